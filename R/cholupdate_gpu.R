@@ -1,0 +1,116 @@
+#' Rank-k update or downdate of a Cholesky factor
+#'
+#' Given the factor \eqn{R} of \eqn{A = R'R} and an \eqn{n \times k} matrix \eqn{V}, computes the factor of
+#' \eqn{A + VV'} (update) or \eqn{A - VV'} (downdate) in \eqn{O(kn^2)} operations, on the GPU or on the CPU.
+#'
+#' @param R The Cholesky factor: the upper triangular \eqn{n \times n} matrix that [chol()] returns, with positive
+#'   diagonal. The other triangle is not looked at, as in LAPACK. Integer matrices, `dtrMatrix` and `Cholesky` objects
+#'   of package \pkg{Matrix} and `float32` matrices of package \pkg{float} are accepted too, and come back as they came
+#'   (integers as doubles).
+#' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}.
+#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
+#' @param ... Must be empty: the arguments below are given by name.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. Never guessed; for
+#'   `dtrMatrix` and `Cholesky` objects it is taken from the object.
+#' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in.
+#' @param backend `"cuda"` for the GPU, `"cpu"`, or `"auto"`: the GPU when there is one that can be used (see
+#'   [gpu_info()]), the CPU otherwise. Where `"cuda"` cannot be had, that is an error which says why. The default can be
+#'   set with `options(gpucholmod.backend =)`.
+#' @param method `"auto"`: `"panel"` on the GPU, `"blocked"` on the CPU.
+#'
+#'   * `"blocked"` (CPU): blocks of mixed hyperbolic Householder steps, accurate for updates and downdates alike.
+#'   * `"reference"` (CPU): one plane rotation after the other, Givens for updates and Chambers' mixed form for
+#'     downdates. Slow and plain: what the others are tested against.
+#'   * `"panel"` (GPU): the method of Walder (2010). The CPU does the diagonal blocks, the GPU everything to their
+#'     right, in panels that are sent there and brought back; device memory is \eqn{O(n)}. With `backend = "cpu"` the
+#'     CPU runs the same schedule and the same per-thread code, for study and tests.
+#' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
+#' @param control Tunables: see [cholupdate_control()].
+#'
+#' @return The modified factor, in the form and with the dimnames of `R`: positive diagonal, the other triangle exactly
+#'   zero. With `check = FALSE`, a list of the factor `R` and `pivot`: 0 on success; otherwise the order of the first
+#'   leading minor of \eqn{A - VV'} that is not positive definite, and `R` is the factor as it was given.
+#'
+#' @section Accuracy:
+#' The result is the exact factor of a matrix that differs from \eqn{A \pm VV'} by a few units of rounding times
+#' the larger of \eqn{\|A\|} and \eqn{\|A \pm VV'\|}; see `system.file("design", "accuracy.md", package =
+#' "gpucholmod")`. When a downdate removes nearly all of \eqn{A} in some direction, that direction of the result is
+#' known to fewer digits, with any method.
+#'
+#' @section Errors:
+#' A downdate that would leave the matrix not positive definite is an error of class
+#' `gpucholmod_not_positive_definite` with the field `pivot`. The other classes are listed in [gpucholmod-package].
+#' `R` and `V` are unchanged in every case. A long call can be interrupted.
+#'
+#' @references
+#' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
+#' \doi{10.48550/arXiv.1011.1173}
+#'
+#' @seealso [chol()], [gpu_info()], [last_cholupdate()], [cholupdate_control()]
+#' @examples
+#' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
+#' V <- matrix(rnorm(150), 50)
+#' R <- chol(A)
+#'
+#' up <- cholupdate_gpu(R, V)
+#' all.equal(up, chol(A + tcrossprod(V)))
+#'
+#' down <- cholupdate_gpu(up, V, downdate = TRUE)
+#' all.equal(down, R)
+#'
+#' # a downdate that cannot be done names the pivot
+#' tryCatch(cholupdate_gpu(R, 100 * V, downdate = TRUE),
+#'          gpucholmod_not_positive_definite = function(e) e$pivot)
+#' @export
+cholupdate_gpu <- function(R, V, downdate = FALSE, ...) {
+  UseMethod("cholupdate_gpu")
+}
+
+#' @rdname cholupdate_gpu
+#' @export
+cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"),
+                                   precision = c("double", "single"),
+                                   backend = getOption("gpucholmod.backend", "auto"),
+                                   method = c("auto", "blocked", "reference", "panel"),
+                                   check = TRUE, control = cholupdate_control()) {
+  if (...length()) {
+    stop_gpucholmod("bad_argument", "unused arguments: those after 'downdate' must be given by their full names",
+                    list(argument = "...", value = list(...)))
+  }
+  require_flag(downdate, "downdate")
+  require_flag(check, "check")
+  if (!inherits(control, "gpucholmod_control")) {
+    stop_gpucholmod("bad_argument", "'control' must come from cholupdate_control()",
+                    list(argument = "control", value = control))
+  }
+  uplo_given <- !missing(uplo)
+  uplo <- match_choice(uplo, c("upper", "lower"), "uplo")
+  factor <- open_factor(R, uplo, uplo_given)
+  if (missing(precision) && factor$float32) precision <- "single"
+  precision <- match_choice(precision, c("double", "single"), "precision")
+  request <- list(
+    downdate = downdate, uplo = factor$uplo, precision = precision,
+    backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
+    method = match_choice(method, c("auto", "blocked", "reference", "panel"), "method"),
+    control = control
+  )
+  x <- factor$x
+  V <- open_V(V, nrow(x), factor$float32)
+  widened <- factor$float32 && precision == "double"
+  if (widened) {
+    x <- keep_dim(rcpp_from_float(x), x)
+    V <- keep_dim(rcpp_from_float(V), V)
+  }
+
+  result <- rcpp_cholupdate(x, V, request)
+  remember(result$report)
+  if (result$pivot > 0L && check) {
+    stop_gpucholmod(
+      "not_positive_definite",
+      sprintf("the downdated matrix is not positive definite: its leading minor of order %d is not", result$pivot),
+      list(pivot = result$pivot)
+    )
+  }
+  modified <- if (result$pivot > 0L) R else factor$close(result$R, single = !widened)
+  if (check) modified else list(R = modified, pivot = result$pivot)
+}

@@ -1,0 +1,39 @@
+# Errors: one constructor for those found in R and for those that come up from the core (src/rcpp_guard.h).
+
+# Stops with a condition of class gpucholmod_<what>; `fields` are its data fields.
+stop_gpucholmod <- function(what, message, fields = list()) {
+  condition <- structure(
+    class = c(paste0("gpucholmod_", what), "gpucholmod_error", "error", "condition"),
+    c(list(message = message, call = users_call()), as.list(fields))
+  )
+  stop(condition)
+}
+
+# The call by which the user entered the package: the outermost frame of a function of ours.
+users_call <- function() {
+  ours <- topenv()
+  for (i in seq_len(sys.nframe())) {
+    if (identical(topenv(environment(sys.function(i))), ours)) return(sys.call(i))
+  }
+  NULL
+}
+
+# `value` must be one of `choices`; a vector identical to `choices` (the default of a formal) means the first.
+match_choice <- function(value, choices, argument) {
+  if (identical(value, choices)) return(choices[[1L]])
+  if (!is.character(value) || length(value) != 1L || !value %in% choices) {
+    stop_gpucholmod(
+      "bad_argument",
+      sprintf("'%s' must be one of %s", argument, paste0('"', choices, '"', collapse = ", ")),
+      list(argument = argument, value = value, choices = choices)
+    )
+  }
+  value
+}
+
+require_flag <- function(value, argument) {
+  if (!is.logical(value) || length(value) != 1L || is.na(value)) {
+    stop_gpucholmod("bad_argument", sprintf("'%s' must be TRUE or FALSE", argument),
+                    list(argument = argument, value = value))
+  }
+}

@@ -1,0 +1,103 @@
+# What a factor and V may come in: base matrices, and the classes of packages Matrix and float, known here by their slots
+# so that neither package needs to be there.
+
+# Opens a factor: list(x, uplo, float32, close). `x` is a plain double matrix, or, for float32, an integer matrix that
+# holds the bits of floats; `close(x, single)` puts a modified x back into what the user gave.
+open_factor <- function(R, uplo, uplo_given) {
+  if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
+    return(open_triangular_Matrix(R, uplo, uplo_given))
+  }
+  if (is_float32(R)) {
+    x <- R@Data
+    require_factor_shape(x)
+    names <- dimnames(x)
+    return(list(x = x, uplo = uplo, float32 = TRUE, close = function(x, single) {
+      dimnames(x) <- names
+      if (!single) return(x)
+      R@Data <- x
+      R
+    }))
+  }
+  if (isS4(R) && methods::is(R, "Matrix")) R <- as.matrix(R)
+  if (!is.null(attr(R, "pivot"))) stop_pivoted(attr(R, "pivot"))
+  if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, "R")
+  if (length(R) == 1L && is.null(dim(R))) R <- matrix(R)
+  require_factor_shape(R)
+  names <- dimnames(R)
+  list(x = as_double(R), uplo = uplo, float32 = FALSE, close = function(x, single) {
+    dimnames(x) <- names
+    x
+  })
+}
+
+open_triangular_Matrix <- function(R, uplo, uplo_given) {
+  if (methods::.hasSlot(R, "perm") && length(R@perm)) stop_pivoted(R@perm)
+  own <- if (R@uplo == "L") "lower" else "upper"
+  if (uplo_given && uplo != own) {
+    stop_gpucholmod("bad_argument", sprintf("'uplo' is \"%s\", but 'R' is a %s triangular %s", uplo, own, class(R)),
+                    list(argument = "uplo", value = uplo))
+  }
+  x <- matrix(R@x, R@Dim[1L], R@Dim[2L])
+  require_factor_shape(x)
+  if (methods::.hasSlot(R, "diag") && R@diag == "U") diag(x) <- 1
+  list(x = x, uplo = own, float32 = FALSE, close = function(x, single) {
+    dim(x) <- NULL
+    R@x <- x
+    if (methods::.hasSlot(R, "diag")) R@diag <- "N"
+    R
+  })
+}
+
+# V as an n x k matrix of the same storage as the opened factor.
+open_V <- function(V, n, float32) {
+  if (is_float32(V)) {
+    x <- V@Data
+    if (!float32) x <- keep_dim(rcpp_from_float(x), x)
+  } else {
+    if (isS4(V) && methods::is(V, "Matrix")) V <- as.matrix(V)
+    if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, "V")
+    x <- if (float32) keep_dim(rcpp_to_float(as_double(V)), V) else as_double(V)
+  }
+  if (length(dim(x)) != 2L) x <- matrix(x, ncol = 1L)
+  if (nrow(x) != n) {
+    hint <- if (ncol(x) == n) "; did you mean t(V)?" else ""
+    stop_gpucholmod("dimension_mismatch", sprintf("'V' has %d rows, 'R' is %d x %d%s", nrow(x), n, n, hint),
+                    list(expected = n, actual = nrow(x)))
+  }
+  x
+}
+
+is_float32 <- function(x) isS4(x) && methods::is(x, "float32")
+
+# Double storage, without a copy where it is that already.
+as_double <- function(x) {
+  if (!is.double(x)) storage.mode(x) <- "double"
+  x
+}
+
+keep_dim <- function(x, like) {
+  dim(x) <- dim(like)
+  x
+}
+
+require_factor_shape <- function(R) {
+  d <- dim(R)
+  if (length(d) != 2L || d[1L] != d[2L]) {
+    stop_gpucholmod("not_square", "'R' must be a square matrix",
+                    list(nrow = if (length(d)) d[1L] else length(R), ncol = if (length(d) > 1L) d[2L] else NA_integer_))
+  }
+}
+
+stop_not_numeric <- function(x, argument) {
+  type <- if (is.object(x)) class(x)[[1L]] else typeof(x)
+  stop_gpucholmod("not_numeric", sprintf("'%s' must be a numeric matrix, not %s", argument, type),
+                  list(argument = argument, type = type))
+}
+
+stop_pivoted <- function(pivot) {
+  stop_gpucholmod(
+    "pivoted",
+    "'R' comes from a pivoted factorisation: it is the factor of a permuted matrix, and its pivots would be lost",
+    list(pivot = pivot)
+  )
+}

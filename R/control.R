@@ -1,0 +1,52 @@
+#' Tunables of `cholupdate_gpu()`
+#'
+#' The defaults are meant to be left alone. The first three are the parameters of Walder's panel method; he used 28
+#' blocks of 32 threads with 16 elements each.
+#'
+#' @param blocks_per_kernel Thread blocks of one kernel launch of the panel method. A launch covers
+#'   `blocks_per_kernel * threads_per_block` columns, and device memory grows with that up to \eqn{n}.
+#' @param threads_per_block Threads of a block, each of which owns one column: a multiple of 32, at most 256.
+#' @param elements_per_thread Columns of `V` that a thread holds in registers at a time: 1, 4, 8, 16 or 32. A larger
+#'   \eqn{k} is done in batches of this size.
+#' @param panel_rows Height of a row block, whose diagonal part the CPU does.
+#' @param loop_order Order of the two outer loops of method `"reference"`: `"A"` goes through R by rows, `"B"` by
+#'   columns, as it is stored. The arithmetic is the same.
+#' @param device_memory The most device memory that a call may hold, in bytes.
+#' @return A list of class `gpucholmod_control`.
+#' @references Walder (2010), \doi{10.48550/arXiv.1011.1173}.
+#' @examples
+#' R <- chol(crossprod(matrix(rnorm(400), 20)))
+#' V <- matrix(rnorm(40), 20)
+#' cholupdate_gpu(R, V, method = "reference", control = cholupdate_control(loop_order = "A"))[1:3, 1:3]
+#' @export
+cholupdate_control <- function(blocks_per_kernel = 132L, threads_per_block = 64L, elements_per_thread = 16L,
+                               panel_rows = 64L, loop_order = c("B", "A"), device_memory = Inf) {
+  structure(
+    list(
+      blocks_per_kernel = require_count(blocks_per_kernel, "blocks_per_kernel"),
+      threads_per_block = require_count(threads_per_block, "threads_per_block"),
+      elements_per_thread = require_count(elements_per_thread, "elements_per_thread"),
+      panel_rows = require_count(panel_rows, "panel_rows"),
+      loop_order = match_choice(loop_order, c("B", "A"), "loop_order"),
+      device_memory = require_bytes(device_memory, "device_memory")
+    ),
+    class = "gpucholmod_control"
+  )
+}
+
+require_count <- function(value, argument) {
+  if (!is.numeric(value) || length(value) != 1L || is.na(value) || value != round(value) ||
+      value < 1 || value > .Machine$integer.max) {
+    stop_gpucholmod("bad_argument", sprintf("'%s' must be one whole number, at least 1", argument),
+                    list(argument = argument, value = value))
+  }
+  as.integer(value)
+}
+
+require_bytes <- function(value, argument) {
+  if (!is.numeric(value) || length(value) != 1L || is.na(value) || value < 0) {
+    stop_gpucholmod("bad_argument", sprintf("'%s' must be one number of bytes", argument),
+                    list(argument = argument, value = value))
+  }
+  as.double(value)
+}

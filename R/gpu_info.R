@@ -1,0 +1,50 @@
+#' Whether a GPU can be used, and if not, why
+#'
+#' @param memory Whether to ask each GPU for its free memory, which starts a CUDA context there (slow the first time).
+#' @return A list of class `gpucholmod_info`:
+#'   \item{backend}{what `backend = "auto"` takes: `"cuda"` or `"cpu"`}
+#'   \item{built}{whether the package was built with CUDA}
+#'   \item{configured}{what its configure script decided, and why}
+#'   \item{architectures}{the GPU targets compiled for}
+#'   \item{toolkit_version, driver_version}{CUDA version built with, and supported by the driver; `NA` if there is none}
+#'   \item{usable}{whether a GPU can be used}
+#'   \item{reason, message}{if not, why: one of `"not_built"`, `"no_driver"`, `"driver_too_old"`, `"no_device"`,
+#'     `"device_too_old"`, `"forked"`, `"failed"`; and the same as a sentence}
+#'   \item{device}{number of the GPU that is used, `NA` if none}
+#'   \item{devices}{a data frame of all GPUs: `id`, `name`, `compute_capability`, `multiprocessors`, `memory_total` and
+#'     `memory_free` in bytes, `usable`}
+#' @examples
+#' gpu_info()
+#' gpu_info()$backend
+#' @export
+gpu_info <- function(memory = TRUE) {
+  require_flag(memory, "memory")
+  info <- rcpp_gpu_info(memory)
+  as_version <- function(v) if (v == 0L) NA_character_ else sprintf("%d.%d", v %/% 1000L, v %% 1000L %/% 10L)
+  info$toolkit_version <- as_version(info$toolkit_version)
+  info$driver_version <- as_version(info$driver_version)
+  if (info$device < 0L) info$device <- NA_integer_
+  info$devices$compute_capability <- sprintf("%.1f", info$devices$compute_capability / 10)
+  structure(c(list(backend = if (info$usable) "cuda" else "cpu"), info), class = "gpucholmod_info")
+}
+
+#' @export
+print.gpucholmod_info <- function(x, ...) {
+  cat("gpucholmod", format(utils::packageVersion("gpucholmod")), "\n")
+  cat("  built with CUDA: ", if (x$built) paste("yes,", x$toolkit_version) else "no", "\n", sep = "")
+  cat("  configure:       ", x$configured, "\n", sep = "")
+  if (x$built) {
+    cat("  targets:         ", x$architectures, "\n", sep = "")
+    cat("  driver supports: ", if (is.na(x$driver_version)) "no driver" else paste("CUDA", x$driver_version), "\n",
+        sep = "")
+  }
+  for (i in seq_len(nrow(x$devices))) {
+    d <- x$devices[i, ]
+    cat(sprintf("  device %d:        %s, compute capability %s, %d multiprocessors, %s%s%s\n", d$id, d$name,
+                d$compute_capability, d$multiprocessors, format_bytes(d$memory_total),
+                if (is.na(d$memory_free)) "" else paste0(" (", format_bytes(d$memory_free), " free)"),
+                if (d$usable) "" else ", too old"))
+  }
+  cat("  backend \"auto\":  ", x$backend, if (x$usable) "" else paste0(" (", x$message, ")"), "\n", sep = "")
+  invisible(x)
+}

@@ -1,0 +1,38 @@
+#' gpucholmod: rank-k modification of dense Cholesky factors
+#'
+#' Kalman filters, recursive least squares, Gaussian processes, active-set solvers and adaptive MCMC keep the Cholesky
+#' factor \eqn{R} of a matrix \eqn{A = R'R} and change \eqn{A} a little, over and over. [cholupdate_gpu()] turns
+#' \eqn{R} into the factor of \eqn{A + VV'} or \eqn{A - VV'}, \eqn{V} being \eqn{n \times k}, in \eqn{O(kn^2)}
+#' operations, on the GPU or on the CPU.
+#'
+#' [gpu_info()] tells whether a GPU can be used, and if not, why; [last_cholupdate()] what the last call did and where;
+#' [cholupdate_control()] sets the tunables.
+#'
+#' @section Conditions:
+#' Every error has the class `gpucholmod_error` and a class of its own, with data fields:
+#'
+#' | Class | When | Fields |
+#' |---|---|---|
+#' | `gpucholmod_not_numeric` | `R` or `V` is not a numeric matrix | `argument`, `type` |
+#' | `gpucholmod_not_square` | `R` is not square | `nrow`, `ncol` |
+#' | `gpucholmod_dimension_mismatch` | `V` has the wrong number of rows | `expected`, `actual` |
+#' | `gpucholmod_not_finite` | NA, NaN or Inf in the triangle of `R` or in `V` | `argument`, `row`, `col`, `value` |
+#' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` is zero or negative | `index`, `value` |
+#' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
+#' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
+#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'} is not positive definite | `pivot` |
+#' | `gpucholmod_overflow` | an entry of the result is too large to represent | `row`, `col` |
+#' | `gpucholmod_backend_unavailable` | there is no GPU that can be used | `backend`, `reason` |
+#' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
+#' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
+#'
+#' Whatever happens, the caller's `R` and `V` are not changed.
+#'
+#' @references
+#' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
+#' \doi{10.48550/arXiv.1011.1173}
+#'
+#' @useDynLib gpucholmod, .registration = TRUE
+#' @importFrom Rcpp evalCpp
+#' @keywords internal
+"_PACKAGE"

@@ -1,0 +1,49 @@
+#ifndef GPUCHOLMOD_CORE_BACKEND_H
+#define GPUCHOLMOD_CORE_BACKEND_H
+
+#include <string>
+#include <vector>
+
+#include "core/request.h"
+
+/// What the core expects of the CUDA backend. src/cuda/ implements it; src/cuda_absent/ has the same symbols for a
+/// build without nvcc, so that no caller needs to know which of them was linked.
+namespace gpucholmod::cuda {
+
+struct Device {
+  int id = 0;
+  std::string name;
+  int compute_capability = 0;  ///< 90 for 9.0
+  int multiprocessors = 0;
+  double memory_total = 0;     ///< bytes
+  double memory_free = -1;     ///< bytes; -1 where it was not asked for
+  bool usable = false;         ///< this build has code for it
+};
+
+struct Status {
+  bool built = false;
+  bool usable = false;
+  /// Why it is not usable: "not_built", "no_driver", "driver_too_old", "no_device", "device_too_old", "forked",
+  /// "failed"; empty when it is.
+  std::string reason;
+  std::string message;        ///< the same as a sentence
+  std::string configured;     ///< what configure decided, and why
+  std::string architectures;  ///< the targets compiled for
+  int toolkit_version = 0;    ///< 13000 for 13.0; 0: not built
+  int driver_version = 0;     ///< the CUDA version that the driver supports; 0: none
+  int device = -1;            ///< id of the device that calls run on
+  std::vector<Device> devices;
+};
+
+/// Never throws. `with_memory` also asks how much memory is free, which starts a context on each device (slow once).
+Status status(bool with_memory);
+
+/// The panel method with its panels on the GPU; see panel/drive.h for R and V. Fills device, panels,
+/// device_bytes_peak and pinned of `outcome`, and its pivot.
+/// Throws backend_unavailable, out_of_memory, cuda_failure.
+template <class T>
+void panel(MatrixView<T> R, MatrixView<const T> V, const Request& request, const Poll& poll, Outcome& outcome);
+
+}  // namespace gpucholmod::cuda
+
+#endif

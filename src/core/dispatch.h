@@ -1,0 +1,29 @@
+#ifndef GPUCHOLMOD_CORE_DISPATCH_H
+#define GPUCHOLMOD_CORE_DISPATCH_H
+
+#include "core/request.h"
+
+namespace gpucholmod {
+
+/// The rank-k modification of a Cholesky factor: everything a caller needs of the core.
+///
+///   R    n x n, the factor of A: upper with A = R'R, or (uplo lower) lower with A = RR'. The other triangle is
+///        never read. Not changed.
+///   V    n x k. Not changed.
+///   out  n x n, may not overlap R or V. On success the factor of A + sigma VV' with positive diagonal, its other
+///        triangle zero; after a throw or with a failing pivot, unspecified.
+///   S    double or float, what the matrices are stored in; request.precision is what is computed in.
+///
+/// A downdate that would leave A - VV' not positive definite is not an error here: outcome.pivot tells.
+/// Throws Error: not_finite, bad_diagonal, bad_argument before anything is computed; backend_unavailable,
+/// out_of_memory, cuda_failure, overflow; and whatever `poll` throws.
+template <class S>
+Outcome modify(const S* R, const S* V, S* out, const Request& request, const Poll& poll);
+
+/// The backend and method that `request` leads to ("auto" resolved), without computing anything.
+/// Throws bad_argument and backend_unavailable.
+void resolve(const Request& request, Backend& backend, Method& method);
+
+}  // namespace gpucholmod
+
+#endif

@@ -1,0 +1,128 @@
+#ifndef GPUCHOLMOD_CORE_FACTOR_IO_H
+#define GPUCHOLMOD_CORE_FACTOR_IO_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "core/error.h"
+#include "core/request.h"
+
+/// The way of a factor into the core and out of it. S is the scalar it is stored in, T the one computed in.
+namespace gpucholmod {
+
+/// |x| as an integer that orders like |x|, with everything that is not finite on top: one operation checks both.
+inline std::uint64_t magnitude_bits(double x) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits & 0x7fffffffffffffffULL;
+}
+inline std::uint32_t magnitude_bits(float x) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits & 0x7fffffffU;
+}
+
+template <class S>
+inline void require_finite(const char* argument, S value, index_t row, index_t col) {
+  if (std::isfinite(value)) return;
+  throw Error(ErrorCode::not_finite,
+              std::string("'") + argument + "' has a value that is not finite at [" + std::to_string(row + 1) + ", " +
+                  std::to_string(col + 1) + "]",
+              {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}, {"value", double(value)}});
+}
+
+/// Largest |x| over rows [first, last) of one column; throws not_finite.
+template <class S>
+S largest_in_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
+  decltype(magnitude_bits(S())) top = 0;
+  for (index_t i = first; i < last; ++i) top = std::max(top, magnitude_bits(column[i]));
+  S largest;
+  std::memcpy(&largest, &top, sizeof largest);
+  if (!std::isfinite(largest))
+    for (index_t i = first; i < last; ++i) require_finite(argument, column[i], i, col);
+  return largest;
+}
+
+/// Check the triangle of R (finite, positive diagonal) and V (finite); the other triangle is never read.
+/// Returns the largest magnitude in either.
+template <class S>
+S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo) {
+  S largest = 0;
+  for (index_t j = 0; j < R.cols; ++j) {
+    const index_t first = uplo == Uplo::upper ? 0 : j, last = uplo == Uplo::upper ? j + 1 : R.rows;
+    largest = std::max(largest, largest_in_column("R", R.col(j), first, last, j));
+  }
+  for (index_t j = 0; j < R.cols; ++j)
+    if (!(R(j, j) > 0))
+      throw Error(ErrorCode::bad_diagonal, "'R' is not a Cholesky factor: its diagonal must be positive, entry " +
+                                               std::to_string(j + 1) + " is " + std::to_string(R(j, j)),
+                  {{"index", double(j + 1)}, {"value", double(R(j, j))}});
+  for (index_t j = 0; j < V.cols; ++j)
+    largest = std::max(largest, largest_in_column("V", V.col(j), 0, V.rows, j));
+  return largest;
+}
+
+/// Power of two that brings `largest` near 1 when squares of it, in T, would leave T's range; otherwise 0.
+/// R and V may be scaled together, since (2^-e R, 2^-e V) -> 2^-e R~; powers of two round nothing.
+template <class T, class S>
+int scale_exponent(S largest) {
+  if (largest == 0) return 0;
+  const int e = std::ilogb(largest), safe = std::numeric_limits<T>::max_exponent / 2 - 62;
+  return e > safe || e < -safe ? e : 0;
+}
+
+/// W <- 2^-e times the upper factor held in R (transposed when uplo is lower), strict lower triangle zero.
+template <class S, class T>
+void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
+  constexpr index_t tile = 32;  // for the transposition
+  const index_t n = R.cols;
+  const S scale = std::scalbn(S(1), -e);
+  for (index_t j0 = 0; j0 < n; j0 += tile) {
+    const index_t j1 = std::min(j0 + tile, n);
+    if (uplo == Uplo::upper) {
+      for (index_t j = j0; j < j1; ++j)
+        for (index_t i = 0; i <= j; ++i) W(i, j) = T(R(i, j) * scale);
+    } else {
+      for (index_t i0 = 0; i0 < j1; i0 += tile)
+        for (index_t i = i0; i < std::min(i0 + tile, j1); ++i)
+          for (index_t j = std::max(i, j0); j < j1; ++j) W(i, j) = T(R(j, i) * scale);
+    }
+    for (index_t j = j0; j < j1; ++j) std::fill(W.col(j) + j + 1, W.col(j) + n, T(0));
+  }
+  for (index_t j = 0; j < n; ++j)
+    if (!(W(j, j) > 0))
+      throw Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) +
+                                               " of 'R' is too small beside the largest for the precision asked for",
+                  {{"index", double(j + 1)}, {"value", double(R(j, j))}});
+}
+
+/// out <- 2^e times the upper factor in W, transposed when uplo is lower; W may be `out` itself.
+template <class T, class S>
+void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out) {
+  const index_t n = W.cols;
+  const bool same = static_cast<const void*>(W.data) == static_cast<const void*>(out.data);
+  if (!same || e != 0)
+    for (index_t j = 0; j < n; ++j) {
+      for (index_t i = 0; i <= j; ++i) {
+        out(i, j) = e == 0 ? S(W(i, j)) : S(std::scalbn(double(W(i, j)), e));
+        if (e != 0 && !std::isfinite(out(i, j)))
+          throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
+                      {{"row", double(i + 1)}, {"col", double(j + 1)}});
+      }
+      std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
+    }
+  if (uplo == Uplo::upper) return;
+  constexpr index_t tile = 32;
+  for (index_t j0 = 0; j0 < n; j0 += tile)
+    for (index_t i0 = 0; i0 <= j0; i0 += tile)
+      for (index_t j = j0; j < std::min(j0 + tile, n); ++j)
+        for (index_t i = i0; i < std::min(i0 + tile, j); ++i) std::swap(out(i, j), out(j, i));
+}
+
+}  // namespace gpucholmod
+
+#endif

@@ -1,0 +1,66 @@
+#include "cpu/reference.h"
+
+#include <vector>
+
+namespace gpucholmod::cpu {
+namespace {
+
+constexpr index_t poll_every = 32;  // rows or columns
+
+/// Loop order a: for each row i, Compute its k rotations and Apply them along the row.
+template <Sign sign, class T>
+index_t sweep_rows(MatrixView<T> R, MatrixView<T> Vt, const Poll& poll) {
+  const index_t n = R.cols, k = Vt.rows;
+  std::vector<Rotation<T>> g(k);
+  for (index_t i = 0; i < n; ++i) {
+    if (i % poll_every == 0) poll();
+    for (index_t q = 0; q < k; ++q)
+      if (!compute<sign>(R(i, i), Vt(q, i), g[q])) return i;
+    for (index_t q = 0; q < k; ++q)
+      for (index_t j = i + 1; j < n; ++j) apply<sign>(g[q], R(i, j), Vt(q, j));
+  }
+  return -1;
+}
+
+/// Loop order b: for each column j, Apply the rotations of the rows above and Compute those of row j.
+template <Sign sign, class T>
+index_t sweep_columns(MatrixView<T> R, MatrixView<T> Vt, Rotation<T>* g, const Poll& poll) {
+  const index_t n = R.cols, k = Vt.rows;
+  for (index_t j = 0; j < n; ++j) {
+    if (j % poll_every == 0) poll();
+    T* v = Vt.col(j);
+    for (index_t i = 0; i < j; ++i)
+      for (index_t q = 0; q < k; ++q) apply<sign>(g[i * k + q], R(i, j), v[q]);
+    for (index_t q = 0; q < k; ++q)
+      if (!compute<sign>(R(j, j), v[q], g[j * k + q])) return j;
+  }
+  return -1;
+}
+
+template <Sign sign, class T>
+index_t reference(MatrixView<T> R, MatrixView<T> Vt, LoopOrder order, const Poll& poll) {
+  if (order == LoopOrder::a) return sweep_rows<sign>(R, Vt, poll);
+  std::vector<Rotation<T>> rotations(R.cols * Vt.rows);
+  return sweep_columns<sign>(R, Vt, rotations.data(), poll);
+}
+
+}  // namespace
+
+template <class T>
+index_t sweep_columns(MatrixView<T> R, MatrixView<T> Vt, Sign sign, Rotation<T>* rotations, const Poll& poll) {
+  return sign == Sign::update ? sweep_columns<Sign::update>(R, Vt, rotations, poll)
+                              : sweep_columns<Sign::downdate>(R, Vt, rotations, poll);
+}
+
+template <class T>
+index_t reference(MatrixView<T> R, MatrixView<T> Vt, Sign sign, LoopOrder order, const Poll& poll) {
+  return sign == Sign::update ? reference<Sign::update>(R, Vt, order, poll)
+                              : reference<Sign::downdate>(R, Vt, order, poll);
+}
+
+template index_t sweep_columns(MatrixView<float>, MatrixView<float>, Sign, Rotation<float>*, const Poll&);
+template index_t sweep_columns(MatrixView<double>, MatrixView<double>, Sign, Rotation<double>*, const Poll&);
+template index_t reference(MatrixView<float>, MatrixView<float>, Sign, LoopOrder, const Poll&);
+template index_t reference(MatrixView<double>, MatrixView<double>, Sign, LoopOrder, const Poll&);
+
+}  // namespace gpucholmod::cpu

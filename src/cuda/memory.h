@@ -1,0 +1,121 @@
+#ifndef GPUCHOLMOD_CUDA_MEMORY_H
+#define GPUCHOLMOD_CUDA_MEMORY_H
+
+#include "core/matrix_view.h"
+#include "cuda/check.h"
+#include "panel/ledger.h"
+
+/// Owners of what CUDA hands out; each gives back in its destructor.
+namespace gpucholmod::cuda {
+
+/// `count` objects of T in device memory, entered in a ledger.
+template <class T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer(panel::Ledger& ledger, index_t count) : ledger_(ledger), bytes_(double(sizeof(T)) * count) {
+    ledger_.reserve(bytes_);
+    const cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&data_), sizeof(T) * count);
+    if (error == cudaSuccess) return;
+    ledger_.release(bytes_);
+    if (error != cudaErrorMemoryAllocation) check(error, "allocate device memory");
+    cudaGetLastError();
+    std::size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    throw Error(ErrorCode::out_of_memory, "the GPU is out of memory",
+                {{"needed", bytes_}, {"available", double(free)}});
+  }
+  ~DeviceBuffer() {
+    cudaFree(data_);
+    ledger_.release(bytes_);
+  }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  T* data() const { return data_; }
+
+ private:
+  panel::Ledger& ledger_;
+  double bytes_;
+  T* data_ = nullptr;
+};
+
+/// `count` objects of T in page-locked host memory.
+template <class T>
+class PinnedBuffer {
+ public:
+  explicit PinnedBuffer(index_t count) {
+    check(cudaMallocHost(reinterpret_cast<void**>(&data_), sizeof(T) * count), "allocate page-locked memory");
+  }
+  ~PinnedBuffer() { cudaFreeHost(data_); }
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+/// Page-locks memory that somebody else owns, where the system allows it; transfers work either way.
+class HostRegistration {
+ public:
+  HostRegistration(void* data, std::size_t bytes) : data_(data) {
+    locked_ = cudaHostRegister(data, bytes, cudaHostRegisterDefault) == cudaSuccess;
+    if (!locked_) cudaGetLastError();
+  }
+  ~HostRegistration() {
+    if (locked_) cudaHostUnregister(data_);
+  }
+  HostRegistration(const HostRegistration&) = delete;
+  HostRegistration& operator=(const HostRegistration&) = delete;
+  bool locked() const { return locked_; }
+
+ private:
+  void* data_;
+  bool locked_;
+};
+
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream"); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+  void wait(cudaEvent_t event) { check(cudaStreamWaitEvent(stream_, event, 0), "order two streams"); }
+  void synchronize() { check(cudaStreamSynchronize(stream_), "finish the work of a stream"); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "create an event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  operator cudaEvent_t() const { return event_; }
+  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "record an event"); }
+  void synchronize() { check(cudaEventSynchronize(event_), "wait for an event"); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// Makes `device` current, and the one before it again at the end.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    check(cudaGetDevice(&before_), "ask for the current device");
+    check(cudaSetDevice(device), "select the device");
+  }
+  ~CurrentDevice() { cudaSetDevice(before_); }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+}  // namespace gpucholmod::cuda
+
+#endif

@@ -1,0 +1,138 @@
+#include <array>
+#include <cstring>
+
+#include "core/backend.h"
+#include "cuda/kernels/panel_rotate.cuh"
+#include "cuda/memory.h"
+#include "panel/drive.h"
+
+namespace gpucholmod::cuda {
+namespace {
+
+/// The device side of the panel method: the contract is in panel/drive.h.
+///
+/// Three streams overlap: `up_` brings panels and rotations, `compute_` runs the kernels in order (which is what keeps
+/// V right), `down_` takes panels back; a fourth, `small_`, fetches V for the next diagonal block past the queue.
+/// Device memory: V (n k), `panel_slots` panels, two sets of rotations: O(n).
+template <class T>
+class Executor {
+ public:
+  Executor(MatrixView<T> R, index_t k, Sign sign, const PanelShape& shape, panel::Ledger& ledger)
+      : n_(R.cols), k_(k), sign_(sign), shape_(shape),
+        slot_words_(shape.panel_rows * std::min(shape.width(), n_)),
+        dV_(ledger, n_ * k),
+        dpanels_(ledger, tuning::panel_slots * slot_words_),
+        drotations_(ledger, 2 * shape.panel_rows * k),
+        rotations_(2 * shape.panel_rows * k),
+        rows_of_V_(shape.panel_rows * k),
+        registration_(R.data, sizeof(T) * R.ld * R.cols) {}
+
+  /// Nothing may be freed, nor R unlocked, while a transfer runs.
+  ~Executor() {
+    for (const Stream* stream : {&up_, &compute_, &down_, &small_}) cudaStreamSynchronize(*stream);
+  }
+
+  bool pinned() const { return registration_.locked(); }
+
+  void send_V(MatrixView<const T> V) {
+    check(cudaMemcpyAsync(dV_.data(), V.data, sizeof(T) * n_ * k_, cudaMemcpyHostToDevice, compute_), "send V");
+    compute_.synchronize();
+  }
+
+  void fetch_V(index_t col, MatrixView<T> Vt) {
+    small_.wait(look_ahead_done_);
+    check(cudaMemcpy2DAsync(rows_of_V_.data(), sizeof(T) * Vt.cols, dV_.data() + col, sizeof(T) * n_,
+                            sizeof(T) * Vt.cols, k_, cudaMemcpyDeviceToHost, small_), "fetch rows of V");
+    small_.synchronize();
+    for (index_t j = 0; j < Vt.cols; ++j)
+      for (index_t q = 0; q < k_; ++q) Vt(q, j) = rows_of_V_.data()[j + q * Vt.cols];
+  }
+
+  void send_rotations(const Rotation<T>* rotations, index_t rows) {
+    set_ = 1 - set_;
+    rotations_unused_[set_].synchronize();
+    const index_t offset = set_ * shape_.panel_rows * k_;
+    std::memcpy(rotations_.data() + offset, rotations, sizeof(Rotation<T>) * rows * k_);
+    check(cudaMemcpyAsync(drotations_.data() + offset, rotations_.data() + offset, sizeof(Rotation<T>) * rows * k_,
+                          cudaMemcpyHostToDevice, up_), "send rotations");
+  }
+
+  void rotate(MatrixView<T> R, index_t col, bool look_ahead) {
+    slot_ = (slot_ + 1) % tuning::panel_slots;
+    T* dpanel = dpanels_.data() + slot_ * slot_words_;
+    up_.wait(slot_free_[slot_]);
+    copy(dpanel, R.rows, R.data, R.ld, R, cudaMemcpyHostToDevice, up_, "send a panel");
+    panel_here_[slot_].record(up_);
+
+    compute_.wait(panel_here_[slot_]);
+    const panel::Launch<T> launch{dpanel, R.rows, R.cols, R.rows, dV_.data() + col, n_, k_,
+                                  drotations_.data() + set_ * shape_.panel_rows * k_};
+    panel::with_elements(std::min<index_t>(k_, shape_.elements_per_thread), [&](auto elements) {
+      constexpr int E = decltype(elements)::value;
+      if (sign_ == Sign::update) start<E, Sign::update>(launch);
+      else start<E, Sign::downdate>(launch);
+    });
+    rotated_[slot_].record(compute_);
+    rotations_unused_[set_].record(compute_);
+    if (look_ahead) look_ahead_done_.record(compute_);
+
+    down_.wait(rotated_[slot_]);
+    copy(R.data, R.ld, dpanel, R.rows, R, cudaMemcpyDeviceToHost, down_, "fetch a panel");
+    slot_free_[slot_].record(down_);
+  }
+
+  void finish() { down_.synchronize(); }
+
+ private:
+  static void copy(T* to, index_t ld_to, const T* from, index_t ld_from, MatrixView<T> shape, cudaMemcpyKind kind,
+                   cudaStream_t stream, const char* what) {
+    check(cudaMemcpy2DAsync(to, sizeof(T) * ld_to, from, sizeof(T) * ld_from, sizeof(T) * shape.rows, shape.cols, kind,
+                            stream), what);
+  }
+
+  template <int E, Sign sign>
+  void start(const panel::Launch<T>& launch) {
+    const int threads = shape_.threads_per_block;
+    const unsigned blocks = unsigned((launch.cols + threads - 1) / threads);
+    panel_rotate<E, sign><<<blocks, threads, panel::shared_bytes<T>(threads, E), compute_>>>(launch);
+    check(cudaGetLastError(), "start the panel kernel");
+  }
+
+  index_t n_, k_;
+  Sign sign_;
+  PanelShape shape_;
+  index_t slot_words_;
+  DeviceBuffer<T> dV_, dpanels_;
+  DeviceBuffer<Rotation<T>> drotations_;
+  PinnedBuffer<Rotation<T>> rotations_;
+  PinnedBuffer<T> rows_of_V_;
+  HostRegistration registration_;
+  Stream up_, compute_, down_, small_;
+  std::array<Event, tuning::panel_slots> panel_here_, rotated_, slot_free_;
+  std::array<Event, 2> rotations_unused_;
+  Event look_ahead_done_;
+  int slot_ = 0, set_ = 0;
+};
+
+}  // namespace
+
+template <class T>
+void panel(MatrixView<T> R, MatrixView<const T> V, const Request& request, const Poll& poll, Outcome& outcome) {
+  const Status now = status(false);
+  if (!now.usable)
+    throw Error(ErrorCode::backend_unavailable, now.message, {{"backend", "cuda"}, {"reason", now.reason}});
+  const CurrentDevice current(now.device);
+  for (const Device& device : now.devices)
+    if (device.id == now.device) outcome.device = device.name;
+
+  panel::Ledger ledger(request.device_memory);
+  Executor<T> executor(R, V.cols, request.sign, request.panel, ledger);
+  outcome.pivot = panel::drive(R, V, request.sign, request.panel, executor, poll, &outcome.panels);
+  outcome.device_bytes_peak = ledger.peak();
+  outcome.pinned = executor.pinned();
+}
+
+template void panel(MatrixView<float>, MatrixView<const float>, const Request&, const Poll&, Outcome&);
+template void panel(MatrixView<double>, MatrixView<const double>, const Request&, const Poll&, Outcome&);
+
+}  // namespace gpucholmod::cuda

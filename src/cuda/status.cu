@@ -1,0 +1,76 @@
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include "core/backend.h"
+#include "cuda_build.h"
+
+namespace gpucholmod::cuda {
+namespace {
+
+Status unusable(Status status, const char* reason, const std::string& message) {
+  cudaGetLastError();
+  status.reason = reason;
+  status.message = message;
+  return status;
+}
+
+std::string version(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
+
+double free_memory(int device) {
+  int before = 0;
+  std::size_t free = 0, total = 0;
+  if (cudaGetDevice(&before) != cudaSuccess || cudaSetDevice(device) != cudaSuccess) return -1;
+  const bool known = cudaMemGetInfo(&free, &total) == cudaSuccess;
+  cudaSetDevice(before);
+  return known ? double(free) : -1;
+}
+
+}  // namespace
+
+Status status(bool with_memory) {
+  // CUDA does not survive fork(): remember which process used it first (parallel::mclapply is common in R).
+  static pid_t owner = 0;
+
+  Status status;
+  status.built = true;
+  status.configured = GPUCHOLMOD_CUDA_CONFIGURED;
+  status.architectures = GPUCHOLMOD_CUDA_ARCHITECTURES;
+  status.toolkit_version = CUDART_VERSION;
+  if (owner != 0 && owner != getpid())
+    return unusable(status, "forked", "CUDA was used before this process was forked, and does not survive that");
+
+  cudaDriverGetVersion(&status.driver_version);
+  if (status.driver_version == 0) return unusable(status, "no_driver", "no NVIDIA driver was found");
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaErrorInsufficientDriver)
+    return unusable(status, "driver_too_old", "the NVIDIA driver supports CUDA " + version(status.driver_version) +
+                                                  ", this build needs " + version(CUDART_VERSION));
+  if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0))
+    return unusable(status, "no_device", "the NVIDIA driver finds no GPU");
+  if (error != cudaSuccess)
+    return unusable(status, "failed", std::string("CUDA does not start: ") + cudaGetErrorString(error));
+  owner = getpid();
+
+  for (int id = 0; id < count; ++id) {
+    cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, id) != cudaSuccess) continue;
+    Device device;
+    device.id = id;
+    device.name = properties.name;
+    device.compute_capability = 10 * properties.major + properties.minor;
+    device.multiprocessors = properties.multiProcessorCount;
+    device.memory_total = double(properties.totalGlobalMem);
+    device.usable = device.compute_capability >= GPUCHOLMOD_CUDA_OLDEST;
+    if (with_memory) device.memory_free = free_memory(id);
+    if (device.usable && status.device < 0) status.device = id;
+    status.devices.push_back(device);
+  }
+  if (status.device < 0)
+    return unusable(status, "device_too_old", "every GPU is older than the oldest that this build has code for (sm_" +
+                                                  std::to_string(GPUCHOLMOD_CUDA_OLDEST) + ")");
+  status.usable = true;
+  return status;
+}
+
+}  // namespace gpucholmod::cuda

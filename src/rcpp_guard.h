@@ -1,0 +1,42 @@
+#ifndef GPUCHOLMOD_RCPP_GUARD_H
+#define GPUCHOLMOD_RCPP_GUARD_H
+
+#include <Rcpp.h>
+
+#include <new>
+#include <optional>
+
+#include "core/error.h"
+
+namespace gpucholmod {
+
+/// Signals `error` as an R condition (R/conditions.R); does not return.
+inline void raise(const Error& error) {
+  Rcpp::List fields;
+  for (const auto& [key, value] : error.fields()) {
+    if (const double* number = std::get_if<double>(&value)) fields[key] = *number;
+    else fields[key] = std::get<std::string>(value);
+  }
+  Rcpp::Function stop = Rcpp::Environment::namespace_env("gpucholmod")["stop_gpucholmod"];
+  stop(std::string(name(error.code())), std::string(error.what()), fields);
+}
+
+/// Runs `body`, the one place where an error of the core becomes an R condition: after every destructor has run.
+/// Interrupts (Rcpp::checkUserInterrupt) pass through to R.
+template <class F>
+auto guarded(F&& body) -> decltype(body()) {
+  std::optional<Error> failure;
+  try {
+    return body();
+  } catch (const Error& error) {
+    failure.emplace(error);
+  } catch (const std::bad_alloc&) {
+    failure.emplace(ErrorCode::out_of_memory, "the host is out of memory");
+  }
+  raise(*failure);
+  return decltype(body())();
+}
+
+}  // namespace gpucholmod
+
+#endif

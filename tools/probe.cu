@@ -1,0 +1,13 @@
+// Compiled and linked by configure before it believes that CUDA can be used.
+#include <cuda_runtime.h>
+
+#include <functional>
+
+template <class T>
+__global__ void add(T* x, T y) { x[threadIdx.x] += y; }
+
+extern "C" int gpucholmod_probe(double* x) {
+  const std::function<void()> start = [&] { add<<<1, 32>>>(x, 1.0); };
+  start();
+  return cudaGetLastError() == cudaSuccess;
+}
