@@ -107,11 +107,13 @@ void resolve(const Request& request, Backend& backend, Method& method) {
 template <class S>
 Outcome modify(const S* R, const S* V, S* out, const Request& request, const Poll& poll) {
   check_panel_shape(request.panel);
+  Request fitted = request;
+  fitted.panel.panel_rows = int(std::min<index_t>(request.panel.panel_rows, std::max<index_t>(request.n, 1)));
   Outcome outcome;
-  resolve(request, outcome.backend, outcome.method);
-  outcome.precision = request.precision;
-  if (request.precision == Precision::single) modify_in<float>(R, V, out, request, poll, outcome);
-  else modify_in<double>(R, V, out, request, poll, outcome);
+  resolve(fitted, outcome.backend, outcome.method);
+  outcome.precision = fitted.precision;
+  if (fitted.precision == Precision::single) modify_in<float>(R, V, out, fitted, poll, outcome);
+  else modify_in<double>(R, V, out, fitted, poll, outcome);
   return outcome;
 }
 

@@ -9,7 +9,7 @@ Status status(bool) {
   Status status;
   status.reason = "not_built";
   status.configured = GPUCHOLMOD_CUDA_CONFIGURED;
-  status.message = "this package was built without CUDA (" + status.configured + ")";
+  status.message = "this package was built without CUDA; " + status.configured;
   return status;
 }
 

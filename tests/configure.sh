@@ -1,0 +1,134 @@
+#!/bin/sh
+# Tests of configure and cleanup, on a copy of the package: with a real nvcc where there is one, and with stand-ins.
+# Prints a line per test and, last, "N passed, N failed, N skipped".
+set -u
+here=$(cd "$(dirname "$0")/.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0 skipped=0
+
+real_nvcc=
+for candidate in "${CUDA_HOME:-/none}/bin/nvcc" "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
+  [ -z "$real_nvcc" ] && [ -x "$candidate" ] && real_nvcc=$candidate
+done
+
+# A PATH with what configure needs, and no nvcc.
+mkdir "$scratch/bin"
+for tool in sh sed awk tr sort head tail cat rm mkdir mktemp dirname basename uname readlink printf echo ls expr find grep \
+  cut make R Rscript g++ cc gcc as ld env; do
+  found=$(command -v "$tool") && [ -x "$found" ] && ln -s "$found" "$scratch/bin/$tool"
+done
+
+# A stand-in nvcc: knows three targets, and compiles to an empty object (mode "works") or fails.
+stand_in() { # $1 folder, $2 mode
+  mkdir -p "$1/bin" "$1/lib64"
+  cat >"$1/bin/nvcc" <<NVCC
+#!/bin/sh
+case "\$*" in
+  *--list-gpu-arch*) printf 'compute_75\ncompute_80\ncompute_90\n' ;;
+  *--version*) printf 'a\nCuda compilation tools, release 13.0\nb\n' ;;
+  *) [ "$2" = works ] || { echo "nvcc stand-in: refused"; exit 1; }
+     while [ \$# -gt 1 ]; do [ "\$1" = -o ] && out=\$2; shift; done
+     echo 'void gpucholmod_nothing() {}' | g++ -x c++ -fPIC -c - -o "\$out" ;;
+esac
+NVCC
+  chmod +x "$1/bin/nvcc"
+  echo 'void gpucholmod_cudart() {}' | g++ -x c++ -fPIC -c - -o "$1/lib64/x.o"
+  ar rc "$1/lib64/libcudart_static.a" "$1/lib64/x.o"
+}
+
+# The usual place of the toolkit, which a test may put elsewhere.
+usual=$scratch/nowhere
+
+# Run configure on a fresh copy with a clean environment; extra variables and arguments follow.
+configure() {
+  rm -rf "$scratch/copy"
+  mkdir "$scratch/copy"
+  cp -r "$here/configure" "$here/cleanup" "$here/tools" "$here/src" "$scratch/copy/"
+  sed -i "s|/usr/local/cuda|$usual|g" "$scratch/copy/configure"
+  (cd "$scratch/copy" && rm -f src/Makevars src/cuda_build.h &&
+    env -i PATH="$scratch/bin" HOME="$HOME" "$@") >"$scratch/log" 2>&1
+}
+makevars() { grep -q -- "$1" "$scratch/copy/src/Makevars"; }
+header() { grep -q -- "$1" "$scratch/copy/src/cuda_build.h"; }
+log() { grep -q -- "$1" "$scratch/log"; }
+
+check() { # $1 what is tested, then a command
+  what=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+    echo "ok    $what"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $what"
+    sed 's/^/      /' "$scratch/log"
+  fi
+}
+
+cpu_only() { makevars 'cuda_absent/backend.o' && ! makevars '@' && ! header '@' && log 'without CUDA'; }
+with_cuda() { makevars 'cuda/panel.o cuda/status.o\|cuda/status.o cuda/panel.o' && ! makevars '@' && log 'building with CUDA'; }
+
+stand_in "$scratch/good" works
+stand_in "$scratch/other" works
+stand_in "$scratch/bad" broken
+
+nothing() { configure ./configure && cpu_only && log 'nvcc was not found'; }
+check "auto without nvcc builds for the CPU and says why" nothing
+required() { ! configure ./configure --with-cuda=yes && log 'required'; }
+check "--with-cuda=yes without nvcc stops" required
+usually() { usual=$scratch/good; configure ./configure && with_cuda; found=$?; usual=$scratch/nowhere; return $found; }
+check "the usual place is looked at last" usually
+
+refused() { configure CUDA_HOME="$scratch/good" ./configure --with-cuda=no && cpu_only && header 'refused'; }
+check "--with-cuda=no builds for the CPU" refused
+refused_env() { configure GPUCHOLMOD_CUDA=no CUDA_HOME="$scratch/good" ./configure && cpu_only; }
+check "GPUCHOLMOD_CUDA=no builds for the CPU" refused_env
+refused_without() { configure CUDA_HOME="$scratch/good" ./configure --without-cuda && cpu_only; }
+check "--without-cuda builds for the CPU" refused_without
+
+argument() { configure CUDA_HOME="$scratch/other" ./configure --with-cuda-home="$scratch/good" && with_cuda && makevars "$scratch/good/bin/nvcc"; }
+check "--with-cuda-home comes before CUDA_HOME" argument
+variable() { configure GPUCHOLMOD_CUDA_HOME="$scratch/good" CUDA_HOME="$scratch/other" ./configure && makevars "$scratch/good/bin/nvcc"; }
+check "GPUCHOLMOD_CUDA_HOME comes before CUDA_HOME" variable
+wrong_home() { ! configure CUDA_HOME="$scratch/good" ./configure --with-cuda-home="$scratch/nowhere" && log 'cannot be used'; }
+check "a --with-cuda-home that cannot be used stops" wrong_home
+home_first() { configure CUDA_HOME="$scratch/good" CUDA_PATH="$scratch/other" ./configure && makevars "$scratch/good/bin/nvcc"; }
+check "CUDA_HOME comes before CUDA_PATH" home_first
+path_next() { configure CUDA_PATH="$scratch/good" NVCC="$scratch/other/bin/nvcc" ./configure && makevars "$scratch/good/bin/nvcc"; }
+check "CUDA_PATH comes before NVCC" path_next
+nvcc_next() { configure NVCC="$scratch/good/bin/nvcc" PATH="$scratch/other/bin:$scratch/bin" ./configure && makevars "$scratch/good/bin/nvcc"; }
+check "NVCC comes before the PATH" nvcc_next
+on_path() { configure PATH="$scratch/good/bin:$scratch/bin" ./configure && with_cuda && makevars "$scratch/good/bin/nvcc"; }
+check "nvcc on the PATH is found" on_path
+stale() { configure CUDA_HOME="$scratch/bad" CUDA_PATH="$scratch/good" ./configure && makevars "$scratch/good/bin/nvcc" && log 'nvcc stand-in: refused'; }
+check "an nvcc that fails the probe is passed over, and its message shown" stale
+
+targets() { configure CUDA_HOME="$scratch/good" ./configure && makevars 'arch=compute_75,code=sm_75' && ! makevars sm_120 && makevars 'arch=compute_90,code=compute_90' && header 'OLDEST 75'; }
+check "targets are those that the toolkit knows, and PTX for the newest" targets
+own_targets() { configure CUDA_HOME="$scratch/good" ./configure --with-cuda-arch=90,80 && makevars 'code=sm_80 -gencode arch=compute_90,code=sm_90' && ! makevars sm_75 && header 'OLDEST 80'; }
+check "--with-cuda-arch sets the targets" own_targets
+bad_targets() { ! configure CUDA_HOME="$scratch/good" ./configure --with-cuda-arch=hopper && log 'takes numbers'; }
+check "--with-cuda-arch refuses what is no number" bad_targets
+bad_switch() { ! configure ./configure --with-cuda=maybe && log 'auto, yes or no'; }
+check "--with-cuda refuses what it does not know" bad_switch
+more_flags() { configure CUDA_HOME="$scratch/good" GPUCHOLMOD_NVCC_FLAGS='-lineinfo' ./configure && makevars '-lineinfo'; }
+check "GPUCHOLMOD_NVCC_FLAGS reach nvcc" more_flags
+
+cleaned() {
+  configure CUDA_HOME="$scratch/good" ./configure && touch "$scratch/copy/src/core/a.o" "$scratch/copy/src/x.so" &&
+    (cd "$scratch/copy" && ./cleanup) && [ ! -e "$scratch/copy/src/Makevars" ] &&
+    [ ! -e "$scratch/copy/src/cuda_build.h" ] && [ ! -e "$scratch/copy/src/core/a.o" ] && [ ! -e "$scratch/copy/src/x.so" ]
+}
+check "cleanup removes what was built" cleaned
+
+if [ -n "$real_nvcc" ]; then
+  real() { configure NVCC="$real_nvcc" ./configure --with-cuda=yes && with_cuda; }
+  check "the real nvcc passes the probe" real
+else
+  skipped=$((skipped + 1))
+  echo "skip  the real nvcc: there is none"
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,4 @@
+library(testthat)
+library(gpucholmod)
+
+test_check("gpucholmod")

@@ -1,0 +1,28 @@
+# Every way of computing the same thing. A GPU test skips where there is no GPU, unless GPUCHOLMOD_REQUIRE_GPU is set:
+# then it fails, so that a run that was meant to test a GPU cannot pass without one.
+
+skip_without_gpu <- function() {
+  info <- gpu_info(memory = FALSE)
+  if (info$usable) return(invisible())
+  if (nzchar(Sys.getenv("GPUCHOLMOD_REQUIRE_GPU"))) stop("a GPU is required here, but ", info$message)
+  testthat::skip(paste("no GPU:", info$message))
+}
+
+cpu_methods <- list(
+  "reference, order A" = list(backend = "cpu", method = "reference", control = cholupdate_control(loop_order = "A")),
+  "reference, order B" = list(backend = "cpu", method = "reference", control = cholupdate_control(loop_order = "B")),
+  "blocked" = list(backend = "cpu", method = "blocked"),
+  "panel on the CPU" = list(backend = "cpu", method = "panel")
+)
+cuda_methods <- list(
+  "panel" = list(backend = "cuda", method = "panel"),
+  "panel, the paper's shape" = list(backend = "cuda", method = "panel",
+                                    control = cholupdate_control(28, 32, 16, panel_rows = 32))
+)
+
+modify <- function(R, V, downdate, method, ...) {
+  do.call(cholupdate_gpu, c(list(R, V, downdate), method, list(...)))
+}
+
+# One copy whose memory nobody shares, to see whether a call writes to its input.
+unshared <- function(x) unserialize(serialize(x, NULL))

@@ -1,0 +1,100 @@
+R <- chol(diag(3) + 1)
+V <- matrix(1:6 / 10, 3)
+
+# The error of a call, which must have the class and the fields given.
+expect_condition_fields <- function(call, class, ...) {
+  error <- expect_error(call, class = paste0("gpucholmod_", class))
+  expect_s3_class(error, "gpucholmod_error")
+  expected <- list(...)
+  if (length(expected)) expect_equal(unclass(error)[names(expected)], expected)
+  invisible(error)
+}
+
+# The same wrong input must give the same condition on every backend that is there.
+for (method in c(cpu_methods, if (gpu_info(FALSE)$usable) cuda_methods)) {
+  on <- paste(method$backend, method$method)
+  run <- function(R, V, downdate = FALSE) modify(R, V, downdate, method)
+
+  test_that(paste("matrices that cannot be used are refused:", on), {
+    expect_condition_fields(run("a", V), "not_numeric", argument = "R", type = "character")
+    expect_condition_fields(run(R > 0, V), "not_numeric", argument = "R", type = "logical")
+    expect_condition_fields(run(R + 0i, V), "not_numeric", argument = "R", type = "complex")
+    expect_condition_fields(run(NULL, V), "not_numeric", argument = "R", type = "NULL")
+    expect_condition_fields(run(as.data.frame(R), V), "not_numeric", argument = "R", type = "data.frame")
+    expect_condition_fields(run(R, letters[1:3]), "not_numeric", argument = "V", type = "character")
+    expect_condition_fields(run(R, factor(1:3)), "not_numeric", argument = "V", type = "factor")
+    expect_condition_fields(run(R[1:2, ], V), "not_square", nrow = 2L, ncol = 3L)
+    expect_condition_fields(run(1:3, V), "not_square", nrow = 3L, ncol = NA_integer_)
+    expect_condition_fields(run(array(1, c(1, 1, 1)), 1), "not_square", nrow = 1L, ncol = 1L)
+    expect_condition_fields(run(R, V[1:2, ]), "dimension_mismatch", expected = 3L, actual = 2L)
+    expect_condition_fields(run(R, 1:4), "dimension_mismatch", expected = 3L, actual = 4L)
+    expect_condition_fields(run(R, numeric(0)), "dimension_mismatch", expected = 3L, actual = 0L)
+    expect_match(conditionMessage(expect_error(run(R, t(V)))), "t(V)", fixed = TRUE)
+  })
+
+  test_that(paste("values that cannot be used are found:", on), {
+    for (bad in c(NA, NaN, Inf, -Inf)) {
+      expect_condition_fields(run(replace(R, 7, bad), V), "not_finite", argument = "R", row = 1, col = 3)
+      expect_condition_fields(run(R, replace(V, 5, bad)), "not_finite", argument = "V", row = 2, col = 2)
+    }
+    expect_condition_fields(run(R, c(1L, NA, 2L)), "not_finite", argument = "V", row = 2, col = 1)
+    expect_condition_fields(run(replace(R, 5, 0), V), "bad_diagonal", index = 2, value = 0)
+    expect_condition_fields(run(replace(R, 9, -1), V), "bad_diagonal", index = 3, value = -1)
+    expect_condition_fields(run(replace(R, 9, -1), matrix(0, 3, 0)), "bad_diagonal", index = 3, value = -1)
+    expect_condition_fields(run(R, 100 * V, TRUE), "not_positive_definite", pivot = 1L)
+  })
+}
+
+test_that("a pivoted factor is refused", {
+  A <- crossprod(matrix(c(1, 2, 3, 4, 5, 6, 7, 8, 10), 3))
+  expect_condition_fields(cholupdate_gpu(chol(A, pivot = TRUE), 1:3), "pivoted",
+                          pivot = attr(chol(A, pivot = TRUE), "pivot"))
+})
+
+test_that("arguments that cannot be used are named", {
+  expect_condition_fields(cholupdate_gpu(R, V, FALSE, "lower"), "bad_argument", argument = "...")
+  expect_condition_fields(cholupdate_gpu(R, V, up = FALSE), "bad_argument", argument = "...")
+  expect_condition_fields(cholupdate_gpu(R, V, NA), "bad_argument", argument = "downdate")
+  expect_condition_fields(cholupdate_gpu(R, V, check = 1), "bad_argument", argument = "check", value = 1)
+  expect_condition_fields(cholupdate_gpu(R, V, uplo = "U"), "bad_argument", argument = "uplo", value = "U")
+  expect_condition_fields(cholupdate_gpu(R, V, precision = "half"), "bad_argument", argument = "precision")
+  expect_condition_fields(cholupdate_gpu(R, V, backend = "gpu"), "bad_argument", argument = "backend")
+  expect_condition_fields(cholupdate_gpu(R, V, method = "fast"), "bad_argument", argument = "method")
+  expect_condition_fields(cholupdate_gpu(R, V, control = list()), "bad_argument", argument = "control")
+  expect_condition_fields(cholupdate_gpu(R, V, backend = "cuda", method = "blocked"), "bad_argument",
+                          argument = "method")
+})
+
+test_that("tunables that cannot be used are named", {
+  expect_condition_fields(cholupdate_control(blocks_per_kernel = 0), "bad_argument", argument = "blocks_per_kernel")
+  expect_condition_fields(cholupdate_control(panel_rows = 1.5), "bad_argument", argument = "panel_rows", value = 1.5)
+  expect_condition_fields(cholupdate_control(loop_order = "C"), "bad_argument", argument = "loop_order")
+  expect_condition_fields(cholupdate_control(device_memory = "1GB"), "bad_argument", argument = "device_memory")
+  panel <- function(...) cholupdate_gpu(R, V, backend = "cpu", method = "panel", control = cholupdate_control(...))
+  expect_condition_fields(panel(threads_per_block = 33), "bad_argument", argument = "threads_per_block", value = 33)
+  expect_condition_fields(panel(threads_per_block = 512), "bad_argument", argument = "threads_per_block")
+  expect_condition_fields(panel(elements_per_thread = 5), "bad_argument", argument = "elements_per_thread", value = 5)
+})
+
+test_that("too little memory says how much is needed", {
+  error <- expect_error(cholupdate_gpu(R, V, backend = "cpu", method = "panel",
+                                       control = cholupdate_control(device_memory = 100)),
+                        class = "gpucholmod_out_of_memory")
+  expect_identical(error$available, 100)
+  expect_gt(error$needed, 100)
+})
+
+test_that("asking for CUDA where there is none says why", {
+  info <- gpu_info(memory = FALSE)
+  if (info$usable) skip("there is a GPU")
+  expect_condition_fields(cholupdate_gpu(R, V, backend = "cuda"), "backend_unavailable",
+                          backend = "cuda", reason = info$reason)
+})
+
+test_that("the condition's call is the user's", {
+  f <- function(x) cholupdate_gpu(x, 1:4)
+  expect_identical(expect_error(f(R), class = "gpucholmod_error")$call, quote(cholupdate_gpu(x, 1:4)))
+  expect_identical(expect_error(f(replace(R, 1, NA)))$call, quote(cholupdate_gpu(x, 1:4)))
+  g <- function(x) cholupdate_gpu(x, 1:3)
+  expect_identical(expect_error(g(replace(R, 1, NA)))$call, quote(cholupdate_gpu(x, 1:3)))
+})

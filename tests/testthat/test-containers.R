@@ -1,0 +1,95 @@
+set.seed(1)
+R <- well_conditioned(20)
+V <- normal(20, 3)
+up <- cholupdate_gpu(R, V, backend = "cpu")
+
+test_that("a dtrMatrix comes back as one", {
+  skip_if_not_installed("Matrix")
+  T <- methods::as(Matrix::Matrix(R, dimnames = list(NULL, letters[1:20])), "triangularMatrix")
+  T <- methods::as(T, "unpackedMatrix")
+  expect_s4_class(T, "dtrMatrix")
+  done <- cholupdate_gpu(T, V, backend = "cpu")
+  expect_s4_class(done, "dtrMatrix")
+  expect_true(methods::validObject(done))
+  expect_identical(colnames(done), letters[1:20])
+  expect_identical(unname(as.matrix(done)), up)
+  lower <- cholupdate_gpu(Matrix::t(T), V, backend = "cpu")
+  expect_identical(lower@uplo, "L")
+  expect_identical(unname(as.matrix(lower)), t(up))
+  expect_error(cholupdate_gpu(T, V, uplo = "lower"), class = "gpucholmod_bad_argument")
+  expect_identical(cholupdate_gpu(T, V, uplo = "upper", backend = "cpu"), done)
+})
+
+test_that("a unit triangular dtrMatrix has ones on its diagonal", {
+  skip_if_not_installed("Matrix")
+  U <- R / diag(R)
+  T <- methods::new("dtrMatrix", x = as.vector(U * upper.tri(U)), Dim = dim(U), uplo = "U", diag = "U")
+  expect_equal(as.matrix(cholupdate_gpu(T, V, backend = "cpu")), cholupdate_gpu(U, V, backend = "cpu"))
+})
+
+test_that("a Cholesky object of Matrix comes back as one", {
+  skip_if_not_installed("Matrix")
+  C <- Matrix::chol(methods::as(crossprod(R), "dpoMatrix"))
+  if (!methods::is(C, "Cholesky")) C <- Matrix::Cholesky(methods::as(crossprod(R), "dpoMatrix"), perm = FALSE)
+  done <- cholupdate_gpu(C, V, backend = "cpu")
+  expect_s4_class(done, class(C))
+  expect_true(methods::validObject(done))
+  expect_equal(done@x, as.vector(up))
+})
+
+test_that("V may be a Matrix", {
+  skip_if_not_installed("Matrix")
+  expect_identical(cholupdate_gpu(R, Matrix::Matrix(V), backend = "cpu"), up)
+  sparse <- Matrix::sparseMatrix(i = c(1, 5), j = c(1, 2), x = c(1, 2), dims = c(20, 2))
+  expect_identical(cholupdate_gpu(R, sparse, backend = "cpu"), cholupdate_gpu(R, as.matrix(sparse), backend = "cpu"))
+})
+
+# Package float keeps single precision in an S4 class with one integer slot, Data; where it is not loaded, the same
+# class is defined here.
+make_float32 <- function(x) {
+  bits <- gpucholmod:::rcpp_to_float(as.vector(x))
+  dim(bits) <- dim(x)
+  methods::new("float32", Data = bits)
+}
+if (!methods::isClass("float32")) {
+  methods::setClass("float32", methods::representation(Data = "ANY"), where = globalenv())
+}
+widen <- function(x) gpucholmod:::rcpp_from_float(x@Data)
+
+test_that("a float32 matrix is computed in single precision and comes back as one", {
+  S <- make_float32(R)
+  for (v in list(V, make_float32(V))) {
+    done <- cholupdate_gpu(S, v, backend = "cpu")
+    expect_identical(last_cholupdate()$precision, "single")
+    expect_s4_class(done, "float32")
+    expect_identical(dim(done@Data), dim(R))
+    expect_identical(widen(done), as.vector(cholupdate_gpu(R, V, precision = "single", backend = "cpu")))
+  }
+  expect_identical(widen(cholupdate_gpu(R = done, V = V, downdate = TRUE, backend = "cpu")),
+                   as.vector(cholupdate_gpu(matrix(widen(done), 20), V, TRUE, precision = "single", backend = "cpu")))
+})
+
+test_that("a float32 matrix can be computed in double precision, which gives an ordinary matrix", {
+  S <- make_float32(R)
+  done <- cholupdate_gpu(S, V, precision = "double", backend = "cpu")
+  expect_identical(last_cholupdate()$precision, "double")
+  narrowed <- matrix(widen(make_float32(V)), 20)
+  expect_identical(done, cholupdate_gpu(matrix(widen(S), 20), narrowed, backend = "cpu"))
+})
+
+test_that("a float32 V goes with a double R", {
+  narrowed <- matrix(widen(make_float32(V)), 20)
+  expect_identical(cholupdate_gpu(R, make_float32(V), backend = "cpu"), cholupdate_gpu(R, narrowed, backend = "cpu"))
+})
+
+test_that("bad float32 input is found", {
+  bad <- R
+  bad[3, 3] <- -1
+  expect_identical(expect_error(cholupdate_gpu(make_float32(bad), V), class = "gpucholmod_bad_diagonal")$index, 3)
+  expect_error(cholupdate_gpu(make_float32(R[1:3, ]), V), class = "gpucholmod_not_square")
+})
+
+test_that("conversions between float and double round to nearest", {
+  expect_identical(gpucholmod:::rcpp_from_float(gpucholmod:::rcpp_to_float(c(1, 0.1, -2^-140))),
+                   c(1, 13421773 / 2^27, -2^-140))
+})

@@ -1,0 +1,36 @@
+# Sends this process the signal of Ctrl-C after a while.
+interrupt_after <- function(seconds) {
+  system(sprintf("(sleep %g; kill -INT %d) >/dev/null 2>&1 &", seconds, Sys.getpid()))
+}
+
+expect_interruptible <- function(method) {
+  set.seed(1)
+  R <- diag(3000)
+  V <- normal(3000, 1500, 1e-3)
+  R_before <- unshared(R)
+  interrupt_after(1)
+  start <- proc.time()[["elapsed"]]
+  result <- tryCatch(modify(R, V, FALSE, method), interrupt = function(e) "interrupted")
+  expect_identical(result, "interrupted")
+  expect_lt(proc.time()[["elapsed"]] - start, 10)
+  expect_identical(R, R_before)
+  small <- well_conditioned(30)
+  expect_lt(residual_ratio(modify(small, 1:30, FALSE, method), small, 1:30, FALSE), 30)
+}
+
+test_that("Ctrl-C stops a long call, which leaves nothing changed", {
+  skip_on_cran()
+  skip_on_os("windows")
+  for (name in c("reference, order A", "reference, order B", "blocked", "panel on the CPU")) {
+    expect_interruptible(cpu_methods[[name]])
+  }
+})
+
+test_that("Ctrl-C stops a long call on the GPU, which frees what it held", {
+  skip_on_os("windows")
+  skip_without_gpu()
+  modify(diag(10), 1:10, FALSE, cuda_methods$panel)
+  before <- gpu_info()$devices$memory_free[[1L]]
+  expect_interruptible(cuda_methods$panel)
+  expect_equal(gpu_info()$devices$memory_free[[1L]], before, tolerance = 1e-4)
+})

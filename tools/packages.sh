@@ -1,0 +1,65 @@
+# Sourced by demo.sh and test.sh: what they need from Debian or Ubuntu, and how it is installed.
+
+# Whether an R package can be loaded.
+have_r_package() {
+  command -v Rscript >/dev/null &&
+    Rscript -e "quit(status = !nzchar(system.file(package = '$1')))" >/dev/null 2>&1
+}
+
+# Whether the compiler finds GoogleTest.
+have_gtest() {
+  echo '#include <gtest/gtest.h>' | c++ -std=c++17 -x c++ -fsyntax-only - >/dev/null 2>&1
+}
+
+have_toolchain() {
+  command -v R >/dev/null && command -v Rscript >/dev/null && command -v make >/dev/null &&
+    compiler=$(R CMD config CXX17 2>/dev/null) && command -v "${compiler%% *}" >/dev/null
+}
+
+# Where configure would look for nvcc.
+have_nvcc() {
+  [ -x "${GPUCHOLMOD_CUDA_HOME:-/none}/bin/nvcc" ] || [ -x "${CUDA_HOME:-/none}/bin/nvcc" ] ||
+    [ -x "${CUDA_PATH:-/none}/bin/nvcc" ] || command -v "${NVCC:-nvcc}" >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]
+}
+
+# The Debian packages of what is not there, whoever installed it.
+missing() {
+  for need in "$@"; do
+    case $need in
+      r-base-dev) have_toolchain || echo r-base-dev ;;
+      gtest) have_gtest || echo libgtest-dev ;;
+      checkbashisms) command -v checkbashisms >/dev/null || echo devscripts ;;
+      pandoc | tidy) command -v "$need" >/dev/null || echo "$need" ;;
+      *) have_r_package "$need" || echo "r-cran-$need" | tr '[:upper:]' '[:lower:]' ;;
+    esac
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Installs what is missing of: r-base-dev, gtest, checkbashisms, pandoc, tidy, and R packages by name.
+install_missing() {
+  packages=$(missing "$@" | tr '\n' ' ')
+  if [ -z "$packages" ]; then
+    echo "all there: $(R --version | head -n 1); $*"
+    return
+  fi
+  echo "missing: $packages"
+  command -v apt-get >/dev/null || { echo "install them first: there is no apt-get here to do it" >&2; exit 1; }
+  [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null ||
+    { echo "installing takes root, or sudo: as root, run  apt-get install $packages" >&2; exit 1; }
+  echo "installing with apt-get; this takes some minutes"
+  apt_log=$(mktemp)
+  # shellcheck disable=SC2086  # a word for each package
+  if ! { as_root apt-get update &&
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; } >"$apt_log" 2>&1; then
+    cat "$apt_log" >&2
+    rm -f "$apt_log"
+    exit 1
+  fi
+  rm -f "$apt_log"
+  packages=$(missing "$@" | tr '\n' ' ')
+  [ -z "$packages" ] || { echo "apt-get has installed them, but R ($(command -v R)) still does not find: $packages" >&2; exit 1; }
+}

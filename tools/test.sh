@@ -1,0 +1,100 @@
+#!/bin/sh
+# Installs what is missing, and runs every test there is:
+#
+#   core        the core's own C++ tests (tests/core), plain and under sanitizers
+#   configure   configure and cleanup, with and without nvcc (tests/configure.sh)
+#   testthat    the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
+#   check       R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
+#
+# The last line is "N passed, N failed, N skipped", summed over all of them. Logs of what failed are shown.
+#
+#   GPUCHOLMOD_REQUIRE_NVCC=1   fail where there is no nvcc, instead of leaving out the build with CUDA
+#   GPUCHOLMOD_REQUIRE_GPU=1    fail where there is no GPU, instead of skipping its tests
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$root/tools/packages.sh"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/gpucholmod-test.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0 skipped=0
+
+section() { printf '\n== %s\n' "$1"; }
+
+# Adds "N passed, N failed, N skipped" to the sums.
+count() {
+  echo "$4: $1 passed, $2 failed, $3 skipped"
+  passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+}
+
+section "what is needed"
+install_missing r-base-dev Rcpp RcppEigen Matrix testthat gtest checkbashisms pandoc tidy
+
+section "core"
+jobs=$(getconf _NPROCESSORS_ONLN)
+core_tests() { # $1 name, further arguments for make
+  name=$1
+  shift
+  make -s -j "$jobs" -C "$root/tests/core" check "$@" >"$scratch/core" 2>&1 || cat "$scratch/core"
+  good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) tests\{0,1\}\.$/\1/p' "$scratch/core")
+  bad=$(sed -n 's/^ *\([0-9]*\) FAILED TESTS\{0,1\}$/\1/p' "$scratch/core")
+  [ -n "$good" ] || bad=${bad:-1}
+  count "${good:-0}" "${bad:-0}" 0 "core, $name"
+}
+core_tests plain
+core_tests "address and undefined-behaviour sanitizers" SANITIZE=address,undefined
+
+section "configure"
+sh "$root/tests/configure.sh" >"$scratch/configure" 2>&1 || cat "$scratch/configure"
+set -- $(sed -n '$s/ passed, / /;$s/ failed, / /;$s/ skipped//p' "$scratch/configure")
+count "$1" "$2" "$3" configure
+
+section "R CMD build"
+(cd "$scratch" && R CMD build "$root" >"$scratch/build" 2>&1) || { cat "$scratch/build"; exit 1; }
+tarball=$(ls "$scratch"/gpucholmod_*.tar.gz)
+echo "built $(basename "$tarball")"
+
+# Install the tarball into a library of its own, run the R tests on it.
+variant() { # $1 name, $2 yes or no: with CUDA
+  section "testthat, $1"
+  library=$scratch/library-$2
+  mkdir -p "$library"
+  if ! R CMD INSTALL --library="$library" --configure-args="--with-cuda=$2" "$tarball" >"$scratch/install" 2>&1; then
+    cat "$scratch/install"
+    count 0 1 0 "installation, $1"
+    return
+  fi
+  grep '^configure:' "$scratch/install"
+  count 1 0 0 "installation, $1"
+  if (cd "$root" && R_LIBS="$library${R_LIBS:+:$R_LIBS}" NOT_CRAN=true Rscript tools/testthat.R "$scratch/counts"); then :; fi
+  if [ -s "$scratch/counts" ]; then read -r good bad left <"$scratch/counts"; else good=0 bad=1 left=0; fi
+  rm -f "$scratch/counts"
+  count "$good" "$bad" "$left" "testthat, $1"
+}
+variant "built for the CPU alone" no
+if have_nvcc; then
+  variant "built with CUDA" yes
+elif [ -n "${GPUCHOLMOD_REQUIRE_NVCC:-}" ]; then
+  count 0 1 0 "built with CUDA: nvcc is required, and was not found"
+else
+  count 0 0 1 "built with CUDA: nvcc was not found"
+fi
+
+section "R CMD check"
+# What a machine without network or TeX cannot check is left out; --strip takes out the debugging symbols that Debian's
+# compiler flags put in, since the check counts them into the size of the package.
+if (
+  cd "$scratch"
+  _R_CHECK_CRAN_INCOMING_=FALSE _R_CHECK_FUTURE_FILE_TIMESTAMPS_=FALSE NOT_CRAN=false \
+    R CMD check --as-cran --no-manual --install-args=--strip "$tarball" >"$scratch/check" 2>&1
+) && grep -q '^Status: OK$' "$scratch/check"; then
+  count 1 0 0 "R CMD check --as-cran"
+else
+  cat "$scratch/check"
+  for log in "$scratch"/gpucholmod.Rcheck/00install.out "$scratch"/gpucholmod.Rcheck/tests/*.fail; do
+    if [ -e "$log" ]; then cat "$log"; fi
+  done
+  count 0 1 0 "R CMD check --as-cran"
+fi
+
+printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" -eq 0 ]
