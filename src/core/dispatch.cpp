@@ -6,6 +6,7 @@
 
 #include "core/backend.h"
 #include "core/factor_io.h"
+#include "core/huge_pages.h"
 #include "cpu/blocked.h"
 #include "cpu/reference.h"
 #include "panel/drive.h"
@@ -60,6 +61,7 @@ void modify_in(const S* R_data, const S* V_data, S* out_data, const Request& req
   const index_t n = request.n, k = request.k;
   const MatrixView<const S> R{R_data, n, n, n}, V{V_data, n, k, n};
   const MatrixView<S> out{out_data, n, n, n};
+  prefer_huge_pages(out_data, sizeof(S) * n * n);
   const int e = scale_exponent<T>(check_input(R, V, request.uplo));
 
   std::unique_ptr<T[]> own;
@@ -69,14 +71,14 @@ void modify_in(const S* R_data, const S* V_data, S* out_data, const Request& req
   } else {
     own.reset(new T[n * n]);
     work = own.get();
+    prefer_huge_pages(work, sizeof(T) * n * n);
   }
   const MatrixView<T> W{work, n, n, n};
   load_factor(R, request.uplo, e, W);
 
   if (k > 0 && n > 0) {
     std::vector<T> scaled(n * k);
-    const S scale = std::scalbn(S(1), -e);
-    for (index_t i = 0; i < n * k; ++i) scaled[i] = T(V_data[i] * scale);
+    for (index_t i = 0; i < n * k; ++i) scaled[i] = T(times_power(V_data[i], -e));
     const auto start = std::chrono::steady_clock::now();
     run<T>(W, MatrixView<const T>{scaled.data(), n, k, n}, request, poll, outcome);
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

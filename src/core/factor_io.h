@@ -75,21 +75,26 @@ int scale_exponent(S largest) {
   return e > safe || e < -safe ? e : 0;
 }
 
+/// 2^e x; where 2^e itself may be out of range.
+template <class S>
+inline S times_power(S x, int e) {
+  return e == 0 ? x : std::scalbn(x, e);
+}
+
 /// W <- 2^-e times the upper factor held in R (transposed when uplo is lower), strict lower triangle zero.
 template <class S, class T>
 void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
   constexpr index_t tile = 32;  // for the transposition
   const index_t n = R.cols;
-  const S scale = std::scalbn(S(1), -e);
   for (index_t j0 = 0; j0 < n; j0 += tile) {
     const index_t j1 = std::min(j0 + tile, n);
     if (uplo == Uplo::upper) {
       for (index_t j = j0; j < j1; ++j)
-        for (index_t i = 0; i <= j; ++i) W(i, j) = T(R(i, j) * scale);
+        for (index_t i = 0; i <= j; ++i) W(i, j) = T(times_power(R(i, j), -e));
     } else {
       for (index_t i0 = 0; i0 < j1; i0 += tile)
         for (index_t i = i0; i < std::min(i0 + tile, j1); ++i)
-          for (index_t j = std::max(i, j0); j < j1; ++j) W(i, j) = T(R(j, i) * scale);
+          for (index_t j = std::max(i, j0); j < j1; ++j) W(i, j) = T(times_power(R(j, i), -e));
     }
     for (index_t j = j0; j < j1; ++j) std::fill(W.col(j) + j + 1, W.col(j) + n, T(0));
   }
@@ -105,11 +110,12 @@ template <class T, class S>
 void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out) {
   const index_t n = W.cols;
   const bool same = static_cast<const void*>(W.data) == static_cast<const void*>(out.data);
+  const bool may_overflow = e != 0 || sizeof(S) < sizeof(T);
   if (!same || e != 0)
     for (index_t j = 0; j < n; ++j) {
       for (index_t i = 0; i <= j; ++i) {
-        out(i, j) = e == 0 ? S(W(i, j)) : S(std::scalbn(double(W(i, j)), e));
-        if (e != 0 && !std::isfinite(out(i, j)))
+        out(i, j) = S(times_power(double(W(i, j)), e));
+        if (may_overflow && !std::isfinite(out(i, j)))
           throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
                       {{"row", double(i + 1)}, {"col", double(j + 1)}});
       }

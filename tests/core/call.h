@@ -1,0 +1,86 @@
+#ifndef GPUCHOLMOD_TESTS_CALL_H
+#define GPUCHOLMOD_TESTS_CALL_H
+
+#include <cstring>
+#include <optional>
+
+#include "core/dispatch.h"
+#include "core/error.h"
+#include "matrices.h"
+
+/// One call of modify(), and how its outcome is looked at.
+namespace gpucholmod::test {
+
+/// The ways through the core that need no GPU.
+struct Way {
+  const char* name;
+  Method method;
+  LoopOrder loop_order;
+};
+constexpr Way ways[] = {{"reference_A", Method::reference, LoopOrder::a},
+                        {"reference_B", Method::reference, LoopOrder::b},
+                        {"blocked", Method::blocked, LoopOrder::b},
+                        {"panel", Method::panel, LoopOrder::b}};
+constexpr Precision precisions[] = {Precision::double_, Precision::single};
+constexpr Sign signs[] = {Sign::update, Sign::downdate};
+
+inline Request by(const Way& way, Precision precision = Precision::double_) {
+  Request request;
+  request.backend = Backend::cpu;
+  request.method = way.method;
+  request.loop_order = way.loop_order;
+  request.precision = precision;
+  return request;
+}
+
+template <class S>
+struct Result {
+  Outcome outcome;
+  Stored<S> R;
+};
+
+/// Into memory full of NaN, so that nothing of the result can be left over.
+template <class S>
+Result<S> call(const Problem<S>& p, Request request, const Poll& poll = [] {}) {
+  request.n = p.R.cols();
+  request.k = p.V.cols();
+  request.sign = p.sign;
+  Result<S> result{{}, Stored<S>::Constant(request.n, request.n, std::numeric_limits<S>::quiet_NaN())};
+  result.outcome = modify(p.R.data(), p.V.data(), result.R.data(), request, poll);
+  return result;
+}
+
+template <class S>
+bool same_bits(const Stored<S>& a, const Stored<S>& b) {
+  return a.rows() == b.rows() && a.cols() == b.cols() &&
+         (a.size() == 0 || std::memcmp(a.data(), b.data(), sizeof(S) * a.size()) == 0);
+}
+
+/// The Error that `f` throws.
+template <class F>
+std::optional<Error> error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+inline const Error::Value* field(const Error& error, const std::string& key) {
+  for (const auto& [name, value] : error.fields())
+    if (name == key) return &value;
+  return nullptr;
+}
+inline double number(const Error& error, const std::string& key) {
+  const Error::Value* value = field(error, key);
+  return value ? std::get<double>(*value) : std::numeric_limits<double>::quiet_NaN();
+}
+inline std::string text(const Error& error, const std::string& key) {
+  const Error::Value* value = field(error, key);
+  return value ? std::get<std::string>(*value) : "";
+}
+
+}  // namespace gpucholmod::test
+
+#endif

@@ -1,0 +1,188 @@
+#include "core/factor_io.h"
+
+#include <gtest/gtest.h>
+
+#include "call.h"
+
+namespace gpucholmod::test {
+namespace {
+
+constexpr double NaN = std::numeric_limits<double>::quiet_NaN(), Inf = std::numeric_limits<double>::infinity();
+
+template <class S>
+MatrixView<S> view(Stored<S>& M) {
+  return {M.data(), M.rows(), M.cols(), M.rows()};
+}
+template <class S>
+MatrixView<const S> read(const Stored<S>& M) {
+  return {M.data(), M.rows(), M.cols(), M.rows()};
+}
+
+/// An upper factor with NaN, Inf and rubbish where nobody may look.
+template <class S>
+Stored<S> factor_with_rubbish(index_t n, real scale = 1) {
+  Random random(11);
+  Stored<S> R = (scale * well_conditioned(n, random)).template cast<S>();
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = j + 1; i < n; ++i) R(i, j) = i % 3 == 0 ? S(NaN) : i % 3 == 1 ? S(-Inf) : S(7);
+  return R;
+}
+template <class S>
+Stored<S> upper_part(const Stored<S>& R) {
+  return R.template triangularView<Eigen::Upper>();
+}
+template <class S>
+Stored<S> transpose(const Stored<S>& R) {
+  return R.transpose();
+}
+
+template <class S>
+std::optional<Error> error_of_check(const Stored<S>& R, const Stored<S>& V, Uplo uplo) {
+  return error_of([&] { check_input(read(R), read(V), uplo); });
+}
+
+TEST(CheckInput, FindsWhatIsNotFinite) {
+  const Stored<double> R = factor_with_rubbish<double>(40), V = Stored<double>::Ones(40, 3);
+  for (const Uplo uplo : {Uplo::upper, Uplo::lower}) {
+    const Stored<double> good = uplo == Uplo::upper ? R : transpose(R);
+    ASSERT_FALSE(error_of_check(good, V, uplo));
+    for (const double bad : {NaN, -NaN, Inf, -Inf}) {
+      Stored<double> broken = good;
+      const index_t row = uplo == Uplo::upper ? 4 : 36, col = 40 - row;
+      broken(row, col) = bad;
+      auto error = error_of_check(broken, V, uplo);
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::not_finite);
+      EXPECT_EQ(text(*error, "argument"), "R");
+      EXPECT_EQ(number(*error, "row"), row + 1);
+      EXPECT_EQ(number(*error, "col"), col + 1);
+
+      broken = V;
+      broken(39, 1) = bad;
+      error = error_of_check(good, broken, uplo);
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::not_finite);
+      EXPECT_EQ(text(*error, "argument"), "V");
+      EXPECT_EQ(number(*error, "row"), 40);
+      EXPECT_EQ(number(*error, "col"), 2);
+    }
+  }
+}
+
+TEST(CheckInput, FindsABadDiagonal) {
+  const Stored<float> V = Stored<float>::Ones(40, 1);
+  for (const float bad : {0.0f, -0.0f, -1.0f})
+    for (const index_t index : {0, 17, 39}) {
+      Stored<float> R = factor_with_rubbish<float>(40);
+      R(index, index) = bad;
+      const auto error = error_of_check(R, V, Uplo::upper);
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
+      EXPECT_EQ(number(*error, "index"), index + 1);
+      EXPECT_EQ(number(*error, "value"), bad);
+    }
+}
+
+TEST(CheckInput, ReturnsTheLargestMagnitude) {
+  Stored<double> R = Stored<double>::Identity(5, 5), V = Stored<double>::Zero(5, 2);
+  R(1, 3) = -6;
+  EXPECT_EQ(check_input(read(R), read(V), Uplo::upper), 6);
+  EXPECT_EQ(check_input(read(R), read(V), Uplo::lower), 1);
+  V(4, 1) = -9;
+  EXPECT_EQ(check_input(read(R), read(V), Uplo::lower), 9);
+}
+
+/// Unless e is 0, 1 <= 2^-e largest < 2; in either case sums of squares stay in the range of T.
+template <class T>
+void check_scale_exponent() {
+  using limits = std::numeric_limits<T>;
+  EXPECT_EQ(scale_exponent<T>(0.0), 0);
+  EXPECT_EQ(scale_exponent<T>(1.0), 0);
+  for (int power = -1074; power < 1024; ++power) {
+    const double largest = std::scalbn(1.0, power);
+    const int e = scale_exponent<T>(largest);
+    EXPECT_TRUE(e == 0 || e == power) << e << " for " << power;
+    const int square = 2 * (power - e);
+    EXPECT_LT(square, limits::max_exponent - 8) << power;
+    EXPECT_GT(square, limits::min_exponent + 8) << power;
+  }
+}
+TEST(ScaleExponent, KeepsSquaresInRange) {
+  check_scale_exponent<double>();
+  check_scale_exponent<float>();
+}
+
+/// Into T and back: exact when T has S's precision; nothing of the other triangle is seen.
+template <class S, class T>
+void round_trip(Uplo uplo, index_t n, real scale) {
+  const Stored<S> upper = factor_with_rubbish<S>(n, scale), R = uplo == Uplo::upper ? upper : transpose(upper);
+  const int e = scale_exponent<T>(check_input(read(R), {nullptr, n, 0, n}, uplo));
+  Stored<T> W = Stored<T>::Constant(n, n, T(NaN));
+  load_factor(read(R), uplo, e, view(W));
+  ASSERT_TRUE(W.allFinite()) << "n " << n << ", scale " << scale;
+  ASSERT_TRUE(W.isUpperTriangular(0)) << "n " << n;
+
+  Stored<S> out = Stored<S>::Constant(n, n, S(NaN));
+  store_factor(view(W), uplo, e, view(out));
+  const Stored<S> expected = upper_part(upper);
+  ASSERT_TRUE(same_bits(out, uplo == Uplo::upper ? expected : transpose(expected))) << "n " << n << ", scale " << scale;
+}
+
+TEST(LoadAndStore, AreExactInverses) {
+  for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+    for (const index_t n : {1, 2, 31, 32, 33, 64, 65, 100}) {
+      for (const real scale : {1.0L, 1e170L, 1e-170L, 1e300L, 1e-290L}) round_trip<double, double>(uplo, n, scale);
+      for (const real scale : {1.0L, 1e3L, 1e35L, 1e-30L}) {
+        round_trip<float, float>(uplo, n, scale);
+        round_trip<float, double>(uplo, n, scale);
+      }
+    }
+}
+
+TEST(LoadAndStore, AreExactForSubnormals) {
+  round_trip<double, double>(Uplo::upper, 5, 1e-309L);
+  round_trip<float, float>(Uplo::upper, 5, 1e-39L);
+}
+
+TEST(LoadAndStore, RoundOnceToTheOtherPrecision) {
+  const Stored<double> R = upper_part(factor_with_rubbish<double>(33));
+  Stored<float> W(33, 33);
+  load_factor(read(R), Uplo::upper, 0, view(W));
+  EXPECT_TRUE(same_bits(W, Stored<float>(R.cast<float>())));
+  Stored<double> out(33, 33);
+  store_factor(view(W), Uplo::lower, 0, view(out));
+  EXPECT_TRUE(same_bits(out, transpose(Stored<double>(W.cast<double>()))));
+}
+
+TEST(LoadAndStore, ADiagonalThatVanishesIsAnError) {
+  Stored<double> R = Stored<double>::Identity(3, 3);
+  R(1, 1) = 1e-60;
+  Stored<float> W(3, 3);
+  const auto error = error_of([&] { load_factor(read(R), Uplo::upper, 0, view(W)); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
+  EXPECT_EQ(number(*error, "index"), 2);
+  EXPECT_EQ(number(*error, "value"), 1e-60);
+}
+
+/// sqrt(2) / 4 * 3 times the largest number of S.
+template <class S>
+void overflow(Precision precision) {
+  const S large = std::numeric_limits<S>::max() / 4 * 3;
+  Stored<S> R = Stored<S>::Identity(3, 3) * large, V = Stored<S>::Zero(3, 1);
+  V(1, 0) = large;
+  for (const Way& way : ways) {
+    const auto error = error_of([&] { call(Problem<S>{Sign::update, R, V}, by(way, precision)); });
+    ASSERT_TRUE(error) << way.name;
+    EXPECT_EQ(error->code(), ErrorCode::overflow);
+    EXPECT_EQ(number(*error, "row"), 2);
+    EXPECT_EQ(number(*error, "col"), 2);
+  }
+}
+TEST(Overflow, OfDoubleIsAnError) { overflow<double>(Precision::double_); }
+TEST(Overflow, OfDoubleThroughSingleIsAnError) { overflow<double>(Precision::single); }
+TEST(Overflow, OfFloatIsAnError) { overflow<float>(Precision::single); }
+TEST(Overflow, OfFloatThroughDoubleIsAnError) { overflow<float>(Precision::double_); }
+
+}  // namespace
+}  // namespace gpucholmod::test

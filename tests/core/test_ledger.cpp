@@ -1,0 +1,79 @@
+#include "panel/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "call.h"
+#include "panel/host_executor.h"
+
+namespace gpucholmod::test {
+namespace {
+
+using panel::HostExecutor;
+using panel::Ledger;
+
+TEST(Ledger, KeepsThePeakAndRefusesWhatIsOverTheLimit) {
+  Ledger ledger(100);
+  ledger.reserve(60);
+  ledger.reserve(40);
+  ledger.release(60);
+  EXPECT_EQ(ledger.held(), 40);
+  EXPECT_EQ(ledger.peak(), 100);
+  const auto error = error_of([&] { ledger.reserve(61); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(number(*error, "needed"), 101);
+  EXPECT_EQ(number(*error, "available"), 100);
+  EXPECT_EQ(ledger.held(), 40) << "a refusal reserves nothing";
+}
+
+Problem<double> small_problem() {
+  Random random(4);
+  return problem(Sign::update, well_conditioned(100, random), random.normal(100, 3));
+}
+
+TEST(Ledger, EnforcesTheLimitOfACall) {
+  const Problem<double> p = small_problem();
+  Request request = by(ways[3]);
+  request.device_memory = call(p, request).outcome.device_bytes_peak;
+  EXPECT_EQ(call(p, request).outcome.pivot, -1) << "exactly enough is enough";
+
+  const double enough = request.device_memory;
+  request.device_memory = enough - 1;
+  const auto error = error_of([&] { call(p, request); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(number(*error, "needed"), enough);
+  EXPECT_EQ(number(*error, "available"), enough - 1);
+}
+
+TEST(Ledger, IsOfNoConcernToMethodsWithoutADevice) {
+  for (int w = 0; w < 3; ++w) {
+    Request request = by(ways[w]);
+    request.device_memory = 0;
+    EXPECT_EQ(call(small_problem(), request).outcome.pivot, -1) << ways[w].name;
+  }
+}
+
+template <class T>
+double peak(index_t n, index_t k, const PanelShape& shape) {
+  Ledger ledger(std::numeric_limits<double>::infinity());
+  {
+    HostExecutor<T> executor(n, k, Sign::update, shape, ledger);
+  }
+  EXPECT_EQ(ledger.held(), 0);
+  return ledger.peak();
+}
+
+/// Device memory is O(n), where the factor itself would take 8 n^2 bytes.
+TEST(Ledger, PeakGrowsLinearlyInTheOrder) {
+  const PanelShape shape;
+  for (const index_t k : {1, 16, 64})
+    for (const index_t n : {4096, 16384, 65536}) {
+      EXPECT_LE(peak<double>(4 * n, k, shape), 4.2 * peak<double>(n, k, shape)) << "n " << n << ", k " << k;
+      EXPECT_LE(peak<double>(n, k, shape), 0.05 * 8 * n * n) << "n " << n << ", k " << k;
+      EXPECT_LT(peak<float>(n, k, shape), 0.6 * peak<double>(n, k, shape));
+    }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test

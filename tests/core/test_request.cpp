@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include "call.h"
+#include "core/backend.h"
+
+/// What a request leads to, and which are refused; in a build without CUDA.
+namespace gpucholmod::test {
+namespace {
+
+Request asking(Backend backend, Method method) {
+  Request request;
+  request.backend = backend;
+  request.method = method;
+  return request;
+}
+
+TEST(Resolve, ChoosesWhatThisMachineCanDo) {
+  const struct {
+    Backend backend;
+    Method method, expected;
+  } table[] = {{Backend::automatic, Method::automatic, Method::blocked},
+               {Backend::automatic, Method::reference, Method::reference},
+               {Backend::automatic, Method::blocked, Method::blocked},
+               {Backend::automatic, Method::panel, Method::panel},
+               {Backend::cpu, Method::automatic, Method::blocked},
+               {Backend::cpu, Method::panel, Method::panel}};
+  for (const auto& row : table) {
+    Backend backend = Backend::automatic;
+    Method method = Method::automatic;
+    resolve(asking(row.backend, row.method), backend, method);
+    EXPECT_EQ(backend, Backend::cpu);
+    EXPECT_EQ(method, row.expected);
+  }
+}
+
+/// The same from resolve() and from modify().
+void expect_refused(const Request& request, ErrorCode code, const std::string& key, const std::string& value) {
+  Backend backend;
+  Method method;
+  const Problem<double> p{Sign::update, Stored<double>::Identity(3, 3), Stored<double>::Ones(3, 1)};
+  const auto resolving = error_of([&] { resolve(request, backend, method); });
+  const auto modifying = error_of([&] { call(p, request); });
+  for (const auto& error : {resolving, modifying}) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), code);
+    EXPECT_EQ(text(*error, key), value);
+  }
+}
+
+TEST(Resolve, RefusesCudaWhereItWasNotBuilt) {
+  for (const Method method : {Method::automatic, Method::panel})
+    expect_refused(asking(Backend::cuda, method), ErrorCode::backend_unavailable, "reason", "not_built");
+}
+
+TEST(Resolve, RefusesMethodsThatCudaDoesNotHave) {
+  for (const Method method : {Method::reference, Method::blocked})
+    expect_refused(asking(Backend::cuda, method), ErrorCode::bad_argument, "argument", "method");
+}
+
+TEST(AbsentBackend, SaysSo) {
+  const cuda::Status status = cuda::status(true);
+  EXPECT_FALSE(status.built);
+  EXPECT_FALSE(status.usable);
+  EXPECT_EQ(status.reason, "not_built");
+  EXPECT_EQ(status.configured, "core tests");
+  EXPECT_TRUE(status.devices.empty());
+  Outcome outcome;
+  const auto error = error_of([&] {
+    cuda::panel<double>({nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}, Request(), [] {}, outcome);
+  });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::backend_unavailable);
+  EXPECT_EQ(text(*error, "backend"), "cuda");
+  EXPECT_EQ(text(*error, "reason"), "not_built");
+}
+
+TEST(PanelShape, IsChecked) {
+  const struct {
+    const char* argument;
+    int PanelShape::*member;
+    std::vector<int> good, bad;
+  } table[] = {
+      {"blocks_per_kernel", &PanelShape::blocks_per_kernel, {1, 28, 65535}, {0, -1}},
+      {"threads_per_block", &PanelShape::threads_per_block, {32, 64, 256}, {0, -32, 1, 31, 48, 257, 288}},
+      {"elements_per_thread", &PanelShape::elements_per_thread, {1, 4, 8, 16, 32}, {0, -1, 2, 3, 5, 31, 33, 64}},
+      {"panel_rows", &PanelShape::panel_rows, {1, 5, 1000}, {0, -64}},
+  };
+  const Problem<double> p{Sign::update, Stored<double>::Identity(3, 3), Stored<double>::Ones(3, 1)};
+  for (const auto& row : table) {
+    Request request = asking(Backend::cpu, Method::panel);
+    for (const int value : row.good) {
+      request.panel.*row.member = value;
+      EXPECT_EQ(call(p, request).outcome.pivot, -1) << row.argument << " " << value;
+    }
+    for (const int value : row.bad) {
+      request.panel.*row.member = value;
+      const auto error = error_of([&] { call(p, request); });
+      ASSERT_TRUE(error) << row.argument << " " << value;
+      EXPECT_EQ(error->code(), ErrorCode::bad_argument);
+      EXPECT_EQ(text(*error, "argument"), row.argument);
+      EXPECT_EQ(number(*error, "value"), value);
+    }
+  }
+}
+
+TEST(Error, HasTheNamesOfTheConditionClasses) {
+  EXPECT_STREQ(name(ErrorCode::bad_argument), "bad_argument");
+  EXPECT_STREQ(name(ErrorCode::not_finite), "not_finite");
+  EXPECT_STREQ(name(ErrorCode::bad_diagonal), "bad_diagonal");
+  EXPECT_STREQ(name(ErrorCode::overflow), "overflow");
+  EXPECT_STREQ(name(ErrorCode::backend_unavailable), "backend_unavailable");
+  EXPECT_STREQ(name(ErrorCode::out_of_memory), "out_of_memory");
+  EXPECT_STREQ(name(ErrorCode::cuda_failure), "cuda_failure");
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
