@@ -1,13 +1,13 @@
 #ifndef GPUCHOLMOD_CPU_HOUSEHOLDER_H
 #define GPUCHOLMOD_CPU_HOUSEHOLDER_H
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/request.h"
 #include "core/tuning.h"
+#include "cpu/eigen.h"
 
 namespace gpucholmod::cpu {
 
