@@ -17,6 +17,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/gpucholmod-test.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0 skipped=0
+export LC_ALL=C.UTF-8  # a bare machine has no other UTF-8 locale, and R CMD check wants one
 
 section() { printf '\n== %s\n' "$1"; }
 

@@ -28,7 +28,7 @@ template <class T>
 struct Rotation {
   T c;
   T s;
-  T inv_c;  ///< 1 / c
+  T inv_c;  ///< 1 / c; only downdates use it
 
   static GPUCHOLMOD_HOST_DEVICE Rotation identity() { return {T(1), T(0), T(1)}; }
 };
@@ -41,15 +41,12 @@ inline bool compute(T& r, T v, Rotation<T>& g) {
   T rho;
   if (sign == Sign::update) {
     rho = std::hypot(r, v);
-    g.c = r / rho;
-    g.s = v / rho;
+    g = {r / rho, v / rho, T(1)};
   } else {
     if (!(r > std::abs(v))) return false;
     rho = std::sqrt(r - v) * std::sqrt(r + v);
-    g.c = rho / r;
-    g.s = v / r;
+    g = {rho / r, v / r, r / rho};
   }
-  g.inv_c = T(1) / g.c;
   r = rho;
   return true;
 }
