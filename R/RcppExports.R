@@ -5,6 +5,10 @@ rcpp_cholupdate <- function(R, V, request) {
     .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request)
 }
 
+rcpp_panel_shape <- function() {
+    .Call(`_gpucholmod_rcpp_panel_shape`)
+}
+
 rcpp_from_float <- function(bits) {
     .Call(`_gpucholmod_rcpp_from_float`, bits)
 }

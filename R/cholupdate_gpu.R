@@ -7,14 +7,17 @@
 #'   diagonal. The other triangle is not looked at, as in LAPACK. Integer matrices, `dtrMatrix` and `Cholesky` objects
 #'   of package \pkg{Matrix} and `float32` matrices of package \pkg{float} are accepted too, and come back as they came
 #'   (integers as doubles).
-#' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}.
+#' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
+#'   `float32`.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. Never guessed; for
 #'   `dtrMatrix` and `Cholesky` objects it is taken from the object.
-#' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in.
+#' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in. With `"double"`, a
+#'   `float32` `R` gives an ordinary matrix.
 #' @param backend `"cuda"` for the GPU, `"cpu"`, or `"auto"`: the GPU when there is one that can be used (see
-#'   [gpu_info()]), the CPU otherwise. Where `"cuda"` cannot be had, that is an error which says why. The default can be
+#'   [gpu_info()]), the CPU otherwise. The first GPU that can be used is taken; the environment variable
+#'   `CUDA_VISIBLE_DEVICES`, set before R starts, chooses among several. Where `"cuda"` cannot be had, that is an error which says why. The default can be
 #'   set with `options(gpucholmod.backend =)`.
 #' @param method `"auto"`: `"panel"` on the GPU, `"blocked"` on the CPU.
 #'

@@ -18,8 +18,8 @@ open_factor <- function(R, uplo, uplo_given) {
       R
     }))
   }
-  if (isS4(R) && methods::is(R, "Matrix")) R <- as.matrix(R)
-  if (!is.null(attr(R, "pivot"))) stop_pivoted(attr(R, "pivot"))
+  pivot <- attr(R, "pivot", exact = TRUE)
+  if (!is.null(pivot)) stop_pivoted(pivot)
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, "R")
   if (length(R) == 1L && is.null(dim(R))) R <- matrix(R)
   require_factor_shape(R)
@@ -58,6 +58,10 @@ open_V <- function(V, n, float32) {
     if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, "V")
     x <- if (float32) keep_dim(rcpp_to_float(as_double(V)), V) else as_double(V)
   }
+  if (length(dim(x)) > 2L) {
+    stop_gpucholmod("dimension_mismatch", "'V' must be a matrix or a vector",
+                    list(expected = n, actual = dim(x)))
+  }
   if (length(dim(x)) != 2L) x <- matrix(x, ncol = 1L)
   if (nrow(x) != n) {
     hint <- if (ncol(x) == n) "; did you mean t(V)?" else ""
@@ -90,7 +94,8 @@ require_factor_shape <- function(R) {
 
 stop_not_numeric <- function(x, argument) {
   type <- if (is.object(x)) class(x)[[1L]] else typeof(x)
-  stop_gpucholmod("not_numeric", sprintf("'%s' must be a numeric matrix, not %s", argument, type),
+  hint <- if (isS4(x)) "; convert it with as.matrix() first" else ""
+  stop_gpucholmod("not_numeric", sprintf("'%s' must be a numeric matrix, not %s%s", argument, type, hint),
                   list(argument = argument, type = type))
 }
 

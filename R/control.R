@@ -1,7 +1,7 @@
 #' Tunables of `cholupdate_gpu()`
 #'
-#' The defaults are meant to be left alone. The first three are the parameters of Walder's panel method; he used 28
-#' blocks of 32 threads with 16 elements each.
+#' The defaults, which `NULL` stands for, are meant to be left alone; `str(cholupdate_control())` shows them. The first
+#' three are the parameters of Walder's panel method; he used 28 blocks of 32 threads with 16 elements each.
 #'
 #' @param blocks_per_kernel Thread blocks of one kernel launch of the panel method. A launch covers
 #'   `blocks_per_kernel * threads_per_block` columns, and device memory grows with that up to \eqn{n}.
@@ -11,7 +11,8 @@
 #' @param panel_rows Height of a row block, whose diagonal part the CPU does.
 #' @param loop_order Order of the two outer loops of method `"reference"`: `"A"` goes through R by rows, `"B"` by
 #'   columns, as it is stored. The arithmetic is the same.
-#' @param device_memory The most device memory that a call may hold, in bytes.
+#' @param device_memory The most device memory that a call of the panel method may allocate, in bytes. What the driver
+#'   itself needs for a process comes on top.
 #' @return A list of class `gpucholmod_control`.
 #' @references Walder (2010), \doi{10.48550/arXiv.1011.1173}.
 #' @examples
@@ -19,14 +20,18 @@
 #' V <- matrix(rnorm(40), 20)
 #' cholupdate_gpu(R, V, method = "reference", control = cholupdate_control(loop_order = "A"))[1:3, 1:3]
 #' @export
-cholupdate_control <- function(blocks_per_kernel = 132L, threads_per_block = 64L, elements_per_thread = 16L,
-                               panel_rows = 64L, loop_order = c("B", "A"), device_memory = Inf) {
+cholupdate_control <- function(blocks_per_kernel = NULL, threads_per_block = NULL, elements_per_thread = NULL,
+                               panel_rows = NULL, loop_order = c("B", "A"), device_memory = Inf) {
+  defaults <- rcpp_panel_shape()
+  count <- function(value, argument) {
+    if (is.null(value)) defaults[[argument]] else require_count(value, argument)
+  }
   structure(
     list(
-      blocks_per_kernel = require_count(blocks_per_kernel, "blocks_per_kernel"),
-      threads_per_block = require_count(threads_per_block, "threads_per_block"),
-      elements_per_thread = require_count(elements_per_thread, "elements_per_thread"),
-      panel_rows = require_count(panel_rows, "panel_rows"),
+      blocks_per_kernel = count(blocks_per_kernel, "blocks_per_kernel"),
+      threads_per_block = count(threads_per_block, "threads_per_block"),
+      elements_per_thread = count(elements_per_thread, "elements_per_thread"),
+      panel_rows = count(panel_rows, "panel_rows"),
       loop_order = match_choice(loop_order, c("B", "A"), "loop_order"),
       device_memory = require_bytes(device_memory, "device_memory")
     ),

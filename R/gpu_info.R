@@ -1,6 +1,7 @@
 #' Whether a GPU can be used, and if not, why
 #'
-#' @param memory Whether to ask each GPU for its free memory, which starts a CUDA context there (slow the first time).
+#' @param memory Whether to ask each GPU for its free memory, which starts a CUDA context there: slow the first time, and it
+#'   takes some of that memory for as long as R runs.
 #' @return A list of class `gpucholmod_info`:
 #'   \item{backend}{what `backend = "auto"` takes: `"cuda"` or `"cpu"`}
 #'   \item{built}{whether the package was built with CUDA}

@@ -17,7 +17,7 @@
 #' | `gpucholmod_not_square` | `R` is not square | `nrow`, `ncol` |
 #' | `gpucholmod_dimension_mismatch` | `V` has the wrong number of rows | `expected`, `actual` |
 #' | `gpucholmod_not_finite` | NA, NaN or Inf in the triangle of `R` or in `V` | `argument`, `row`, `col`, `value` |
-#' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` is zero or negative | `index`, `value` |
+#' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` is zero, negative, or vanishes in the precision asked for | `index`, `value` |
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
 #' | `gpucholmod_not_positive_definite` | \eqn{A - VV'} is not positive definite | `pivot` |
@@ -26,7 +26,8 @@
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
-#' Whatever happens, the caller's `R` and `V` are not changed.
+#' Errors of R itself pass through as they are, such as that of a result too large to allocate. Whatever happens, the
+#' caller's `R` and `V` are not changed.
 #'
 #' @references
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.

@@ -6,7 +6,8 @@ remember <- function(report) {
 
 #' What the last call of `cholupdate_gpu()` did
 #'
-#' @return `NULL` before the first call; then a list of class `gpucholmod_report`:
+#' @return `NULL` before the first call; then, of the last call that computed something, a list of class
+#'   `gpucholmod_report`:
 #'   \item{n, k, downdate}{the problem}
 #'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved}
 #'   \item{device}{name of the GPU, `""` on the CPU}
@@ -14,6 +15,7 @@ remember <- function(report) {
 #'     copy of R to the result, but with all transfers to and from the GPU}
 #'   \item{panels}{off-diagonal panels processed (method `"panel"`)}
 #'   \item{device_bytes_peak}{most device memory held at once, in bytes (method `"panel"`)}
+#'   \item{pivot}{0, or the failing pivot of a downdate that could not be done}
 #'   \item{pinned}{whether the result could be page-locked for its transfers (backend `"cuda"`)}
 #' @examples
 #' R <- chol(diag(4) + 1)
@@ -30,6 +32,7 @@ print.gpucholmod_report <- function(x, ...) {
   cat(sprintf("rank-%d %s of order %d: method \"%s\", backend %s, %s precision, %s s\n",
               as.integer(x$k), if (x$downdate) "downdate" else "update", as.integer(x$n), x$method, where, x$precision,
               format(x$seconds, digits = 3)))
+  if (x$pivot > 0L) cat(sprintf("not done: the leading minor of order %d is not positive definite\n", x$pivot))
   if (x$panels > 0) {
     cat(sprintf("%d panels, at most %s of %s memory at once%s\n", as.integer(x$panels),
                 format_bytes(x$device_bytes_peak), if (x$backend == "cuda") "device" else "emulated device",

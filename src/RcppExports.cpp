@@ -23,6 +23,15 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_panel_shape
+Rcpp::List rcpp_panel_shape();
+RcppExport SEXP _gpucholmod_rcpp_panel_shape() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(rcpp_panel_shape());
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_from_float
 Rcpp::NumericVector rcpp_from_float(Rcpp::IntegerVector bits);
 RcppExport SEXP _gpucholmod_rcpp_from_float(SEXP bitsSEXP) {
@@ -56,6 +65,7 @@ END_RCPP
 
 static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
+    {"_gpucholmod_rcpp_panel_shape", (DL_FUNC) &_gpucholmod_rcpp_panel_shape, 0},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},

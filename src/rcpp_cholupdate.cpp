@@ -57,7 +57,7 @@ Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request) {
   return guarded([&] {
     const index_t n = Rf_nrows(R), k = Rf_ncols(V);
     const Request what = to_request(request, n, k);
-    const Rcpp::Shield<SEXP> out(Rf_allocMatrix(TYPEOF(R), int(n), int(n)));
+    const Rcpp::Shield<SEXP> out(Rcpp::unwindProtect([&] { return Rf_allocMatrix(TYPEOF(R), int(n), int(n)); }));
     const Poll poll = [] { Rcpp::checkUserInterrupt(); };
     const Outcome done =
         TYPEOF(R) == INTSXP
@@ -72,8 +72,20 @@ Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request) {
             _["backend"] = text(done.backend, backends), _["method"] = text(done.method, methods),
             _["precision"] = text(done.precision, precisions), _["device"] = done.device,
             _["seconds"] = done.seconds, _["panels"] = double(done.panels),
-            _["device_bytes_peak"] = done.device_bytes_peak, _["pinned"] = done.pinned));
+            _["device_bytes_peak"] = done.device_bytes_peak, _["pinned"] = done.pinned,
+            _["pivot"] = int(done.pivot + 1)));
   });
+}
+
+// The defaults of the panel method's tunables.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_panel_shape() {
+  const PanelShape shape;
+  using Rcpp::_;
+  return Rcpp::List::create(_["blocks_per_kernel"] = shape.blocks_per_kernel,
+                            _["threads_per_block"] = shape.threads_per_block,
+                            _["elements_per_thread"] = shape.elements_per_thread,
+                            _["panel_rows"] = shape.panel_rows);
 }
 
 // The bits of floats, as package float keeps them in an integer vector, to doubles and back.

@@ -104,8 +104,8 @@ check "nvcc on the PATH is found" on_path
 stale() { configure CUDA_HOME="$scratch/bad" CUDA_PATH="$scratch/good" ./configure && makevars "$scratch/good/bin/nvcc" && log 'nvcc stand-in: refused'; }
 check "an nvcc that fails the probe is passed over, and its message shown" stale
 
-targets() { configure CUDA_HOME="$scratch/good" ./configure && makevars 'arch=compute_75,code=sm_75' && ! makevars sm_120 && makevars 'arch=compute_90,code=compute_90' && header 'OLDEST 75'; }
-check "targets are those that the toolkit knows, and PTX for the newest" targets
+targets() { configure CUDA_HOME="$scratch/good" ./configure && makevars 'arch=compute_75,code=sm_75' && ! makevars sm_120 && makevars 'arch=compute_75,code=compute_75' && header 'OLDEST 75'; }
+check "targets are those that the toolkit knows, and PTX for the oldest" targets
 own_targets() { configure CUDA_HOME="$scratch/good" ./configure --with-cuda-arch=90,80 && makevars 'code=sm_80 -gencode arch=compute_90,code=sm_90' && ! makevars sm_75 && header 'OLDEST 80'; }
 check "--with-cuda-arch sets the targets" own_targets
 bad_targets() { ! configure CUDA_HOME="$scratch/good" ./configure --with-cuda-arch=hopper && log 'takes numbers'; }
@@ -114,6 +114,18 @@ bad_switch() { ! configure ./configure --with-cuda=maybe && log 'auto, yes or no
 check "--with-cuda refuses what it does not know" bad_switch
 more_flags() { configure CUDA_HOME="$scratch/good" GPUCHOLMOD_NVCC_FLAGS='-lineinfo' ./configure && makevars '-lineinfo'; }
 check "GPUCHOLMOD_NVCC_FLAGS reach nvcc" more_flags
+
+linked() {
+  mkdir -p "$scratch/link/bin" && ln -sf "$scratch/good/bin/nvcc" "$scratch/link/bin/nvcc" &&
+    configure CUDA_HOME="$scratch/link" ./configure && with_cuda
+}
+check "an nvcc that is a symbolic link is found" linked
+stale_objects() {
+  configure CUDA_HOME="$scratch/good" ./configure && touch "$scratch/copy/src/core/a.o" &&
+    (cd "$scratch/copy" && env -i PATH="$scratch/bin" HOME="$HOME" ./configure --with-cuda=no) >"$scratch/log" 2>&1 &&
+    [ ! -e "$scratch/copy/src/core/a.o" ] && cpu_only
+}
+check "objects of another variant are removed" stale_objects
 
 cleaned() {
   configure CUDA_HOME="$scratch/good" ./configure && touch "$scratch/copy/src/core/a.o" "$scratch/copy/src/x.so" &&

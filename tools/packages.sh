@@ -22,6 +22,17 @@ have_nvcc() {
     [ -x "${CUDA_PATH:-/none}/bin/nvcc" ] || command -v "${NVCC:-nvcc}" >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]
 }
 
+# The toolkit that configure would find first.
+cuda_home() {
+  for found in "${GPUCHOLMOD_CUDA_HOME:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" \
+    "$(dirname "$(dirname "$(command -v "${NVCC:-nvcc}" || echo /none/bin/nvcc)")")" /usr/local/cuda; do
+    if [ -x "$found/bin/nvcc" ]; then
+      echo "$found"
+      return
+    fi
+  done
+}
+
 # The Debian packages of what is not there, whoever installed it.
 missing() {
   for need in "$@"; do

@@ -16,6 +16,9 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tools/packages.sh"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/gpucholmod-test.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 passed=0 failed=0 skipped=0
 export LC_ALL=C.UTF-8  # a bare machine has no other UTF-8 locale, and R CMD check wants one
 
@@ -35,22 +38,41 @@ jobs=$(getconf _NPROCESSORS_ONLN)
 core_tests() { # $1 name, further arguments for make
   name=$1
   shift
-  make -s -j "$jobs" -C "$root/tests/core" check "$@" >"$scratch/core" 2>&1 || cat "$scratch/core"
+  bad=0
+  # A run that exits with an error has failed, whatever it printed: a leak is found after the last test has passed.
+  if ! make -s -j "$jobs" -C "$root/tests/core" check "$@" >"$scratch/core" 2>&1; then
+    cat "$scratch/core"
+    bad=$(grep -c '^\[  FAILED  \] .* ms)$' "$scratch/core" || :)
+    [ "$bad" -gt 0 ] || bad=1
+  fi
   good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) tests\{0,1\}\.$/\1/p' "$scratch/core")
-  bad=$(sed -n 's/^ *\([0-9]*\) FAILED TESTS\{0,1\}$/\1/p' "$scratch/core")
-  [ -n "$good" ] || bad=${bad:-1}
-  count "${good:-0}" "${bad:-0}" 0 "core, $name"
+  [ -n "$good" ] || [ "$bad" -gt 0 ] || bad=1
+  count "${good:-0}" "$bad" 0 "core, $name"
 }
 core_tests plain
 core_tests "address and undefined-behaviour sanitizers" SANITIZE=address,undefined
+# The GPU's own tests can be compiled without a GPU; `make check-cuda` runs them where there is one.
+if have_nvcc; then
+  if make -s -j "$jobs" -C "$root/tests/core" cuda-tests CUDA="$(cuda_home)" >"$scratch/core" 2>&1; then
+    count 1 0 0 "core, compilation of the GPU's tests"
+  else
+    cat "$scratch/core"
+    count 0 1 0 "core, compilation of the GPU's tests"
+  fi
+fi
 
 section "configure"
 sh "$root/tests/configure.sh" >"$scratch/configure" 2>&1 || cat "$scratch/configure"
-set -- $(sed -n '$s/ passed, / /;$s/ failed, / /;$s/ skipped//p' "$scratch/configure")
-count "$1" "$2" "$3" configure
+# shellcheck disable=SC2046  # three numbers
+set -- $(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$scratch/configure")
+count "${1:-0}" "${2:-1}" "${3:-0}" configure
 
 section "R CMD build"
-(cd "$scratch" && R CMD build "$root" >"$scratch/build" 2>&1) || { cat "$scratch/build"; exit 1; }
+(cd "$scratch" && R CMD build "$root" >"$scratch/build" 2>&1) || {
+  cat "$scratch/build"
+  printf '\n%d passed, %d failed, %d skipped\n' "$passed" $((failed + 1)) "$skipped"
+  exit 1
+}
 tarball=$(ls "$scratch"/gpucholmod_*.tar.gz)
 echo "built $(basename "$tarball")"
 

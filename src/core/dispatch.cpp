@@ -1,7 +1,10 @@
 #include "core/dispatch.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "core/backend.h"
@@ -52,7 +55,7 @@ void run(MatrixView<T> W, MatrixView<const T> V, const Request& request, const P
     for (index_t q = 0; q < V.cols; ++q) Vt(q, j) = V(j, q);
   outcome.pivot = outcome.method == Method::reference
                       ? cpu::reference(W, Vt, request.sign, request.loop_order, poll)
-                      : cpu::blocked(W, Vt, request.sign, poll);
+                      : cpu::blocked<T>(W, {Vt.data, Vt.rows, Vt.cols, Vt.ld}, request.sign, poll);
 }
 
 template <class T, class S>
@@ -78,7 +81,8 @@ void modify_in(const S* R_data, const S* V_data, S* out_data, const Request& req
 
   if (k > 0 && n > 0) {
     std::vector<T> scaled(n * k);
-    for (index_t i = 0; i < n * k; ++i) scaled[i] = T(times_power(V_data[i], -e));
+    const S scale = std::scalbn(S(1), -e);
+    for (index_t i = 0; i < n * k; ++i) scaled[i] = T(V_data[i] * scale);
     const auto start = std::chrono::steady_clock::now();
     run<T>(W, MatrixView<const T>{scaled.data(), n, k, n}, request, poll, outcome);
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -93,7 +97,7 @@ void resolve(const Request& request, Backend& backend, Method& method) {
   method = request.method;
   if (backend == Backend::cuda && (method == Method::reference || method == Method::blocked))
     throw Error(ErrorCode::bad_argument, "this method runs on the CPU only; ask for backend \"cpu\" or \"auto\"",
-                {{"argument", "method"}});
+                {{"argument", "method"}, {"value", method == Method::blocked ? "blocked" : "reference"}});
   if (backend != Backend::cpu && (method == Method::automatic || method == Method::panel)) {
     const cuda::Status status = cuda::status(false);
     if (backend == Backend::cuda && !status.usable)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <sstream>
 #include <string>
 
 #include "core/error.h"
@@ -24,6 +25,12 @@ inline std::uint32_t magnitude_bits(float x) {
   std::uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
   return bits & 0x7fffffffU;
+}
+
+inline std::string text(double x) {
+  std::ostringstream out;
+  out << x;
+  return out.str();
 }
 
 template <class S>
@@ -59,26 +66,22 @@ S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo) {
   for (index_t j = 0; j < R.cols; ++j)
     if (!(R(j, j) > 0))
       throw Error(ErrorCode::bad_diagonal, "'R' is not a Cholesky factor: its diagonal must be positive, entry " +
-                                               std::to_string(j + 1) + " is " + std::to_string(R(j, j)),
+                                               std::to_string(j + 1) + " is " + text(R(j, j)),
                   {{"index", double(j + 1)}, {"value", double(R(j, j))}});
   for (index_t j = 0; j < V.cols; ++j)
     largest = std::max(largest, largest_in_column("V", V.col(j), 0, V.rows, j));
   return largest;
 }
 
-/// Power of two that brings `largest` near 1 when squares of it, in T, would leave T's range; otherwise 0.
-/// R and V may be scaled together, since (2^-e R, 2^-e V) -> 2^-e R~; powers of two round nothing.
+/// The exponent e for which R and V are computed with as 2^-e R and 2^-e V: 0 unless squares of `largest`, in T, come
+/// near the ends of T's range; then the one nearest to 0 that brings it back. Powers of two round nothing, and
+/// (2^-e R, 2^-e V) -> 2^-e R~.
 template <class T, class S>
 int scale_exponent(S largest) {
   if (largest == 0) return 0;
-  const int e = std::ilogb(largest), safe = std::numeric_limits<T>::max_exponent / 2 - 62;
-  return e > safe || e < -safe ? e : 0;
-}
-
-/// 2^e x; where 2^e itself may be out of range.
-template <class S>
-inline S times_power(S x, int e) {
-  return e == 0 ? x : std::scalbn(x, e);
+  constexpr int safe = std::numeric_limits<T>::max_exponent / 2 - 28;
+  const int e = std::ilogb(largest);
+  return e > safe ? e - safe : e < -safe ? e + safe : 0;
 }
 
 /// W <- 2^-e times the upper factor held in R (transposed when uplo is lower), strict lower triangle zero.
@@ -86,15 +89,16 @@ template <class S, class T>
 void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
   constexpr index_t tile = 32;  // for the transposition
   const index_t n = R.cols;
+  const S scale = std::scalbn(S(1), -e);
   for (index_t j0 = 0; j0 < n; j0 += tile) {
     const index_t j1 = std::min(j0 + tile, n);
     if (uplo == Uplo::upper) {
       for (index_t j = j0; j < j1; ++j)
-        for (index_t i = 0; i <= j; ++i) W(i, j) = T(times_power(R(i, j), -e));
+        for (index_t i = 0; i <= j; ++i) W(i, j) = T(R(i, j) * scale);
     } else {
       for (index_t i0 = 0; i0 < j1; i0 += tile)
         for (index_t i = i0; i < std::min(i0 + tile, j1); ++i)
-          for (index_t j = std::max(i, j0); j < j1; ++j) W(i, j) = T(times_power(R(j, i), -e));
+          for (index_t j = std::max(i, j0); j < j1; ++j) W(i, j) = T(R(j, i) * scale);
     }
     for (index_t j = j0; j < j1; ++j) std::fill(W.col(j) + j + 1, W.col(j) + n, T(0));
   }
@@ -110,11 +114,12 @@ template <class T, class S>
 void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out) {
   const index_t n = W.cols;
   const bool same = static_cast<const void*>(W.data) == static_cast<const void*>(out.data);
+  const double scale = std::scalbn(1.0, e);
   const bool may_overflow = e != 0 || sizeof(S) < sizeof(T);
   if (!same || e != 0)
     for (index_t j = 0; j < n; ++j) {
       for (index_t i = 0; i <= j; ++i) {
-        out(i, j) = S(times_power(double(W(i, j)), e));
+        out(i, j) = S(W(i, j) * scale);
         if (may_overflow && !std::isfinite(out(i, j)))
           throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
                       {{"row", double(i + 1)}, {"col", double(j + 1)}});

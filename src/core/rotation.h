@@ -38,6 +38,10 @@ struct Rotation {
 /// False, and nothing is changed, when rho would not be a positive number.
 template <Sign sign, class T>
 inline bool compute(T& r, T v, Rotation<T>& g) {
+  if (v == 0) {  // exactly nothing to do, also where sqrt(r) sqrt(r) is not r
+    g = Rotation<T>::identity();
+    return true;
+  }
   T rho;
   if (sign == Sign::update) {
     rho = std::hypot(r, v);

@@ -21,7 +21,7 @@ void apply_to_columns(const BlockReflector<T>& H, MatrixView<T> R, index_t row, 
 }
 
 template <Sign sign, class T>
-index_t blocked(MatrixView<T> R, MatrixView<T> Vt, const Poll& poll) {
+index_t walk_strips(MatrixView<T> R, MatrixView<const T> Vt, const Poll& poll) {
   const index_t n = R.cols, k = Vt.rows, kp = (k + QB - 1) / QB * QB;
   const index_t words = BlockReflector<T>::words(kp), blocks = (n + NB - 1) / NB;
   std::vector<T> reflectors(blocks * words);
@@ -54,12 +54,12 @@ index_t blocked(MatrixView<T> R, MatrixView<T> Vt, const Poll& poll) {
 }  // namespace
 
 template <class T>
-index_t blocked(MatrixView<T> R, MatrixView<T> Vt, Sign sign, const Poll& poll) {
+index_t blocked(MatrixView<T> R, MatrixView<const T> Vt, Sign sign, const Poll& poll) {
   static_assert(tuning::blocked_strip % tuning::blocked_rows == 0, "only the last row block of a factor is short");
-  return sign == Sign::update ? blocked<Sign::update>(R, Vt, poll) : blocked<Sign::downdate>(R, Vt, poll);
+  return sign == Sign::update ? walk_strips<Sign::update>(R, Vt, poll) : walk_strips<Sign::downdate>(R, Vt, poll);
 }
 
-template index_t blocked(MatrixView<float>, MatrixView<float>, Sign, const Poll&);
-template index_t blocked(MatrixView<double>, MatrixView<double>, Sign, const Poll&);
+template index_t blocked(MatrixView<float>, MatrixView<const float>, Sign, const Poll&);
+template index_t blocked(MatrixView<double>, MatrixView<const double>, Sign, const Poll&);
 
 }  // namespace gpucholmod::cpu

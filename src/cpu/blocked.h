@@ -23,7 +23,7 @@ namespace gpucholmod::cpu {
 /// Error: residual ratio < 30 for updates and downdates alike (inst/design/accuracy.md).
 /// Reference: inst/design/block-householder.md.
 template <class T>
-index_t blocked(MatrixView<T> R, MatrixView<T> Vt, Sign sign, const Poll& poll);
+index_t blocked(MatrixView<T> R, MatrixView<const T> Vt, Sign sign, const Poll& poll);
 
 }  // namespace gpucholmod::cpu
 

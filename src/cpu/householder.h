@@ -14,7 +14,7 @@ namespace gpucholmod::cpu {
 constexpr int NB = tuning::blocked_rows;
 constexpr int QB = 4;  // V is padded to a multiple of QB rows
 
-/// ||v||, v of length k, without over- or underflow.
+/// ||v||, v of length k, without over- or underflow; the same bits, but for the exponent, at any scale of v.
 template <class T>
 inline T norm2(const T* v, index_t k) {
   using limits = std::numeric_limits<T>;
@@ -24,9 +24,13 @@ inline T norm2(const T* v, index_t k) {
   T largest = 0;
   for (index_t q = 0; q < k; ++q) largest = std::max(largest, std::abs(v[q]));
   if (largest == 0) return 0;
+  const int e = std::ilogb(largest);
   sum = 0;
-  for (index_t q = 0; q < k; ++q) sum += (v[q] / largest) * (v[q] / largest);
-  return largest * std::sqrt(sum);
+  for (index_t q = 0; q < k; ++q) {
+    const T scaled = std::scalbn(v[q], -e);
+    sum += scaled * scaled;
+  }
+  return std::scalbn(std::sqrt(sum), e);
 }
 
 /// The transform H of one block of NB rows, in a form that columns to its right can be multiplied by.
@@ -57,7 +61,7 @@ struct BlockReflector {
 ///   rho = sqrt(r^2 + sigma ||v||^2),  y = v / (r + rho),  tau = rho / (r + rho)
 ///   R~_i = (R_i + sigma y'V) / tau - R_i
 ///   V <- V - y (R~_i + R_i)               update
-///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row: this is what makes it stable
+///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
 /// Returns the first i with r^2 + sigma ||v||^2 not positive, or -1.
 template <Sign sign, class T>
 index_t find_reflector(MatrixView<T> R, T* V, index_t k, index_t kp, BlockReflector<T> H) {
@@ -69,7 +73,9 @@ index_t find_reflector(MatrixView<T> R, T* V, index_t k, index_t kp, BlockReflec
     const T* v = V + i * kp;
     const T nv = norm2(v, k);
     if (sign == Sign::downdate && !(r > nv)) return i;
-    const T rho = sign == Sign::update ? std::hypot(r, nv) : std::sqrt(r - nv) * std::sqrt(r + nv);
+    const T rho = nv == 0                ? r
+                  : sign == Sign::update ? std::hypot(r, nv)
+                                         : std::sqrt(r - nv) * std::sqrt(r + nv);
     T* y = H.Y + i * kp;
     for (index_t q = 0; q < k; ++q) H.Yt[q * NB + i] = y[q] = v[q] / (r + rho);
     H.inv_tau[i] = (r + rho) / rho;

@@ -24,7 +24,7 @@ index_t sweep_rows(MatrixView<T> R, MatrixView<T> Vt, const Poll& poll) {
 
 /// Loop order b: for each column j, Apply the rotations of the rows above and Compute those of row j.
 template <Sign sign, class T>
-index_t sweep_columns(MatrixView<T> R, MatrixView<T> Vt, Rotation<T>* g, const Poll& poll) {
+index_t sweep_columns_of_sign(MatrixView<T> R, MatrixView<T> Vt, Rotation<T>* g, const Poll& poll) {
   const index_t n = R.cols, k = Vt.rows;
   for (index_t j = 0; j < n; ++j) {
     if (j % poll_every == 0) poll();
@@ -38,24 +38,23 @@ index_t sweep_columns(MatrixView<T> R, MatrixView<T> Vt, Rotation<T>* g, const P
 }
 
 template <Sign sign, class T>
-index_t reference(MatrixView<T> R, MatrixView<T> Vt, LoopOrder order, const Poll& poll) {
+index_t sweep(MatrixView<T> R, MatrixView<T> Vt, LoopOrder order, const Poll& poll) {
   if (order == LoopOrder::a) return sweep_rows<sign>(R, Vt, poll);
   std::vector<Rotation<T>> rotations(R.cols * Vt.rows);
-  return sweep_columns<sign>(R, Vt, rotations.data(), poll);
+  return sweep_columns_of_sign<sign>(R, Vt, rotations.data(), poll);
 }
 
 }  // namespace
 
 template <class T>
 index_t sweep_columns(MatrixView<T> R, MatrixView<T> Vt, Sign sign, Rotation<T>* rotations, const Poll& poll) {
-  return sign == Sign::update ? sweep_columns<Sign::update>(R, Vt, rotations, poll)
-                              : sweep_columns<Sign::downdate>(R, Vt, rotations, poll);
+  return sign == Sign::update ? sweep_columns_of_sign<Sign::update>(R, Vt, rotations, poll)
+                              : sweep_columns_of_sign<Sign::downdate>(R, Vt, rotations, poll);
 }
 
 template <class T>
 index_t reference(MatrixView<T> R, MatrixView<T> Vt, Sign sign, LoopOrder order, const Poll& poll) {
-  return sign == Sign::update ? reference<Sign::update>(R, Vt, order, poll)
-                              : reference<Sign::downdate>(R, Vt, order, poll);
+  return sign == Sign::update ? sweep<Sign::update>(R, Vt, order, poll) : sweep<Sign::downdate>(R, Vt, order, poll);
 }
 
 template index_t sweep_columns(MatrixView<float>, MatrixView<float>, Sign, Rotation<float>*, const Poll&);

@@ -3,38 +3,30 @@
 
 #include "core/matrix_view.h"
 #include "cuda/check.h"
-#include "panel/ledger.h"
 
 /// Owners of what CUDA hands out; each gives back in its destructor.
 namespace gpucholmod::cuda {
 
-/// `count` objects of T in device memory, entered in a ledger.
+/// `count` objects of T in device memory. `needed` is what the whole call needs, in bytes, for the error message.
 template <class T>
 class DeviceBuffer {
  public:
-  DeviceBuffer(panel::Ledger& ledger, index_t count) : ledger_(ledger), bytes_(double(sizeof(T)) * count) {
-    ledger_.reserve(bytes_);
+  DeviceBuffer(index_t count, double needed) {
     const cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&data_), sizeof(T) * count);
     if (error == cudaSuccess) return;
-    ledger_.release(bytes_);
     if (error != cudaErrorMemoryAllocation) check(error, "allocate device memory");
     cudaGetLastError();
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
     throw Error(ErrorCode::out_of_memory, "the GPU is out of memory",
-                {{"needed", bytes_}, {"available", double(free)}});
+                {{"needed", needed}, {"available", double(free)}});
   }
-  ~DeviceBuffer() {
-    cudaFree(data_);
-    ledger_.release(bytes_);
-  }
+  ~DeviceBuffer() { cudaFree(data_); }
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
   T* data() const { return data_; }
 
  private:
-  panel::Ledger& ledger_;
-  double bytes_;
   T* data_ = nullptr;
 };
 
@@ -43,7 +35,12 @@ template <class T>
 class PinnedBuffer {
  public:
   explicit PinnedBuffer(index_t count) {
-    check(cudaMallocHost(reinterpret_cast<void**>(&data_), sizeof(T) * count), "allocate page-locked memory");
+    const cudaError_t error = cudaMallocHost(reinterpret_cast<void**>(&data_), sizeof(T) * count);
+    if (error == cudaSuccess) return;
+    if (error != cudaErrorMemoryAllocation) check(error, "allocate page-locked memory");
+    cudaGetLastError();
+    throw Error(ErrorCode::out_of_memory, "the host has no memory left that can be page-locked",
+                {{"needed", double(sizeof(T)) * count}});
   }
   ~PinnedBuffer() { cudaFreeHost(data_); }
   PinnedBuffer(const PinnedBuffer&) = delete;

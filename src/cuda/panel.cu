@@ -5,6 +5,7 @@
 #include "cuda/kernels/panel_rotate.cuh"
 #include "cuda/memory.h"
 #include "panel/drive.h"
+#include "panel/ledger.h"
 
 namespace gpucholmod::cuda {
 namespace {
@@ -19,11 +20,12 @@ class Executor {
  public:
   Executor(MatrixView<T> R, index_t k, Sign sign, const PanelShape& shape, panel::Ledger& ledger)
       : n_(R.cols), k_(k), sign_(sign), shape_(shape),
-        slot_words_(shape.panel_rows * std::min(shape.width(), n_)),
-        dV_(ledger, n_ * k),
-        dpanels_(ledger, tuning::panel_slots * slot_words_),
-        drotations_(ledger, 2 * shape.panel_rows * k),
-        rotations_(2 * shape.panel_rows * k),
+        footprint_(n_, k, shape),
+        reservation_(ledger, footprint_.bytes()),
+        dV_(footprint_.V, footprint_.bytes()),
+        dpanels_(tuning::panel_slots * footprint_.slot, footprint_.bytes()),
+        drotations_(2 * footprint_.rotations, footprint_.bytes()),
+        rotations_(2 * footprint_.rotations),
         rows_of_V_(shape.panel_rows * k),
         registration_(R.data, sizeof(T) * R.ld * R.cols) {}
 
@@ -51,7 +53,7 @@ class Executor {
   void send_rotations(const Rotation<T>* rotations, index_t rows) {
     set_ = 1 - set_;
     rotations_unused_[set_].synchronize();
-    const index_t offset = set_ * shape_.panel_rows * k_;
+    const index_t offset = set_ * footprint_.rotations;
     std::memcpy(rotations_.data() + offset, rotations, sizeof(Rotation<T>) * rows * k_);
     check(cudaMemcpyAsync(drotations_.data() + offset, rotations_.data() + offset, sizeof(Rotation<T>) * rows * k_,
                           cudaMemcpyHostToDevice, up_), "send rotations");
@@ -59,14 +61,14 @@ class Executor {
 
   void rotate(MatrixView<T> R, index_t col, bool look_ahead) {
     slot_ = (slot_ + 1) % tuning::panel_slots;
-    T* dpanel = dpanels_.data() + slot_ * slot_words_;
+    T* dpanel = dpanels_.data() + slot_ * footprint_.slot;
     up_.wait(slot_free_[slot_]);
     copy(dpanel, R.rows, R.data, R.ld, R, cudaMemcpyHostToDevice, up_, "send a panel");
     panel_here_[slot_].record(up_);
 
     compute_.wait(panel_here_[slot_]);
     const panel::Launch<T> launch{dpanel, R.rows, R.cols, R.rows, dV_.data() + col, n_, k_,
-                                  drotations_.data() + set_ * shape_.panel_rows * k_};
+                                  drotations_.data() + set_ * footprint_.rotations};
     panel::with_elements(std::min<index_t>(k_, shape_.elements_per_thread), [&](auto elements) {
       constexpr int E = decltype(elements)::value;
       if (sign_ == Sign::update) start<E, Sign::update>(launch);
@@ -101,7 +103,8 @@ class Executor {
   index_t n_, k_;
   Sign sign_;
   PanelShape shape_;
-  index_t slot_words_;
+  panel::Footprint<T> footprint_;
+  panel::Reservation reservation_;
   DeviceBuffer<T> dV_, dpanels_;
   DeviceBuffer<Rotation<T>> drotations_;
   PinnedBuffer<Rotation<T>> rotations_;

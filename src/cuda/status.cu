@@ -25,20 +25,13 @@ double free_memory(int device) {
   return known ? double(free) : -1;
 }
 
-}  // namespace
-
-Status status(bool with_memory) {
-  // CUDA does not survive fork(): remember which process used it first (parallel::mclapply is common in R).
-  static pid_t owner = 0;
-
+/// Everything but the free memory, asked of the driver.
+Status look() {
   Status status;
   status.built = true;
   status.configured = GPUCHOLMOD_CUDA_CONFIGURED;
   status.architectures = GPUCHOLMOD_CUDA_ARCHITECTURES;
   status.toolkit_version = CUDART_VERSION;
-  if (owner != 0 && owner != getpid())
-    return unusable(status, "forked", "CUDA was used before this process was forked, and does not survive that");
-
   cudaDriverGetVersion(&status.driver_version);
   if (status.driver_version == 0) return unusable(status, "no_driver", "no NVIDIA driver was found");
   int count = 0;
@@ -50,7 +43,6 @@ Status status(bool with_memory) {
     return unusable(status, "no_device", "the NVIDIA driver finds no GPU");
   if (error != cudaSuccess)
     return unusable(status, "failed", std::string("CUDA does not start: ") + cudaGetErrorString(error));
-  owner = getpid();
 
   for (int id = 0; id < count; ++id) {
     cudaDeviceProp properties;
@@ -62,7 +54,6 @@ Status status(bool with_memory) {
     device.multiprocessors = properties.multiProcessorCount;
     device.memory_total = double(properties.totalGlobalMem);
     device.usable = device.compute_capability >= GPUCHOLMOD_CUDA_OLDEST;
-    if (with_memory) device.memory_free = free_memory(id);
     if (device.usable && status.device < 0) status.device = id;
     status.devices.push_back(device);
   }
@@ -71,6 +62,30 @@ Status status(bool with_memory) {
                                                   std::to_string(GPUCHOLMOD_CUDA_OLDEST) + ")");
   status.usable = true;
   return status;
+}
+
+}  // namespace
+
+Status status(bool with_memory) {
+  // CUDA does not survive fork(): remember which process used it first (parallel::mclapply is common in R). What a
+  // process has once found stays as it is, and asking again is slow.
+  static pid_t owner = 0;
+  static Status known;
+  if (owner == 0) {
+    known = look();
+    if (known.usable) owner = getpid();
+  }
+  if (owner != 0 && owner != getpid()) {
+    Status forked = known;
+    forked.usable = false;
+    forked.device = -1;
+    return unusable(forked, "forked", "CUDA was used before this process was forked, and does not survive that");
+  }
+  Status now = known;
+  if (with_memory)
+    for (Device& device : now.devices) device.memory_free = free_memory(device.id);
+  cudaGetLastError();  // one GPU that is full or taken must not fail the next call on another
+  return now;
 }
 
 }  // namespace gpucholmod::cuda

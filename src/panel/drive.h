@@ -20,7 +20,7 @@ namespace gpucholmod::panel {
 ///                                  look-ahead panels submitted so far
 ///   send_rotations(G, rows)        rotations for the panels that follow; G may be reused on return
 ///   rotate(R_panel, col, look_ahead)  Apply them to a panel of R, in place, and to rows col .. of V
-///   finish()                       wait until R is complete
+///   finish()                       wait until R is complete; until then its panels belong to the executor
 /// Its destructor waits for whatever is in flight, so that a throw leaves nothing behind.
 ///
 /// Returns the failing pivot (R is then partly modified), or -1.

@@ -25,21 +25,14 @@ class HostTeam {
   std::vector<std::array<T, tuning::max_elements_per_thread>> registers_;
 };
 
-/// The panel method without a GPU: the same buffers, launches and per-thread code, on the CPU.
+/// The panel method without a GPU: the same launches and per-thread code on the CPU, one after the other. Accounts for the
+/// device memory that a GPU would need.
 template <class T>
 class HostExecutor {
  public:
   HostExecutor(index_t n, index_t k, Sign sign, const PanelShape& shape, Ledger& ledger)
-      : sign_(sign), shape_(shape), ledger_(ledger),
-        bytes_(double(sizeof(T)) * (n * k + shape.panel_rows * std::min(shape.width(), n)) +
-               double(sizeof(Rotation<T>)) * shape.panel_rows * k) {
-    ledger_.reserve(bytes_);
-    V_.resize(n * k);
-    panel_.resize(shape.panel_rows * std::min(shape.width(), n));
-  }
-  ~HostExecutor() { ledger_.release(bytes_); }
-  HostExecutor(const HostExecutor&) = delete;
-  HostExecutor& operator=(const HostExecutor&) = delete;
+      : sign_(sign), shape_(shape), footprint_(n, k, shape), reservation_(ledger, footprint_.bytes()),
+        V_(footprint_.V), panel_(footprint_.slot) {}
 
   void send_V(MatrixView<const T> V) {
     n_ = V.rows;
@@ -79,8 +72,8 @@ class HostExecutor {
 
   Sign sign_;
   PanelShape shape_;
-  Ledger& ledger_;
-  double bytes_;
+  Footprint<T> footprint_;
+  Reservation reservation_;
   index_t n_ = 0, k_ = 0;
   std::vector<T> V_, panel_;
   std::vector<Rotation<T>> rotations_;

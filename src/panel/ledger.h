@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/rotation.h"
+#include "core/tuning.h"
 
 namespace gpucholmod::panel {
 
@@ -26,6 +28,34 @@ class Ledger {
 
  private:
   double limit_, held_ = 0, peak_ = 0;
+};
+
+/// An entry in a ledger, for as long as it lives.
+class Reservation {
+ public:
+  Reservation(Ledger& ledger, double bytes) : ledger_(ledger), bytes_(bytes) { ledger_.reserve(bytes_); }
+  ~Reservation() { ledger_.release(bytes_); }
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+  double bytes() const { return bytes_; }
+
+ private:
+  Ledger& ledger_;
+  double bytes_;
+};
+
+/// What the panel method keeps on the device: V, the panels in flight, and the rotations of two row blocks. O(n).
+template <class T>
+struct Footprint {
+  index_t V;          ///< words
+  index_t slot;       ///< words of one panel; there are tuning::panel_slots
+  index_t rotations;  ///< Rotation<T> of one row block; there are two
+
+  Footprint(index_t n, index_t k, const PanelShape& shape)
+      : V(n * k), slot(shape.panel_rows * std::min(shape.width(), n)), rotations(shape.panel_rows * k) {}
+  double bytes() const {
+    return double(sizeof(T)) * (V + tuning::panel_slots * slot) + double(sizeof(Rotation<T>)) * 2 * rotations;
+  }
 };
 
 }  // namespace gpucholmod::panel

@@ -85,7 +85,7 @@ GPUCHOLMOD_UNROLL
   }
 }
 
-/// Words of shared memory, in bytes, that rotate_block needs.
+/// Shared memory that rotate_block needs, in bytes.
 template <class T>
 constexpr index_t shared_bytes(int threads, int elements) {
   return index_t(sizeof(T)) * threads * (TILE + 1) + index_t(sizeof(Rotation<T>)) * TILE * elements;

@@ -21,6 +21,7 @@ for (method in c(cpu_methods, if (gpu_info(FALSE)$usable) cuda_methods)) {
     expect_condition_fields(run(R + 0i, V), "not_numeric", argument = "R", type = "complex")
     expect_condition_fields(run(NULL, V), "not_numeric", argument = "R", type = "NULL")
     expect_condition_fields(run(as.data.frame(R), V), "not_numeric", argument = "R", type = "data.frame")
+    expect_condition_fields(run(R, array(1, c(3, 1, 2))), "dimension_mismatch", expected = 3L, actual = c(3L, 1L, 2L))
     expect_condition_fields(run(R, letters[1:3]), "not_numeric", argument = "V", type = "character")
     expect_condition_fields(run(R, factor(1:3)), "not_numeric", argument = "V", type = "factor")
     expect_condition_fields(run(R[1:2, ], V), "not_square", nrow = 2L, ncol = 3L)
@@ -49,6 +50,7 @@ test_that("a pivoted factor is refused", {
   A <- crossprod(matrix(c(1, 2, 3, 4, 5, 6, 7, 8, 10), 3))
   expect_condition_fields(cholupdate_gpu(chol(A, pivot = TRUE), 1:3), "pivoted",
                           pivot = attr(chol(A, pivot = TRUE), "pivot"))
+  expect_equal(cholupdate_gpu(structure(R, pivot_info = 1), 1:3), cholupdate_gpu(R, 1:3))
 })
 
 test_that("arguments that cannot be used are named", {
@@ -62,7 +64,7 @@ test_that("arguments that cannot be used are named", {
   expect_condition_fields(cholupdate_gpu(R, V, method = "fast"), "bad_argument", argument = "method")
   expect_condition_fields(cholupdate_gpu(R, V, control = list()), "bad_argument", argument = "control")
   expect_condition_fields(cholupdate_gpu(R, V, backend = "cuda", method = "blocked"), "bad_argument",
-                          argument = "method")
+                          argument = "method", value = "blocked")
 })
 
 test_that("tunables that cannot be used are named", {

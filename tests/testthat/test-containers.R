@@ -37,6 +37,16 @@ test_that("a Cholesky object of Matrix comes back as one", {
   expect_equal(done@x, as.vector(up))
 })
 
+test_that("other classes of Matrix are refused: which triangle counts would have to be guessed", {
+  skip_if_not_installed("Matrix")
+  T <- methods::as(methods::as(Matrix::Matrix(R), "triangularMatrix"), "unpackedMatrix")
+  A <- methods::as(crossprod(R), "dpoMatrix")
+  for (other in list(methods::as(T, "packedMatrix"), Matrix::t(methods::as(T, "CsparseMatrix")), A,
+                     methods::new("dgeMatrix", x = as.vector(R), Dim = dim(R)))) {
+    expect_identical(expect_error(cholupdate_gpu(other, V), class = "gpucholmod_not_numeric")$type, class(other)[[1]])
+  }
+})
+
 test_that("V may be a Matrix", {
   skip_if_not_installed("Matrix")
   expect_identical(cholupdate_gpu(R, Matrix::Matrix(V), backend = "cpu"), up)

@@ -43,3 +43,15 @@ test_that("an update never fails on finite input", {
     }
   }
 })
+
+test_that("what V does not touch comes back bit for bit", {
+  set.seed(4)
+  R <- well_conditioned(100)
+  v <- replace(numeric(100), 61:100, 0.01)
+  for (name in names(cpu_methods)) {
+    for (downdate in c(FALSE, TRUE)) {
+      expect_identical(modify(R, matrix(0, 100, 3), downdate, cpu_methods[[name]]), R)
+      expect_identical(modify(R, v, downdate, cpu_methods[[name]])[1:60, ], R[1:60, ])
+    }
+  }
+})
