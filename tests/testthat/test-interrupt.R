@@ -3,15 +3,25 @@ interrupt_after <- function(seconds) {
   system(sprintf("(sleep %g; kill -INT %d) >/dev/null 2>&1 &", seconds, Sys.getpid()))
 }
 
-expect_interruptible <- function(method) {
+# `k` must be large enough for the call to last longer than a second.
+expect_interruptible <- function(method, k) {
   set.seed(1)
   R <- diag(3000)
-  V <- normal(3000, 1500, 1e-3)
+  V <- matrix(rnorm(3000 * 100, sd = 1e-3), 3000, k)
   R_before <- unshared(R)
+  finished <- FALSE
   interrupt_after(1)
   start <- proc.time()[["elapsed"]]
-  result <- tryCatch(modify(R, V, FALSE, method), interrupt = function(e) "interrupted")
+  result <- tryCatch(
+    {
+      modify(R, V, FALSE, method)
+      finished <- TRUE
+      Sys.sleep(5) # for a signal that comes too late
+    },
+    interrupt = function(e) "interrupted"
+  )
   expect_identical(result, "interrupted")
+  expect_false(finished)
   expect_lt(proc.time()[["elapsed"]] - start, 10)
   expect_identical(R, R_before)
   small <- well_conditioned(30)
@@ -22,7 +32,7 @@ test_that("Ctrl-C stops a long call, which leaves nothing changed", {
   skip_on_cran()
   skip_on_os("windows")
   for (name in c("reference, order A", "reference, order B", "blocked", "panel on the CPU")) {
-    expect_interruptible(cpu_methods[[name]])
+    expect_interruptible(cpu_methods[[name]], 3000)
   }
 })
 
@@ -31,6 +41,6 @@ test_that("Ctrl-C stops a long call on the GPU, which frees what it held", {
   skip_without_gpu()
   modify(diag(10), 1:10, FALSE, cuda_methods$panel)
   before <- gpu_info()$devices$memory_free[[1L]]
-  expect_interruptible(cuda_methods$panel)
+  expect_interruptible(cuda_methods$panel, 12000)
   expect_equal(gpu_info()$devices$memory_free[[1L]], before, tolerance = 1e-4)
 })
