@@ -17,8 +17,8 @@
 #'   `float32` `R` gives an ordinary matrix.
 #' @param backend `"cuda"` for the GPU, `"cpu"`, or `"auto"`: the GPU when there is one that can be used (see
 #'   [gpu_info()]), the CPU otherwise. The first GPU that can be used is taken; the environment variable
-#'   `CUDA_VISIBLE_DEVICES`, set before R starts, chooses among several. Where `"cuda"` cannot be had, that is an error which says why. The default can be
-#'   set with `options(gpucholmod.backend =)`.
+#'   `CUDA_VISIBLE_DEVICES`, set before R starts, chooses among several. Where `"cuda"` cannot be had, that is an error
+#'   which says why. The default can be set with `options(gpucholmod.backend =)`.
 #' @param method `"auto"`: `"panel"` on the GPU, `"blocked"` on the CPU.
 #'
 #'   * `"blocked"` (CPU): blocks of mixed hyperbolic Householder steps, accurate for updates and downdates alike.

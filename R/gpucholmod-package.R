@@ -9,7 +9,7 @@
 #' [cholupdate_control()] sets the tunables.
 #'
 #' @section Conditions:
-#' Every error has the class `gpucholmod_error` and a class of its own, with data fields:
+#' Every error that the package raises has the class `gpucholmod_error` and a class of its own, with data fields:
 #'
 #' | Class | When | Fields |
 #' |---|---|---|
