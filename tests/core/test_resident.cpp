@@ -1,0 +1,435 @@
+#include <gtest/gtest.h>
+
+#include "cpu/householder.h"
+#include "families.h"
+#include "resident_call.h"
+
+/// The resident method, which a GPU runs, on a simulated grid: the same strips, messages, guard and transforms.
+namespace gpucholmod::test {
+namespace {
+
+using resident::Message;
+using resident::NB;
+
+const index_t widths[] = {1, 8, 9, 16, 17, 33, 64};
+
+struct Size {
+  index_t n, k;
+};
+
+/// In double every width at n = 130; otherwise, and at a larger n, some that differ from one problem to the next.
+std::vector<Size> sizes_for(int problem, Precision precision) {
+  const auto width = [=](int i) { return widths[(problem + i) % std::size(widths)]; };
+  std::vector<Size> sizes;
+  const bool all = precision == Precision::double_ && !sanitized;
+  for (int i = 0; i < int(std::size(widths)); i += all ? 1 : 3) sizes.push_back({130, width(i)});
+  sizes.push_back({all ? 320 : 200, width(5)});
+  return sizes;
+}
+
+template <class T>
+constexpr double eps = std::numeric_limits<T>::epsilon();
+
+/// The same problem, with the factor as it is when it is stored as T.
+template <class T>
+Problem<double> stored_as(Problem<double> p) {
+  p.R = p.R.template cast<T>().template cast<double>();
+  return p;
+}
+
+Problem<double> random_problem(Sign sign, index_t n, index_t k, unsigned seed = 3) {
+  Random random(seed);
+  const Matrix R = well_conditioned(n, random), V = random.normal(n, k) / std::sqrt(real(n));
+  return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
+}
+
+/// A factor with a positive diagonal and zeros below it, continued by the identity, and nothing else in its memory touched.
+template <class T>
+void expect_sound(const GridResult<T>& result) {
+  const index_t n = result.R.cols(), padded = result.memory.cols();
+  index_t bad = 0;
+  for (index_t j = 0; j < padded; ++j)
+    for (index_t i = 0; i < result.memory.rows(); ++i) {
+      const T entry = result.memory(i, j);
+      const bool below_block = i >= (j / NB + 1) * NB;
+      bad += below_block ? !std::isnan(entry) : i > j ? entry != 0 : i == j ? !(entry > 0) : !std::isfinite(entry);
+      if (j >= n && i <= j) bad += entry != T(i == j);
+    }
+  EXPECT_EQ(bad, 0) << "entries that are not as they have to be";
+}
+
+/// For each result, with the factor stored as T,
+///
+///   ratio = ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1)) < 30
+///
+/// in long double, eps the machine epsilon of T; by the quick step and its guard, and by Householder steps alone.
+template <class T>
+void measure(const Problem<double>& given) {
+  const Problem<double> p = stored_as<T>(given);
+  const Residual residual(p);
+  const index_t n = p.R.cols(), k = p.V.cols();
+  for (const bool fall_back : {false, true}) {
+    GridRun how;
+    how.always_fall_back = fall_back;
+    const GridResult<T> result = run_grid<T>(p, how);
+    SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + (fall_back ? ", always falling back" : ""));
+    ASSERT_EQ(result.pivot(), -1);
+    expect_sound(result);
+    EXPECT_TRUE(result.input_kept);
+    const double ratio = residual.ratio(Stored<double>(result.R.template cast<double>()), eps<T>);
+    EXPECT_LT(ratio, 30);
+    EXPECT_LT(ratio * (n + k), 40) << "n + k hides a loss of accuracy";
+    if (fall_back) {
+      EXPECT_EQ(result.progress.fallbacks, row_blocks(n));
+    }
+  }
+}
+
+void measure(const Problem<double>& p, Precision precision) {
+  if (precision == Precision::single) measure<float>(p);
+  else measure<double>(p);
+}
+
+const char* text(Precision precision) { return precision == Precision::single ? "_float" : "_double"; }
+
+class OnCases : public testing::TestWithParam<std::tuple<int, Precision>> {};
+
+TEST_P(OnCases, ResidualRatio) {
+  const auto [which, precision] = GetParam();
+  Random random(5);
+  for (const Size size : sizes_for(which, precision))
+    measure(cases[which].make(size.n, size.k, Level{epsilon(precision)}, random), precision);
+}
+
+INSTANTIATE_TEST_SUITE_P(Resident, OnCases,
+                         testing::Combine(testing::Range(0, int(std::size(cases))), testing::ValuesIn(precisions)),
+                         [](const auto& info) {
+                           return std::string(cases[std::get<0>(info.param)].name) + text(std::get<1>(info.param));
+                         });
+
+class OnFamilies : public testing::TestWithParam<std::tuple<int, Precision>> {};
+
+TEST_P(OnFamilies, ResidualRatio) {
+  const auto [which, precision] = GetParam();
+  const Level level{epsilon(precision)};
+  Random random(6);
+  Matrix R;
+  for (const Size size : sizes_for(which, precision)) {
+    if (R.cols() != size.n) R = families[which].factor(size.n, level, random);
+    for (const Sign sign : signs) measure(families[which].make(sign, R, size.k, level, random), precision);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Resident, OnFamilies,
+                         testing::Combine(testing::Range(0, int(std::size(families))), testing::ValuesIn(precisions)),
+                         [](const auto& info) {
+                           return std::string(families[std::get<0>(info.param)].name) + text(std::get<1>(info.param));
+                         });
+
+/// Against the reference method: ratio < 30 for both, and the factors themselves, well-conditioned, to 1e-12 of the largest
+/// entry.
+TEST(Resident, AgreesWithTheReferenceInAnySize) {
+  Random random(7);
+  for (const index_t n : {1, 2, 63, 64, 65, 127, 128, 129, 257, 300}) {
+    if (sanitized && n == 300) continue;
+    const Matrix R = well_conditioned(n, random);
+    for (const index_t k : {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64}) {
+      if (n > 65 && (n + k) % (sanitized ? 7 : 3) != 0) continue;  // the problems take the time
+      const Matrix V = random.normal(n, k) / std::sqrt(real(n));
+      for (const Sign sign : signs) {
+        SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k));
+        const Problem<double> p = sign == Sign::update ? problem(sign, R, V) : undo(R, V);
+        const GridResult<double> result = run_grid(p);
+        const Stored<double> reference = call(p, by(ways[0])).R;
+        const Residual residual(p);
+        ASSERT_EQ(result.pivot(), -1);
+        expect_sound(result);
+        EXPECT_LT(residual.ratio(result.R, eps<double>), 30);
+        EXPECT_LT(residual.ratio(reference, eps<double>), 30);
+        EXPECT_LT((result.R - reference).cwiseAbs().maxCoeff(), 1e-12 * reference.cwiseAbs().maxCoeff());
+      }
+    }
+  }
+}
+
+/// Large enough for strips to stream, to wait for the chain and to sprint; found not by the residual, which would take
+/// long, but by the blocked method: ||R~ - R~_blocked||_max < 1e-13 ||R~_blocked||_max.
+TEST(Resident, AgreesWithTheBlockedMethodOverManyStrips) {
+  const index_t n = sanitized ? 1300 : 1900, k = 5;
+  Random random(8);
+  Problem<double> p{Sign::update, Stored<double>::Zero(n, n), (random.normal(n, k) / std::sqrt(real(n))).cast<double>()};
+  for (index_t j = 0; j < n; ++j) {
+    for (index_t i = 0; i < j; ++i) p.R(i, j) = double(random.uniform() - 0.5L) / std::sqrt(n);
+    p.R(j, j) = 1;
+  }
+  for (const Sign sign : signs) {
+    p.sign = sign;
+    if (sign == Sign::downdate) p.V *= 0.3;
+    const Stored<double> blocked = call(p, by(ways[2])).R;
+    GridRun how;
+    how.blocks = 1;
+    const GridResult<double> in_turn = run_grid(p, how);
+    how.blocks = 5;
+    how.delay = 3;
+    const GridResult<double> side_by_side = run_grid(p, how);
+    ASSERT_EQ(in_turn.pivot(), -1);
+    EXPECT_LT((in_turn.R - blocked).cwiseAbs().maxCoeff(), 1e-13 * blocked.cwiseAbs().maxCoeff());
+    EXPECT_TRUE(same_bits(in_turn.memory, side_by_side.memory));
+  }
+}
+
+TEST(Resident, FallsBackWhereItMustAndNowhereElse) {
+  Random random(9);
+  const auto fallbacks = [&](int which, index_t n, index_t k) {
+    return run_grid(cases[which].make(n, k, Level{eps<double>}, random)).progress.fallbacks;
+  };
+  for (const index_t n : {130, 200})
+    for (const index_t k : {1, 16, 64}) {
+      EXPECT_EQ(fallbacks(0, n, k), 0) << cases[0].name << ", n " << n << ", k " << k;
+      for (const int hard : {2, 3, 8})  // V large, R ill-conditioned, almost nothing left
+        EXPECT_GT(fallbacks(hard, n, k), 0) << cases[hard].name << ", n " << n << ", k " << k;
+    }
+}
+
+TEST(Resident, ChangesNothingWhereVIsZero) {
+  for (const Sign sign : signs)
+    for (const bool fall_back : {false, true}) {
+      Problem<double> p = random_problem(Sign::update, 150, 9);
+      p.sign = sign;
+      p.V.setZero();
+      GridRun how;
+      how.always_fall_back = fall_back;
+      EXPECT_TRUE(same_bits(run_grid(p, how).R, p.R));
+    }
+}
+
+/// Eight columns of V or fewer: what a message holds.
+using Small = Message<8>;
+using Padded = Eigen::Matrix<double, Small::KP, Small::KP>;
+template <class M, int ld>
+using In = Eigen::Map<const M, 0, Eigen::OuterStride<ld>>;
+
+/// With S the product of the T of all rescalings so far, a block's P is rows of R^-T V S, and
+///
+///   H <- H + sigma P'P,   H = I behind a rescaling,   T'H T = I
+TEST(ResidentMessages, HoldPAndHAndT) {
+  Random random(13);
+  for (const int which : {0, 1, 6})  // no rescalings, some in an update, some in a downdate
+    for (const index_t k : {1, 5}) {
+      const Problem<double> p = cases[which].make(256, k, Level{eps<double>}, random);
+      const double sigma = p.sign == Sign::update ? 1 : -1;
+      const GridResult<double> result = run_grid(p);
+      Stored<double> V = Stored<double>::Zero(256, 8);
+      V.leftCols(k) = p.R.transpose().triangularView<Eigen::Lower>().solve(p.V);
+      Padded H = Padded::Identity();
+      for (int b = 0; b < 4 && result.message<8>(b)[Small::kind] == resident::solve_first; ++b) {
+        SCOPED_TRACE(std::string(cases[which].name) + ", k " + std::to_string(k) + ", block " + std::to_string(b));
+        const double* const message = result.message<8>(b);
+        if (message[Small::rescaled] != 0) {
+          const Padded T = In<Padded, resident::LDB>(message + Small::T);
+          EXPECT_LT((T.transpose() * H * T - Padded::Identity()).norm(), 1e-9);
+          V = (V * T.topLeftCorner<8, 8>()).eval();
+          H.setIdentity();
+        }
+        const Stored<double> P = In<Eigen::Matrix<double, NB, 8>, resident::LDB>(message + Small::P);
+        EXPECT_LT((P - V.middleRows(b * NB, NB)).norm(), 1e-9 * V.norm());
+        H.topLeftCorner<8, 8>() += sigma * P.transpose() * P;
+        EXPECT_LT((In<Padded, resident::LDB>(message + Small::H) - H).norm(), 1e-9 * H.norm());
+        if (sigma > 0) {
+          EXPECT_NEAR(message[Small::mass], H.trace() - Small::KP, 1e-9 * H.trace());
+        }
+      }
+    }
+}
+
+/// The first steps of a block that falls back are those of the CPU's blocked method.
+TEST(ResidentMessages, HoldTheStepsOfHouseholder) {
+  constexpr int steps = cpu::NB;
+  for (const Sign sign : signs)
+    for (const index_t k : {1, 8}) {
+      const Problem<double> p = random_problem(sign, 100, k);
+      Stored<double> R = p.R.topLeftCorner(steps, steps), Vt = Stored<double>::Zero(8, steps);
+      Vt.topRows(k) = p.V.topRows(steps).transpose();
+      std::vector<double> memory(cpu::BlockReflector<double>::words(8));
+      const auto H = cpu::BlockReflector<double>::at(memory.data(), 8);
+      const MatrixView<double> R_view{R.data(), steps, steps, steps};
+      ASSERT_EQ((sign == Sign::update ? cpu::find_reflector<Sign::update>(R_view, Vt.data(), k, 8, H)
+                                      : cpu::find_reflector<Sign::downdate>(R_view, Vt.data(), k, 8, H)),
+                -1);
+      GridRun how;
+      how.always_fall_back = true;
+      const GridResult<double> result = run_grid(p, how);
+      const double* const message = result.message<8>(0);
+      EXPECT_EQ(message[Small::kind], resident::householder);
+      for (int i = 0; i < steps; ++i) {
+        EXPECT_NEAR(message[Small::rho + i], R(i, i), 1e-14 * R(i, i));
+        EXPECT_NEAR(message[Small::inv_tau + i], H.inv_tau[i], 1e-13 * H.inv_tau[i]);
+        EXPECT_NEAR(message[Small::inv_ctau + i], H.inv_ctau[i], 1e-13 * H.inv_ctau[i]);
+        for (int q = 0; q < 8; ++q) EXPECT_NEAR(message[Small::Z + i * Small::LDK + q], H.Y[i * 8 + q], 1e-14);
+      }
+    }
+}
+
+/// Problems that take every path: the quick step, rescalings, Householder steps after either.
+std::vector<Problem<double>> of_every_kind(index_t n, index_t k, double level = eps<double>) {
+  Random random(10);
+  std::vector<Problem<double>> problems;
+  for (const int which : {0, 1, 6, 7, 9}) problems.push_back(cases[which].make(n, k, Level{level}, random));
+  return problems;
+}
+
+/// The order in which blocks of threads get on decides nothing: every bit of the result is the same, and so is the count of
+/// what was done; the second time too.
+template <class T>
+void expect_same_in_any_schedule(const Problem<double>& p) {
+  GridRun how;
+  how.blocks = 1;
+  const GridResult<T> expected = run_grid<T>(p, how);
+  ASSERT_EQ(expected.pivot(), -1);
+  for (const auto& [blocks, delay] : {std::pair{1, 0}, {2, 0}, {2, 1}, {2, 2}, {3, 0}, {3, 2}, {5, 0}, {5, 3}}) {
+    how.blocks = blocks;
+    how.delay = delay;
+    const GridResult<T> result = run_grid<T>(p, how);
+    ASSERT_TRUE(same_bits(result.memory, expected.memory)) << blocks << " blocks, delay " << delay;
+    EXPECT_EQ(result.progress.fallbacks, expected.progress.fallbacks);
+    EXPECT_EQ(result.progress.rescalings, expected.progress.rescalings);
+  }
+}
+
+TEST(Resident, DoesNotDependOnTheSchedule) {
+  for (const Size size : {Size{130, 16}, Size{257, 5}, Size{258, 33}})
+    for (const Problem<double>& p : of_every_kind(size.n, size.k)) {
+      expect_same_in_any_schedule<double>(p);
+      if (size.n == 257 && p.sign == Sign::update) expect_same_in_any_schedule<float>(p);
+    }
+}
+
+TEST(Resident, InPlaceIsTheSame) {
+  for (const Size size : {Size{64, 8}, Size{130, 64}, Size{258, 16}})
+    for (const Problem<double>& p : of_every_kind(size.n, size.k))
+      for (const bool fall_back : {false, true}) {
+        GridRun how;
+        how.always_fall_back = fall_back;
+        const GridResult<double> apart = run_grid(p, how);
+        how.into = Into::place;
+        const GridResult<double> in_place = run_grid(p, how);
+        ASSERT_EQ(in_place.pivot(), -1);
+        EXPECT_FALSE(in_place.input_kept);
+        EXPECT_TRUE(same_bits(in_place.memory, apart.memory)) << "n " << size.n;
+      }
+}
+
+/// Every number of blocks of threads finds `pivot`, with and without writing, and leaves its input alone; without, nothing is
+/// written at all.
+template <class T>
+void expect_pivot(const Problem<double>& given, index_t pivot) {
+  const Problem<double> p = stored_as<T>(given);
+  SCOPED_TRACE("pivot " + std::to_string(pivot) + ", k " + std::to_string(p.V.cols()));
+  EXPECT_EQ(call(p, by(ways[0])).outcome.pivot, pivot);
+  for (const bool fall_back : {false, true})
+    for (const int blocks : {1, 2, 3, 5})
+      for (const Into into : {Into::other_memory, Into::nowhere}) {
+        GridRun how;
+        how.blocks = blocks;
+        how.into = into;
+        how.always_fall_back = fall_back;
+        const GridResult<T> result = run_grid<T>(p, how);
+        EXPECT_EQ(result.pivot(), pivot) << blocks << " blocks";
+        EXPECT_TRUE(result.input_kept);
+        EXPECT_EQ(result.progress.stop != 0, pivot >= 0);
+        if (into == Into::nowhere) {
+          EXPECT_TRUE(result.memory.array().isNaN().all());
+        }
+      }
+}
+
+/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up to
+/// order `pivot`, and the next is not.
+TEST(ResidentPivot, IsTheFirstLeadingMinorThatIsNotPositive) {
+  const index_t n = 260;
+  Random random(11);
+  const Matrix R = well_conditioned(n, random);
+  for (const index_t pivot : {0, 1, 63, 64, 100, 128, 200, 256, 259})
+    for (const index_t k : {1, 16}) {
+      Matrix P = random.normal(n, k) / (4 * std::sqrt(real(n * k)));
+      P.row(pivot) *= 1.5 / P.row(pivot).norm();
+      const Problem<double> p = problem(Sign::downdate, R, R.transpose() * P);
+      ASSERT_EQ(first_indefinite(Residual(p).target()), pivot);
+      expect_pivot<double>(p, pivot);
+      if (pivot % 64 == 0) expect_pivot<float>(p, pivot);
+    }
+}
+
+/// V = R'P with P'P = (1 - gap) I: positive definite exactly when gap > 0. With the mass of P in its last k rows, the
+/// first minor that fails is that of order n - k + 1, clearly.
+TEST(ResidentPivot, TellsJustUnderOneFromJustOver) {
+  Random random(12);
+  for (const index_t n : {16, 260})
+    for (const index_t k : {1, 16}) {
+      const Matrix R = well_conditioned(n, random);
+      Matrix seed = random.normal(n, k) / (8 * std::sqrt(real(n * k)));
+      seed.bottomRows(k) += Matrix::Identity(k, k);
+      expect_pivot<double>(contraction(R, seed, 1e-8), -1);
+      expect_pivot<double>(contraction(R, seed, -1e-8), n - k);
+      expect_pivot<float>(contraction(R, seed, 1e-3), -1);
+      expect_pivot<float>(contraction(R, seed, -1e-3), n - k);
+    }
+}
+
+TEST(ResidentPivot, ExactlyZeroIsNotPositive) {
+  expect_pivot<double>({Sign::downdate, Stored<double>::Constant(1, 1, 3), Stored<double>::Constant(1, 1, -3)}, 0);
+}
+
+/// 2^e R and 2^e V give 2^e R~, to the last bit: e even, since square roots are taken, and n such that R is not continued by
+/// an identity, which has a scale of its own.
+template <class T>
+void expect_scaled(const Problem<double>& given, int e) {
+  const Problem<double> p = stored_as<T>(given);
+  const double scale = std::ldexp(1.0, e);
+  for (const bool fall_back : {false, true}) {
+    GridRun how;
+    how.always_fall_back = fall_back;
+    const Stored<T> R = run_grid<T>(p, how).R;
+    const GridResult<T> scaled = run_grid<T>({p.sign, p.R * scale, p.V * scale}, how);
+    ASSERT_EQ(scaled.pivot(), -1);
+    EXPECT_TRUE(same_bits(scaled.R, Stored<T>(R * T(scale)))) << "2^" << e << (fall_back ? ", always falling back" : "");
+  }
+}
+
+TEST(ResidentRange, AScaleChangesNoBit) {
+  for (const Problem<double>& p : of_every_kind(128, 9, eps<double>))
+    for (const int e : {500, -500, 200, -200}) expect_scaled<double>(p, e);
+  for (const Problem<double>& p : of_every_kind(128, 9, eps<float>))
+    for (const int e : {60, -60}) expect_scaled<float>(p, e);
+}
+
+/// Scales at which squares of the entries are out of range.
+TEST(ResidentRange, ResidualRatioFarFromOne) {
+  for (const Sign sign : signs) {
+    const Problem<double> p = random_problem(sign, 130, 5);
+    for (const double scale : {1e170, 1e-170, 1e300, 1e-300}) measure<double>({sign, p.R * scale, p.V * scale});
+  }
+}
+
+TEST(ResidentRange, ResidualRatioWhereVAndRDiffer) {
+  const Problem<double> p = random_problem(Sign::update, 130, 5);
+  for (const double scale : {1e30, 1e-30, 1e170, 1e-170}) measure<double>({p.sign, p.R, p.V * scale});
+}
+
+/// R = diag(1, r), V' = (0, v): |R~_22 - rho| < 8 eps rho, rho = sqrt(r^2 + sigma v^2), however small r is beside 1, and
+/// however close v is to it.
+TEST(ResidentRange, ASmallEntryKeepsItsOwnScale) {
+  for (const Sign sign : signs)
+    for (const double r : {1.0, 0.7, 1e-30, 1e-170, 1e-300})
+      for (const double v : {0.5 * r, -0.9 * r, (1 - 1e-6) * r, (1 - 0x1p-50) * r}) {
+        const GridResult<double> result =
+            run_grid(Problem<double>{sign, Eigen::Vector2d(1, r).asDiagonal(), Eigen::Vector2d(0, v)});
+        ASSERT_EQ(result.pivot(), -1);
+        const real square = sign == Sign::update ? real(r) * r + real(v) * v : (real(r) - v) * (real(r) + v);
+        const real rho = std::sqrt(square);
+        EXPECT_LT(std::abs(result.R(1, 1) - rho), 8 * eps<double> * rho) << "r " << r << ", v " << v;
+      }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test

@@ -1,0 +1,180 @@
+#include <gtest/gtest.h>
+
+#include "matrices.h"
+#include "resident/host_grid.h"
+
+/// The parts that the resident method is made of, on the CPU's warp and team, against Eigen.
+namespace gpucholmod::test {
+namespace {
+
+using namespace resident;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class M>
+using Strided = Eigen::Map<M, 0, Eigen::OuterStride<>>;
+
+Stored<double> normal(index_t m, index_t n, Random& random) { return random.normal(m, n).cast<double>(); }
+
+/// ||A - B||_max < 1e-13 ||B||_max; NaN is not.
+template <class A, class B>
+void expect_near(const A& a, const B& b) {
+  EXPECT_LT((a - b).cwiseAbs().maxCoeff(), 1e-13 * b.cwiseAbs().maxCoeff());
+}
+
+TEST(ResidentWarp, TilesComeBackAsTheyWere) {
+  Random random(1);
+  const HostWarp warp{};
+  const Rows A = normal(16, 8, random);
+  Rows by_rows = Rows::Constant(16, 12, nan);
+  Stored<double> by_columns = Stored<double>::Constant(20, 8, nan);
+  const Tile<HostWarp> tile = load_tile<Access::shared>(warp, A.data(), 8);
+  store_tile(warp, tile, by_rows.data(), 12);
+  store_transposed(warp, tile, by_columns.data(), 20);
+  EXPECT_EQ(by_rows.leftCols(8), A);
+  EXPECT_EQ(by_columns.topRows(16), A);
+  EXPECT_TRUE(by_rows.rightCols(4).array().isNaN().all());
+  EXPECT_TRUE(by_columns.bottomRows(4).array().isNaN().all());
+  EXPECT_NEAR(sum_of_squares(warp, tile), A.squaredNorm(), 1e-12);
+  store_tile(warp, zero_tile(warp), by_rows.data(), 12);
+  EXPECT_TRUE(by_rows.leftCols(8).isZero(0));
+}
+
+/// D + A B and D - A B, B by columns.
+TEST(ResidentWarp, MultipliesAndAdds) {
+  Random random(2);
+  const HostWarp warp{};
+  const Rows A = normal(16, 8, random), D = normal(16, 8, random);
+  Stored<double> B = Stored<double>::Constant(LDB, 8, nan);
+  B.topRows(8) = normal(8, 8, random);
+  Tile<HostWarp> sum = load_tile<Access::shared>(warp, D.data(), 8), difference = sum;
+  const Left<HostWarp> left = load_left(warp, A.data(), 8);
+  warp.multiply_add<1, Access::shared>(sum, left, B.data(), LDB);
+  warp.multiply_add<-1, Access::shared>(difference, as_left(warp, load_tile<Access::shared>(warp, A.data(), 8)), B.data(), LDB);
+  Rows out(16, 8);
+  store_tile(warp, sum, out.data(), 8);
+  expect_near(out, (D + A * B.topRows(8)).eval());
+  store_tile(warp, difference, out.data(), 8);
+  expect_near(out, (D - A * B.topRows(8)).eval());
+}
+
+/// Sums and maxima over the lanes 4g .. 4g + 3 of a group, and the sum over all.
+TEST(ResidentWarp, ReducesOverLanes) {
+  const HostWarp warp{};
+  HostWarp::PerLane<double> x, y, z;
+  warp.each([&](int lane) { x[lane] = y[lane] = z[lane] = (lane * 5) % 32; });
+  EXPECT_EQ(warp.total(x), 31 * 32 / 2);
+  EXPECT_EQ(warp.from_lane(x, 3), 15);
+  warp.add_up(x);
+  warp.largest(y);
+  warp.take(z, 2);
+  warp.each([&](int lane) {
+    const int first = lane / 4 * 4;
+    double sum = 0, top = 0;
+    for (int l = first; l < first + 4; ++l) {
+      sum += (l * 5) % 32;
+      top = std::max(top, double((l * 5) % 32));
+    }
+    EXPECT_EQ(x[lane], sum);
+    EXPECT_EQ(y[lane], top);
+    EXPECT_EQ(z[lane], ((first + 2) * 5) % 32);
+  });
+  EXPECT_EQ(warp.leading([](int lane) { return lane < 7 || lane == 9; }), 7);
+  EXPECT_EQ(warp.leading([](int) { return true; }), LANES);
+}
+
+/// X = C^-1, C'C = A.
+TEST(ResidentSmallMatrices, InvertTheFactorOfASubBlock) {
+  Random random(3);
+  const Stored<double> C = well_conditioned(IB, random).cast<double>();
+  Stored<double> A = Stored<double>::Constant(LDB, IB, nan), X = Stored<double>::Constant(LDC, IB, nan);
+  A.topRows(IB) = C.transpose() * C;
+  EXPECT_TRUE(invert_cholesky(HostWarp{}, A.data(), X.data()));
+  expect_near((X.topRows(IB) * C).eval(), Stored<double>::Identity(IB, IB));
+  EXPECT_TRUE(X.topRows(IB).isUpperTriangular(0));
+  for (const int pivot : {0, 5, 15})
+    for (const double value : {-1.0, 0.0, nan}) {
+      Stored<double> bad = A;
+      bad(pivot, pivot) = value;
+      EXPECT_FALSE(invert_cholesky(HostWarp{}, bad.data(), X.data())) << pivot << ", " << value;
+    }
+}
+
+/// A of order m and p right-hand sides in memory as eliminate() takes them; what it is not to read is NaN.
+struct Elimination {
+  Rows A, B, Y;
+  Stored<double> C;
+  std::vector<double> G;
+  bool done;
+
+  Elimination(const Stored<double>& of, const Stored<double>& right, int threads_of_warps)
+      : A(Rows::Constant(of.rows(), LDB, nan)), B(Rows::Constant(right.rows(), LDB, nan)),
+        Y(Rows::Constant(right.rows(), LDB, nan)), C(Stored<double>::Constant(LDC, of.rows(), nan)), G(of.rows() * LDC, nan) {
+    const int m = int(of.rows()), p = int(right.rows());
+    for (int a = 0; a < m; a += IB) A.block(a, 0, IB, a + IB) = of.block(a, 0, IB, a + IB);
+    B.leftCols(m) = right;
+    int verdict = -1;
+    HostTeam team{nullptr, threads_of_warps};
+    done = eliminate(team, m, p, A.data(), B.data(), Y.data(), C.data(), G.data(), &verdict);
+    EXPECT_EQ(verdict, int(done));
+  }
+};
+
+/// Y U = B and U_aa C_a^-1 = I for the upper U with U'U = A; on exit B_a = Y_a C_a.
+TEST(ResidentSmallMatrices, Eliminate) {
+  Random random(4);
+  for (const int m : {16, 32, 48, 64})
+    for (const int p : {16, 64})
+      for (const int warps : {WARPS, WARPS / 2}) {
+        const Stored<double> R = well_conditioned(m, random).cast<double>(), A = R.transpose() * R, B = normal(p, m, random);
+        const Stored<double> U = Eigen::LLT<Stored<double>>(A).matrixU();
+        const Elimination result(A, B, warps);
+        ASSERT_TRUE(result.done);
+        expect_near((result.Y.leftCols(m) * U).eval(), B);
+        for (int a = 0; a < m; a += IB) {
+          const auto C = U.block(a, a, IB, IB).triangularView<Eigen::Upper>();
+          const Stored<double> inverse = result.C.block(0, a, IB, IB);
+          expect_near((C * inverse).eval(), Stored<double>::Identity(IB, IB));
+          EXPECT_TRUE(inverse.isUpperTriangular(0));
+          expect_near(Rows(result.B.block(0, a, p, IB)), Rows(result.Y.block(0, a, p, IB) * U.block(a, a, IB, IB)));
+        }
+      }
+}
+
+TEST(ResidentSmallMatrices, EliminateReportsWhatIsNotPositiveDefinite) {
+  Random random(5);
+  for (const int pivot : {0, 15, 16, 40, 63}) {
+    const Stored<double> R = well_conditioned(64, random).cast<double>(), B = normal(16, 64, random);
+    Stored<double> A = R.transpose() * R;
+    A(pivot, pivot) -= 1.001 * R(pivot, pivot) * R(pivot, pivot);
+    EXPECT_FALSE(Elimination(A, B, WARPS).done) << pivot;
+    A(pivot, pivot) = nan;
+    EXPECT_FALSE(Elimination(A, B, WARPS).done) << pivot;
+  }
+}
+
+/// X = R^-1 for both blocks, however they are graded: |R X - I| < 64 eps |R| |X| in every entry.
+TEST(ResidentSmallMatrices, InvertDiagonalBlocks) {
+  Random random(6);
+  for (const real range : {0, 5, 100, 140}) {
+    const Stored<double> R[2] = {
+        (powers(-range, range, NB).asDiagonal() * well_conditioned(NB, random)).cast<double>(),
+        (well_conditioned(NB, random) * powers(range, 0, NB).asDiagonal()).cast<double>()};
+    Rows D = Rows::Constant(2 * NB, LDB, nan);
+    Stored<double> X = Stored<double>::Constant(LDB, 2 * NB, nan);
+    std::vector<double> E(WARPS * IB * LDC, nan);
+    for (int x = 0; x < 2; ++x) D.block(x * NB, 0, NB, NB) = R[x];
+    HostTeam team{nullptr};
+    invert_diagonal_blocks(team, D.data(), X.data(), E.data());
+    for (int x = 0; x < 2; ++x) {
+      const Stored<double> inverse = X.block(0, x * NB, NB, NB);
+      EXPECT_TRUE(inverse.isUpperTriangular(0));
+      const Matrix RX = R[x].cast<real>() * inverse.cast<real>(), bound = R[x].cwiseAbs().cast<real>() * inverse.cwiseAbs().cast<real>();
+      const Matrix excess = (RX - Matrix::Identity(NB, NB)).cwiseAbs() - 64 * 0x1p-52L * bound;
+      EXPECT_LE(excess.maxCoeff(), 0) << "block " << x << ", range " << range;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
