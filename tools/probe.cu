@@ -3,6 +3,10 @@
 
 #include <functional>
 
+#if CUDART_VERSION < 11020
+#error "CUDA 11.2 or later is needed, for memory allocated in stream order"
+#endif
+
 template <class T>
 __global__ void add(T* x, T y) { x[threadIdx.x] += y; }
 

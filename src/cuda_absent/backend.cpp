@@ -1,9 +1,18 @@
 #include "core/backend.h"
 
+#include "core/device_factor.h"
 #include "core/error.h"
 #include "cuda_build.h"
 
 namespace gpucholmod::cuda {
+namespace {
+
+[[noreturn]] void refuse() {
+  const Status why = status(false);
+  throw Error(ErrorCode::backend_unavailable, why.message, {{"backend", "cuda"}, {"reason", why.reason}});
+}
+
+}  // namespace
 
 Status status(bool) {
   Status status;
@@ -15,11 +24,26 @@ Status status(bool) {
 
 template <class T>
 void panel(MatrixView<T>, MatrixView<const T>, const Request&, const Poll&, Outcome&) {
-  const Status why = status(false);
-  throw Error(ErrorCode::backend_unavailable, why.message, {{"backend", "cuda"}, {"reason", why.reason}});
+  refuse();
+}
+
+template <class S>
+std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, int) {
+  refuse();
+}
+
+template <class S>
+std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, int, index_t&) {
+  refuse();
 }
 
 template void panel(MatrixView<float>, MatrixView<const float>, const Request&, const Poll&, Outcome&);
 template void panel(MatrixView<double>, MatrixView<const double>, const Request&, const Poll&, Outcome&);
+
+using Pointer = std::unique_ptr<DeviceFactor>;
+template Pointer upload(const double*, index_t, Uplo, Precision, int);
+template Pointer upload(const float*, index_t, Uplo, Precision, int);
+template Pointer factorise(const double*, index_t, Uplo, Precision, int, index_t&);
+template Pointer factorise(const float*, index_t, Uplo, Precision, int, index_t&);
 
 }  // namespace gpucholmod::cuda

@@ -1,0 +1,97 @@
+#ifndef GPUCHOLMOD_CUDA_CONTEXT_H
+#define GPUCHOLMOD_CUDA_CONTEXT_H
+
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/backend.h"
+#include "cuda/libraries.h"
+#include "cuda/pool.h"
+
+namespace gpucholmod::cuda {
+
+[[noreturn]] inline void unavailable(const Status& why) {
+  throw Error(ErrorCode::backend_unavailable, why.message, {{"backend", "cuda"}, {"reason", why.reason}});
+}
+
+/// What this process keeps for a GPU that has held a factor: a stream in which all work on it is done, a pool of its
+/// memory, and handles of libraries. For one thread.
+class Context {
+ public:
+  /// That of the device with this id, or for -1 of the first that can be used; made at first use, there until the
+  /// process ends. Throws backend_unavailable, and bad_argument where there is no such device.
+  static Context& of(int id) {
+    static auto& all = *new std::map<int, std::unique_ptr<Context>>;
+    const Status now = status(false);
+    if (!now.usable) unavailable(now);
+    for (const Device& device : now.devices) {
+      if (!device.usable || device.id != (id == -1 ? now.device : id)) continue;
+      const CurrentDevice current(device.id);
+      std::unique_ptr<Context>& context = all[device.id];
+      if (!context) context.reset(new Context(device));
+      return *context;
+    }
+    throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used",
+                {{"argument", "device"}, {"value", double(id)}});
+  }
+
+  /// In a process forked from the one that made this, CUDA cannot be used.
+  bool forked() const { return owner_ != getpid(); }
+  int device() const { return device_; }
+  const std::string& device_name() const { return name_; }
+  cudaStream_t stream() const { return stream_; }
+  Pool& pool() { return pool_; }
+
+  // In a Session only, as they are bound to the current device.
+  const Cublas& cublas() { return opened(cublas_); }
+  const Cusolver& cusolver() { return opened(cusolver_); }
+
+ private:
+  explicit Context(const Device& device) : device_(device.id), name_(device.name), pool_(device.id, stream_) {}
+
+  template <class Library>
+  const Library& opened(std::optional<Library>& library) {
+    if (!library) {
+      pool_.trim(0);  // it wants memory of its own
+      library.emplace(stream_);
+    }
+    return *library;
+  }
+
+  pid_t owner_ = getpid();
+  int device_;
+  std::string name_;
+  Stream stream_;
+  Pool pool_;
+  std::optional<Cublas> cublas_;
+  std::optional<Cusolver> cusolver_;
+};
+
+/// A stretch of work on a device, which is current meanwhile; nothing is under way after it. Throws
+/// backend_unavailable, reason "forked", where CUDA was used before this process was forked.
+class Session {
+ public:
+  explicit Session(const Context& context) : current_(allowed(context)), stream_(context.stream()) {}
+  ~Session() { cudaStreamSynchronize(stream_); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  /// Waits; throws cuda_failure where the work failed.
+  void finish() const { check(cudaStreamSynchronize(stream_), "finish the work on a factor"); }
+
+ private:
+  static int allowed(const Context& context) {
+    if (context.forked()) unavailable(status(false));
+    return context.device();
+  }
+
+  CurrentDevice current_;
+  cudaStream_t stream_;
+};
+
+}  // namespace gpucholmod::cuda
+
+#endif

@@ -1,0 +1,340 @@
+#include <cmath>
+#include <vector>
+
+#include "core/factor_io.h"
+#include "core/huge_pages.h"
+#include "cuda/context.h"
+#include "cuda/measure.cuh"
+#include "cuda/resident.h"
+#include "cuda/transfer.cuh"
+
+namespace gpucholmod::cuda {
+namespace {
+
+/// Throws not_finite, and overflow where a value is too large for T, in rows [first, last) of one column.
+template <class T, class S>
+void check_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
+  if (std::isfinite(T(largest_in_column(argument, column, first, last, col)))) return;
+  for (index_t i = first; i < last; ++i)
+    if (!std::isfinite(T(column[i])))
+      throw Error(ErrorCode::overflow,
+                  std::string("'") + argument + "' has values too large for the precision asked for",
+                  {{"argument", argument}, {"row", double(i + 1)}, {"col", double(col + 1)}});
+}
+
+template <class T, class S>
+void check_triangle(const char* argument, const S* A, index_t n, Uplo uplo) {
+  for (index_t j = 0; j < n; ++j)
+    check_column<T>(argument, A + j * n, uplo == Uplo::upper ? 0 : j, uplo == Uplo::upper ? j + 1 : n, j);
+}
+
+template <class T, class S>
+void check_diagonal(const S* R, index_t n) {
+  for (index_t j = 0; j < n; ++j)
+    if (!(T(R[j + j * n]) > 0))
+      throw Error(ErrorCode::bad_diagonal,
+                  "'R' is not a Cholesky factor: its diagonal must be positive in the precision asked for, entry " +
+                      std::to_string(j + 1) + " is " + text(R[j + j * n]),
+                  {{"index", double(j + 1)}, {"value", double(R[j + j * n])}});
+}
+
+/// A factor of scalars T. Work is done in the stream of its context, and finished when a function returns.
+template <class T>
+class Factor : public DeviceFactor {
+ public:
+  /// Not a factor yet: only the continuation behind row and column n is there (see Layout). In a Session.
+  Factor(Context& context, index_t n) : context_(context), layout_(n), dR_(context.pool(), layout_.words()) {
+    if (n == 0) return;
+    const index_t behind = layout_.padded - n;
+    if (behind > 0) set_identity<<<unsigned(behind), 256, 0, stream()>>>(all().block(0, n, layout_.padded, behind), n);
+    check(cudaGetLastError(), "start the continuation of a factor");
+    clear();
+  }
+  ~Factor() override {
+    if (context_.forked()) dR_.abandon();
+  }
+
+  index_t order() const override { return layout_.n; }
+  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  int device() const override { return context_.device(); }
+  std::string device_name() const override { return context_.device_name(); }
+  double bytes() const override { return double(dR_.bytes()); }
+
+  /// From a checked triangle on the host.
+  template <class S>
+  void send(const S* A, Uplo uplo) {
+    send_triangle<S, T>({A, order(), order(), order()}, uplo, R(), context_);
+    clear();
+  }
+
+  /// Replaces the triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
+  index_t factorise() {
+    const index_t n = order();
+    if (n == 0) return -1;
+    const Cusolver& cusolver = context_.cusolver();
+    const index_t words = cusolver.workspace(n, dR_.data(), layout_.ld);
+    const PoolBuffer<T> dwork(context_.pool(), words);
+    const PoolBuffer<int> dinfo(context_.pool(), 1);
+    cusolver.factorise(n, dR_.data(), layout_.ld, dwork.data(), words, dinfo.data());
+    int info = 0;
+    check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream()),
+          "fetch the failing pivot");
+    check(cudaStreamSynchronize(stream()), "factorise");
+    clear();
+    return info > 0 ? info - 1 : -1;
+  }
+
+  std::unique_ptr<DeviceFactor> copy() const override { return duplicate(); }
+
+  void download(Uplo uplo, double* out) const override {
+    const index_t n = order();
+    const Session session(context_);
+    prefer_huge_pages(out, sizeof(double) * n * n);
+    fetch_triangle<double, T>(R(), uplo, {out, n, n, n}, context_);
+    session.finish();
+    for (index_t j = 0; j < n; ++j)
+      if (uplo == Uplo::upper) std::fill(out + j + 1 + j * n, out + n + j * n, 0.0);
+      else std::fill(out + j * n, out + j + j * n, 0.0);
+  }
+
+  void diagonal(double* out) const override {
+    const index_t n = order();
+    if (n == 0) return;
+    const Session session(context_);
+    const PoolBuffer<double> ddiagonal(context_.pool(), n);
+    const MatrixView<const T> along{dR_.data(), 1, n, layout_.ld + 1};
+    convert_matrix<T, double>(false, along, {ddiagonal.data(), 1, n, 1}, stream());
+    fetch(ddiagonal, n, out);
+    session.finish();
+  }
+
+  double trace() const override {
+    const index_t n = order();
+    if (n == 0) return 0;
+    const Session session(context_);
+    const PoolBuffer<double> dsums(context_.pool(), n);
+    column_squares<<<unsigned(n), sum_threads, 0, stream()>>>(R(), dsums.data());
+    check(cudaGetLastError(), "start the trace");
+    std::vector<double> sums(n);
+    fetch(dsums, n, sums.data());
+    session.finish();
+    double sum = 0;
+    for (const double s : sums) sum += s;
+    return sum;
+  }
+
+  /// By panels of columns of B. Where it throws, columns of B may be solved already.
+  void solve(TriangularSolve which, double* B, index_t m) const override {
+    const index_t n = order();
+    if (n == 0 || m == 0) return;
+    const Session session(context_);
+    const Cublas& cublas = context_.cublas();
+    const index_t most = std::min(m, transfer_columns);
+    const PoolBuffer<double> staging(context_.pool(), n * most);
+    const PoolBuffer<T> dB(context_.pool(), n * most);
+    for (index_t first = 0; first < m; first += most) {
+      const index_t cols = std::min(most, m - first);
+      const MatrixView<double> panel{B + first * n, n, cols, n}, dpanel{staging.data(), n, cols, n};
+      copy_matrix(read(panel), dpanel, cudaMemcpyHostToDevice, stream());
+      convert_matrix<double, T>(false, read(dpanel), {dB.data(), n, cols, n}, stream());
+      if (which != TriangularSolve::back) cublas.solve(true, n, cols, dR_.data(), layout_.ld, dB.data(), n);
+      if (which != TriangularSolve::forward) cublas.solve(false, n, cols, dR_.data(), layout_.ld, dB.data(), n);
+      convert_matrix<T, double>(false, {dB.data(), n, cols, n}, dpanel, stream());
+      copy_matrix(read(dpanel), panel, cudaMemcpyDeviceToHost, stream());
+    }
+    session.finish();
+  }
+
+  /// By panels of columns, of which only the rows from the diagonal on are solved for; with R22 the trailing block,
+  ///
+  ///     A^-1(j:n, panel) = R22^-1 R22'^-1 [I; 0],
+  ///
+  /// and the rest is their mirror image. As many operations as LAPACK's potri, but O(n) memory.
+  void inverse(double* out) const override {
+    const index_t n = order();
+    if (n == 0) return;
+    const Session session(context_);
+    const Cublas& cublas = context_.cublas();
+    const MatrixView<double> A{out, n, n, n};
+    prefer_huge_pages(out, sizeof(double) * n * n);
+    const index_t most = std::min(n, transfer_columns);
+    const PoolBuffer<double> staging(context_.pool(), n * most);
+    const PoolBuffer<T> dX(context_.pool(), n * most);
+    for (index_t first = 0; first < n; first += most) {
+      const index_t rows = n - first, cols = std::min(most, rows), below = rows - cols;
+      const MatrixView<T> X{dX.data(), rows, cols, rows};
+      set_identity<<<unsigned(cols), 256, 0, stream()>>>(X, 0);
+      check(cudaGetLastError(), "start an identity");
+      const T* dR22 = R().col(first) + first;
+      cublas.solve(true, rows, cols, dR22, layout_.ld, X.data, rows);
+      cublas.solve(false, rows, cols, dR22, layout_.ld, X.data, rows);
+
+      const MatrixView<double> dpanel{staging.data(), rows, cols, rows}, dmirror{staging.data(), cols, below, cols};
+      convert_matrix(false, read(X), dpanel, stream());
+      copy_matrix(read(dpanel), A.block(first, first, rows, cols), cudaMemcpyDeviceToHost, stream());
+      if (below == 0) continue;
+      convert_matrix(true, read(X.block(cols, 0, below, cols)), dmirror, stream());
+      copy_matrix(read(dmirror), A.block(first, first + cols, cols, below), cudaMemcpyDeviceToHost, stream());
+    }
+    session.finish();
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = j / most * most; i < j; ++i) A(i, j) = A(j, i);
+  }
+
+  std::unique_ptr<DeviceFactor> modified(const double* V, const ResidentRequest& request,
+                                         ResidentOutcome& outcome) const override {
+    return result(V, request, outcome);
+  }
+
+  /// An update cannot fail, so it is done in place. A downdate that is to be tested first is run twice where V goes in
+  /// one pass, and otherwise goes by way of a second factor. Where CUDA itself fails under way, the factor is lost.
+  void modify(const double* V, const ResidentRequest& request, ResidentOutcome& outcome) override {
+    outcome = {};
+    const bool test = request.test_first && request.sign == Sign::downdate;
+    if (test && request.k > resident_pass) {
+      const std::unique_ptr<Factor> made = result(V, request, outcome);
+      if (made) dR_.swap(made->dR_);
+      return;
+    }
+    const Session session(context_);
+    if (!check_modification(V, request)) return;
+    if (test) {
+      run(nullptr, V, request, true, outcome);
+      if (outcome.pivot >= 0) return;
+    }
+    const double seconds = outcome.seconds;
+    outcome = {};
+    run(dR_.data(), V, request, false, outcome);
+    session.finish();
+    outcome.seconds += seconds;
+    outcome.changed = outcome.pivot >= 0;
+  }
+
+  void multiply(const double* X, double* Y, index_t m) const override {
+    const index_t n = order();
+    if (n == 0 || m == 0) return;
+    const Session session(context_);
+    const PoolBuffer<double> dX(context_.pool(), n * m), dZ(context_.pool(), n * m);
+    copy_matrix<double>({X, n, m, n}, {dX.data(), n, m, n}, cudaMemcpyHostToDevice, stream());
+    cuda::multiply(R(), dX.data(), dZ.data(), dX.data(), m, stream());
+    copy_matrix<double>({dX.data(), n, m, n}, {Y, n, m, n}, cudaMemcpyDeviceToHost, stream());
+    session.finish();
+  }
+
+  double sweep_seconds(int repeats) const override {
+    if (order() == 0) return 0;
+    const Session session(context_);
+    return time_sweep(R(), repeats, context_);
+  }
+
+  double refactor_seconds(int repeats) const override {
+    if (order() == 0) return 0;
+    const Session session(context_);
+    return time_refactoring(R(), repeats, context_);
+  }
+
+ private:
+  cudaStream_t stream() const { return context_.stream(); }
+  MatrixView<T> all() const { return {dR_.data(), layout_.padded, layout_.padded, layout_.ld}; }
+  MatrixView<const T> R() const { return {dR_.data(), layout_.n, layout_.n, layout_.ld}; }
+  MatrixView<T> R() { return all().block(0, 0, layout_.n, layout_.n); }
+
+  /// Zeroes what Layout wants to be zero below the diagonal.
+  void clear() {
+    if (order() == 0) return;
+    clear_below<<<unsigned(layout_.padded), 32, 0, stream()>>>(all(), Layout::block);
+    check(cudaGetLastError(), "clear below the diagonal");
+  }
+
+  template <class X>
+  static MatrixView<const X> read(MatrixView<X> A) {
+    return {A.data, A.rows, A.cols, A.ld};
+  }
+
+  void fetch(const PoolBuffer<double>& from, index_t count, double* out) const {
+    check(cudaMemcpyAsync(out, from.data(), sizeof(double) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
+  }
+
+  /// Whether there is anything to do. Throws not_finite and overflow.
+  bool check_modification(const double* V, const ResidentRequest& request) const {
+    for (index_t q = 0; q < request.k; ++q) check_column<T>("V", V + q * order(), 0, order(), q);
+    return order() > 0 && request.k > 0;
+  }
+
+  void run(T* dOut, const double* V, const ResidentRequest& request, bool dry_run, ResidentOutcome& outcome) const {
+    modify_resident<T>(dR_.data(), dOut, layout_, V, request, dry_run, context_.pool(), stream(), outcome);
+  }
+
+  std::unique_ptr<Factor> duplicate() const {
+    const Session session(context_);
+    auto made = std::make_unique<Factor>(context_, order());
+    for (index_t first = 0; first < order(); first += transfer_columns) {
+      const TrianglePanel panel(first, order(), Uplo::upper);
+      copy_matrix(panel.in_upper(R(), Uplo::upper), panel.in_upper(made->R(), Uplo::upper), cudaMemcpyDeviceToDevice,
+                  stream());
+    }
+    session.finish();
+    return made;
+  }
+
+  std::unique_ptr<Factor> result(const double* V, const ResidentRequest& request, ResidentOutcome& outcome) const {
+    outcome = {};
+    const Session session(context_);
+    if (!check_modification(V, request)) return duplicate();
+    auto made = std::make_unique<Factor>(context_, order());
+    run(made->dR_.data(), V, request, false, outcome);
+    session.finish();
+    if (outcome.pivot >= 0) made.reset();
+    return made;
+  }
+
+  Context& context_;
+  Layout layout_;
+  PoolBuffer<T> dR_;
+};
+
+template <class T, class S>
+std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, int device) {
+  Context& context = Context::of(device);
+  check_triangle<T>("R", R, n, uplo);
+  check_diagonal<T>(R, n);
+  const Session session(context);
+  auto made = std::make_unique<Factor<T>>(context, n);
+  made->send(R, uplo);
+  session.finish();
+  return made;
+}
+
+template <class T, class S>
+std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, int device, index_t& pivot) {
+  Context& context = Context::of(device);
+  check_triangle<T>("A", A, n, uplo);
+  const Session session(context);
+  auto made = std::make_unique<Factor<T>>(context, n);
+  made->send(A, uplo);
+  pivot = made->factorise();
+  if (pivot >= 0) made.reset();
+  return made;
+}
+
+}  // namespace
+
+template <class S>
+std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, int device) {
+  return precision == Precision::single ? upload_as<float>(R, n, uplo, device) : upload_as<double>(R, n, uplo, device);
+}
+
+template <class S>
+std::unique_ptr<DeviceFactor> factorise(const S* A, index_t n, Uplo uplo, Precision precision, int device,
+                                        index_t& pivot) {
+  return precision == Precision::single ? factorise_as<float>(A, n, uplo, device, pivot)
+                                        : factorise_as<double>(A, n, uplo, device, pivot);
+}
+
+using Pointer = std::unique_ptr<DeviceFactor>;
+template Pointer upload(const double*, index_t, Uplo, Precision, int);
+template Pointer upload(const float*, index_t, Uplo, Precision, int);
+template Pointer factorise(const double*, index_t, Uplo, Precision, int, index_t&);
+template Pointer factorise(const float*, index_t, Uplo, Precision, int, index_t&);
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,221 @@
+#ifndef GPUCHOLMOD_CUDA_KERNELS_DEVICE_WARP_CUH
+#define GPUCHOLMOD_CUDA_KERNELS_DEVICE_WARP_CUH
+
+#include <type_traits>
+
+#include "resident/strip.h"
+
+namespace gpucholmod::cuda {
+
+/// What resident/warp.h asks of a warp, by the lanes of a real one. Products need compute capability 9.0.
+struct DeviceWarp {
+  template <class S>
+  struct PerLane {
+    S value;
+    __device__ __forceinline__ S& operator[](int) { return value; }
+    __device__ __forceinline__ const S& operator[](int) const { return value; }
+  };
+  static constexpr unsigned all = 0xffffffffu;
+
+  int id, lane;
+
+  template <class F>
+  __device__ __forceinline__ void each(F&& f) const { f(lane); }
+  template <class F>
+  __device__ __forceinline__ void once(F&& f) const {
+    if (lane == 0) f();
+  }
+  __device__ __forceinline__ void sync() const { __syncwarp(); }
+
+  __device__ __forceinline__ void add_up(PerLane<double>& x) const {
+    x.value += __shfl_xor_sync(all, x.value, 1);
+    x.value += __shfl_xor_sync(all, x.value, 2);
+  }
+  __device__ __forceinline__ void largest(PerLane<double>& x) const {
+    x.value = fmax(x.value, __shfl_xor_sync(all, x.value, 1));
+    x.value = fmax(x.value, __shfl_xor_sync(all, x.value, 2));
+  }
+  __device__ __forceinline__ void take(PerLane<double>& x, int t) const { x.value = __shfl_sync(all, x.value, lane / 4 * 4 + t); }
+  __device__ __forceinline__ double total(const PerLane<double>& x) const {
+    double sum = x.value;
+    for (int stride = 16; stride > 0; stride /= 2) sum += __shfl_xor_sync(all, sum, stride);
+    return sum;
+  }
+  __device__ __forceinline__ double from_lane(const PerLane<double>& x, int from) const { return __shfl_sync(all, x.value, from); }
+  /// For x far from the ends of the range; half the time of rsqrt().
+  __device__ static __forceinline__ double reciprocal_root(double x) {
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    const double e = fma(-x * y, y, 1.0);
+    y = fma(y * e, fma(0.375, e, 0.5), y);
+    return fma(0.5 * y, fma(-x * y, y, 1.0), y);
+  }
+
+  template <resident::Access access, class S>
+  __device__ static __forceinline__ S read(const S* p) {
+    if constexpr (access == resident::Access::shared) return *p;
+    else return read_global<access>(p);
+  }
+  template <resident::Access access, class S>
+  __device__ static __forceinline__ void write(S* p, const S& value) {
+    if constexpr (access == resident::Access::stream) write_stream(p, value);
+    else *p = value;
+  }
+
+  /// By the tensor cores. A lane's columns 2t and 2t + 1 of A are taken as the instruction's columns t and t + 4, and the
+  /// rows of B likewise, so that what one product leaves in the registers is what the next one takes.
+  template <int s, resident::Access access>
+  __device__ __forceinline__ void multiply_add(PerLane<resident::Quad>& D, const PerLane<resident::LeftQuad>& A, const double* B,
+                               int ld) const {
+    const auto* at = reinterpret_cast<const resident::Pair<double>*>(B + resident::group(lane) * ld +
+                                                                     2 * resident::slot(lane));
+    const resident::Pair<double> b = read<access>(at);
+    const double b0 = s > 0 ? b.x : -b.x, b1 = s > 0 ? b.y : -b.y;
+    double* d = D.value.e;
+    const double* a = A.value.e;
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b0), "d"(b1));
+#endif
+  }
+
+  static __device__ __forceinline__ void copy_16(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from)
+                 : "memory");
+#endif
+  }
+  static __device__ __forceinline__ void end_copy() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+  }
+  template <int pending>
+  static __device__ __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+#endif
+  }
+
+  template <class F>
+  __device__ __forceinline__ int leading(F&& f) const {
+    const unsigned no = ~__ballot_sync(all, f(lane));
+    return no == 0 ? resident::LANES : __ffs(int(no)) - 1;
+  }
+  __device__ static __forceinline__ int peek(const int* flag) {
+    int value = 0;
+#if __CUDA_ARCH__ >= 700
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+#endif
+    return value;
+  }
+  __device__ static __forceinline__ int glance(const int* flag) { return *static_cast<const volatile int*>(flag); }
+  __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+  __device__ static __forceinline__ void pause() {}
+
+ private:
+  __device__ static __forceinline__ resident::Pair<double> as_pair(double2 v) { return {v.x, v.y}; }
+  __device__ static __forceinline__ resident::Pair<float> as_pair(float2 v) { return {v.x, v.y}; }
+  template <class T>
+  using Vector = std::conditional_t<std::is_same_v<T, double>, double2, float2>;
+
+  template <resident::Access access, class T>
+  __device__ static __forceinline__ resident::Pair<T> read_global(const resident::Pair<T>* p) {
+    const auto* at = reinterpret_cast<const Vector<T>*>(p);
+    return as_pair(access == resident::Access::message ? __ldcg(at) : __ldcs(at));
+  }
+  template <resident::Access access>
+  __device__ static __forceinline__ double read_global(const double* p) { return __ldcg(p); }
+
+  template <class T>
+  __device__ static __forceinline__ void write_stream(resident::Pair<T>* p, const resident::Pair<T>& v) {
+    Vector<T> value;
+    value.x = v.x;
+    value.y = v.y;
+    __stcs(reinterpret_cast<Vector<T>*>(p), value);
+  }
+};
+
+/// A block of threads, or a half of one.
+struct DeviceTeam {
+  using Warp = DeviceWarp;
+  static constexpr int THREADS = resident::WARPS * resident::LANES;
+  template <class S>
+  struct PerWarp {
+    S value;
+    __device__ __forceinline__ S& operator[](const Warp&) { return value; }
+  };
+
+  double* shared;
+  Warp warp;           ///< its id counts from the first of the team
+  int named = 0;       ///< 0: the whole block, otherwise the number of the half's barrier
+
+  __device__ __forceinline__ int size() const { return named == 0 ? resident::WARPS : resident::WARPS / 2; }
+  __device__ __forceinline__ void barrier() {
+    if (named == 0) __syncthreads();
+    else asm volatile("bar.sync %0, %1;" ::"r"(named), "n"(THREADS / 2) : "memory");
+  }
+  template <class F>
+  __device__ __forceinline__ void warps(F&& f) {
+    f(warp);
+    barrier();
+  }
+  /// Without a barrier at the end.
+  template <class F>
+  __device__ __forceinline__ void each_warp(F&& f) { f(warp); }
+  /// The whole block only.
+  template <class F>
+  __device__ __forceinline__ bool every(F&& f) { return __syncthreads_and(f(warp)); }
+  template <class F>
+  __device__ __forceinline__ void threads(F&& f) {
+    f(warp.id * resident::LANES + warp.lane);
+    barrier();
+  }
+  /// In the thread that publishes, without a barrier.
+  template <class F>
+  __device__ __forceinline__ void once(F&& f) {
+    if (warp.id == 0 && warp.lane == 0) f();
+  }
+  /// f(half, number of the half) in both halves side by side.
+  template <class F>
+  __device__ __forceinline__ void halves(F&& f) {
+    const int half = warp.id / (resident::WARPS / 2);
+    f(DeviceTeam{shared, {warp.id % (resident::WARPS / 2), warp.lane}, 1 + half}, half);
+    __syncthreads();
+  }
+
+  /// Begins a copy into shared memory, past the registers and the first-level cache; both 16-byte aligned.
+  template <int words>
+  __device__ __forceinline__ void copy(double* to, const double* from) {
+    copy_share<words>(warp, to, from);
+    Warp::end_copy();
+  }
+  /// The calling warp's share of a copy; several of them, then end_copy().
+  template <int words>
+  __device__ __forceinline__ void copy_share(const Warp&, double* to, const double* from) {
+    const int first = 2 * (warp.id * resident::LANES + warp.lane);
+#pragma unroll
+    for (int i = 0; i < words; i += 2 * THREADS)
+      if (i + 2 * THREADS <= words || first < words - i) Warp::copy_16(to + first + i, from + first + i);
+  }
+
+  /// What the team has written before its last barrier, and this thread since, is there for whoever sees the flag.
+  __device__ __forceinline__ void publish(int* flag) {
+#if __CUDA_ARCH__ >= 700
+    if (warp.id == 0 && warp.lane == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
+#endif
+  }
+  __device__ __forceinline__ void add(int* counter, int value) {
+    if (warp.id == 0 && warp.lane == 0) atomicAdd(counter, value);
+  }
+  __device__ __forceinline__ void stop(resident::Progress* progress, int pivot) {
+    once([&] { progress->pivot = pivot; });
+    publish(&progress->stop);
+  }
+};
+
+}  // namespace gpucholmod::cuda
+
+#endif

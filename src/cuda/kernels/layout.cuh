@@ -1,0 +1,72 @@
+#ifndef GPUCHOLMOD_CUDA_KERNELS_LAYOUT_CUH
+#define GPUCHOLMOD_CUDA_KERNELS_LAYOUT_CUH
+
+#include "core/matrix_view.h"
+
+/// Kernels that bring a factor into and out of its layout. Matrices are column-major, in device memory.
+namespace gpucholmod::cuda {
+
+constexpr int convert_tile = 32, convert_rows = 8, sum_threads = 128;
+
+/// to (m x n) <- from (m x n), or from' (from n x m) when `transposed`; in the scalar of `to`.
+///   Grid     (m / 32, n / 32), rounded up: a block per tile; 32 x 8 threads
+///   Shared   sTile (32 x 33), so that both matrices are accessed along their columns
+template <bool transposed, class S, class T>
+__global__ void __launch_bounds__(convert_tile* convert_rows)
+    convert(MatrixView<const S> from, MatrixView<T> to) {
+  const index_t i0 = index_t(blockIdx.x) * convert_tile, j0 = index_t(blockIdx.y) * convert_tile;
+  const int x = int(threadIdx.x);
+  if constexpr (transposed) {
+    __shared__ T sTile[convert_tile][convert_tile + 1];
+    for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows)
+      if (j0 + x < to.cols && i0 + y < to.rows) sTile[y][x] = T(from.data[j0 + x + (i0 + y) * from.ld]);
+    __syncthreads();
+    for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows)
+      if (i0 + x < to.rows && j0 + y < to.cols) to.data[i0 + x + (j0 + y) * to.ld] = sTile[x][y];
+  } else {
+    for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows)
+      if (i0 + x < to.rows && j0 + y < to.cols)
+        to.data[i0 + x + (j0 + y) * to.ld] = T(from.data[i0 + x + (j0 + y) * from.ld]);
+  }
+}
+
+/// out(i, j) <- 1 where i = j + below, 0 elsewhere.
+///   Grid     a block per column
+template <class T>
+__global__ void set_identity(MatrixView<T> out, index_t below) {
+  const index_t j = blockIdx.x;
+  for (index_t i = threadIdx.x; i < out.rows; i += blockDim.x) out.data[i + j * out.ld] = T(i == j + below);
+}
+
+/// Zeroes R below the diagonal within diagonal blocks of order `order`, see Layout.
+///   Grid     a block per column
+template <class T>
+__global__ void clear_below(MatrixView<T> R, int order) {
+  const index_t j = blockIdx.x, end = (j / order + 1) * order;
+  for (index_t i = j + 1 + threadIdx.x; i < end; i += blockDim.x) R.data[i + j * R.ld] = T(0);
+}
+
+/// sums (n) <- the sums of squares of the columns of R (upper), in double and in fixed order: repeatable.
+///   Grid     a block of 128 threads per column
+///   Shared   sSum (128)
+template <class T>
+__global__ void __launch_bounds__(sum_threads) column_squares(MatrixView<const T> R, double* sums) {
+  __shared__ double sSum[sum_threads];
+  const index_t j = blockIdx.x;
+  const int t = int(threadIdx.x);
+  double sum = 0;
+  for (index_t i = t; i <= j; i += sum_threads) {
+    const double x = R.data[i + j * R.ld];
+    sum += x * x;
+  }
+  sSum[t] = sum;
+  for (int half = sum_threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (t < half) sSum[t] += sSum[t + half];
+  }
+  if (t == 0) sums[j] = sSum[0];
+}
+
+}  // namespace gpucholmod::cuda
+
+#endif

@@ -1,0 +1,65 @@
+#ifndef GPUCHOLMOD_CUDA_KERNELS_RESIDENT_CUH
+#define GPUCHOLMOD_CUDA_KERNELS_RESIDENT_CUH
+
+#include "cuda/kernels/device_warp.cuh"
+#include "resident/stepwise.h"
+
+namespace gpucholmod::cuda {
+
+__device__ __forceinline__ DeviceTeam whole_block(double* shared) {
+  return {shared, {int(threadIdx.x) / resident::LANES, int(threadIdx.x) % resident::LANES}};
+}
+
+/// Whether there is a persistent kernel for an architecture, as __CUDA_ARCH__ counts them.
+#define GPUCHOLMOD_PERSISTENT(architecture) ((architecture) >= 900 && (architecture) < 1200)
+
+/// The resident method in one launch: every block of threads takes strips of columns by ticket, from the left.
+///
+///   Grid      at most as many blocks as run at once; a strip only waits for strips with earlier tickets, so no cooperative
+///             launch is needed
+///   Threads   256, one block a multiprocessor: a warp keeps V of its 16 columns in registers, and up to 64 rows of R
+///   Shared    resident::SharedMemory<K>::words doubles, dynamic
+///   The rest  resident/strip.h, which a CPU can run too
+///
+/// For the GPUs of data centres from compute capability 9.0 on: others have too little shared memory, and code for them is
+/// left out.
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const resident::Job<T> job) {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+  using Strip = resident::Strip<T, K, DeviceTeam>;
+  extern __shared__ __align__(16) double shared[];
+  __shared__ int ticket;
+  const DeviceTeam team = whole_block(shared);
+  for (;;) {
+    if (threadIdx.x == 0) ticket = atomicAdd(&job.shared.progress->ticket, 1);
+    __syncthreads();
+    const int strip = ticket;
+    __syncthreads();
+    if (strip >= job.shared.strips) return;
+    typename Strip::Blocks blocks(team, job.shared, strip * (resident::STRIP / resident::NB));
+    typename Strip::States states;
+    if (!Strip(team, job, strip, blocks, states).run()) return;
+  }
+#endif
+}
+
+/// The plain path, resident/stepwise.h. Grid: one block of threads per strip; one for find_steps; the strips from that of row
+/// block b on for apply_steps.
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) begin_steps(const resident::Job<T> job) {
+  resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, int(blockIdx.x)).begin();
+}
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) find_steps(const resident::Job<T> job, int b) {
+  __shared__ int failed;
+  resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, b / (resident::STRIP / resident::NB)).find(b, &failed);
+}
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) apply_steps(const resident::Job<T> job, int b) {
+  const int strip = b / (resident::STRIP / resident::NB) + int(blockIdx.x);
+  resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, strip).apply(b);
+}
+
+}  // namespace gpucholmod::cuda
+
+#endif

@@ -1,0 +1,47 @@
+#ifndef GPUCHOLMOD_CUDA_LIBRARIES_H
+#define GPUCHOLMOD_CUDA_LIBRARIES_H
+
+#include "core/matrix_view.h"
+
+/// cuBLAS and cuSOLVER, opened at first need: the package is linked with neither, so it installs and runs without them.
+///
+/// The constructors throw backend_unavailable (reason "no_cublas", "no_cusolver") where a library cannot be opened;
+/// everything throws cuda_failure with the `status` that the library gave. Handles stay until the process ends.
+/// Matrices are column-major and on the current device; the work is queued in `stream`, a cudaStream_t.
+namespace gpucholmod::cuda {
+
+class Cublas {
+ public:
+  explicit Cublas(void* stream);
+
+  /// dB (n x m) <- R^-1 dB, or R'^-1 dB when `transposed`; dR n x n, upper.
+  template <class T>
+  void solve(bool transposed, index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const;
+
+  /// dB (n x m) <- R'dB; dR likewise.
+  template <class T>
+  void multiply_transposed(index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const;
+
+ private:
+  void* handle_ = nullptr;
+};
+
+class Cusolver {
+ public:
+  explicit Cusolver(void* stream);
+
+  /// Scalars of workspace that factorise() wants.
+  template <class T>
+  index_t workspace(index_t n, T* dA, index_t lda) const;
+  /// dA (n x n, upper triangle) <- its Cholesky factor; *dinfo <- 0, or the order of the first leading minor that is
+  /// not positive.
+  template <class T>
+  void factorise(index_t n, T* dA, index_t lda, T* dwork, index_t words, int* dinfo) const;
+
+ private:
+  void* handle_ = nullptr;
+};
+
+}  // namespace gpucholmod::cuda
+
+#endif

@@ -1,0 +1,83 @@
+#ifndef GPUCHOLMOD_CUDA_MEASURE_CUH
+#define GPUCHOLMOD_CUDA_MEASURE_CUH
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "cuda/context.h"
+#include "cuda/kernels/measure.cuh"
+#include "cuda/timer.h"
+
+/// What a modification is compared with, for a factor R (n x n, upper, n > 0) in the layout of a Factor. In a Session.
+namespace gpucholmod::cuda {
+
+/// Median device time of what `work` queues in the stream. `prepare` goes before each run, so that the device is busy
+/// while the work is queued, and does not wait for it on the clock.
+template <class Prepare, class Work>
+double median_seconds(int repeats, cudaStream_t stream, Prepare&& prepare, Work&& work) {
+  std::vector<double> seconds;
+  Timer begin, end;
+  for (int repeat = -1; repeat < repeats; ++repeat) {
+    prepare();
+    begin.record(stream);
+    work();
+    end.record(stream);
+    check(cudaStreamSynchronize(stream), "finish what is timed");
+    if (repeat >= 0) seconds.push_back(end.seconds_since(begin));
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + repeats / 2, seconds.end());
+  return seconds[repeats / 2];
+}
+
+template <class T>
+void sweep(MatrixView<const T> dR, T* dOut, cudaStream_t stream) {
+  sweep_triangle<T><<<unsigned(dR.cols), sweep_threads, 0, stream>>>(dR, {dOut, dR.cols, dR.cols, dR.ld});
+  check(cudaGetLastError(), "start a sweep over a factor");
+}
+
+template <class T>
+double time_sweep(MatrixView<const T> dR, int repeats, Context& context) {
+  const PoolBuffer<T> dOut(context.pool(), dR.ld * dR.cols);
+  const auto run = [&] { sweep(dR, dOut.data(), context.stream()); };
+  return median_seconds(repeats, context.stream(), run, run);
+}
+
+/// NaN where R'R as rounded is not positive definite.
+template <class T>
+double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
+  const index_t n = dR.cols;
+  const cudaStream_t stream = context.stream();
+  const Cublas& cublas = context.cublas();
+  const Cusolver& cusolver = context.cusolver();
+  const PoolBuffer<T> dA(context.pool(), dR.ld * n);
+  const index_t words = cusolver.workspace(n, dA.data(), dR.ld);
+  const PoolBuffer<T> dwork(context.pool(), words);
+  const PoolBuffer<int> dinfo(context.pool(), 1);
+  const auto form_A = [&] {
+    check(cudaMemsetAsync(dA.data(), 0, dA.bytes(), stream), "clear a matrix");
+    sweep(dR, dA.data(), stream);
+    cublas.multiply_transposed(n, n, dR.data, dR.ld, dA.data(), dR.ld);
+  };
+  const double seconds = median_seconds(repeats, stream, form_A, [&] {
+    cusolver.factorise(n, dA.data(), dR.ld, dwork.data(), words, dinfo.data());
+  });
+  int info = 0;
+  check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream), "fetch the failing pivot");
+  check(cudaStreamSynchronize(stream), "factorise");
+  return info == 0 ? seconds : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// dY (n x m) <- R'(R dX); dZ n x m too.
+template <class T>
+void multiply(MatrixView<const T> dR, const double* dX, double* dZ, double* dY, index_t m, cudaStream_t stream) {
+  const index_t n = dR.cols;
+  const unsigned rows = unsigned((n + product_threads - 1) / product_threads);
+  multiply_upper<T><<<dim3(rows, unsigned(m)), product_threads, 0, stream>>>(dR, dX, dZ);
+  multiply_upper_transposed<T><<<dim3(unsigned(n), unsigned(m)), 32, 0, stream>>>(dR, dZ, dY);
+  check(cudaGetLastError(), "start a product");
+}
+
+}  // namespace gpucholmod::cuda
+
+#endif

@@ -1,0 +1,116 @@
+#ifndef GPUCHOLMOD_CUDA_POOL_H
+#define GPUCHOLMOD_CUDA_POOL_H
+
+#include <cstdint>
+#include <utility>
+
+#include "cuda/memory.h"
+
+namespace gpucholmod::cuda {
+
+/// Memory of one device, allocated and freed in the order of one stream. A loop of modifications takes and gives back
+/// gigabytes at every turn, so freed memory is kept for the next: at most as much as is in use, and `spare` bytes;
+/// nothing once nothing is in use. Plain cudaMalloc where the device has no memory pools.
+class Pool {
+ public:
+  /// Made while `device` is current; stays until the process ends.
+  Pool(int device, cudaStream_t stream) : device_(device), stream_(stream) {
+    int supported = 0;
+    check(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device), "ask about memory pools");
+    if (!supported) return;
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = device;
+    check(cudaMemPoolCreate(&pool_, &properties), "create a memory pool");
+    std::uint64_t keep_all = UINT64_MAX;  // between calls of trim()
+    check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_all), "set up a memory pool");
+  }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current.
+  void* allocate(std::size_t bytes) {
+    void* data = nullptr;
+    cudaError_t error = try_to_allocate(&data, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      trim(0);
+      error = try_to_allocate(&data, bytes);
+    }
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      std::size_t free = 0, total = 0;
+      cudaMemGetInfo(&free, &total);
+      throw Error(ErrorCode::out_of_memory, "the GPU is out of memory",
+                  {{"needed", double(bytes)}, {"available", double(free)}});
+    }
+    check(error, "allocate device memory");
+    in_use_ += bytes;
+    return data;
+  }
+
+  void free(void* data, std::size_t bytes) noexcept {
+    int before = 0;
+    cudaGetDevice(&before);
+    cudaSetDevice(device_);
+    if (pool_) cudaFreeAsync(data, stream_);
+    else cudaFree(data);
+    in_use_ -= bytes;
+    trim(in_use_ == 0 ? 0 : 2 * in_use_ + spare);
+    cudaSetDevice(before);
+    cudaGetLastError();
+  }
+
+  /// Gives back what is kept beyond `bytes`, in use or not.
+  void trim(std::size_t bytes) noexcept {
+    if (!pool_) return;
+    cudaStreamSynchronize(stream_);  // memory is given back only once it has been freed
+    cudaMemPoolTrimTo(pool_, bytes);
+  }
+
+ private:
+  static constexpr std::size_t spare = std::size_t(64) << 20;
+
+  cudaError_t try_to_allocate(void** data, std::size_t bytes) {
+    return pool_ ? cudaMallocFromPoolAsync(data, bytes, pool_, stream_) : cudaMalloc(data, bytes);
+  }
+
+  int device_;
+  cudaStream_t stream_;
+  cudaMemPool_t pool_ = nullptr;
+  std::size_t in_use_ = 0;
+};
+
+/// `count` objects of T from a pool; none, and null, where count is 0.
+template <class T>
+class PoolBuffer {
+ public:
+  PoolBuffer(Pool& pool, index_t count) : pool_(&pool), bytes_(sizeof(T) * count) {
+    if (bytes_ > 0) data_ = static_cast<T*>(pool.allocate(bytes_));
+  }
+  ~PoolBuffer() {
+    if (data_) pool_->free(data_, bytes_);
+  }
+  PoolBuffer(const PoolBuffer&) = delete;
+  PoolBuffer& operator=(const PoolBuffer&) = delete;
+
+  /// Both from the same pool.
+  void swap(PoolBuffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+  /// Leaves the memory to itself.
+  void abandon() noexcept { data_ = nullptr; }
+  T* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Pool* pool_;
+  std::size_t bytes_;
+  T* data_ = nullptr;
+};
+
+}  // namespace gpucholmod::cuda
+
+#endif

@@ -1,0 +1,83 @@
+#ifndef GPUCHOLMOD_CUDA_TRANSFER_CUH
+#define GPUCHOLMOD_CUDA_TRANSFER_CUH
+
+#include <algorithm>
+
+#include "core/request.h"
+#include "cuda/context.h"
+#include "cuda/kernels/layout.cuh"
+
+/// The ways of a matrix between the host (S, pageable) and the device (T), queued in the stream of a Context whose
+/// device is current. They go by panels of columns through a staging buffer, O(n), where the scalar is converted and a
+/// lower triangle turned into an upper one; only the triangle travels.
+namespace gpucholmod::cuda {
+
+constexpr index_t transfer_columns = 512;  ///< of a panel; wide enough to hide what starting a copy costs
+
+/// Columns [begin, end) of a triangle of order n, as it lies on the host: rows [top, bottom).
+struct TrianglePanel {
+  index_t begin, end, top, bottom;
+
+  TrianglePanel(index_t first, index_t n, Uplo uplo)
+      : begin(first), end(std::min(first + transfer_columns, n)),
+        top(uplo == Uplo::upper ? 0 : begin), bottom(uplo == Uplo::upper ? end : n) {}
+  index_t rows() const { return bottom - top; }
+  index_t cols() const { return end - begin; }
+  /// Where it belongs in the upper R on the device; transposed when it comes from a lower triangle.
+  template <class T>
+  MatrixView<T> in_upper(MatrixView<T> R, Uplo uplo) const {
+    return uplo == Uplo::upper ? R.block(top, begin, rows(), cols()) : R.block(begin, top, cols(), rows());
+  }
+};
+
+template <class S>
+void copy_matrix(MatrixView<const S> from, MatrixView<S> to, cudaMemcpyKind kind, cudaStream_t stream) {
+  check(cudaMemcpy2DAsync(to.data, sizeof(S) * to.ld, from.data, sizeof(S) * from.ld, sizeof(S) * to.rows, to.cols,
+                          kind, stream),
+        "copy a matrix");
+}
+
+/// dto <- dfrom, or dfrom' when `transposed`.
+template <class S, class T>
+void convert_matrix(bool transposed, MatrixView<const S> dfrom, MatrixView<T> dto, cudaStream_t stream) {
+  const auto tiles = [](index_t size) { return unsigned((size + convert_tile - 1) / convert_tile); };
+  const dim3 grid(tiles(dto.rows), tiles(dto.cols)), block(convert_tile, convert_rows);
+  if (transposed) convert<true><<<grid, block, 0, stream>>>(dfrom, dto);
+  else convert<false><<<grid, block, 0, stream>>>(dfrom, dto);
+  check(cudaGetLastError(), "start the conversion of a matrix");
+}
+
+/// dR (n x n, upper) <- the triangle of A (n x n) that uplo names.
+template <class S, class T>
+void send_triangle(MatrixView<const S> A, Uplo uplo, MatrixView<T> dR, Context& context) {
+  const index_t n = A.cols;
+  const PoolBuffer<S> staging(context.pool(), n * std::min(n, transfer_columns));
+  for (index_t first = 0; first < n; first += transfer_columns) {
+    const TrianglePanel panel(first, n, uplo);
+    const MatrixView<S> dpanel{staging.data(), panel.rows(), panel.cols(), panel.rows()};
+    copy_matrix(A.block(panel.top, panel.begin, panel.rows(), panel.cols()), dpanel, cudaMemcpyHostToDevice,
+                context.stream());
+    convert_matrix<S, T>(uplo == Uplo::lower, {dpanel.data, dpanel.rows, dpanel.cols, dpanel.ld},
+                         panel.in_upper(dR, uplo), context.stream());
+  }
+}
+
+/// The triangle of out (n x n) that uplo names <- dR (n x n, upper), or dR'. Of the other triangle, entries within a
+/// panel of the diagonal are overwritten with anything.
+template <class S, class T>
+void fetch_triangle(MatrixView<const T> dR, Uplo uplo, MatrixView<S> out, Context& context) {
+  const index_t n = out.cols;
+  const PoolBuffer<S> staging(context.pool(), n * std::min(n, transfer_columns));
+  for (index_t first = 0; first < n; first += transfer_columns) {
+    const TrianglePanel panel(first, n, uplo);
+    const MatrixView<S> dpanel{staging.data(), panel.rows(), panel.cols(), panel.rows()};
+    convert_matrix(uplo == Uplo::lower, panel.in_upper(dR, uplo), dpanel, context.stream());
+    copy_matrix<S>({dpanel.data, dpanel.rows, dpanel.cols, dpanel.ld},
+                   out.block(panel.top, panel.begin, panel.rows(), panel.cols()), cudaMemcpyDeviceToHost,
+                   context.stream());
+  }
+}
+
+}  // namespace gpucholmod::cuda
+
+#endif

@@ -1,0 +1,377 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../call.h"
+#include "core/backend.h"
+#include "core/device_factor.h"
+#include "cuda/memory.h"
+
+/// A factor in the memory of a GPU: its ways there and back, what is computed from it, and what is left when a call
+/// fails. The method that modifies it has tests of its own.
+namespace gpucholmod::test {
+namespace {
+
+using Factor = std::unique_ptr<DeviceFactor>;
+using Doubles = Stored<double>;
+
+constexpr Uplo uplos[] = {Uplo::upper, Uplo::lower};
+constexpr index_t sizes[] = {0, 1, 2, 63, 127, 128, 129, 300, 1100};
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+double free_memory() { return cuda::status(true).devices.at(cuda::status(false).device).memory_free; }
+
+/// R as `uplo` stores it, with NaN in the other triangle.
+template <class S>
+Stored<S> stored(const Stored<S>& R, Uplo uplo) {
+  Stored<S> out = uplo == Uplo::upper ? R : Stored<S>(R.transpose());
+  for (index_t j = 0; j < R.cols(); ++j)
+    for (index_t i = 0; i < R.cols(); ++i)
+      if (uplo == Uplo::upper ? i > j : i < j) out(i, j) = S(nan);
+  return out;
+}
+
+template <class S>
+Factor upload(const Stored<S>& R, Precision precision = Precision::double_, Uplo uplo = Uplo::upper, int device = -1) {
+  return cuda::upload(stored(R, uplo).data(), R.cols(), uplo, precision, device);
+}
+
+/// Into memory full of NaN.
+Doubles download(const DeviceFactor& F, Uplo uplo = Uplo::upper) {
+  Doubles out = Doubles::Constant(F.order(), F.order(), nan);
+  F.download(uplo, out.data());
+  return out;
+}
+
+/// An upper factor with numbers of full length, cheap to make for any n.
+Doubles example(index_t n, unsigned seed = 7) {
+  Random random(seed);
+  Doubles R = random.uniform(n, n).cast<double>() / std::max<index_t>(n, 1);
+  for (index_t j = 0; j < n; ++j) {
+    R(j, j) += 1;
+    R.col(j).tail(n - j - 1).setZero();
+  }
+  return R;
+}
+
+Doubles in(Precision precision, const Doubles& R) {
+  return precision == Precision::single ? Doubles(R.cast<float>().cast<double>()) : R;
+}
+
+ResidentRequest request(index_t k, Sign sign) {
+  ResidentRequest r;
+  r.k = k;
+  r.sign = sign;
+  return r;
+}
+
+TEST(Factor, ThereAndBack) {
+  for (const index_t n : sizes)
+    for (const Uplo from : uplos)
+      for (const Precision precision : precisions) {
+        const Doubles R = example(n);
+        const Factor F = upload(R, precision, from), G = upload(Stored<float>(R.cast<float>()), precision, from);
+        EXPECT_EQ(F->order(), n);
+        EXPECT_EQ(F->precision(), precision);
+        for (const Uplo to : uplos) {
+          const auto expected = [&](const Doubles& U) { return to == Uplo::upper ? U : Doubles(U.transpose()); };
+          EXPECT_TRUE(same_bits(download(*F, to), expected(in(precision, R)))) << n;
+          EXPECT_TRUE(same_bits(download(*G, to), expected(in(Precision::single, R)))) << n;
+        }
+      }
+}
+
+TEST(Factor, KnowsWhereItIs) {
+  const Factor F = upload(example(300)), G = upload(example(300), Precision::single);
+  EXPECT_EQ(F->device(), cuda::status(false).device);
+  EXPECT_FALSE(F->device_name().empty());
+  EXPECT_GE(F->bytes(), 8.0 * 300 * 300);
+  EXPECT_EQ(F->bytes(), 2 * G->bytes());
+  EXPECT_EQ(upload(example(3), Precision::double_, Uplo::upper, F->device())->device(), F->device());
+  for (const int device : {-2, 1000}) {
+    const auto error = error_of([&] { upload(example(3), Precision::double_, Uplo::upper, device); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::bad_argument);
+    EXPECT_EQ(text(*error, "argument"), "device");
+    EXPECT_EQ(number(*error, "value"), device);
+  }
+}
+
+TEST(Factor, RefusesWhatIsNone) {
+  const auto refusal = [](index_t i, index_t j, double value, Precision precision, Uplo uplo) {
+    Doubles R = example(5);
+    R(i, j) = value;
+    return error_of([&] { upload(R, precision, uplo); });
+  };
+  for (const Uplo uplo : uplos) {
+    const auto missing = refusal(1, 3, nan, Precision::double_, uplo);
+    ASSERT_TRUE(missing);
+    EXPECT_EQ(missing->code(), ErrorCode::not_finite);
+    EXPECT_EQ(number(*missing, "row"), uplo == Uplo::upper ? 2 : 4);
+    const auto large = refusal(1, 3, 1e300, Precision::single, uplo);
+    ASSERT_TRUE(large);
+    EXPECT_EQ(large->code(), ErrorCode::overflow);
+    EXPECT_EQ(number(*large, "col"), uplo == Uplo::upper ? 4 : 2);
+    EXPECT_FALSE(refusal(1, 3, 1e300, Precision::double_, uplo));
+    for (const double value : {-1.0, 0.0, 1e-300}) {
+      const auto small = refusal(2, 2, value, Precision::single, uplo);
+      ASSERT_TRUE(small);
+      EXPECT_EQ(small->code(), ErrorCode::bad_diagonal);
+      EXPECT_EQ(number(*small, "index"), 3);
+      EXPECT_EQ(number(*small, "value"), value);
+    }
+  }
+}
+
+/// ratio = ||R'R - A||_1 / (n eps ||A||_1)
+TEST(Factor, Factorises) {
+  for (const index_t n : {1, 2, 129, 300})
+    for (const Uplo uplo : uplos)
+      for (const Precision precision : precisions) {
+        const Matrix A = gram(example(n));
+        index_t pivot = -2;
+        const Factor F = cuda::factorise(stored(Doubles(A.cast<double>()), uplo).data(), n, uplo, precision, -1, pivot);
+        ASSERT_TRUE(F);
+        EXPECT_EQ(pivot, -1);
+        EXPECT_LT(norm_1(gram(download(*F)) - A) / (n * epsilon(precision) * norm_1(A)), 30);
+      }
+  index_t pivot = -2;
+  EXPECT_EQ(cuda::factorise<double>(nullptr, 0, Uplo::upper, Precision::double_, -1, pivot)->order(), 0);
+  EXPECT_EQ(pivot, -1);
+}
+
+TEST(Factor, FactorisationFindsThePivotThatFails) {
+  for (const index_t failing : {0, 1, 150, 299})
+    for (const Precision precision : precisions) {
+      Doubles A = gram(example(300)).cast<double>();
+      A(failing, failing) = -1;
+      index_t pivot = -2;
+      EXPECT_FALSE(cuda::factorise(A.data(), 300, Uplo::upper, precision, -1, pivot));
+      EXPECT_EQ(pivot, failing);
+    }
+}
+
+TEST(Factor, DiagonalAndTrace) {
+  for (const index_t n : sizes)
+    for (const Precision precision : precisions) {
+      const Doubles R = in(precision, example(n));
+      const Factor F = upload(R, precision);
+      Doubles diagonal = Doubles::Constant(n, 1, nan);
+      F->diagonal(diagonal.data());
+      EXPECT_TRUE(same_bits(diagonal, Doubles(R.diagonal())));
+      const real trace = R.cast<real>().squaredNorm();
+      EXPECT_LE(std::abs(F->trace() - trace), 30 * 0x1p-52 * trace);
+      EXPECT_EQ(F->trace(), F->trace());
+    }
+}
+
+/// ratio = ||M X - B||_1 / (n eps ||M||_1 ||X||_1), M being R'R, R' or R; m = 600 is more than goes at a time.
+TEST(Factor, Solves) {
+  for (const index_t n : {1, 127, 300})
+    for (const Precision precision : precisions) {
+      const Doubles R = example(n);
+      const Factor F = upload(R, precision);
+      const Matrix U = R.cast<real>();
+      for (const index_t m : {0, 1, 3, 20, 600}) {
+        Random random(3);
+        const Doubles B = random.normal(n, m).cast<double>();
+        for (const auto& [which, M] : {std::pair(TriangularSolve::both, gram(R)),
+                                       {TriangularSolve::forward, Matrix(U.transpose())}, {TriangularSolve::back, U}}) {
+          Doubles X = B;
+          F->solve(which, X.data(), m);
+          if (m == 0) continue;
+          const Matrix x = X.cast<real>();
+          EXPECT_LT(norm_1(M * x - B.cast<real>()) / (n * epsilon(precision) * norm_1(M) * norm_1(x)), 30);
+        }
+      }
+    }
+}
+
+/// ratio = ||A X - I||_1 / (n eps ||A||_1 ||X||_1)
+TEST(Factor, Inverts) {
+  for (const index_t n : {1, 128, 300, 1100})
+    for (const Precision precision : precisions) {
+      const Doubles R = example(n);
+      Doubles X = Doubles::Constant(n, n, nan);
+      upload(R, precision)->inverse(X.data());
+      EXPECT_TRUE(same_bits(X, Doubles(X.transpose())));
+      const Doubles residual = R.transpose() * (R * X) - Doubles::Identity(n, n);
+      const Matrix A = (R.transpose() * R).cast<real>();
+      EXPECT_LT(norm_1(residual.cast<real>()) / (n * epsilon(precision) * norm_1(A) * norm_1(X.cast<real>())), 30);
+    }
+}
+
+/// ratio = ||Y - A X||_1 / (n eps ||R'||_1 ||R||_1 ||X||_1), with the eps of double whatever the precision.
+TEST(Factor, Multiplies) {
+  for (const index_t n : sizes)
+    for (const Precision precision : precisions) {
+      const Doubles R = in(precision, example(n));
+      const Factor F = upload(R, precision);
+      const Matrix U = R.cast<real>(), A = gram(R);
+      for (const index_t m : {0, 1, 4, 40}) {
+        Random random(9);
+        const Matrix X = random.normal(n, m).cast<double>().cast<real>();
+        Doubles Y = Doubles::Constant(n, m, nan);
+        F->multiply(Doubles(X.cast<double>()).data(), Y.data(), m);
+        if (n == 0 || m == 0) continue;
+        EXPECT_LT(norm_1(Y.cast<real>() - A * X) / (n * 0x1p-52 * norm_1(U.transpose()) * norm_1(U) * norm_1(X)), 30);
+      }
+    }
+}
+
+TEST(Factor, IsMeasuredWithoutBeingChanged) {
+  for (const index_t n : sizes)
+    for (const Precision precision : precisions) {
+      const Doubles R = in(precision, example(n));
+      const Factor F = upload(R, precision);
+      for (const int repeats : {1, 4})
+        for (const double seconds : {F->sweep_seconds(repeats), F->refactor_seconds(repeats)}) {
+          EXPECT_EQ(seconds > 0, n > 0);
+          EXPECT_LT(seconds, 1);
+        }
+      EXPECT_TRUE(same_bits(download(*F), R));
+    }
+}
+
+TEST(Factor, CopiesAreIndependent) {
+  for (const index_t n : {0, 1, 128, 1100}) {
+    const Doubles R = example(n), V = Doubles::Constant(n, 1, 0.5);
+    Factor F = upload(R);
+    const Factor G = F->copy();
+    ResidentOutcome outcome;
+    F->modify(V.data(), request(1, Sign::update), outcome);
+    EXPECT_EQ(outcome.pivot, -1);
+    EXPECT_TRUE(same_bits(download(*G), R));
+    EXPECT_EQ(same_bits(download(*F), R), n == 0);
+    F.reset();
+    EXPECT_TRUE(same_bits(download(*G), R));
+  }
+}
+
+TEST(Factor, ModifiedIsANewOneAndTheSameAsInPlace) {
+  for (const Sign sign : signs)
+    for (const Precision precision : precisions)
+      for (const index_t k : {0, 1, 5, 64, 65, 100}) {
+        Random random(5);
+        const index_t n = 300;
+        const Doubles V = random.normal(n, k).cast<double>() * 0.01;
+        const Doubles R = in(precision, example(n));
+        const Factor F = upload(R, precision);
+        ResidentOutcome outcome;
+        const Factor G = F->modified(V.data(), request(k, sign), outcome);
+        ASSERT_TRUE(G);
+        EXPECT_EQ(outcome.pivot, -1);
+        EXPECT_TRUE(same_bits(download(*F), R));
+        EXPECT_LT(Residual(Problem<double>{sign, R, V}).ratio(download(*G), epsilon(precision)), 30);
+        F->modify(V.data(), request(k, sign), outcome);
+        EXPECT_EQ(outcome.pivot, -1);
+        EXPECT_FALSE(outcome.changed);
+        EXPECT_TRUE(same_bits(download(*F), download(*G))) << k;
+      }
+}
+
+TEST(Factor, AFailingDowndateChangesNothingWhenTestedFirst) {
+  const index_t n = 300;
+  for (const Precision precision : precisions)
+    for (const index_t k : {1, 5, 64, 65, 100})
+      for (const index_t failing : {0, 150, 299}) {
+        const Doubles R = in(precision, example(n));
+        Doubles V = Doubles::Zero(n, k);
+        V(failing, k - 1) = 10;
+        const Factor F = upload(R, precision);
+        ResidentRequest downdate = request(k, Sign::downdate);
+        ResidentOutcome outcome;
+        EXPECT_FALSE(F->modified(V.data(), downdate, outcome));
+        EXPECT_EQ(outcome.pivot, failing);
+        F->modify(V.data(), downdate, outcome);
+        EXPECT_EQ(outcome.pivot, failing);
+        EXPECT_FALSE(outcome.changed);
+        EXPECT_TRUE(same_bits(download(*F), R));
+        downdate.test_first = false;
+        F->modify(V.data(), downdate, outcome);
+        EXPECT_EQ(outcome.pivot, failing);
+        EXPECT_TRUE(outcome.changed);
+      }
+}
+
+TEST(Factor, RefusesAVThatIsNotFinite) {
+  const Doubles R = example(40);
+  const Factor F = upload(R, Precision::single);
+  for (const double value : {nan, 1e300}) {
+    Doubles V = Doubles::Zero(40, 2);
+    V(30, 1) = value;
+    ResidentOutcome outcome;
+    const auto error = error_of([&] { F->modify(V.data(), request(2, Sign::update), outcome); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), value > 1 ? ErrorCode::overflow : ErrorCode::not_finite);
+    EXPECT_EQ(number(*error, "row"), 31);
+    EXPECT_EQ(number(*error, "col"), 2);
+    EXPECT_TRUE(same_bits(download(*F), in(Precision::single, R)));
+  }
+}
+
+/// Everything that a factor can do, on one of order 1100.
+void exercise() {
+  const index_t n = 1100;
+  const Factor F = upload(example(n));
+  Doubles V = Doubles::Constant(n, 70, 1e-3), B = V, X(n, n);
+  ResidentOutcome outcome;
+  Factor G = F->modified(V.data(), request(70, Sign::update), outcome);
+  for (int repeat = 0; repeat < 3; ++repeat) G = G->modified(V.data(), request(3, Sign::update), outcome);
+  G->modify(V.data(), request(70, Sign::downdate), outcome);
+  F->copy()->solve(TriangularSolve::both, B.data(), 70);
+  F->inverse(X.data());
+  F->trace();
+  F->multiply(V.data(), B.data(), 70);
+  F->sweep_seconds(1);
+  F->refactor_seconds(1);
+  index_t pivot;
+  cuda::factorise(Doubles(Doubles::Identity(n, n)).data(), n, Uplo::upper, Precision::single, -1, pivot);
+}
+
+TEST(Factor, GivesAllMemoryBack) {
+  exercise();  // the handles of the libraries stay
+  const double before = free_memory();
+  exercise();
+  EXPECT_EQ(free_memory(), before);
+  const Factor F = upload(example(4000));
+  EXPECT_LE(free_memory(), before - F->bytes());
+}
+
+TEST(Factor, RunningOutOfMemoryLeavesItAsItWas) {
+  constexpr double left = 200e6;  // less than a second factor takes
+  const cuda::CurrentDevice current(cuda::status(false).device);
+  const Doubles R = Doubles::Identity(6000, 6000);
+  const Factor F = upload(R);
+  {
+    const cuda::DeviceBuffer<char> rest(index_t(free_memory() - left), 0);
+    const auto error = error_of([&] { F->copy(); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
+    EXPECT_EQ(number(*error, "needed"), F->bytes());
+    EXPECT_LT(number(*error, "available"), F->bytes());
+    EXPECT_EQ(F->trace(), 6000);
+  }
+  EXPECT_EQ(F->copy()->trace(), 6000);
+}
+
+TEST(Factor, IsLeftAloneInAForkedProcess) {
+  const Doubles R = example(200);
+  Factor F = upload(R);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto refused = [](const std::optional<Error>& error) {
+      return error && error->code() == ErrorCode::backend_unavailable && text(*error, "reason") == "forked";
+    };
+    const bool right = refused(error_of([&] { F->trace(); })) && refused(error_of([&] { upload(R); }));
+    F.reset();
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(same_bits(download(*F), R));
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
