@@ -17,6 +17,62 @@ rcpp_to_float <- function(x) {
     .Call(`_gpucholmod_rcpp_to_float`, x)
 }
 
+rcpp_factor_upload <- function(R, request) {
+    .Call(`_gpucholmod_rcpp_factor_upload`, R, request)
+}
+
+rcpp_factor_factorise <- function(A, request) {
+    .Call(`_gpucholmod_rcpp_factor_factorise`, A, request)
+}
+
+rcpp_factor_copy <- function(pointer) {
+    .Call(`_gpucholmod_rcpp_factor_copy`, pointer)
+}
+
+rcpp_factor_free <- function(pointer) {
+    invisible(.Call(`_gpucholmod_rcpp_factor_free`, pointer))
+}
+
+rcpp_factor_is_null <- function(pointer) {
+    .Call(`_gpucholmod_rcpp_factor_is_null`, pointer)
+}
+
+rcpp_factor_download <- function(pointer, request) {
+    .Call(`_gpucholmod_rcpp_factor_download`, pointer, request)
+}
+
+rcpp_factor_diagonal <- function(pointer) {
+    .Call(`_gpucholmod_rcpp_factor_diagonal`, pointer)
+}
+
+rcpp_factor_trace <- function(pointer) {
+    .Call(`_gpucholmod_rcpp_factor_trace`, pointer)
+}
+
+rcpp_factor_solve <- function(pointer, B, request) {
+    .Call(`_gpucholmod_rcpp_factor_solve`, pointer, B, request)
+}
+
+rcpp_factor_inverse <- function(pointer, dimnames) {
+    .Call(`_gpucholmod_rcpp_factor_inverse`, pointer, dimnames)
+}
+
+rcpp_factor_modify <- function(pointer, V, request) {
+    .Call(`_gpucholmod_rcpp_factor_modify`, pointer, V, request)
+}
+
+rcpp_factor_multiply <- function(pointer, X) {
+    .Call(`_gpucholmod_rcpp_factor_multiply`, pointer, X)
+}
+
+rcpp_factor_sweep_seconds <- function(pointer, repeats) {
+    .Call(`_gpucholmod_rcpp_factor_sweep_seconds`, pointer, repeats)
+}
+
+rcpp_factor_refactor_seconds <- function(pointer, repeats) {
+    .Call(`_gpucholmod_rcpp_factor_refactor_seconds`, pointer, repeats)
+}
+
 rcpp_gpu_info <- function(with_memory) {
     .Call(`_gpucholmod_rcpp_gpu_info`, with_memory)
 }

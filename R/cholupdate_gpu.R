@@ -1,7 +1,8 @@
 #' Rank-k update or downdate of a Cholesky factor
 #'
 #' Given the factor \eqn{R} of \eqn{A = R'R} and an \eqn{n \times k} matrix \eqn{V}, computes the factor of
-#' \eqn{A + VV'} (update) or \eqn{A - VV'} (downdate) in \eqn{O(kn^2)} operations, on the GPU or on the CPU.
+#' \eqn{A + VV'} (update) or \eqn{A - VV'} (downdate) in \eqn{O(kn^2)} operations, on the GPU or on the CPU. A factor
+#' that stays in the memory of the GPU, see [gpu_factor()], has a [method of its own][cholupdate_gpu.gpu_factor].
 #'
 #' @param R The Cholesky factor: the upper triangular \eqn{n \times n} matrix that [chol()] returns, with positive
 #'   diagonal. The other triangle is not looked at, as in LAPACK. Integer matrices, `dtrMatrix` and `Cholesky` objects
@@ -13,8 +14,8 @@
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. Never guessed; for
 #'   `dtrMatrix` and `Cholesky` objects it is taken from the object.
-#' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in. With `"double"`, a
-#'   `float32` `R` gives an ordinary matrix.
+#' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in. With `"double"`,
+#'   a `float32` `R` gives an ordinary matrix.
 #' @param backend `"cuda"` for the GPU, `"cpu"`, or `"auto"`: the GPU when there is one that can be used (see
 #'   [gpu_info()]), the CPU otherwise. The first GPU that can be used is taken; the environment variable
 #'   `CUDA_VISIBLE_DEVICES`, set before R starts, chooses among several. Where `"cuda"` cannot be had, that is an error
@@ -49,7 +50,7 @@
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
 #' \doi{10.48550/arXiv.1011.1173}
 #'
-#' @seealso [chol()], [gpu_info()], [last_cholupdate()], [cholupdate_control()]
+#' @seealso [gpu_factor()], [chol()], [gpu_info()], [last_cholupdate()], [cholupdate_control()]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)
@@ -76,10 +77,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
                                    backend = getOption("gpucholmod.backend", "auto"),
                                    method = c("auto", "blocked", "reference", "panel"),
                                    check = TRUE, control = cholupdate_control()) {
-  if (...length()) {
-    stop_gpucholmod("bad_argument", "unused arguments: those after 'downdate' must be given by their full names",
-                    list(argument = "...", value = list(...)))
-  }
+  require_no_more("those after 'downdate' must be given by their full names", ...)
   require_flag(downdate, "downdate")
   require_flag(check, "check")
   if (!inherits(control, "gpucholmod_control")) {
@@ -98,7 +96,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
     control = control
   )
   x <- factor$x
-  V <- open_V(V, nrow(x), factor$float32)
+  V <- open_columns(V, nrow(x), factor$float32)
   widened <- factor$float32 && precision == "double"
   if (widened) {
     x <- keep_dim(rcpp_from_float(x), x)
@@ -107,13 +105,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
 
   result <- rcpp_cholupdate(x, V, request)
   remember(result$report)
-  if (result$pivot > 0L && check) {
-    stop_gpucholmod(
-      "not_positive_definite",
-      sprintf("the downdated matrix is not positive definite: its leading minor of order %d is not", result$pivot),
-      list(pivot = result$pivot)
-    )
-  }
+  if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
   modified <- if (result$pivot > 0L) R else factor$close(result$R, single = !widened)
   if (check) modified else list(R = modified, pivot = result$pivot)
 }

@@ -37,3 +37,19 @@ require_flag <- function(value, argument) {
                     list(argument = argument, value = value))
   }
 }
+
+# Everything that a function does not know lands in its `...`, which must be empty; `hint` may say more.
+require_no_more <- function(hint, ...) {
+  if (...length()) {
+    stop_gpucholmod("bad_argument", paste0("unused arguments", if (nzchar(hint)) paste0(": ", hint)),
+                    list(argument = "...", value = list(...)))
+  }
+}
+
+stop_not_positive_definite <- function(what, pivot, consequence = NULL) {
+  stop_gpucholmod(
+    "not_positive_definite",
+    paste0(sprintf("%s is not positive definite: its leading minor of order %d is not", what, pivot), consequence),
+    list(pivot = pivot)
+  )
+}

@@ -1,8 +1,8 @@
-# What a factor and V may come in: base matrices, and the classes of packages Matrix and float, known here by their slots
-# so that neither package needs to be there.
+# What a factor and V may come in: base matrices, and the classes of packages Matrix and float, known here by their
+# slots so that neither package needs to be there.
 
-# Opens a factor: list(x, uplo, float32, close). `x` is a plain double matrix, or, for float32, an integer matrix that
-# holds the bits of floats; `close(x, single)` puts a modified x back into what the user gave.
+# Opens a factor: list(x, uplo, float32, dimnames, close). `x` is a plain double matrix, or, for float32, an integer
+# matrix that holds the bits of floats; `close(x, single)` puts a modified x back into what the user gave.
 open_factor <- function(R, uplo, uplo_given) {
   if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
     return(open_triangular_Matrix(R, uplo, uplo_given))
@@ -11,7 +11,7 @@ open_factor <- function(R, uplo, uplo_given) {
     x <- R@Data
     require_factor_shape(x)
     names <- dimnames(x)
-    return(list(x = x, uplo = uplo, float32 = TRUE, close = function(x, single) {
+    return(list(x = x, uplo = uplo, float32 = TRUE, dimnames = names, close = function(x, single) {
       dimnames(x) <- names
       if (!single) return(x)
       R@Data <- x
@@ -24,7 +24,7 @@ open_factor <- function(R, uplo, uplo_given) {
   if (length(R) == 1L && is.null(dim(R))) R <- matrix(R)
   require_factor_shape(R)
   names <- dimnames(R)
-  list(x = as_double(R), uplo = uplo, float32 = FALSE, close = function(x, single) {
+  list(x = as_double(R), uplo = uplo, float32 = FALSE, dimnames = names, close = function(x, single) {
     dimnames(x) <- names
     x
   })
@@ -40,7 +40,7 @@ open_triangular_Matrix <- function(R, uplo, uplo_given) {
   x <- matrix(R@x, R@Dim[1L], R@Dim[2L])
   require_factor_shape(x)
   if (methods::.hasSlot(R, "diag") && R@diag == "U") diag(x) <- 1
-  list(x = x, uplo = own, float32 = FALSE, close = function(x, single) {
+  list(x = x, uplo = own, float32 = FALSE, dimnames = R@Dimnames, close = function(x, single) {
     dim(x) <- NULL
     R@x <- x
     if (methods::.hasSlot(R, "diag")) R@diag <- "N"
@@ -48,24 +48,41 @@ open_triangular_Matrix <- function(R, uplo, uplo_given) {
   })
 }
 
-# V as an n x k matrix of the same storage as the opened factor.
-open_V <- function(V, n, float32) {
+# A symmetric matrix: list(x, float32, dimnames), x as in open_factor().
+open_symmetric <- function(A) {
+  float32 <- is_float32(A)
+  if (float32) {
+    A <- A@Data
+  } else {
+    if (isS4(A) && methods::is(A, "Matrix")) A <- as.matrix(A)
+    if (!is.numeric(A) || is.object(A)) stop_not_numeric(A, "A")
+    if (length(A) == 1L && is.null(dim(A))) A <- matrix(A)
+    A <- as_double(A)
+  }
+  require_factor_shape(A, "A")
+  list(x = A, float32 = float32, dimnames = dimnames(A))
+}
+
+# What has a row for every row of the factor, V or right-hand sides: a matrix of doubles or, where `float32` says so, of
+# the bits of floats.
+open_columns <- function(V, n, float32, argument = "V") {
   if (is_float32(V)) {
     x <- V@Data
     if (!float32) x <- keep_dim(rcpp_from_float(x), x)
   } else {
     if (isS4(V) && methods::is(V, "Matrix")) V <- as.matrix(V)
-    if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, "V")
+    if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
     x <- if (float32) keep_dim(rcpp_to_float(as_double(V)), V) else as_double(V)
   }
   if (length(dim(x)) > 2L) {
-    stop_gpucholmod("dimension_mismatch", "'V' must be a matrix or a vector",
+    stop_gpucholmod("dimension_mismatch", sprintf("'%s' must be a matrix or a vector", argument),
                     list(expected = n, actual = dim(x)))
   }
   if (length(dim(x)) != 2L) x <- matrix(x, ncol = 1L)
   if (nrow(x) != n) {
-    hint <- if (ncol(x) == n) "; did you mean t(V)?" else ""
-    stop_gpucholmod("dimension_mismatch", sprintf("'V' has %d rows, 'R' is %d x %d%s", nrow(x), n, n, hint),
+    hint <- if (ncol(x) == n) sprintf("; did you mean t(%s)?", argument) else ""
+    stop_gpucholmod("dimension_mismatch",
+                    sprintf("'%s' has %d rows, the factor is %d x %d%s", argument, nrow(x), n, n, hint),
                     list(expected = n, actual = nrow(x)))
   }
   x
@@ -84,10 +101,10 @@ keep_dim <- function(x, like) {
   x
 }
 
-require_factor_shape <- function(R) {
+require_factor_shape <- function(R, argument = "R") {
   d <- dim(R)
   if (length(d) != 2L || d[1L] != d[2L]) {
-    stop_gpucholmod("not_square", "'R' must be a square matrix",
+    stop_gpucholmod("not_square", sprintf("'%s' must be a square matrix", argument),
                     list(nrow = if (length(d)) d[1L] else length(R), ncol = if (length(d) > 1L) d[2L] else NA_integer_))
   }
 }

@@ -5,6 +5,9 @@
 #' \eqn{R} into the factor of \eqn{A + VV'} or \eqn{A - VV'}, \eqn{V} being \eqn{n \times k}, in \eqn{O(kn^2)}
 #' operations, on the GPU or on the CPU.
 #'
+#' With [gpu_factor()] a factor lives in the memory of a GPU, where [cholupdate_gpu()] modifies it without moving it,
+#' and [solve()][solve.gpu_factor] and others use it.
+#'
 #' [gpu_info()] tells whether a GPU can be used, and if not, why; [last_cholupdate()] what the last call did and where;
 #' [cholupdate_control()] sets the tunables.
 #'
@@ -13,21 +16,23 @@
 #'
 #' | Class | When | Fields |
 #' |---|---|---|
-#' | `gpucholmod_not_numeric` | `R` or `V` is not a numeric matrix | `argument`, `type` |
-#' | `gpucholmod_not_square` | `R` is not square | `nrow`, `ncol` |
-#' | `gpucholmod_dimension_mismatch` | `V` has the wrong number of rows | `expected`, `actual` |
-#' | `gpucholmod_not_finite` | NA, NaN or Inf in the triangle of `R` or in `V` | `argument`, `row`, `col`, `value` |
+#' | `gpucholmod_not_numeric` | `R`, `V`, `A` or `b` is not a numeric matrix | `argument`, `type` |
+#' | `gpucholmod_not_square` | `R` or `A` is not square | `nrow`, `ncol` |
+#' | `gpucholmod_dimension_mismatch` | `V` or `b` has the wrong number of rows | `expected`, `actual` |
+#' | `gpucholmod_not_finite` | NA, NaN or Inf in the triangle of `R` or `A`, or in `V` | `argument`, `row`, `col`, `value` |
 #' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` is zero, negative, or vanishes in the precision asked for | `index`, `value` |
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
-#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'} is not positive definite | `pivot` |
-#' | `gpucholmod_overflow` | an entry of the result is too large to represent | `row`, `col` |
+#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
+#' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
+#' | `gpucholmod_invalid_factor` | a [gpu_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
 #' | `gpucholmod_backend_unavailable` | there is no GPU that can be used | `backend`, `reason` |
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
 #' Errors of R itself pass through as they are, such as that of a result too large to allocate. Whatever happens, the
-#' caller's `R` and `V` are not changed.
+#' caller's `R` and `V` are not changed, unless that is asked for: `in_place` and `keep_intact` of
+#' [cholupdate_gpu.gpu_factor()].
 #'
 #' @references
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.

@@ -1,7 +1,12 @@
 state <- new.env(parent = emptyenv())
 
+# What a method has no part in, its report leaves out.
+nothing_of <- list(panels = 0, device_bytes_peak = 0, pinned = FALSE, blocks = 0, fallbacks = 0, rescalings = 0,
+                   in_place = FALSE)
+
 remember <- function(report) {
-  state$last <- structure(report, class = "gpucholmod_report")
+  absent <- nothing_of[setdiff(names(nothing_of), names(report))]
+  state$last <- structure(c(report, absent), class = "gpucholmod_report")
 }
 
 #' What the last call of `cholupdate_gpu()` did
@@ -12,11 +17,19 @@ remember <- function(report) {
 #'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved}
 #'   \item{device}{name of the GPU, `""` on the CPU}
 #'   \item{seconds}{time of the modification itself, in seconds: without the checks of the input and, on the host, the
-#'     copy of R to the result, but with all transfers to and from the GPU}
+#'     copy of R to the result, but with all transfers to and from the GPU. For a [gpu_factor()]: on the GPU, without
+#'     the transfer of V}
 #'   \item{panels}{off-diagonal panels processed (method `"panel"`)}
 #'   \item{device_bytes_peak}{most device memory held at once, in bytes (method `"panel"`)}
 #'   \item{pivot}{0, or the failing pivot of a downdate that could not be done}
-#'   \item{pinned}{whether the result could be page-locked for its transfers (backend `"cuda"`)}
+#'   \item{pinned}{whether the result could be page-locked for its transfers (method `"panel"`, backend `"cuda"`)}
+#'   \item{blocks}{row blocks done (of a [gpu_factor()])}
+#'   \item{fallbacks}{of these, the ones done by Householder steps, slower and always stable, where a test said that the
+#'     quick step would lose accuracy}
+#'   \item{rescalings}{row blocks before which V was scaled to keep its numbers in range}
+#'   \item{in_place}{whether a [gpu_factor()] was changed in place}
+#'
+#'   What belongs to another method than the one that ran is 0 or `FALSE`.
 #' @examples
 #' R <- chol(diag(4) + 1)
 #' invisible(cholupdate_gpu(R, 1:4, backend = "cpu"))
@@ -37,6 +50,11 @@ print.gpucholmod_report <- function(x, ...) {
     cat(sprintf("%d panels, at most %s of %s memory at once%s\n", as.integer(x$panels),
                 format_bytes(x$device_bytes_peak), if (x$backend == "cuda") "device" else "emulated device",
                 if (x$backend == "cuda" && !x$pinned) "; the result could not be page-locked" else ""))
+  }
+  if (x$blocks > 0) {
+    cat(sprintf("%s%d blocks, %d by Householder steps%s\n", if (x$in_place) "in place, " else "",
+                as.integer(x$blocks), as.integer(x$fallbacks),
+                if (x$rescalings > 0) sprintf(", V rescaled before %d", as.integer(x$rescalings)) else ""))
   }
   invisible(x)
 }

@@ -52,6 +52,156 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_factor_upload
+Rcpp::List rcpp_factor_upload(SEXP R, Rcpp::List request);
+RcppExport SEXP _gpucholmod_rcpp_factor_upload(SEXP RSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_upload(R, request));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_factorise
+Rcpp::List rcpp_factor_factorise(SEXP A, Rcpp::List request);
+RcppExport SEXP _gpucholmod_rcpp_factor_factorise(SEXP ASEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type A(ASEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_factorise(A, request));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_copy
+Rcpp::List rcpp_factor_copy(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_factor_copy(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_copy(pointer));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_free
+void rcpp_factor_free(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_factor_free(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_factor_free(pointer);
+    return R_NilValue;
+END_RCPP
+}
+// rcpp_factor_is_null
+bool rcpp_factor_is_null(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_factor_is_null(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_is_null(pointer));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_download
+Rcpp::RObject rcpp_factor_download(SEXP pointer, Rcpp::List request);
+RcppExport SEXP _gpucholmod_rcpp_factor_download(SEXP pointerSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_download(pointer, request));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_diagonal
+Rcpp::NumericVector rcpp_factor_diagonal(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_factor_diagonal(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_diagonal(pointer));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_trace
+double rcpp_factor_trace(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_factor_trace(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_trace(pointer));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_solve
+Rcpp::NumericVector rcpp_factor_solve(SEXP pointer, Rcpp::NumericVector B, Rcpp::List request);
+RcppExport SEXP _gpucholmod_rcpp_factor_solve(SEXP pointerSEXP, SEXP BSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type B(BSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_solve(pointer, B, request));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_inverse
+Rcpp::RObject rcpp_factor_inverse(SEXP pointer, SEXP dimnames);
+RcppExport SEXP _gpucholmod_rcpp_factor_inverse(SEXP pointerSEXP, SEXP dimnamesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_inverse(pointer, dimnames));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_modify
+Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, Rcpp::List request);
+RcppExport SEXP _gpucholmod_rcpp_factor_modify(SEXP pointerSEXP, SEXP VSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify(pointer, V, request));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_multiply
+Rcpp::NumericMatrix rcpp_factor_multiply(SEXP pointer, Rcpp::NumericMatrix X);
+RcppExport SEXP _gpucholmod_rcpp_factor_multiply(SEXP pointerSEXP, SEXP XSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type X(XSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_multiply(pointer, X));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_sweep_seconds
+double rcpp_factor_sweep_seconds(SEXP pointer, int repeats);
+RcppExport SEXP _gpucholmod_rcpp_factor_sweep_seconds(SEXP pointerSEXP, SEXP repeatsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< int >::type repeats(repeatsSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_sweep_seconds(pointer, repeats));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_refactor_seconds
+double rcpp_factor_refactor_seconds(SEXP pointer, int repeats);
+RcppExport SEXP _gpucholmod_rcpp_factor_refactor_seconds(SEXP pointerSEXP, SEXP repeatsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< int >::type repeats(repeatsSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_refactor_seconds(pointer, repeats));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_gpu_info
 Rcpp::List rcpp_gpu_info(bool with_memory);
 RcppExport SEXP _gpucholmod_rcpp_gpu_info(SEXP with_memorySEXP) {
@@ -68,6 +218,20 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_panel_shape", (DL_FUNC) &_gpucholmod_rcpp_panel_shape, 0},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
+    {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 2},
+    {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 2},
+    {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
+    {"_gpucholmod_rcpp_factor_free", (DL_FUNC) &_gpucholmod_rcpp_factor_free, 1},
+    {"_gpucholmod_rcpp_factor_is_null", (DL_FUNC) &_gpucholmod_rcpp_factor_is_null, 1},
+    {"_gpucholmod_rcpp_factor_download", (DL_FUNC) &_gpucholmod_rcpp_factor_download, 2},
+    {"_gpucholmod_rcpp_factor_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_diagonal, 1},
+    {"_gpucholmod_rcpp_factor_trace", (DL_FUNC) &_gpucholmod_rcpp_factor_trace, 1},
+    {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 3},
+    {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
+    {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 3},
+    {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
+    {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
+    {"_gpucholmod_rcpp_factor_refactor_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_refactor_seconds, 2},
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
     {NULL, NULL, 0}
 };

@@ -3,38 +3,23 @@
 #include <cstring>
 
 #include "core/dispatch.h"
+#include "rcpp_choice.h"
 #include "rcpp_guard.h"
 
 using namespace gpucholmod;
 
 namespace {
 
-template <class Enum>
-Enum choice(const Rcpp::List& request, const char* key, std::initializer_list<std::pair<const char*, Enum>> values) {
-  const std::string given = Rcpp::as<std::string>(request[key]);
-  for (const auto& [text, value] : values)
-    if (given == text) return value;
-  throw Error(ErrorCode::bad_argument, std::string("unknown ") + key + " \"" + given + "\"", {{"argument", std::string(key)}});
-}
-
-template <class Enum>
-std::string text(Enum value, std::initializer_list<std::pair<const char*, Enum>> values) {
-  for (const auto& [text, candidate] : values)
-    if (candidate == value) return text;
-  return "";
-}
-
 const auto backends = {std::pair("auto", Backend::automatic), {"cpu", Backend::cpu}, {"cuda", Backend::cuda}};
 const auto methods = {std::pair("auto", Method::automatic), {"reference", Method::reference},
                       {"blocked", Method::blocked}, {"panel", Method::panel}};
-const auto precisions = {std::pair("double", Precision::double_), {"single", Precision::single}};
 
 Request to_request(const Rcpp::List& given, index_t n, index_t k) {
   Request request;
   request.n = n;
   request.k = k;
   request.sign = Rcpp::as<bool>(given["downdate"]) ? Sign::downdate : Sign::update;
-  request.uplo = choice(given, "uplo", {std::pair("upper", Uplo::upper), {"lower", Uplo::lower}});
+  request.uplo = choice(given, "uplo", uplos);
   request.precision = choice(given, "precision", precisions);
   request.backend = choice(given, "backend", backends);
   request.method = choice(given, "method", methods);

@@ -76,3 +76,11 @@ downdate_families <- list(
     nearly_singular(well_conditioned(n), k, 1e-8, qr.Q(qr(q)))
   }
 )
+
+# expect_identical() and expect_equal() for matrices too large to print.
+expect_same <- function(object, expected, label = NULL) {
+  expect_true(identical(object, expected), label = paste(label, "the same bits"))
+}
+expect_close <- function(object, expected, tolerance, label = NULL) {
+  expect_identical(all.equal(object, expected, tolerance = tolerance), TRUE, label = paste(label, "difference"))
+}

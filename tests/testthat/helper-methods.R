@@ -26,3 +26,12 @@ modify <- function(R, V, downdate, method, ...) {
 
 # One copy whose memory nobody shares, to see whether a call writes to its input.
 unshared <- function(x) unserialize(serialize(x, NULL))
+
+# A handle without a GPU: nothing is behind it.
+handle_of_nothing <- function(status = "live") {
+  made <- list(pointer = methods::new("externalptr"), n = 3L, precision = "double", device = 0L,
+               device_name = "a GPU", bytes = 72)
+  f <- gpucholmod:::new_factor(made, "upper", list(NULL, c("a", "b", "c")), trace = 3)
+  f$status <- status
+  f
+}

@@ -54,18 +54,6 @@ test_that("V may be a Matrix", {
   expect_identical(cholupdate_gpu(R, sparse, backend = "cpu"), cholupdate_gpu(R, as.matrix(sparse), backend = "cpu"))
 })
 
-# Package float keeps single precision in an S4 class with one integer slot, Data; where it is not loaded, the same
-# class is defined here.
-make_float32 <- function(x) {
-  bits <- gpucholmod:::rcpp_to_float(as.vector(x))
-  dim(bits) <- dim(x)
-  methods::new("float32", Data = bits)
-}
-if (!methods::isClass("float32")) {
-  methods::setClass("float32", methods::representation(Data = "ANY"), where = globalenv())
-}
-widen <- function(x) gpucholmod:::rcpp_from_float(x@Data)
-
 test_that("a float32 matrix is computed in single precision and comes back as one", {
   S <- make_float32(R)
   for (v in list(V, make_float32(V))) {

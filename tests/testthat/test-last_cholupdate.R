@@ -30,3 +30,9 @@ test_that("the panel method holds O(n) device memory, on the CPU's emulation of 
   expect_lt(peak(2400), 4.1 * peak(600))
   expect_lt(peak(2400), 8 * 2400^2 / 10)
 })
+
+test_that("what belongs to another method is 0 or FALSE", {
+  cholupdate_gpu(diag(5), 1:5, backend = "cpu")
+  expect_identical(last_cholupdate()[c("blocks", "fallbacks", "rescalings", "in_place", "panels")],
+                   list(blocks = 0, fallbacks = 0, rescalings = 0, in_place = FALSE, panels = 0))
+})

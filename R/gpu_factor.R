@@ -1,0 +1,118 @@
+#' A Cholesky factor in the memory of a GPU
+#'
+#' `gpu_factor()` puts a Cholesky factor on a GPU; `gpu_chol()` puts a symmetric positive definite matrix there and
+#' factorises it. What comes back is a handle, with which the factor is modified
+#' ([cholupdate_gpu()][cholupdate_gpu.gpu_factor]) and used ([solve()][solve.gpu_factor] and others) where it is: only
+#' \eqn{V}, right-hand sides and solutions travel.
+#'
+#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, that is the upper triangular matrix that [chol()]
+#'   returns, a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32` matrix of package \pkg{float}.
+#'   The other triangle is not looked at.
+#' @param A A symmetric positive definite matrix: an ordinary one, or of class `Matrix` or `float32`. Only its upper
+#'   triangle is looked at.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; in this form
+#'   `as.matrix()` gives it back. For `dtrMatrix` and `Cholesky` objects it is taken from the object.
+#' @param precision What to keep the factor and compute in, `"double"` or `"single"`. The default is what `R` or `A` is
+#'   stored in.
+#' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used. The default can
+#'   be set with `options(gpucholmod.device =)`.
+#' @param ... Must be empty.
+#'
+#' @return A handle of class `gpu_factor`. `gpu_chol()` makes an upper factor.
+#'
+#' @section Handles:
+#' A handle refers to data on the GPU, as an environment does to its contents: assignment and passing it to a function
+#' copy the handle, not the data. After `g <- f`, `cholupdate_gpu(f, V, in_place = TRUE)` and `free(f)` are seen through
+#' `g` too; [copy()] makes an independent one. [cholupdate_gpu()][cholupdate_gpu.gpu_factor] makes a new one by default.
+#'
+#' These take a handle:
+#'
+#' | Of the factor | |
+#' |---|---|
+#' | [cholupdate_gpu()][cholupdate_gpu.gpu_factor] | the factor of \eqn{A + VV'} or \eqn{A - VV'} |
+#' | [as.matrix()][as.matrix.gpu_factor], `diag()`, `dim()`, `dimnames()` | the triangle, in ordinary memory, and what belongs to it |
+#' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
+#' | [copy()], [free()] | another handle with data of its own; give the memory back |
+#' | `print()`, `format()`, `str()`, [drift()] | what it is, and how far modifications may have taken it from exact |
+#'
+#' | Of the matrix \eqn{A} | |
+#' |---|---|
+#' | [solve()][solve.gpu_factor] | \eqn{A^{-1}b}, \eqn{A^{-1}} |
+#' | [chol2inv()][solve.gpu_factor] | \eqn{A^{-1}} |
+#' | [determinant()][solve.gpu_factor], [logdet()] | the determinant |
+#'
+#' The memory on the GPU is given back when the last reference to the handle is gone and R collects its garbage. R does
+#' not know how full a GPU is: where there is too little memory, the functions of this package call [gc()] once and try
+#' again. To have it back at once, use [free()].
+#'
+#' Data on a GPU belong to one process. A handle that comes back from [readRDS()], [load()] or a cluster worker, or was
+#' given back by [free()], prints as such, and every use of it is an error of class `gpucholmod_invalid_factor`. In a
+#' process forked from the one that used the GPU ([parallel::mclapply()]), the error has the class
+#' `gpucholmod_backend_unavailable` and the reason `"forked"`, as everywhere in this package. Save `as.matrix(f)`
+#' instead.
+#'
+#' @section Errors:
+#' Where no GPU can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to the CPU. If \eqn{A}
+#' is not positive definite, the error has the class `gpucholmod_not_positive_definite` and the field `pivot`, the order
+#' of its first leading minor that is not. The other classes are listed in [gpucholmod-package].
+#'
+#' @seealso [gpu_info()] for what GPUs there are.
+#' @examples
+#' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
+#' V <- matrix(rnorm(150), 50)
+#' if (gpu_info(memory = FALSE)$usable) {
+#'   f <- gpu_factor(chol(A)) # or gpu_chol(A)
+#'   print(f)
+#'   g <- cholupdate_gpu(f, V)
+#'   print(all.equal(as.matrix(g), chol(A + tcrossprod(V))))
+#'   print(all.equal(solve(g, 1:50), solve(A + tcrossprod(V), 1:50)))
+#'   free(g)
+#' }
+#' @export
+gpu_factor <- function(R, ...) {
+  UseMethod("gpu_factor")
+}
+
+#' @rdname gpu_factor
+#' @export
+gpu_factor.default <- function(R, uplo = c("upper", "lower"), precision = c("double", "single"),
+                               device = getOption("gpucholmod.device"), ...) {
+  require_no_more("", ...)
+  uplo_given <- !missing(uplo)
+  uplo <- match_choice(uplo, c("upper", "lower"), "uplo")
+  factor <- open_factor(R, uplo, uplo_given)
+  if (missing(precision) && factor$float32) precision <- "single"
+  request <- list(uplo = factor$uplo, precision = match_choice(precision, c("double", "single"), "precision"),
+                  device = require_device(device))
+  made <- with_room(function() rcpp_factor_upload(factor$x, request))
+  new_factor(made, factor$uplo, factor$dimnames)
+}
+
+#' @export
+gpu_factor.gpu_factor <- function(R, ...) {
+  stop_gpucholmod("bad_argument", "'R' is on the GPU already; copy(R) makes an independent copy of it",
+                  list(argument = "R", value = R))
+}
+
+#' @rdname gpu_factor
+#' @export
+gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device")) {
+  opened <- open_symmetric(A)
+  if (missing(precision) && opened$float32) precision <- "single"
+  request <- list(uplo = "upper", precision = match_choice(precision, c("double", "single"), "precision"),
+                  device = require_device(device))
+  done <- with_room(function() rcpp_factor_factorise(opened$x, request))
+  if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot)
+  new_factor(done$made, "upper", opened$dimnames)
+}
+
+# The id of a GPU as the core wants it: -1 for the first that can be used.
+require_device <- function(device) {
+  if (is.null(device)) return(-1L)
+  if (!is.numeric(device) || length(device) != 1L || is.na(device) || device != round(device) || device < 0 ||
+      device > .Machine$integer.max) {
+    stop_gpucholmod("bad_argument", "'device' must be NULL or the id of a GPU, a whole number from 0 on",
+                    list(argument = "device", value = device))
+  }
+  as.integer(device)
+}

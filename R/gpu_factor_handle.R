@@ -1,0 +1,156 @@
+# The handle: an environment, so that every variable that refers to a factor sees what happens to it. Its fields:
+#
+#   pointer        external pointer to the DeviceFactor (src/core/device_factor.h); null when it is gone
+#   status         "live", "freed" or "half_modified"
+#   n, precision, device, device_name, bytes     what the DeviceFactor says of itself
+#   uplo, dimnames the form in which as.matrix() returns it
+#   trace          of A, as far as it is known without asking the GPU
+#   modifications, error                         since the last factorisation: see gpu_factor_drift.R
+
+# `made` is what src/rcpp_gpu_factor.cpp hands over.
+new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
+  fields <- c(made, list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
+                         modifications = modifications, error = error))
+  structure(list2env(fields, parent = emptyenv()), class = "gpu_factor")
+}
+
+# A handle for `made`, which has the shape and the past of the factor `f`.
+descendant <- function(f, made) new_factor(made, f$uplo, f$dimnames, f$trace, f$modifications, f$error)
+
+# Why a handle cannot be used: "restored", "freed", "half_modified"; NULL if it can.
+invalid_reason <- function(f) {
+  if (f$status != "live") f$status else if (rcpp_factor_is_null(f$pointer)) "restored"
+}
+
+invalid_message <- function(reason) {
+  switch(
+    reason,
+    restored = "it comes from a file or another process, and its data were on the GPU of the process that made it",
+    freed = "it was given back by free()",
+    half_modified = "a modification in place failed under way, which left the factor half modified"
+  )
+}
+
+# The pointer of a handle that can be used.
+live <- function(f) {
+  if (!inherits(f, "gpu_factor")) {
+    stop_gpucholmod("bad_argument", "'f' must be a handle from gpu_factor() or gpu_chol()",
+                    list(argument = "f", value = f))
+  }
+  reason <- invalid_reason(f)
+  if (!is.null(reason)) {
+    stop_gpucholmod("invalid_factor", paste("this factor cannot be used:", invalid_message(reason)),
+                    list(reason = reason))
+  }
+  f$pointer
+}
+
+# Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to.
+with_room <- function(call) {
+  tryCatch(call(), gpucholmod_out_of_memory = function(e) {
+    gc()
+    call()
+  })
+}
+
+#' Handles of factors on a GPU: copy, give back, bring to R
+#'
+#' @param x A handle from [gpu_factor()] or [gpu_chol()].
+#' @param ... Ignored.
+#'
+#' @return
+#' `copy()`: a handle with data of its own on the same GPU; modifications of one do not change the other.
+#'
+#' `free()`: `NULL`, invisibly. The memory on the GPU is given back at once, whatever other variables refer to the
+#' handle, and every later use of it is an error of class `gpucholmod_invalid_factor`. To free a handle that cannot be
+#' used any more does nothing.
+#'
+#' `as.matrix()`: the factor as an ordinary matrix of doubles with the dimnames it came with, upper or lower triangular
+#' as it was given, the other triangle exactly zero.
+#'
+#' @seealso [gpu_factor()]
+#' @examples
+#' if (gpu_info(memory = FALSE)$usable) {
+#'   f <- gpu_factor(chol(diag(3) + 1))
+#'   g <- copy(f)
+#'   cholupdate_gpu(g, 1:3, in_place = TRUE)
+#'   print(as.matrix(f))
+#'   print(as.matrix(g))
+#'   free(g)
+#'   print(g)
+#' }
+#' @export
+copy <- function(x, ...) {
+  UseMethod("copy")
+}
+
+#' @rdname copy
+#' @export
+copy.gpu_factor <- function(x, ...) {
+  pointer <- live(x)
+  descendant(x, with_room(function() rcpp_factor_copy(pointer)))
+}
+
+#' @rdname copy
+#' @export
+free <- function(x, ...) {
+  UseMethod("free")
+}
+
+#' @rdname copy
+#' @export
+free.gpu_factor <- function(x, ...) {
+  if (is.null(invalid_reason(x))) abandon(x, "freed")
+  invisible(NULL)
+}
+
+# Gives the memory of a handle back; `status` says why it cannot be used from now on.
+abandon <- function(f, status) {
+  f$status <- status
+  rcpp_factor_free(f$pointer)
+}
+
+#' @rdname copy
+#' @export
+as.matrix.gpu_factor <- function(x, ...) {
+  pointer <- live(x)
+  with_room(function() rcpp_factor_download(pointer, list(uplo = x$uplo, dimnames = x$dimnames)))
+}
+
+#' @export
+dim.gpu_factor <- function(x) {
+  c(x$n, x$n)
+}
+
+#' @export
+dimnames.gpu_factor <- function(x) {
+  x$dimnames
+}
+
+# What it is, where, and its past; or why it cannot be used. A line each.
+describe_factor <- function(f) {
+  shape <- sprintf("<gpu_factor> %d x %d, %s, %s precision", f$n, f$n, f$uplo, f$precision)
+  reason <- invalid_reason(f)
+  if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
+  past <- sprintf("modifications since the last factorisation: %d", f$modifications)
+  if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
+  c(shape, sprintf("%s on device %d (%s)", format_bytes(f$bytes), f$device, f$device_name), past)
+}
+
+#' @export
+format.gpu_factor <- function(x, ...) {
+  paste(describe_factor(x), collapse = ", ")
+}
+
+#' @export
+print.gpu_factor <- function(x, ...) {
+  lines <- describe_factor(x)
+  writeLines(c(lines[1L], paste0("  ", lines[-1L])))
+  invisible(x)
+}
+
+#' @importFrom utils str
+#' @export
+str.gpu_factor <- function(object, ...) {
+  cat(" ", format(object), "\n", sep = "")
+}

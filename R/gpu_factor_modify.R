@@ -1,0 +1,88 @@
+#' Rank-k update or downdate of a factor on a GPU
+#'
+#' The method of [cholupdate_gpu()] for a factor that [gpu_factor()] or [gpu_chol()] has put on a GPU: only \eqn{V}
+#' travels. It reads and writes the factor once for up to 64 columns of \eqn{V}; more are done in passes.
+#'
+#' @param R A handle from [gpu_factor()] or [gpu_chol()].
+#' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
+#'   `float32`.
+#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
+#' @param ... Must be empty: the arguments below are given by name.
+#' @param in_place `FALSE`: the result is a new factor with memory of its own, and `R` stays as it is. `TRUE`: `R`
+#'   itself is changed, for every variable that refers to it.
+#' @param keep_intact Whether a downdate in place that cannot be done leaves `R` as it was (`TRUE`). To that end it is
+#'   first found out whether it can be done, which reads the factor once more. With `FALSE` that is left out, and a
+#'   downdate that fails half way makes the handle unusable: its memory is given back, and every later use is an error
+#'   of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for updates and new factors.
+#' @param method `"persistent"`: one launch for all of the factor. `"stepwise"`: a launch for every row block, in plain
+#'   arithmetic, on any GPU. `"auto"` takes the first where the GPU can do it and it pays.
+#' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
+#' @param always_fall_back For measurement: take every block by the slower, always stable step. Otherwise that is done
+#'   where a test says that the quick one would lose accuracy; [last_cholupdate()] tells for how many blocks.
+#'
+#' @return A handle of class `gpu_factor`: a new one, or, with `in_place = TRUE`, `R` (invisibly). With `check = FALSE`,
+#'   a list of the handle `R` and `pivot`: 0 on success; otherwise the order of the first leading minor of \eqn{A - VV'}
+#'   that is not positive definite, and `R` is the handle as it was given. The result has the same bits every time
+#'   on the same GPU.
+#'
+#' @section Errors:
+#' A downdate that would leave the matrix not positive definite is an error of class
+#' `gpucholmod_not_positive_definite` with the field `pivot`. (More than 64 columns are taken off 64 at a time: then it
+#' is the first leading minor that fails in the first 64 columns that cannot be taken off.) The other classes are listed
+#' in [gpucholmod-package].
+#'
+#' @seealso [gpu_factor()]; [drift()] for when to factorise afresh
+#' @examples
+#' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
+#' V <- matrix(rnorm(150), 50)
+#' if (gpu_info(memory = FALSE)$usable) {
+#'   f <- gpu_chol(A)
+#'   g <- cholupdate_gpu(f, V)                              # f stays as it is
+#'   cholupdate_gpu(g, V, downdate = TRUE, in_place = TRUE) # g is changed
+#'   print(all.equal(as.matrix(g), as.matrix(f)))
+#'   print(last_cholupdate())
+#'
+#'   # a downdate that cannot be done names the pivot
+#'   tryCatch(cholupdate_gpu(f, 100 * V, downdate = TRUE, in_place = TRUE),
+#'            gpucholmod_not_positive_definite = function(e) e$pivot)
+#' }
+#' @export
+cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FALSE, keep_intact = TRUE,
+                                      method = c("auto", "persistent", "stepwise"), check = TRUE,
+                                      always_fall_back = FALSE) {
+  require_no_more("those after 'downdate' must be given by their full names, and a factor on a GPU has its own", ...)
+  require_flag(downdate, "downdate")
+  require_flag(in_place, "in_place")
+  require_flag(keep_intact, "keep_intact")
+  require_flag(check, "check")
+  require_flag(always_fall_back, "always_fall_back")
+  request <- list(downdate = downdate, in_place = in_place, keep_intact = keep_intact,
+                  method = match_choice(method, c("auto", "persistent", "stepwise"), "method"),
+                  always_fall_back = always_fall_back)
+  pointer <- live(R)
+  V <- open_columns(V, R$n, float32 = FALSE)
+
+  done <- withCallingHandlers(
+    with_room(function() rcpp_factor_modify(pointer, V, request)),
+    gpucholmod_cuda_failure = function(e) if (in_place) abandon(R, "half_modified")
+  )
+  remember(done$report)
+  if (done$changed) abandon(R, "half_modified")
+  if (done$pivot > 0L) {
+    if (!downdate) stop_overflow(done$pivot)
+    if (check) {
+      stop_not_positive_definite("the downdated matrix", done$pivot,
+                                 if (done$changed) "; the factor is half modified and cannot be used any more")
+    }
+    return(list(R = R, pivot = done$pivot))
+  }
+  modified <- if (in_place) R else descendant(R, done$made)
+  if (ncol(V) > 0L) count_modification(modified, done$squares, downdate)
+  if (!check) return(list(R = modified, pivot = 0L))
+  if (in_place) invisible(modified) else modified
+}
+
+# An update has no pivot to fail at but one that is too large.
+stop_overflow <- function(pivot) {
+  stop_gpucholmod("overflow", "the modified factor has entries too large to represent", list(row = pivot, col = pivot))
+}

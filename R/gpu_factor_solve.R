@@ -1,0 +1,123 @@
+#' What people do with a factor, on the GPU
+#'
+#' With a factor of \eqn{A} on a GPU, these solve with \eqn{A} or with the factor, and give its determinant, inverse and
+#' diagonal. The factor stays where it is; right-hand sides come from, and results go to, ordinary memory.
+#'
+#' `solve()`, `chol2inv()`, `determinant()` and `logdet()` are about \eqn{A}, `solve_forward()`, `solve_back()` and
+#' `diag()` about its factor. For `uplo = "lower"`, \eqn{A = LL'} with \eqn{L = R'}: `solve_forward()` gives
+#' \eqn{L^{-1}b} and `solve_back()` \eqn{L'^{-1}b}, the same numbers.
+#'
+#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they do to anything
+#' else does not change.
+#'
+#' @param a,f,x A handle from [gpu_factor()] or [gpu_chol()].
+#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
+#'   `float32`. If missing, the identity matrix.
+#' @param logarithm Whether to return the logarithm of the determinant.
+#' @param names Whether the diagonal gets names, where row and column names of the factor are the same.
+#' @param nrow,ncol Not for factors: see [base::diag()].
+#' @param ... Ignored.
+#'
+#' @return
+#' `solve()`: \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix, named as [base::solve()] would; without `b`,
+#' \eqn{A^{-1}}. Always of doubles, with the accuracy of the factor's precision.
+#'
+#' `solve_forward()`, `solve_back()`: \eqn{R'^{-1}b} and \eqn{R^{-1}b}, a vector if `b` is one, otherwise a matrix,
+#' without names as from [base::backsolve()]. With `z <- solve_forward(f, b)`, `sum(z^2)` is \eqn{b'A^{-1}b}.
+#'
+#' `chol2inv()`: \eqn{A^{-1}}, the same as `solve(f)`.
+#'
+#' `determinant()`: that of \eqn{A}, in the form of [base::determinant()]. (For a `Cholesky` object, some versions of
+#' package \pkg{Matrix} give that of the factor.)
+#'
+#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log R_{ii}}{2 sum log R_ii}.
+#'
+#' `diag()`: the diagonal of the factor.
+#'
+#' @seealso [gpu_factor()]
+#' @examples
+#' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
+#' if (gpu_info(memory = FALSE)$usable) {
+#'   f <- gpu_chol(A)
+#'   print(all.equal(solve(f, 1:50), solve(A, 1:50)))
+#'   z <- solve_forward(f, 1:50)
+#'   # the density of a normal distribution with variance A
+#'   -0.5 * (sum(z^2) + logdet(f) + 50 * log(2 * pi))
+#' }
+#' @export
+solve.gpu_factor <- function(a, b, ...) {
+  if (!missing(b)) return(solve_with(a, b, "both", named = TRUE))
+  pointer <- live(a)
+  names <- variable_names(a)
+  with_room(function() rcpp_factor_inverse(pointer, if (!is.null(names)) list(names, names)))
+}
+
+#' @rdname solve.gpu_factor
+#' @export
+solve_forward <- function(f, b) {
+  solve_with(f, b, "forward")
+}
+
+#' @rdname solve.gpu_factor
+#' @export
+solve_back <- function(f, b) {
+  solve_with(f, b, "back")
+}
+
+# A matrix, or a vector where b is one.
+solve_with <- function(f, b, which, named = FALSE) {
+  pointer <- live(f)
+  is_matrix <- length(dim(if (is_float32(b)) b@Data else b)) == 2L
+  B <- open_columns(b, f$n, float32 = FALSE, argument = "b")
+  rows <- if (named) variable_names(f)
+  columns <- if (named) colnames(B)
+  request <- list(which = which, dimnames = if (!is.null(rows) || !is.null(columns)) list(rows, columns))
+  x <- with_room(function() rcpp_factor_solve(pointer, B, request))
+  if (is_matrix) return(x)
+  x <- as.vector(x)
+  names(x) <- rows
+  x
+}
+
+# The names of the rows and columns of A.
+variable_names <- function(f) f$dimnames[[if (f$uplo == "lower") 1L else 2L]]
+
+#' @rdname solve.gpu_factor
+#' @export
+determinant.gpu_factor <- function(x, logarithm = TRUE, ...) {
+  require_flag(logarithm, "logarithm")
+  modulus <- logdet(x)
+  structure(
+    list(modulus = structure(if (logarithm) modulus else exp(modulus), logarithm = logarithm), sign = 1L),
+    class = "det"
+  )
+}
+
+#' @rdname solve.gpu_factor
+#' @export
+logdet <- function(f) {
+  2 * sum(log(factor_diagonal(f)))
+}
+
+factor_diagonal <- function(f) {
+  pointer <- live(f)
+  with_room(function() rcpp_factor_diagonal(pointer))
+}
+
+#' @importFrom methods setMethod setOldClass
+setOldClass("gpu_factor")
+
+#' @rdname solve.gpu_factor
+#' @aliases chol2inv,gpu_factor-method
+#' @export
+setMethod("chol2inv", "gpu_factor", function(x, ...) solve.gpu_factor(x))
+
+#' @rdname solve.gpu_factor
+#' @aliases diag,gpu_factor-method
+#' @export
+setMethod("diag", "gpu_factor", function(x = 1, nrow, ncol, names = TRUE) {
+  d <- factor_diagonal(x)
+  both <- dimnames(x)
+  if (names && !is.null(both[[1L]]) && identical(both[[1L]], both[[2L]])) names(d) <- both[[1L]]
+  d
+})

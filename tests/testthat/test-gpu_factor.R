@@ -1,0 +1,121 @@
+# Making a factor on the GPU, and having it back.
+
+test_that("what cannot be a factor is refused, with or without a GPU", {
+  R <- chol(diag(3) + 1)
+  expect_error(gpu_factor("a"), class = "gpucholmod_not_numeric")
+  expect_error(gpu_factor(R[1:2, ]), class = "gpucholmod_not_square")
+  expect_error(gpu_factor(chol(diag(3), pivot = TRUE)), class = "gpucholmod_pivoted")
+  expect_identical(expect_error(gpu_factor(R, "L"), class = "gpucholmod_bad_argument")$argument, "uplo")
+  expect_identical(expect_error(gpu_factor(R, precision = "half"), class = "gpucholmod_bad_argument")$argument,
+                   "precision")
+  expect_identical(expect_error(gpu_factor(R, backend = "cuda"), class = "gpucholmod_bad_argument")$argument, "...")
+  expect_identical(expect_error(gpu_factor(handle_of_nothing()), class = "gpucholmod_bad_argument")$argument, "R")
+  for (device in list(-1, 0.5, NA_integer_, "0", 0:1, 1e10)) {
+    expect_identical(expect_error(gpu_factor(R, device = device), class = "gpucholmod_bad_argument")$argument, "device")
+    expect_identical(expect_error(gpu_chol(R, device = device), class = "gpucholmod_bad_argument")$argument, "device")
+  }
+})
+
+test_that("what cannot be factorised is refused, with or without a GPU", {
+  expect_identical(expect_error(gpu_chol("a"), class = "gpucholmod_not_numeric")$argument, "A")
+  expect_identical(expect_error(gpu_chol(handle_of_nothing()), class = "gpucholmod_not_numeric")$type, "gpu_factor")
+  expect_identical(expect_error(gpu_chol(diag(3)[1:2, ]), class = "gpucholmod_not_square")$nrow, 2L)
+  expect_identical(expect_error(gpu_chol(diag(3), "half"), class = "gpucholmod_bad_argument")$argument, "precision")
+})
+
+test_that("where there is no GPU, that is an error which says why", {
+  info <- gpu_info(memory = FALSE)
+  if (info$usable) skip("there is a GPU")
+  for (call in list(quote(gpu_factor(diag(3))), quote(gpu_factor(diag(3), device = 0)), quote(gpu_chol(diag(3))))) {
+    error <- expect_error(eval(call), class = "gpucholmod_backend_unavailable")
+    expect_identical(unclass(error)[c("backend", "reason")], list(backend = "cuda", reason = info$reason))
+  }
+})
+
+test_that("a factor comes back as it went", {
+  skip_without_gpu()
+  set.seed(1)
+  for (n in c(0, 1, 2, 63, 64, 65, 127, 128, 129, 300, 1000)) {
+    R <- if (n) well_conditioned(n) else matrix(0, 0, 0)
+    dirty <- R
+    dirty[lower.tri(dirty)] <- NaN
+    f <- gpu_factor(dirty)
+    expect_s3_class(f, "gpu_factor")
+    expect_identical(dim(f), dim(R))
+    expect_same(as.matrix(f), R, n)
+    expect_same(as.matrix(gpu_factor(t(dirty), uplo = "lower")), t(R), n)
+    rounded <- as_floats(R)
+    expect_same(as.matrix(gpu_factor(dirty, precision = "single")), rounded, n)
+    expect_same(as.matrix(gpu_factor(t(dirty), "lower", "single")), t(rounded), n)
+  }
+})
+
+test_that("values that cannot be used are found", {
+  skip_without_gpu()
+  R <- well_conditioned(200)
+  error <- expect_error(gpu_factor(replace(R, 401, NA)), class = "gpucholmod_not_finite")
+  expect_identical(unclass(error)[c("argument", "row", "col")], list(argument = "R", row = 1, col = 3))
+  expect_identical(expect_error(gpu_factor(replace(R, 202, -1)), class = "gpucholmod_bad_diagonal")$index, 2)
+  expect_error(gpu_factor(replace(R, 401, 1e300), precision = "single"), class = "gpucholmod_overflow")
+  expect_error(gpu_factor(replace(R, 202, 1e-300), precision = "single"), class = "gpucholmod_bad_diagonal")
+  expect_identical(expect_error(gpu_chol(replace(R, 401, Inf)), class = "gpucholmod_not_finite")$argument, "A")
+})
+
+test_that("containers and names", {
+  skip_without_gpu()
+  R <- chol(structure(diag(3) + 1, dimnames = list(letters[1:3], letters[1:3])))
+  f <- gpu_factor(R)
+  expect_identical(as.matrix(f), R)
+  expect_identical(dimnames(f), dimnames(R))
+  expect_identical(as.matrix(gpu_factor(2L)), matrix(2))
+  float <- gpu_factor(make_float32(R))
+  expect_identical(float$precision, "single")
+  expect_identical(as.matrix(float), as_floats(unname(R)))
+  expect_identical(as.matrix(gpu_factor(make_float32(R), precision = "double")), as_floats(unname(R)))
+  skip_if_not_installed("Matrix")
+  T <- methods::as(methods::as(Matrix::Matrix(R), "triangularMatrix"), "unpackedMatrix")
+  expect_identical(as.matrix(gpu_factor(T)), as.matrix(T))
+  lower <- gpu_factor(Matrix::t(T))
+  expect_identical(lower$uplo, "lower")
+  expect_identical(as.matrix(lower), t(as.matrix(T)))
+})
+
+test_that("gpu_chol() agrees with chol()", {
+  skip_without_gpu()
+  set.seed(2)
+  for (n in c(0, 1, 2, 64, 129, 500)) {
+    A <- if (n) crossprod(well_conditioned(n)) else matrix(0, 0, 0)
+    upper <- A
+    upper[lower.tri(upper)] <- NaN
+    expected <- if (n) chol(A) else A
+    expect_close(as.matrix(gpu_chol(upper)), expected, tolerance = 1e-13, n)
+    expect_close(as.matrix(gpu_chol(upper, "single")), expected, tolerance = 1e3 * eps_of("single"), n)
+  }
+  named <- structure(diag(3) + 1, dimnames = list(letters[1:3], letters[1:3]))
+  expect_equal(as.matrix(gpu_chol(named)), chol(named), tolerance = 1e-15)
+  float <- gpu_chol(make_float32(named))
+  expect_identical(float$precision, "single")
+  expect_equal(as.matrix(float), unname(chol(named)), tolerance = 1e-6)
+  skip_if_not_installed("Matrix")
+  expect_equal(as.matrix(gpu_chol(methods::as(named, "dpoMatrix"))), chol(named), tolerance = 1e-15)
+})
+
+test_that("a matrix that is not positive definite names the pivot", {
+  skip_without_gpu()
+  for (at in c(1, 64, 150)) {
+    A <- diag(150)
+    A[at, at] <- -1
+    error <- expect_error(gpu_chol(A), class = "gpucholmod_not_positive_definite")
+    expect_identical(error$pivot, as.integer(at))
+  }
+})
+
+test_that("the device can be chosen by argument and option", {
+  skip_without_gpu()
+  id <- gpu_info(memory = FALSE)$device
+  expect_identical(gpu_factor(diag(2), device = id)$device, id)
+  old <- options(gpucholmod.device = 10000)
+  on.exit(options(old))
+  expect_identical(expect_error(gpu_factor(diag(2)), class = "gpucholmod_bad_argument")$argument, "device")
+  expect_identical(gpu_chol(diag(2), device = NULL)$device, id)
+})

@@ -1,0 +1,157 @@
+# What a handle is: a reference that can lose what it refers to.
+
+expect_invalid <- function(call, reason) {
+  error <- expect_error(call, class = "gpucholmod_invalid_factor")
+  expect_s3_class(error, "gpucholmod_error")
+  expect_identical(error$reason, reason)
+}
+
+# Every use of a handle.
+uses <- list(as.matrix, copy, drift, logdet, determinant, chol2inv, diag, function(f) solve(f),
+             function(f) solve(f, 1:3), function(f) solve_forward(f, 1:3), function(f) solve_back(f, 1:3),
+             function(f) cholupdate_gpu(f, 1:3), function(f) cholupdate_gpu(f, 1:3, in_place = TRUE))
+
+test_that("a handle that cannot be used says why, whatever is asked of it", {
+  for (case in list(c("live", "restored"), c("freed", "freed"), c("half_modified", "half_modified"))) {
+    for (use in uses) expect_invalid(use(handle_of_nothing(case[[1]])), case[[2]])
+  }
+})
+
+test_that("a handle that cannot be used can be printed, and freed again", {
+  for (status in c("live", "freed", "half_modified")) {
+    f <- handle_of_nothing(status)
+    expect_output(print(f), "cannot be used")
+    expect_output(str(f), "cannot be used")
+    expect_match(format(f), "^<gpu_factor> 3 x 3, upper, double precision, cannot be used: .*")
+    expect_identical(dim(f), c(3L, 3L))
+    expect_identical(colnames(f), c("a", "b", "c"))
+    expect_null(free(f))
+  }
+})
+
+test_that("what is no handle is refused", {
+  for (use in list(drift, logdet, function(f) solve_forward(f, 1), function(f) solve_back(f, 1))) {
+    expect_identical(expect_error(use(diag(2)), class = "gpucholmod_bad_argument")$argument, "f")
+  }
+})
+
+test_that("where there is too little memory, it is tried once more after a garbage collection", {
+  full <- function(times) {
+    tries <- 0
+    function() {
+      tries <<- tries + 1
+      if (tries <= times) gpucholmod:::stop_gpucholmod("out_of_memory", "full", list(needed = 2, available = tries))
+      tries
+    }
+  }
+  collected <- FALSE
+  reg.finalizer(new.env(), function(e) collected <<- TRUE)
+  expect_identical(gpucholmod:::with_room(full(0)), 1)
+  expect_identical(gpucholmod:::with_room(full(1)), 2)
+  expect_true(collected)
+  error <- expect_error(gpucholmod:::with_room(full(2)), class = "gpucholmod_out_of_memory")
+  expect_identical(error$available, 2)
+  other <- function() gpucholmod:::stop_gpucholmod("cuda_failure", "other")
+  expect_error(gpucholmod:::with_room(other), class = "gpucholmod_cuda_failure")
+})
+
+test_that("assignment copies the handle, copy() the data", {
+  skip_without_gpu()
+  R <- well_conditioned(100)
+  f <- gpu_factor(R)
+  g <- f
+  h <- copy(f)
+  cholupdate_gpu(f, 1:100, in_place = TRUE)
+  expect_identical(as.matrix(g), as.matrix(f))
+  expect_identical(as.matrix(h), R)
+  expect_identical(drift(h), 0)
+  i <- copy(f)
+  expect_identical(drift(i), drift(f))
+  expect_identical(i$modifications, 1L)
+  free(f)
+  expect_invalid(as.matrix(g), "freed")
+  expect_identical(as.matrix(h), R)
+})
+
+test_that("print, format and str say what it is", {
+  skip_without_gpu()
+  f <- gpu_factor(diag(4), "lower", "single")
+  expect_output(print(f), "4 x 4, lower, single precision.*on device.*factorisation: 0")
+  cholupdate_gpu(f, 1:4, in_place = TRUE)
+  expect_output(str(f), "modifications since the last factorisation: 1, drift")
+  expect_length(format(f), 1)
+})
+
+test_that("a handle from a file says so", {
+  skip_without_gpu()
+  file <- tempfile(fileext = ".rds")
+  on.exit(unlink(file))
+  f <- gpu_factor(diag(3))
+  saveRDS(f, file)
+  g <- readRDS(file)
+  for (use in uses) expect_invalid(use(g), "restored")
+  expect_output(print(g), "file or another process")
+  expect_identical(as.matrix(f), diag(3))
+})
+
+test_that("in a forked process a handle cannot be used, and the parent's stays as it is", {
+  skip_on_os("windows")
+  skip_without_gpu()
+  f <- gpu_factor(diag(3))
+  child <- parallel::mcparallel({
+    asked <- lapply(c(uses[-3], function(f) gpu_factor(diag(3))), function(use) {
+      tryCatch(use(f), gpucholmod_backend_unavailable = function(e) e$reason)
+    })
+    printed <- utils::capture.output(print(f))
+    free(f)
+    rm(f)
+    gc()
+    list(asked, printed)
+  })
+  answer <- parallel::mccollect(child)[[1]]
+  expect_true(all(vapply(answer[[1]], identical, TRUE, "forked")))
+  expect_match(answer[[2]][[1]], "gpu_factor")
+  expect_identical(as.matrix(f), diag(3))
+  expect_equal(as.matrix(cholupdate_gpu(f, 1:3)), chol(diag(3) + tcrossprod(1:3)), tolerance = 1e-14)
+})
+
+free_memory <- function() gpu_info()$devices$memory_free[[match(TRUE, gpu_info(FALSE)$devices$usable)]]
+
+test_that("memory is given back by free(), and by the garbage collector", {
+  skip_without_gpu()
+  gc()
+  warm <- gpu_factor(diag(2))
+  n <- 5000
+  bytes <- 8 * n^2
+  R <- diag(n)
+  before <- free_memory()
+  f <- gpu_factor(R)
+  expect_lt(free_memory(), before - 0.9 * bytes)
+  expect_gte(f$bytes, bytes)
+  free(f)
+  expect_gt(free_memory(), before - 0.6 * bytes)
+  f <- gpu_factor(R)
+  cholupdate_gpu(f, rep(0.1, n))
+  rm(f)
+  gc()
+  expect_gt(free_memory(), before - 0.6 * bytes)
+  expect_identical(as.matrix(warm), diag(2))
+})
+
+test_that("a full GPU says how much was needed; what nobody refers to is collected first", {
+  skip_on_cran()
+  skip_without_gpu()
+  n <- 12000
+  f <- gpu_factor(diag(n))
+  enough <- ceiling(1.2 * max(gpu_info()$devices$memory_total) / f$bytes)
+  kept <- list()
+  error <- expect_error(for (i in seq_len(enough)) kept[[i]] <- copy(f), class = "gpucholmod_out_of_memory")
+  expect_gte(error$needed, 8 * n^2)
+  expect_lt(error$available, error$needed)
+  expect_identical(diag(kept[[length(kept)]]), rep(1, n))
+  rm(kept)
+  for (i in seq_len(enough)) copy(f)
+  first <- c(1, numeric(n - 1))
+  for (i in seq_len(enough)) cholupdate_gpu(f, first)
+  expect_identical(diag(f), rep(1, n))
+})
