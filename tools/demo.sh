@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what is missing, builds gpucholmod into a library of its own, and runs the example of inst/examples.
+# Installs what is missing, builds gpucholmod into a library of its own, and runs the example of inst/examples, with the
+# factor on the GPU where there is one.
 #
 #   sh tools/demo.sh [arguments of sliding_window.R, e.g. --features=2048]
 #

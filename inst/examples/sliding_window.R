@@ -55,7 +55,19 @@ milliseconds <- function(expression) {
   1000 * as.numeric(Sys.time() - start, units = "secs")
 }
 
-coefficients_of <- function(R, b) backsolve(R, backsolve(R, b, transpose = TRUE))
+# Why the factor cannot live on a GPU; NULL if it can. Solving there takes cuBLAS, hence the attempt.
+no_gpu_because <- function() {
+  if (!gpu_info(memory = FALSE)$usable) return(gpu_info(memory = FALSE)$message)
+  tryCatch({
+    solve(gpu_factor(diag(2)), 1:2)
+    NULL
+  }, gpucholmod_backend_unavailable = conditionMessage)
+}
+
+# R may be a handle of a factor on the GPU, or an ordinary matrix.
+coefficients_of <- function(R, b) {
+  if (inherits(R, "gpu_factor")) solve(R, b) else backsolve(R, backsolve(R, b, transpose = TRUE))
+}
 
 rmse <- function(error) sqrt(mean(error^2))
 
@@ -71,9 +83,9 @@ rounding_bound <- function(x, Z, steps, few = 10) {
 }
 
 # One untimed call of either way, since the first may have to start the GPU or to load a library; says what ran.
-warm_up <- function(Z) {
-  chol(diag(nrow(Z)))
-  cholupdate_gpu(diag(nrow(Z)), Z[, seq_len(step)])
+warm_up <- function(Z, keep) {
+  R <- keep(chol(diag(nrow(Z))))
+  cholupdate_gpu(R, Z[, seq_len(step)])
   used <- last_cholupdate()
   cat(sprintf("cholupdate_gpu(): backend %s%s, method \"%s\", %s precision.\n", used$backend,
               if (nzchar(used$device)) paste0(" (", used$device, ")") else "", used$method, used$precision))
@@ -82,12 +94,12 @@ warm_up <- function(Z) {
   used
 }
 
-# Moves the window over all data; returns one row per step.
-slide <- function(Z, y) {
+# Moves the window over all data; returns one row per step. `keep` puts the first factor where it is to live.
+slide <- function(Z, y, keep) {
   inside <- seq_len(window)
   y <- y - mean(y[inside])
   A <- diag(lambda, nrow(Z)) + tcrossprod(Z[, inside])
-  R <- chol(A)
+  R <- keep(chol(A))
   b <- Z[, inside] %*% y[inside]
 
   one_step <- function(i) {
@@ -97,8 +109,8 @@ slide <- function(Z, y) {
     predicted <- crossprod(Z[, enter], coefficients_of(R, b))
     baseline <- mean(y[(min(enter) - window):(min(enter) - 1)])
 
-    # With the package: the old factor becomes the new one. Update first: the matrix is then never nearer to singular
-    # than the two windows are.
+    # With the package: the old factor becomes the new one, wherever it lives. Update first: the matrix is then never
+    # nearer to singular than the two windows are.
     ms_modify <- milliseconds({
       R <<- cholupdate_gpu(R, Z[, enter])
       R <<- cholupdate_gpu(R, Z[, leave], downdate = TRUE)
@@ -202,8 +214,11 @@ set.seed(1)
 cat(sprintf("Ridge regression of magnitude on %d Fourier features of R's quakes: a window of %d rows, moved by %d.\n",
             arguments$features, window, step))
 Z <- fourier_features(as.matrix(quakes[c("lat", "long", "depth", "stations")]), arguments$features)
-used <- warm_up(Z)
-steps <- slide(Z, quakes$mag)
+obstacle <- no_gpu_because()
+keep <- if (is.null(obstacle)) gpu_factor else identity
+cat(if (is.null(obstacle)) "The factor stays on the GPU.\n" else sprintf("The factor is kept by R: %s.\n", obstacle))
+used <- warm_up(Z, keep)
+steps <- slide(Z, quakes$mag, keep)
 print_table(steps)
 print_summary(steps)
 file <- draw(steps, arguments$features, used$backend, arguments$out)
