@@ -35,6 +35,7 @@ install_missing r-base-dev Rcpp RcppEigen Matrix testthat gtest checkbashisms pa
 
 section "core"
 jobs=$(getconf _NPROCESSORS_ONLN)
+export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
 core_tests() { # $1 name, further arguments for make
   name=$1
   shift
@@ -104,11 +105,12 @@ fi
 
 section "R CMD check"
 # What a machine without network or TeX cannot check is left out. Debian compiles R packages with debugging symbols,
-# which the check would count into the size of the package: without them here.
+# which the check would count into the size of the package, as it would code for many GPUs: without them here.
 echo 'CXX17FLAGS = -O2' >"$scratch/Makevars"
 if (
   cd "$scratch"
   _R_CHECK_CRAN_INCOMING_=FALSE _R_CHECK_SYSTEM_CLOCK_=0 NOT_CRAN=false R_MAKEVARS_USER="$scratch/Makevars" \
+    GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CUDA_ARCH:-90}" \
     R CMD check --as-cran --no-manual "$tarball" >"$scratch/check" 2>&1
 ) && grep -q '^Status: OK$' "$scratch/check"; then
   count 1 0 0 "R CMD check --as-cran"

@@ -80,6 +80,8 @@ void pass(const T* dR, T* dOut, const Layout& layout, const double* V, index_t k
       dsaved(pool, layout.padded * K), dinverses(pool, index_t(blocks) * resident::NB * resident::LDB);
   const PoolBuffer<int> dints(pool, progress_ints + 3 * index_t(blocks));
   check(cudaMemsetAsync(dV.data(), 0, dV.bytes(), stream), "clear V");
+  // They are copied with the gaps between their columns.
+  check(cudaMemsetAsync(dmessages.data(), 0, dmessages.bytes(), stream), "clear the messages");
   check(cudaMemcpy2DAsync(dV.data(), sizeof(double) * layout.padded, V, sizeof(double) * layout.n,
                           sizeof(double) * layout.n, k, cudaMemcpyHostToDevice, stream), "send V");
 

@@ -196,7 +196,7 @@ class Strip {
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = copy.V[j];
   }
 
-  /// Has the message of row block b in slot(b), the the tiles of R in theirs, and begins with the next message.
+  /// Has the message of row block b in slot(b), the tiles of R in theirs, and begins with the next message.
   GPUCHOLMOD_HOST_DEVICE void stage(int b) {
     const bool late = staged_ <= b;
     if (loaded_ != b) team_.each_warp([&](Warp& warp) { load_R(warp, b); });
