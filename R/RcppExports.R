@@ -5,6 +5,10 @@ rcpp_cholupdate <- function(R, V, request) {
     .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request)
 }
 
+rcpp_cholupdate_plan <- function(n, k, request) {
+    .Call(`_gpucholmod_rcpp_cholupdate_plan`, n, k, request)
+}
+
 rcpp_panel_shape <- function() {
     .Call(`_gpucholmod_rcpp_panel_shape`)
 }
@@ -15,6 +19,22 @@ rcpp_from_float <- function(bits) {
 
 rcpp_to_float <- function(x) {
     .Call(`_gpucholmod_rcpp_to_float`, x)
+}
+
+rcpp_factor_file_order <- function(path) {
+    .Call(`_gpucholmod_rcpp_factor_file_order`, path)
+}
+
+rcpp_write_factor_file <- function(R, path, replace) {
+    invisible(.Call(`_gpucholmod_rcpp_write_factor_file`, R, path, replace))
+}
+
+rcpp_read_factor_file <- function(path) {
+    .Call(`_gpucholmod_rcpp_read_factor_file`, path)
+}
+
+rcpp_cholupdate_file <- function(input, V, output, replace, request) {
+    .Call(`_gpucholmod_rcpp_cholupdate_file`, input, V, output, replace, request)
 }
 
 rcpp_factor_upload <- function(R, request) {
@@ -75,5 +95,17 @@ rcpp_factor_refactor_seconds <- function(pointer, repeats) {
 
 rcpp_gpu_info <- function(with_memory) {
     .Call(`_gpucholmod_rcpp_gpu_info`, with_memory)
+}
+
+rcpp_gpu_release <- function() {
+    .Call(`_gpucholmod_rcpp_gpu_release`)
+}
+
+rcpp_overwrite_order <- function(name, env) {
+    .Call(`_gpucholmod_rcpp_overwrite_order`, name, env)
+}
+
+rcpp_cholupdate_overwrite <- function(name, env, V, request) {
+    .Call(`_gpucholmod_rcpp_cholupdate_overwrite`, name, env, V, request)
 }
 

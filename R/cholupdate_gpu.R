@@ -16,15 +16,21 @@
 #'   `dtrMatrix` and `Cholesky` objects it is taken from the object.
 #' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in. With `"double"`,
 #'   a `float32` `R` gives an ordinary matrix.
-#' @param backend `"cuda"` for the GPU, `"cpu"`, or `"auto"`: the GPU when there is one that can be used (see
-#'   [gpu_info()]), the CPU otherwise. The first GPU that can be used is taken; the environment variable
+#' @param backend `"cuda"` for the GPU, `"cpu"`, or `"auto"`: the GPU where there is one that can be used (see
+#'   [gpu_info()]) and that is expected to be quicker, the CPU otherwise; [cholupdate_plan()] tells which, and why. The
+#'   results differ by rounding errors. The first GPU that can be used is taken; the environment variable
 #'   `CUDA_VISIBLE_DEVICES`, set before R starts, chooses among several. Where `"cuda"` cannot be had, that is an error
 #'   which says why. The default can be set with `options(gpucholmod.backend =)`.
-#' @param method `"auto"`: `"panel"` on the GPU, `"blocked"` on the CPU.
+#' @param method `"auto"`: `"stream"` on the GPU, `"blocked"` on the CPU.
 #'
 #'   * `"blocked"` (CPU): blocks of mixed hyperbolic Householder steps, accurate for updates and downdates alike.
 #'   * `"reference"` (CPU): one plane rotation after the other, Givens for updates and Chambers' mixed form for
 #'     downdates. Slow and plain: what the others are tested against.
+#'   * `"stream"` (GPU): the factor goes through the GPU once, in panels of whole columns, of which only the triangle
+#'     travels; several threads of the CPU fill and empty the buffers, while panels are sent, modified and fetched side by
+#'     side. Device memory is \eqn{O(nk)}, within the limit that `control` sets; the limit does not change a bit of the result.
+#'     With `backend = "cpu"` the same schedule runs with the steps of `"blocked"`.
+#'   * `"resident"` (GPU): the same with a single panel, so that the whole factor is on the GPU at once.
 #'   * `"panel"` (GPU): the method of Walder (2010). The CPU does the diagonal blocks, the GPU everything to their
 #'     right, in panels that are sent there and brought back; device memory is \eqn{O(n)}. With `backend = "cpu"` the
 #'     CPU runs the same schedule and the same per-thread code, for study and tests.
@@ -44,13 +50,22 @@
 #' @section Errors:
 #' A downdate that would leave the matrix not positive definite is an error of class
 #' `gpucholmod_not_positive_definite` with the field `pivot`. The other classes are listed in [gpucholmod-package].
-#' `R` and `V` are unchanged in every case. A long call can be interrupted.
+#' `R` and `V` are unchanged in every case.
+#'
+#' @section Progress and interruption:
+#' In an interactive session, a call that takes longer than two seconds shows a bar with the share of the work that is
+#' done and the time that is left, where package \pkg{cli} is installed. `options(gpucholmod.progress = FALSE)` turns
+#' that off, `TRUE` turns it on in scripts too; `options(gpucholmod.progress_after =)` sets the seconds to wait. How the
+#' bar looks, and where it is shown, is set by the [options of cli][cli::cli-config].
+#'
+#' Ctrl-C stops a long call: what it held is freed, the GPU's memory included, and nothing is changed.
 #'
 #' @references
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
 #' \doi{10.48550/arXiv.1011.1173}
 #'
-#' @seealso [gpu_factor()], [chol()], [gpu_info()], [last_cholupdate()], [cholupdate_control()]
+#' @seealso [cholupdate_plan()], [cholupdate_overwrite()], [factor_file()], [gpu_factor()], [chol()], [gpu_info()],
+#'   [last_cholupdate()], [cholupdate_control()]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)
@@ -75,15 +90,12 @@ cholupdate_gpu <- function(R, V, downdate = FALSE, ...) {
 cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"),
                                    precision = c("double", "single"),
                                    backend = getOption("gpucholmod.backend", "auto"),
-                                   method = c("auto", "blocked", "reference", "panel"),
+                                   method = c("auto", "blocked", "reference", "panel", "stream", "resident"),
                                    check = TRUE, control = cholupdate_control()) {
   require_no_more("those after 'downdate' must be given by their full names", ...)
   require_flag(downdate, "downdate")
   require_flag(check, "check")
-  if (!inherits(control, "gpucholmod_control")) {
-    stop_gpucholmod("bad_argument", "'control' must come from cholupdate_control()",
-                    list(argument = "control", value = control))
-  }
+  require_control(control)
   uplo_given <- !missing(uplo)
   uplo <- match_choice(uplo, c("upper", "lower"), "uplo")
   factor <- open_factor(R, uplo, uplo_given)
@@ -92,7 +104,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
   request <- list(
     downdate = downdate, uplo = factor$uplo, precision = precision,
     backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
-    method = match_choice(method, c("auto", "blocked", "reference", "panel"), "method"),
+    method = match_choice(method, c("auto", "blocked", "reference", "panel", "stream", "resident"), "method"),
     control = control
   )
   x <- factor$x
@@ -103,7 +115,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
     V <- keep_dim(rcpp_from_float(V), V)
   }
 
-  result <- rcpp_cholupdate(x, V, request)
+  result <- with_progress(request, function(request) rcpp_cholupdate(x, V, request))
   remember(result$report)
   if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
   modified <- if (result$pivot > 0L) R else factor$close(result$R, single = !widened)

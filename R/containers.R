@@ -12,7 +12,7 @@ open_factor <- function(R, uplo, uplo_given) {
     require_factor_shape(x)
     names <- dimnames(x)
     return(list(x = x, uplo = uplo, float32 = TRUE, dimnames = names, close = function(x, single) {
-      dimnames(x) <- names
+      if (!identical(dimnames(x), names)) dimnames(x) <- names
       if (!single) return(x)
       R@Data <- x
       R
@@ -25,7 +25,7 @@ open_factor <- function(R, uplo, uplo_given) {
   require_factor_shape(R)
   names <- dimnames(R)
   list(x = as_double(R), uplo = uplo, float32 = FALSE, dimnames = names, close = function(x, single) {
-    dimnames(x) <- names
+    if (!identical(dimnames(x), names)) dimnames(x) <- names
     x
   })
 }

@@ -11,8 +11,14 @@
 #' @param panel_rows Height of a row block, whose diagonal part the CPU does.
 #' @param loop_order Order of the two outer loops of method `"reference"`: `"A"` goes through R by rows, `"B"` by
 #'   columns, as it is stored. The arithmetic is the same.
-#' @param device_memory The most device memory that a call of the panel method may allocate, in bytes. What the driver
-#'   itself needs for a process comes on top.
+#' @param device_memory The most device memory that a call may allocate, with methods `"stream"`, `"resident"` and
+#'   `"panel"`; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A number of
+#'   bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB
+#'   and TiB powers of 1024, in letters of either case. What the driver itself needs for a process comes on top.
+#' @param threads Threads of the CPU that copy between R's memory and the GPU (methods `"stream"` and `"resident"`). With
+#'   `NULL` as many as there are cores, at most 16, and at most what the environment variable `OMP_THREAD_LIMIT` says. The
+#'   default can be set with `options(gpucholmod.threads =)`.
+#' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do.
 #' @return A list of class `gpucholmod_control`.
 #' @references Walder (2010), \doi{10.48550/arXiv.1011.1173}.
 #' @examples
@@ -21,7 +27,9 @@
 #' cholupdate_gpu(R, V, method = "reference", control = cholupdate_control(loop_order = "A"))[1:3, 1:3]
 #' @export
 cholupdate_control <- function(blocks_per_kernel = NULL, threads_per_block = NULL, elements_per_thread = NULL,
-                               panel_rows = NULL, loop_order = c("B", "A"), device_memory = Inf) {
+                               panel_rows = NULL, loop_order = c("B", "A"), device_memory = Inf,
+                               threads = getOption("gpucholmod.threads"), timeline = FALSE) {
+  require_flag(timeline, "timeline")
   defaults <- rcpp_panel_shape()
   count <- function(value, argument) {
     if (is.null(value)) defaults[[argument]] else require_count(value, argument)
@@ -33,10 +41,19 @@ cholupdate_control <- function(blocks_per_kernel = NULL, threads_per_block = NUL
       elements_per_thread = count(elements_per_thread, "elements_per_thread"),
       panel_rows = count(panel_rows, "panel_rows"),
       loop_order = match_choice(loop_order, c("B", "A"), "loop_order"),
-      device_memory = require_bytes(device_memory, "device_memory")
+      device_memory = require_bytes(device_memory, "device_memory"),
+      threads = if (is.null(threads)) 0L else require_count(threads, "threads"),
+      timeline = timeline
     ),
     class = "gpucholmod_control"
   )
+}
+
+require_control <- function(control) {
+  if (!inherits(control, "gpucholmod_control")) {
+    stop_gpucholmod("bad_argument", "'control' must come from cholupdate_control()",
+                    list(argument = "control", value = control))
+  }
 }
 
 require_count <- function(value, argument) {
@@ -49,9 +66,20 @@ require_count <- function(value, argument) {
 }
 
 require_bytes <- function(value, argument) {
-  if (!is.numeric(value) || length(value) != 1L || is.na(value) || value < 0) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' must be one number of bytes", argument),
-                    list(argument = argument, value = value))
+  bytes <- if (is.character(value) && length(value) == 1L) parse_bytes(value) else value
+  if (!is.numeric(bytes) || length(bytes) != 1L || is.na(bytes) || bytes < 0) {
+    rule <- "must be one number of bytes, or a string such as \"256MB\" (powers of 1000) or \"4GiB\" (powers of 1024)"
+    stop_gpucholmod("bad_argument", sprintf("'%s' %s", argument, rule), list(argument = argument, value = value))
   }
-  as.double(value)
+  as.double(bytes)
+}
+
+# The bytes that a string such as "1.5 GB" stands for; NA for what is no such string, or could mean two things, as "4G".
+parse_bytes <- function(text) {
+  units <- c("", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib")
+  sizes <- c(1, 1, 1000^(1:4), 1024^(1:4))
+  form <- "^\\s*([0-9]+\\.?[0-9]*|\\.[0-9]+)\\s*([a-z]*)\\s*$"
+  if (!grepl(form, text, ignore.case = TRUE)) return(NA_real_)
+  unit <- tolower(sub(form, "\\2", text, ignore.case = TRUE))
+  as.numeric(sub(form, "\\1", text, ignore.case = TRUE)) * sizes[match(unit, units)]
 }

@@ -3,7 +3,8 @@
 #' @param memory Whether to ask each GPU for its free memory, which starts a CUDA context there: slow the first time, and it
 #'   takes some of that memory for as long as R runs.
 #' @return A list of class `gpucholmod_info`:
-#'   \item{backend}{what `backend = "auto"` takes: `"cuda"` or `"cpu"`}
+#'   \item{backend}{`"cuda"` where `backend = "auto"` may take the GPU, if that is expected to pay
+#'     (see [cholupdate_plan()]); otherwise `"cpu"`}
 #'   \item{built}{whether the package was built with CUDA}
 #'   \item{configured}{what its configure script decided, and why}
 #'   \item{architectures}{the GPU targets compiled for}
@@ -46,6 +47,22 @@ print.gpucholmod_info <- function(x, ...) {
                 if (is.na(d$memory_free)) "" else paste0(" (", format_bytes(d$memory_free), " free)"),
                 if (d$usable) "" else ", too old"))
   }
-  cat("  backend \"auto\":  ", x$backend, if (x$usable) "" else paste0(" (", x$message, ")"), "\n", sep = "")
+  cat("  backend \"auto\":  ", x$backend,
+      if (x$usable) ", where it is expected to be quicker" else paste0(" (", x$message, ")"), "\n", sep = "")
   invisible(x)
+}
+
+#' Give back what the package keeps between calls
+#'
+#' Methods `"stream"` and `"resident"` of [cholupdate_gpu()] move data through page-locked memory, which takes longer to allocate
+#' than to use. So it is kept for the next call, at most about 64 MB, and so is memory of the GPU, at most about 256 MB. This function
+#' gives both back. Factors on the GPU stay.
+#'
+#' @return Bytes of page-locked memory that were given back, invisibly.
+#' @seealso [free()] for a factor on the GPU.
+#' @examples
+#' gpu_release()
+#' @export
+gpu_release <- function() {
+  invisible(rcpp_gpu_release())
 }

@@ -8,8 +8,12 @@
 #' With [gpu_factor()] a factor lives in the memory of a GPU, where [cholupdate_gpu()] modifies it without moving it,
 #' and [solve()][solve.gpu_factor] and others use it.
 #'
-#' [gpu_info()] tells whether a GPU can be used, and if not, why; [last_cholupdate()] what the last call did and where;
-#' [cholupdate_control()] sets the tunables.
+#' A factor that does not fit into memory twice can be modified in its own memory with [cholupdate_overwrite()], and one that
+#' does not fit at all in a [factor_file()].
+#'
+#' [gpu_info()] tells whether a GPU can be used, and if not, why; [cholupdate_plan()] what a call would do, and why;
+#' [last_cholupdate()] what the last call did and where; [cholupdate_control()] sets the tunables; [gpu_release()] gives back
+#' the memory that is kept between calls.
 #'
 #' @section Conditions:
 #' Every error that the package raises has the class `gpucholmod_error` and a class of its own, with data fields:
@@ -22,17 +26,19 @@
 #' | `gpucholmod_not_finite` | NA, NaN or Inf in the triangle of `R` or `A`, or in `V` | `argument`, `row`, `col`, `value` |
 #' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` is zero, negative, or vanishes in the precision asked for | `index`, `value` |
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
+#' | `gpucholmod_shared` | something else refers to the matrix that is to be overwritten | `argument`, `value` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
 #' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
 #' | `gpucholmod_invalid_factor` | a [gpu_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
+#' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()] | `path`, `reason`; `size` or `error` |
 #' | `gpucholmod_backend_unavailable` | there is no GPU that can be used | `backend`, `reason` |
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
 #' Errors of R itself pass through as they are, such as that of a result too large to allocate. Whatever happens, the
-#' caller's `R` and `V` are not changed, unless that is asked for: `in_place` and `keep_intact` of
-#' [cholupdate_gpu.gpu_factor()].
+#' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and
+#' `keep_intact` of [cholupdate_gpu.gpu_factor()].
 #'
 #' @references
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.

@@ -2,7 +2,7 @@ state <- new.env(parent = emptyenv())
 
 # What a method has no part in, its report leaves out.
 nothing_of <- list(panels = 0, device_bytes_peak = 0, pinned = FALSE, blocks = 0, fallbacks = 0, rescalings = 0,
-                   in_place = FALSE)
+                   in_place = FALSE, threads = 0L)
 
 remember <- function(report) {
   absent <- nothing_of[setdiff(names(nothing_of), names(report))]
@@ -17,17 +17,21 @@ remember <- function(report) {
 #'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved}
 #'   \item{device}{name of the GPU, `""` on the CPU}
 #'   \item{seconds}{time of the modification itself, in seconds: without the checks of the input and, on the host, the
-#'     copy of R to the result, but with all transfers to and from the GPU. For a [gpu_factor()]: on the GPU, without
-#'     the transfer of V}
-#'   \item{panels}{off-diagonal panels processed (method `"panel"`)}
-#'   \item{device_bytes_peak}{most device memory held at once, in bytes (method `"panel"`)}
+#'     copy of R to the result, but with all transfers to and from the GPU. Methods `"stream"` and `"resident"`: of
+#'     everything, as all of it goes on at once. For a [gpu_factor()]: on the GPU, without the transfer of V}
+#'   \item{panels}{panels processed: off-diagonal ones (method `"panel"`), or of whole columns (`"stream"`, `"resident"`)}
+#'   \item{device_bytes_peak}{most device memory held at once, in bytes (these three methods)}
 #'   \item{pivot}{0, or the failing pivot of a downdate that could not be done}
 #'   \item{pinned}{whether the result could be page-locked for its transfers (method `"panel"`, backend `"cuda"`)}
-#'   \item{blocks}{row blocks done (of a [gpu_factor()])}
+#'   \item{blocks}{row blocks done (of a [gpu_factor()], and methods `"stream"` and `"resident"` on the GPU)}
 #'   \item{fallbacks}{of these, the ones done by Householder steps, slower and always stable, where a test said that the
 #'     quick step would lose accuracy}
 #'   \item{rescalings}{row blocks before which V was scaled to keep its numbers in range}
 #'   \item{in_place}{whether a [gpu_factor()] was changed in place}
+#'   \item{threads}{of the CPU that moved data (methods `"stream"` and `"resident"`)}
+#'   \item{timeline}{where [cholupdate_control()] asked for it: a data frame with a row for each thing done, its `stage`
+#'     (`"fill"` and `"empty"` of staging buffers by the CPU; `"send"`, `"modify"`, `"fetch"` by the GPU), `panel`, `begin`
+#'     and `end` in seconds}
 #'
 #'   What belongs to another method than the one that ran is 0 or `FALSE`.
 #' @examples
@@ -47,9 +51,10 @@ print.gpucholmod_report <- function(x, ...) {
               format(x$seconds, digits = 3)))
   if (x$pivot > 0L) cat(sprintf("not done: the leading minor of order %d is not positive definite\n", x$pivot))
   if (x$panels > 0) {
-    cat(sprintf("%d panels, at most %s of %s memory at once%s\n", as.integer(x$panels),
+    cat(sprintf("%d panel%s, at most %s of %s memory at once%s\n", as.integer(x$panels), if (x$panels == 1) "" else "s",
                 format_bytes(x$device_bytes_peak), if (x$backend == "cuda") "device" else "emulated device",
-                if (x$backend == "cuda" && !x$pinned) "; the result could not be page-locked" else ""))
+                if (x$threads > 0) sprintf(", %d thread%s to move data", x$threads, if (x$threads == 1L) "" else "s")
+                else if (x$backend == "cuda" && !x$pinned) "; the result could not be page-locked" else ""))
   }
   if (x$blocks > 0) {
     cat(sprintf("%s%d blocks, %d by Householder steps%s\n", if (x$in_place) "in place, " else "",

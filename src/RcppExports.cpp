@@ -23,6 +23,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_cholupdate_plan
+Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_plan(SEXP nSEXP, SEXP kSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< double >::type n(nSEXP);
+    Rcpp::traits::input_parameter< double >::type k(kSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_plan(n, k, request));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_panel_shape
 Rcpp::List rcpp_panel_shape();
 RcppExport SEXP _gpucholmod_rcpp_panel_shape() {
@@ -49,6 +61,51 @@ BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type x(xSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_to_float(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_file_order
+double rcpp_factor_file_order(std::string path);
+RcppExport SEXP _gpucholmod_rcpp_factor_file_order(SEXP pathSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_file_order(path));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_write_factor_file
+void rcpp_write_factor_file(Rcpp::NumericMatrix R, std::string path, bool replace);
+RcppExport SEXP _gpucholmod_rcpp_write_factor_file(SEXP RSEXP, SEXP pathSEXP, SEXP replaceSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type R(RSEXP);
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    Rcpp::traits::input_parameter< bool >::type replace(replaceSEXP);
+    rcpp_write_factor_file(R, path, replace);
+    return R_NilValue;
+END_RCPP
+}
+// rcpp_read_factor_file
+SEXP rcpp_read_factor_file(std::string path);
+RcppExport SEXP _gpucholmod_rcpp_read_factor_file(SEXP pathSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_read_factor_file(path));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_cholupdate_file
+Rcpp::List rcpp_cholupdate_file(std::string input, Rcpp::NumericMatrix V, std::string output, bool replace, Rcpp::List request);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_file(SEXP inputSEXP, SEXP VSEXP, SEXP outputSEXP, SEXP replaceSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::string >::type input(inputSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type V(VSEXP);
+    Rcpp::traits::input_parameter< std::string >::type output(outputSEXP);
+    Rcpp::traits::input_parameter< bool >::type replace(replaceSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_file(input, V, output, replace, request));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -212,12 +269,50 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_gpu_release
+double rcpp_gpu_release();
+RcppExport SEXP _gpucholmod_rcpp_gpu_release() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(rcpp_gpu_release());
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_overwrite_order
+int rcpp_overwrite_order(SEXP name, SEXP env);
+RcppExport SEXP _gpucholmod_rcpp_overwrite_order(SEXP nameSEXP, SEXP envSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_overwrite_order(name, env));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_cholupdate_overwrite
+Rcpp::List rcpp_cholupdate_overwrite(SEXP name, SEXP env, Rcpp::NumericMatrix V, Rcpp::List request);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_overwrite(SEXP nameSEXP, SEXP envSEXP, SEXP VSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type V(VSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_overwrite(name, env, V, request));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
+    {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
     {"_gpucholmod_rcpp_panel_shape", (DL_FUNC) &_gpucholmod_rcpp_panel_shape, 0},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
+    {"_gpucholmod_rcpp_factor_file_order", (DL_FUNC) &_gpucholmod_rcpp_factor_file_order, 1},
+    {"_gpucholmod_rcpp_write_factor_file", (DL_FUNC) &_gpucholmod_rcpp_write_factor_file, 3},
+    {"_gpucholmod_rcpp_read_factor_file", (DL_FUNC) &_gpucholmod_rcpp_read_factor_file, 1},
+    {"_gpucholmod_rcpp_cholupdate_file", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_file, 5},
     {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 2},
     {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 2},
     {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
@@ -233,6 +328,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
     {"_gpucholmod_rcpp_factor_refactor_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_refactor_seconds, 2},
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
+    {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
+    {"_gpucholmod_rcpp_overwrite_order", (DL_FUNC) &_gpucholmod_rcpp_overwrite_order, 2},
+    {"_gpucholmod_rcpp_cholupdate_overwrite", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_overwrite, 4},
     {NULL, NULL, 0}
 };
 

@@ -2,38 +2,15 @@
 
 #include <cstring>
 
+#include "core/cost.h"
 #include "core/dispatch.h"
-#include "rcpp_choice.h"
 #include "rcpp_guard.h"
+#include "rcpp_progress.h"
+#include "rcpp_request.h"
+#include "stream/plan.h"
+#include "stream/run.h"
 
 using namespace gpucholmod;
-
-namespace {
-
-const auto backends = {std::pair("auto", Backend::automatic), {"cpu", Backend::cpu}, {"cuda", Backend::cuda}};
-const auto methods = {std::pair("auto", Method::automatic), {"reference", Method::reference},
-                      {"blocked", Method::blocked}, {"panel", Method::panel}};
-
-Request to_request(const Rcpp::List& given, index_t n, index_t k) {
-  Request request;
-  request.n = n;
-  request.k = k;
-  request.sign = Rcpp::as<bool>(given["downdate"]) ? Sign::downdate : Sign::update;
-  request.uplo = choice(given, "uplo", uplos);
-  request.precision = choice(given, "precision", precisions);
-  request.backend = choice(given, "backend", backends);
-  request.method = choice(given, "method", methods);
-  const Rcpp::List control = given["control"];
-  request.loop_order = choice(control, "loop_order", {std::pair("A", LoopOrder::a), {"B", LoopOrder::b}});
-  request.panel.blocks_per_kernel = Rcpp::as<int>(control["blocks_per_kernel"]);
-  request.panel.threads_per_block = Rcpp::as<int>(control["threads_per_block"]);
-  request.panel.elements_per_thread = Rcpp::as<int>(control["elements_per_thread"]);
-  request.panel.panel_rows = Rcpp::as<int>(control["panel_rows"]);
-  request.device_memory = Rcpp::as<double>(control["device_memory"]);
-  return request;
-}
-
-}  // namespace
 
 // R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, the same type.
 // Returns list(R =, pivot =, report =): R is NULL when the downdate fails, pivot counts from 1, 0 means success.
@@ -43,22 +20,45 @@ Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request) {
     const index_t n = Rf_nrows(R), k = Rf_ncols(V);
     const Request what = to_request(request, n, k);
     const Rcpp::Shield<SEXP> out(Rcpp::unwindProtect([&] { return Rf_allocMatrix(TYPEOF(R), int(n), int(n)); }));
-    const Poll poll = [] { Rcpp::checkUserInterrupt(); };
+    Progress progress(request);
+    const Poll poll = progress.poll();
     const Outcome done =
         TYPEOF(R) == INTSXP
             ? modify(reinterpret_cast<const float*>(INTEGER(R)), reinterpret_cast<const float*>(INTEGER(V)),
                      reinterpret_cast<float*>(INTEGER(out)), what, poll)
             : modify<double>(REAL(R), REAL(V), REAL(out), what, poll);
+    Rcpp::unwindProtect([&] {  // here, where it takes no copy
+      Rf_setAttrib(out, R_DimNamesSymbol, Rf_getAttrib(R, R_DimNamesSymbol));
+      return R_NilValue;
+    });
+    using Rcpp::_;
+    return Rcpp::List::create(_["R"] = done.pivot < 0 ? SEXP(out) : R_NilValue, _["pivot"] = int(done.pivot + 1),
+                              _["report"] = to_report(what, done));
+  });
+}
+
+// What rcpp_cholupdate() would do with an n x n factor and k columns: list(backend =, method =, why =, expected =, panels =,
+// device_bytes =, threads =).
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
+  return guarded([&] {
+    const Request what = to_request(request, index_t(n), index_t(k));
+    const Decision decision = decide(what);
+    const Expected time = expected(what);
+    const bool streams = decision.method == Method::stream || decision.method == Method::resident;
+    double panels = 0, bytes = 0;
+    if (streams && n > 0) {
+      const stream::Plan plan(what.n, what.k, what.precision == Precision::single ? 4 : 8, what.device_memory,
+                              decision.method == Method::resident);
+      panels = double(plan.panels().size());
+      bytes = plan.device_bytes();
+    }
     using Rcpp::_;
     return Rcpp::List::create(
-        _["R"] = done.pivot < 0 ? SEXP(out) : R_NilValue, _["pivot"] = int(done.pivot + 1),
-        _["report"] = Rcpp::List::create(
-            _["n"] = double(n), _["k"] = double(k), _["downdate"] = what.sign == Sign::downdate,
-            _["backend"] = text(done.backend, backends), _["method"] = text(done.method, methods),
-            _["precision"] = text(done.precision, precisions), _["device"] = done.device,
-            _["seconds"] = done.seconds, _["panels"] = double(done.panels),
-            _["device_bytes_peak"] = done.device_bytes_peak, _["pinned"] = done.pinned,
-            _["pivot"] = int(done.pivot + 1)));
+        _["backend"] = text(decision.backend, backends), _["method"] = text(decision.method, methods),
+        _["why"] = decision.why,
+        _["expected"] = Rcpp::NumericVector::create(_["cpu"] = time.cpu, _["gpu"] = time.gpu, _["start"] = time.start),
+        _["panels"] = panels, _["device_bytes"] = bytes, _["threads"] = stream::threads_for(what.threads));
   });
 }
 

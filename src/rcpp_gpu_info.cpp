@@ -37,3 +37,9 @@ Rcpp::List rcpp_gpu_info(bool with_memory) {
             _["memory_free"] = memory_free, _["usable"] = usable, _["stringsAsFactors"] = false));
   });
 }
+
+// Bytes of page-locked memory that have been given back.
+// [[Rcpp::export(rng = false)]]
+double rcpp_gpu_release() {
+  return guarded([] { return cuda::release(); });
+}

@@ -39,13 +39,14 @@ targets <- list(update = raised, downdate = base)
 rm(B)
 
 methods <- list(
+  "stream, GPU" = list(backend = "cuda", method = "stream"),
   "panel, GPU" = list(backend = "cuda", method = "panel"),
   "blocked, CPU" = list(backend = "cpu", method = "blocked"),
   "rank-1 sweeps, CPU" = list(backend = "cpu", method = "reference")
 )
 if (!gpu_info(memory = FALSE)$usable) {
   cat("no GPU:", gpu_info(memory = FALSE)$message, "\n")
-  methods[["panel, GPU"]] <- NULL
+  methods[c("stream, GPU", "panel, GPU")] <- NULL
 }
 
 errors <- function(R, sign) {

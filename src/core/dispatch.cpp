@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/cost.h"
 #include "core/factor_io.h"
 #include "core/huge_pages.h"
 #include "cpu/blocked.h"
 #include "cpu/reference.h"
 #include "panel/drive.h"
 #include "panel/host_executor.h"
+#include "stream/run.h"
 
 namespace gpucholmod {
 namespace {
@@ -58,6 +60,23 @@ void run(MatrixView<T> W, MatrixView<const T> V, const Request& request, const P
                       : cpu::blocked<T>(W, {Vt.data, Vt.rows, Vt.cols, Vt.ld}, request.sign, poll);
 }
 
+/// out <- R, for k = 0. Nothing is written before all of R has been looked at.
+template <class S>
+void copy_stored(const Source<S>& R, index_t n, Uplo uplo, Sink<S>& out) {
+  std::vector<S> scratch(n);
+  for (const bool write : {false, true})
+    for (index_t j = 0; j < n; ++j) {
+      const index_t first = uplo == Uplo::upper ? 0 : j, last = uplo == Uplo::upper ? j + 1 : n;
+      const S* values = R.column(j, first, last, scratch.data());
+      largest_of("R", values, last - first, first, j);
+      require_positive(values[j - first], j);
+      if (!write) continue;
+      out.put(j, first, last, values);
+      if (uplo == Uplo::upper) out.clear(j, last, n);
+      else out.clear(j, 0, first);
+    }
+}
+
 template <class T, class S>
 void modify_in(const S* R_data, const S* V_data, S* out_data, const Request& request, const Poll& poll,
                Outcome& outcome) {
@@ -90,39 +109,54 @@ void modify_in(const S* R_data, const S* V_data, S* out_data, const Request& req
   if (outcome.pivot < 0) store_factor(W, request.uplo, e, out);
 }
 
-}  // namespace
-
-void resolve(const Request& request, Backend& backend, Method& method) {
-  backend = request.backend;
-  method = request.method;
-  if (backend == Backend::cuda && (method == Method::reference || method == Method::blocked))
-    throw Error(ErrorCode::bad_argument, "this method runs on the CPU only; ask for backend \"cpu\" or \"auto\"",
-                {{"argument", "method"}, {"value", method == Method::blocked ? "blocked" : "reference"}});
-  if (backend != Backend::cpu && (method == Method::automatic || method == Method::panel)) {
-    const cuda::Status status = cuda::status(false);
-    if (backend == Backend::cuda && !status.usable)
-      throw Error(ErrorCode::backend_unavailable, "backend \"cuda\" cannot be used: " + status.message,
-                  {{"backend", "cuda"}, {"reason", status.reason}});
-    backend = status.usable ? Backend::cuda : Backend::cpu;
-  } else {
-    backend = Backend::cpu;
-  }
-  if (method == Method::automatic) method = backend == Backend::cuda ? Method::panel : Method::blocked;
+template <class S>
+void modify_stored_by(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
+                      bool overwrites, Outcome& outcome) {
+  if (request.n == 0 || request.k == 0) copy_stored(R, request.n, request.uplo, out);
+  else stream::run(R, V, out, request, poll, overwrites, outcome);
 }
+
+Outcome decided(const Request& request) {
+  const Decision decision = decide(request);
+  remember(request, decision);
+  Outcome outcome;
+  outcome.backend = decision.backend;
+  outcome.method = decision.method;
+  outcome.precision = request.precision;
+  return outcome;
+}
+
+}  // namespace
 
 template <class S>
 Outcome modify(const S* R, const S* V, S* out, const Request& request, const Poll& poll) {
   check_panel_shape(request.panel);
   Request fitted = request;
   fitted.panel.panel_rows = int(std::min<index_t>(request.panel.panel_rows, std::max<index_t>(request.n, 1)));
-  Outcome outcome;
-  resolve(fitted, outcome.backend, outcome.method);
-  outcome.precision = fitted.precision;
+  Outcome outcome = decided(fitted);
+  if (outcome.method == Method::stream || outcome.method == Method::resident) {
+    prefer_huge_pages(out, sizeof(S) * request.n * request.n);
+    const MemorySource<S> from(R, request.n);
+    MemorySink<S> to(out, request.n, false);
+    modify_stored_by(from, V, to, fitted, poll, false, outcome);
+    return outcome;
+  }
   if (fitted.precision == Precision::single) modify_in<float>(R, V, out, fitted, poll, outcome);
   else modify_in<double>(R, V, out, fitted, poll, outcome);
   return outcome;
 }
 
+template <class S>
+Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
+                      bool overwrites) {
+  Outcome outcome = decided(request);
+  if (outcome.method == Method::blocked) outcome.method = Method::stream;
+  modify_stored_by(R, V, out, request, poll, overwrites, outcome);
+  return outcome;
+}
+
+template Outcome modify_stored(const Source<float>&, const float*, Sink<float>&, const Request&, const Poll&, bool);
+template Outcome modify_stored(const Source<double>&, const double*, Sink<double>&, const Request&, const Poll&, bool);
 template Outcome modify(const float*, const float*, float*, const Request&, const Poll&);
 template Outcome modify(const double*, const double*, double*, const Request&, const Poll&);
 

@@ -2,6 +2,7 @@
 #define GPUCHOLMOD_CORE_DISPATCH_H
 
 #include "core/request.h"
+#include "core/storage.h"
 
 namespace gpucholmod {
 
@@ -20,9 +21,14 @@ namespace gpucholmod {
 template <class S>
 Outcome modify(const S* R, const S* V, S* out, const Request& request, const Poll& poll);
 
-/// The backend and method that `request` leads to ("auto" resolved), without computing anything.
-/// Throws bad_argument and backend_unavailable.
-void resolve(const Request& request, Backend& backend, Method& method);
+/// The same with the factor wherever it is, by method stream or, on a GPU, resident (automatic: stream). With a failing pivot
+/// or after a throw, what `out` holds is unspecified; the rest of what `out` is not told to write has to be zero.
+///
+/// `overwrites`: out takes the place of R. Whatever can be wrong with R is then found out before anything is written, at the
+/// price of one more reading of R; whether a downdate can be done too, by a run that writes nothing.
+template <class S>
+Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
+                      bool overwrites = false);
 
 }  // namespace gpucholmod
 

@@ -12,9 +12,11 @@ namespace gpucholmod {
 /// What went wrong; each becomes the R condition class `gpucholmod_<name>`.
 enum class ErrorCode {
   bad_argument,
+  shared,
   not_finite,
   bad_diagonal,
   overflow,
+  bad_file,
   backend_unavailable,
   out_of_memory,
   cuda_failure
@@ -24,9 +26,11 @@ enum class ErrorCode {
 inline const char* name(ErrorCode code) {
   switch (code) {
     case ErrorCode::bad_argument: return "bad_argument";
+    case ErrorCode::shared: return "shared";
     case ErrorCode::not_finite: return "not_finite";
     case ErrorCode::bad_diagonal: return "bad_diagonal";
     case ErrorCode::overflow: return "overflow";
+    case ErrorCode::bad_file: return "bad_file";
     case ErrorCode::backend_unavailable: return "backend_unavailable";
     case ErrorCode::out_of_memory: return "out_of_memory";
     case ErrorCode::cuda_failure: return "cuda_failure";

@@ -42,16 +42,40 @@ inline void require_finite(const char* argument, S value, index_t row, index_t c
               {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}, {"value", double(value)}});
 }
 
-/// Largest |x| over rows [first, last) of one column; throws not_finite.
+/// Largest |x| of `count` values, which lie in a column from some row on; throws not_finite.
 template <class S>
-S largest_in_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
+S largest_of(const char* argument, const S* values, index_t count, index_t row, index_t col) {
   decltype(magnitude_bits(S())) top = 0;
-  for (index_t i = first; i < last; ++i) top = std::max(top, magnitude_bits(column[i]));
+  for (index_t i = 0; i < count; ++i) top = std::max(top, magnitude_bits(values[i]));
   S largest;
   std::memcpy(&largest, &top, sizeof largest);
   if (!std::isfinite(largest))
-    for (index_t i = first; i < last; ++i) require_finite(argument, column[i], i, col);
+    for (index_t i = 0; i < count; ++i) require_finite(argument, values[i], row + i, col);
   return largest;
+}
+
+/// Largest |x| over rows [first, last) of one column; throws not_finite.
+template <class S>
+S largest_in_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
+  return largest_of(argument, column + first, last - first, first, col);
+}
+
+/// Throws bad_diagonal unless entry j of R's diagonal is positive.
+template <class S>
+void require_positive(S value, index_t j) {
+  if (!(value > 0))
+    throw Error(ErrorCode::bad_diagonal, "'R' is not a Cholesky factor: its diagonal must be positive, entry " +
+                                             std::to_string(j + 1) + " is " + text(value),
+                {{"index", double(j + 1)}, {"value", double(value)}});
+}
+
+/// Throws bad_diagonal unless `scaled`, what became of R_jj in the scalar computed with, is positive.
+template <class T, class S>
+void require_not_vanished(T scaled, S value, index_t j) {
+  if (!(scaled > 0))
+    throw Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) +
+                                             " of 'R' is too small beside the largest for the precision asked for",
+                {{"index", double(j + 1)}, {"value", double(value)}});
 }
 
 /// Check the triangle of R (finite, positive diagonal) and V (finite); the other triangle is never read.
@@ -63,11 +87,7 @@ S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo) {
     const index_t first = uplo == Uplo::upper ? 0 : j, last = uplo == Uplo::upper ? j + 1 : R.rows;
     largest = std::max(largest, largest_in_column("R", R.col(j), first, last, j));
   }
-  for (index_t j = 0; j < R.cols; ++j)
-    if (!(R(j, j) > 0))
-      throw Error(ErrorCode::bad_diagonal, "'R' is not a Cholesky factor: its diagonal must be positive, entry " +
-                                               std::to_string(j + 1) + " is " + text(R(j, j)),
-                  {{"index", double(j + 1)}, {"value", double(R(j, j))}});
+  for (index_t j = 0; j < R.cols; ++j) require_positive(R(j, j), j);
   for (index_t j = 0; j < V.cols; ++j)
     largest = std::max(largest, largest_in_column("V", V.col(j), 0, V.rows, j));
   return largest;
@@ -102,11 +122,7 @@ void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
     }
     for (index_t j = j0; j < j1; ++j) std::fill(W.col(j) + j + 1, W.col(j) + n, T(0));
   }
-  for (index_t j = 0; j < n; ++j)
-    if (!(W(j, j) > 0))
-      throw Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) +
-                                               " of 'R' is too small beside the largest for the precision asked for",
-                  {{"index", double(j + 1)}, {"value", double(R(j, j))}});
+  for (index_t j = 0; j < n; ++j) require_not_vanished(W(j, j), R(j, j), j);
 }
 
 /// out <- 2^e times the upper factor in W, transposed when uplo is lower; W may be `out` itself.

@@ -4,8 +4,10 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "core/matrix_view.h"
+#include "core/timeline.h"
 #include "core/tuning.h"
 
 namespace gpucholmod {
@@ -14,7 +16,7 @@ enum class Sign { update, downdate };
 enum class Uplo { upper, lower };
 enum class Precision { double_, single };
 enum class Backend { automatic, cpu, cuda };
-enum class Method { automatic, reference, blocked, panel };
+enum class Method { automatic, reference, blocked, panel, stream, resident };
 
 /// Order of the two outer loops of the reference sweeps; both do the same arithmetic.
 ///   a  right-looking: rotation i is applied along row i of R as soon as it is known (stride ld)
@@ -33,6 +35,8 @@ struct Request {
   LoopOrder loop_order = LoopOrder::b;
   PanelShape panel;
   double device_memory = std::numeric_limits<double>::infinity();  ///< most device memory to use, bytes
+  int threads = 0;        ///< of the CPU, to move data (methods stream, resident); 0: as many as are of use
+  bool timeline = false;  ///< whether to fill Outcome::timeline (methods stream, resident)
 };
 
 /// What was done.
@@ -42,14 +46,25 @@ struct Outcome {
   Method method = Method::blocked;
   Precision precision = Precision::double_;
   std::string device;               ///< name of the GPU; empty on the CPU
-  index_t panels = 0;               ///< off-diagonal panels processed (panel method)
-  double device_bytes_peak = 0;     ///< most device memory held at once, bytes (panel method)
+  index_t panels = 0;               ///< panels processed: off-diagonal ones, or (stream) of whole columns
+  double device_bytes_peak = 0;     ///< most device memory held at once, bytes (panel, stream, resident)
   bool pinned = false;              ///< R was page-locked during the transfers (panel method, cuda)
-  double seconds = 0;               ///< the modification itself, without checks and copies
+  index_t blocks = 0;               ///< row blocks done (stream, resident; on a GPU)
+  index_t fallbacks = 0;            ///< of these, by Householder steps because the guard refused the quick one
+  index_t rescalings = 0;           ///< blocks before which V was rescaled
+  int threads = 0;                  ///< of the CPU that moved data (stream, resident)
+  /// The modification itself, without checks and copies; for stream and resident everything, as it goes hand in hand.
+  double seconds = 0;
+  std::vector<Timeline::Entry> timeline;
 };
 
-/// Called between panels; may throw to abandon the computation (Ctrl-C).
-using Poll = std::function<void()>;
+/// Called now and then from the thread that made the call; `done` is the share of the work that is done, 0 to 1; may
+/// throw to abandon the computation (Ctrl-C).
+using Poll = std::function<void(double done)>;
+
+/// Shares of the work on an upper triangle of order n that lie in its first i rows, and in its first j columns.
+inline double share_of_rows(index_t i, index_t n) { return 1 - (1 - double(i) / n) * (1 - double(i) / n); }
+inline double share_of_columns(index_t j, index_t n) { return double(j) / n * (double(j) / n); }
 
 }  // namespace gpucholmod
 

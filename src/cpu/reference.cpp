@@ -13,7 +13,7 @@ index_t sweep_rows(MatrixView<T> R, MatrixView<T> Vt, const Poll& poll) {
   const index_t n = R.cols, k = Vt.rows;
   std::vector<Rotation<T>> g(k);
   for (index_t i = 0; i < n; ++i) {
-    if (i % poll_every == 0) poll();
+    if (i % poll_every == 0) poll(share_of_rows(i, n));
     for (index_t q = 0; q < k; ++q)
       if (!compute<sign>(R(i, i), Vt(q, i), g[q])) return i;
     for (index_t q = 0; q < k; ++q)
@@ -27,7 +27,7 @@ template <Sign sign, class T>
 index_t sweep_columns_of_sign(MatrixView<T> R, MatrixView<T> Vt, Rotation<T>* g, const Poll& poll) {
   const index_t n = R.cols, k = Vt.rows;
   for (index_t j = 0; j < n; ++j) {
-    if (j % poll_every == 0) poll();
+    if (j % poll_every == 0) poll(share_of_columns(j, n));
     T* v = Vt.col(j);
     for (index_t i = 0; i < j; ++i)
       for (index_t q = 0; q < k; ++q) apply<sign>(g[i * k + q], R(i, j), v[q]);

@@ -25,18 +25,23 @@ class Context {
   /// That of the device with this id, or for -1 of the first that can be used; made at first use, there until the
   /// process ends. Throws backend_unavailable, and bad_argument where there is no such device.
   static Context& of(int id) {
-    static auto& all = *new std::map<int, std::unique_ptr<Context>>;
     const Status now = status(false);
     if (!now.usable) unavailable(now);
     for (const Device& device : now.devices) {
       if (!device.usable || device.id != (id == -1 ? now.device : id)) continue;
       const CurrentDevice current(device.id);
-      std::unique_ptr<Context>& context = all[device.id];
+      std::unique_ptr<Context>& context = all()[device.id];
       if (!context) context.reset(new Context(device));
       return *context;
     }
     throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used",
                 {{"argument", "device"}, {"value", double(id)}});
+  }
+
+  /// Those that have been made, by the id of their device.
+  static std::map<int, std::unique_ptr<Context>>& all() {
+    static auto& contexts = *new std::map<int, std::unique_ptr<Context>>;
+    return contexts;
   }
 
   /// In a process forked from the one that made this, CUDA cannot be used.
@@ -45,18 +50,41 @@ class Context {
   const std::string& device_name() const { return name_; }
   cudaStream_t stream() const { return stream_; }
   Pool& pool() { return pool_; }
+  /// For what a call needs while it runs.
+  Pool& workspace() { return workspace_; }
+  /// Page-locked memory of at least so many bytes, the same at every call, until release().
+  void* staging(std::size_t bytes) {
+    if (!staging_ || staging_bytes_ < bytes) {
+      release();
+      staging_.emplace(index_t(bytes));
+      staging_bytes_ = bytes;
+    }
+    return staging_->data();
+  }
+  /// Gives the page-locked memory back if it is more than `most` bytes.
+  void release(std::size_t most = 0) {
+    if (staging_bytes_ <= most) return;
+    staging_.reset();
+    staging_bytes_ = 0;
+  }
+  std::size_t staging_bytes() const { return staging_bytes_; }
 
   // In a Session only, as they are bound to the current device.
   const Cublas& cublas() { return opened(cublas_); }
   const Cusolver& cusolver() { return opened(cusolver_); }
 
  private:
-  explicit Context(const Device& device) : device_(device.id), name_(device.name), pool_(device.id, stream_) {}
+  explicit Context(const Device& device) : device_(device.id), name_(device.name), pool_(device.id, stream_),
+        workspace_(device.id, stream_, tuning::stream_kept) {
+    pool_.stand_beside(workspace_);
+    workspace_.stand_beside(pool_);
+  }
 
   template <class Library>
   const Library& opened(std::optional<Library>& library) {
     if (!library) {
       pool_.trim(0);  // it wants memory of its own
+      workspace_.trim(0);
       library.emplace(stream_);
     }
     return *library;
@@ -66,7 +94,9 @@ class Context {
   int device_;
   std::string name_;
   Stream stream_;
-  Pool pool_;
+  Pool pool_, workspace_;
+  std::optional<PinnedBuffer<char>> staging_;
+  std::size_t staging_bytes_ = 0;
   std::optional<Cublas> cublas_;
   std::optional<Cusolver> cusolver_;
 };

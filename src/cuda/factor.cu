@@ -191,7 +191,7 @@ class Factor : public DeviceFactor {
   void modify(const double* V, const ResidentRequest& request, ResidentOutcome& outcome) override {
     outcome = {};
     const bool test = request.test_first && request.sign == Sign::downdate;
-    if (test && request.k > resident_pass) {
+    if (test && request.k > resident::most_columns) {
       const std::unique_ptr<Factor> made = result(V, request, outcome);
       if (made) dR_.swap(made->dR_);
       return;

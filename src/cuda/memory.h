@@ -93,15 +93,26 @@ class Event {
   operator cudaEvent_t() const { return event_; }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "record an event"); }
   void synchronize() { check(cudaEventSynchronize(event_), "wait for an event"); }
+  /// Whether the device has come past it.
+  bool passed() const {
+    const cudaError_t state = cudaEventQuery(event_);
+    if (state == cudaErrorNotReady) return false;
+    check(state, "ask for an event");
+    return true;
+  }
 
  private:
   cudaEvent_t event_ = nullptr;
 };
 
-/// Makes `device` current, and the one before it again at the end.
+/// From now on started() is true (core/backend.h).
+void note_start();
+
+/// Makes `device` current, and the one before it again at the end. Work on a device begins with one of these.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
+    note_start();
     check(cudaGetDevice(&before_), "ask for the current device");
     check(cudaSetDevice(device), "select the device");
   }

@@ -1,6 +1,7 @@
 #ifndef GPUCHOLMOD_CUDA_POOL_H
 #define GPUCHOLMOD_CUDA_POOL_H
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -9,12 +10,12 @@
 namespace gpucholmod::cuda {
 
 /// Memory of one device, allocated and freed in the order of one stream. A loop of modifications takes and gives back
-/// gigabytes at every turn, so freed memory is kept for the next: at most as much as is in use, and `spare` bytes;
-/// nothing once nothing is in use. Plain cudaMalloc where the device has no memory pools.
+/// gigabytes at every turn, so freed memory is kept for the next: at most as much as is in use, and `spare` bytes; once
+/// nothing is in use, `kept` bytes. Plain cudaMalloc where the device has no memory pools.
 class Pool {
  public:
   /// Made while `device` is current; stays until the process ends.
-  Pool(int device, cudaStream_t stream) : device_(device), stream_(stream) {
+  Pool(int device, cudaStream_t stream, std::size_t kept = 0) : device_(device), stream_(stream), kept_(kept) {
     int supported = 0;
     check(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device), "ask about memory pools");
     if (!supported) return;
@@ -36,6 +37,7 @@ class Pool {
     if (error == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       trim(0);
+      if (beside_) beside_->trim(0);
       error = try_to_allocate(&data, bytes);
     }
     if (error == cudaErrorMemoryAllocation) {
@@ -57,10 +59,13 @@ class Pool {
     if (pool_) cudaFreeAsync(data, stream_);
     else cudaFree(data);
     in_use_ -= bytes;
-    trim(in_use_ == 0 ? 0 : 2 * in_use_ + spare);
+    trim(std::max(kept_, in_use_ == 0 ? 0 : 2 * in_use_ + spare));
     cudaSetDevice(before);
     cudaGetLastError();
   }
+
+  /// Another pool that gives back what it keeps when this one finds no memory.
+  void stand_beside(Pool& other) { beside_ = &other; }
 
   /// Gives back what is kept beyond `bytes`, in use or not.
   void trim(std::size_t bytes) noexcept {
@@ -79,7 +84,8 @@ class Pool {
   int device_;
   cudaStream_t stream_;
   cudaMemPool_t pool_ = nullptr;
-  std::size_t in_use_ = 0;
+  std::size_t kept_, in_use_ = 0;
+  Pool* beside_ = nullptr;
 };
 
 /// `count` objects of T from a pool; none, and null, where count is 0.

@@ -1,22 +1,12 @@
 #include "cuda/resident.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "cuda/kernels/resident.cuh"
 #include "cuda/timer.h"
 
 namespace gpucholmod::cuda {
 namespace {
-
-/// The width that V is padded to.
-template <class F>
-void with_width(index_t k, F&& f) {
-  if (k <= 8) f(std::integral_constant<int, 8>());
-  else if (k <= 16) f(std::integral_constant<int, 16>());
-  else if (k <= 32) f(std::integral_constant<int, 32>());
-  else f(std::integral_constant<int, 64>());
-}
 
 int attribute(cudaDeviceAttr which) {
   int device = 0, value = 0;
@@ -38,93 +28,96 @@ bool can_persist() {
 }
 
 template <class T, int K>
-ResidentMethod choose(ResidentMethod asked) {
+void start_persistent(const resident::Job<T>& job, cudaStream_t stream) {
+  constexpr int shared = shared_bytes<T, K>;
+  check(cudaFuncSetAttribute(modify_strips<T, K>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
+        "set up the resident kernel");
+  const int blocks = std::min(job.end - job.first, multiprocessors());
+  modify_strips<T, K><<<unsigned(blocks), DeviceTeam::THREADS, shared, stream>>>(job);
+}
+
+template <class T, int K>
+void start_stepwise(const resident::Job<T>& job, cudaStream_t stream) {
+  constexpr int per_strip = resident::STRIP / resident::NB;
+  begin_steps<T, K><<<unsigned(job.end - job.first), DeviceTeam::THREADS, 0, stream>>>(job);
+  for (int b = job.first * per_strip; b < job.end * per_strip; ++b) {
+    find_steps<T, K><<<1, DeviceTeam::THREADS, 0, stream>>>(job, b);
+    apply_steps<T, K><<<unsigned(job.end - b / per_strip), DeviceTeam::THREADS, 0, stream>>>(job, b);
+  }
+}
+
+}  // namespace
+
+int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
+
+template <class T>
+ResidentMethod choose_resident(int width, ResidentMethod asked) {
   if (asked == ResidentMethod::stepwise) return asked;
-  if (can_persist<T, K>()) return ResidentMethod::persistent;
+  if (resident::with_width(width, [](auto K) { return can_persist<T, decltype(K)::value>(); }))
+    return ResidentMethod::persistent;
   if (asked == ResidentMethod::automatic) return ResidentMethod::stepwise;
   throw Error(ErrorCode::backend_unavailable,
               "method \"persistent\" needs a GPU for data centres of compute capability 9.0 or later",
               {{"backend", "cuda"}, {"reason", "device_too_old"}});
 }
 
-template <class T, int K>
-void start_persistent(const resident::Job<T>& job, cudaStream_t stream) {
-  constexpr int shared = shared_bytes<T, K>;
-  check(cudaFuncSetAttribute(modify_strips<T, K>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
-        "set up the resident kernel");
-  const int blocks = std::min(job.shared.strips, attribute(cudaDevAttrMultiProcessorCount));
-  modify_strips<T, K><<<unsigned(blocks), DeviceTeam::THREADS, shared, stream>>>(job);
-}
-
-template <class T, int K>
-void start_stepwise(const resident::Job<T>& job, cudaStream_t stream) {
-  const int strips = job.shared.strips, per_strip = resident::STRIP / resident::NB;
-  begin_steps<T, K><<<unsigned(strips), DeviceTeam::THREADS, 0, stream>>>(job);
-  for (int b = 0; b < strips * per_strip; ++b) {
-    find_steps<T, K><<<1, DeviceTeam::THREADS, 0, stream>>>(job, b);
-    apply_steps<T, K><<<unsigned(strips - b / per_strip), DeviceTeam::THREADS, 0, stream>>>(job, b);
-  }
-}
-
-/// One pass: at most `resident_pass` columns of V, in host memory.
-template <class T, int K>
-void pass(const T* dR, T* dOut, const Layout& layout, const double* V, index_t k, const ResidentRequest& request,
-          bool dry_run, Pool& pool, cudaStream_t stream, ResidentOutcome& outcome) {
-  using M = resident::Message<K>;
-  outcome.method = choose<T, K>(request.method);
-  static_assert(Layout::strip == resident::STRIP && Layout::block == resident::NB, "what a factor looks like");
-  const int strips = int(layout.padded / resident::STRIP), blocks = strips * (resident::STRIP / resident::NB);
-  constexpr index_t progress_ints = sizeof(resident::Progress) / sizeof(int);
-
-  const PoolBuffer<double> dV(pool, layout.padded * K), dmessages(pool, index_t(blocks) * M::words),
-      dsaved(pool, layout.padded * K), dinverses(pool, index_t(blocks) * resident::NB * resident::LDB);
-  const PoolBuffer<int> dints(pool, progress_ints + 3 * index_t(blocks));
-  check(cudaMemsetAsync(dV.data(), 0, dV.bytes(), stream), "clear V");
-  // They are copied with the gaps between their columns.
-  check(cudaMemsetAsync(dmessages.data(), 0, dmessages.bytes(), stream), "clear the messages");
-  check(cudaMemcpy2DAsync(dV.data(), sizeof(double) * layout.padded, V, sizeof(double) * layout.n,
-                          sizeof(double) * layout.n, k, cudaMemcpyHostToDevice, stream), "send V");
-
-  int* dflags = dints.data() + progress_ints;
-  auto* dprogress = reinterpret_cast<resident::Progress*>(dints.data());
-  const resident::Job<T> job{{strips, request.sign == Sign::update ? 1.0 : -1.0, dmessages.data(), dflags, dflags + blocks,
-                              dflags + 2 * blocks, dprogress, request.always_fall_back},
-                             dR, dry_run ? nullptr : dOut, layout.ld, dV.data(), dsaved.data(), dinverses.data()};
-  Timer begin, end;
-  begin.record(stream);
-  check(cudaMemsetAsync(dints.data(), 0, dints.bytes(), stream), "clear the flags");
-  if (outcome.method == ResidentMethod::persistent) start_persistent<T, K>(job, stream);
-  else start_stepwise<T, K>(job, stream);
+template <class T>
+void start_job(int width, ResidentMethod method, const resident::Job<T>& job, cudaStream_t stream) {
+  resident::with_width(width, [&](auto K) {
+    if (method == ResidentMethod::persistent) start_persistent<T, decltype(K)::value>(job, stream);
+    else start_stepwise<T, decltype(K)::value>(job, stream);
+  });
   check(cudaGetLastError(), "start the resident method");
-  end.record(stream);
-
-  resident::Progress progress;
-  check(cudaMemcpyAsync(&progress, dprogress, sizeof progress, cudaMemcpyDeviceToHost, stream), "fetch the outcome");
-  check(cudaStreamSynchronize(stream), "modify the factor");
-  outcome.seconds += end.seconds_since(begin);
-  outcome.blocks += blocks;
-  outcome.fallbacks += outcome.method == ResidentMethod::persistent ? progress.fallbacks : blocks;
-  outcome.rescalings += progress.rescalings;
-  if (progress.stop) outcome.pivot = progress.pivot;
 }
 
-}  // namespace
+void prepare_pass(const resident::PassSize& size, const double* V, index_t n, index_t k, double* dwords, int* dints,
+                  cudaStream_t stream) {
+  // Messages are copied with the gaps between their columns, so these are cleared too.
+  check(cudaMemsetAsync(dwords, 0, sizeof(double) * size.doubles(), stream), "clear the messages");
+  check(cudaMemsetAsync(dints, 0, sizeof(int) * size.ints(), stream), "clear the flags");
+  check(cudaMemcpy2DAsync(size.V(dwords), sizeof(double) * size.strips * resident::STRIP, V, sizeof(double) * n,
+                          sizeof(double) * n, k, cudaMemcpyHostToDevice, stream), "send V");
+}
 
 template <class T>
 void modify_resident(const T* dR, T* dOut, const Layout& layout, const double* V, const ResidentRequest& request,
                      bool dry_run, Pool& pool, cudaStream_t stream, ResidentOutcome& outcome) {
-  for (index_t first = 0; first < request.k && outcome.pivot < 0; first += resident_pass) {
-    const index_t k = std::min(resident_pass, request.k - first);
-    with_width(k, [&](auto width) {
-      pass<T, decltype(width)::value>(first == 0 ? dR : dOut, dOut, layout, V + first * layout.n, k, request, dry_run,
-                                      pool, stream, outcome);
-    });
+  static_assert(Layout::strip == resident::STRIP && Layout::block == resident::NB, "what a factor looks like");
+  const int strips = int(layout.padded / resident::STRIP);
+  for (index_t first = 0; first < request.k && outcome.pivot < 0; first += resident::most_columns) {
+    const index_t k = std::min(resident::most_columns, request.k - first);
+    const resident::PassSize size{resident::padded_width(k), strips, 1};
+    outcome.method = choose_resident<T>(size.width, request.method);
+    const PoolBuffer<double> dwords(pool, size.doubles()), down(pool, strips * size.strip_words());
+    const PoolBuffer<int> dints(pool, size.ints());
+    prepare_pass(size, V + first * layout.n, layout.n, k, dwords.data(), dints.data(), stream);
+    Timer begin, end;
+    begin.record(stream);
+    start_job<T>(size.width, outcome.method,
+                 resident::make_job<T>(size, dwords.data(), dints.data(), request.sign, request.always_fall_back, 0, 0,
+                                       strips, first == 0 ? dR : dOut, dry_run ? nullptr : dOut, layout.ld, down.data()),
+                 stream);
+    end.record(stream);
+
+    resident::Progress progress;
+    check(cudaMemcpyAsync(&progress, size.progress(dints.data()), sizeof progress, cudaMemcpyDeviceToHost, stream),
+          "fetch the outcome");
+    check(cudaStreamSynchronize(stream), "modify the factor");
+    outcome.seconds += end.seconds_since(begin);
+    outcome.blocks += size.blocks();
+    outcome.fallbacks += outcome.method == ResidentMethod::persistent ? progress.fallbacks : size.blocks();
+    outcome.rescalings += progress.rescalings;
+    if (progress.stop) outcome.pivot = progress.pivot;
   }
 }
 
-template void modify_resident(const float*, float*, const Layout&, const double*, const ResidentRequest&, bool, Pool&,
-                              cudaStream_t, ResidentOutcome&);
-template void modify_resident(const double*, double*, const Layout&, const double*, const ResidentRequest&, bool, Pool&,
-                              cudaStream_t, ResidentOutcome&);
+#define GPUCHOLMOD_INSTANTIATE(T)                                                                                       \
+  template ResidentMethod choose_resident<T>(int, ResidentMethod);                                                      \
+  template void start_job(int, ResidentMethod, const resident::Job<T>&, cudaStream_t);                                  \
+  template void modify_resident(const T*, T*, const Layout&, const double*, const ResidentRequest&, bool, Pool&,        \
+                                cudaStream_t, ResidentOutcome&);
+GPUCHOLMOD_INSTANTIATE(float)
+GPUCHOLMOD_INSTANTIATE(double)
+#undef GPUCHOLMOD_INSTANTIATE
 
 }  // namespace gpucholmod::cuda

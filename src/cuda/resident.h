@@ -3,6 +3,7 @@
 
 #include "core/device_factor.h"
 #include "cuda/pool.h"
+#include "resident/pass.h"
 
 namespace gpucholmod::cuda {
 
@@ -21,16 +22,32 @@ struct Layout {
   index_t words() const { return ld * padded; }
 };
 
-/// Modifies dR into dOut, which may be dR itself; the kernels of the resident method. k is any number: more than 64 columns
-/// go in passes. V (n x k) is in host memory. On a failing pivot dOut is unspecified.
+/// Multiprocessors of the current device.
+int multiprocessors();
+
+/// The kernels that modify a factor of scalars T on the current device, V being padded to `width` columns; `automatic` is
+/// resolved. Throws backend_unavailable where the ones asked for do not run there.
+template <class T>
+ResidentMethod choose_resident(int width, ResidentMethod asked);
+
+/// Queues what a pass begins with in `stream`: V (n x k), from host memory that may be reused on return where it is
+/// pageable, and cleared messages and flags.
+void prepare_pass(const resident::PassSize& size, const double* V, index_t n, index_t k, double* dwords, int* dints,
+                  cudaStream_t stream);
+
+/// Queues a job. Jobs of one pass begin in the order of their panels. Those of method persistent may run side by side, as
+/// long as all their strips together are at most as many as there are multiprocessors.
+template <class T>
+void start_job(int width, ResidentMethod method, const resident::Job<T>& job, cudaStream_t stream);
+
+/// Modifies dR into dOut, which may be dR itself. k is any number: more than 64 columns go in passes. V (n x k) is in host
+/// memory. On a failing pivot dOut is unspecified.
 ///
 /// With `dry_run` nothing is written to dOut (which may be null): only whether it can be done is found out; k <= 64.
 /// Fills pivot, method, blocks, fallbacks, rescalings and seconds of `outcome`.
 template <class T>
 void modify_resident(const T* dR, T* dOut, const Layout& layout, const double* V, const ResidentRequest& request,
                      bool dry_run, Pool& pool, cudaStream_t stream, ResidentOutcome& outcome);
-
-constexpr index_t resident_pass = 64;  ///< most columns of V in one pass
 
 }  // namespace gpucholmod::cuda
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "core/backend.h"
+#include "cuda/memory.h"
 #include "cuda_build.h"
 
 namespace gpucholmod::cuda {
@@ -64,7 +65,13 @@ Status look() {
   return status;
 }
 
+bool in_use = false;
+
 }  // namespace
+
+bool built() { return true; }
+bool started() { return in_use; }
+void note_start() { in_use = true; }
 
 Status status(bool with_memory) {
   // CUDA does not survive fork(): remember which process used it first (parallel::mclapply is common in R). What a

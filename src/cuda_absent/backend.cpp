@@ -14,6 +14,10 @@ namespace {
 
 }  // namespace
 
+bool built() { return false; }
+bool started() { return false; }
+double release() { return 0; }
+
 Status status(bool) {
   Status status;
   status.reason = "not_built";
@@ -39,6 +43,14 @@ std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, int,
 
 template void panel(MatrixView<float>, MatrixView<const float>, const Request&, const Poll&, Outcome&);
 template void panel(MatrixView<double>, MatrixView<const double>, const Request&, const Poll&, Outcome&);
+
+template <class T>
+std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan&, const double*, Sign, Timeline*, Outcome&) {
+  refuse();
+}
+
+template std::unique_ptr<stream::Device<float>> stream_device(const stream::Plan&, const double*, Sign, Timeline*, Outcome&);
+template std::unique_ptr<stream::Device<double>> stream_device(const stream::Plan&, const double*, Sign, Timeline*, Outcome&);
 
 using Pointer = std::unique_ptr<DeviceFactor>;
 template Pointer upload(const double*, index_t, Uplo, Precision, int);

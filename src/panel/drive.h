@@ -28,14 +28,14 @@ template <class T, class Executor>
 index_t drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const PanelShape& shape, Executor& executor,
               const Poll& poll, index_t* panels) {
   const index_t k = V.cols, nb = shape.panel_rows;
-  const Poll no_poll = [] {};
+  const Poll no_poll = [](double) {};
   std::vector<Rotation<T>> rotations(nb * k);
   std::vector<T> rows_of_V(nb * k);
   *panels = 0;
   executor.send_V(V);
   for (const Step& step : schedule(R.cols, shape)) {
     if (step.kind == Step::Kind::diagonal) {
-      poll();
+      poll(share_of_rows(step.row, R.cols));
       const MatrixView<T> Vt{rows_of_V.data(), k, step.rows, k};
       executor.fetch_V(step.row, Vt);
       const index_t i = cpu::sweep_columns(R.block(step.row, step.row, step.rows, step.rows), Vt, sign,

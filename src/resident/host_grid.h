@@ -74,8 +74,8 @@ void run_on_host(const Job<T>& job, int blocks, F&& at_ticket) {
     std::vector<double> shared(SharedMemory<K>::words);
     HostTeam team{shared.data()};
     for (;;) {
-      const int strip = __atomic_fetch_add(&job.shared.progress->ticket, 1, __ATOMIC_RELAXED);
-      if (strip >= job.shared.strips) return;
+      const int strip = job.first + __atomic_fetch_add(job.ticket, 1, __ATOMIC_RELAXED);
+      if (strip >= job.end) return;
       at_ticket(strip);
       typename Strip<T, K, HostTeam>::Blocks diagonal_blocks(team, job.shared, strip * (STRIP / NB));
       typename Strip<T, K, HostTeam>::States states;

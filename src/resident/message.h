@@ -39,14 +39,13 @@ struct Message {
   static constexpr int words = H + KP * LDB;
 };
 
-/// What the strips tell each other besides: one int each, zero at the start.
+/// What the strips of one modification tell each other besides: one int each, zero at the start.
 struct Progress {
-  int ticket;       ///< the next strip to be taken
   int stop;         ///< a downdate has failed: everybody goes home
   int pivot;        ///< where it failed, from 0
   int fallbacks;    ///< row blocks done by Householder steps
   int rescalings;
-  int padding[3];
+  int padding[4];
 };
 
 /// What the strips of one modification share, V having K columns, whatever the factor is stored in.
@@ -61,17 +60,20 @@ struct Shared {
   bool always_fall_back;
 };
 
-/// One modification of a factor of `strips` * STRIP rows and columns.
+/// A panel of strips, [first, end), of a factor of shared.strips * STRIP rows and columns. A modification is one job, or
+/// several that begin in the order of their strips; a strip waits for strips left of it, in whichever job they are.
 template <class T>
 struct Job {
   Shared shared;
-  const T* R;       ///< column-major, leading dimension ld; zero below the diagonal in diagonal blocks of order NB,
-                    ///< and not used elsewhere there
+  int first, end;
+  int* ticket;      ///< strips taken so far; 0 at the start
+  const T* R;       ///< the panel's columns, leading dimension ld; zero below the diagonal in diagonal blocks of order
+                    ///< NB, and not used elsewhere there
   T* out;           ///< likewise; may be R; null: only find out whether it can be done
   index_t ld;
-  const double* V;  ///< padded n x K, column-major without gaps
-  double* saved;    ///< strips * STRIP * K words
-  double* inverses; ///< of the diagonal blocks, NB * LDB words each
+  const double* V;  ///< padded n x K, column-major without gaps: of all strips
+  double* saved;    ///< STRIP * K words for each strip of the panel
+  double* inverses; ///< of the diagonal blocks, NB * LDB words each, two for each strip of the panel
 };
 
 /// The quick step is taken while the trace of sigma (H - I) stays below this; a downdate may go beyond, when

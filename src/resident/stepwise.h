@@ -3,8 +3,9 @@
 
 #include "resident/householder.h"
 
-/// The plain path: Householder steps for one row block after the other, two launches each. It needs neither tensor cores nor
-/// blocks of threads that wait for each other. Between launches V is in job.saved, strip by strip.
+/// The plain path: Householder steps for one row block after the other, two launches each, and one launch for all row blocks
+/// above the panel, whose messages are there. It needs neither tensor cores nor blocks of threads that wait for each other.
+/// Between launches V is in job.saved, strip by strip.
 namespace gpucholmod::resident {
 
 template <class T, int K, class Team>
@@ -14,13 +15,13 @@ class Stepwise {
 
  public:
   GPUCHOLMOD_HOST_DEVICE Stepwise(Team team, const Job<T>& job, int strip)
-      : team_(team), job_(job), column_(index_t(strip) * STRIP) {}
+      : team_(team), job_(job), first_(strip * (STRIP / NB)), column_(index_t(strip - job.first) * STRIP) {}
 
   /// job.saved <- V of the strip.
   GPUCHOLMOD_HOST_DEVICE void begin() {
     const index_t ldv = index_t(job_.shared.strips) * STRIP;
     team_.warps([&](Warp& warp) {
-      const double* from = job_.V + column_ + warp.id * WARP_COLUMNS;
+      const double* from = job_.V + index_t(first_) * NB + warp.id * WARP_COLUMNS;
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
         Tile<Warp> V;
         warp.each([&](int lane) {
@@ -30,6 +31,12 @@ class Stepwise {
         store_tile(warp, V, saved(warp, j), 8);
       }
     });
+  }
+
+  /// begin(), and the row blocks above the panel.
+  GPUCHOLMOD_HOST_DEVICE void catch_up() {
+    begin();
+    GPUCHOLMOD_NO_UNROLL for (int b = 0; b < job_.first * (STRIP / NB); ++b) apply(b);
   }
 
   /// The message of row block b, which is one of the strip's own. A downdate that fails sets progress->pivot and stop.
@@ -49,7 +56,7 @@ class Stepwise {
   GPUCHOLMOD_HOST_DEVICE void apply(int b) {
     if (job_.shared.progress->stop != 0) return;
     team_.warps([&](Warp& warp) {
-      const index_t first = column_ + warp.id * WARP_COLUMNS, into = first - index_t(b) * NB;
+      const index_t first = column_ + warp.id * WARP_COLUMNS, into = index_t(first_ - b) * NB + warp.id * WARP_COLUMNS;
       if (into < 0) return;
       Registers state;
       load(warp, state);
@@ -71,7 +78,8 @@ class Stepwise {
 
   Team team_;
   const Job<T>& job_;
-  index_t column_;  ///< the strip's first
+  int first_;       ///< the strip's first row block on the diagonal
+  index_t column_;  ///< its first column, counted from the panel's
 };
 
 }  // namespace gpucholmod::resident

@@ -31,7 +31,7 @@ class Strip {
   /// `blocks` and `states` belong to this strip alone; they are apart so that the compiler can keep states in registers.
   GPUCHOLMOD_HOST_DEVICE Strip(Team team, const Job<T>& job, int strip, Blocks& blocks, States& states)
       : team_(team), job_(job), blocks_(blocks), states_(states), first_(strip * (STRIP / NB)),
-        column_(index_t(strip) * STRIP), shared_(team.shared) {}
+        column_(index_t(strip - job.first) * STRIP), shared_(team.shared) {}
 
   GPUCHOLMOD_HOST_DEVICE bool run() {
     load_V();
@@ -76,7 +76,7 @@ class Strip {
     const index_t ldv = index_t(job_.shared.strips) * STRIP;
     team_.warps([&](Warp& warp) {
       Registers& state = states_[warp];
-      const double* from = job_.V + column_ + warp.id * WARP_COLUMNS;
+      const double* from = job_.V + index_t(first_) * NB + warp.id * WARP_COLUMNS;
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
         warp.each([&](int lane) {
           const double* at = from + (8 * j + 2 * resident::slot(lane)) * ldv + group(lane);
@@ -85,7 +85,7 @@ class Strip {
     });
   }
 
-  GPUCHOLMOD_HOST_DEVICE double* inverse(int x) const { return job_.inverses + index_t(first_ + x) * S::SQUARE; }
+  GPUCHOLMOD_HOST_DEVICE double* inverse(int x) const { return job_.inverses + (column_ / NB + x) * S::SQUARE; }
 
   /// The inverses of the strip's diagonal blocks, to global memory.
   GPUCHOLMOD_HOST_DEVICE void invert() {
@@ -482,7 +482,7 @@ class Strip {
   Blocks& blocks_;
   States& states_;
   int first_;       ///< the strip's first row block on the diagonal
-  index_t column_;  ///< its first column
+  index_t column_;  ///< its first column, counted from the panel's
   double* shared_;
   bool chain_near_ = false;
   int known_ = 0;

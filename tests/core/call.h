@@ -41,7 +41,7 @@ struct Result {
 
 /// Into memory full of NaN, so that nothing of the result can be left over.
 template <class S>
-Result<S> call(const Problem<S>& p, Request request, const Poll& poll = [] {}) {
+Result<S> call(const Problem<S>& p, Request request, const Poll& poll = [](double) {}) {
   request.n = p.R.cols();
   request.k = p.V.cols();
   request.sign = p.sign;

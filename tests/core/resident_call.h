@@ -48,6 +48,9 @@ struct Grid {
     job.shared.has_H = flags.data() + 2 * blocks;
     job.shared.progress = &progress;
     job.shared.always_fall_back = how.always_fall_back;
+    job.first = 0;
+    job.end = int(strips);
+    job.ticket = &ticket;
     job.R = R.data();
     job.out = how.into == Into::place ? R.data() : how.into == Into::nowhere ? nullptr : out.data();
     job.ld = padded + margin;
@@ -63,6 +66,7 @@ struct Grid {
   std::vector<double> messages, saved, inverses;
   std::vector<int> flags;
   resident::Progress progress{};
+  int ticket = 0;
   resident::Job<T> job{};
 };
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "call.h"
 #include "core/backend.h"
 
@@ -173,12 +176,25 @@ TEST(Modify, HonoursAnInterrupt) {
     for (const Precision precision : precisions)
       for (const Way& way : ways) {
         int calls = 0;
-        const auto third = [&] {
+        const auto third = [&](double) {
           if (++calls == 3) throw Interrupt();
         };
         EXPECT_THROW(call(p, by(way, precision), third), Interrupt) << way.name;
         EXPECT_EQ(calls, 3) << way.name;
       }
+  }
+}
+
+TEST(Modify, TellsHowMuchIsDone) {
+  const Problem<double> p = random_problem(Sign::update, 300, 2);
+  for (const Way& way : ways) {
+    std::vector<double> shares;
+    call(p, by(way), [&](double done) { shares.push_back(done); });
+    ASSERT_GE(shares.size(), 3u) << way.name;
+    EXPECT_EQ(shares.front(), 0) << way.name;
+    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end())) << way.name;
+    EXPECT_GT(shares.back(), 0.5) << way.name;
+    EXPECT_LE(shares.back(), 1) << way.name;
   }
 }
 
@@ -203,7 +219,7 @@ TEST(Modify, RefusesInputBeforeComputing) {
   not_finite.V(5, 2) = std::nan("");
   bad_diagonal.R(7, 7) = -1;
   const auto code = [](const Problem<double>& p, const Way& way) {
-    const auto error = error_of([&] { call(p, by(way), [] { FAIL() << "already computing"; }); });
+    const auto error = error_of([&] { call(p, by(way), [](double) { FAIL() << "already computing"; }); });
     return error ? name(error->code()) : "none";
   };
   for (const Way& way : ways) {

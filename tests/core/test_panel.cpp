@@ -12,7 +12,7 @@ namespace {
 using panel::HostExecutor;
 using panel::Ledger;
 
-const Poll no_poll = [] {};
+const Poll no_poll = [](double) {};
 
 PanelShape shape_of(int rows, int threads, int blocks, int elements) {
   PanelShape shape;
@@ -184,7 +184,7 @@ TEST(Drive, LetsPollAbandonTheComputation) {
   const PanelShape shape = shape_of(16, 32, 1, 4);
   for (const int last : {1, 2, 5}) {
     int calls = 0, in_flight = 0;
-    const Poll poll = [&] {
+    const Poll poll = [&](double) {
       if (++calls == last) throw Interrupt();
     };
     Ledger ledger(1e9);

@@ -2,6 +2,7 @@
 
 #include "call.h"
 #include "core/backend.h"
+#include "core/cost.h"
 
 /// What a request leads to, and which are refused; in a build without CUDA.
 namespace gpucholmod::test {
@@ -22,23 +23,22 @@ TEST(Resolve, ChoosesWhatThisMachineCanDo) {
                {Backend::automatic, Method::reference, Method::reference},
                {Backend::automatic, Method::blocked, Method::blocked},
                {Backend::automatic, Method::panel, Method::panel},
+               {Backend::automatic, Method::stream, Method::stream},
+               {Backend::cpu, Method::stream, Method::stream},
                {Backend::cpu, Method::automatic, Method::blocked},
                {Backend::cpu, Method::panel, Method::panel}};
   for (const auto& row : table) {
-    Backend backend = Backend::automatic;
-    Method method = Method::automatic;
-    resolve(asking(row.backend, row.method), backend, method);
-    EXPECT_EQ(backend, Backend::cpu);
-    EXPECT_EQ(method, row.expected);
+    const Decision decision = decide(asking(row.backend, row.method));
+    EXPECT_EQ(decision.backend, Backend::cpu);
+    EXPECT_EQ(decision.method, row.expected);
+    EXPECT_FALSE(decision.why.empty());
   }
 }
 
-/// The same from resolve() and from modify().
+/// The same from decide() and from modify().
 void expect_refused(const Request& request, ErrorCode code, const std::string& key, const std::string& value) {
-  Backend backend;
-  Method method;
   const Problem<double> p{Sign::update, Stored<double>::Identity(3, 3), Stored<double>::Ones(3, 1)};
-  const auto resolving = error_of([&] { resolve(request, backend, method); });
+  const auto resolving = error_of([&] { decide(request); });
   const auto modifying = error_of([&] { call(p, request); });
   for (const auto& error : {resolving, modifying}) {
     ASSERT_TRUE(error);
@@ -48,13 +48,37 @@ void expect_refused(const Request& request, ErrorCode code, const std::string& k
 }
 
 TEST(Resolve, RefusesCudaWhereItWasNotBuilt) {
-  for (const Method method : {Method::automatic, Method::panel})
+  for (const Method method : {Method::automatic, Method::panel, Method::stream, Method::resident})
     expect_refused(asking(Backend::cuda, method), ErrorCode::backend_unavailable, "reason", "not_built");
 }
 
 TEST(Resolve, RefusesMethodsThatCudaDoesNotHave) {
   for (const Method method : {Method::reference, Method::blocked})
     expect_refused(asking(Backend::cuda, method), ErrorCode::bad_argument, "argument", "method");
+}
+
+TEST(Resolve, RefusesTheResidentMethodOnTheCpu) {
+  expect_refused(asking(Backend::cpu, Method::resident), ErrorCode::bad_argument, "argument", "method");
+  expect_refused(asking(Backend::automatic, Method::resident), ErrorCode::backend_unavailable, "reason", "not_built");
+}
+
+TEST(Expected, TheGpuPaysForLargeFactorsOnly) {
+  for (const index_t k : {1, 16, 64}) {
+    Request request;
+    request.k = k;
+    request.threads = 16;
+    bool pays = false;
+    int changes = 0;
+    for (request.n = 100; request.n < 100000; request.n *= 2) {
+      const Expected time = expected(request);
+      EXPECT_GT(time.cpu, 0);
+      EXPECT_GT(time.gpu, 0);
+      changes += pays != (time.gpu < time.cpu);
+      pays = time.gpu < time.cpu;
+    }
+    EXPECT_TRUE(pays);
+    EXPECT_EQ(changes, 1) << "it begins to pay at one size";
+  }
 }
 
 TEST(AbsentBackend, SaysSo) {
@@ -66,7 +90,7 @@ TEST(AbsentBackend, SaysSo) {
   EXPECT_TRUE(status.devices.empty());
   Outcome outcome;
   const auto error = error_of([&] {
-    cuda::panel<double>({nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}, Request(), [] {}, outcome);
+    cuda::panel<double>({nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}, Request(), [](double) {}, outcome);
   });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::backend_unavailable);

@@ -12,12 +12,17 @@ cpu_methods <- list(
   "reference, order A" = list(backend = "cpu", method = "reference", control = cholupdate_control(loop_order = "A")),
   "reference, order B" = list(backend = "cpu", method = "reference", control = cholupdate_control(loop_order = "B")),
   "blocked" = list(backend = "cpu", method = "blocked"),
-  "panel on the CPU" = list(backend = "cpu", method = "panel")
+  "panel on the CPU" = list(backend = "cpu", method = "panel"),
+  "stream on the CPU" = list(backend = "cpu", method = "stream", control = cholupdate_control(threads = 2))
 )
 cuda_methods <- list(
   "panel" = list(backend = "cuda", method = "panel"),
   "panel, the paper's shape" = list(backend = "cuda", method = "panel",
-                                    control = cholupdate_control(28, 32, 16, panel_rows = 32))
+                                    control = cholupdate_control(28, 32, 16, panel_rows = 32)),
+  "stream" = list(backend = "cuda", method = "stream"),
+  "stream, little memory" = list(backend = "cuda", method = "stream",
+                                 control = cholupdate_control(device_memory = "6MB", threads = 3)),
+  "resident" = list(backend = "cuda", method = "resident")
 )
 
 modify <- function(R, V, downdate, method, ...) {

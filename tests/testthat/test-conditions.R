@@ -71,7 +71,7 @@ test_that("tunables that cannot be used are named", {
   expect_condition_fields(cholupdate_control(blocks_per_kernel = 0), "bad_argument", argument = "blocks_per_kernel")
   expect_condition_fields(cholupdate_control(panel_rows = 1.5), "bad_argument", argument = "panel_rows", value = 1.5)
   expect_condition_fields(cholupdate_control(loop_order = "C"), "bad_argument", argument = "loop_order")
-  expect_condition_fields(cholupdate_control(device_memory = "1GB"), "bad_argument", argument = "device_memory")
+  expect_condition_fields(cholupdate_control(device_memory = "1G"), "bad_argument", argument = "device_memory")
   panel <- function(...) cholupdate_gpu(R, V, backend = "cpu", method = "panel", control = cholupdate_control(...))
   expect_condition_fields(panel(threads_per_block = 33), "bad_argument", argument = "threads_per_block", value = 33)
   expect_condition_fields(panel(threads_per_block = 512), "bad_argument", argument = "threads_per_block")

@@ -1,4 +1,4 @@
-# What only a GPU can show. Everything else about the panel method is tested on the CPU too.
+# What only a GPU can show. Everything else about its methods for ordinary matrices is tested on the CPU too.
 
 test_that("the GPU holds the residual ratio for every family and precision", {
   skip_without_gpu()
@@ -39,7 +39,7 @@ test_that("the GPU agrees with the reference for every size", {
   }
 })
 
-test_that("every compiled shape of the kernel is right, and repeatable bit for bit", {
+test_that("every compiled shape of the panel method's kernel is right, and repeatable bit for bit", {
   skip_without_gpu()
   set.seed(3)
   R <- well_conditioned(400)
@@ -50,7 +50,9 @@ test_that("every compiled shape of the kernel is right, and repeatable bit for b
       for (rows in c(15, 64, 100)) {
         control <- cholupdate_control(2, threads, elements, rows)
         for (precision in c("double", "single")) {
-          run <- function() cholupdate_gpu(R, V, backend = "cuda", precision = precision, control = control)
+          run <- function() {
+            cholupdate_gpu(R, V, backend = "cuda", method = "panel", precision = precision, control = control)
+          }
           up <- run()
           expect_equal(up, expected, tolerance = 1e3 * eps_of(precision))
           expect_identical(run(), up)
@@ -67,16 +69,18 @@ test_that("a downdate that cannot be done is reported as on the CPU, and the GPU
   for (at in c(1, 64, 65, 299, 300)) {
     v <- numeric(300)
     v[at] <- 1.5 * sqrt(crossprod(R)[at, at])
-    error <- expect_error(modify(R, v, TRUE, cuda_methods$panel), class = "gpucholmod_not_positive_definite")
-    expect_identical(error$pivot, as.integer(at))
-    expect_lt(residual_ratio(modify(R, v, FALSE, cuda_methods$panel), R, v, FALSE), 30)
+    for (method in cuda_methods) {
+      error <- expect_error(modify(R, v, TRUE, method), class = "gpucholmod_not_positive_definite")
+      expect_identical(error$pivot, as.integer(at))
+      expect_lt(residual_ratio(modify(R, v, FALSE, method), R, v, FALSE), 30)
+    }
   }
 })
 
-test_that("device memory grows as O(n), is given back, and its limit is kept", {
+test_that("device memory of the panel method grows as O(n), is given back, and its limit is kept", {
   skip_without_gpu()
   peak <- function(n) {
-    cholupdate_gpu(diag(n), rep(0.1, n), backend = "cuda")
+    cholupdate_gpu(diag(n), rep(0.1, n), backend = "cuda", method = "panel")
     last_cholupdate()$device_bytes_peak
   }
   expect_lt(peak(4000), 4.1 * peak(1000))
@@ -84,7 +88,7 @@ test_that("device memory grows as O(n), is given back, and its limit is kept", {
   before <- gpu_info()$devices$memory_free[[1L]]
   for (i in 1:20) peak(1000)
   expect_equal(gpu_info()$devices$memory_free[[1L]], before, tolerance = 1e-4)
-  error <- expect_error(cholupdate_gpu(diag(1000), rep(0.1, 1000), backend = "cuda",
+  error <- expect_error(cholupdate_gpu(diag(1000), rep(0.1, 1000), backend = "cuda", method = "panel",
                                        control = cholupdate_control(device_memory = 1e5)),
                         class = "gpucholmod_out_of_memory")
   expect_gt(error$needed, 1e5)

@@ -1,8 +1,3 @@
-# Sends this process the signal of Ctrl-C after a while.
-interrupt_after <- function(seconds) {
-  system(sprintf("(sleep %g; kill -INT %d) >/dev/null 2>&1 &", seconds, Sys.getpid()))
-}
-
 # `k` must be large enough for the call to last longer than a second.
 expect_interruptible <- function(method, k) {
   set.seed(1)
@@ -31,7 +26,7 @@ expect_interruptible <- function(method, k) {
 test_that("Ctrl-C stops a long call, which leaves nothing changed", {
   skip_on_cran()
   skip_on_os("windows")
-  for (name in c("reference, order A", "reference, order B", "blocked", "panel on the CPU")) {
+  for (name in c("reference, order A", "reference, order B", "blocked", "panel on the CPU", "stream on the CPU")) {
     expect_interruptible(cpu_methods[[name]], 3000)
   }
 })
@@ -40,7 +35,12 @@ test_that("Ctrl-C stops a long call on the GPU, which frees what it held", {
   skip_on_os("windows")
   skip_without_gpu()
   modify(diag(10), 1:10, FALSE, cuda_methods$panel)
+  invisible(gc()) # factors on the GPU that nobody refers to any more
+  gpu_release()
   before <- gpu_info()$devices$memory_free[[1L]]
   expect_interruptible(cuda_methods$panel, 12000)
+  expect_equal(gpu_info()$devices$memory_free[[1L]], before, tolerance = 1e-4)
+  expect_interruptible(list(backend = "cuda", method = "stream", control = cholupdate_control(threads = 1)), 40000)
+  gpu_release()
   expect_equal(gpu_info()$devices$memory_free[[1L]], before, tolerance = 1e-4)
 })

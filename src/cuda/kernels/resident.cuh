@@ -31,11 +31,11 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const re
   __shared__ int ticket;
   const DeviceTeam team = whole_block(shared);
   for (;;) {
-    if (threadIdx.x == 0) ticket = atomicAdd(&job.shared.progress->ticket, 1);
+    if (threadIdx.x == 0) ticket = atomicAdd(job.ticket, 1);
     __syncthreads();
-    const int strip = ticket;
+    const int strip = job.first + ticket;
     __syncthreads();
-    if (strip >= job.shared.strips) return;
+    if (strip >= job.end) return;
     typename Strip::Blocks blocks(team, job.shared, strip * (resident::STRIP / resident::NB));
     typename Strip::States states;
     if (!Strip(team, job, strip, blocks, states).run()) return;
@@ -43,11 +43,11 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const re
 #endif
 }
 
-/// The plain path, resident/stepwise.h. Grid: one block of threads per strip; one for find_steps; the strips from that of row
-/// block b on for apply_steps.
+/// The plain path, resident/stepwise.h. Grid: one block of threads per strip of the panel; one for find_steps; the strips from
+/// that of row block b on for apply_steps.
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) begin_steps(const resident::Job<T> job) {
-  resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, int(blockIdx.x)).begin();
+  resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, job.first + int(blockIdx.x)).catch_up();
 }
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) find_steps(const resident::Job<T> job, int b) {

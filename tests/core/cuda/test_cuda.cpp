@@ -69,7 +69,7 @@ TEST(Panel, AFailingDowndateOrAThrowLeavesNothingBehind) {
   EXPECT_EQ(call(failing, on_gpu()).outcome.pivot, 400);
   for (int stop_at = 1; stop_at <= 8; ++stop_at) {
     int polls = 0;
-    EXPECT_THROW(call(p, on_gpu(), [&] { if (++polls == stop_at) throw stop_at; }), int);
+    EXPECT_THROW(call(p, on_gpu(), [&](double) { if (++polls == stop_at) throw stop_at; }), int);
   }
   EXPECT_LT(Residual(p).ratio(call(p, on_gpu()).R, epsilon(Precision::double_)), 30);
   EXPECT_EQ(free_memory(), before);

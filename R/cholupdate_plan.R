@@ -1,0 +1,65 @@
+#' What `cholupdate_gpu()` would do, and why
+#'
+#' Says which backend and method a call would take, how long it is expected to last and how much device memory it would
+#' hold, without computing anything.
+#'
+#' Where neither `backend` nor `method` says otherwise, the GPU is taken if it is expected to be quicker than the CPU.
+#' What is expected comes from a model with constants that were measured on one machine with an NVIDIA H200 (see
+#' `system.file("design", "stream-method.md", package = "gpucholmod")`): on another one it is a guess. Starting CUDA takes
+#' some tenths of a second, once a session; it is put off until the calls so far would have saved as much. So one call for a
+#' small factor does not wait for a GPU, and a loop of them soon gets one. The choice depends on the sizes of the calls
+#' alone, not on measured times: the same script makes the same choices. With `backend = "cuda"` or `"cpu"` there is
+#' nothing to choose.
+#'
+#' @param n Order of the factor; or the factor itself: a matrix, of which only the size is looked at, or a [factor_file()].
+#' @param k Columns of `V`; or `V` itself.
+#' @param ... Must be empty: the arguments below are given by name.
+#' @inheritParams cholupdate_gpu
+#' @return A list of class `gpucholmod_plan`:
+#'   \item{backend, method}{what would be taken}
+#'   \item{why}{a sentence}
+#'   \item{expected}{seconds of a whole call: on the `cpu`, on the `gpu` once CUDA has started, and to `start` it, 0 if it has
+#'     been started already}
+#'   \item{panels, device_bytes}{of methods `"stream"` and `"resident"`: how many panels, and the device memory held at once}
+#'   \item{threads}{of the CPU that would move data}
+#' @seealso [cholupdate_gpu()]; [last_cholupdate()] tells what was done.
+#' @examples
+#' cholupdate_plan(5000, 16)
+#' cholupdate_plan(100, 1)$backend
+#' cholupdate_plan(16384, 16, method = "stream", backend = "cpu",
+#'                 control = cholupdate_control(device_memory = "64MB"))
+#' @export
+cholupdate_plan <- function(n, k, ..., precision = c("double", "single"),
+                            backend = getOption("gpucholmod.backend", "auto"),
+                            method = c("auto", "blocked", "reference", "panel", "stream", "resident"),
+                            control = cholupdate_control()) {
+  require_no_more("those after 'k' must be given by their full names", ...)
+  require_control(control)
+  n <- if (is.null(dim(n))) require_size(n, "n") else as.double(dim(n)[[1L]])
+  k <- if (!is.null(dim(k))) as.double(dim(k)[[2L]]) else if (length(k) == n && n != 1) 1 else require_size(k, "k")
+  request <- list(
+    downdate = FALSE, uplo = "upper", precision = match_choice(precision, c("double", "single"), "precision"),
+    backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
+    method = match_choice(method, c("auto", "blocked", "reference", "panel", "stream", "resident"), "method"),
+    control = control
+  )
+  structure(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request)), class = "gpucholmod_plan")
+}
+
+require_size <- function(value, argument) {
+  if (!is.numeric(value) || length(value) != 1L || is.na(value) || value != round(value) || value < 0) {
+    stop_gpucholmod("bad_argument", sprintf("'%s' must be one whole number, or a matrix", argument),
+                    list(argument = argument, value = value))
+  }
+  as.double(value)
+}
+
+#' @export
+print.gpucholmod_plan <- function(x, ...) {
+  cat(sprintf("rank-%.0f modification of order %.0f: method \"%s\", backend %s\n  %s\n", x$k, x$n, x$method, x$backend, x$why))
+  if (x$panels > 0) {
+    cat(sprintf("  %.0f panel%s, %s of device memory, %d thread%s to move data\n", x$panels, if (x$panels == 1) "" else "s",
+                format_bytes(x$device_bytes), x$threads, if (x$threads == 1L) "" else "s"))
+  }
+  invisible(x)
+}

@@ -1,0 +1,83 @@
+#include "core/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/backend.h"
+#include "core/error.h"
+#include "stream/run.h"
+
+namespace gpucholmod {
+namespace {
+
+/// Seconds that calls on the CPU would have saved on the GPU, while CUDA has not been started.
+double& missed() {
+  static double seconds = 0;
+  return seconds;
+}
+
+std::string milliseconds(double seconds) {
+  const double ms = 1e3 * seconds;
+  const double rounded = ms >= 10 ? std::round(ms) : std::round(10 * ms) / 10;
+  std::string text = std::to_string(rounded);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text + " ms";
+}
+
+Decision on_cpu(Method method, const std::string& why) { return {Backend::cpu, method, why}; }
+
+[[noreturn]] void refuse(const char* method, const char* rule) {
+  throw Error(ErrorCode::bad_argument, std::string("method \"") + method + "\" " + rule,
+              {{"argument", "method"}, {"value", method}});
+}
+
+}  // namespace
+
+Expected expected(const Request& request) {
+  using tuning::Costs;
+  const double n = double(request.n), k = double(request.k);
+  const double word = request.precision == Precision::single ? 0.5 : 1;
+  const double passes = std::ceil(k / 64), threads = stream::threads_for(request.threads);
+  return {n * n * (Costs::cpu_element + Costs::cpu_column * k) * word,
+          Costs::gpu_call + n * (Costs::gpu_row * passes + Costs::gpu_column * k) +
+              n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0)),
+          cuda::built() && !cuda::started() ? Costs::gpu_start : 0};
+}
+
+Decision decide(const Request& request) {
+  const Method asked = request.method;
+  const bool for_cpu = asked == Method::reference || asked == Method::blocked;
+  if (request.backend == Backend::cuda && for_cpu)
+    refuse(asked == Method::blocked ? "blocked" : "reference", "runs on the CPU only; ask for backend \"cpu\" or \"auto\"");
+  if (request.backend == Backend::cpu && asked == Method::resident)
+    refuse("resident", "needs a GPU; ask for backend \"cuda\" or \"auto\"");
+  const Method cpu_method = asked == Method::automatic ? Method::blocked : asked;
+  if (request.backend == Backend::cpu) return on_cpu(cpu_method, "backend \"cpu\" was asked for");
+  if (for_cpu) return on_cpu(cpu_method, "the method that was asked for runs on the CPU only");
+
+  const bool free_choice = request.backend == Backend::automatic && asked == Method::automatic;
+  const Expected time = expected(request);
+  const std::string times = "expected: " + milliseconds(time.gpu) + " on the GPU, " + milliseconds(time.cpu) + " on the CPU";
+  if (free_choice && time.gpu >= time.cpu) return on_cpu(cpu_method, times);
+  if (free_choice && cuda::built() && missed() + time.cpu - time.gpu < time.start)
+    return on_cpu(cpu_method, times + "; but CUDA has not been started, which takes " + milliseconds(time.start) +
+                                  ", and would have saved " + milliseconds(missed() + time.cpu - time.gpu) + " so far");
+
+  const cuda::Status status = cuda::status(false);
+  if (status.usable)
+    return {Backend::cuda, asked == Method::automatic ? Method::stream : asked,
+            free_choice ? times : "the GPU was asked for"};
+  if (request.backend == Backend::cuda || asked == Method::resident)
+    throw Error(ErrorCode::backend_unavailable, "backend \"cuda\" cannot be used: " + status.message,
+                {{"backend", "cuda"}, {"reason", status.reason}});
+  return on_cpu(cpu_method, "there is no GPU that can be used: " + status.message);
+}
+
+void remember(const Request& request, const Decision& decision) {
+  if (decision.backend == Backend::cuda || request.backend != Backend::automatic || request.method != Method::automatic) return;
+  const Expected time = expected(request);
+  if (time.start > 0) missed() += std::max(0.0, time.cpu - time.gpu);
+}
+
+}  // namespace gpucholmod

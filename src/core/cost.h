@@ -1,0 +1,38 @@
+#ifndef GPUCHOLMOD_CORE_COST_H
+#define GPUCHOLMOD_CORE_COST_H
+
+#include <string>
+
+#include "core/request.h"
+
+namespace gpucholmod {
+
+/// What whole calls are expected to take, from ordinary memory to ordinary memory, in seconds: tuning::Costs.
+struct Expected {
+  double cpu = 0;    ///< method blocked
+  double gpu = 0;    ///< method stream, once CUDA has started
+  double start = 0;  ///< of CUDA in this process; 0 when it has
+};
+Expected expected(const Request& request);
+
+/// Where a request is to run, and why.
+struct Decision {
+  Backend backend = Backend::cpu;
+  Method method = Method::blocked;
+  std::string why;
+};
+
+/// Resolves "auto". Where nothing else is said, the GPU is taken if it is expected to be quicker, and starting CUDA is put off
+/// until the calls so far, this one included, would have saved what it takes: so nobody waits for it in vain, nor, by
+/// the model, ever for more than twice the time of the best choice. That goes by n, k, precision and threads alone, hence
+/// the same script makes the same choices.
+///
+/// Throws bad_argument and backend_unavailable.
+Decision decide(const Request& request);
+
+/// Takes note of a call that was carried out as decided.
+void remember(const Request& request, const Decision& decision);
+
+}  // namespace gpucholmod
+
+#endif

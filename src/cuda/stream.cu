@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "cuda/context.h"
+#include "cuda/resident.h"
+#include "cuda/timer.h"
+#include "stream/device.h"
+
+namespace gpucholmod::cuda {
+namespace {
+
+using resident::Progress;
+using stream::Chunk;
+using stream::Plan;
+
+/// When the device did what, for a timeline.
+class Stopwatch {
+ public:
+  Stopwatch(Timeline& timeline, cudaStream_t stream) : timeline_(timeline) {
+    zero_.record(stream);
+    check(cudaStreamSynchronize(stream), "start the timeline");
+    offset_ = timeline.now();
+  }
+  void begin(Stage stage, int panel, cudaStream_t stream) {
+    laps_.push_back({stage, panel, std::make_unique<Timer>(), std::make_unique<Timer>()});
+    laps_.back().begin->record(stream);
+  }
+  void end(cudaStream_t stream) { laps_.back().end->record(stream); }
+  /// When everything has been done.
+  void report() {
+    for (const Lap& lap : laps_)
+      timeline_.add({lap.stage, lap.panel, offset_ + lap.begin->seconds_since(zero_),
+                     offset_ + lap.end->seconds_since(zero_)});
+  }
+
+ private:
+  struct Lap {
+    Stage stage;
+    int panel;
+    std::unique_ptr<Timer> begin, end;
+  };
+  Timeline& timeline_;
+  Timer zero_;
+  double offset_;
+  std::vector<Lap> laps_;
+};
+
+/// A stream for each slot, in which its panels come, are modified and go.
+template <class T>
+class StreamDevice : public stream::Device<T> {
+ public:
+  StreamDevice(Context& context, const Plan& plan, const double* V, Sign sign, Timeline* timeline)
+      : context_(context), current_(context.device()), plan_(plan), sign_(sign),
+        staging_(static_cast<char*>(context.staging(2 * plan.buffers() * buffer_bytes() + states() * sizeof(Progress)))),
+        dpanels_(context.workspace(), plan.slots() * plan.slot_words()),
+        down_(context.workspace(), plan.slots() * plan.own_words()), streams_(plan.slots()), modified_(plan.slots()),
+        sent_(plan.buffers()), fetched_(plan.buffers()) {
+    std::fill_n(state(0, 0), states(), Progress{});
+    int strips = plan.slots() * plan.slot_strips();
+    for (int i = 0; i < plan.passes(); ++i) {
+      const resident::PassSize size = plan.pass(i);
+      passes_.push_back({size, choose_resident<T>(size.width, ResidentMethod::automatic),
+                         std::make_unique<PoolBuffer<double>>(context.workspace(), size.doubles()),
+                         std::make_unique<PoolBuffer<int>>(context.workspace(), size.ints())});
+      const Pass& pass = passes_.back();
+      prepare_pass(size, V + i * resident::most_columns * plan.n(), plan.n(), plan.pass_columns(i), pass.dwords->data(),
+                   pass.dints->data(), context.stream());
+      if (pass.method != ResidentMethod::persistent || strips > multiprocessors()) side_by_side_ = false;
+    }
+    check(cudaStreamSynchronize(context.stream()), "prepare the stream method");
+    if (timeline) stopwatch_ = std::make_unique<Stopwatch>(*timeline, context.stream());
+  }
+  ~StreamDevice() override {
+    for (const Stream& stream : streams_) cudaStreamSynchronize(stream);
+    context_.release(std::size_t(2.1 * tuning::stream_buffers * tuning::stream_chunk));  // a long column takes more
+  }
+
+  T* up(int buffer) override { return reinterpret_cast<T*>(staging_ + buffer * buffer_bytes()); }
+  T* down(int buffer) override { return up(plan_.buffers() + buffer); }
+
+  void send(const Chunk& chunk, int buffer) override {
+    timed(Stage::send, chunk.panel, [&](cudaStream_t stream) {
+      check(cudaMemcpyAsync(place(chunk), up(buffer), sizeof(T) * chunk.words, cudaMemcpyHostToDevice, stream), "send a panel");
+    });
+    sent_[buffer].record(stream(chunk.panel));
+  }
+  bool sent(int buffer) override { return sent_[buffer].passed(); }
+
+  void modify(int panel) override {
+    const stream::Panel& at = plan_.panels()[panel];
+    const int slot = plan_.slot(panel);
+    if (!side_by_side_ && panel > 0) stream(panel).wait(modified_[plan_.slot(panel - 1)]);
+    T* const R = dpanels_.data() + slot * plan_.slot_words();
+    double* const own = down_.data() + slot * plan_.own_words();
+    timed(Stage::modify, panel, [&](cudaStream_t stream) {
+      for (const Pass& pass : passes_)
+        start_job<T>(pass.size.width, pass.method,
+                     resident::make_job<T>(pass.size, pass.dwords->data(), pass.dints->data(), sign_, false, panel, at.first,
+                                           at.end, R, R, at.ld(), own),
+                     stream);
+    });
+    modified_[slot].record(stream(panel));
+    for (int i = 0; i < plan_.passes(); ++i)
+      check(cudaMemcpyAsync(state(slot, i), passes_[i].size.progress(passes_[i].dints->data()), sizeof(Progress),
+                            cudaMemcpyDeviceToHost, stream(panel)), "fetch what became of a panel");
+  }
+
+  void fetch(const Chunk& chunk, int buffer) override {
+    timed(Stage::fetch, chunk.panel, [&](cudaStream_t stream) {
+      check(cudaMemcpyAsync(down(buffer), place(chunk), sizeof(T) * chunk.words, cudaMemcpyDeviceToHost, stream),
+            "fetch a panel");
+    });
+    fetched_[buffer].record(stream(chunk.panel));
+  }
+  bool fetched(int buffer) override { return fetched_[buffer].passed(); }
+
+  /// The passes go one after the other: where one fails, those behind it have been given nonsense.
+  index_t pivot(int panel) override {
+    for (int i = 0; i < plan_.passes(); ++i)
+      if (const Progress* now = state(plan_.slot(panel), i); now->stop) return now->pivot;
+    return -1;
+  }
+
+  void report(Outcome& outcome) override {
+    for (Stream& stream : streams_) stream.synchronize();
+    outcome.blocks = outcome.fallbacks = outcome.rescalings = 0;
+    for (const Pass& pass : passes_) {
+      Progress last;
+      check(cudaMemcpy(&last, pass.size.progress(pass.dints->data()), sizeof last, cudaMemcpyDeviceToHost),
+            "fetch the outcome");
+      outcome.blocks += pass.size.blocks();
+      outcome.fallbacks += pass.method == ResidentMethod::persistent ? last.fallbacks : pass.size.blocks();
+      outcome.rescalings += last.rescalings;
+    }
+    if (stopwatch_) stopwatch_->report();
+  }
+
+ private:
+  struct Pass {
+    resident::PassSize size;
+    ResidentMethod method;
+    std::unique_ptr<PoolBuffer<double>> dwords;
+    std::unique_ptr<PoolBuffer<int>> dints;
+  };
+
+  Stream& stream(int panel) { return streams_[plan_.slot(panel)]; }
+  T* place(const Chunk& chunk) { return dpanels_.data() + plan_.slot(chunk.panel) * plan_.slot_words() + chunk.offset; }
+  std::size_t buffer_bytes() const { return (sizeof(T) * plan_.chunk_words() + 255) / 256 * 256; }
+  index_t states() const { return plan_.slots() * plan_.passes(); }
+  Progress* state(int slot, int pass) {
+    return reinterpret_cast<Progress*>(staging_ + 2 * plan_.buffers() * buffer_bytes()) + slot * plan_.passes() + pass;
+  }
+  template <class F>
+  void timed(Stage stage, int panel, F&& f) {
+    const cudaStream_t in = stream(panel);
+    if (stopwatch_) stopwatch_->begin(stage, panel, in);
+    f(in);
+    if (stopwatch_) stopwatch_->end(in);
+  }
+
+  Context& context_;
+  CurrentDevice current_;
+  const Plan& plan_;
+  Sign sign_;
+  char* staging_;
+  PoolBuffer<T> dpanels_;
+  PoolBuffer<double> down_;
+  std::vector<Pass> passes_;
+  std::vector<Stream> streams_;
+  std::vector<Event> modified_, sent_, fetched_;
+  bool side_by_side_ = true;  ///< panels can be modified at the same time
+  std::unique_ptr<Stopwatch> stopwatch_;
+};
+
+}  // namespace
+
+double release() {
+  double bytes = 0;
+  for (const auto& [id, context] : Context::all()) {
+    if (context->forked()) continue;
+    const CurrentDevice current(id);
+    bytes += double(context->staging_bytes());
+    context->release();
+    context->pool().trim(0);
+    context->workspace().trim(0);
+  }
+  return bytes;
+}
+
+template <class T>
+std::unique_ptr<stream::Device<T>> stream_device(const Plan& plan, const double* V, Sign sign, Timeline* timeline,
+                                                 Outcome& outcome) {
+  Context& context = Context::of(-1);
+  outcome.device = context.device_name();
+  const CurrentDevice current(context.device());
+  return std::make_unique<StreamDevice<T>>(context, plan, V, sign, timeline);
+}
+
+template std::unique_ptr<stream::Device<float>> stream_device(const Plan&, const double*, Sign, Timeline*, Outcome&);
+template std::unique_ptr<stream::Device<double>> stream_device(const Plan&, const double*, Sign, Timeline*, Outcome&);
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,89 @@
+#include <Rcpp.h>
+
+#include <algorithm>
+
+#include "core/dispatch.h"
+#include "core/file.h"
+#include "core/huge_pages.h"
+#include "rcpp_guard.h"
+#include "rcpp_progress.h"
+#include "rcpp_request.h"
+
+using namespace gpucholmod;
+
+namespace {
+
+constexpr index_t columns_between_polls = 64;
+
+void poll_at(index_t j) {
+  if (j % columns_between_polls == 0) Rcpp::checkUserInterrupt();
+}
+
+}  // namespace
+
+// The n of an n x n factor.
+// [[Rcpp::export(rng = false)]]
+double rcpp_factor_file_order(std::string path) {
+  return guarded([&] { return double(FactorFile(path).order()); });
+}
+
+// R: n x n double matrix, of which the upper triangle is written, whatever it holds.
+// [[Rcpp::export(rng = false)]]
+void rcpp_write_factor_file(Rcpp::NumericMatrix R, std::string path, bool replace) {
+  guarded([&] {
+    const index_t n = R.nrow();
+    const double* data = R.begin();
+    OutputFile out(path, n, replace);
+    for (index_t j = 0; j < n; ++j) {
+      poll_at(j);
+      out.put(j, 0, j + 1, data + j * n);
+    }
+    out.commit();
+  });
+}
+
+// The factor, n x n, with zeros below the diagonal.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_read_factor_file(std::string path) {
+  return guarded([&]() -> SEXP {
+    const FactorFile file(path);
+    const index_t n = file.order();
+    const Rcpp::Shield<SEXP> R(Rcpp::unwindProtect([&] { return Rf_allocMatrix(REALSXP, int(n), int(n)); }));
+    double* data = REAL(R);
+    prefer_huge_pages(data, sizeof(double) * std::size_t(n * n));
+    for (index_t j = 0; j < n; ++j) {
+      poll_at(j);
+      file.column(j, 0, j + 1, data + j * n);
+      std::fill(data + j * n + j + 1, data + (j + 1) * n, 0.0);
+    }
+    file.require_unchanged();
+    return R;
+  });
+}
+
+// V: n x k doubles. Returns list(pivot =, report =): pivot counts from 1, 0 means success; without success there is no
+// output.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_cholupdate_file(std::string input, Rcpp::NumericMatrix V, std::string output, bool replace,
+                                Rcpp::List request) {
+  return guarded([&] {
+    const FactorFile R(input);
+    if (R.order() != V.nrow())
+      throw Error(ErrorCode::bad_file, "'" + input + "' is not of order " + std::to_string(V.nrow()) + " any more",
+                  {{"path", input}, {"reason", "changed"}});
+    const Request what = to_request(request, R.order(), V.ncol());
+    OutputFile out(output, R.order(), replace, &R);
+    Progress progress(request);
+    Outcome done;
+    try {
+      done = modify_stored(R, V.begin(), out, what, progress.poll());
+    } catch (const Error&) {
+      R.require_unchanged();  // if it was not, that is what went wrong
+      throw;
+    }
+    R.require_unchanged();
+    if (done.pivot < 0) out.commit();
+    using Rcpp::_;
+    return Rcpp::List::create(_["pivot"] = int(done.pivot + 1), _["report"] = to_report(what, done));
+  });
+}

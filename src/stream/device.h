@@ -1,0 +1,38 @@
+#ifndef GPUCHOLMOD_STREAM_DEVICE_H
+#define GPUCHOLMOD_STREAM_DEVICE_H
+
+#include "stream/plan.h"
+
+namespace gpucholmod::stream {
+
+/// The device's side of the stream method, with the slots, staging buffers and shared memory of a plan. For one thread.
+///
+/// What is queued for the panels of one slot happens in that order; slots are independent, but for modifications, each of
+/// which has what the ones queued before it leave for it. The destructor waits for everything under way.
+/// Throws cuda_failure; making one also backend_unavailable, out_of_memory.
+template <class T>
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual T* up(int buffer) = 0;    ///< staging buffers, of chunk_words() each
+  virtual T* down(int buffer) = 0;
+
+  /// Queues: the chunk's place in its slot <- up(buffer), which is not to be touched until sent().
+  virtual void send(const Chunk& chunk, int buffer) = 0;
+  virtual bool sent(int buffer) = 0;
+  /// Queues: the panel is modified in place.
+  virtual void modify(int panel) = 0;
+  /// Queues: down(buffer) <- the chunk's place.
+  virtual void fetch(const Chunk& chunk, int buffer) = 0;
+  virtual bool fetched(int buffer) = 0;
+  /// The failing pivot, or -1, once something of the panel has been fetched: in it, or in any panel so far.
+  virtual index_t pivot(int panel) = 0;
+  /// When the run is over: waits, and adds what is known of the modifications to `outcome`, and when they were to the timeline,
+  /// if there is one.
+  virtual void report(Outcome& outcome) = 0;
+};
+
+}  // namespace gpucholmod::stream
+
+#endif

@@ -1,0 +1,55 @@
+#ifndef GPUCHOLMOD_STREAM_HOST_DEVICE_H
+#define GPUCHOLMOD_STREAM_HOST_DEVICE_H
+
+#include <vector>
+
+#include "cpu/blocked.h"
+#include "stream/device.h"
+
+namespace gpucholmod::stream {
+
+/// The stream method without a GPU: panels are modified by the CPU's own blocks of Householder steps, and everything is done
+/// when it is queued. For factors in files, and to see the schedule at work.
+template <class T>
+class HostDevice : public Device<T> {
+ public:
+  /// V (n x k): scaled as the factor is. `poll` is called while a panel is modified.
+  HostDevice(const Plan& plan, const double* V, Sign sign, const Poll& poll)
+      : plan_(plan), poll_(poll), Vt_(plan.k() * padded(plan)),
+        sweep_({Vt_.data(), plan.k(), padded(plan), plan.k()}, sign) {
+    for (index_t q = 0; q < plan.k(); ++q)
+      for (index_t j = 0; j < plan.n(); ++j) Vt_[q + j * plan.k()] = T(V[j + q * plan.n()]);
+    slots_.assign(plan.slots(), std::vector<T>(plan.slot_words()));
+    up_.assign(plan.buffers(), std::vector<T>(plan.chunk_words()));
+    down_ = up_;
+  }
+
+  T* up(int buffer) override { return up_[buffer].data(); }
+  T* down(int buffer) override { return down_[buffer].data(); }
+  void send(const Chunk& chunk, int buffer) override { std::copy_n(up(buffer), chunk.words, place(chunk)); }
+  bool sent(int) override { return true; }
+  void modify(int panel) override {
+    if (pivot_ >= 0) return;
+    const Panel& at = plan_.panels()[panel];
+    pivot_ = sweep_.advance({slots_[plan_.slot(panel)].data(), at.rows(), at.columns(), at.ld()}, poll_);
+  }
+  void fetch(const Chunk& chunk, int buffer) override { std::copy_n(place(chunk), chunk.words, down(buffer)); }
+  bool fetched(int) override { return true; }
+  index_t pivot(int) override { return pivot_; }
+  void report(Outcome&) override {}
+
+ private:
+  T* place(const Chunk& chunk) { return slots_[plan_.slot(chunk.panel)].data() + chunk.offset; }
+  static index_t padded(const Plan& plan) { return index_t(resident::strips_of(plan.n())) * resident::STRIP; }
+
+  const Plan& plan_;
+  const Poll& poll_;
+  std::vector<T> Vt_;
+  cpu::BlockedSweep<T> sweep_;
+  std::vector<std::vector<T>> slots_, up_, down_;
+  index_t pivot_ = -1;
+};
+
+}  // namespace gpucholmod::stream
+
+#endif

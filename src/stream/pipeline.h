@@ -1,0 +1,192 @@
+#ifndef GPUCHOLMOD_STREAM_PIPELINE_H
+#define GPUCHOLMOD_STREAM_PIPELINE_H
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "core/timeline.h"
+#include "stream/device.h"
+#include "stream/staging.h"
+#include "stream/workers.h"
+
+namespace gpucholmod::stream {
+
+enum class End {
+  complete,
+  failing_pivot,  ///< a downdate cannot be done
+  refused,        ///< the factor cannot be used: there is an entry that is not finite, or a diagonal entry that is not positive
+  rescale,        ///< entries too large to be computed with unless they are scaled
+  overflow        ///< the result has entries too large for S
+};
+
+/// What one run has come to.
+template <class S>
+struct Run {
+  End end = End::complete;
+  index_t pivot = -1;
+  S largest = 0;              ///< of the entries of R that were read: all of them, where it is complete
+  index_t row = -1, col = -1;  ///< of an entry that is too large
+};
+
+/// The way of the chunks of a factor through the device, all of them in one order, with as much under way as there are
+/// buffers and slots for:
+///
+///     workers   fill        empty        R -> up(), down() -> out: pageable memory, first touch of the result, checks
+///     device    send modify fetch        up() -> slot, slot, slot -> down()
+///
+/// The calling thread queues and watches; it waits for nothing else than the next thing to happen.
+template <class S, class T>
+class Pipeline {
+ public:
+  /// out may be the place of R. e: see scale_exponent().
+  Pipeline(const Plan& plan, const Source<S>& R, Sink<S>& out, Uplo uplo, int e, Device<T>& device, int threads,
+           const Poll& poll, Timeline* timeline)
+      : plan_(plan), chunks_(plan.chunks()), R_(R), out_(out), uplo_(uplo), e_(e), device_(device), poll_(poll),
+        timeline_(timeline), filled_(chunks_.size()), emptied_(chunks_.size()),
+        fetches_queued_(plan.panels().size(), false), workers_(threads) {
+    scratch_.assign(workers_.count(), std::vector<S>(plan.n()));
+  }
+
+  Run<S> run() {
+    const std::size_t count = chunks_.size();
+    double words_done = 0;
+    auto polled = std::chrono::steady_clock::now();
+    while (done_ < count) {
+      const bool moved = begin_fill() + send() + fetch() + begin_empty() > 0;
+      for (; done_ < begun_emptying_ && emptied_[done_].load(std::memory_order_acquire); ++done_)
+        words_done += double(chunks_[done_].words);
+      if (stopped_) return end();
+      const auto now = std::chrono::steady_clock::now();
+      if (now - polled > std::chrono::milliseconds(20)) {
+        polled = now;
+        poll_(words_done / plan_.total_words());
+      }
+      if (!moved) workers_.help();
+    }
+    return end();
+  }
+
+ private:
+  Run<S> end() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Seen<S>& all = seen_;
+    const bool rescale = scale_exponent<T>(all.value()) > std::max(e_, 0);
+    const End why = all.bad_diagonal || !std::isfinite(all.value()) ? End::refused
+                    : rescale                                       ? End::rescale
+                    : pivot_ >= 0                                   ? End::failing_pivot
+                    : too_large_.first >= 0                         ? End::overflow
+                                                                    : End::complete;
+    return {why, pivot_, all.value(), too_large_.first, too_large_.second};
+  }
+
+  int buffer(std::size_t chunk) const { return int(chunk % plan_.buffers()); }
+  MatrixView<T> view(const Chunk& chunk, T* data) const {
+    const index_t ld = plan_.panels()[chunk.panel].ld();
+    return {data, ld, chunk.end - chunk.begin, ld};
+  }
+  void fail() { stopped_ = true; }
+
+  bool begin_fill() {
+    const std::size_t c = begun_filling_;
+    if (c == chunks_.size() || c >= on_device_ + plan_.buffers()) {
+      if (on_device_ < sending_ && device_.sent(buffer(on_device_))) return ++on_device_;
+      return false;
+    }
+    workers_.submit([this, c](int worker) {
+      const Chunk& chunk = chunks_[c];
+      const Span span(timeline_, Stage::fill, chunk.panel);
+      const Seen<S> seen = fill<S, T>(R_, plan_.n(), uplo_, e_, chunk.begin, chunk.end, view(chunk, device_.up(buffer(c))),
+                                      scratch_[worker].data());
+      note(seen);
+      filled_[c].store(true, std::memory_order_release);
+    });
+    ++begun_filling_;
+    return true;
+  }
+
+  void note(const Seen<S>& seen) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    seen_.add(seen);
+    if (seen_.bad_diagonal || !std::isfinite(seen_.value()) || scale_exponent<T>(seen_.value()) > std::max(e_, 0)) fail();
+  }
+
+  bool send() {
+    const std::size_t c = sending_;
+    if (c == begun_filling_ || !filled_[c].load(std::memory_order_acquire)) return false;
+    const Chunk& chunk = chunks_[c];
+    const int before = chunk.panel - plan_.slots();  // the panel that was in this slot
+    if (before >= 0 && !fetches_queued_[before]) return false;
+    device_.send(chunk, buffer(c));
+    if (chunk.last) {
+      device_.modify(chunk.panel);
+      modified_ = chunk.panel + 1;
+    }
+    ++sending_;
+    return true;
+  }
+
+  bool fetch() {
+    const std::size_t c = fetching_;
+    if (c == chunks_.size() || chunks_[c].panel >= modified_ || c >= done_ + plan_.buffers()) return false;
+    const Chunk& chunk = chunks_[c];
+    device_.fetch(chunk, buffer(c));
+    fetches_queued_[chunk.panel] = chunk.last;
+    ++fetching_;
+    return true;
+  }
+
+  bool begin_empty() {
+    const std::size_t c = begun_emptying_;
+    if (c == fetching_ || !device_.fetched(buffer(c))) return false;
+    pivot_ = device_.pivot(chunks_[c].panel);
+    if (pivot_ >= 0) {
+      fail();
+      return true;
+    }
+    workers_.submit([this, c](int worker) {
+      const Chunk& chunk = chunks_[c];
+      const Span span(timeline_, Stage::empty, chunk.panel);
+      const MatrixView<T> from = view(chunk, device_.down(buffer(c)));
+      const auto too_large = empty<S, T>({from.data, from.rows, from.cols, from.ld}, chunk.begin, chunk.end, plan_.n(), uplo_,
+                                         e_, out_, scratch_[worker].data());
+      if (too_large.first >= 0) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        too_large_ = too_large;
+        fail();
+      }
+      emptied_[c].store(true, std::memory_order_release);
+    });
+    ++begun_emptying_;
+    return true;
+  }
+
+  const Plan& plan_;
+  const std::vector<Chunk>& chunks_;
+  const Source<S>& R_;
+  Sink<S>& out_;
+  Uplo uplo_;
+  int e_;
+  Device<T>& device_;
+  const Poll& poll_;
+  Timeline* timeline_;
+
+  // Numbers of chunks; each stage is at or behind the one before it.
+  std::size_t begun_filling_ = 0, sending_ = 0, on_device_ = 0, fetching_ = 0, begun_emptying_ = 0, done_ = 0;
+  std::vector<std::atomic<bool>> filled_, emptied_;
+  std::vector<bool> fetches_queued_;  ///< of a panel: all of them
+  int modified_ = 0;                  ///< panels whose modification was queued
+  index_t pivot_ = -1;
+
+  std::mutex mutex_;
+  Seen<S> seen_;
+  std::pair<index_t, index_t> too_large_{-1, -1};
+  std::atomic<bool> stopped_{false};
+  std::vector<std::vector<S>> scratch_;  ///< of each worker
+  Workers workers_;  // the first to go: tasks use the rest
+};
+
+}  // namespace gpucholmod::stream
+
+#endif

@@ -1,0 +1,137 @@
+#ifndef GPUCHOLMOD_STREAM_PLAN_H
+#define GPUCHOLMOD_STREAM_PLAN_H
+
+#include <algorithm>
+#include <vector>
+
+#include "core/error.h"
+#include "core/tuning.h"
+#include "resident/pass.h"
+
+namespace gpucholmod::stream {
+
+/// A panel: strips [first, end) of the factor, from row 0 down to its last diagonal block; on the device, ld x columns.
+struct Panel {
+  int first, end;
+
+  index_t column() const { return index_t(first) * resident::STRIP; }
+  index_t columns() const { return index_t(end - first) * resident::STRIP; }
+  index_t rows() const { return index_t(end) * resident::STRIP; }
+  index_t ld() const { return rows() + resident::margin; }
+  index_t words() const { return ld() * columns(); }
+};
+
+/// What travels at once: columns [begin, end) of a panel.
+struct Chunk {
+  int panel;
+  index_t begin, end;
+  index_t offset, words;  ///< of its first word in the panel
+  bool last;              ///< of its panel
+};
+
+/// How a factor of order n goes through the device: which panels, in how many slots, in which chunks.
+///
+///     0      panels        n      A panel needs its own columns and the messages of the panels before it, nothing else of
+///     +---+----+---+--+--+-+      R: so `slots` of them are on the device at a time, one coming, one being modified, one
+///       \ |    |   |  |  | |      going. All have about the same number of bytes. Beside the slots, the device holds the
+///         \    |   |  |  | |      messages and V of all passes: O(nk).
+///           \ _|___|__|__|_|
+class Plan {
+ public:
+  /// `word`: bytes of a scalar on the device. At most `budget` bytes of device memory, and one panel only if `whole`.
+  /// Throws out_of_memory with the least budget that works.
+  Plan(index_t n, index_t k, int word, double budget, bool whole) : n_(n), k_(k), word_(word) {
+    strips_ = resident::strips_of(n);
+    double panel_bytes = whole ? bytes_of({0, strips_}) : double(tuning::stream_panel);
+    int most_slots = whole ? 1 : tuning::stream_slots;
+    for (;;) {
+      divide(panel_bytes);
+      even_out();
+      slots_ = std::min(most_slots, int(panels_.size()));
+      if (device_bytes() <= budget) break;
+      if (slots_ > 1 && slot_words_ == narrowest()) most_slots = slots_ - 1;
+      else if (slot_words_ > narrowest() && !whole) panel_bytes = std::min(panel_bytes, double(word_) * slot_words_) * 0.75;
+      else
+        throw Error(ErrorCode::out_of_memory, "'device_memory' allows less device memory than this takes at least",
+                    {{"needed", device_bytes()}, {"available", budget}});
+    }
+    const double chunk = std::min(double(tuning::stream_chunk), std::max(total_words() * word_ / 32, 65536.0));
+    for (int p = 0; p < int(panels_.size()); ++p) {
+      const Panel& panel = panels_[p];
+      const index_t most = std::max<index_t>(1, index_t(chunk / word_) / panel.ld());
+      for (index_t j = 0; j < panel.columns(); j += most) {
+        const index_t end = std::min(j + most, panel.columns());
+        chunks_.push_back({p, panel.column() + j, panel.column() + end, j * panel.ld(), (end - j) * panel.ld(),
+                           end == panel.columns()});
+        chunk_words_ = std::max(chunk_words_, chunks_.back().words);
+      }
+    }
+  }
+
+  index_t n() const { return n_; }
+  index_t k() const { return k_; }
+  int slots() const { return slots_; }
+  int slot(int panel) const { return panel % slots_; }
+  index_t slot_words() const { return slot_words_; }    ///< scalars of the largest panel
+  int slot_strips() const { return slot_strips_; }      ///< strips of the widest
+  index_t chunk_words() const { return chunk_words_; }  ///< scalars of the largest chunk
+  const std::vector<Panel>& panels() const { return panels_; }
+  const std::vector<Chunk>& chunks() const { return chunks_; }
+  /// Staging buffers in each direction.
+  int buffers() const { return int(std::min<std::size_t>(tuning::stream_buffers, chunks_.size())); }
+
+  int passes() const { return int((k_ + resident::most_columns - 1) / resident::most_columns); }
+  index_t pass_columns(int pass) const { return std::min(resident::most_columns, k_ - pass * resident::most_columns); }
+  resident::PassSize pass(int pass) const {
+    return {resident::padded_width(pass_columns(pass)), strips_, int(panels_.size())};
+  }
+  /// Doubles that a slot needs for the jobs on its panel.
+  index_t own_words() const { return slot_strips_ * (passes() > 0 ? pass(0).strip_words() : 0); }
+
+  double device_bytes() const {
+    double bytes = slots_ * (double(word_) * slot_words_ + double(sizeof(double)) * own_words());
+    for (int i = 0; i < passes(); ++i) bytes += pass(i).bytes();
+    return bytes;
+  }
+  double total_words() const {
+    double words = 0;
+    for (const Panel& panel : panels_) words += double(panel.words());
+    return words;
+  }
+
+ private:
+  double bytes_of(const Panel& panel) const { return double(word_) * panel.words(); }
+  index_t narrowest() const { return Panel{strips_ - 1, strips_}.words(); }
+
+  /// Panels of as many strips as fit into `bytes`, at least one.
+  void divide(double bytes) {
+    panels_.clear();
+    slot_words_ = 0;
+    slot_strips_ = 0;
+    for (int first = 0, end; first < strips_; first = end) {
+      end = first + 1;
+      while (end < strips_ && bytes_of({first, end + 1}) <= bytes) ++end;
+      panels_.push_back({first, end});
+      slot_words_ = std::max(slot_words_, panels_.back().words());
+      slot_strips_ = std::max(slot_strips_, end - first);
+    }
+  }
+
+  /// As many panels, but the largest of them smaller.
+  void even_out() {
+    const std::size_t count = panels_.size();
+    double bytes = double(word_) * slot_words_;
+    while (count > 1 && slot_words_ > narrowest() && panels_.size() == count) divide(bytes *= 0.95);
+    while (panels_.size() > count) divide(bytes /= 0.95);
+  }
+
+  index_t n_, k_;
+  int word_, strips_ = 0, slots_ = 1, slot_strips_ = 0;
+  index_t slot_words_ = 0, chunk_words_ = 0;
+  std::vector<Panel> panels_;
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace gpucholmod::stream
+
+#endif

@@ -1,0 +1,20 @@
+#ifndef GPUCHOLMOD_STREAM_RUN_H
+#define GPUCHOLMOD_STREAM_RUN_H
+
+#include "core/request.h"
+#include "core/storage.h"
+
+namespace gpucholmod::stream {
+
+/// The stream method for a resolved request (outcome.backend and .method), n, k >= 1; see modify_stored() in core/dispatch.h.
+/// S is what the factor is stored in, request.precision what is computed in.
+template <class S>
+void run(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll, bool overwrites,
+         Outcome& outcome);
+
+/// Threads to move data with: `asked`, or, for 0, what there is, at most tuning::stream_threads and OMP_THREAD_LIMIT.
+int threads_for(int asked);
+
+}  // namespace gpucholmod::stream
+
+#endif

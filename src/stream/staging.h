@@ -1,0 +1,109 @@
+#ifndef GPUCHOLMOD_STREAM_STAGING_H
+#define GPUCHOLMOD_STREAM_STAGING_H
+
+#include <vector>
+
+#include "core/factor_io.h"
+#include "core/storage.h"
+#include "resident/pass.h"
+
+/// Between a factor as it is stored (S, either triangle) and a chunk of a panel as the device wants it (T, upper, ld x
+/// columns, continued by the identity behind row and column n).
+namespace gpucholmod::stream {
+
+/// What was seen of a factor.
+template <class S>
+struct Seen {
+  using Bits = decltype(magnitude_bits(S()));
+  Bits largest = 0;          ///< magnitude_bits of the largest entry
+  bool bad_diagonal = false;  ///< an entry of the diagonal that is not positive, or vanishes in T
+
+  void add(const Seen& other) {
+    largest = std::max(largest, other.largest);
+    bad_diagonal = bad_diagonal || other.bad_diagonal;
+  }
+  S value() const {
+    S x;
+    std::memcpy(&x, &largest, sizeof x);
+    return x;
+  }
+};
+
+/// to[i * step] <- scale * from[i]; returns the largest magnitude_bits of `from`.
+template <class S, class T>
+typename Seen<S>::Bits scaled_copy(const S* from, index_t count, S scale, T* to, index_t step = 1) {
+  typename Seen<S>::Bits largest = 0;
+  for (index_t i = 0; i < count; ++i) {
+    largest = std::max(largest, magnitude_bits(from[i]));
+    to[i * step] = T(from[i] * scale);
+  }
+  return largest;
+}
+
+/// chunk <- columns [begin, end) of 2^-e times the upper factor that R holds; below the diagonal zeros as far as its block of
+/// order NB reaches. `scratch` has room for n entries.
+template <class S, class T>
+Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, index_t end, MatrixView<T> chunk, S* scratch) {
+  Seen<S> seen;
+  const S scale = std::scalbn(S(1), -e);
+  const index_t inside = std::min(end, n);
+  if (uplo == Uplo::upper) {
+    for (index_t j = begin; j < inside; ++j) {
+      const S* from = R.column(j, 0, j + 1, scratch);
+      seen.largest = std::max(seen.largest, scale == 1 ? scaled_copy(from, j + 1, S(1), chunk.col(j - begin))
+                                                       : scaled_copy(from, j + 1, scale, chunk.col(j - begin)));
+    }
+  } else if (begin < inside) {
+    for (index_t i = 0; i < inside; ++i) {
+      const index_t first = std::max(i, begin);
+      const S* from = R.column(i, first, inside, scratch);
+      seen.largest = std::max(seen.largest, scaled_copy(from, inside - first, scale, &chunk(i, first - begin), chunk.ld));
+    }
+  }
+  for (index_t j = begin; j < end; ++j) {
+    T* column = chunk.col(j - begin);
+    if (j >= n) std::fill(column, column + j, T(0));
+    if (j >= n) column[j] = T(1);
+    std::fill(column + j + 1, column + (j / resident::NB + 1) * resident::NB, T(0));
+    seen.bad_diagonal = seen.bad_diagonal || !(column[j] > 0);
+  }
+  return seen;
+}
+
+/// The way back: 2^e times the chunk to its place in `out`, whose other triangle is cleared there. Returns the row and column of an
+/// entry that is too large for S, or -1, -1.
+template <class S, class T>
+std::pair<index_t, index_t> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, int e, Sink<S>& out, S* scratch) {
+  const double scale = std::scalbn(1.0, e);
+  const bool as_it_is = std::is_same_v<S, T> && e == 0;
+  std::pair<index_t, index_t> too_large(-1, -1);
+  const auto convert = [&](index_t row, index_t count, index_t col) {  // of the upper factor; `count` goes along out's columns
+    const T* from = &chunk(row, col - begin);
+    const bool along = uplo == Uplo::upper;
+    for (index_t i = 0; i < count; ++i) {
+      scratch[i] = S(from[along ? i : i * chunk.ld] * scale);
+      if (!as_it_is && !std::isfinite(scratch[i])) too_large = along ? std::pair(row + i, col) : std::pair(col + i, row);
+    }
+    return scratch;
+  };
+  const index_t inside = std::min(end, n);
+  if (uplo == Uplo::upper) {
+    for (index_t j = begin; j < inside; ++j) {
+      const T* from = chunk.col(j - begin);
+      if (as_it_is) out.put(j, 0, j + 1, reinterpret_cast<const S*>(from));
+      else out.put(j, 0, j + 1, convert(0, j + 1, j));
+      out.clear(j, j + 1, n);
+    }
+  } else if (begin < inside) {
+    for (index_t i = 0; i < inside; ++i) {
+      const index_t first = std::max(i, begin);
+      out.put(i, first, inside, convert(i, inside - first, first));
+    }
+    for (index_t j = begin; j < inside; ++j) out.clear(j, 0, j);
+  }
+  return too_large;
+}
+
+}  // namespace gpucholmod::stream
+
+#endif

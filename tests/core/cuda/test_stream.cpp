@@ -1,0 +1,168 @@
+#include <gtest/gtest.h>
+
+#include "../call.h"
+#include "core/backend.h"
+#include "core/device_factor.h"
+#include "cuda/pool.h"
+#include "cuda/resident.h"
+
+/// The stream method on a GPU: what the simulated device of test_stream.cpp cannot show. Small enough for
+/// compute-sanitizer.
+namespace gpucholmod::test {
+namespace {
+
+using Doubles = Stored<double>;
+
+double free_memory() { return cuda::status(true).devices.at(cuda::status(false).device).memory_free; }
+
+Problem<double> example(index_t n, index_t k, Sign sign) {
+  Random random(12);
+  const Matrix R = well_conditioned(n, random), V = random.normal(n, k) / std::sqrt(real(n));
+  return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
+}
+
+Request on_gpu(Precision precision = Precision::double_, double device_memory = std::numeric_limits<double>::infinity()) {
+  Request request;
+  request.backend = Backend::cuda;
+  request.method = Method::stream;
+  request.precision = precision;
+  request.device_memory = device_memory;
+  request.threads = 3;
+  return request;
+}
+
+double least_memory(const Problem<double>& p, Precision precision) {
+  return number(error_of([&] { call(p, on_gpu(precision, 1)); }).value(), "needed");
+}
+
+/// The modified factor from one that stays on the GPU.
+Doubles resident(const Problem<double>& p, Precision precision, ResidentMethod method = ResidentMethod::automatic) {
+  const index_t n = p.R.cols();
+  ResidentRequest request;
+  request.k = p.V.cols();
+  request.sign = p.sign;
+  request.method = method;
+  ResidentOutcome outcome;
+  const auto made = cuda::upload(p.R.data(), n, Uplo::upper, precision, -1)->modified(p.V.data(), request, outcome);
+  Doubles R(n, n);
+  made->download(Uplo::upper, R.data());
+  return R;
+}
+
+TEST(Stream, SameBitsForEveryBudgetAndAsWhenItStaysThere) {
+  for (const Sign sign : signs)
+    for (const Precision precision : precisions)
+      for (const index_t k : {1, 16, 70}) {
+        const Problem<double> p = example(700, k, sign);
+        const Doubles expected = resident(p, precision);
+        const double least = least_memory(p, precision);
+        for (const double budget : {least, 2 * least, 1e12}) {
+          const Result<double> result = call(p, on_gpu(precision, budget));
+          ASSERT_EQ(result.outcome.pivot, -1);
+          EXPECT_LE(result.outcome.device_bytes_peak, budget);
+          EXPECT_TRUE(budget != least || result.outcome.panels > 3);
+          EXPECT_TRUE(same_bits(result.R, expected)) << k << " " << budget;
+        }
+      }
+}
+
+TEST(Stream, LowerFactorsAndFloats) {
+  const Problem<double> p = example(300, 16, Sign::update);
+  Problem<double> lower = p;
+  lower.R = p.R.transpose();
+  Request request = on_gpu();
+  request.uplo = Uplo::lower;
+  const Doubles up = call(p, on_gpu()).R;
+  EXPECT_TRUE(same_bits(call(lower, request).R, Doubles(up.transpose())));
+  const Problem<float> f{p.sign, p.R.cast<float>(), p.V.cast<float>()};
+  EXPECT_LT((call(f, on_gpu()).R.cast<double>() - up).norm() / up.norm(), 1e-6);
+  EXPECT_LT((call(f, on_gpu(Precision::single)).R.cast<double>() - up).norm() / up.norm(), 1e-5);
+}
+
+/// Of two passes that fail, it is not the first that counts.
+TEST(Stream, TheFirstFailingPivotIsFoundWhicheverPassFailsThere) {
+  const Problem<double> p = example(500, 70, Sign::update);
+  for (const index_t later : {201, 499}) {
+    Problem<double> failing{Sign::downdate, p.R, Doubles::Zero(500, 70)};
+    failing.V(later, 3) = failing.V(200, 66) = 1e3;
+    for (const double budget : {least_memory(p, Precision::double_), 1e12})
+      EXPECT_EQ(call(failing, on_gpu(Precision::double_, budget)).outcome.pivot, 200);
+  }
+}
+
+TEST(Stream, AFailingDowndateOrAThrowLeavesNothingBehind) {
+  const Problem<double> p = example(700, 5, Sign::update);
+  const double least = least_memory(p, Precision::double_);
+  call(p, on_gpu());
+  cuda::release();
+  const double before = free_memory();
+  for (const index_t pivot : {0, 400, 699}) {
+    Problem<double> failing{Sign::downdate, p.R, Doubles::Zero(700, 5)};
+    failing.V(pivot, 2) = 1e3;
+    for (const double budget : {least, 1e12}) EXPECT_EQ(call(failing, on_gpu(Precision::double_, budget)).outcome.pivot, pivot);
+  }
+  int polls = 0;
+  call(p, on_gpu(Precision::double_, least), [&](double) { ++polls; });
+  for (int stop_at = 1; stop_at <= std::min(polls, 8); ++stop_at) {
+    int now = 0;
+    EXPECT_THROW(call(p, on_gpu(Precision::double_, least), [&](double) { if (++now == stop_at) throw stop_at; }), int);
+  }
+  EXPECT_LT(Residual(p).ratio(call(p, on_gpu()).R, epsilon(Precision::double_)), 30);
+  EXPECT_GT(cuda::release(), 0);
+  EXPECT_EQ(cuda::release(), 0);
+  EXPECT_EQ(free_memory(), before);
+}
+
+TEST(Stream, TimelineHasEveryStageInOrder) {
+  const Problem<double> p = example(700, 5, Sign::update);
+  Request request = on_gpu(Precision::double_, least_memory(p, Precision::double_));
+  request.timeline = true;
+  const Outcome outcome = call(p, request).outcome;
+  ASSERT_GT(outcome.panels, 3);
+  for (int panel = 0; panel < outcome.panels; ++panel) {
+    double sent = 0, modified = 0, fetched = 0;
+    for (const Timeline::Entry& entry : outcome.timeline) {
+      if (entry.panel != panel) continue;
+      EXPECT_LE(entry.begin, entry.end);
+      if (entry.stage == Stage::send) sent = std::max(sent, entry.end);
+      if (entry.stage == Stage::modify) modified = entry.end;
+      if (entry.stage == Stage::fetch) fetched = std::max(fetched, entry.end);
+    }
+    EXPECT_LT(0, sent);
+    EXPECT_LE(sent, modified);
+    EXPECT_LE(modified, fetched);
+  }
+}
+
+/// A panel behind the first, by the plain path, which a GPU with the persistent kernel never takes by itself.
+TEST(Stream, StepwisePanelsAreThoseOfTheWholeFactor) {
+  const Problem<double> p = example(500, 9, Sign::update);
+  const cuda::CurrentDevice current(cuda::status(false).device);
+  const cuda::Layout layout(500);
+  const int strips = int(layout.padded / resident::STRIP), first_panel = 1;
+  const resident::PassSize size{resident::padded_width(9), strips, 2};
+  Doubles padded = Doubles::Zero(layout.ld, layout.padded);
+  padded.topRows(layout.padded).setIdentity();
+  padded.topLeftCorner(500, 500) = p.R;
+  const cuda::DeviceBuffer<double> dR(layout.words(), 0), dwords(size.doubles(), 0), down(strips * size.strip_words(), 0);
+  const cuda::DeviceBuffer<int> dints(size.ints(), 0);
+  cuda::Stream stream;
+  cuda::check(cudaMemcpy(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice), "send");
+  cuda::prepare_pass(size, p.V.data(), 500, 9, dwords.data(), dints.data(), stream);
+  const auto start = [&](int panel, int first, int end) {
+    double* R = dR.data() + first * resident::STRIP * layout.ld;
+    cuda::start_job<double>(size.width, ResidentMethod::stepwise,
+                            resident::make_job<double>(size, dwords.data(), dints.data(), p.sign, false, panel, first, end, R,
+                                                       R, layout.ld, down.data() + first * size.strip_words()),
+                            stream);
+  };
+  start(0, 0, first_panel);
+  start(1, first_panel, strips);
+  stream.synchronize();
+  cuda::check(cudaMemcpy(padded.data(), dR.data(), sizeof(double) * padded.size(), cudaMemcpyDeviceToHost), "fetch");
+  const Doubles R = padded.topLeftCorner(500, 500).triangularView<Eigen::Upper>();
+  EXPECT_TRUE(same_bits(R, resident(p, Precision::double_, ResidentMethod::stepwise)));
+}
+
+}  // namespace
+}  // namespace gpucholmod::test

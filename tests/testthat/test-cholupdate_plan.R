@@ -1,0 +1,48 @@
+test_that("a plan says what the call then does", {
+  R <- well_conditioned(300)
+  V <- normal(300, 3)
+  for (method in c("auto", "blocked", "reference", "panel", "stream")) {
+    plan <- cholupdate_plan(R, V, backend = "cpu", method = method)
+    cholupdate_gpu(R, V, backend = "cpu", method = method)
+    expect_identical(plan[c("backend", "method")], unclass(last_cholupdate())[c("backend", "method")])
+    expect_output(print(plan), sprintf("rank-3 modification of order 300: method \"%s\", backend cpu", plan$method))
+  }
+  control <- cholupdate_control(device_memory = "2MB", threads = 2)
+  plan <- cholupdate_plan(300, 3, backend = "cpu", method = "stream", control = control)
+  cholupdate_gpu(R, V, backend = "cpu", method = "stream", control = control)
+  expect_identical(plan$panels, last_cholupdate()$panels)
+  expect_identical(plan$device_bytes, last_cholupdate()$device_bytes_peak)
+  expect_identical(plan$threads, last_cholupdate()$threads)
+})
+
+test_that("sizes may be given as such or by what has them", {
+  expect_identical(cholupdate_plan(diag(4), 1:4)[c("n", "k")], list(n = 4, k = 1))
+  expect_identical(cholupdate_plan(4, matrix(0, 4, 2))[c("n", "k")], list(n = 4, k = 2))
+  for (bad in list(-1, 1.5, NA, "a", NULL)) {
+    expect_error(cholupdate_plan(bad, 1), class = "gpucholmod_bad_argument")
+    expect_error(cholupdate_plan(10, bad), class = "gpucholmod_bad_argument")
+  }
+  expect_error(cholupdate_plan(10, 1, control = list()), class = "gpucholmod_bad_argument")
+  expect_error(cholupdate_plan(10, 1, "cpu"), class = "gpucholmod_bad_argument")
+  expect_error(cholupdate_plan(100, 1, backend = "cpu", method = "resident"), class = "gpucholmod_bad_argument")
+})
+
+test_that("the GPU is expected to pay for large factors, and small ones stay on the CPU", {
+  small <- cholupdate_plan(100, 1)
+  expect_identical(small$backend, "cpu")
+  expect_gt(small$expected[["gpu"]], small$expected[["cpu"]])
+  large <- cholupdate_plan(30000, 16)
+  expect_lt(large$expected[["gpu"]], large$expected[["cpu"]])
+  expect_identical(large$backend, gpu_info(memory = FALSE)$backend)
+})
+
+test_that("CUDA is started once it would have paid, and not before", {
+  skip_without_gpu()
+  skip_on_cran()
+  library_path <- dirname(find.package("gpucholmod"))
+  code <- sprintf("library(gpucholmod, lib.loc = \"%s\"); R <- diag(1500); V <- matrix(1e-3, 1500, 16);
+    cat(replicate(60, { cholupdate_gpu(R, V); last_cholupdate()$backend }))", library_path)
+  taken <- scan(text = system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE), what = "",
+                quiet = TRUE)
+  expect_identical(rle(taken)$values, c("cpu", "cuda"))
+})

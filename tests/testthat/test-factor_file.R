@@ -1,0 +1,354 @@
+skip_on_os("windows")
+
+set.seed(12)
+n <- 100
+R <- well_conditioned(n)
+V <- normal(n, 3)
+
+new_folder <- function() {
+  folder <- tempfile("factors")
+  dir.create(folder)
+  normalizePath(folder)
+}
+
+expect_bad_file <- function(call, reason, path, ...) {
+  error <- expect_error(call, class = "gpucholmod_bad_file")
+  expect_s3_class(error, "gpucholmod_error")
+  expect_identical(error$reason, reason)
+  expect_identical(error$path, path)
+  expected <- list(...)
+  if (length(expected)) expect_identical(unclass(error)[names(expected)], expected)
+  invisible(error)
+}
+
+# Evaluates `call`, by which nothing in `folder` may change: names, contents, modes.
+expect_untouched <- function(folder, call) {
+  look <- function() {
+    files <- list.files(folder, all.files = TRUE, recursive = TRUE, full.names = TRUE)
+    list(names = list.files(folder, all.files = TRUE), sums = tools::md5sum(files), modes = file.mode(files))
+  }
+  before <- look()
+  force(call)
+  expect_identical(look(), before)
+}
+
+cpu <- function(f, V, ...) cholupdate_gpu(f, V, ..., backend = "cpu")
+
+test_that("a factor comes back from its file as it went there", {
+  folder <- new_folder()
+  path <- file.path(folder, "R.bin")
+  f <- write_factor(R, path)
+  expect_s3_class(f, "factor_file")
+  expect_identical(f, factor_file(path))
+  expect_identical(unclass(f), list(path = path, n = 100L))
+  expect_identical(as.matrix(f), R)
+  expect_identical(readBin(path, "double", n^2 + 1), as.vector(R))
+  expect_identical(list.files(folder, all.files = TRUE, no.. = TRUE), "R.bin")
+  for (small in list(matrix(0, 0, 0), matrix(2), matrix(c(1, 0, 2, 3), 2))) {
+    expect_identical(as.matrix(write_factor(small, path, replace = TRUE)), small)
+  }
+})
+
+test_that("the lower triangle is neither written nor read", {
+  path <- file.path(new_folder(), "R.bin")
+  full <- R
+  full[lower.tri(full)] <- NaN
+  write_factor(full, path)
+  expect_identical(readBin(path, "double", n^2), as.vector(R))
+  writeBin(as.vector(full), path)
+  expect_identical(as.matrix(factor_file(path)), R)
+})
+
+test_that("values are written as they are", {
+  x <- matrix(c(NaN, 0, -Inf, -0), 2)
+  f <- write_factor(x, file.path(new_folder(), "R.bin"))
+  expect_identical(as.matrix(f), x)
+})
+
+test_that("what cholupdate_gpu() accepts can be written", {
+  path <- file.path(new_folder(), "R.bin")
+  write <- function(x) as.matrix(write_factor(x, path, replace = TRUE))
+  expect_identical(write(matrix(c(1L, 5L, 2L, 3L), 2)), matrix(c(1, 0, 2, 3), 2))
+  expect_identical(write(3), matrix(3))
+  named <- matrix(c(1, 0, 2, 3), 2, dimnames = list(NULL, c("a", "b")))
+  expect_identical(write(named), unname(named))
+  expect_identical(write(make_float32(R)), as_floats(R))
+  expect_error(write(letters), class = "gpucholmod_not_numeric")
+  expect_error(write(R[1:2, ]), class = "gpucholmod_not_square")
+  expect_error(write(factor_file(path)), class = "gpucholmod_not_numeric")
+  skip_if_not_installed("Matrix")
+  triangle <- Matrix::triu(Matrix::Matrix(R, sparse = FALSE))
+  expect_identical(write(methods::as(triangle, "dtrMatrix")), R)
+  lower <- methods::as(Matrix::t(triangle), "dtrMatrix")
+  expect_identical(expect_error(write(lower), class = "gpucholmod_bad_argument")$argument, "R")
+})
+
+test_that("a factor_file says what it is", {
+  f <- write_factor(R, file.path(new_folder(), "R.bin"))
+  expect_identical(dim(f), c(100L, 100L))
+  expect_identical(c(nrow(f), ncol(f)), c(100L, 100L))
+  expect_identical(format(f), paste0("<factor_file> 100 x 100, 78.1 KiB, ", f$path))
+  expect_identical(capture.output(shown <- print(f)), c("<factor_file> 100 x 100, 78.1 KiB", paste0("  ", f$path)))
+  expect_identical(shown, f)
+})
+
+test_that("names of files become absolute", {
+  folder <- new_folder()
+  old <- setwd(folder)
+  on.exit(setwd(old), add = TRUE)
+  dir.create("sub")
+  expect_identical(write_factor(R, "sub/../R.bin")$path, file.path(folder, "R.bin"))
+  expect_identical(factor_file("./R.bin")$path, file.path(folder, "R.bin"))
+  file.symlink("R.bin", "link")
+  expect_identical(factor_file("link")$path, file.path(folder, "link"))
+  setwd(old)
+  expect_bad_file(factor_file("/absent"), "missing", "/absent")
+  name <- file.path(folder, "Gr\u00f6\u00dfe.bin")
+  skip_if_not(l10n_info()[["UTF-8"]])
+  write_factor(R, iconv(name, "UTF-8", "latin1"))
+  expect_true(file.exists(name))
+})
+
+test_that("what is not a name of a file is refused", {
+  for (bad in list(NULL, 1, character(), c("a", "b"), NA_character_, "")) {
+    expect_identical(expect_error(factor_file(bad), class = "gpucholmod_bad_argument")$argument, "path")
+    expect_identical(expect_error(write_factor(R, bad), class = "gpucholmod_bad_argument")$argument, "path")
+  }
+  expect_identical(expect_error(write_factor(R, tempfile(), NA), class = "gpucholmod_bad_argument")$argument, "replace")
+})
+
+test_that("what is not a factor is refused", {
+  folder <- new_folder()
+  path <- file.path(folder, "R.bin")
+  expect_bad_file(factor_file(path), "missing", path)
+  expect_bad_file(factor_file(folder), "not_a_file", folder)
+  writeBin(numeric(3), path)
+  expect_bad_file(factor_file(path), "wrong_size", path, size = 24)
+  writeBin(raw(33), path)
+  expect_bad_file(factor_file(path), "wrong_size", path, size = 33)
+  expect_bad_file(factor_file("/dev/null"), "not_a_file", "/dev/null")
+})
+
+test_that("a file that has become another is an error", {
+  path <- file.path(new_folder(), "R.bin")
+  f <- write_factor(R, path)
+  write_factor(R[1:2, 1:2], path, replace = TRUE)
+  expect_bad_file(as.matrix(f), "changed", path)
+  expect_bad_file(cpu(f, V, output = tempfile()), "changed", path)
+  writeBin(numeric(3), path)
+  expect_bad_file(as.matrix(f), "wrong_size", path, size = 24)
+  unlink(path)
+  expect_bad_file(as.matrix(f), "missing", path)
+  expect_bad_file(cpu(f, V, output = tempfile()), "missing", path)
+  expect_output(print(f), "100 x 100")
+})
+
+# Every way of writing refuses the same, and leaves everything as it was; `write(path, replace)`.
+expect_refusals <- function(folder, write) {
+  there <- file.path(folder, "there")
+  writeBin(c(1, 2, 3), there)
+  locked <- file.path(folder, "locked")
+  writeBin(c(1, 2, 3), locked)
+  Sys.chmod(locked, "444")
+  sub <- file.path(folder, "sub")
+  dir.create(sub)
+  nowhere <- file.path(folder, "absent", "out")
+  expect_untouched(folder, {
+    expect_bad_file(write(there, FALSE), "exists", there)
+    expect_bad_file(write(locked, FALSE), "exists", locked)
+    expect_bad_file(write(locked, TRUE), "read_only", locked)
+    for (replace in c(FALSE, TRUE)) {
+      expect_bad_file(write(sub, replace), "not_a_file", sub)
+      expect_bad_file(write("/dev/null", replace), "not_a_file", "/dev/null")
+      expect_bad_file(write(nowhere, replace), "missing", nowhere)
+    }
+  })
+}
+
+test_that("write_factor() replaces only what it may", {
+  folder <- new_folder()
+  expect_refusals(folder, function(path, replace) write_factor(R, path, replace))
+  there <- file.path(folder, "there")
+  Sys.chmod(there, "640")
+  expect_identical(as.matrix(write_factor(R, there, replace = TRUE)), R)
+  expect_identical(format(file.mode(there)), "640")
+})
+
+test_that("a link is replaced, not what it points to", {
+  folder <- new_folder()
+  target <- file.path(folder, "target")
+  link <- file.path(folder, "link")
+  f <- write_factor(R, target)
+  file.symlink(target, link)
+  expect_identical(as.matrix(factor_file(link)), R)
+  write_factor(2 * R, link, replace = TRUE)
+  expect_identical(Sys.readlink(link), "")
+  expect_identical(as.matrix(f), R)
+  expect_identical(as.matrix(factor_file(link)), 2 * R)
+})
+
+# The numbers of a factor in memory, by columns as they are stored.
+in_memory <- function(R, V, downdate = FALSE) cholupdate_gpu(R, V, downdate, backend = "cpu", method = "blocked")
+
+test_that("a factor in a file is modified as one in memory", {
+  folder <- new_folder()
+  for (n in c(0, 1, 7, 32, 33, 131)) {
+    for (k in c(0, 1, 16, 33)) {
+      R <- if (n > 0) well_conditioned(n) else matrix(0, 0, 0)
+      V <- normal(n, k, 1)
+      full <- R
+      full[lower.tri(full)] <- NaN
+      writeBin(as.vector(full), path <- tempfile(tmpdir = folder))
+      f <- factor_file(path)
+      sum <- tools::md5sum(path)
+      up <- cpu(f, V, output = tempfile(tmpdir = folder))
+      expect_s3_class(up, "factor_file")
+      expect_same(as.matrix(up), in_memory(R, V), sprintf("update, n %d, k %d", n, k))
+      expect_identical(sum(abs(matrix(readBin(up$path, "double", n^2), n)[lower.tri(R)])), 0)
+      down <- cpu(up, V, downdate = TRUE, output = tempfile(tmpdir = folder), method = "stream")
+      expect_same(as.matrix(down), in_memory(as.matrix(up), V, TRUE), sprintf("downdate, n %d, k %d", n, k))
+      expect_identical(tools::md5sum(path), sum)
+    }
+  }
+  expect_identical(list.files(folder, "part$"), character())
+})
+
+test_that("a vector, integers and float32 serve as V", {
+  folder <- new_folder()
+  f <- write_factor(R, file.path(folder, "R.bin"))
+  modified <- function(V) as.matrix(cpu(f, V, output = tempfile(tmpdir = folder)))
+  expect_identical(modified(1:100), in_memory(R, 1:100))
+  expect_identical(modified(make_float32(V)), in_memory(R, as_floats(V)))
+})
+
+test_that("a file is modified on the GPU", {
+  skip_without_gpu()
+  folder <- new_folder()
+  set.seed(1)
+  R <- well_conditioned(700)
+  V <- normal(700, 20)
+  f <- write_factor(R, file.path(folder, "R.bin"))
+  up <- cholupdate_gpu(f, V, output = file.path(folder, "up.bin"), backend = "cuda")
+  expect_lt(residual_ratio(as.matrix(up), R, V, FALSE), 30)
+  expect_identical(last_cholupdate()$backend, "cuda")
+  expect_error(cholupdate_gpu(f, 100 * V, downdate = TRUE, output = file.path(folder, "no.bin"), backend = "cuda"),
+               class = "gpucholmod_not_positive_definite")
+  expect_identical(list.files(folder), c("R.bin", "up.bin"))
+})
+
+test_that("the report is that of the file's modification", {
+  folder <- new_folder()
+  f <- write_factor(R, file.path(folder, "R.bin"))
+  cpu(f, V, output = file.path(folder, "up.bin"))
+  report <- last_cholupdate()
+  expect_identical(report$n, 100)
+  expect_identical(report$k, 3)
+  expect_identical(report$backend, "cpu")
+  expect_identical(report$method, "stream")
+  expect_identical(report$pivot, 0L)
+})
+
+test_that("check = FALSE returns the pivot", {
+  folder <- new_folder()
+  f <- write_factor(R, file.path(folder, "R.bin"))
+  output <- file.path(folder, "up.bin")
+  expect_identical(cpu(f, V, output = output, check = FALSE), list(R = factor_file(output), pivot = 0L))
+  expect_untouched(folder, {
+    failed <- cpu(f, 100 * V, downdate = TRUE, output = file.path(folder, "no.bin"), check = FALSE)
+    expect_identical(failed, list(R = f, pivot = 1L))
+  })
+})
+
+test_that("nothing appears unless it is complete", {
+  folder <- new_folder()
+  f <- write_factor(R, file.path(folder, "R.bin"))
+  old <- file.path(folder, "old.bin")
+  write_factor(2 * R, old)
+  bad <- write_factor(replace(R, 4902, NaN), file.path(folder, "bad.bin"))
+  negative <- write_factor(replace(R, 102, -1), file.path(folder, "negative.bin"))
+  late <- numeric(100)
+  late[90] <- 100
+  expect_untouched(folder, {
+    for (output in c(file.path(folder, "new.bin"), old)) {
+      run <- function(...) cpu(..., output = output, replace = TRUE)
+      error <- expect_error(run(f, late, downdate = TRUE), class = "gpucholmod_not_positive_definite")
+      expect_identical(error$pivot, 90L)
+      error <- expect_error(run(bad, V), class = "gpucholmod_not_finite")
+      expect_identical(c(error$row, error$col), c(2, 50))
+      expect_identical(expect_error(run(negative, V), class = "gpucholmod_bad_diagonal")$index, 2)
+      expect_error(run(f, replace(V, 4, Inf)), class = "gpucholmod_not_finite")
+      expect_error(run(f, V[1:3, ]), class = "gpucholmod_dimension_mismatch")
+    }
+  })
+})
+
+test_that("cholupdate_gpu() replaces only what it may", {
+  folder <- new_folder()
+  f <- write_factor(R, file.path(folder, "R.bin"))
+  expect_refusals(folder, function(path, replace) cpu(f, V, output = path, replace = replace))
+  there <- file.path(folder, "there")
+  expect_identical(as.matrix(cpu(f, V, output = there, replace = TRUE)), in_memory(R, V))
+})
+
+test_that("the input is not taken for the output", {
+  folder <- new_folder()
+  f <- write_factor(R, file.path(folder, "R.bin"))
+  link <- file.path(folder, "link")
+  file.symlink(f$path, link)
+  hard <- file.path(folder, "hard")
+  file.link(f$path, hard)
+  expect_untouched(folder, for (output in c(f$path, link, hard)) {
+    for (replace in c(FALSE, TRUE)) expect_bad_file(cpu(f, V, output = output, replace = replace), "same_file", output)
+  })
+})
+
+test_that("a file that was cut off is an error", {
+  folder <- new_folder()
+  path <- file.path(folder, "R.bin")
+  f <- write_factor(R, path)
+  writeBin(as.vector(R)[1:9900], path)
+  expect_untouched(folder, {
+    expect_bad_file(cpu(f, V, output = file.path(folder, "up.bin")), "wrong_size", path, size = 8 * 9900)
+  })
+})
+
+test_that("Ctrl-C leaves no file behind", {
+  skip_on_cran()
+  folder <- new_folder()
+  f <- write_factor(diag(3000), file.path(folder, "R.bin"))
+  V <- matrix(rnorm(3000 * 100, sd = 1e-3), 3000, 3000)
+  expect_untouched(folder, {
+    interrupt_after(1)
+    result <- tryCatch(
+      {
+        cpu(f, V, output = file.path(folder, "up.bin"))
+        Sys.sleep(5) # for a signal that comes too late
+      },
+      interrupt = function(e) "interrupted"
+    )
+    expect_identical(result, "interrupted")
+  })
+  unlink(folder, recursive = TRUE)
+})
+
+test_that("arguments that cannot be used are named", {
+  folder <- new_folder()
+  f <- write_factor(R, file.path(folder, "R.bin"))
+  output <- file.path(folder, "up.bin")
+  expect_argument <- function(call, argument) {
+    expect_identical(expect_error(call, class = "gpucholmod_bad_argument")$argument, argument)
+  }
+  expect_untouched(folder, {
+    expect_argument(cpu(f, V), "output")
+    expect_argument(cpu(f, V, output = NULL), "output")
+    expect_argument(cpu(f, V, output = c("a", "b")), "output")
+    expect_argument(cpu(f, V, output = output, replace = NA), "replace")
+    expect_argument(cpu(f, V, output = output, precision = "single"), "precision")
+    expect_argument(cpu(f, V, output = output, method = "blocked"), "method")
+    expect_argument(cpu(f, V, output = output, control = list()), "control")
+    expect_argument(cpu(f, V, output = output, uplo = "lower"), "...")
+    expect_argument(cpu(f, V, output = output, downdate = NA), "downdate")
+    expect_argument(cpu(f, V, output = output, check = 0), "check")
+    expect_argument(cholupdate_gpu(f, V, output = output, backend = "gpu"), "backend")
+  })
+})
