@@ -27,9 +27,9 @@
 #'   * `"reference"` (CPU): one plane rotation after the other, Givens for updates and Chambers' mixed form for
 #'     downdates. Slow and plain: what the others are tested against.
 #'   * `"stream"` (GPU): the factor goes through the GPU once, in panels of whole columns, of which only the triangle
-#'     travels; several threads of the CPU fill and empty the buffers, while panels are sent, modified and fetched side by
-#'     side. Device memory is \eqn{O(nk)}, within the limit that `control` sets; the limit does not change a bit of the result.
-#'     With `backend = "cpu"` the same schedule runs with the steps of `"blocked"`.
+#'     travels; several threads of the CPU fill and empty the buffers, while panels are sent, modified and fetched
+#'     side by side. Device memory is \eqn{O(nk)}, within the limit that `control` sets; the limit does not change a
+#'     bit of the result. With `backend = "cpu"` the same schedule runs with the steps of `"blocked"`.
 #'   * `"resident"` (GPU): the same with a single panel, so that the whole factor is on the GPU at once.
 #'   * `"panel"` (GPU): the method of Walder (2010). The CPU does the diagonal blocks, the GPU everything to their
 #'     right, in panels that are sent there and brought back; device memory is \eqn{O(n)}. With `backend = "cpu"` the

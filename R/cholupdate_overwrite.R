@@ -1,27 +1,28 @@
 #' Rank-k update or downdate in the memory of the factor
 #'
-#' [cholupdate_gpu()] returns a new matrix and leaves `R` as it is, which takes twice the memory of `R`. Where that is not
-#' there, this function gives up `R`: its memory becomes the result's. It is the only function of the package that changes
-#' an ordinary matrix.
+#' [cholupdate_gpu()] returns a new matrix and leaves `R` as it is, which takes twice the memory of `R`. Where that is
+#' not there, this function gives up `R`: its memory becomes the result's. It is the only function of the package that
+#' changes an ordinary matrix.
 #'
-#' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds an
-#' ordinary square matrix of doubles to which nothing else refers: not another variable, nor a list, nor a function that got it
-#' as an argument. Otherwise the call is refused, with an error of class `gpucholmod_shared` or `gpucholmod_bad_argument`, and
-#' nothing is changed.
+#' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds
+#' an ordinary square matrix of doubles to which nothing else refers: not another variable, nor a list, nor a function
+#' that got it as an argument. Otherwise the call is refused, with an error of class `gpucholmod_shared` or
+#' `gpucholmod_bad_argument`, and nothing is changed.
 #'
-#' The factor is read once more beforehand, so that a factor or `V` that cannot be used is an error before anything is written.
-#' So is a downdate that cannot be done: it is tried out first, which takes about as long as doing it.
+#' The factor is read once more beforehand, so that a factor or `V` that cannot be used is an error before anything is
+#' written. So is a downdate that cannot be done: it is tried out first, which takes about as long as doing it.
 #'
-#' If the call breaks off later, by Ctrl-C, a failure of CUDA, or an update too large to represent, `R` is lost: half of it is modified. Its diagonal is then set
-#' to `NaN`, so that no computation takes it for a factor. The condition of such a failure has a field `lost`.
+#' If the call breaks off later, by Ctrl-C, a failure of CUDA, or an update too large to represent, `R` is lost: half
+#' of it is modified. Its diagonal is then set to `NaN`, so that no computation takes it for a factor. The condition
+#' of such a failure has a field `lost`.
 #'
 #' @param R The name of a variable that holds the factor, see Details.
 #' @param method `"auto"`, `"stream"`, or, on the GPU, `"resident"`.
 #' @inheritParams cholupdate_gpu
-#' @return `R`, invisibly. With `check = FALSE`, `pivot`: 0 on success; otherwise the order of the first leading minor of
-#'   \eqn{A - VV'} that is not positive definite, and `R` is as it was.
-#' @seealso [cholupdate_gpu()]; [gpu_factor()] for a factor that is to be modified often; [factor_file()] for one that does not
-#'   fit into memory.
+#' @return `R`, invisibly. With `check = FALSE`, `pivot`: 0 on success; otherwise the order of the first leading minor
+#'   of \eqn{A - VV'} that is not positive definite, and `R` is as it was.
+#' @seealso [cholupdate_gpu()]; [gpu_factor()] for a factor that is to be modified often; [factor_file()] for one that
+#'   does not fit into memory.
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)
@@ -35,7 +36,8 @@
 #' @export
 cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"),
                                  backend = getOption("gpucholmod.backend", "auto"),
-                                 method = c("auto", "stream", "resident"), check = TRUE, control = cholupdate_control()) {
+                                 method = c("auto", "stream", "resident"), check = TRUE,
+                                 control = cholupdate_control()) {
   name <- substitute(R)  # R itself is never evaluated: that would be a reference to it
   if (!is.name(name)) {
     stop_gpucholmod("bad_argument", "'R' must be the name of a variable", list(argument = "R", value = name))
@@ -69,6 +71,7 @@ require_variable <- function(name, frame) {
     "the variable is locked"
   }
   if (!is.null(why)) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' cannot be overwritten: %s", name, why), list(argument = "R", value = name))
+    stop_gpucholmod("bad_argument", sprintf("'%s' cannot be overwritten: %s", name, why),
+                    list(argument = "R", value = name))
   }
 }

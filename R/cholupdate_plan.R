@@ -5,22 +5,24 @@
 #'
 #' Where neither `backend` nor `method` says otherwise, the GPU is taken if it is expected to be quicker than the CPU.
 #' What is expected comes from a model with constants that were measured on one machine with an NVIDIA H200 (see
-#' `system.file("design", "stream-method.md", package = "gpucholmod")`): on another one it is a guess. Starting CUDA takes
-#' some tenths of a second, once a session; it is put off until the calls so far would have saved as much. So one call for a
-#' small factor does not wait for a GPU, and a loop of them soon gets one. The choice depends on the sizes of the calls
-#' alone, not on measured times: the same script makes the same choices. With `backend = "cuda"` or `"cpu"` there is
-#' nothing to choose.
+#' `system.file("design", "stream-method.md", package = "gpucholmod")`): on another one it is a guess. Starting CUDA
+#' takes some tenths of a second, once a session; it is put off until the calls so far would have saved as much. So
+#' one call for a small factor does not wait for a GPU, and a loop of them soon gets one. The choice depends on the
+#' sizes of the calls alone, not on measured times: the same script makes the same choices. With `backend = "cuda"` or
+#' `"cpu"` there is nothing to choose.
 #'
-#' @param n Order of the factor; or the factor itself: a matrix, of which only the size is looked at, or a [factor_file()].
+#' @param n Order of the factor; or the factor itself: a matrix, of which only the size is looked at, or a
+#'   [factor_file()].
 #' @param k Columns of `V`; or `V` itself.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @inheritParams cholupdate_gpu
 #' @return A list of class `gpucholmod_plan`:
 #'   \item{backend, method}{what would be taken}
 #'   \item{why}{a sentence}
-#'   \item{expected}{seconds of a whole call: on the `cpu`, on the `gpu` once CUDA has started, and to `start` it, 0 if it has
-#'     been started already}
-#'   \item{panels, device_bytes}{of methods `"stream"` and `"resident"`: how many panels, and the device memory held at once}
+#'   \item{expected}{seconds of a whole call: on the `cpu`, on the `gpu` once CUDA has started, and to `start` it, 0
+#'     if it has been started already}
+#'   \item{panels, device_bytes}{of methods `"stream"` and `"resident"`: how many panels, and the device memory held
+#'     at once}
 #'   \item{threads}{of the CPU that would move data}
 #' @seealso [cholupdate_gpu()]; [last_cholupdate()] tells what was done.
 #' @examples
@@ -56,10 +58,11 @@ require_size <- function(value, argument) {
 
 #' @export
 print.gpucholmod_plan <- function(x, ...) {
-  cat(sprintf("rank-%.0f modification of order %.0f: method \"%s\", backend %s\n  %s\n", x$k, x$n, x$method, x$backend, x$why))
+  cat(sprintf("rank-%.0f modification of order %.0f: method \"%s\", backend %s\n  %s\n", x$k, x$n, x$method, x$backend,
+              x$why))
   if (x$panels > 0) {
-    cat(sprintf("  %.0f panel%s, %s of device memory, %d thread%s to move data\n", x$panels, if (x$panels == 1) "" else "s",
-                format_bytes(x$device_bytes), x$threads, if (x$threads == 1L) "" else "s"))
+    cat(sprintf("  %.0f panel%s, %s of device memory, %d thread%s to move data\n", x$panels,
+                if (x$panels == 1) "" else "s", format_bytes(x$device_bytes), x$threads, if (x$threads == 1L) "" else "s"))
   }
   invisible(x)
 }

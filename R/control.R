@@ -12,12 +12,13 @@
 #' @param loop_order Order of the two outer loops of method `"reference"`: `"A"` goes through R by rows, `"B"` by
 #'   columns, as it is stored. The arithmetic is the same.
 #' @param device_memory The most device memory that a call may allocate, with methods `"stream"`, `"resident"` and
-#'   `"panel"`; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A number of
-#'   bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB
-#'   and TiB powers of 1024, in letters of either case. What the driver itself needs for a process comes on top.
-#' @param threads Threads of the CPU that copy between R's memory and the GPU (methods `"stream"` and `"resident"`). With
-#'   `NULL` as many as there are cores, at most 16, and at most what the environment variable `OMP_THREAD_LIMIT` says. The
-#'   default can be set with `options(gpucholmod.threads =)`.
+#'   `"panel"`; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A
+#'   number of bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers
+#'   of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of either case. What the driver itself needs for a
+#'   process comes on top.
+#' @param threads Threads of the CPU that copy between R's memory and the GPU (methods `"stream"` and `"resident"`).
+#'   With `NULL` as many as there are cores, at most 16, and at most what the environment variable `OMP_THREAD_LIMIT`
+#'   says. The default can be set with `options(gpucholmod.threads =)`.
 #' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do.
 #' @return A list of class `gpucholmod_control`.
 #' @references Walder (2010), \doi{10.48550/arXiv.1011.1173}.

@@ -1,7 +1,7 @@
 #' Whether a GPU can be used, and if not, why
 #'
-#' @param memory Whether to ask each GPU for its free memory, which starts a CUDA context there: slow the first time, and it
-#'   takes some of that memory for as long as R runs.
+#' @param memory Whether to ask each GPU for its free memory, which starts a CUDA context there: slow the first time,
+#'   and it takes some of that memory for as long as R runs.
 #' @return A list of class `gpucholmod_info`:
 #'   \item{backend}{`"cuda"` where `backend = "auto"` may take the GPU, if that is expected to pay
 #'     (see [cholupdate_plan()]); otherwise `"cpu"`}
@@ -54,9 +54,9 @@ print.gpucholmod_info <- function(x, ...) {
 
 #' Give back what the package keeps between calls
 #'
-#' Methods `"stream"` and `"resident"` of [cholupdate_gpu()] move data through page-locked memory, which takes longer to allocate
-#' than to use. So it is kept for the next call, at most about 64 MB, and so is memory of the GPU, at most about 256 MB. This function
-#' gives both back. Factors on the GPU stay.
+#' Methods `"stream"` and `"resident"` of [cholupdate_gpu()] move data through page-locked memory, which takes longer
+#' to allocate than to use. So it is kept for the next call, at most about 64 MB, and so is memory of the GPU, at most
+#' about 256 MB. This function gives both back. Factors on the GPU stay.
 #'
 #' @return Bytes of page-locked memory that were given back, invisibly.
 #' @seealso [free()] for a factor on the GPU.

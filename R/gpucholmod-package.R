@@ -8,12 +8,12 @@
 #' With [gpu_factor()] a factor lives in the memory of a GPU, where [cholupdate_gpu()] modifies it without moving it,
 #' and [solve()][solve.gpu_factor] and others use it.
 #'
-#' A factor that does not fit into memory twice can be modified in its own memory with [cholupdate_overwrite()], and one that
-#' does not fit at all in a [factor_file()].
+#' A factor that does not fit into memory twice can be modified in its own memory with [cholupdate_overwrite()], and
+#' one that does not fit at all in a [factor_file()].
 #'
 #' [gpu_info()] tells whether a GPU can be used, and if not, why; [cholupdate_plan()] what a call would do, and why;
-#' [last_cholupdate()] what the last call did and where; [cholupdate_control()] sets the tunables; [gpu_release()] gives back
-#' the memory that is kept between calls.
+#' [last_cholupdate()] what the last call did and where; [cholupdate_control()] sets the tunables; [gpu_release()]
+#' gives back the memory that is kept between calls.
 #'
 #' @section Conditions:
 #' Every error that the package raises has the class `gpucholmod_error` and a class of its own, with data fields:

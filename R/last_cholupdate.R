@@ -19,7 +19,8 @@ remember <- function(report) {
 #'   \item{seconds}{time of the modification itself, in seconds: without the checks of the input and, on the host, the
 #'     copy of R to the result, but with all transfers to and from the GPU. Methods `"stream"` and `"resident"`: of
 #'     everything, as all of it goes on at once. For a [gpu_factor()]: on the GPU, without the transfer of V}
-#'   \item{panels}{panels processed: off-diagonal ones (method `"panel"`), or of whole columns (`"stream"`, `"resident"`)}
+#'   \item{panels}{panels processed: off-diagonal ones (method `"panel"`), or of whole columns (`"stream"`,
+#'   `"resident"`)}
 #'   \item{device_bytes_peak}{most device memory held at once, in bytes (these three methods)}
 #'   \item{pivot}{0, or the failing pivot of a downdate that could not be done}
 #'   \item{pinned}{whether the result could be page-locked for its transfers (method `"panel"`, backend `"cuda"`)}
@@ -29,9 +30,9 @@ remember <- function(report) {
 #'   \item{rescalings}{row blocks before which V was scaled to keep its numbers in range}
 #'   \item{in_place}{whether a [gpu_factor()] was changed in place}
 #'   \item{threads}{of the CPU that moved data (methods `"stream"` and `"resident"`)}
-#'   \item{timeline}{where [cholupdate_control()] asked for it: a data frame with a row for each thing done, its `stage`
-#'     (`"fill"` and `"empty"` of staging buffers by the CPU; `"send"`, `"modify"`, `"fetch"` by the GPU), `panel`, `begin`
-#'     and `end` in seconds}
+#'   \item{timeline}{where [cholupdate_control()] asked for it: a data frame with a row for each thing done, its
+#'     `stage` (`"fill"` and `"empty"` of staging buffers by the CPU; `"send"`, `"modify"`, `"fetch"` by the GPU),
+#'     `panel`, `begin` and `end` in seconds}
 #'
 #'   What belongs to another method than the one that ran is 0 or `FALSE`.
 #' @examples

@@ -37,8 +37,8 @@ Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request) {
   });
 }
 
-// What rcpp_cholupdate() would do with an n x n factor and k columns: list(backend =, method =, why =, expected =, panels =,
-// device_bytes =, threads =).
+// What rcpp_cholupdate() would do with an n x n factor and k columns: list(backend =, method =, why =, expected =,
+// panels =, device_bytes =, threads =).
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
   return guarded([&] {

@@ -16,11 +16,12 @@ namespace {
   throw Error(code, "'R' cannot be overwritten: " + why, {{"argument", "R"}, {"value", reason}});
 }
 
-/// The value of a variable of the frame `env`, which is there, and no active binding: a matrix of doubles that nobody else
-/// refers to.
+/// The value of a variable of the frame `env`, which is there, and no active binding: a matrix of doubles that nobody
+/// else refers to.
 SEXP own_matrix(SEXP name, SEXP env) {
   SEXP value = Rf_findVarInFrame(env, name);
-  if (TYPEOF(value) == PROMSXP) refuse(ErrorCode::bad_argument, "it is an argument, which its caller may have too", "argument");
+  if (TYPEOF(value) == PROMSXP)
+    refuse(ErrorCode::bad_argument, "it is an argument, which its caller may have too", "argument");
   if (TYPEOF(value) != REALSXP || Rf_isObject(value) || !Rf_isMatrix(value))
     refuse(ErrorCode::bad_argument, "it is not an ordinary matrix of doubles", "type");
   if (Rf_nrows(value) != Rf_ncols(value)) refuse(ErrorCode::bad_argument, "it is not square", "not_square");

@@ -2,8 +2,8 @@
 #
 #   Rscript stream_file.R [--n=16384] [--k=16] [--repeats=5] [--folder=] [--backend=cuda|cpu]
 #
-# Milliseconds, medians of whole calls; the files are in the page cache as far as it reaches, and every output is synchronised
-# with the disk before it gets its name. `folder` is where they go; it takes three times 8 n^2 bytes.
+# Milliseconds, medians of whole calls; the files are in the page cache as far as it reaches, and every output is
+# synchronised with the disk before it gets its name. `folder` is where they go; it takes three times 8 n^2 bytes.
 
 library(gpucholmod)
 
@@ -40,6 +40,8 @@ rm(expected)
 cat(sprintf("n = %d, k = %d, %.2f GB, backend %s, %d threads; medians of %d; %s\n", n, k, 8 * n^2 / 1e9, backend,
             last_cholupdate()$threads, repeats, format(Sys.Date())))
 cat(sprintf("modify, file to file %8.0f ms\n", milliseconds(modify)))
-cat(sprintf("  of that, until all is written and before it is synchronised %8.0f ms\n", 1000 * last_cholupdate()$seconds))
-cat(sprintf("file.copy()          %8.0f ms\n", milliseconds(function() file.copy(paths[[1L]], paths[[3L]], overwrite = TRUE))))
+cat(sprintf("  of that, until all is written and before it is synchronised %8.0f ms\n",
+            1000 * last_cholupdate()$seconds))
+copy <- function() file.copy(paths[[1L]], paths[[3L]], overwrite = TRUE)
+cat(sprintf("file.copy()          %8.0f ms\n", milliseconds(copy)))
 unlink(paths)

@@ -51,8 +51,8 @@ bool started();
 /// Never throws. `with_memory` also asks how much memory is free, which starts a context on each device (slow once).
 Status status(bool with_memory);
 
-/// Gives back what is kept for calls to come: page-locked memory, and memory of GPUs that holds no factor. Returns the bytes
-/// of page-locked memory. In a forked process nothing is done.
+/// Gives back what is kept for calls to come: page-locked memory, and memory of GPUs that holds no factor. Returns
+/// the bytes of page-locked memory. In a forked process nothing is done.
 double release();
 
 /// The panel method with its panels on the GPU; see panel/drive.h for R and V. Fills device, panels,
@@ -61,8 +61,8 @@ double release();
 template <class T>
 void panel(MatrixView<T> R, MatrixView<const T> V, const Request& request, const Poll& poll, Outcome& outcome);
 
-/// The GPU's side of the stream method: stream/device.h. V (n x k) is in host memory, and scaled as the factor is. Fills
-/// device of `outcome`. Throws backend_unavailable, out_of_memory, cuda_failure.
+/// The GPU's side of the stream method: stream/device.h. V (n x k) is in host memory, and scaled as the factor is.
+/// Fills device of `outcome`. Throws backend_unavailable, out_of_memory, cuda_failure.
 template <class T>
 std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan& plan, const double* V, Sign sign, Timeline* timeline,
                                                  Outcome& outcome);

@@ -49,7 +49,8 @@ Decision decide(const Request& request) {
   const Method asked = request.method;
   const bool for_cpu = asked == Method::reference || asked == Method::blocked;
   if (request.backend == Backend::cuda && for_cpu)
-    refuse(asked == Method::blocked ? "blocked" : "reference", "runs on the CPU only; ask for backend \"cpu\" or \"auto\"");
+    refuse(asked == Method::blocked ? "blocked" : "reference",
+           "runs on the CPU only; ask for backend \"cpu\" or \"auto\"");
   if (request.backend == Backend::cpu && asked == Method::resident)
     refuse("resident", "needs a GPU; ask for backend \"cuda\" or \"auto\"");
   const Method cpu_method = asked == Method::automatic ? Method::blocked : asked;
@@ -58,7 +59,8 @@ Decision decide(const Request& request) {
 
   const bool free_choice = request.backend == Backend::automatic && asked == Method::automatic;
   const Expected time = expected(request);
-  const std::string times = "expected: " + milliseconds(time.gpu) + " on the GPU, " + milliseconds(time.cpu) + " on the CPU";
+  const std::string times =
+      "expected: " + milliseconds(time.gpu) + " on the GPU, " + milliseconds(time.cpu) + " on the CPU";
   if (free_choice && time.gpu >= time.cpu) return on_cpu(cpu_method, times);
   if (free_choice && cuda::built() && missed() + time.cpu - time.gpu < time.start)
     return on_cpu(cpu_method, times + "; but CUDA has not been started, which takes " + milliseconds(time.start) +
@@ -75,7 +77,8 @@ Decision decide(const Request& request) {
 }
 
 void remember(const Request& request, const Decision& decision) {
-  if (decision.backend == Backend::cuda || request.backend != Backend::automatic || request.method != Method::automatic) return;
+  const bool chosen = request.backend == Backend::automatic && request.method == Method::automatic;
+  if (decision.backend == Backend::cuda || !chosen) return;
   const Expected time = expected(request);
   if (time.start > 0) missed() += std::max(0.0, time.cpu - time.gpu);
 }

@@ -22,10 +22,10 @@ struct Decision {
   std::string why;
 };
 
-/// Resolves "auto". Where nothing else is said, the GPU is taken if it is expected to be quicker, and starting CUDA is put off
-/// until the calls so far, this one included, would have saved what it takes: so nobody waits for it in vain, nor, by
-/// the model, ever for more than twice the time of the best choice. That goes by n, k, precision and threads alone, hence
-/// the same script makes the same choices.
+/// Resolves "auto". Where nothing else is said, the GPU is taken if it is expected to be quicker, and starting CUDA
+/// is put off until the calls so far, this one included, would have saved what it takes: so nobody waits for it in
+/// vain, nor, by the model, ever for more than twice the time of the best choice. That goes by n, k, precision and
+/// threads alone, hence the same script makes the same choices.
 ///
 /// Throws bad_argument and backend_unavailable.
 Decision decide(const Request& request);

@@ -21,11 +21,12 @@ namespace gpucholmod {
 template <class S>
 Outcome modify(const S* R, const S* V, S* out, const Request& request, const Poll& poll);
 
-/// The same with the factor wherever it is, by method stream or, on a GPU, resident (automatic: stream). With a failing pivot
-/// or after a throw, what `out` holds is unspecified; the rest of what `out` is not told to write has to be zero.
+/// The same with the factor wherever it is, by method stream or, on a GPU, resident (automatic: stream). With a
+/// failing pivot or after a throw, what `out` holds is unspecified; the rest of what `out` is not told to write has
+/// to be zero.
 ///
-/// `overwrites`: out takes the place of R. Whatever can be wrong with R is then found out before anything is written, at the
-/// price of one more reading of R; whether a downdate can be done too, by a run that writes nothing.
+/// `overwrites`: out takes the place of R. Whatever can be wrong with R is then found out before anything is written,
+/// at the price of one more reading of R; whether a downdate can be done too, by a run that writes nothing.
 template <class S>
 Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
                       bool overwrites = false);

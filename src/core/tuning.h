@@ -7,8 +7,9 @@ namespace gpucholmod {
 
 /// The tunables of the panel method: the paper's three, and the height of a row block.
 ///
-/// Walder (2010) used 28 blocks of 32 threads with 16 elements of V per thread on a GPU of its day. These were measured on
-/// an NVIDIA H200, 2026-11-21 (inst/design/measurements.md), and are the defaults of cholupdate_control() too.
+/// Walder (2010) used 28 blocks of 32 threads with 16 elements of V per thread on a GPU of its day. These were
+/// measured on an NVIDIA H200, 2026-11-21 (inst/design/measurements.md), and are the defaults of cholupdate_control()
+/// too.
 struct PanelShape {
   int blocks_per_kernel = 132;   ///< thread blocks of one launch
   int threads_per_block = 64;    ///< a thread owns one column of the panel: a multiple of 32, at most 256
@@ -34,8 +35,8 @@ constexpr std::size_t stream_kept = std::size_t(256) << 20;  ///< bytes of devic
 constexpr int max_threads_per_block = 256;
 constexpr int max_elements_per_thread = 32;
 
-/// What a whole call takes, in seconds: for backend "auto". Measured on one host with an NVIDIA H200 and 16 cores of an Intel
-/// Xeon, 2026-11-21 (inst/design/measurements.md); halved for single precision where it goes by elements.
+/// What a whole call takes, in seconds: for backend "auto". Measured on one host with an NVIDIA H200 and 16 cores of
+/// an Intel Xeon, 2026-11-21 (inst/design/measurements.md); halved for single precision where it goes by elements.
 struct Costs {
   static constexpr double cpu_element = 4.5e-9, cpu_column = 2.0e-10;  ///< of n^2, and of n^2 k
   static constexpr double gpu_call = 2e-3;                             ///< launches, threads, buffers

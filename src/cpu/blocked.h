@@ -9,8 +9,8 @@ namespace gpucholmod::cpu {
 
 /// Rank-k modification by blocks of mixed hyperbolic Householder steps, from left to right.
 ///
-/// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache, and no column is needed
-/// before its turn or after it:
+/// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache, and no column is
+/// needed before its turn or after it:
 ///
 ///            strip
 ///      + - - +---+ - -      for each row block b above the strip, from the top:
@@ -27,8 +27,9 @@ class BlockedSweep {
   /// Vt: k x n, the transpose of V; read only, and kept.
   BlockedSweep(MatrixView<const T> Vt, Sign sign);
 
-  /// The next columns of R, from row 0 down to their diagonal at least: a multiple of tuning::blocked_strip of them, or all
-  /// that are left. Returns the failing pivot (the panel is then partly modified), or -1. `poll` is told the share of R done.
+  /// The next columns of R, from row 0 down to their diagonal at least: a multiple of tuning::blocked_strip of them,
+  /// or all that are left. Returns the failing pivot (the panel is then partly modified), or -1. `poll` is told the
+  /// share of R done.
   index_t advance(MatrixView<T> panel, const Poll& poll);
 
  private:

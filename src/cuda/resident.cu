@@ -18,7 +18,8 @@ int attribute(cudaDeviceAttr which) {
 template <class T, int K>
 constexpr int shared_bytes = resident::SharedMemory<K>::words * int(sizeof(double));
 
-/// Whether the persistent kernel runs on this device: it has been compiled for it, and finds the shared memory it needs.
+/// Whether the persistent kernel runs on this device: it has been compiled for it, and finds the shared memory it
+/// needs.
 template <class T, int K>
 bool can_persist() {
   cudaFuncAttributes attributes;

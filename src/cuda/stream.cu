@@ -81,7 +81,8 @@ class StreamDevice : public stream::Device<T> {
 
   void send(const Chunk& chunk, int buffer) override {
     timed(Stage::send, chunk.panel, [&](cudaStream_t stream) {
-      check(cudaMemcpyAsync(place(chunk), up(buffer), sizeof(T) * chunk.words, cudaMemcpyHostToDevice, stream), "send a panel");
+      check(cudaMemcpyAsync(place(chunk), up(buffer), sizeof(T) * chunk.words, cudaMemcpyHostToDevice, stream),
+            "send a panel");
     });
     sent_[buffer].record(stream(chunk.panel));
   }

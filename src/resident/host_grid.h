@@ -66,8 +66,8 @@ struct HostTeam {
   }
 };
 
-/// Runs the job with `blocks` blocks of threads. `at_ticket(strip)` is called before each strip: tests use it to disturb
-/// the schedule.
+/// Runs the job with `blocks` blocks of threads. `at_ticket(strip)` is called before each strip: tests use it to
+/// disturb the schedule.
 template <int K, class T, class F>
 void run_on_host(const Job<T>& job, int blocks, F&& at_ticket) {
   const auto block = [&] {

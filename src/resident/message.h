@@ -60,8 +60,9 @@ struct Shared {
   bool always_fall_back;
 };
 
-/// A panel of strips, [first, end), of a factor of shared.strips * STRIP rows and columns. A modification is one job, or
-/// several that begin in the order of their strips; a strip waits for strips left of it, in whichever job they are.
+/// A panel of strips, [first, end), of a factor of shared.strips * STRIP rows and columns. A modification is one job,
+/// or several that begin in the order of their strips; a strip waits for strips left of it, in whichever job they
+/// are.
 template <class T>
 struct Job {
   Shared shared;
@@ -85,8 +86,8 @@ constexpr double most_growth = 9;
 /// A diagonal block whose condition number in the Frobenius norm is below this is solved with by its inverse alone.
 constexpr double unrefined = 300;
 
-/// When the chain is this many row blocks above its diagonal, a strip begins to run ahead with P alone, if it is not itself
-/// more than `farthest_sprint` blocks behind: what it passes then it has to read again.
+/// When the chain is this many row blocks above its diagonal, a strip begins to run ahead with P alone, if it is not
+/// itself more than `farthest_sprint` blocks behind: what it passes then it has to read again.
 constexpr int sprint_blocks = 12;
 constexpr int farthest_sprint = 24;
 

@@ -3,9 +3,9 @@
 
 #include "resident/householder.h"
 
-/// The plain path: Householder steps for one row block after the other, two launches each, and one launch for all row blocks
-/// above the panel, whose messages are there. It needs neither tensor cores nor blocks of threads that wait for each other.
-/// Between launches V is in job.saved, strip by strip.
+/// The plain path: Householder steps for one row block after the other, two launches each, and one launch for all row
+/// blocks above the panel, whose messages are there. It needs neither tensor cores nor blocks of threads that wait
+/// for each other. Between launches V is in job.saved, strip by strip.
 namespace gpucholmod::resident {
 
 template <class T, int K, class Team>

@@ -15,8 +15,8 @@ namespace gpucholmod::resident {
 ///   messages  the rest of what others need of the two blocks
 ///   stream    again from where the sprint began, and the diagonal blocks themselves
 ///
-/// Failure: a downdate that cannot be done sets progress->pivot and progress->stop, and run() returns false; it also does
-/// so when another strip has set it. Reference: inst/design/resident-method.md.
+/// Failure: a downdate that cannot be done sets progress->pivot and progress->stop, and run() returns false; it also
+/// does so when another strip has set it. Reference: inst/design/resident-method.md.
 template <class T, int K, class Team>
 class Strip {
   using Warp = typename Team::Warp;
@@ -28,7 +28,8 @@ class Strip {
   using States = typename Team::template PerWarp<Registers>;
   using Blocks = DiagonalBlocks<K, Team>;
 
-  /// `blocks` and `states` belong to this strip alone; they are apart so that the compiler can keep states in registers.
+  /// `blocks` and `states` belong to this strip alone; they are apart so that the compiler can keep states in
+  /// registers.
   GPUCHOLMOD_HOST_DEVICE Strip(Team team, const Job<T>& job, int strip, Blocks& blocks, States& states)
       : team_(team), job_(job), blocks_(blocks), states_(states), first_(strip * (STRIP / NB)),
         column_(index_t(strip - job.first) * STRIP), shared_(team.shared) {}
@@ -284,8 +285,8 @@ class Strip {
     if (loaded_ != b) team_.each_warp([&](Warp& warp) { load_R(warp, b); });
     loaded_ = -1;
     mass_ = b > 0 ? Warp::template read<Access::message>(message(b - 1) + M::mass) : 0;
-    // Two messages may be on their way while a third is in use. Each warp copies its share of every message when it sees that
-    // it is there; the barrier of block i says that all shares have arrived.
+    // Two messages may be on their way while a third is in use. Each warp copies its share of every message when it
+    // sees that it is there; the barrier of block i says that all shares have arrived.
     const auto ready = [&](int i) { return shared_ + S::slots + i % 3 * S::slot_words; };
     typename Team::template PerWarp<int> seen, copied;
     team_.each_warp([&](Warp& warp) { seen[warp] = copied[warp] = b; });
@@ -329,8 +330,9 @@ class Strip {
     return true;
   }
 
-  /// Diagonal block x of the strip: finds its P, or its Householder steps, publishes them, and takes V of the columns to
-  /// its right past it. V has been taken past everything above, and the tiles of block x have been loaded. False: stop.
+  /// Diagonal block x of the strip: finds its P, or its Householder steps, publishes them, and takes V of the columns
+  /// to its right past it. V has been taken past everything above, and the tiles of block x have been loaded. False:
+  /// stop.
   GPUCHOLMOD_HOST_DEVICE bool diagonal(int x) {
     const int b = first_ + x;
     double* to = message(b);
@@ -405,8 +407,8 @@ class Strip {
     return true;
   }
 
-  /// P <- R_bb^-T V_b, with one step of refinement where R_bb is not well-conditioned, to shared memory and to the message.
-  /// Returns ||P||_F^2.
+  /// P <- R_bb^-T V_b, with one step of refinement where R_bb is not well-conditioned, to shared memory and to the
+  /// message. Returns ||P||_F^2.
   GPUCHOLMOD_HOST_DEVICE double solve(int x) {
     double *sV = shared_ + S::V, *partial = shared_ + S::partial;
     const auto has_columns = [x](const Warp& warp) { return warp.id / (WARPS / 2) == x; };

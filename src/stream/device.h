@@ -7,8 +7,8 @@ namespace gpucholmod::stream {
 
 /// The device's side of the stream method, with the slots, staging buffers and shared memory of a plan. For one thread.
 ///
-/// What is queued for the panels of one slot happens in that order; slots are independent, but for modifications, each of
-/// which has what the ones queued before it leave for it. The destructor waits for everything under way.
+/// What is queued for the panels of one slot happens in that order; slots are independent, but for modifications,
+/// each of which has what the ones queued before it leave for it. The destructor waits for everything under way.
 /// Throws cuda_failure; making one also backend_unavailable, out_of_memory.
 template <class T>
 class Device {
@@ -28,8 +28,8 @@ class Device {
   virtual bool fetched(int buffer) = 0;
   /// The failing pivot, or -1, once something of the panel has been fetched: in it, or in any panel so far.
   virtual index_t pivot(int panel) = 0;
-  /// When the run is over: waits, and adds what is known of the modifications to `outcome`, and when they were to the timeline,
-  /// if there is one.
+  /// When the run is over: waits, and adds what is known of the modifications to `outcome`, and when they were to the
+  /// timeline, if there is one.
   virtual void report(Outcome& outcome) = 0;
 };
 

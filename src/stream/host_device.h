@@ -8,8 +8,8 @@
 
 namespace gpucholmod::stream {
 
-/// The stream method without a GPU: panels are modified by the CPU's own blocks of Householder steps, and everything is done
-/// when it is queued. For factors in files, and to see the schedule at work.
+/// The stream method without a GPU: panels are modified by the CPU's own blocks of Householder steps, and everything
+/// is done when it is queued. For factors in files, and to see the schedule at work.
 template <class T>
 class HostDevice : public Device<T> {
  public:

@@ -16,7 +16,7 @@ namespace gpucholmod::stream {
 enum class End {
   complete,
   failing_pivot,  ///< a downdate cannot be done
-  refused,        ///< the factor cannot be used: there is an entry that is not finite, or a diagonal entry that is not positive
+  refused,        ///< the factor has an entry that is not finite, or a diagonal entry that is not positive
   rescale,        ///< entries too large to be computed with unless they are scaled
   overflow        ///< the result has entries too large for S
 };
@@ -91,8 +91,9 @@ class Pipeline {
   bool begin_fill() {
     const std::size_t c = begun_filling_;
     if (c == chunks_.size() || c >= on_device_ + plan_.buffers()) {
-      if (on_device_ < sending_ && device_.sent(buffer(on_device_))) return ++on_device_;
-      return false;
+      const bool arrived = on_device_ < sending_ && device_.sent(buffer(on_device_));
+      on_device_ += arrived;
+      return arrived;
     }
     workers_.submit([this, c](int worker) {
       const Chunk& chunk = chunks_[c];
@@ -109,7 +110,8 @@ class Pipeline {
   void note(const Seen<S>& seen) {
     const std::lock_guard<std::mutex> lock(mutex_);
     seen_.add(seen);
-    if (seen_.bad_diagonal || !std::isfinite(seen_.value()) || scale_exponent<T>(seen_.value()) > std::max(e_, 0)) fail();
+    if (seen_.bad_diagonal || !std::isfinite(seen_.value()) || scale_exponent<T>(seen_.value()) > std::max(e_, 0))
+      fail();
   }
 
   bool send() {

@@ -34,8 +34,8 @@ void explain(const Source<S>& R, index_t n, Uplo uplo) {
   for (index_t j = 0; j < n; ++j) require_positive(*R.column(j, j, j + 1, scratch.data()), j);
 }
 
-/// The largest magnitude in the triangle of a factor, by several threads; throws not_finite, bad_diagonal. `poll` is called
-/// meanwhile.
+/// The largest magnitude in the triangle of a factor, by several threads; throws not_finite, bad_diagonal. `poll` is
+/// called meanwhile.
 template <class S>
 S check_factor(const Source<S>& R, index_t n, Uplo uplo, int threads, const Poll& poll) {
   constexpr index_t columns = 64;
@@ -81,7 +81,8 @@ class Runner {
 
   void run(bool overwrites) {
     const auto start = std::chrono::steady_clock::now();
-    for (index_t q = 0; q < k_; ++q) largest_of_V_ = std::max(largest_of_V_, largest_in_column("V", V_ + q * n_, 0, n_, q));
+    for (index_t q = 0; q < k_; ++q)
+      largest_of_V_ = std::max(largest_of_V_, largest_in_column("V", V_ + q * n_, 0, n_, q));
     int e = std::max(0, scale_exponent<T>(largest_of_V_));
     if (overwrites) {
       e = right_exponent();
@@ -99,7 +100,8 @@ class Runner {
     for (;;) {
       const Run<S> done = attempt(out, e, n_);
       // A factor that cannot be used is an error, also where a downdate of its leading part fails.
-      const int right = done.end == End::complete ? scale_exponent<T>(std::max(done.largest, largest_of_V_)) : right_exponent();
+      const int right = done.end == End::complete ? scale_exponent<T>(std::max(done.largest, largest_of_V_))
+                                                  : right_exponent();
       if (right != e) {
         e = right;
         continue;
@@ -110,13 +112,15 @@ class Runner {
       if (done.end == End::refused || done.end == End::rescale)
         throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
       outcome_.pivot = done.pivot;
-      if (done.pivot >= 0 && outcome_.backend == Backend::cuda && k_ > resident::most_columns) outcome_.pivot = first_pivot(e);
+      const bool passes = outcome_.backend == Backend::cuda && k_ > resident::most_columns;
+      if (done.pivot >= 0 && passes) outcome_.pivot = first_pivot(e);
       return done.pivot < 0;
     }
   }
 
-  /// A pass of some of V's columns has failed at outcome.pivot, so the downdate fails there at the latest. Where passes fail in
-  /// turn, which one is seen first depends on the panels; the leading part of the factor tells whether it fails earlier.
+  /// A pass of some of V's columns has failed at outcome.pivot, so the downdate fails there at the latest. Where
+  /// passes fail in turn, which one is seen first depends on the panels; the leading part of the factor tells whether
+  /// it fails earlier.
   index_t first_pivot(int e) {
     const Outcome before = outcome_;
     Nowhere<S> nowhere;

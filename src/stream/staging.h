@@ -40,10 +40,11 @@ typename Seen<S>::Bits scaled_copy(const S* from, index_t count, S scale, T* to,
   return largest;
 }
 
-/// chunk <- columns [begin, end) of 2^-e times the upper factor that R holds; below the diagonal zeros as far as its block of
-/// order NB reaches. `scratch` has room for n entries.
+/// chunk <- columns [begin, end) of 2^-e times the upper factor that R holds; below the diagonal zeros as far as its
+/// block of order NB reaches. `scratch` has room for n entries.
 template <class S, class T>
-Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, index_t end, MatrixView<T> chunk, S* scratch) {
+Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, index_t end, MatrixView<T> chunk,
+             S* scratch) {
   Seen<S> seen;
   const S scale = std::scalbn(S(1), -e);
   const index_t inside = std::min(end, n);
@@ -70,14 +71,16 @@ Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, ind
   return seen;
 }
 
-/// The way back: 2^e times the chunk to its place in `out`, whose other triangle is cleared there. Returns the row and column of an
-/// entry that is too large for S, or -1, -1.
+/// The way back: 2^e times the chunk to its place in `out`, whose other triangle is cleared there. Returns the row
+/// and column of an entry that is too large for S, or -1, -1.
 template <class S, class T>
-std::pair<index_t, index_t> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, int e, Sink<S>& out, S* scratch) {
+std::pair<index_t, index_t> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, int e,
+                                  Sink<S>& out, S* scratch) {
   const double scale = std::scalbn(1.0, e);
   const bool as_it_is = std::is_same_v<S, T> && e == 0;
   std::pair<index_t, index_t> too_large(-1, -1);
-  const auto convert = [&](index_t row, index_t count, index_t col) {  // of the upper factor; `count` goes along out's columns
+  // Where it is in the upper factor; `count` entries along a column of `out`.
+  const auto convert = [&](index_t row, index_t count, index_t col) {
     const T* from = &chunk(row, col - begin);
     const bool along = uplo == Uplo::upper;
     for (index_t i = 0; i < count; ++i) {

@@ -13,8 +13,9 @@
 
 namespace gpucholmod::stream {
 
-/// Threads that do tasks in the order of submission, for as long as this lives. The thread that submits counts as one of
-/// them: where they are few, it does tasks too whenever it calls help(); where they are many, its watching is worth more.
+/// Threads that do tasks in the order of submission, for as long as this lives. The thread that submits counts as one
+/// of them: where they are few, it does tasks too whenever it calls help(); where they are many, its watching is
+/// worth more.
 class Workers {
  public:
   using Task = std::function<void(int worker)>;

@@ -1,5 +1,5 @@
-# Method "stream": a factor that goes through the device in panels of columns. On the CPU the same plan, staging and schedule
-# run as on the GPU; what only the GPU can show is skipped without one.
+# Method "stream": a factor that goes through the device in panels of columns. On the CPU the same plan, staging and
+# schedule run as on the GPU; what only the GPU can show is skipped without one.
 
 streams <- function() {
   c(list(cpu = list(backend = "cpu", method = "stream")),

@@ -21,8 +21,8 @@ __device__ __forceinline__ DeviceTeam whole_block(double* shared) {
 ///   Shared    resident::SharedMemory<K>::words doubles, dynamic
 ///   The rest  resident/strip.h, which a CPU can run too
 ///
-/// For the GPUs of data centres from compute capability 9.0 on: others have too little shared memory, and code for them is
-/// left out.
+/// For the GPUs of data centres from compute capability 9.0 on: others have too little shared memory, and code for
+/// them is left out.
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const resident::Job<T> job) {
 #if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const re
 #endif
 }
 
-/// The plain path, resident/stepwise.h. Grid: one block of threads per strip of the panel; one for find_steps; the strips from
-/// that of row block b on for apply_steps.
+/// The plain path, resident/stepwise.h. Grid: one block of threads per strip of the panel; one for find_steps; the
+/// strips from that of row block b on for apply_steps.
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) begin_steps(const resident::Job<T> job) {
   resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, job.first + int(blockIdx.x)).catch_up();

@@ -99,7 +99,8 @@ TEST(Stream, AFailingDowndateOrAThrowLeavesNothingBehind) {
   for (const index_t pivot : {0, 400, 699}) {
     Problem<double> failing{Sign::downdate, p.R, Doubles::Zero(700, 5)};
     failing.V(pivot, 2) = 1e3;
-    for (const double budget : {least, 1e12}) EXPECT_EQ(call(failing, on_gpu(Precision::double_, budget)).outcome.pivot, pivot);
+    for (const double budget : {least, 1e12})
+      EXPECT_EQ(call(failing, on_gpu(Precision::double_, budget)).outcome.pivot, pivot);
   }
   int polls = 0;
   call(p, on_gpu(Precision::double_, least), [&](double) { ++polls; });
