@@ -125,7 +125,8 @@ void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
   for (index_t j = 0; j < n; ++j) require_not_vanished(W(j, j), R(j, j), j);
 }
 
-/// out <- 2^e times the upper factor in W, transposed when uplo is lower; W may be `out` itself.
+/// out <- 2^e times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow, with the
+/// place in `out`.
 template <class T, class S>
 void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out) {
   const index_t n = W.cols;
@@ -138,7 +139,8 @@ void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out) {
         out(i, j) = S(W(i, j) * scale);
         if (may_overflow && !std::isfinite(out(i, j)))
           throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
-                      {{"row", double(i + 1)}, {"col", double(j + 1)}});
+                      {{"row", double((uplo == Uplo::upper ? i : j) + 1)},
+                       {"col", double((uplo == Uplo::upper ? j : i) + 1)}});
       }
       std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
     }

@@ -181,6 +181,26 @@ void overflow(Precision precision) {
     EXPECT_EQ(number(*error, "col"), 2);
   }
 }
+/// Off the diagonal: (R_12 + V_2) / sqrt(2).
+TEST(Overflow, IsFoundWhereTheFactorIsStored) {
+  Stored<double> R = Stored<double>::Identity(3, 3), V = Stored<double>::Zero(3, 1);
+  V(0, 0) = 1;
+  R(0, 1) = V(1, 0) = 1.5e308;
+  for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+    for (const Method method : {Method::reference, Method::blocked, Method::panel, Method::stream}) {
+      Request request;
+      request.backend = Backend::cpu;
+      request.method = method;
+      request.uplo = uplo;
+      const Stored<double> stored = uplo == Uplo::upper ? R : Stored<double>(R.transpose());
+      const auto error = error_of([&] { call(Problem<double>{Sign::update, stored, V}, request); });
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::overflow);
+      EXPECT_EQ(number(*error, "row"), uplo == Uplo::upper ? 1 : 2);
+      EXPECT_EQ(number(*error, "col"), uplo == Uplo::upper ? 2 : 1);
+    }
+}
+
 TEST(Overflow, OfDoubleIsAnError) { overflow<double>(Precision::double_); }
 TEST(Overflow, OfDoubleThroughSingleIsAnError) { overflow<double>(Precision::single); }
 TEST(Overflow, OfFloatIsAnError) { overflow<float>(Precision::single); }
