@@ -63,18 +63,14 @@ void run(MatrixView<T> W, MatrixView<const T> V, const Request& request, const P
 /// out <- R, for k = 0. Nothing is written before all of R has been looked at.
 template <class S>
 void copy_stored(const Source<S>& R, index_t n, Uplo uplo, Sink<S>& out) {
+  check_triangle(R, n, uplo);
   std::vector<S> scratch(n);
-  for (const bool write : {false, true})
-    for (index_t j = 0; j < n; ++j) {
-      const index_t first = uplo == Uplo::upper ? 0 : j, last = uplo == Uplo::upper ? j + 1 : n;
-      const S* values = R.column(j, first, last, scratch.data());
-      largest_of("R", values, last - first, first, j);
-      require_positive(values[j - first], j);
-      if (!write) continue;
-      out.put(j, first, last, values);
-      if (uplo == Uplo::upper) out.clear(j, last, n);
-      else out.clear(j, 0, first);
-    }
+  for (index_t j = 0; j < n; ++j) {
+    const auto [first, last] = rows_of(j, n, uplo);
+    out.put(j, first, last, R.column(j, first, last, scratch.data()));
+    if (uplo == Uplo::upper) out.clear(j, last, n);
+    else out.clear(j, 0, first);
+  }
 }
 
 template <class T, class S>

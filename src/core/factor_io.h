@@ -8,9 +8,12 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/request.h"
+#include "core/storage.h"
 
 /// The way of a factor into the core and out of it. S is the scalar it is stored in, T the one computed in.
 namespace gpucholmod {
@@ -78,16 +81,29 @@ void require_not_vanished(T scaled, S value, index_t j) {
                 {{"index", double(j + 1)}, {"value", double(value)}});
 }
 
-/// Check the triangle of R (finite, positive diagonal) and V (finite); the other triangle is never read.
-/// Returns the largest magnitude in either.
+/// Rows [first, second) of column j that belong to the triangle.
+inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {
+  return uplo == Uplo::upper ? std::pair(index_t(0), j + 1) : std::pair(j, n);
+}
+
+/// Check the triangle of R (n x n; finite, positive diagonal); the other triangle is never read. Throws not_finite or
+/// bad_diagonal, the first in the order of columns. Returns the largest magnitude.
+template <class S>
+S check_triangle(const Source<S>& R, index_t n, Uplo uplo) {
+  std::vector<S> scratch(n);
+  S largest = 0;
+  for (index_t j = 0; j < n; ++j) {
+    const auto [first, last] = rows_of(j, n, uplo);
+    largest = std::max(largest, largest_of("R", R.column(j, first, last, scratch.data()), last - first, first, j));
+  }
+  for (index_t j = 0; j < n; ++j) require_positive(*R.column(j, j, j + 1, scratch.data()), j);
+  return largest;
+}
+
+/// The same of V (finite) too. Returns the largest magnitude in either.
 template <class S>
 S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo) {
-  S largest = 0;
-  for (index_t j = 0; j < R.cols; ++j) {
-    const index_t first = uplo == Uplo::upper ? 0 : j, last = uplo == Uplo::upper ? j + 1 : R.rows;
-    largest = std::max(largest, largest_in_column("R", R.col(j), first, last, j));
-  }
-  for (index_t j = 0; j < R.cols; ++j) require_positive(R(j, j), j);
+  S largest = check_triangle(MemorySource<S>(R.data, R.ld), R.cols, uplo);
   for (index_t j = 0; j < V.cols; ++j)
     largest = std::max(largest, largest_in_column("V", V.col(j), 0, V.rows, j));
   return largest;

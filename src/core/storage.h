@@ -31,12 +31,12 @@ class Sink {
 template <class S>
 class MemorySource : public Source<S> {
  public:
-  MemorySource(const S* data, index_t n) : data_(data), n_(n) {}
-  const S* column(index_t j, index_t first, index_t, S*) const override { return data_ + j * n_ + first; }
+  MemorySource(const S* data, index_t ld) : data_(data), ld_(ld) {}
+  const S* column(index_t j, index_t first, index_t, S*) const override { return data_ + j * ld_ + first; }
 
  private:
   const S* data_;
-  index_t n_;
+  index_t ld_;
 };
 
 template <class S>

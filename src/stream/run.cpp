@@ -18,24 +18,7 @@ class Nowhere : public Sink<S> {
   void clear(index_t, index_t, index_t) override {}
 };
 
-/// Rows [first, second) of column j that belong to the triangle.
-inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {
-  return uplo == Uplo::upper ? std::pair(index_t(0), j + 1) : std::pair(j, n);
-}
-
-/// Throws what is wrong with a factor, the first in the order of columns.
-template <class S>
-void explain(const Source<S>& R, index_t n, Uplo uplo) {
-  std::vector<S> scratch(n);
-  for (index_t j = 0; j < n; ++j) {
-    const auto [first, last] = rows_of(j, n, uplo);
-    largest_of("R", R.column(j, first, last, scratch.data()), last - first, first, j);
-  }
-  for (index_t j = 0; j < n; ++j) require_positive(*R.column(j, j, j + 1, scratch.data()), j);
-}
-
-/// The largest magnitude in the triangle of a factor, by several threads; throws not_finite, bad_diagonal. `poll` is
-/// called meanwhile.
+/// check_triangle() by several threads. `poll` is called meanwhile.
 template <class S>
 S check_factor(const Source<S>& R, index_t n, Uplo uplo, int threads, const Poll& poll) {
   constexpr index_t columns = 64;
@@ -65,7 +48,7 @@ S check_factor(const Source<S>& R, index_t n, Uplo uplo, int threads, const Poll
       workers.help();
     }
   }
-  if (seen.bad_diagonal || !std::isfinite(seen.value())) explain(R, n, uplo);
+  if (seen.bad_diagonal || !std::isfinite(seen.value())) check_triangle(R, n, uplo);
   return seen.value();
 }
 
@@ -111,6 +94,9 @@ class Runner {
                     {{"row", double(done.row + 1)}, {"col", double(done.col + 1)}});
       if (done.end == End::refused || done.end == End::rescale)
         throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
+      if (done.pivot >= 0 && request_.sign == Sign::update)  // it has no pivot to fail at but one that is too large
+        throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
+                    {{"row", double(done.pivot + 1)}, {"col", double(done.pivot + 1)}});
       outcome_.pivot = done.pivot;
       const bool passes = outcome_.backend == Backend::cuda && k_ > resident::most_columns;
       if (done.pivot >= 0 && passes) outcome_.pivot = first_pivot(e);
