@@ -1,0 +1,63 @@
+#' Rank-k update or downdate of a factor in a file
+#'
+#' The method of [cholupdate_gpu()] for a factor in a file: the modified factor is written to another file. Neither of
+#' them is ever in memory as a whole. The factor goes through memory, and through the GPU, in panels of columns, as a
+#' rule once, while several threads read ahead and write behind.
+#'
+#' @param R A factor in a file, from [factor_file()] or [write_factor()].
+#' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
+#'   `float32`.
+#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
+#' @param ... Must be empty: the arguments below are given by name.
+#' @param output Name of the file to write; not that of `R`.
+#' @param replace Whether a file that is there may be replaced.
+#' @param precision What to compute in: `"double"`, as the file is.
+#' @param backend,control As in [cholupdate_gpu()].
+#' @param method `"stream"`, which `"auto"` stands for.
+#' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
+#'
+#' @return The modified factor, a [factor_file()] of `output`. With `check = FALSE`, a list of the factor `R` and
+#'   `pivot`: 0 on success; otherwise the order of the first leading minor of \eqn{A - VV'} that is not positive
+#'   definite, `R` is the factor as it was given, and there is no output.
+#'
+#' @section Safety:
+#' The file of `R` is opened for reading only. The output appears under its name when it is complete, and not if
+#' anything fails: see [factor_file()], also for what is left when a process is killed, and for the errors.
+#'
+#' @seealso [factor_file()]; [last_cholupdate()]
+#' @examplesIf .Platform$OS.type != "windows"
+#' A <- crossprod(matrix(rnorm(100), 10)) + diag(10)
+#' V <- matrix(rnorm(20), 10)
+#' f <- write_factor(chol(A), tempfile())
+#' g <- cholupdate_gpu(f, V, output = tempfile())
+#' all.equal(as.matrix(g), chol(A + tcrossprod(V)))
+#'
+#' # a downdate that cannot be done names the pivot, and writes nothing
+#' nothing <- tempfile()
+#' cholupdate_gpu(f, 100 * V, downdate = TRUE, output = nothing, check = FALSE)$pivot
+#' file.exists(nothing)
+#' unlink(c(f$path, g$path))
+#' @export
+cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., output, replace = FALSE, precision = "double",
+                                       backend = getOption("gpucholmod.backend", "auto"),
+                                       method = c("auto", "stream"), check = TRUE, control = cholupdate_control()) {
+  require_no_more("those after 'downdate' must be given by their full names, and a factor in a file has its own", ...)
+  require_flag(downdate, "downdate")
+  require_flag(replace, "replace")
+  require_flag(check, "check")
+  require_control(control)
+  output <- absolute_path(if (!missing(output)) output, "output")
+  request <- list(
+    downdate = downdate, uplo = "upper", precision = match_choice(precision, "double", "precision"),
+    backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
+    method = match_choice(method, c("auto", "stream"), "method"),
+    control = control
+  )
+  V <- open_columns(V, present(R)$n, float32 = FALSE)
+
+  result <- with_progress(request, function(request) rcpp_cholupdate_file(R$path, V, output, replace, request))
+  remember(result$report)
+  if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
+  modified <- if (result$pivot > 0L) R else factor_file(output)
+  if (check) modified else list(R = modified, pivot = result$pivot)
+}
