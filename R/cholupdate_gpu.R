@@ -21,9 +21,14 @@
 #'   results differ by rounding errors. The first GPU that can be used is taken; the environment variable
 #'   `CUDA_VISIBLE_DEVICES`, set before R starts, chooses among several. Where `"cuda"` cannot be had, that is an error
 #'   which says why. The default can be set with `options(gpucholmod.backend =)`.
-#' @param method `"auto"`: `"stream"` on the GPU, `"blocked"` on the CPU.
+#' @param method `"auto"`: `"stream"` on the GPU; on the CPU `"blocked"`, or `"refactor"` where that is expected to be
+#'   quicker.
 #'
-#'   * `"blocked"` (CPU): blocks of mixed hyperbolic Householder steps, accurate for updates and downdates alike.
+#'   * `"blocked"` (CPU): blocks of mixed hyperbolic Householder steps, for up to four columns rotations, accurate for
+#'     updates and downdates alike. Reads and writes the factor once, with the vector instructions that the machine has
+#'     and by several threads; the result does not depend on how many.
+#'   * `"refactor"` (CPU): forms \eqn{A \pm VV'} and factorises it, with R's BLAS and LAPACK, in double precision. Where
+#'     LAPACK does not find that matrix positive definite, `"blocked"` is run instead: it can tell better.
 #'   * `"reference"` (CPU): one plane rotation after the other, Givens for updates and Chambers' mixed form for
 #'     downdates. Slow and plain: what the others are tested against.
 #'   * `"stream"` (GPU): the factor goes through the GPU once, in panels of whole columns, of which only the triangle
@@ -90,7 +95,7 @@ cholupdate_gpu <- function(R, V, downdate = FALSE, ...) {
 cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"),
                                    precision = c("double", "single"),
                                    backend = getOption("gpucholmod.backend", "auto"),
-                                   method = c("auto", "blocked", "reference", "panel", "stream", "resident"),
+                                   method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                                    check = TRUE, control = cholupdate_control()) {
   require_no_more("those after 'downdate' must be given by their full names", ...)
   require_flag(downdate, "downdate")
@@ -104,7 +109,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
   request <- list(
     downdate = downdate, uplo = factor$uplo, precision = precision,
     backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
-    method = match_choice(method, c("auto", "blocked", "reference", "panel", "stream", "resident"), "method"),
+    method = match_choice(method, c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"), "method"),
     control = control
   )
   x <- factor$x

@@ -4,8 +4,10 @@
 #' hold, without computing anything.
 #'
 #' Where neither `backend` nor `method` says otherwise, the GPU is taken if it is expected to be quicker than the CPU.
-#' What is expected comes from a model with constants that were measured on one machine with an NVIDIA H200 (see
-#' `system.file("design", "stream-method.md", package = "gpucholmod")`): on another one it is a guess. Starting CUDA
+#' What is expected comes from a model with constants that were measured, for the GPU, on one machine with an NVIDIA H200
+#' (see `system.file("design", "stream-method.md", package = "gpucholmod")`), for the CPU on another one
+#' (`"block-householder.md"` there): elsewhere it is a guess. On the CPU, a large `k` may make it quicker to factorise
+#' \eqn{A \pm VV'} afresh, if R has a BLAS that was written for speed, such as OpenBLAS. Starting CUDA
 #' takes some tenths of a second, once a session; it is put off until the calls so far would have saved as much. So
 #' one call for a small factor does not wait for a GPU, and a loop of them soon gets one. The choice depends on the
 #' sizes of the calls alone, not on measured times: the same script makes the same choices. With `backend = "cuda"` or
@@ -23,7 +25,8 @@
 #'     if it has been started already}
 #'   \item{panels, device_bytes}{of methods `"stream"` and `"resident"`: how many panels, and the device memory held
 #'     at once}
-#'   \item{threads}{of the CPU that would move data}
+#'   \item{threads}{of the CPU that would compute (method `"blocked"`) or move data}
+#'   \item{instructions}{vector instructions that the CPU would compute with, `""` where it does not}
 #' @seealso [cholupdate_gpu()]; [last_cholupdate()] tells what was done.
 #' @examples
 #' cholupdate_plan(5000, 16)
@@ -33,7 +36,7 @@
 #' @export
 cholupdate_plan <- function(n, k, ..., precision = c("double", "single"),
                             backend = getOption("gpucholmod.backend", "auto"),
-                            method = c("auto", "blocked", "reference", "panel", "stream", "resident"),
+                            method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                             control = cholupdate_control()) {
   require_no_more("those after 'k' must be given by their full names", ...)
   require_control(control)
@@ -42,7 +45,7 @@ cholupdate_plan <- function(n, k, ..., precision = c("double", "single"),
   request <- list(
     downdate = FALSE, uplo = "upper", precision = match_choice(precision, c("double", "single"), "precision"),
     backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
-    method = match_choice(method, c("auto", "blocked", "reference", "panel", "stream", "resident"), "method"),
+    method = match_choice(method, c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"), "method"),
     control = control
   )
   structure(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request)), class = "gpucholmod_plan")
@@ -60,6 +63,9 @@ require_size <- function(value, argument) {
 print.gpucholmod_plan <- function(x, ...) {
   cat(sprintf("rank-%.0f modification of order %.0f: method \"%s\", backend %s\n  %s\n", x$k, x$n, x$method, x$backend,
               x$why))
+  if (x$method == "blocked") {
+    cat(sprintf("  %d thread%s, instructions \"%s\"\n", x$threads, if (x$threads == 1L) "" else "s", x$instructions))
+  }
   if (x$panels > 0) {
     cat(sprintf("  %.0f panel%s, %s of device memory, %d thread%s to move data\n", x$panels,
                 if (x$panels == 1) "" else "s", format_bytes(x$device_bytes), x$threads, if (x$threads == 1L) "" else "s"))

@@ -16,9 +16,15 @@
 #'   number of bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers
 #'   of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of either case. What the driver itself needs for a
 #'   process comes on top.
-#' @param threads Threads of the CPU that copy between R's memory and the GPU (methods `"stream"` and `"resident"`).
-#'   With `NULL` as many as there are cores, at most 16, and at most what the environment variable `OMP_THREAD_LIMIT`
-#'   says. The default can be set with `options(gpucholmod.threads =)`.
+#' @param threads The most threads of the CPU to use: to compute with (method `"blocked"`; the result is the same to the
+#'   last bit with any number), or to copy between R's memory and the GPU (methods `"stream"` and `"resident"`). With
+#'   `NULL` as many as there are cores, at most 16, and at most what the environment variable `OMP_THREAD_LIMIT` says.
+#'   Small problems take fewer. The default can be set with `options(gpucholmod.threads =)`. It does not apply to R's
+#'   BLAS (method `"refactor"`), which has threads of its own.
+#' @param instructions The vector instructions for the CPU to compute with, methods `"blocked"` and `"stream"`:
+#'   `"avx512"`, `"avx2"` (with FMA), `"plain"` (what the compiler takes by default for the family of processors), or
+#'   `"auto"`, the first of these that the machine has. The results differ by rounding errors. For tests and
+#'   measurements.
 #' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do.
 #' @return A list of class `gpucholmod_control`.
 #' @references Walder (2010), \doi{10.48550/arXiv.1011.1173}.
@@ -29,7 +35,8 @@
 #' @export
 cholupdate_control <- function(blocks_per_kernel = NULL, threads_per_block = NULL, elements_per_thread = NULL,
                                panel_rows = NULL, loop_order = c("B", "A"), device_memory = Inf,
-                               threads = getOption("gpucholmod.threads"), timeline = FALSE) {
+                               threads = getOption("gpucholmod.threads"),
+                               instructions = c("auto", "avx512", "avx2", "plain"), timeline = FALSE) {
   require_flag(timeline, "timeline")
   defaults <- rcpp_panel_shape()
   count <- function(value, argument) {
@@ -44,10 +51,22 @@ cholupdate_control <- function(blocks_per_kernel = NULL, threads_per_block = NUL
       loop_order = match_choice(loop_order, c("B", "A"), "loop_order"),
       device_memory = require_bytes(device_memory, "device_memory"),
       threads = if (is.null(threads)) 0L else require_count(threads, "threads"),
-      timeline = timeline
+      instructions = match_choice(instructions, c("auto", "avx512", "avx2", "plain"), "instructions"),
+      timeline = timeline,
+      optimised_blas = has_optimised_blas()
     ),
     class = "gpucholmod_control"
   )
+}
+
+# Whether R's BLAS is one that was written for speed, by its file name: whether factorising afresh is ever quicker than a
+# modification depends on that.
+has_optimised_blas <- function() {
+  if (is.null(state$optimised_blas)) {
+    state$optimised_blas <- grepl("openblas|mkl|blis|accelerate|veclib|armpl|atlas", extSoftVersion()[["BLAS"]],
+                                  ignore.case = TRUE)
+  }
+  state$optimised_blas
 }
 
 require_control <- function(control) {

@@ -2,7 +2,7 @@ state <- new.env(parent = emptyenv())
 
 # What a method has no part in, its report leaves out.
 nothing_of <- list(panels = 0, device_bytes_peak = 0, pinned = FALSE, blocks = 0, fallbacks = 0, rescalings = 0,
-                   in_place = FALSE, threads = 0L)
+                   in_place = FALSE, threads = 0L, instructions = "")
 
 remember <- function(report) {
   absent <- nothing_of[setdiff(names(nothing_of), names(report))]
@@ -16,9 +16,10 @@ remember <- function(report) {
 #'   \item{n, k, downdate}{the problem}
 #'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved}
 #'   \item{device}{name of the GPU, `""` on the CPU}
-#'   \item{seconds}{time of the modification itself, in seconds: without the checks of the input and, on the host, the
-#'     copy of R to the result, but with all transfers to and from the GPU. Methods `"stream"` and `"resident"`: of
-#'     everything, as all of it goes on at once. For a [gpu_factor()]: on the GPU, without the transfer of V}
+#'   \item{seconds}{time in seconds. Methods `"blocked"`, `"stream"` and `"resident"`: of everything but the allocation
+#'     of the result, as reading and checking R, modifying it and writing the result go on at once. The others: without
+#'     the checks of the input and, on the host, the copy of R to the result, but with all transfers to and from the
+#'     GPU. For a [gpu_factor()]: on the GPU, without the transfer of V}
 #'   \item{panels}{panels processed: off-diagonal ones (method `"panel"`), or of whole columns (`"stream"`,
 #'   `"resident"`)}
 #'   \item{device_bytes_peak}{most device memory held at once, in bytes (these three methods)}
@@ -29,12 +30,14 @@ remember <- function(report) {
 #'     quick step would lose accuracy}
 #'   \item{rescalings}{row blocks before which V was scaled to keep its numbers in range}
 #'   \item{in_place}{whether a [gpu_factor()] was changed in place}
-#'   \item{threads}{of the CPU that moved data (methods `"stream"` and `"resident"`)}
+#'   \item{threads}{of the CPU that computed (method `"blocked"`), or moved data (methods `"stream"` and `"resident"`)}
+#'   \item{instructions}{vector instructions that the CPU computed with (methods `"blocked"` and `"stream"`): `"avx512"`,
+#'     `"avx2"` or `"plain"`}
 #'   \item{timeline}{where [cholupdate_control()] asked for it: a data frame with a row for each thing done, its
 #'     `stage` (`"fill"` and `"empty"` of staging buffers by the CPU; `"send"`, `"modify"`, `"fetch"` by the GPU),
 #'     `panel`, `begin` and `end` in seconds}
 #'
-#'   What belongs to another method than the one that ran is 0 or `FALSE`.
+#'   What belongs to another method than the one that ran is 0, `FALSE` or `""`.
 #' @examples
 #' R <- chol(diag(4) + 1)
 #' invisible(cholupdate_gpu(R, 1:4, backend = "cpu"))
@@ -50,6 +53,9 @@ print.gpucholmod_report <- function(x, ...) {
   cat(sprintf("rank-%d %s of order %d: method \"%s\", backend %s, %s precision, %s s\n",
               as.integer(x$k), if (x$downdate) "downdate" else "update", as.integer(x$n), x$method, where, x$precision,
               format(x$seconds, digits = 3)))
+  if (nzchar(x$instructions) && x$panels == 0) {
+    cat(sprintf("%d thread%s, instructions \"%s\"\n", x$threads, if (x$threads == 1L) "" else "s", x$instructions))
+  }
   if (x$pivot > 0L) cat(sprintf("not done: the leading minor of order %d is not positive definite\n", x$pivot))
   if (x$panels > 0) {
     cat(sprintf("%d panel%s, at most %s of %s memory at once%s\n", as.integer(x$panels), if (x$panels == 1) "" else "s",

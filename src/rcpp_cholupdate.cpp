@@ -7,8 +7,9 @@
 #include "rcpp_guard.h"
 #include "rcpp_progress.h"
 #include "rcpp_request.h"
+#include "core/threads.h"
+#include "cpu/blocked.h"
 #include "stream/plan.h"
-#include "stream/run.h"
 
 using namespace gpucholmod;
 
@@ -38,7 +39,7 @@ Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request) {
 }
 
 // What rcpp_cholupdate() would do with an n x n factor and k columns: list(backend =, method =, why =, expected =,
-// panels =, device_bytes =, threads =).
+// panels =, device_bytes =, threads =, instructions =).
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
   return guarded([&] {
@@ -46,6 +47,7 @@ Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
     const Decision decision = decide(what);
     const Expected time = expected(what);
     const bool streams = decision.method == Method::stream || decision.method == Method::resident;
+    const bool computes = decision.backend == Backend::cpu && (streams || decision.method == Method::blocked);
     double panels = 0, bytes = 0;
     if (streams && n > 0) {
       const stream::Plan plan(what.n, what.k, what.precision == Precision::single ? 4 : 8, what.device_memory,
@@ -58,7 +60,10 @@ Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
         _["backend"] = text(decision.backend, backends), _["method"] = text(decision.method, methods),
         _["why"] = decision.why,
         _["expected"] = Rcpp::NumericVector::create(_["cpu"] = time.cpu, _["gpu"] = time.gpu, _["start"] = time.start),
-        _["panels"] = panels, _["device_bytes"] = bytes, _["threads"] = stream::threads_for(what.threads));
+        _["panels"] = panels, _["device_bytes"] = bytes, _["threads"] = decision.method == Method::blocked
+                           ? cpu::useful_threads(what.n, what.k, threads_for(what.threads))
+                           : streams ? threads_for(what.threads) : 1,
+        _["instructions"] = computes ? text(cpu::resolve(what.instructions), instruction_sets) : "");
   });
 }
 

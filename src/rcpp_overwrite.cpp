@@ -31,21 +31,6 @@ SEXP own_matrix(SEXP name, SEXP env) {
   return value;
 }
 
-/// Knows whether anything has been written.
-class Overwriting : public MemorySink<double> {
- public:
-  Overwriting(double* data, index_t n) : MemorySink<double>(data, n, false) {}
-  void put(index_t j, index_t first, index_t last, const double* values) override {
-    begun = true;
-    MemorySink<double>::put(j, first, last, values);
-  }
-  void clear(index_t j, index_t first, index_t last) override {
-    begun = true;
-    MemorySink<double>::clear(j, first, last);
-  }
-  std::atomic<bool> begun{false};
-};
-
 }  // namespace
 
 // The order of the matrix that variable `name` of `env` holds, after looking whether it may be overwritten.
@@ -62,19 +47,18 @@ Rcpp::List rcpp_cholupdate_overwrite(SEXP name, SEXP env, Rcpp::NumericMatrix V,
     const index_t n = Rf_nrows(R);
     const Request what = to_request(request, n, V.ncol());
     double* const data = REAL(R);
-    const MemorySource<double> from(data, n);
-    Overwriting to(data, n);
+    std::atomic<bool> begun{false};
     const auto spoil = [&] {
-      if (to.begun)
+      if (begun)
         for (index_t j = 0; j < n; ++j) data[j + j * n] = std::numeric_limits<double>::quiet_NaN();
     };
     Progress progress(request);
     Outcome done;
     try {
-      done = modify_stored<double>(from, V.begin(), to, what, progress.poll(), true);
+      done = modify_in_place<double>(data, V.begin(), what, progress.poll(), begun);
     } catch (const Error& error) {
       spoil();
-      if (!to.begun) throw;
+      if (!begun) throw;
       Error::Fields fields = error.fields();
       fields.push_back({"lost", "R"});
       throw Error(error.code(), std::string(error.what()) + "; 'R', half overwritten, is lost", fields);

@@ -10,8 +10,11 @@ namespace gpucholmod {
 
 inline const auto backends = {std::pair("auto", Backend::automatic), {"cpu", Backend::cpu}, {"cuda", Backend::cuda}};
 inline const auto methods = {std::pair("auto", Method::automatic), {"reference", Method::reference},
-                             {"blocked", Method::blocked}, {"panel", Method::panel}, {"stream", Method::stream},
+                             {"blocked", Method::blocked}, {"refactor", Method::refactor}, {"panel", Method::panel}, {"stream", Method::stream},
                              {"resident", Method::resident}};
+
+inline const auto instruction_sets = {std::pair("auto", Instructions::automatic), {"plain", Instructions::plain},
+                                      {"avx2", Instructions::avx2}, {"avx512", Instructions::avx512}};
 
 /// The request that R/cholupdate_gpu.R builds, for an n x n factor and an n x k V.
 inline Request to_request(const Rcpp::List& given, index_t n, index_t k) {
@@ -31,6 +34,8 @@ inline Request to_request(const Rcpp::List& given, index_t n, index_t k) {
   request.panel.panel_rows = Rcpp::as<int>(control["panel_rows"]);
   request.device_memory = Rcpp::as<double>(control["device_memory"]);
   request.threads = Rcpp::as<int>(control["threads"]);
+  request.instructions = choice(control, "instructions", instruction_sets);
+  request.optimised_blas = Rcpp::as<bool>(control["optimised_blas"]);
   request.timeline = Rcpp::as<bool>(control["timeline"]);
   return request;
 }
@@ -63,7 +68,8 @@ inline Rcpp::List to_report(const Request& what, const Outcome& done) {
       _["seconds"] = done.seconds, _["panels"] = double(done.panels),
       _["device_bytes_peak"] = done.device_bytes_peak, _["pinned"] = done.pinned,
       _["pivot"] = int(done.pivot + 1), _["blocks"] = double(done.blocks), _["fallbacks"] = double(done.fallbacks),
-      _["rescalings"] = double(done.rescalings), _["threads"] = done.threads);
+      _["rescalings"] = double(done.rescalings), _["threads"] = done.threads,
+      _["instructions"] = done.instructions == Instructions::automatic ? "" : text(done.instructions, instruction_sets));
   if (what.timeline) report["timeline"] = to_data_frame(done.timeline);
   return report;
 }

@@ -5,7 +5,8 @@
 
 #include "core/backend.h"
 #include "core/error.h"
-#include "stream/run.h"
+#include "core/threads.h"
+#include "cpu/blocked.h"
 
 namespace gpucholmod {
 namespace {
@@ -25,8 +26,6 @@ std::string milliseconds(double seconds) {
   return text + " ms";
 }
 
-Decision on_cpu(Method method, const std::string& why) { return {Backend::cpu, method, why}; }
-
 [[noreturn]] void refuse(const char* method, const char* rule) {
   throw Error(ErrorCode::bad_argument, std::string("method \"") + method + "\" " + rule,
               {{"argument", "method"}, {"value", method}});
@@ -38,32 +37,48 @@ Expected expected(const Request& request) {
   using tuning::Costs;
   const double n = double(request.n), k = double(request.k);
   const double word = request.precision == Precision::single ? 0.5 : 1;
-  const double passes = std::ceil(k / 64), threads = stream::threads_for(request.threads);
-  return {n * n * (Costs::cpu_element + Costs::cpu_column * k) * word,
-          Costs::gpu_call + n * (Costs::gpu_row * passes + Costs::gpu_column * k) +
-              n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0)),
-          cuda::built() && !cuda::started() ? Costs::gpu_start : 0};
+  const double passes = std::ceil(k / 64), threads = threads_for(request.threads);
+  const int instructions = int(cpu::resolve(request.instructions)) - int(Instructions::plain);
+  const double working = cpu::useful_threads(request.n, request.k, int(threads));
+  Expected time;
+  time.blocked = Costs::cpu_call + n * n * word * (Costs::cpu_element + Costs::cpu_column[instructions] * k) / working;
+  time.refactor = request.optimised_blas && word == 1
+                      ? Costs::cpu_call + n * n * (Costs::refactor_element + (2 * n / 3 + k) * Costs::refactor_flops / threads)
+                      : HUGE_VAL;
+  time.cpu = std::min(time.blocked, time.refactor);
+  time.gpu = Costs::gpu_call + n * (Costs::gpu_row * passes + Costs::gpu_column * k) +
+             n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0));
+  time.start = cuda::built() && !cuda::started() ? Costs::gpu_start : 0;
+  return time;
 }
 
 Decision decide(const Request& request) {
   const Method asked = request.method;
-  const bool for_cpu = asked == Method::reference || asked == Method::blocked;
+  const bool for_cpu = asked == Method::reference || asked == Method::blocked || asked == Method::refactor;
   if (request.backend == Backend::cuda && for_cpu)
-    refuse(asked == Method::blocked ? "blocked" : "reference",
+    refuse(asked == Method::blocked ? "blocked" : asked == Method::refactor ? "refactor" : "reference",
            "runs on the CPU only; ask for backend \"cpu\" or \"auto\"");
+  if (asked == Method::refactor && request.precision == Precision::single)
+    refuse("refactor", "computes in double precision only, as R's LAPACK does");
   if (request.backend == Backend::cpu && asked == Method::resident)
     refuse("resident", "needs a GPU; ask for backend \"cuda\" or \"auto\"");
-  const Method cpu_method = asked == Method::automatic ? Method::blocked : asked;
-  if (request.backend == Backend::cpu) return on_cpu(cpu_method, "backend \"cpu\" was asked for");
-  if (for_cpu) return on_cpu(cpu_method, "the method that was asked for runs on the CPU only");
+  const Expected time = expected(request);
+  const bool refactors = asked == Method::automatic && time.refactor < time.blocked;
+  const Method cpu_method = refactors ? Method::refactor : asked == Method::automatic ? Method::blocked : asked;
+  const auto on_cpu = [&](const std::string& why) {
+    const std::string times = milliseconds(time.refactor) + " instead of " + milliseconds(time.blocked);
+    return Decision{Backend::cpu, cpu_method,
+                    refactors ? why + "; for this k, factorising afresh is expected to be quicker: " + times : why};
+  };
+  if (request.backend == Backend::cpu) return on_cpu("backend \"cpu\" was asked for");
+  if (for_cpu) return on_cpu("the method that was asked for runs on the CPU only");
 
   const bool free_choice = request.backend == Backend::automatic && asked == Method::automatic;
-  const Expected time = expected(request);
   const std::string times =
       "expected: " + milliseconds(time.gpu) + " on the GPU, " + milliseconds(time.cpu) + " on the CPU";
-  if (free_choice && time.gpu >= time.cpu) return on_cpu(cpu_method, times);
+  if (free_choice && time.gpu >= time.cpu) return on_cpu(times);
   if (free_choice && cuda::built() && missed() + time.cpu - time.gpu < time.start)
-    return on_cpu(cpu_method, times + "; but CUDA has not been started, which takes " + milliseconds(time.start) +
+    return on_cpu(times + "; but CUDA has not been started, which takes " + milliseconds(time.start) +
                                   ", and would have saved " + milliseconds(missed() + time.cpu - time.gpu) + " so far");
 
   const cuda::Status status = cuda::status(false);
@@ -73,7 +88,7 @@ Decision decide(const Request& request) {
   if (request.backend == Backend::cuda || asked == Method::resident)
     throw Error(ErrorCode::backend_unavailable, "backend \"cuda\" cannot be used: " + status.message,
                 {{"backend", "cuda"}, {"reason", status.reason}});
-  return on_cpu(cpu_method, "there is no GPU that can be used: " + status.message);
+  return on_cpu("there is no GPU that can be used: " + status.message);
 }
 
 void remember(const Request& request, const Decision& decision) {

@@ -1,6 +1,7 @@
 #include "core/dispatch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -11,7 +12,9 @@
 #include "core/cost.h"
 #include "core/factor_io.h"
 #include "core/huge_pages.h"
+#include "core/threads.h"
 #include "cpu/blocked.h"
+#include "cpu/refactor.h"
 #include "cpu/reference.h"
 #include "panel/drive.h"
 #include "panel/host_executor.h"
@@ -49,15 +52,15 @@ void run(MatrixView<T> W, MatrixView<const T> V, const Request& request, const P
   if (outcome.method == Method::panel) {
     if (outcome.backend == Backend::cuda) cuda::panel<T>(W, V, request, poll, outcome);
     else panel_on_host<T>(W, V, request, poll, outcome);
-    return;
+  } else if (outcome.method == Method::blocked) {
+    outcome.pivot = cpu::blocked<T>(W, V, request.sign, outcome.instructions, outcome.threads, poll);
+  } else {
+    std::vector<T> transposed(V.rows * V.cols);
+    const MatrixView<T> Vt{transposed.data(), V.cols, V.rows, V.cols};
+    for (index_t j = 0; j < V.rows; ++j)
+      for (index_t q = 0; q < V.cols; ++q) Vt(q, j) = V(j, q);
+    outcome.pivot = cpu::reference(W, Vt, request.sign, request.loop_order, poll);
   }
-  std::vector<T> transposed(V.rows * V.cols);
-  const MatrixView<T> Vt{transposed.data(), V.cols, V.rows, V.cols};
-  for (index_t j = 0; j < V.rows; ++j)
-    for (index_t q = 0; q < V.cols; ++q) Vt(q, j) = V(j, q);
-  outcome.pivot = outcome.method == Method::reference
-                      ? cpu::reference(W, Vt, request.sign, request.loop_order, poll)
-                      : cpu::blocked<T>(W, {Vt.data, Vt.rows, Vt.cols, Vt.ld}, request.sign, poll);
 }
 
 /// out <- R, for k = 0. Nothing is written before all of R has been looked at.
@@ -105,6 +108,55 @@ void modify_in(const S* R_data, const S* V_data, S* out_data, const Request& req
   if (outcome.pivot < 0) store_factor(W, request.uplo, e, out);
 }
 
+/// Whether a sum of squares tells that no number is too large or too small to be squared, hence that none needs scaling.
+template <class T>
+bool in_range(T squares) {
+  constexpr bool wide = sizeof(T) == 8;
+  return squares > (wide ? T(1e-270) : T(1e-12)) && squares < (wide ? T(1e280) : T(1e20));
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Method blocked from R to `out` (or to R itself, or, where `out` is null, to nowhere) in one pass, which checks the
+/// input on the way. False if it has to be done with scaled numbers, or R cannot be used: nothing is known then.
+template <class S>
+bool modify_in_one_pass(const S* R, const S* V, S* out, const Request& request, const Poll& poll, Outcome& outcome) {
+  const index_t n = request.n, k = request.k;
+  const auto start = std::chrono::steady_clock::now();
+  S squares_of_V = 0;
+  for (index_t i = 0; i < n * k; ++i) squares_of_V += V[i] * V[i];
+  if (!(squares_of_V == 0 || in_range(squares_of_V))) return false;
+  cpu::BlockedSweep<S> sweep({V, n, k, n}, request.sign, request.uplo, outcome.instructions, outcome.threads);
+  const index_t pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr, poll);
+  outcome.seconds = seconds_since(start);
+  if (pivot >= 0 ? request.sign == Sign::update : !in_range(sweep.squares())) return false;
+  outcome.pivot = pivot;
+  return true;
+}
+
+/// Method refactor, for numbers that need no scaling. False if it cannot be done so.
+bool modify_by_refactoring(const double* R, const double* V, double* out, const Request& request, const Poll& poll,
+                           Outcome& outcome) {
+  const index_t n = request.n, k = request.k;
+  const MatrixView<const double> stored{R, n, n, n}, columns{V, n, k, n};
+  if (scale_exponent<double>(check_input(stored, columns, request.uplo)) != 0) return false;
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<double> upper;
+  if (request.uplo == Uplo::lower) {
+    upper.resize(n * n);
+    load_factor(stored, Uplo::lower, 0, MatrixView<double>{upper.data(), n, n, n});
+  }
+  const MatrixView<double> result{out, n, n, n};
+  const MatrixView<const double> from{upper.empty() ? R : upper.data(), n, n, n};
+  if (!cpu::refactor(from, columns, result, request.sign, poll)) return false;
+  for (index_t j = 0; j < n; ++j) std::fill(result.col(j) + j + 1, result.col(j) + n, 0.0);
+  outcome.seconds = seconds_since(start);
+  store_factor(result, request.uplo, 0, result);
+  return true;
+}
+
 template <class S>
 void modify_stored_by(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
                       bool overwrites, Outcome& outcome) {
@@ -119,8 +171,53 @@ Outcome decided(const Request& request) {
   outcome.backend = decision.backend;
   outcome.method = decision.method;
   outcome.precision = request.precision;
+  if (decision.backend == Backend::cpu && (decision.method == Method::blocked || decision.method == Method::stream))
+    outcome.instructions = cpu::resolve(request.instructions);
   return outcome;
 }
+
+void take_blocked(const Request& request, Outcome& outcome) {
+  outcome.method = Method::blocked;
+  outcome.instructions = cpu::resolve(request.instructions);
+  outcome.threads = cpu::useful_threads(request.n, request.k, threads_for(request.threads));
+}
+
+/// Methods blocked and refactor, from storage to storage, where it holds the scalars that are computed with and nothing
+/// needs scaling. False if it does not, or R cannot be used; the method is then blocked.
+template <class S>
+bool modify_directly(const S* R, const S* V, S* out, const Request& request, const Poll& poll, Outcome& outcome) {
+  constexpr Precision stored = std::is_same_v<S, float> ? Precision::single : Precision::double_;
+  const index_t n = request.n, k = request.k;
+  const bool direct = request.precision == stored && n > 0 && k > 0;
+  if constexpr (stored == Precision::double_)
+    if (outcome.method == Method::refactor && direct && modify_by_refactoring(R, V, out, request, poll, outcome)) return true;
+  take_blocked(request, outcome);
+  if (!direct || !modify_in_one_pass(R, V, out, request, poll, outcome)) return false;
+  if (outcome.pivot < 0) return true;
+  // A factor that cannot be used is an error, also where a downdate of its leading part fails.
+  const MatrixView<const S> factor{R, n, n, n}, columns{V, n, k, n};
+  if (scale_exponent<S>(check_input(factor, columns, request.uplo)) == 0) return true;
+  outcome.pivot = -1;
+  return false;
+}
+
+/// Knows whether anything has been written.
+template <class S>
+class Overwriting : public MemorySink<S> {
+ public:
+  Overwriting(S* data, index_t n, std::atomic<bool>& begun) : MemorySink<S>(data, n, false), begun_(begun) {}
+  void put(index_t j, index_t first, index_t last, const S* values) override {
+    begun_ = true;
+    MemorySink<S>::put(j, first, last, values);
+  }
+  void clear(index_t j, index_t first, index_t last) override {
+    begun_ = true;
+    MemorySink<S>::clear(j, first, last);
+  }
+
+ private:
+  std::atomic<bool>& begun_;
+};
 
 }  // namespace
 
@@ -130,15 +227,42 @@ Outcome modify(const S* R, const S* V, S* out, const Request& request, const Pol
   Request fitted = request;
   fitted.panel.panel_rows = int(std::min<index_t>(request.panel.panel_rows, std::max<index_t>(request.n, 1)));
   Outcome outcome = decided(fitted);
+  prefer_huge_pages(out, sizeof(S) * request.n * request.n);
   if (outcome.method == Method::stream || outcome.method == Method::resident) {
-    prefer_huge_pages(out, sizeof(S) * request.n * request.n);
     const MemorySource<S> from(R, request.n);
     MemorySink<S> to(out, request.n, false);
     modify_stored_by(from, V, to, fitted, poll, false, outcome);
     return outcome;
   }
+  if (outcome.method == Method::blocked || outcome.method == Method::refactor)
+    if (modify_directly(R, V, out, fitted, poll, outcome)) return outcome;
   if (fitted.precision == Precision::single) modify_in<float>(R, V, out, fitted, poll, outcome);
   else modify_in<double>(R, V, out, fitted, poll, outcome);
+  return outcome;
+}
+
+template <class S>
+Outcome modify_in_place(S* R, const S* V, const Request& request, const Poll& poll, std::atomic<bool>& begun) {
+  const index_t n = request.n, k = request.k;
+  Outcome outcome = decided(request);
+  if (outcome.method == Method::blocked || outcome.method == Method::refactor) {
+    const MatrixView<const S> factor{R, n, n, n}, columns{V, n, k, n};
+    const bool unscaled = n > 0 && k > 0 && scale_exponent<S>(check_input(factor, columns, request.uplo)) == 0;
+    const bool stored = (request.precision == Precision::single) == std::is_same_v<S, float>;
+    take_blocked(request, outcome);
+    // Whether a downdate can be done is found out by a run that writes nothing.
+    if (unscaled && stored &&
+        (request.sign == Sign::update || modify_in_one_pass<S>(R, V, nullptr, request, poll, outcome))) {
+      if (outcome.pivot >= 0) return outcome;
+      begun = true;
+      if (modify_in_one_pass(R, V, R, request, poll, outcome)) return outcome;
+      throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
+    }
+    outcome.method = Method::stream;
+  }
+  const MemorySource<S> from(R, n);
+  Overwriting<S> to(R, n, begun);
+  modify_stored_by(from, V, to, request, poll, true, outcome);
   return outcome;
 }
 
@@ -146,6 +270,7 @@ template <class S>
 Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
                       bool overwrites) {
   Outcome outcome = decided(request);
+  if (outcome.method == Method::refactor) take_blocked(request, outcome);
   if (outcome.method == Method::blocked) outcome.method = Method::stream;
   modify_stored_by(R, V, out, request, poll, overwrites, outcome);
   return outcome;
@@ -153,6 +278,8 @@ Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Reques
 
 template Outcome modify_stored(const Source<float>&, const float*, Sink<float>&, const Request&, const Poll&, bool);
 template Outcome modify_stored(const Source<double>&, const double*, Sink<double>&, const Request&, const Poll&, bool);
+template Outcome modify_in_place(float*, const float*, const Request&, const Poll&, std::atomic<bool>&);
+template Outcome modify_in_place(double*, const double*, const Request&, const Poll&, std::atomic<bool>&);
 template Outcome modify(const float*, const float*, float*, const Request&, const Poll&);
 template Outcome modify(const double*, const double*, double*, const Request&, const Poll&);
 

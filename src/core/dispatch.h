@@ -1,6 +1,8 @@
 #ifndef GPUCHOLMOD_CORE_DISPATCH_H
 #define GPUCHOLMOD_CORE_DISPATCH_H
 
+#include <atomic>
+
 #include "core/request.h"
 #include "core/storage.h"
 
@@ -16,8 +18,8 @@ namespace gpucholmod {
 ///   S    double or float, what the matrices are stored in; request.precision is what is computed in.
 ///
 /// A downdate that would leave A - VV' not positive definite is not an error here: outcome.pivot tells.
-/// Throws Error: not_finite, bad_diagonal, bad_argument before anything is computed; backend_unavailable,
-/// out_of_memory, cuda_failure, overflow; and whatever `poll` throws.
+/// Throws Error: not_finite, bad_diagonal, bad_argument (what is wrong with R itself, methods blocked and stream may find
+/// out while they compute); backend_unavailable, out_of_memory, cuda_failure, overflow; and whatever `poll` throws.
 template <class S>
 Outcome modify(const S* R, const S* V, S* out, const Request& request, const Poll& poll);
 
@@ -30,6 +32,11 @@ Outcome modify(const S* R, const S* V, S* out, const Request& request, const Pol
 template <class S>
 Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
                       bool overwrites = false);
+
+/// The same in the memory of R: on the CPU by method blocked, otherwise as modify_stored() that overwrites. A downdate
+/// that cannot be done, or an error found before `begun` becomes true, has changed nothing; after that, R is lost.
+template <class S>
+Outcome modify_in_place(S* R, const S* V, const Request& request, const Poll& poll, std::atomic<bool>& begun);
 
 }  // namespace gpucholmod
 

@@ -1,6 +1,7 @@
 #ifndef GPUCHOLMOD_CORE_HUGE_PAGES_H
 #define GPUCHOLMOD_CORE_HUGE_PAGES_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,6 +24,24 @@ inline void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std:
   const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
   const std::uintptr_t last = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
   madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#endif
+}
+
+/// Has the system provide the fresh memory [from, to) of [begin, end), without changing what it holds; advice, too
+/// (Linux 5.14 or later). Two threads that touch the same huge page at once are each given one, and one is thrown away
+/// again: so each page is provided by the call whose part ends in it or spans it, and parts next to each other share none.
+inline void provide_pages([[maybe_unused]] void* begin, [[maybe_unused]] void* end, [[maybe_unused]] void* from,
+                          [[maybe_unused]] void* to) {
+#ifdef __linux__
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+  const auto up = [](void* place, std::uintptr_t unit) { return (reinterpret_cast<std::uintptr_t>(place) + unit - 1) / unit * unit; };
+  constexpr std::uintptr_t huge = std::uintptr_t(2) << 20;
+  const std::uintptr_t page = std::uintptr_t(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t first = from == begin ? up(begin, page) : up(from, huge);
+  const std::uintptr_t last = std::min(up(to, huge), reinterpret_cast<std::uintptr_t>(end) / page * page);
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE);
 #endif
 }
 

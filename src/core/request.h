@@ -16,7 +16,10 @@ enum class Sign { update, downdate };
 enum class Uplo { upper, lower };
 enum class Precision { double_, single };
 enum class Backend { automatic, cpu, cuda };
-enum class Method { automatic, reference, blocked, panel, stream, resident };
+enum class Method { automatic, reference, blocked, refactor, panel, stream, resident };
+
+/// Sets of vector instructions that the CPU's kernels are compiled for.
+enum class Instructions { automatic, plain, avx2, avx512 };
 
 /// Order of the two outer loops of the reference sweeps; both do the same arithmetic.
 ///   a  right-looking: rotation i is applied along row i of R as soon as it is known (stride ld)
@@ -35,7 +38,9 @@ struct Request {
   LoopOrder loop_order = LoopOrder::b;
   PanelShape panel;
   double device_memory = std::numeric_limits<double>::infinity();  ///< most device memory to use, bytes
-  int threads = 0;        ///< of the CPU, to move data (methods stream, resident); 0: as many as are of use
+  int threads = 0;        ///< of the CPU; 0: as many as are of use
+  Instructions instructions = Instructions::automatic;
+  bool optimised_blas = false;  ///< whether R's BLAS is one that was written for speed: for the choice of a method
   bool timeline = false;  ///< whether to fill Outcome::timeline (methods stream, resident)
 };
 
@@ -52,7 +57,8 @@ struct Outcome {
   index_t blocks = 0;               ///< row blocks done (stream, resident; on a GPU)
   index_t fallbacks = 0;            ///< of these, by Householder steps because the guard refused the quick one
   index_t rescalings = 0;           ///< blocks before which V was rescaled
-  int threads = 0;                  ///< of the CPU that moved data (stream, resident)
+  int threads = 0;                  ///< of the CPU, that computed (blocked) or moved data (stream, resident)
+  Instructions instructions = Instructions::automatic;  ///< that the CPU's kernels used; automatic: none of them ran
   /// The modification itself, without checks and copies; for stream and resident everything, as it goes hand in hand.
   double seconds = 0;
   std::vector<Timeline::Entry> timeline;

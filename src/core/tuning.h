@@ -22,15 +22,16 @@ struct PanelShape {
 
 namespace tuning {
 
-constexpr int blocked_rows = 8;    ///< rows of R per Householder block
-constexpr int blocked_strip = 32;  ///< columns of R per strip; a multiple of blocked_rows
+constexpr int blocked_strip = 48;    ///< columns of R per strip; a multiple of the row blocks' height, 4 or 8
+constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
+constexpr double blocked_share = 2e6;  ///< n^2 (k + 8) that is worth a thread of its own
 constexpr int panel_tile = 16;     ///< rows of a panel staged in shared memory at a time
 constexpr int panel_slots = 3;     ///< panels in flight: one going up, one computed, one coming down
 constexpr double stream_panel = 32e6;  ///< bytes of a panel of the stream method
 constexpr int stream_slots = 4;        ///< its panels on the device at once
 constexpr double stream_chunk = 2e6;   ///< bytes that travel at once
 constexpr int stream_buffers = 16;     ///< page-locked buffers for that, in each direction
-constexpr int stream_threads = 16;     ///< most threads to fill and empty them
+constexpr int most_threads = 16;       ///< of the CPU, where the caller does not say how many
 constexpr std::size_t stream_kept = std::size_t(256) << 20;  ///< bytes of device memory kept for the next call
 constexpr int max_threads_per_block = 256;
 constexpr int max_elements_per_thread = 32;
@@ -38,7 +39,11 @@ constexpr int max_elements_per_thread = 32;
 /// What a whole call takes, in seconds: for backend "auto". Measured on one host with an NVIDIA H200 and 16 cores of
 /// an Intel Xeon, 2026-11-21 (inst/design/measurements.md); halved for single precision where it goes by elements.
 struct Costs {
-  static constexpr double cpu_element = 4.5e-9, cpu_column = 2.0e-10;  ///< of n^2, and of n^2 k
+  static constexpr double cpu_call = 1e-5;
+  static constexpr double cpu_element = 1.2e-9;                        ///< of n^2, a thread
+  static constexpr double cpu_column[] = {1.1e-10, 3.7e-11, 2.2e-11};  ///< of n^2 k, a thread: plain, avx2, avx512
+  static constexpr double refactor_element = 2e-9;                     ///< of n^2
+  static constexpr double refactor_flops = 2e-11;                      ///< of 2n^3/3 + n^2 k, a thread; optimised BLAS
   static constexpr double gpu_call = 2e-3;                             ///< launches, threads, buffers
   static constexpr double gpu_row = 1e-7, gpu_column = 5e-9;           ///< of n for each 64 columns of V, and of n k
   static constexpr double gpu_element = 3e-10, staging = 2.2e-9;       ///< of n^2; and divided by the threads but one

@@ -1,63 +1,147 @@
 #include "cpu/blocked.h"
 
 #include <algorithm>
+#include <memory>
+#include <system_error>
+#include <thread>
 
-#include "cpu/householder.h"
+#include "core/huge_pages.h"
 
 namespace gpucholmod::cpu {
-namespace {
 
-constexpr int columns_at_once = 2;  // columns that share one pass over a reflector
-
-/// Apply H to `cols` columns: of the row block at R, and of V (k x cols, ld kp).
-template <Sign sign, class T>
-void apply_to_columns(const BlockReflector<T>& H, T* R, index_t ld, T* V, index_t cols, index_t k, index_t kp) {
-  index_t j = 0;
-  for (; j + columns_at_once <= cols; j += columns_at_once)
-    apply_reflector<sign, columns_at_once>(H, R + j * ld, ld, V + j * kp, k, kp);
-  for (; j < cols; ++j) apply_reflector<sign, 1>(H, R + j * ld, ld, V + j * kp, k, kp);
+int useful_threads(index_t n, index_t k, int most) {
+  const double shares = double(n) * double(n) * double(k + 8) / tuning::blocked_share;
+  const index_t strips = (n + tuning::blocked_strip - 1) / tuning::blocked_strip;
+  return int(std::clamp(std::min(shares, double(strips)), 1.0, double(std::max(most, 1))));
 }
 
-}  // namespace
+/// What the threads of one call share.
+template <class T>
+struct BlockedSweep<T>::Walk {
+  MatrixView<const T> R;
+  MatrixView<T> out;
+  bool clear;
+  index_t origin, end;                ///< columns of this call, from and to
+  std::atomic<index_t> strip{0};      ///< the next to take
+  std::atomic<index_t> rows;          ///< whose transforms are known
+  std::atomic<index_t> failing{-1};
+  std::atomic<bool> stop{false};
+};
 
 template <class T>
-BlockedSweep<T>::BlockedSweep(MatrixView<const T> Vt, Sign sign)
-    : Vt_(Vt), sign_(sign), kp_((Vt.rows + QB - 1) / QB * QB), words_(BlockReflector<T>::words(kp_)),
-      reflectors_((Vt.cols + NB - 1) / NB * words_), strip_(tuning::blocked_strip * kp_) {
-  static_assert(tuning::blocked_strip % tuning::blocked_rows == 0, "only the last row block of a factor is short");
+BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, Sign sign, Uplo uplo, Instructions instructions, int threads)
+    : V_(V), uplo_(uplo), threads_(std::max(threads, 1)),
+      kernels_(kernels<T>(instructions, V.cols, sign, uplo)), ldv_(tuning::blocked_strip + kernels_.lanes),
+      words_(kernels_.transform_words(V.cols)), transforms_((V.rows + kernels_.rows - 1) / kernels_.rows * words_) {
+  static_assert(tuning::blocked_strip % 8 == 0, "only the last row block of a factor is short");
 }
 
 template <class T>
-template <Sign sign>
-index_t BlockedSweep<T>::walk(MatrixView<T> panel, const Poll& poll) {
-  const index_t n = Vt_.cols, k = Vt_.rows, origin = next_, end = origin + panel.cols;
-  for (; next_ < end; next_ += tuning::blocked_strip) {
-    poll(share_of_columns(next_, n));
-    const index_t first = next_, last = std::min<index_t>(first + tuning::blocked_strip, end);
-    std::fill(strip_.begin(), strip_.end(), T(0));
-    for (index_t j = first; j < last; ++j) std::copy_n(Vt_.col(j), k, strip_.data() + (j - first) * kp_);
+void BlockedSweep<T>::clear_strip(const Walk& walk, index_t first, index_t last) const {
+  const MatrixView<T>& out = walk.out;
+  for (index_t j = first; j < last; ++j)
+    if (uplo_ == Uplo::upper) std::fill(out.col(j - walk.origin) + j + 1, out.col(j - walk.origin) + out.rows, T(0));
+    else std::fill(out.col(j), out.col(j) + j, T(0));
+}
 
-    for (index_t row = 0; row < first; row += NB)
-      apply_to_columns<sign>(BlockReflector<T>::at(reflector(row), kp_), &panel(row, first - origin), panel.ld,
-                             strip_.data(), last - first, k, kp_);
+/// Columns [first, last) of the result are about to be written for the first time.
+template <class T>
+void BlockedSweep<T>::provide_columns(const Walk& walk, index_t first, index_t last) const {
+  const MatrixView<T>& out = walk.out;
+  if (threads_ == 1 || !walk.clear || out.data == walk.R.data || first >= walk.end) return;
+  const index_t from = first - walk.origin, to = std::min(last, walk.end) - walk.origin;
+  provide_pages(out.data, out.col(out.cols), out.col(from), out.col(to));
+}
 
-    for (index_t row = first; row < last; row += NB) {
-      const index_t m = std::min<index_t>(NB, last - row), next = row + m;
-      const BlockReflector<T> H = BlockReflector<T>::at(reflector(row), kp_);
-      const index_t i = find_reflector<sign>(panel.block(row, row - origin, m, m), strip_.data() + (row - first) * kp_, k,
-                                             kp_, H);
-      if (i >= 0) return row + i;
-      if (next < last)
-        apply_to_columns<sign>(H, &panel(row, next - origin), panel.ld, strip_.data() + (next - first) * kp_, last - next, k,
-                               kp_);
+/// False: a pivot fails, or another thread has stopped.
+template <class T>
+bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last) {
+  const index_t k = V_.cols, NB = kernels_.rows;
+  const bool upper = uplo_ == Uplo::upper, discard = walk.out.data == nullptr;
+  const index_t entry = first - walk.origin;
+  Strip<T> strip{upper ? walk.R.col(entry) : walk.R.data + entry,
+                 discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
+                 walk.R.ld,
+                 !discard ? walk.out.ld : upper ? last : tuning::blocked_strip,
+                 last - first,
+                 mine.Vt.data(),
+                 ldv_,
+                 mine.block.data()};
+  for (index_t q = 0; q < k; ++q) {
+    T* const to = strip.Vt + q * ldv_;
+    std::fill(std::copy(V_.col(q) + first, V_.col(q) + last, to), to + ldv_, T(0));
+  }
+  for (index_t row = 0, idle = 0; row < first;) {
+    const index_t known = std::min(walk.rows.load(std::memory_order_acquire), first);
+    if (known > row) {
+      kernels_.apply(transform(row), (known - row) / NB, row, k, strip);
+      row = known;
+    } else if (walk.stop.load(std::memory_order_relaxed)) {
+      return false;
+    } else if (++idle % 64 == 0) {
+      std::this_thread::yield();
     }
   }
-  return -1;
+  for (index_t row = first; row < last; row += NB) {
+    const index_t m = std::min(NB, last - row), next = row + m;
+    T* const H = transform(row);
+    const index_t i = kernels_.diagonal(H, row, row - first, m, k, strip);
+    if (i >= 0) {
+      walk.failing = row + i;
+      return false;
+    }
+    walk.rows.store(next, std::memory_order_release);
+    if (next < last) kernels_.apply_within(H, row, next - first, k, strip);
+  }
+  if (walk.clear) clear_strip(walk, first, last);
+  mine.squares += strip.squares;
+  return true;
 }
 
 template <class T>
-index_t BlockedSweep<T>::advance(MatrixView<T> panel, const Poll& poll) {
-  return sign_ == Sign::update ? walk<Sign::update>(panel, poll) : walk<Sign::downdate>(panel, poll);
+index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll) {
+  const index_t n = V_.rows, k = V_.cols, end = uplo_ == Uplo::lower ? n : next_ + R.cols;
+  const index_t discarded = out.data != nullptr ? 0 : end * tuning::blocked_strip;
+  Walk walk{R, out, clear && out.data != nullptr, uplo_ == Uplo::lower ? 0 : next_, end, {}, {next_}, {-1}, {false}};
+  std::vector<Workspace> mine;
+  for (int t = 0; t < threads_; ++t)
+    mine.push_back({Aligned<T>(k * ldv_), Aligned<T>(kernels_.block_words(k)), Aligned<T>(discarded)});
+
+  const index_t ahead = threads_ * tuning::blocked_strip;
+  provide_columns(walk, next_, next_ + ahead);
+  const auto work = [&](int thread, const Poll* told) {
+    for (;;) {
+      const index_t first = next_ + walk.strip++ * tuning::blocked_strip;
+      if (first >= end || walk.stop) return;
+      if (told) (*told)(share_of_columns(first, n));
+      provide_columns(walk, first + ahead, first + ahead + tuning::blocked_strip);
+      if (!modify_strip(walk, mine[thread], first, std::min<index_t>(first + tuning::blocked_strip, end))) {
+        walk.stop = true;
+        return;
+      }
+    }
+  };
+  poll(share_of_columns(next_, n));
+  {
+    struct Threads {  // none outlives this call, also where poll throws
+      Walk& walk;
+      std::vector<std::thread> all;
+      bool done = false;
+      ~Threads() {
+        if (!done) walk.stop = true;
+        for (std::thread& thread : all) thread.join();
+      }
+    } others{walk, {}};
+    try {
+      for (int t = 1; t < threads_; ++t) others.all.emplace_back(work, t, nullptr);
+    } catch (const std::system_error&) {  // fewer will do
+    }
+    work(0, &poll);
+    others.done = true;
+  }
+  for (const Workspace& workspace : mine) squares_ += workspace.squares;
+  next_ = end;
+  return walk.failing;
 }
 
 template class BlockedSweep<float>;

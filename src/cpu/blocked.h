@@ -1,13 +1,35 @@
 #ifndef GPUCHOLMOD_CPU_BLOCKED_H
 #define GPUCHOLMOD_CPU_BLOCKED_H
 
+#include <atomic>
+#include <memory>
 #include <vector>
 
-#include "core/request.h"
+#include "cpu/kernels.h"
 
 namespace gpucholmod::cpu {
 
-/// Rank-k modification by blocks of mixed hyperbolic Householder steps, from left to right.
+/// Memory that begins with a cache line.
+template <class T>
+class Aligned {
+ public:
+  explicit Aligned(index_t count) : memory_(count + line / sizeof(T)) {
+    void* data = memory_.data();
+    std::size_t space = memory_.size() * sizeof(T);
+    data_ = static_cast<T*>(std::align(line, count * sizeof(T), data, space));
+  }
+  T* data() { return data_; }
+
+ private:
+  static constexpr std::size_t line = 64;
+  std::vector<T> memory_;
+  T* data_;
+};
+
+/// Threads for n and k: `most` at the most, each of them with enough to do.
+int useful_threads(index_t n, index_t k, int most);
+
+/// Rank-k modification by blocks of mixed hyperbolic Householder steps (k <= 4: of rotations), from left to right.
 ///
 /// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache, and no column is
 /// needed before its turn or after it:
@@ -19,35 +41,57 @@ namespace gpucholmod::cpu {
 ///            \ d |             find H_d from [ R_d; Vt ]           (diagonal kernel)
 ///              \ |             and apply it to the rest of the strip
 ///
+/// Threads take strips in turn. Each goes down its strip as far as the transforms are known, and waits for those that the
+/// thread to its left is just finding: so the next strips are done, but for their last rows, while a diagonal block
+/// is. What is computed for a column does not depend on who computes it, hence the result has the same bits with any
+/// number of threads.
+///
 /// Error: residual ratio < 30 for updates and downdates alike (inst/design/accuracy.md).
 /// Reference: inst/design/block-householder.md.
 template <class T>
 class BlockedSweep {
  public:
-  /// Vt: k x n, the transpose of V; read only, and kept.
-  BlockedSweep(MatrixView<const T> Vt, Sign sign);
+  /// V: n x k; read only, and kept. uplo: how R is stored. `instructions`: resolved.
+  BlockedSweep(MatrixView<const T> V, Sign sign, Uplo uplo, Instructions instructions, int threads);
 
-  /// The next columns of R, from row 0 down to their diagonal at least: a multiple of tuning::blocked_strip of them,
-  /// or all that are left. Returns the failing pivot (the panel is then partly modified), or -1. `poll` is told the
-  /// share of R done.
-  index_t advance(MatrixView<T> panel, const Poll& poll);
+  /// The next columns of the upper factor. uplo upper: R and out hold them from row 0 down to their diagonal at least; a
+  /// multiple of 8 of them, or all that are left. uplo lower: R and out are the whole matrix. `out` may be R. Without
+  /// out.data nothing is written, and only the verdict is of interest. `clear`: the other triangle of `out` becomes zero.
+  /// Returns the failing pivot (`out` is then partly written; of an update: an entry of R's diagonal that is not
+  /// positive), or -1. `poll` is told the share of R done, by the calling thread.
+  index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
+
+  /// Sum of the squares of all entries of R so far: not finite if one of them is not.
+  T squares() const { return squares_; }
 
  private:
-  template <Sign sign>
-  index_t walk(MatrixView<T> panel, const Poll& poll);
-  T* reflector(index_t row) { return reflectors_.data() + row / tuning::blocked_rows * words_; }
+  struct Workspace {
+    Aligned<T> Vt, block, discarded;
+    T squares = 0;
+  };
+  struct Walk;
 
-  MatrixView<const T> Vt_;
-  Sign sign_;
-  index_t kp_, words_;  ///< k padded; words of a reflector
-  index_t next_ = 0;    ///< column
-  std::vector<T> reflectors_, strip_;
+  bool modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last);
+  void provide_columns(const Walk& walk, index_t first, index_t last) const;
+  void clear_strip(const Walk& walk, index_t first, index_t last) const;
+  T* transform(index_t row) { return transforms_.data() + row / kernels_.rows * words_; }
+
+  MatrixView<const T> V_;
+  Uplo uplo_;
+  int threads_;
+  Kernels<T> kernels_;
+  index_t ldv_, words_;  ///< of a strip's V; of a transform
+  index_t next_ = 0;     ///< column
+  T squares_ = 0;
+  Aligned<T> transforms_;
 };
 
-/// All of R (n x n, upper, positive diagonal) at once: on exit R~ with R~'R~ = R'R + sigma V V'. The CPU's default.
+/// All of R at once: on exit out = R~ with R~'R~ = R'R + sigma V V'. The CPU's default.
 template <class T>
-index_t blocked(MatrixView<T> R, MatrixView<const T> Vt, Sign sign, const Poll& poll) {
-  return BlockedSweep<T>(Vt, sign).advance(R, poll);
+index_t blocked(MatrixView<T> R, MatrixView<const T> V, Sign sign, Instructions instructions, int threads,
+                const Poll& poll) {
+  return BlockedSweep<T>(V, sign, Uplo::upper, instructions, threads)
+      .advance({R.data, R.rows, R.cols, R.ld}, R, false, poll);
 }
 
 }  // namespace gpucholmod::cpu

@@ -6,4 +6,16 @@
 
 #include <Eigen/Core>
 
+namespace gpucholmod::cpu {
+
+/// The vectors that Eigen knows for T, and as many of them as they have entries.
+template <class T>
+struct EigenVector {
+  using type = typename Eigen::internal::packet_traits<T>::type;
+  static constexpr int size = Eigen::internal::unpacket_traits<type>::size;
+  using Square = Eigen::internal::PacketBlock<type, size>;
+};
+
+}  // namespace gpucholmod::cpu
+
 #endif

@@ -14,11 +14,11 @@ template <class T>
 class HostDevice : public Device<T> {
  public:
   /// V (n x k): scaled as the factor is. `poll` is called while a panel is modified.
-  HostDevice(const Plan& plan, const double* V, Sign sign, const Poll& poll)
-      : plan_(plan), poll_(poll), Vt_(plan.k() * padded(plan)),
-        sweep_({Vt_.data(), plan.k(), padded(plan), plan.k()}, sign) {
+  HostDevice(const Plan& plan, const double* V, Sign sign, Instructions instructions, int threads, const Poll& poll)
+      : plan_(plan), poll_(poll), V_(plan.k() * padded(plan)),
+        sweep_({V_.data(), padded(plan), plan.k(), padded(plan)}, sign, Uplo::upper, instructions, threads) {
     for (index_t q = 0; q < plan.k(); ++q)
-      for (index_t j = 0; j < plan.n(); ++j) Vt_[q + j * plan.k()] = T(V[j + q * plan.n()]);
+      for (index_t j = 0; j < plan.n(); ++j) V_[j + q * padded(plan)] = T(V[j + q * plan.n()]);
     slots_.assign(plan.slots(), std::vector<T>(plan.slot_words()));
     up_.assign(plan.buffers(), std::vector<T>(plan.chunk_words()));
     down_ = up_;
@@ -31,7 +31,9 @@ class HostDevice : public Device<T> {
   void modify(int panel) override {
     if (pivot_ >= 0) return;
     const Panel& at = plan_.panels()[panel];
-    pivot_ = sweep_.advance({slots_[plan_.slot(panel)].data(), at.rows(), at.columns(), at.ld()}, poll_);
+    T* const words = slots_[plan_.slot(panel)].data();
+    pivot_ = sweep_.advance({words, at.rows(), at.columns(), at.ld()}, {words, at.rows(), at.columns(), at.ld()}, false,
+                            poll_);
   }
   void fetch(const Chunk& chunk, int buffer) override { std::copy_n(place(chunk), chunk.words, down(buffer)); }
   bool fetched(int) override { return true; }
@@ -44,7 +46,7 @@ class HostDevice : public Device<T> {
 
   const Plan& plan_;
   const Poll& poll_;
-  std::vector<T> Vt_;
+  std::vector<T> V_;
   cpu::BlockedSweep<T> sweep_;
   std::vector<std::vector<T>> slots_, up_, down_;
   index_t pivot_ = -1;

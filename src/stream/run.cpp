@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/backend.h"
+#include "core/threads.h"
 #include "stream/host_device.h"
 #include "stream/pipeline.h"
 
@@ -145,7 +146,8 @@ class Runner {
     const std::unique_ptr<Device<T>> device =
         outcome_.backend == Backend::cuda
             ? cuda::stream_device<T>(plan, V.data(), request_.sign, wanted, outcome_)
-            : std::unique_ptr<Device<T>>(new HostDevice<T>(plan, V.data(), request_.sign, poll_));
+            : std::unique_ptr<Device<T>>(new HostDevice<T>(plan, V.data(), request_.sign, outcome_.instructions,
+                                                          cpu::useful_threads(n, k_, threads_), poll_));
     Run<S> done;
     {
       const int useful = std::min(threads_, int(plan.chunks().size()) + 1);
@@ -171,14 +173,6 @@ class Runner {
 };
 
 }  // namespace
-
-int threads_for(int asked) {
-  if (asked > 0) return asked;
-  int most = std::min(tuning::stream_threads, std::max(1, int(std::thread::hardware_concurrency())));
-  if (const char* limit = std::getenv("OMP_THREAD_LIMIT"))
-    if (const int allowed = std::atoi(limit); allowed > 0) most = std::min(most, allowed);
-  return most;
-}
 
 template <class S>
 void run(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll, bool overwrites,

@@ -12,9 +12,6 @@ template <class S>
 void run(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll, bool overwrites,
          Outcome& outcome);
 
-/// Threads to move data with: `asked`, or, for 0, what there is, at most tuning::stream_threads and OMP_THREAD_LIMIT.
-int threads_for(int asked);
-
 }  // namespace gpucholmod::stream
 
 #endif

@@ -1,11 +1,15 @@
 #ifndef GPUCHOLMOD_TESTS_CALL_H
 #define GPUCHOLMOD_TESTS_CALL_H
 
+#include <array>
 #include <cstring>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "cpu/kernels.h"
 #include "matrices.h"
 
 /// One call of modify(), and how its outcome is looked at.
@@ -16,11 +20,24 @@ struct Way {
   const char* name;
   Method method;
   LoopOrder loop_order;
+  Instructions instructions = Instructions::automatic;
 };
-constexpr Way ways[] = {{"reference_A", Method::reference, LoopOrder::a},
-                        {"reference_B", Method::reference, LoopOrder::b},
-                        {"blocked", Method::blocked, LoopOrder::b},
-                        {"panel", Method::panel, LoopOrder::b}};
+constexpr Instructions all_instructions[] = {Instructions::plain, Instructions::avx2, Instructions::avx512};
+inline std::string text(Instructions instructions) {
+  return std::array{"auto", "plain", "avx2", "avx512"}[std::size_t(instructions)];
+}
+/// The blocked method once for each set of instructions that the machine has.
+inline const std::vector<Way> ways = [] {
+  std::vector<Way> all = {{"reference_A", Method::reference, LoopOrder::a},
+                          {"reference_B", Method::reference, LoopOrder::b},
+                          {"blocked", Method::blocked, LoopOrder::b},
+                          {"panel", Method::panel, LoopOrder::b}};
+  const char* const names[] = {"blocked_plain", "blocked_avx2", "blocked_avx512"};
+  for (const Instructions instructions : all_instructions)
+    if (cpu::available(instructions))
+      all.push_back({names[int(instructions) - 1], Method::blocked, LoopOrder::b, instructions});
+  return all;
+}();
 constexpr Precision precisions[] = {Precision::double_, Precision::single};
 constexpr Sign signs[] = {Sign::update, Sign::downdate};
 
@@ -29,6 +46,7 @@ inline Request by(const Way& way, Precision precision = Precision::double_) {
   request.backend = Backend::cpu;
   request.method = way.method;
   request.loop_order = way.loop_order;
+  request.instructions = way.instructions;
   request.precision = precision;
   return request;
 }

@@ -208,23 +208,37 @@ TEST(Modify, ReportsWhatItDid) {
     EXPECT_EQ(outcome.device, "");
     EXPECT_FALSE(outcome.pinned);
     EXPECT_GT(outcome.seconds, 0);
+    EXPECT_EQ(outcome.threads > 0, way.method == Method::blocked);
+    EXPECT_EQ(outcome.instructions, way.method == Method::blocked ? cpu::resolve(way.instructions)
+                                                                  : Instructions::automatic);
     EXPECT_EQ(outcome.panels > 0, way.method == Method::panel);
     EXPECT_EQ(outcome.device_bytes_peak > 0, way.method == Method::panel);
   }
 }
 
-TEST(Modify, RefusesInputBeforeComputing) {
+TEST(Modify, RefusesInputItCannotUse) {
   const Problem<double> good = random_problem(Sign::update, 40, 3);
   Problem<double> not_finite = good, bad_diagonal = good;
   not_finite.V(5, 2) = std::nan("");
   bad_diagonal.R(7, 7) = -1;
-  const auto code = [](const Problem<double>& p, const Way& way) {
-    const auto error = error_of([&] { call(p, by(way), [](double) { FAIL() << "already computing"; }); });
+  Problem<double> both = bad_diagonal, late = bad_diagonal, failing = random_problem(Sign::downdate, 40, 3);
+  both.R(3, 30) = std::numeric_limits<double>::infinity();
+  late.R(39, 39) = std::nan("");
+  failing.V *= 10;
+  failing.R(39, 39) = 0;
+  const auto code = [](const Problem<double>& p, const Way& way, bool before_computing) {
+    const auto error = error_of([&] {
+      call(p, by(way), [&](double) { EXPECT_FALSE(before_computing) << "already computing"; });
+    });
     return error ? name(error->code()) : "none";
   };
   for (const Way& way : ways) {
-    EXPECT_STREQ(code(not_finite, way), "not_finite");
-    EXPECT_STREQ(code(bad_diagonal, way), "bad_diagonal");
+    const bool first = way.method != Method::blocked;  // that finds out on the way
+    EXPECT_STREQ(code(not_finite, way, true), "not_finite");
+    EXPECT_STREQ(code(bad_diagonal, way, first), "bad_diagonal");
+    EXPECT_STREQ(code(both, way, first), "not_finite");
+    EXPECT_STREQ(code(late, way, first), "not_finite");
+    EXPECT_STREQ(code(failing, way, first), "bad_diagonal") << "though the downdate fails before";
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include "call.h"
 #include "core/rotation.h"
-#include "cpu/householder.h"
 #include "families.h"
 
 /// Accuracy of every method: for each result
@@ -181,16 +180,6 @@ TEST(Rotation, ChangesNothingWhereThereIsNone) {
     EXPECT_EQ(g.c, 1);
     EXPECT_EQ(g.s, 0);
   }
-}
-
-TEST(Norm2, NeitherOverflowsNorUnderflows) {
-  for (const double scale : {1.0, 1e170, 1e-170, 1e300, 1e-300, 1e-310}) {
-    const double v[] = {3 * scale, 0, -4 * scale};
-    EXPECT_NEAR(cpu::norm2(v, 3) / (5 * scale), 1, 1e-14) << scale;
-  }
-  const double zeros[4] = {};
-  EXPECT_EQ(cpu::norm2(zeros, 4), 0);
-  EXPECT_EQ(cpu::norm2(zeros, 0), 0);
 }
 
 }  // namespace

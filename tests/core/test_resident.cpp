@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "cpu/householder.h"
 #include "families.h"
 #include "resident_call.h"
 
@@ -242,30 +241,31 @@ TEST(ResidentMessages, HoldPAndHAndT) {
     }
 }
 
-/// The first steps of a block that falls back are those of the CPU's blocked method.
+/// The first steps of a block that falls back, done here by the book (inst/design/block-householder.md).
 TEST(ResidentMessages, HoldTheStepsOfHouseholder) {
-  constexpr int steps = cpu::NB;
+  constexpr int steps = 8;
   for (const Sign sign : signs)
     for (const index_t k : {1, 8}) {
       const Problem<double> p = random_problem(sign, 100, k);
-      Stored<double> R = p.R.topLeftCorner(steps, steps), Vt = Stored<double>::Zero(8, steps);
-      Vt.topRows(k) = p.V.topRows(steps).transpose();
-      std::vector<double> memory(cpu::BlockReflector<double>::words(8));
-      const auto H = cpu::BlockReflector<double>::at(memory.data(), 8);
-      const MatrixView<double> R_view{R.data(), steps, steps, steps};
-      ASSERT_EQ((sign == Sign::update ? cpu::find_reflector<Sign::update>(R_view, Vt.data(), k, 8, H)
-                                      : cpu::find_reflector<Sign::downdate>(R_view, Vt.data(), k, 8, H)),
-                -1);
+      const real sigma = sign == Sign::update ? 1 : -1;
+      Matrix R = p.R.topLeftCorner(steps, steps).cast<real>(), Vt = p.V.topRows(steps).cast<real>().transpose();
       GridRun how;
       how.always_fall_back = true;
       const GridResult<double> result = run_grid(p, how);
       const double* const message = result.message<8>(0);
       EXPECT_EQ(message[Small::kind], resident::householder);
       for (int i = 0; i < steps; ++i) {
-        EXPECT_NEAR(message[Small::rho + i], R(i, i), 1e-14 * R(i, i));
-        EXPECT_NEAR(message[Small::inv_tau + i], H.inv_tau[i], 1e-13 * H.inv_tau[i]);
-        EXPECT_NEAR(message[Small::inv_ctau + i], H.inv_ctau[i], 1e-13 * H.inv_ctau[i]);
-        for (int q = 0; q < 8; ++q) EXPECT_NEAR(message[Small::Z + i * Small::LDK + q], H.Y[i * 8 + q], 1e-14);
+        const real r = R(i, i), rho = std::sqrt(r * r + sigma * Vt.col(i).squaredNorm());
+        const Matrix y = Vt.col(i) / (r + rho);
+        EXPECT_NEAR(message[Small::rho + i], rho, 1e-14 * rho);
+        EXPECT_NEAR(message[Small::inv_tau + i], (r + rho) / rho, 1e-13 * (r + rho) / rho);
+        EXPECT_NEAR(message[Small::inv_ctau + i], (r + rho) / r, 1e-13 * (r + rho) / r);
+        for (int q = 0; q < 8; ++q) EXPECT_NEAR(message[Small::Z + i * Small::LDK + q], q < k ? y(q) : real(0), 1e-14);
+        for (int j = i + 1; j < steps; ++j) {
+          const real old = R(i, j), yv = y.col(0).dot(Vt.col(j));
+          R(i, j) = (old + sigma * yv) * (r + rho) / rho - old;
+          Vt.col(j) -= y * (R(i, j) + old);
+        }
       }
     }
 }

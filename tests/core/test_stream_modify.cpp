@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/threads.h"
 #include "stream/run.h"
 #include "stream_call.h"
 
@@ -112,9 +113,9 @@ TEST(StreamOnHost, ReportsWhatItDid) {
 }
 
 TEST(StreamOnHost, CountsItsThreads) {
-  EXPECT_EQ(stream::threads_for(3), 3);
-  EXPECT_GE(stream::threads_for(0), 1);
-  EXPECT_LE(stream::threads_for(0), tuning::stream_threads);
+  EXPECT_EQ(threads_for(3), 3);
+  EXPECT_GE(threads_for(0), 1);
+  EXPECT_LE(threads_for(0), tuning::most_threads);
 }
 
 TEST(StreamOnHost, TellsHowMuchIsDone) {

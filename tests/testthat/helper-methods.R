@@ -8,6 +8,14 @@ skip_without_gpu <- function() {
   testthat::skip(paste("no GPU:", info$message))
 }
 
+# The vector instructions that this machine has.
+instructions_here <- Filter(function(set) {
+  tryCatch({
+    cholupdate_gpu(diag(2), 1:2, backend = "cpu", method = "blocked", control = cholupdate_control(instructions = set))
+    TRUE
+  }, gpucholmod_bad_argument = function(e) FALSE)
+}, c("plain", "avx2", "avx512"))
+
 cpu_methods <- list(
   "reference, order A" = list(backend = "cpu", method = "reference", control = cholupdate_control(loop_order = "A")),
   "reference, order B" = list(backend = "cpu", method = "reference", control = cholupdate_control(loop_order = "B")),
@@ -15,6 +23,10 @@ cpu_methods <- list(
   "panel on the CPU" = list(backend = "cpu", method = "panel"),
   "stream on the CPU" = list(backend = "cpu", method = "stream", control = cholupdate_control(threads = 2))
 )
+for (set in instructions_here) {
+  cpu_methods[[paste("blocked,", set)]] <-
+    list(backend = "cpu", method = "blocked", control = cholupdate_control(instructions = set))
+}
 cuda_methods <- list(
   "panel" = list(backend = "cuda", method = "panel"),
   "panel, the paper's shape" = list(backend = "cuda", method = "panel",

@@ -321,7 +321,8 @@ test_that("Ctrl-C leaves no file behind", {
     interrupt_after(1)
     result <- tryCatch(
       {
-        cpu(f, V, output = file.path(folder, "up.bin"))
+        cpu(f, V, output = file.path(folder, "up.bin"),
+            control = cholupdate_control(threads = 1, instructions = "plain"))
         Sys.sleep(5) # for a signal that comes too late
       },
       interrupt = function(e) "interrupted"

@@ -1,0 +1,98 @@
+// What inst/bench/cpu.R compares the CPU's methods with; compiled there by Rcpp::sourceCpp() for the very machine
+// (-O3 -march=native). Each function works on copies of its own, and returns seconds of each repetition and the result
+// of the last.
+//
+// [[Rcpp::depends(RcppEigen)]]
+#pragma GCC system_header
+#include <RcppEigen.h>
+
+#include <chrono>
+
+extern "C" {
+void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*, const int*,
+            const double*, const int*, const double*, double*, const int*, std::size_t, std::size_t);
+#ifdef HAVE_QRUPDATE
+void dch1up_(const int* n, double* R, const int* ldr, double* u, double* w);
+void dch1dn_(const int* n, double* R, const int* ldr, double* u, double* w, int* info);
+#endif
+}
+
+namespace {
+
+template <class Prepare, class F>
+Rcpp::NumericVector timed(int repeats, Prepare&& prepare, F&& f) {
+  Rcpp::NumericVector seconds(repeats);
+  for (double& s : seconds) {
+    prepare();
+    const auto start = std::chrono::steady_clock::now();
+    f();
+    s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return seconds;
+}
+
+}  // namespace
+
+// Eigen's LLT::rankUpdate on a lower factor, once for each column of V.
+// [[Rcpp::export]]
+Rcpp::List by_eigen(const Eigen::Map<Eigen::MatrixXd> R, const Eigen::Map<Eigen::MatrixXd> V, double sigma, int repeats) {
+  const Eigen::MatrixXd L = R.transpose();
+  Eigen::MatrixXd work(L.rows(), L.cols());
+  const Rcpp::NumericVector seconds = timed(repeats, [&] { work = L; }, [&] {
+    for (int q = 0; q < V.cols(); ++q)
+      Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(work, Eigen::VectorXd(V.col(q)), sigma);
+  });
+  return Rcpp::List::create(Rcpp::_["seconds"] = seconds,
+                            Rcpp::_["R"] = Eigen::MatrixXd(work.triangularView<Eigen::Lower>().toDenseMatrix().transpose()));
+}
+
+// qrupdate's dch1up and dch1dn, once for each column of V. NULL where the library was not there.
+// [[Rcpp::export]]
+SEXP by_qrupdate(Rcpp::NumericMatrix R, Rcpp::NumericMatrix V, double sigma, int repeats) {
+#ifdef HAVE_QRUPDATE
+  const int n = R.nrow();
+  Rcpp::NumericMatrix work(n, n), columns(n, V.ncol());
+  std::vector<double> rotations(n);
+  const Rcpp::NumericVector seconds = timed(
+      repeats,
+      [&] {
+        std::copy(R.begin(), R.end(), work.begin());
+        std::copy(V.begin(), V.end(), columns.begin());
+      },
+      [&] {
+        int info = 0;
+        for (int q = 0; q < V.ncol(); ++q)
+          if (sigma > 0) dch1up_(&n, work.begin(), &n, &columns(0, q), rotations.data());
+          else dch1dn_(&n, work.begin(), &n, &columns(0, q), rotations.data(), &info);
+        if (info != 0) Rcpp::stop("dch1dn: info %d", info);
+      });
+  return Rcpp::List::create(Rcpp::_["seconds"] = seconds, Rcpp::_["R"] = work);
+#else
+  return R_NilValue;
+#endif
+}
+
+// 2 n^3 flops.
+// [[Rcpp::export]]
+Rcpp::NumericVector dgemm_seconds(Rcpp::NumericMatrix A, int repeats) {
+  const int n = A.nrow();
+  const double one = 1, zero = 0;
+  std::vector<double> C(std::size_t(n) * n);
+  return timed(repeats, [] {}, [&] {
+    dgemm_("N", "N", &n, &n, &n, &one, A.begin(), &n, A.begin(), &n, &zero, C.data(), &n, 1, 1);
+  });
+}
+
+// Reads and writes every entry of the triangle once, where it lies.
+// [[Rcpp::export]]
+Rcpp::NumericVector triangle_seconds(Rcpp::NumericMatrix R, int repeats) {
+  Rcpp::NumericMatrix work = Rcpp::clone(R);
+  const int n = R.nrow();
+  double factor = 1;
+  return timed(repeats, [&] { factor = factor > 1 ? 1 / 1.0000001 : 1.0000001; }, [&] {
+    for (int j = 0; j < n; ++j) {
+      double* const column = &work(0, j);
+      for (int i = 0; i <= j; ++i) column[i] *= factor;
+    }
+  });
+}

@@ -1,0 +1,19 @@
+#include "cpu/kernels.h"
+#include "cpu/kernels/macros.h"
+
+#if GPUCHOLMOD_X86
+
+#include <immintrin.h>
+
+GPUCHOLMOD_TARGET_BEGIN("avx2,fma,avx512f,avx512dq,avx512vl")
+namespace gpucholmod::cpu::avx512 {
+
+#include "cpu/kernels/pack_avx512.h"
+#include "cpu/kernels/tail.h"
+#include "cpu/kernels/diagonal.h"
+#include "cpu/kernels/level.h"
+
+}  // namespace gpucholmod::cpu::avx512
+GPUCHOLMOD_TARGET_END
+
+#endif

@@ -1,0 +1,45 @@
+#include "cpu/kernels.h"
+
+#include "core/error.h"
+
+namespace gpucholmod::cpu {
+
+bool available(Instructions instructions) {
+  switch (instructions) {
+#if GPUCHOLMOD_X86
+    case Instructions::avx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             available(Instructions::avx2);
+    case Instructions::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    case Instructions::avx512:
+    case Instructions::avx2: return false;
+#endif
+    default: return true;
+  }
+}
+
+Instructions resolve(Instructions asked) {
+  if (asked == Instructions::automatic)
+    return available(Instructions::avx512) ? Instructions::avx512
+           : available(Instructions::avx2) ? Instructions::avx2
+                                           : Instructions::plain;
+  if (!available(asked))
+    throw Error(ErrorCode::bad_argument, "'instructions' must be a set that this machine has",
+                {{"argument", "instructions"}, {"value", asked == Instructions::avx2 ? "avx2" : "avx512"}});
+  return asked;
+}
+
+template <class T>
+Kernels<T> kernels([[maybe_unused]] Instructions instructions, index_t k, Sign sign, Uplo uplo) {
+#if GPUCHOLMOD_X86
+  if (instructions == Instructions::avx512) return avx512::kernels<T>(k, sign, uplo);
+  if (instructions == Instructions::avx2) return avx2::kernels<T>(k, sign, uplo);
+#endif
+  return plain::kernels<T>(k, sign, uplo);
+}
+
+template Kernels<float> kernels(Instructions, index_t, Sign, Uplo);
+template Kernels<double> kernels(Instructions, index_t, Sign, Uplo);
+
+}  // namespace gpucholmod::cpu

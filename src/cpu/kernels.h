@@ -1,0 +1,78 @@
+#ifndef GPUCHOLMOD_CPU_KERNELS_H
+#define GPUCHOLMOD_CPU_KERNELS_H
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/request.h"
+#include "core/rotation.h"
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define GPUCHOLMOD_X86 1
+#endif
+
+/// The inner loops of the CPU's methods, compiled once for each set of instructions, and chosen when they are called.
+namespace gpucholmod::cpu {
+
+/// A strip: some neighbouring columns of R, and of V transposed, on which block transforms act from the left.
+///
+/// Entry (i, j) of the strip is entry (i, j) of the upper factor; where uplo is lower, the matrix in memory is its
+/// transpose. `out` may be R itself.
+template <class T>
+struct Strip {
+  const T* R;     ///< entry (0, 0)
+  T* out;         ///< where the new entry (0, 0) goes
+  index_t ldr;
+  index_t ldo;
+  index_t columns;
+  T* Vt;          ///< k x columns by rows, `ldv` apart; zeros follow each row up to there. Modified in place
+  index_t ldv;
+  T* block;       ///< scratch of `block_words(k)` entries
+  T squares = 0;  ///< of the entries of R that were read, summed up: not finite if one of them is not
+};
+
+/// Block transforms for one k and sign; a table of functions, so that the walk over the matrix is the same for all.
+template <class T>
+struct Kernels {
+  index_t rows;   ///< height of a row block: 4 or 8
+  index_t lanes;  ///< a strip's `ldv` has to exceed its width by as many
+  index_t (*transform_words)(index_t k);
+  index_t (*block_words)(index_t k);
+
+  /// Tail kernel: strip <- H_b strip for row blocks 0 .. blocks - 1 from `row` on; H: their transforms, one after the
+  /// other.
+  void (*apply)(const T* H, index_t blocks, index_t row, index_t k, Strip<T>& strip);
+
+  /// Diagonal kernel: find H for rows row .. row + m - 1 of the strip, whose diagonal entries lie in columns
+  /// column .. column + m - 1, apply it to these, and leave it in H. m is `rows` unless the factor ends there.
+  /// Returns the failing one of the m pivots, or -1.
+  index_t (*diagonal)(T* H, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip);
+
+  /// Tail kernel for one block and what is to the right of `column` in the strip itself.
+  void (*apply_within)(const T* H, index_t row, index_t column, index_t k, Strip<T>& strip);
+};
+
+/// Whether this machine has them, and the package code for them.
+bool available(Instructions instructions);
+/// `asked`, or the best there are. Throws bad_argument.
+Instructions resolve(Instructions asked);
+
+template <class T>
+Kernels<T> kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);
+
+namespace plain {
+template <class T>
+Kernels<T> kernels(index_t k, Sign sign, Uplo uplo);
+}
+namespace avx2 {
+template <class T>
+Kernels<T> kernels(index_t k, Sign sign, Uplo uplo);
+}
+namespace avx512 {
+template <class T>
+Kernels<T> kernels(index_t k, Sign sign, Uplo uplo);
+}
+
+}  // namespace gpucholmod::cpu
+
+#endif

@@ -1,0 +1,206 @@
+// Included once for each set of instructions, in a namespace of its own.
+
+/// The block on the diagonal, on its own: rows of DW entries, so that a row is whole vectors.
+template <class P>
+struct Block {
+  using T = typename P::T;
+  static constexpr int NB = P::rows, DW = NB > P::lanes ? NB : P::lanes, vectors = DW / P::lanes;
+  T* R;   ///< NB x DW, strictly lower part zero or meaningless
+  T* Vt;  ///< k x DW
+  static index_t words(index_t k) { return (NB + k) * DW; }
+};
+
+/// Copy the m x m block whose corner is (row, column) of the strip, zero-padded.
+template <class P, Uplo uplo>
+Block<P> load_block(Strip<typename P::T>& strip, index_t row, index_t column, index_t m, index_t k) {
+  using B = Block<P>;
+  const B block{strip.block, strip.block + B::NB * B::DW};
+  const typename P::T* R = strip.R + at<uplo>(row, column, strip.ldr);
+  for (index_t i = 0; i < B::NB * B::DW; ++i) block.R[i] = 0;
+  for (index_t j = 0; j < m; ++j) {
+    typename P::T squares = 0;  // of each column, so that they do not wait for each other
+    for (index_t i = 0; i <= j; ++i) {
+      const typename P::T r = R[at<uplo>(i, j, strip.ldr)];
+      block.R[i * B::DW + j] = r;
+      squares += r * r;
+    }
+    strip.squares += squares;
+  }
+  for (index_t q = 0; q < k; ++q)
+    UNROLL for (int c = 0; c < B::vectors; ++c)
+      P::store(block.Vt + q * B::DW + c * P::lanes, P::load(strip.Vt + q * strip.ldv + column + c * P::lanes));
+  return block;
+}
+
+template <class P, Uplo uplo>
+void store_block(const Block<P>& block, Strip<typename P::T>& strip, index_t row, index_t column, index_t m) {
+  typename P::T* out = strip.out + at<uplo>(row, column, strip.ldo);
+  for (index_t j = 0; j < m; ++j)
+    for (index_t i = 0; i <= j; ++i) out[at<uplo>(i, j, strip.ldo)] = block.R[i * Block<P>::DW + j];
+}
+
+/// Whether r^2 + ||v||^2 can be formed, r > 0: what overflows has been scaled away (scale_exponent), and below this limit
+/// what underflows might be of the size of r's last bit.
+template <class T>
+INLINE bool squares_well(T r) {
+  return r > (sizeof(T) == 8 ? T(0x1p-484) : T(0x1p-36));
+}
+
+/// Column i of V divided by the power of two, which is returned, that brings the larger of it and r near 1. For the pivot
+/// only their ratio matters, and what comes of it has the same bits at any scale.
+template <class P>
+NOINLINE typename P::T scale_column(const Block<P>& block, index_t i, index_t k, typename P::T r) {
+  using T = typename P::T;
+  T* const v = block.Vt + i;
+  T largest = r;
+  for (index_t q = 0; q < k; ++q) {
+    const T x = std::abs(v[q * block.DW]);
+    largest = x > largest ? x : largest;
+  }
+  const int e = std::ilogb(largest);
+  for (index_t q = 0; q < k; ++q) v[q * block.DW] = std::scalbn(v[q * block.DW], -e);
+  return std::scalbn(T(1), e);
+}
+
+/// v_i'V: products of column i of V with all columns of the block.
+template <class P>
+INLINE void multiply_column(const Block<P>& block, index_t i, index_t k, typename P::V (&products)[Block<P>::vectors]) {
+  constexpr int DW = Block<P>::DW, C = Block<P>::vectors, ways = 4;
+  typename P::V sums[ways][C];
+  UNROLL for (int w = 0; w < ways; ++w)
+    UNROLL for (int c = 0; c < C; ++c) sums[w][c] = P::zero();
+  const auto add = [&](index_t q, int w) INLINE_LAMBDA {
+    const typename P::T* v = block.Vt + q * DW;
+    UNROLL for (int c = 0; c < C; ++c) sums[w][c] = P::fma(P::set1(v[i]), P::load(v + c * P::lanes), sums[w][c]);
+  };
+  index_t q = 0;
+  for (; q + ways <= k; q += ways)
+    UNROLL for (int w = 0; w < ways; ++w) add(q + w, w);
+  for (; q < k; ++q) add(q, 0);
+  UNROLL for (int c = 0; c < C; ++c)
+    products[c] = P::add(P::add(sums[0][c], sums[1][c]), P::add(sums[2][c], sums[3][c]));
+}
+
+/// Row i of the block by a Householder step, r = R_ii, v = V(:, i):
+///   rho = sqrt(r^2 + sigma ||v||^2),  y = v / (r + rho),  tau = rho / (r + rho)
+///   R~_i = (R_i + sigma y'V) / tau - R_i
+///   V <- V - y (R~_i + R_i)               update
+///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
+/// All lanes are computed with; those up to i become meaningless in R, and in V from the next row on.
+/// False if there is no such rho, or r is not positive.
+template <Sign sign, class P>
+INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign>& H) {
+  using T = typename P::T;
+  using V = typename P::V;
+  constexpr int NB = P::rows, DW = Block<P>::DW, C = Block<P>::vectors, lanes = P::lanes;
+  T* row = block.R + i * DW;
+  T r = row[i], unit = 1;
+  if (!(r > 0)) return false;
+  if (!squares_well(r)) {
+    unit = scale_column(block, i, k, r);
+    r /= unit;
+  }
+  V products[C];
+  multiply_column(block, i, k, products);
+  alignas(64) T all[DW];
+  UNROLL for (int c = 0; c < C; ++c) P::store(all + c * lanes, products[c]);
+  const T square = all[i];  // of the norm of v
+  T rho;
+  if (sign == Sign::update) {
+    rho = square == 0 ? r : std::sqrt(r * r + square);
+  } else {
+    const T nv = std::sqrt(square);
+    if (!(r > nv)) return false;
+    rho = square == 0 ? r : std::sqrt((r - nv) * (r + nv));
+  }
+  const T sum = r + rho, g = 1 / sum, inv_tau = sum / rho;
+  const T scale = 1 / (sign == Sign::update ? rho : r);  // g / tau, g / (1 - tau)
+  V w[C];                                                // z / (r + rho)
+  UNROLL for (int c = 0; c < C; ++c) {
+    const V old = P::load(row + c * lanes), yv = P::mul(P::set1(g), products[c]);
+    const V x = sign == Sign::update ? P::add(old, yv) : P::sub(old, yv), now = P::fms(x, P::set1(inv_tau), old);
+    P::store(row + c * lanes, now);
+    w[c] = P::mul(sign == Sign::update ? x : P::add(now, yv), P::set1(scale));
+  }
+  row[i] = rho * unit;
+  H.inv_tau()[i] = inv_tau;
+  if (sign == Sign::downdate) H.inv_ctau()[i] = sum / r;
+  for (index_t q = 0; q < k; ++q) {
+    T* v = block.Vt + q * DW;
+    const T vi = v[i];
+    UNROLL for (int c = 0; c < C; ++c) P::store(v + c * lanes, P::fnma(P::set1(vi), w[c], P::load(v + c * lanes)));
+    H.Y()[q * NB + i] = vi * g;
+  }
+  return true;
+}
+
+/// The products of the y's, in the two ways that the tail kernel needs them.
+template <Sign sign, class P>
+void couple_rows(const Reflector<P, sign>& H, index_t m, index_t k) {
+  using T = typename P::T;
+  constexpr int NB = P::rows, DW = Block<P>::DW, C = Block<P>::vectors;
+  typename P::V sums[NB][C];
+  UNROLL for (int i = 0; i < NB; ++i)
+    UNROLL for (int c = 0; c < C; ++c) sums[i][c] = P::zero();
+  for (index_t q = 0; q < k; ++q) {
+    const T* y = H.Y() + q * NB;  // a vector may be longer than a row, and then goes on in the next, or in L1
+    UNROLL for (int i = 0; i < NB; ++i)
+      UNROLL for (int c = 0; c < C; ++c) sums[i][c] = P::fma(P::set1(y[i]), P::load(y + c * P::lanes), sums[i][c]);
+  }
+  alignas(64) T yy[NB][DW];
+  UNROLL for (int i = 0; i < NB; ++i)
+    UNROLL for (int c = 0; c < C; ++c) P::store(yy[i] + c * P::lanes, sums[i][c]);
+  for (index_t i = 0; i < NB; ++i)
+    for (index_t l = 0; l < NB; ++l) {
+      const bool below = l < i && i < m;
+      H.L1()[i * NB + l] = below ? (sign == Sign::update ? yy[i][l] : -yy[i][l]) * H.inv_tau()[i] : T(0);
+      if (sign == Sign::downdate) H.L2()[i * NB + l] = below ? yy[i][l] * H.inv_ctau()[i] : T(0);
+    }
+}
+
+/// Plane rotations (core/rotation.h), K for each row, one after the other; words() entries.
+template <class P, int K>
+struct Rotations {
+  using T = typename P::T;
+  static constexpr index_t words = 4 * K * P::rows;
+  T* memory;
+  T* of(index_t row) const { return memory + 4 * K * row; }  ///< c, s, 1 / c, s / c for each of the K
+};
+
+/// The rotation that takes (r, v) to (rho, 0); false as for compute() of core/rotation.h, and if r is not positive.
+template <Sign sign, class T>
+INLINE bool find_rotation(T& r, T v, T* csi) {
+  if (!(r > 0)) return false;
+  if (sign == Sign::downdate || v == 0) {
+    Rotation<T> g;
+    if (!compute<sign>(r, v, g)) return false;
+    csi[0] = g.c;
+    csi[1] = g.s;
+    csi[2] = g.inv_c;
+    csi[3] = g.s * g.inv_c;
+    return true;
+  }
+  T unit = 1;
+  if (!squares_well(r)) {
+    unit = std::scalbn(T(1), std::ilogb(r > std::abs(v) ? r : std::abs(v)));
+    r /= unit;
+    v /= unit;
+  }
+  const T rho = std::sqrt(r * r + v * v), inv = 1 / rho;
+  csi[0] = r * inv;
+  csi[1] = v * inv;
+  r = rho * unit;
+  return true;
+}
+
+template <Sign sign, class P>
+INLINE void rotate(const typename P::T* csi, typename P::V& r, typename P::V& v) {
+  const typename P::V c = P::set1(csi[0]), s = P::set1(csi[1]), old = r;
+  if (sign == Sign::update) {
+    r = P::fma(s, v, P::mul(c, old));
+    v = P::fms(c, v, P::mul(s, old));
+  } else {
+    r = P::fnma(P::set1(csi[3]), v, P::mul(P::set1(csi[2]), old));
+    v = P::fnma(s, r, P::mul(c, v));
+  }
+}

@@ -1,0 +1,111 @@
+// Included once for each set of instructions, in a namespace of its own.
+
+
+/// Rows of one vector's columns: tile (rows x lanes) at `p`.
+template <class P, Uplo uplo>
+INLINE void load_tile(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) {
+  if constexpr (uplo == Uplo::upper) P::load_columns(p, ld, x);
+  else {
+    UNROLL for (int i = 0; i < P::rows; ++i) x[i] = P::load(p + i * ld);
+  }
+}
+template <class P, Uplo uplo>
+INLINE void store_tile(typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) {
+  if constexpr (uplo == Uplo::upper) P::store_columns(p, ld, x);
+  else {
+    UNROLL for (int i = 0; i < P::rows; ++i) P::store(p + i * ld, x[i]);
+  }
+}
+
+/// Offset of entry (i, j).
+template <Uplo uplo>
+INLINE index_t at(index_t i, index_t j, index_t ld) {
+  return uplo == Uplo::upper ? i + j * ld : j + i * ld;
+}
+
+/// Asks for rows that the kernel reads some row blocks later, whether they still belong to the matrix or not. Streams of
+/// columns the processor sees coming by itself; rows it does not. Into the second-level cache, since in the first rows
+/// that are a large power of two apart want the same few places.
+template <class P, int C>
+INLINE void prefetch_rows(const typename P::T* p, index_t ld) {
+  const std::uintptr_t later = reinterpret_cast<std::uintptr_t>(p) +
+                               std::uintptr_t(P::rows * tuning::blocked_prefetch * ld) * sizeof(*p);
+  UNROLL for (int i = 0; i < P::rows; ++i)
+    UNROLL for (int c = 0; c < C; ++c)
+      __builtin_prefetch(reinterpret_cast<const void*>(later + std::uintptr_t(i * ld + c * P::lanes) * sizeof(*p)), 0, 2);
+}
+
+/// The transform of one block of `rows` rows by Householder steps, as columns to the right need it.
+template <class P, Sign sign>
+struct Reflector {
+  using T = typename P::T;
+  static constexpr int NB = P::rows;
+  T* memory;
+  index_t k;
+
+  T* Y() const { return memory; }                  ///< k x NB by rows: y_i in column i
+  T* L1() const { return memory + k * NB; }        ///< NB x NB by rows: strictly lower, sigma y_i'y_l / tau_i
+  T* inv_tau() const { return L1() + NB * NB; }    ///< NB: 1 / tau_i, tau_i = rho_i / (r_i + rho_i)
+  T* L2() const { return inv_tau() + NB; }         ///< downdate: strictly lower, y_i'y_l / (1 - tau_i)
+  T* inv_ctau() const { return L2() + NB * NB; }   ///< downdate: NB, 1 / (1 - tau_i)
+  static index_t words(index_t k) { return k * NB + (sign == Sign::update ? 1 : 2) * (NB * NB + NB); }
+};
+
+/// Tail kernel: [ R; V ] <- H [ R; V ] for C vectors of columns to the right of the block.
+///
+///   R  NB x columns, V  k x columns, both by rows in registers (R transposed on the way in and out where it is stored
+///   by columns)
+///   T1 = diag(tau) + sigma L, L the strictly lower part of Y'Y;  X = T1^-1 (R + sigma Y'V);  R~ = X - R
+///   update    V <- V - Y X
+///   downdate  V <- V - Y Z,  Z = T2^-1 (R~ + Y'V),  T2 = diag(1 - tau) + L
+/// The rows of T1 and T2 are divided by their diagonal entries beforehand: a step of the substitutions is one
+/// multiply-add.
+template <class P, Sign sign, Uplo uplo, int C>
+INLINE void reflect_tile(const Reflector<P, sign>& H, const typename P::T* R, index_t ldr, typename P::T* out, index_t ldo,
+                         typename P::T* Vt, index_t ldv, index_t k, typename P::V& squares) {
+  using V = typename P::V;
+  constexpr int NB = P::rows, lanes = P::lanes;
+  const typename P::T *const Y = H.Y(), *const L1 = H.L1(), *const inv_tau = H.inv_tau(), *const L2 = H.L2(),
+                      *const inv_ctau = H.inv_ctau();
+  if constexpr (uplo == Uplo::lower) prefetch_rows<P, C>(R, ldr);
+  V x[NB][C];  // Y'V, then X or Z
+  UNROLL for (int i = 0; i < NB; ++i)
+    UNROLL for (int c = 0; c < C; ++c) x[i][c] = P::zero();
+  for (index_t q = 0; q < k; ++q) {
+    V v[C];
+    UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(Vt + q * ldv + c * lanes);
+    UNROLL for (int i = 0; i < NB; ++i) {
+      const V y = P::set1(Y[q * NB + i]);
+      UNROLL for (int c = 0; c < C; ++c) x[i][c] = P::fma(y, v[c], x[i][c]);
+    }
+  }
+  UNROLL for (int c = 0; c < C; ++c) {
+    V r[NB], yv[NB];
+    load_tile<P, uplo>(R + at<uplo>(0, c * lanes, ldr), ldr, r);
+    UNROLL for (int i = 0; i < NB; ++i) {
+      squares = P::fma(r[i], r[i], squares);
+      yv[i] = x[i][c];
+      V sum = P::mul(sign == Sign::update ? P::add(r[i], yv[i]) : P::sub(r[i], yv[i]), P::set1(inv_tau[i]));
+      UNROLL for (int l = 0; l < i; ++l) sum = P::fnma(P::set1(L1[i * NB + l]), x[l][c], sum);
+      x[i][c] = sum;
+    }
+    UNROLL for (int i = 0; i < NB; ++i) r[i] = P::sub(x[i][c], r[i]);
+    if (sign == Sign::downdate) {
+      UNROLL for (int i = 0; i < NB; ++i) {
+        V sum = P::mul(P::add(r[i], yv[i]), P::set1(inv_ctau[i]));
+        UNROLL for (int l = 0; l < i; ++l) sum = P::fnma(P::set1(L2[i * NB + l]), x[l][c], sum);
+        x[i][c] = sum;
+      }
+    }
+    store_tile<P, uplo>(out + at<uplo>(0, c * lanes, ldo), ldo, r);
+  }
+  for (index_t q = 0; q < k; ++q) {
+    V v[C];
+    UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(Vt + q * ldv + c * lanes);
+    UNROLL for (int i = 0; i < NB; ++i) {
+      const V y = P::set1(Y[q * NB + i]);
+      UNROLL for (int c = 0; c < C; ++c) v[c] = P::fnma(y, x[i][c], v[c]);
+    }
+    UNROLL for (int c = 0; c < C; ++c) P::store(Vt + q * ldv + c * lanes, v[c]);
+  }
+}

@@ -1,0 +1,12 @@
+#include "cpu/eigen.h"
+#include "cpu/kernels.h"
+#include "cpu/kernels/macros.h"
+
+namespace gpucholmod::cpu::plain {
+
+#include "cpu/kernels/pack_plain.h"
+#include "cpu/kernels/tail.h"
+#include "cpu/kernels/diagonal.h"
+#include "cpu/kernels/level.h"
+
+}  // namespace gpucholmod::cpu::plain

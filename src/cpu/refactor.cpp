@@ -1,0 +1,50 @@
+#include "cpu/refactor.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+// Fortran's routines, as every R is linked with; the lengths of the character arguments come last.
+extern "C" {
+void dtrmm_(const char* side, const char* uplo, const char* trans, const char* diag, const int* m, const int* n,
+            const double* alpha, const double* A, const int* lda, double* B, const int* ldb, std::size_t, std::size_t,
+            std::size_t, std::size_t);
+void dsyrk_(const char* uplo, const char* trans, const int* n, const int* k, const double* alpha, const double* A,
+            const int* lda, const double* beta, double* C, const int* ldc, std::size_t, std::size_t);
+void dpotrf_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
+}
+
+namespace gpucholmod::cpu {
+
+bool refactor(MatrixView<const double> R, MatrixView<const double> V, MatrixView<double> out, Sign sign,
+              const Poll& poll) {
+  constexpr index_t columns = 256;
+  const int n = int(R.cols), k = int(V.cols), ldr = int(R.ld), ldv = int(V.ld), ldo = int(out.ld);
+  const double zero = 0, one = 1, sigma = sign == Sign::update ? 1 : -1;
+  std::vector<double> triangle(columns * columns);
+  for (index_t first = 0; first < n; first += columns) {  // A(:, J) = R'R(:, J), down to the diagonal
+    poll(0.4 * share_of_columns(first, n));
+    const index_t last = std::min<index_t>(first + columns, n);
+    const int above = int(first), wide = int(last - first);
+    for (index_t j = first; j < last; ++j) std::copy_n(R.col(j), first, out.col(j));
+    if (above > 0)
+      dtrmm_("L", "U", "T", "N", &above, &wide, &one, R.data, &ldr, out.col(first), &ldo, 1, 1, 1, 1);
+    // On the diagonal, R's rows above it and its triangle there; what dsyrk would read below that is made zero.
+    for (index_t j = first; j < last; ++j) {
+      double* const column = triangle.data() + (j - first) * wide;
+      std::copy(&R(first, j), &R(j, j) + 1, column);
+      std::fill(column + (j - first) + 1, column + wide, 0.0);
+    }
+    double* const block = &out(first, first);
+    dsyrk_("U", "T", &wide, &wide, &one, triangle.data(), &wide, &zero, block, &ldo, 1, 1);
+    if (above > 0) dsyrk_("U", "T", &wide, &above, &one, R.col(first), &ldr, &one, block, &ldo, 1, 1);
+  }
+  poll(0.4);
+  dsyrk_("U", "N", &n, &k, &sigma, V.data, &ldv, &one, out.data, &ldo, 1, 1);
+  poll(0.5);
+  int info = 0;
+  dpotrf_("U", &n, out.data, &ldo, &info, 1);
+  return info == 0;
+}
+
+}  // namespace gpucholmod::cpu

@@ -1,0 +1,20 @@
+#ifndef GPUCHOLMOD_CPU_REFACTOR_H
+#define GPUCHOLMOD_CPU_REFACTOR_H
+
+#include "core/request.h"
+
+namespace gpucholmod::cpu {
+
+/// The factor of R'R + sigma VV' by forming that matrix and factorising it with R's BLAS and LAPACK (dtrmm, dsyrk,
+/// dpotrf): 2n^3/3 + kn^2 flops instead of 2kn^2, for k that is not small beside n.
+///
+///   R    n x n, upper; what is below the diagonal is not read. V: n x k.
+///   out  n x n: the new factor, upper; below the diagonal it is left alone. May not overlap R.
+///
+/// False if the matrix that was formed is not positive definite, in LAPACK's opinion: which it may be nevertheless, for
+/// rounding errors of the size of ||A||; `out` is then unspecified. Error: residual ratio < 30 (inst/design/accuracy.md).
+bool refactor(MatrixView<const double> R, MatrixView<const double> V, MatrixView<double> out, Sign sign, const Poll& poll);
+
+}  // namespace gpucholmod::cpu
+
+#endif

@@ -1,0 +1,269 @@
+#include "cpu/blocked.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "call.h"
+
+namespace gpucholmod::test {
+namespace {
+
+/// How BlockedSweep is called.
+struct Sweep {
+  Instructions instructions = Instructions::plain;
+  Uplo uplo = Uplo::upper;
+  int threads = 1;
+  index_t panel = 0;    ///< columns of one advance(); 0: all
+  index_t margin = 0;   ///< leading dimension of R less n
+  bool in_place = false;
+  bool discard = false;
+};
+
+template <class T>
+struct Swept {
+  index_t pivot;
+  T squares;
+  Stored<T> R;
+};
+
+constexpr double blank = 7;
+
+/// The factor of p, with NaN where it must not be read, and `blank` where it must not be written.
+template <class T>
+Swept<T> sweep(const Problem<double>& p, const Sweep& how, const Poll& poll = [](double) {}) {
+  const index_t n = p.R.cols(), ld = n + how.margin;
+  Stored<T> R = Stored<T>::Constant(ld, n, std::nan("")), out = Stored<T>::Constant(ld, n, T(blank));
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = 0; i <= j; ++i) (how.uplo == Uplo::upper ? R(i, j) : R(j, i)) = T(p.R(i, j));
+  const Stored<T> V = p.V.cast<T>();
+  if (how.in_place) out = R;
+  cpu::BlockedSweep<T> sweep({V.data(), n, V.cols(), n}, p.sign, how.uplo, how.instructions, how.threads);
+  index_t pivot = -1;
+  for (index_t j = 0; j < n && pivot < 0; j += how.panel ? how.panel : n) {
+    const index_t columns = how.panel ? std::min(how.panel, n - j) : n;
+    const T* const from = how.in_place ? out.col(j).data() : R.col(j).data();
+    pivot = sweep.advance({from, n, columns, ld}, {how.discard ? nullptr : out.col(j).data(), n, columns, ld}, true, poll);
+  }
+  EXPECT_TRUE(how.margin == 0 || how.in_place || (out.bottomRows(how.margin).array() == T(blank)).all());
+  return {pivot, sweep.squares(), out.topRows(n)};
+}
+
+Problem<double> random_problem(Sign sign, index_t n, index_t k) {
+  Random random(3);
+  const Matrix R = well_conditioned(n, random), V = random.normal(n, k);
+  return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
+}
+
+template <class F>
+void each_level(F&& f) {
+  for (const Instructions instructions : all_instructions) {
+    SCOPED_TRACE(text(instructions));
+    if (cpu::available(instructions)) f(instructions);
+  }
+}
+
+/// Threads, panels, leading dimensions, the triangle that is stored, and whether R is overwritten: of a column, the same is
+/// computed.
+template <class T>
+void same_bits_however_it_is_called() {
+  each_level([](Instructions instructions) {
+    for (const Sign sign : signs)
+      for (const index_t n : {1, 5, 8, 48, 49, 131})
+        for (const index_t k : {1, 2, 3, 4, 5, 16, 33}) {
+          SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k));
+          const Problem<double> p = random_problem(sign, n, k);
+          Sweep how;
+          how.instructions = instructions;
+          const Swept<T> expected = sweep<T>(p, how);
+          ASSERT_EQ(expected.pivot, -1);
+          for (int i = 0; i < 12; ++i) {
+            how.threads = std::array{1, 2, 3, 7}[i % 4];
+            how.uplo = i % 3 == 2 ? Uplo::lower : Uplo::upper;
+            how.panel = how.uplo == Uplo::upper ? std::array{0, 32, 96, 8}[(i + 1) % 4] : 0;
+            how.margin = i % 5 * 3;
+            how.in_place = i % 2;
+            Stored<T> R = sweep<T>(p, how).R;
+            if (how.uplo == Uplo::lower) R.transposeInPlace();
+            ASSERT_TRUE(same_bits(R, expected.R)) << "call " << i;
+          }
+        }
+  });
+}
+TEST(BlockedSweep, GivesTheSameBitsHoweverItIsCalled) {
+  same_bits_however_it_is_called<double>();
+  same_bits_however_it_is_called<float>();
+}
+
+TEST(BlockedSweep, LevelsAgreeUpToRounding) {
+  for (const Sign sign : signs)
+    for (const index_t k : {1, 4, 7, 20}) {
+      const Problem<double> p = random_problem(sign, 101, k);
+      const Stored<double> expected = sweep<double>(p, {}).R;
+      each_level([&](Instructions instructions) {
+        const Stored<double> R = sweep<double>(p, {instructions}).R;
+        EXPECT_LT((R - expected).norm(), 1e-12 * expected.norm());
+      });
+    }
+}
+
+TEST(BlockedSweep, WithoutAResultGivesTheVerdictOnly) {
+  each_level([](Instructions instructions) {
+    for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+      for (const int threads : {1, 3})
+        for (const index_t k : {1, 6}) {
+          Problem<double> p = random_problem(Sign::downdate, 150, k);
+          Sweep how{instructions, uplo, threads};
+          how.discard = true;
+          const Swept<double> can = sweep<double>(p, how);
+          EXPECT_EQ(can.pivot, -1);
+          EXPECT_TRUE((can.R.array() == blank).all());
+          p.V *= 3;
+          const Swept<double> cannot = sweep<double>(p, how);
+          how.discard = false;
+          EXPECT_GE(cannot.pivot, 0);
+          EXPECT_EQ(cannot.pivot, sweep<double>(p, how).pivot);
+        }
+  });
+}
+
+/// The first pivot that fails stops everybody, whoever finds it.
+TEST(BlockedSweep, ThreadsStopAtTheFirstFailingPivot) {
+  each_level([](Instructions instructions) {
+    for (const index_t pivot : {0, 47, 48, 130, 199, 299})
+      for (const int threads : {1, 2, 5}) {
+        Problem<double> p = random_problem(Sign::downdate, 300, 5);
+        p.R(pivot, pivot) *= 1e-6;
+        EXPECT_EQ(sweep<double>(p, {instructions, Uplo::upper, threads}).pivot, pivot) << threads;
+      }
+  });
+}
+
+TEST(BlockedSweep, SumsUpWhatItRead) {
+  each_level([](Instructions instructions) {
+    for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+      for (const int threads : {1, 4})
+        for (const index_t k : {2, 9})
+          for (const index_t n : {7, 100}) {
+            Problem<double> p = random_problem(Sign::update, n, k);
+            const Sweep how{instructions, uplo, threads};
+            const double squares = p.R.triangularView<Eigen::Upper>().toDenseMatrix().squaredNorm();
+            EXPECT_NEAR(sweep<double>(p, how).squares, squares, 1e-12 * squares);
+            for (const index_t j : {index_t(3), n - 1})
+              for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+                Problem<double> q = p;
+                q.R(2, j) = bad;
+                EXPECT_FALSE(std::isfinite(sweep<double>(q, how).squares) && sweep<double>(q, how).pivot < 0) << j;
+              }
+          }
+  });
+}
+
+TEST(BlockedSweep, NoThreadOutlivesAnInterruptedCall) {
+  const Problem<double> p = random_problem(Sign::update, 400, 6);
+  for (const int threads : {1, 2, 6})
+    for (const double when : {0.0, 0.2, 0.6}) {
+      const auto interrupt = [&](double done) {
+        if (done >= when) throw std::runtime_error("interrupted");
+      };
+      EXPECT_THROW(sweep<double>(p, {Instructions::plain, Uplo::upper, threads}, interrupt), std::runtime_error);
+    }
+}
+
+TEST(BlockedSweep, TakesMoreThreadsForMoreWorkOnly) {
+  EXPECT_EQ(cpu::useful_threads(100, 1, 16), 1);
+  EXPECT_EQ(cpu::useful_threads(10000, 16, 16), 16);
+  EXPECT_EQ(cpu::useful_threads(10000, 16, 1), 1);
+  EXPECT_EQ(cpu::useful_threads(0, 0, 8), 1);
+  EXPECT_LE(cpu::useful_threads(tuning::blocked_strip, 100000, 8), 1);
+}
+
+TEST(Instructions, TheBestAreTaken) {
+  EXPECT_TRUE(cpu::available(Instructions::plain));
+  const Instructions best = cpu::resolve(Instructions::automatic);
+  EXPECT_TRUE(cpu::available(best));
+  for (const Instructions instructions : all_instructions) {
+    if (cpu::available(instructions)) {
+      EXPECT_LE(int(instructions), int(best));
+      EXPECT_EQ(cpu::resolve(instructions), instructions);
+    } else {
+      const auto error = error_of([&] { cpu::resolve(instructions); });
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::bad_argument);
+      EXPECT_EQ(text(*error, "argument"), "instructions");
+      EXPECT_EQ(text(*error, "value"), text(instructions));
+    }
+  }
+}
+
+/// Tests of sets of instructions that this machine lacks are no tests: they are shown as skipped.
+class Level : public testing::TestWithParam<Instructions> {};
+TEST_P(Level, IsAvailableHere) {
+  if (!cpu::available(GetParam())) GTEST_SKIP() << "this machine does not have " << text(GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Of, Level, testing::ValuesIn(all_instructions),
+                         [](const auto& info) { return text(info.param); });
+
+template <class S>
+struct InPlace {
+  Outcome outcome;
+  Stored<S> R;
+  bool begun;
+};
+
+template <class S>
+InPlace<S> in_place(const Problem<S>& p, Request request) {
+  request.n = p.R.cols();
+  request.k = p.V.cols();
+  request.sign = p.sign;
+  InPlace<S> result{{}, p.R, false};
+  std::atomic<bool> begun{false};
+  result.outcome = modify_in_place(result.R.data(), p.V.data(), request, [](double) {}, begun);
+  result.begun = begun;
+  return result;
+}
+
+TEST(ModifyInPlace, GivesWhatModifyGives) {
+  for (const Sign sign : signs)
+    for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+      for (const double scale : {1.0, 1e200, 1e-200})
+        for (const index_t n : {0, 1, 60, 200})
+          for (const index_t k : {0, 1, 5}) {
+            Problem<double> p = random_problem(sign, n, k);
+            p.R *= scale;
+            p.V *= scale;
+            if (uplo == Uplo::lower) p.R.transposeInPlace();
+            Request request;
+            request.backend = Backend::cpu;
+            request.uplo = uplo;
+            request.threads = 2;
+            const InPlace<double> result = in_place(p, request);
+            EXPECT_EQ(result.outcome.pivot, -1);
+            EXPECT_TRUE(same_bits(result.R, call(p, request).R)) << "n " << n << ", k " << k << ", scale " << scale;
+          }
+}
+
+TEST(ModifyInPlace, BeginsOnlyWhatCanBeDone) {
+  Problem<double> fails = random_problem(Sign::downdate, 120, 3), not_finite = fails, bad_diagonal = fails;
+  fails.V *= 5;
+  not_finite.R(3, 100) = std::nan("");
+  bad_diagonal.R(119, 119) = 0;
+  Request request;
+  request.backend = Backend::cpu;
+  const InPlace<double> result = in_place(fails, request);
+  EXPECT_GE(result.outcome.pivot, 0);
+  EXPECT_FALSE(result.begun);
+  EXPECT_TRUE(same_bits(result.R, fails.R));
+  for (const Problem<double>& p : {not_finite, bad_diagonal}) {
+    Stored<double> R = p.R;
+    std::atomic<bool> begun{false};
+    request.n = 120;
+    request.k = 3;
+    EXPECT_TRUE(error_of([&] { modify_in_place(R.data(), p.V.data(), request, [](double) {}, begun); }));
+    EXPECT_FALSE(begun);
+    EXPECT_TRUE(same_bits(R, p.R));
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
