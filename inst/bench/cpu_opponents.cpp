@@ -3,10 +3,12 @@
 // of the last.
 //
 // [[Rcpp::depends(RcppEigen)]]
-#pragma GCC system_header
 #include <RcppEigen.h>
 
+#include <sys/mman.h>
+
 #include <chrono>
+#include <cstdlib>
 
 extern "C" {
 void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*, const int*,
@@ -31,13 +33,37 @@ Rcpp::NumericVector timed(int repeats, Prepare&& prepare, F&& f) {
   return seconds;
 }
 
+/// n x n doubles in huge pages.
+class Square {
+ public:
+  explicit Square(int n) : n_(n), bytes_((sizeof(double) * n * n + huge - 1) / huge * huge) {
+    data_ = static_cast<double*>(aligned_alloc(huge, bytes_));
+    if (!data_) Rcpp::stop("out of memory");
+    madvise(data_, bytes_, MADV_HUGEPAGE);
+  }
+  ~Square() { std::free(data_); }
+  Square(const Square&) = delete;
+  Square& operator=(const Square&) = delete;
+
+  double* data() { return data_; }
+  void operator=(const double* from) { std::copy(from, from + std::size_t(n_) * n_, data_); }
+  Rcpp::NumericMatrix copy() const { return Rcpp::NumericMatrix(n_, n_, data_); }
+
+ private:
+  static constexpr std::size_t huge = std::size_t(2) << 20;
+  int n_;
+  std::size_t bytes_;
+  double* data_;
+};
+
 }  // namespace
 
 // Eigen's LLT::rankUpdate on a lower factor, once for each column of V.
 // [[Rcpp::export]]
 Rcpp::List by_eigen(const Eigen::Map<Eigen::MatrixXd> R, const Eigen::Map<Eigen::MatrixXd> V, double sigma, int repeats) {
   const Eigen::MatrixXd L = R.transpose();
-  Eigen::MatrixXd work(L.rows(), L.cols());
+  Square memory(int(L.rows()));
+  Eigen::Map<Eigen::MatrixXd> work(memory.data(), L.rows(), L.cols());
   const Rcpp::NumericVector seconds = timed(repeats, [&] { work = L; }, [&] {
     for (int q = 0; q < V.cols(); ++q)
       Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(work, Eigen::VectorXd(V.col(q)), sigma);
@@ -51,22 +77,23 @@ Rcpp::List by_eigen(const Eigen::Map<Eigen::MatrixXd> R, const Eigen::Map<Eigen:
 SEXP by_qrupdate(Rcpp::NumericMatrix R, Rcpp::NumericMatrix V, double sigma, int repeats) {
 #ifdef HAVE_QRUPDATE
   const int n = R.nrow();
-  Rcpp::NumericMatrix work(n, n), columns(n, V.ncol());
+  Square work(n);
+  Rcpp::NumericMatrix columns(n, V.ncol());
   std::vector<double> rotations(n);
   const Rcpp::NumericVector seconds = timed(
       repeats,
       [&] {
-        std::copy(R.begin(), R.end(), work.begin());
+        work = R.begin();
         std::copy(V.begin(), V.end(), columns.begin());
       },
       [&] {
         int info = 0;
         for (int q = 0; q < V.ncol(); ++q)
-          if (sigma > 0) dch1up_(&n, work.begin(), &n, &columns(0, q), rotations.data());
-          else dch1dn_(&n, work.begin(), &n, &columns(0, q), rotations.data(), &info);
+          if (sigma > 0) dch1up_(&n, work.data(), &n, &columns(0, q), rotations.data());
+          else dch1dn_(&n, work.data(), &n, &columns(0, q), rotations.data(), &info);
         if (info != 0) Rcpp::stop("dch1dn: info %d", info);
       });
-  return Rcpp::List::create(Rcpp::_["seconds"] = seconds, Rcpp::_["R"] = work);
+  return Rcpp::List::create(Rcpp::_["seconds"] = seconds, Rcpp::_["R"] = work.copy());
 #else
   return R_NilValue;
 #endif
@@ -86,12 +113,13 @@ Rcpp::NumericVector dgemm_seconds(Rcpp::NumericMatrix A, int repeats) {
 // Reads and writes every entry of the triangle once, where it lies.
 // [[Rcpp::export]]
 Rcpp::NumericVector triangle_seconds(Rcpp::NumericMatrix R, int repeats) {
-  Rcpp::NumericMatrix work = Rcpp::clone(R);
   const int n = R.nrow();
+  Square work(n);
+  work = R.begin();
   double factor = 1;
   return timed(repeats, [&] { factor = factor > 1 ? 1 / 1.0000001 : 1.0000001; }, [&] {
     for (int j = 0; j < n; ++j) {
-      double* const column = &work(0, j);
+      double* const column = work.data() + std::size_t(j) * n;
       for (int i = 0; i <= j; ++i) column[i] *= factor;
     }
   });

@@ -41,7 +41,8 @@ Expected expected(const Request& request) {
   const int instructions = int(cpu::resolve(request.instructions)) - int(Instructions::plain);
   const double working = cpu::useful_threads(request.n, request.k, int(threads));
   Expected time;
-  time.blocked = Costs::cpu_call + n * n * word * (Costs::cpu_element + Costs::cpu_column[instructions] * k) / working;
+  time.blocked = Costs::cpu_call + n * n * word * (Costs::cpu_element + (Costs::cpu_thread_element +
+                                                                         Costs::cpu_column[instructions] * k) / working);
   time.refactor = request.optimised_blas && word == 1
                       ? Costs::cpu_call + n * n * (Costs::refactor_element + (2 * n / 3 + k) * Costs::refactor_flops / threads)
                       : HUGE_VAL;

@@ -36,12 +36,13 @@ constexpr std::size_t stream_kept = std::size_t(256) << 20;  ///< bytes of devic
 constexpr int max_threads_per_block = 256;
 constexpr int max_elements_per_thread = 32;
 
-/// What a whole call takes, in seconds: for backend "auto". Measured on one host with an NVIDIA H200 and 16 cores of
-/// an Intel Xeon, 2026-11-21 (inst/design/measurements.md); halved for single precision where it goes by elements.
+/// What a whole call takes, in seconds: for "auto". Measured on one host with an NVIDIA H200 and 16 cores of an Intel Xeon,
+/// what depends on the instructions and on BLAS also on a machine with two Zen 5 cores, 2026-11-21
+/// (inst/design/measurements.md); halved for single precision where it goes by elements.
 struct Costs {
-  static constexpr double cpu_call = 1e-5;
-  static constexpr double cpu_element = 1.2e-9;                        ///< of n^2, a thread
-  static constexpr double cpu_column[] = {1.1e-10, 3.7e-11, 2.2e-11};  ///< of n^2 k, a thread: plain, avx2, avx512
+  static constexpr double cpu_call = 2e-4;
+  static constexpr double cpu_element = 4e-10, cpu_thread_element = 1.4e-9;  ///< of n^2; and divided by the threads
+  static constexpr double cpu_column[] = {1.1e-10, 3.7e-11, 2.7e-11};  ///< of n^2 k, a thread: plain, avx2, avx512
   static constexpr double refactor_element = 2e-9;                     ///< of n^2
   static constexpr double refactor_flops = 2e-11;                      ///< of 2n^3/3 + n^2 k, a thread; optimised BLAS
   static constexpr double gpu_call = 2e-3;                             ///< launches, threads, buffers

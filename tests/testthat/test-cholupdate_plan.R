@@ -31,7 +31,7 @@ test_that("the GPU is expected to pay for large factors, and small ones stay on 
   small <- cholupdate_plan(100, 1)
   expect_identical(small$backend, "cpu")
   expect_gt(small$expected[["gpu"]], small$expected[["cpu"]])
-  large <- cholupdate_plan(30000, 16)
+  large <- cholupdate_plan(30000, 16, control = cholupdate_control(threads = 16))
   expect_lt(large$expected[["gpu"]], large$expected[["cpu"]])
   expect_identical(large$backend, gpu_info(memory = FALSE)$backend)
 })
@@ -40,8 +40,9 @@ test_that("CUDA is started once it would have paid, and not before", {
   skip_without_gpu()
   skip_on_cran()
   library_path <- dirname(find.package("gpucholmod"))
-  code <- sprintf("library(gpucholmod, lib.loc = \"%s\"); R <- diag(1500); V <- matrix(1e-3, 1500, 16);
-    cat(replicate(60, { cholupdate_gpu(R, V); last_cholupdate()$backend }))", library_path)
+  code <- sprintf("library(gpucholmod, lib.loc = \"%s\"); R <- diag(4000); V <- matrix(1e-3, 4000, 64);
+    control <- cholupdate_control(instructions = \"plain\", threads = 16)
+    cat(replicate(80, { cholupdate_gpu(R, V, control = control); last_cholupdate()$backend }))", library_path)
   taken <- scan(text = system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE), what = "",
                 quiet = TRUE)
   expect_identical(rle(taken)$values, c("cpu", "cuda"))

@@ -15,7 +15,7 @@ test_that("gpu_info() says what 'auto' takes, and why", {
   }
   expect_s3_class(info$devices, "data.frame")
   expect_output(print(info), "backend \"auto\"")
-  expect_identical(cholupdate_plan(50000, 16)$backend, info$backend)
+  expect_identical(cholupdate_plan(50000, 16, control = cholupdate_control(threads = 16))$backend, info$backend)
 })
 
 test_that("a GPU that can be used is described", {
