@@ -5,6 +5,10 @@ rcpp_cholupdate <- function(R, V, request) {
     .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request)
 }
 
+rcpp_move_factor <- function(result, name, env) {
+    invisible(.Call(`_gpucholmod_rcpp_move_factor`, result, name, env))
+}
+
 rcpp_cholupdate_plan <- function(n, k, request) {
     .Call(`_gpucholmod_rcpp_cholupdate_plan`, n, k, request)
 }

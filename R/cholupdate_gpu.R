@@ -120,9 +120,17 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
     V <- keep_dim(rcpp_from_float(V), V)
   }
 
-  result <- with_progress(request, function(request) rcpp_cholupdate(x, V, request))
+  result <- run_cholupdate(x, V, request)
   remember(result$report)
   if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
-  modified <- if (result$pivot > 0L) R else factor$close(result$R, single = !widened)
+  modified <- NULL
+  rcpp_move_factor(result, quote(modified), environment())
+  modified <- if (result$pivot > 0L) R else factor$close(modified, single = !widened)
   if (check) modified else list(R = modified, pivot = result$pivot)
+}
+
+# On its own, so that the closure does not keep the frame of cholupdate_gpu(), and with it a reference to the result, which
+# cholupdate_overwrite() would then refuse.
+run_cholupdate <- function(x, V, request) {
+  with_progress(request, function(request) rcpp_cholupdate(x, V, request))
 }

@@ -2,7 +2,7 @@
 #'
 #' [cholupdate_gpu()] returns a new matrix and leaves `R` as it is, which takes twice the memory of `R`. Where that is
 #' not there, this function gives up `R`: its memory becomes the result's. It is the only function of the package that
-#' changes an ordinary matrix.
+#' changes an ordinary matrix. What is in the other triangle is neither read nor changed.
 #'
 #' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds
 #' an ordinary square matrix of doubles to which nothing else refers: not another variable, nor a list, nor a function

@@ -4,6 +4,7 @@
 # Opens a factor: list(x, uplo, float32, dimnames, close). `x` is a plain double matrix, or, for float32, an integer
 # matrix that holds the bits of floats; `close(x, single)` puts a modified x back into what the user gave.
 open_factor <- function(R, uplo, uplo_given) {
+  force(uplo_given)  # or else `close` would keep the caller's frame, and with it a reference to the result
   if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
     return(open_triangular_Matrix(R, uplo, uplo_given))
   }

@@ -23,6 +23,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_move_factor
+void rcpp_move_factor(SEXP result, SEXP name, SEXP env);
+RcppExport SEXP _gpucholmod_rcpp_move_factor(SEXP resultSEXP, SEXP nameSEXP, SEXP envSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type result(resultSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
+    rcpp_move_factor(result, name, env);
+    return R_NilValue;
+END_RCPP
+}
 // rcpp_cholupdate_plan
 Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate_plan(SEXP nSEXP, SEXP kSEXP, SEXP requestSEXP) {
@@ -305,6 +316,7 @@ END_RCPP
 
 static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
+    {"_gpucholmod_rcpp_move_factor", (DL_FUNC) &_gpucholmod_rcpp_move_factor, 3},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
     {"_gpucholmod_rcpp_panel_shape", (DL_FUNC) &_gpucholmod_rcpp_panel_shape, 0},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},

@@ -20,7 +20,12 @@ Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request) {
   return guarded([&] {
     const index_t n = Rf_nrows(R), k = Rf_ncols(V);
     const Request what = to_request(request, n, k);
-    const Rcpp::Shield<SEXP> out(Rcpp::unwindProtect([&] { return Rf_allocMatrix(TYPEOF(R), int(n), int(n)); }));
+    SEXP allocated = R_NilValue;
+    Rcpp::unwindProtect([&] {  // whose own result would keep a reference, see rcpp_move_factor()
+      allocated = Rf_allocMatrix(TYPEOF(R), int(n), int(n));
+      return R_NilValue;
+    });
+    const Rcpp::Shield<SEXP> out(allocated);
     Progress progress(request);
     const Poll poll = progress.poll();
     const Outcome done =
@@ -33,8 +38,22 @@ Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request) {
       return R_NilValue;
     });
     using Rcpp::_;
-    return Rcpp::List::create(_["R"] = done.pivot < 0 ? SEXP(out) : R_NilValue, _["pivot"] = int(done.pivot + 1),
-                              _["report"] = to_report(what, done));
+    Rcpp::List result = Rcpp::List::create(_["R"] = R_NilValue, _["pivot"] = int(done.pivot + 1),
+                                           _["report"] = to_report(what, done));
+    if (done.pivot < 0) SET_VECTOR_ELT(result, 0, out);  // _["R"] = out would leave a reference too
+    return result;
+  });
+}
+
+// Moves the matrix in what rcpp_cholupdate() has returned to variable `name` of `env`, so that nothing else refers to it:
+// a list that is garbage still counts, and rcpp_cholupdate_overwrite() refuses what is shared. Returning it would leave a
+// reference of Rcpp's.
+// [[Rcpp::export(rng = false)]]
+void rcpp_move_factor(SEXP result, SEXP name, SEXP env) {
+  Rcpp::unwindProtect([&] {
+    Rf_defineVar(name, VECTOR_ELT(result, 0), env);
+    SET_VECTOR_ELT(result, 0, R_NilValue);
+    return R_NilValue;
   });
 }
 

@@ -11,7 +11,7 @@
 #   in place  the modification alone, in memory that is there, in huge pages: last_cholupdate()$seconds of
 #             cholupdate_overwrite(), which adds V and takes it off in turn, and the opponents' own loops; copies are not
 #             part of it
-#   call      whole R calls, from an ordinary matrix to an ordinary matrix
+#   call      whole R calls, from an ordinary matrix to an ordinary matrix, gc() before each
 # Every result is checked: with two random vectors x, all norms being 2-norms,
 #
 #   ||R~'(R~x) - (R'(Rx) + sigma V(V'x))|| / ((n + k) eps (||R'(Rx)|| + ||V(V'x)||)) < 1
@@ -33,7 +33,7 @@ if (quick) {
   in_place_cases <- in_place_cases[1:3]
   call_cases <- call_cases[1:2]
 }
-repeats_for <- function(n, slow) if (n <= 256) 301L else if (n <= 1024) 101L else if (slow) 3L else 15L
+repeats_for <- function(n, slow) if (n <= 256) 501L else if (n <= 1024) 101L else if (slow) 3L else 15L
 
 make <- function(n, k) {
   set.seed(n + k)
@@ -59,6 +59,7 @@ calls <- function(f, repeats) {
   seconds <- numeric(repeats)
   for (i in seq_len(repeats)) {
     R <- NULL
+    gc(FALSE)
     start <- Sys.time()
     R <- f()
     seconds[i] <- as.numeric(difftime(Sys.time(), start, units = "secs"))
@@ -68,7 +69,7 @@ calls <- function(f, repeats) {
 
 # Updates and downdates of the same matrix in turn, seconds of either kind; the matrix ends as the updated factor.
 overwriting <- function(problem, downdate, control, repeats) {
-  W <- gpucholmod::cholupdate_gpu(problem$R, problem$V, backend = "cpu") + 0  # which nothing else refers to
+  W <- gpucholmod::cholupdate_gpu(problem$R, problem$V, backend = "cpu")
   seconds <- matrix(0, 2L, repeats)
   for (i in seq_len(2L * repeats)) {
     gpucholmod::cholupdate_overwrite(W, problem$V, downdate = i %% 2L == 1L, backend = "cpu", control = control)

@@ -90,8 +90,11 @@ void modify_in(const S* R_data, const S* V_data, S* out_data, const Request& req
   if constexpr (std::is_same_v<S, T>) {
     work = out_data;
   } else {
-    own.reset(new T[n * n]);
-    work = own.get();
+    constexpr std::size_t line = 64;  // of a cache: columns that begin within one are slower
+    std::size_t space = sizeof(T) * n * n + line;
+    own.reset(new T[space / sizeof(T)]);
+    void* begin = own.get();
+    work = static_cast<T*>(std::align(line, sizeof(T) * n * n, begin, space));
     prefer_huge_pages(work, sizeof(T) * n * n);
   }
   const MatrixView<T> W{work, n, n, n};
@@ -115,6 +118,19 @@ bool in_range(T squares) {
   return squares > (wide ? T(1e-270) : T(1e-12)) && squares < (wide ? T(1e280) : T(1e20));
 }
 
+/// Of `count` values; by several sums side by side, as each waits for its last addition.
+template <class T>
+T sum_of_squares(const T* values, index_t count) {
+  constexpr index_t sums = 16;
+  T part[sums] = {}, sum = 0;
+  index_t i = 0;
+  for (; i + sums <= count; i += sums)
+    for (index_t l = 0; l < sums; ++l) part[l] += values[i + l] * values[i + l];
+  for (; i < count; ++i) sum += values[i] * values[i];
+  for (const T x : part) sum += x;
+  return sum;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -125,11 +141,10 @@ template <class S>
 bool modify_in_one_pass(const S* R, const S* V, S* out, const Request& request, const Poll& poll, Outcome& outcome) {
   const index_t n = request.n, k = request.k;
   const auto start = std::chrono::steady_clock::now();
-  S squares_of_V = 0;
-  for (index_t i = 0; i < n * k; ++i) squares_of_V += V[i] * V[i];
+  const S squares_of_V = sum_of_squares(V, n * k);
   if (!(squares_of_V == 0 || in_range(squares_of_V))) return false;
   cpu::BlockedSweep<S> sweep({V, n, k, n}, request.sign, request.uplo, outcome.instructions, outcome.threads);
-  const index_t pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr, poll);
+  const index_t pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
   outcome.seconds = seconds_since(start);
   if (pivot >= 0 ? request.sign == Sign::update : !in_range(sweep.squares())) return false;
   outcome.pivot = pivot;
@@ -201,7 +216,7 @@ bool modify_directly(const S* R, const S* V, S* out, const Request& request, con
   return false;
 }
 
-/// Knows whether anything has been written.
+/// Knows whether anything has been written, and leaves the other triangle as it is.
 template <class S>
 class Overwriting : public MemorySink<S> {
  public:
@@ -210,10 +225,7 @@ class Overwriting : public MemorySink<S> {
     begun_ = true;
     MemorySink<S>::put(j, first, last, values);
   }
-  void clear(index_t j, index_t first, index_t last) override {
-    begun_ = true;
-    MemorySink<S>::clear(j, first, last);
-  }
+  void clear(index_t, index_t, index_t) override {}
 
  private:
   std::atomic<bool>& begun_;

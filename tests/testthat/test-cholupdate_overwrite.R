@@ -32,6 +32,30 @@ test_that("no second matrix is made", {
   untracemem(R)
 })
 
+test_that("the other triangle is neither read nor changed", {
+  set.seed(4)
+  R0 <- well_conditioned(200)
+  V <- normal(200, 5)
+  for (backend in overwriting()) {
+    for (method in c("auto", "stream")) {
+      R <- R0
+      R[lower.tri(R)] <- NaN
+      cholupdate_overwrite(R, V, backend = backend, method = method)
+      expect_true(all(is.nan(R[lower.tri(R)])))
+      expect_lt(residual_ratio(upper(replace(R, is.nan(R), 0)), R0, V, FALSE), 30)
+    }
+  }
+})
+
+test_that("a result of cholupdate_gpu() can be overwritten", {
+  R <- well_conditioned(60)
+  for (uplo in c("upper", "lower")) {
+    modified <- cholupdate_gpu(if (uplo == "upper") R else t(R), 1:60, uplo = uplo, backend = "cpu")
+    cholupdate_overwrite(modified, 1:60, downdate = TRUE, uplo = uplo, backend = "cpu")
+    expect_equal(modified, if (uplo == "upper") R else t(R))
+  }
+})
+
 test_that("what is shared, or is no variable, is refused and not changed", {
   R <- diag(5)
   reason <- function(code, class = "gpucholmod_bad_argument") expect_error(code, class = class)$value
