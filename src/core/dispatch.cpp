@@ -135,20 +135,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Method blocked from R to `out` (or to R itself, or, where `out` is null, to nowhere) in one pass, which checks the
-/// input on the way. False if it has to be done with scaled numbers, or R cannot be used: nothing is known then.
+/// Method blocked from R to `out` (or to R itself, or, where `out` is null, to nowhere) in one pass, with numbers that need
+/// no scaling. Sets the pivot of `outcome`; returns the sum of the squares of R.
 template <class S>
-bool modify_in_one_pass(const S* R, const S* V, S* out, const Request& request, const Poll& poll, Outcome& outcome) {
+S modify_in_one_pass(const S* R, const S* V, S* out, const Request& request, const Poll& poll, Outcome& outcome) {
   const index_t n = request.n, k = request.k;
   const auto start = std::chrono::steady_clock::now();
-  const S squares_of_V = sum_of_squares(V, n * k);
-  if (!(squares_of_V == 0 || in_range(squares_of_V))) return false;
   cpu::BlockedSweep<S> sweep({V, n, k, n}, request.sign, request.uplo, outcome.instructions, outcome.threads);
-  const index_t pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
+  outcome.pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
   outcome.seconds = seconds_since(start);
-  if (pivot >= 0 ? request.sign == Sign::update : !in_range(sweep.squares())) return false;
-  outcome.pivot = pivot;
-  return true;
+  return sweep.squares();
 }
 
 /// Method refactor, for numbers that need no scaling. False if it cannot be done so.
@@ -207,11 +203,14 @@ bool modify_directly(const S* R, const S* V, S* out, const Request& request, con
   if constexpr (stored == Precision::double_)
     if (outcome.method == Method::refactor && direct && modify_by_refactoring(R, V, out, request, poll, outcome)) return true;
   take_blocked(request, outcome);
-  if (!direct || !modify_in_one_pass(R, V, out, request, poll, outcome)) return false;
-  if (outcome.pivot < 0) return true;
+  if (!direct) return false;
+  const S squares_of_V = sum_of_squares(V, n * k);
+  if (!(squares_of_V == 0 || in_range(squares_of_V))) return false;
+  const S squares = modify_in_one_pass(R, V, out, request, poll, outcome);
+  if (outcome.pivot < 0 && in_range(squares)) return true;
   // A factor that cannot be used is an error, also where a downdate of its leading part fails.
   const MatrixView<const S> factor{R, n, n, n}, columns{V, n, k, n};
-  if (scale_exponent<S>(check_input(factor, columns, request.uplo)) == 0) return true;
+  if (scale_exponent<S>(check_input(factor, columns, request.uplo)) == 0 && request.sign == Sign::downdate) return true;
   outcome.pivot = -1;
   return false;
 }
@@ -262,12 +261,13 @@ Outcome modify_in_place(S* R, const S* V, const Request& request, const Poll& po
     const bool unscaled = n > 0 && k > 0 && scale_exponent<S>(check_input(factor, columns, request.uplo)) == 0;
     const bool stored = (request.precision == Precision::single) == std::is_same_v<S, float>;
     take_blocked(request, outcome);
-    // Whether a downdate can be done is found out by a run that writes nothing.
-    if (unscaled && stored &&
-        (request.sign == Sign::update || modify_in_one_pass<S>(R, V, nullptr, request, poll, outcome))) {
+    if (unscaled && stored) {
+      // Whether a downdate can be done is found out by a run that writes nothing.
+      if (request.sign == Sign::downdate) modify_in_one_pass<S>(R, V, nullptr, request, poll, outcome);
       if (outcome.pivot >= 0) return outcome;
       begun = true;
-      if (modify_in_one_pass(R, V, R, request, poll, outcome)) return outcome;
+      modify_in_one_pass(R, V, R, request, poll, outcome);
+      if (outcome.pivot < 0) return outcome;
       throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
     }
     outcome.method = Method::stream;

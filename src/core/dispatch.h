@@ -34,8 +34,8 @@ Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Reques
                       bool overwrites = false);
 
 /// The same in the memory of R, whose other triangle stays as it is: on the CPU by method blocked, otherwise as
-/// modify_stored() that overwrites. A downdate
-/// that cannot be done, or an error found before `begun` becomes true, has changed nothing; after that, R is lost.
+/// modify_stored() that overwrites. A downdate that cannot be done, or an error found before `begun` becomes true, has
+/// changed nothing; after that, R is lost.
 template <class S>
 Outcome modify_in_place(S* R, const S* V, const Request& request, const Poll& poll, std::atomic<bool>& begun);
 
