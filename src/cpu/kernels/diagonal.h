@@ -163,8 +163,7 @@ template <class P, int K>
 struct Rotations {
   using T = typename P::T;
   static constexpr index_t words = 4 * K * P::rows;
-  T* memory;
-  T* of(index_t row) const { return memory + 4 * K * row; }  ///< c, s, 1 / c, s / c for each of the K
+  T* memory;  ///< c, s, 1 / c, s / c for each of the K, row by row
 };
 
 /// The rotation that takes (r, v) to (rho, 0); false as for compute() of core/rotation.h, and if r is not positive.
