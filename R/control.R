@@ -59,12 +59,13 @@ cholupdate_control <- function(blocks_per_kernel = NULL, threads_per_block = NUL
   )
 }
 
+optimised_blas_names <- "openblas|mkl|blis|accelerate|veclib|armpl|atlas"
+
 # Whether R's BLAS is one that was written for speed, by its file name: whether factorising afresh is ever quicker than a
 # modification depends on that.
 has_optimised_blas <- function() {
   if (is.null(state$optimised_blas)) {
-    state$optimised_blas <- grepl("openblas|mkl|blis|accelerate|veclib|armpl|atlas", extSoftVersion()[["BLAS"]],
-                                  ignore.case = TRUE)
+    state$optimised_blas <- grepl(optimised_blas_names, extSoftVersion()[["BLAS"]], ignore.case = TRUE)
   }
   state$optimised_blas
 }

@@ -15,6 +15,12 @@
 #' [last_cholupdate()] what the last call did and where; [cholupdate_control()] sets the tunables; [gpu_release()]
 #' gives back the memory that is kept between calls.
 #'
+#' [bench_paper()] measures time and error of all methods on this machine; [stored_measurements()] has what was measured
+#' elsewhere.
+#'
+#' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"how-it-works"`, `"the-papers-experiment"`
+#' and `"other-packages"`.
+#'
 #' @section Conditions:
 #' Every error that the package raises has the class `gpucholmod_error` and a class of its own, with data fields:
 #'
@@ -31,7 +37,7 @@
 #' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
 #' | `gpucholmod_invalid_factor` | a [gpu_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
-#' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()] | `path`, `reason`; `size` or `error` |
+#' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |
 #' | `gpucholmod_backend_unavailable` | there is no GPU that can be used | `backend`, `reason` |
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
@@ -44,6 +50,11 @@
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
 #' \doi{10.48550/arXiv.1011.1173}
 #'
+#' @examples
+#' # a factor, modified, and modified back
+#' R <- chol(crossprod(matrix(rnorm(2500), 50)))
+#' V <- matrix(rnorm(100), 50)
+#' all.equal(cholupdate_gpu(cholupdate_gpu(R, V), V, downdate = TRUE), R)
 #' @useDynLib gpucholmod, .registration = TRUE
 #' @importFrom Rcpp evalCpp
 #' @keywords internal

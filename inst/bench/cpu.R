@@ -1,6 +1,6 @@
 # The CPU backend beside what else there is on a Debian machine.
 #
-#   Rscript cpu.R [--quick] [--threads=2]
+#   Rscript cpu.R [--quick] [--threads=2] [--out=cpu.csv]
 #
 # Opponents: Eigen's rankUpdate (from RcppEigen, compiled with -O3 -march=native), qrupdate's dch1up and dch1dn
 # (libqrupdate-dev), both once for each column of V; mgcv::cholup; chol(A + VV') in R; and, as ceilings, dgemm of R's BLAS,
@@ -16,7 +16,8 @@
 #
 #   ||R~'(R~x) - (R'(Rx) + sigma V(V'x))|| / ((n + k) eps (||R'(Rx)|| + ||V(V'x)||)) < 1
 #
-# or the script stops. The last lines are markdown tables.
+# or the script stops. The last lines are markdown tables. --out writes the figures behind them (read_measurements()), in ms,
+# and "dgemm" in GF/s.
 
 option <- function(name, default) {
   given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
@@ -211,6 +212,12 @@ for (name in names(contenders)) {
       k = as.numeric(vapply(fields, `[`, "", 3L)), value = as.numeric(vapply(fields, `[`, "", 4L))
     ))
   }
+}
+
+out <- option("out", "")
+if (nzchar(out)) {
+  arguments <- grep("^--out=", commandArgs(TRUE), value = TRUE, invert = TRUE)
+  gpucholmod:::write_measurements(figures, out, paste(c("Rscript inst/bench/cpu.R", arguments), collapse = " "))
 }
 
 ms <- function(name, what, n, k) {

@@ -1,7 +1,8 @@
 # A factor that stays on the GPU: times of updates and downdates, beside what reading and writing the triangle takes and
 # what cuSOLVER takes to factorise again.
 #
-#   Rscript resident.R [--sizes=1000,5000,16384,32768] [--ranks=1,16,64] [--precision=double|single] [--repeats=9]
+#   Rscript resident.R [--sizes=1000,5000,16384,32768] [--ranks=1,16,64] [--precision=double,single] [--repeats=9]
+#                      [--out=resident.csv]
 #
 # For each n, a well-conditioned R is put on the GPU once; then VV' is added and taken off again, each time as a new
 # factor. All times are on the device, by events, the factor and V being there: medians, after one call to warm up.
@@ -16,7 +17,8 @@
 #     ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1))
 #
 # with the norms estimated from products on the GPU. A time whose ratio is not below 30 is FAILED, and does not count:
-# the exit status is then not zero. With n = 32,768 this takes 12 GB on the host and 30 GB on the GPU.
+# the exit status is then not zero. With n = 32,768 this takes 12 GB on the host and 30 GB on the GPU. --out writes the
+# measurements, in seconds (read_measurements()), "sweep" and "potrf" beside each.
 
 library(gpucholmod)
 
@@ -26,10 +28,9 @@ option <- function(name, default) {
 }
 sizes <- as.integer(option("sizes", c(1000, 5000, 16384, 32768)))
 ranks <- as.integer(option("ranks", c(1, 16, 64)))
-precision <- match.arg(option("precision", "double"), c("double", "single"))
+precisions <- match.arg(option("precision", "double"), c("double", "single"), several.ok = TRUE)
 repeats <- as.integer(option("repeats", 9))
-eps <- if (precision == "double") .Machine$double.eps else 2^-23
-word <- if (precision == "double") 8 else 4
+out <- option("out", NULL)
 if (!gpu_info(memory = FALSE)$usable) stop(gpu_info(memory = FALSE)$message)
 
 # The identity, and noise of standard deviation 0.3 / sqrt(n) above it. In one n x n matrix, column by column: there may
@@ -66,7 +67,7 @@ norm_1 <- function(product, n, rounds = 3L) {
   largest
 }
 
-residual_ratio <- function(before, after, V, sigma) {
+residual_ratio <- function(before, after, V, sigma, eps) {
   n <- nrow(V)
   VV <- function(X) V %*% crossprod(V, X)
   A <- function(X) times(before, X)
@@ -89,10 +90,17 @@ modify <- function(f, V, downdate, always_fall_back) {
 
 heading <- "      n    k  sign      steps           ms   GB/s  of sweep   potrf    fallback  rescalings    ratio\n"
 failures <- 0L
+measured <- data.frame()
 
 print_row <- function(report, always_fall_back, ratio, sweep, potrf) {
   passed <- isTRUE(ratio < 30)
   if (!passed) failures <<- failures + 1L
+  word <- if (report$precision == "double") 8 else 4
+  measured <<- rbind(measured, data.frame(
+    n = report$n, k = report$k, precision = report$precision, change = if (report$downdate) "downdate" else "update",
+    steps = if (always_fall_back) "fallback" else "guarded", seconds = report$seconds, sweep = sweep, potrf = potrf,
+    fallbacks = report$fallbacks, blocks = report$blocks, ratio = ratio, ok = passed
+  ))
   seconds <- if (passed) report$seconds else NA
   cat(sprintf("%7.0f %4.0f  %-8s  %-8s %9s %6.0f %8.0f%% %6.1fx %11s %11.0f %8.2g\n", report$n, report$k,
               if (report$downdate) "downdate" else "update", if (always_fall_back) "fallback" else "guarded",
@@ -102,28 +110,37 @@ print_row <- function(report, always_fall_back, ratio, sweep, potrf) {
 }
 
 # One V, on and off again.
-run_case <- function(f, k, always_fall_back, sweep, potrf) {
+run_case <- function(f, k, always_fall_back, sweep, potrf, eps) {
   n <- nrow(f)
   V <- matrix(rnorm(n * k, sd = 1 / sqrt(n)), n)
   up <- modify(f, V, FALSE, always_fall_back)
-  print_row(up$report, always_fall_back, residual_ratio(f, up$factor, V, 1), sweep, potrf)
+  print_row(up$report, always_fall_back, residual_ratio(f, up$factor, V, 1, eps), sweep, potrf)
   down <- modify(up$factor, V, TRUE, always_fall_back)
-  print_row(down$report, always_fall_back, residual_ratio(up$factor, down$factor, V, -1), sweep, potrf)
+  print_row(down$report, always_fall_back, residual_ratio(up$factor, down$factor, V, -1, eps), sweep, potrf)
   free(up$factor)
   free(down$factor)
 }
 
 print(gpu_info())
-cat(sprintf("\n%s; %s; %s precision; medians of %d\n", format(Sys.Date()), R.version.string, precision, repeats))
+cat(sprintf("\n%s; %s; medians of %d\n", format(Sys.Date()), R.version.string, repeats))
 set.seed(2010)
 for (n in sizes) {
-  f <- gpu_factor(random_factor(n), precision = precision)
-  sweep <- sweep_seconds(f)
-  potrf <- potrf_seconds(f)
-  cat(sprintf("\nn = %d: sweep over the triangle %.4f ms (%.0f GB/s), potrf %.2f ms\n%s", n, 1000 * sweep,
-              word * n^2 / sweep / 1e9, 1000 * potrf, heading))
-  for (k in ranks) run_case(f, k, FALSE, sweep, potrf)
-  run_case(f, 16L, TRUE, sweep, potrf)
-  free(f)
+  R <- random_factor(n)
+  for (precision in precisions) {
+    word <- if (precision == "double") 8 else 4
+    eps <- if (precision == "double") .Machine$double.eps else 2^-23
+    f <- gpu_factor(R, precision = precision)
+    sweep <- sweep_seconds(f)
+    potrf <- potrf_seconds(f)
+    cat(sprintf("\nn = %d, %s: sweep over the triangle %.4f ms (%.0f GB/s), potrf %.2f ms\n%s", n, precision, 1000 * sweep,
+                word * n^2 / sweep / 1e9, 1000 * potrf, heading))
+    for (k in ranks) run_case(f, k, FALSE, sweep, potrf, eps)
+    run_case(f, 16L, TRUE, sweep, potrf, eps)
+    free(f)
+  }
+}
+if (!is.null(out)) {
+  arguments <- grep("^--out=", commandArgs(TRUE), value = TRUE, invert = TRUE)
+  gpucholmod:::write_measurements(measured, out, paste(c("Rscript inst/bench/resident.R", arguments), collapse = " "))
 }
 if (failures > 0L) stop(failures, " residual ratios are not below 30: these times do not count", call. = FALSE)

@@ -1,7 +1,7 @@
 # The method "stream", from matrix to matrix: whole R calls, beside R's own copy of the matrix and chol().
 #
 #   Rscript stream.R [--sizes=2000,5000,10000,16384] [--k=16] [--repeats=9] [--backend=cuda|cpu] [--method=stream]
-#                    [--memory=Inf,256MB] [--threads=] [--chol] [--chol-most=5000]
+#                    [--memory=Inf,256MB] [--threads=] [--chol] [--chol-most=5000] [--out=stream.csv]
 #
 # For each n, VV' is added to a well-conditioned factor and taken off the result again. Wall-clock times, gc() before
 # each call; medians, after one call to warm up. The markdown table comes last:
@@ -14,6 +14,8 @@
 #   ratio           of the last result, the larger of two random vectors x, all norms being 2-norms; must be below 1:
 #
 #     ||R~'(R~x) - (R'(Rx) + sigma V(V'x))|| / ((n + k) eps (||R'(Rx)|| + ||V(V'x)||))
+#
+# --out writes the measurements, in seconds and bytes (read_measurements()).
 #
 # A result whose ratio is not, or with anything but zeros below the diagonal, stops the script. Memory: four matrices.
 
@@ -70,7 +72,10 @@ zero_below_diagonal <- function(S) {
 }
 
 rows <- list()
+measured <- data.frame()
 add_row <- function(n, what, whole, limit = "", inside = NA, panels = "", peak = NA, ratio = NA) {
+  measured <<- rbind(measured, data.frame(n = n, k = k, call = what, device_memory = limit, seconds = whole, inside = inside,
+                                          panels = panels, device_bytes_peak = peak, ratio = ratio))
   number <- function(format, x) if (is.na(x)) "" else sprintf(format, x)
   row <- c(sprintf("%.0f", n), what, limit, number("%.1f", 1000 * whole), number("%.1f", 1000 * inside), panels,
            number("%.1f", peak / 1e6), if (is.na(inside)) "" else sprintf("%.2f", 4 * n^2 / whole / 1e9),
@@ -121,3 +126,9 @@ cells <- rbind(heading, do.call(rbind, rows))
 cells <- apply(cells, 2L, format, justify = "right")
 lines <- apply(cells, 1L, function(row) paste0("| ", paste(row, collapse = " | "), " |"))
 writeLines(c(lines[[1L]], gsub("[^|]", "-", lines[[1L]]), lines[-1L]))
+
+out <- option("out", NULL)
+if (!is.null(out)) {
+  arguments <- grep("^--out=", commandArgs(TRUE), value = TRUE, invert = TRUE)
+  gpucholmod:::write_measurements(measured, out, paste(c("Rscript inst/bench/stream.R", arguments), collapse = " "))
+}

@@ -211,6 +211,7 @@ draw <- function(steps, features, backend, file) {
 
 arguments <- read_arguments()
 set.seed(1)
+cat(sprintf("%s; gpucholmod %s; %s\n", R.version.string, packageVersion("gpucholmod"), Sys.Date()))
 cat(sprintf("Ridge regression of magnitude on %d Fourier features of R's quakes: a window of %d rows, moved by %d.\n",
             arguments$features, window, step))
 Z <- fourier_features(as.matrix(quakes[c("lat", "long", "depth", "stations")]), arguments$features)

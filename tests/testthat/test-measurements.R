@@ -1,0 +1,53 @@
+test_that("measurements come back as they were written, with where they come from", {
+  file <- tempfile(fileext = ".csv")
+  data <- data.frame(n = c(1, 2.5), method = c("a, b", "c \"d\""), seconds = c(1 / 3, NA), ok = c(TRUE, FALSE))
+  gpucholmod:::write_measurements(data, file, "Rscript x.R --n=1")
+  m <- read_measurements(file)
+  expect_equal(as.data.frame(m), data)
+  about <- attr(m, "about")
+  expect_identical(about[["command"]], "Rscript x.R --n=1")
+  expect_true(all(c("date", "package", "cpu", "cores", "threads", "instructions", "gpu", "cuda", "R", "blas", "system") %in%
+                    names(about)))
+  line <- provenance(m)
+  for (part in about[c("cpu", "date", "command", "package")]) expect_match(line, part, fixed = TRUE)
+  expect_output(print(m), "x.R", fixed = TRUE)
+  expect_s3_class(m[m$ok, ], "gpucholmod_measurements")
+  expect_identical(class(m[, c("n", "ok")]), "data.frame")
+  expect_identical(m[, "n"], data$n)
+  # also for a user, who does not see the package's own functions
+  expect_identical(eval(quote(class(m["n"])), list(m = m), globalenv()), "data.frame")
+  expect_identical(provenance(m[names(m)]), provenance(m))
+  expect_error(provenance(data), class = "gpucholmod_bad_argument")
+})
+
+test_that("only a last line that is not whole is left out", {
+  file <- tempfile(fileext = ".csv")
+  gpucholmod:::write_measurements(data.frame(n = 1:3, what = "a, b"), file, "Rscript x.R")
+  text <- readChar(file, file.size(file))
+  put <- function(text) writeChar(text, file, eos = NULL)
+  put(sub("\n$", "", text))
+  expect_equal(read_measurements(file)$n, 1:3)
+  put(sub(", b\"\n$", "", text))
+  expect_equal(read_measurements(file)$n, 1:2)
+  put(sub("1,\"a.*", "", text))
+  expect_equal(nrow(read_measurements(file)), 0L)
+  put(sub("# blas: [^\n]*\n", "", text))
+  expect_identical(expect_error(read_measurements(file), class = "gpucholmod_bad_file")$reason, "not_measurements")
+})
+
+test_that("every stored file can be read, and tells where it comes from", {
+  names <- stored_measurements()
+  expect_true(all(c("conditioning-h200", "paper-h200", "paper-cpu", "resident-h200", "stream-h200", "cpu", "packages",
+                    "packages-failures") %in% names))
+  for (name in names) {
+    m <- stored_measurements(name)
+    expect_gt(nrow(m), 0)
+    about <- attr(m, "about")
+    expect_true(all(nzchar(about[c("command", "date", "cpu", "gpu", "R", "blas", "package")])))
+    expect_identical(grepl("h200$", name), about[["gpu"]] == "NVIDIA H200")
+    # the script that the command names is there
+    script <- sub("^Rscript inst/bench/([^ ]+).*", "\\1", about[["command"]])
+    expect_true(nzchar(system.file("bench", script, package = "gpucholmod")))
+  }
+  expect_error(stored_measurements("none"), class = "gpucholmod_bad_argument")
+})
