@@ -5,6 +5,7 @@
 #   configure   configure and cleanup, with and without nvcc (tests/configure.sh)
 #   testthat    the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
 #   check       R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
+#   README      README.md is what README.Rmd gives
 #
 # The last line is "N passed, N failed, N skipped", summed over all of them. Logs of what failed are shown.
 #
@@ -31,7 +32,7 @@ count() {
 }
 
 section "what is needed"
-install_missing r-base-dev Rcpp RcppEigen Matrix cli testthat gtest checkbashisms pandoc tidy
+install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest checkbashisms pandoc tidy
 
 section "core"
 jobs=$(getconf _NPROCESSORS_ONLN)
@@ -70,7 +71,8 @@ set -- $(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\
 count "${1:-0}" "${2:-1}" "${3:-0}" configure
 
 section "R CMD build"
-(cd "$scratch" && R CMD build "$root" >"$scratch/build" 2>&1) || {
+# It installs the package in order to build the vignettes, which need no CUDA.
+(cd "$scratch" && GPUCHOLMOD_CUDA=no R CMD build "$root" >"$scratch/build" 2>&1) || {
   cat "$scratch/build"
   printf '\n%d passed, %d failed, %d skipped\n' "$passed" $((failed + 1)) "$skipped"
   exit 1
@@ -102,6 +104,19 @@ elif [ -n "${GPUCHOLMOD_REQUIRE_NVCC:-}" ]; then
   count 0 1 0 "built with CUDA: nvcc is required, and was not found"
 else
   count 0 0 1 "built with CUDA: nvcc was not found"
+fi
+
+section "README"
+mkdir "$scratch/readme"
+cp "$root/README.Rmd" "$scratch/readme"
+if (
+  cd "$scratch/readme"
+  R_LIBS="$scratch/library-no${R_LIBS:+:$R_LIBS}" Rscript -e 'knitr::knit("README.Rmd", quiet = TRUE)' >"$scratch/knit" 2>&1
+) && diff "$root/README.md" "$scratch/readme/README.md" >>"$scratch/knit"; then
+  count 1 0 0 "README"
+else
+  cat "$scratch/knit"
+  count 0 1 0 "README"
 fi
 
 section "R CMD check"
