@@ -38,6 +38,9 @@ draw_paper <- function(rows, ranks, figure, about) {
   y <- if (figure == "time") 1000 * rows$seconds else rows$max_error
   rows <- rows[!is.na(y) & y > 0, ]
   y <- y[!is.na(y) & y > 0]
+  if (!length(y)) {
+    stop_gpucholmod("bad_argument", sprintf("there is no %s to draw", figure), list(argument = "which", value = figure))
+  }
   changes <- intersect(c("update", "downdate"), rows$change)
   columns <- expand.grid(k = ranks, precision = intersect(c("double", "single"), rows$precision),
                          stringsAsFactors = FALSE)

@@ -92,6 +92,9 @@ test_that("all figures are drawn, with a GPU and without, on high and wide pages
   grDevices::pdf(file)
   expect_silent(plot(made_up(c(blocked = 1e-9, copy = 1e-10), sizes = 300), which = c("time", "error", "floor")))
   grDevices::dev.off()
+  exact <- full
+  exact$max_error <- 0
+  expect_error(plot(exact, which = "error"), class = "gpucholmod_bad_argument")
   single <- full[full$precision == "single", ]
   expect_error(plot(single, which = "floor"), class = "gpucholmod_bad_argument")
   expect_error(plot(full, which = "other"), class = "gpucholmod_bad_argument")
