@@ -12,7 +12,8 @@
 #' @section Errors:
 #' `gpucholmod_bad_argument` where one of them is no such result, or they have no case in common.
 #' @examples
-#' x <- bench_paper(sizes = 500, ranks = 1, precisions = "double", methods = c("blocked", "chol"), verbose = FALSE)
+#' x <- bench_paper(sizes = 500, ranks = 1, precisions = "double", methods = c("blocked", "chol"),
+#'                  repeats = 1, verbose = FALSE)
 #' compare_bench(x, stored_measurements("paper-h200"))
 #' @export
 compare_bench <- function(x, y) {

@@ -86,7 +86,9 @@ open_measurements <- function(file, columns, about) {
   connection
 }
 
+# With nine digits, which is more than clocks have.
 add_measurements <- function(connection, data) {
+  data[] <- lapply(data, function(x) if (is.double(x)) signif(x, 9) else x)
   utils::write.table(data, connection, sep = ",", row.names = FALSE, col.names = FALSE, qmethod = "double")
   flush(connection)
 }
