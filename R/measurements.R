@@ -8,7 +8,8 @@
 #'
 #' @param name Which to read; without it, the names of all that there are. Names that end in `h200` are of a machine
 #'   with an NVIDIA H200.
-#' @param file A file that [bench_paper()] has written, or one of the scripts by its option `--out`.
+#' @param file A file that [bench_paper()] has written, or one of the scripts by its option `--out`; it may be compressed
+#'   by gzip.
 #' @param x What the first two functions return.
 #' @return `stored_measurements()` and `read_measurements()`: a data frame of class `gpucholmod_measurements`, whose
 #'   attribute `about` is a named character vector that tells where it comes from: `command`, `date`, `package` (its
@@ -28,10 +29,10 @@
 #' head(m)
 #' @export
 stored_measurements <- function(name) {
-  folder <- system.file("extdata", package = "gpucholmod")
-  known <- sub("\\.csv$", "", list.files(folder, pattern = "\\.csv$"))
+  files <- list.files(system.file("extdata", package = "gpucholmod"), "\\.csv(\\.gz)?$", full.names = TRUE)
+  known <- sub("\\.csv(\\.gz)?$", "", basename(files))
   if (missing(name)) return(known)
-  read_measurements(file.path(folder, paste0(match_choice(name, known, "name"), ".csv")))
+  read_measurements(files[[match(match_choice(name, known, "name"), known)]])
 }
 
 #' @rdname stored_measurements
