@@ -10,11 +10,15 @@
 #include "core/error.h"
 
 #ifndef _WIN32
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #endif
@@ -84,10 +88,10 @@ struct stat status_of(int fd, const std::string& path) {
   return s;
 }
 
-/// n for a size of 8 n^2 bytes, -1 for any other.
+/// n >= 1 for a size of 8 n^2 bytes, -1 for any other.
 index_t order_for(std::int64_t size) {
   const index_t n = index_t(std::llround(std::sqrt(double(size / 8))));
-  return size % 8 == 0 && n * n == size / 8 ? n : -1;
+  return n > 0 && size % 8 == 0 && n * n == size / 8 ? n : -1;
 }
 
 off_t offset(index_t n, index_t i, index_t j) { return off_t(sizeof(double)) * (off_t(j) * n + i); }
@@ -112,6 +116,55 @@ bool transfer(const std::string& path, const char* doing, Byte* data, std::size_
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+const std::string temporary_suffix = ".part";
+constexpr std::size_t temporary_letters = 6;  ///< that mkstemps() chooses
+
+/// Whether `name` is <base>.XXXXXX.part.
+bool is_temporary_name(const std::string& name, const std::string& base) {
+  const std::size_t dot = base.size(), end = dot + 1 + temporary_letters;
+  return name.size() == end + temporary_suffix.size() && name.compare(0, dot, base) == 0 && name[dot] == '.' &&
+         name.compare(end, std::string::npos, temporary_suffix) == 0 &&
+         std::all_of(name.begin() + dot + 1, name.begin() + end, [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
+/// Deletes what processes that were killed have left: temporary files for `path` whose lock nobody holds. Where the file
+/// system has no locks, nothing.
+void remove_abandoned(const std::string& path) {
+  const std::string folder = folder_of(path), base = path.substr(path.rfind('/') + 1);
+  DIR* entries = opendir(folder.c_str());
+  if (!entries) return;
+  while (const dirent* entry = readdir(entries)) {
+    if (!is_temporary_name(entry->d_name, base)) continue;
+    const std::string name = folder + "/" + entry->d_name;
+    Descriptor part;
+    part.fd = open(name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+    struct stat s;
+    if (part.fd >= 0 && fstat(part.fd, &s) == 0 && S_ISREG(s.st_mode) && flock(part.fd, LOCK_EX | LOCK_NB) == 0)
+      unlink(name.c_str());
+  }
+  closedir(entries);
+}
+
+/// Creates <path>.XXXXXX.part, locked as long as the descriptor or a copy of it is open. Returns its name.
+std::string create_temporary(const std::string& path, Descriptor& file) {
+  for (;;) {
+    std::string name = path + "." + std::string(temporary_letters, 'X') + temporary_suffix;
+    file.fd = mkstemps(&name[0], int(temporary_suffix.size()));
+    if (file.fd < 0) {
+      const int error = errno;
+      if (error == ENOENT || error == ENOTDIR) refuse(path, "missing", "the folder of '" + path + "' does not exist");
+      if (error == EACCES || error == EPERM || error == EROFS)
+        refuse(path, "not_writable", "the folder of '" + path + "' may not be written to");
+      fail(path, "create", error);
+    }
+    fcntl(file.fd, F_SETFD, FD_CLOEXEC);
+    // Before it was locked, somebody may have taken it for an abandoned one.
+    struct stat s;
+    if (flock(file.fd, LOCK_EX | LOCK_NB) != 0 || fstat(file.fd, &s) != 0 || s.st_nlink > 0) return name;
+    close(std::exchange(file.fd, -1));
+  }
 }
 
 /// A new name of a folder reaches the disk too. Where that cannot be had, the file is complete all the same.
@@ -195,7 +248,7 @@ FactorFile::FactorFile(const std::string& path) : path_(path) {
   if (n_ < 0)
     refuse(path, "wrong_size",
            "'" + path + "' is not a factor: its size, " + std::to_string(state_.size) +
-               " bytes, is not 8 n^2 for any whole n",
+               " bytes, is not 8 n^2 for any n >= 1",
            {{"size", double(state_.size)}});
 #ifdef POSIX_FADV_SEQUENTIAL
   posix_fadvise(file_.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -217,20 +270,12 @@ void FactorFile::require_unchanged() const {
 
 OutputFile::OutputFile(const std::string& path, index_t n, bool replace, const FactorFile* input)
     : path_(path), n_(n), replace_(replace), replaced_mode_(replaceable_mode(path, replace, input)) {
+  if (n == 0) refuse(path, "wrong_size", "a factor of order 0 cannot be kept in a file", {{"size", 0.0}});
   const off_t bytes = offset(n, 0, n);
   require_allowed_size(path, bytes);
-  const std::string suffix = ".part";
-  std::string name = path + ".XXXXXX" + suffix;
-  file_.fd = mkstemps(&name[0], int(suffix.size()));
-  if (file_.fd < 0) {
-    const int error = errno;
-    if (error == ENOENT || error == ENOTDIR) refuse(path, "missing", "the folder of '" + path + "' does not exist");
-    if (error == EACCES || error == EPERM || error == EROFS)
-      refuse(path, "not_writable", "the folder of '" + path + "' may not be written to");
-    fail(path, "create", error);
-  }
-  temporary_.path = name;
-  fcntl(file_.fd, F_SETFD, FD_CLOEXEC);
+  remove_abandoned(path);
+  temporary_.path = create_temporary(path, file_);
+  lock_.fd = fcntl(file_.fd, F_DUPFD_CLOEXEC, 0);
   if (ftruncate(file_.fd, bytes) != 0) fail(path, "write", errno);
 }
 

@@ -71,12 +71,16 @@ class FactorFile : public Source<double> {
 
 /// A factor to write, beside its place until it is complete: as `<path>.XXXXXX.part`, which is deleted with the object
 /// unless commit() has put it under its name. What is never put is zero.
+///
+/// The temporary file is locked (flock()) as long as the object lives. One that is there without a lock was left by a
+/// process that was killed, and is deleted when the next object for the same path is made.
 class OutputFile : public Sink<double> {
  public:
   /// replace: an ordinary file that is there may be replaced, but for one that has no write permission, and `input`.
   /// A symbolic link counts as what it points to when it is checked; when it is replaced, the link itself is, and what
   /// it points to stays.
-  /// Throws same_file, not_a_file, exists, read_only; of the folder, missing, not_writable; no_space, failed.
+  /// Throws same_file, not_a_file, exists, read_only; of the folder, missing, not_writable; no_space, failed; wrong_size
+  /// for n = 0: an empty file is no factor.
   OutputFile(const std::string& path, index_t n, bool replace, const FactorFile* input = nullptr);
 
   /// Throws no_space, failed.
@@ -95,7 +99,7 @@ class OutputFile : public Sink<double> {
 
   std::string path_;
   TemporaryName temporary_;
-  Descriptor file_;
+  Descriptor file_, lock_;  ///< lock_: the same open file, until it has its name
   index_t n_;
   bool replace_;
   int replaced_mode_ = -1;  ///< permission bits of the file to be replaced; -1: none

@@ -53,11 +53,34 @@ TEST_F(File, TheOutputAppearsWhenItIsComplete) {
   EXPECT_EQ(read(at("out")), (Numbers{0, 0, 0, 0, 0, 7, 0, 0, 0}));
 }
 
-TEST_F(File, OrderZeroIsAnEmptyFile) {
-  OutputFile out(at("out"), 0, false);
-  out.commit();
-  EXPECT_EQ(fs::file_size(at("out")), 0u);
-  EXPECT_EQ(FactorFile(at("out")).order(), 0);
+TEST_F(File, AnEmptyFileIsNoFactor) {
+  EXPECT_EQ(reason_of([&] { OutputFile out(at("out"), 0, false); }, at("out")), "wrong_size");
+  EXPECT_EQ(names(), Names{});
+  write(at("empty"), {});
+  EXPECT_EQ(reason_to_read(at("empty")), "wrong_size");
+}
+
+TEST_F(File, WhatKilledProcessesLeftIsDeletedAndNothingElse) {
+  const Names others{"out",  "out.1aB2c.part", "out.1aB2c33.part", "out.1aB2c3.part~", "out.1a-2c3.part",
+                     "out2.1aB2c3.part", "xout.1aB2c3.part"};
+  for (const std::string& name : others) write(at(name), counted(1));
+  write(at("out.1aB2c3.part"), counted(1));
+  write(at("out.XXXXXX.part"), {});
+  fs::create_directory(at("out.folder.part"));
+  fs::create_symlink(at("out"), at("out.linked.part"));
+  const std::size_t kept = others.size() + 2;
+  OutputFile one(at("out"), 1, true);
+  EXPECT_EQ(names().size(), kept + 1);
+  OutputFile two(at("out"), 1, true);  // whose owner lives
+  EXPECT_EQ(names().size(), kept + 2);
+  const double x = 5;
+  one.put(0, 0, 1, &x);
+  one.commit();
+  EXPECT_EQ(read(at("out")), Numbers{5});
+  two.put(0, 0, 1, &x);
+  two.commit();
+  EXPECT_EQ(names().size(), kept);
+  for (const std::string& name : others) EXPECT_TRUE(fs::exists(at(name))) << name;
 }
 
 TEST_F(File, NothingIsLeftWithoutCommit) {
