@@ -34,7 +34,10 @@ bench_methods <- local({
                    prepare = modification("cpu", "reference")),
     blocked = entry("blocked", "cpu", "matrix", "method", 2, prepare = modification("cpu", "blocked")),
     chol = entry("chol(A~), LAPACK", "cpu", "matrix", "refactoring", 3, "double",
-                 prepare = function(p) function() chol(p$A1)),
+                 prepare = function(p) {
+                   threads <- quickest_blas_threads(function() chol(p$A1))
+                   function() with_blas_threads(threads, chol(p$A1))
+                 }),
     copy = entry("R's own copy, R + 0", "cpu", "matrix", "floor", 2, "double",
                  measure = function(p, repeats) wall_clock(function() p$R + 0, nrow(p$R), repeats)$seconds),
     panel = entry("panel, the paper's method", "gpu", "matrix", "method", 2, prepare = modification("cuda", "panel")),
@@ -51,6 +54,38 @@ bench_methods <- local({
                      measure = on_gpu(function(pointer, repeats) rcpp_factor_sweep_seconds(pointer, repeats)))
   )
 })
+
+# Evaluates `code` with at most so many threads of R's BLAS; NA leaves it as it is.
+with_blas_threads <- function(threads, code) {
+  if (!is.na(threads)) {
+    before <- rcpp_blas_threads(0L)
+    rcpp_blas_threads(threads)
+    on.exit(rcpp_blas_threads(before))
+  }
+  code
+}
+
+# With how many threads of R's BLAS f() is quickest: all, half of them and so on as long as that helps; more than there is
+# work for can take longer. NA where R's BLAS does not let itself be told.
+quickest_blas_threads <- function(f) {
+  once <- function() system.time(f())[["elapsed"]]
+  seconds <- function(threads) {
+    with_blas_threads(threads, {
+      first <- once()
+      if (first < 0.5) min(first, once(), once()) else first
+    })
+  }
+  best <- rcpp_blas_threads(0L)
+  if (is.na(best)) return(best)
+  least <- seconds(best)
+  for (threads in best %/% 2L^seq_len(log2(best))) {
+    now <- seconds(threads)
+    if (now < least) best <- threads
+    if (now > 1.5 * least) break
+    least <- min(least, now)
+  }
+  best
+}
 
 # Wall-clock seconds of calls of f(), which makes a matrix of order n, and the last result. One call goes before,
 # untimed; where that takes `enough` seconds or more it is the only one, and counts. Garbage is collected before each call, but

@@ -10,7 +10,7 @@
 #              the guard refused each
 #   GB/s       the triangle, read and written once, by the time
 #   of sweep   time of a plain kernel that reads and writes the triangle, by the time
-#   potrf      time of cuSOLVER's factorisation, by the time
+#   potrf      time of cuSOLVER's factorisation, of the upper or the lower triangle, whichever is quicker, by the time
 #   fallback   blocks by Householder steps, of how many
 #   ratio      residual ratio of what was timed, must be below 30:
 #

@@ -7,7 +7,8 @@
 # each call; medians, after one call to warm up. The markdown table comes last:
 #   limit           `device_memory`
 #   ms              the whole call. "R + 0" is what R itself takes to write such a matrix; "chol" is chol(A + VV'), that
-#                   matrix being there already (at most 3 times, up to --chol-most)
+#                   matrix being there already (at most 3 times, up to --chol-most), with as many threads of R's BLAS as are
+#                   quickest
 #   inside          last_cholupdate()$seconds
 #   peak MB         most device memory at once, in 1e6 bytes
 #   GB/s each way   4 n^2 bytes of the triangle, which go there and come back, by the time of the whole call
@@ -107,7 +108,8 @@ for (n in sizes) {
   add_row(n, "R + 0", timed(function() R + 0)$whole)
   if (n <= chol_most) {
     A1 <- crossprod(R) + tcrossprod(V)
-    add_row(n, "chol", timed(function() chol(A1), min(repeats, 3L))$whole)
+    threads_of_blas <- gpucholmod:::quickest_blas_threads(function() chol(A1))
+    add_row(n, "chol", gpucholmod:::with_blas_threads(threads_of_blas, timed(function() chol(A1), min(repeats, 3L))$whole))
     rm(A1)
   }
   for (limit in limits) {

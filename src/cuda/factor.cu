@@ -63,19 +63,25 @@ class Factor : public DeviceFactor {
   /// From a checked triangle on the host.
   template <class S>
   void send(const S* A, Uplo uplo) {
-    send_triangle<S, T>({A, order(), order(), order()}, uplo, R(), context_);
+    send_triangle<S, T>({A, order(), order(), order()}, uplo, Uplo::upper, R(), context_);
     clear();
   }
 
-  /// Replaces the triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
-  index_t factorise() {
+  /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER finds
+  /// sooner, transposed. Returns the failing pivot, or -1.
+  template <class S>
+  index_t factorise(const S* A, Uplo uplo) {
     const index_t n = order();
     if (n == 0) return -1;
+    send_triangle<S, T>({A, n, n, n}, uplo, Uplo::lower, R(), context_);
     const Cusolver& cusolver = context_.cusolver();
-    const index_t words = cusolver.workspace(n, dR_.data(), layout_.ld);
+    const index_t words = cusolver.workspace(Uplo::lower, n, dR_.data(), layout_.ld);
     const PoolBuffer<T> dwork(context_.pool(), words);
     const PoolBuffer<int> dinfo(context_.pool(), 1);
-    cusolver.factorise(n, dR_.data(), layout_.ld, dwork.data(), words, dinfo.data());
+    cusolver.factorise(Uplo::lower, n, dR_.data(), layout_.ld, dwork.data(), words, dinfo.data());
+    const unsigned tiles = unsigned((n + convert_tile - 1) / convert_tile);
+    lower_to_upper<<<dim3(tiles, tiles), dim3(convert_tile, convert_rows), 0, stream()>>>(R());
+    check(cudaGetLastError(), "start the transposition of a factor");
     int info = 0;
     check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream()),
           "fetch the failing pivot");
@@ -270,7 +276,7 @@ class Factor : public DeviceFactor {
     auto made = std::make_unique<Factor>(context_, order());
     for (index_t first = 0; first < order(); first += transfer_columns) {
       const TrianglePanel panel(first, order(), Uplo::upper);
-      copy_matrix(panel.in_upper(R(), Uplo::upper), panel.in_upper(made->R(), Uplo::upper), cudaMemcpyDeviceToDevice,
+      copy_matrix(panel.in(R(), Uplo::upper), panel.in(made->R(), Uplo::upper), cudaMemcpyDeviceToDevice,
                   stream());
     }
     session.finish();
@@ -311,8 +317,7 @@ std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, int
   check_triangle<T>("A", A, n, uplo);
   const Session session(context);
   auto made = std::make_unique<Factor<T>>(context, n);
-  made->send(A, uplo);
-  pivot = made->factorise();
+  pivot = made->factorise(A, uplo);
   if (pivot >= 0) made.reset();
   return made;
 }

@@ -14,7 +14,9 @@ namespace gpucholmod::cuda {
 namespace {
 
 // By hand, so that no header of these libraries is needed; the same in every version that is opened here.
-constexpr int left = 0, upper = 1, transpose = 1, not_unit = 0;
+constexpr int left = 0, lower = 0, upper = 1, transpose = 1, not_unit = 0;
+
+int fill_mode(Uplo uplo) { return uplo == Uplo::lower ? lower : upper; }
 
 template <class T>
 struct Triangular {
@@ -158,25 +160,26 @@ Cusolver::Cusolver(void* stream) {
 }
 
 template <class T>
-index_t Cusolver::workspace(index_t n, T* dA, index_t lda) const {
+index_t Cusolver::workspace(Uplo uplo, index_t n, T* dA, index_t lda) const {
   int words = 0;
-  check(cusolver().of<T>().potrf_buffer_size(handle_, upper, int(n), dA, int(lda), &words),
+  check(cusolver().of<T>().potrf_buffer_size(handle_, fill_mode(uplo), int(n), dA, int(lda), &words),
         "cusolver potrf_bufferSize");
   return words;
 }
 
 template <class T>
-void Cusolver::factorise(index_t n, T* dA, index_t lda, T* dwork, index_t words, int* dinfo) const {
-  check(cusolver().of<T>().potrf(handle_, upper, int(n), dA, int(lda), dwork, int(words), dinfo), "cusolver potrf");
+void Cusolver::factorise(Uplo uplo, index_t n, T* dA, index_t lda, T* dwork, index_t words, int* dinfo) const {
+  check(cusolver().of<T>().potrf(handle_, fill_mode(uplo), int(n), dA, int(lda), dwork, int(words), dinfo),
+        "cusolver potrf");
 }
 
 template void Cublas::solve(bool, index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::solve(bool, index_t, index_t, const float*, index_t, float*, index_t) const;
 template void Cublas::multiply_transposed(index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::multiply_transposed(index_t, index_t, const float*, index_t, float*, index_t) const;
-template index_t Cusolver::workspace(index_t, double*, index_t) const;
-template index_t Cusolver::workspace(index_t, float*, index_t) const;
-template void Cusolver::factorise(index_t, double*, index_t, double*, index_t, int*) const;
-template void Cusolver::factorise(index_t, float*, index_t, float*, index_t, int*) const;
+template index_t Cusolver::workspace(Uplo, index_t, double*, index_t) const;
+template index_t Cusolver::workspace(Uplo, index_t, float*, index_t) const;
+template void Cusolver::factorise(Uplo, index_t, double*, index_t, double*, index_t, int*) const;
+template void Cusolver::factorise(Uplo, index_t, float*, index_t, float*, index_t, int*) const;
 
 }  // namespace gpucholmod::cuda

@@ -43,7 +43,8 @@ double time_sweep(MatrixView<const T> dR, int repeats, Context& context) {
   return median_seconds(repeats, context.stream(), run, run);
 }
 
-/// NaN where R'R as rounded is not positive definite.
+/// cuSOLVER's factorisation, of the upper or the lower triangle, whichever takes less time. NaN where R'R as rounded is
+/// not positive definite.
 template <class T>
 double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
   const index_t n = dR.cols;
@@ -51,7 +52,8 @@ double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
   const Cublas& cublas = context.cublas();
   const Cusolver& cusolver = context.cusolver();
   const PoolBuffer<T> dA(context.pool(), dR.ld * n);
-  const index_t words = cusolver.workspace(n, dA.data(), dR.ld);
+  const index_t words = std::max(cusolver.workspace(Uplo::lower, n, dA.data(), dR.ld),
+                                 cusolver.workspace(Uplo::upper, n, dA.data(), dR.ld));
   const PoolBuffer<T> dwork(context.pool(), words);
   const PoolBuffer<int> dinfo(context.pool(), 1);
   const auto form_A = [&] {
@@ -59,9 +61,11 @@ double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
     sweep(dR, dA.data(), stream);
     cublas.multiply_transposed(n, n, dR.data, dR.ld, dA.data(), dR.ld);
   };
-  const double seconds = median_seconds(repeats, stream, form_A, [&] {
-    cusolver.factorise(n, dA.data(), dR.ld, dwork.data(), words, dinfo.data());
-  });
+  double seconds = std::numeric_limits<double>::infinity();
+  for (const Uplo uplo : {Uplo::lower, Uplo::upper})
+    seconds = std::min(seconds, median_seconds(repeats, stream, form_A, [&] {
+      cusolver.factorise(uplo, n, dA.data(), dR.ld, dwork.data(), words, dinfo.data());
+    }));
   int info = 0;
   check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream), "fetch the failing pivot");
   check(cudaStreamSynchronize(stream), "factorise");

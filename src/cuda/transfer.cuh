@@ -23,10 +23,10 @@ struct TrianglePanel {
         top(uplo == Uplo::upper ? 0 : begin), bottom(uplo == Uplo::upper ? end : n) {}
   index_t rows() const { return bottom - top; }
   index_t cols() const { return end - begin; }
-  /// Where it belongs in the upper R on the device; transposed when it comes from a lower triangle.
+  /// Where it belongs on the device, in the triangle `to`; transposed when it comes from the other one.
   template <class T>
-  MatrixView<T> in_upper(MatrixView<T> R, Uplo uplo) const {
-    return uplo == Uplo::upper ? R.block(top, begin, rows(), cols()) : R.block(begin, top, cols(), rows());
+  MatrixView<T> in(MatrixView<T> R, Uplo uplo, Uplo to = Uplo::upper) const {
+    return uplo == to ? R.block(top, begin, rows(), cols()) : R.block(begin, top, cols(), rows());
   }
 };
 
@@ -47,9 +47,9 @@ void convert_matrix(bool transposed, MatrixView<const S> dfrom, MatrixView<T> dt
   check(cudaGetLastError(), "start the conversion of a matrix");
 }
 
-/// dR (n x n, upper) <- the triangle of A (n x n) that uplo names.
+/// The triangle `to` of dR (n x n) <- that of A (n x n) that uplo names, or its transpose.
 template <class S, class T>
-void send_triangle(MatrixView<const S> A, Uplo uplo, MatrixView<T> dR, Context& context) {
+void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, Context& context) {
   const index_t n = A.cols;
   const PoolBuffer<S> staging(context.pool(), n * std::min(n, transfer_columns));
   for (index_t first = 0; first < n; first += transfer_columns) {
@@ -57,8 +57,8 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, MatrixView<T> dR, Context& 
     const MatrixView<S> dpanel{staging.data(), panel.rows(), panel.cols(), panel.rows()};
     copy_matrix(A.block(panel.top, panel.begin, panel.rows(), panel.cols()), dpanel, cudaMemcpyHostToDevice,
                 context.stream());
-    convert_matrix<S, T>(uplo == Uplo::lower, {dpanel.data, dpanel.rows, dpanel.cols, dpanel.ld},
-                         panel.in_upper(dR, uplo), context.stream());
+    convert_matrix<S, T>(uplo != to, {dpanel.data, dpanel.rows, dpanel.cols, dpanel.ld}, panel.in(dR, uplo, to),
+                         context.stream());
   }
 }
 
@@ -71,7 +71,7 @@ void fetch_triangle(MatrixView<const T> dR, Uplo uplo, MatrixView<S> out, Contex
   for (index_t first = 0; first < n; first += transfer_columns) {
     const TrianglePanel panel(first, n, uplo);
     const MatrixView<S> dpanel{staging.data(), panel.rows(), panel.cols(), panel.rows()};
-    convert_matrix(uplo == Uplo::lower, panel.in_upper(dR, uplo), dpanel, context.stream());
+    convert_matrix(uplo == Uplo::lower, panel.in(dR, uplo), dpanel, context.stream());
     copy_matrix<S>({dpanel.data, dpanel.rows, dpanel.cols, dpanel.ld},
                    out.block(panel.top, panel.begin, panel.rows(), panel.cols()), cudaMemcpyDeviceToHost,
                    context.stream());
