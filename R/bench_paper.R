@@ -18,13 +18,13 @@
 #' |---|---|---|
 #' | `"sweeps"` | CPU | `cholupdate_gpu(method = "reference")`: a sweep of rotations for each column, as in LINPACK |
 #' | `"blocked"` | CPU | `cholupdate_gpu(method = "blocked")` |
-#' | `"chol"` | CPU | `chol(A1)`, double precision only |
+#' | `"chol"` | CPU | `chol(A1)`, double precision only, with as many threads of R's BLAS as are quickest, where it lets itself be told |
 #' | `"copy"` | CPU | `R + 0`: what R takes to write such a matrix |
 #' | `"panel"` | GPU | `cholupdate_gpu(method = "panel")`, the paper's |
 #' | `"stream"` | GPU | `cholupdate_gpu(method = "stream")` |
 #' | `"gpu_chol"` | GPU | `as.matrix(gpu_chol(A1))` |
 #' | `"resident"` | GPU | `cholupdate_gpu()` of a [gpu_factor()] |
-#' | `"potrf"` | GPU | cuSOLVER's factorisation alone, the matrix being there; by the GPU's clock |
+#' | `"potrf"` | GPU | cuSOLVER's factorisation alone, the matrix being there, of the upper or the lower triangle, whichever is quicker; by the GPU's clock |
 #' | `"triangle"` | GPU | a kernel that reads and writes the triangle, and computes nothing; by the GPU's clock |
 #'
 #' Large `sizes` take long, mostly for \eqn{B'B}, the first factors and the errors, which grow with \eqn{n^3}. A call
@@ -106,7 +106,8 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
 
   cases <- bench_cases(sizes, ranks, precisions, methods)
   cases <- cases[!case_key(cases) %in% case_key(record$done()), ]
-  progress <- share_shown(cases, environment())
+  progress <- share_shown(cases)
+  on.exit(progress$close("failed"), add = TRUE)
   for (n in unique(cases$n)) {
     if (too_slow(record$preparation(), n, 3, longest)) {
       say("n = %s and larger are left out: B'B and its factor would take more than %g s", big(n), longest)
@@ -116,7 +117,7 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
     start <- proc.time()[["elapsed"]]
     # What goes wrong outside of a single measurement, such as R's own lack of memory, must not lose the others.
     done <- tryCatch({
-      measure_size(cases[cases$n == n, ], record, repeats, longest, seed, progress)
+      measure_size(cases[cases$n == n, ], record, repeats, longest, seed, progress$show)
       TRUE
     }, error = function(e) {
       warning(sprintf("n = %s and larger: %s", big(n), conditionMessage(e)), call. = FALSE)
@@ -128,6 +129,7 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
     }
     say("n = %s: %d measurements, %.0f s", big(n), sum(cases$n == n), proc.time()[["elapsed"]] - start)
   }
+  progress$close("done")
   record$result()
 }
 
@@ -308,16 +310,18 @@ without_bar <- function(code) {
   code
 }
 
-# A function that is told of each case when it is done, and shows the share of the work: by and large, n^2.5 a case.
-share_shown <- function(cases, frame) {
-  if (!isTRUE(getOption("gpucholmod.progress", interactive()))) return(function(case) invisible())
+# list(show, close): show() is told of each case when it is done, and shows the share of the work: by and large, n^2.5 a case.
+share_shown <- function(cases) {
+  if (!isTRUE(getOption("gpucholmod.progress", interactive()))) {
+    return(list(show = function(case) invisible(), close = function(result) invisible()))
+  }
   total <- sum(cases$n^2.5)
   done <- 0
-  show <- bar_of(frame)
-  function(case) {
+  shown <- bar()
+  list(close = shown$close, show = function(case) {
     done <<- done + case$n^2.5
-    show(min(1, done / total))
-  }
+    shown$show(min(1, done / total))
+  })
 }
 
 # What to call to have the same measured again: the script of inst/bench, or bench_paper() itself.

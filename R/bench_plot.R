@@ -12,7 +12,7 @@ bench_style <- data.frame(
 #' @rdname plot.bench_paper
 #' @export
 plot.bench_paper <- function(x, which = c("time", "error"), ranks = c(16, 1), ...) {
-  require_no_more("'which' and 'ranks' are all there are", ...)
+  require_no_more(...)
   which <- unique(vapply(which, match_choice, "", c("time", "error", "floor"), "which", USE.NAMES = FALSE))
   rows <- as.data.frame(x)
   rows <- rows[rows$status == "ok", ]

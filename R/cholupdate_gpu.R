@@ -5,11 +5,12 @@
 #' that stays in the memory of the GPU, see [gpu_factor()], has a [method of its own][cholupdate_gpu.gpu_factor].
 #'
 #' @param R The Cholesky factor: the upper triangular \eqn{n \times n} matrix that [chol()] returns, with positive
-#'   diagonal. The other triangle is not looked at, as in LAPACK. Integer matrices, `dtrMatrix` and `Cholesky` objects
+#'   diagonal. The other triangle is not used, as in LAPACK; where it is not zero, a warning may say what else `R` looks
+#'   like (see [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects
 #'   of package \pkg{Matrix} and `float32` matrices of package \pkg{float} are accepted too, and come back as they came
 #'   (integers as doubles).
 #' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
-#'   `float32`.
+#'   `float32`, or numbers with a class of S3, such as a time series.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. Never guessed; for
@@ -63,13 +64,14 @@
 #' that off, `TRUE` turns it on in scripts too; `options(gpucholmod.progress_after =)` sets the seconds to wait. How the
 #' bar looks, and where it is shown, is set by the [options of cli][cli::cli-config].
 #'
-#' Ctrl-C stops a long call: what it held is freed, the GPU's memory included, and nothing is changed.
+#' Ctrl-C stops a long call, and so does a limit set by [setTimeLimit()]: what it held is freed, the GPU's memory included,
+#' and nothing is changed.
 #'
 #' @references
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
 #' \doi{10.48550/arXiv.1011.1173}
 #'
-#' @seealso [cholupdate_plan()], [cholupdate_overwrite()], [factor_file()], [gpu_factor()], [chol()], [gpu_info()],
+#' @seealso [solve_forward()], [solve_back()] and [logdet()] for what to do with the result; [cholupdate_plan()], [cholupdate_overwrite()], [factor_file()], [gpu_factor()], [chol()], [gpu_info()],
 #'   [last_cholupdate()], [cholupdate_control()]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
@@ -82,11 +84,19 @@
 #' down <- cholupdate_gpu(up, V, downdate = TRUE)
 #' all.equal(down, R)
 #'
+#' # to solve (A + VV') x = b, and the logarithm of its determinant
+#' b <- rnorm(50)
+#' x <- solve_back(up, solve_forward(up, b))
+#' all.equal(x, solve(A + tcrossprod(V), b))
+#' logdet(up)
+#'
 #' # a downdate that cannot be done names the pivot
 #' tryCatch(cholupdate_gpu(R, 100 * V, downdate = TRUE),
 #'          gpucholmod_not_positive_definite = function(e) e$pivot)
 #' @export
-cholupdate_gpu <- function(R, V, downdate = FALSE, ...) {
+cholupdate_gpu <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"), precision = c("double", "single"),
+                           backend = getOption("gpucholmod.backend", "auto"), method = "auto", check = TRUE,
+                           control = cholupdate_control()) {
   UseMethod("cholupdate_gpu")
 }
 
@@ -97,7 +107,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
                                    backend = getOption("gpucholmod.backend", "auto"),
                                    method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                                    check = TRUE, control = cholupdate_control()) {
-  require_no_more("those after 'downdate' must be given by their full names", ...)
+  require_no_more(...)
   require_flag(downdate, "downdate")
   require_flag(check, "check")
   require_control(control)
@@ -106,31 +116,32 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
   factor <- open_factor(R, uplo, uplo_given)
   if (missing(precision) && factor$float32) precision <- "single"
   precision <- match_choice(precision, c("double", "single"), "precision")
-  request <- list(
+  request <- with_bar(list(
     downdate = downdate, uplo = factor$uplo, precision = precision,
-    backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
+    backend = match_backend(backend, missing(backend)),
     method = match_choice(method, c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"), "method"),
     control = control
-  )
-  x <- factor$x
+  ))
+  on.exit(end_bar(request))
+  x <- opened(factor, R)
   V <- open_columns(V, nrow(x), factor$float32)
   widened <- factor$float32 && precision == "double"
   if (widened) {
-    x <- keep_dim(rcpp_from_float(x), x)
+    x <- opened_doubles(factor, R)
     V <- keep_dim(rcpp_from_float(V), V)
   }
 
-  result <- run_cholupdate(x, V, request)
+  result <- rcpp_cholupdate(x, V, request)
+  end_bar(request, "done")
   remember(result$report)
   if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
   modified <- NULL
   rcpp_move_factor(result, quote(modified), environment())
-  modified <- if (result$pivot > 0L) R else factor$close(modified, single = !widened)
+  modified <- if (result$pivot > 0L) R else close_factor(factor, R, modified, single = !widened)
   if (check) modified else list(R = modified, pivot = result$pivot)
 }
 
-# On its own, so that the closure does not keep the frame of cholupdate_gpu(), and with it a reference to the result, which
-# cholupdate_overwrite() would then refuse.
-run_cholupdate <- function(x, V, request) {
-  with_progress(request, function(request) rcpp_cholupdate(x, V, request))
+# `by_default`: the value is that of the option.
+match_backend <- function(backend, by_default) {
+  match_choice(backend, c("auto", "cpu", "cuda"), if (by_default) "gpucholmod.backend" else "backend")
 }

@@ -1,13 +1,15 @@
 #' Rank-k update or downdate in the memory of the factor
 #'
 #' [cholupdate_gpu()] returns a new matrix and leaves `R` as it is, which takes twice the memory of `R`. Where that is
-#' not there, this function gives up `R`: its memory becomes the result's. It is the only function of the package that
-#' changes an ordinary matrix. What is in the other triangle is neither read nor changed.
+#' not there, this function gives up `R`: its memory becomes the result's. What is in the other triangle is not changed.
 #'
 #' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds
-#' an ordinary square matrix of doubles to which nothing else refers: not another variable, nor a list, nor a function
-#' that got it as an argument. Otherwise the call is refused, with an error of class `gpucholmod_shared` or
-#' `gpucholmod_bad_argument`, and nothing is changed.
+#' an ordinary square matrix of doubles. Where something else refers to the same matrix, such as another variable, a list
+#' or the caller of a function that got it as an argument, that must not change. Then the matrix is copied first, as R does
+#' itself for `R[i, j] <- x`, and a message says so; the variable holds the copy from then on, which later calls overwrite.
+#' R counts references and may count too many, never too few: after `R <- chol(A)` at the top level of [source()], of
+#' [example()] or of a knitr document, or after a function has kept the matrix in a list. Where there is no memory for a
+#' copy, make the factor and overwrite it within a function.
 #'
 #' The factor is read once more beforehand, so that a factor or `V` that cannot be used is an error before anything is
 #' written. So is a downdate that cannot be done: it is tried out first, which takes about as long as doing it.
@@ -18,8 +20,11 @@
 #'
 #' @param R The name of a variable that holds the factor, see Details.
 #' @param method `"auto"`, `"stream"`, or, on the GPU, `"resident"`.
+#' @param copy What to do where something else refers to the matrix: copy it first (`TRUE`), with a message of class
+#'   `gpucholmod_copied` that has the fields `argument` and `bytes`; or stop with an error of class `gpucholmod_shared`
+#'   (`FALSE`), so that no second matrix is ever made.
 #' @inheritParams cholupdate_gpu
-#' @return `R`, invisibly. With `check = FALSE`, `pivot`: 0 on success; otherwise the order of the first leading minor
+#' @return `NULL`, invisibly: a value would be another reference to `R`. With `check = FALSE`, `pivot`: 0 on success; otherwise the order of the first leading minor
 #'   of \eqn{A - VV'} that is not positive definite, and `R` is as it was.
 #' @seealso [cholupdate_gpu()]; [gpu_factor()] for a factor that is to be modified often; [factor_file()] for one that
 #'   does not fit into memory.
@@ -27,39 +32,69 @@
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)
 #' R <- chol(A)
-#' cholupdate_overwrite(R, V, backend = "cpu")
+#' cholupdate_overwrite(R, V)
 #' all.equal(R, chol(A + tcrossprod(V)))
 #'
-#' # what is shared is not overwritten
-#' S <- R
-#' tryCatch(cholupdate_overwrite(R, V), gpucholmod_shared = function(e) conditionMessage(e))
+#' # within a function nothing else refers to R: no second matrix is made
+#' update_twice <- function(A, V) {
+#'   R <- chol(A)
+#'   cholupdate_overwrite(R, V, copy = FALSE)
+#'   cholupdate_overwrite(R, V, copy = FALSE)
+#'   R
+#' }
+#' all.equal(update_twice(A, V), chol(A + 2 * tcrossprod(V)))
 #' @export
 cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"),
                                  backend = getOption("gpucholmod.backend", "auto"),
                                  method = c("auto", "stream", "resident"), check = TRUE,
-                                 control = cholupdate_control()) {
-  name <- substitute(R)  # R itself is never evaluated: that would be a reference to it
+                                 control = cholupdate_control(), copy = TRUE) {
+  name <- substitute(R)  # R itself is not evaluated: that would be a reference to it
   if (!is.name(name)) {
     stop_gpucholmod("bad_argument", "'R' must be the name of a variable", list(argument = "R", value = name))
   }
-  require_no_more("those after 'downdate' must be given by their full names", ...)
+  require_no_more(...)
   require_flag(downdate, "downdate")
   require_flag(check, "check")
+  require_flag(copy, "copy")
   require_control(control)
   frame <- parent.frame()
   require_variable(as.character(name), frame)
-  request <- list(
+  request <- with_bar(list(
     downdate = downdate, uplo = match_choice(uplo, c("upper", "lower"), "uplo"), precision = "double",
-    backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
+    backend = match_backend(backend, missing(backend)),
     method = match_choice(method, c("auto", "stream", "resident"), "method"),
     control = control
-  )
-  V <- open_columns(V, rcpp_overwrite_order(name, frame), float32 = FALSE)
+  ))
+  on.exit(end_bar(request))
+  found <- rcpp_overwrite_look(name, frame)
+  V <- open_columns(V, found$n, float32 = FALSE)
+  if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)
+  warn_of_other_triangle(rcpp_overwrite_other_triangle(name, frame, request$uplo), request$uplo, as.character(name))
 
-  result <- with_progress(request, function(request) rcpp_cholupdate_overwrite(name, frame, V, request))
+  result <- rcpp_cholupdate_overwrite(name, frame, V, request)
+  end_bar(request, "done")
   remember(result$report)
   if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
-  if (check) invisible(get(name, frame)) else result$pivot
+  if (check) invisible() else result$pivot
+}
+
+# Puts a copy of the matrix in the variable's place, or stops.
+own_copy <- function(symbol, frame, name, n, copy) {
+  fields <- list(argument = "R", value = "shared", bytes = 8 * n^2)
+  if (!copy) {
+    stop_gpucholmod(
+      "shared",
+      sprintf("'%s' cannot be overwritten: something else refers to the same matrix, or R cannot tell that nothing does. With copy = TRUE it is copied first; a factor that is made within a function is not shared",
+              name),
+      fields
+    )
+  }
+  message(structure(
+    class = c("gpucholmod_copied", "message", "condition"),
+    c(list(message = sprintf("'%s' is copied first (%s), as something else may refer to the same matrix; later calls overwrite the copy. See ?cholupdate_overwrite\n",
+                             name, format_bytes(8 * n^2)), call = NULL), fields)
+  ))
+  rcpp_overwrite_own(symbol, frame)
 }
 
 require_variable <- function(name, frame) {

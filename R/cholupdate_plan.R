@@ -21,8 +21,8 @@
 #' @return A list of class `gpucholmod_plan`:
 #'   \item{backend, method}{what would be taken}
 #'   \item{why}{a sentence}
-#'   \item{expected}{seconds of a whole call: on the `cpu`, on the `gpu` once CUDA has started, and to `start` it, 0
-#'     if it has been started already}
+#'   \item{expected}{seconds of a whole call: on the `cpu`, on the `gpu` once CUDA has started (`NA` where the
+#'     package was built without CUDA), and to `start` it, 0 if it has been started already}
 #'   \item{panels, device_bytes}{of methods `"stream"` and `"resident"`: how many panels, and the device memory held
 #'     at once}
 #'   \item{threads}{of the CPU that would compute (method `"blocked"`) or move data}
@@ -38,22 +38,25 @@ cholupdate_plan <- function(n, k, ..., precision = c("double", "single"),
                             backend = getOption("gpucholmod.backend", "auto"),
                             method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                             control = cholupdate_control()) {
-  require_no_more("those after 'k' must be given by their full names", ...)
+  require_no_more(...)
   require_control(control)
   n <- if (is.null(dim(n))) require_size(n, "n") else as.double(dim(n)[[1L]])
   k <- if (!is.null(dim(k))) as.double(dim(k)[[2L]]) else if (length(k) == n && n != 1) 1 else require_size(k, "k")
   request <- list(
     downdate = FALSE, uplo = "upper", precision = match_choice(precision, c("double", "single"), "precision"),
-    backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
+    backend = match_backend(backend, missing(backend)),
     method = match_choice(method, c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"), "method"),
     control = control
   )
   structure(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request)), class = "gpucholmod_plan")
 }
 
+largest_size <- 1e7  # of which a matrix would take 800 TB
+
 require_size <- function(value, argument) {
-  if (!is.numeric(value) || length(value) != 1L || is.na(value) || value != round(value) || value < 0) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' must be one whole number, or a matrix", argument),
+  if (!is.numeric(value) || length(value) != 1L || is.na(value) || value != round(value) || value < 0 ||
+      value > largest_size) {
+    stop_gpucholmod("bad_argument", sprintf("'%s' must be one whole number up to %.0e, or a matrix", argument, largest_size),
                     list(argument = argument, value = value))
   }
   as.double(value)

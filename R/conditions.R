@@ -18,13 +18,26 @@ users_call <- function() {
   NULL
 }
 
+# What may be not what was meant, but is no error: a warning of class gpucholmod_<what>.
+warn_gpucholmod <- function(what, message, fields = list()) {
+  warning(structure(
+    class = c(paste0("gpucholmod_", what), "gpucholmod_warning", "warning", "condition"),
+    c(list(message = message, call = users_call()), fields)
+  ))
+}
+
+# How a message names what is wrong: an argument, or the option that its default comes from.
+named <- function(argument) {
+  sprintf(if (startsWith(argument, "gpucholmod.")) "option '%s'" else "'%s'", argument)
+}
+
 # `value` must be one of `choices`; a vector identical to `choices` (the default of a formal) means the first.
 match_choice <- function(value, choices, argument) {
   if (identical(value, choices)) return(choices[[1L]])
   if (!is.character(value) || length(value) != 1L || !value %in% choices) {
     stop_gpucholmod(
       "bad_argument",
-      sprintf("'%s' must be one of %s", argument, paste0('"', choices, '"', collapse = ", ")),
+      sprintf("%s must be one of %s", named(argument), paste0('"', choices, '"', collapse = ", ")),
       list(argument = argument, value = value, choices = choices)
     )
   }
@@ -38,12 +51,20 @@ require_flag <- function(value, argument) {
   }
 }
 
-# Everything that a function does not know lands in its `...`, which must be empty; `hint` may say more.
-require_no_more <- function(hint, ...) {
-  if (...length()) {
-    stop_gpucholmod("bad_argument", paste0("unused arguments", if (nzchar(hint)) paste0(": ", hint)),
-                    list(argument = "...", value = list(...)))
+# Everything that a function does not know lands in its `...`, which must be empty.
+require_no_more <- function(...) {
+  if (!...length()) return(invisible())
+  known <- names(formals(sys.function(sys.parent())))
+  given <- names(list(...))
+  unknown <- if (is.null(given)) "" else given[[1L]]
+  message <- if (nzchar(unknown)) {
+    meant <- setdiff(known[startsWith(known, unknown) | utils::adist(unknown, known)[1L, ] <= 2], "...")
+    paste0(sprintf("there is no argument '%s' here", unknown),
+           if (length(meant)) sprintf("; did you mean %s?", paste0("'", meant, "'", collapse = " or ")))
+  } else {
+    sprintf("what follows '%s' must be given by name", known[[match("...", known) - 1L]])
   }
+  stop_gpucholmod("bad_argument", message, list(argument = if (nzchar(unknown)) unknown else "...", value = list(...)))
 }
 
 stop_not_positive_definite <- function(what, pivot, consequence = NULL) {

@@ -1,34 +1,48 @@
 # What a factor and V may come in: base matrices, and the classes of packages Matrix and float, known here by their
 # slots so that neither package needs to be there.
 
-# Opens a factor: list(x, uplo, float32, dimnames, close). `x` is a plain double matrix, or, for float32, an integer
-# matrix that holds the bits of floats; `close(x, single)` puts a modified x back into what the user gave.
-open_factor <- function(R, uplo, uplo_given) {
-  force(uplo_given)  # or else `close` would keep the caller's frame, and with it a reference to the result
+# Opens a factor: list(x, uplo, float32, dimnames). `x` is a plain double matrix, or, for float32, an integer matrix that
+# holds the bits of floats; NULL where `R` itself is one, see opened(). close_factor() puts a modified x back into what the
+# user gave.
+open_factor <- function(R, uplo, uplo_given, argument = "R") {
   if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
     return(open_triangular_Matrix(R, uplo, uplo_given))
   }
   if (is_float32(R)) {
-    x <- R@Data
-    require_factor_shape(x)
-    names <- dimnames(x)
-    return(list(x = x, uplo = uplo, float32 = TRUE, dimnames = names, close = function(x, single) {
-      if (!identical(dimnames(x), names)) dimnames(x) <- names
-      if (!single) return(x)
-      R@Data <- x
-      R
-    }))
+    require_factor_shape(R@Data, argument)
+    note_other_triangle(R@Data, uplo, argument)
+    return(list(x = R@Data, uplo = uplo, float32 = TRUE, dimnames = dimnames(R@Data)))
   }
   pivot <- attr(R, "pivot", exact = TRUE)
   if (!is.null(pivot)) stop_pivoted(pivot)
-  if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, "R")
-  if (length(R) == 1L && is.null(dim(R))) R <- matrix(R)
-  require_factor_shape(R)
-  names <- dimnames(R)
-  list(x = as_double(R), uplo = uplo, float32 = FALSE, dimnames = names, close = function(x, single) {
-    if (!identical(dimnames(x), names)) dimnames(x) <- names
-    x
-  })
+  if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
+  x <- if (length(R) == 1L && is.null(dim(R))) matrix(as.double(R)) else if (!is.double(R)) as_double(R)
+  require_factor_shape(if (is.null(x)) R else x, argument)
+  note_other_triangle(if (is.null(x)) R else x, uplo, argument)
+  list(x = x, uplo = uplo, float32 = FALSE, dimnames = dimnames(R))
+}
+
+# The matrix of an opened factor. A list that held R itself would count as a reference to it for good, and
+# cholupdate_overwrite() would have to copy what nobody shares.
+opened <- function(factor, R) if (is.null(factor$x)) R else factor$x
+
+# The same as doubles.
+opened_doubles <- function(factor, R) {
+  if (factor$float32) keep_dim(rcpp_from_float(factor$x), factor$x) else opened(factor, R)
+}
+
+# `x`, a modified factor, as `R` was given; a float32 only where `single`.
+close_factor <- function(factor, R, x, single) {
+  if (isS4(R) && !factor$float32) {
+    dim(x) <- NULL
+    R@x <- x
+    if (methods::.hasSlot(R, "diag")) R@diag <- "N"
+    return(R)
+  }
+  if (!identical(dimnames(x), factor$dimnames)) dimnames(x) <- factor$dimnames
+  if (!factor$float32 || !single) return(x)
+  R@Data <- x
+  R
 }
 
 open_triangular_Matrix <- function(R, uplo, uplo_given) {
@@ -41,12 +55,28 @@ open_triangular_Matrix <- function(R, uplo, uplo_given) {
   x <- matrix(R@x, R@Dim[1L], R@Dim[2L])
   require_factor_shape(x)
   if (methods::.hasSlot(R, "diag") && R@diag == "U") diag(x) <- 1
-  list(x = x, uplo = own, float32 = FALSE, dimnames = R@Dimnames, close = function(x, single) {
-    dim(x) <- NULL
-    R@x <- x
-    if (methods::.hasSlot(R, "diag")) R@diag <- "N"
-    R
-  })
+  list(x = x, uplo = own, float32 = FALSE, dimnames = R@Dimnames)
+}
+
+# Warns where the triangle that is not read looks as if something else was meant. What is merely not zero there may be on
+# purpose, and is told once a session.
+note_other_triangle <- function(x, uplo, argument) {
+  warn_of_other_triangle(rcpp_other_triangle(x, uplo), uplo, argument)
+}
+
+warn_of_other_triangle <- function(looks, uplo, argument) {
+  if (looks == "zero" || (looks == "filled" && isTRUE(state$told_of_other_triangle))) return(invisible())
+  if (looks == "filled") state$told_of_other_triangle <- TRUE
+  other <- if (uplo == "upper") "lower" else "upper"
+  message <- switch(
+    looks,
+    symmetric = sprintf("'%s' looks like a symmetric matrix, and is taken for a factor: its %s triangle is used. chol(%s) would be the factor of that matrix",
+                        argument, uplo, argument),
+    transposed = sprintf("'%s' looks like a factor that is %s triangular, and is taken for one that is %s: only its diagonal is used. Give t(%s), or uplo = \"%s\" where there is such an argument",
+                         argument, other, uplo, argument, other),
+    filled = sprintf("'%s' is not zero in its %s triangle, which is not used (told once a session)", argument, other)
+  )
+  warn_gpucholmod("other_triangle", message, list(argument = argument, uplo = uplo, looks = looks))
 }
 
 # A symmetric matrix: list(x, float32, dimnames), x as in open_factor().
@@ -56,6 +86,7 @@ open_symmetric <- function(A) {
     A <- A@Data
   } else {
     if (isS4(A) && methods::is(A, "Matrix")) A <- as.matrix(A)
+    A <- without_class(A)
     if (!is.numeric(A) || is.object(A)) stop_not_numeric(A, "A")
     if (length(A) == 1L && is.null(dim(A))) A <- matrix(A)
     A <- as_double(A)
@@ -72,6 +103,7 @@ open_columns <- function(V, n, float32, argument = "V") {
     if (!float32) x <- keep_dim(rcpp_from_float(x), x)
   } else {
     if (isS4(V) && methods::is(V, "Matrix")) V <- as.matrix(V)
+    V <- without_class(V)
     if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
     x <- if (float32) keep_dim(rcpp_to_float(as_double(V)), V) else as_double(V)
   }
@@ -87,6 +119,11 @@ open_columns <- function(V, n, float32, argument = "V") {
                     list(expected = n, actual = nrow(x)))
   }
   x
+}
+
+# Numbers with a class of S3, such as a time series, without it. integer64 keeps something else in its doubles.
+without_class <- function(x) {
+  if (is.object(x) && !isS4(x) && is.numeric(x) && !inherits(x, "integer64")) unclass(x) else x
 }
 
 is_float32 <- function(x) isS4(x) && methods::is(x, "float32")
@@ -112,8 +149,15 @@ require_factor_shape <- function(R, argument = "R") {
 
 stop_not_numeric <- function(x, argument) {
   type <- if (is.object(x)) class(x)[[1L]] else typeof(x)
-  hint <- if (isS4(x)) "; convert it with as.matrix() first" else ""
-  stop_gpucholmod("not_numeric", sprintf("'%s' must be a numeric matrix, not %s%s", argument, type, hint),
+  of <- function(class) isS4(x) && methods::is(x, class)
+  hint <- if (of("CHMfactor")) {
+    sprintf("; made with perm = FALSE, its factor is t(as.matrix(Matrix::expand(%s)$L))", argument)
+  } else if (of("symmetricMatrix")) {
+    sprintf(": that is no factor; chol(%s) gives one", argument)
+  } else if (of("Matrix") || is.data.frame(x)) {
+    "; convert it with as.matrix() first"
+  }
+  stop_gpucholmod("not_numeric", paste0(sprintf("'%s' must be a numeric matrix, not %s", argument, type), hint),
                   list(argument = argument, type = type))
 }
 

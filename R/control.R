@@ -1,9 +1,25 @@
 #' Tunables of `cholupdate_gpu()`
 #'
-#' The defaults, which `NULL` stands for, are meant to be left alone; `str(cholupdate_control())` shows them. The first
-#' three are the parameters of Walder's panel method; he used 28 blocks of 32 threads with 16 elements each.
+#' The defaults, which `NULL` stands for, are meant to be left alone, but for `threads` and `device_memory`;
+#' `str(cholupdate_control())` shows them.
 #'
-#' @param blocks_per_kernel Thread blocks of one kernel launch of the panel method. A launch covers
+#' @param threads The most threads of the CPU to use: to compute with (method `"blocked"`; the result is the same to the
+#'   last bit with any number), or to copy between R's memory and the GPU (methods `"stream"` and `"resident"`). With
+#'   `NULL` as many as there are cores, at most 16, and at most what the environment variable `OMP_THREAD_LIMIT` says.
+#'   Small problems take fewer. The default can be set with `options(gpucholmod.threads =)`. It does not apply to R's
+#'   BLAS (method `"refactor"`), which has threads of its own.
+#' @param device_memory The most device memory that a call may allocate, with methods `"stream"`, `"resident"` and
+#'   `"panel"`; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A
+#'   number of bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers
+#'   of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of either case. What the driver itself needs for a
+#'   process comes on top.
+#' @param instructions The vector instructions for the CPU to compute with, methods `"blocked"` and `"stream"`:
+#'   `"avx512"`, `"avx2"` (with FMA), `"plain"` (what the compiler takes by default for the family of processors), or
+#'   `"auto"`, the first of these that the machine has. The results differ by rounding errors. For tests and
+#'   measurements.
+#' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do.
+#' @param blocks_per_kernel Of method `"panel"`, as the next three: thread blocks of one kernel launch. Walder (2010) took 28
+#'   blocks of 32 threads with 16 elements each. A launch covers
 #'   `blocks_per_kernel * threads_per_block` columns, and device memory grows with that up to \eqn{n}.
 #' @param threads_per_block Threads of a block, each of which owns one column: a multiple of 32, at most 256.
 #' @param elements_per_thread Columns of `V` that a thread holds in registers at a time: 1, 4, 8, 16 or 32. A larger
@@ -11,32 +27,18 @@
 #' @param panel_rows Height of a row block, whose diagonal part the CPU does.
 #' @param loop_order Order of the two outer loops of method `"reference"`: `"A"` goes through R by rows, `"B"` by
 #'   columns, as it is stored. The arithmetic is the same.
-#' @param device_memory The most device memory that a call may allocate, with methods `"stream"`, `"resident"` and
-#'   `"panel"`; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A
-#'   number of bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers
-#'   of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of either case. What the driver itself needs for a
-#'   process comes on top.
-#' @param threads The most threads of the CPU to use: to compute with (method `"blocked"`; the result is the same to the
-#'   last bit with any number), or to copy between R's memory and the GPU (methods `"stream"` and `"resident"`). With
-#'   `NULL` as many as there are cores, at most 16, and at most what the environment variable `OMP_THREAD_LIMIT` says.
-#'   Small problems take fewer. The default can be set with `options(gpucholmod.threads =)`. It does not apply to R's
-#'   BLAS (method `"refactor"`), which has threads of its own.
-#' @param instructions The vector instructions for the CPU to compute with, methods `"blocked"` and `"stream"`:
-#'   `"avx512"`, `"avx2"` (with FMA), `"plain"` (what the compiler takes by default for the family of processors), or
-#'   `"auto"`, the first of these that the machine has. The results differ by rounding errors. For tests and
-#'   measurements.
-#' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do.
 #' @return A list of class `gpucholmod_control`.
 #' @references Walder (2010), \doi{10.48550/arXiv.1011.1173}.
 #' @examples
 #' R <- chol(crossprod(matrix(rnorm(400), 20)))
 #' V <- matrix(rnorm(40), 20)
-#' cholupdate_gpu(R, V, method = "reference", control = cholupdate_control(loop_order = "A"))[1:3, 1:3]
+#' cholupdate_gpu(R, V, control = cholupdate_control(threads = 1))[1:3, 1:3]
+#' str(cholupdate_control(device_memory = "256MB"))
 #' @export
-cholupdate_control <- function(blocks_per_kernel = NULL, threads_per_block = NULL, elements_per_thread = NULL,
-                               panel_rows = NULL, loop_order = c("B", "A"), device_memory = Inf,
-                               threads = getOption("gpucholmod.threads"),
-                               instructions = c("auto", "avx512", "avx2", "plain"), timeline = FALSE) {
+cholupdate_control <- function(threads = getOption("gpucholmod.threads"), device_memory = Inf,
+                               instructions = c("auto", "avx512", "avx2", "plain"), timeline = FALSE,
+                               blocks_per_kernel = NULL, threads_per_block = NULL, elements_per_thread = NULL,
+                               panel_rows = NULL, loop_order = c("B", "A")) {
   require_flag(timeline, "timeline")
   defaults <- rcpp_panel_shape()
   count <- function(value, argument) {
@@ -50,7 +52,8 @@ cholupdate_control <- function(blocks_per_kernel = NULL, threads_per_block = NUL
       panel_rows = count(panel_rows, "panel_rows"),
       loop_order = match_choice(loop_order, c("B", "A"), "loop_order"),
       device_memory = require_bytes(device_memory, "device_memory"),
-      threads = if (is.null(threads)) 0L else require_count(threads, "threads"),
+      threads = if (is.null(threads)) 0L
+                else require_count(threads, if (missing(threads)) "gpucholmod.threads" else "threads"),
       instructions = match_choice(instructions, c("auto", "avx512", "avx2", "plain"), "instructions"),
       timeline = timeline,
       optimised_blas = has_optimised_blas()
@@ -71,7 +74,7 @@ has_optimised_blas <- function() {
 }
 
 require_control <- function(control) {
-  if (!inherits(control, "gpucholmod_control")) {
+  if (!inherits(control, "gpucholmod_control") || !all(names(formals(cholupdate_control)) %in% names(control))) {
     stop_gpucholmod("bad_argument", "'control' must come from cholupdate_control()",
                     list(argument = "control", value = control))
   }
@@ -80,7 +83,7 @@ require_control <- function(control) {
 require_count <- function(value, argument) {
   if (!is.numeric(value) || length(value) != 1L || is.na(value) || value != round(value) ||
       value < 1 || value > .Machine$integer.max) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' must be one whole number, at least 1", argument),
+    stop_gpucholmod("bad_argument", sprintf("%s must be one whole number, at least 1", named(argument)),
                     list(argument = argument, value = value))
   }
   as.integer(value)

@@ -27,7 +27,8 @@
 #' `<path>.XXXXXX.part`, in the same folder. It gets its name when it is complete and the disk has all of it, in one
 #' step, so that under that name there is always a complete factor, or nothing. When a call fails, is interrupted or
 #' finds that a downdate cannot be done, the `.part` file is deleted, and a file that was to be replaced is as it was.
-#' Only a process that is killed, or a machine that goes down, leaves a `.part` file, which may be deleted.
+#' Only a process that is killed, or a machine that goes down, leaves a `.part` file. It is deleted when the same output is
+#' written again: files that are being written are locked, so that these two can be told apart.
 #'
 #' With `replace = TRUE` the old file stays until the new one takes its place: there must be space for both. The new
 #' file has the permissions of the old one, and belongs to whoever writes it. A symbolic link is itself replaced, not
@@ -43,7 +44,7 @@
 #' | `"missing"` | there is no such file, or the folder of the file to be written |
 #' | `"not_a_file"` | it is a folder, a device or the like |
 #' | `"not_readable"` | there is no permission to read it |
-#' | `"wrong_size"` | its size, in the field `size` in bytes, is not \eqn{8n^2} for any \eqn{n} |
+#' | `"wrong_size"` | its size, in the field `size` in bytes, is not \eqn{8n^2} for any \eqn{n \ge 1} |
 #' | `"changed"` | it was written to while it was read, or has another order than the `factor_file` |
 #' | `"exists"` | there is a file already, and `replace` is `FALSE` |
 #' | `"read_only"` | it was to be replaced, but there is no permission to write to it, not even for its owner |
@@ -81,9 +82,7 @@ write_factor <- function(R, path, replace = FALSE) {
     stop_gpucholmod("bad_argument", "'R' is lower triangular; a file holds an upper triangular factor: t(R)",
                     list(argument = "R", value = R))
   }
-  x <- factor$x
-  if (factor$float32) x <- keep_dim(rcpp_from_float(x), x)
-  rcpp_write_factor_file(x, path, replace)
+  rcpp_write_factor_file(opened_doubles(factor, R), path, replace)
   factor_file(path)
 }
 
@@ -110,7 +109,7 @@ present <- function(x) {
 #' @rdname factor_file
 #' @export
 as.matrix.factor_file <- function(x, ...) {
-  rcpp_read_factor_file(present(x)$path)
+  rcpp_read_factor_file(present(x)$path, 0L, x$n)
 }
 
 #' @export

@@ -11,7 +11,7 @@
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param output Name of the file to write; not that of `R`.
 #' @param replace Whether a file that is there may be replaced.
-#' @param precision What to compute in: `"double"`, as the file is.
+#' @param uplo,precision `"upper"` and `"double"`, as the file is.
 #' @param backend,control As in [cholupdate_gpu()].
 #' @param method `"stream"`, which `"auto"` stands for.
 #' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
@@ -38,24 +38,28 @@
 #' file.exists(nothing)
 #' unlink(c(f$path, g$path))
 #' @export
-cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., output, replace = FALSE, precision = "double",
+cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., output, replace = FALSE,
+                                       uplo = "upper", precision = "double",
                                        backend = getOption("gpucholmod.backend", "auto"),
                                        method = c("auto", "stream"), check = TRUE, control = cholupdate_control()) {
-  require_no_more("those after 'downdate' must be given by their full names, and a factor in a file has its own", ...)
+  require_no_more(...)
   require_flag(downdate, "downdate")
   require_flag(replace, "replace")
   require_flag(check, "check")
   require_control(control)
   output <- absolute_path(if (!missing(output)) output, "output")
-  request <- list(
-    downdate = downdate, uplo = "upper", precision = match_choice(precision, "double", "precision"),
-    backend = match_choice(backend, c("auto", "cpu", "cuda"), "backend"),
+  request <- with_bar(list(
+    downdate = downdate, uplo = match_choice(uplo, "upper", "uplo"),
+    precision = match_choice(precision, "double", "precision"),
+    backend = match_backend(backend, missing(backend)),
     method = match_choice(method, c("auto", "stream"), "method"),
     control = control
-  )
+  ))
+  on.exit(end_bar(request))
   V <- open_columns(V, present(R)$n, float32 = FALSE)
 
-  result <- with_progress(request, function(request) rcpp_cholupdate_file(R$path, V, output, replace, request))
+  result <- rcpp_cholupdate_file(R$path, V, output, replace, request)
+  end_bar(request, "done")
   remember(result$report)
   if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
   modified <- if (result$pivot > 0L) R else factor_file(output)

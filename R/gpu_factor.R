@@ -23,7 +23,7 @@
 #' @section Handles:
 #' A handle refers to data on the GPU, as an environment does to its contents: assignment and passing it to a function
 #' copy the handle, not the data. After `g <- f`, `cholupdate_gpu(f, V, in_place = TRUE)` and `free(f)` are seen through
-#' `g` too; [copy()] makes an independent one. [cholupdate_gpu()][cholupdate_gpu.gpu_factor] makes a new one by default.
+#' `g` too; [copy_factor()] makes an independent one. [cholupdate_gpu()][cholupdate_gpu.gpu_factor] makes a new one by default.
 #'
 #' These take a handle:
 #'
@@ -32,7 +32,7 @@
 #' | [cholupdate_gpu()][cholupdate_gpu.gpu_factor] | the factor of \eqn{A + VV'} or \eqn{A - VV'} |
 #' | [as.matrix()][as.matrix.gpu_factor], `diag()`, `dim()`, `dimnames()` | the triangle, in ordinary memory, and what belongs to it |
 #' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
-#' | [copy()], [free()] | another handle with data of its own; give the memory back |
+#' | [copy_factor()], [free()] | another handle with data of its own; give the memory back |
 #' | `print()`, `format()`, `str()`, [drift()] | what it is, and how far modifications may have taken it from exact |
 #'
 #' | Of the matrix \eqn{A} | |
@@ -77,20 +77,21 @@ gpu_factor <- function(R, ...) {
 #' @export
 gpu_factor.default <- function(R, uplo = c("upper", "lower"), precision = c("double", "single"),
                                device = getOption("gpucholmod.device"), ...) {
-  require_no_more("", ...)
+  require_no_more(...)
   uplo_given <- !missing(uplo)
   uplo <- match_choice(uplo, c("upper", "lower"), "uplo")
   factor <- open_factor(R, uplo, uplo_given)
   if (missing(precision) && factor$float32) precision <- "single"
   request <- list(uplo = factor$uplo, precision = match_choice(precision, c("double", "single"), "precision"),
-                  device = require_device(device))
-  made <- with_room(function() rcpp_factor_upload(factor$x, request))
+                  device = require_device(device, missing(device)))
+  x <- opened(factor, R)
+  made <- with_room(function() rcpp_factor_upload(x, request))
   new_factor(made, factor$uplo, factor$dimnames)
 }
 
 #' @export
 gpu_factor.gpu_factor <- function(R, ...) {
-  stop_gpucholmod("bad_argument", "'R' is on the GPU already; copy(R) makes an independent copy of it",
+  stop_gpucholmod("bad_argument", "'R' is on the GPU already; copy_factor(R) makes an independent copy of it",
                   list(argument = "R", value = R))
 }
 
@@ -100,19 +101,20 @@ gpu_chol <- function(A, precision = c("double", "single"), device = getOption("g
   opened <- open_symmetric(A)
   if (missing(precision) && opened$float32) precision <- "single"
   request <- list(uplo = "upper", precision = match_choice(precision, c("double", "single"), "precision"),
-                  device = require_device(device))
+                  device = require_device(device, missing(device)))
   done <- with_room(function() rcpp_factor_factorise(opened$x, request))
   if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot)
   new_factor(done$made, "upper", opened$dimnames)
 }
 
-# The id of a GPU as the core wants it: -1 for the first that can be used.
-require_device <- function(device) {
+# The id of a GPU as the core wants it: -1 for the first that can be used. `by_default`: it is the value of the option.
+require_device <- function(device, by_default) {
   if (is.null(device)) return(-1L)
   if (!is.numeric(device) || length(device) != 1L || is.na(device) || device != round(device) || device < 0 ||
       device > .Machine$integer.max) {
-    stop_gpucholmod("bad_argument", "'device' must be NULL or the id of a GPU, a whole number from 0 on",
-                    list(argument = "device", value = device))
+    argument <- if (by_default) "gpucholmod.device" else "device"
+    stop_gpucholmod("bad_argument", paste(named(argument), "must be NULL or the id of a GPU, a whole number from 0 on"),
+                    list(argument = argument, value = device))
   }
   as.integer(device)
 }

@@ -18,7 +18,8 @@
 #' exceeds `sqrt(.Machine$double.eps)`, or `sqrt(2^-23)` in single precision.
 #'
 #' @param f A handle from [gpu_factor()] or [gpu_chol()].
-#' @return A number: the estimated relative error of \eqn{A}, 0 where it was not modified. The number of modifications
+#' @return A number: the estimated relative error of \eqn{A}, 0 where it was not modified, `NA` where the trace is too large
+#'   to represent. The number of modifications
 #'   is `f$modifications`.
 #' @seealso [gpu_factor()]
 #' @examples
@@ -33,7 +34,7 @@
 #' @export
 drift <- function(f) {
   live(f)
-  if (f$error == 0) 0 else f$error / f$trace
+  if (f$error == 0) 0 else if (is.finite(f$trace)) f$error / f$trace else NA_real_
 }
 
 precision_eps <- function(precision) if (precision == "double") .Machine$double.eps else 2^-23

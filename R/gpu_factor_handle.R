@@ -32,10 +32,10 @@ invalid_message <- function(reason) {
 }
 
 # The pointer of a handle that can be used.
-live <- function(f) {
+live <- function(f, argument = "f") {
   if (!inherits(f, "gpu_factor")) {
-    stop_gpucholmod("bad_argument", "'f' must be a handle from gpu_factor() or gpu_chol()",
-                    list(argument = "f", value = f))
+    stop_gpucholmod("bad_argument", sprintf("'%s' must be a handle from gpu_factor() or gpu_chol()", argument),
+                    list(argument = argument, value = f))
   }
   reason <- invalid_reason(f)
   if (!is.null(reason)) {
@@ -59,7 +59,7 @@ with_room <- function(call) {
 #' @param ... Ignored.
 #'
 #' @return
-#' `copy()`: a handle with data of its own on the same GPU; modifications of one do not change the other.
+#' `copy_factor()`: a handle with data of its own on the same GPU; modifications of one do not change the other.
 #'
 #' `free()`: `NULL`, invisibly. The memory on the GPU is given back at once, whatever other variables refer to the
 #' handle, and every later use of it is an error of class `gpucholmod_invalid_factor`. To free a handle that cannot be
@@ -72,7 +72,7 @@ with_room <- function(call) {
 #' @examples
 #' if (gpu_info(memory = FALSE)$usable) {
 #'   f <- gpu_factor(chol(diag(3) + 1))
-#'   g <- copy(f)
+#'   g <- copy_factor(f)
 #'   cholupdate_gpu(g, 1:3, in_place = TRUE)
 #'   print(as.matrix(f))
 #'   print(as.matrix(g))
@@ -80,24 +80,30 @@ with_room <- function(call) {
 #'   print(g)
 #' }
 #' @export
-copy <- function(x, ...) {
-  UseMethod("copy")
+copy_factor <- function(x, ...) {
+  UseMethod("copy_factor")
 }
 
-#' @rdname copy
+#' @rdname copy_factor
 #' @export
-copy.gpu_factor <- function(x, ...) {
+copy_factor.gpu_factor <- function(x, ...) {
   pointer <- live(x)
   descendant(x, with_room(function() rcpp_factor_copy(pointer)))
 }
 
-#' @rdname copy
+#' @export
+copy_factor.default <- function(x, ...) live(x, "x")
+
+#' @rdname copy_factor
 #' @export
 free <- function(x, ...) {
   UseMethod("free")
 }
 
-#' @rdname copy
+#' @export
+free.default <- function(x, ...) live(x, "x")
+
+#' @rdname copy_factor
 #' @export
 free.gpu_factor <- function(x, ...) {
   if (is.null(invalid_reason(x))) abandon(x, "freed")
@@ -110,7 +116,7 @@ abandon <- function(f, status) {
   rcpp_factor_free(f$pointer)
 }
 
-#' @rdname copy
+#' @rdname copy_factor
 #' @export
 as.matrix.gpu_factor <- function(x, ...) {
   pointer <- live(x)

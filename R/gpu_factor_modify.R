@@ -19,6 +19,8 @@
 #' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
 #' @param always_fall_back For measurement: take every block by the slower, always stable step. Otherwise that is done
 #'   where a test says that the quick one would lose accuracy; [last_cholupdate()] tells for how many blocks.
+#' @param uplo,precision,backend Those of the factor: they may be given, but not changed.
+#' @param control What [cholupdate_control()] gives, of which nothing applies here.
 #'
 #' @return A handle of class `gpu_factor`: a new one, or, with `in_place = TRUE`, `R` (invisibly). With `check = FALSE`,
 #'   a list of the handle `R` and `pivot`: 0 on success; otherwise the order of the first leading minor of \eqn{A - VV'}
@@ -49,13 +51,18 @@
 #' @export
 cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FALSE, keep_intact = TRUE,
                                       method = c("auto", "persistent", "stepwise"), check = TRUE,
-                                      always_fall_back = FALSE) {
-  require_no_more("those after 'downdate' must be given by their full names, and a factor on a GPU has its own", ...)
+                                      always_fall_back = FALSE, uplo = R$uplo, precision = R$precision,
+                                      backend = "cuda", control = cholupdate_control()) {
+  require_no_more(...)
   require_flag(downdate, "downdate")
   require_flag(in_place, "in_place")
   require_flag(keep_intact, "keep_intact")
   require_flag(check, "check")
   require_flag(always_fall_back, "always_fall_back")
+  require_control(control)
+  if (!missing(uplo)) match_choice(uplo, R$uplo, "uplo")
+  if (!missing(precision)) match_choice(precision, R$precision, "precision")
+  if (!missing(backend)) match_choice(backend, c("cuda", "auto"), "backend")
   request <- list(downdate = downdate, in_place = in_place, keep_intact = keep_intact,
                   method = match_choice(method, c("auto", "persistent", "stepwise"), "method"),
                   always_fall_back = always_fall_back)

@@ -1,16 +1,13 @@
-#' What people do with a factor, on the GPU
+#' Solve with a factor on the GPU
 #'
-#' With a factor of \eqn{A} on a GPU, these solve with \eqn{A} or with the factor, and give its determinant, inverse and
-#' diagonal. The factor stays where it is; right-hand sides come from, and results go to, ordinary memory.
-#'
-#' `solve()`, `chol2inv()`, `determinant()` and `logdet()` are about \eqn{A}, `solve_forward()`, `solve_back()` and
-#' `diag()` about its factor. For `uplo = "lower"`, \eqn{A = LL'} with \eqn{L = R'}: `solve_forward()` gives
-#' \eqn{L^{-1}b} and `solve_back()` \eqn{L'^{-1}b}, the same numbers.
+#' With a factor of \eqn{A} on a GPU, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of the
+#' factor. The factor stays where it is; right-hand sides come from, and results go to, ordinary memory. See also
+#' [solve_forward()], [solve_back()] and [logdet()], which take every kind of factor.
 #'
 #' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they do to anything
 #' else does not change.
 #'
-#' @param a,f,x A handle from [gpu_factor()] or [gpu_chol()].
+#' @param a,x A handle from [gpu_factor()] or [gpu_chol()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
 #'   `float32`. If missing, the identity matrix.
 #' @param logarithm Whether to return the logarithm of the determinant.
@@ -22,15 +19,10 @@
 #' `solve()`: \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix, named as [base::solve()] would; without `b`,
 #' \eqn{A^{-1}}. Always of doubles, with the accuracy of the factor's precision.
 #'
-#' `solve_forward()`, `solve_back()`: \eqn{R'^{-1}b} and \eqn{R^{-1}b}, a vector if `b` is one, otherwise a matrix,
-#' without names as from [base::backsolve()]. With `z <- solve_forward(f, b)`, `sum(z^2)` is \eqn{b'A^{-1}b}.
-#'
 #' `chol2inv()`: \eqn{A^{-1}}, the same as `solve(f)`.
 #'
 #' `determinant()`: that of \eqn{A}, in the form of [base::determinant()]. (For a `Cholesky` object, some versions of
 #' package \pkg{Matrix} give that of the factor.)
-#'
-#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log R_{ii}}{2 sum log R_ii}.
 #'
 #' `diag()`: the diagonal of the factor.
 #'
@@ -52,19 +44,19 @@ solve.gpu_factor <- function(a, b, ...) {
   with_room(function() rcpp_factor_inverse(pointer, if (!is.null(names)) list(names, names)))
 }
 
-#' @rdname solve.gpu_factor
 #' @export
-solve_forward <- function(f, b) {
+solve_forward.gpu_factor <- function(f, b, ...) {
+  require_no_more(...)
   solve_with(f, b, "forward")
 }
 
-#' @rdname solve.gpu_factor
 #' @export
-solve_back <- function(f, b) {
+solve_back.gpu_factor <- function(f, b, ...) {
+  require_no_more(...)
   solve_with(f, b, "back")
 }
 
-# A matrix, or a vector where b is one.
+# Of a handle: a matrix, or a vector where b is one.
 solve_with <- function(f, b, which, named = FALSE) {
   pointer <- live(f)
   is_matrix <- length(dim(if (is_float32(b)) b@Data else b)) == 2L
@@ -86,16 +78,20 @@ variable_names <- function(f) f$dimnames[[if (f$uplo == "lower") 1L else 2L]]
 #' @export
 determinant.gpu_factor <- function(x, logarithm = TRUE, ...) {
   require_flag(logarithm, "logarithm")
-  modulus <- logdet(x)
+  as_det(logdet(x), logarithm)
+}
+
+# The logarithm of a determinant in the form of base::determinant().
+as_det <- function(modulus, logarithm) {
   structure(
     list(modulus = structure(if (logarithm) modulus else exp(modulus), logarithm = logarithm), sign = 1L),
     class = "det"
   )
 }
 
-#' @rdname solve.gpu_factor
 #' @export
-logdet <- function(f) {
+logdet.gpu_factor <- function(f, ...) {
+  require_no_more(...)
   2 * sum(log(factor_diagonal(f)))
 }
 

@@ -6,7 +6,8 @@
 #' operations, on the GPU or on the CPU.
 #'
 #' With [gpu_factor()] a factor lives in the memory of a GPU, where [cholupdate_gpu()] modifies it without moving it,
-#' and [solve()][solve.gpu_factor] and others use it.
+#' and [solve()][solve.gpu_factor] and others use it. [solve_forward()], [solve_back()] and [logdet()] take factors of every
+#' kind.
 #'
 #' A factor that does not fit into memory twice can be modified in its own memory with [cholupdate_overwrite()], and
 #' one that does not fit at all in a [factor_file()].
@@ -19,7 +20,8 @@
 #' elsewhere.
 #'
 #' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"how-it-works"`, `"the-papers-experiment"`
-#' and `"other-packages"`.
+#' and `"other-packages"`. They are installed with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder
+#' leaves them out, as it does for every package.
 #'
 #' @section Conditions:
 #' Every error that the package raises has the class `gpucholmod_error` and a class of its own, with data fields:
@@ -32,7 +34,7 @@
 #' | `gpucholmod_not_finite` | NA, NaN or Inf in the triangle of `R` or `A`, or in `V` | `argument`, `row`, `col`, `value` |
 #' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` is zero, negative, or vanishes in the precision asked for | `index`, `value` |
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
-#' | `gpucholmod_shared` | something else refers to the matrix that is to be overwritten | `argument`, `value` |
+#' | `gpucholmod_shared` | something else refers to the matrix that is to be overwritten, and it may not be copied | `argument`, `value`, `bytes` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
 #' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
@@ -42,7 +44,12 @@
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
-#' Errors of R itself pass through as they are, such as that of a result too large to allocate. Whatever happens, the
+#' Two more are no errors: the warning `gpucholmod_other_triangle` (fields `argument`, `uplo`, `looks`), where a factor is not
+#' zero in the triangle that is not used, and looks as if it were the matrix itself (`"symmetric"`) or a factor of the
+#' other kind (`"transposed"`), or is merely not zero there (`"filled"`, once a session); and the message
+#' `gpucholmod_copied` of [cholupdate_overwrite()].
+#'
+#' Errors of R itself, those of [setTimeLimit()] included, pass through as they are, such as that of a result too large to allocate. Whatever happens, the
 #' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and
 #' `keep_intact` of [cholupdate_gpu.gpu_factor()].
 #'

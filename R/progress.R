@@ -1,12 +1,17 @@
 # The bar of long calls, by package cli.
 
-# Makes a call into src/ that may take long: `call` is a function of the request, to which this adds what
-# src/rcpp_progress.h goes by. cli closes a bar that was begun when this frame is left, in whatever way.
-with_progress <- function(request, call) {
+# `request` with what src/rcpp_progress.h goes by, where a bar is wanted, and how to take the bar away: end_bar(). No closure
+# here knows of the caller's frame: that would keep a reference to the factor, see opened().
+with_bar <- function(request) {
   if (isTRUE(getOption("gpucholmod.progress", interactive()))) {
-    request$progress <- list(after = progress_after(), show = bar_of(environment()))
+    request$progress <- c(list(after = progress_after()), bar())
   }
-  call(request)
+  request
+}
+
+# `result`: "done" or "failed". Once it is away, another call does nothing.
+end_bar <- function(request, result = "failed") {
+  if (!is.null(request$progress)) request$progress$close(result)
 }
 
 progress_after <- function() {
@@ -18,31 +23,37 @@ progress_after <- function() {
   value
 }
 
-# A function that shows the share of the work that is done, 0 to 1, in a bar that it begins and that lasts no longer
-# than `frame`. It returns FALSE where there can be no bar, which is never a reason to lose the computation.
-bar_of <- function(frame) {
+# A bar that begins when something is to be shown: list(show, close). show(done) moves it to that share of the work, 0 to
+# 1; it returns FALSE where there can be no bar, which is never a reason to lose the computation.
+bar <- function() {
   start <- proc.time()[["elapsed"]]
+  owner <- new.env()
   id <- NULL
-  function(done) {
+  show <- function(done) {
     if (!requireNamespace("cli", quietly = TRUE)) return(FALSE)
     tryCatch(
       {
-        if (is.null(id)) id <<- begin_bar(frame)
+        if (is.null(id)) id <<- begin_bar(owner)
         # cli would count from the beginning of the bar
         left <- if (done > 0) (proc.time()[["elapsed"]] - start) * (1 - done) / done
-        cli::cli_progress_update(set = 100 * done, status = eta(left), id = id, .envir = frame)
+        cli::cli_progress_update(set = 100 * done, status = eta(left), id = id, .envir = owner)
         TRUE
       },
       error = function(e) FALSE
     )
   }
+  close <- function(result) {
+    if (!is.null(id)) try(cli::cli_progress_done(id, .envir = owner, result = result), silent = TRUE)
+    id <<- NULL
+  }
+  list(show = show, close = close)
 }
 
-begin_bar <- function(frame) {
+begin_bar <- function(owner) {
   old <- options(cli.progress_show_after = 0)
   on.exit(options(old))
   cli::cli_progress_bar(format = "{cli::pb_bar} {cli::pb_percent} | {cli::pb_status}", total = 100, current = FALSE,
-                        auto_terminate = FALSE, .envir = frame)
+                        auto_terminate = FALSE, .auto_close = FALSE, .envir = owner)
 }
 
 eta <- function(seconds) {

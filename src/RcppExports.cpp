@@ -11,6 +11,16 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
+// rcpp_blas_threads
+int rcpp_blas_threads(int threads);
+RcppExport SEXP _gpucholmod_rcpp_blas_threads(SEXP threadsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< int >::type threads(threadsSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_blas_threads(threads));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_cholupdate
 Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate(SEXP RSEXP, SEXP VSEXP, SEXP requestSEXP) {
@@ -43,6 +53,17 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< double >::type k(kSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_plan(n, k, request));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_other_triangle
+std::string rcpp_other_triangle(SEXP R, std::string uplo);
+RcppExport SEXP _gpucholmod_rcpp_other_triangle(SEXP RSEXP, SEXP uploSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< std::string >::type uplo(uploSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_other_triangle(R, uplo));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -97,12 +118,24 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_read_factor_file
-SEXP rcpp_read_factor_file(std::string path);
-RcppExport SEXP _gpucholmod_rcpp_read_factor_file(SEXP pathSEXP) {
+SEXP rcpp_read_factor_file(std::string path, int first, int last);
+RcppExport SEXP _gpucholmod_rcpp_read_factor_file(SEXP pathSEXP, SEXP firstSEXP, SEXP lastSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_read_factor_file(path));
+    Rcpp::traits::input_parameter< int >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< int >::type last(lastSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_read_factor_file(path, first, last));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_file_diagonal
+Rcpp::NumericVector rcpp_factor_file_diagonal(std::string path);
+RcppExport SEXP _gpucholmod_rcpp_factor_file_diagonal(SEXP pathSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_file_diagonal(path));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -289,15 +322,37 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_overwrite_order
-int rcpp_overwrite_order(SEXP name, SEXP env);
-RcppExport SEXP _gpucholmod_rcpp_overwrite_order(SEXP nameSEXP, SEXP envSEXP) {
+// rcpp_overwrite_look
+Rcpp::List rcpp_overwrite_look(SEXP name, SEXP env);
+RcppExport SEXP _gpucholmod_rcpp_overwrite_look(SEXP nameSEXP, SEXP envSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
     Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_overwrite_order(name, env));
+    rcpp_result_gen = Rcpp::wrap(rcpp_overwrite_look(name, env));
     return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_overwrite_other_triangle
+std::string rcpp_overwrite_other_triangle(SEXP name, SEXP env, std::string uplo);
+RcppExport SEXP _gpucholmod_rcpp_overwrite_other_triangle(SEXP nameSEXP, SEXP envSEXP, SEXP uploSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
+    Rcpp::traits::input_parameter< std::string >::type uplo(uploSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_overwrite_other_triangle(name, env, uplo));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_overwrite_own
+void rcpp_overwrite_own(SEXP name, SEXP env);
+RcppExport SEXP _gpucholmod_rcpp_overwrite_own(SEXP nameSEXP, SEXP envSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
+    rcpp_overwrite_own(name, env);
+    return R_NilValue;
 END_RCPP
 }
 // rcpp_cholupdate_overwrite
@@ -315,15 +370,18 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
+    {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
     {"_gpucholmod_rcpp_move_factor", (DL_FUNC) &_gpucholmod_rcpp_move_factor, 3},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
+    {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
     {"_gpucholmod_rcpp_panel_shape", (DL_FUNC) &_gpucholmod_rcpp_panel_shape, 0},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
     {"_gpucholmod_rcpp_factor_file_order", (DL_FUNC) &_gpucholmod_rcpp_factor_file_order, 1},
     {"_gpucholmod_rcpp_write_factor_file", (DL_FUNC) &_gpucholmod_rcpp_write_factor_file, 3},
-    {"_gpucholmod_rcpp_read_factor_file", (DL_FUNC) &_gpucholmod_rcpp_read_factor_file, 1},
+    {"_gpucholmod_rcpp_read_factor_file", (DL_FUNC) &_gpucholmod_rcpp_read_factor_file, 3},
+    {"_gpucholmod_rcpp_factor_file_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_file_diagonal, 1},
     {"_gpucholmod_rcpp_cholupdate_file", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_file, 5},
     {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 2},
     {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 2},
@@ -341,7 +399,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_refactor_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_refactor_seconds, 2},
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
     {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
-    {"_gpucholmod_rcpp_overwrite_order", (DL_FUNC) &_gpucholmod_rcpp_overwrite_order, 2},
+    {"_gpucholmod_rcpp_overwrite_look", (DL_FUNC) &_gpucholmod_rcpp_overwrite_look, 2},
+    {"_gpucholmod_rcpp_overwrite_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_overwrite_other_triangle, 3},
+    {"_gpucholmod_rcpp_overwrite_own", (DL_FUNC) &_gpucholmod_rcpp_overwrite_own, 2},
     {"_gpucholmod_rcpp_cholupdate_overwrite", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_overwrite, 4},
     {NULL, NULL, 0}
 };

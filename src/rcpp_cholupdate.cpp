@@ -1,9 +1,11 @@
 #include <Rcpp.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "core/cost.h"
 #include "core/dispatch.h"
+#include "core/other_triangle.h"
 #include "rcpp_guard.h"
 #include "rcpp_progress.h"
 #include "rcpp_request.h"
@@ -78,12 +80,24 @@ Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
     return Rcpp::List::create(
         _["backend"] = text(decision.backend, backends), _["method"] = text(decision.method, methods),
         _["why"] = decision.why,
-        _["expected"] = Rcpp::NumericVector::create(_["cpu"] = time.cpu, _["gpu"] = time.gpu, _["start"] = time.start),
+        _["expected"] = Rcpp::NumericVector::create(_["cpu"] = time.cpu, _["gpu"] = std::isfinite(time.gpu) ? time.gpu : NA_REAL, _["start"] = time.start),
         _["panels"] = panels, _["device_bytes"] = bytes, _["threads"] = decision.method == Method::blocked
                            ? cpu::useful_threads(what.n, what.k, threads_for(what.threads))
                            : streams ? threads_for(what.threads) : 1,
         _["instructions"] = computes ? text(cpu::resolve(what.instructions), instruction_sets) : "");
   });
+}
+
+// What the triangle of R that is not read looks like: "zero", "filled", "transposed" or "symmetric"
+// (core/other_triangle.h). R as in rcpp_cholupdate().
+// [[Rcpp::export(rng = false)]]
+std::string rcpp_other_triangle(SEXP R, std::string uplo) {
+  const char* const looks[] = {"zero", "filled", "transposed", "symmetric"};
+  const index_t n = Rf_nrows(R);
+  const Uplo own = uplo == "lower" ? Uplo::lower : Uplo::upper;
+  return looks[int(TYPEOF(R) == INTSXP
+                       ? look_at_other_triangle<float>({reinterpret_cast<const float*>(INTEGER(R)), n, n, n}, own)
+                       : look_at_other_triangle<double>({REAL(R), n, n, n}, own))];
 }
 
 // The defaults of the panel method's tunables.

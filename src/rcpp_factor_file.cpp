@@ -16,7 +16,7 @@ namespace {
 constexpr index_t columns_between_polls = 64;
 
 void poll_at(index_t j) {
-  if (j % columns_between_polls == 0) Rcpp::checkUserInterrupt();
+  if (j % columns_between_polls == 0) heed_user();
 }
 
 }  // namespace
@@ -42,22 +42,39 @@ void rcpp_write_factor_file(Rcpp::NumericMatrix R, std::string path, bool replac
   });
 }
 
-// The factor, n x n, with zeros below the diagonal.
+// Columns [first, last) of the factor, down to row `last`, with zeros below the diagonal.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_read_factor_file(std::string path) {
+SEXP rcpp_read_factor_file(std::string path, int first, int last) {
   return guarded([&]() -> SEXP {
     const FactorFile file(path);
-    const index_t n = file.order();
-    const Rcpp::Shield<SEXP> R(Rcpp::unwindProtect([&] { return Rf_allocMatrix(REALSXP, int(n), int(n)); }));
+    const index_t rows = last;
+    if (first < 0 || first > last || rows > file.order())
+      throw Error(ErrorCode::bad_file, "'" + path + "' has become smaller", {{"path", path}, {"reason", "changed"}});
+    const Rcpp::Shield<SEXP> R(Rcpp::unwindProtect([&] { return Rf_allocMatrix(REALSXP, last, last - first); }));
     double* data = REAL(R);
-    prefer_huge_pages(data, sizeof(double) * std::size_t(n * n));
-    for (index_t j = 0; j < n; ++j) {
+    prefer_huge_pages(data, sizeof(double) * std::size_t(rows * (rows - first)));
+    for (index_t j = first; j < rows; ++j, data += rows) {
       poll_at(j);
-      file.column(j, 0, j + 1, data + j * n);
-      std::fill(data + j * n + j + 1, data + (j + 1) * n, 0.0);
+      file.column(j, 0, j + 1, data);
+      std::fill(data + j + 1, data + rows, 0.0);
     }
     file.require_unchanged();
     return R;
+  });
+}
+
+// Its diagonal.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector rcpp_factor_file_diagonal(std::string path) {
+  return guarded([&] {
+    const FactorFile file(path);
+    Rcpp::NumericVector diagonal(file.order());
+    for (index_t j = 0; j < file.order(); ++j) {
+      poll_at(j);
+      file.column(j, j, j + 1, &diagonal[j]);
+    }
+    file.require_unchanged();
+    return diagonal;
   });
 }
 

@@ -10,6 +10,15 @@
 
 namespace gpucholmod {
 
+/// Heeds Ctrl-C and R's time limits (setTimeLimit()): throws what Rcpp turns back into the interrupt, or the error, of R.
+/// Rcpp::checkUserInterrupt() would make an interrupt of both, which no handler of errors gets to see.
+inline void heed_user() {
+  Rcpp::unwindProtect([] {
+    R_CheckUserInterrupt();
+    return R_NilValue;
+  });
+}
+
 /// Signals `error` as an R condition (R/conditions.R); does not return.
 inline void raise(const Error& error) {
   Rcpp::List fields;
@@ -22,7 +31,7 @@ inline void raise(const Error& error) {
 }
 
 /// Runs `body`, the one place where an error of the core becomes an R condition: after every destructor has run.
-/// Interrupts (Rcpp::checkUserInterrupt) pass through to R.
+/// What heed_user() throws passes through to R.
 template <class F>
 auto guarded(F&& body) -> decltype(body()) {
   std::optional<Error> failure;

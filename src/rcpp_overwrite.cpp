@@ -10,40 +10,69 @@
 
 using namespace gpucholmod;
 
+std::string rcpp_other_triangle(SEXP R, std::string uplo);  // rcpp_cholupdate.cpp
+
 namespace {
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& why, const std::string& reason) {
   throw Error(code, "'R' cannot be overwritten: " + why, {{"argument", "R"}, {"value", reason}});
 }
 
-/// The value of a variable of the frame `env`, which is there, and no active binding: a matrix of doubles that nobody
-/// else refers to.
-SEXP own_matrix(SEXP name, SEXP env) {
+/// The value of a variable of the frame `env`, which is there, and no active binding: a matrix of doubles. An argument of
+/// a function is evaluated.
+SEXP matrix_of(SEXP name, SEXP env) {
   SEXP value = Rf_findVarInFrame(env, name);
-  if (TYPEOF(value) == PROMSXP)
-    refuse(ErrorCode::bad_argument, "it is an argument, which its caller may have too", "argument");
+  if (TYPEOF(value) == PROMSXP) value = Rcpp::unwindProtect([&] { return Rf_eval(name, env); });
   if (TYPEOF(value) != REALSXP || Rf_isObject(value) || !Rf_isMatrix(value))
     refuse(ErrorCode::bad_argument, "it is not an ordinary matrix of doubles", "type");
   if (Rf_nrows(value) != Rf_ncols(value)) refuse(ErrorCode::bad_argument, "it is not square", "not_square");
   if (Rf_getAttrib(value, Rf_install("pivot")) != R_NilValue)
     refuse(ErrorCode::bad_argument, "it comes from a pivoted factorisation", "pivoted");
-  if (MAYBE_SHARED(value)) refuse(ErrorCode::shared, "something else refers to the same matrix", "shared");
   return value;
+}
+
+/// Whether something else refers to that value, as far as R's counts tell: they are never too low.
+bool shared(SEXP name, SEXP env) {
+  const SEXP value = Rf_findVarInFrame(env, name);
+  return TYPEOF(value) == PROMSXP || MAYBE_SHARED(value);
 }
 
 }  // namespace
 
-// The order of the matrix that variable `name` of `env` holds, after looking whether it may be overwritten.
+// What variable `name` of `env` holds, after looking whether it can be overwritten: list(n =, shared =).
 // [[Rcpp::export(rng = false)]]
-int rcpp_overwrite_order(SEXP name, SEXP env) {
-  return guarded([&] { return Rf_nrows(own_matrix(name, env)); });
+Rcpp::List rcpp_overwrite_look(SEXP name, SEXP env) {
+  return guarded([&] {
+    const int n = Rf_nrows(matrix_of(name, env));
+    using Rcpp::_;
+    return Rcpp::List::create(_["n"] = n, _["shared"] = shared(name, env));
+  });
+}
+
+// As rcpp_other_triangle(), of the matrix in variable `name` of `env`, which as an argument would be shared.
+// [[Rcpp::export(rng = false)]]
+std::string rcpp_overwrite_other_triangle(SEXP name, SEXP env, std::string uplo) {
+  return guarded([&] { return rcpp_other_triangle(matrix_of(name, env), uplo); });
+}
+
+// Puts a copy of the matrix in variable `name` of `env` in its place, so that nothing else refers to it.
+// [[Rcpp::export(rng = false)]]
+void rcpp_overwrite_own(SEXP name, SEXP env) {
+  guarded([&] {
+    const SEXP value = matrix_of(name, env);
+    Rcpp::unwindProtect([&] {  // whose own result would keep a reference
+      Rf_defineVar(name, Rcpp::Shield<SEXP>(Rf_duplicate(value)), env);
+      return R_NilValue;
+    });
+  });
 }
 
 // Returns list(pivot =, report =). Where a run breaks off after it has begun to write, the diagonal becomes NaN.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_overwrite(SEXP name, SEXP env, Rcpp::NumericMatrix V, Rcpp::List request) {
   return guarded([&] {
-    const SEXP R = own_matrix(name, env);
+    const SEXP R = matrix_of(name, env);
+    if (shared(name, env)) refuse(ErrorCode::shared, "something else refers to the same matrix", "shared");
     const index_t n = Rf_nrows(R);
     const Request what = to_request(request, n, V.ncol());
     double* const data = REAL(R);

@@ -7,10 +7,11 @@
 #include <optional>
 
 #include "core/request.h"
+#include "rcpp_guard.h"
 
 namespace gpucholmod {
 
-/// What a call that may take long does now and then: heeds Ctrl-C, and shows how far it has come.
+/// What a call that may take long does now and then: heeds Ctrl-C and time limits, and shows how far it has come.
 ///
 /// `request` comes from with_progress() in R/progress.R. Its field `progress` is absent where nothing is to be shown,
 /// or list(after, show): after so many seconds, show(done) begins a bar and moves it; it returns whether to go on.
@@ -39,7 +40,7 @@ class Progress {
   void look(double done) {
     const double now = std::chrono::duration<double>(Clock::now() - start_).count();
     if (now >= next_check_) {
-      Rcpp::checkUserInterrupt();
+      heed_user();
       next_check_ = now + seconds_between_checks;
     }
     if (show_ && now >= next_show_) {

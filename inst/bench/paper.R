@@ -29,23 +29,10 @@ if (!is.null(against)) {
   print(compare_bench(x, if (file.exists(against)) read_measurements(against) else stored_measurements(against)))
 }
 
-# Opens a file for a figure of that many inches: a PNG, or, where R has a device for that which does not work, a PDF.
-open_figure <- function(name, width, height) {
-  file <- paste0(name, ".png")
-  opened <- capabilities("png") && tryCatch({
-    png(file, width, height, units = "in", res = 130)
-    TRUE
-  }, warning = function(w) FALSE, error = function(e) FALSE)
-  if (opened) return(file)
-  file <- paste0(name, ".pdf")
-  pdf(file, width, height)
-  file
-}
-
 plots <- option("plots", NULL)
 for (figure in if (is.null(plots)) character() else c("time", "error", "floor")) {
   size <- if (figure == "floor") c(9, 5.5) else c(8, 9.5)
-  file <- open_figure(paste0(plots, "-", figure), size[[1L]], size[[2L]])
+  file <- gpucholmod:::open_figure(paste0(plots, "-", figure, ".png"), size[[1L]], size[[2L]])
   plot(x, which = figure)
   dev.off()
   cat("Plot written to ", file, ".\n", sep = "")

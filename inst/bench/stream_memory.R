@@ -86,12 +86,6 @@ for (i in seq_along(orders)) {
   cat(sprintf("%7.0f %10.1f%s\n", n, 8 * n^2 / 1e6, paste(cells, collapse = "")))
 }
 
-open_png <- function(file) {
-  if (capabilities("cairo")) png(file, 1100, 800, res = 110, type = "cairo")
-  else if (capabilities("png")) png(file, 1100, 800, res = 110)
-  else bitmap(file, "png16m", width = 10, height = 800 / 110, res = 110)
-}
-
 # Round numbers, as a reader of a log axis expects them.
 ticks_within <- function(span, steps = c(1, 2, 5)) {
   ticks <- sort(outer(steps, 10^(-3:9)))
@@ -125,7 +119,7 @@ draw <- function() {
   mtext(machine, line = 0.5, cex = 0.85)
 }
 
-open_png(out)
+out <- gpucholmod:::open_figure(out, 10, 7.3, resolution = 110)
 draw()
 invisible(dev.off())
 cat("\npicture:", out, "\n")

@@ -116,12 +116,6 @@ print_stages <- function(timeline, total) {
   cat(sprintf("send and fetch at once: %.2f ms, %.0f%% of the total\n", 1000 * both, 100 * both / total))
 }
 
-open_png <- function(file) {
-  if (capabilities("cairo")) png(file, 1400, 700, res = 110, type = "cairo")
-  else if (capabilities("png")) png(file, 1400, 700, res = 110)
-  else bitmap(file, "png16m", width = 1400 / 110, height = 700 / 110, res = 110)
-}
-
 draw <- function(timeline, title, subtitle) {
   colours <- unname(grDevices::palette.colors(9L, "Okabe-Ito"))[c(6, 2, 4, 8, 3, 7, 9)]
   last <- 1000 * max(timeline$end)
@@ -171,7 +165,7 @@ check_order(timeline)
 title <- sprintf("n = %.0f, %s: %.1f ms, %d panels", n, what, 1000 * total, length(unique(timeline$panel)))
 cat(title, "\n", machine, "\n\n", sep = "")
 print_stages(timeline, total)
-open_png(out)
+out <- gpucholmod:::open_figure(out, 12.7, 6.4, resolution = 110)
 draw(timeline, title, paste0(machine, "; colours: panels"))
 invisible(dev.off())
 cat("picture:", out, "\n")

@@ -159,21 +159,6 @@ print_summary <- function(steps) {
               max(steps$difference), max(steps$difference / steps$bound)))
 }
 
-# A PNG where R can make one and the name does not ask for a PDF. Returns the name of the file.
-open_plot <- function(file) {
-  wants_pdf <- grepl("\\.pdf$", file)
-  if (capabilities("png") && !wants_pdf) {
-    png(file, width = 1800, height = 840, res = 150)
-    return(file)
-  }
-  if (!wants_pdf) {
-    message("This R cannot write PNG files; the plot becomes a PDF.")
-    file <- paste0(sub("\\.png$", "", file), ".pdf")
-  }
-  pdf(file, width = 12, height = 5.6)
-  file
-}
-
 # One panel: curves over the steps, with a log axis. The legend is in the margin above, where it cannot cover data.
 draw_panel <- function(curves, names, colours, symbols, ylab, title) {
   curves[curves == 0] <- NA  # no place on a log axis
@@ -197,7 +182,7 @@ draw_panel <- function(curves, names, colours, symbols, ylab, title) {
 }
 
 draw <- function(steps, features, backend, file) {
-  file <- open_plot(file)
+  file <- gpucholmod:::open_figure(file, 12, 5.6, resolution = 150)
   on.exit(dev.off())
   par(mfrow = c(1, 2), mar = c(4.2, 5.6, 4.4, 1))
   draw_panel(with(steps, cbind(ms_chol, ms_modify)), c("chol() of the new matrix", "update + downdate"),

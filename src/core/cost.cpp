@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <utility>
 
 #include "core/backend.h"
 #include "core/error.h"
@@ -17,13 +19,19 @@ double& missed() {
   return seconds;
 }
 
-std::string milliseconds(double seconds) {
+/// With `digits` significant digits, and all of those before the point.
+std::string milliseconds(double seconds, int digits = 2) {
   const double ms = 1e3 * seconds;
-  const double rounded = ms >= 10 ? std::round(ms) : std::round(10 * ms) / 10;
-  std::string text = std::to_string(rounded);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text + " ms";
+  const int before = ms >= 1 ? int(std::floor(std::log10(ms))) + 1 : 1;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f ms", std::max(digits - before, ms < 1 ? digits - 1 : 0), ms);
+  return text;
+}
+
+/// Two times with two digits, or with three if that tells them apart.
+std::pair<std::string, std::string> apart(double a, double b) {
+  const int digits = milliseconds(a) == milliseconds(b) ? 3 : 2;
+  return {milliseconds(a, digits), milliseconds(b, digits)};
 }
 
 [[noreturn]] void refuse(const char* method, const char* rule) {
@@ -47,8 +55,9 @@ Expected expected(const Request& request) {
                       ? Costs::cpu_call + n * n * (Costs::refactor_element + (2 * n / 3 + k) * Costs::refactor_flops / threads)
                       : HUGE_VAL;
   time.cpu = std::min(time.blocked, time.refactor);
-  time.gpu = Costs::gpu_call + n * (Costs::gpu_row * passes + Costs::gpu_column * k) +
-             n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0));
+  time.gpu = !cuda::built() ? HUGE_VAL
+                            : Costs::gpu_call + n * (Costs::gpu_row * passes + Costs::gpu_column * k) +
+                                  n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0));
   time.start = cuda::built() && !cuda::started() ? Costs::gpu_start : 0;
   return time;
 }
@@ -67,18 +76,21 @@ Decision decide(const Request& request) {
   const bool refactors = asked == Method::automatic && time.refactor < time.blocked;
   const Method cpu_method = refactors ? Method::refactor : asked == Method::automatic ? Method::blocked : asked;
   const auto on_cpu = [&](const std::string& why) {
-    const std::string times = milliseconds(time.refactor) + " instead of " + milliseconds(time.blocked);
-    return Decision{Backend::cpu, cpu_method,
-                    refactors ? why + "; for this k, factorising afresh is expected to be quicker: " + times : why};
+    const auto [refactor, blocked] = apart(time.refactor, time.blocked);
+    const std::string afresh = "; for this k, factorising afresh is expected to ";
+    const std::string gain = refactor == blocked ? "take as long, " + refactor : "be quicker: " + refactor + " instead of " + blocked;
+    return Decision{Backend::cpu, cpu_method, refactors ? why + afresh + gain : why};
   };
   if (request.backend == Backend::cpu) return on_cpu("backend \"cpu\" was asked for");
   if (for_cpu) return on_cpu("the method that was asked for runs on the CPU only");
 
   const bool free_choice = request.backend == Backend::automatic && asked == Method::automatic;
-  const std::string times =
-      "expected: " + milliseconds(time.gpu) + " on the GPU, " + milliseconds(time.cpu) + " on the CPU";
+  if (free_choice && !cuda::built())
+    return on_cpu("expected: " + milliseconds(time.cpu) + "; this package was built without CUDA");
+  const auto [on_gpu, on_host] = apart(time.gpu, time.cpu);
+  const std::string times = "expected: " + on_gpu + " on the GPU, " + on_host + " on the CPU";
   if (free_choice && time.gpu >= time.cpu) return on_cpu(times);
-  if (free_choice && cuda::built() && missed() + time.cpu - time.gpu < time.start)
+  if (free_choice && missed() + time.cpu - time.gpu < time.start)
     return on_cpu(times + "; but CUDA has not been started, which takes " + milliseconds(time.start) +
                                   ", and would have saved " + milliseconds(missed() + time.cpu - time.gpu) + " so far");
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <type_traits>
 #include <vector>
@@ -230,6 +231,14 @@ class Overwriting : public MemorySink<S> {
   std::atomic<bool>& begun_;
 };
 
+template <class S>
+Outcome stream_in_place(S* R, const S* V, const Request& request, const Poll& poll, std::atomic<bool>& begun, Outcome outcome) {
+  const MemorySource<S> from(R, request.n);
+  Overwriting<S> to(R, request.n, begun);
+  modify_stored_by(from, V, to, request, poll, true, outcome);
+  return outcome;
+}
+
 }  // namespace
 
 template <class S>
@@ -271,11 +280,13 @@ Outcome modify_in_place(S* R, const S* V, const Request& request, const Poll& po
       throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
     }
     outcome.method = Method::stream;
+    Request on_host = request;  // a limit on device memory is for those who asked for that method
+    on_host.device_memory = std::numeric_limits<double>::infinity();
+    outcome = stream_in_place(R, V, on_host, poll, begun, outcome);
+    outcome.device_bytes_peak = 0;
+    return outcome;
   }
-  const MemorySource<S> from(R, n);
-  Overwriting<S> to(R, n, begun);
-  modify_stored_by(from, V, to, request, poll, true, outcome);
-  return outcome;
+  return stream_in_place(R, V, request, poll, begun, outcome);
 }
 
 template <class S>

@@ -1,6 +1,7 @@
 #ifndef GPUCHOLMOD_CORE_ERROR_H
 #define GPUCHOLMOD_CORE_ERROR_H
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -57,6 +58,23 @@ class Error : public std::runtime_error {
   ErrorCode code_;
   Fields fields_;
 };
+
+/// An amount of memory as R's format_bytes() writes it: "1.5 GiB".
+inline std::string text_of_bytes(double bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 3; ++unit) bytes /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, bytes < 999.5 ? "%.3g %s" : "%.0f %s", bytes, units[unit]);
+  return text;
+}
+
+/// out_of_memory: `what` has happened, `needed` bytes were wanted, `available` are there.
+inline Error out_of_memory(const std::string& what, double needed, double available) {
+  return Error(ErrorCode::out_of_memory,
+               what + ": " + text_of_bytes(needed) + " needed, " + text_of_bytes(available) + " available",
+               {{"needed", needed}, {"available", available}});
+}
 
 }  // namespace gpucholmod
 

@@ -18,8 +18,7 @@ class DeviceBuffer {
     cudaGetLastError();
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    throw Error(ErrorCode::out_of_memory, "the GPU is out of memory",
-                {{"needed", needed}, {"available", double(free)}});
+    throw out_of_memory("the GPU is out of memory", needed, double(free));
   }
   ~DeviceBuffer() { cudaFree(data_); }
   DeviceBuffer(const DeviceBuffer&) = delete;
@@ -39,8 +38,10 @@ class PinnedBuffer {
     if (error == cudaSuccess) return;
     if (error != cudaErrorMemoryAllocation) check(error, "allocate page-locked memory");
     cudaGetLastError();
-    throw Error(ErrorCode::out_of_memory, "the host has no memory left that can be page-locked",
-                {{"needed", double(sizeof(T)) * count}});
+    const double needed = double(sizeof(T)) * count;
+    throw Error(ErrorCode::out_of_memory,
+                "the host has no memory left that can be page-locked: " + text_of_bytes(needed) + " needed",
+                {{"needed", needed}});
   }
   ~PinnedBuffer() { cudaFreeHost(data_); }
   PinnedBuffer(const PinnedBuffer&) = delete;

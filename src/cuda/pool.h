@@ -44,8 +44,7 @@ class Pool {
       cudaGetLastError();
       std::size_t free = 0, total = 0;
       cudaMemGetInfo(&free, &total);
-      throw Error(ErrorCode::out_of_memory, "the GPU is out of memory",
-                  {{"needed", double(bytes)}, {"available", double(free)}});
+      throw out_of_memory("the GPU is out of memory", double(bytes), double(free));
     }
     check(error, "allocate device memory");
     in_use_ += bytes;

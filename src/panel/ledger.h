@@ -16,8 +16,7 @@ class Ledger {
 
   void reserve(double bytes) {
     if (held_ + bytes > limit_)
-      throw Error(ErrorCode::out_of_memory, "the panel method needs more device memory than 'device_memory' allows",
-                  {{"needed", held_ + bytes}, {"available", limit_}});
+      throw out_of_memory("the panel method needs more device memory than 'device_memory' allows", held_ + bytes, limit_);
     held_ += bytes;
     peak_ = std::max(peak_, held_);
   }

@@ -52,8 +52,7 @@ class Plan {
       if (slots_ > 1 && slot_words_ == narrowest()) most_slots = slots_ - 1;
       else if (slot_words_ > narrowest() && !whole) panel_bytes = std::min(panel_bytes, double(word_) * slot_words_) * 0.75;
       else
-        throw Error(ErrorCode::out_of_memory, "'device_memory' allows less device memory than this takes at least",
-                    {{"needed", device_bytes()}, {"available", budget}});
+        throw out_of_memory("'device_memory' allows less device memory than this takes at least", device_bytes(), budget);
     }
     const double chunk = std::min(double(tuning::stream_chunk), std::max(total_words() * word_ / 32, 65536.0));
     for (int p = 0; p < int(panels_.size()); ++p) {

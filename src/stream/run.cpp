@@ -71,7 +71,7 @@ class Runner {
     if (overwrites) {
       e = right_exponent();
       Nowhere<S> nowhere;
-      if (request_.sign == Sign::update || modify(nowhere, e)) modify(out_, e);
+      if (request_.sign == Sign::update || modify(nowhere, e, true)) modify(out_, e, true);
     } else {
       modify(out_, e);
     }
@@ -79,13 +79,15 @@ class Runner {
   }
 
  private:
-  /// With 2^-e R, or whatever scaling turns out to be right on the way. False: failing pivot.
-  bool modify(Sink<S>& out, int e) {
+  /// With 2^-e R, or, unless that is `settled`, whatever scaling turns out to be right on the way; where `out` takes the place
+  /// of R, there is no looking at R again. False: failing pivot.
+  bool modify(Sink<S>& out, int e, bool settled = false) {
     for (;;) {
       const Run<S> done = attempt(out, e, n_);
       // A factor that cannot be used is an error, also where a downdate of its leading part fails.
-      const int right = done.end == End::complete ? scale_exponent<T>(std::max(done.largest, largest_of_V_))
-                                                  : right_exponent();
+      const int right = settled                     ? e
+                        : done.end == End::complete ? scale_exponent<T>(std::max(done.largest, largest_of_V_))
+                                                    : right_exponent();
       if (right != e) {
         e = right;
         continue;

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <tuple>
+
 #include "call.h"
 #include "core/backend.h"
 #include "core/cost.h"
+#include "core/other_triangle.h"
 
 /// What a request leads to, and which are refused; in a build without CUDA.
 namespace gpucholmod::test {
@@ -135,6 +139,59 @@ TEST(Error, HasTheNamesOfTheConditionClasses) {
   EXPECT_STREQ(name(ErrorCode::backend_unavailable), "backend_unavailable");
   EXPECT_STREQ(name(ErrorCode::out_of_memory), "out_of_memory");
   EXPECT_STREQ(name(ErrorCode::cuda_failure), "cuda_failure");
+}
+
+TEST(Resolve, ABuildWithoutCudaSaysNothingOfTheTimeOnAGpu) {
+  Request request = asking(Backend::automatic, Method::automatic);
+  request.n = 5000;
+  request.k = 16;
+  const Decision decision = decide(request);
+  EXPECT_EQ(decision.why.find("on the GPU"), std::string::npos) << decision.why;
+  EXPECT_NE(decision.why.find("without CUDA"), std::string::npos) << decision.why;
+  EXPECT_TRUE(std::isinf(expected(request).gpu));
+}
+
+TEST(Resolve, TimesThatAreComparedAreToldApart) {
+  Request request = asking(Backend::cpu, Method::automatic);
+  request.optimised_blas = true;
+  int compared = 0;
+  for (request.n = 20; request.n < 3000; request.n += 7)
+    for (request.k = request.n / 8; request.k <= 2 * request.n; request.k += request.n / 8 + 1) {
+      const std::string why = decide(request).why;
+      const std::size_t instead = why.find(" instead of "), colon = why.rfind(": ", instead);
+      if (instead == std::string::npos) continue;
+      ++compared;
+      EXPECT_NE(why.substr(colon + 2, instead - colon - 2), why.substr(instead + 12)) << why;
+    }
+  EXPECT_GT(compared, 100);
+}
+
+TEST(OtherTriangle, IsZeroFilledTransposedOrSymmetric) {
+  for (const index_t n : {2, 3, 63, 64, 65, 200, 517}) {
+    Stored<double> R = Stored<double>::Random(n, n).cwiseAbs().triangularView<Eigen::Upper>();
+    const auto look = [&](const Stored<double>& X, Uplo uplo) {
+      return look_at_other_triangle(MatrixView<const double>{X.data(), n, n, n}, uplo);
+    };
+    const Stored<double> L = R.transpose(), A = L * R;
+    for (const auto& [own, other, uplo] : {std::tuple(R, L, Uplo::upper), std::tuple(L, R, Uplo::lower)}) {
+      EXPECT_EQ(look(own, uplo), OtherTriangle::zero);
+      EXPECT_EQ(look(other, uplo), OtherTriangle::transposed);
+      EXPECT_EQ(look(A, uplo), OtherTriangle::symmetric);
+      EXPECT_EQ(look(own + 0.5 * other, uplo), OtherTriangle::filled);
+      EXPECT_EQ(look(Stored<double>::Identity(n, n), uplo), OtherTriangle::zero);
+      EXPECT_EQ(look(Stored<double>::Identity(n, n) + 0 * A, uplo), OtherTriangle::zero);
+    }
+  }
+}
+
+TEST(OutOfMemory, IsToldInNumbers) {
+  EXPECT_EQ(text_of_bytes(0), "0 B");
+  EXPECT_EQ(text_of_bytes(1000), "1000 B");
+  EXPECT_EQ(text_of_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(text_of_bytes(64.5 * 1024 * 1024), "64.5 MiB");
+  EXPECT_EQ(text_of_bytes(5e12), "4657 GiB");
+  const Error error = out_of_memory("full", 2048, 1024);
+  EXPECT_STREQ(error.what(), "full: 2 KiB needed, 1 KiB available");
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ for (set in instructions_here) {
 cuda_methods <- list(
   "panel" = list(backend = "cuda", method = "panel"),
   "panel, the paper's shape" = list(backend = "cuda", method = "panel",
-                                    control = cholupdate_control(28, 32, 16, panel_rows = 32)),
+                                    control = cholupdate_control(blocks_per_kernel = 28, threads_per_block = 32,
+                                                                 elements_per_thread = 16, panel_rows = 32)),
   "stream" = list(backend = "cuda", method = "stream"),
   "stream, little memory" = list(backend = "cuda", method = "stream",
                                  control = cholupdate_control(device_memory = "6MB", threads = 3)),

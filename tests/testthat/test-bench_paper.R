@@ -209,3 +209,14 @@ test_that("every method runs on a GPU, and is accurate", {
   expect_true(all(x$ratio[x$k > 0] < 30))
   expect_true(all(x$seconds > 0))
 })
+
+test_that("chol() is timed with the number of BLAS threads that is quickest, and the number is as before", {
+  threads <- gpucholmod:::rcpp_blas_threads(0L)
+  best <- gpucholmod:::quickest_blas_threads(function() chol(diag(50) + 1))
+  expect_identical(gpucholmod:::rcpp_blas_threads(0L), threads)
+  if (is.na(threads)) expect_true(is.na(best)) else expect_true(best >= 1 && best <= threads)
+  skip_if(is.na(threads))
+  inside <- gpucholmod:::with_blas_threads(1L, gpucholmod:::rcpp_blas_threads(0L))
+  expect_identical(inside, 1L)
+  expect_identical(gpucholmod:::rcpp_blas_threads(0L), threads)
+})

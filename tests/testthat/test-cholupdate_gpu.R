@@ -94,7 +94,8 @@ test_that("the other triangle is never looked at", {
   junk <- R
   junk[lower.tri(junk)] <- NaN
   for (name in names(cpu_methods)) {
-    expect_identical(modify(junk, V, FALSE, cpu_methods[[name]]), modify(R, V, FALSE, cpu_methods[[name]]))
+    expect_identical(suppressWarnings(modify(junk, V, FALSE, cpu_methods[[name]]), "gpucholmod_other_triangle"),
+                     modify(R, V, FALSE, cpu_methods[[name]]))
   }
 })
 
@@ -146,7 +147,8 @@ test_that("any shape of the panels gives the same bits on the CPU", {
   V <- normal(150, 20)
   expected <- modify(R, V, FALSE, cpu_methods[["reference, order B"]])
   for (shape in list(c(1, 32, 4, 64), c(2, 64, 1, 17), c(132, 64, 16, 5), c(3, 96, 32, 200))) {
-    control <- cholupdate_control(shape[1], shape[2], shape[3], shape[4])
+    control <- cholupdate_control(blocks_per_kernel = shape[1], threads_per_block = shape[2],
+                                  elements_per_thread = shape[3], panel_rows = shape[4])
     expect_identical(cholupdate_gpu(R, V, backend = "cpu", method = "panel", control = control), expected)
   }
 })

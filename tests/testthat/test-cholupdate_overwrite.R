@@ -11,10 +11,8 @@ test_that("the result is that of a new matrix, in the memory of the old one", {
       expected <- cholupdate_gpu(given, V, uplo = uplo, backend = backend, method = "stream")
       R <- unshared(given)
       returned <- withVisible(cholupdate_overwrite(R, V, uplo = uplo, backend = backend))
-      expect_false(returned$visible)
-      expect_identical(returned$value, expected)
+      expect_identical(returned, list(value = NULL, visible = FALSE))
       expect_identical(R, expected)
-      rm(returned)
       R <- R + 0
       cholupdate_overwrite(R, V, downdate = TRUE, uplo = uplo, backend = backend)
       expect_equal(R, given)
@@ -40,7 +38,7 @@ test_that("the other triangle is neither read nor changed", {
     for (method in c("auto", "stream")) {
       R <- R0
       R[lower.tri(R)] <- NaN
-      cholupdate_overwrite(R, V, backend = backend, method = method)
+      suppressWarnings(cholupdate_overwrite(R, V, backend = backend, method = method), "gpucholmod_other_triangle")
       expect_true(all(is.nan(R[lower.tri(R)])))
       expect_lt(residual_ratio(upper(replace(R, is.nan(R), 0)), R0, V, FALSE), 30)
     }
@@ -56,17 +54,75 @@ test_that("a result of cholupdate_gpu() can be overwritten", {
   }
 })
 
-test_that("what is shared, or is no variable, is refused and not changed", {
+test_that("what something else refers to is copied first, and keeps what it is", {
   R <- diag(5)
-  reason <- function(code, class = "gpucholmod_bad_argument") expect_error(code, class = class)$value
+  expected <- cholupdate_gpu(R, 1:5)
   S <- R
-  expect_identical(reason(cholupdate_overwrite(R, 1:5), "gpucholmod_shared"), "shared")
+  told <- expect_message(cholupdate_overwrite(R, 1:5, backend = "cpu"), class = "gpucholmod_copied")
+  expect_identical(told[c("argument", "bytes")], list(argument = "R", bytes = 200))
+  expect_true(identical(R, expected)) # which keeps no reference to R
+  expect_identical(S, diag(5))
+  expect_silent(cholupdate_overwrite(R, 1:5, downdate = TRUE, backend = "cpu")) # the copy is nobody else's
+  expect_equal(R, S)
+
+  held <- list(R)
+  expect_message(cholupdate_overwrite(R, 1:5, backend = "cpu"), class = "gpucholmod_copied")
+  expect_equal(held[[1]], S)
+  as_argument <- function(M) {
+    cholupdate_overwrite(M, 1:5, backend = "cpu")
+    M
+  }
+  expect_message(modified <- as_argument(S), class = "gpucholmod_copied")
+  expect_identical(modified, expected)
+  expect_identical(S, diag(5))
+  # a call that is refused copies nothing
+  S <- R
+  expect_silent(try(cholupdate_overwrite(R, 1:4), silent = TRUE))
+})
+
+test_that("with copy = FALSE that is an error, and nothing is changed", {
+  R <- diag(5)
+  reason <- function(code) expect_error(code, class = "gpucholmod_shared")$value
+  S <- R
+  expect_identical(reason(cholupdate_overwrite(R, 1:5, copy = FALSE)), "shared")
   rm(S)
   held <- list(R)
-  expect_identical(reason(cholupdate_overwrite(R, 1:5), "gpucholmod_shared"), "shared")
+  expect_identical(reason(cholupdate_overwrite(R, 1:5, copy = FALSE)), "shared")
   rm(held)
-  as_argument <- function(M) cholupdate_overwrite(M, 1:5)
-  expect_identical(reason(as_argument(R)), "argument")
+  as_argument <- function(M) cholupdate_overwrite(M, 1:5, copy = FALSE)
+  expect_identical(reason(as_argument(R)), "shared")
+  expect_identical(R, diag(5))
+})
+
+test_that("functions of this package do not count as references once they have returned", {
+  R <- well_conditioned(40)
+  path <- tempfile()
+  cholupdate_gpu(R, 1:40, backend = "cpu")
+  cholupdate_plan(R, 1:40)
+  if (.Platform$OS.type != "windows") write_factor(R, path)
+  solve_back(R, solve_forward(R, 1:40))
+  logdet(R)
+  expect_silent(cholupdate_overwrite(R, 1:40, backend = "cpu", copy = FALSE))
+  unlink(path)
+})
+
+# Where R cannot tell that a variable has the only reference, which its own code meets too.
+test_that("it can be called at the top level of a script, by source(), example() and knitr", {
+  code <- c("R <- chol(diag(5) + 1)", "before <- R + 0", "cholupdate_overwrite(R, 1:5, backend = 'cpu')",
+            "stopifnot(isTRUE(all.equal(crossprod(R), crossprod(before) + tcrossprod(1:5))))")
+  script <- tempfile(fileext = ".R")
+  on.exit(unlink(script))
+  writeLines(code, script)
+  suppressMessages(source(script, local = new.env()))
+  suppressMessages(utils::example("cholupdate_overwrite", "gpucholmod", character.only = TRUE, ask = FALSE, echo = FALSE,
+                                  local = TRUE))
+  skip_if_not_installed("knitr")
+  document <- knitr::knit(text = c("```{r, message = FALSE, error = FALSE}", code, "```"), quiet = TRUE, envir = new.env())
+  expect_false(any(grepl("Error", document)))
+})
+
+test_that("what is no variable that can be written is refused and not changed", {
+  R <- diag(5)
   expect_error(cholupdate_overwrite(R + 1, 1:5), class = "gpucholmod_bad_argument")
   expect_error(cholupdate_overwrite(not_there, 1:5), class = "gpucholmod_bad_argument")
   elsewhere <- function() cholupdate_overwrite(R, 1:5)
@@ -122,4 +178,19 @@ test_that("a factor that is interrupted half-way cannot be mistaken for one", {
   expect_identical(result, "interrupted")
   expect_true(identical(R, diag(3000)) || all(is.nan(diag(R))))
   if (all(is.nan(diag(R)))) expect_error(cholupdate_gpu(R, 1:3000, backend = "cpu"), class = "gpucholmod_not_finite")
+})
+
+test_that("an update too large to represent is told as such, and R is lost", {
+  R <- diag(3) * 1.5e308
+  error <- expect_error(cholupdate_overwrite(R, c(1.5e308, 0, 0), backend = "cpu"), class = "gpucholmod_overflow")
+  expect_identical(error$lost, "R")
+  expect_true(all(is.nan(diag(R))))
+})
+
+test_that("a limit on device memory does not depend on the scale of the numbers", {
+  for (scale in c(1, 1e187)) {
+    R <- diag(150) * scale
+    cholupdate_overwrite(R, rep(0.01, 150) * scale, backend = "cpu", control = cholupdate_control(device_memory = 1e5))
+    expect_equal(R[1, 1] / scale, sqrt(1.0001))
+  }
 })

@@ -18,7 +18,7 @@ test_that("a plan says what the call then does", {
 test_that("sizes may be given as such or by what has them", {
   expect_identical(cholupdate_plan(diag(4), 1:4)[c("n", "k")], list(n = 4, k = 1))
   expect_identical(cholupdate_plan(4, matrix(0, 4, 2))[c("n", "k")], list(n = 4, k = 2))
-  for (bad in list(-1, 1.5, NA, "a", NULL)) {
+  for (bad in list(-1, 1.5, NA, "a", NULL, Inf, 1e300, 2^31)) {
     expect_error(cholupdate_plan(bad, 1), class = "gpucholmod_bad_argument")
     expect_error(cholupdate_plan(10, bad), class = "gpucholmod_bad_argument")
   }
@@ -28,6 +28,7 @@ test_that("sizes may be given as such or by what has them", {
 })
 
 test_that("the GPU is expected to pay for large factors, and small ones stay on the CPU", {
+  skip_if_not(gpu_info(memory = FALSE)$built, "built without CUDA")
   small <- cholupdate_plan(100, 1)
   expect_identical(small$backend, "cpu")
   expect_gt(small$expected[["gpu"]], small$expected[["cpu"]])
@@ -46,4 +47,27 @@ test_that("CUDA is started once it would have paid, and not before", {
   taken <- scan(text = system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE), what = "",
                 quiet = TRUE)
   expect_identical(rle(taken)$values, c("cpu", "cuda"))
+})
+
+test_that("without CUDA, nothing is said of a GPU's time", {
+  skip_if(gpu_info(memory = FALSE)$built)
+  plan <- cholupdate_plan(5000, 16)
+  expect_identical(plan$backend, "cpu")
+  expect_true(is.na(plan$expected[["gpu"]]))
+  expect_match(plan$why, "built without CUDA")
+  expect_no_match(plan$why, "on the GPU")
+})
+
+test_that("two times that are compared are told with as many digits as tell them apart", {
+  control <- cholupdate_control()
+  control$optimised_blas <- TRUE
+  for (n in c(40, 60, 100, 300, 1000)) {
+    for (k in c(0.2, 0.3, 0.4, 0.5, 1, 2) * n) {
+      why <- cholupdate_plan(n, k, backend = "cpu", control = control)$why
+      if (!grepl("instead of", why)) next
+      times <- regmatches(why, regexec("quicker: ([0-9.]+ ms) instead of ([0-9.]+ ms)", why))[[1]]
+      expect_length(times, 3)
+      expect_false(times[[2]] == times[[3]], label = why)
+    }
+  }
 })

@@ -55,7 +55,7 @@ test_that("a pivoted factor is refused", {
 
 test_that("arguments that cannot be used are named", {
   expect_condition_fields(cholupdate_gpu(R, V, FALSE, "lower"), "bad_argument", argument = "...")
-  expect_condition_fields(cholupdate_gpu(R, V, up = FALSE), "bad_argument", argument = "...")
+  expect_condition_fields(cholupdate_gpu(R, V, up = FALSE), "bad_argument", argument = "up")
   expect_condition_fields(cholupdate_gpu(R, V, NA), "bad_argument", argument = "downdate")
   expect_condition_fields(cholupdate_gpu(R, V, check = 1), "bad_argument", argument = "check", value = 1)
   expect_condition_fields(cholupdate_gpu(R, V, uplo = "U"), "bad_argument", argument = "uplo", value = "U")
@@ -99,4 +99,54 @@ test_that("the condition's call is the user's", {
   expect_identical(expect_error(f(replace(R, 1, NA)))$call, quote(cholupdate_gpu(x, 1:4)))
   g <- function(x) cholupdate_gpu(x, 1:3)
   expect_identical(expect_error(g(replace(R, 1, NA)))$call, quote(cholupdate_gpu(x, 1:3)))
+})
+
+test_that("an argument that is not there is named, with the one that may be meant", {
+  said <- function(call) conditionMessage(expect_condition_fields(call, "bad_argument"))
+  expect_match(said(cholupdate_gpu(R, V, dowdate = TRUE)), "'dowdate'.*mean 'downdate'")
+  expect_match(said(cholupdate_gpu(R, V, prec = "single")), "'prec'.*mean 'precision'")
+  expect_match(said(cholupdate_plan(3, 1, bakend = "cpu")), "'bakend'.*mean 'backend'")
+  expect_match(said(cholupdate_overwrite(R, V, ulpo = "lower")), "'ulpo'.*mean 'uplo'")
+  expect_no_match(said(cholupdate_gpu(R, V, rhubarb = 1)), "mean")
+  expect_match(said(cholupdate_gpu(R, V, FALSE, "lower")), "'downdate' must be given by name")
+})
+
+test_that("an option that cannot be used is named as such", {
+  refused <- function(option, value, call) {
+    old <- options(stats::setNames(list(value), option))
+    on.exit(options(old))
+    error <- expect_condition_fields(call, "bad_argument", argument = option, value = value)
+    expect_match(conditionMessage(error), sprintf("option '%s'", option), fixed = TRUE)
+  }
+  refused("gpucholmod.backend", "gpu", cholupdate_gpu(R, V))
+  refused("gpucholmod.backend", 1, cholupdate_plan(R, V))
+  S <- R + 0
+  refused("gpucholmod.backend", "gpu", cholupdate_overwrite(S, V))
+  refused("gpucholmod.threads", 0, cholupdate_gpu(R, V))
+  refused("gpucholmod.device", "first", gpu_factor(R))
+  refused("gpucholmod.device", -1, gpu_chol(crossprod(R)))
+  expect_condition_fields(cholupdate_gpu(R, V, backend = "gpu"), "bad_argument", argument = "backend")
+})
+
+test_that("too little memory is told in numbers", {
+  error <- expect_condition_fields(cholupdate_gpu(diag(100), 1:100, backend = "cpu", method = "stream",
+                                                  control = cholupdate_control(device_memory = 1000)), "out_of_memory")
+  for (field in c("needed", "available")) {
+    expect_match(conditionMessage(error), gpucholmod:::format_bytes(error[[field]]), fixed = TRUE)
+  }
+})
+
+test_that("the arguments of all methods can be seen, and completed", {
+  expect_true(all(c("uplo", "precision", "backend", "method", "check", "control") %in% names(formals(cholupdate_gpu))))
+  for (method in c("default", "factor_file", "gpu_factor")) {
+    own <- names(formals(getS3method("cholupdate_gpu", method)))
+    expect_true(all(names(formals(cholupdate_gpu)) %in% own), label = method)
+  }
+})
+
+test_that("nothing of other packages is masked, but for two functions of base that go on doing what they did", {
+  base_packages <- c("base", "stats", "utils", "methods", "graphics", "grDevices")
+  theirs <- unlist(lapply(base_packages, getNamespaceExports))
+  expect_identical(sort(intersect(getNamespaceExports("gpucholmod"), theirs)), c("chol2inv", "diag"))
+  expect_false("copy" %in% getNamespaceExports("gpucholmod")) # data.table's would stop working
 })

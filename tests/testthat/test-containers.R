@@ -91,3 +91,31 @@ test_that("conversions between float and double round to nearest", {
   expect_identical(gpucholmod:::rcpp_from_float(gpucholmod:::rcpp_to_float(c(1, 0.1, -2^-140))),
                    c(1, 13421773 / 2^27, -2^-140))
 })
+
+test_that("numbers with a class of S3 are taken for V, b and A", {
+  v <- as.vector(V[, 1])
+  expect_identical(cholupdate_gpu(R, ts(v), backend = "cpu"), cholupdate_gpu(R, v, backend = "cpu"))
+  expect_identical(cholupdate_gpu(R, ts(V), backend = "cpu"), cholupdate_gpu(R, V, backend = "cpu"))
+  expect_identical(cholupdate_gpu(R, I(V), backend = "cpu"), cholupdate_gpu(R, V, backend = "cpu"))
+  integer64 <- structure(v, class = "integer64") # package bit64 keeps integers in the bits of doubles
+  expect_identical(expect_error(cholupdate_gpu(R, integer64), class = "gpucholmod_not_numeric")$type, "integer64")
+  for (x in list(Sys.Date() + 1:20, factor(1:20))) {
+    expect_error(cholupdate_gpu(R, x), class = "gpucholmod_not_numeric")
+  }
+})
+
+test_that("a hint is given where it helps, and fits", {
+  hint <- function(R) conditionMessage(expect_error(cholupdate_gpu(R, 1:3), class = "gpucholmod_not_numeric"))
+  expect_no_match(hint(t), "as.matrix", fixed = TRUE)
+  expect_no_match(hint(methods::show), "as.matrix", fixed = TRUE)
+  expect_match(hint(data.frame(a = 1)), "as.matrix() first", fixed = TRUE)
+  skip_if_not_installed("Matrix")
+  A <- Matrix::Matrix(diag(3) + 1)
+  expect_match(hint(A), "chol(R)", fixed = TRUE)
+  expect_no_match(hint(A), "as.matrix", fixed = TRUE)
+  sparse <- Matrix::Matrix(diag(3) + 1, sparse = TRUE)
+  expect_match(hint(methods::as(sparse, "generalMatrix")), "as.matrix() first", fixed = TRUE)
+  made <- Matrix::Cholesky(sparse, perm = FALSE, LDL = FALSE)
+  expect_match(hint(made), "t(as.matrix(Matrix::expand(R)$L))", fixed = TRUE)
+  expect_equal(t(as.matrix(Matrix::expand(made)$L)), chol(diag(3) + 1), ignore_attr = TRUE)
+})

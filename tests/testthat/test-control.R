@@ -34,7 +34,14 @@ test_that("threads are a whole number, from the option where they are not given"
   expect_identical(cholupdate_control(threads = 5L)$threads, 5L)
   expect_identical(cholupdate_control(threads = NULL)$threads, 0L)
   options(gpucholmod.threads = "many")
-  expect_refused(cholupdate_control(), "threads")
+  expect_refused(cholupdate_control(), "gpucholmod.threads")
+})
+
+test_that("a control that lacks something is refused", {
+  control <- cholupdate_control()
+  control$threads <- NULL
+  expect_identical(expect_error(cholupdate_gpu(diag(2), 1:2, control = control), class = "gpucholmod_bad_argument")$argument,
+                   "control")
 })
 
 test_that("timeline is TRUE or FALSE", {

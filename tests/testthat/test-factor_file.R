@@ -44,7 +44,7 @@ test_that("a factor comes back from its file as it went there", {
   expect_identical(as.matrix(f), R)
   expect_identical(readBin(path, "double", n^2 + 1), as.vector(R))
   expect_identical(list.files(folder, all.files = TRUE, no.. = TRUE), "R.bin")
-  for (small in list(matrix(0, 0, 0), matrix(2), matrix(c(1, 0, 2, 3), 2))) {
+  for (small in list(matrix(2), matrix(c(1, 0, 2, 3), 2))) {
     expect_identical(as.matrix(write_factor(small, path, replace = TRUE)), small)
   }
 })
@@ -124,6 +124,9 @@ test_that("what is not a factor is refused", {
   expect_bad_file(factor_file(folder), "not_a_file", folder)
   writeBin(numeric(3), path)
   expect_bad_file(factor_file(path), "wrong_size", path, size = 24)
+  file.create(path) # empty
+  expect_bad_file(factor_file(path), "wrong_size", path, size = 0)
+  expect_bad_file(write_factor(matrix(0, 0, 0), path, replace = TRUE), "wrong_size", path, size = 0)
   writeBin(raw(33), path)
   expect_bad_file(factor_file(path), "wrong_size", path, size = 33)
   expect_bad_file(factor_file("/dev/null"), "not_a_file", "/dev/null")
@@ -192,9 +195,9 @@ in_memory <- function(R, V, downdate = FALSE) cholupdate_gpu(R, V, downdate, bac
 
 test_that("a factor in a file is modified as one in memory", {
   folder <- new_folder()
-  for (n in c(0, 1, 7, 32, 33, 131)) {
+  for (n in c(1, 7, 32, 33, 131)) {
     for (k in c(0, 1, 16, 33)) {
-      R <- if (n > 0) well_conditioned(n) else matrix(0, 0, 0)
+      R <- well_conditioned(n)
       V <- normal(n, k, 1)
       full <- R
       full[lower.tri(full)] <- NaN
@@ -347,9 +350,37 @@ test_that("arguments that cannot be used are named", {
     expect_argument(cpu(f, V, output = output, precision = "single"), "precision")
     expect_argument(cpu(f, V, output = output, method = "blocked"), "method")
     expect_argument(cpu(f, V, output = output, control = list()), "control")
-    expect_argument(cpu(f, V, output = output, uplo = "lower"), "...")
+    expect_argument(cpu(f, V, output = output, uplo = "lower"), "uplo")
     expect_argument(cpu(f, V, output = output, downdate = NA), "downdate")
     expect_argument(cpu(f, V, output = output, check = 0), "check")
     expect_argument(cholupdate_gpu(f, V, output = output, backend = "gpu"), "backend")
   })
+})
+
+test_that("what a process that was killed has left is deleted when the same output is written again", {
+  skip_on_cran()
+  folder <- new_folder()
+  f <- write_factor(diag(3000), file.path(folder, "R"))
+  output <- file.path(folder, "out")
+  code <- sprintf(".libPaths(%s); library(gpucholmod); f <- factor_file('%s')
+    cat(Sys.getpid(), '\n', file = '%s'); V <- matrix(1e-3, 3000, 3000)
+    cholupdate_gpu(f, V, output = '%s', backend = 'cpu', control = cholupdate_control(instructions = 'plain'))",
+                  paste(deparse(.libPaths()), collapse = ""), f$path, file.path(folder, "pid"), output)
+  script <- file.path(folder, "script.R")
+  writeLines(code, script)
+  system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", script), wait = FALSE, stdout = FALSE, stderr = FALSE)
+  part <- function() list.files(folder, "^out[.].{6}[.]part$")
+  wait <- function(until) for (i in 1:200) if (until()) break else Sys.sleep(0.1)
+  wait(function() length(part()) == 1)
+  left <- part()
+  expect_length(left, 1)
+  # while it is being written, it is nobody else's to delete
+  g <- cpu(factor_file(f$path), numeric(3000), output = output)
+  expect_identical(part(), left)
+  tools::pskill(as.integer(readLines(file.path(folder, "pid"))), tools::SIGTERM)
+  wait(function() isFALSE(tools::pskill(as.integer(readLines(file.path(folder, "pid"))), 0)))
+  expect_identical(part(), left)
+  h <- cpu(f, numeric(3000), output = output, replace = TRUE)
+  expect_identical(part(), character())
+  expect_same(as.matrix(h), diag(3000))
 })

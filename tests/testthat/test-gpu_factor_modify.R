@@ -17,7 +17,9 @@ test_that("arguments that cannot be used are named, with or without a GPU", {
   expect_identical(refused(cholupdate_gpu(f, 1:3, check = "no")), "check")
   expect_identical(refused(cholupdate_gpu(f, 1:3, always_fall_back = NULL)), "always_fall_back")
   expect_identical(refused(cholupdate_gpu(f, 1:3, method = "panel")), "method")
-  expect_identical(refused(cholupdate_gpu(f, 1:3, uplo = "upper")), "...")
+  expect_identical(refused(cholupdate_gpu(f, 1:3, uplo = "lower")), "uplo")
+  expect_identical(refused(cholupdate_gpu(f, 1:3, precision = "single")), "precision")
+  expect_identical(refused(cholupdate_gpu(f, 1:3, backend = "cpu")), "backend")
   expect_identical(refused(cholupdate_gpu(f, 1:3, FALSE, TRUE)), "...")
 })
 
@@ -131,7 +133,7 @@ test_that("in place gives the bits of a new factor", {
           expect_identical(same$value, f)
           expect_same(as.matrix(f), as.matrix(up), paste(n, k))
           for (keep_intact in c(TRUE, FALSE)) {
-            g <- copy(f)
+            g <- copy_factor(f)
             cholupdate_gpu(g, V, downdate = TRUE, method = method, in_place = TRUE, keep_intact = keep_intact)
             expect_same(as.matrix(g), as.matrix(down), paste(n, k))
             expect_identical(g[["modifications"]], if (k > 0) 2L else 0L)
@@ -188,7 +190,7 @@ test_that("a downdate that cannot be done names the pivot, and leaves what was p
         expect_same(as.matrix(f), R, what)
         expect_identical(f$modifications, 0L)
         # in place, waived
-        g <- copy(f)
+        g <- copy_factor(f)
         error <- expect_error(run(in_place = TRUE, keep_intact = FALSE), class = "gpucholmod_not_positive_definite")
         expect_identical(error$pivot, as.integer(at), label = what)
         expect_identical(expect_error(as.matrix(f), class = "gpucholmod_invalid_factor")$reason, "half_modified")

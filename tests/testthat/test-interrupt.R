@@ -50,3 +50,19 @@ test_that("Ctrl-C stops a long call on the GPU, which frees what it held", {
   gpu_release()
   expect_equal(gpu_info()$devices$memory_free[[1L]], before, tolerance = 1e-4)
 })
+
+test_that("a time limit stops a long call as an error, which tryCatch() gets to see", {
+  skip_on_cran()
+  R <- diag(3000)
+  V <- matrix(rnorm(3000 * 100, sd = 1e-3), 3000, 3000)
+  for (method in c("blocked", "stream", "reference", "panel")) {
+    caught <- tryCatch({
+      setTimeLimit(elapsed = 0.5, transient = TRUE)
+      cholupdate_gpu(R, V, backend = "cpu", method = method, control = cholupdate_control(instructions = "plain"))
+      "finished"
+    }, error = function(e) "an error", interrupt = function(e) "an interrupt")
+    setTimeLimit()
+    expect_identical(caught, "an error", label = method)
+  }
+  expect_identical(R, diag(3000))
+})

@@ -100,7 +100,7 @@ test_that("an error or an interrupt while the bar is moved passes through", {
 test_that("the request says what is to be shown", {
   old <- options(gpucholmod.progress = TRUE, gpucholmod.progress_after = NULL)
   on.exit(options(old))
-  progress <- function() gpucholmod:::with_progress(list(a = 1), function(request) request)$progress
+  progress <- function() gpucholmod:::with_bar(list(a = 1))$progress
   expect_identical(progress()$after, 2)
   expect_true(is.function(progress()$show))
   options(gpucholmod.progress_after = 0.5)
@@ -117,14 +117,13 @@ test_that("the request says what is to be shown", {
 })
 
 test_that("a bar that cannot be shown does not stop the computation", {
-  bar_of <- gpucholmod:::bar_of
-  without_cli <- list2env(list(requireNamespace = function(...) FALSE), parent = environment(bar_of))
-  environment(bar_of) <- without_cli
-  expect_silent(expect_false(bar_of(environment())(0.5)))
-
-  broken <- list2env(list(begin_bar = function(...) stop("no bar")), parent = environment(gpucholmod:::bar_of))
-  environment(bar_of) <- broken
-  expect_silent(expect_false(bar_of(environment())(0.5)))
+  bar <- gpucholmod:::bar
+  environment(bar) <- list2env(list(requireNamespace = function(...) FALSE), parent = environment(gpucholmod:::bar))
+  expect_silent(expect_false(bar()$show(0.5)))
+  environment(bar) <- list2env(list(begin_bar = function(...) stop("no bar")), parent = environment(gpucholmod:::bar))
+  without <- bar()
+  expect_silent(expect_false(without$show(0.5)))
+  expect_silent(without$close("failed"))
 
   calls <- 0
   result <- observe(200, 1, 0, function(done) {

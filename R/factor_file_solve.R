@@ -1,0 +1,109 @@
+#' Solve with a factor in a file
+#'
+#' With a factor of \eqn{A} in a file, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of the
+#' factor, as [for factors on a GPU][solve.gpu_factor]. [solve_forward()], [solve_back()] and [logdet()] take such a factor
+#' too. The file is read in panels of columns, once for each of the two substitutions; only the inverse takes the whole
+#' matrix in memory, as it is one.
+#'
+#' @param a,x A factor in a file, from [factor_file()] or [write_factor()].
+#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
+#'   `float32`. If missing, the identity matrix.
+#' @param logarithm Whether to return the logarithm of the determinant.
+#' @param nrow,ncol,names Not for factors in files: see [base::diag()].
+#' @param ... Ignored.
+#' @return `solve()`: \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix; without `b`, \eqn{A^{-1}}, which
+#'   `chol2inv()` gives too. `determinant()`: that of \eqn{A}, in the form of [base::determinant()]. `diag()`: the
+#'   diagonal of the factor.
+#' @seealso [factor_file()]
+#' @examplesIf .Platform$OS.type != "windows"
+#' A <- crossprod(matrix(rnorm(100), 10)) + diag(10)
+#' f <- write_factor(chol(A), tempfile())
+#' all.equal(solve(f, 1:10), solve(A, 1:10))
+#' all.equal(logdet(f), as.vector(determinant(A)$modulus))
+#' unlink(f$path)
+#' @export
+solve.factor_file <- function(a, b, ...) {
+  if (missing(b)) {
+    R <- as.matrix(a)
+    require_positive(diag(R))
+    return(chol2inv(R))
+  }
+  x <- substitute_back(a, substitute_forward(a, right_sides(b, present(a)$n)))
+  if (length(dim(x)) == 2L && !is_float32(b) && !is.null(colnames(b))) colnames(x) <- colnames(b)
+  like_right_sides(x, b)
+}
+
+#' @export
+solve_forward.factor_file <- function(f, b, ...) {
+  require_no_more(...)
+  like_right_sides(substitute_forward(f, right_sides(b, present(f)$n)), b)
+}
+
+#' @export
+solve_back.factor_file <- function(f, b, ...) {
+  require_no_more(...)
+  like_right_sides(substitute_back(f, right_sides(b, present(f)$n)), b)
+}
+
+#' @export
+logdet.factor_file <- function(f, ...) {
+  require_no_more(...)
+  diagonal <- file_diagonal(f)
+  require_positive(diagonal)
+  2 * sum(log(diagonal))
+}
+
+#' @rdname solve.factor_file
+#' @export
+determinant.factor_file <- function(x, logarithm = TRUE, ...) {
+  require_flag(logarithm, "logarithm")
+  as_det(logdet(x), logarithm)
+}
+
+file_diagonal <- function(f) rcpp_factor_file_diagonal(present(f)$path)
+
+# Calls work(first, J, top, block) for panels of columns, from the left, or from the right where `reverse`: J are the
+# indices of its columns, `block` the triangle on the diagonal, `top` what is above it.
+over_panels <- function(f, reverse, work, bytes = 2^27) {
+  width <- max(1L, as.integer(bytes / (8 * f$n)))
+  first <- seq(1L, f$n, by = width)
+  for (begin in if (reverse) rev(first) else first) {
+    J <- begin:min(f$n, begin + width - 1L)
+    panel <- rcpp_read_factor_file(f$path, begin - 1L, J[[length(J)]])
+    work(J, panel[seq_len(begin - 1L), , drop = FALSE], panel[J, , drop = FALSE])
+  }
+}
+
+# R'^-1 B and R^-1 B, B n x m.
+substitute_forward <- function(f, B) {
+  require_positive(file_diagonal(f))
+  if (ncol(B) == 0L) return(B)
+  over_panels(f, reverse = FALSE, function(J, top, block) {
+    known <- seq_len(J[[1L]] - 1L)
+    B[J, ] <<- backsolve(block, B[J, , drop = FALSE] - crossprod(top, B[known, , drop = FALSE]), transpose = TRUE)
+  })
+  unname(B)
+}
+
+substitute_back <- function(f, B) {
+  require_positive(file_diagonal(f))
+  if (ncol(B) == 0L) return(B)
+  over_panels(f, reverse = TRUE, function(J, top, block) {
+    above <- seq_len(J[[1L]] - 1L)
+    B[J, ] <<- backsolve(block, B[J, , drop = FALSE])
+    B[above, ] <<- B[above, , drop = FALSE] - top %*% B[J, , drop = FALSE]
+  })
+  unname(B)
+}
+
+setOldClass("factor_file")
+
+#' @rdname solve.factor_file
+#' @aliases chol2inv,factor_file-method
+#' @export
+setMethod("chol2inv", "factor_file", function(x, ...) solve.factor_file(x))
+
+#' @rdname solve.factor_file
+#' @aliases diag,factor_file-method
+#' @export
+setMethod("diag", "factor_file", function(x = 1, nrow, ncol, names = TRUE) file_diagonal(x))

@@ -1,0 +1,102 @@
+#' Solve with a factor, and the determinant
+#'
+#' For a factor of any kind: an ordinary matrix, one on a GPU, or one in a file. With \eqn{A = R'R}, to solve
+#' \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For factors on a GPU and in files, `solve()` does both.
+#'
+#' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in panels
+#' of columns of about 128 MB, so that it is never in memory as a whole.
+#'
+#' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [gpu_factor()] or [gpu_chol()], or a
+#'   [factor_file()].
+#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
+#'   `float32`.
+#' @param ... Must be empty, but for `uplo` of ordinary matrices.
+#' @param uplo For ordinary matrices: `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor,
+#'   \eqn{A = LL'}, with \eqn{L = R'}: then `solve_forward()` gives \eqn{L^{-1}b} and `solve_back()` \eqn{L'^{-1}b}. The
+#'   other kinds know what they are.
+#'
+#' @return
+#' `solve_forward()`, `solve_back()`: \eqn{R'^{-1}b} and \eqn{R^{-1}b}, a vector if `b` is one, otherwise a matrix,
+#' without names as from [base::backsolve()]. With `z <- solve_forward(f, b)`, `sum(z^2)` is \eqn{b'A^{-1}b}.
+#'
+#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log R_{ii}}{2 sum log R_ii}.
+#' @seealso [cholupdate_gpu()]; [solve()][solve.gpu_factor] of factors on a GPU and [in files][solve.factor_file]
+#' @examples
+#' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
+#' b <- rnorm(50)
+#' R <- cholupdate_gpu(chol(A), 1:50)          # the factor of A + 1:50 %*% t(1:50)
+#' x <- solve_back(R, solve_forward(R, b))
+#' all.equal(x, solve(A + tcrossprod(1:50), b))
+#'
+#' # the density of a normal distribution with that variance
+#' z <- solve_forward(R, b)
+#' -0.5 * (sum(z^2) + logdet(R) + 50 * log(2 * pi))
+#' @export
+solve_forward <- function(f, b, ...) {
+  UseMethod("solve_forward")
+}
+
+#' @rdname solve_forward
+#' @export
+solve_back <- function(f, b, ...) {
+  UseMethod("solve_back")
+}
+
+#' @rdname solve_forward
+#' @export
+logdet <- function(f, ...) {
+  UseMethod("logdet")
+}
+
+#' @rdname solve_forward
+#' @export
+solve_forward.default <- function(f, b, ..., uplo = c("upper", "lower")) {
+  require_no_more(...)
+  solve_ordinary(f, b, open_ordinary(f, uplo, !missing(uplo)), forward = TRUE)
+}
+
+#' @rdname solve_forward
+#' @export
+solve_back.default <- function(f, b, ..., uplo = c("upper", "lower")) {
+  require_no_more(...)
+  solve_ordinary(f, b, open_ordinary(f, uplo, !missing(uplo)), forward = FALSE)
+}
+
+#' @rdname solve_forward
+#' @export
+logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
+  require_no_more(...)
+  R <- opened_doubles(open_ordinary(f, uplo, !missing(uplo)), f)
+  2 * sum(log(diag(R)))
+}
+
+# A factor as open_factor() gives it, with a positive diagonal.
+open_ordinary <- function(f, uplo, uplo_given) {
+  factor <- open_factor(f, match_choice(uplo, c("upper", "lower"), "uplo"), uplo_given, "f")
+  R <- opened_doubles(factor, f)
+  require_positive(diag(R))
+  factor
+}
+
+require_positive <- function(diagonal) {
+  bad <- which(is.na(diagonal) | diagonal <= 0)
+  if (!length(bad)) return(invisible())
+  fields <- list(index = bad[[1L]], value = diagonal[[bad[[1L]]]])
+  stop_gpucholmod("bad_diagonal", sprintf("this is not a Cholesky factor: its diagonal must be positive, entry %d is %g",
+                                          fields$index, fields$value), fields)
+}
+
+# The right-hand sides, and what became of them: a vector where they were one.
+right_sides <- function(b, n) open_columns(b, n, float32 = FALSE, argument = "b")
+like_right_sides <- function(x, b) {
+  if (length(dim(if (is_float32(b)) b@Data else b)) == 2L) x else as.vector(x)
+}
+
+solve_ordinary <- function(f, b, factor, forward) {
+  R <- opened_doubles(factor, f)
+  B <- right_sides(b, nrow(R))
+  lower <- factor$uplo == "lower"
+  x <- if (length(B) == 0L) matrix(0, nrow(B), ncol(B))
+       else backsolve(R, B, upper.tri = !lower, transpose = forward != lower)
+  like_right_sides(x, b)
+}
