@@ -25,16 +25,6 @@ fail() {
   exit 1
 }
 
-# Announces a stage, and what the one before it took.
-stage_name=
-stage() {
-  now=$(date +%s)
-  [ -z "$stage_name" ] || echo "-- $stage_name: $((now - stage_start)) s"
-  stage_name=$1
-  stage_start=$now
-  [ -z "$1" ] || printf '\n== %s\n' "$1"
-}
-
 # Runs a command with its output in a log, which is shown if the command fails.
 log=$scratch/log
 quietly() {

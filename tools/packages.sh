@@ -1,4 +1,15 @@
-# Sourced by demo.sh and test.sh: what they need from Debian or Ubuntu, and how it is installed.
+# shellcheck shell=sh
+# Sourced by demo.sh and test.sh: what they need from Debian or Ubuntu, how it is installed, and how stages are announced.
+
+# Announces a stage, and what the one before it took.
+stage_name=
+stage() { # $1 name, or nothing at the end
+  now=$(date +%s)
+  [ -z "$stage_name" ] || echo "-- $stage_name: $((now - stage_start)) s"
+  stage_name=$1
+  stage_start=$now
+  [ -z "$1" ] || printf '\n== %s\n' "$1"
+}
 
 # Whether an R package can be loaded.
 have_r_package() {
@@ -33,6 +44,10 @@ cuda_home() {
   done
 }
 
+can_install() {
+  command -v apt-get >/dev/null && { [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null; }
+}
+
 # The Debian packages of what is not there, whoever installed it.
 missing() {
   for need in "$@"; do
@@ -40,7 +55,8 @@ missing() {
       r-base-dev) have_toolchain || echo r-base-dev ;;
       gtest) have_gtest || echo libgtest-dev ;;
       checkbashisms) command -v checkbashisms >/dev/null || echo devscripts ;;
-      pandoc | tidy) command -v "$need" >/dev/null || echo "$need" ;;
+      pandoc | tidy | qpdf) command -v "$need" >/dev/null || echo "$need" ;;
+      ccache) command -v ccache >/dev/null || ! can_install || echo ccache ;;  # saves time, no more
       *) have_r_package "$need" || echo "r-cran-$need" | tr '[:upper:]' '[:lower:]' ;;
     esac
   done
@@ -50,7 +66,7 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Installs what is missing of: r-base-dev, gtest, checkbashisms, pandoc, tidy, and R packages by name.
+# Installs what is missing of: r-base-dev, gtest, checkbashisms, pandoc, tidy, qpdf, ccache, and R packages by name.
 install_missing() {
   packages=$(missing "$@" | tr '\n' ' ')
   if [ -z "$packages" ]; then

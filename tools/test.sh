@@ -1,13 +1,14 @@
 #!/bin/sh
 # Installs what is missing, and runs every test there is:
 #
-#   core        the core's own C++ tests (tests/core), plain and under sanitizers
-#   configure   configure and cleanup, with and without nvcc (tests/configure.sh)
-#   testthat    the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
-#   check       R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
-#   README      README.md is what README.Rmd gives
+#   core           the core's own C++ tests (tests/core), plain and under sanitizers; the GPU's are compiled
+#   configure      configure and cleanup, with and without nvcc (tests/configure.sh)
+#   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
+#   README         README.md is what README.Rmd gives
+#   check          R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
 #
-# The last line is "N passed, N failed, N skipped", summed over all of them. Logs of what failed are shown.
+# Each section says how long it took. The last line is "N passed, N failed, N skipped", summed over all of them. Logs of
+# what failed are shown.
 #
 #   GPUCHOLMOD_REQUIRE_NVCC=1   fail where there is no nvcc, instead of leaving out the build with CUDA
 #   GPUCHOLMOD_REQUIRE_GPU=1    fail where there is no GPU, instead of skipping its tests
@@ -23,121 +24,160 @@ trap 'exit 143' TERM
 passed=0 failed=0 skipped=0
 export LC_ALL=C.UTF-8  # a bare machine has no other UTF-8 locale, and R CMD check wants one
 
-section() { printf '\n== %s\n' "$1"; }
-
 # Adds "N passed, N failed, N skipped" to the sums.
-count() {
+count() { # $1 passed, $2 failed, $3 skipped, $4 of what
   echo "$4: $1 passed, $2 failed, $3 skipped"
   passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
 }
 
-section "what is needed"
-install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest checkbashisms pandoc tidy
+# The same for one test, with its log shown if it failed.
+count_one() { # $1 exit status, $2 log, $3 name
+  if [ "$1" -eq 0 ]; then
+    count 1 0 0 "$3"
+  else
+    cat "$2"
+    count 0 1 0 "$3"
+  fi
+}
 
-section "core"
-jobs=$(getconf _NPROCESSORS_ONLN)
-export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
+# The same for a log whose last line has the numbers; it is shown if something failed, or there are none.
+count_last_line() { # $1 exit status, $2 log, $3 name
+  numbers=$(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$2")
+  if [ "$1" -ne 0 ] || [ -z "$numbers" ]; then cat "$2"; fi
+  # shellcheck disable=SC2086  # three numbers
+  set -- "$3" ${numbers:-0 1 0}
+  count "$2" "$3" "$4" "$1"
+}
+
+finish() {
+  stage ""
+  printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  [ "$failed" -eq 0 ]
+  exit
+}
+
+# The sum of the numbers that a sed script finds in the log of the core's tests.
+core_sum() { sed -n "$1" "$scratch/core" | awk '{ sum += $1 } END { print sum + 0 }'; }
+
 core_tests() { # $1 name, further arguments for make
   name=$1
   shift
+  stage "core, $name"
   bad=0
   # A run that exits with an error has failed, whatever it printed: a leak is found after the last test has passed.
-  if ! make -s -j "$jobs" -C "$root/tests/core" check "$@" >"$scratch/core" 2>&1; then
+  if ! make -s -j "$jobs" -C "$root/tests/core" check SHARDS="$jobs" "$@" >"$scratch/core" 2>&1; then
     cat "$scratch/core"
     bad=$(grep -c '^\[  FAILED  \] .* ms)$' "$scratch/core" || :)
     [ "$bad" -gt 0 ] || bad=1
   fi
-  good=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) tests\{0,1\}\.$/\1/p' "$scratch/core")
-  left_out=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) tests\{0,1\}\.$/\1/p' "$scratch/core")
-  [ -n "$good" ] || [ "$bad" -gt 0 ] || bad=1
-  count "${good:-0}" "$bad" "${left_out:-0}" "core, $name"
+  good=$(core_sum 's/^\[  PASSED  \] \([0-9]*\) tests\{0,1\}\.$/\1/p')
+  [ "$good" -gt 0 ] || [ "$bad" -gt 0 ] || bad=1
+  count "$good" "$bad" "$(core_sum 's/^\[  SKIPPED \] \([0-9]*\) tests\{0,1\}[.,].*$/\1/p')" "core, $name"
 }
-core_tests plain
-core_tests "address and undefined-behaviour sanitizers" SANITIZE=address,undefined
+
 # The GPU's own tests can be compiled without a GPU; `make check-cuda` runs them where there is one.
-if have_nvcc; then
-  if make -s -j "$jobs" -C "$root/tests/core" cuda-tests CUDA="$(cuda_home)" >"$scratch/core" 2>&1; then
-    count 1 0 0 "core, compilation of the GPU's tests"
-  else
-    cat "$scratch/core"
-    count 0 1 0 "core, compilation of the GPU's tests"
-  fi
-fi
-
-section "configure"
-sh "$root/tests/configure.sh" >"$scratch/configure" 2>&1 || cat "$scratch/configure"
-# shellcheck disable=SC2046  # three numbers
-set -- $(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$scratch/configure")
-count "${1:-0}" "${2:-1}" "${3:-0}" configure
-
-section "R CMD build"
-# It installs the package in order to build the vignettes, which need no CUDA.
-(cd "$scratch" && GPUCHOLMOD_CUDA=no R CMD build "$root" >"$scratch/build" 2>&1) || {
-  cat "$scratch/build"
-  printf '\n%d passed, %d failed, %d skipped\n' "$passed" $((failed + 1)) "$skipped"
-  exit 1
+core_cuda() {
+  stage "core, compilation of the GPU's tests"
+  status=0
+  make -s -j "$jobs" -C "$root/tests/core" cuda-tests CUDA="$(cuda_home)" >"$scratch/core" 2>&1 || status=$?
+  count_one "$status" "$scratch/core" "core, compilation of the GPU's tests"
 }
-tarball=$(ls "$scratch"/gpucholmod_*.tar.gz)
-echo "built $(basename "$tarball")"
 
-# Install the tarball into a library of its own, run the R tests on it.
-variant() { # $1 name, $2 yes or no: with CUDA
-  section "testthat, $1"
-  library=$scratch/library-$2
-  mkdir -p "$library"
-  if ! R CMD INSTALL --library="$library" --configure-args="--with-cuda=$2" "$tarball" >"$scratch/install" 2>&1; then
-    cat "$scratch/install"
-    count 0 1 0 "installation, $1"
-    return
-  fi
-  grep '^configure:' "$scratch/install"
-  count 1 0 0 "installation, $1"
-  if (cd "$root" && R_LIBS="$library${R_LIBS:+:$R_LIBS}" NOT_CRAN=true Rscript tools/testthat.R "$scratch/counts"); then :; fi
-  if [ -s "$scratch/counts" ]; then read -r good bad left <"$scratch/counts"; else good=0 bad=1 left=0; fi
+configure_tests() {
+  stage "configure"
+  status=0
+  sh "$root/tests/configure.sh" >"$scratch/configure" 2>&1 || status=$?
+  count_last_line "$status" "$scratch/configure" configure
+}
+
+# Sets $tarball. R CMD build installs the package in order to build the vignettes, which need no CUDA.
+build_tarball() {
+  stage "R CMD build"
+  (cd "$scratch" && GPUCHOLMOD_CUDA=no R CMD build "$root" >"$scratch/build" 2>&1) || {
+    count_one 1 "$scratch/build" "R CMD build"
+    finish
+  }
+  tarball=$(ls "$scratch"/gpucholmod_*.tar.gz)
+  echo "built $(basename "$tarball")"
+}
+
+# Installs the tarball into a library of its own.
+install_tarball() { # $1 name, $2 the library, $3 yes or no: with CUDA
+  stage "installation, $1"
+  mkdir "$2"
+  status=0
+  R CMD INSTALL --library="$2" --configure-args="--with-cuda=$3" "$tarball" >"$scratch/install" 2>&1 || status=$?
+  grep '^configure:' "$scratch/install" || :
+  count_one "$status" "$scratch/install" "installation, $1"
+}
+
+# The R tests on the package of a library.
+r_tests() { # $1 name, $2 the library
+  stage "testthat, $1"
   rm -f "$scratch/counts"
+  (cd "$root" && R_LIBS="$2${R_LIBS:+:$R_LIBS}" NOT_CRAN=true Rscript tools/testthat.R "$scratch/counts") || :
+  good=0 bad=1 left=0
+  if [ -s "$scratch/counts" ]; then read -r good bad left <"$scratch/counts"; fi
   count "$good" "$bad" "$left" "testthat, $1"
 }
-variant "built for the CPU alone" no
+
+knit_readme() {
+  cd "$scratch/readme"
+  R_LIBS="$scratch/cpu${R_LIBS:+:$R_LIBS}" Rscript -e 'knitr::knit("README.Rmd", quiet = TRUE)' &&
+    diff "$root/README.md" README.md
+}
+
+readme() {
+  stage "README"
+  mkdir "$scratch/readme"
+  cp "$root/README.Rmd" "$scratch/readme"
+  status=0
+  (knit_readme) >"$scratch/knit" 2>&1 || status=$?
+  count_one "$status" "$scratch/knit" README
+}
+
+# What a machine without network or TeX cannot check is left out. Debian compiles R packages with debugging symbols,
+# which the check would count into the size of the package, as it would code for many GPUs: without them here.
+check_tarball() {
+  stage "R CMD check"
+  status=0
+  (
+    cd "$scratch"
+    _R_CHECK_CRAN_INCOMING_=FALSE _R_CHECK_SYSTEM_CLOCK_=0 NOT_CRAN=false GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CUDA_ARCH:-90}" \
+      R CMD check --as-cran --no-manual --install-args=--strip "$tarball" >"$scratch/check" 2>&1
+  ) && grep -q '^Status: OK$' "$scratch/check" || status=1
+  for log in "$scratch"/gpucholmod.Rcheck/00install.out "$scratch"/gpucholmod.Rcheck/tests/*.fail; do
+    if [ "$status" -ne 0 ] && [ -e "$log" ]; then cat "$log" >>"$scratch/check"; fi
+  done
+  grep -h '^configure:' "$scratch/gpucholmod.Rcheck/00install.out" || :
+  count_one "$status" "$scratch/check" "R CMD check --as-cran"
+}
+
+stage "what is needed"
+install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest checkbashisms pandoc tidy qpdf ccache
+
+# R CMD build, INSTALL and check compile the same files with the same flags, in folders of their own.
+if [ -x /usr/lib/ccache/g++ ]; then
+  export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$scratch/ccache" CCACHE_NOHASHDIR=1
+fi
+jobs=$(getconf _NPROCESSORS_ONLN)
+export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
+
+core_tests plain
+core_tests "address and undefined-behaviour sanitizers" SANITIZE=address,undefined
+if have_nvcc; then core_cuda; fi
+configure_tests
+build_tarball
+install_tarball "for the CPU alone" "$scratch/cpu" no
+r_tests "built for the CPU alone" "$scratch/cpu"
 if have_nvcc; then
-  variant "built with CUDA" yes
+  install_tarball "with CUDA" "$scratch/cuda" yes
+  r_tests "built with CUDA" "$scratch/cuda"
 elif [ -n "${GPUCHOLMOD_REQUIRE_NVCC:-}" ]; then
   count 0 1 0 "built with CUDA: nvcc is required, and was not found"
 else
   count 0 0 1 "built with CUDA: nvcc was not found"
 fi
-
-section "README"
-mkdir "$scratch/readme"
-cp "$root/README.Rmd" "$scratch/readme"
-if (
-  cd "$scratch/readme"
-  R_LIBS="$scratch/library-no${R_LIBS:+:$R_LIBS}" Rscript -e 'knitr::knit("README.Rmd", quiet = TRUE)' >"$scratch/knit" 2>&1
-) && diff "$root/README.md" "$scratch/readme/README.md" >>"$scratch/knit"; then
-  count 1 0 0 "README"
-else
-  cat "$scratch/knit"
-  count 0 1 0 "README"
-fi
-
-section "R CMD check"
-# What a machine without network or TeX cannot check is left out. Debian compiles R packages with debugging symbols,
-# which the check would count into the size of the package, as it would local symbols, and code for many GPUs: without
-# them here.
-printf 'CXX17FLAGS = -O2\nSHLIB_CXX17LDFLAGS = -shared -Wl,-x\n' >"$scratch/Makevars"
-if (
-  cd "$scratch"
-  _R_CHECK_CRAN_INCOMING_=FALSE _R_CHECK_SYSTEM_CLOCK_=0 NOT_CRAN=false R_MAKEVARS_USER="$scratch/Makevars" \
-    GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CUDA_ARCH:-90}" \
-    R CMD check --as-cran --no-manual "$tarball" >"$scratch/check" 2>&1
-) && grep -q '^Status: OK$' "$scratch/check"; then
-  count 1 0 0 "R CMD check --as-cran"
-else
-  cat "$scratch/check"
-  for log in "$scratch"/gpucholmod.Rcheck/00install.out "$scratch"/gpucholmod.Rcheck/tests/*.fail; do
-    if [ -e "$log" ]; then cat "$log"; fi
-  done
-  count 0 1 0 "R CMD check --as-cran"
-fi
-
-printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" -eq 0 ]
+readme
+check_tarball
+finish
