@@ -5,6 +5,7 @@
 #   configure      configure and cleanup, with and without nvcc (tests/configure.sh)
 #   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
 #   README         README.md is what README.Rmd gives
+#   pasted blocks  the R code of README.md and the vignettes runs as it stands (tools/paste_blocks.R)
 #   check          R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
 #
 # Each section says how long it took. The last line is "N passed, N failed, N skipped", summed over all of them. Logs of
@@ -136,6 +137,14 @@ readme() {
   count_one "$status" "$scratch/knit" README
 }
 
+pasted_blocks() {
+  stage "pasted blocks"
+  status=0
+  (cd "$root" && R_LIBS="$scratch/cpu${R_LIBS:+:$R_LIBS}" Rscript tools/paste_blocks.R README.md vignettes/*.Rmd) \
+    >"$scratch/pasted" 2>&1 || status=$?
+  count_last_line "$status" "$scratch/pasted" "pasted blocks"
+}
+
 # What a machine without network or TeX cannot check is left out. Debian compiles R packages with debugging symbols,
 # which the check would count into the size of the package, as it would code for many GPUs: without them here.
 check_tarball() {
@@ -179,5 +188,6 @@ else
   count 0 0 1 "built with CUDA: nvcc was not found"
 fi
 readme
+pasted_blocks
 check_tarball
 finish
