@@ -12,6 +12,7 @@
 # a file is a pass or a failure, a block that was left out is skipped.
 
 time_limit <- 600  # seconds that a run may take
+too_long <- sprintf("more than %d s", time_limit)
 
 # The blocks and chunks of a file, in order: each a list of its heading, line, header ("" for ```r blocks) and code.
 blocks_of <- function(file) {
@@ -88,7 +89,7 @@ run_blocks <- function(blocks, way) {
   log <- readLines("log", warn = FALSE)
   at <- max(0L, which(log %in% marks))
   list(block = max(1L, match(log[at], marks)), output = tail(log[seq_along(log) > at], 20L),
-       why = if (status == 124L) sprintf("took more than %d s", time_limit) else sprintf("exit status %d", status))
+       why = if (status == 124L) too_long else sprintf("exit status %d", status))
 }
 
 report <- function(file, way, block, bad) {
@@ -99,14 +100,15 @@ report <- function(file, way, block, bad) {
 # Runs a file in both ways; returns how many passed, failed, and were skipped.
 run_file <- function(file, gpu) {
   blocks <- blocks_of(file)
-  made <- NULL
+  made <- NULL  # once it is asked for: not every setup chunk is needed, or quick
   setup <- function() if (is.null(made)) made <<- setup_of(blocks) else made
   why <- vapply(blocks, left_out, "", setup, gpu)
   run <- blocks[why == ""]
   skipped <- why[!why %in% c("", "hidden")]
   passed <- failed <- 0L
   seconds <- system.time(for (way in if (length(run)) c("pasted", "source()")) {
-    bad <- run_blocks(run, way)
+    # What took too long once is not waited for again.
+    bad <- if (!failed || bad$why != too_long) run_blocks(run, way) else bad
     if (is.null(bad)) {
       passed <- passed + 1L
     } else {

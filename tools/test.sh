@@ -167,7 +167,7 @@ install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testth
 
 # R CMD build, INSTALL and check compile the same files with the same flags, in folders of their own.
 if [ -x /usr/lib/ccache/g++ ]; then
-  export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="$scratch/ccache" CCACHE_NOHASHDIR=1
+  export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="${CCACHE_DIR:-$scratch/ccache}" CCACHE_NOHASHDIR=1
 fi
 jobs=$(getconf _NPROCESSORS_ONLN)
 export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
