@@ -66,7 +66,7 @@ core_tests() { # $1 name, further arguments for make
   stage "core, $name"
   bad=0
   # A run that exits with an error has failed, whatever it printed: a leak is found after the last test has passed.
-  if ! make -s -j "$jobs" -C "$root/tests/core" check SHARDS="$jobs" "$@" >"$scratch/core" 2>&1; then
+  if ! make -s -j "$jobs" -C "$root/tests/core" check SHARDS=$((4 * jobs)) "$@" >"$scratch/core" 2>&1; then
     cat "$scratch/core"
     bad=$(grep -c '^\[  FAILED  \] .* ms)$' "$scratch/core" || :)
     [ "$bad" -gt 0 ] || bad=1
