@@ -123,8 +123,8 @@ r_tests() { # $1 name, $2 the library
 }
 
 knit_readme() {
-  cd "$scratch/readme"
-  R_LIBS="$scratch/cpu${R_LIBS:+:$R_LIBS}" Rscript -e 'knitr::knit("README.Rmd", quiet = TRUE)' &&
+  cd "$scratch/readme" &&
+    R_LIBS="$scratch/cpu${R_LIBS:+:$R_LIBS}" Rscript -e 'knitr::knit("README.Rmd", quiet = TRUE)' &&
     diff "$root/README.md" README.md
 }
 
