@@ -91,6 +91,14 @@ configure_tests() {
   count_last_line "$status" "$scratch/configure" configure
 }
 
+# R CMD build, INSTALL and check compile the same files with the same flags, in folders of their own. (The tests of
+# configure are run without: they link to the compiler under its own name.)
+through_ccache() {
+  if [ -x /usr/lib/ccache/g++ ]; then
+    export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="${CCACHE_DIR:-$scratch/ccache}" CCACHE_NOHASHDIR=1
+  fi
+}
+
 # Sets $tarball. R CMD build installs the package in order to build the vignettes, which need no CUDA.
 build_tarball() {
   stage "R CMD build"
@@ -167,10 +175,6 @@ check_tarball() {
 stage "what is needed"
 install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest checkbashisms pandoc tidy qpdf ccache
 
-# R CMD build, INSTALL and check compile the same files with the same flags, in folders of their own.
-if [ -x /usr/lib/ccache/g++ ]; then
-  export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR="${CCACHE_DIR:-$scratch/ccache}" CCACHE_NOHASHDIR=1
-fi
 jobs=$(getconf _NPROCESSORS_ONLN)
 export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
 
@@ -178,6 +182,7 @@ core_tests plain
 core_tests "address and undefined-behaviour sanitizers" SANITIZE=address,undefined
 if have_nvcc; then core_cuda; fi
 configure_tests
+through_ccache
 build_tarball
 install_tarball "for the CPU alone" "$scratch/cpu" no
 r_tests "built for the CPU alone" "$scratch/cpu"
