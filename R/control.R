@@ -81,7 +81,7 @@ require_control <- function(control) {
 }
 
 require_count <- function(value, argument) {
-  if (!is.numeric(value) || length(value) != 1L || is.na(value) || value != round(value) ||
+  if (!is.numeric(value) || is.object(value) || length(value) != 1L || is.na(value) || value != round(value) ||
       value < 1 || value > .Machine$integer.max) {
     stop_gpucholmod("bad_argument", sprintf("%s must be one whole number, at least 1", named(argument)),
                     list(argument = argument, value = value))

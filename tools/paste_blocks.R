@@ -39,6 +39,7 @@ blocks_of <- function(file) {
 # The options of a chunk, as expressions: {r name, echo = FALSE} gives list(name, echo = FALSE).
 options_of <- function(block) {
   text <- sub("^[ ,]+", "", sub("^\\{r(.*)\\}$", "\\1", block$header))
+  text <- sub("^[^,=]+(,|$)", "", text) # the chunk's label
   as.list(parse(text = paste0("alist(", text, ")"), encoding = "UTF-8")[[1L]])[-1L]
 }
 
@@ -47,7 +48,8 @@ setup_of <- function(blocks) {
   where <- new.env(parent = globalenv())
   for (block in blocks) {
     if (!grepl("^\\{r +setup *(,|\\})", block$header)) next
-    eval(parse(text = block$code, encoding = "UTF-8"), where)
+    # what it asks of knitr is of no use here, where knitr may not be installed
+    for (line in parse(text = block$code, encoding = "UTF-8")) try(eval(line, where), silent = TRUE)
   }
   where
 }

@@ -89,7 +89,10 @@ warm_up <- function(Z, keep) {
   used <- last_cholupdate()
   cat(sprintf("cholupdate_gpu(): backend %s%s, method \"%s\", %s precision.\n", used$backend,
               if (nzchar(used$device)) paste0(" (", used$device, ")") else "", used$method, used$precision))
-  cat(sprintf("chol():           LAPACK of this R, %s.\n", La_library()))
+  cat(sprintf("chol():           LAPACK of this R, %s, with %s.\n", La_library(), gpucholmod:::blas_name()))
+  if (!gpucholmod:::has_optimised_blas()) {
+    cat("                  That BLAS was not written for speed: with OpenBLAS, chol() takes about a tenth of the time.\n")
+  }
   cat("One call of each has gone before, untimed: the first may have to start the GPU.\n\n")
   used
 }

@@ -68,26 +68,25 @@ class Factor : public DeviceFactor {
   }
 
   /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER finds
-  /// sooner, transposed. Returns the failing pivot, or -1.
+  /// sooner, transposed. Returns the failing pivot, or -1. Where there is one, the upper triangle is factorised to find it:
+  /// for the lower one cuSOLVER may report the pivot behind it (seen with CUDA 13.0 on an H200, where the pivot ends a block).
   template <class S>
   index_t factorise(const S* A, Uplo uplo) {
     const index_t n = order();
     if (n == 0) return -1;
     send_triangle<S, T>({A, n, n, n}, uplo, Uplo::lower, R(), context_);
-    const Cusolver& cusolver = context_.cusolver();
-    const index_t words = cusolver.workspace(Uplo::lower, n, dR_.data(), layout_.ld);
-    const PoolBuffer<T> dwork(context_.pool(), words);
-    const PoolBuffer<int> dinfo(context_.pool(), 1);
-    cusolver.factorise(Uplo::lower, n, dR_.data(), layout_.ld, dwork.data(), words, dinfo.data());
+    index_t pivot = factorise(Uplo::lower);
+    if (pivot >= 0) {
+      send_triangle<S, T>({A, n, n, n}, uplo, Uplo::upper, R(), context_);
+      const index_t upper = factorise(Uplo::upper);
+      return upper >= 0 ? upper : pivot;
+    }
     const unsigned tiles = unsigned((n + convert_tile - 1) / convert_tile);
     lower_to_upper<<<dim3(tiles, tiles), dim3(convert_tile, convert_rows), 0, stream()>>>(R());
     check(cudaGetLastError(), "start the transposition of a factor");
-    int info = 0;
-    check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream()),
-          "fetch the failing pivot");
-    check(cudaStreamSynchronize(stream()), "factorise");
     clear();
-    return info > 0 ? info - 1 : -1;
+    check(cudaStreamSynchronize(stream()), "transpose a factor");
+    return -1;
   }
 
   std::unique_ptr<DeviceFactor> copy() const override { return duplicate(); }
@@ -244,6 +243,21 @@ class Factor : public DeviceFactor {
   MatrixView<T> all() const { return {dR_.data(), layout_.padded, layout_.padded, layout_.ld}; }
   MatrixView<const T> R() const { return {dR_.data(), layout_.n, layout_.n, layout_.ld}; }
   MatrixView<T> R() { return all().block(0, 0, layout_.n, layout_.n); }
+
+  /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
+  index_t factorise(Uplo uplo) {
+    const index_t n = order();
+    const Cusolver& cusolver = context_.cusolver();
+    const index_t words = cusolver.workspace(uplo, n, dR_.data(), layout_.ld);
+    const PoolBuffer<T> dwork(context_.pool(), words);
+    const PoolBuffer<int> dinfo(context_.pool(), 1);
+    cusolver.factorise(uplo, n, dR_.data(), layout_.ld, dwork.data(), words, dinfo.data());
+    int info = 0;
+    check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream()),
+          "fetch the failing pivot");
+    check(cudaStreamSynchronize(stream()), "factorise");
+    return info > 0 ? info - 1 : -1;
+  }
 
   /// Zeroes what Layout wants to be zero below the diagonal.
   void clear() {

@@ -34,7 +34,8 @@ test_that("the GPU is expected to pay for large factors, and small ones stay on 
   expect_gt(small$expected[["gpu"]], small$expected[["cpu"]])
   large <- cholupdate_plan(30000, 16, control = cholupdate_control(threads = 16))
   expect_lt(large$expected[["gpu"]], large$expected[["cpu"]])
-  expect_identical(large$backend, gpu_info(memory = FALSE)$backend)
+  started <- large$expected[["start"]] == 0 # otherwise one such call does not pay for it
+  expect_identical(large$backend, if (started) gpu_info(memory = FALSE)$backend else "cpu")
 })
 
 test_that("CUDA is started once it would have paid, and not before", {

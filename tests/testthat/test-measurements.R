@@ -51,3 +51,19 @@ test_that("every stored file can be read, and tells where it comes from", {
   }
   expect_error(stored_measurements("none"), class = "gpucholmod_bad_argument")
 })
+
+# Installed with the package by R CMD build, not by R CMD INSTALL of a folder.
+test_that("the code that the vignettes show fits into its box", {
+  sources <- list.files(system.file("doc", package = "gpucholmod"), "\\.Rmd$", full.names = TRUE)
+  skip_if(length(sources) == 0, "installed without vignettes")
+  expect_true("getting-started" %in% utils::vignette(package = "gpucholmod")$results[, "Item"])
+  for (file in sources) {
+    lines <- readLines(file, encoding = "UTF-8")
+    fence <- grepl("^```", lines)
+    inside <- cumsum(fence) %% 2 == 1 & !fence
+    header <- lines[fence][pmax(1, cumsum(fence))]
+    shown <- inside & !grepl("echo = FALSE|include = FALSE", header)
+    too_long <- lines[shown & nchar(lines) > 84]
+    expect_identical(too_long, character(), label = basename(file))
+  }
+})

@@ -141,7 +141,7 @@ TEST(Factor, Factorises) {
 }
 
 TEST(Factor, FactorisationFindsThePivotThatFails) {
-  for (const index_t failing : {0, 1, 150, 299})
+  for (const index_t failing : {0, 1, 31, 32, 63, 64, 127, 128, 150, 299})
     for (const Precision precision : precisions) {
       Doubles A = gram(example(300)).cast<double>();
       A(failing, failing) = -1;
