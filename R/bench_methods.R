@@ -88,8 +88,8 @@ quickest_blas_threads <- function(f) {
 }
 
 # Wall-clock seconds of calls of f(), which makes a matrix of order n, and the last result. One call goes before,
-# untimed; where that takes `enough` seconds or more it is the only one, and counts. Garbage is collected before each call, but
-# where n is so small that this would take far longer than the call.
+# untimed; where that takes `enough` seconds or more it is the only one, and counts. Garbage is collected before each call,
+# but where n is so small that this would take far longer than the call.
 wall_clock <- function(f, n, repeats, enough = Inf) {
   once <- function() {
     if (n >= 500) gc(FALSE)

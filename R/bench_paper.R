@@ -4,15 +4,15 @@
 #' machine can run: sweeps of rotations as in LINPACK, the methods of this package on the CPU and on the GPU, and
 #' factorising again.
 #'
-#' The procedure is the paper's. \eqn{B} (\eqn{n \times n}) and \eqn{V} (\eqn{n \times k}) are uniform on
+#' The procedure is the paper's. \eqn{B} (\eqn{n \times n}{n x n}) and \eqn{V} (\eqn{n \times k}{n x k}) are uniform on
 #' \eqn{[0, 1]}. An update starts from the factor of \eqn{A = B'B + I}, a downdate from that of
 #' \eqn{A = B'B + I + VV'}, both by LAPACK in double precision; the error is
-#' \eqn{\max |\tilde A - \tilde R'\tilde R|}, with \eqn{\tilde R'\tilde R} by R's BLAS in double precision.
+#' \eqn{\max |\tilde A - \tilde R'\tilde R|}{max |A~ - R~'R~|}, with \eqn{\tilde R'\tilde R}{R~'R~} by R's BLAS in double precision.
 #'
 #' Times are of whole R calls, by the wall clock: from an ordinary matrix to an ordinary matrix, transfers to the GPU
 #' and conversions to single precision included, garbage being collected before each from \eqn{n = 500} on. With method
 #' `"resident"` the factor is on the GPU before and after. Factorising again is not charged for forming
-#' \eqn{\tilde A}, which is `A1` here.
+#' \eqn{\tilde A}{A~}, which is `A1` here.
 #'
 #' | `method` | on the | what is timed |
 #' |---|---|---|
@@ -56,9 +56,9 @@
 #'   \item{seconds, fastest}{median and least of the timed calls (of those by the GPU's clock, both are the median)}
 #'   \item{inside}{[last_cholupdate()]`$seconds` of the last call, `NA` for what is no modification}
 #'   \item{repeats}{calls timed}
-#'   \item{max_error}{\eqn{\max |\tilde A - \tilde R'\tilde R|} of the last result}
+#'   \item{max_error}{\eqn{\max |\tilde A - \tilde R'\tilde R|}{max |A~ - R~'R~|} of the last result}
 #'   \item{ratio}{\eqn{\|\tilde A - \tilde R'\tilde R\|_1 / ((n + k)\,\epsilon\,(\|A\|_1 + \|VV'\|_1))}, with
-#'     \eqn{\epsilon} of the precision: see `system.file("design", "accuracy.md", package = "gpucholmod")`}
+#'     \eqn{\epsilon}{eps} of the precision: see `system.file("design", "accuracy.md", package = "gpucholmod")`}
 #'   \item{status}{`"ok"`; `"inaccurate"`: the ratio is not below 30, so that the time does not count;
 #'     `"not positive definite"`: reported for a downdate, or by [gpu_chol()]; `"too slow"`: left out; `"no memory"`;
 #'     `"failed"`: another error, of which there is a warning}

@@ -1,22 +1,22 @@
 #' Rank-k update or downdate of a Cholesky factor
 #'
-#' Given the factor \eqn{R} of \eqn{A = R'R} and an \eqn{n \times k} matrix \eqn{V}, computes the factor of
+#' Given the factor \eqn{R} of \eqn{A = R'R} and an \eqn{n \times k}{n x k} matrix \eqn{V}, computes the factor of
 #' \eqn{A + VV'} (update) or \eqn{A - VV'} (downdate) in \eqn{O(kn^2)} operations, on the GPU or on the CPU. A factor
 #' that stays in the memory of the GPU, see [gpu_factor()], has a [method of its own][cholupdate_gpu.gpu_factor].
 #'
-#' @param R The Cholesky factor: the upper triangular \eqn{n \times n} matrix that [chol()] returns, with positive
+#' @param R The Cholesky factor: the upper triangular \eqn{n \times n}{n x n} matrix that [chol()] returns, with positive
 #'   diagonal. The other triangle is not used, as in LAPACK; where it is not zero, a warning may say what else `R` looks
 #'   like (see [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects
 #'   of package \pkg{Matrix} and `float32` matrices of package \pkg{float} are accepted too, and come back as they came
 #'   (integers as doubles).
-#' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
+#' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`, or numbers with a class of S3, such as a time series.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. Never guessed; for
 #'   `dtrMatrix` and `Cholesky` objects it is taken from the object.
 #' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in. With `"double"`,
-#'   a `float32` `R` gives an ordinary matrix.
+#'   a `float32` `R` gives an ordinary matrix; `V` is rounded to single precision as `R` is.
 #' @param backend `"cuda"` for the GPU, `"cpu"`, or `"auto"`: the GPU where there is one that can be used (see
 #'   [gpu_info()]) and that is expected to be quicker, the CPU otherwise; [cholupdate_plan()] tells which, and why. The
 #'   results differ by rounding errors. The first GPU that can be used is taken; the environment variable
@@ -28,7 +28,7 @@
 #'   * `"blocked"` (CPU): blocks of mixed hyperbolic Householder steps, for up to four columns rotations, accurate for
 #'     updates and downdates alike. Reads and writes the factor once, with the vector instructions that the machine has
 #'     and by several threads; the result does not depend on how many.
-#'   * `"refactor"` (CPU): forms \eqn{A \pm VV'} and factorises it, with R's BLAS and LAPACK, in double precision. Where
+#'   * `"refactor"` (CPU): forms \eqn{A \pm VV'}{A +/- VV'} and factorises it, with R's BLAS and LAPACK, in double precision. Where
 #'     LAPACK does not find that matrix positive definite, `"blocked"` is run instead: it can tell better.
 #'   * `"reference"` (CPU): one plane rotation after the other, Givens for updates and Chambers' mixed form for
 #'     downdates. Slow and plain: what the others are tested against.
@@ -48,8 +48,8 @@
 #'   leading minor of \eqn{A - VV'} that is not positive definite, and `R` is the factor as it was given.
 #'
 #' @section Accuracy:
-#' The result is the exact factor of a matrix that differs from \eqn{A \pm VV'} by a few units of rounding times
-#' the larger of \eqn{\|A\|} and \eqn{\|A \pm VV'\|}; see `system.file("design", "accuracy.md", package =
+#' The result is the exact factor of a matrix that differs from \eqn{A \pm VV'}{A +/- VV'} by a few units of rounding times
+#' the larger of \eqn{\|A\|}{|A|} and \eqn{\|A \pm VV'\|}{|A +/- VV'|}; see `system.file("design", "accuracy.md", package =
 #' "gpucholmod")`. When a downdate removes nearly all of \eqn{A} in some direction, that direction of the result is
 #' known to fewer digits, with any method.
 #'

@@ -82,18 +82,14 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., uplo = c("upper", 
 own_copy <- function(symbol, frame, name, n, copy) {
   fields <- list(argument = "R", value = "shared", bytes = 8 * n^2)
   if (!copy) {
-    stop_gpucholmod(
-      "shared",
-      sprintf("'%s' cannot be overwritten: something else refers to the same matrix, or R cannot tell that nothing does. With copy = TRUE it is copied first; a factor that is made within a function is not shared",
-              name),
-      fields
-    )
+    why <- paste("something else refers to the same matrix, or R cannot tell that nothing does. With copy = TRUE it is copied",
+                 "first; a factor that is made within a function is not shared")
+    stop_gpucholmod("shared", sprintf("'%s' cannot be overwritten: %s", name, why), fields)
   }
-  message(structure(
-    class = c("gpucholmod_copied", "message", "condition"),
-    c(list(message = sprintf("'%s' is copied first (%s), as something else may refer to the same matrix; later calls overwrite the copy. See ?cholupdate_overwrite\n",
-                             name, format_bytes(8 * n^2)), call = NULL), fields)
-  ))
+  told <- sprintf("'%s' is copied first (%s), as something else may refer to the same matrix; later calls overwrite the copy.",
+                  name, format_bytes(8 * n^2))
+  message(structure(class = c("gpucholmod_copied", "message", "condition"),
+                    c(list(message = paste(told, "See ?cholupdate_overwrite\n"), call = NULL), fields)))
   rcpp_overwrite_own(symbol, frame)
 }
 

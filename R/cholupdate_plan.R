@@ -7,7 +7,7 @@
 #' What is expected comes from a model with constants that were measured, for the GPU, on one machine with an NVIDIA H200
 #' (see `system.file("design", "stream-method.md", package = "gpucholmod")`), for the CPU on its host
 #' and on one other (`"block-householder.md"` there): elsewhere it is a guess. On the CPU, a large `k` may make it quicker to factorise
-#' \eqn{A \pm VV'} afresh, if R has a BLAS that was written for speed, such as OpenBLAS. Starting CUDA
+#' \eqn{A \pm VV'}{A +/- VV'} afresh, if R has a BLAS that was written for speed, such as OpenBLAS. Starting CUDA
 #' takes some tenths of a second, once a session; it is put off until the calls so far would have saved as much. So
 #' one call for a small factor does not wait for a GPU, and a loop of them soon gets one. The choice depends on the
 #' sizes of the calls alone, not on measured times: the same script makes the same choices. With `backend = "cuda"` or

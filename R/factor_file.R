@@ -18,7 +18,7 @@
 #'   `as.matrix()`: the factor as an ordinary matrix, with zeros below the diagonal.
 #'
 #' @section Format:
-#' \eqn{n \times n} doubles by columns, in the byte order of the machine, with nothing before or after them, so
+#' \eqn{n \times n}{n x n} doubles by columns, in the byte order of the machine, with nothing before or after them, so
 #' \eqn{8n^2} bytes: what `writeBin(as.vector(R), path)` writes. The upper triangle is the factor, the rest is never
 #' read. Files that this package writes hold zeros there: holes, which take no space on file systems that know them.
 #'

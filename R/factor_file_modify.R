@@ -5,7 +5,7 @@
 #' rule once, while several threads read ahead and write behind.
 #'
 #' @param R A factor in a file, from [factor_file()] or [write_factor()].
-#' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
+#' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
 #' @param ... Must be empty: the arguments below are given by name.

@@ -13,7 +13,7 @@
 #'
 #' @section When to refactor:
 #' A relative error \eqn{\delta} of \eqn{A} becomes one of up to \eqn{\kappa\delta}{kappa delta} in what is solved with
-#' it, \eqn{\kappa} being the condition number of \eqn{A}. So factorise afresh, with [gpu_chol()], when `drift(f)` times
+#' it, \eqn{\kappa}{kappa} being the condition number of \eqn{A}. So factorise afresh, with [gpu_chol()], when `drift(f)` times
 #' the condition number exceeds the accuracy that you need; where you do not know the condition number, when `drift(f)`
 #' exceeds `sqrt(.Machine$double.eps)`, or `sqrt(2^-23)` in single precision.
 #'

@@ -4,7 +4,7 @@
 #' travels. It reads and writes the factor once for up to 64 columns of \eqn{V}; more are done in passes.
 #'
 #' @param R A handle from [gpu_factor()] or [gpu_chol()].
-#' @param V An \eqn{n \times k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
+#' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
 #' @param ... Must be empty: the arguments below are given by name.

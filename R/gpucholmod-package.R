@@ -2,7 +2,7 @@
 #'
 #' Kalman filters, recursive least squares, Gaussian processes, active-set solvers and adaptive MCMC keep the Cholesky
 #' factor \eqn{R} of a matrix \eqn{A = R'R} and change \eqn{A} a little, over and over. [cholupdate_gpu()] turns
-#' \eqn{R} into the factor of \eqn{A + VV'} or \eqn{A - VV'}, \eqn{V} being \eqn{n \times k}, in \eqn{O(kn^2)}
+#' \eqn{R} into the factor of \eqn{A + VV'} or \eqn{A - VV'}, \eqn{V} being \eqn{n \times k}{n x k}, in \eqn{O(kn^2)}
 #' operations, on the GPU or on the CPU.
 #'
 #' With [gpu_factor()] a factor lives in the memory of a GPU, where [cholupdate_gpu()] modifies it without moving it,
