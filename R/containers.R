@@ -68,14 +68,15 @@ warn_of_other_triangle <- function(looks, uplo, argument) {
   if (looks == "zero" || (looks == "filled" && isTRUE(state$told_of_other_triangle))) return(invisible())
   if (looks == "filled") state$told_of_other_triangle <- TRUE
   other <- if (uplo == "upper") "lower" else "upper"
-  says <- c(
-    symmetric = "'%1$s' looks like a symmetric matrix, and is taken for a factor: its %2$s triangle is used. chol(%1$s) would be",
-    symmetric = "the factor of that matrix",
-    transposed = "'%1$s' looks like a factor that is %3$s triangular, and is taken for one that is %2$s: only its diagonal is",
-    transposed = "used. Give t(%1$s), or uplo = \"%3$s\" where there is such an argument",
-    filled = "'%1$s' is not zero in its %3$s triangle, which is not used (told once a session)"
+  message <- switch(
+    looks,
+    symmetric = sprintf(paste("'%1$s' looks like a symmetric matrix, and is taken for a factor: its %2$s triangle is used.",
+                              "chol(%1$s) would be the factor of that matrix"), argument, uplo),
+    transposed = sprintf(paste("'%1$s' looks like a factor that is %3$s triangular, and is taken for one that is %2$s: only its",
+                               "diagonal is used. Give t(%1$s), or uplo = \"%3$s\" where there is such an argument"),
+                         argument, uplo, other),
+    filled = sprintf("'%s' is not zero in its %s triangle, which is not used (told once a session)", argument, other)
   )
-  message <- sprintf(paste(says[names(says) == looks], collapse = " "), argument, uplo, other)
   warn_gpucholmod("other_triangle", message, list(argument = argument, uplo = uplo, looks = looks))
 }
 

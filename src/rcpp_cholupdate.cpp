@@ -1,8 +1,8 @@
 #include <Rcpp.h>
 
-#include <cmath>
 #include <cstring>
 
+#include "core/backend.h"
 #include "core/cost.h"
 #include "core/dispatch.h"
 #include "core/other_triangle.h"
@@ -80,7 +80,7 @@ Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
     return Rcpp::List::create(
         _["backend"] = text(decision.backend, backends), _["method"] = text(decision.method, methods),
         _["why"] = decision.why,
-        _["expected"] = Rcpp::NumericVector::create(_["cpu"] = time.cpu, _["gpu"] = std::isfinite(time.gpu) ? time.gpu : NA_REAL, _["start"] = time.start),
+        _["expected"] = Rcpp::NumericVector::create(_["cpu"] = time.cpu, _["gpu"] = cuda::built() ? time.gpu : NA_REAL, _["start"] = time.start),
         _["panels"] = panels, _["device_bytes"] = bytes, _["threads"] = decision.method == Method::blocked
                            ? cpu::useful_threads(what.n, what.k, threads_for(what.threads))
                            : streams ? threads_for(what.threads) : 1,

@@ -55,9 +55,8 @@ Expected expected(const Request& request) {
                       ? Costs::cpu_call + n * n * (Costs::refactor_element + (2 * n / 3 + k) * Costs::refactor_flops / threads)
                       : HUGE_VAL;
   time.cpu = std::min(time.blocked, time.refactor);
-  time.gpu = !cuda::built() ? HUGE_VAL
-                            : Costs::gpu_call + n * (Costs::gpu_row * passes + Costs::gpu_column * k) +
-                                  n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0));
+  time.gpu = Costs::gpu_call + n * (Costs::gpu_row * passes + Costs::gpu_column * k) +
+             n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0));
   time.start = cuda::built() && !cuda::started() ? Costs::gpu_start : 0;
   return time;
 }

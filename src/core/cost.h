@@ -12,7 +12,7 @@ struct Expected {
   double cpu = 0;       ///< the quicker of methods blocked and refactor
   double blocked = 0;
   double refactor = 0;  ///< infinite where it is out of the question: in single precision, or with a slow BLAS
-  double gpu = 0;       ///< method stream, once CUDA has started; infinite in a build without CUDA
+  double gpu = 0;       ///< method stream, once CUDA has started
   double start = 0;     ///< of CUDA in this process; 0 when it has
 };
 Expected expected(const Request& request);

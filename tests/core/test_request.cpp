@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <tuple>
 
 #include "call.h"
@@ -148,7 +147,6 @@ TEST(Resolve, ABuildWithoutCudaSaysNothingOfTheTimeOnAGpu) {
   const Decision decision = decide(request);
   EXPECT_EQ(decision.why.find("on the GPU"), std::string::npos) << decision.why;
   EXPECT_NE(decision.why.find("without CUDA"), std::string::npos) << decision.why;
-  EXPECT_TRUE(std::isinf(expected(request).gpu));
 }
 
 TEST(Resolve, TimesThatAreComparedAreToldApart) {
