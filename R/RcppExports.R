@@ -37,6 +37,10 @@ rcpp_factor_file_order <- function(path) {
     .Call(`_gpucholmod_rcpp_factor_file_order`, path)
 }
 
+rcpp_factor_file_state <- function(path) {
+    .Call(`_gpucholmod_rcpp_factor_file_state`, path)
+}
+
 rcpp_write_factor_file <- function(R, path, replace) {
     invisible(.Call(`_gpucholmod_rcpp_write_factor_file`, R, path, replace))
 }

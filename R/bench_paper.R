@@ -120,6 +120,7 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
       measure_size(cases[cases$n == n, ], record, repeats, longest, seed, progress$show)
       TRUE
     }, error = function(e) {
+      if (is_time_limit(e)) stop(e)
       warning(sprintf("n = %s and larger: %s", big(n), conditionMessage(e)), call. = FALSE)
       FALSE
     })
@@ -219,6 +220,7 @@ guarded_row <- function(case, code) {
   tryCatch(code,
     gpucholmod_not_positive_definite = failed("not positive definite"), gpucholmod_out_of_memory = failed("no memory"),
     error = function(e) {
+      if (is_time_limit(e)) stop(e)
       warning(sprintf("%s, n = %.0f, k = %.0f, %s, %s: %s", case$method, case$n, case$k, case$change, case$precision,
                       conditionMessage(e)), call. = FALSE)
       blank_rows(case, "failed")

@@ -66,6 +66,7 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., uplo = c("upper", 
     control = control
   ))
   on.exit(end_bar(request))
+  force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)
   V <- open_columns(V, found$n, float32 = FALSE)
   if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)

@@ -18,6 +18,13 @@ users_call <- function() {
   NULL
 }
 
+# Whether an error is that of setTimeLimit(), which is for the caller: R has dropped the limit by then.
+is_time_limit <- function(e) {
+  kinds <- c("reached elapsed time limit", "reached CPU time limit", "reached session elapsed time limit",
+             "reached session CPU time limit")
+  conditionMessage(e) %in% c(kinds, gettext(kinds, domain = "R"))
+}
+
 # What may be not what was meant, but is no error: a warning of class gpucholmod_<what>.
 warn_gpucholmod <- function(what, message, fields = list()) {
   warning(structure(
@@ -37,7 +44,8 @@ match_choice <- function(value, choices, argument) {
   if (!is.character(value) || length(value) != 1L || !value %in% choices) {
     stop_gpucholmod(
       "bad_argument",
-      sprintf("%s must be one of %s", named(argument), paste0('"', choices, '"', collapse = ", ")),
+      sprintf("%s must be %s%s", named(argument), if (length(choices) > 1L) "one of " else "",
+              paste0('"', choices, '"', collapse = ", ")),
       list(argument = argument, value = value, choices = choices)
     )
   }
@@ -62,7 +70,9 @@ require_no_more <- function(...) {
     paste0(sprintf("there is no argument '%s' here", unknown),
            if (length(meant)) sprintf("; did you mean %s?", paste0("'", meant, "'", collapse = " or ")))
   } else {
-    sprintf("what follows '%s' must be given by name", known[[match("...", known) - 1L]])
+    dots <- match("...", known)
+    sprintf(if (dots < length(known)) "what follows '%s' must be given by name" else "no argument follows '%s'",
+            known[[dots - 1L]])
   }
   stop_gpucholmod("bad_argument", message, list(argument = if (nzchar(unknown)) unknown else "...", value = list(...)))
 }

@@ -6,7 +6,7 @@
 # user gave.
 open_factor <- function(R, uplo, uplo_given, argument = "R") {
   if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
-    return(open_triangular_Matrix(R, uplo, uplo_given))
+    return(open_triangular_Matrix(R, uplo, uplo_given, argument))
   }
   if (is_float32(R)) {
     require_factor_shape(R@Data, argument)
@@ -14,7 +14,7 @@ open_factor <- function(R, uplo, uplo_given, argument = "R") {
     return(list(x = R@Data, uplo = uplo, float32 = TRUE, dimnames = dimnames(R@Data)))
   }
   pivot <- attr(R, "pivot", exact = TRUE)
-  if (!is.null(pivot)) stop_pivoted(pivot)
+  if (!is.null(pivot)) stop_pivoted(pivot, argument)
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
   x <- if (length(R) == 1L && is.null(dim(R))) matrix(as.double(R)) else if (!is.double(R)) as_double(R)
   require_factor_shape(if (is.null(x)) R else x, argument)
@@ -45,15 +45,15 @@ close_factor <- function(factor, R, x, single) {
   R
 }
 
-open_triangular_Matrix <- function(R, uplo, uplo_given) {
-  if (methods::.hasSlot(R, "perm") && length(R@perm)) stop_pivoted(R@perm)
+open_triangular_Matrix <- function(R, uplo, uplo_given, argument) {
+  if (methods::.hasSlot(R, "perm") && length(R@perm)) stop_pivoted(R@perm, argument)
   own <- if (R@uplo == "L") "lower" else "upper"
   if (uplo_given && uplo != own) {
-    stop_gpucholmod("bad_argument", sprintf("'uplo' is \"%s\", but 'R' is a %s triangular %s", uplo, own, class(R)),
+    stop_gpucholmod("bad_argument", sprintf("'uplo' is \"%s\", but '%s' is %s triangular, a %s", uplo, argument, own, class(R)),
                     list(argument = "uplo", value = uplo))
   }
   x <- matrix(R@x, R@Dim[1L], R@Dim[2L])
-  require_factor_shape(x)
+  require_factor_shape(x, argument)
   if (methods::.hasSlot(R, "diag") && R@diag == "U") diag(x) <- 1
   list(x = x, uplo = own, float32 = FALSE, dimnames = R@Dimnames)
 }
@@ -162,10 +162,11 @@ stop_not_numeric <- function(x, argument) {
                   list(argument = argument, type = type))
 }
 
-stop_pivoted <- function(pivot) {
+stop_pivoted <- function(pivot, argument = "R") {
   stop_gpucholmod(
     "pivoted",
-    "'R' comes from a pivoted factorisation: it is the factor of a permuted matrix, and its pivots would be lost",
+    sprintf("'%s' comes from a pivoted factorisation: it is the factor of a permuted matrix, and its pivots would be lost",
+            argument),
     list(pivot = pivot)
   )
 }

@@ -2,7 +2,7 @@
 #'
 #' With a factor of \eqn{A} in a file, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of the
 #' factor, as [for factors on a GPU][solve.gpu_factor]. [solve_forward()], [solve_back()] and [logdet()] take such a factor
-#' too. The file is read in panels of columns, once for each of the two substitutions; only the inverse takes the whole
+#' too. The file is read in panels of columns, once for each of the two substitutions (besides its diagonal); only the inverse takes the whole
 #' matrix in memory, as it is one.
 #'
 #' @param a,x A factor in a file, from [factor_file()] or [write_factor()].
@@ -28,7 +28,7 @@ solve.factor_file <- function(a, b, ...) {
     require_positive(diag(R))
     return(chol2inv(R))
   }
-  x <- substitute_back(a, substitute_forward(a, right_sides(b, present(a)$n)))
+  x <- unchanged(a, substitute_back(a, substitute_forward(a, right_sides(b, a$n))))
   if (length(dim(x)) == 2L && !is_float32(b) && !is.null(colnames(b))) colnames(x) <- colnames(b)
   like_right_sides(x, b)
 }
@@ -36,13 +36,13 @@ solve.factor_file <- function(a, b, ...) {
 #' @export
 solve_forward.factor_file <- function(f, b, ...) {
   require_no_more(...)
-  like_right_sides(substitute_forward(f, right_sides(b, present(f)$n)), b)
+  like_right_sides(unchanged(f, substitute_forward(f, right_sides(b, f$n))), b)
 }
 
 #' @export
 solve_back.factor_file <- function(f, b, ...) {
   require_no_more(...)
-  like_right_sides(substitute_back(f, right_sides(b, present(f)$n)), b)
+  like_right_sides(unchanged(f, substitute_back(f, right_sides(b, f$n))), b)
 }
 
 #' @export
@@ -58,6 +58,17 @@ logdet.factor_file <- function(f, ...) {
 determinant.factor_file <- function(x, logarithm = TRUE, ...) {
   require_flag(logarithm, "logarithm")
   as_det(logdet(x), logarithm)
+}
+
+# `code`, which reads the file more than once; an error if it was not the same file with the same contents throughout.
+unchanged <- function(f, code) {
+  before <- rcpp_factor_file_state(present(f)$path)
+  force(code)
+  if (!identical(rcpp_factor_file_state(f$path), before)) {
+    stop_gpucholmod("bad_file", sprintf("'%s' was written to while it was read", f$path),
+                    list(path = f$path, reason = "changed"))
+  }
+  code
 }
 
 file_diagonal <- function(f) rcpp_factor_file_diagonal(present(f)$path)
@@ -77,7 +88,7 @@ over_panels <- function(f, reverse, work, bytes = 2^27) {
 # R'^-1 B and R^-1 B, B n x m.
 substitute_forward <- function(f, B) {
   require_positive(file_diagonal(f))
-  if (ncol(B) == 0L) return(B)
+  if (ncol(B) == 0L) return(unname(B))
   over_panels(f, reverse = FALSE, function(J, top, block) {
     known <- seq_len(J[[1L]] - 1L)
     B[J, ] <<- backsolve(block, B[J, , drop = FALSE] - crossprod(top, B[known, , drop = FALSE]), transpose = TRUE)
@@ -87,7 +98,7 @@ substitute_forward <- function(f, B) {
 
 substitute_back <- function(f, B) {
   require_positive(file_diagonal(f))
-  if (ncol(B) == 0L) return(B)
+  if (ncol(B) == 0L) return(unname(B))
   over_panels(f, reverse = TRUE, function(J, top, block) {
     above <- seq_len(J[[1L]] - 1L)
     B[J, ] <<- backsolve(block, B[J, , drop = FALSE])

@@ -4,7 +4,7 @@
 #' \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For factors on a GPU and in files, `solve()` does both.
 #'
 #' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in panels
-#' of columns of about 128 MB, so that it is never in memory as a whole.
+#' of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.
 #'
 #' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [gpu_factor()] or [gpu_chol()], or a
 #'   [factor_file()].
@@ -52,6 +52,7 @@ logdet <- function(f, ...) {
 #' @export
 solve_forward.default <- function(f, b, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
+  force(b)
   solve_ordinary(f, b, open_ordinary(f, uplo, !missing(uplo)), forward = TRUE)
 }
 
@@ -59,6 +60,7 @@ solve_forward.default <- function(f, b, ..., uplo = c("upper", "lower")) {
 #' @export
 solve_back.default <- function(f, b, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
+  force(b)
   solve_ordinary(f, b, open_ordinary(f, uplo, !missing(uplo)), forward = FALSE)
 }
 

@@ -4,7 +4,7 @@
 #' factor. The factor stays where it is; right-hand sides come from, and results go to, ordinary memory. See also
 #' [solve_forward()], [solve_back()] and [logdet()], which take every kind of factor.
 #'
-#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they do to anything
+#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they return of anything
 #' else does not change.
 #'
 #' @param a,x A handle from [gpu_factor()] or [gpu_chol()].

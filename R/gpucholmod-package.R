@@ -19,8 +19,8 @@
 #' [bench_paper()] measures time and error of all methods on this machine; [stored_measurements()] has what was measured
 #' elsewhere.
 #'
-#' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"how-it-works"`, `"the-papers-experiment"`
-#' and `"other-packages"`. They are installed with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder
+#' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"how-it-works"`, `"installation"`,
+#' `"measurements"`, `"other-packages"` and `"the-papers-experiment"`. They are installed with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder
 #' leaves them out, as it does for every package.
 #'
 #' @section Conditions:
@@ -44,12 +44,15 @@
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
+#' An error in an expression that is given to `diag()` or `chol2inv()` loses its class, as these are S4 generics as soon as
+#' this package is attached: assign the factor to a variable first.
+#'
 #' Two more are no errors: the warning `gpucholmod_other_triangle` (fields `argument`, `uplo`, `looks`), where a factor is not
 #' zero in the triangle that is not used, and looks as if it were the matrix itself (`"symmetric"`) or a factor of the
 #' other kind (`"transposed"`), or is merely not zero there (`"filled"`, once a session); and the message
 #' `gpucholmod_copied` of [cholupdate_overwrite()].
 #'
-#' Errors of R itself, those of [setTimeLimit()] included, pass through as they are, such as that of a result too large to allocate. Whatever happens, the
+#' Errors of R itself pass through as they are: that of a result too large to allocate, or of [setTimeLimit()]. Whatever happens, the
 #' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and
 #' `keep_intact` of [cholupdate_gpu.gpu_factor()].
 #'

@@ -39,7 +39,7 @@ bar <- function() {
         cli::cli_progress_update(set = 100 * done, status = eta(left), id = id, .envir = owner)
         TRUE
       },
-      error = function(e) FALSE
+      error = function(e) if (is_time_limit(e)) stop(e) else FALSE
     )
   }
   close <- function(result) {

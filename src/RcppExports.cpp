@@ -106,6 +106,16 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_factor_file_state
+std::string rcpp_factor_file_state(std::string path);
+RcppExport SEXP _gpucholmod_rcpp_factor_file_state(SEXP pathSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_file_state(path));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_write_factor_file
 void rcpp_write_factor_file(Rcpp::NumericMatrix R, std::string path, bool replace);
 RcppExport SEXP _gpucholmod_rcpp_write_factor_file(SEXP RSEXP, SEXP pathSEXP, SEXP replaceSEXP) {
@@ -379,6 +389,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
     {"_gpucholmod_rcpp_factor_file_order", (DL_FUNC) &_gpucholmod_rcpp_factor_file_order, 1},
+    {"_gpucholmod_rcpp_factor_file_state", (DL_FUNC) &_gpucholmod_rcpp_factor_file_state, 1},
     {"_gpucholmod_rcpp_write_factor_file", (DL_FUNC) &_gpucholmod_rcpp_write_factor_file, 3},
     {"_gpucholmod_rcpp_read_factor_file", (DL_FUNC) &_gpucholmod_rcpp_read_factor_file, 3},
     {"_gpucholmod_rcpp_factor_file_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_file_diagonal, 1},

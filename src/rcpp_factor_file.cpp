@@ -27,6 +27,19 @@ double rcpp_factor_file_order(std::string path) {
   return guarded([&] { return double(FactorFile(path).order()); });
 }
 
+// Which file that is, and which contents, as far as that shows from outside: to compare with later.
+// [[Rcpp::export(rng = false)]]
+std::string rcpp_factor_file_state(std::string path) {
+  return guarded([&] {
+    const FactorFile file(path);
+    const FileState& s = file.state();
+    std::string text;
+    for (const std::int64_t part : {std::int64_t(s.device), std::int64_t(s.inode), s.size, s.seconds, s.nanoseconds})
+      text += std::to_string(part) + " ";
+    return text;
+  });
+}
+
 // R: n x n double matrix, of which the upper triangle is written, whatever it holds.
 // [[Rcpp::export(rng = false)]]
 void rcpp_write_factor_file(Rcpp::NumericMatrix R, std::string path, bool replace) {

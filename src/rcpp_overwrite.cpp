@@ -73,6 +73,7 @@ Rcpp::List rcpp_cholupdate_overwrite(SEXP name, SEXP env, Rcpp::NumericMatrix V,
   return guarded([&] {
     const SEXP R = matrix_of(name, env);
     if (shared(name, env)) refuse(ErrorCode::shared, "something else refers to the same matrix", "shared");
+    if (V.nrow() != Rf_nrows(R)) refuse(ErrorCode::bad_argument, "it is not of the order it was", "changed");
     const index_t n = Rf_nrows(R);
     const Request what = to_request(request, n, V.ncol());
     double* const data = REAL(R);

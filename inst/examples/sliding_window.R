@@ -91,7 +91,7 @@ warm_up <- function(Z, keep) {
               if (nzchar(used$device)) paste0(" (", used$device, ")") else "", used$method, used$precision))
   cat(sprintf("chol():           LAPACK of this R, %s, with %s.\n", La_library(), gpucholmod:::blas_name()))
   if (!gpucholmod:::has_optimised_blas()) {
-    cat("                  That BLAS was not written for speed: with OpenBLAS, chol() takes about a tenth of the time.\n")
+    cat("                  That BLAS was not written for speed: with OpenBLAS, chol() is several times as quick.\n")
   }
   cat("One call of each has gone before, untimed: the first may have to start the GPU.\n\n")
   used

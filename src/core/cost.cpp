@@ -75,10 +75,11 @@ Decision decide(const Request& request) {
   const bool refactors = asked == Method::automatic && time.refactor < time.blocked;
   const Method cpu_method = refactors ? Method::refactor : asked == Method::automatic ? Method::blocked : asked;
   const auto on_cpu = [&](const std::string& why) {
+    if (!refactors) return Decision{Backend::cpu, cpu_method, why};
     const auto [refactor, blocked] = apart(time.refactor, time.blocked);
     const std::string afresh = "; for this k, factorising afresh is expected to ";
     const std::string gain = refactor == blocked ? "take as long, " + refactor : "be quicker: " + refactor + " instead of " + blocked;
-    return Decision{Backend::cpu, cpu_method, refactors ? why + afresh + gain : why};
+    return Decision{Backend::cpu, cpu_method, why + afresh + gain};
   };
   if (request.backend == Backend::cpu) return on_cpu("backend \"cpu\" was asked for");
   if (for_cpu) return on_cpu("the method that was asked for runs on the CPU only");

@@ -129,8 +129,8 @@ bool is_temporary_name(const std::string& name, const std::string& base) {
          std::all_of(name.begin() + dot + 1, name.begin() + end, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-/// Deletes what processes that were killed have left: temporary files for `path` whose lock nobody holds. Where the file
-/// system has no locks, nothing.
+/// Deletes what processes of this user that were killed have left: temporary files for `path`, with no second name, whose
+/// lock nobody holds. Where the file system has no locks, nothing.
 void remove_abandoned(const std::string& path) {
   const std::string folder = folder_of(path), base = path.substr(path.rfind('/') + 1);
   DIR* entries = opendir(folder.c_str());
@@ -141,7 +141,8 @@ void remove_abandoned(const std::string& path) {
     Descriptor part;
     part.fd = open(name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
     struct stat s;
-    if (part.fd >= 0 && fstat(part.fd, &s) == 0 && S_ISREG(s.st_mode) && flock(part.fd, LOCK_EX | LOCK_NB) == 0)
+    if (part.fd >= 0 && fstat(part.fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() && s.st_nlink == 1 &&
+        flock(part.fd, LOCK_EX | LOCK_NB) == 0)
       unlink(name.c_str());
   }
   closedir(entries);
@@ -160,9 +161,12 @@ std::string create_temporary(const std::string& path, Descriptor& file) {
       fail(path, "create", error);
     }
     fcntl(file.fd, F_SETFD, FD_CLOEXEC);
-    // Before it was locked, somebody may have taken it for an abandoned one.
+    // Before it is locked, somebody may take it for an abandoned one, and delete it.
+    int locked;
+    while ((locked = flock(file.fd, LOCK_EX)) != 0 && errno == EINTR) {
+    }
     struct stat s;
-    if (flock(file.fd, LOCK_EX | LOCK_NB) != 0 || fstat(file.fd, &s) != 0 || s.st_nlink > 0) return name;
+    if (locked != 0 || fstat(file.fd, &s) != 0 || s.st_nlink > 0) return name;  // without locks nobody deletes it
     close(std::exchange(file.fd, -1));
   }
 }

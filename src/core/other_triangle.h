@@ -27,8 +27,8 @@ OtherTriangle look_at_other_triangle(MatrixView<const S> R, Uplo uplo) {
     own_zero &= own == 0;
     mirrored &= other == own;
   };
-  const index_t step = std::max<index_t>(1, R.cols / most);
-  for (index_t i = 1; i < R.cols; i += step) {
+  const index_t step = (R.cols + most - 1) / most;
+  for (index_t i = 1; i < R.cols; i += std::max<index_t>(1, step)) {
     look(i, i - 1);
     look(i, 0);
   }

@@ -70,6 +70,7 @@ class Factor : public DeviceFactor {
   /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER finds
   /// sooner, transposed. Returns the failing pivot, or -1. Where there is one, the upper triangle is factorised to find it:
   /// for the lower one cuSOLVER may report the pivot behind it (seen with CUDA 13.0 on an H200, where the pivot ends a block).
+  /// Behind the last one there is none, so that is looked at.
   template <class S>
   index_t factorise(const S* A, Uplo uplo) {
     const index_t n = order();
@@ -253,10 +254,13 @@ class Factor : public DeviceFactor {
     const PoolBuffer<int> dinfo(context_.pool(), 1);
     cusolver.factorise(uplo, n, dR_.data(), layout_.ld, dwork.data(), words, dinfo.data());
     int info = 0;
+    T last = 0;
     check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream()),
           "fetch the failing pivot");
+    check(cudaMemcpyAsync(&last, dR_.data() + (n - 1) * (layout_.ld + 1), sizeof last, cudaMemcpyDeviceToHost, stream()),
+          "fetch the last pivot");
     check(cudaStreamSynchronize(stream()), "factorise");
-    return info > 0 ? info - 1 : -1;
+    return info > 0 ? info - 1 : last > 0 ? -1 : n - 1;
   }
 
   /// Zeroes what Layout wants to be zero below the diagonal.

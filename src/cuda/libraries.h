@@ -34,7 +34,7 @@ class Cusolver {
   template <class T>
   index_t workspace(Uplo uplo, index_t n, T* dA, index_t lda) const;
   /// dA (n x n, the triangle that uplo names) <- its Cholesky factor; *dinfo <- 0, or the order of the first leading
-  /// minor that is not positive. On an H200 the lower one takes 40 to 70 % of the time of the upper one.
+  /// minor that is not positive. On an H200 the lower one takes 40 to 72 % of the time of the upper one.
   template <class T>
   void factorise(Uplo uplo, index_t n, T* dA, index_t lda, T* dwork, index_t words, int* dinfo) const;
 

@@ -194,3 +194,23 @@ test_that("a limit on device memory does not depend on the scale of the numbers"
     expect_equal(R[1, 1] / scale, sqrt(1.0001))
   }
 })
+
+test_that("V is looked at first, as it may change the variable or refer to it", {
+  f <- function() {
+    R <- chol(diag(3) + 1)
+    cholupdate_overwrite(R, {
+      R <- chol(diag(5) + 1) + 0
+      1:3
+    }, backend = "cpu")
+  }
+  expect_error(f(), class = "gpucholmod_dimension_mismatch")
+  R <- chol(diag(4) + 1)
+  expected <- cholupdate_gpu(R, R, backend = "cpu")
+  suppressMessages(cholupdate_overwrite(R, R, backend = "cpu"), "gpucholmod_copied")
+  expect_true(identical(R, expected)) # which keeps no reference to R
+  suppressMessages(cholupdate_overwrite(R, {
+    S <- R
+    1:4
+  }, backend = "cpu"), "gpucholmod_copied")
+  expect_identical(S, expected)
+})

@@ -67,5 +67,15 @@ if (.Platform$OS.type != "windows") {
     }
   })
 
+  test_that("a file that is replaced while it is read is an error", {
+    g <- write_factor(R, tempfile())
+    expect_identical(expect_error(gpucholmod:::unchanged(g, {
+      write_factor(2 * R, g$path, replace = TRUE)
+      1
+    }), class = "gpucholmod_bad_file")$reason, "changed")
+    expect_identical(gpucholmod:::unchanged(g, 1), 1)
+    unlink(g$path)
+  })
+
   unlink(path)
 }

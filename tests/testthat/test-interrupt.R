@@ -60,9 +60,23 @@ test_that("a time limit stops a long call as an error, which tryCatch() gets to 
       setTimeLimit(elapsed = 0.5, transient = TRUE)
       cholupdate_gpu(R, V, backend = "cpu", method = method, control = cholupdate_control(instructions = "plain"))
       "finished"
-    }, error = function(e) "an error", interrupt = function(e) "an interrupt")
+    }, error = function(e) if (gpucholmod:::is_time_limit(e)) "the limit" else e, interrupt = function(e) "an interrupt")
     setTimeLimit()
-    expect_identical(caught, "an error", label = method)
+    expect_identical(caught, "the limit", label = method)
   }
   expect_identical(R, diag(3000))
+})
+
+test_that("a time limit stops bench_paper() too, and is not saved as a failure", {
+  skip_on_cran()
+  file <- tempfile(fileext = ".csv")
+  on.exit(unlink(file))
+  caught <- tryCatch({
+    setTimeLimit(elapsed = 1, transient = TRUE)
+    bench_paper(sizes = 2000, ranks = 500, methods = "sweeps", precisions = "double", repeats = 50, file = file,
+                longest = 1e6, verbose = FALSE)
+  }, error = function(e) if (gpucholmod:::is_time_limit(e)) "the limit" else e)
+  setTimeLimit()
+  expect_identical(caught, "the limit")
+  expect_false(any(grepl("failed", readLines(file))))
 })

@@ -141,14 +141,17 @@ TEST(Factor, Factorises) {
 }
 
 TEST(Factor, FactorisationFindsThePivotThatFails) {
-  for (const index_t failing : {0, 1, 31, 32, 63, 64, 127, 128, 150, 299})
-    for (const Precision precision : precisions) {
-      Doubles A = gram(example(300)).cast<double>();
-      A(failing, failing) = -1;
-      index_t pivot = -2;
-      EXPECT_FALSE(cuda::factorise(A.data(), 300, Uplo::upper, precision, -1, pivot));
-      EXPECT_EQ(pivot, failing);
-    }
+  for (const index_t n : {32, 64, 128, 256, 300})
+    for (const index_t failing : {index_t(0), index_t(1), index_t(31), index_t(32), index_t(63), index_t(64), index_t(127),
+                                  index_t(128), index_t(150), n - 1})
+      for (const Precision precision : precisions) {
+        if (failing >= n) continue;
+        Doubles A = gram(example(n)).cast<double>();
+        A(failing, failing) = -1;
+        index_t pivot = -2;
+        EXPECT_FALSE(cuda::factorise(A.data(), n, Uplo::upper, precision, -1, pivot));
+        EXPECT_EQ(pivot, failing) << n;
+      }
 }
 
 TEST(Factor, DiagonalAndTrace) {
