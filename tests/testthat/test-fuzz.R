@@ -24,7 +24,7 @@ calls <- make_calls(seeds)
 after <- fuzz_holdings(gpu)
 kinds <- vapply(calls, function(call) call$kind, "")
 
-for (kind in names(fuzz_kinds)) {
+for (kind in names(fuzz_kinds())) {
   test_that(paste("random calls do what they must:", kind), {
     if (kind == "handle") skip_without_gpu()
     failed <- Filter(function(call) length(call$problems) > 0L, calls[kinds == kind])
