@@ -80,7 +80,8 @@ class DeviceFactor {
   virtual void multiply(const double* X, double* Y, index_t m) const = 0;
   /// A plain kernel that reads the triangle and writes it somewhere else: what no modification can beat.
   virtual double sweep_seconds(int repeats) const = 0;
-  /// cuSOLVER's factorisation of A, which is formed on the GPU beforehand, by the triangle that takes less time. NaN where A, rounded, has none. Throws also
+  /// cuSOLVER's factorisation of A, which is formed on the GPU beforehand, by the triangle that takes less time. NaN where
+  /// A, rounded, has none. Throws also
   /// backend_unavailable with reason "no_cublas" or "no_cusolver".
   virtual double refactor_seconds(int repeats) const = 0;
 };
