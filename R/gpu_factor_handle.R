@@ -1,6 +1,6 @@
 # The handle: an environment, so that every variable that refers to a factor sees what happens to it. Its fields:
 #
-#   pointer        external pointer to the DeviceFactor (src/core/device_factor.h); null when it is gone
+#   pointer        external pointer to the DeviceFactor (src/cuda/device_factor.h); null when it is gone
 #   status         "live", "freed" or "half_modified"
 #   n, precision, device, device_name, bytes     what the DeviceFactor says of itself
 #   uplo, dimnames the form in which as.matrix() returns it

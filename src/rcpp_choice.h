@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_RCPP_CHOICE_H
-#define GPUCHOLMOD_RCPP_CHOICE_H
+#pragma once
 
 #include <Rcpp.h>
 
@@ -7,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "core/error.h"
-#include "core/request.h"
+#include "base/error.h"
+#include "modify/request.h"
 
 namespace gpucholmod {
 
@@ -36,5 +35,3 @@ inline const auto uplos = {std::pair("upper", Uplo::upper), {"lower", Uplo::lowe
 inline const auto precisions = {std::pair("double", Precision::double_), {"single", Precision::single}};
 
 }  // namespace gpucholmod
-
-#endif

@@ -2,14 +2,14 @@
 
 #include <cstring>
 
-#include "core/backend.h"
-#include "core/cost.h"
-#include "core/dispatch.h"
-#include "core/other_triangle.h"
+#include "cuda/backend.h"
+#include "modify/choice.h"
+#include "modify/modify.h"
+#include "base/other_triangle.h"
 #include "rcpp_guard.h"
 #include "rcpp_progress.h"
 #include "rcpp_request.h"
-#include "core/threads.h"
+#include "base/threads.h"
 #include "cpu/blocked.h"
 #include "stream/plan.h"
 
@@ -89,7 +89,7 @@ Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
 }
 
 // What the triangle of R that is not read looks like: "zero", "filled", "transposed" or "symmetric"
-// (core/other_triangle.h). R as in rcpp_cholupdate().
+// (base/other_triangle.h). R as in rcpp_cholupdate().
 // [[Rcpp::export(rng = false)]]
 std::string rcpp_other_triangle(SEXP R, std::string uplo) {
   const char* const looks[] = {"zero", "filled", "transposed", "symmetric"};

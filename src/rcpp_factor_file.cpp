@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/dispatch.h"
-#include "core/file.h"
-#include "core/huge_pages.h"
+#include "modify/modify.h"
+#include "base/file.h"
+#include "base/huge_pages.h"
 #include "rcpp_guard.h"
 #include "rcpp_progress.h"
 #include "rcpp_request.h"

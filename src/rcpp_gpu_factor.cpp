@@ -3,7 +3,7 @@
 #include <memory>
 #include <numeric>
 
-#include "core/device_factor.h"
+#include "cuda/device_factor.h"
 #include "rcpp_choice.h"
 #include "rcpp_guard.h"
 
@@ -178,7 +178,7 @@ Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, Rcpp::List request) {
   });
 }
 
-// The rest is for inst/bench: see core/device_factor.h. X: n x m double matrix; returns AX.
+// The rest is for inst/bench: see cuda/device_factor.h. X: n x m double matrix; returns AX.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix rcpp_factor_multiply(SEXP pointer, Rcpp::NumericMatrix X) {
   return guarded([&] {

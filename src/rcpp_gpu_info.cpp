@@ -1,6 +1,6 @@
 #include <Rcpp.h>
 
-#include "core/backend.h"
+#include "cuda/backend.h"
 #include "rcpp_guard.h"
 
 using namespace gpucholmod;

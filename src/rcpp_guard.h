@@ -1,12 +1,11 @@
-#ifndef GPUCHOLMOD_RCPP_GUARD_H
-#define GPUCHOLMOD_RCPP_GUARD_H
+#pragma once
 
 #include <Rcpp.h>
 
 #include <new>
 #include <optional>
 
-#include "core/error.h"
+#include "base/error.h"
 
 namespace gpucholmod {
 
@@ -47,5 +46,3 @@ auto guarded(F&& body) -> decltype(body()) {
 }
 
 }  // namespace gpucholmod
-
-#endif

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <limits>
 
-#include "core/dispatch.h"
+#include "modify/modify.h"
 #include "rcpp_guard.h"
 #include "rcpp_progress.h"
 #include "rcpp_request.h"

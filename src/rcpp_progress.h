@@ -1,12 +1,11 @@
-#ifndef GPUCHOLMOD_RCPP_PROGRESS_H
-#define GPUCHOLMOD_RCPP_PROGRESS_H
+#pragma once
 
 #include <Rcpp.h>
 
 #include <chrono>
 #include <optional>
 
-#include "core/request.h"
+#include "modify/request.h"
 #include "rcpp_guard.h"
 
 namespace gpucholmod {
@@ -55,5 +54,3 @@ class Progress {
 };
 
 }  // namespace gpucholmod
-
-#endif

@@ -1,9 +1,8 @@
-#ifndef GPUCHOLMOD_RCPP_REQUEST_H
-#define GPUCHOLMOD_RCPP_REQUEST_H
+#pragma once
 
 #include <Rcpp.h>
 
-#include "core/request.h"
+#include "modify/request.h"
 #include "rcpp_choice.h"
 
 namespace gpucholmod {
@@ -75,5 +74,3 @@ inline Rcpp::List to_report(const Request& what, const Outcome& done) {
 }
 
 }  // namespace gpucholmod
-
-#endif

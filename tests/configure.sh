@@ -121,16 +121,16 @@ linked() {
 }
 check "an nvcc that is a symbolic link is found" linked
 stale_objects() {
-  configure CUDA_HOME="$scratch/good" ./configure && touch "$scratch/copy/src/core/a.o" &&
+  configure CUDA_HOME="$scratch/good" ./configure && touch "$scratch/copy/src/base/a.o" &&
     (cd "$scratch/copy" && env -i PATH="$scratch/bin" HOME="$HOME" ./configure --with-cuda=no) >"$scratch/log" 2>&1 &&
-    [ ! -e "$scratch/copy/src/core/a.o" ] && cpu_only
+    [ ! -e "$scratch/copy/src/base/a.o" ] && cpu_only
 }
 check "objects of another variant are removed" stale_objects
 
 cleaned() {
-  configure CUDA_HOME="$scratch/good" ./configure && touch "$scratch/copy/src/core/a.o" "$scratch/copy/src/x.so" &&
+  configure CUDA_HOME="$scratch/good" ./configure && touch "$scratch/copy/src/base/a.o" "$scratch/copy/src/x.so" &&
     (cd "$scratch/copy" && ./cleanup) && [ ! -e "$scratch/copy/src/Makevars" ] &&
-    [ ! -e "$scratch/copy/src/cuda_build.h" ] && [ ! -e "$scratch/copy/src/core/a.o" ] && [ ! -e "$scratch/copy/src/x.so" ]
+    [ ! -e "$scratch/copy/src/cuda_build.h" ] && [ ! -e "$scratch/copy/src/base/a.o" ] && [ ! -e "$scratch/copy/src/x.so" ]
 }
 check "cleanup removes what was built" cleaned
 

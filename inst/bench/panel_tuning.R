@@ -1,4 +1,4 @@
-# The panel method's tunables, one after the other: where the defaults in src/core/tuning.h come from.
+# The panel method's tunables, one after the other: where the defaults in src/base/tuning.h come from.
 #
 #   Rscript panel_tuning.R [--n=5000] [--k=16] [--repeats=7]
 #

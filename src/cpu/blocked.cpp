@@ -5,7 +5,7 @@
 #include <system_error>
 #include <thread>
 
-#include "core/huge_pages.h"
+#include "base/huge_pages.h"
 
 namespace gpucholmod::cpu {
 

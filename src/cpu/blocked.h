@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_CPU_BLOCKED_H
-#define GPUCHOLMOD_CPU_BLOCKED_H
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -95,5 +94,3 @@ index_t blocked(MatrixView<T> R, MatrixView<const T> V, Sign sign, Instructions 
 }
 
 }  // namespace gpucholmod::cpu
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_CPU_EIGEN_H
-#define GPUCHOLMOD_CPU_EIGEN_H
+#pragma once
 
 // A system header's warnings are not shown: Eigen 3.3 draws hundreds of them from GCC.
 #pragma GCC system_header
@@ -17,5 +16,3 @@ struct EigenVector {
 };
 
 }  // namespace gpucholmod::cpu
-
-#endif

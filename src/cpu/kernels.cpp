@@ -1,6 +1,6 @@
 #include "cpu/kernels.h"
 
-#include "core/error.h"
+#include "base/error.h"
 
 namespace gpucholmod::cpu {
 

@@ -1,11 +1,11 @@
-#ifndef GPUCHOLMOD_CPU_KERNELS_H
-#define GPUCHOLMOD_CPU_KERNELS_H
+#pragma once
 
 #include <cmath>
 #include <cstdint>
 
-#include "core/request.h"
-#include "core/rotation.h"
+#include "base/tuning.h"
+#include "base/types.h"
+#include "cpu/rotation.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define GPUCHOLMOD_X86 1
@@ -74,5 +74,3 @@ Kernels<T> kernels(index_t k, Sign sign, Uplo uplo);
 }
 
 }  // namespace gpucholmod::cpu
-
-#endif

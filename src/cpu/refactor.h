@@ -1,7 +1,6 @@
-#ifndef GPUCHOLMOD_CPU_REFACTOR_H
-#define GPUCHOLMOD_CPU_REFACTOR_H
+#pragma once
 
-#include "core/request.h"
+#include "base/types.h"
 
 namespace gpucholmod::cpu {
 
@@ -16,5 +15,3 @@ namespace gpucholmod::cpu {
 bool refactor(MatrixView<const double> R, MatrixView<const double> V, MatrixView<double> out, Sign sign, const Poll& poll);
 
 }  // namespace gpucholmod::cpu
-
-#endif

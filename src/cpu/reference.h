@@ -1,8 +1,7 @@
-#ifndef GPUCHOLMOD_CPU_REFERENCE_H
-#define GPUCHOLMOD_CPU_REFERENCE_H
+#pragma once
 
-#include "core/request.h"
-#include "core/rotation.h"
+#include "base/types.h"
+#include "cpu/rotation.h"
 
 namespace gpucholmod::cpu {
 
@@ -25,5 +24,3 @@ template <class T>
 index_t sweep_columns(MatrixView<T> R, MatrixView<T> Vt, Sign sign, Rotation<T>* rotations, const Poll& poll);
 
 }  // namespace gpucholmod::cpu
-
-#endif

@@ -1,11 +1,10 @@
-#ifndef GPUCHOLMOD_CUDA_CHECK_H
-#define GPUCHOLMOD_CUDA_CHECK_H
+#pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <string>
 
-#include "core/error.h"
+#include "base/error.h"
 
 namespace gpucholmod::cuda {
 
@@ -19,5 +18,3 @@ inline void check(cudaError_t error, const char* what) {
 }
 
 }  // namespace gpucholmod::cuda
-
-#endif

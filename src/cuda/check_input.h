@@ -1,10 +1,9 @@
-#ifndef GPUCHOLMOD_CUDA_CHECK_INPUT_H
-#define GPUCHOLMOD_CUDA_CHECK_INPUT_H
+#pragma once
 
 #include <cmath>
 #include <string>
 
-#include "core/factor_io.h"
+#include "base/factor_io.h"
 
 /// Whether numbers of scalar S on the host can go to a factor of scalars T on the GPU.
 namespace gpucholmod::cuda {
@@ -39,5 +38,3 @@ void check_diagonal(const S* R, index_t n) {
 }
 
 }  // namespace gpucholmod::cuda
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_CUDA_CONTEXT_H
-#define GPUCHOLMOD_CUDA_CONTEXT_H
+#pragma once
 
 #include <unistd.h>
 
@@ -8,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "core/backend.h"
+#include "cuda/backend.h"
 #include "cuda/libraries.h"
 #include "cuda/pool.h"
 
@@ -123,5 +122,3 @@ class Session {
 };
 
 }  // namespace gpucholmod::cuda
-
-#endif

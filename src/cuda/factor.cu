@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "core/huge_pages.h"
+#include "base/huge_pages.h"
 #include "cuda/check_input.h"
 #include "cuda/context.h"
 #include "cuda/measure.cuh"
@@ -169,7 +169,7 @@ class Factor : public DeviceFactor {
   void modify(const double* V, const ResidentRequest& request, ResidentOutcome& outcome) override {
     outcome = {};
     const bool test = request.test_first && request.sign == Sign::downdate;
-    if (test && request.k > resident::most_columns) {
+    if (test && request.k > block_columns::most_columns) {
       const std::unique_ptr<Factor> made = result(V, request, outcome);
       if (made) dR_.swap(made->dR_);
       return;

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/backend.h"
-#include "core/error.h"
+#include "cuda/backend.h"
+#include "base/error.h"
 #include "cuda_build.h"
 
 namespace gpucholmod::cuda {

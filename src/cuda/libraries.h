@@ -1,7 +1,6 @@
-#ifndef GPUCHOLMOD_CUDA_LIBRARIES_H
-#define GPUCHOLMOD_CUDA_LIBRARIES_H
+#pragma once
 
-#include "core/request.h"
+#include "base/types.h"
 
 /// cuBLAS and cuSOLVER, opened at first need: the package is linked with neither, so it installs and runs without them.
 ///
@@ -43,5 +42,3 @@ class Cusolver {
 };
 
 }  // namespace gpucholmod::cuda
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_CUDA_MEASURE_CUH
-#define GPUCHOLMOD_CUDA_MEASURE_CUH
+#pragma once
 
 #include <algorithm>
 #include <limits>
@@ -83,5 +82,3 @@ void multiply(MatrixView<const T> dR, const double* dX, double* dZ, double* dY, 
 }
 
 }  // namespace gpucholmod::cuda
-
-#endif

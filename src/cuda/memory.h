@@ -1,7 +1,6 @@
-#ifndef GPUCHOLMOD_CUDA_MEMORY_H
-#define GPUCHOLMOD_CUDA_MEMORY_H
+#pragma once
 
-#include "core/matrix_view.h"
+#include "base/matrix_view.h"
 #include "cuda/check.h"
 
 /// Owners of what CUDA hands out; each gives back in its destructor.
@@ -106,7 +105,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// From now on started() is true (core/backend.h).
+/// From now on started() is true (cuda/backend.h).
 void note_start();
 
 /// Makes `device` current, and the one before it again at the end. Work on a device begins with one of these.
@@ -126,5 +125,3 @@ class CurrentDevice {
 };
 
 }  // namespace gpucholmod::cuda
-
-#endif

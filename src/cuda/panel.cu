@@ -1,16 +1,16 @@
 #include <array>
 #include <cstring>
 
-#include "core/backend.h"
+#include "cuda/backend.h"
 #include "cuda/kernels/panel_rotate.cuh"
 #include "cuda/memory.h"
-#include "panel/drive.h"
-#include "panel/ledger.h"
+#include "paper/drive.h"
+#include "paper/ledger.h"
 
 namespace gpucholmod::cuda {
 namespace {
 
-/// The device side of the panel method: the contract is in panel/drive.h.
+/// The device side of the panel method: the contract is in paper/drive.h.
 ///
 /// Three streams overlap: `up_` brings panels and rotations, `compute_` runs the kernels in order (which is what keeps
 /// V right), `down_` takes panels back; a fourth, `small_`, fetches V for the next diagonal block past the queue.
@@ -18,7 +18,7 @@ namespace {
 template <class T>
 class Executor {
  public:
-  Executor(MatrixView<T> R, index_t k, Sign sign, const PanelShape& shape, panel::Ledger& ledger)
+  Executor(MatrixView<T> R, index_t k, Sign sign, const PanelShape& shape, paper::Ledger& ledger)
       : n_(R.cols), k_(k), sign_(sign), shape_(shape),
         footprint_(n_, k, shape),
         reservation_(ledger, footprint_.bytes()),
@@ -67,9 +67,9 @@ class Executor {
     panel_here_[slot_].record(up_);
 
     compute_.wait(panel_here_[slot_]);
-    const panel::Launch<T> launch{dpanel, R.rows, R.cols, R.rows, dV_.data() + col, n_, k_,
+    const paper::Launch<T> launch{dpanel, R.rows, R.cols, R.rows, dV_.data() + col, n_, k_,
                                   drotations_.data() + set_ * footprint_.rotations};
-    panel::with_elements(std::min<index_t>(k_, shape_.elements_per_thread), [&](auto elements) {
+    paper::with_elements(std::min<index_t>(k_, shape_.elements_per_thread), [&](auto elements) {
       constexpr int E = decltype(elements)::value;
       if (sign_ == Sign::update) start<E, Sign::update>(launch);
       else start<E, Sign::downdate>(launch);
@@ -93,18 +93,18 @@ class Executor {
   }
 
   template <int E, Sign sign>
-  void start(const panel::Launch<T>& launch) {
+  void start(const paper::Launch<T>& launch) {
     const int threads = shape_.threads_per_block;
     const unsigned blocks = unsigned((launch.cols + threads - 1) / threads);
-    panel_rotate<E, sign><<<blocks, threads, panel::shared_bytes<T>(threads, E), compute_>>>(launch);
+    panel_rotate<E, sign><<<blocks, threads, paper::shared_bytes<T>(threads, E), compute_>>>(launch);
     check(cudaGetLastError(), "start the panel kernel");
   }
 
   index_t n_, k_;
   Sign sign_;
   PanelShape shape_;
-  panel::Footprint<T> footprint_;
-  panel::Reservation reservation_;
+  paper::Footprint<T> footprint_;
+  paper::Reservation reservation_;
   DeviceBuffer<T> dV_, dpanels_;
   DeviceBuffer<Rotation<T>> drotations_;
   PinnedBuffer<Rotation<T>> rotations_;
@@ -128,9 +128,9 @@ void panel(MatrixView<T> R, MatrixView<const T> V, const Request& request, const
   for (const Device& device : now.devices)
     if (device.id == now.device) outcome.device = device.name;
 
-  panel::Ledger ledger(request.device_memory);
+  paper::Ledger ledger(request.device_memory);
   Executor<T> executor(R, V.cols, request.sign, request.panel, ledger);
-  outcome.pivot = panel::drive(R, V, request.sign, request.panel, executor, poll, &outcome.panels);
+  outcome.pivot = paper::drive(R, V, request.sign, request.panel, executor, poll, &outcome.panels);
   outcome.device_bytes_peak = ledger.peak();
   outcome.pinned = executor.pinned();
 }

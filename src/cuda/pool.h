@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_CUDA_POOL_H
-#define GPUCHOLMOD_CUDA_POOL_H
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -117,5 +116,3 @@ class PoolBuffer {
 };
 
 }  // namespace gpucholmod::cuda
-
-#endif

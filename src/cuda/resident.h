@@ -1,9 +1,8 @@
-#ifndef GPUCHOLMOD_CUDA_RESIDENT_H
-#define GPUCHOLMOD_CUDA_RESIDENT_H
+#pragma once
 
-#include "core/device_factor.h"
+#include "cuda/device_factor.h"
 #include "cuda/pool.h"
-#include "resident/pass.h"
+#include "block_columns/pass.h"
 
 namespace gpucholmod::cuda {
 
@@ -32,13 +31,13 @@ ResidentMethod choose_resident(int width, ResidentMethod asked);
 
 /// Queues what a pass begins with in `stream`: V (n x k), from host memory that may be reused on return where it is
 /// pageable, and cleared messages and flags.
-void prepare_pass(const resident::PassSize& size, const double* V, index_t n, index_t k, double* dwords, int* dints,
+void prepare_pass(const block_columns::PassSize& size, const double* V, index_t n, index_t k, double* dwords, int* dints,
                   cudaStream_t stream);
 
 /// Queues a job. Jobs of one pass begin in the order of their panels. Those of method persistent may run side by
 /// side, as long as all their strips together are at most as many as there are multiprocessors.
 template <class T>
-void start_job(int width, ResidentMethod method, const resident::Job<T>& job, cudaStream_t stream);
+void start_job(int width, ResidentMethod method, const block_columns::Job<T>& job, cudaStream_t stream);
 
 /// Modifies dR into dOut, which may be dR itself. k is any number: more than 64 columns go in passes. V (n x k) is in
 /// host memory. On a failing pivot dOut is unspecified.
@@ -50,5 +49,3 @@ void modify_resident(const T* dR, T* dOut, const Layout& layout, const double* V
                      bool dry_run, Pool& pool, cudaStream_t stream, ResidentOutcome& outcome);
 
 }  // namespace gpucholmod::cuda
-
-#endif

@@ -1,7 +1,7 @@
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
-#include "core/backend.h"
+#include "cuda/backend.h"
 #include "cuda/memory.h"
 #include "cuda_build.h"
 

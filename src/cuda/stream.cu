@@ -10,7 +10,7 @@
 namespace gpucholmod::cuda {
 namespace {
 
-using resident::Progress;
+using block_columns::Progress;
 using stream::Chunk;
 using stream::Plan;
 
@@ -59,12 +59,12 @@ class StreamDevice : public stream::Device<T> {
     std::fill_n(state(0, 0), states(), Progress{});
     int strips = plan.slots() * plan.slot_strips();
     for (int i = 0; i < plan.passes(); ++i) {
-      const resident::PassSize size = plan.pass(i);
+      const block_columns::PassSize size = plan.pass(i);
       passes_.push_back({size, choose_resident<T>(size.width, ResidentMethod::automatic),
                          std::make_unique<PoolBuffer<double>>(context.workspace(), size.doubles()),
                          std::make_unique<PoolBuffer<int>>(context.workspace(), size.ints())});
       const Pass& pass = passes_.back();
-      prepare_pass(size, V + i * resident::most_columns * plan.n(), plan.n(), plan.pass_columns(i), pass.dwords->data(),
+      prepare_pass(size, V + i * block_columns::most_columns * plan.n(), plan.n(), plan.pass_columns(i), pass.dwords->data(),
                    pass.dints->data(), context.stream());
       if (pass.method != ResidentMethod::persistent || strips > multiprocessors()) side_by_side_ = false;
     }
@@ -97,7 +97,7 @@ class StreamDevice : public stream::Device<T> {
     timed(Stage::modify, panel, [&](cudaStream_t stream) {
       for (const Pass& pass : passes_)
         start_job<T>(pass.size.width, pass.method,
-                     resident::make_job<T>(pass.size, pass.dwords->data(), pass.dints->data(), sign_, false, panel, at.first,
+                     block_columns::make_job<T>(pass.size, pass.dwords->data(), pass.dints->data(), sign_, false, panel, at.first,
                                            at.end, R, R, at.ld(), own),
                      stream);
     });
@@ -139,7 +139,7 @@ class StreamDevice : public stream::Device<T> {
 
  private:
   struct Pass {
-    resident::PassSize size;
+    block_columns::PassSize size;
     ResidentMethod method;
     std::unique_ptr<PoolBuffer<double>> dwords;
     std::unique_ptr<PoolBuffer<int>> dints;

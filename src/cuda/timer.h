@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_CUDA_TIMER_H
-#define GPUCHOLMOD_CUDA_TIMER_H
+#pragma once
 
 #include "cuda/check.h"
 
@@ -25,5 +24,3 @@ class Timer {
 };
 
 }  // namespace gpucholmod::cuda
-
-#endif

@@ -1,9 +1,8 @@
-#ifndef GPUCHOLMOD_CUDA_TRANSFER_CUH
-#define GPUCHOLMOD_CUDA_TRANSFER_CUH
+#pragma once
 
 #include <algorithm>
 
-#include "core/request.h"
+#include "base/types.h"
 #include "cuda/context.h"
 #include "cuda/kernels/layout.cuh"
 
@@ -79,5 +78,3 @@ void fetch_triangle(MatrixView<const T> dR, Uplo uplo, MatrixView<S> out, Contex
 }
 
 }  // namespace gpucholmod::cuda
-
-#endif

@@ -1,7 +1,7 @@
-#include "core/backend.h"
+#include "cuda/backend.h"
 
-#include "core/device_factor.h"
-#include "core/error.h"
+#include "cuda/device_factor.h"
+#include "base/error.h"
 #include "cuda_build.h"
 
 namespace gpucholmod::cuda {

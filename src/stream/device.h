@@ -1,6 +1,7 @@
-#ifndef GPUCHOLMOD_STREAM_DEVICE_H
-#define GPUCHOLMOD_STREAM_DEVICE_H
+#pragma once
 
+#include "base/timeline.h"
+#include "modify/request.h"
 #include "stream/plan.h"
 
 namespace gpucholmod::stream {
@@ -34,5 +35,3 @@ class Device {
 };
 
 }  // namespace gpucholmod::stream
-
-#endif

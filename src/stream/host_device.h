@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_STREAM_HOST_DEVICE_H
-#define GPUCHOLMOD_STREAM_HOST_DEVICE_H
+#pragma once
 
 #include <vector>
 
@@ -42,7 +41,7 @@ class HostDevice : public Device<T> {
 
  private:
   T* place(const Chunk& chunk) { return slots_[plan_.slot(chunk.panel)].data() + chunk.offset; }
-  static index_t padded(const Plan& plan) { return index_t(resident::strips_of(plan.n())) * resident::STRIP; }
+  static index_t padded(const Plan& plan) { return index_t(block_columns::strips_of(plan.n())) * block_columns::STRIP; }
 
   const Plan& plan_;
   const Poll& poll_;
@@ -53,5 +52,3 @@ class HostDevice : public Device<T> {
 };
 
 }  // namespace gpucholmod::stream
-
-#endif

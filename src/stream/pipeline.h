@@ -1,12 +1,11 @@
-#ifndef GPUCHOLMOD_STREAM_PIPELINE_H
-#define GPUCHOLMOD_STREAM_PIPELINE_H
+#pragma once
 
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
 
-#include "core/timeline.h"
+#include "base/timeline.h"
 #include "stream/device.h"
 #include "stream/staging.h"
 #include "stream/workers.h"
@@ -190,5 +189,3 @@ class Pipeline {
 };
 
 }  // namespace gpucholmod::stream
-
-#endif

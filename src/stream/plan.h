@@ -1,12 +1,11 @@
-#ifndef GPUCHOLMOD_STREAM_PLAN_H
-#define GPUCHOLMOD_STREAM_PLAN_H
+#pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "core/error.h"
-#include "core/tuning.h"
-#include "resident/pass.h"
+#include "base/error.h"
+#include "base/tuning.h"
+#include "block_columns/pass.h"
 
 namespace gpucholmod::stream {
 
@@ -14,10 +13,10 @@ namespace gpucholmod::stream {
 struct Panel {
   int first, end;
 
-  index_t column() const { return index_t(first) * resident::STRIP; }
-  index_t columns() const { return index_t(end - first) * resident::STRIP; }
-  index_t rows() const { return index_t(end) * resident::STRIP; }
-  index_t ld() const { return rows() + resident::margin; }
+  index_t column() const { return index_t(first) * block_columns::STRIP; }
+  index_t columns() const { return index_t(end - first) * block_columns::STRIP; }
+  index_t rows() const { return index_t(end) * block_columns::STRIP; }
+  index_t ld() const { return rows() + block_columns::margin; }
   index_t words() const { return ld() * columns(); }
 };
 
@@ -41,7 +40,7 @@ class Plan {
   /// `word`: bytes of a scalar on the device. At most `budget` bytes of device memory, and one panel only if `whole`.
   /// Throws out_of_memory with the least budget that works.
   Plan(index_t n, index_t k, int word, double budget, bool whole) : n_(n), k_(k), word_(word) {
-    strips_ = resident::strips_of(n);
+    strips_ = block_columns::strips_of(n);
     double panel_bytes = whole ? bytes_of({0, strips_}) : double(tuning::stream_panel);
     int most_slots = whole ? 1 : tuning::stream_slots;
     for (;;) {
@@ -79,10 +78,10 @@ class Plan {
   /// Staging buffers in each direction.
   int buffers() const { return int(std::min<std::size_t>(tuning::stream_buffers, chunks_.size())); }
 
-  int passes() const { return int((k_ + resident::most_columns - 1) / resident::most_columns); }
-  index_t pass_columns(int pass) const { return std::min(resident::most_columns, k_ - pass * resident::most_columns); }
-  resident::PassSize pass(int pass) const {
-    return {resident::padded_width(pass_columns(pass)), strips_, int(panels_.size())};
+  int passes() const { return int((k_ + block_columns::most_columns - 1) / block_columns::most_columns); }
+  index_t pass_columns(int pass) const { return std::min(block_columns::most_columns, k_ - pass * block_columns::most_columns); }
+  block_columns::PassSize pass(int pass) const {
+    return {block_columns::padded_width(pass_columns(pass)), strips_, int(panels_.size())};
   }
   /// Doubles that a slot needs for the jobs on its panel.
   index_t own_words() const { return slot_strips_ * (passes() > 0 ? pass(0).strip_words() : 0); }
@@ -132,5 +131,3 @@ class Plan {
 };
 
 }  // namespace gpucholmod::stream
-
-#endif

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "core/backend.h"
-#include "core/threads.h"
+#include "cuda/backend.h"
+#include "base/threads.h"
 #include "stream/host_device.h"
 #include "stream/pipeline.h"
 
@@ -101,7 +101,7 @@ class Runner {
         throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
                     {{"row", double(done.pivot + 1)}, {"col", double(done.pivot + 1)}});
       outcome_.pivot = done.pivot;
-      const bool passes = outcome_.backend == Backend::cuda && k_ > resident::most_columns;
+      const bool passes = outcome_.backend == Backend::cuda && k_ > block_columns::most_columns;
       if (done.pivot >= 0 && passes) outcome_.pivot = first_pivot(e);
       return done.pivot < 0;
     }

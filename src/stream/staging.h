@@ -1,11 +1,10 @@
-#ifndef GPUCHOLMOD_STREAM_STAGING_H
-#define GPUCHOLMOD_STREAM_STAGING_H
+#pragma once
 
 #include <vector>
 
-#include "core/factor_io.h"
-#include "core/storage.h"
-#include "resident/pass.h"
+#include "base/factor_io.h"
+#include "base/storage.h"
+#include "block_columns/pass.h"
 
 /// Between a factor as it is stored (S, either triangle) and a chunk of a panel as the device wants it (T, upper, ld x
 /// columns, continued by the identity behind row and column n).
@@ -65,7 +64,7 @@ Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, ind
     T* column = chunk.col(j - begin);
     if (j >= n) std::fill(column, column + j, T(0));
     if (j >= n) column[j] = T(1);
-    std::fill(column + j + 1, column + (j / resident::NB + 1) * resident::NB, T(0));
+    std::fill(column + j + 1, column + (j / block_columns::NB + 1) * block_columns::NB, T(0));
     seen.bad_diagonal = seen.bad_diagonal || !(column[j] > 0);
   }
   return seen;
@@ -108,5 +107,3 @@ std::pair<index_t, index_t> empty(MatrixView<const T> chunk, index_t begin, inde
 }
 
 }  // namespace gpucholmod::stream
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_STREAM_WORKERS_H
-#define GPUCHOLMOD_STREAM_WORKERS_H
+#pragma once
 
 #include <algorithm>
 #include <condition_variable>
@@ -98,5 +97,3 @@ class Workers {
 };
 
 }  // namespace gpucholmod::stream
-
-#endif

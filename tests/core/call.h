@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_TESTS_CALL_H
-#define GPUCHOLMOD_TESTS_CALL_H
+#pragma once
 
 #include <array>
 #include <cstring>
@@ -7,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/dispatch.h"
-#include "core/error.h"
+#include "modify/modify.h"
+#include "base/error.h"
 #include "cpu/kernels.h"
 #include "matrices.h"
 
@@ -100,5 +99,3 @@ inline std::string text(const Error& error, const std::string& key) {
 }
 
 }  // namespace gpucholmod::test
-
-#endif

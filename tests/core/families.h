@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_TESTS_FAMILIES_H
-#define GPUCHOLMOD_TESTS_FAMILIES_H
+#pragma once
 
 #include "matrices.h"
 
@@ -160,5 +159,3 @@ inline const Case cases[] = {
 };
 
 }  // namespace gpucholmod::test
-
-#endif

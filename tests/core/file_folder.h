@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_TESTS_FILE_FOLDER_H
-#define GPUCHOLMOD_TESTS_FILE_FOLDER_H
+#pragma once
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,7 +11,7 @@
 #include <vector>
 
 #include "call.h"
-#include "core/file.h"
+#include "base/file.h"
 
 /// Files to read and to write, in a folder of their own.
 namespace gpucholmod::test {
@@ -77,5 +76,3 @@ inline std::string reason_to_write(const std::string& path, bool replace, const 
 }
 
 }  // namespace gpucholmod::test
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_TESTS_LAZY_DEVICE_H
-#define GPUCHOLMOD_TESTS_LAZY_DEVICE_H
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -16,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "resident/host_grid.h"
-#include "resident/stepwise.h"
+#include "host_grid.h"
+#include "block_columns/stepwise.h"
 #include "stream/device.h"
 
 namespace gpucholmod::test {
@@ -36,10 +35,10 @@ struct Laziness {
 
 /// The launches of a job on the plain path, as start_stepwise() in src/cuda/resident.cu has them.
 template <int K, class T>
-void run_stepwise(const resident::Job<T>& job) {
-  constexpr int per_strip = resident::STRIP / resident::NB;
+void run_stepwise(const block_columns::Job<T>& job) {
+  constexpr int per_strip = block_columns::STRIP / block_columns::NB;
   int failed = 0;
-  const auto of = [&](int strip) { return resident::Stepwise<T, K, resident::HostTeam>({nullptr}, job, strip); };
+  const auto of = [&](int strip) { return block_columns::Stepwise<T, K, block_columns::HostTeam>({nullptr}, job, strip); };
   for (int strip = job.first; strip < job.end; ++strip) of(strip).catch_up();
   for (int b = job.first * per_strip; b < job.end * per_strip; ++b) {
     of(b / per_strip).find(b, &failed);
@@ -67,11 +66,11 @@ class LazyDevice : public stream::Device<T> {
         modifications_(plan.panels().size()), come_back_(plan.panels().size(), false),
         pivots_(plan.panels().size(), -1) {
     for (int i = 0; i < plan.passes(); ++i) {
-      const resident::PassSize size = plan.pass(i);
+      const block_columns::PassSize size = plan.pass(i);
       passes_.push_back({size, std::vector<double>(size.doubles(), 0), std::vector<int>(size.ints(), 0)});
       for (index_t q = 0; q < plan.pass_columns(i); ++q)
-        std::copy_n(V + (i * resident::most_columns + q) * plan.n(), plan.n(),
-                    size.V(passes_.back().doubles.data()) + q * size.strips * resident::STRIP);
+        std::copy_n(V + (i * block_columns::most_columns + q) * plan.n(), plan.n(),
+                    size.V(passes_.back().doubles.data()) + q * size.strips * block_columns::STRIP);
     }
   }
   ~LazyDevice() override { finish(); }
@@ -134,7 +133,7 @@ class LazyDevice : public stream::Device<T> {
     finish();
     outcome.blocks = outcome.fallbacks = outcome.rescalings = 0;
     for (Pass& pass : passes_) {
-      const resident::Progress& last = *pass.size.progress(pass.ints.data());
+      const block_columns::Progress& last = *pass.size.progress(pass.ints.data());
       outcome.blocks += pass.size.blocks();
       outcome.fallbacks += how_.kernel == Kernel::stepwise ? pass.size.blocks() : last.fallbacks;
       outcome.rescalings += last.rescalings;
@@ -155,7 +154,7 @@ class LazyDevice : public stream::Device<T> {
     int slot = 0, number = 0, refusals = 0, panel = 0;
   };
   struct Pass {
-    resident::PassSize size;
+    block_columns::PassSize size;
     std::vector<double> doubles;
     std::vector<int> ints;
   };
@@ -226,18 +225,18 @@ class LazyDevice : public stream::Device<T> {
     const stream::Panel& at = plan_.panels()[panel];
     T* const R = slots_[plan_.slot(panel)].data();
     for (Pass& pass : passes_)
-      resident::with_width(pass.size.width, [&](auto width) {
+      block_columns::with_width(pass.size.width, [&](auto width) {
         constexpr int K = decltype(width)::value;
-        const resident::Job<T> job =
-            resident::make_job<T>(pass.size, pass.doubles.data(), pass.ints.data(), sign_, false, panel, at.first,
+        const block_columns::Job<T> job =
+            block_columns::make_job<T>(pass.size, pass.doubles.data(), pass.ints.data(), sign_, false, panel, at.first,
                                   at.end, R, R, at.ld(), own_[plan_.slot(panel)].data());
         if (how_.kernel == Kernel::stepwise) run_stepwise<K>(job);
-        else resident::run_on_host<K>(job, how_.blocks, [&](int strip) {
+        else block_columns::run_on_host<K>(job, how_.blocks, [&](int strip) {
           if (how_.kernel == Kernel::side_by_side && strip + 1 == at.end) give_way(panel);
         });
       });
     for (Pass& pass : passes_) {
-      const resident::Progress* now = pass.size.progress(pass.ints.data());
+      const block_columns::Progress* now = pass.size.progress(pass.ints.data());
       if (__atomic_load_n(&now->stop, __ATOMIC_ACQUIRE) == 0) continue;
       pivots_[panel] = now->pivot;
       return;
@@ -268,5 +267,3 @@ class LazyDevice : public stream::Device<T> {
 };
 
 }  // namespace gpucholmod::test
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_TESTS_LAZY_EXECUTOR_H
-#define GPUCHOLMOD_TESTS_LAZY_EXECUTOR_H
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -9,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/rotation.h"
+#include "cpu/rotation.h"
 
 namespace gpucholmod::test {
 
-/// An executor that does only what the contract in panel/drive.h promises, as late as it may: a panel is computed when
+/// An executor that does only what the contract in paper/drive.h promises, as late as it may: a panel is computed when
 /// the diagonal block below needs its columns of V, or at the end, the youngest first; none is back in R before the end.
 /// Until then its place in R holds NaN, and so does V once it was fetched: a driver that counts on more is found.
 template <class T>
@@ -104,5 +103,3 @@ class LazyExecutor {
 };
 
 }  // namespace gpucholmod::test
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_TESTS_MATRICES_H
-#define GPUCHOLMOD_TESTS_MATRICES_H
+#pragma once
 
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
@@ -7,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "core/request.h"
+#include "modify/request.h"
 
 /// Problems with known difficulties, made in long double and rounded once, and the measure of a result.
 namespace gpucholmod::test {
@@ -144,5 +143,3 @@ inline index_t first_indefinite(Matrix A) {
 }
 
 }  // namespace gpucholmod::test
-
-#endif

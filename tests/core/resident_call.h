@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_TESTS_RESIDENT_CALL_H
-#define GPUCHOLMOD_TESTS_RESIDENT_CALL_H
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -8,7 +7,7 @@
 #include <stdexcept>
 
 #include "call.h"
-#include "resident/host_grid.h"
+#include "host_grid.h"
 
 /// One modification by the resident method, on a simulated grid.
 namespace gpucholmod::test {
@@ -27,16 +26,16 @@ struct GridRun {
 /// What is never to be read or written, and what is to be written first, holds NaN.
 template <int K, class T>
 struct Grid {
-  using M = resident::Message<K>;
+  using M = block_columns::Message<K>;
   static constexpr index_t margin = 32;  ///< the leading dimension is that much more than the order
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
   Grid(const Problem<double>& p, const GridRun& how)
-      : n(p.R.cols()), strips((n + resident::STRIP - 1) / resident::STRIP), padded(strips * resident::STRIP),
-        blocks(padded / resident::NB), R(Stored<T>::Constant(padded + margin, padded, T(nan))), out(R),
+      : n(p.R.cols()), strips((n + block_columns::STRIP - 1) / block_columns::STRIP), padded(strips * block_columns::STRIP),
+        blocks(padded / block_columns::NB), R(Stored<T>::Constant(padded + margin, padded, T(nan))), out(R),
         V(Stored<double>::Zero(padded, K)), messages(blocks * M::words, nan), saved(padded * K, nan),
-        inverses(blocks * resident::NB * resident::LDB, nan), flags(3 * blocks, 0) {
-    for (index_t b = 0; b < padded; b += resident::NB) R.block(b, b, resident::NB, resident::NB).setZero();
+        inverses(blocks * block_columns::NB * block_columns::LDB, nan), flags(3 * blocks, 0) {
+    for (index_t b = 0; b < padded; b += block_columns::NB) R.block(b, b, block_columns::NB, block_columns::NB).setZero();
     R.topRows(padded).template triangularView<Eigen::Upper>() = Stored<T>::Identity(padded, padded);
     R.topLeftCorner(n, n).template triangularView<Eigen::Upper>() = p.R.template cast<T>();
     V.topLeftCorner(n, p.V.cols()) = p.V;
@@ -65,9 +64,9 @@ struct Grid {
   Stored<double> V;
   std::vector<double> messages, saved, inverses;
   std::vector<int> flags;
-  resident::Progress progress{};
+  block_columns::Progress progress{};
   int ticket = 0;
-  resident::Job<T> job{};
+  block_columns::Job<T> job{};
 };
 
 template <class T>
@@ -75,12 +74,12 @@ struct GridResult {
   Stored<T> R;       ///< n x n, upper
   Stored<T> memory;  ///< what R is a part of
   bool input_kept;   ///< no bit of the factor that was modified, or of V, is different now
-  resident::Progress progress;
+  block_columns::Progress progress;
   std::vector<double> messages;
 
   int pivot() const { return progress.stop ? progress.pivot : -1; }
   template <int K>
-  const double* message(index_t b) const { return messages.data() + b * resident::Message<K>::words; }
+  const double* message(index_t b) const { return messages.data() + b * block_columns::Message<K>::words; }
 };
 
 /// Runs f in a thread of its own. Where that takes more than a minute, throws, and leaves the thread to itself.
@@ -102,7 +101,7 @@ GridResult<T> run_grid_of(const Problem<double>& p, const GridRun& how) {
   const Stored<T> R_before = grid->R;
   const Stored<double> V_before = grid->V;
   within_a_minute([grid, how] {
-    resident::run_on_host<K>(grid->job, how.blocks, [&](int strip) {
+    block_columns::run_on_host<K>(grid->job, how.blocks, [&](int strip) {
       if (how.delay && strip % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     });
   });
@@ -121,7 +120,7 @@ GridResult<T> run_grid(const Problem<double>& p, const GridRun& how = {}) {
 }
 
 /// Row blocks of a factor of order n, the identity it is continued by included.
-inline int row_blocks(index_t n) { return int((n + resident::STRIP - 1) / resident::STRIP * 2); }
+inline int row_blocks(index_t n) { return int((n + block_columns::STRIP - 1) / block_columns::STRIP * 2); }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool sanitized = true;  ///< a sanitizer makes everything slow: fewer sizes will do
@@ -130,5 +129,3 @@ constexpr bool sanitized = false;
 #endif
 
 }  // namespace gpucholmod::test
-
-#endif

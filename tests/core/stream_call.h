@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_TESTS_STREAM_CALL_H
-#define GPUCHOLMOD_TESTS_STREAM_CALL_H
+#pragma once
 
 #include "resident_call.h"
 #include "stream/plan.h"
@@ -75,5 +74,3 @@ struct WatchedSink : MemorySink<S> {
 };
 
 }  // namespace gpucholmod::test
-
-#endif

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "call.h"
-#include "core/device_factor.h"
+#include "cuda/device_factor.h"
 
 namespace gpucholmod::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/dispatch.h"
+#include "modify/modify.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "call.h"
-#include "core/backend.h"
+#include "cuda/backend.h"
 
 namespace gpucholmod::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/factor_io.h"
+#include "base/factor_io.h"
 
 #include <gtest/gtest.h>
 

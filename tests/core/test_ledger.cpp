@@ -1,15 +1,15 @@
-#include "panel/ledger.h"
+#include "paper/ledger.h"
 
 #include <gtest/gtest.h>
 
 #include "call.h"
-#include "panel/host_executor.h"
+#include "paper/host_executor.h"
 
 namespace gpucholmod::test {
 namespace {
 
-using panel::HostExecutor;
-using panel::Ledger;
+using paper::HostExecutor;
+using paper::Ledger;
 
 TEST(Ledger, KeepsThePeakAndRefusesWhatIsOverTheLimit) {
   Ledger ledger(100);

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "call.h"
-#include "core/rotation.h"
+#include "cpu/rotation.h"
 #include "families.h"
 
 /// Accuracy of every method: for each result

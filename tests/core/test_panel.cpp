@@ -3,14 +3,14 @@
 #include "call.h"
 #include "families.h"
 #include "lazy_executor.h"
-#include "panel/drive.h"
-#include "panel/host_executor.h"
+#include "paper/drive.h"
+#include "paper/host_executor.h"
 
 namespace gpucholmod::test {
 namespace {
 
-using panel::HostExecutor;
-using panel::Ledger;
+using paper::HostExecutor;
+using paper::Ledger;
 
 const Poll no_poll = [](double) {};
 
@@ -40,7 +40,7 @@ template <class Executor>
 index_t drive(Problem<double>& p, const PanelShape& shape, Executor& executor, const Poll& poll) {
   const index_t n = p.R.cols(), k = p.V.cols();
   index_t panels = 0;
-  return panel::drive<double>({p.R.data(), n, n, n}, {p.V.data(), n, k, n}, p.sign, shape, executor, poll, &panels);
+  return paper::drive<double>({p.R.data(), n, n, n}, {p.V.data(), n, k, n}, p.sign, shape, executor, poll, &panels);
 }
 
 TEST(Panel, AgreesWithTheReferenceBitForBitInAnyShape) {
@@ -76,7 +76,7 @@ TEST(Panel, CountsItsPanels) {
   request.panel = shape_of(16, 32, 1, 4);  // 84 columns right of the first block: 16, 32, 32, 4
   const Outcome outcome = call(random_problem(Sign::update, 100, 2), request).outcome;
   index_t panels = 0;
-  for (const panel::Step& step : panel::schedule(100, request.panel)) panels += step.kind == panel::Step::Kind::panel;
+  for (const paper::Step& step : paper::schedule(100, request.panel)) panels += step.kind == paper::Step::Kind::panel;
   EXPECT_EQ(outcome.panels, panels);
   EXPECT_EQ(outcome.panels, 4 + 3 + 3 + 2 + 2 + 1);
 }
@@ -112,13 +112,13 @@ void shuffled_equals_ordered(index_t rows, index_t cols, index_t k, int threads)
   }
   Stored<double> R1 = R, R2 = R, V1 = V, V2 = V;
   const auto run = [&](auto& team, Stored<double>& R_out, Stored<double>& V_out) {
-    std::vector<double> sR(threads * (panel::TILE + 1));
-    std::vector<Rotation<double>> sG(panel::TILE * E);
-    const panel::Launch<double> launch{R_out.data(), rows, cols, rows, V_out.data(), cols, k, rotations.data()};
+    std::vector<double> sR(threads * (paper::TILE + 1));
+    std::vector<Rotation<double>> sG(paper::TILE * E);
+    const paper::Launch<double> launch{R_out.data(), rows, cols, rows, V_out.data(), cols, k, rotations.data()};
     for (index_t block = 0; block * threads < cols; ++block)
-      panel::rotate_block<E, sign>(launch, int(block), team, sR.data(), sG.data());
+      paper::rotate_block<E, sign>(launch, int(block), team, sR.data(), sG.data());
   };
-  panel::HostTeam<double> ordered(threads);
+  paper::HostTeam<double> ordered(threads);
   ShuffledTeam<double> shuffled(threads, 6);
   run(ordered, R1, V1);
   run(shuffled, R2, V2);
@@ -138,14 +138,14 @@ TEST(Panel, ThreadsOfABlockDoNotDependOnTheirOrder) {
 
 TEST(Panel, CompilesEnoughElements) {
   for (index_t wanted = 1; wanted <= 32; ++wanted)
-    panel::with_elements(wanted, [&](auto elements) { EXPECT_GE(elements(), wanted); });
+    paper::with_elements(wanted, [&](auto elements) { EXPECT_GE(elements(), wanted); });
   for (const int elements : {1, 4, 8, 16, 32})
-    panel::with_elements(elements, [&](auto compiled) { EXPECT_EQ(compiled(), elements); });
+    paper::with_elements(elements, [&](auto compiled) { EXPECT_EQ(compiled(), elements); });
 }
 
 /// Without a special request to the driver a block has 48 KiB of shared memory.
 TEST(Panel, FitsInSharedMemory) {
-  EXPECT_LE(panel::shared_bytes<double>(tuning::max_threads_per_block, tuning::max_elements_per_thread), 48 * 1024);
+  EXPECT_LE(paper::shared_bytes<double>(tuning::max_threads_per_block, tuning::max_elements_per_thread), 48 * 1024);
 }
 
 TEST(Drive, NeedsNoMoreOfAnExecutorThanItsContract) {

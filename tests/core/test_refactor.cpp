@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "call.h"
-#include "core/cost.h"
+#include "modify/choice.h"
 #include "families.h"
 
 namespace gpucholmod::test {

@@ -3,9 +3,9 @@
 #include <tuple>
 
 #include "call.h"
-#include "core/backend.h"
-#include "core/cost.h"
-#include "core/other_triangle.h"
+#include "cuda/backend.h"
+#include "modify/choice.h"
+#include "base/other_triangle.h"
 
 /// What a request leads to, and which are refused; in a build without CUDA.
 namespace gpucholmod::test {

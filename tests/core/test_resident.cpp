@@ -7,8 +7,8 @@
 namespace gpucholmod::test {
 namespace {
 
-using resident::Message;
-using resident::NB;
+using block_columns::Message;
+using block_columns::NB;
 
 const index_t widths[] = {1, 8, 9, 16, 17, 33, 64};
 
@@ -221,19 +221,19 @@ TEST(ResidentMessages, HoldPAndHAndT) {
       Stored<double> V = Stored<double>::Zero(256, 8);
       V.leftCols(k) = p.R.transpose().triangularView<Eigen::Lower>().solve(p.V);
       Padded H = Padded::Identity();
-      for (int b = 0; b < 4 && result.message<8>(b)[Small::kind] == resident::solve_first; ++b) {
+      for (int b = 0; b < 4 && result.message<8>(b)[Small::kind] == block_columns::solve_first; ++b) {
         SCOPED_TRACE(std::string(cases[which].name) + ", k " + std::to_string(k) + ", block " + std::to_string(b));
         const double* const message = result.message<8>(b);
         if (message[Small::rescaled] != 0) {
-          const Padded T = In<Padded, resident::LDB>(message + Small::T);
+          const Padded T = In<Padded, block_columns::LDB>(message + Small::T);
           EXPECT_LT((T.transpose() * H * T - Padded::Identity()).norm(), 1e-9);
           V = (V * T.topLeftCorner<8, 8>()).eval();
           H.setIdentity();
         }
-        const Stored<double> P = In<Eigen::Matrix<double, NB, 8>, resident::LDB>(message + Small::P);
+        const Stored<double> P = In<Eigen::Matrix<double, NB, 8>, block_columns::LDB>(message + Small::P);
         EXPECT_LT((P - V.middleRows(b * NB, NB)).norm(), 1e-9 * V.norm());
         H.topLeftCorner<8, 8>() += sigma * P.transpose() * P;
-        EXPECT_LT((In<Padded, resident::LDB>(message + Small::H) - H).norm(), 1e-9 * H.norm());
+        EXPECT_LT((In<Padded, block_columns::LDB>(message + Small::H) - H).norm(), 1e-9 * H.norm());
         if (sigma > 0) {
           EXPECT_NEAR(message[Small::mass], H.trace() - Small::KP, 1e-9 * H.trace());
         }
@@ -253,7 +253,7 @@ TEST(ResidentMessages, HoldTheStepsOfHouseholder) {
       how.always_fall_back = true;
       const GridResult<double> result = run_grid(p, how);
       const double* const message = result.message<8>(0);
-      EXPECT_EQ(message[Small::kind], resident::householder);
+      EXPECT_EQ(message[Small::kind], block_columns::householder);
       for (int i = 0; i < steps; ++i) {
         const real r = R(i, i), rho = std::sqrt(r * r + sigma * Vt.col(i).squaredNorm());
         const Matrix y = Vt.col(i) / (r + rho);

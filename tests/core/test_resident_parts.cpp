@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "matrices.h"
-#include "resident/host_grid.h"
+#include "host_grid.h"
 
 /// The parts that the resident method is made of, on the CPU's warp and team, against Eigen.
 namespace gpucholmod::test {

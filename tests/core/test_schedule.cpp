@@ -1,8 +1,8 @@
-#include "panel/schedule.h"
+#include "paper/schedule.h"
 
 #include <gtest/gtest.h>
 
-namespace gpucholmod::panel {
+namespace gpucholmod::paper {
 namespace {
 
 PanelShape shape_of(int rows, int threads, int blocks) {
@@ -106,4 +106,4 @@ TEST(Schedule, IsShortWhereOneBlockIsEnough) {
 }
 
 }  // namespace
-}  // namespace gpucholmod::panel
+}  // namespace gpucholmod::paper

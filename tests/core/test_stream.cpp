@@ -82,8 +82,8 @@ Stored<T> in_one_job(Problem<double> p, Kernel kernel) {
   GridRun how;
   how.always_fall_back = kernel == Kernel::stepwise;
   Stored<T> R;
-  for (index_t first = 0; first < V.cols(); first += resident::most_columns) {
-    p.V = V.middleCols(first, std::min(resident::most_columns, V.cols() - first));
+  for (index_t first = 0; first < V.cols(); first += block_columns::most_columns) {
+    p.V = V.middleCols(first, std::min(block_columns::most_columns, V.cols() - first));
     const GridResult<T> result = run_grid<T>(p, how);
     EXPECT_EQ(result.pivot(), -1);
     R = result.R;
@@ -201,7 +201,7 @@ TEST(Stream, NamesTheFailingPivotOfAnyPanel) {
 TEST(Stream, NoticesADowndateThatOnlyFailsInTheSecondPass) {
   const index_t n = 400, k = 70, pivot = 250;
   Problem<double> p = quick_problem(Sign::downdate, n, k), first = p;
-  first.V = p.V.leftCols(resident::most_columns);
+  first.V = p.V.leftCols(block_columns::most_columns);
   const double r = p.R(pivot, pivot), r1 = in_one_job<double>(first, Kernel::persistent)(pivot, pivot),
                r2 = in_one_job<double>(p, Kernel::persistent)(pivot, pivot);
   p.R(pivot, pivot) = std::sqrt(r * r - (r1 * r1 + r2 * r2) / 2);

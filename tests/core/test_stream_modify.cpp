@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/threads.h"
+#include "base/threads.h"
 #include "stream/run.h"
 #include "stream_call.h"
 

@@ -26,7 +26,7 @@ void expect_sound(const Plan& plan, double budget) {
     most_strips = std::max(most_strips, panel.end - panel.first);
     most_words = std::max(most_words, panel.words());
   }
-  ASSERT_EQ(strip, resident::strips_of(plan.n()));
+  ASSERT_EQ(strip, block_columns::strips_of(plan.n()));
   EXPECT_EQ(plan.slot_words(), most_words);
   EXPECT_EQ(plan.slot_strips(), most_strips);
   EXPECT_GE(plan.slots(), 1);
@@ -126,7 +126,7 @@ Stored<S> plain_factor(index_t n) {
 template <class T>
 struct ChunkMemory {
   ChunkMemory(index_t begin, index_t end)
-      : memory(Stored<T>::Constant((end + resident::STRIP - 1) / resident::STRIP * resident::STRIP + resident::margin,
+      : memory(Stored<T>::Constant((end + block_columns::STRIP - 1) / block_columns::STRIP * block_columns::STRIP + block_columns::margin,
                                    end - begin, std::numeric_limits<T>::quiet_NaN())) {}
   MatrixView<T> view() { return {memory.data(), memory.rows(), memory.cols(), memory.rows()}; }
   Stored<T> memory;
@@ -152,7 +152,7 @@ void fills(const Columns& at, Uplo uplo, int e) {
   for (index_t j = begin; j < end; ++j)
     for (index_t i = 0; i < chunk.memory.rows(); ++i) {
       const T entry = chunk.memory(i, j - begin);
-      if (i >= (j / resident::NB + 1) * resident::NB) bad += !std::isnan(entry);
+      if (i >= (j / block_columns::NB + 1) * block_columns::NB) bad += !std::isnan(entry);
       else if (i > j || j >= n) bad += entry != T(i == j);
       else bad += entry != T(std::scalbn(R(i, j), -e));
       if (i <= j && j < n) largest = std::max(largest, std::abs(R(i, j)));

@@ -187,7 +187,7 @@ judge_input <- function(R, V, downdate, computed = "double", stored = "double") 
                         if (judged$minors[["first"]] > 0L) "not_positive_definite")
     if (judged$minors[["last"]] == 0L) judged$minors[["last"]] <- n
   }
-  # Above this, or below its counterpart, everything is scaled to it: `scale_exponent` in src/core/factor_io.h.
+  # Above this, or below its counterpart, everything is scaled to it: `scale_exponent` in src/base/factor_io.h.
   safe <- if (computed == "double") 484 else 36
   e <- if (p > safe) p - safe else if (p < -safe) p + safe else 0
   smallest <- exponent_of(min(diag(R))) - e

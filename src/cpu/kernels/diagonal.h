@@ -158,7 +158,7 @@ void couple_rows(const Reflector<P, sign>& H, index_t m, index_t k) {
     }
 }
 
-/// Plane rotations (core/rotation.h), K for each row, one after the other; words() entries.
+/// Plane rotations (cpu/rotation.h), K for each row, one after the other; words() entries.
 template <class P, int K>
 struct Rotations {
   using T = typename P::T;
@@ -166,7 +166,7 @@ struct Rotations {
   T* memory;  ///< c, s, 1 / c, s / c for each of the K, row by row
 };
 
-/// The rotation that takes (r, v) to (rho, 0); false as for compute() of core/rotation.h, and if r is not positive.
+/// The rotation that takes (r, v) to (rho, 0); false as for compute() of cpu/rotation.h, and if r is not positive.
 template <Sign sign, class T>
 INLINE bool find_rotation(T& r, T v, T* csi) {
   if (!(r > 0)) return false;

@@ -1,5 +1,4 @@
-#ifndef GPUCHOLMOD_CPU_KERNELS_MACROS_H
-#define GPUCHOLMOD_CPU_KERNELS_MACROS_H
+#pragma once
 
 #include <type_traits>
 
@@ -24,5 +23,3 @@ namespace gpucholmod::cpu {
 template <int n>
 using Count = std::integral_constant<int, n>;
 }
-
-#endif

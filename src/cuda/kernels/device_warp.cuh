@@ -1,13 +1,12 @@
-#ifndef GPUCHOLMOD_CUDA_KERNELS_DEVICE_WARP_CUH
-#define GPUCHOLMOD_CUDA_KERNELS_DEVICE_WARP_CUH
+#pragma once
 
 #include <type_traits>
 
-#include "resident/strip.h"
+#include "block_columns/strip.h"
 
 namespace gpucholmod::cuda {
 
-/// What resident/warp.h asks of a warp, by the lanes of a real one. Products need compute capability 9.0.
+/// What block_columns/warp.h asks of a warp, by the lanes of a real one. Products need compute capability 9.0.
 struct DeviceWarp {
   template <class S>
   struct PerLane {
@@ -51,25 +50,25 @@ struct DeviceWarp {
     return fma(0.5 * y, fma(-x * y, y, 1.0), y);
   }
 
-  template <resident::Access access, class S>
+  template <block_columns::Access access, class S>
   __device__ static __forceinline__ S read(const S* p) {
-    if constexpr (access == resident::Access::shared) return *p;
+    if constexpr (access == block_columns::Access::shared) return *p;
     else return read_global<access>(p);
   }
-  template <resident::Access access, class S>
+  template <block_columns::Access access, class S>
   __device__ static __forceinline__ void write(S* p, const S& value) {
-    if constexpr (access == resident::Access::stream) write_stream(p, value);
+    if constexpr (access == block_columns::Access::stream) write_stream(p, value);
     else *p = value;
   }
 
   /// By the tensor cores. A lane's columns 2t and 2t + 1 of A are taken as the instruction's columns t and t + 4, and the
   /// rows of B likewise, so that what one product leaves in the registers is what the next one takes.
-  template <int s, resident::Access access>
-  __device__ __forceinline__ void multiply_add(PerLane<resident::Quad>& D, const PerLane<resident::LeftQuad>& A, const double* B,
+  template <int s, block_columns::Access access>
+  __device__ __forceinline__ void multiply_add(PerLane<block_columns::Quad>& D, const PerLane<block_columns::LeftQuad>& A, const double* B,
                                int ld) const {
-    const auto* at = reinterpret_cast<const resident::Pair<double>*>(B + resident::group(lane) * ld +
-                                                                     2 * resident::slot(lane));
-    const resident::Pair<double> b = read<access>(at);
+    const auto* at = reinterpret_cast<const block_columns::Pair<double>*>(B + block_columns::group(lane) * ld +
+                                                                     2 * block_columns::slot(lane));
+    const block_columns::Pair<double> b = read<access>(at);
     const double b0 = s > 0 ? b.x : -b.x, b1 = s > 0 ? b.y : -b.y;
     double* d = D.value.e;
     const double* a = A.value.e;
@@ -102,7 +101,7 @@ struct DeviceWarp {
   template <class F>
   __device__ __forceinline__ int leading(F&& f) const {
     const unsigned no = ~__ballot_sync(all, f(lane));
-    return no == 0 ? resident::LANES : __ffs(int(no)) - 1;
+    return no == 0 ? block_columns::LANES : __ffs(int(no)) - 1;
   }
   __device__ static __forceinline__ int peek(const int* flag) {
     int value = 0;
@@ -116,21 +115,21 @@ struct DeviceWarp {
   __device__ static __forceinline__ void pause() {}
 
  private:
-  __device__ static __forceinline__ resident::Pair<double> as_pair(double2 v) { return {v.x, v.y}; }
-  __device__ static __forceinline__ resident::Pair<float> as_pair(float2 v) { return {v.x, v.y}; }
+  __device__ static __forceinline__ block_columns::Pair<double> as_pair(double2 v) { return {v.x, v.y}; }
+  __device__ static __forceinline__ block_columns::Pair<float> as_pair(float2 v) { return {v.x, v.y}; }
   template <class T>
   using Vector = std::conditional_t<std::is_same_v<T, double>, double2, float2>;
 
-  template <resident::Access access, class T>
-  __device__ static __forceinline__ resident::Pair<T> read_global(const resident::Pair<T>* p) {
+  template <block_columns::Access access, class T>
+  __device__ static __forceinline__ block_columns::Pair<T> read_global(const block_columns::Pair<T>* p) {
     const auto* at = reinterpret_cast<const Vector<T>*>(p);
-    return as_pair(access == resident::Access::message ? __ldcg(at) : __ldcs(at));
+    return as_pair(access == block_columns::Access::message ? __ldcg(at) : __ldcs(at));
   }
-  template <resident::Access access>
+  template <block_columns::Access access>
   __device__ static __forceinline__ double read_global(const double* p) { return __ldcg(p); }
 
   template <class T>
-  __device__ static __forceinline__ void write_stream(resident::Pair<T>* p, const resident::Pair<T>& v) {
+  __device__ static __forceinline__ void write_stream(block_columns::Pair<T>* p, const block_columns::Pair<T>& v) {
     Vector<T> value;
     value.x = v.x;
     value.y = v.y;
@@ -141,7 +140,7 @@ struct DeviceWarp {
 /// A block of threads, or a half of one.
 struct DeviceTeam {
   using Warp = DeviceWarp;
-  static constexpr int THREADS = resident::WARPS * resident::LANES;
+  static constexpr int THREADS = block_columns::WARPS * block_columns::LANES;
   template <class S>
   struct PerWarp {
     S value;
@@ -152,7 +151,7 @@ struct DeviceTeam {
   Warp warp;           ///< its id counts from the first of the team
   int named = 0;       ///< 0: the whole block, otherwise the number of the half's barrier
 
-  __device__ __forceinline__ int size() const { return named == 0 ? resident::WARPS : resident::WARPS / 2; }
+  __device__ __forceinline__ int size() const { return named == 0 ? block_columns::WARPS : block_columns::WARPS / 2; }
   __device__ __forceinline__ void barrier() {
     if (named == 0) __syncthreads();
     else asm volatile("bar.sync %0, %1;" ::"r"(named), "n"(THREADS / 2) : "memory");
@@ -170,7 +169,7 @@ struct DeviceTeam {
   __device__ __forceinline__ bool every(F&& f) { return __syncthreads_and(f(warp)); }
   template <class F>
   __device__ __forceinline__ void threads(F&& f) {
-    f(warp.id * resident::LANES + warp.lane);
+    f(warp.id * block_columns::LANES + warp.lane);
     barrier();
   }
   /// In the thread that publishes, without a barrier.
@@ -181,8 +180,8 @@ struct DeviceTeam {
   /// f(half, number of the half) in both halves side by side.
   template <class F>
   __device__ __forceinline__ void halves(F&& f) {
-    const int half = warp.id / (resident::WARPS / 2);
-    f(DeviceTeam{shared, {warp.id % (resident::WARPS / 2), warp.lane}, 1 + half}, half);
+    const int half = warp.id / (block_columns::WARPS / 2);
+    f(DeviceTeam{shared, {warp.id % (block_columns::WARPS / 2), warp.lane}, 1 + half}, half);
     __syncthreads();
   }
 
@@ -195,7 +194,7 @@ struct DeviceTeam {
   /// The calling warp's share of a copy; several of them, then end_copy().
   template <int words>
   __device__ __forceinline__ void copy_share(const Warp&, double* to, const double* from) {
-    const int first = 2 * (warp.id * resident::LANES + warp.lane);
+    const int first = 2 * (warp.id * block_columns::LANES + warp.lane);
 #pragma unroll
     for (int i = 0; i < words; i += 2 * THREADS)
       if (i + 2 * THREADS <= words || first < words - i) Warp::copy_16(to + first + i, from + first + i);
@@ -210,12 +209,10 @@ struct DeviceTeam {
   __device__ __forceinline__ void add(int* counter, int value) {
     if (warp.id == 0 && warp.lane == 0) atomicAdd(counter, value);
   }
-  __device__ __forceinline__ void stop(resident::Progress* progress, int pivot) {
+  __device__ __forceinline__ void stop(block_columns::Progress* progress, int pivot) {
     once([&] { progress->pivot = pivot; });
     publish(&progress->stop);
   }
 };
 
 }  // namespace gpucholmod::cuda
-
-#endif

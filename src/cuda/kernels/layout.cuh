@@ -1,7 +1,6 @@
-#ifndef GPUCHOLMOD_CUDA_KERNELS_LAYOUT_CUH
-#define GPUCHOLMOD_CUDA_KERNELS_LAYOUT_CUH
+#pragma once
 
-#include "core/matrix_view.h"
+#include "base/matrix_view.h"
 
 /// Kernels that bring a factor into and out of its layout. Matrices are column-major, in device memory.
 namespace gpucholmod::cuda {
@@ -84,5 +83,3 @@ __global__ void __launch_bounds__(sum_threads) column_squares(MatrixView<const T
 }
 
 }  // namespace gpucholmod::cuda
-
-#endif

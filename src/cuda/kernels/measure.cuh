@@ -1,7 +1,6 @@
-#ifndef GPUCHOLMOD_CUDA_KERNELS_MEASURE_CUH
-#define GPUCHOLMOD_CUDA_KERNELS_MEASURE_CUH
+#pragma once
 
-#include "core/matrix_view.h"
+#include "base/matrix_view.h"
 
 /// Plain kernels by which the resident method is measured: what moving the triangle costs, and products to judge a
 /// result by. Matrices are column-major, in device memory, R upper.
@@ -60,5 +59,3 @@ __global__ void __launch_bounds__(32) multiply_upper_transposed(MatrixView<const
 }
 
 }  // namespace gpucholmod::cuda
-
-#endif

@@ -1,7 +1,6 @@
-#ifndef GPUCHOLMOD_CUDA_KERNELS_PANEL_ROTATE_CUH
-#define GPUCHOLMOD_CUDA_KERNELS_PANEL_ROTATE_CUH
+#pragma once
 
-#include "panel/rotate.h"
+#include "paper/rotate.h"
 
 namespace gpucholmod::cuda {
 
@@ -23,18 +22,16 @@ class DeviceTeam {
 /// Apply the rotations of a row block to a panel of R and to the rows of V that belong to its columns.
 ///
 ///   Grid      one block per blockDim.x columns; blockDim.x a multiple of 32, at most 256
-///   Shared    panel::shared_bytes<T>(blockDim.x, E), dynamic; at most 47 KB
-///   The rest  panel::rotate_block, which a CPU can run too
+///   Shared    paper::shared_bytes<T>(blockDim.x, E), dynamic; at most 47 KB
+///   The rest  paper::rotate_block, which a CPU can run too
 ///   Reference Walder (2010), the kernel for off-diagonal panels
 template <int E, Sign sign, class T>
-__global__ void __launch_bounds__(tuning::max_threads_per_block) panel_rotate(const panel::Launch<T> launch) {
+__global__ void __launch_bounds__(tuning::max_threads_per_block) panel_rotate(const paper::Launch<T> launch) {
   extern __shared__ __align__(16) unsigned char shared[];
   T* sR = reinterpret_cast<T*>(shared);
-  Rotation<T>* sG = reinterpret_cast<Rotation<T>*>(sR + blockDim.x * (panel::TILE + 1));
+  Rotation<T>* sG = reinterpret_cast<Rotation<T>*>(sR + blockDim.x * (paper::TILE + 1));
   DeviceTeam<T, E> team;
-  panel::rotate_block<E, sign>(launch, int(blockIdx.x), team, sR, sG);
+  paper::rotate_block<E, sign>(launch, int(blockIdx.x), team, sR, sG);
 }
 
 }  // namespace gpucholmod::cuda
-
-#endif

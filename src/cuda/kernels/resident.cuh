@@ -1,13 +1,12 @@
-#ifndef GPUCHOLMOD_CUDA_KERNELS_RESIDENT_CUH
-#define GPUCHOLMOD_CUDA_KERNELS_RESIDENT_CUH
+#pragma once
 
 #include "cuda/kernels/device_warp.cuh"
-#include "resident/stepwise.h"
+#include "block_columns/stepwise.h"
 
 namespace gpucholmod::cuda {
 
 __device__ __forceinline__ DeviceTeam whole_block(double* shared) {
-  return {shared, {int(threadIdx.x) / resident::LANES, int(threadIdx.x) % resident::LANES}};
+  return {shared, {int(threadIdx.x) / block_columns::LANES, int(threadIdx.x) % block_columns::LANES}};
 }
 
 /// Whether there is a persistent kernel for an architecture, as __CUDA_ARCH__ counts them.
@@ -18,15 +17,15 @@ __device__ __forceinline__ DeviceTeam whole_block(double* shared) {
 ///   Grid      at most as many blocks as run at once; a strip only waits for strips with earlier tickets, so no cooperative
 ///             launch is needed
 ///   Threads   256, one block a multiprocessor: a warp keeps V of its 16 columns in registers, and up to 64 rows of R
-///   Shared    resident::SharedMemory<K>::words doubles, dynamic
-///   The rest  resident/strip.h, which a CPU can run too
+///   Shared    block_columns::SharedMemory<K>::words doubles, dynamic
+///   The rest  block_columns/strip.h, which a CPU can run too
 ///
 /// For the GPUs of data centres from compute capability 9.0 on: others have too little shared memory, and code for
 /// them is left out.
 template <class T, int K>
-__global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const resident::Job<T> job) {
+__global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const block_columns::Job<T> job) {
 #if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
-  using Strip = resident::Strip<T, K, DeviceTeam>;
+  using Strip = block_columns::Strip<T, K, DeviceTeam>;
   extern __shared__ __align__(16) double shared[];
   __shared__ int ticket;
   const DeviceTeam team = whole_block(shared);
@@ -36,30 +35,28 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const re
     const int strip = job.first + ticket;
     __syncthreads();
     if (strip >= job.end) return;
-    typename Strip::Blocks blocks(team, job.shared, strip * (resident::STRIP / resident::NB));
+    typename Strip::Blocks blocks(team, job.shared, strip * (block_columns::STRIP / block_columns::NB));
     typename Strip::States states;
     if (!Strip(team, job, strip, blocks, states).run()) return;
   }
 #endif
 }
 
-/// The plain path, resident/stepwise.h. Grid: one block of threads per strip of the panel; one for find_steps; the
+/// The plain path, block_columns/stepwise.h. Grid: one block of threads per strip of the panel; one for find_steps; the
 /// strips from that of row block b on for apply_steps.
 template <class T, int K>
-__global__ void __launch_bounds__(DeviceTeam::THREADS) begin_steps(const resident::Job<T> job) {
-  resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, job.first + int(blockIdx.x)).catch_up();
+__global__ void __launch_bounds__(DeviceTeam::THREADS) begin_steps(const block_columns::Job<T> job) {
+  block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, job.first + int(blockIdx.x)).catch_up();
 }
 template <class T, int K>
-__global__ void __launch_bounds__(DeviceTeam::THREADS) find_steps(const resident::Job<T> job, int b) {
+__global__ void __launch_bounds__(DeviceTeam::THREADS) find_steps(const block_columns::Job<T> job, int b) {
   __shared__ int failed;
-  resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, b / (resident::STRIP / resident::NB)).find(b, &failed);
+  block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, b / (block_columns::STRIP / block_columns::NB)).find(b, &failed);
 }
 template <class T, int K>
-__global__ void __launch_bounds__(DeviceTeam::THREADS) apply_steps(const resident::Job<T> job, int b) {
-  const int strip = b / (resident::STRIP / resident::NB) + int(blockIdx.x);
-  resident::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, strip).apply(b);
+__global__ void __launch_bounds__(DeviceTeam::THREADS) apply_steps(const block_columns::Job<T> job, int b) {
+  const int strip = b / (block_columns::STRIP / block_columns::NB) + int(blockIdx.x);
+  block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, strip).apply(b);
 }
 
 }  // namespace gpucholmod::cuda
-
-#endif

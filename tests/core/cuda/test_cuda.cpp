@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "../call.h"
-#include "core/backend.h"
+#include "cuda/backend.h"
 #include "cuda/memory.h"
 
 /// What only a GPU can show, without R: memory that runs out, and calls abandoned midway. The program fails where there

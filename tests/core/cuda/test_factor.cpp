@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "../call.h"
-#include "core/backend.h"
-#include "core/device_factor.h"
+#include "cuda/backend.h"
+#include "cuda/device_factor.h"
 #include "cuda/memory.h"
 
 /// A factor in the memory of a GPU: its ways there and back, what is computed from it, and what is left when a call

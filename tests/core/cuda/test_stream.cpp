@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "../call.h"
-#include "core/backend.h"
-#include "core/device_factor.h"
+#include "cuda/backend.h"
+#include "cuda/device_factor.h"
 #include "cuda/pool.h"
 #include "cuda/resident.h"
 
@@ -140,8 +140,8 @@ TEST(Stream, StepwisePanelsAreThoseOfTheWholeFactor) {
   const Problem<double> p = example(500, 9, Sign::update);
   const cuda::CurrentDevice current(cuda::status(false).device);
   const cuda::Layout layout(500);
-  const int strips = int(layout.padded / resident::STRIP), first_panel = 1;
-  const resident::PassSize size{resident::padded_width(9), strips, 2};
+  const int strips = int(layout.padded / block_columns::STRIP), first_panel = 1;
+  const block_columns::PassSize size{block_columns::padded_width(9), strips, 2};
   Doubles padded = Doubles::Zero(layout.ld, layout.padded);
   padded.topRows(layout.padded).setIdentity();
   padded.topLeftCorner(500, 500) = p.R;
@@ -151,9 +151,9 @@ TEST(Stream, StepwisePanelsAreThoseOfTheWholeFactor) {
   cuda::check(cudaMemcpy(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice), "send");
   cuda::prepare_pass(size, p.V.data(), 500, 9, dwords.data(), dints.data(), stream);
   const auto start = [&](int panel, int first, int end) {
-    double* R = dR.data() + first * resident::STRIP * layout.ld;
+    double* R = dR.data() + first * block_columns::STRIP * layout.ld;
     cuda::start_job<double>(size.width, ResidentMethod::stepwise,
-                            resident::make_job<double>(size, dwords.data(), dints.data(), p.sign, false, panel, first, end, R,
+                            block_columns::make_job<double>(size, dwords.data(), dints.data(), p.sign, false, panel, first, end, R,
                                                        R, layout.ld, down.data() + first * size.strip_words()),
                             stream);
   };

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace gpucholmod {
+
+/// What went wrong; each becomes the R condition class `gpucholmod_<name>`.
+enum class ErrorCode {
+  bad_argument,
+  shared,
+  not_finite,
+  bad_diagonal,
+  overflow,
+  bad_file,
+  backend_unavailable,
+  out_of_memory,
+  cuda_failure
+};
+
+/// The `<name>` of the R condition class.
+inline const char* name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::bad_argument: return "bad_argument";
+    case ErrorCode::shared: return "shared";
+    case ErrorCode::not_finite: return "not_finite";
+    case ErrorCode::bad_diagonal: return "bad_diagonal";
+    case ErrorCode::overflow: return "overflow";
+    case ErrorCode::bad_file: return "bad_file";
+    case ErrorCode::backend_unavailable: return "backend_unavailable";
+    case ErrorCode::out_of_memory: return "out_of_memory";
+    case ErrorCode::cuda_failure: return "cuda_failure";
+  }
+  return "error";
+}
+
+/// The one exception type of the core.
+///
+/// `fields` become the data fields of the condition that a user sees, so indices in them count from 1
+/// and amounts of memory are in bytes.
+class Error : public std::runtime_error {
+ public:
+  using Value = std::variant<double, std::string>;
+  using Fields = std::vector<std::pair<std::string, Value>>;
+
+  Error(ErrorCode code, const std::string& message, Fields fields = {})
+      : std::runtime_error(message), code_(code), fields_(std::move(fields)) {}
+
+  ErrorCode code() const { return code_; }
+  const Fields& fields() const { return fields_; }
+
+ private:
+  ErrorCode code_;
+  Fields fields_;
+};
+
+/// An amount of memory as R's format_bytes() writes it: "1.5 GiB".
+inline std::string text_of_bytes(double bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && unit < 3; ++unit) bytes /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, bytes < 999.5 ? "%.3g %s" : "%.0f %s", bytes, units[unit]);
+  return text;
+}
+
+/// out_of_memory: `what` has happened, `needed` bytes were wanted, `available` are there.
+inline Error out_of_memory(const std::string& what, double needed, double available) {
+  return Error(ErrorCode::out_of_memory,
+               what + ": " + text_of_bytes(needed) + " needed, " + text_of_bytes(available) + " available",
+               {{"needed", needed}, {"available", available}});
+}
+
+}  // namespace gpucholmod

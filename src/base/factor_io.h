@@ -1,0 +1,170 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/types.h"
+#include "base/storage.h"
+
+/// The way of a factor into the core and out of it. S is the scalar it is stored in, T the one computed in.
+namespace gpucholmod {
+
+/// |x| as an integer that orders like |x|, with everything that is not finite on top: one operation checks both.
+inline std::uint64_t magnitude_bits(double x) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits & 0x7fffffffffffffffULL;
+}
+inline std::uint32_t magnitude_bits(float x) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits & 0x7fffffffU;
+}
+
+inline std::string text(double x) {
+  std::ostringstream out;
+  out << x;
+  return out.str();
+}
+
+template <class S>
+inline void require_finite(const char* argument, S value, index_t row, index_t col) {
+  if (std::isfinite(value)) return;
+  throw Error(ErrorCode::not_finite,
+              std::string("'") + argument + "' has a value that is not finite at [" + std::to_string(row + 1) + ", " +
+                  std::to_string(col + 1) + "]",
+              {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}, {"value", double(value)}});
+}
+
+/// Largest |x| of `count` values, which lie in a column from some row on; throws not_finite.
+template <class S>
+S largest_of(const char* argument, const S* values, index_t count, index_t row, index_t col) {
+  decltype(magnitude_bits(S())) top = 0;
+  for (index_t i = 0; i < count; ++i) top = std::max(top, magnitude_bits(values[i]));
+  S largest;
+  std::memcpy(&largest, &top, sizeof largest);
+  if (!std::isfinite(largest))
+    for (index_t i = 0; i < count; ++i) require_finite(argument, values[i], row + i, col);
+  return largest;
+}
+
+/// Largest |x| over rows [first, last) of one column; throws not_finite.
+template <class S>
+S largest_in_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
+  return largest_of(argument, column + first, last - first, first, col);
+}
+
+/// Throws bad_diagonal unless entry j of R's diagonal is positive.
+template <class S>
+void require_positive(S value, index_t j) {
+  if (!(value > 0))
+    throw Error(ErrorCode::bad_diagonal, "'R' is not a Cholesky factor: its diagonal must be positive, entry " +
+                                             std::to_string(j + 1) + " is " + text(value),
+                {{"index", double(j + 1)}, {"value", double(value)}});
+}
+
+/// Throws bad_diagonal unless `scaled`, what became of R_jj in the scalar computed with, is positive.
+template <class T, class S>
+void require_not_vanished(T scaled, S value, index_t j) {
+  if (!(scaled > 0))
+    throw Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) +
+                                             " of 'R' is too small beside the largest for the precision asked for",
+                {{"index", double(j + 1)}, {"value", double(value)}});
+}
+
+/// Rows [first, second) of column j that belong to the triangle.
+inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {
+  return uplo == Uplo::upper ? std::pair(index_t(0), j + 1) : std::pair(j, n);
+}
+
+/// Check the triangle of R (n x n; finite, positive diagonal); the other triangle is never read. Throws not_finite or
+/// bad_diagonal, the first in the order of columns. Returns the largest magnitude.
+template <class S>
+S check_triangle(const Source<S>& R, index_t n, Uplo uplo) {
+  std::vector<S> scratch(n);
+  S largest = 0;
+  for (index_t j = 0; j < n; ++j) {
+    const auto [first, last] = rows_of(j, n, uplo);
+    largest = std::max(largest, largest_of("R", R.column(j, first, last, scratch.data()), last - first, first, j));
+  }
+  for (index_t j = 0; j < n; ++j) require_positive(*R.column(j, j, j + 1, scratch.data()), j);
+  return largest;
+}
+
+/// The same of V (finite) too. Returns the largest magnitude in either.
+template <class S>
+S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo) {
+  S largest = check_triangle(MemorySource<S>(R.data, R.ld), R.cols, uplo);
+  for (index_t j = 0; j < V.cols; ++j)
+    largest = std::max(largest, largest_in_column("V", V.col(j), 0, V.rows, j));
+  return largest;
+}
+
+/// The exponent e for which R and V are computed with as 2^-e R and 2^-e V: 0 unless squares of `largest`, in T, come
+/// near the ends of T's range; then the one nearest to 0 that brings it back. Powers of two round nothing, and
+/// (2^-e R, 2^-e V) -> 2^-e R~.
+template <class T, class S>
+int scale_exponent(S largest) {
+  if (largest == 0) return 0;
+  constexpr int safe = std::numeric_limits<T>::max_exponent / 2 - 28;
+  const int e = std::ilogb(largest);
+  return e > safe ? e - safe : e < -safe ? e + safe : 0;
+}
+
+/// W <- 2^-e times the upper factor held in R (transposed when uplo is lower), strict lower triangle zero.
+template <class S, class T>
+void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
+  constexpr index_t tile = 32;  // for the transposition
+  const index_t n = R.cols;
+  const S scale = std::scalbn(S(1), -e);
+  for (index_t j0 = 0; j0 < n; j0 += tile) {
+    const index_t j1 = std::min(j0 + tile, n);
+    if (uplo == Uplo::upper) {
+      for (index_t j = j0; j < j1; ++j)
+        for (index_t i = 0; i <= j; ++i) W(i, j) = T(R(i, j) * scale);
+    } else {
+      for (index_t i0 = 0; i0 < j1; i0 += tile)
+        for (index_t i = i0; i < std::min(i0 + tile, j1); ++i)
+          for (index_t j = std::max(i, j0); j < j1; ++j) W(i, j) = T(R(j, i) * scale);
+    }
+    for (index_t j = j0; j < j1; ++j) std::fill(W.col(j) + j + 1, W.col(j) + n, T(0));
+  }
+  for (index_t j = 0; j < n; ++j) require_not_vanished(W(j, j), R(j, j), j);
+}
+
+/// out <- 2^e times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow, with the
+/// place in `out`.
+template <class T, class S>
+void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out) {
+  const index_t n = W.cols;
+  const bool same = static_cast<const void*>(W.data) == static_cast<const void*>(out.data);
+  const double scale = std::scalbn(1.0, e);
+  const bool may_overflow = e != 0 || sizeof(S) < sizeof(T);
+  if (!same || e != 0)
+    for (index_t j = 0; j < n; ++j) {
+      for (index_t i = 0; i <= j; ++i) {
+        out(i, j) = S(W(i, j) * scale);
+        if (may_overflow && !std::isfinite(out(i, j)))
+          throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
+                      {{"row", double((uplo == Uplo::upper ? i : j) + 1)},
+                       {"col", double((uplo == Uplo::upper ? j : i) + 1)}});
+      }
+      std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
+    }
+  if (uplo == Uplo::upper) return;
+  constexpr index_t tile = 32;
+  for (index_t j0 = 0; j0 < n; j0 += tile)
+    for (index_t i0 = 0; i0 <= j0; i0 += tile)
+      for (index_t j = j0; j < std::min(j0 + tile, n); ++j)
+        for (index_t i = i0; i < std::min(i0 + tile, j); ++i) std::swap(out(i, j), out(j, i));
+}
+
+}  // namespace gpucholmod

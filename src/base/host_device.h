@@ -1,0 +1,15 @@
+#pragma once
+
+// For code that is compiled for the CPU and for the GPU.
+#ifdef __CUDACC__
+#define GPUCHOLMOD_HOST_DEVICE __host__ __device__ __forceinline__
+// Functions off the hot path: compiled once, so that they cost neither registers nor time of the compiler.
+#define GPUCHOLMOD_HOST_DEVICE_CALL __host__ __device__ __noinline__
+#define GPUCHOLMOD_UNROLL _Pragma("unroll")
+#define GPUCHOLMOD_NO_UNROLL _Pragma("unroll 1")
+#else
+#define GPUCHOLMOD_HOST_DEVICE inline
+#define GPUCHOLMOD_HOST_DEVICE_CALL inline
+#define GPUCHOLMOD_UNROLL
+#define GPUCHOLMOD_NO_UNROLL
+#endif

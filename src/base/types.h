@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+
+#include "base/matrix_view.h"
+
+namespace gpucholmod {
+
+enum class Sign { update, downdate };
+enum class Uplo { upper, lower };
+enum class Precision { double_, single };
+
+/// Sets of vector instructions that the CPU's kernels are compiled for.
+enum class Instructions { automatic, plain, avx2, avx512 };
+
+/// Order of the two outer loops of the reference sweeps; both do the same arithmetic.
+///   a  right-looking: rotation i is applied along row i of R as soon as it is known (stride ld)
+///   b  left-looking: column j receives rotations 0 .. j-1, then yields rotation j (stride 1)
+enum class LoopOrder { a, b };
+
+/// Called now and then from the thread that made the call; `done` is the share of the work that is done, 0 to 1; may
+/// throw to abandon the computation (Ctrl-C).
+using Poll = std::function<void(double done)>;
+
+/// Shares of the work on an upper triangle of order n that lie in its first i rows, and in its first j columns.
+inline double share_of_rows(index_t i, index_t n) { return 1 - (1 - double(i) / n) * (1 - double(i) / n); }
+inline double share_of_columns(index_t j, index_t n) { return double(j) / n * (double(j) / n); }
+
+}  // namespace gpucholmod

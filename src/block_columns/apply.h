@@ -1,0 +1,83 @@
+#pragma once
+
+#include "block_columns/message.h"
+#include "block_columns/warp.h"
+
+/// A row block applied to the 16 columns of a warp, by the quick step.
+namespace gpucholmod::block_columns {
+
+/// What a warp holds in registers.
+template <class Warp, int K>
+struct State {
+  Tile<Warp> V[K / 8];  ///< its columns of V, transposed: element (column, q) in tile q / 8
+};
+
+/// Columns of a warp against a diagonal block: of the warp's columns, that with number `at` (from 0, may be negative or
+/// beyond) is row 0's own. Columns elsewhere have at = -NB: every row reaches all of them.
+struct Diagonal {
+  int at = -NB;
+  GPUCHOLMOD_HOST_DEVICE bool crosses() const { return at > -NB; }
+};
+
+/// V <- V - R'P for IB rows, held in two tiles.
+template <int K, class Warp>
+GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left<Warp>* R, const double* P) {
+  GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
+      warp.template multiply_add<-1, Access::shared>(V[j], R[half], P + 8 * j * LDB + 8 * half, LDB);
+}
+
+/// Y <- C_a^-T (Y + sigma Z_a V) for the IB rows of sub-block a, held in two tiles; then V <- V - R_a'P_a. On entry Y is
+/// R_a: the same numbers are what is added to and what V is reduced by.
+template <int K, class Warp>
+GPUCHOLMOD_HOST_DEVICE void apply_sub_block(const Warp& warp, State<Warp, K>& state, int a, const double* image,
+                                            const Left<Warp> R[2], Tile<Warp> Y[2]) {
+  using M = Message<K>;
+  const double *Z = image + M::Z + a * IB * M::LDK, *C = image + M::C + a * IB * LDC, *P = image + M::P + a * IB;
+  if constexpr (K <= 16) {  // in this order nothing waits for what has just been begun
+    Left<Warp> V[K / 8];
+    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) V[j] = as_left(warp, state.V[j]);
+    GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) {
+      if (i < K / 8)
+        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+          warp.template multiply_add<1, Access::shared>(Y[half], V[i], Z + 8 * half * M::LDK + 8 * i, M::LDK);
+      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
+        warp.template multiply_add<-1, Access::shared>(state.V[j], R[i], P + 8 * j * LDB + 8 * i, LDB);
+    }
+  } else {
+    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
+      const Left<Warp> V = as_left(warp, state.V[j]);
+      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+        warp.template multiply_add<1, Access::shared>(Y[half], V, Z + 8 * half * M::LDK + 8 * j, M::LDK);
+    }
+    subtract<K>(warp, state.V, R, P);
+  }
+  const Left<Warp> left[2] = {as_left(warp, Y[0]), as_left(warp, Y[1])};
+  Y[0] = Y[1] = zero_tile(warp);
+  warp.template multiply_add<1, Access::shared>(Y[0], left[0], C, LDC);
+  warp.template multiply_add<1, Access::shared>(Y[1], left[0], C + 8 * LDC, LDC);
+  warp.template multiply_add<1, Access::shared>(Y[1], left[1], C + 8 * LDC + 8, LDC);
+}
+
+/// Zeroes what of a tile, whose first row is row `row` of a row block, lies below the diagonal.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE void clear_below(const Warp& warp, Tile<Warp>& tile, Diagonal diagonal, int row) {
+  warp.each([&](int lane) {
+    GPUCHOLMOD_UNROLL for (int i = 0; i < 4; ++i)
+      if (diagonal.at + row + 2 * slot(lane) + i % 2 > group(lane) + 8 * (i / 2)) tile[lane].e[i] = 0;
+  });
+}
+
+/// V <- V T: what a rescaling asks for.
+template <int K, class Warp>
+GPUCHOLMOD_HOST_DEVICE_CALL void rescale(Warp warp, State<Warp, K>& state, const double* T) {
+  Tile<Warp> scaled[K / 8];
+  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
+    scaled[j] = zero_tile(warp);
+    GPUCHOLMOD_UNROLL for (int l = 0; l <= j; ++l)
+      warp.template multiply_add<1, Access::message>(scaled[j], as_left(warp, state.V[l]), T + 8 * j * LDB + 8 * l, LDB);
+  }
+  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = scaled[j];
+}
+
+}  // namespace gpucholmod::block_columns

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <type_traits>
+
+#include "base/types.h"
+#include "block_columns/message.h"
+
+/// Memory of a modification, and how its jobs are put together; for whoever runs them.
+namespace gpucholmod::block_columns {
+
+constexpr index_t most_columns = 64;  ///< of V in one pass; more go in several
+constexpr index_t margin = 32;        ///< the leading dimension of a panel is that much more than its rows
+
+inline int strips_of(index_t n) { return int((n + STRIP - 1) / STRIP); }
+
+/// The width that k <= most_columns columns of V are padded to.
+inline int padded_width(index_t k) { return k <= 8 ? 8 : k <= 16 ? 16 : k <= 32 ? 32 : 64; }
+
+/// f(std::integral_constant<int, width>()) for a padded width.
+template <class F>
+decltype(auto) with_width(int width, F&& f) {
+  switch (width) {
+    case 8: return f(std::integral_constant<int, 8>());
+    case 16: return f(std::integral_constant<int, 16>());
+    case 32: return f(std::integral_constant<int, 32>());
+    default: return f(std::integral_constant<int, 64>());
+  }
+}
+
+/// What all panels of one pass share: an array of doubles (the messages, V) and one of ints (Progress, flags, a ticket
+/// counter for each panel). Both are zero at the start, but for V.
+struct PassSize {
+  int width;   ///< of V, padded
+  int strips;  ///< of the factor
+  int panels;
+
+  index_t blocks() const { return index_t(strips) * (STRIP / NB); }
+  index_t message_words() const {
+    return blocks() * with_width(width, [](auto K) { return index_t(Message<decltype(K)::value>::words); });
+  }
+  index_t V_words() const { return index_t(strips) * STRIP * width; }
+  index_t doubles() const { return message_words() + V_words(); }
+  index_t ints() const { return progress_ints + 3 * blocks() + panels; }
+  double bytes() const { return double(sizeof(double)) * doubles() + double(sizeof(int)) * ints(); }
+  /// Doubles that a panel needs for itself, for each of its strips.
+  index_t strip_words() const { return index_t(STRIP) * width + (STRIP / NB) * NB * LDB; }
+
+  double* V(double* memory) const { return memory + message_words(); }
+  Progress* progress(int* memory) const { return reinterpret_cast<Progress*>(memory); }
+
+  static constexpr index_t progress_ints = sizeof(Progress) / sizeof(int);
+};
+
+/// Strips [first, end), number `panel` of a pass. `own` has strip_words() for each strip; R, out, ld as in Job.
+template <class T>
+Job<T> make_job(const PassSize& size, double* doubles, int* ints, Sign sign, bool always_fall_back, int panel, int first,
+                int end, const T* R, T* out, index_t ld, double* own) {
+  int* flags = ints + PassSize::progress_ints;
+  const index_t blocks = size.blocks();
+  const Shared shared{size.strips, sign == Sign::update ? 1.0 : -1.0, doubles, flags, flags + blocks, flags + 2 * blocks,
+                      size.progress(ints), always_fall_back};
+  return {shared, first, end, flags + 3 * blocks + panel, R, out, ld, size.V(doubles), own,
+          own + index_t(end - first) * STRIP * size.width};
+}
+
+}  // namespace gpucholmod::block_columns

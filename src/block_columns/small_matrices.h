@@ -1,0 +1,160 @@
+#pragma once
+
+#include "block_columns/message.h"
+#include "block_columns/warp.h"
+
+/// Cholesky factors and inverses of matrices of order up to 64 in shared memory, by a block of threads.
+namespace gpucholmod::block_columns {
+
+/// C^-1 for the upper C with C'C = A, order IB, by one warp.
+///
+///   sA  A(i, c) at i + c * LDB or, A being symmetric, at c + i * LDB
+///   sC  C^-1(l, c) at c * LDC + l, its strict lower triangle zero
+///
+/// Lanes 0 .. 15 hold the columns of A, lanes 16 .. 31 those of I; elimination takes [A I] to [C C'^-1].
+/// False when a pivot is not positive.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, double* sC) {
+  typename Warp::template PerLane<double> column[IB], pivot_row;
+  double diagonal[IB];  // every lane keeps it, so that no pivot has to be fetched
+  GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) {
+    warp.each([&](int lane) { column[i][lane] = lane < IB ? sA[lane * LDB + i] : (lane - IB == i ? 1.0 : 0.0); });
+    diagonal[i] = sA[i * LDB + i];
+  }
+  bool ok = true;
+  GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) {
+    ok = ok && diagonal[i] > 0;
+    const double d = Warp::reciprocal_root(diagonal[i]);
+    warp.each([&](int lane) { pivot_row[lane] = column[i][lane] *= d; });
+    GPUCHOLMOD_UNROLL for (int j = i + 1; j < IB; ++j) {
+      const double factor = warp.from_lane(pivot_row, j);
+      diagonal[j] -= factor * factor;
+      warp.each([&](int lane) { column[j][lane] -= factor * pivot_row[lane]; });
+    }
+  }
+  GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i)
+    warp.each([&](int lane) {
+      if (lane >= IB) sC[i * LDC + lane - IB] = column[i][lane];
+    });
+  return ok;
+}
+
+/// Block elimination on the symmetric positive definite A of order m, with right-hand sides:
+///
+///   for each sub-block a:   Y_a = B_a C_a^-1,  C_a'C_a = A_aa;   G_r = A_ra C_a^-1  for r > a
+///                           A_rc <- A_rc - G_r G_c',  B_r <- B_r - Y_a G_r'
+///
+///   sA  m x m, ld LDB; the lower triangle of sub-blocks is used, and destroyed
+///   sB  p x m, ld LDB: right-hand sides, as rows. On exit B_a is what it was when a was reached
+///   sY  p x m, ld LDB: out; may be sB, when B_a is lost. With B = I, Y = U^-1 for the upper U with U'U = A
+///   sC  the C_a^-1, as Message::C;  sG  m x IB, ld LDC: scratch
+///
+/// m and p multiples of IB, at most 64. False when A is not positive definite. `verdict` is one word of shared memory.
+template <class Team>
+GPUCHOLMOD_HOST_DEVICE_CALL bool eliminate(Team team, int m, int p, double* sA, double* sB, double* sY, double* sC,
+                                           double* sG, int* verdict) {
+  using Warp = typename Team::Warp;
+  const int order = m / IB, rows = p / IB;
+  GPUCHOLMOD_NO_UNROLL for (int a = 0; a < order; ++a) {
+    team.warps([&](Warp& warp) {
+      if (warp.id != 0) return;
+      const bool ok = invert_cholesky(warp, sA + (a * IB) * LDB + a * IB, sC + a * IB * LDC);
+      warp.once([&] { *verdict = ok; });
+    });
+    if (!*verdict) {
+      team.barrier();
+      return false;
+    }
+    const double* sCa = sC + a * IB * LDC;
+    const int below = order - a - 1;
+    team.warps([&](Warp& warp) {
+      GPUCHOLMOD_NO_UNROLL for (int r = warp.id; r < below + rows; r += team.size()) {
+        const bool is_G = r < below;
+        const double* from = is_G ? sA + (a + 1 + r) * IB * LDB + a * IB : sB + (r - below) * IB * LDB + a * IB;
+        double* to = is_G ? sG + (a + 1 + r) * IB * LDC : sY + (r - below) * IB * LDB + a * IB;
+        Tile<Warp> D[2] = {zero_tile(warp), zero_tile(warp)};
+        GPUCHOLMOD_UNROLL for (int l = 0; l < IB; l += 8) {
+          const Left<Warp> A = load_left(warp, from + l, LDB);
+          GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+            warp.template multiply_add<1, Access::shared>(D[half], A, sCa + 8 * half * LDC + l, LDC);
+        }
+        warp.sync();  // sY may be sB
+        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) store_tile(warp, D[half], to + 8 * half, is_G ? LDC : LDB);
+      }
+    });
+    team.warps([&](Warp& warp) {
+      const int width = 2 * below;  // columns of sub-blocks left, in halves
+      GPUCHOLMOD_NO_UNROLL for (int task = warp.id; task < (below + rows) * width; task += team.size()) {
+        const int r = task / width, c = 2 * (a + 1) + task % width;
+        const bool is_A = r < below;
+        if (is_A && c > 2 * (a + 1 + r) + 1) continue;
+        double* to = is_A ? sA + (a + 1 + r) * IB * LDB + 8 * c : sB + (r - below) * IB * LDB + 8 * c;
+        const double* left = is_A ? sG + (a + 1 + r) * IB * LDC : sY + (r - below) * IB * LDB + a * IB;
+        Tile<Warp> D = load_tile<Access::shared>(warp, to, LDB);
+        for (int l = 0; l < IB; l += 8)
+          warp.template multiply_add<-1, Access::shared>(
+              D, load_left(warp, left + l, is_A ? LDC : LDB), sG + 8 * c * LDC + l, LDC);
+        store_tile(warp, D, to, LDB);
+      }
+    });
+  }
+  return true;
+}
+
+/// X <- R^-1 for the two diagonal blocks of a strip, each upper of order NB.
+///
+///   sD  R(r, l) at (x * NB + r) * LDB + l, x = 0, 1; strict lower triangle zero
+///   sX  out: X(l, c) at (x * NB + c) * LDB + l, strict lower triangle zero
+///   sE  scratch: the inverses of the eight sub-blocks on the diagonal, by rows, ld LDC
+///
+/// X_aa for all a; then diagonal by diagonal X_ij = -X_ii (sum over l of R_il X_lj), i < l <= j.
+template <class Team>
+GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const double* sD, double* sX, double* sE) {
+  using Warp = typename Team::Warp;
+  team.threads([&](int thread) {
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < 2 * NB * LDB; i += team.size() * LANES) sX[i] = 0;
+  });
+  team.warps([&](Warp& warp) {
+    const int at = (warp.id / SUBS * NB + warp.id % SUBS * IB) * LDB + warp.id % SUBS * IB;
+    const double* D = sD + at;
+    double *X = sX + at, *E = sE + warp.id * IB * LDC;
+    warp.each([&](int lane) {
+      if (lane < IB) E[lane * LDC + lane] = 1 / D[lane * LDB + lane];
+    });
+    warp.sync();
+    warp.each([&](int lane) {
+      if (lane >= IB) return;
+      double sum[IB];
+      GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) sum[i] = i == lane ? 1 : 0;
+      GPUCHOLMOD_UNROLL for (int i = IB - 1; i >= 0; --i) {
+        const double x = i <= lane ? sum[i] * E[i * LDC + i] : 0;
+        GPUCHOLMOD_UNROLL for (int j = 0; j < i; ++j) sum[j] -= D[j * LDB + i] * x;
+        X[lane * LDB + i] = sum[i] = x;
+      }
+      GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i)
+        if (i != lane) E[i * LDC + lane] = sum[i];
+    });
+  });
+  GPUCHOLMOD_NO_UNROLL for (int d = 1; d < SUBS; ++d)
+    team.warps([&](Warp& warp) {
+      const int x = warp.id / SUBS, i = warp.id % SUBS, j = i + d;
+      if (j >= SUBS) return;
+      const double* D = sD + (x * NB + i * IB) * LDB;
+      double* X = sX + (x * NB + j * IB) * LDB;
+      const double* E = sE + warp.id * IB * LDC;
+      Tile<Warp> sum[2] = {zero_tile(warp), zero_tile(warp)};  // transposed: columns of block j by rows of block i
+      for (int l = (i + 1) * IB; l < (j + 1) * IB; l += 8) {
+        const Left<Warp> A = load_left(warp, X + l, LDB);
+        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+          warp.template multiply_add<1, Access::shared>(sum[half], A, D + 8 * half * LDB + l, LDB);
+      }
+      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
+        Tile<Warp> out = zero_tile(warp);
+        GPUCHOLMOD_UNROLL for (int l = 0; l < 2; ++l)
+          warp.template multiply_add<-1, Access::shared>(out, as_left(warp, sum[l]), E + 8 * half * LDC + 8 * l, LDC);
+        store_tile(warp, out, X + i * IB + 8 * half, LDB);
+      }
+    });
+}
+
+}  // namespace gpucholmod::block_columns

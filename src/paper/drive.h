@@ -1,0 +1,53 @@
+#pragma once
+
+#include <vector>
+
+#include "base/types.h"
+#include "cpu/reference.h"
+#include "paper/schedule.h"
+
+namespace gpucholmod::paper {
+
+/// The panel method: diagonal blocks here, panels through `executor`.
+///
+///   R  n x n, upper, positive diagonal. On exit R~ with R~'R~ = R'R + sigma V V'.
+///   V  n x k, read only.
+///
+/// `Executor` owns the device side; panels may be in flight while the host computes the next diagonal block:
+///   send_V(V)                      V to the device
+///   fetch_V(col, Vt)               rows col .. of the device's V, transposed into Vt (k x m); waits for the
+///                                  look-ahead panels submitted so far
+///   send_rotations(G, rows)        rotations for the panels that follow; G may be reused on return
+///   rotate(R_panel, col, look_ahead)  Apply them to a panel of R, in place, and to rows col .. of V
+///   finish()                       wait until R is complete; until then its panels belong to the executor
+/// Its destructor waits for whatever is in flight, so that a throw leaves nothing behind.
+///
+/// Returns the failing pivot (R is then partly modified), or -1.
+template <class T, class Executor>
+index_t drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const PanelShape& shape, Executor& executor,
+              const Poll& poll, index_t* panels) {
+  const index_t k = V.cols, nb = shape.panel_rows;
+  const Poll no_poll = [](double) {};
+  std::vector<Rotation<T>> rotations(nb * k);
+  std::vector<T> rows_of_V(nb * k);
+  *panels = 0;
+  executor.send_V(V);
+  for (const Step& step : schedule(R.cols, shape)) {
+    if (step.kind == Step::Kind::diagonal) {
+      poll(share_of_rows(step.row, R.cols));
+      const MatrixView<T> Vt{rows_of_V.data(), k, step.rows, k};
+      executor.fetch_V(step.row, Vt);
+      const index_t i = cpu::sweep_columns(R.block(step.row, step.row, step.rows, step.rows), Vt, sign,
+                                           rotations.data(), no_poll);
+      if (i >= 0) return step.row + i;
+      executor.send_rotations(rotations.data(), step.rows);
+    } else {
+      executor.rotate(R.block(step.row, step.col, step.rows, step.cols), step.col, step.look_ahead);
+      ++*panels;
+    }
+  }
+  executor.finish();
+  return -1;
+}
+
+}  // namespace gpucholmod::paper

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "base/matrix_view.h"
+#include "base/tuning.h"
+
+namespace gpucholmod::paper {
+
+/// A rectangle of R, and on which side it is done.
+struct Step {
+  enum class Kind {
+    diagonal,  ///< on the host: Compute the rotations of `rows` rows, on a square block
+    panel      ///< on the device: Apply them to `cols` columns to its right
+  };
+  Kind kind;
+  index_t row, rows;
+  index_t col, cols;
+  bool look_ahead;  ///< a panel above the next diagonal block
+};
+
+/// The order of the panel method (Walder 2010), row block by row block:
+///
+///      +---+---+-------+-------+      D  diagonal block, panel_rows square
+///      | D | 1 |   2   |   3   |      1  the columns of the next diagonal block: first, so that the host can
+///      +---+---+-------+-------+         go on with D' while the device still works on 2, 3, ...
+///          | D'| 1'|   2'  | ..|      2, 3, ...  the rest, at most blocks_per_kernel * threads_per_block wide
+///
+/// A panel needs its row block's rotations and the V that the row block above left in its columns.
+inline std::vector<Step> schedule(index_t n, const PanelShape& shape) {
+  const index_t nb = shape.panel_rows, width = shape.width();
+  std::vector<Step> steps;
+  for (index_t row = 0; row < n; row += nb) {
+    const index_t rows = std::min(nb, n - row);
+    steps.push_back({Step::Kind::diagonal, row, rows, row, rows, false});
+    const index_t next = std::min(n, row + rows + nb);
+    for (index_t col = row + rows, cols; col < n; col += cols) {
+      cols = std::min(width, (col < next ? next : n) - col);
+      steps.push_back({Step::Kind::panel, row, rows, col, cols, col < next});
+    }
+  }
+  return steps;
+}
+
+}  // namespace gpucholmod::paper
