@@ -5,24 +5,24 @@ rcpp_blas_threads <- function(threads) {
     .Call(`_gpucholmod_rcpp_blas_threads`, threads)
 }
 
-rcpp_cholupdate <- function(R, V, request) {
-    .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request)
-}
-
-rcpp_move_factor <- function(result, name, env) {
-    invisible(.Call(`_gpucholmod_rcpp_move_factor`, result, name, env))
+rcpp_cholupdate <- function(R, V, request, name, env) {
+    .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request, name, env)
 }
 
 rcpp_cholupdate_plan <- function(n, k, request) {
     .Call(`_gpucholmod_rcpp_cholupdate_plan`, n, k, request)
 }
 
-rcpp_other_triangle <- function(R, uplo) {
-    .Call(`_gpucholmod_rcpp_other_triangle`, R, uplo)
+rcpp_last_call <- function() {
+    .Call(`_gpucholmod_rcpp_last_call`)
 }
 
-rcpp_panel_shape <- function() {
-    .Call(`_gpucholmod_rcpp_panel_shape`)
+rcpp_are_plain <- function(R, V, lower) {
+    .Call(`_gpucholmod_rcpp_are_plain`, R, V, lower)
+}
+
+rcpp_other_triangle <- function(R, lower) {
+    .Call(`_gpucholmod_rcpp_other_triangle`, R, lower)
 }
 
 rcpp_from_float <- function(bits) {
@@ -31,6 +31,10 @@ rcpp_from_float <- function(bits) {
 
 rcpp_to_float <- function(x) {
     .Call(`_gpucholmod_rcpp_to_float`, x)
+}
+
+rcpp_paper_shape <- function() {
+    .Call(`_gpucholmod_rcpp_paper_shape`)
 }
 
 rcpp_factor_file_order <- function(path) {
@@ -57,12 +61,12 @@ rcpp_cholupdate_file <- function(input, V, output, replace, request) {
     .Call(`_gpucholmod_rcpp_cholupdate_file`, input, V, output, replace, request)
 }
 
-rcpp_factor_upload <- function(R, request) {
-    .Call(`_gpucholmod_rcpp_factor_upload`, R, request)
+rcpp_factor_upload <- function(R, uplo, precision, device) {
+    .Call(`_gpucholmod_rcpp_factor_upload`, R, uplo, precision, device)
 }
 
-rcpp_factor_factorise <- function(A, request) {
-    .Call(`_gpucholmod_rcpp_factor_factorise`, A, request)
+rcpp_factor_factorise <- function(A, precision, device) {
+    .Call(`_gpucholmod_rcpp_factor_factorise`, A, precision, device)
 }
 
 rcpp_factor_copy <- function(pointer) {
@@ -77,8 +81,8 @@ rcpp_factor_is_null <- function(pointer) {
     .Call(`_gpucholmod_rcpp_factor_is_null`, pointer)
 }
 
-rcpp_factor_download <- function(pointer, request) {
-    .Call(`_gpucholmod_rcpp_factor_download`, pointer, request)
+rcpp_factor_download <- function(pointer, uplo, dimnames) {
+    .Call(`_gpucholmod_rcpp_factor_download`, pointer, uplo, dimnames)
 }
 
 rcpp_factor_diagonal <- function(pointer) {
@@ -89,16 +93,16 @@ rcpp_factor_trace <- function(pointer) {
     .Call(`_gpucholmod_rcpp_factor_trace`, pointer)
 }
 
-rcpp_factor_solve <- function(pointer, B, request) {
-    .Call(`_gpucholmod_rcpp_factor_solve`, pointer, B, request)
+rcpp_factor_solve <- function(pointer, B, which, dimnames) {
+    .Call(`_gpucholmod_rcpp_factor_solve`, pointer, B, which, dimnames)
 }
 
 rcpp_factor_inverse <- function(pointer, dimnames) {
     .Call(`_gpucholmod_rcpp_factor_inverse`, pointer, dimnames)
 }
 
-rcpp_factor_modify <- function(pointer, V, request) {
-    .Call(`_gpucholmod_rcpp_factor_modify`, pointer, V, request)
+rcpp_factor_modify <- function(pointer, V, request, in_place, keep_intact, begun) {
+    .Call(`_gpucholmod_rcpp_factor_modify`, pointer, V, request, in_place, keep_intact, begun)
 }
 
 rcpp_factor_multiply <- function(pointer, X) {
@@ -125,8 +129,8 @@ rcpp_overwrite_look <- function(name, env) {
     .Call(`_gpucholmod_rcpp_overwrite_look`, name, env)
 }
 
-rcpp_overwrite_other_triangle <- function(name, env, uplo) {
-    .Call(`_gpucholmod_rcpp_overwrite_other_triangle`, name, env, uplo)
+rcpp_overwrite_other_triangle <- function(name, env, lower) {
+    .Call(`_gpucholmod_rcpp_overwrite_other_triangle`, name, env, lower)
 }
 
 rcpp_overwrite_own <- function(name, env) {

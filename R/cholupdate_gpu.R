@@ -107,41 +107,29 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
                                    backend = getOption("gpucholmod.backend", "auto"),
                                    method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                                    check = TRUE, control = cholupdate_control()) {
-  require_no_more(...)
-  require_flag(downdate, "downdate")
-  require_flag(check, "check")
-  require_control(control)
-  uplo_given <- !missing(uplo)
-  uplo <- match_choice(uplo, c("upper", "lower"), "uplo")
-  factor <- open_factor(R, uplo, uplo_given)
-  if (missing(precision) && factor$float32) precision <- "single"
-  precision <- match_choice(precision, c("double", "single"), "precision")
-  request <- with_bar(list(
-    downdate = downdate, uplo = factor$uplo, precision = precision,
-    backend = match_backend(backend, missing(backend)),
-    method = match_choice(method, c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"), "method"),
-    control = control
-  ))
-  on.exit(end_bar(request))
-  x <- opened(factor, R)
-  V <- open_columns(V, nrow(x), factor$float32)
-  widened <- factor$float32 && precision == "double"
-  if (widened) {
-    x <- opened_doubles(factor, R)
-    V <- keep_dim(rcpp_from_float(V), V)
-  }
-
-  result <- rcpp_cholupdate(x, V, request)
-  end_bar(request, "done")
-  remember(result$report)
-  if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
+  if (...length()) require_no_more(...)
+  lower <- !missing(uplo) && match_choice(uplo, choices$uplo, "uplo") == "lower"
+  plain <- rcpp_are_plain(R, V, lower)
+  factor <- if (!plain) open_factor(R, if (!missing(uplo)) uplo)
+  single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
+            else !plain && factor$float32
+  request <- list(
+    downdate, check, if (plain) lower else factor$lower, single,
+    if (!missing(backend)) backend_number(backend),
+    if (missing(method)) 0L else method_number(method, ordinary_methods),
+    if (!missing(control)) control_numbers(control)
+  )
   modified <- NULL
-  rcpp_move_factor(result, quote(modified), environment())
-  modified <- if (result$pivot > 0L) R else close_factor(factor, R, modified, single = !widened)
-  if (check) modified else list(R = modified, pivot = result$pivot)
-}
-
-# `by_default`: the value is that of the option.
-match_backend <- function(backend, by_default) {
-  match_choice(backend, c("auto", "cpu", "cuda"), if (by_default) "gpucholmod.backend" else "backend")
+  if (plain) {
+    pivot <- carry_out(request, rcpp_cholupdate(R, V, request, quote(modified), environment()))
+  } else {
+    widened <- factor$float32 && !single
+    x <- if (widened) opened_doubles(factor, R) else opened(factor, R)
+    V <- open_columns(V, nrow(x), factor$float32)
+    if (widened) V <- keep_dim(rcpp_from_float(V), V)
+    pivot <- carry_out(request, rcpp_cholupdate(x, V, request, quote(modified), environment()))
+    if (pivot == 0L) modified <- close_factor(factor, R, modified, single = !widened)
+  }
+  if (pivot > 0L) modified <- R
+  if (check) modified else list(R = modified, pivot = pivot)
 }

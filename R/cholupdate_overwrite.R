@@ -52,31 +52,24 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., uplo = c("upper", 
   if (!is.name(name)) {
     stop_gpucholmod("bad_argument", "'R' must be the name of a variable", list(argument = "R", value = name))
   }
-  require_no_more(...)
-  require_flag(downdate, "downdate")
-  require_flag(check, "check")
+  if (...length()) require_no_more(...)
   require_flag(copy, "copy")
-  require_control(control)
   frame <- parent.frame()
   require_variable(as.character(name), frame)
-  request <- with_bar(list(
-    downdate = downdate, uplo = match_choice(uplo, c("upper", "lower"), "uplo"), precision = "double",
-    backend = match_backend(backend, missing(backend)),
-    method = match_choice(method, c("auto", "stream", "resident"), "method"),
-    control = control
-  ))
-  on.exit(end_bar(request))
+  lower <- match_choice(uplo, choices$uplo, "uplo") == "lower"
+  request <- list(
+    downdate, check, lower, FALSE, if (!missing(backend)) backend_number(backend),
+    method_number(method, c("auto", "stream", "resident")),
+    if (!missing(control)) control_numbers(control)
+  )
   force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)
   V <- open_columns(V, found$n, float32 = FALSE)
   if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)
-  warn_of_other_triangle(rcpp_overwrite_other_triangle(name, frame, request$uplo), request$uplo, as.character(name))
+  warn_of_other_triangle(rcpp_overwrite_other_triangle(name, frame, lower), lower, as.character(name))
 
-  result <- rcpp_cholupdate_overwrite(name, frame, V, request)
-  end_bar(request, "done")
-  remember(result$report)
-  if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
-  if (check) invisible() else result$pivot
+  pivot <- carry_out(request, rcpp_cholupdate_overwrite(name, frame, V, request))
+  if (check) invisible() else pivot
 }
 
 # Puts a copy of the matrix in the variable's place, or stops.

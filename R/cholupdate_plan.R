@@ -38,17 +38,14 @@ cholupdate_plan <- function(n, k, ..., precision = c("double", "single"),
                             backend = getOption("gpucholmod.backend", "auto"),
                             method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                             control = cholupdate_control()) {
-  require_no_more(...)
-  require_control(control)
+  if (...length()) require_no_more(...)
+  control <- control_numbers(control)
   n <- if (is.null(dim(n))) require_size(n, "n") else as.double(dim(n)[[1L]])
   k <- if (!is.null(dim(k))) as.double(dim(k)[[2L]]) else if (length(k) == n && n != 1) 1 else require_size(k, "k")
-  request <- list(
-    downdate = FALSE, uplo = "upper", precision = match_choice(precision, c("double", "single"), "precision"),
-    backend = match_backend(backend, missing(backend)),
-    method = match_choice(method, c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"), "method"),
-    control = control
-  )
-  structure(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request)), class = "gpucholmod_plan")
+  single <- match_choice(precision, choices$precision, "precision") == "single"
+  request <- list(FALSE, TRUE, FALSE, single, if (!missing(backend)) backend_number(backend),
+                  method_number(method, ordinary_methods), control)
+  structure(with_names(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request))), class = "gpucholmod_plan")
 }
 
 largest_size <- 1e7  # of which a matrix would take 800 TB

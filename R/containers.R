@@ -1,25 +1,31 @@
 # What a factor and V may come in: base matrices, and the classes of packages Matrix and float, known here by their
 # slots so that neither package needs to be there.
 
-# Opens a factor: list(x, uplo, float32, dimnames). `x` is a plain double matrix, or, for float32, an integer matrix that
+# Opens a factor: list(x, lower, float32). `x` is a plain double matrix, or, for float32, an integer matrix that
 # holds the bits of floats; NULL where `R` itself is one, see opened(). close_factor() puts a modified x back into what the
-# user gave.
-open_factor <- function(R, uplo, uplo_given, argument = "R") {
+# user gave. uplo: NULL where it was not given.
+open_factor <- function(R, uplo = NULL, argument = "R") {
+  lower <- !is.null(uplo) && match_choice(uplo, choices$uplo, "uplo") == "lower"
   if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
-    return(open_triangular_Matrix(R, uplo, uplo_given, argument))
+    return(open_triangular_Matrix(R, uplo, argument))
   }
   if (is_float32(R)) {
     require_factor_shape(R@Data, argument)
-    note_other_triangle(R@Data, uplo, argument)
-    return(list(x = R@Data, uplo = uplo, float32 = TRUE, dimnames = dimnames(R@Data)))
+    warn_of_other_triangle(rcpp_other_triangle(R@Data, lower), lower, argument)
+    return(list(x = R@Data, lower = lower, float32 = TRUE))
   }
   pivot <- attr(R, "pivot", exact = TRUE)
   if (!is.null(pivot)) stop_pivoted(pivot, argument)
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
   x <- if (length(R) == 1L && is.null(dim(R))) matrix(as.double(R)) else if (!is.double(R)) as_double(R)
   require_factor_shape(if (is.null(x)) R else x, argument)
-  note_other_triangle(if (is.null(x)) R else x, uplo, argument)
-  list(x = x, uplo = uplo, float32 = FALSE, dimnames = dimnames(R))
+  warn_of_other_triangle(rcpp_other_triangle(if (is.null(x)) R else x, lower), lower, argument)
+  list(x = x, lower = lower, float32 = FALSE)
+}
+
+# The dimnames of a factor as it was given.
+factor_dimnames <- function(R) {
+  if (!isS4(R)) dimnames(R) else if (is_float32(R)) dimnames(R@Data) else R@Dimnames
 }
 
 # The matrix of an opened factor. A list that held R itself would count as a reference to it for good, and
@@ -33,41 +39,43 @@ opened_doubles <- function(factor, R) {
 
 # `x`, a modified factor, as `R` was given; a float32 only where `single`.
 close_factor <- function(factor, R, x, single) {
-  if (isS4(R) && !factor$float32) {
+  if (!isS4(R)) return(x)
+  if (!factor$float32) {
     dim(x) <- NULL
     R@x <- x
     if (methods::.hasSlot(R, "diag")) R@diag <- "N"
     return(R)
   }
-  if (!identical(dimnames(x), factor$dimnames)) dimnames(x) <- factor$dimnames
-  if (!factor$float32 || !single) return(x)
+  if (!single) {
+    dimnames(x) <- dimnames(R@Data)
+    return(x)
+  }
   R@Data <- x
   R
 }
 
-open_triangular_Matrix <- function(R, uplo, uplo_given, argument) {
+open_triangular_Matrix <- function(R, uplo, argument) {
   if (methods::.hasSlot(R, "perm") && length(R@perm)) stop_pivoted(R@perm, argument)
   own <- if (R@uplo == "L") "lower" else "upper"
-  if (uplo_given && uplo != own) {
+  if (!is.null(uplo) && uplo != own) {
     stop_gpucholmod("bad_argument", sprintf("'uplo' is \"%s\", but '%s' is %s triangular, a %s", uplo, argument, own, class(R)),
                     list(argument = "uplo", value = uplo))
   }
   x <- matrix(R@x, R@Dim[1L], R@Dim[2L])
   require_factor_shape(x, argument)
   if (methods::.hasSlot(R, "diag") && R@diag == "U") diag(x) <- 1
-  list(x = x, uplo = own, float32 = FALSE, dimnames = R@Dimnames)
+  list(x = x, lower = own == "lower", float32 = FALSE)
 }
 
-# Warns where the triangle that is not read looks as if something else was meant. What is merely not zero there may be on
-# purpose, and is told once a session.
-note_other_triangle <- function(x, uplo, argument) {
-  warn_of_other_triangle(rcpp_other_triangle(x, uplo), uplo, argument)
-}
-
-warn_of_other_triangle <- function(looks, uplo, argument) {
-  if (looks == "zero" || (looks == "filled" && isTRUE(state$told_of_other_triangle))) return(invisible())
+# Warns where the triangle that is not read looks as if something else was meant, which rcpp_other_triangle() tells. What
+# is merely not zero there may be on purpose, and is told once a session.
+warn_of_other_triangle <- function(looks, lower, argument) {
+  if (looks == 0L) return(invisible())
+  looks <- choice_of(looks, "other_triangle")
+  if (looks == "filled" && isTRUE(state$told_of_other_triangle)) return(invisible())
   if (looks == "filled") state$told_of_other_triangle <- TRUE
-  other <- if (uplo == "upper") "lower" else "upper"
+  uplo <- if (lower) "lower" else "upper"
+  other <- if (lower) "upper" else "lower"
   message <- switch(
     looks,
     symmetric = sprintf(paste("'%1$s' looks like a symmetric matrix, and is taken for a factor: its %2$s triangle is used.",

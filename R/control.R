@@ -40,7 +40,7 @@ cholupdate_control <- function(threads = getOption("gpucholmod.threads"), device
                                blocks_per_kernel = NULL, threads_per_block = NULL, elements_per_thread = NULL,
                                panel_rows = NULL, loop_order = c("B", "A")) {
   require_flag(timeline, "timeline")
-  defaults <- rcpp_panel_shape()
+  defaults <- rcpp_paper_shape()
   count <- function(value, argument) {
     if (is.null(value)) defaults[[argument]] else require_count(value, argument)
   }
@@ -73,12 +73,23 @@ has_optimised_blas <- function() {
   state$optimised_blas
 }
 
-require_control <- function(control) {
-  if (!inherits(control, "gpucholmod_control") || !all(names(formals(cholupdate_control)) %in% names(control))) {
+# What the core reads, by position: see src/rcpp_request.h.
+control_numbers <- function(control) {
+  tunables <- names(formals(cholupdate_control))
+  if (!inherits(control, "gpucholmod_control") || !all(tunables %in% names(control))) {
     stop_gpucholmod("bad_argument", "'control' must come from cholupdate_control()",
                     list(argument = "control", value = control))
   }
+  given <- unclass(control)
+  if (identical(given$threads, 0L)) given["threads"] <- list(NULL)
+  checked <- do.call(cholupdate_control, given[tunables])  # it may have been changed since it was made
+  list(checked$threads, checked$device_memory, number_of(checked$instructions, "instructions"), checked$timeline,
+       isTRUE(given$optimised_blas), number_of(checked$loop_order, "loop_order"),
+       c(checked$blocks_per_kernel, checked$threads_per_block, checked$elements_per_thread, checked$panel_rows))
 }
+
+# The same where none was given.
+default_control <- function() control_numbers(cholupdate_control())
 
 require_count <- function(value, argument) {
   if (!is.numeric(value) || is.object(value) || length(value) != 1L || is.na(value) || value != round(value) ||

@@ -78,8 +78,8 @@ factor_file <- function(path) {
 write_factor <- function(R, path, replace = FALSE) {
   path <- absolute_path(path, "path")
   require_flag(replace, "replace")
-  factor <- open_factor(R, "upper", FALSE)
-  if (factor$uplo != "upper") {
+  factor <- open_factor(R)
+  if (factor$lower) {
     stop_gpucholmod("bad_argument", "'R' is lower triangular; a file holds an upper triangular factor: t(R)",
                     list(argument = "R", value = R))
   }

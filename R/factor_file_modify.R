@@ -42,26 +42,18 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., output, repl
                                        uplo = "upper", precision = "double",
                                        backend = getOption("gpucholmod.backend", "auto"),
                                        method = c("auto", "stream"), check = TRUE, control = cholupdate_control()) {
-  require_no_more(...)
-  require_flag(downdate, "downdate")
+  if (...length()) require_no_more(...)
   require_flag(replace, "replace")
-  require_flag(check, "check")
-  require_control(control)
   output <- absolute_path(if (!missing(output)) output, "output")
-  request <- with_bar(list(
-    downdate = downdate, uplo = match_choice(uplo, "upper", "uplo"),
-    precision = match_choice(precision, "double", "precision"),
-    backend = match_backend(backend, missing(backend)),
-    method = match_choice(method, c("auto", "stream"), "method"),
-    control = control
-  ))
-  on.exit(end_bar(request))
+  match_choice(uplo, "upper", "uplo")
+  match_choice(precision, "double", "precision")
+  request <- list(
+    downdate, check, FALSE, FALSE, if (!missing(backend)) backend_number(backend),
+    method_number(method, c("auto", "stream")), if (!missing(control)) control_numbers(control)
+  )
   V <- open_columns(V, present(R)$n, float32 = FALSE)
 
-  result <- rcpp_cholupdate_file(R$path, V, output, replace, request)
-  end_bar(request, "done")
-  remember(result$report)
-  if (result$pivot > 0L && check) stop_not_positive_definite("the downdated matrix", result$pivot)
-  modified <- if (result$pivot > 0L) R else factor_file(output)
-  if (check) modified else list(R = modified, pivot = result$pivot)
+  pivot <- carry_out(request, rcpp_cholupdate_file(R$path, V, output, replace, request))
+  modified <- if (pivot > 0L) R else factor_file(output)
+  if (check) modified else list(R = modified, pivot = pivot)
 }

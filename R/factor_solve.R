@@ -53,7 +53,7 @@ logdet <- function(f, ...) {
 solve_forward.default <- function(f, b, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
   force(b)
-  solve_ordinary(f, b, open_ordinary(f, uplo, !missing(uplo)), forward = TRUE)
+  solve_ordinary(f, b, open_ordinary(f, if (!missing(uplo)) uplo), forward = TRUE)
 }
 
 #' @rdname solve_forward
@@ -61,20 +61,20 @@ solve_forward.default <- function(f, b, ..., uplo = c("upper", "lower")) {
 solve_back.default <- function(f, b, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
   force(b)
-  solve_ordinary(f, b, open_ordinary(f, uplo, !missing(uplo)), forward = FALSE)
+  solve_ordinary(f, b, open_ordinary(f, if (!missing(uplo)) uplo), forward = FALSE)
 }
 
 #' @rdname solve_forward
 #' @export
 logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
-  R <- opened_doubles(open_ordinary(f, uplo, !missing(uplo)), f)
+  R <- opened_doubles(open_ordinary(f, if (!missing(uplo)) uplo), f)
   2 * sum(log(diag(R)))
 }
 
 # A factor as open_factor() gives it, with a positive diagonal.
-open_ordinary <- function(f, uplo, uplo_given) {
-  factor <- open_factor(f, match_choice(uplo, c("upper", "lower"), "uplo"), uplo_given, "f")
+open_ordinary <- function(f, uplo) {
+  factor <- open_factor(f, uplo, "f")
   R <- opened_doubles(factor, f)
   require_positive(diag(R))
   factor
@@ -97,7 +97,7 @@ like_right_sides <- function(x, b) {
 solve_ordinary <- function(f, b, factor, forward) {
   R <- opened_doubles(factor, f)
   B <- right_sides(b, nrow(R))
-  lower <- factor$uplo == "lower"
+  lower <- factor$lower
   x <- if (length(B) == 0L) matrix(0, nrow(B), ncol(B))
        else backsolve(R, B, upper.tri = !lower, transpose = forward != lower)
   like_right_sides(x, b)

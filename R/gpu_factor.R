@@ -78,15 +78,13 @@ gpu_factor <- function(R, ...) {
 gpu_factor.default <- function(R, uplo = c("upper", "lower"), precision = c("double", "single"),
                                device = getOption("gpucholmod.device"), ...) {
   require_no_more(...)
-  uplo_given <- !missing(uplo)
-  uplo <- match_choice(uplo, c("upper", "lower"), "uplo")
-  factor <- open_factor(R, uplo, uplo_given)
+  factor <- open_factor(R, if (!missing(uplo)) uplo)
   if (missing(precision) && factor$float32) precision <- "single"
-  request <- list(uplo = factor$uplo, precision = match_choice(precision, c("double", "single"), "precision"),
-                  device = require_device(device, missing(device)))
+  precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
+  device <- require_device(device, missing(device))
   x <- opened(factor, R)
-  made <- with_room(function() rcpp_factor_upload(x, request))
-  new_factor(made, factor$uplo, factor$dimnames)
+  made <- with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, device))
+  new_factor(made, if (factor$lower) "lower" else "upper", factor_dimnames(R))
 }
 
 #' @export
@@ -100,9 +98,9 @@ gpu_factor.gpu_factor <- function(R, ...) {
 gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device")) {
   opened <- open_symmetric(A)
   if (missing(precision) && opened$float32) precision <- "single"
-  request <- list(uplo = "upper", precision = match_choice(precision, c("double", "single"), "precision"),
-                  device = require_device(device, missing(device)))
-  done <- with_room(function() rcpp_factor_factorise(opened$x, request))
+  precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
+  device <- require_device(device, missing(device))
+  done <- with_room(function() rcpp_factor_factorise(opened$x, precision, device))
   if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot)
   new_factor(done$made, "upper", opened$dimnames)
 }

@@ -9,7 +9,7 @@
 
 # `made` is what src/rcpp_gpu_factor.cpp hands over.
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
-  fields <- c(made, list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
+  fields <- c(with_names(made), list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
                          modifications = modifications, error = error))
   structure(list2env(fields, parent = emptyenv()), class = "gpu_factor")
 }
@@ -120,7 +120,7 @@ abandon <- function(f, status) {
 #' @export
 as.matrix.gpu_factor <- function(x, ...) {
   pointer <- live(x)
-  with_room(function() rcpp_factor_download(pointer, list(uplo = x$uplo, dimnames = x$dimnames)))
+  with_room(function() rcpp_factor_download(pointer, number_of(x$uplo, "uplo"), x$dimnames))
 }
 
 #' @export

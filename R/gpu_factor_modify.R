@@ -14,13 +14,14 @@
 #'   first found out whether it can be done, which reads the factor once more. With `FALSE` that is left out, and a
 #'   downdate that fails half way makes the handle unusable: its memory is given back, and every later use is an error
 #'   of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for updates and new factors.
-#' @param method `"persistent"`: one launch for all of the factor. `"stepwise"`: a launch for every row block, in plain
-#'   arithmetic, on any GPU. `"auto"` takes the first where the GPU can do it and it pays.
+#' @param method `"persistent"`: one launch for all of the factor; row blocks by the quick step, and by the slower, always
+#'   stable one where a test says that the quick one would lose accuracy. `"householder"`: the same with the stable step
+#'   for every row block, to compare with. `"stepwise"`: that, with a launch for every row block, on any GPU. `"auto"`
+#'   takes the first where the GPU can do it.
 #' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
-#' @param always_fall_back For measurement: take every block by the slower, always stable step. Otherwise that is done
-#'   where a test says that the quick one would lose accuracy; [last_cholupdate()] tells for how many blocks.
 #' @param uplo,precision,backend Those of the factor: they may be given, but not changed.
-#' @param control What [cholupdate_control()] gives, of which nothing applies here.
+#' @param control What [cholupdate_control()] gives: `device_memory` limits what the call allocates besides the factor,
+#'   `timeline` is filled; nothing else applies here.
 #'
 #' @return A handle of class `gpu_factor`: a new one, or, with `in_place = TRUE`, `R` (invisibly). With `check = FALSE`,
 #'   a list of the handle `R` and `pivot`: 0 on success; otherwise the order of the first leading minor of \eqn{A - VV'}
@@ -29,9 +30,12 @@
 #'
 #' @section Errors:
 #' A downdate that would leave the matrix not positive definite is an error of class
-#' `gpucholmod_not_positive_definite` with the field `pivot`. (More than 64 columns are taken off 64 at a time: then it
-#' is the first leading minor that fails in the first 64 columns that cannot be taken off.) The other classes are listed
-#' in [gpucholmod-package].
+#' `gpucholmod_not_positive_definite` with the field `pivot`. (Where more than 64 columns are taken off in place and
+#' `keep_intact = FALSE`, a minor before that one may fail too: the factor from which that could be told is gone.) The
+#' other classes are listed in [gpucholmod-package].
+#'
+#' Ctrl-C and [setTimeLimit()] stop a call between passes of 64 columns, with a bar as for ordinary matrices. A call in
+#' place that has begun to change the factor leaves a handle that cannot be used.
 #'
 #' @seealso [gpu_factor()]; [drift()] for when to factorise afresh
 #' @examples
@@ -50,46 +54,40 @@
 #' }
 #' @export
 cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FALSE, keep_intact = TRUE,
-                                      method = c("auto", "persistent", "stepwise"), check = TRUE,
-                                      always_fall_back = FALSE, uplo = R$uplo, precision = R$precision,
-                                      backend = "cuda", control = cholupdate_control()) {
-  require_no_more(...)
-  require_flag(downdate, "downdate")
+                                      method = c("auto", "persistent", "householder", "stepwise"), check = TRUE,
+                                      uplo = R$uplo, precision = R$precision, backend = "cuda",
+                                      control = cholupdate_control()) {
+  if (...length()) require_no_more(...)
   require_flag(in_place, "in_place")
   require_flag(keep_intact, "keep_intact")
   require_flag(check, "check")
-  require_flag(always_fall_back, "always_fall_back")
-  require_control(control)
+  pointer <- live(R)
   if (!missing(uplo)) match_choice(uplo, R$uplo, "uplo")
   if (!missing(precision)) match_choice(precision, R$precision, "precision")
   if (!missing(backend)) match_choice(backend, c("cuda", "auto"), "backend")
-  request <- list(downdate = downdate, in_place = in_place, keep_intact = keep_intact,
-                  method = match_choice(method, c("auto", "persistent", "stepwise"), "method"),
-                  always_fall_back = always_fall_back)
-  pointer <- live(R)
+  request <- list(
+    downdate, FALSE, FALSE, R$precision == "single", 2L,
+    if (missing(method)) 0L else method_number(method, c("auto", "persistent", "householder", "stepwise")),
+    if (!missing(control)) control_numbers(control)
+  )
   V <- open_columns(V, R$n, float32 = FALSE)
 
-  done <- withCallingHandlers(
-    with_room(function() rcpp_factor_modify(pointer, V, request)),
-    gpucholmod_cuda_failure = function(e) if (in_place) abandon(R, "half_modified")
-  )
-  remember(done$report)
-  if (done$changed) abandon(R, "half_modified")
-  if (done$pivot > 0L) {
-    if (!downdate) stop_overflow(done$pivot)
+  begun <- logical(1)  # src/rcpp_gpu_factor.cpp sets it
+  on.exit(if (begun) abandon(R, "half_modified"))
+  pivot <- carry_out(request, {
+    done <- with_room(function() rcpp_factor_modify(pointer, V, request, in_place, keep_intact, begun))
+    done$pivot
+  })
+  if (pivot > 0L) {
     if (check) {
-      stop_not_positive_definite("the downdated matrix", done$pivot,
-                                 if (done$changed) "; the factor is half modified and cannot be used any more")
+      stop_not_positive_definite("the downdated matrix", pivot,
+                                 if (begun) "; the factor is half modified and cannot be used any more")
     }
-    return(list(R = R, pivot = done$pivot))
+    return(list(R = R, pivot = pivot))
   }
+  on.exit()
   modified <- if (in_place) R else descendant(R, done$made)
-  if (ncol(V) > 0L) count_modification(modified, done$squares, downdate)
+  if (length(V) > 0L) count_modification(modified, done$squares, downdate)
   if (!check) return(list(R = modified, pivot = 0L))
   if (in_place) invisible(modified) else modified
-}
-
-# An update has no pivot to fail at but one that is too large.
-stop_overflow <- function(pivot) {
-  stop_gpucholmod("overflow", "the modified factor has entries too large to represent", list(row = pivot, col = pivot))
 }

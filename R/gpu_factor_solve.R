@@ -63,8 +63,8 @@ solve_with <- function(f, b, which, named = FALSE) {
   B <- open_columns(b, f$n, float32 = FALSE, argument = "b")
   rows <- if (named) variable_names(f)
   columns <- if (named) colnames(B)
-  request <- list(which = which, dimnames = if (!is.null(rows) || !is.null(columns)) list(rows, columns))
-  x <- with_room(function() rcpp_factor_solve(pointer, B, request))
+  names <- if (!is.null(rows) || !is.null(columns)) list(rows, columns)
+  x <- with_room(function() rcpp_factor_solve(pointer, B, match(which, c("both", "forward", "back")) - 1L, names))
   if (is_matrix) return(x)
   x <- as.vector(x)
   names(x) <- rows

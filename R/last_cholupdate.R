@@ -1,12 +1,10 @@
 state <- new.env(parent = emptyenv())
 
-# What a method has no part in, its report leaves out.
-nothing_of <- list(panels = 0, device_bytes_peak = 0, pinned = FALSE, blocks = 0, fallbacks = 0, rescalings = 0,
-                   in_place = FALSE, threads = 0L, instructions = "")
-
-remember <- function(report) {
-  absent <- nothing_of[setdiff(names(nothing_of), names(report))]
-  state$last <- structure(c(report, absent), class = "gpucholmod_report")
+# Choices by their names, where the core has given numbers.
+with_names <- function(x) {
+  for (what in intersect(c("backend", "method", "precision", "instructions"), names(x))) x[[what]] <- choice_of(x[[what]], what)
+  if (identical(x$instructions, "auto")) x$instructions <- ""
+  x
 }
 
 #' What the last call of `cholupdate_gpu()` did
@@ -44,7 +42,8 @@ remember <- function(report) {
 #' last_cholupdate()
 #' @export
 last_cholupdate <- function() {
-  state$last
+  report <- rcpp_last_call()
+  if (!is.null(report)) structure(with_names(report), class = "gpucholmod_report")
 }
 
 #' @export

@@ -1,17 +1,22 @@
 # The bar of long calls, by package cli.
 
-# `request` with what src/rcpp_progress.h goes by, where a bar is wanted, and how to take the bar away: end_bar(). No closure
-# here knows of the caller's frame: that would keep a reference to the factor, see opened().
-with_bar <- function(request) {
-  if (isTRUE(getOption("gpucholmod.progress", interactive()))) {
-    request$progress <- c(list(after = progress_after()), bar())
-  }
-  request
+# Whether a call that takes long is to show one.
+wants_bar <- function() {
+  wanted <- getOption("gpucholmod.progress")
+  if (is.null(wanted)) interactive() else isTRUE(wanted) && is.numeric(progress_after())
 }
 
-# `result`: "done" or "failed". Once it is away, another call does nothing.
-end_bar <- function(request, result = "failed") {
-  if (!is.null(request$progress)) request$progress$close(result)
+# What src/rcpp_progress.h asks for when a call has taken some time: list(after, show, close). end_bar() takes the bar away.
+# No closure here knows of the caller's frame: that would keep a reference to the factor, see opened().
+new_bar <- function() {
+  state$bar <- c(list(after = progress_after()), bar())
+}
+
+# `result`: "done" or "failed". Where there is no bar, or not any more, nothing happens.
+end_bar <- function(result) {
+  shown <- state$bar
+  state$bar <- NULL
+  if (!is.null(shown)) shown$close(result)
 }
 
 progress_after <- function() {

@@ -22,57 +22,60 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate
-Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request);
-RcppExport SEXP _gpucholmod_rcpp_cholupdate(SEXP RSEXP, SEXP VSEXP, SEXP requestSEXP) {
+int rcpp_cholupdate(SEXP R, SEXP V, SEXP request, SEXP name, SEXP env);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate(SEXP RSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP nameSEXP, SEXP envSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate(R, V, request));
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate(R, V, request, name, env));
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_move_factor
-void rcpp_move_factor(SEXP result, SEXP name, SEXP env);
-RcppExport SEXP _gpucholmod_rcpp_move_factor(SEXP resultSEXP, SEXP nameSEXP, SEXP envSEXP) {
-BEGIN_RCPP
-    Rcpp::traits::input_parameter< SEXP >::type result(resultSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
-    rcpp_move_factor(result, name, env);
-    return R_NilValue;
-END_RCPP
-}
 // rcpp_cholupdate_plan
-Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request);
+Rcpp::List rcpp_cholupdate_plan(double n, double k, SEXP request);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate_plan(SEXP nSEXP, SEXP kSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< double >::type n(nSEXP);
     Rcpp::traits::input_parameter< double >::type k(kSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_plan(n, k, request));
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_other_triangle
-std::string rcpp_other_triangle(SEXP R, std::string uplo);
-RcppExport SEXP _gpucholmod_rcpp_other_triangle(SEXP RSEXP, SEXP uploSEXP) {
+// rcpp_last_call
+SEXP rcpp_last_call();
+RcppExport SEXP _gpucholmod_rcpp_last_call() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
-    Rcpp::traits::input_parameter< std::string >::type uplo(uploSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_other_triangle(R, uplo));
+    rcpp_result_gen = Rcpp::wrap(rcpp_last_call());
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_panel_shape
-Rcpp::List rcpp_panel_shape();
-RcppExport SEXP _gpucholmod_rcpp_panel_shape() {
+// rcpp_are_plain
+bool rcpp_are_plain(SEXP R, SEXP V, bool lower);
+RcppExport SEXP _gpucholmod_rcpp_are_plain(SEXP RSEXP, SEXP VSEXP, SEXP lowerSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    rcpp_result_gen = Rcpp::wrap(rcpp_panel_shape());
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< bool >::type lower(lowerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_are_plain(R, V, lower));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_other_triangle
+int rcpp_other_triangle(SEXP R, bool lower);
+RcppExport SEXP _gpucholmod_rcpp_other_triangle(SEXP RSEXP, SEXP lowerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< bool >::type lower(lowerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_other_triangle(R, lower));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -93,6 +96,15 @@ BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type x(xSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_to_float(x));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_paper_shape
+Rcpp::List rcpp_paper_shape();
+RcppExport SEXP _gpucholmod_rcpp_paper_shape() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(rcpp_paper_shape());
     return rcpp_result_gen;
 END_RCPP
 }
@@ -150,38 +162,41 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate_file
-Rcpp::List rcpp_cholupdate_file(std::string input, Rcpp::NumericMatrix V, std::string output, bool replace, Rcpp::List request);
+int rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool replace, SEXP request);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate_file(SEXP inputSEXP, SEXP VSEXP, SEXP outputSEXP, SEXP replaceSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< std::string >::type input(inputSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type V(VSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
     Rcpp::traits::input_parameter< std::string >::type output(outputSEXP);
     Rcpp::traits::input_parameter< bool >::type replace(replaceSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_file(input, V, output, replace, request));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_upload
-Rcpp::List rcpp_factor_upload(SEXP R, Rcpp::List request);
-RcppExport SEXP _gpucholmod_rcpp_factor_upload(SEXP RSEXP, SEXP requestSEXP) {
+Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int device);
+RcppExport SEXP _gpucholmod_rcpp_factor_upload(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_upload(R, request));
+    Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
+    Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_upload(R, uplo, precision, device));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_factorise
-Rcpp::List rcpp_factor_factorise(SEXP A, Rcpp::List request);
-RcppExport SEXP _gpucholmod_rcpp_factor_factorise(SEXP ASEXP, SEXP requestSEXP) {
+Rcpp::List rcpp_factor_factorise(SEXP A, int precision, int device);
+RcppExport SEXP _gpucholmod_rcpp_factor_factorise(SEXP ASEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type A(ASEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_factorise(A, request));
+    Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_factorise(A, precision, device));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -215,13 +230,14 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_download
-Rcpp::RObject rcpp_factor_download(SEXP pointer, Rcpp::List request);
-RcppExport SEXP _gpucholmod_rcpp_factor_download(SEXP pointerSEXP, SEXP requestSEXP) {
+Rcpp::RObject rcpp_factor_download(SEXP pointer, int uplo, SEXP dimnames);
+RcppExport SEXP _gpucholmod_rcpp_factor_download(SEXP pointerSEXP, SEXP uploSEXP, SEXP dimnamesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_download(pointer, request));
+    Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_download(pointer, uplo, dimnames));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -246,14 +262,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_solve
-Rcpp::NumericVector rcpp_factor_solve(SEXP pointer, Rcpp::NumericVector B, Rcpp::List request);
-RcppExport SEXP _gpucholmod_rcpp_factor_solve(SEXP pointerSEXP, SEXP BSEXP, SEXP requestSEXP) {
+Rcpp::NumericVector rcpp_factor_solve(SEXP pointer, Rcpp::NumericVector B, int which, SEXP dimnames);
+RcppExport SEXP _gpucholmod_rcpp_factor_solve(SEXP pointerSEXP, SEXP BSEXP, SEXP whichSEXP, SEXP dimnamesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type B(BSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_solve(pointer, B, request));
+    Rcpp::traits::input_parameter< int >::type which(whichSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_solve(pointer, B, which, dimnames));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -269,14 +286,17 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_modify
-Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, Rcpp::List request);
-RcppExport SEXP _gpucholmod_rcpp_factor_modify(SEXP pointerSEXP, SEXP VSEXP, SEXP requestSEXP) {
+Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place, bool keep_intact, SEXP begun);
+RcppExport SEXP _gpucholmod_rcpp_factor_modify(SEXP pointerSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP in_placeSEXP, SEXP keep_intactSEXP, SEXP begunSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify(pointer, V, request));
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
+    Rcpp::traits::input_parameter< bool >::type keep_intact(keep_intactSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type begun(begunSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify(pointer, V, request, in_place, keep_intact, begun));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -344,14 +364,14 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_overwrite_other_triangle
-std::string rcpp_overwrite_other_triangle(SEXP name, SEXP env, std::string uplo);
-RcppExport SEXP _gpucholmod_rcpp_overwrite_other_triangle(SEXP nameSEXP, SEXP envSEXP, SEXP uploSEXP) {
+int rcpp_overwrite_other_triangle(SEXP name, SEXP env, bool lower);
+RcppExport SEXP _gpucholmod_rcpp_overwrite_other_triangle(SEXP nameSEXP, SEXP envSEXP, SEXP lowerSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
     Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
-    Rcpp::traits::input_parameter< std::string >::type uplo(uploSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_overwrite_other_triangle(name, env, uplo));
+    Rcpp::traits::input_parameter< bool >::type lower(lowerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_overwrite_other_triangle(name, env, lower));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -366,14 +386,14 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate_overwrite
-Rcpp::List rcpp_cholupdate_overwrite(SEXP name, SEXP env, Rcpp::NumericMatrix V, Rcpp::List request);
+int rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate_overwrite(SEXP nameSEXP, SEXP envSEXP, SEXP VSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
     Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type V(VSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_overwrite(name, env, V, request));
     return rcpp_result_gen;
 END_RCPP
@@ -381,30 +401,31 @@ END_RCPP
 
 static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
-    {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
-    {"_gpucholmod_rcpp_move_factor", (DL_FUNC) &_gpucholmod_rcpp_move_factor, 3},
+    {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 5},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
+    {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
+    {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
-    {"_gpucholmod_rcpp_panel_shape", (DL_FUNC) &_gpucholmod_rcpp_panel_shape, 0},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
+    {"_gpucholmod_rcpp_paper_shape", (DL_FUNC) &_gpucholmod_rcpp_paper_shape, 0},
     {"_gpucholmod_rcpp_factor_file_order", (DL_FUNC) &_gpucholmod_rcpp_factor_file_order, 1},
     {"_gpucholmod_rcpp_factor_file_state", (DL_FUNC) &_gpucholmod_rcpp_factor_file_state, 1},
     {"_gpucholmod_rcpp_write_factor_file", (DL_FUNC) &_gpucholmod_rcpp_write_factor_file, 3},
     {"_gpucholmod_rcpp_read_factor_file", (DL_FUNC) &_gpucholmod_rcpp_read_factor_file, 3},
     {"_gpucholmod_rcpp_factor_file_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_file_diagonal, 1},
     {"_gpucholmod_rcpp_cholupdate_file", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_file, 5},
-    {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 2},
-    {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 2},
+    {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 4},
+    {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 3},
     {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
     {"_gpucholmod_rcpp_factor_free", (DL_FUNC) &_gpucholmod_rcpp_factor_free, 1},
     {"_gpucholmod_rcpp_factor_is_null", (DL_FUNC) &_gpucholmod_rcpp_factor_is_null, 1},
-    {"_gpucholmod_rcpp_factor_download", (DL_FUNC) &_gpucholmod_rcpp_factor_download, 2},
+    {"_gpucholmod_rcpp_factor_download", (DL_FUNC) &_gpucholmod_rcpp_factor_download, 3},
     {"_gpucholmod_rcpp_factor_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_diagonal, 1},
     {"_gpucholmod_rcpp_factor_trace", (DL_FUNC) &_gpucholmod_rcpp_factor_trace, 1},
-    {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 3},
+    {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 4},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
-    {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 3},
+    {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 6},
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
     {"_gpucholmod_rcpp_factor_refactor_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_refactor_seconds, 2},

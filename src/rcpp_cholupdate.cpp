@@ -2,133 +2,133 @@
 
 #include <cstring>
 
-#include "cuda/backend.h"
-#include "modify/choice.h"
-#include "modify/modify.h"
 #include "base/other_triangle.h"
+#include "cuda/backend.h"
 #include "rcpp_guard.h"
-#include "rcpp_progress.h"
 #include "rcpp_request.h"
-#include "base/threads.h"
-#include "cpu/blocked.h"
-#include "stream/plan.h"
 
 using namespace gpucholmod;
 
-// R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, the same type.
-// Returns list(R =, pivot =, report =): R is NULL when the downdate fails, pivot counts from 1, 0 means success.
+// R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, or n, the same type. The modified
+// factor becomes variable `name` of `env`: returned, it would keep a reference of Rcpp's, and rcpp_cholupdate_overwrite()
+// refuses what is shared. Returns the pivot, counted from 1; 0 means success, otherwise there is no such variable.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate(SEXP R, SEXP V, Rcpp::List request) {
-  return guarded([&] {
-    const index_t n = Rf_nrows(R), k = Rf_ncols(V);
+int rcpp_cholupdate(SEXP R, SEXP V, SEXP request, SEXP name, SEXP env) {
+  const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
+  // R's own errors (no memory) may jump from here, and from what follows guarded(): nothing of C++ is there to be destroyed.
+  const SEXP out = PROTECT(Rf_allocMatrix(TYPEOF(R), int(n), int(n)));
+  const int pivot = guarded([&] {
     const Request what = to_request(request, n, k);
-    SEXP allocated = R_NilValue;
-    Rcpp::unwindProtect([&] {  // whose own result would keep a reference, see rcpp_move_factor()
-      allocated = Rf_allocMatrix(TYPEOF(R), int(n), int(n));
-      return R_NilValue;
-    });
-    const Rcpp::Shield<SEXP> out(allocated);
-    Progress progress(request);
-    const Poll poll = progress.poll();
-    const Outcome done =
-        TYPEOF(R) == INTSXP
-            ? modify(reinterpret_cast<const float*>(INTEGER(R)), reinterpret_cast<const float*>(INTEGER(V)),
-                     reinterpret_cast<float*>(INTEGER(out)), what, poll)
-            : modify<double>(REAL(R), REAL(V), REAL(out), what, poll);
-    Rcpp::unwindProtect([&] {  // here, where it takes no copy
-      Rf_setAttrib(out, R_DimNamesSymbol, Rf_getAttrib(R, R_DimNamesSymbol));
-      return R_NilValue;
-    });
-    using Rcpp::_;
-    Rcpp::List result = Rcpp::List::create(_["R"] = R_NilValue, _["pivot"] = int(done.pivot + 1),
-                                           _["report"] = to_report(what, done));
-    if (done.pivot < 0) SET_VECTOR_ELT(result, 0, out);  // _["R"] = out would leave a reference too
-    return result;
+    return TYPEOF(R) == INTSXP ? carry_out(Place<float>::memory(floats(R), floats(out)), floats(V), what)
+                               : carry_out(Place<double>::memory(REAL(R), REAL(out)), REAL(V), what);
   });
+  if (pivot == 0) {
+    const SEXP names = Rf_getAttrib(R, R_DimNamesSymbol);
+    if (names != R_NilValue) Rf_setAttrib(out, R_DimNamesSymbol, names);
+    Rf_defineVar(name, out, env);
+  }
+  UNPROTECT(1);
+  return pivot;
 }
 
-// Moves the matrix in what rcpp_cholupdate() has returned to variable `name` of `env`, so that nothing else refers to it:
-// a list that is garbage still counts, and rcpp_cholupdate_overwrite() refuses what is shared. Returning it would leave a
-// reference of Rcpp's.
+// What rcpp_cholupdate() would do with an n x n factor and k columns: list(backend, method, why, expected, panels,
+// device_bytes, threads, instructions), choices as numbers.
 // [[Rcpp::export(rng = false)]]
-void rcpp_move_factor(SEXP result, SEXP name, SEXP env) {
-  Rcpp::unwindProtect([&] {
-    Rf_defineVar(name, VECTOR_ELT(result, 0), env);
-    SET_VECTOR_ELT(result, 0, R_NilValue);
-    return R_NilValue;
-  });
-}
-
-// What rcpp_cholupdate() would do with an n x n factor and k columns: list(backend =, method =, why =, expected =,
-// panels =, device_bytes =, threads =, instructions =).
-// [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_plan(double n, double k, Rcpp::List request) {
+Rcpp::List rcpp_cholupdate_plan(double n, double k, SEXP request) {
   return guarded([&] {
-    const Request what = to_request(request, index_t(n), index_t(k));
-    const Decision decision = decide(what);
-    const Expected time = expected(what);
-    const bool streams = decision.method == Method::stream || decision.method == Method::resident;
-    const bool computes = decision.backend == Backend::cpu && (streams || decision.method == Method::blocked);
-    double panels = 0, bytes = 0;
-    if (streams && n > 0) {
-      const stream::Plan plan(what.n, what.k, what.precision == Precision::single ? 4 : 8, what.device_memory,
-                              decision.method == Method::resident);
-      panels = double(plan.panels().size());
-      bytes = plan.device_bytes();
-    }
+    const Plan found = plan(to_request(request, index_t(n), index_t(k)), Where::memory);
+    const Expected& time = found.choice.expected;
     using Rcpp::_;
     return Rcpp::List::create(
-        _["backend"] = text(decision.backend, backends), _["method"] = text(decision.method, methods),
-        _["why"] = decision.why,
-        _["expected"] = Rcpp::NumericVector::create(_["cpu"] = time.cpu, _["gpu"] = cuda::built() ? time.gpu : NA_REAL, _["start"] = time.start),
-        _["panels"] = panels, _["device_bytes"] = bytes, _["threads"] = decision.method == Method::blocked
-                           ? cpu::useful_threads(what.n, what.k, threads_for(what.threads))
-                           : streams ? threads_for(what.threads) : 1,
-        _["instructions"] = computes ? text(cpu::resolve(what.instructions), instruction_sets) : "");
+        _["backend"] = int(found.choice.backend), _["method"] = int(found.choice.method), _["why"] = why(found.choice),
+        _["expected"] = Rcpp::NumericVector::create(_["cpu"] = time.cpu, _["gpu"] = cuda::built() ? time.gpu : NA_REAL,
+                                                    _["start"] = time.start),
+        _["panels"] = double(found.panels), _["device_bytes"] = found.device_bytes, _["threads"] = found.threads,
+        _["instructions"] = int(found.instructions));
   });
 }
 
-// What the triangle of R that is not read looks like: "zero", "filled", "transposed" or "symmetric"
-// (base/other_triangle.h). R as in rcpp_cholupdate().
-// [[Rcpp::export(rng = false)]]
-std::string rcpp_other_triangle(SEXP R, std::string uplo) {
-  const char* const looks[] = {"zero", "filled", "transposed", "symmetric"};
-  const index_t n = Rf_nrows(R);
-  const Uplo own = uplo == "lower" ? Uplo::lower : Uplo::upper;
-  return looks[int(TYPEOF(R) == INTSXP
-                       ? look_at_other_triangle<float>({reinterpret_cast<const float*>(INTEGER(R)), n, n, n}, own)
-                       : look_at_other_triangle<double>({REAL(R), n, n, n}, own))];
+namespace {
+
+/// A row for each entry: stage, panel (from 1), begin and end in seconds.
+Rcpp::DataFrame to_data_frame(const std::vector<Timeline::Entry>& entries) {
+  const char* const stages[] = {"fill", "send", "modify", "fetch", "empty"};
+  const int count = int(entries.size());
+  Rcpp::CharacterVector stage(count);
+  Rcpp::IntegerVector panel(count);
+  Rcpp::NumericVector begin(count), end(count);
+  for (int i = 0; i < count; ++i) {
+    stage[i] = stages[int(entries[i].stage)];
+    panel[i] = entries[i].panel + 1;
+    begin[i] = entries[i].begin;
+    end[i] = entries[i].end;
+  }
+  using Rcpp::_;
+  return Rcpp::DataFrame::create(_["stage"] = stage, _["panel"] = panel, _["begin"] = begin, _["end"] = end,
+                                 _["stringsAsFactors"] = false);
 }
 
-// The defaults of the panel method's tunables.
+}  // namespace
+
+// What the last call did, choices as numbers; NULL before the first.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_panel_shape() {
-  const PanelShape shape;
+SEXP rcpp_last_call() {
+  const auto& [any, in_place, what, done] = last_call();
+  if (!any) return R_NilValue;
   using Rcpp::_;
-  return Rcpp::List::create(_["blocks_per_kernel"] = shape.blocks_per_kernel,
-                            _["threads_per_block"] = shape.threads_per_block,
-                            _["elements_per_thread"] = shape.elements_per_thread,
-                            _["panel_rows"] = shape.panel_rows);
+  Rcpp::List report = Rcpp::List::create(
+      _["n"] = double(what.n), _["k"] = double(what.k), _["downdate"] = what.sign == Sign::downdate,
+      _["backend"] = int(done.backend), _["method"] = int(done.method), _["precision"] = int(done.precision),
+      _["device"] = done.device, _["seconds"] = done.seconds, _["panels"] = double(done.panels),
+      _["device_bytes_peak"] = done.device_bytes, _["pinned"] = done.pinned, _["pivot"] = int(done.pivot + 1),
+      _["blocks"] = double(done.blocks), _["fallbacks"] = double(done.fallbacks), _["rescalings"] = double(done.rescalings),
+      _["in_place"] = in_place, _["threads"] = done.threads, _["instructions"] = int(done.instructions));
+  if (what.timeline) report["timeline"] = to_data_frame(done.timeline);
+  return report;
+}
+
+// Whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of doubles that fit,
+// or a vector V. `lower`: which triangle of R is read.
+// [[Rcpp::export(rng = false)]]
+bool rcpp_are_plain(SEXP R, SEXP V, bool lower) {
+  static const SEXP pivot = Rf_install("pivot");
+  if (TYPEOF(R) != REALSXP || TYPEOF(V) != REALSXP || Rf_isObject(R) || Rf_isObject(V) || !Rf_isMatrix(R)) return false;
+  const index_t n = Rf_nrows(R);
+  const SEXP shape = Rf_getAttrib(V, R_DimSymbol);
+  const bool fits = shape == R_NilValue ? Rf_xlength(V) == n : Rf_xlength(shape) == 2 && Rf_nrows(V) == n;
+  return fits && Rf_ncols(R) == n && Rf_getAttrib(R, pivot) == R_NilValue &&
+         look_at_other_triangle<double>({REAL(R), n, n, n}, lower ? Uplo::lower : Uplo::upper) == OtherTriangle::zero;
+}
+
+// What the triangle of R that is not read looks like, as a number from 0 (base/other_triangle.h): zero, filled, transposed
+// or symmetric. R as in rcpp_cholupdate().
+// [[Rcpp::export(rng = false)]]
+int rcpp_other_triangle(SEXP R, bool lower) {
+  const index_t n = Rf_nrows(R);
+  const Uplo own = lower ? Uplo::lower : Uplo::upper;
+  return int(TYPEOF(R) == INTSXP ? look_at_other_triangle<float>({floats(R), n, n, n}, own)
+                                 : look_at_other_triangle<double>({REAL(R), n, n, n}, own));
 }
 
 // The bits of floats, as package float keeps them in an integer vector, to doubles and back.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector rcpp_from_float(Rcpp::IntegerVector bits) {
-  Rcpp::NumericVector x(bits.size());
-  for (R_xlen_t i = 0; i < bits.size(); ++i) {
-    float value;
-    std::memcpy(&value, &bits[i], sizeof value);
-    x[i] = value;
-  }
-  return x;
+  const float* values = floats(bits);
+  return Rcpp::NumericVector(values, values + bits.size());
 }
 
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector rcpp_to_float(Rcpp::NumericVector x) {
   Rcpp::IntegerVector bits(x.size());
-  for (R_xlen_t i = 0; i < x.size(); ++i) {
-    const float value = float(x[i]);
-    std::memcpy(&bits[i], &value, sizeof value);
-  }
+  std::copy(x.begin(), x.end(), floats(bits));
   return bits;
+}
+
+// The defaults of the paper's method: blocks_per_kernel, threads_per_block, elements_per_thread, panel_rows.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_paper_shape() {
+  const paper::Shape shape;
+  using Rcpp::_;
+  return Rcpp::List::create(_["blocks_per_kernel"] = shape.blocks_per_kernel, _["threads_per_block"] = shape.threads_per_block,
+                            _["elements_per_thread"] = shape.elements_per_thread, _["panel_rows"] = shape.panel_rows);
 }

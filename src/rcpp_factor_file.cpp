@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "modify/modify.h"
 #include "base/file.h"
 #include "base/huge_pages.h"
 #include "rcpp_guard.h"
-#include "rcpp_progress.h"
 #include "rcpp_request.h"
 
 using namespace gpucholmod;
@@ -91,29 +89,25 @@ Rcpp::NumericVector rcpp_factor_file_diagonal(std::string path) {
   });
 }
 
-// V: n x k doubles. Returns list(pivot =, report =): pivot counts from 1, 0 means success; without success there is no
-// output.
+// V: n x k doubles. Returns the pivot, counted from 1; 0 means success, otherwise there is no output.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_file(std::string input, Rcpp::NumericMatrix V, std::string output, bool replace,
-                                Rcpp::List request) {
+int rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool replace, SEXP request) {
   return guarded([&] {
     const FactorFile R(input);
-    if (R.order() != V.nrow())
-      throw Error(ErrorCode::bad_file, "'" + input + "' is not of order " + std::to_string(V.nrow()) + " any more",
+    const index_t n = R.order(), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
+    if (Rf_xlength(V) != n * k)
+      throw Error(ErrorCode::bad_file, "'" + input + "' is not of the order that it was",
                   {{"path", input}, {"reason", "changed"}});
-    const Request what = to_request(request, R.order(), V.ncol());
-    OutputFile out(output, R.order(), replace, &R);
-    Progress progress(request);
-    Outcome done;
+    OutputFile out(output, n, replace, &R);
+    int pivot;
     try {
-      done = modify_stored(R, V.begin(), out, what, progress.poll());
+      pivot = carry_out(Place<double>::file(R, out), REAL(V), to_request(request, n, k));
     } catch (const Error&) {
       R.require_unchanged();  // if it was not, that is what went wrong
       throw;
     }
     R.require_unchanged();
-    if (done.pivot < 0) out.commit();
-    using Rcpp::_;
-    return Rcpp::List::create(_["pivot"] = int(done.pivot + 1), _["report"] = to_report(what, done));
+    if (pivot == 0) out.commit();
+    return pivot;
   });
 }

@@ -18,6 +18,12 @@ inline void heed_user() {
   });
 }
 
+/// The floats whose bits an integer vector holds.
+inline float* floats(SEXP bits) { return reinterpret_cast<float*>(INTEGER(bits)); }
+
+/// A function of this package's own, from R/.
+inline Rcpp::Function in_r(const char* name) { return Rcpp::Environment::namespace_env("gpucholmod")[name]; }
+
 /// Signals `error` as an R condition (R/conditions.R); does not return.
 inline void raise(const Error& error) {
   Rcpp::List fields;
@@ -25,8 +31,7 @@ inline void raise(const Error& error) {
     if (const double* number = std::get_if<double>(&value)) fields[key] = *number;
     else fields[key] = std::get<std::string>(value);
   }
-  Rcpp::Function stop = Rcpp::Environment::namespace_env("gpucholmod")["stop_gpucholmod"];
-  stop(std::string(name(error.code())), std::string(error.what()), fields);
+  in_r("stop_gpucholmod")(std::string(name(error.code())), std::string(error.what()), fields);
 }
 
 /// Runs `body`, the one place where an error of the core becomes an R condition: after every destructor has run.

@@ -3,14 +3,12 @@
 #include <atomic>
 #include <limits>
 
-#include "modify/modify.h"
 #include "rcpp_guard.h"
-#include "rcpp_progress.h"
 #include "rcpp_request.h"
 
 using namespace gpucholmod;
 
-std::string rcpp_other_triangle(SEXP R, std::string uplo);  // rcpp_cholupdate.cpp
+int rcpp_other_triangle(SEXP R, bool lower);  // rcpp_cholupdate.cpp
 
 namespace {
 
@@ -51,8 +49,8 @@ Rcpp::List rcpp_overwrite_look(SEXP name, SEXP env) {
 
 // As rcpp_other_triangle(), of the matrix in variable `name` of `env`, which as an argument would be shared.
 // [[Rcpp::export(rng = false)]]
-std::string rcpp_overwrite_other_triangle(SEXP name, SEXP env, std::string uplo) {
-  return guarded([&] { return rcpp_other_triangle(matrix_of(name, env), uplo); });
+int rcpp_overwrite_other_triangle(SEXP name, SEXP env, bool lower) {
+  return guarded([&] { return rcpp_other_triangle(matrix_of(name, env), lower); });
 }
 
 // Puts a copy of the matrix in variable `name` of `env` in its place, so that nothing else refers to it.
@@ -67,25 +65,23 @@ void rcpp_overwrite_own(SEXP name, SEXP env) {
   });
 }
 
-// Returns list(pivot =, report =). Where a run breaks off after it has begun to write, the diagonal becomes NaN.
+// V: n x k doubles. Returns the pivot as rcpp_cholupdate() does. Where a run breaks off after it has begun to write, the
+// diagonal becomes NaN.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_overwrite(SEXP name, SEXP env, Rcpp::NumericMatrix V, Rcpp::List request) {
+int rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request) {
   return guarded([&] {
     const SEXP R = matrix_of(name, env);
+    const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     if (shared(name, env)) refuse(ErrorCode::shared, "something else refers to the same matrix", "shared");
-    if (V.nrow() != Rf_nrows(R)) refuse(ErrorCode::bad_argument, "it is not of the order it was", "changed");
-    const index_t n = Rf_nrows(R);
-    const Request what = to_request(request, n, V.ncol());
+    if (Rf_xlength(V) != n * k) refuse(ErrorCode::bad_argument, "it is not of the order it was", "changed");
     double* const data = REAL(R);
     std::atomic<bool> begun{false};
     const auto spoil = [&] {
       if (begun)
         for (index_t j = 0; j < n; ++j) data[j + j * n] = std::numeric_limits<double>::quiet_NaN();
     };
-    Progress progress(request);
-    Outcome done;
     try {
-      done = modify_in_place<double>(data, V.begin(), what, progress.poll(), begun);
+      return carry_out(Place<double>::in_place(data, begun), REAL(V), to_request(request, n, k));
     } catch (const Error& error) {
       spoil();
       if (!begun) throw;
@@ -96,7 +92,5 @@ Rcpp::List rcpp_cholupdate_overwrite(SEXP name, SEXP env, Rcpp::NumericMatrix V,
       spoil();
       throw;
     }
-    using Rcpp::_;
-    return Rcpp::List::create(_["pivot"] = int(done.pivot + 1), _["report"] = to_report(what, done));
   });
 }

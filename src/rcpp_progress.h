@@ -5,25 +5,19 @@
 #include <chrono>
 #include <optional>
 
-#include "modify/request.h"
+#include "base/types.h"
 #include "rcpp_guard.h"
 
 namespace gpucholmod {
 
 /// What a call that may take long does now and then: heeds Ctrl-C and time limits, and shows how far it has come.
 ///
-/// `request` comes from with_progress() in R/progress.R. Its field `progress` is absent where nothing is to be shown,
-/// or list(after, show): after so many seconds, show(done) begins a bar and moves it; it returns whether to go on.
-/// The bar belongs to the frame of with_progress(), which takes it away. A destructor here would have to call R while
-/// an error or an interrupt of R is on its way (Rcpp::LongjumpException).
+/// Where a bar is wanted, new_bar() in R/progress.R gives list(after, show) once the call has taken some time: after so many
+/// seconds, show(done) begins a bar and moves it, and returns whether to go on. carry_out() in R/request.R takes it away:
+/// a destructor here would have to call R while an error or an interrupt of R is on its way (Rcpp::LongjumpException).
 class Progress {
  public:
-  explicit Progress(const Rcpp::List& request) {
-    if (!request.containsElementNamed("progress")) return;
-    const Rcpp::List progress = request["progress"];
-    next_show_ = Rcpp::as<double>(progress["after"]);
-    show_.emplace(SEXP(progress["show"]));
-  }
+  explicit Progress(bool bar) : asked_(bar) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -41,6 +35,12 @@ class Progress {
     if (now >= next_check_) {
       heed_user();
       next_check_ = now + seconds_between_checks;
+      if (asked_ && now >= seconds_between_checks) {
+        asked_ = false;
+        const Rcpp::List bar = in_r("new_bar")();
+        next_show_ = Rcpp::as<double>(bar["after"]);
+        show_.emplace(SEXP(bar["show"]));
+      }
     }
     if (show_ && now >= next_show_) {
       if (!Rcpp::as<bool>((*show_)(done))) show_.reset();
@@ -50,6 +50,7 @@ class Progress {
 
   const Clock::time_point start_ = Clock::now();
   double next_check_ = 0, next_show_ = 0;  ///< seconds since start_
+  bool asked_;  ///< for a bar, which is not there yet
   std::optional<Rcpp::Function> show_;
 };
 

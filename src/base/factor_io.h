@@ -80,6 +80,12 @@ void require_not_vanished(T scaled, S value, index_t j) {
                 {{"index", double(j + 1)}, {"value", double(value)}});
 }
 
+/// What to throw for an entry of the result, counted from 0, that is too large.
+inline Error overflow(index_t row, index_t col) {
+  return Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
+               {{"row", double(row + 1)}, {"col", double(col + 1)}});
+}
+
 /// Rows [first, second) of column j that belong to the triangle.
 inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {
   return uplo == Uplo::upper ? std::pair(index_t(0), j + 1) : std::pair(j, n);
@@ -119,6 +125,26 @@ int scale_exponent(S largest) {
   return e > safe ? e - safe : e < -safe ? e + safe : 0;
 }
 
+/// Of `count` values; by several sums side by side, as each waits for its last addition.
+template <class T>
+T sum_of_squares(const T* values, index_t count) {
+  constexpr index_t sums = 16;
+  T part[sums] = {}, sum = 0;
+  index_t i = 0;
+  for (; i + sums <= count; i += sums)
+    for (index_t l = 0; l < sums; ++l) part[l] += values[i + l] * values[i + l];
+  for (; i < count; ++i) sum += values[i] * values[i];
+  for (const T x : part) sum += x;
+  return sum;
+}
+
+/// Whether a sum of squares tells that no number is too large or too small to be squared, hence that none needs scaling.
+template <class T>
+bool in_range(T squares) {
+  constexpr bool wide = sizeof(T) == 8;
+  return squares > (wide ? T(1e-270) : T(1e-12)) && squares < (wide ? T(1e280) : T(1e20));
+}
+
 /// W <- 2^-e times the upper factor held in R (transposed when uplo is lower), strict lower triangle zero.
 template <class S, class T>
 void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
@@ -153,9 +179,7 @@ void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out) {
       for (index_t i = 0; i <= j; ++i) {
         out(i, j) = S(W(i, j) * scale);
         if (may_overflow && !std::isfinite(out(i, j)))
-          throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
-                      {{"row", double((uplo == Uplo::upper ? i : j) + 1)},
-                       {"col", double((uplo == Uplo::upper ? j : i) + 1)}});
+          throw uplo == Uplo::upper ? overflow(i, j) : overflow(j, i);
       }
       std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
     }

@@ -41,19 +41,17 @@ class MemorySource : public Source<S> {
 template <class S>
 class MemorySink : public Sink<S> {
  public:
-  /// `blank`: the memory holds zeros already.
-  MemorySink(S* data, index_t n, bool blank) : data_(data), n_(n), blank_(blank) {}
+  MemorySink(S* data, index_t n) : data_(data), n_(n) {}
   void put(index_t j, index_t first, index_t last, const S* values) override {
     std::copy(values, values + (last - first), data_ + j * n_ + first);
   }
   void clear(index_t j, index_t first, index_t last) override {
-    if (!blank_) std::fill(data_ + j * n_ + first, data_ + j * n_ + last, S(0));
+    std::fill(data_ + j * n_ + first, data_ + j * n_ + last, S(0));
   }
 
  private:
   S* data_;
   index_t n_;
-  bool blank_;
 };
 
 }  // namespace gpucholmod

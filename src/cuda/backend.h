@@ -4,8 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "modify/request.h"
+#include "base/task.h"
 
+namespace gpucholmod::paper {
+struct Shape;
+}
 namespace gpucholmod::stream {
 class Plan;
 template <class T>
@@ -54,16 +57,14 @@ Status status(bool with_memory);
 /// the bytes of page-locked memory. In a forked process nothing is done.
 double release();
 
-/// The panel method with its panels on the GPU; see paper/drive.h for R and V. Fills device, panels,
-/// device_bytes_peak and pinned of `outcome`, and its pivot.
+/// The paper's method with its panels on the GPU; see paper/drive.h for R and V.
 /// Throws backend_unavailable, out_of_memory, cuda_failure.
 template <class T>
-void panel(MatrixView<T> R, MatrixView<const T> V, const Request& request, const Poll& poll, Outcome& outcome);
+Work paper_panels(MatrixView<T> R, MatrixView<const T> V, const Task& task, const paper::Shape& shape, const Poll& poll);
 
-/// The GPU's side of the stream method: stream/device.h. V (n x k) is in host memory, and scaled as the factor is.
-/// Fills device of `outcome`. Throws backend_unavailable, out_of_memory, cuda_failure.
+/// The GPU's side of stream::run(): stream/device.h. V (n x k) is in host memory, and scaled as the factor is.
+/// Throws backend_unavailable, out_of_memory, cuda_failure.
 template <class T>
-std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan& plan, const double* V, Sign sign, Timeline* timeline,
-                                                 Outcome& outcome);
+std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan& plan, const double* V, const Task& task, Timeline* timeline);
 
 }  // namespace gpucholmod::cuda

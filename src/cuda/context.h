@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/tuning.h"
 #include "cuda/backend.h"
 #include "cuda/libraries.h"
 #include "cuda/pool.h"

@@ -1,41 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
-#include "base/types.h"
+#include "base/task.h"
 
 namespace gpucholmod {
-
-/// How a factor on a GPU is modified.
-enum class ResidentMethod {
-  automatic,
-  persistent,  ///< one launch: the blocks of threads keep to their strips of columns and follow the chain by flags
-  stepwise     ///< a launch per row block, in plain arithmetic: any GPU
-};
-
-/// A modification of a factor that lives on a GPU.
-struct ResidentRequest {
-  index_t k = 0;
-  Sign sign = Sign::update;
-  ResidentMethod method = ResidentMethod::automatic;
-  /// For a downdate in place: find out first whether it can be done, so that a failure changes nothing. Costs one more
-  /// reading of R.
-  bool test_first = true;
-  /// Take every block by Householder steps, as if the guard refused each of them (to measure, and to test).
-  bool always_fall_back = false;
-};
-
-/// What was done.
-struct ResidentOutcome {
-  index_t pivot = -1;          ///< first pivot (from 0) at which a downdate fails; -1: success
-  bool changed = false;        ///< a failed downdate in place has left the factor half modified
-  ResidentMethod method = ResidentMethod::persistent;
-  index_t blocks = 0;          ///< row blocks done
-  index_t fallbacks = 0;       ///< of these, by Householder steps because the guard refused the quick one
-  index_t rescalings = 0;      ///< blocks before which V was rescaled
-  double seconds = 0;          ///< on the device, by events, without sending V
-};
 
 enum class TriangularSolve { both, forward, back };  ///< x = (R'R)^-1 b, R'^-1 b, R^-1 b
 
@@ -67,11 +38,13 @@ class DeviceFactor {
   /// out (n x n) <- A^-1, both triangles.
   virtual void inverse(double* out) const = 0;
 
-  /// The factor of A + sigma VV', V n x k, as a new one; null when outcome.pivot >= 0. This one stays as it is.
-  virtual std::unique_ptr<DeviceFactor> modified(const double* V, const ResidentRequest& request,
-                                                 ResidentOutcome& outcome) const = 0;
-  /// The same in place; see ResidentOutcome::changed.
-  virtual void modify(const double* V, const ResidentRequest& request, ResidentOutcome& outcome) = 0;
+  /// The factor of A + sigma VV', V n x k, in task.precision, which is its own. Into *made: a new one, null with a failing
+  /// pivot; this one stays as it is. made null: in place, where a downdate is found out beforehand to be possible unless
+  /// task.keep_intact is false. `begun` becomes true before this one changes: with a failing pivot, or after a throw,
+  /// it is then half modified. More than 64 columns go in passes.
+  /// Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
+  virtual Work modify(const double* V, const Task& task, std::unique_ptr<DeviceFactor>* made, const Poll& poll,
+                      std::atomic<bool>& begun) = 0;
 
   // To measure by; device times are medians of `repeats` >= 1 by events, after one run to warm up. 0 for order 0.
 

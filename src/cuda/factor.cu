@@ -2,9 +2,10 @@
 
 #include "base/huge_pages.h"
 #include "cuda/check_input.h"
+#include "cuda/device_factor.h"
 #include "cuda/context.h"
 #include "cuda/measure.cuh"
-#include "cuda/resident.h"
+#include "cuda/modification.cuh"
 #include "cuda/transfer.cuh"
 
 namespace gpucholmod::cuda {
@@ -32,11 +33,12 @@ class Factor : public DeviceFactor {
   std::string device_name() const override { return context_.device_name(); }
   double bytes() const override { return double(dR_.bytes()); }
 
-  /// From a checked triangle on the host.
+  /// From a checked triangle on the host, whose largest entry is `largest`.
   template <class S>
-  void send(const S* A, Uplo uplo) {
+  void send(const S* A, Uplo uplo, double largest) {
     send_triangle<S, T>({A, order(), order(), order()}, uplo, Uplo::upper, R(), context_);
     clear();
+    bound_ = largest * std::sqrt(double(order()));
   }
 
   /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER finds
@@ -46,6 +48,7 @@ class Factor : public DeviceFactor {
   template <class S>
   index_t factorise(const S* A, Uplo uplo) {
     const index_t n = order();
+    for (index_t j = 0; j < n; ++j) bound_ = std::max(bound_, std::sqrt(std::max(double(A[j + j * n]), 0.0)));
     if (n == 0) return -1;
     send_triangle<S, T>({A, n, n, n}, uplo, Uplo::lower, R(), context_);
     index_t pivot = factorise(Uplo::lower);
@@ -159,33 +162,53 @@ class Factor : public DeviceFactor {
       for (index_t i = j / most * most; i < j; ++i) A(i, j) = A(j, i);
   }
 
-  std::unique_ptr<DeviceFactor> modified(const double* V, const ResidentRequest& request,
-                                         ResidentOutcome& outcome) const override {
-    return result(V, request, outcome);
-  }
-
-  /// An update cannot fail, so it is done in place. A downdate that is to be tested first is run twice where V goes in
-  /// one pass, and otherwise goes by way of a second factor. Where CUDA itself fails under way, the factor is lost.
-  void modify(const double* V, const ResidentRequest& request, ResidentOutcome& outcome) override {
-    outcome = {};
-    const bool test = request.test_first && request.sign == Sign::downdate;
-    if (test && request.k > block_columns::most_columns) {
-      const std::unique_ptr<Factor> made = result(V, request, outcome);
-      if (made) dR_.swap(made->dR_);
-      return;
+  /// With numbers that need scaling, and for a downdate in several passes that is to leave R as it is where it fails, by
+  /// way of a second factor.
+  Work modify(const double* V, const Task& task, std::unique_ptr<DeviceFactor>* made, const Poll& poll,
+              std::atomic<bool>& begun) override {
+    const index_t n = order(), k = task.k;
+    double largest = 0;
+    for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
+    const bool update = task.sign == Sign::update, test = !made && !update && task.keep_intact;
+    if (n == 0 || k == 0) {
+      if (made) *made = duplicate();
+      return {};
     }
     const Session session(context_);
-    if (!check_modification(V, request)) return;
-    if (test) {
-      run(nullptr, V, request, true, outcome);
-      if (outcome.pivot >= 0) return;
+    const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
+    std::vector<double> scaled;
+    if (e != 0) {
+      scaled.assign(V, V + n * k);
+      for (double& v : scaled) v = std::scalbn(v, -e);
     }
-    const double seconds = outcome.seconds;
-    outcome = {};
-    run(dR_.data(), V, request, false, outcome);
+    const bool second = made || e != 0 || (test && k > block_columns::most_columns);
+    Modification<T> modification(context_, layout_, e == 0 ? V : scaled.data(), task, second ? bytes() : 0, poll);
+    std::unique_ptr<Factor> other;
+    if (second) other = std::make_unique<Factor>(context_, n);
+    T* const out = second ? other->dR_.data() : dR_.data();
+    const auto from = [&]() -> const T* {
+      if (e == 0) return dR_.data();
+      scale(read(R()), -e, other->R());
+      return out;
+    };
+    if (test && !second)
+      if (const index_t pivot = modification.run(dR_.data(), nullptr, n); pivot >= 0) return modification.finish(pivot);
+    if (!second) begun = true;
+    index_t pivot = modification.run(from(), out, n);
+    if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
+    if (pivot >= 0 && second) pivot = modification.first_pivot(from(), out, pivot);
+    if (pivot < 0) {
+      if (e != 0) scale(read(other->R()), e, other->R());
+      const double bound = update ? std::hypot(bound_, largest * std::sqrt(double(n) * double(k))) : bound_;
+      (second ? other->bound_ : bound_) = bound;
+      if (made) *made = std::move(other);
+      else if (second) {
+        dR_.swap(other->dR_);
+        bound_ = bound;
+      }
+    }
     session.finish();
-    outcome.seconds += seconds;
-    outcome.changed = outcome.pivot >= 0;
+    return modification.finish(pivot);
   }
 
   void multiply(const double* X, double* Y, index_t m) const override {
@@ -238,7 +261,7 @@ class Factor : public DeviceFactor {
   /// Zeroes what Layout wants to be zero below the diagonal.
   void clear() {
     if (order() == 0) return;
-    clear_below<<<unsigned(layout_.padded), 32, 0, stream()>>>(all(), Layout::block);
+    clear_below<<<unsigned(layout_.padded), 32, 0, stream()>>>(all(), block_columns::NB);
     check(cudaGetLastError(), "clear below the diagonal");
   }
 
@@ -251,14 +274,16 @@ class Factor : public DeviceFactor {
     check(cudaMemcpyAsync(out, from.data(), sizeof(double) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
   }
 
-  /// Whether there is anything to do. Throws not_finite and overflow.
-  bool check_modification(const double* V, const ResidentRequest& request) const {
-    for (index_t q = 0; q < request.k; ++q) check_column<T>("V", V + q * order(), 0, order(), q);
-    return order() > 0 && request.k > 0;
-  }
-
-  void run(T* dOut, const double* V, const ResidentRequest& request, bool dry_run, ResidentOutcome& outcome) const {
-    modify_resident<T>(dR_.data(), dOut, layout_, V, request, dry_run, context_.pool(), stream(), outcome);
+  /// out <- 2^e from; both R of a factor. Throws overflow.
+  void scale(MatrixView<const T> from, int e, MatrixView<T> out) const {
+    const PoolBuffer<unsigned long long> dplace(context_.pool(), 1);
+    check(cudaMemsetAsync(dplace.data(), 0xff, dplace.bytes(), stream()), "prepare to scale a factor");
+    scale_triangle<<<unsigned(order()), 256, 0, stream()>>>(from, T(std::scalbn(1.0, e)), out, dplace.data());
+    check(cudaGetLastError(), "start the scaling of a factor");
+    unsigned long long place = 0;
+    check(cudaMemcpyAsync(&place, dplace.data(), sizeof place, cudaMemcpyDeviceToHost, stream()), "fetch what is too large");
+    check(cudaStreamSynchronize(stream()), "scale a factor");
+    if (place != ~0ull) throw overflow(index_t(place % order()), index_t(place / order()));
   }
 
   std::unique_ptr<Factor> duplicate() const {
@@ -269,34 +294,25 @@ class Factor : public DeviceFactor {
       copy_matrix(panel.in(R(), Uplo::upper), panel.in(made->R(), Uplo::upper), cudaMemcpyDeviceToDevice,
                   stream());
     }
+    made->bound_ = bound_;
     session.finish();
-    return made;
-  }
-
-  std::unique_ptr<Factor> result(const double* V, const ResidentRequest& request, ResidentOutcome& outcome) const {
-    outcome = {};
-    const Session session(context_);
-    if (!check_modification(V, request)) return duplicate();
-    auto made = std::make_unique<Factor>(context_, order());
-    run(made->dR_.data(), V, request, false, outcome);
-    session.finish();
-    if (outcome.pivot >= 0) made.reset();
     return made;
   }
 
   Context& context_;
   Layout layout_;
   PoolBuffer<T> dR_;
+  double bound_ = 0;  ///< no column of R has a larger norm
 };
 
 template <class T, class S>
 std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, int device) {
   Context& context = Context::of(device);
-  check_triangle<T>("R", R, n, uplo);
-  check_diagonal<T>(R, n);
+  const double largest = require_triangle<T>("R", R, n, uplo);
+  require_diagonal<T>(R, n);
   const Session session(context);
   auto made = std::make_unique<Factor<T>>(context, n);
-  made->send(R, uplo);
+  made->send(R, uplo, largest);
   session.finish();
   return made;
 }
@@ -304,7 +320,7 @@ std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, int de
 template <class T, class S>
 std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, int device, index_t& pivot) {
   Context& context = Context::of(device);
-  check_triangle<T>("A", A, n, uplo);
+  require_triangle<T>("A", A, n, uplo);
   const Session session(context);
   auto made = std::make_unique<Factor<T>>(context, n);
   pivot = made->factorise(A, uplo);

@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "cuda/context.h"
-#include "cuda/resident.h"
+#include "cuda/engine.h"
 #include "cuda/timer.h"
 #include "stream/device.h"
 
@@ -14,66 +15,29 @@ using block_columns::Progress;
 using stream::Chunk;
 using stream::Plan;
 
-/// When the device did what, for a timeline.
-class Stopwatch {
- public:
-  Stopwatch(Timeline& timeline, cudaStream_t stream) : timeline_(timeline) {
-    zero_.record(stream);
-    check(cudaStreamSynchronize(stream), "start the timeline");
-    offset_ = timeline.now();
-  }
-  void begin(Stage stage, int panel, cudaStream_t stream) {
-    laps_.push_back({stage, panel, std::make_unique<Timer>(), std::make_unique<Timer>()});
-    laps_.back().begin->record(stream);
-  }
-  void end(cudaStream_t stream) { laps_.back().end->record(stream); }
-  /// When everything has been done.
-  void report() {
-    for (const Lap& lap : laps_)
-      timeline_.add({lap.stage, lap.panel, offset_ + lap.begin->seconds_since(zero_),
-                     offset_ + lap.end->seconds_since(zero_)});
-  }
-
- private:
-  struct Lap {
-    Stage stage;
-    int panel;
-    std::unique_ptr<Timer> begin, end;
-  };
-  Timeline& timeline_;
-  Timer zero_;
-  double offset_;
-  std::vector<Lap> laps_;
-};
-
 /// A stream for each slot, in which its panels come, are modified and go.
 template <class T>
 class StreamDevice : public stream::Device<T> {
  public:
-  StreamDevice(Context& context, const Plan& plan, const double* V, Sign sign, Timeline* timeline)
-      : context_(context), current_(context.device()), plan_(plan), sign_(sign),
+  StreamDevice(Context& context, const Plan& plan, const double* V, const Task& task, Timeline* timeline)
+      : context_(context), current_(context.device()), plan_(plan),
         staging_(static_cast<char*>(context.staging(2 * plan.buffers() * buffer_bytes() + states() * sizeof(Progress)))),
         dpanels_(context.workspace(), plan.slots() * plan.slot_words()),
         down_(context.workspace(), plan.slots() * plan.own_words()), streams_(plan.slots()), modified_(plan.slots()),
         sent_(plan.buffers()), fetched_(plan.buffers()) {
     std::fill_n(state(0, 0), states(), Progress{});
-    int strips = plan.slots() * plan.slot_strips();
     for (int i = 0; i < plan.passes(); ++i) {
-      const block_columns::PassSize size = plan.pass(i);
-      passes_.push_back({size, choose_resident<T>(size.width, ResidentMethod::automatic),
-                         std::make_unique<PoolBuffer<double>>(context.workspace(), size.doubles()),
-                         std::make_unique<PoolBuffer<int>>(context.workspace(), size.ints())});
-      const Pass& pass = passes_.back();
-      prepare_pass(size, V + i * block_columns::most_columns * plan.n(), plan.n(), plan.pass_columns(i), pass.dwords->data(),
-                   pass.dints->data(), context.stream());
-      if (pass.method != ResidentMethod::persistent || strips > multiprocessors()) side_by_side_ = false;
+      passes_.emplace_back(context.workspace(), plan.pass_columns(i), plan.pass(i).strips, int(plan.panels().size()), task);
+      passes_.back().prepare(V + i * block_columns::most_columns * plan.n(), plan.n(), plan.n(), context.stream());
+      if (passes_.back().launch() != Launch::persistent || plan.slots() * plan.slot_strips() > multiprocessors())
+        side_by_side_ = false;
     }
     check(cudaStreamSynchronize(context.stream()), "prepare the stream method");
     if (timeline) stopwatch_ = std::make_unique<Stopwatch>(*timeline, context.stream());
   }
   ~StreamDevice() override {
     for (const Stream& stream : streams_) cudaStreamSynchronize(stream);
-    context_.release(std::size_t(2.1 * tuning::stream_buffers * tuning::stream_chunk));  // a long column takes more
+    context_.release(std::size_t(tuning::staging_kept));
   }
 
   T* up(int buffer) override { return reinterpret_cast<T*>(staging_ + buffer * buffer_bytes()); }
@@ -95,16 +59,10 @@ class StreamDevice : public stream::Device<T> {
     T* const R = dpanels_.data() + slot * plan_.slot_words();
     double* const own = down_.data() + slot * plan_.own_words();
     timed(Stage::modify, panel, [&](cudaStream_t stream) {
-      for (const Pass& pass : passes_)
-        start_job<T>(pass.size.width, pass.method,
-                     block_columns::make_job<T>(pass.size, pass.dwords->data(), pass.dints->data(), sign_, false, panel, at.first,
-                                           at.end, R, R, at.ld(), own),
-                     stream);
+      for (const Pass<T>& pass : passes_) pass.start(panel, at.first, at.end, R, R, at.ld(), own, stream);
     });
     modified_[slot].record(stream(panel));
-    for (int i = 0; i < plan_.passes(); ++i)
-      check(cudaMemcpyAsync(state(slot, i), passes_[i].size.progress(passes_[i].dints->data()), sizeof(Progress),
-                            cudaMemcpyDeviceToHost, stream(panel)), "fetch what became of a panel");
+    for (int i = 0; i < plan_.passes(); ++i) passes_[i].fetch_state(state(slot, i), stream(panel));
   }
 
   void fetch(const Chunk& chunk, int buffer) override {
@@ -123,28 +81,21 @@ class StreamDevice : public stream::Device<T> {
     return -1;
   }
 
-  void report(Outcome& outcome) override {
+  bool in_passes() const override { return plan_.passes() > 1; }
+
+  void report(Work& work) override {
     for (Stream& stream : streams_) stream.synchronize();
-    outcome.blocks = outcome.fallbacks = outcome.rescalings = 0;
-    for (const Pass& pass : passes_) {
-      Progress last;
-      check(cudaMemcpy(&last, pass.size.progress(pass.dints->data()), sizeof last, cudaMemcpyDeviceToHost),
-            "fetch the outcome");
-      outcome.blocks += pass.size.blocks();
-      outcome.fallbacks += pass.method == ResidentMethod::persistent ? last.fallbacks : pass.size.blocks();
-      outcome.rescalings += last.rescalings;
+    work.device = context_.device_name();
+    work.blocks = work.fallbacks = work.rescalings = 0;
+    for (int i = 0; i < plan_.passes(); ++i) {
+      passes_[i].fetch_state(state(0, i), context_.stream());
+      check(cudaStreamSynchronize(context_.stream()), "fetch the outcome");
+      passes_[i].add_to(work, *state(0, i));
     }
     if (stopwatch_) stopwatch_->report();
   }
 
  private:
-  struct Pass {
-    block_columns::PassSize size;
-    ResidentMethod method;
-    std::unique_ptr<PoolBuffer<double>> dwords;
-    std::unique_ptr<PoolBuffer<int>> dints;
-  };
-
   Stream& stream(int panel) { return streams_[plan_.slot(panel)]; }
   T* place(const Chunk& chunk) { return dpanels_.data() + plan_.slot(chunk.panel) * plan_.slot_words() + chunk.offset; }
   std::size_t buffer_bytes() const { return (sizeof(T) * plan_.chunk_words() + 255) / 256 * 256; }
@@ -163,11 +114,10 @@ class StreamDevice : public stream::Device<T> {
   Context& context_;
   CurrentDevice current_;
   const Plan& plan_;
-  Sign sign_;
   char* staging_;
   PoolBuffer<T> dpanels_;
   PoolBuffer<double> down_;
-  std::vector<Pass> passes_;
+  std::deque<Pass<T>> passes_;
   std::vector<Stream> streams_;
   std::vector<Event> modified_, sent_, fetched_;
   bool side_by_side_ = true;  ///< panels can be modified at the same time
@@ -190,15 +140,13 @@ double release() {
 }
 
 template <class T>
-std::unique_ptr<stream::Device<T>> stream_device(const Plan& plan, const double* V, Sign sign, Timeline* timeline,
-                                                 Outcome& outcome) {
+std::unique_ptr<stream::Device<T>> stream_device(const Plan& plan, const double* V, const Task& task, Timeline* timeline) {
   Context& context = Context::of(-1);
-  outcome.device = context.device_name();
   const CurrentDevice current(context.device());
-  return std::make_unique<StreamDevice<T>>(context, plan, V, sign, timeline);
+  return std::make_unique<StreamDevice<T>>(context, plan, V, task, timeline);
 }
 
-template std::unique_ptr<stream::Device<float>> stream_device(const Plan&, const double*, Sign, Timeline*, Outcome&);
-template std::unique_ptr<stream::Device<double>> stream_device(const Plan&, const double*, Sign, Timeline*, Outcome&);
+template std::unique_ptr<stream::Device<float>> stream_device(const Plan&, const double*, const Task&, Timeline*);
+template std::unique_ptr<stream::Device<double>> stream_device(const Plan&, const double*, const Task&, Timeline*);
 
 }  // namespace gpucholmod::cuda

@@ -1,8 +1,10 @@
 #include "cuda/backend.h"
 
-#include "cuda/device_factor.h"
 #include "base/error.h"
+#include "cuda/device_factor.h"
 #include "cuda_build.h"
+#include "paper/shape.h"
+#include "stream/device.h"
 
 namespace gpucholmod::cuda {
 namespace {
@@ -27,7 +29,7 @@ Status status(bool) {
 }
 
 template <class T>
-void panel(MatrixView<T>, MatrixView<const T>, const Request&, const Poll&, Outcome&) {
+Work paper_panels(MatrixView<T>, MatrixView<const T>, const Task&, const paper::Shape&, const Poll&) {
   refuse();
 }
 
@@ -41,16 +43,16 @@ std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, int,
   refuse();
 }
 
-template void panel(MatrixView<float>, MatrixView<const float>, const Request&, const Poll&, Outcome&);
-template void panel(MatrixView<double>, MatrixView<const double>, const Request&, const Poll&, Outcome&);
+template Work paper_panels(MatrixView<float>, MatrixView<const float>, const Task&, const paper::Shape&, const Poll&);
+template Work paper_panels(MatrixView<double>, MatrixView<const double>, const Task&, const paper::Shape&, const Poll&);
 
 template <class T>
-std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan&, const double*, Sign, Timeline*, Outcome&) {
+std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*) {
   refuse();
 }
 
-template std::unique_ptr<stream::Device<float>> stream_device(const stream::Plan&, const double*, Sign, Timeline*, Outcome&);
-template std::unique_ptr<stream::Device<double>> stream_device(const stream::Plan&, const double*, Sign, Timeline*, Outcome&);
+template std::unique_ptr<stream::Device<float>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*);
+template std::unique_ptr<stream::Device<double>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*);
 
 using Pointer = std::unique_ptr<DeviceFactor>;
 template Pointer upload(const double*, index_t, Uplo, Precision, int);

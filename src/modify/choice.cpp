@@ -34,9 +34,25 @@ std::pair<std::string, std::string> apart(double a, double b) {
   return {milliseconds(a, digits), milliseconds(b, digits)};
 }
 
-[[noreturn]] void refuse(const char* method, const char* rule) {
-  throw Error(ErrorCode::bad_argument, std::string("method \"") + method + "\" " + rule,
-              {{"argument", "method"}, {"value", method}});
+[[noreturn]] void refuse(Method method, const char* rule) {
+  const char* const name = facts(method).name;
+  throw Error(ErrorCode::bad_argument, std::string("method \"") + name + "\" " + rule,
+              {{"argument", "method"}, {"value", name}});
+}
+
+/// What a method cannot do, by name.
+void require_possible(const Request& request, Where where) {
+  const MethodFacts& asked = facts(request.method);
+  if (request.backend == Backend::cuda && !asked.on_cuda)
+    refuse(asked.method, "runs on the CPU only; ask for backend \"cpu\" or \"auto\"");
+  if (asked.method == Method::refactor && request.precision == Precision::single)
+    refuse(asked.method, "computes in double precision only, as R's LAPACK does");
+  if (request.backend == Backend::cpu && !asked.on_cpu)
+    refuse(asked.method, "needs a GPU; ask for backend \"cuda\" or \"auto\"");
+  if (asked.places & int(where)) return;
+  const char* const rules[] = {"is for factors that gpu_factor() has put on a GPU", "cannot overwrite a factor",
+                               "cannot modify a factor in a file", "cannot modify a factor that stays on a GPU"};
+  refuse(asked.method, rules[where == Where::memory ? 0 : where == Where::in_place ? 1 : where == Where::file ? 2 : 3]);
 }
 
 }  // namespace
@@ -61,54 +77,94 @@ Expected expected(const Request& request) {
   return time;
 }
 
-Decision decide(const Request& request) {
-  const Method asked = request.method;
-  const bool for_cpu = asked == Method::reference || asked == Method::blocked || asked == Method::refactor;
-  if (request.backend == Backend::cuda && for_cpu)
-    refuse(asked == Method::blocked ? "blocked" : asked == Method::refactor ? "refactor" : "reference",
-           "runs on the CPU only; ask for backend \"cpu\" or \"auto\"");
-  if (asked == Method::refactor && request.precision == Precision::single)
-    refuse("refactor", "computes in double precision only, as R's LAPACK does");
-  if (request.backend == Backend::cpu && asked == Method::resident)
-    refuse("resident", "needs a GPU; ask for backend \"cuda\" or \"auto\"");
-  const Expected time = expected(request);
-  const bool refactors = asked == Method::automatic && time.refactor < time.blocked;
-  const Method cpu_method = refactors ? Method::refactor : asked == Method::automatic ? Method::blocked : asked;
-  const auto on_cpu = [&](const std::string& why) {
-    if (!refactors) return Decision{Backend::cpu, cpu_method, why};
-    const auto [refactor, blocked] = apart(time.refactor, time.blocked);
-    const std::string afresh = "; for this k, factorising afresh is expected to ";
-    const std::string gain = refactor == blocked ? "take as long, " + refactor : "be quicker: " + refactor + " instead of " + blocked;
-    return Decision{Backend::cpu, cpu_method, why + afresh + gain};
+Choice choose(const Request& request, Where where) {
+  const bool any_method = request.method == Method::automatic;
+  if (!any_method) require_possible(request, where);
+  Choice choice;
+  if (where == Where::gpu) {
+    choice.backend = Backend::cuda;
+    choice.method = any_method ? Method::persistent : request.method;
+    choice.reason = Reason::on_gpu;
+    return choice;
+  }
+  const Expected time = choice.expected = expected(request);
+  choice.refactors = any_method && where == Where::memory && time.refactor < time.blocked;
+  choice.saved = missed() + time.cpu - time.gpu;
+  choice.method = !any_method              ? request.method
+                  : choice.refactors       ? Method::refactor
+                  : where == Where::file   ? Method::stream
+                                           : Method::blocked;
+  const auto because = [&](Reason reason) {
+    choice.reason = reason;
+    return choice;
   };
-  if (request.backend == Backend::cpu) return on_cpu("backend \"cpu\" was asked for");
-  if (for_cpu) return on_cpu("the method that was asked for runs on the CPU only");
-
-  const bool free_choice = request.backend == Backend::automatic && asked == Method::automatic;
-  if (free_choice && !cuda::built())
-    return on_cpu("expected: " + milliseconds(time.cpu) + "; this package was built without CUDA");
-  const auto [on_gpu, on_host] = apart(time.gpu, time.cpu);
-  const std::string times = "expected: " + on_gpu + " on the GPU, " + on_host + " on the CPU";
-  if (free_choice && time.gpu >= time.cpu) return on_cpu(times);
-  if (free_choice && missed() + time.cpu - time.gpu < time.start)
-    return on_cpu(times + "; but CUDA has not been started, which takes " + milliseconds(time.start) +
-                                  ", and would have saved " + milliseconds(missed() + time.cpu - time.gpu) + " so far");
+  if (request.backend == Backend::cpu) return because(Reason::cpu_asked);
+  if (!any_method && !facts(request.method).on_cuda) return because(Reason::cpu_method);
+  const bool free_choice = request.backend == Backend::automatic && any_method;
+  if (free_choice && !cuda::built()) return because(Reason::not_built);
+  if (free_choice && time.gpu >= time.cpu) return because(Reason::cpu_quicker);
+  if (free_choice && choice.saved < time.start) return because(Reason::not_started);
 
   const cuda::Status status = cuda::status(false);
-  if (status.usable)
-    return {Backend::cuda, asked == Method::automatic ? Method::stream : asked,
-            free_choice ? times : "the GPU was asked for"};
-  if (request.backend == Backend::cuda || asked == Method::resident)
+  if (status.usable) {
+    choice.backend = Backend::cuda;
+    if (any_method) choice.method = Method::stream;
+    choice.refactors = false;
+    return because(free_choice ? Reason::gpu_quicker : Reason::gpu_asked);
+  }
+  if (request.backend == Backend::cuda || !facts(choice.method).on_cpu)
     throw Error(ErrorCode::backend_unavailable, "backend \"cuda\" cannot be used: " + status.message,
                 {{"backend", "cuda"}, {"reason", status.reason}});
-  return on_cpu("there is no GPU that can be used: " + status.message);
+  choice.unusable = status.message;
+  return because(Reason::unusable);
 }
 
-void remember(const Request& request, const Decision& decision) {
-  const bool chosen = request.backend == Backend::automatic && request.method == Method::automatic;
-  if (decision.backend == Backend::cuda || !chosen) return;
-  const Expected time = expected(request);
-  if (time.start > 0) missed() += std::max(0.0, time.cpu - time.gpu);
+std::string why(const Choice& choice) {
+  const Expected& time = choice.expected;
+  const auto [on_gpu, on_cpu] = apart(time.gpu, time.cpu);
+  const std::string times = "expected: " + on_gpu + " on the GPU, " + on_cpu + " on the CPU";
+  std::string text;
+  switch (choice.reason) {
+    case Reason::cpu_asked: text = "backend \"cpu\" was asked for"; break;
+    case Reason::cpu_method: text = "the method that was asked for runs on the CPU only"; break;
+    case Reason::not_built: text = "expected: " + milliseconds(time.cpu) + "; this package was built without CUDA"; break;
+    case Reason::cpu_quicker: text = times; break;
+    case Reason::not_started:
+      text = times + "; but CUDA has not been started, which takes " + milliseconds(time.start) +
+             ", and would have saved " + milliseconds(choice.saved) + " so far";
+      break;
+    case Reason::gpu_quicker: return times;
+    case Reason::gpu_asked: return "the GPU was asked for";
+    case Reason::unusable: text = "there is no GPU that can be used: " + choice.unusable; break;
+    case Reason::on_gpu: return "the factor is on the GPU";
+  }
+  if (!choice.refactors) return text;
+  const auto [refactor, blocked] = apart(time.refactor, time.blocked);
+  const std::string gain = refactor == blocked ? "take as long, " + refactor : "be quicker: " + refactor + " instead of " + blocked;
+  return text + "; for this k, factorising afresh is expected to " + gain;
+}
+
+void remember(const Choice& choice) {
+  const bool free_choice = choice.reason == Reason::not_built || choice.reason == Reason::cpu_quicker ||
+                           choice.reason == Reason::not_started || choice.reason == Reason::unusable;
+  if (free_choice && choice.expected.start > 0) missed() += std::max(0.0, choice.expected.cpu - choice.expected.gpu);
+}
+
+Request resolved(const Request& request, const Choice& choice) {
+  Request task = request;
+  task.method = choice.method;
+  task.backend = choice.backend;
+  task.algorithm = choice.algorithm();
+  task.launch = choice.method == Method::stepwise                                            ? Launch::stepwise
+                : request.method == Method::automatic || choice.route() != Route::on_gpu ? Launch::automatic
+                                                                                         : Launch::persistent;
+  task.at_once = choice.method == Method::resident;
+  if (choice.backend == Backend::cpu && task.algorithm == Algorithm::householder)
+    task.instructions = cpu::resolve(request.instructions);
+  task.threads = choice.route() == Route::column_panels ? threads_for(request.threads)
+                 : choice.method == Method::blocked     ? cpu::useful_threads(request.n, request.k, threads_for(request.threads))
+                                                        : 0;
+  return task;
 }
 
 }  // namespace gpucholmod

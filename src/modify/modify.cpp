@@ -1,226 +1,39 @@
 #include "modify/modify.h"
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cmath>
-#include <limits>
-#include <memory>
 #include <type_traits>
 #include <vector>
 
-#include "cuda/backend.h"
-#include "modify/choice.h"
 #include "base/factor_io.h"
 #include "base/huge_pages.h"
 #include "base/threads.h"
 #include "cpu/blocked.h"
 #include "cpu/refactor.h"
 #include "cpu/reference.h"
-#include "paper/drive.h"
+#include "cuda/backend.h"
 #include "paper/host_executor.h"
 #include "stream/run.h"
 
 namespace gpucholmod {
 namespace {
 
-void check_panel_shape(const PanelShape& shape) {
-  const auto refuse = [](const char* argument, const char* rule, double value) {
-    throw Error(ErrorCode::bad_argument, std::string("'") + argument + "' must be " + rule,
-                {{"argument", argument}, {"value", value}});
-  };
-  if (shape.blocks_per_kernel < 1) refuse("blocks_per_kernel", "at least 1", shape.blocks_per_kernel);
-  if (shape.threads_per_block < 32 || shape.threads_per_block > tuning::max_threads_per_block ||
-      shape.threads_per_block % 32 != 0)
-    refuse("threads_per_block", "a multiple of 32, at most 256", shape.threads_per_block);
-  const int e = shape.elements_per_thread;
-  if (e != 1 && e != 4 && e != 8 && e != 16 && e != 32) refuse("elements_per_thread", "1, 4, 8, 16 or 32", e);
-  if (shape.panel_rows < 1) refuse("panel_rows", "at least 1", shape.panel_rows);
-}
+/// Seconds since it was made.
+class Clock {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-template <class T>
-void panel_on_host(MatrixView<T> R, MatrixView<const T> V, const Request& request, const Poll& poll,
-                   Outcome& outcome) {
-  paper::Ledger ledger(request.device_memory);
-  paper::HostExecutor<T> executor(R.rows, V.cols, request.sign, request.panel, ledger);
-  outcome.pivot = paper::drive(R, V, request.sign, request.panel, executor, poll, &outcome.panels);
-  outcome.device_bytes_peak = ledger.peak();
-}
-
-/// Run the resolved method on the upper factor W in place; V is n x k.
-template <class T>
-void run(MatrixView<T> W, MatrixView<const T> V, const Request& request, const Poll& poll, Outcome& outcome) {
-  if (outcome.method == Method::panel) {
-    if (outcome.backend == Backend::cuda) cuda::panel<T>(W, V, request, poll, outcome);
-    else panel_on_host<T>(W, V, request, poll, outcome);
-  } else if (outcome.method == Method::blocked) {
-    outcome.pivot = cpu::blocked<T>(W, V, request.sign, outcome.instructions, outcome.threads, poll);
-  } else {
-    std::vector<T> transposed(V.rows * V.cols);
-    const MatrixView<T> Vt{transposed.data(), V.cols, V.rows, V.cols};
-    for (index_t j = 0; j < V.rows; ++j)
-      for (index_t q = 0; q < V.cols; ++q) Vt(q, j) = V(j, q);
-    outcome.pivot = cpu::reference(W, Vt, request.sign, request.loop_order, poll);
-  }
-}
-
-/// out <- R, for k = 0. Nothing is written before all of R has been looked at.
-template <class S>
-void copy_stored(const Source<S>& R, index_t n, Uplo uplo, Sink<S>& out) {
-  check_triangle(R, n, uplo);
-  std::vector<S> scratch(n);
-  for (index_t j = 0; j < n; ++j) {
-    const auto [first, last] = rows_of(j, n, uplo);
-    out.put(j, first, last, R.column(j, first, last, scratch.data()));
-    if (uplo == Uplo::upper) out.clear(j, last, n);
-    else out.clear(j, 0, first);
-  }
-}
-
-template <class T, class S>
-void modify_in(const S* R_data, const S* V_data, S* out_data, const Request& request, const Poll& poll,
-               Outcome& outcome) {
-  const index_t n = request.n, k = request.k;
-  const MatrixView<const S> R{R_data, n, n, n}, V{V_data, n, k, n};
-  const MatrixView<S> out{out_data, n, n, n};
-  prefer_huge_pages(out_data, sizeof(S) * n * n);
-  const int e = scale_exponent<T>(check_input(R, V, request.uplo));
-
-  std::unique_ptr<T[]> own;
-  T* work;
-  if constexpr (std::is_same_v<S, T>) {
-    work = out_data;
-  } else {
-    constexpr std::size_t line = 64;  // of a cache: columns that begin within one are slower
-    std::size_t space = sizeof(T) * n * n + line;
-    own.reset(new T[space / sizeof(T)]);
-    void* begin = own.get();
-    work = static_cast<T*>(std::align(line, sizeof(T) * n * n, begin, space));
-    prefer_huge_pages(work, sizeof(T) * n * n);
-  }
-  const MatrixView<T> W{work, n, n, n};
-  load_factor(R, request.uplo, e, W);
-
-  if (k > 0 && n > 0) {
-    std::vector<T> scaled(n * k);
-    const S scale = std::scalbn(S(1), -e);
-    for (index_t i = 0; i < n * k; ++i) scaled[i] = T(V_data[i] * scale);
-    const auto start = std::chrono::steady_clock::now();
-    run<T>(W, MatrixView<const T>{scaled.data(), n, k, n}, request, poll, outcome);
-    outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-  if (outcome.pivot < 0) store_factor(W, request.uplo, e, out);
-}
-
-/// Whether a sum of squares tells that no number is too large or too small to be squared, hence that none needs scaling.
-template <class T>
-bool in_range(T squares) {
-  constexpr bool wide = sizeof(T) == 8;
-  return squares > (wide ? T(1e-270) : T(1e-12)) && squares < (wide ? T(1e280) : T(1e20));
-}
-
-/// Of `count` values; by several sums side by side, as each waits for its last addition.
-template <class T>
-T sum_of_squares(const T* values, index_t count) {
-  constexpr index_t sums = 16;
-  T part[sums] = {}, sum = 0;
-  index_t i = 0;
-  for (; i + sums <= count; i += sums)
-    for (index_t l = 0; l < sums; ++l) part[l] += values[i + l] * values[i + l];
-  for (; i < count; ++i) sum += values[i] * values[i];
-  for (const T x : part) sum += x;
-  return sum;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Method blocked from R to `out` (or to R itself, or, where `out` is null, to nowhere) in one pass, with numbers that need
-/// no scaling. Sets the pivot of `outcome`; returns the sum of the squares of R.
-template <class S>
-S modify_in_one_pass(const S* R, const S* V, S* out, const Request& request, const Poll& poll, Outcome& outcome) {
-  const index_t n = request.n, k = request.k;
-  const auto start = std::chrono::steady_clock::now();
-  cpu::BlockedSweep<S> sweep({V, n, k, n}, request.sign, request.uplo, outcome.instructions, outcome.threads);
-  outcome.pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
-  outcome.seconds = seconds_since(start);
-  return sweep.squares();
-}
-
-/// Method refactor, for numbers that need no scaling. False if it cannot be done so.
-bool modify_by_refactoring(const double* R, const double* V, double* out, const Request& request, const Poll& poll,
-                           Outcome& outcome) {
-  const index_t n = request.n, k = request.k;
-  const MatrixView<const double> stored{R, n, n, n}, columns{V, n, k, n};
-  if (scale_exponent<double>(check_input(stored, columns, request.uplo)) != 0) return false;
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<double> upper;
-  if (request.uplo == Uplo::lower) {
-    upper.resize(n * n);
-    load_factor(stored, Uplo::lower, 0, MatrixView<double>{upper.data(), n, n, n});
-  }
-  const MatrixView<double> result{out, n, n, n};
-  const MatrixView<const double> from{upper.empty() ? R : upper.data(), n, n, n};
-  if (!cpu::refactor(from, columns, result, request.sign, poll)) return false;
-  for (index_t j = 0; j < n; ++j) std::fill(result.col(j) + j + 1, result.col(j) + n, 0.0);
-  outcome.seconds = seconds_since(start);
-  store_factor(result, request.uplo, 0, result);
-  return true;
-}
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 template <class S>
-void modify_stored_by(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
-                      bool overwrites, Outcome& outcome) {
-  if (request.n == 0 || request.k == 0) copy_stored(R, request.n, request.uplo, out);
-  else stream::run(R, V, out, request, poll, overwrites, outcome);
-}
+constexpr Precision precision_of = std::is_same_v<S, float> ? Precision::single : Precision::double_;
 
-Outcome decided(const Request& request) {
-  const Decision decision = decide(request);
-  remember(request, decision);
-  Outcome outcome;
-  outcome.backend = decision.backend;
-  outcome.method = decision.method;
-  outcome.precision = request.precision;
-  if (decision.backend == Backend::cpu && (decision.method == Method::blocked || decision.method == Method::stream))
-    outcome.instructions = cpu::resolve(request.instructions);
-  return outcome;
-}
-
-void take_blocked(const Request& request, Outcome& outcome) {
-  outcome.method = Method::blocked;
-  outcome.instructions = cpu::resolve(request.instructions);
-  outcome.threads = cpu::useful_threads(request.n, request.k, threads_for(request.threads));
-}
-
-/// Methods blocked and refactor, from storage to storage, where it holds the scalars that are computed with and nothing
-/// needs scaling. False if it does not, or R cannot be used; the method is then blocked.
-template <class S>
-bool modify_directly(const S* R, const S* V, S* out, const Request& request, const Poll& poll, Outcome& outcome) {
-  constexpr Precision stored = std::is_same_v<S, float> ? Precision::single : Precision::double_;
-  const index_t n = request.n, k = request.k;
-  const bool direct = request.precision == stored && n > 0 && k > 0;
-  if constexpr (stored == Precision::double_)
-    if (outcome.method == Method::refactor && direct && modify_by_refactoring(R, V, out, request, poll, outcome)) return true;
-  take_blocked(request, outcome);
-  if (!direct) return false;
-  const S squares_of_V = sum_of_squares(V, n * k);
-  if (!(squares_of_V == 0 || in_range(squares_of_V))) return false;
-  const S squares = modify_in_one_pass(R, V, out, request, poll, outcome);
-  if (outcome.pivot < 0 && in_range(squares)) return true;
-  // A factor that cannot be used is an error, also where a downdate of its leading part fails.
-  const MatrixView<const S> factor{R, n, n, n}, columns{V, n, k, n};
-  if (scale_exponent<S>(check_input(factor, columns, request.uplo)) == 0 && request.sign == Sign::downdate) return true;
-  outcome.pivot = -1;
-  return false;
-}
-
-/// Knows whether anything has been written, and leaves the other triangle as it is.
+/// R's own memory, whose other triangle stays as it is.
 template <class S>
 class Overwriting : public MemorySink<S> {
  public:
-  Overwriting(S* data, index_t n, std::atomic<bool>& begun) : MemorySink<S>(data, n, false), begun_(begun) {}
+  Overwriting(S* data, index_t n, std::atomic<bool>& begun) : MemorySink<S>(data, n), begun_(begun) {}
   void put(index_t j, index_t first, index_t last, const S* values) override {
     begun_ = true;
     MemorySink<S>::put(j, first, last, values);
@@ -231,79 +44,250 @@ class Overwriting : public MemorySink<S> {
   std::atomic<bool>& begun_;
 };
 
+/// f(source, sink) for a place in memory or a file.
+template <class S, class F>
+Work with_storage(const Place<S>& place, index_t n, F&& f) {
+  if (place.where == Where::file) return f(*place.source, *place.sink);
+  const MemorySource<S> source(place.R, n);
+  if (place.where == Where::in_place) {
+    Overwriting<S> sink(place.out, n, *place.begun);
+    return f(source, sink);
+  }
+  MemorySink<S> sink(place.out, n);
+  return f(source, sink);
+}
+
+/// out <- R in the precision T that is asked for, where there is nothing to add. Nothing is written before all of R has
+/// been looked at.
+template <class T, class S>
+Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
+  const index_t n = task.n;
+  const int e = scale_exponent<T>(check_triangle(R, n, task.uplo));
+  const S down = std::scalbn(S(1), -e), up = std::scalbn(S(1), e);
+  std::vector<S> column(n);
+  for (index_t j = 0; j < n; ++j) {
+    const S value = *R.column(j, j, j + 1, column.data());
+    require_not_vanished(T(value * down), value, j);
+  }
+  for (index_t j = 0; j < n; ++j) {
+    const auto [first, last] = rows_of(j, n, task.uplo);
+    const S* from = R.column(j, first, last, column.data());
+    for (index_t i = 0; i < last - first; ++i) column[i] = S(T(from[i] * down)) * up;
+    out.put(j, first, last, column.data());
+    if (task.uplo == Uplo::upper) out.clear(j, last, n);
+    else out.clear(j, 0, first);
+  }
+  return {};
+}
+
+/// work(W, V) on an upper factor W of scalars T, scaled where that is called for; then W to `out`.
+template <class T, class S, class F>
+Work with_working_copy(const Place<S>& place, const S* V_data, const Task& task, F&& work) {
+  const index_t n = task.n, k = task.k;
+  const MatrixView<const S> R{place.R, n, n, n}, V{V_data, n, k, n};
+  const MatrixView<S> out{place.out, n, n, n};
+  const int e = scale_exponent<T>(check_input(R, V, task.uplo));
+  std::unique_ptr<T[]> own;
+  T* memory;
+  if constexpr (std::is_same_v<S, T>) {
+    memory = place.out;
+  } else {
+    own.reset(new T[n * n]);
+    memory = own.get();
+    prefer_huge_pages(memory, sizeof(T) * n * n);
+  }
+  const MatrixView<T> W{memory, n, n, n};
+  load_factor(R, task.uplo, e, W);
+  std::vector<T> scaled(n * k);
+  const S scale = std::scalbn(S(1), -e);
+  for (index_t i = 0; i < n * k; ++i) scaled[i] = T(V_data[i] * scale);
+  const Clock clock;
+  Work done = work(W, MatrixView<const T>{scaled.data(), n, k, n});
+  done.seconds = clock.seconds();
+  if (done.pivot < 0) store_factor(W, task.uplo, e, out);
+  return done;
+}
+
 template <class S>
-Outcome stream_in_place(S* R, const S* V, const Request& request, const Poll& poll, std::atomic<bool>& begun, Outcome outcome) {
-  const MemorySource<S> from(R, request.n);
-  Overwriting<S> to(R, request.n, begun);
-  modify_stored_by(from, V, to, request, poll, true, outcome);
-  return outcome;
+Work by_rotations(const Place<S>& place, const S* V, const Request& task, const Poll& poll) {
+  const auto work = [&](auto W, auto V) {
+    using T = std::remove_reference_t<decltype(W(0, 0))>;
+    std::vector<T> transposed(V.rows * V.cols);
+    const MatrixView<T> Vt{transposed.data(), V.cols, V.rows, V.cols};
+    for (index_t j = 0; j < V.rows; ++j)
+      for (index_t q = 0; q < V.cols; ++q) Vt(q, j) = V(j, q);
+    Work done;
+    done.pivot = cpu::reference<T>(W, Vt, task.sign, task.loop_order, poll);
+    return done;
+  };
+  return task.precision == Precision::single ? with_working_copy<float>(place, V, task, work)
+                                             : with_working_copy<double>(place, V, task, work);
+}
+
+template <class S>
+Work in_paper_panels(const Place<S>& place, const S* V, const Request& task, const Poll& poll) {
+  paper::Shape shape = task.shape.value_or(paper::Shape());
+  require_possible(shape);
+  shape.panel_rows = int(std::min<index_t>(shape.panel_rows, task.n));
+  const auto work = [&](auto W, auto V) {
+    using T = std::remove_reference_t<decltype(W(0, 0))>;
+    return task.backend == Backend::cuda ? cuda::paper_panels<T>(W, V, task, shape, poll)
+                                         : paper::on_host<T>(W, V, task, shape, poll);
+  };
+  return task.precision == Precision::single ? with_working_copy<float>(place, V, task, work)
+                                             : with_working_copy<double>(place, V, task, work);
+}
+
+template <class T, class S>
+Work in_column_panels_of(const Place<S>& place, const S* V, const Request& task, const Poll& poll) {
+  stream::MakeDevice<T> make_device;
+  if (task.backend == Backend::cuda)
+    make_device = [&](const stream::Plan& plan, const double* scaled, Timeline* timeline) {
+      return cuda::stream_device<T>(plan, scaled, task, timeline);
+    };
+  return with_storage(place, task.n, [&](const Source<S>& R, Sink<S>& out) {
+    return stream::run<T>(R, V, out, task, place.where == Where::in_place, make_device, poll);
+  });
+}
+
+template <class S>
+Work in_column_panels(const Place<S>& place, const S* V, const Request& task, const Poll& poll) {
+  return task.precision == Precision::single ? in_column_panels_of<float>(place, V, task, poll)
+                                             : in_column_panels_of<double>(place, V, task, poll);
+}
+
+/// Householder steps in one pass from R to `out`, which may be R, or null: then only the verdict is of interest.
+template <class S>
+Work in_one_pass(const S* R, const S* V, S* out, const Task& task, const Poll& poll, S& squares_of_R) {
+  const index_t n = task.n;
+  const Clock clock;
+  cpu::BlockedSweep<S> sweep({V, n, task.k, n}, task.sign, task.uplo, task.instructions, task.threads);
+  Work done;
+  done.pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
+  done.seconds = clock.seconds();
+  squares_of_R = sweep.squares();
+  return done;
+}
+
+/// Householder steps on numbers that are stored in the scalar computed with and need no scaling. Nothing where they do, or
+/// R cannot be used.
+template <class S>
+std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task, const Poll& poll) {
+  if (task.precision != precision_of<S>) return {};
+  const index_t n = task.n, k = task.k;
+  const MatrixView<const S> R{place.R, n, n, n}, columns{V, n, k, n};
+  const auto unscaled = [&] { return scale_exponent<S>(check_input(R, columns, task.uplo)) == 0; };
+  S squares;
+  if (place.where == Where::in_place) {
+    if (!unscaled()) return {};
+    // Whether a downdate can be done is found out by a run that writes nothing.
+    if (task.sign == Sign::downdate)
+      if (Work test = in_one_pass<S>(place.R, V, nullptr, task, poll, squares); test.pivot >= 0) return test;
+    *place.begun = true;
+    Work done = in_one_pass(place.R, V, place.out, task, poll, squares);
+    if (done.pivot < 0) return done;
+    throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
+  }
+  if (const S of_V = sum_of_squares(V, n * k); of_V != 0 && !in_range(of_V)) return {};
+  Work done = in_one_pass(place.R, V, place.out, task, poll, squares);
+  if (done.pivot < 0 && in_range(squares)) return done;
+  // A factor that cannot be used is an error, also where a downdate of its leading part fails.
+  if (unscaled() && task.sign == Sign::downdate) return done;
+  return {};
+}
+
+template <class S>
+Work by_householder(const Place<S>& place, const S* V, Request task, const Poll& poll) {
+  if (std::optional<Work> done = directly(place, V, task, poll)) return *std::move(done);
+  task.device_memory = std::numeric_limits<double>::infinity();  // there is no device
+  task.timeline = false;
+  Work done = in_column_panels(place, V, task, poll);
+  done.panels = 0;
+  done.device_bytes = 0;
+  return done;
+}
+
+/// Nothing where LAPACK does not find the matrix positive definite, or numbers need scaling.
+std::optional<Work> by_refactoring(const Place<double>& place, const double* V, const Task& task, const Poll& poll) {
+  const index_t n = task.n, k = task.k;
+  const MatrixView<const double> R{place.R, n, n, n}, columns{V, n, k, n};
+  const MatrixView<double> out{place.out, n, n, n};
+  if (scale_exponent<double>(check_input(R, columns, task.uplo)) != 0) return {};
+  const Clock clock;
+  std::vector<double> upper;
+  if (task.uplo == Uplo::lower) {
+    upper.resize(n * n);
+    load_factor(R, Uplo::lower, 0, MatrixView<double>{upper.data(), n, n, n});
+  }
+  const MatrixView<const double> from{upper.empty() ? R.data : upper.data(), n, n, n};
+  if (!cpu::refactor(from, columns, out, task.sign, poll)) return {};
+  for (index_t j = 0; j < n; ++j) std::fill(out.col(j) + j + 1, out.col(j) + n, 0.0);
+  Work done;
+  done.seconds = clock.seconds();
+  store_factor(out, task.uplo, 0, out);
+  return done;
+}
+
+/// Route::whole. Where factorising afresh does not do, `task` becomes one of method blocked.
+template <class S>
+Work whole(const Place<S>& place, const S* V, const Request& request, Request& task, const Poll& poll) {
+  if (task.algorithm == Algorithm::rotations) return by_rotations(place, V, task, poll);
+  if (task.algorithm == Algorithm::refactor) {
+    if constexpr (std::is_same_v<S, double>)
+      if (std::optional<Work> done = by_refactoring(place, V, task, poll)) return *std::move(done);
+    Choice instead;
+    instead.method = Method::blocked;
+    task = resolved(request, instead);
+  }
+  return by_householder(place, V, task, poll);
 }
 
 }  // namespace
 
 template <class S>
-Outcome modify(const S* R, const S* V, S* out, const Request& request, const Poll& poll) {
-  check_panel_shape(request.panel);
-  Request fitted = request;
-  fitted.panel.panel_rows = int(std::min<index_t>(request.panel.panel_rows, std::max<index_t>(request.n, 1)));
-  Outcome outcome = decided(fitted);
-  prefer_huge_pages(out, sizeof(S) * request.n * request.n);
-  if (outcome.method == Method::stream || outcome.method == Method::resident) {
-    const MemorySource<S> from(R, request.n);
-    MemorySink<S> to(out, request.n, false);
-    modify_stored_by(from, V, to, fitted, poll, false, outcome);
-    return outcome;
-  }
-  if (outcome.method == Method::blocked || outcome.method == Method::refactor)
-    if (modify_directly(R, V, out, fitted, poll, outcome)) return outcome;
-  if (fitted.precision == Precision::single) modify_in<float>(R, V, out, fitted, poll, outcome);
-  else modify_in<double>(R, V, out, fitted, poll, outcome);
-  return outcome;
-}
-
-template <class S>
-Outcome modify_in_place(S* R, const S* V, const Request& request, const Poll& poll, std::atomic<bool>& begun) {
-  const index_t n = request.n, k = request.k;
-  Outcome outcome = decided(request);
-  if (outcome.method == Method::blocked || outcome.method == Method::refactor) {
-    const MatrixView<const S> factor{R, n, n, n}, columns{V, n, k, n};
-    const bool unscaled = n > 0 && k > 0 && scale_exponent<S>(check_input(factor, columns, request.uplo)) == 0;
-    const bool stored = (request.precision == Precision::single) == std::is_same_v<S, float>;
-    take_blocked(request, outcome);
-    if (unscaled && stored) {
-      // Whether a downdate can be done is found out by a run that writes nothing.
-      if (request.sign == Sign::downdate) modify_in_one_pass<S>(R, V, nullptr, request, poll, outcome);
-      if (outcome.pivot >= 0) return outcome;
-      begun = true;
-      modify_in_one_pass(R, V, R, request, poll, outcome);
-      if (outcome.pivot < 0) return outcome;
-      throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
+Outcome modify(const Place<S>& place, const S* V, const Request& request, const Poll& poll) {
+  const Choice choice = choose(request, place.where);
+  Request task = resolved(request, choice);
+  remember(choice);
+  if (place.where == Where::memory) prefer_huge_pages(place.out, sizeof(S) * task.n * task.n);
+  const auto run = [&]() -> Work {
+    if (place.where != Where::gpu && (task.n == 0 || task.k == 0))
+      return with_storage(place, task.n, [&](const Source<S>& R, Sink<S>& out) {
+        return task.precision == Precision::single ? copy<float>(R, out, task) : copy<double>(R, out, task);
+      });
+    switch (choice.route()) {
+      case Route::whole: return whole(place, V, request, task, poll);
+      case Route::paper_panels: return in_paper_panels(place, V, task, poll);
+      case Route::column_panels: return in_column_panels(place, V, task, poll);
+      case Route::on_gpu:
+        if constexpr (std::is_same_v<S, double>) return place.factor->modify(V, task, place.made, poll, *place.begun);
     }
-    outcome.method = Method::stream;
-    Request on_host = request;  // a limit on device memory is for those who asked for that method
-    on_host.device_memory = std::numeric_limits<double>::infinity();
-    outcome = stream_in_place(R, V, on_host, poll, begun, outcome);
-    outcome.device_bytes_peak = 0;
-    return outcome;
-  }
-  return stream_in_place(R, V, request, poll, begun, outcome);
-}
-
-template <class S>
-Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
-                      bool overwrites) {
-  Outcome outcome = decided(request);
-  if (outcome.method == Method::refactor) take_blocked(request, outcome);
-  if (outcome.method == Method::blocked) outcome.method = Method::stream;
-  modify_stored_by(R, V, out, request, poll, overwrites, outcome);
+    return {};
+  };
+  Outcome outcome{run()};
+  outcome.backend = task.backend;
+  outcome.method = outcome.launch == Launch::stepwise && choice.route() == Route::on_gpu ? Method::stepwise : task.method;
+  outcome.precision = task.precision;
+  outcome.threads = task.threads;
+  if (task.backend == Backend::cpu && task.algorithm == Algorithm::householder) outcome.instructions = task.instructions;
   return outcome;
 }
 
-template Outcome modify_stored(const Source<float>&, const float*, Sink<float>&, const Request&, const Poll&, bool);
-template Outcome modify_stored(const Source<double>&, const double*, Sink<double>&, const Request&, const Poll&, bool);
-template Outcome modify_in_place(float*, const float*, const Request&, const Poll&, std::atomic<bool>&);
-template Outcome modify_in_place(double*, const double*, const Request&, const Poll&, std::atomic<bool>&);
-template Outcome modify(const float*, const float*, float*, const Request&, const Poll&);
-template Outcome modify(const double*, const double*, double*, const Request&, const Poll&);
+Plan plan(const Request& request, Where where) {
+  const Choice choice = choose(request, where);
+  const Request task = resolved(request, choice);
+  Plan found{choice};
+  if (choice.route() == Route::column_panels && task.n > 0) {
+    const stream::Plan panels(task.n, task.k, task.precision == Precision::single ? 4 : 8, task.device_memory, task.at_once);
+    found.panels = index_t(panels.panels().size());
+    found.device_bytes = panels.device_bytes();
+  }
+  found.threads = std::max(task.threads, 1);
+  if (task.backend == Backend::cpu && task.algorithm == Algorithm::householder) found.instructions = task.instructions;
+  return found;
+}
+
+template Outcome modify(const Place<float>&, const float*, const Request&, const Poll&);
+template Outcome modify(const Place<double>&, const double*, const Request&, const Poll&);
 
 }  // namespace gpucholmod

@@ -1,41 +1,36 @@
 #pragma once
 
-#include <atomic>
-
-#include "modify/request.h"
-#include "base/storage.h"
+#include "modify/choice.h"
+#include "modify/place.h"
 
 namespace gpucholmod {
 
 /// The rank-k modification of a Cholesky factor: everything a caller needs of the core.
 ///
 ///   R    n x n, the factor of A: upper with A = R'R, or (uplo lower) lower with A = RR'. The other triangle is
-///        never read. Not changed.
+///        never read.
 ///   V    n x k. Not changed.
-///   out  n x n, may not overlap R or V. On success the factor of A + sigma VV' with positive diagonal, its other
-///        triangle zero; after a throw or with a failing pivot, unspecified.
-///   S    double or float, what the matrices are stored in; request.precision is what is computed in.
+///   out  on success the factor of A + sigma VV' with positive diagonal, its other triangle zero (in place: as it was);
+///        after a throw or with a failing pivot, unspecified.
+///   S    double or float, what R, V and out are stored in (on a GPU: V); request.precision is what is computed in.
+///
+/// In place, whatever can be wrong with R is found out before anything is written, at the price of one more reading of R;
+/// whether a downdate can be done too (unless keep_intact is false), by a run that writes nothing.
 ///
 /// A downdate that would leave A - VV' not positive definite is not an error here: outcome.pivot tells.
 /// Throws Error: not_finite, bad_diagonal, bad_argument (what is wrong with R itself, methods blocked and stream may find
 /// out while they compute); backend_unavailable, out_of_memory, cuda_failure, overflow; and whatever `poll` throws.
 template <class S>
-Outcome modify(const S* R, const S* V, S* out, const Request& request, const Poll& poll);
+Outcome modify(const Place<S>& place, const S* V, const Request& request, const Poll& poll);
 
-/// The same with the factor wherever it is, by method stream or, on a GPU, resident (automatic: stream). With a
-/// failing pivot or after a throw, what `out` holds is unspecified; the rest of what `out` is not told to write has
-/// to be zero.
-///
-/// `overwrites`: out takes the place of R. Whatever can be wrong with R is then found out before anything is written,
-/// at the price of one more reading of R; whether a downdate can be done too, by a run that writes nothing.
-template <class S>
-Outcome modify_stored(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll,
-                      bool overwrites = false);
-
-/// The same in the memory of R, whose other triangle stays as it is: on the CPU by method blocked, otherwise as
-/// modify_stored() that overwrites. A downdate that cannot be done, or an error found before `begun` becomes true, has
-/// changed nothing; after that, R is lost.
-template <class S>
-Outcome modify_in_place(S* R, const S* V, const Request& request, const Poll& poll, std::atomic<bool>& begun);
+/// What modify() would do.
+struct Plan {
+  Choice choice;
+  index_t panels = 0;       ///< of methods stream and resident
+  double device_bytes = 0;  ///< that these would hold at once
+  int threads = 1;          ///< of the CPU, to compute with or to move data
+  Instructions instructions = Instructions::automatic;  ///< automatic: the CPU does not compute by blocks
+};
+Plan plan(const Request& request, Where where);
 
 }  // namespace gpucholmod

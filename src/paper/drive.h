@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/types.h"
+#include "base/task.h"
 #include "cpu/reference.h"
 #include "paper/schedule.h"
 
@@ -22,15 +22,14 @@ namespace gpucholmod::paper {
 ///   finish()                       wait until R is complete; until then its panels belong to the executor
 /// Its destructor waits for whatever is in flight, so that a throw leaves nothing behind.
 ///
-/// Returns the failing pivot (R is then partly modified), or -1.
+/// Returns the pivot that fails (R is then partly modified) and the number of panels.
 template <class T, class Executor>
-index_t drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const PanelShape& shape, Executor& executor,
-              const Poll& poll, index_t* panels) {
+Work drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const Shape& shape, Executor& executor, const Poll& poll) {
+  Work work;
   const index_t k = V.cols, nb = shape.panel_rows;
   const Poll no_poll = [](double) {};
   std::vector<Rotation<T>> rotations(nb * k);
   std::vector<T> rows_of_V(nb * k);
-  *panels = 0;
   executor.send_V(V);
   for (const Step& step : schedule(R.cols, shape)) {
     if (step.kind == Step::Kind::diagonal) {
@@ -39,15 +38,18 @@ index_t drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const PanelShap
       executor.fetch_V(step.row, Vt);
       const index_t i = cpu::sweep_columns(R.block(step.row, step.row, step.rows, step.rows), Vt, sign,
                                            rotations.data(), no_poll);
-      if (i >= 0) return step.row + i;
+      if (i >= 0) {
+        work.pivot = step.row + i;
+        return work;
+      }
       executor.send_rotations(rotations.data(), step.rows);
     } else {
       executor.rotate(R.block(step.row, step.col, step.rows, step.cols), step.col, step.look_ahead);
-      ++*panels;
+      ++work.panels;
     }
   }
   executor.finish();
-  return -1;
+  return work;
 }
 
 }  // namespace gpucholmod::paper

@@ -4,7 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "paper/ledger.h"
+#include "paper/drive.h"
+#include "paper/footprint.h"
 #include "paper/rotate.h"
 
 namespace gpucholmod::paper {
@@ -21,17 +22,15 @@ class HostTeam {
   }
 
  private:
-  std::vector<std::array<T, tuning::max_elements_per_thread>> registers_;
+  std::vector<std::array<T, max_elements_per_thread>> registers_;
 };
 
-/// The panel method without a GPU: the same launches and per-thread code on the CPU, one after the other. Accounts for the
-/// device memory that a GPU would need.
+/// The panel method without a GPU: the same launches and per-thread code on the CPU, one after the other, for study and tests.
 template <class T>
 class HostExecutor {
  public:
-  HostExecutor(index_t n, index_t k, Sign sign, const PanelShape& shape, Ledger& ledger)
-      : sign_(sign), shape_(shape), footprint_(n, k, shape), reservation_(ledger, footprint_.bytes()),
-        V_(footprint_.V), panel_(footprint_.slot) {}
+  HostExecutor(const Footprint<T>& footprint, Sign sign, const Shape& shape)
+      : sign_(sign), shape_(shape), V_(footprint.V), panel_(footprint.slot) {}
 
   void send_V(MatrixView<const T> V) {
     n_ = V.rows;
@@ -70,12 +69,21 @@ class HostExecutor {
   }
 
   Sign sign_;
-  PanelShape shape_;
-  Footprint<T> footprint_;
-  Reservation reservation_;
+  Shape shape_;
   index_t n_ = 0, k_ = 0;
   std::vector<T> V_, panel_;
   std::vector<Rotation<T>> rotations_;
 };
+
+/// Modifies R in place.
+template <class T>
+Work on_host(MatrixView<T> R, MatrixView<const T> V, const Task& task, const Shape& shape, const Poll& poll) {
+  const Footprint<T> footprint(R.cols, V.cols, shape);
+  footprint.require_within(task.device_memory);
+  HostExecutor<T> executor(footprint, task.sign, shape);
+  Work work = drive(R, V, task.sign, shape, executor, poll);
+  work.device_bytes = footprint.bytes();
+  return work;
+}
 
 }  // namespace gpucholmod::paper

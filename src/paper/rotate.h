@@ -3,11 +3,9 @@
 #include <type_traits>
 
 #include "cpu/rotation.h"
-#include "base/tuning.h"
+#include "paper/shape.h"
 
 namespace gpucholmod::paper {
-
-constexpr int TILE = tuning::panel_tile;
 
 /// One launch: rotations for `rows` rows, applied to `cols` columns of R and of V'.
 template <class T>

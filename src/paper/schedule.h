@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/matrix_view.h"
-#include "base/tuning.h"
+#include "paper/shape.h"
 
 namespace gpucholmod::paper {
 
@@ -28,7 +27,7 @@ struct Step {
 ///          | D'| 1'|   2'  | ..|      2, 3, ...  the rest, at most blocks_per_kernel * threads_per_block wide
 ///
 /// A panel needs its row block's rotations and the V that the row block above left in its columns.
-inline std::vector<Step> schedule(index_t n, const PanelShape& shape) {
+inline std::vector<Step> schedule(index_t n, const Shape& shape) {
   const index_t nb = shape.panel_rows, width = shape.width();
   std::vector<Step> steps;
   for (index_t row = 0; row < n; row += nb) {

@@ -1,7 +1,9 @@
 #pragma once
 
-#include "base/timeline.h"
-#include "modify/request.h"
+#include <functional>
+#include <memory>
+
+#include "base/task.h"
 #include "stream/plan.h"
 
 namespace gpucholmod::stream {
@@ -29,9 +31,15 @@ class Device {
   virtual bool fetched(int buffer) = 0;
   /// The failing pivot, or -1, once something of the panel has been fetched: in it, or in any panel so far.
   virtual index_t pivot(int panel) = 0;
-  /// When the run is over: waits, and adds what is known of the modifications to `outcome`, and when they were to the
+  /// Whether V goes in passes, the second of which begins with what the first has left.
+  virtual bool in_passes() const { return false; }
+  /// When the run is over: waits, and adds what is known of the modifications to `work`, and when they were to the
   /// timeline, if there is one.
-  virtual void report(Outcome& outcome) = 0;
+  virtual void report(Work& work) = 0;
 };
+
+/// The device for a plan and V (n x k, in host memory, scaled as the factor is); none: the CPU is the device.
+template <class T>
+using MakeDevice = std::function<std::unique_ptr<Device<T>>(const Plan&, const double* V, Timeline*)>;
 
 }  // namespace gpucholmod::stream

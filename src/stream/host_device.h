@@ -37,7 +37,7 @@ class HostDevice : public Device<T> {
   void fetch(const Chunk& chunk, int buffer) override { std::copy_n(place(chunk), chunk.words, down(buffer)); }
   bool fetched(int) override { return true; }
   index_t pivot(int) override { return pivot_; }
-  void report(Outcome&) override {}
+  void report(Work&) override {}
 
  private:
   T* place(const Chunk& chunk) { return slots_[plan_.slot(chunk.panel)].data() + chunk.offset; }

@@ -3,8 +3,6 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "cuda/backend.h"
-#include "base/threads.h"
 #include "stream/host_device.h"
 #include "stream/pipeline.h"
 
@@ -56,14 +54,12 @@ S check_factor(const Source<S>& R, index_t n, Uplo uplo, int threads, const Poll
 template <class T, class S>
 class Runner {
  public:
-  Runner(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll, Outcome& outcome)
-      : R_(R), V_(V), out_(out), request_(request), outcome_(outcome), n_(request.n), k_(request.k),
-        threads_(threads_for(request.threads)) {
-    outcome.threads = threads_;
+  Runner(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, const MakeDevice<T>& make_device, const Poll& poll)
+      : R_(R), V_(V), out_(out), task_(task), make_device_(make_device), n_(task.n), k_(task.k) {
     poll_ = [&poll, told = 0.0](double done) mutable { poll(told = std::max(told, done)); };  // never back
   }
 
-  void run(bool overwrites) {
+  Work run(bool overwrites) {
     const auto start = std::chrono::steady_clock::now();
     for (index_t q = 0; q < k_; ++q)
       largest_of_V_ = std::max(largest_of_V_, largest_in_column("V", V_ + q * n_, 0, n_, q));
@@ -71,11 +67,12 @@ class Runner {
     if (overwrites) {
       e = right_exponent();
       Nowhere<S> nowhere;
-      if (request_.sign == Sign::update || modify(nowhere, e, true)) modify(out_, e, true);
+      if (task_.sign == Sign::update || modify(nowhere, e, true)) modify(out_, e, true);
     } else {
       modify(out_, e);
     }
-    outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    work_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::move(work_);
   }
 
  private:
@@ -83,7 +80,7 @@ class Runner {
   /// of R, there is no looking at R again. False: failing pivot.
   bool modify(Sink<S>& out, int e, bool settled = false) {
     for (;;) {
-      const Run<S> done = attempt(out, e, n_);
+      const Run<S> done = attempt(out, e, n_, work_);
       // A factor that cannot be used is an error, also where a downdate of its leading part fails.
       const int right = settled                     ? e
                         : done.end == End::complete ? scale_exponent<T>(std::max(done.largest, largest_of_V_))
@@ -92,40 +89,32 @@ class Runner {
         e = right;
         continue;
       }
-      if (done.end == End::overflow)
-        throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
-                    {{"row", double(done.row + 1)}, {"col", double(done.col + 1)}});
+      if (done.end == End::overflow) throw overflow(done.row, done.col);
       if (done.end == End::refused || done.end == End::rescale)
         throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
-      if (done.pivot >= 0 && request_.sign == Sign::update)  // it has no pivot to fail at but one that is too large
-        throw Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
-                    {{"row", double(done.pivot + 1)}, {"col", double(done.pivot + 1)}});
-      outcome_.pivot = done.pivot;
-      const bool passes = outcome_.backend == Backend::cuda && k_ > block_columns::most_columns;
-      if (done.pivot >= 0 && passes) outcome_.pivot = first_pivot(e);
+      // An update has no pivot to fail at but one that is too large.
+      if (done.pivot >= 0 && task_.sign == Sign::update) throw overflow(done.pivot, done.pivot);
+      work_.pivot = done.pivot >= 0 && in_passes_ ? first_pivot(e, done.pivot) : done.pivot;
       return done.pivot < 0;
     }
   }
 
-  /// A pass of some of V's columns has failed at outcome.pivot, so the downdate fails there at the latest. Where
-  /// passes fail in turn, which one is seen first depends on the panels; the leading part of the factor tells whether
-  /// it fails earlier.
-  index_t first_pivot(int e) {
-    const Outcome before = outcome_;
+  /// A pass of some of V's columns has failed at `pivot`, so the downdate fails there at the latest. Where passes fail in
+  /// turn, which one is seen first depends on the panels; the leading part of the factor tells whether it fails earlier.
+  index_t first_pivot(int e, index_t pivot) {
     Nowhere<S> nowhere;
-    index_t pivot = before.pivot;
     while (pivot > 0) {
-      const Run<S> leading = attempt(nowhere, e, pivot);
+      Work unused;
+      const Run<S> leading = attempt(nowhere, e, pivot, unused);
       if (leading.end != End::failing_pivot) break;
       pivot = leading.pivot;
     }
-    outcome_ = before;
     return pivot;
   }
 
   /// Reads all of R for it. Throws not_finite, bad_diagonal.
   int right_exponent() const {
-    const S largest = check_factor(R_, n_, request_.uplo, threads_, poll_);
+    const S largest = check_factor(R_, n_, task_.uplo, task_.threads, poll_);
     const int e = scale_exponent<T>(std::max(largest, largest_of_V_));
     const S scale = std::scalbn(S(1), -e);
     S scratch;
@@ -137,53 +126,58 @@ class Runner {
   }
 
   /// Of the leading n columns.
-  Run<S> attempt(Sink<S>& out, int e, index_t n) {
+  Run<S> attempt(Sink<S>& out, int e, index_t n, Work& work) {
     std::vector<double> V(n * k_);
     const double scale = std::scalbn(1.0, -e);
     for (index_t q = 0; q < k_; ++q)
       for (index_t i = 0; i < n; ++i) V[i + q * n] = double(V_[i + q * n_]) * scale;
-    const Plan plan(n, k_, int(sizeof(T)), request_.device_memory, outcome_.method == Method::resident);
+    const Plan plan(n, k_, int(sizeof(T)), task_.device_memory, task_.at_once);
     Timeline timeline;
-    Timeline* const wanted = request_.timeline ? &timeline : nullptr;
+    Timeline* const wanted = task_.timeline ? &timeline : nullptr;
     const std::unique_ptr<Device<T>> device =
-        outcome_.backend == Backend::cuda
-            ? cuda::stream_device<T>(plan, V.data(), request_.sign, wanted, outcome_)
-            : std::unique_ptr<Device<T>>(new HostDevice<T>(plan, V.data(), request_.sign, outcome_.instructions,
-                                                          cpu::useful_threads(n, k_, threads_), poll_));
+        make_device_ ? make_device_(plan, V.data(), wanted)
+                     : std::make_unique<HostDevice<T>>(plan, V.data(), task_.sign, task_.instructions,
+                                                       cpu::useful_threads(n, k_, task_.threads), poll_);
+    in_passes_ = device->in_passes();
     Run<S> done;
     {
-      const int useful = std::min(threads_, int(plan.chunks().size()) + 1);
-      Pipeline<S, T> pipeline(plan, R_, out, request_.uplo, e, *device, useful, poll_, wanted);
+      const int useful = std::min(task_.threads, int(plan.chunks().size()) + 1);
+      Pipeline<S, T> pipeline(plan, R_, out, task_.uplo, e, *device, useful, poll_, wanted);
       done = pipeline.run();
     }
-    outcome_.panels = index_t(plan.panels().size());
-    outcome_.device_bytes_peak = plan.device_bytes();
-    device->report(outcome_);
-    outcome_.timeline = timeline.entries();
+    work.panels = index_t(plan.panels().size());
+    work.device_bytes = plan.device_bytes();
+    device->report(work);
+    work.timeline = timeline.entries();
     return done;
   }
 
   const Source<S>& R_;
   const S* V_;
   Sink<S>& out_;
-  const Request& request_;
+  const Task& task_;
+  const MakeDevice<T>& make_device_;
   Poll poll_;
-  Outcome& outcome_;
   index_t n_, k_;
-  int threads_;
   S largest_of_V_ = 0;
+  bool in_passes_ = false;
+  Work work_;
 };
 
 }  // namespace
 
-template <class S>
-void run(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll, bool overwrites,
-         Outcome& outcome) {
-  if (request.precision == Precision::single) Runner<float, S>(R, V, out, request, poll, outcome).run(overwrites);
-  else Runner<double, S>(R, V, out, request, poll, outcome).run(overwrites);
+template <class T, class S>
+Work run(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, bool overwrites, const MakeDevice<T>& make_device,
+         const Poll& poll) {
+  return Runner<T, S>(R, V, out, task, make_device, poll).run(overwrites);
 }
 
-template void run(const Source<float>&, const float*, Sink<float>&, const Request&, const Poll&, bool, Outcome&);
-template void run(const Source<double>&, const double*, Sink<double>&, const Request&, const Poll&, bool, Outcome&);
+#define GPUCHOLMOD_INSTANTIATE(T, S) \
+  template Work run<T>(const Source<S>&, const S*, Sink<S>&, const Task&, bool, const MakeDevice<T>&, const Poll&);
+GPUCHOLMOD_INSTANTIATE(double, double)
+GPUCHOLMOD_INSTANTIATE(double, float)
+GPUCHOLMOD_INSTANTIATE(float, double)
+GPUCHOLMOD_INSTANTIATE(float, float)
+#undef GPUCHOLMOD_INSTANTIATE
 
 }  // namespace gpucholmod::stream

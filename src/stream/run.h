@@ -1,14 +1,15 @@
 #pragma once
 
-#include "modify/request.h"
 #include "base/storage.h"
+#include "stream/device.h"
 
 namespace gpucholmod::stream {
 
-/// The stream method for a resolved request (outcome.backend and .method), n, k >= 1; see modify_stored() in
-/// modify/modify.h. S is what the factor is stored in, request.precision what is computed in.
-template <class S>
-void run(const Source<S>& R, const S* V, Sink<S>& out, const Request& request, const Poll& poll, bool overwrites,
-         Outcome& outcome);
+/// The modification of a factor that goes through a device in panels of columns; n, k >= 1. T is what is computed in, S
+/// what is stored. `overwrites`: out takes the place of R; whatever can be wrong with R, or with a downdate, is then found
+/// out before anything is written. With a failing pivot or after a throw, what `out` holds is unspecified.
+template <class T, class S>
+Work run(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, bool overwrites, const MakeDevice<T>& make_device,
+         const Poll& poll);
 
 }  // namespace gpucholmod::stream

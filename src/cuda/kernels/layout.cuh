@@ -61,6 +61,17 @@ __global__ void clear_below(MatrixView<T> R, int order) {
   for (index_t i = j + 1 + threadIdx.x; i < end; i += blockDim.x) R.data[i + j * R.ld] = T(0);
 }
 
+/// out <- s R, both upper; *place <- the least i + j n of an entry that is not finite then, if there is one.
+///   Grid     a block per column
+template <class T>
+__global__ void scale_triangle(MatrixView<const T> R, T s, MatrixView<T> out, unsigned long long* place) {
+  const index_t j = blockIdx.x;
+  for (index_t i = threadIdx.x; i <= j; i += blockDim.x) {
+    const T x = out.data[i + j * out.ld] = s * R.data[i + j * R.ld];
+    if (!isfinite(x)) atomicMin(place, static_cast<unsigned long long>(i + j * R.cols));
+  }
+}
+
 /// sums (n) <- the sums of squares of the columns of R (upper), in double and in fixed order: repeatable.
 ///   Grid     a block of 128 threads per column
 ///   Shared   sSum (128)

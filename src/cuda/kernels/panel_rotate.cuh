@@ -26,7 +26,7 @@ class DeviceTeam {
 ///   The rest  paper::rotate_block, which a CPU can run too
 ///   Reference Walder (2010), the kernel for off-diagonal panels
 template <int E, Sign sign, class T>
-__global__ void __launch_bounds__(tuning::max_threads_per_block) panel_rotate(const paper::Launch<T> launch) {
+__global__ void __launch_bounds__(paper::max_threads_per_block) panel_rotate(const paper::Launch<T> launch) {
   extern __shared__ __align__(16) unsigned char shared[];
   T* sR = reinterpret_cast<T*>(shared);
   Rotation<T>* sG = reinterpret_cast<Rotation<T>*>(sR + blockDim.x * (paper::TILE + 1));

@@ -5,7 +5,7 @@
 #include "cuda/kernels/panel_rotate.cuh"
 #include "cuda/memory.h"
 #include "paper/drive.h"
-#include "paper/ledger.h"
+#include "paper/footprint.h"
 
 namespace gpucholmod::cuda {
 namespace {
@@ -18,12 +18,10 @@ namespace {
 template <class T>
 class Executor {
  public:
-  Executor(MatrixView<T> R, index_t k, Sign sign, const PanelShape& shape, paper::Ledger& ledger)
-      : n_(R.cols), k_(k), sign_(sign), shape_(shape),
-        footprint_(n_, k, shape),
-        reservation_(ledger, footprint_.bytes()),
+  Executor(MatrixView<T> R, index_t k, Sign sign, const paper::Shape& shape, const paper::Footprint<T>& footprint)
+      : n_(R.cols), k_(k), sign_(sign), shape_(shape), footprint_(footprint),
         dV_(footprint_.V, footprint_.bytes()),
-        dpanels_(tuning::panel_slots * footprint_.slot, footprint_.bytes()),
+        dpanels_(paper::panel_slots * footprint_.slot, footprint_.bytes()),
         drotations_(2 * footprint_.rotations, footprint_.bytes()),
         rotations_(2 * footprint_.rotations),
         rows_of_V_(shape.panel_rows * k),
@@ -60,7 +58,7 @@ class Executor {
   }
 
   void rotate(MatrixView<T> R, index_t col, bool look_ahead) {
-    slot_ = (slot_ + 1) % tuning::panel_slots;
+    slot_ = (slot_ + 1) % paper::panel_slots;
     T* dpanel = dpanels_.data() + slot_ * footprint_.slot;
     up_.wait(slot_free_[slot_]);
     copy(dpanel, R.rows, R.data, R.ld, R, cudaMemcpyHostToDevice, up_, "send a panel");
@@ -102,16 +100,15 @@ class Executor {
 
   index_t n_, k_;
   Sign sign_;
-  PanelShape shape_;
+  paper::Shape shape_;
   paper::Footprint<T> footprint_;
-  paper::Reservation reservation_;
   DeviceBuffer<T> dV_, dpanels_;
   DeviceBuffer<Rotation<T>> drotations_;
   PinnedBuffer<Rotation<T>> rotations_;
   PinnedBuffer<T> rows_of_V_;
   HostRegistration registration_;
   Stream up_, compute_, down_, small_;
-  std::array<Event, tuning::panel_slots> panel_here_, rotated_, slot_free_;
+  std::array<Event, paper::panel_slots> panel_here_, rotated_, slot_free_;
   std::array<Event, 2> rotations_unused_;
   Event look_ahead_done_;
   int slot_ = 0, set_ = 0;
@@ -120,22 +117,23 @@ class Executor {
 }  // namespace
 
 template <class T>
-void panel(MatrixView<T> R, MatrixView<const T> V, const Request& request, const Poll& poll, Outcome& outcome) {
+Work paper_panels(MatrixView<T> R, MatrixView<const T> V, const Task& task, const paper::Shape& shape, const Poll& poll) {
   const Status now = status(false);
   if (!now.usable)
     throw Error(ErrorCode::backend_unavailable, now.message, {{"backend", "cuda"}, {"reason", now.reason}});
   const CurrentDevice current(now.device);
+  const paper::Footprint<T> footprint(R.cols, V.cols, shape);
+  footprint.require_within(task.device_memory);
+  Executor<T> executor(R, V.cols, task.sign, shape, footprint);
+  Work work = paper::drive(R, V, task.sign, shape, executor, poll);
   for (const Device& device : now.devices)
-    if (device.id == now.device) outcome.device = device.name;
-
-  paper::Ledger ledger(request.device_memory);
-  Executor<T> executor(R, V.cols, request.sign, request.panel, ledger);
-  outcome.pivot = paper::drive(R, V, request.sign, request.panel, executor, poll, &outcome.panels);
-  outcome.device_bytes_peak = ledger.peak();
-  outcome.pinned = executor.pinned();
+    if (device.id == now.device) work.device = device.name;
+  work.device_bytes = footprint.bytes();
+  work.pinned = executor.pinned();
+  return work;
 }
 
-template void panel(MatrixView<float>, MatrixView<const float>, const Request&, const Poll&, Outcome&);
-template void panel(MatrixView<double>, MatrixView<const double>, const Request&, const Poll&, Outcome&);
+template Work paper_panels(MatrixView<float>, MatrixView<const float>, const Task&, const paper::Shape&, const Poll&);
+template Work paper_panels(MatrixView<double>, MatrixView<const double>, const Task&, const paper::Shape&, const Poll&);
 
 }  // namespace gpucholmod::cuda

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/timeline.h"
+#include "base/types.h"
+
+namespace gpucholmod {
+
+/// What is computed.
+enum class Algorithm {
+  rotations,    ///< one plane rotation after the other
+  householder,  ///< row blocks by mixed hyperbolic Householder steps
+  unscaled,     ///< row blocks by the unscaled (Woodbury) step, where a guard allows it, otherwise as above; on a GPU
+  refactor      ///< A + sigma VV' is formed and factorised
+};
+
+/// How a GPU is kept busy.
+enum class Launch {
+  automatic,
+  persistent,  ///< one launch: blocks of threads keep to their strips of columns and follow the chain by flags
+  stepwise     ///< a launch per row block, in plain arithmetic: any GPU
+};
+
+/// A modification as a backend sees it: everything but the numbers themselves.
+struct Task {
+  index_t n = 0;  ///< order of R
+  index_t k = 0;  ///< columns of V
+  Sign sign = Sign::update;
+  Uplo uplo = Uplo::upper;                     ///< how R is stored
+  Precision precision = Precision::double_;    ///< what is computed in
+  Algorithm algorithm = Algorithm::householder;
+  Launch launch = Launch::automatic;
+  Instructions instructions = Instructions::automatic;
+  int threads = 0;  ///< of the CPU; 0: as many as are of use
+  double device_memory = std::numeric_limits<double>::infinity();  ///< most device memory to allocate, bytes
+  bool at_once = false;      ///< the whole factor goes through the device as one panel
+  bool keep_intact = true;   ///< find out first whether a downdate in place can be done
+  bool timeline = false;     ///< whether to fill Work::timeline (what goes through a device, or is on one)
+};
+
+/// What a backend has done. What it has no part in stays as it is here.
+struct Work {
+  index_t pivot = -1;        ///< first pivot (from 0) at which a downdate fails; -1: success
+  std::string device;        ///< name of the GPU
+  Launch launch = Launch::automatic;
+  index_t panels = 0;        ///< panels processed: off-diagonal ones (the paper's), or of whole columns
+  double device_bytes = 0;   ///< most device memory held at once
+  bool pinned = false;       ///< R was page-locked during the transfers (the paper's method)
+  index_t blocks = 0;        ///< row blocks done on a GPU
+  index_t fallbacks = 0;     ///< of these, by Householder steps
+  index_t rescalings = 0;    ///< blocks before which V was rescaled
+  /// The modification itself, without checks and copies; what goes through a device in panels of columns: everything, as
+  /// it goes hand in hand; a factor on a GPU: on the device, by events, without sending V.
+  double seconds = 0;
+  std::vector<Timeline::Entry> timeline;
+};
+
+}  // namespace gpucholmod

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "cuda/context.h"
+#include "cuda/engine.h"
+#include "cuda/timer.h"
+
+namespace gpucholmod::cuda {
+
+/// One modification of a factor that stays on a GPU: the passes of a task, one after the other. In a Session.
+template <class T>
+class Modification {
+ public:
+  /// V (n x k): in host memory, scaled as the factor is. `beside`: bytes of device memory that the call needs besides.
+  /// Throws out_of_memory where that is more than the task allows.
+  Modification(Context& context, const Layout& layout, const double* V, const Task& task, double beside, const Poll& poll)
+      : context_(context), layout_(layout), V_(V), task_(task), poll_(poll) {
+    const index_t k = std::min(task.k, block_columns::most_columns);
+    const block_columns::PassSize size{block_columns::padded_width(k), layout.strips(), 1};
+    work_.device_bytes = beside + size.bytes() + double(sizeof(double)) * layout.strips() * size.strip_words();
+    if (work_.device_bytes > task.device_memory)
+      throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes, task.device_memory);
+    work_.device = context.device_name();
+    if (task.timeline) stopwatch_.emplace(timeline_, context.stream());
+  }
+
+  /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
+  /// verdict is of interest. Of the leading strips that hold `order` rows; V counts as zero from that row on. Returns the
+  /// failing pivot, or -1; `out` is then unspecified. `poll` is called while the device works; where it throws, the
+  /// pass is finished.
+  index_t run(const T* R, T* out, index_t order) {
+    work_.blocks = work_.fallbacks = work_.rescalings = 0;
+    const int strips = block_columns::strips_of(order);
+    const cudaStream_t stream = context_.stream();
+    auto* const state = static_cast<block_columns::Progress*>(context_.staging(sizeof(block_columns::Progress)));
+    for (index_t first = 0; first < task_.k; first += block_columns::most_columns) {
+      const index_t k = std::min(block_columns::most_columns, task_.k - first);
+      const Pass<T> pass(context_.pool(), k, strips, 1, task_);
+      const PoolBuffer<double> own(context_.pool(), pass.own_words(strips));
+      timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, layout_.n, stream); });
+      Timer begin, end;
+      begin.record(stream);
+      timed(Stage::modify, [&] { pass.start(0, 0, strips, first == 0 ? R : out, out, layout_.ld, own.data(), stream); });
+      end.record(stream);
+      pass.fetch_state(state, stream);
+      Event done;
+      done.record(stream);
+      while (!done.passed()) poll_(double(first) / task_.k);
+      work_.seconds += end.seconds_since(begin);
+      pass.add_to(work_, *state);
+      if (state->stop) return state->pivot;
+    }
+    return -1;
+  }
+
+  /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest; the leading part of R tells whether
+  /// a later pass fails earlier. `scratch` as `out` above.
+  index_t first_pivot(const T* R, T* scratch, index_t pivot) {
+    while (pivot > 0 && task_.k > block_columns::most_columns) {
+      const index_t earlier = run(R, scratch, pivot);
+      if (earlier < 0 || earlier >= pivot) break;
+      pivot = earlier;
+    }
+    return pivot;
+  }
+
+  Work finish(index_t pivot) {
+    if (stopwatch_) stopwatch_->report();
+    work_.timeline = timeline_.entries();
+    work_.pivot = pivot;
+    return std::move(work_);
+  }
+
+ private:
+  template <class F>
+  void timed(Stage stage, F&& f) {
+    if (stopwatch_) stopwatch_->begin(stage, 0, context_.stream());
+    f();
+    if (stopwatch_) stopwatch_->end(context_.stream());
+  }
+
+  Context& context_;
+  const Layout& layout_;
+  const double* V_;
+  const Task& task_;
+  const Poll& poll_;
+  Work work_;
+  Timeline timeline_;
+  std::optional<Stopwatch> stopwatch_;
+};
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,64 @@
+#include "rcpp_request.h"
+
+#include "rcpp_guard.h"
+
+/// Defaults are found here, not in R: in a call for a small factor, looking them up there would take longer than the work.
+namespace gpucholmod {
+namespace {
+
+/// Whether an option is set.
+bool is_set(SEXP option) { return Rf_GetOption1(option) != R_NilValue; }
+
+bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGICAL(x)[0] != NA_LOGICAL; }
+
+bool flag(SEXP given, int i, const char* argument) {
+  const SEXP value = VECTOR_ELT(given, i);
+  if (!is_flag(value)) in_r("require_flag")(value, argument);  // which is an error
+  return LOGICAL(value)[0];
+}
+
+void take_control(Request& request, SEXP control) {
+  const auto at = [&](int i) { return Rf_asInteger(VECTOR_ELT(control, i)); };
+  request.threads = at(0);
+  request.device_memory = Rf_asReal(VECTOR_ELT(control, 1));
+  request.instructions = Instructions(at(2));
+  request.timeline = at(3) != 0;
+  request.optimised_blas = at(4) != 0;
+  request.loop_order = LoopOrder(at(5));
+  const int* shape = INTEGER(VECTOR_ELT(control, 6));
+  request.shape = paper::Shape{shape[0], shape[1], shape[2], shape[3]};
+}
+
+}  // namespace
+
+Request to_request(SEXP given, index_t n, index_t k) {
+  static const SEXP backend_option = Rf_install("gpucholmod.backend"), threads_option = Rf_install("gpucholmod.threads");
+  Request request;
+  request.n = n;
+  request.k = k;
+  request.sign = flag(given, 0, "downdate") ? Sign::downdate : Sign::update;
+  flag(given, 1, "check");
+  request.uplo = Rf_asLogical(VECTOR_ELT(given, 2)) ? Uplo::lower : Uplo::upper;
+  request.precision = Rf_asLogical(VECTOR_ELT(given, 3)) ? Precision::single : Precision::double_;
+  if (const SEXP backend = VECTOR_ELT(given, 4); backend != R_NilValue) request.backend = Backend(Rf_asInteger(backend));
+  else if (is_set(backend_option)) request.backend = Backend(Rcpp::as<int>(in_r("default_backend")()));
+  request.method = Method(Rf_asInteger(VECTOR_ELT(given, 5)));
+  static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
+  if (const SEXP control = VECTOR_ELT(given, 6); control != R_NilValue) take_control(request, control);
+  else if (is_set(threads_option)) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));
+  else request.optimised_blas = optimised_blas;
+  return request;
+}
+
+bool wants_bar() {
+  static const bool interactive = Rcpp::as<bool>(Rcpp::Function("interactive")());
+  static const SEXP progress_option = Rf_install("gpucholmod.progress");
+  return is_set(progress_option) ? Rcpp::as<bool>(in_r("wants_bar")()) : interactive;
+}
+
+LastCall& last_call() {
+  static LastCall last;
+  return last;
+}
+
+}  // namespace gpucholmod
