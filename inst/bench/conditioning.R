@@ -17,7 +17,7 @@
 # and not used by the package,
 #   paper's rotations      as Walder (2010) writes them: R <- (R + sigma s V) / c, V <- c V - s R for both signs
 #   plain Householder      hyperbolic reflectors, with a new diagonal entry that comes from a difference
-#   unguarded solve-first  the block step of inst/design/resident-method.md, 64 rows at a time, without its guard
+#   unguarded solve-first  the block step of inst/design/block-columns.md, 64 rows at a time, without its guard
 #
 # Errors: ||R~'R~ - (R'R + sigma VV')||_F / (u max(||R'R||_F, ||R'R + sigma VV'||_F)), u = 2^-53, with a difference that
 # is formed to more than 60 bits; NA where a method finds no factor, and `failed` is TRUE. The script stops where an

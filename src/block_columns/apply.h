@@ -1,9 +1,9 @@
 #pragma once
 
-#include "block_columns/message.h"
+#include "block_columns/transform.h"
 #include "block_columns/warp.h"
 
-/// A row block applied to the 16 columns of a warp, by the quick step.
+/// A row block applied to the 16 columns of a warp, by the unscaled step.
 namespace gpucholmod::block_columns {
 
 /// What a warp holds in registers.
@@ -32,15 +32,16 @@ GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left
 template <int K, class Warp>
 GPUCHOLMOD_HOST_DEVICE void apply_sub_block(const Warp& warp, State<Warp, K>& state, int a, const double* image,
                                             const Left<Warp> R[2], Tile<Warp> Y[2]) {
-  using M = Message<K>;
-  const double *Z = image + M::Z + a * IB * M::LDK, *C = image + M::C + a * IB * LDC, *P = image + M::P + a * IB;
+  using Parts = Transform<K>;
+  const double *Z = image + Parts::Z + a * IB * Parts::LDK;
+  const double *C = image + Parts::C + a * IB * LDC, *P = image + Parts::P + a * IB;
   if constexpr (K <= 16) {  // in this order nothing waits for what has just been begun
     Left<Warp> V[K / 8];
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) V[j] = as_left(warp, state.V[j]);
     GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) {
       if (i < K / 8)
         GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-          warp.template multiply_add<1, Access::shared>(Y[half], V[i], Z + 8 * half * M::LDK + 8 * i, M::LDK);
+          warp.template multiply_add<1, Access::shared>(Y[half], V[i], Z + 8 * half * Parts::LDK + 8 * i, Parts::LDK);
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
         warp.template multiply_add<-1, Access::shared>(state.V[j], R[i], P + 8 * j * LDB + 8 * i, LDB);
     }
@@ -48,7 +49,7 @@ GPUCHOLMOD_HOST_DEVICE void apply_sub_block(const Warp& warp, State<Warp, K>& st
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
       const Left<Warp> V = as_left(warp, state.V[j]);
       GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-        warp.template multiply_add<1, Access::shared>(Y[half], V, Z + 8 * half * M::LDK + 8 * j, M::LDK);
+        warp.template multiply_add<1, Access::shared>(Y[half], V, Z + 8 * half * Parts::LDK + 8 * j, Parts::LDK);
     }
     subtract<K>(warp, state.V, R, P);
   }
@@ -64,7 +65,7 @@ template <class Warp>
 GPUCHOLMOD_HOST_DEVICE void clear_below(const Warp& warp, Tile<Warp>& tile, Diagonal diagonal, int row) {
   warp.each([&](int lane) {
     GPUCHOLMOD_UNROLL for (int i = 0; i < 4; ++i)
-      if (diagonal.at + row + 2 * slot(lane) + i % 2 > group(lane) + 8 * (i / 2)) tile[lane].e[i] = 0;
+      if (diagonal.at + row + 2 * thread_in_group(lane) + i % 2 > group_id(lane) + 8 * (i / 2)) tile[lane].e[i] = 0;
   });
 }
 
@@ -75,7 +76,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void rescale(Warp warp, State<Warp, K>& state, const
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
     scaled[j] = zero_tile(warp);
     GPUCHOLMOD_UNROLL for (int l = 0; l <= j; ++l)
-      warp.template multiply_add<1, Access::message>(scaled[j], as_left(warp, state.V[l]), T + 8 * j * LDB + 8 * l, LDB);
+      warp.template multiply_add<1, Access::transform>(scaled[j], as_left(warp, state.V[l]), T + 8 * j * LDB + 8 * l, LDB);
   }
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = scaled[j];
 }

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "base/types.h"
-#include "block_columns/message.h"
+#include "block_columns/transform.h"
 
 /// Memory of a modification, and how its jobs are put together; for whoever runs them.
 namespace gpucholmod::block_columns {
@@ -27,38 +27,38 @@ decltype(auto) with_width(int width, F&& f) {
   }
 }
 
-/// What all panels of one pass share: an array of doubles (the messages, V) and one of ints (Progress, flags, a ticket
+/// What all panels of one pass share: an array of doubles (the transforms, V) and one of ints (PassState, flags, a ticket
 /// counter for each panel). Both are zero at the start, but for V.
 struct PassSize {
   int width;   ///< of V, padded
   int strips;  ///< of the factor
   int panels;
 
-  index_t blocks() const { return index_t(strips) * (STRIP / NB); }
-  index_t message_words() const {
-    return blocks() * with_width(width, [](auto K) { return index_t(Message<decltype(K)::value>::words); });
+  index_t blocks() const { return index_t(strips) * BLOCKS; }
+  index_t transform_words() const {
+    return blocks() * with_width(width, [](auto K) { return index_t(Transform<decltype(K)::value>::words); });
   }
   index_t V_words() const { return index_t(strips) * STRIP * width; }
-  index_t doubles() const { return message_words() + V_words(); }
-  index_t ints() const { return progress_ints + 3 * blocks() + panels; }
+  index_t doubles() const { return transform_words() + V_words(); }
+  index_t ints() const { return pass_state_ints + 3 * blocks() + panels; }
   double bytes() const { return double(sizeof(double)) * doubles() + double(sizeof(int)) * ints(); }
   /// Doubles that a panel needs for itself, for each of its strips.
-  index_t strip_words() const { return index_t(STRIP) * width + (STRIP / NB) * NB * LDB; }
+  index_t strip_words() const { return index_t(STRIP) * width + BLOCKS * NB * LDB; }
 
-  double* V(double* memory) const { return memory + message_words(); }
-  Progress* progress(int* memory) const { return reinterpret_cast<Progress*>(memory); }
+  double* V(double* memory) const { return memory + transform_words(); }
+  PassState* pass_state(int* memory) const { return reinterpret_cast<PassState*>(memory); }
 
-  static constexpr index_t progress_ints = sizeof(Progress) / sizeof(int);
+  static constexpr index_t pass_state_ints = sizeof(PassState) / sizeof(int);
 };
 
 /// Strips [first, end), number `panel` of a pass. `own` has strip_words() for each strip; R, out, ld as in Job.
 template <class T>
 Job<T> make_job(const PassSize& size, double* doubles, int* ints, Sign sign, bool always_fall_back, int panel, int first,
                 int end, const T* R, T* out, index_t ld, double* own) {
-  int* flags = ints + PassSize::progress_ints;
+  int* flags = ints + PassSize::pass_state_ints;
   const index_t blocks = size.blocks();
   const Shared shared{size.strips, sign == Sign::update ? 1.0 : -1.0, doubles, flags, flags + blocks, flags + 2 * blocks,
-                      size.progress(ints), always_fall_back};
+                      size.pass_state(ints), always_fall_back};
   return {shared, first, end, flags + 3 * blocks + panel, R, out, ld, size.V(doubles), own,
           own + index_t(end - first) * STRIP * size.width};
 }

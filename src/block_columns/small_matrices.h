@@ -1,6 +1,6 @@
 #pragma once
 
-#include "block_columns/message.h"
+#include "block_columns/transform.h"
 #include "block_columns/warp.h"
 
 /// Cholesky factors and inverses of matrices of order up to 64 in shared memory, by a block of threads.
@@ -47,7 +47,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, do
 ///   sA  m x m, ld LDB; the lower triangle of sub-blocks is used, and destroyed
 ///   sB  p x m, ld LDB: right-hand sides, as rows. On exit B_a is what it was when a was reached
 ///   sY  p x m, ld LDB: out; may be sB, when B_a is lost. With B = I, Y = U^-1 for the upper U with U'U = A
-///   sC  the C_a^-1, as Message::C;  sG  m x IB, ld LDC: scratch
+///   sC  the C_a^-1, as Transform::C;  sG  m x IB, ld LDC: scratch
 ///
 /// m and p multiples of IB, at most 64. False when A is not positive definite. `verdict` is one word of shared memory.
 template <class Team>
@@ -56,7 +56,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool eliminate(Team team, int m, int p, double* sA, 
   using Warp = typename Team::Warp;
   const int order = m / IB, rows = p / IB;
   GPUCHOLMOD_NO_UNROLL for (int a = 0; a < order; ++a) {
-    team.warps([&](Warp& warp) {
+    team.warps_sync([&](Warp& warp) {
       if (warp.id != 0) return;
       const bool ok = invert_cholesky(warp, sA + (a * IB) * LDB + a * IB, sC + a * IB * LDC);
       warp.once([&] { *verdict = ok; });
@@ -67,7 +67,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool eliminate(Team team, int m, int p, double* sA, 
     }
     const double* sCa = sC + a * IB * LDC;
     const int below = order - a - 1;
-    team.warps([&](Warp& warp) {
+    team.warps_sync([&](Warp& warp) {
       GPUCHOLMOD_NO_UNROLL for (int r = warp.id; r < below + rows; r += team.size()) {
         const bool is_G = r < below;
         const double* from = is_G ? sA + (a + 1 + r) * IB * LDB + a * IB : sB + (r - below) * IB * LDB + a * IB;
@@ -82,7 +82,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool eliminate(Team team, int m, int p, double* sA, 
         GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) store_tile(warp, D[half], to + 8 * half, is_G ? LDC : LDB);
       }
     });
-    team.warps([&](Warp& warp) {
+    team.warps_sync([&](Warp& warp) {
       const int width = 2 * below;  // columns of sub-blocks left, in halves
       GPUCHOLMOD_NO_UNROLL for (int task = warp.id; task < (below + rows) * width; task += team.size()) {
         const int r = task / width, c = 2 * (a + 1) + task % width;
@@ -111,10 +111,10 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool eliminate(Team team, int m, int p, double* sA, 
 template <class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const double* sD, double* sX, double* sE) {
   using Warp = typename Team::Warp;
-  team.threads([&](int thread) {
-    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < 2 * NB * LDB; i += team.size() * LANES) sX[i] = 0;
+  team.threads_sync([&](int thread) {
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < BLOCKS * NB * LDB; i += team.size() * LANES) sX[i] = 0;
   });
-  team.warps([&](Warp& warp) {
+  team.warps_sync([&](Warp& warp) {
     const int at = (warp.id / SUBS * NB + warp.id % SUBS * IB) * LDB + warp.id % SUBS * IB;
     const double* D = sD + at;
     double *X = sX + at, *E = sE + warp.id * IB * LDC;
@@ -136,7 +136,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const double*
     });
   });
   GPUCHOLMOD_NO_UNROLL for (int d = 1; d < SUBS; ++d)
-    team.warps([&](Warp& warp) {
+    team.warps_sync([&](Warp& warp) {
       const int x = warp.id / SUBS, i = warp.id % SUBS, j = i + d;
       if (j >= SUBS) return;
       const double* D = sD + (x * NB + i * IB) * LDB;

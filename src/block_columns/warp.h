@@ -7,7 +7,7 @@
 #include "base/host_device.h"
 #include "base/matrix_view.h"
 
-/// What the resident method asks of a warp: 32 lanes in step, and products of small matrices spread over them.
+/// What the algorithm asks of a warp: 32 lanes in step, and products of small matrices spread over them.
 ///
 /// The algorithm is written once, over a class Warp: DeviceWarp (cuda/kernels/device_warp.cuh) is the real thing, HostWarp
 /// below runs the lanes one after the other, with the same share of every matrix in every lane.
@@ -17,28 +17,29 @@ constexpr int LANES = 32;
 
 /// Where an operand lies, for the caches' sake.
 enum class Access {
-  shared,   ///< shared memory
-  message,  ///< written by another block of threads during this launch
-  stream    ///< the factor: read once
+  shared,     ///< shared memory
+  transform,  ///< written by another block of threads during this launch
+  stream      ///< the factor: read once
 };
 
 /// A lane's share of a 16 x 8 tile: of rows g and g + 8, g = lane / 4, the columns 2t and 2t + 1, t = lane % 4.
-struct Quad {
+struct Fragment {
   double e[4];  ///< (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 };
 
 /// The same share in the order in which a product takes its left factor from the registers.
-struct LeftQuad {
+struct LeftFragment {
   double e[4];  ///< (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1)
 };
 
 template <class Warp>
-using Tile = typename Warp::template PerLane<Quad>;
+using Tile = typename Warp::template PerLane<Fragment>;
 template <class Warp>
-using Left = typename Warp::template PerLane<LeftQuad>;
+using Left = typename Warp::template PerLane<LeftFragment>;
 
-GPUCHOLMOD_HOST_DEVICE constexpr int group(int lane) { return lane / 4; }
-GPUCHOLMOD_HOST_DEVICE constexpr int slot(int lane) { return lane % 4; }
+/// groupID and threadID_in_group, as PTX calls them where it says which lane holds what of a tile.
+GPUCHOLMOD_HOST_DEVICE constexpr int group_id(int lane) { return lane / 4; }
+GPUCHOLMOD_HOST_DEVICE constexpr int thread_in_group(int lane) { return lane % 4; }
 
 struct HostWarp {
   /// One S in every lane.
@@ -57,23 +58,23 @@ struct HostWarp {
   }
   void sync() const {}
 
-  /// x <- the sum over the four lanes of a group.
-  void add_up(PerLane<double>& x) const {
+  /// x <- the sum over the four lanes of a quad.
+  void quad_sum(PerLane<double>& x) const {
     for (int first = 0; first < LANES; first += 4) {
       const double sum = (x[first] + x[first + 1]) + (x[first + 2] + x[first + 3]);
       for (int t = 0; t < 4; ++t) x[first + t] = sum;
     }
   }
-  /// x <- the largest of the four lanes of a group.
-  void largest(PerLane<double>& x) const {
+  /// x <- the largest of the four lanes of a quad.
+  void quad_max(PerLane<double>& x) const {
     for (int first = 0; first < LANES; first += 4) {
       double top = x[first];
       for (int t = 1; t < 4; ++t) top = x[first + t] > top ? x[first + t] : top;
       for (int t = 0; t < 4; ++t) x[first + t] = top;
     }
   }
-  /// x <- what lane `t` of each group holds.
-  void take(PerLane<double>& x, int t) const {
+  /// x <- what lane `t` of each quad holds.
+  void quad_broadcast(PerLane<double>& x, int t) const {
     for (int first = 0; first < LANES; first += 4) {
       const double value = x[first + t];
       for (int other = 0; other < 4; ++other) x[first + other] = value;
@@ -92,13 +93,13 @@ struct HostWarp {
 
   /// D (16 x 8) <- D + s A B, A 16 x 8, B 8 x 8 with B(k, n) at B[n * ld + k].
   template <int s, Access>
-  void multiply_add(PerLane<Quad>& D, const PerLane<LeftQuad>& A, const double* B, int ld) const {
+  void multiply_add(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const double* B, int ld) const {
     double a[16][8];
     for (int lane = 0; lane < LANES; ++lane)
-      for (int i = 0; i < 4; ++i) a[group(lane) + 8 * (i % 2)][2 * slot(lane) + i / 2] = A[lane].e[i];
+      for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][2 * thread_in_group(lane) + i / 2] = A[lane].e[i];
     for (int lane = 0; lane < LANES; ++lane)
       for (int i = 0; i < 4; ++i) {
-        const int m = group(lane) + 8 * (i / 2), n = 2 * slot(lane) + i % 2;
+        const int m = group_id(lane) + 8 * (i / 2), n = 2 * thread_in_group(lane) + i % 2;
         double sum = D[lane].e[i];
         for (int k = 0; k < 8; ++k) sum += a[m][k] * (s * B[n * ld + k]);
         D[lane].e[i] = sum;
@@ -117,8 +118,8 @@ struct HostWarp {
     while (lane < LANES && f(lane)) ++lane;
     return lane;
   }
-  static int peek(const int* flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
-  static int glance(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
+  static int load_acquire(const int* flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
+  static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
   static void prefetch(const void*) {}  ///< the cache line into the second-level cache
   /// Begins to copy 16 bytes into shared memory; they count as one copy with all others up to the next end_copy().
   static void copy_16(void* to, const void* from) { std::memcpy(to, from, 16); }
@@ -142,7 +143,7 @@ template <Access access, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_t ld) {
   Tile<Warp> tile;
   warp.each([&](int lane) {
-    const T* at = p + group(lane) * ld + 2 * slot(lane);
+    const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const Pair<T> low = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at));
     const Pair<T> high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
     tile[lane] = {{double(low.x), double(low.y), double(high.x), double(high.y)}};
@@ -155,7 +156,7 @@ template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_t ld) {
   Left<Warp> left;
   warp.each([&](int lane) {
-    const T* at = p + group(lane) * ld + 2 * slot(lane);
+    const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     left[lane] = {{double(at[0]), double(at[8 * ld]), double(at[1]), double(at[8 * ld + 1])}};
   });
   return left;
@@ -165,7 +166,7 @@ template <class Warp>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> as_left(const Warp& warp, const Tile<Warp>& tile) {
   Left<Warp> left;
   warp.each([&](int lane) {
-    const Quad& q = tile[lane];
+    const Fragment& q = tile[lane];
     left[lane] = {{q.e[0], q.e[2], q.e[1], q.e[3]}};
   });
   return left;
@@ -174,8 +175,8 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> as_left(const Warp& warp, const Tile<Warp>& ti
 template <Access access = Access::shared, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
-    T* at = p + group(lane) * ld + 2 * slot(lane);
-    const Quad& q = tile[lane];
+    T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
+    const Fragment& q = tile[lane];
     Warp::template write<access>(reinterpret_cast<Pair<T>*>(at), {T(q.e[0]), T(q.e[1])});
     Warp::template write<access>(reinterpret_cast<Pair<T>*>(at + 8 * ld), {T(q.e[2]), T(q.e[3])});
   });
@@ -185,8 +186,8 @@ GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile,
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE void store_transposed(const Warp& warp, const Tile<Warp>& tile, double* p, index_t ld) {
   warp.each([&](int lane) {
-    const Quad& q = tile[lane];
-    double* at = p + 2 * slot(lane) * ld + group(lane);
+    const Fragment& q = tile[lane];
+    double* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
     at[0] = q.e[0];
     at[ld] = q.e[1];
     at[8] = q.e[2];
@@ -206,7 +207,7 @@ template <class Warp>
 GPUCHOLMOD_HOST_DEVICE double sum_of_squares(const Warp& warp, const Tile<Warp>& tile) {
   typename Warp::template PerLane<double> sum;
   warp.each([&](int lane) {
-    const Quad& q = tile[lane];
+    const Fragment& q = tile[lane];
     sum[lane] = (q.e[0] * q.e[0] + q.e[1] * q.e[1]) + (q.e[2] * q.e[2] + q.e[3] * q.e[3]);
   });
   return warp.total(sum);

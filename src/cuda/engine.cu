@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cuda/kernels/resident.cuh"
+#include "cuda/kernels/block_columns.cuh"
 
 namespace gpucholmod::cuda {
 namespace {
@@ -22,7 +22,7 @@ constexpr int shared_bytes = block_columns::SharedMemory<K>::words * int(sizeof(
 template <class T, int K>
 bool can_persist() {
   cudaFuncAttributes attributes;
-  check(cudaFuncGetAttributes(&attributes, modify_strips<T, K>), "ask about the resident kernel");
+  check(cudaFuncGetAttributes(&attributes, modify_strips<T, K>), "ask about the persistent kernel");
   return GPUCHOLMOD_PERSISTENT(10 * attributes.ptxVersion) &&
          shared_bytes<T, K> <= attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
 }
@@ -31,18 +31,17 @@ template <class T, int K>
 void start_persistent(const block_columns::Job<T>& job, cudaStream_t stream) {
   constexpr int shared = shared_bytes<T, K>;
   check(cudaFuncSetAttribute(modify_strips<T, K>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
-        "set up the resident kernel");
+        "set up the persistent kernel");
   const int blocks = std::min(job.end - job.first, multiprocessors());
   modify_strips<T, K><<<unsigned(blocks), DeviceTeam::THREADS, shared, stream>>>(job);
 }
 
 template <class T, int K>
 void start_stepwise(const block_columns::Job<T>& job, cudaStream_t stream) {
-  constexpr int per_strip = block_columns::STRIP / block_columns::NB;
   begin_steps<T, K><<<unsigned(job.end - job.first), DeviceTeam::THREADS, 0, stream>>>(job);
-  for (int b = job.first * per_strip; b < job.end * per_strip; ++b) {
+  for (int b = job.first * block_columns::BLOCKS; b < job.end * block_columns::BLOCKS; ++b) {
     find_steps<T, K><<<1, DeviceTeam::THREADS, 0, stream>>>(job, b);
-    apply_steps<T, K><<<unsigned(job.end - b / per_strip), DeviceTeam::THREADS, 0, stream>>>(job, b);
+    apply_steps<T, K><<<unsigned(job.end - b / block_columns::BLOCKS), DeviceTeam::THREADS, 0, stream>>>(job, b);
   }
 }
 
@@ -88,13 +87,13 @@ void Pass<T>::start(int panel, int first, int end, const T* R, T* out, index_t l
 }
 
 template <class T>
-void Pass<T>::fetch_state(block_columns::Progress* to, cudaStream_t stream) const {
-  check(cudaMemcpyAsync(to, size_.progress(dints_.data()), sizeof *to, cudaMemcpyDeviceToHost, stream),
+void Pass<T>::fetch_state(block_columns::PassState* to, cudaStream_t stream) const {
+  check(cudaMemcpyAsync(to, size_.pass_state(dints_.data()), sizeof *to, cudaMemcpyDeviceToHost, stream),
         "fetch what became of a panel");
 }
 
 template <class T>
-void Pass<T>::add_to(Work& work, const block_columns::Progress& state) const {
+void Pass<T>::add_to(Work& work, const block_columns::PassState& state) const {
   work.launch = launch_;
   work.blocks += size_.blocks();
   work.fallbacks += launch_ == Launch::persistent ? state.fallbacks : size_.blocks();

@@ -52,10 +52,10 @@ class Pass {
   void start(int panel, int first, int end, const T* R, T* out, index_t ld, double* own, cudaStream_t stream) const;
 
   /// Queues a copy of what has become of the pass so far, to page-locked memory.
-  void fetch_state(block_columns::Progress* to, cudaStream_t stream) const;
+  void fetch_state(block_columns::PassState* to, cudaStream_t stream) const;
 
   /// Adds what was done to `work`, when it is over.
-  void add_to(Work& work, const block_columns::Progress& state) const;
+  void add_to(Work& work, const block_columns::PassState& state) const;
 
   Launch launch() const { return launch_; }
 

@@ -34,7 +34,7 @@ class Modification {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
     const int strips = block_columns::strips_of(order);
     const cudaStream_t stream = context_.stream();
-    auto* const state = static_cast<block_columns::Progress*>(context_.staging(sizeof(block_columns::Progress)));
+    auto* const state = static_cast<block_columns::PassState*>(context_.staging(sizeof(block_columns::PassState)));
     for (index_t first = 0; first < task_.k; first += block_columns::most_columns) {
       const index_t k = std::min(block_columns::most_columns, task_.k - first);
       const Pass<T> pass(context_.pool(), k, strips, 1, task_);

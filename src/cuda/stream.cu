@@ -11,7 +11,7 @@
 namespace gpucholmod::cuda {
 namespace {
 
-using block_columns::Progress;
+using block_columns::PassState;
 using stream::Chunk;
 using stream::Plan;
 
@@ -21,11 +21,11 @@ class StreamDevice : public stream::Device<T> {
  public:
   StreamDevice(Context& context, const Plan& plan, const double* V, const Task& task, Timeline* timeline)
       : context_(context), current_(context.device()), plan_(plan),
-        staging_(static_cast<char*>(context.staging(2 * plan.buffers() * buffer_bytes() + states() * sizeof(Progress)))),
+        staging_(static_cast<char*>(context.staging(2 * plan.buffers() * buffer_bytes() + states() * sizeof(PassState)))),
         dpanels_(context.workspace(), plan.slots() * plan.slot_words()),
         down_(context.workspace(), plan.slots() * plan.own_words()), streams_(plan.slots()), modified_(plan.slots()),
         sent_(plan.buffers()), fetched_(plan.buffers()) {
-    std::fill_n(state(0, 0), states(), Progress{});
+    std::fill_n(state(0, 0), states(), PassState{});
     for (int i = 0; i < plan.passes(); ++i) {
       passes_.emplace_back(context.workspace(), plan.pass_columns(i), plan.pass(i).strips, int(plan.panels().size()), task);
       passes_.back().prepare(V + i * block_columns::most_columns * plan.n(), plan.n(), plan.n(), context.stream());
@@ -77,7 +77,7 @@ class StreamDevice : public stream::Device<T> {
   /// The passes go one after the other: where one fails, those behind it have been given nonsense.
   index_t pivot(int panel) override {
     for (int i = 0; i < plan_.passes(); ++i)
-      if (const Progress* now = state(plan_.slot(panel), i); now->stop) return now->pivot;
+      if (const PassState* now = state(plan_.slot(panel), i); now->stop) return now->pivot;
     return -1;
   }
 
@@ -100,8 +100,8 @@ class StreamDevice : public stream::Device<T> {
   T* place(const Chunk& chunk) { return dpanels_.data() + plan_.slot(chunk.panel) * plan_.slot_words() + chunk.offset; }
   std::size_t buffer_bytes() const { return (sizeof(T) * plan_.chunk_words() + 255) / 256 * 256; }
   index_t states() const { return plan_.slots() * plan_.passes(); }
-  Progress* state(int slot, int pass) {
-    return reinterpret_cast<Progress*>(staging_ + 2 * plan_.buffers() * buffer_bytes()) + slot * plan_.passes() + pass;
+  PassState* state(int slot, int pass) {
+    return reinterpret_cast<PassState*>(staging_ + 2 * plan_.buffers() * buffer_bytes()) + slot * plan_.passes() + pass;
   }
   template <class F>
   void timed(Stage stage, int panel, F&& f) {

@@ -12,12 +12,12 @@ namespace gpucholmod::paper {
 
 /// The threads of one block, one after the other.
 template <class T>
-class HostTeam {
+class HostThreads {
  public:
-  explicit HostTeam(int threads) : registers_(threads) {}
+  explicit HostThreads(int threads) : registers_(threads) {}
   int threads() const { return int(registers_.size()); }
   template <class F>
-  void each(F&& f) {
+  void each_sync(F&& f) {
     for (int t = 0; t < threads(); ++t) f(t, registers_[t].data());
   }
 
@@ -60,7 +60,7 @@ class HostExecutor {
   template <int E, Sign sign>
   void run(const Launch<T>& launch) {
     const int threads = shape_.threads_per_block;
-    HostTeam<T> team(threads);
+    HostThreads<T> team(threads);
     std::vector<T> sR(threads * (TILE + 1));
     std::vector<Rotation<T>> sG(TILE * E);
     const index_t blocks = (launch.cols + threads - 1) / threads;

@@ -24,7 +24,7 @@ struct Launch {
 ///             rows of the panel stream past; k is done in batches of E.
 ///   Shared    sR (threads x (TILE + 1)): a tile of the panel, a column per thread, one entry of padding against
 ///             bank conflicts; sG (TILE x E): the rotations of the tile's rows, which all threads read together.
-///   Barriers  `team.each(f)` runs f(t, rV) for every thread, then synchronises. On the device each thread calls f
+///   Barriers  `team.each_sync(f)` runs f(t, rV) for every thread, then synchronises. On the device each thread calls f
 ///             for itself, with rV in its registers; on the host a loop calls it for one thread after the other.
 ///   Repeatable bit for bit: no atomics, no reductions.
 template <int E, Sign sign, class T, class Team>
@@ -35,14 +35,14 @@ GPUCHOLMOD_HOST_DEVICE void rotate_block(const Launch<T>& launch, int block, Tea
   const int cols = left < threads ? int(left) : threads;
 
   for (index_t q0 = 0; q0 < launch.k; q0 += E) {
-    team.each([&](int t, T* rV) {
+    team.each_sync([&](int t, T* rV) {
 GPUCHOLMOD_UNROLL
       for (int q = 0; q < E; ++q)
         rV[q] = t < cols && q0 + q < launch.k ? launch.V[first + t + (q0 + q) * launch.ldv] : T(0);
     });
     for (index_t i0 = 0; i0 < launch.rows; i0 += TILE) {
       const int rows = launch.rows - i0 < TILE ? int(launch.rows - i0) : TILE;
-      team.each([&](int t, T*) {
+      team.each_sync([&](int t, T*) {
         for (int e = t; e < TILE * cols; e += threads) {
           const int i = e % TILE, j = e / TILE;
           if (i < rows) sR[j * (TILE + 1) + i] = launch.panel[i0 + i + (first + j) * launch.ldp];
@@ -52,7 +52,7 @@ GPUCHOLMOD_UNROLL
           sG[e] = q < launch.k ? launch.rotations[(i0 + e / E) * launch.k + q] : Rotation<T>::identity();
         }
       });
-      team.each([&](int t, T* rV) {
+      team.each_sync([&](int t, T* rV) {
         if (t >= cols) return;
         for (int i = 0; i < rows; ++i) {
           T r = sR[t * (TILE + 1) + i];
@@ -61,14 +61,14 @@ GPUCHOLMOD_UNROLL
           sR[t * (TILE + 1) + i] = r;
         }
       });
-      team.each([&](int t, T*) {
+      team.each_sync([&](int t, T*) {
         for (int e = t; e < TILE * cols; e += threads) {
           const int i = e % TILE, j = e / TILE;
           if (i < rows) launch.panel[i0 + i + (first + j) * launch.ldp] = sR[j * (TILE + 1) + i];
         }
       });
     }
-    team.each([&](int t, T* rV) {
+    team.each_sync([&](int t, T* rV) {
 GPUCHOLMOD_UNROLL
       for (int q = 0; q < E; ++q)
         if (t < cols && q0 + q < launch.k) launch.V[first + t + (q0 + q) * launch.ldv] = rV[q];

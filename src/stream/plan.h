@@ -30,10 +30,10 @@ struct Chunk {
 
 /// How a factor of order n goes through the device: which panels, in how many slots, in which chunks.
 ///
-///     0      panels        n      A panel needs its own columns and the messages of the panels before it, nothing else of
+///     0      panels        n      A panel needs its own columns and the transforms of the panels before it, nothing else of
 ///     +---+----+---+--+--+-+      R: so `slots` of them are on the device at a time, one coming, one being modified, one
 ///       \ |    |   |  |  | |      going. All have about the same number of bytes. Beside the slots, the device holds the
-///         \    |   |  |  | |      messages and V of all passes: O(nk).
+///         \    |   |  |  | |      transforms and V of all passes: O(nk).
 ///           \ _|___|__|__|_|
 class Plan {
  public:

@@ -9,7 +9,7 @@
 /// The resident method on the CPU, for tests: as many blocks of threads as one likes, each of them a thread.
 namespace gpucholmod::block_columns {
 
-/// A block of threads, or a half of one: its warps take turns.
+/// A block of threads, or a half of one: its warps take turns, so that what is to end in a barrier does.
 struct HostTeam {
   using Warp = HostWarp;
   template <class S>
@@ -23,16 +23,16 @@ struct HostTeam {
 
   int size() const { return warp_count; }
   template <class F>
-  void warps(F&& f) {
+  void warps_sync(F&& f) {
     for (int w = 0; w < warp_count; ++w) {
       Warp warp{w};
       f(warp);
     }
   }
   template <class F>
-  void each_warp(F&& f) { warps(f); }
+  void each_warp(F&& f) { warps_sync(f); }
   template <class F>
-  bool every(F&& f) {
+  bool all_sync(F&& f) {
     bool all = true;
     for (int w = 0; w < warp_count; ++w) {
       Warp warp{w};
@@ -41,13 +41,13 @@ struct HostTeam {
     return all;
   }
   template <class F>
-  void threads(F&& f) {
+  void threads_sync(F&& f) {
     for (int thread = 0; thread < warp_count * LANES; ++thread) f(thread);
   }
   template <class F>
   void once(F&& f) { f(); }
   template <class F>
-  void halves(F&& f) {
+  void halves_sync(F&& f) {
     for (int half = 0; half < 2; ++half) f(HostTeam{shared, WARPS / 2}, half);
   }
   void barrier() {}
@@ -57,11 +57,11 @@ struct HostTeam {
   void copy_share(const Warp& warp, double* to, const double* from) {
     if (warp.id == 0) copy<words>(to, from);
   }
-  void publish(int* flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
+  void store_release(int* flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
   void add(int* counter, int value) { __atomic_fetch_add(counter, value, __ATOMIC_RELAXED); }
-  void stop(Progress* progress, int pivot) {
-    progress->pivot = pivot;
-    publish(&progress->stop);
+  void stop(PassState* pass_state, int pivot) {
+    pass_state->pivot = pivot;
+    store_release(&pass_state->stop);
   }
 };
 
@@ -76,9 +76,9 @@ void run_on_host(const Job<T>& job, int blocks, F&& at_ticket) {
       const int strip = job.first + __atomic_fetch_add(job.ticket, 1, __ATOMIC_RELAXED);
       if (strip >= job.end) return;
       at_ticket(strip);
-      typename Strip<T, K, HostTeam>::Blocks diagonal_blocks(team, job.shared, strip * (STRIP / NB));
-      typename Strip<T, K, HostTeam>::States states;
-      if (!Strip<T, K, HostTeam>(team, job, strip, diagonal_blocks, states).run()) return;
+      typename StripTask<T, K, HostTeam>::Blocks diagonal_blocks(team, job.shared, strip * BLOCKS);
+      typename StripTask<T, K, HostTeam>::States states;
+      if (!StripTask<T, K, HostTeam>(team, job, strip, diagonal_blocks, states).run()) return;
     }
   };
   std::vector<std::thread> running;

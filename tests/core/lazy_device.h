@@ -36,13 +36,12 @@ struct Laziness {
 /// The launches of a job on the plain path, as start_stepwise() in src/cuda/resident.cu has them.
 template <int K, class T>
 void run_stepwise(const block_columns::Job<T>& job) {
-  constexpr int per_strip = block_columns::STRIP / block_columns::NB;
   int failed = 0;
   const auto of = [&](int strip) { return block_columns::Stepwise<T, K, block_columns::HostTeam>({nullptr}, job, strip); };
   for (int strip = job.first; strip < job.end; ++strip) of(strip).catch_up();
-  for (int b = job.first * per_strip; b < job.end * per_strip; ++b) {
-    of(b / per_strip).find(b, &failed);
-    for (int strip = b / per_strip; strip < job.end; ++strip) of(strip).apply(b);
+  for (int b = job.first * block_columns::BLOCKS; b < job.end * block_columns::BLOCKS; ++b) {
+    of(b / block_columns::BLOCKS).find(b, &failed);
+    for (int strip = b / block_columns::BLOCKS; strip < job.end; ++strip) of(strip).apply(b);
   }
 }
 
@@ -133,7 +132,7 @@ class LazyDevice : public stream::Device<T> {
     finish();
     outcome.blocks = outcome.fallbacks = outcome.rescalings = 0;
     for (Pass& pass : passes_) {
-      const block_columns::Progress& last = *pass.size.progress(pass.ints.data());
+      const block_columns::PassState& last = *pass.size.pass_state(pass.ints.data());
       outcome.blocks += pass.size.blocks();
       outcome.fallbacks += how_.kernel == Kernel::stepwise ? pass.size.blocks() : last.fallbacks;
       outcome.rescalings += last.rescalings;
@@ -236,7 +235,7 @@ class LazyDevice : public stream::Device<T> {
         });
       });
     for (Pass& pass : passes_) {
-      const block_columns::Progress* now = pass.size.progress(pass.ints.data());
+      const block_columns::PassState* now = pass.size.pass_state(pass.ints.data());
       if (__atomic_load_n(&now->stop, __ATOMIC_ACQUIRE) == 0) continue;
       pivots_[panel] = now->pivot;
       return;

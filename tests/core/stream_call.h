@@ -1,6 +1,6 @@
 #pragma once
 
-#include "resident_call.h"
+#include "grid_call.h"
 #include "stream/plan.h"
 
 /// Modifications by the stream method.

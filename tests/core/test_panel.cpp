@@ -83,14 +83,14 @@ TEST(Panel, CountsItsPanels) {
 
 /// A team whose threads take their turns in another order in every phase: a race between two barriers shows.
 template <class T>
-class ShuffledTeam {
+class ShuffledThreads {
  public:
-  ShuffledTeam(int threads, unsigned seed) : registers_(threads), order_(threads), random_(seed) {
+  ShuffledThreads(int threads, unsigned seed) : registers_(threads), order_(threads), random_(seed) {
     for (int t = 0; t < threads; ++t) order_[t] = t;
   }
   int threads() const { return int(order_.size()); }
   template <class F>
-  void each(F&& f) {
+  void each_sync(F&& f) {
     std::shuffle(order_.begin(), order_.end(), random_);
     for (const int t : order_) f(t, registers_[t].data());
   }
@@ -118,8 +118,8 @@ void shuffled_equals_ordered(index_t rows, index_t cols, index_t k, int threads)
     for (index_t block = 0; block * threads < cols; ++block)
       paper::rotate_block<E, sign>(launch, int(block), team, sR.data(), sG.data());
   };
-  paper::HostTeam<double> ordered(threads);
-  ShuffledTeam<double> shuffled(threads, 6);
+  paper::HostThreads<double> ordered(threads);
+  ShuffledThreads<double> shuffled(threads, 6);
   run(ordered, R1, V1);
   run(shuffled, R2, V2);
   EXPECT_TRUE(same_bits(R1, R2));

@@ -122,7 +122,7 @@ TEST(Stream, DoesNotDependOnHowTheFactorTravels) {
   agrees<double, double>(quick_problem(Sign::downdate, sanitized ? 640 : 900, 9), i);
 }
 
-/// Rescalings and refused blocks, whose messages go from one panel to the next too.
+/// Rescalings and refused blocks, whose transforms go from one panel to the next too.
 TEST(Stream, DoesNotDependOnItWhereTheGuardRefusesEither) {
   unsigned i = 0;
   const index_t n = 400, k = 9;

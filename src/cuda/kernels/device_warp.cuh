@@ -26,15 +26,15 @@ struct DeviceWarp {
   }
   __device__ __forceinline__ void sync() const { __syncwarp(); }
 
-  __device__ __forceinline__ void add_up(PerLane<double>& x) const {
+  __device__ __forceinline__ void quad_sum(PerLane<double>& x) const {
     x.value += __shfl_xor_sync(all, x.value, 1);
     x.value += __shfl_xor_sync(all, x.value, 2);
   }
-  __device__ __forceinline__ void largest(PerLane<double>& x) const {
+  __device__ __forceinline__ void quad_max(PerLane<double>& x) const {
     x.value = fmax(x.value, __shfl_xor_sync(all, x.value, 1));
     x.value = fmax(x.value, __shfl_xor_sync(all, x.value, 2));
   }
-  __device__ __forceinline__ void take(PerLane<double>& x, int t) const { x.value = __shfl_sync(all, x.value, lane / 4 * 4 + t); }
+  __device__ __forceinline__ void quad_broadcast(PerLane<double>& x, int t) const { x.value = __shfl_sync(all, x.value, lane / 4 * 4 + t); }
   __device__ __forceinline__ double total(const PerLane<double>& x) const {
     double sum = x.value;
     for (int stride = 16; stride > 0; stride /= 2) sum += __shfl_xor_sync(all, sum, stride);
@@ -64,10 +64,10 @@ struct DeviceWarp {
   /// By the tensor cores. A lane's columns 2t and 2t + 1 of A are taken as the instruction's columns t and t + 4, and the
   /// rows of B likewise, so that what one product leaves in the registers is what the next one takes.
   template <int s, block_columns::Access access>
-  __device__ __forceinline__ void multiply_add(PerLane<block_columns::Quad>& D, const PerLane<block_columns::LeftQuad>& A, const double* B,
+  __device__ __forceinline__ void multiply_add(PerLane<block_columns::Fragment>& D, const PerLane<block_columns::LeftFragment>& A, const double* B,
                                int ld) const {
-    const auto* at = reinterpret_cast<const block_columns::Pair<double>*>(B + block_columns::group(lane) * ld +
-                                                                     2 * block_columns::slot(lane));
+    const auto* at = reinterpret_cast<const block_columns::Pair<double>*>(B + block_columns::group_id(lane) * ld +
+                                                                     2 * block_columns::thread_in_group(lane));
     const block_columns::Pair<double> b = read<access>(at);
     const double b0 = s > 0 ? b.x : -b.x, b1 = s > 0 ? b.y : -b.y;
     double* d = D.value.e;
@@ -103,14 +103,14 @@ struct DeviceWarp {
     const unsigned no = ~__ballot_sync(all, f(lane));
     return no == 0 ? block_columns::LANES : __ffs(int(no)) - 1;
   }
-  __device__ static __forceinline__ int peek(const int* flag) {
+  __device__ static __forceinline__ int load_acquire(const int* flag) {
     int value = 0;
 #if __CUDA_ARCH__ >= 700
     asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
 #endif
     return value;
   }
-  __device__ static __forceinline__ int glance(const int* flag) { return *static_cast<const volatile int*>(flag); }
+  __device__ static __forceinline__ int load_relaxed(const int* flag) { return *static_cast<const volatile int*>(flag); }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
   __device__ static __forceinline__ void pause() {}
 
@@ -123,7 +123,7 @@ struct DeviceWarp {
   template <block_columns::Access access, class T>
   __device__ static __forceinline__ block_columns::Pair<T> read_global(const block_columns::Pair<T>* p) {
     const auto* at = reinterpret_cast<const Vector<T>*>(p);
-    return as_pair(access == block_columns::Access::message ? __ldcg(at) : __ldcs(at));
+    return as_pair(access == block_columns::Access::transform ? __ldcg(at) : __ldcs(at));
   }
   template <block_columns::Access access>
   __device__ static __forceinline__ double read_global(const double* p) { return __ldcg(p); }
@@ -156,30 +156,32 @@ struct DeviceTeam {
     if (named == 0) __syncthreads();
     else asm volatile("bar.sync %0, %1;" ::"r"(named), "n"(THREADS / 2) : "memory");
   }
+  /// f(warp) in every warp, then a barrier.
   template <class F>
-  __device__ __forceinline__ void warps(F&& f) {
+  __device__ __forceinline__ void warps_sync(F&& f) {
     f(warp);
     barrier();
   }
-  /// Without a barrier at the end.
+  /// f(warp) in every warp, without a barrier at the end.
   template <class F>
   __device__ __forceinline__ void each_warp(F&& f) { f(warp); }
-  /// The whole block only.
+  /// Whether f(warp) is true in every warp: ends in a barrier. The whole block only.
   template <class F>
-  __device__ __forceinline__ bool every(F&& f) { return __syncthreads_and(f(warp)); }
+  __device__ __forceinline__ bool all_sync(F&& f) { return __syncthreads_and(f(warp)); }
+  /// f(number of the thread) in every thread, then a barrier.
   template <class F>
-  __device__ __forceinline__ void threads(F&& f) {
+  __device__ __forceinline__ void threads_sync(F&& f) {
     f(warp.id * block_columns::LANES + warp.lane);
     barrier();
   }
-  /// In the thread that publishes, without a barrier.
+  /// f() in the thread that publishes, without a barrier.
   template <class F>
   __device__ __forceinline__ void once(F&& f) {
     if (warp.id == 0 && warp.lane == 0) f();
   }
-  /// f(half, number of the half) in both halves side by side.
+  /// f(half, number of the half) in both halves side by side, then a barrier of the whole block.
   template <class F>
-  __device__ __forceinline__ void halves(F&& f) {
+  __device__ __forceinline__ void halves_sync(F&& f) {
     const int half = warp.id / (block_columns::WARPS / 2);
     f(DeviceTeam{shared, {warp.id % (block_columns::WARPS / 2), warp.lane}, 1 + half}, half);
     __syncthreads();
@@ -201,7 +203,7 @@ struct DeviceTeam {
   }
 
   /// What the team has written before its last barrier, and this thread since, is there for whoever sees the flag.
-  __device__ __forceinline__ void publish(int* flag) {
+  __device__ __forceinline__ void store_release(int* flag) {
 #if __CUDA_ARCH__ >= 700
     if (warp.id == 0 && warp.lane == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
 #endif
@@ -209,9 +211,9 @@ struct DeviceTeam {
   __device__ __forceinline__ void add(int* counter, int value) {
     if (warp.id == 0 && warp.lane == 0) atomicAdd(counter, value);
   }
-  __device__ __forceinline__ void stop(block_columns::Progress* progress, int pivot) {
-    once([&] { progress->pivot = pivot; });
-    publish(&progress->stop);
+  __device__ __forceinline__ void stop(block_columns::PassState* pass_state, int pivot) {
+    once([&] { pass_state->pivot = pivot; });
+    store_release(&pass_state->stop);
   }
 };
 

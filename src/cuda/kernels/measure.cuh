@@ -2,7 +2,7 @@
 
 #include "base/matrix_view.h"
 
-/// Plain kernels by which the resident method is measured: what moving the triangle costs, and products to judge a
+/// Plain kernels by which modifications on a GPU are measured: what moving the triangle costs, and products to judge a
 /// result by. Matrices are column-major, in device memory, R upper.
 namespace gpucholmod::cuda {
 

@@ -6,11 +6,11 @@ namespace gpucholmod::cuda {
 
 /// The threads of a block on the device: each runs a phase for itself, then all meet at a barrier.
 template <class T, int E>
-class DeviceTeam {
+class PanelThreads {
  public:
   __device__ int threads() const { return int(blockDim.x); }
   template <class F>
-  __device__ void each(F&& f) {
+  __device__ void each_sync(F&& f) {
     f(int(threadIdx.x), rV_);
     __syncthreads();
   }
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(paper::max_threads_per_block) panel_rotate(con
   extern __shared__ __align__(16) unsigned char shared[];
   T* sR = reinterpret_cast<T*>(shared);
   Rotation<T>* sG = reinterpret_cast<Rotation<T>*>(sR + blockDim.x * (paper::TILE + 1));
-  DeviceTeam<T, E> team;
+  PanelThreads<T, E> team;
   paper::rotate_block<E, sign>(launch, int(blockIdx.x), team, sR, sG);
 }
 

@@ -9,37 +9,41 @@ constexpr int IB = 16;             ///< rows of a sub-block: the order of the sm
 constexpr int SUBS = NB / IB;
 constexpr int WARPS = 8;           ///< of a block of threads
 constexpr int WARP_COLUMNS = 16;   ///< columns of a strip that a warp owns
-constexpr int STRIP = WARPS * WARP_COLUMNS;  ///< columns of a strip: two row blocks high is its diagonal block
+constexpr int STRIP = WARPS * WARP_COLUMNS;  ///< columns of a strip
+constexpr int BLOCKS = STRIP / NB;  ///< row blocks of a strip: its diagonal block is that many high
 constexpr int LDB = NB + 8;        ///< leading dimension of anything with NB contiguous: free of bank conflicts
 constexpr int LDC = IB + 8;        ///< and with IB
 
 /// How a row block is to be applied to the columns to its right.
-enum Kind { solve_first = 0, householder = 1 };
+enum Kind {
+  unscaled = 0,    ///< Woodbury's formula, V left without its scaling
+  householder = 1  ///< steps row by row
+};
 
-/// What the block of threads that did row block b tells all others, in global memory, for V of K columns (padded with
-/// zeros to 8, 16, 32 or 64). Offsets in doubles; the notation is that of inst/design/resident-method.md.
+/// The transform of a row block, as the block of threads that did it tells all others, in global memory, for V of K columns
+/// (padded with zeros to 8, 16, 32 or 64). Offsets in doubles; the notation is that of inst/design/block-columns.md.
 template <int K>
-struct Message {
+struct Transform {
   static constexpr int KP = K < IB ? IB : K;
   static constexpr int LDK = K < IB ? 8 : K + 8;
 
-  static constexpr int P = 0;               ///< P(i, q) at q * LDB + i                        (first kind)
+  static constexpr int P = 0;               ///< P(i, q) at q * LDB + i                        (unscaled)
   static constexpr int Z = P + K * LDB;     ///< sigma Z(i, q), or y_i(q), at i * LDK + q
-  static constexpr int C = Z + NB * LDK;    ///< C_a^-1 (l, c) at (a * IB + c) * LDC + l       (first kind)
-  static constexpr int inv_tau = C;         ///< 1 / tau_i, 1 / (1 - tau_i), rho_i, NB of each (second kind)
+  static constexpr int C = Z + NB * LDK;    ///< C_a^-1 (l, c) at (a * IB + c) * LDC + l       (unscaled)
+  static constexpr int inv_tau = C;         ///< 1 / tau_i, 1 / (1 - tau_i), rho_i, NB of each (householder)
   static constexpr int inv_ctau = C + NB;
   static constexpr int rho = C + 2 * NB;
   static constexpr int kind = C + SUBS * IB * LDC;
   static constexpr int rescaled = kind + 1;  ///< V is to be multiplied by T before this block
-  static constexpr int mass = kind + 2;      ///< trace of sigma (H - I) behind this block
+  static constexpr int trace = kind + 2;     ///< trace of sigma (H - I) behind this block
   static constexpr int image = kind + 8;     ///< words up to here are what a strip needs of a block
   static constexpr int T = image;            ///< T(l, q) at q * LDB + l
   static constexpr int H = T + KP * LDB;     ///< H behind this block: H(q, q') at q * LDB + q'
   static constexpr int words = H + KP * LDB;
 };
 
-/// What the strips of one modification tell each other besides: one int each, zero at the start.
-struct Progress {
+/// How far one pass has come, which its strips tell each other besides: one int each, zero at the start.
+struct PassState {
   int stop;         ///< a downdate has failed: everybody goes home
   int pivot;        ///< where it failed, from 0
   int fallbacks;    ///< row blocks done by Householder steps
@@ -49,13 +53,13 @@ struct Progress {
 
 /// What the strips of one modification share, V having K columns, whatever the factor is stored in.
 struct Shared {
-  int strips;        ///< of STRIP columns each
-  double sigma;      ///< 1 or -1
-  double* messages;  ///< Message<K>::words for each row block
-  int* has_P;        ///< a flag per row block: P, or everything when its kind is householder, has been published
-  int* has_C;        ///< everything has been published
-  int* has_H;        ///< H has been published
-  Progress* progress;
+  int strips;          ///< of STRIP columns each
+  double sigma;        ///< 1 or -1
+  double* transforms;  ///< Transform<K>::words for each row block
+  int* has_P;          ///< a flag per row block: P, or everything when its kind is householder, has been published
+  int* has_C;          ///< everything has been published
+  int* has_H;          ///< H has been published
+  PassState* pass_state;
   bool always_fall_back;
 };
 
@@ -73,21 +77,24 @@ struct Job {
   index_t ld;
   const double* V;  ///< padded n x K, column-major without gaps: of all strips
   double* saved;    ///< STRIP * K words for each strip of the panel
-  double* inverses; ///< of the diagonal blocks, NB * LDB words each, two for each strip of the panel
+  double* inverses; ///< of the diagonal blocks, NB * LDB words each, BLOCKS for each strip of the panel
 };
 
-/// The quick step is taken while the trace of sigma (H - I) stays below this; a downdate may go beyond, when
-/// the trace of H^-1 - I is found to be below `most_growth`. Measured: inst/design/resident-method.md.
-constexpr double most_mass_update = 256;
-constexpr double most_mass_downdate = 0.75;
+/// The unscaled step is taken while the trace of sigma (H - I) stays below this; a downdate may go beyond, when
+/// the trace of H^-1 - I is found to be below `most_growth`. Measured: inst/design/block-columns.md.
+constexpr double most_trace_update = 256;
+constexpr double most_trace_downdate = 0.75;
 constexpr double most_growth = 9;
+
+/// In place of the trace behind a row block whose growth was looked at: the next one has to rescale.
+constexpr double trace_beyond_limits = 1e30;
 
 /// A diagonal block whose condition number in the Frobenius norm is below this is solved with by its inverse alone.
 constexpr double unrefined = 300;
 
 /// When the chain is this many row blocks above its diagonal, a strip begins to run ahead with P alone, if it is not
-/// itself more than `farthest_sprint` blocks behind: what it passes then it has to read again.
-constexpr int sprint_blocks = 12;
-constexpr int farthest_sprint = 24;
+/// itself more than `farthest_run_ahead` blocks behind: what it passes then it has to read again.
+constexpr int run_ahead_blocks = 12;
+constexpr int farthest_run_ahead = 24;
 
 }  // namespace gpucholmod::block_columns

@@ -12,7 +12,7 @@ __device__ __forceinline__ DeviceTeam whole_block(double* shared) {
 /// Whether there is a persistent kernel for an architecture, as __CUDA_ARCH__ counts them.
 #define GPUCHOLMOD_PERSISTENT(architecture) ((architecture) >= 900 && (architecture) < 1200)
 
-/// The resident method in one launch: every block of threads takes strips of columns by ticket, from the left.
+/// A modification in one launch: every block of threads takes strips of columns by ticket, from the left.
 ///
 ///   Grid      at most as many blocks as run at once; a strip only waits for strips with earlier tickets, so no cooperative
 ///             launch is needed
@@ -25,7 +25,7 @@ __device__ __forceinline__ DeviceTeam whole_block(double* shared) {
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const block_columns::Job<T> job) {
 #if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
-  using Strip = block_columns::Strip<T, K, DeviceTeam>;
+  using Task = block_columns::StripTask<T, K, DeviceTeam>;
   extern __shared__ __align__(16) double shared[];
   __shared__ int ticket;
   const DeviceTeam team = whole_block(shared);
@@ -35,9 +35,9 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS, 1) modify_strips(const bl
     const int strip = job.first + ticket;
     __syncthreads();
     if (strip >= job.end) return;
-    typename Strip::Blocks blocks(team, job.shared, strip * (block_columns::STRIP / block_columns::NB));
-    typename Strip::States states;
-    if (!Strip(team, job, strip, blocks, states).run()) return;
+    typename Task::Blocks blocks(team, job.shared, strip * block_columns::BLOCKS);
+    typename Task::States states;
+    if (!Task(team, job, strip, blocks, states).run()) return;
   }
 #endif
 }
@@ -51,11 +51,11 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS) begin_steps(const block_c
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) find_steps(const block_columns::Job<T> job, int b) {
   __shared__ int failed;
-  block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, b / (block_columns::STRIP / block_columns::NB)).find(b, &failed);
+  block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, b / block_columns::BLOCKS).find(b, &failed);
 }
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) apply_steps(const block_columns::Job<T> job, int b) {
-  const int strip = b / (block_columns::STRIP / block_columns::NB) + int(blockIdx.x);
+  const int strip = b / block_columns::BLOCKS + int(blockIdx.x);
   block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, strip).apply(b);
 }
 

@@ -9,7 +9,7 @@
 #include "call.h"
 #include "host_grid.h"
 
-/// One modification by the resident method, on a simulated grid.
+/// One modification by the block-column method, on a simulated grid.
 namespace gpucholmod::test {
 
 /// Where the result goes.
@@ -26,14 +26,14 @@ struct GridRun {
 /// What is never to be read or written, and what is to be written first, holds NaN.
 template <int K, class T>
 struct Grid {
-  using M = block_columns::Message<K>;
+  using Parts = block_columns::Transform<K>;
   static constexpr index_t margin = 32;  ///< the leading dimension is that much more than the order
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
   Grid(const Problem<double>& p, const GridRun& how)
       : n(p.R.cols()), strips((n + block_columns::STRIP - 1) / block_columns::STRIP), padded(strips * block_columns::STRIP),
         blocks(padded / block_columns::NB), R(Stored<T>::Constant(padded + margin, padded, T(nan))), out(R),
-        V(Stored<double>::Zero(padded, K)), messages(blocks * M::words, nan), saved(padded * K, nan),
+        V(Stored<double>::Zero(padded, K)), transforms(blocks * Parts::words, nan), saved(padded * K, nan),
         inverses(blocks * block_columns::NB * block_columns::LDB, nan), flags(3 * blocks, 0) {
     for (index_t b = 0; b < padded; b += block_columns::NB) R.block(b, b, block_columns::NB, block_columns::NB).setZero();
     R.topRows(padded).template triangularView<Eigen::Upper>() = Stored<T>::Identity(padded, padded);
@@ -41,11 +41,11 @@ struct Grid {
     V.topLeftCorner(n, p.V.cols()) = p.V;
     job.shared.strips = int(strips);
     job.shared.sigma = p.sign == Sign::update ? 1 : -1;
-    job.shared.messages = messages.data();
+    job.shared.transforms = transforms.data();
     job.shared.has_P = flags.data();
     job.shared.has_C = flags.data() + blocks;
     job.shared.has_H = flags.data() + 2 * blocks;
-    job.shared.progress = &progress;
+    job.shared.pass_state = &pass_state;
     job.shared.always_fall_back = how.always_fall_back;
     job.first = 0;
     job.end = int(strips);
@@ -62,9 +62,9 @@ struct Grid {
   index_t n, strips, padded, blocks;
   Stored<T> R, out;
   Stored<double> V;
-  std::vector<double> messages, saved, inverses;
+  std::vector<double> transforms, saved, inverses;
   std::vector<int> flags;
-  block_columns::Progress progress{};
+  block_columns::PassState pass_state{};
   int ticket = 0;
   block_columns::Job<T> job{};
 };
@@ -74,12 +74,12 @@ struct GridResult {
   Stored<T> R;       ///< n x n, upper
   Stored<T> memory;  ///< what R is a part of
   bool input_kept;   ///< no bit of the factor that was modified, or of V, is different now
-  block_columns::Progress progress;
-  std::vector<double> messages;
+  block_columns::PassState pass_state;
+  std::vector<double> transforms;
 
-  int pivot() const { return progress.stop ? progress.pivot : -1; }
+  int pivot() const { return pass_state.stop ? pass_state.pivot : -1; }
   template <int K>
-  const double* message(index_t b) const { return messages.data() + b * block_columns::Message<K>::words; }
+  const double* transform(index_t b) const { return transforms.data() + b * block_columns::Transform<K>::words; }
 };
 
 /// Runs f in a thread of its own. Where that takes more than a minute, throws, and leaves the thread to itself.
@@ -107,7 +107,7 @@ GridResult<T> run_grid_of(const Problem<double>& p, const GridRun& how) {
   });
   const Stored<T>& memory = how.into == Into::place ? grid->R : grid->out;
   const Stored<T> R = memory.topLeftCorner(grid->n, grid->n).template triangularView<Eigen::Upper>();
-  return {R, memory, same_bits(grid->R, R_before) && same_bits(grid->V, V_before), grid->progress, grid->messages};
+  return {R, memory, same_bits(grid->R, R_before) && same_bits(grid->V, V_before), grid->pass_state, grid->transforms};
 }
 
 template <class T = double>
@@ -120,7 +120,7 @@ GridResult<T> run_grid(const Problem<double>& p, const GridRun& how = {}) {
 }
 
 /// Row blocks of a factor of order n, the identity it is continued by included.
-inline int row_blocks(index_t n) { return int((n + block_columns::STRIP - 1) / block_columns::STRIP * 2); }
+inline int row_blocks(index_t n) { return int((n + block_columns::STRIP - 1) / block_columns::STRIP * block_columns::BLOCKS); }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool sanitized = true;  ///< a sanitizer makes everything slow: fewer sizes will do

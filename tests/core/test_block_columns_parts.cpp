@@ -3,11 +3,11 @@
 #include "matrices.h"
 #include "host_grid.h"
 
-/// The parts that the resident method is made of, on the CPU's warp and team, against Eigen.
+/// The parts that the block-column method is made of, on the CPU's warp and team, against Eigen.
 namespace gpucholmod::test {
 namespace {
 
-using namespace resident;
+using namespace block_columns;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -22,7 +22,7 @@ void expect_near(const A& a, const B& b) {
   EXPECT_LT((a - b).cwiseAbs().maxCoeff(), 1e-13 * b.cwiseAbs().maxCoeff());
 }
 
-TEST(ResidentWarp, TilesComeBackAsTheyWere) {
+TEST(BlockColumnsWarp, TilesComeBackAsTheyWere) {
   Random random(1);
   const HostWarp warp{};
   const Rows A = normal(16, 8, random);
@@ -41,7 +41,7 @@ TEST(ResidentWarp, TilesComeBackAsTheyWere) {
 }
 
 /// D + A B and D - A B, B by columns.
-TEST(ResidentWarp, MultipliesAndAdds) {
+TEST(BlockColumnsWarp, MultipliesAndAdds) {
   Random random(2);
   const HostWarp warp{};
   const Rows A = normal(16, 8, random), D = normal(16, 8, random);
@@ -59,15 +59,15 @@ TEST(ResidentWarp, MultipliesAndAdds) {
 }
 
 /// Sums and maxima over the lanes 4g .. 4g + 3 of a group, and the sum over all.
-TEST(ResidentWarp, ReducesOverLanes) {
+TEST(BlockColumnsWarp, ReducesOverLanes) {
   const HostWarp warp{};
   HostWarp::PerLane<double> x, y, z;
   warp.each([&](int lane) { x[lane] = y[lane] = z[lane] = (lane * 5) % 32; });
   EXPECT_EQ(warp.total(x), 31 * 32 / 2);
   EXPECT_EQ(warp.from_lane(x, 3), 15);
-  warp.add_up(x);
-  warp.largest(y);
-  warp.take(z, 2);
+  warp.quad_sum(x);
+  warp.quad_max(y);
+  warp.quad_broadcast(z, 2);
   warp.each([&](int lane) {
     const int first = lane / 4 * 4;
     double sum = 0, top = 0;
@@ -84,7 +84,7 @@ TEST(ResidentWarp, ReducesOverLanes) {
 }
 
 /// X = C^-1, C'C = A.
-TEST(ResidentSmallMatrices, InvertTheFactorOfASubBlock) {
+TEST(BlockColumnsSmallMatrices, InvertTheFactorOfASubBlock) {
   Random random(3);
   const Stored<double> C = well_conditioned(IB, random).cast<double>();
   Stored<double> A = Stored<double>::Constant(LDB, IB, nan), X = Stored<double>::Constant(LDC, IB, nan);
@@ -121,7 +121,7 @@ struct Elimination {
 };
 
 /// Y U = B and U_aa C_a^-1 = I for the upper U with U'U = A; on exit B_a = Y_a C_a.
-TEST(ResidentSmallMatrices, Eliminate) {
+TEST(BlockColumnsSmallMatrices, Eliminate) {
   Random random(4);
   for (const int m : {16, 32, 48, 64})
     for (const int p : {16, 64})
@@ -141,7 +141,7 @@ TEST(ResidentSmallMatrices, Eliminate) {
       }
 }
 
-TEST(ResidentSmallMatrices, EliminateReportsWhatIsNotPositiveDefinite) {
+TEST(BlockColumnsSmallMatrices, EliminateReportsWhatIsNotPositiveDefinite) {
   Random random(5);
   for (const int pivot : {0, 15, 16, 40, 63}) {
     const Stored<double> R = well_conditioned(64, random).cast<double>(), B = normal(16, 64, random);
@@ -154,7 +154,7 @@ TEST(ResidentSmallMatrices, EliminateReportsWhatIsNotPositiveDefinite) {
 }
 
 /// X = R^-1 for both blocks, however they are graded: |R X - I| < 64 eps |R| |X| in every entry.
-TEST(ResidentSmallMatrices, InvertDiagonalBlocks) {
+TEST(BlockColumnsSmallMatrices, InvertDiagonalBlocks) {
   Random random(6);
   for (const real range : {0, 5, 100, 140}) {
     const Stored<double> R[2] = {
