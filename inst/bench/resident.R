@@ -80,7 +80,7 @@ modify <- function(f, V, downdate, always_fall_back) {
   seconds <- numeric(0)
   for (i in seq_len(repeats + 1L)) {
     if (i > 1L) free(result)
-    result <- cholupdate_gpu(f, V, downdate, always_fall_back = always_fall_back)
+    result <- cholupdate_gpu(f, V, downdate, method = if (always_fall_back) "householder" else "auto")
     seconds[i] <- last_cholupdate()$seconds
   }
   report <- last_cholupdate()

@@ -63,7 +63,7 @@ Result<S> call(const Problem<S>& p, Request request, const Poll& poll = [](doubl
   request.k = p.V.cols();
   request.sign = p.sign;
   Result<S> result{{}, Stored<S>::Constant(request.n, request.n, std::numeric_limits<S>::quiet_NaN())};
-  result.outcome = modify(p.R.data(), p.V.data(), result.R.data(), request, poll);
+  result.outcome = modify(Place<S>::memory(p.R.data(), result.R.data()), p.V.data(), request, poll);
   return result;
 }
 

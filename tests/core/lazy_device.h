@@ -128,7 +128,7 @@ class LazyDevice : public stream::Device<T> {
     return pivots_[panel];
   }
 
-  void report(Outcome& outcome) override {
+  void report(Work& outcome) override {
     finish();
     outcome.blocks = outcome.fallbacks = outcome.rescalings = 0;
     for (Pass& pass : passes_) {

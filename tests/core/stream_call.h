@@ -65,7 +65,7 @@ struct WatchedSource : MemorySource<S> {
 };
 template <class S>
 struct WatchedSink : MemorySink<S> {
-  WatchedSink(S* data, index_t n, Watch watch) : MemorySink<S>(data, n, false), watch(std::move(watch)) {}
+  WatchedSink(S* data, index_t n, Watch watch) : MemorySink<S>(data, n), watch(std::move(watch)) {}
   void put(index_t j, index_t first, index_t last, const S* values) override {
     if (watch) watch(j);
     MemorySink<S>::put(j, first, last, values);

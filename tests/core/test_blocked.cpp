@@ -228,7 +228,7 @@ InPlace<S> in_place(const Problem<S>& p, Request request) {
   request.sign = p.sign;
   InPlace<S> result{{}, p.R, false};
   std::atomic<bool> begun{false};
-  result.outcome = modify_in_place(result.R.data(), p.V.data(), request, [](double) {}, begun);
+  result.outcome = modify(Place<S>::in_place(result.R.data(), begun), p.V.data(), request, [](double) {});
   result.begun = begun;
   return result;
 }
@@ -283,7 +283,7 @@ TEST(ModifyInPlace, BeginsOnlyWhatCanBeDone) {
     std::atomic<bool> begun{false};
     request.n = 120;
     request.k = 3;
-    EXPECT_TRUE(error_of([&] { modify_in_place(R.data(), p.V.data(), request, [](double) {}, begun); }));
+    EXPECT_TRUE(error_of([&] { modify(Place<double>::in_place(R.data(), begun), p.V.data(), request, [](double) {}); }));
     EXPECT_FALSE(begun);
     EXPECT_TRUE(same_bits(R, p.R));
   }

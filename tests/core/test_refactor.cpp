@@ -85,16 +85,16 @@ TEST(Refactor, IsTakenWhereItIsExpectedToBeQuicker) {
     EXPECT_LT(few.blocked, few.refactor);
     EXPECT_EQ(few.cpu, few.blocked);
     EXPECT_EQ(many.cpu, std::min(many.blocked, many.refactor));
-    EXPECT_EQ(decide(request).method == Method::refactor, many.refactor < many.blocked);
+    EXPECT_EQ(choose(request, Where::memory).method == Method::refactor, many.refactor < many.blocked);
     if (instructions == Instructions::plain) {
-      EXPECT_EQ(decide(request).method, Method::refactor);
+      EXPECT_EQ(choose(request, Where::memory).method, Method::refactor);
     }
     request.optimised_blas = false;
-    EXPECT_EQ(decide(request).method, Method::blocked);
+    EXPECT_EQ(choose(request, Where::memory).method, Method::blocked);
     EXPECT_EQ(expected(request).refactor, HUGE_VAL);
     request.optimised_blas = true;
     request.precision = Precision::single;
-    EXPECT_EQ(decide(request).method, Method::blocked);
+    EXPECT_EQ(choose(request, Where::memory).method, Method::blocked);
   }
 }
 

@@ -31,17 +31,17 @@ TEST(Resolve, ChoosesWhatThisMachineCanDo) {
                {Backend::cpu, Method::automatic, Method::blocked},
                {Backend::cpu, Method::panel, Method::panel}};
   for (const auto& row : table) {
-    const Decision decision = decide(asking(row.backend, row.method));
+    const Choice decision = choose(asking(row.backend, row.method), Where::memory);
     EXPECT_EQ(decision.backend, Backend::cpu);
     EXPECT_EQ(decision.method, row.expected);
-    EXPECT_FALSE(decision.why.empty());
+    EXPECT_FALSE(why(decision).empty());
   }
 }
 
-/// The same from decide() and from modify().
+/// The same from choose() and from modify().
 void expect_refused(const Request& request, ErrorCode code, const std::string& key, const std::string& value) {
   const Problem<double> p{Sign::update, Stored<double>::Identity(3, 3), Stored<double>::Ones(3, 1)};
-  const auto resolving = error_of([&] { decide(request); });
+  const auto resolving = error_of([&] { choose(request, Where::memory); });
   const auto modifying = error_of([&] { call(p, request); });
   for (const auto& error : {resolving, modifying}) {
     ASSERT_TRUE(error);
@@ -91,9 +91,8 @@ TEST(AbsentBackend, SaysSo) {
   EXPECT_EQ(status.reason, "not_built");
   EXPECT_EQ(status.configured, "core tests");
   EXPECT_TRUE(status.devices.empty());
-  Outcome outcome;
-  const auto error = error_of([&] {
-    cuda::panel<double>({nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}, Request(), [](double) {}, outcome);
+  const auto error = error_of([] {
+    cuda::paper_panels<double>({nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}, Task(), paper::Shape(), [](double) {});
   });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::backend_unavailable);
@@ -104,23 +103,23 @@ TEST(AbsentBackend, SaysSo) {
 TEST(PanelShape, IsChecked) {
   const struct {
     const char* argument;
-    int PanelShape::*member;
+    int paper::Shape::*member;
     std::vector<int> good, bad;
   } table[] = {
-      {"blocks_per_kernel", &PanelShape::blocks_per_kernel, {1, 28, 65535}, {0, -1}},
-      {"threads_per_block", &PanelShape::threads_per_block, {32, 64, 256}, {0, -32, 1, 31, 48, 257, 288}},
-      {"elements_per_thread", &PanelShape::elements_per_thread, {1, 4, 8, 16, 32}, {0, -1, 2, 3, 5, 31, 33, 64}},
-      {"panel_rows", &PanelShape::panel_rows, {1, 5, 1000}, {0, -64}},
+      {"blocks_per_kernel", &paper::Shape::blocks_per_kernel, {1, 28, 65535}, {0, -1}},
+      {"threads_per_block", &paper::Shape::threads_per_block, {32, 64, 256}, {0, -32, 1, 31, 48, 257, 288}},
+      {"elements_per_thread", &paper::Shape::elements_per_thread, {1, 4, 8, 16, 32}, {0, -1, 2, 3, 5, 31, 33, 64}},
+      {"panel_rows", &paper::Shape::panel_rows, {1, 5, 1000}, {0, -64}},
   };
   const Problem<double> p{Sign::update, Stored<double>::Identity(3, 3), Stored<double>::Ones(3, 1)};
   for (const auto& row : table) {
     Request request = asking(Backend::cpu, Method::panel);
     for (const int value : row.good) {
-      request.panel.*row.member = value;
+      request.shape.emplace().*row.member = value;
       EXPECT_EQ(call(p, request).outcome.pivot, -1) << row.argument << " " << value;
     }
     for (const int value : row.bad) {
-      request.panel.*row.member = value;
+      request.shape.emplace().*row.member = value;
       const auto error = error_of([&] { call(p, request); });
       ASSERT_TRUE(error) << row.argument << " " << value;
       EXPECT_EQ(error->code(), ErrorCode::bad_argument);
@@ -144,9 +143,9 @@ TEST(Resolve, ABuildWithoutCudaSaysNothingOfTheTimeOnAGpu) {
   Request request = asking(Backend::automatic, Method::automatic);
   request.n = 5000;
   request.k = 16;
-  const Decision decision = decide(request);
-  EXPECT_EQ(decision.why.find("on the GPU"), std::string::npos) << decision.why;
-  EXPECT_NE(decision.why.find("without CUDA"), std::string::npos) << decision.why;
+  const std::string reason = why(choose(request, Where::memory));
+  EXPECT_EQ(reason.find("on the GPU"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("without CUDA"), std::string::npos) << reason;
 }
 
 TEST(Resolve, TimesThatAreComparedAreToldApart) {
@@ -155,7 +154,7 @@ TEST(Resolve, TimesThatAreComparedAreToldApart) {
   int compared = 0;
   for (request.n = 20; request.n < 3000; request.n += 7)
     for (request.k = request.n / 8; request.k <= 2 * request.n; request.k += request.n / 8 + 1) {
-      const std::string why = decide(request).why;
+      const std::string why = gpucholmod::why(choose(request, Where::memory));
       const std::size_t instead = why.find(" instead of "), colon = why.rfind(": ", instead);
       if (instead == std::string::npos) continue;
       ++compared;

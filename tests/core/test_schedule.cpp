@@ -5,8 +5,8 @@
 namespace gpucholmod::paper {
 namespace {
 
-PanelShape shape_of(int rows, int threads, int blocks) {
-  PanelShape shape;
+paper::Shape shape_of(int rows, int threads, int blocks) {
+  paper::Shape shape;
   shape.panel_rows = rows;
   shape.threads_per_block = threads;
   shape.blocks_per_kernel = blocks;
@@ -28,7 +28,7 @@ void each_schedule(F&& f) {
 }
 
 TEST(Schedule, CoversTheUpperTriangleOnceAndNothingElse) {
-  each_schedule([](index_t n, const PanelShape& shape) {
+  each_schedule([](index_t n, const paper::Shape& shape) {
     std::vector<int> times(n * n);
     for (const Step& s : schedule(n, shape)) {
       ASSERT_GE(s.rows, 1);
@@ -46,7 +46,7 @@ TEST(Schedule, CoversTheUpperTriangleOnceAndNothingElse) {
 
 /// V in column j must have passed row blocks 0, 1, ... b - 1, in this order, when row block b comes to it.
 TEST(Schedule, NoStepComesBeforeWhatItNeeds) {
-  each_schedule([](index_t n, const PanelShape& shape) {
+  each_schedule([](index_t n, const paper::Shape& shape) {
     std::vector<index_t> passed(n);  // row blocks that a column's part of V has gone through
     index_t rotations_of = -1;       // the row block whose rotations are known
     for (const Step& s : schedule(n, shape)) {
@@ -63,7 +63,7 @@ TEST(Schedule, NoStepComesBeforeWhatItNeeds) {
 }
 
 TEST(Schedule, DiagonalBlocksAreSquareAndOnTheDiagonal) {
-  each_schedule([](index_t n, const PanelShape& shape) {
+  each_schedule([](index_t n, const paper::Shape& shape) {
     for (const Step& s : schedule(n, shape)) {
       ASSERT_EQ(s.rows, std::min<index_t>(shape.panel_rows, n - s.row));
       if (s.kind != Step::Kind::diagonal) continue;
@@ -75,14 +75,14 @@ TEST(Schedule, DiagonalBlocksAreSquareAndOnTheDiagonal) {
 }
 
 TEST(Schedule, PanelsAreNoWiderThanALaunch) {
-  each_schedule([](index_t n, const PanelShape& shape) {
+  each_schedule([](index_t n, const paper::Shape& shape) {
     for (const Step& s : schedule(n, shape))
       ASSERT_TRUE(s.kind == Step::Kind::diagonal || s.cols <= shape.width()) << s.cols;
   });
 }
 
 TEST(Schedule, LooksAheadExactlyAboveTheNextDiagonalBlockAndFirst) {
-  each_schedule([](index_t n, const PanelShape& shape) {
+  each_schedule([](index_t n, const paper::Shape& shape) {
     bool before = true;
     for (const Step& s : schedule(n, shape)) {
       if (s.kind == Step::Kind::diagonal) {
@@ -99,7 +99,7 @@ TEST(Schedule, LooksAheadExactlyAboveTheNextDiagonalBlockAndFirst) {
 }
 
 TEST(Schedule, IsShortWhereOneBlockIsEnough) {
-  EXPECT_TRUE(schedule(0, PanelShape()).empty());
+  EXPECT_TRUE(schedule(0, paper::Shape()).empty());
   const std::vector<Step> steps = schedule(64, shape_of(64, 64, 132));
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].kind, Step::Kind::diagonal);

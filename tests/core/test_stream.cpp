@@ -47,7 +47,7 @@ template <class S>
 struct Streamed {
   stream::Run<S> run;
   Stored<S> R;  ///< NaN where nothing was written
-  Outcome outcome;
+  Work outcome;
   int panels = 0, slots = 0, overlapping = 0;
 };
 
@@ -131,7 +131,7 @@ TEST(Stream, DoesNotDependOnItWhereTheGuardRefusesEither) {
     Problem<double> p = quick_problem(Sign::update, n, k);
     p.V *= scale;
     agrees<double, double>(p, i);
-    const Outcome outcome = stream_lazily<double>(p, variant(0, Kernel::persistent, least_budget(n, k, 8))).outcome;
+    const Work outcome = stream_lazily<double>(p, variant(0, Kernel::persistent, least_budget(n, k, 8))).outcome;
     fallbacks += outcome.fallbacks;
     rescalings += outcome.rescalings;
   }
@@ -277,7 +277,7 @@ TEST(Stream, ReportsTheModifications) {
   const index_t n = 300, k = 70;
   const Problem<double> p = quick_problem(Sign::update, n, k);
   for (const Kernel kernel : kernels) {
-    const Outcome outcome = stream_lazily<double>(p, variant(1, kernel, least_budget(n, k, 8))).outcome;
+    const Work outcome = stream_lazily<double>(p, variant(1, kernel, least_budget(n, k, 8))).outcome;
     EXPECT_EQ(outcome.blocks, 2 * row_blocks(n));
     EXPECT_EQ(outcome.fallbacks, kernel == Kernel::stepwise ? 2 * row_blocks(n) : 0);
   }

@@ -171,7 +171,7 @@ void empties(const Columns& at, Uplo uplo, int e) {
   for (index_t j = begin; j < std::min(n, end); ++j)
     for (index_t i = 0; i <= j; ++i) chunk.memory(i, j - begin) = T(std::scalbn(R(i, j), -e));
   Stored<S> out = Stored<S>::Constant(n, n, std::numeric_limits<S>::quiet_NaN());
-  MemorySink<S> to(out.data(), n, false);
+  MemorySink<S> to(out.data(), n);
   std::vector<S> scratch(n);
   const MatrixView<T> view = chunk.view();
   const auto too_large = stream::empty<S, T>({view.data, view.rows, view.cols, view.ld}, begin, end, n, uplo, e, to,
@@ -241,7 +241,7 @@ TEST(Staging, SaysWhatIsTooLarge) {
     chunk.memory.topRows(n) = plain_factor<double>(n);
     chunk.memory(5, 60) = -1e39;
     Stored<float> out(n, n);
-    MemorySink<float> to(out.data(), n, false);
+    MemorySink<float> to(out.data(), n);
     std::vector<float> scratch(n);
     const MatrixView<double> from = chunk.view();
     const auto too_large = stream::empty<float, double>({from.data, from.rows, from.cols, from.ld}, 0, n, n, uplo, 0,

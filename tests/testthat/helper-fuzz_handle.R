@@ -125,8 +125,7 @@ act_modify <- function(state) {
   k <- ncol(V)
   args <- list(V = V, downdate = downdate, in_place = chance(0.5))
   if (chance(0.3)) args$keep_intact <- chance(0.5)
-  if (chance(0.5)) args$method <- one_of(c("auto", "persistent", "stepwise"))
-  if (chance(0.1)) args$always_fall_back <- TRUE
+  if (chance(0.5)) args$method <- one_of(c("auto", "persistent", "householder", "stepwise"))
   check <- chance(0.7)
   if (!check) args$check <- FALSE
   what <- sprintf("%s of rank %d%s, method %s", if (downdate) "downdate" else "update", k,
@@ -150,7 +149,8 @@ act_modify <- function(state) {
   failed_late <- seen$outcome %in% c("not_positive_definite", "overflow")
   may_be_lost <- args$in_place && (identical(args$keep_intact, FALSE) || !downdate) && failed_late
   if (length(problems)) return(acted(what, seen$outcome, state, problems))
-  if (seen$outcome == "not_positive_definite" && k <= 64L) {
+  intact <- !args$in_place || !identical(args$keep_intact, FALSE)
+  if (seen$outcome == "not_positive_definite" && (k <= 64L || intact)) {
     problems <- check_pivot(if (check) seen$error$pivot else pivot, judged)
   }
   if (may_be_lost && f$status != "live") {

@@ -71,11 +71,12 @@ test_that("scripts and calls that are not long are quiet, and do without cli", {
   expect_identical(output, "FALSE")
 })
 
-# rcpp_cholupdate() on an update that takes a while, where `show` is called after so many seconds.
+# An update that takes a while, where `show` is called after so many seconds.
 observe <- function(n, k, after, show) {
-  request <- list(downdate = FALSE, uplo = "upper", precision = "double", backend = "cpu", method = "reference",
-                  control = cholupdate_control(), progress = list(after = after, show = show))
-  gpucholmod:::rcpp_cholupdate(diag(n), matrix(1, n, k), request)
+  local_mocked_bindings(new_bar = function() list(after = after, show = show), .package = "gpucholmod")
+  old <- options(gpucholmod.progress = TRUE)
+  on.exit(options(old))
+  cholupdate_gpu(diag(n), matrix(1, n, k), backend = "cpu", method = "reference")
 }
 
 test_that("the bar is moved ten times a second at most", {
@@ -91,8 +92,8 @@ test_that("the bar is moved ten times a second at most", {
 })
 
 test_that("an error or an interrupt while the bar is moved passes through", {
-  expect_error(observe(100, 1, 0, function(done) stop("from below")), "from below")
-  stopped <- tryCatch(observe(100, 1, 0, function(done) stop(structure(class = c("interrupt", "condition"), list()))),
+  expect_error(observe(2000, 50, 0, function(done) stop("from below")), "from below")
+  stopped <- tryCatch(observe(2000, 50, 0, function(done) stop(structure(class = c("interrupt", "condition"), list()))),
                       interrupt = function(e) "interrupted")
   expect_identical(stopped, "interrupted")
 })
@@ -100,20 +101,24 @@ test_that("an error or an interrupt while the bar is moved passes through", {
 test_that("the request says what is to be shown", {
   old <- options(gpucholmod.progress = TRUE, gpucholmod.progress_after = NULL)
   on.exit(options(old))
-  progress <- function() gpucholmod:::with_bar(list(a = 1))$progress
-  expect_identical(progress()$after, 2)
-  expect_true(is.function(progress()$show))
+  wanted <- gpucholmod:::wants_bar
+  after <- function() {
+    on.exit(gpucholmod:::end_bar("done"))
+    gpucholmod:::new_bar()$after
+  }
+  expect_true(wanted())
+  expect_identical(after(), 2)
   options(gpucholmod.progress_after = 0.5)
-  expect_identical(progress()$after, 0.5)
+  expect_identical(after(), 0.5)
   options(gpucholmod.progress_after = "soon")
   expect_identical(expect_error(cholupdate_gpu(diag(2), 1:2), class = "gpucholmod_bad_argument")$argument,
                    "gpucholmod.progress_after")
   for (off in list(FALSE, NA, "yes")) {
     options(gpucholmod.progress = off)
-    expect_null(progress())
+    expect_false(wanted())
   }
   options(gpucholmod.progress = NULL)
-  expect_identical(is.null(progress()), !interactive())
+  expect_identical(wanted(), interactive())
 })
 
 test_that("a bar that cannot be shown does not stop the computation", {
@@ -126,11 +131,11 @@ test_that("a bar that cannot be shown does not stop the computation", {
   expect_silent(without$close("failed"))
 
   calls <- 0
-  result <- observe(200, 1, 0, function(done) {
+  result <- observe(2000, 50, 0, function(done) {
     calls <<- calls + 1
     FALSE
   })
-  expect_equal(result$R, chol(diag(200) + 1))
+  expect_equal(result, chol(diag(2000) + 50))
   expect_identical(calls, 1)
 })
 

@@ -13,12 +13,12 @@ const cuda::Status now = cuda::status(false);
 
 double free_memory() { return cuda::status(true).devices.at(now.device).memory_free; }
 
-Request on_gpu(Precision precision = Precision::double_, PanelShape shape = {}) {
+Request on_gpu(Precision precision = Precision::double_, paper::Shape shape = {}) {
   Request request;
   request.backend = Backend::cuda;
   request.method = Method::panel;
   request.precision = precision;
-  request.panel = shape;
+  request.shape = shape;
   return request;
 }
 
@@ -51,7 +51,7 @@ TEST(Panel, ResidualRatioOfEveryKernel) {
     const Residual residual(p);
     for (const Precision precision : precisions)
       for (const int elements : {1, 4, 8, 16, 32})
-        for (const PanelShape& shape : {PanelShape{1, 32, elements, 64}, PanelShape{2, 96, elements, 17}}) {
+        for (const paper::Shape& shape : {paper::Shape{1, 32, elements, 64}, paper::Shape{2, 96, elements, 17}}) {
           const Result<double> first = call(p, on_gpu(precision, shape)), again = call(p, on_gpu(precision, shape));
           ASSERT_EQ(first.outcome.pivot, -1);
           EXPECT_LT(residual.ratio(first.R, epsilon(precision)), 30);
@@ -77,7 +77,7 @@ TEST(Panel, AFailingDowndateOrAThrowLeavesNothingBehind) {
 
 TEST(Panel, DeviceMemoryIsOfOrderN) {
   const auto peak = [](index_t n) {
-    return call(example(n, 4, Sign::update), on_gpu(Precision::double_, {2, 64, 4, 32})).outcome.device_bytes_peak;
+    return call(example(n, 4, Sign::update), on_gpu(Precision::double_, {2, 64, 4, 32})).outcome.device_bytes;
   };
   const double small = peak(300), large = peak(1200);
   EXPECT_LT(large, 4 * small);

@@ -58,11 +58,31 @@ Doubles in(Precision precision, const Doubles& R) {
   return precision == Precision::single ? Doubles(R.cast<float>().cast<double>()) : R;
 }
 
-ResidentRequest request(index_t k, Sign sign) {
-  ResidentRequest r;
-  r.k = k;
-  r.sign = sign;
-  return r;
+Task task(const DeviceFactor& F, index_t k, Sign sign) {
+  Task t;
+  t.n = F.order();
+  t.k = k;
+  t.sign = sign;
+  t.precision = F.precision();
+  t.algorithm = Algorithm::unscaled;
+  return t;
+}
+
+const Poll no_poll = [](double) {};
+
+/// As a new factor, and in place; `begun` as in DeviceFactor::modify().
+Factor modified(DeviceFactor& F, const Doubles& V, const Task& task, Work& work) {
+  Factor made;
+  std::atomic<bool> begun{false};
+  work = F.modify(V.data(), task, &made, no_poll, begun);
+  EXPECT_FALSE(begun);
+  return made;
+}
+Work modify(DeviceFactor& F, const Doubles& V, const Task& task, bool* changed = nullptr) {
+  std::atomic<bool> begun{false};
+  const Work work = F.modify(V.data(), task, nullptr, no_poll, begun);
+  if (changed) *changed = begun;
+  return work;
 }
 
 TEST(Factor, ThereAndBack) {
@@ -241,9 +261,7 @@ TEST(Factor, CopiesAreIndependent) {
     const Doubles R = example(n), V = Doubles::Constant(n, 1, 0.5);
     Factor F = upload(R);
     const Factor G = F->copy();
-    ResidentOutcome outcome;
-    F->modify(V.data(), request(1, Sign::update), outcome);
-    EXPECT_EQ(outcome.pivot, -1);
+    EXPECT_EQ(modify(*F, V, task(*F, 1, Sign::update)).pivot, -1);
     EXPECT_TRUE(same_bits(download(*G), R));
     EXPECT_EQ(same_bits(download(*F), R), n == 0);
     F.reset();
@@ -260,15 +278,13 @@ TEST(Factor, ModifiedIsANewOneAndTheSameAsInPlace) {
         const Doubles V = random.normal(n, k).cast<double>() * 0.01;
         const Doubles R = in(precision, example(n));
         const Factor F = upload(R, precision);
-        ResidentOutcome outcome;
-        const Factor G = F->modified(V.data(), request(k, sign), outcome);
+        Work work;
+        const Factor G = modified(*F, V, task(*F, k, sign), work);
         ASSERT_TRUE(G);
-        EXPECT_EQ(outcome.pivot, -1);
+        EXPECT_EQ(work.pivot, -1);
         EXPECT_TRUE(same_bits(download(*F), R));
         EXPECT_LT(Residual(Problem<double>{sign, R, V}).ratio(download(*G), epsilon(precision)), 30);
-        F->modify(V.data(), request(k, sign), outcome);
-        EXPECT_EQ(outcome.pivot, -1);
-        EXPECT_FALSE(outcome.changed);
+        EXPECT_EQ(modify(*F, V, task(*F, k, sign)).pivot, -1);
         EXPECT_TRUE(same_bits(download(*F), download(*G))) << k;
       }
 }
@@ -282,19 +298,114 @@ TEST(Factor, AFailingDowndateChangesNothingWhenTestedFirst) {
         Doubles V = Doubles::Zero(n, k);
         V(failing, k - 1) = 10;
         const Factor F = upload(R, precision);
-        ResidentRequest downdate = request(k, Sign::downdate);
-        ResidentOutcome outcome;
-        EXPECT_FALSE(F->modified(V.data(), downdate, outcome));
-        EXPECT_EQ(outcome.pivot, failing);
-        F->modify(V.data(), downdate, outcome);
-        EXPECT_EQ(outcome.pivot, failing);
-        EXPECT_FALSE(outcome.changed);
+        Task downdate = task(*F, k, Sign::downdate);
+        Work work;
+        EXPECT_FALSE(modified(*F, V, downdate, work));
+        EXPECT_EQ(work.pivot, failing);
+        bool changed = true;
+        EXPECT_EQ(modify(*F, V, downdate, &changed).pivot, failing);
+        EXPECT_FALSE(changed);
         EXPECT_TRUE(same_bits(download(*F), R));
-        downdate.test_first = false;
-        F->modify(V.data(), downdate, outcome);
-        EXPECT_EQ(outcome.pivot, failing);
-        EXPECT_TRUE(outcome.changed);
+        downdate.keep_intact = false;
+        EXPECT_EQ(modify(*F, V, downdate, &changed).pivot, failing);
+        EXPECT_TRUE(changed);
       }
+}
+
+/// The passes fail in turn; the first leading minor that is not positive counts, in place too.
+TEST(Factor, TheFirstFailingPivotIsFoundWhicheverPassFailsThere) {
+  const index_t n = 500, k = 70;
+  for (const index_t later : {201, 499}) {
+    Doubles V = Doubles::Zero(n, k);
+    V(later, 3) = V(200, 66) = 1e3;
+    const Factor F = upload(example(n));
+    Work work;
+    EXPECT_FALSE(modified(*F, V, task(*F, k, Sign::downdate), work));
+    EXPECT_EQ(work.pivot, 200);
+    EXPECT_EQ(modify(*F, V, task(*F, k, Sign::downdate)).pivot, 200);
+    EXPECT_TRUE(same_bits(download(*F), example(n)));
+  }
+}
+
+/// Powers of two change no bit but the exponents, however large or small the numbers are.
+TEST(Factor, NumbersOfAnySizeAreScaled) {
+  const index_t n = 300;
+  for (const Sign sign : signs)
+    for (const index_t k : {5, 70}) {
+      Random random(5);
+      const Doubles R = example(n), V = random.normal(n, k).cast<double>() * 0.01;
+      const Factor F = upload(R);
+      Work work;
+      const Doubles expected = download(*modified(*F, V, task(*F, k, sign), work));
+      for (const int e : {600, -600}) {
+        const double s = std::ldexp(1.0, e);
+        const Factor G = upload(Doubles(s * R));
+        const Factor H = modified(*G, s * V, task(*G, k, sign), work);
+        ASSERT_TRUE(H);
+        EXPECT_TRUE(same_bits(download(*H), Doubles(s * expected))) << e;
+        EXPECT_EQ(modify(*G, s * V, task(*G, k, sign)).pivot, -1);
+        EXPECT_TRUE(same_bits(download(*G), Doubles(s * expected))) << e;
+      }
+    }
+  const double top = 1e308;
+  const Factor F = upload(Doubles(top * Doubles::Identity(n, n)));
+  const Doubles V = Doubles::Constant(n, 1, 0.0) + top * 1.7 * Doubles::Identity(n, 1);
+  const auto error = error_of([&] { modify(*F, V, task(*F, 1, Sign::update)); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::overflow);
+  EXPECT_EQ(number(*error, "row"), 1);
+  EXPECT_EQ(number(*error, "col"), 1);
+  EXPECT_TRUE(same_bits(download(*F), Doubles(top * Doubles::Identity(n, n))));
+}
+
+TEST(Factor, KeepsToTheMemoryThatItIsAllowed) {
+  const index_t n = 700, k = 70;
+  const Doubles R = example(n), V = Doubles::Constant(n, k, 1e-3);
+  const Factor F = upload(R);
+  Task limited = task(*F, k, Sign::update);
+  Work work;
+  const Doubles expected = download(*modified(*F, V, limited, work));
+  EXPECT_GT(work.device_bytes, F->bytes());
+  limited.device_memory = work.device_bytes;
+  EXPECT_TRUE(same_bits(download(*modified(*F, V, limited, work)), expected));
+  limited.device_memory -= 1;
+  const auto error = error_of([&] { modified(*F, V, limited, work); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(number(*error, "needed"), limited.device_memory + 1);
+}
+
+TEST(Factor, APollThatThrowsStopsBetweenPasses) {
+  const index_t n = 700, k = 200;
+  const Doubles R = example(n), V = Doubles::Constant(n, k, 1e-3);
+  const Factor F = upload(R);
+  const Poll stop = [](double done) {
+    if (done > 0) throw 1;
+  };
+  Factor made;
+  std::atomic<bool> begun{false};
+  EXPECT_THROW(F->modify(V.data(), task(*F, k, Sign::update), &made, stop, begun), int);
+  EXPECT_FALSE(begun);
+  EXPECT_FALSE(made);
+  EXPECT_TRUE(same_bits(download(*F), R));
+  EXPECT_THROW(F->modify(V.data(), task(*F, k, Sign::update), nullptr, stop, begun), int);
+  EXPECT_TRUE(begun);
+}
+
+TEST(Factor, HasATimeline) {
+  const index_t n = 700, k = 70;
+  const Doubles V = Doubles::Constant(n, k, 1e-3);
+  const Factor F = upload(example(n));
+  Task timed = task(*F, k, Sign::update);
+  timed.timeline = true;
+  Work work;
+  modified(*F, V, timed, work);
+  ASSERT_EQ(work.timeline.size(), 4u);  // two passes
+  double last = 0;
+  for (const Timeline::Entry& entry : work.timeline) {
+    EXPECT_LE(last, entry.begin);
+    EXPECT_LT(entry.begin, last = entry.end);
+  }
 }
 
 TEST(Factor, RefusesAVThatIsNotFinite) {
@@ -303,8 +414,7 @@ TEST(Factor, RefusesAVThatIsNotFinite) {
   for (const double value : {nan, 1e300}) {
     Doubles V = Doubles::Zero(40, 2);
     V(30, 1) = value;
-    ResidentOutcome outcome;
-    const auto error = error_of([&] { F->modify(V.data(), request(2, Sign::update), outcome); });
+    const auto error = error_of([&] { modify(*F, V, task(*F, 2, Sign::update)); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), value > 1 ? ErrorCode::overflow : ErrorCode::not_finite);
     EXPECT_EQ(number(*error, "row"), 31);
@@ -318,10 +428,10 @@ void exercise() {
   const index_t n = 1100;
   const Factor F = upload(example(n));
   Doubles V = Doubles::Constant(n, 70, 1e-3), B = V, X(n, n);
-  ResidentOutcome outcome;
-  Factor G = F->modified(V.data(), request(70, Sign::update), outcome);
-  for (int repeat = 0; repeat < 3; ++repeat) G = G->modified(V.data(), request(3, Sign::update), outcome);
-  G->modify(V.data(), request(70, Sign::downdate), outcome);
+  Work work;
+  Factor G = modified(*F, V, task(*F, 70, Sign::update), work);
+  for (int repeat = 0; repeat < 3; ++repeat) G = modified(*G, V, task(*G, 3, Sign::update), work);
+  modify(*G, V, task(*G, 70, Sign::downdate));
   F->copy()->solve(TriangularSolve::both, B.data(), 70);
   F->inverse(X.data());
   F->trace();

@@ -3,8 +3,7 @@
 #include "../call.h"
 #include "cuda/backend.h"
 #include "cuda/device_factor.h"
-#include "cuda/pool.h"
-#include "cuda/resident.h"
+#include "cuda/engine.h"
 
 /// The stream method on a GPU: what the simulated device of test_stream.cpp cannot show. Small enough for
 /// compute-sanitizer.
@@ -36,14 +35,18 @@ double least_memory(const Problem<double>& p, Precision precision) {
 }
 
 /// The modified factor from one that stays on the GPU.
-Doubles resident(const Problem<double>& p, Precision precision, ResidentMethod method = ResidentMethod::automatic) {
+Doubles resident(const Problem<double>& p, Precision precision, Method method = Method::automatic) {
   const index_t n = p.R.cols();
-  ResidentRequest request;
+  Request request;
+  request.n = n;
   request.k = p.V.cols();
   request.sign = p.sign;
+  request.precision = precision;
   request.method = method;
-  ResidentOutcome outcome;
-  const auto made = cuda::upload(p.R.data(), n, Uplo::upper, precision, -1)->modified(p.V.data(), request, outcome);
+  const auto F = cuda::upload(p.R.data(), n, Uplo::upper, precision, -1);
+  std::unique_ptr<DeviceFactor> made;
+  std::atomic<bool> begun{false};
+  modify(Place<double>::gpu(*F, &made, begun), p.V.data(), request, [](double) {});
   Doubles R(n, n);
   made->download(Uplo::upper, R.data());
   return R;
@@ -59,7 +62,7 @@ TEST(Stream, SameBitsForEveryBudgetAndAsWhenItStaysThere) {
         for (const double budget : {least, 2 * least, 1e12}) {
           const Result<double> result = call(p, on_gpu(precision, budget));
           ASSERT_EQ(result.outcome.pivot, -1);
-          EXPECT_LE(result.outcome.device_bytes_peak, budget);
+          EXPECT_LE(result.outcome.device_bytes, budget);
           EXPECT_TRUE(budget != least || result.outcome.panels > 3);
           EXPECT_TRUE(same_bits(result.R, expected)) << k << " " << budget;
         }
@@ -140,29 +143,29 @@ TEST(Stream, StepwisePanelsAreThoseOfTheWholeFactor) {
   const Problem<double> p = example(500, 9, Sign::update);
   const cuda::CurrentDevice current(cuda::status(false).device);
   const cuda::Layout layout(500);
-  const int strips = int(layout.padded / block_columns::STRIP), first_panel = 1;
-  const block_columns::PassSize size{block_columns::padded_width(9), strips, 2};
+  const int strips = layout.strips(), first_panel = 1;
   Doubles padded = Doubles::Zero(layout.ld, layout.padded);
   padded.topRows(layout.padded).setIdentity();
   padded.topLeftCorner(500, 500) = p.R;
-  const cuda::DeviceBuffer<double> dR(layout.words(), 0), dwords(size.doubles(), 0), down(strips * size.strip_words(), 0);
-  const cuda::DeviceBuffer<int> dints(size.ints(), 0);
+  Task task;
+  task.sign = p.sign;
+  task.launch = Launch::stepwise;
   cuda::Stream stream;
-  cuda::check(cudaMemcpy(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice), "send");
-  cuda::prepare_pass(size, p.V.data(), 500, 9, dwords.data(), dints.data(), stream);
+  cuda::Pool pool(cuda::status(false).device, stream);
+  const cuda::Pass<double> pass(pool, 9, strips, 2, task);
+  const cuda::PoolBuffer<double> dR(pool, layout.words()), own(pool, pass.own_words(strips));
+  cuda::check(cudaMemcpyAsync(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice, stream), "send");
+  pass.prepare(p.V.data(), 500, 500, stream);
   const auto start = [&](int panel, int first, int end) {
     double* R = dR.data() + first * block_columns::STRIP * layout.ld;
-    cuda::start_job<double>(size.width, ResidentMethod::stepwise,
-                            block_columns::make_job<double>(size, dwords.data(), dints.data(), p.sign, false, panel, first, end, R,
-                                                       R, layout.ld, down.data() + first * size.strip_words()),
-                            stream);
+    pass.start(panel, first, end, R, R, layout.ld, own.data() + pass.own_words(first), stream);
   };
   start(0, 0, first_panel);
   start(1, first_panel, strips);
   stream.synchronize();
   cuda::check(cudaMemcpy(padded.data(), dR.data(), sizeof(double) * padded.size(), cudaMemcpyDeviceToHost), "fetch");
   const Doubles R = padded.topLeftCorner(500, 500).triangularView<Eigen::Upper>();
-  EXPECT_TRUE(same_bits(R, resident(p, Precision::double_, ResidentMethod::stepwise)));
+  EXPECT_TRUE(same_bits(R, resident(p, Precision::double_, Method::stepwise)));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ void each_call(F&& f) {
             SCOPED_TRACE(std::string(way.name) + ", n " + std::to_string(n));
             Request request = by(way, precision);
             request.uplo = uplo;
-            request.panel.panel_rows = 16;
+            request.shape.emplace().panel_rows = 16;
             f(with_uplo(as<S>(random_problem(sign, n, 3)), uplo), request);
           }
 }
@@ -212,7 +212,7 @@ TEST(Modify, ReportsWhatItDid) {
     EXPECT_EQ(outcome.instructions, way.method == Method::blocked ? cpu::resolve(way.instructions)
                                                                   : Instructions::automatic);
     EXPECT_EQ(outcome.panels > 0, way.method == Method::panel);
-    EXPECT_EQ(outcome.device_bytes_peak > 0, way.method == Method::panel);
+    EXPECT_EQ(outcome.device_bytes > 0, way.method == Method::panel);
   }
 }
 

@@ -1,29 +1,22 @@
-#include "paper/ledger.h"
+#include "paper/footprint.h"
 
 #include <gtest/gtest.h>
 
 #include "call.h"
-#include "paper/host_executor.h"
 
 namespace gpucholmod::test {
 namespace {
 
-using paper::HostExecutor;
-using paper::Ledger;
+using paper::Footprint;
 
-TEST(Ledger, KeepsThePeakAndRefusesWhatIsOverTheLimit) {
-  Ledger ledger(100);
-  ledger.reserve(60);
-  ledger.reserve(40);
-  ledger.release(60);
-  EXPECT_EQ(ledger.held(), 40);
-  EXPECT_EQ(ledger.peak(), 100);
-  const auto error = error_of([&] { ledger.reserve(61); });
+TEST(Footprint, RefusesWhatIsOverTheLimit) {
+  const Footprint<double> footprint(100, 3, paper::Shape());
+  footprint.require_within(footprint.bytes());
+  const auto error = error_of([&] { footprint.require_within(footprint.bytes() - 1); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
-  EXPECT_EQ(number(*error, "needed"), 101);
-  EXPECT_EQ(number(*error, "available"), 100);
-  EXPECT_EQ(ledger.held(), 40) << "a refusal reserves nothing";
+  EXPECT_EQ(number(*error, "needed"), footprint.bytes());
+  EXPECT_EQ(number(*error, "available"), footprint.bytes() - 1);
 }
 
 Problem<double> small_problem() {
@@ -31,10 +24,10 @@ Problem<double> small_problem() {
   return problem(Sign::update, well_conditioned(100, random), random.normal(100, 3));
 }
 
-TEST(Ledger, EnforcesTheLimitOfACall) {
+TEST(Footprint, EnforcesTheLimitOfACall) {
   const Problem<double> p = small_problem();
   Request request = by(ways[3]);
-  request.device_memory = call(p, request).outcome.device_bytes_peak;
+  request.device_memory = call(p, request).outcome.device_bytes;
   EXPECT_EQ(call(p, request).outcome.pivot, -1) << "exactly enough is enough";
 
   const double enough = request.device_memory;
@@ -46,7 +39,7 @@ TEST(Ledger, EnforcesTheLimitOfACall) {
   EXPECT_EQ(number(*error, "available"), enough - 1);
 }
 
-TEST(Ledger, IsOfNoConcernToMethodsWithoutADevice) {
+TEST(Footprint, IsOfNoConcernToMethodsWithoutADevice) {
   for (int w = 0; w < 3; ++w) {
     Request request = by(ways[w]);
     request.device_memory = 0;
@@ -55,18 +48,13 @@ TEST(Ledger, IsOfNoConcernToMethodsWithoutADevice) {
 }
 
 template <class T>
-double peak(index_t n, index_t k, const PanelShape& shape) {
-  Ledger ledger(std::numeric_limits<double>::infinity());
-  {
-    HostExecutor<T> executor(n, k, Sign::update, shape, ledger);
-  }
-  EXPECT_EQ(ledger.held(), 0);
-  return ledger.peak();
+double peak(index_t n, index_t k, const paper::Shape& shape) {
+  return Footprint<T>(n, k, shape).bytes();
 }
 
 /// Device memory is O(n), where the factor itself would take 8 n^2 bytes.
-TEST(Ledger, PeakGrowsLinearlyInTheOrder) {
-  const PanelShape shape;
+TEST(Footprint, PeakGrowsLinearlyInTheOrder) {
+  const paper::Shape shape;
   for (const index_t k : {1, 16, 64})
     for (const index_t n : {4096, 16384, 65536}) {
       EXPECT_LE(peak<double>(4 * n, k, shape), 4.2 * peak<double>(n, k, shape)) << "n " << n << ", k " << k;

@@ -1,0 +1,82 @@
+# What a call of cholupdate_gpu() costs beside the work: microseconds of calls for small factors (k = 1, one thread), with
+# where they go.
+#
+#   Rscript inst/bench/call_cost.R [--out=FILE]
+#
+# Columns: "call", the whole call; "core", what last_cholupdate() says that the modification took, the least of 200; "copy",
+# R + 0, what R takes to make such a matrix; "rest", the call without these two; "mgcv", mgcv::cholup(), where that package is
+# installed. Each is the least of nine medians of many calls in a loop of compiled code. The second table has the steps of a
+# call for n = 20, and the third, where there is a GPU, calls for a factor there, in place, by the wall clock and without the
+# time that the device worked. --out writes the first (stored_measurements(), in microseconds).
+library(gpucholmod)
+
+arguments <- commandArgs(TRUE)
+out <- sub("^--out=", "", grep("^--out=", arguments, value = TRUE))
+ours <- asNamespace("gpucholmod")
+options(gpucholmod.threads = NULL)
+
+# Microseconds of f().
+cost <- function(f, most = 0.05) {
+  loop <- compiler::cmpfun(function(times) for (i in seq_len(times)) f())
+  loop(20)
+  times <- 20
+  while ((once <- system.time(loop(times))[["elapsed"]]) < most / 4) times <- 2 * times
+  times <- max(20, round(times * most / once))
+  1e6 / times * min(vapply(1:9, function(i) system.time(loop(times))[["elapsed"]], 0))
+}
+
+least_core <- function(call) {
+  1e6 * min(vapply(1:200, function(i) {
+    call()
+    last_cholupdate()$seconds
+  }, 0))
+}
+
+rows <- lapply(c(5, 20, 50, 100, 200, 500), function(n) {
+  set.seed(1)
+  R <- chol(crossprod(matrix(rnorm(n^2), n)) + diag(n))
+  v <- rnorm(n)
+  call <- function() cholupdate_gpu(R, v)
+  row <- data.frame(n = n, call = cost(call), core = least_core(call), copy = cost(function() R + 0))
+  row$rest <- row$call - row$core - row$copy
+  row$mgcv <- if (requireNamespace("mgcv", quietly = TRUE)) cost(function() mgcv::cholup(R, v)) else NA
+  row
+})
+measured <- do.call(rbind, rows)
+cat("microseconds of an update, k = 1\n")
+print(round(measured, 1), row.names = FALSE)
+
+R <- chol(diag(20) + 0.5)
+v <- rep(0.1, 20)
+request <- list(FALSE, TRUE, FALSE, FALSE, NULL, 0L, NULL)
+modified <- NULL
+here <- environment()
+look <- ours$rcpp_are_plain
+run <- ours$rcpp_cholupdate
+carry_out <- ours$carry_out
+steps <- c(
+  "the method found" = cost(function() cholupdate_gpu(R, v)) - cost(function() ours$cholupdate_gpu.default(R, v)) +
+    cost(function() ours$state),
+  "R and V looked at" = cost(function() look(R, v, FALSE)),
+  "the core called, with its result" = cost(function() run(R, v, request, quote(modified), here)),
+  "a bar waited for, the pivot looked at" = cost(function() carry_out(request, 0L)),
+  "an empty function" = cost(function() NULL)
+)
+cat("\nmicroseconds of its steps, n = 20\n")
+print(round(steps, 2))
+
+if (gpu_info(memory = FALSE)$usable) {
+  handles <- do.call(rbind, lapply(c(20, 100, 500, 1000), function(n) {
+    f <- gpu_factor(diag(n))
+    v <- rep(1e-3, n)
+    call <- function() cholupdate_gpu(f, v, in_place = TRUE)
+    data.frame(n = n, call = cost(call), device = least_core(call))
+  }))
+  handles$rest <- handles$call - handles$device
+  cat("\nmicroseconds of an update in place on the GPU, k = 1\n")
+  print(round(handles, 1), row.names = FALSE)
+}
+if (length(out)) {
+  common <- get0("write_measurements", ours)
+  common(measured, out, paste(c("Rscript inst/bench/call_cost.R", arguments), collapse = " "))
+}
