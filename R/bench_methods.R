@@ -1,16 +1,16 @@
 # The contenders of bench_paper(), one entry each:
 #   label      what a figure calls it
 #   device     "cpu" or "gpu"
-#   from       what a call starts from and ends with: "matrix", an ordinary one, or "resident", a factor on the GPU
-#   role       "method" modifies the factor, "refactoring" factorises A~, which is there already, "floor" moves a
-#              triangle and computes nothing
-#   precision  what it can compute in
-#   power      of n that its time grows with
-# and one of
+#   colour, symbol  of its line in figures: colour-blind safe (Okabe and Ito)
 #   prepare    makes what is not timed, and returns the call that is. Its argument is a list of R, V, A1 (which is A~),
 #              downdate and precision
-#   measure    for what depends on n and the precision only: seconds of `repeats` runs, or, by the GPU's clock, their
-#              median
+#   measure    instead, for what depends on n and the precision only: seconds of `repeats` runs, or, by the GPU's clock,
+#              their median
+#   role       "method" modifies the factor, "refactoring" factorises A~, which is there already, "floor" moves a
+#              triangle and computes nothing
+#   from       what a call starts from and ends with: "matrix", an ordinary one, or "resident", a factor on the GPU
+#   precision  what it can compute in
+#   power      of n that its time grows with
 bench_methods <- local({
   modification <- function(backend, method) {
     function(p) {
@@ -24,62 +24,57 @@ bench_methods <- local({
       seconds(f$pointer, repeats)
     }
   }
-  both <- c("double", "single")
-  entry <- function(label, device, from, role, power, precision = both, prepare = NULL, measure = NULL) {
-    list(label = label, device = device, from = from, role = role, power = power, precision = precision,
-         prepare = prepare, measure = measure)
+  entry <- function(label, device, colour, symbol, prepare = NULL, measure = NULL, role = "method", from = "matrix",
+                    precision = c("double", "single"), power = if (role == "refactoring") 3 else 2) {
+    list(label = label, device = device, colour = colour, symbol = symbol, prepare = prepare, measure = measure,
+         role = role, from = from, precision = precision, power = power)
   }
   list(
-    sweeps = entry("rank-1 sweeps as in LINPACK", "cpu", "matrix", "method", 2,
-                   prepare = modification("cpu", "reference")),
-    blocked = entry("blocked", "cpu", "matrix", "method", 2, prepare = modification("cpu", "blocked")),
-    chol = entry("chol(A~), LAPACK", "cpu", "matrix", "refactoring", 3, "double",
-                 prepare = function(p) {
-                   threads <- quickest_blas_threads(function() chol(p$A1))
-                   function() with_blas_threads(threads, chol(p$A1))
-                 }),
-    copy = entry("R's own copy, R + 0", "cpu", "matrix", "floor", 2, "double",
+    sweeps = entry("rank-1 sweeps as in LINPACK", "cpu", "#E69F00", 2, modification("cpu", "reference")),
+    blocked = entry("blocked", "cpu", "#D55E00", 1, modification("cpu", "blocked")),
+    chol = entry("chol(A~), LAPACK", "cpu", "#000000", 4, role = "refactoring", precision = "double", function(p) {
+      threads <- quickest_blas_threads(function() chol(p$A1))
+      function() with_blas_threads(threads, chol(p$A1))
+    }),
+    copy = entry("R's own copy, R + 0", "cpu", "#999999", NA, role = "floor", precision = "double",
                  measure = function(p, repeats) wall_clock(function() p$R + 0, nrow(p$R), repeats)$seconds),
-    panel = entry("panel, the paper's method", "gpu", "matrix", "method", 2, prepare = modification("cuda", "panel")),
-    stream = entry("stream", "gpu", "matrix", "method", 2, prepare = modification("cuda", "stream")),
-    gpu_chol = entry("gpu_chol(A~), cuSOLVER, and back", "gpu", "matrix", "refactoring", 3,
-                     prepare = function(p) function() as.matrix(gpu_chol(p$A1, precision = p$precision))),
-    resident = entry("resident: the factor stays there", "gpu", "resident", "method", 2, prepare = function(p) {
+    panel = entry("panel, the paper's method", "gpu", "#56B4E9", 17, modification("cuda", "panel")),
+    stream = entry("stream", "gpu", "#0072B2", 16, modification("cuda", "stream")),
+    gpu_chol = entry("gpu_chol(A~), cuSOLVER, and back", "gpu", "#CC79A7", 8, role = "refactoring",
+                     function(p) function() as.matrix(gpu_chol(p$A1, precision = p$precision))),
+    resident = entry("resident: the factor stays there", "gpu", "#009E73", 15, from = "resident", function(p) {
       f <- gpu_factor(p$R, precision = p$precision)
       function() cholupdate_gpu(f, p$V, p$downdate)
     }),
-    potrf = entry("cuSOLVER, A~ being there", "gpu", "resident", "refactoring", 3,
+    potrf = entry("cuSOLVER, A~ being there", "gpu", "#000000", 18, role = "refactoring", from = "resident",
                   measure = on_gpu(function(pointer, repeats) rcpp_factor_refactor_seconds(pointer, repeats))),
-    triangle = entry("the triangle read and written there", "gpu", "resident", "floor", 2,
+    triangle = entry("the triangle read and written there", "gpu", "#999999", NA, role = "floor", from = "resident",
                      measure = on_gpu(function(pointer, repeats) rcpp_factor_sweep_seconds(pointer, repeats)))
   )
 })
 
+# That field of the methods named, one for each.
+method_field <- function(methods, field) unlist(lapply(unname(bench_methods[methods]), `[[`, field))
+
 # Evaluates `code` with at most so many threads of R's BLAS; NA leaves it as it is.
 with_blas_threads <- function(threads, code) {
-  if (!is.na(threads)) {
-    before <- rcpp_blas_threads(0L)
-    rcpp_blas_threads(threads)
-    on.exit(rcpp_blas_threads(before))
-  }
+  if (is.na(threads)) return(code)
+  before <- rcpp_blas_threads(0L)
+  on.exit(rcpp_blas_threads(before))
+  rcpp_blas_threads(threads)
   code
 }
 
 # With how many threads of R's BLAS f() is quickest: all, half of them and so on as long as that helps; more than there is
 # work for can take longer. NA where R's BLAS does not let itself be told.
 quickest_blas_threads <- function(f) {
-  once <- function() system.time(f())[["elapsed"]]
-  seconds <- function(threads) {
-    with_blas_threads(threads, {
-      first <- once()
-      if (first < 0.5) min(first, once(), once()) else first
-    })
-  }
-  best <- rcpp_blas_threads(0L)
-  if (is.na(best)) return(best)
-  least <- seconds(best)
-  for (threads in best %/% 2L^seq_len(log2(best))) {
-    now <- seconds(threads)
+  all <- best <- rcpp_blas_threads(0L)
+  if (is.na(all)) return(all)
+  once <- function(threads) with_blas_threads(threads, system.time(f())[["elapsed"]])
+  least <- Inf
+  for (threads in all %/% 2L^(0:log2(all))) {
+    first <- once(threads)
+    now <- if (first < 0.5) min(first, once(threads), once(threads)) else first
     if (now < least) best <- threads
     if (now > 1.5 * least) break
     least <- min(least, now)
@@ -91,23 +86,19 @@ quickest_blas_threads <- function(f) {
 # untimed; where that takes `enough` seconds or more it is the only one, and counts. Garbage is collected before each call,
 # but where n is so small that this would take far longer than the call.
 wall_clock <- function(f, n, repeats, enough = Inf) {
+  result <- NULL
   once <- function() {
+    result <<- NULL
     if (n >= 500) gc(FALSE)
     start <- Sys.time()
-    result <- f()
+    result <<- f()
     # The clock may not have moved.
-    list(result = result, seconds = max(1e-6, as.numeric(difftime(Sys.time(), start, units = "secs"))))
+    max(1e-6, as.numeric(difftime(Sys.time(), start, units = "secs")))
   }
   first <- once()
-  if (first$seconds >= enough) return(first)
+  seconds <- if (first >= enough) first
   # Quick calls vary more, and cost little.
-  repeats <- max(repeats, min(5L * repeats, ceiling(0.1 / first$seconds)))
-  first <- NULL
-  seconds <- numeric(0)
-  while (length(seconds) < repeats && sum(seconds) < enough) {
-    last <- NULL
-    last <- once()
-    seconds <- c(seconds, last$seconds)
-  }
-  list(result = last$result, seconds = seconds)
+  repeats <- max(repeats, min(5L * repeats, ceiling(0.1 / first)))
+  while (length(seconds) < repeats && sum(seconds) < enough) seconds <- c(seconds, once())
+  list(result = result, seconds = seconds)
 }

@@ -42,7 +42,7 @@
 #'   Their median counts.
 #' @param longest Seconds that a call, or \eqn{B'B} and its factor, may be expected to take. No further calls are timed
 #'   once those of one case have taken that long together; where the first does, it is the only one.
-#' @param file A file to save each measurement to as soon as it is made (see [read_measurements()]). Where it is there
+#' @param file A file to save each measurement to as soon as it is made (see [stored_measurements()]). Where it is there
 #'   already, and of this machine, what it holds is not measured again: a run that was stopped goes on, and one with
 #'   other sizes, ranks or methods adds to it.
 #' @param seed A whole number for [set.seed()]: it gives the same \eqn{B} for the same \eqn{n}, and the same \eqn{V} for
@@ -64,8 +64,8 @@
 #'     `"failed"`: another error, of which there is a warning}
 #'   \item{date}{of the measurement}
 #'
-#'   The attribute `about` tells of the machine; see [provenance()]. There are `plot()`, `summary()` and `print()`
-#'   [methods][plot.bench_paper], and [compare_bench()].
+#'   The attribute `about` tells of the machine, see [stored_measurements()], and `format()` in a line. There are `plot()`,
+#'   `summary()` and `print()` [methods][plot.bench_paper].
 #'
 #' @section Progress:
 #' In an interactive session a bar shows the share of the work that is done, as described for [cholupdate_gpu()].
@@ -88,110 +88,116 @@
 bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double", "single"), methods = NULL, repeats = 5,
                         longest = 20, file = NULL, seed = 2010, verbose = TRUE) {
   ranks <- require_counts(ranks, "ranks")
-  precisions <- unique(vapply(precisions, match_choice, "", c("double", "single"), "precisions", USE.NAMES = FALSE))
+  precisions <- match_choices(precisions, c("double", "single"), "precisions")
   repeats <- require_count(repeats, "repeats")
-  require_seconds(longest, "longest")
+  if (!is_number(longest) || longest <= 0) refuse("longest", longest, "must be one number of seconds")
   require_flag(verbose, "verbose")
-  require_seed(seed)
+  if (!is_number(seed) || seed != round(seed) || abs(seed) > .Machine$integer.max) {
+    refuse("seed", seed, "must be one whole number")
+  }
   say <- if (verbose) function(...) message(sprintf(...)) else function(...) invisible()
   methods <- runnable_methods(methods, say)
-  sizes <- if (is.null(sizes)) default_sizes() else require_sizes(sizes)
+  sizes <- possible_sizes(sizes)
 
   user <- match.call()
   user$file <- NULL
-  about <- c(experiment = "paper", command = command_of(user), machine(), gpuless())
+  command <- paste(deparse(user, width.cutoff = 500L), collapse = " ")
+  # The script of inst/bench names itself.
+  about <- c(experiment = "paper", command = getOption("gpucholmod.bench_command", command), machine())
   record <- open_record(file, about)
-  on.exit(record$close())
-  keep_random_numbers()
-
   cases <- bench_cases(sizes, ranks, precisions, methods)
   cases <- cases[!case_key(cases) %in% case_key(record$done()), ]
   progress <- share_shown(cases)
-  on.exit(progress$close("failed"), add = TRUE)
-  for (n in unique(cases$n)) {
-    if (too_slow(record$preparation(), n, 3, longest)) {
-      say("n = %s and larger are left out: B'B and its factor would take more than %g s", big(n), longest)
-      record$add(blank_rows(cases[cases$n >= n, ], "too slow"))
-      break
-    }
-    start <- proc.time()[["elapsed"]]
-    # What goes wrong outside of a single measurement, such as R's own lack of memory, must not lose the others.
-    done <- tryCatch({
-      measure_size(cases[cases$n == n, ], record, repeats, longest, seed, progress$show)
-      TRUE
-    }, error = function(e) {
-      if (is_time_limit(e)) stop(e)
-      warning(sprintf("n = %s and larger: %s", big(n), conditionMessage(e)), call. = FALSE)
-      FALSE
-    })
-    if (!done) {
-      record$add(blank_rows(cases[cases$n >= n & !case_key(cases) %in% case_key(record$done()), ], "failed"))
-      break
-    }
-    say("n = %s: %d measurements, %.0f s", big(n), sum(cases$n == n), proc.time()[["elapsed"]] - start)
-  }
+  # Calls that take long have a bar of their own, for which there is no room beside that of the whole run.
+  old <- options(gpucholmod.progress = FALSE)
+  random <- get0(".Random.seed", globalenv(), inherits = FALSE)
+  on.exit({
+    progress$close("failed")
+    options(old)
+    restore_random_numbers(random)
+  })
+  measure_all(cases, record, repeats, longest, seed, progress$show, say)
   progress$close("done")
   record$result()
 }
 
-# Everything for one n. `cases`: rows of bench_cases().
+measure_all <- function(cases, record, repeats, longest, seed, progress, say) {
+  prepared <- data.frame()
+  for (n in unique(cases$n)) {
+    start <- proc.time()[["elapsed"]]
+    stopped <- if (too_slow(prepared, n, 3, longest)) {
+      say("n = %s and larger are left out: B'B and its factor would take more than %g s", big(n), longest)
+      "too slow"
+    } else tryCatch({
+      prepared <- measure_size(cases[cases$n == n, ], record, repeats, longest, seed, progress)
+      NULL
+    }, error = function(e) {
+      # What goes wrong outside of a single measurement, such as R's own lack of memory, must not lose the others.
+      if (is_time_limit(e)) stop(e)
+      warning(sprintf("n = %s and larger: %s", big(n), conditionMessage(e)), call. = FALSE)
+      "failed"
+    })
+    if (!is.null(stopped)) {
+      left <- cases[cases$n >= n & !case_key(cases) %in% case_key(record$done()), ]
+      return(record$add(bench_rows(left, stopped)))
+    }
+    say("n = %s: %d measurements, %.0f s", big(n), sum(cases$n == n), proc.time()[["elapsed"]] - start)
+  }
+}
+
+# Everything for one n. `cases`: rows of bench_cases(). Returns what B'B and its factor took, for too_slow().
 measure_size <- function(cases, record, repeats, longest, seed, progress) {
   n <- cases$n[[1L]]
   set.seed((seed + n) %% .Machine$integer.max)
   start <- proc.time()[["elapsed"]]
-  B <- matrix(stats::runif(n * n), n, n)
-  base <- crossprod(B)
-  B <- NULL
+  base <- crossprod(matrix(stats::runif(n * n), n, n))
   diag(base) <- diag(base) + 1
   R <- chol(base)
-  record$preparation(data.frame(n = n, seconds = proc.time()[["elapsed"]] - start))
-  once <- cases$change == "none"
-  for (i in which(once)) {
-    record$add(measure_once(cases[i, ], R, record, repeats, longest))
-    progress(cases[i, ])
-  }
-  for (k in unique(cases$k[!once])) {
+  prepared <- data.frame(n = n, seconds = proc.time()[["elapsed"]] - start)
+  for (k in unique(cases$k)) {
     set.seed((seed + n + 65536 * k) %% .Machine$integer.max)
     V <- matrix(stats::runif(n * k), n, k)
-    raised <- base + tcrossprod(V)
+    raised <- if (k > 0) base + tcrossprod(V)
     for (change in unique(cases$change[cases$k == k])) {
       downdate <- change == "downdate"
       p <- list(R = if (downdate) chol(raised) else R, V = V, A1 = if (downdate) base else raised, downdate = downdate)
-      scale <- norm(if (downdate) raised else base, "1") + norm_of_square(V)
+      if (k > 0) p$scale <- norm(if (downdate) raised else base, "1") + norm_of_square(V)
       for (i in which(cases$k == k & cases$change == change)) {
-        record$add(measure_case(cases[i, ], p, scale, record, repeats, longest))
+        record$add(measure_case(cases[i, ], p, record$before(cases[i, ]), repeats, longest))
         progress(cases[i, ])
       }
     }
   }
+  prepared
 }
 
 # ||VV'||_1
 norm_of_square <- function(V) max(abs(V) %*% colSums(abs(V)))
 
-measure_once <- function(case, R, record, repeats, longest) {
+# The row of one case. `p`: what bench_methods prepare from, and `scale`, ||A||_1 + ||VV'||_1; `before`: see too_slow().
+measure_case <- function(case, p, before, repeats, longest) {
   method <- bench_methods[[case$method]]
-  if (too_slow(record$before(case), case$n, method$power, longest)) return(blank_rows(case, "too slow"))
-  guarded_row(case, {
-    seconds <- method$measure(list(R = R, precision = case$precision), repeats)
-    filled_row(case, stats::median(seconds), min(seconds), NA_real_, max(repeats, length(seconds)), NA_real_, NA_real_,
-               "ok")
-  })
-}
-
-measure_case <- function(case, p, scale, record, repeats, longest) {
-  method <- bench_methods[[case$method]]
-  if (too_slow(record$before(case), case$n, method$power, longest)) return(blank_rows(case, "too slow"))
+  if (too_slow(before, case$n, method$power, longest)) return(bench_rows(case, "too slow"))
   p$precision <- case$precision
-  guarded_row(case, {
-    call <- method$prepare(p)
-    timed <- without_bar(wall_clock(call, case$n, repeats, longest))
+  failed <- function(status) function(e) bench_rows(case, status)
+  tryCatch({
+    if (!is.null(method$measure)) {
+      seconds <- method$measure(p, repeats)
+      return(bench_rows(case, "ok", seconds, max(repeats, length(seconds))))
+    }
+    timed <- wall_clock(method$prepare(p), case$n, repeats, longest)
     inside <- if (method$role == "method") last_cholupdate()$seconds else NA_real_
     error <- factor_error(timed$result, p$A1)
     eps <- if (case$precision == "double") .Machine$double.eps else 2^-23
-    ratio <- error$norm / ((case$n + case$k) * eps * scale)
-    filled_row(case, stats::median(timed$seconds), min(timed$seconds), inside, length(timed$seconds), error$max, ratio,
-               if (isTRUE(ratio < 30)) "ok" else "inaccurate")
+    ratio <- error[["norm"]] / ((case$n + case$k) * eps * p$scale)
+    status <- if (isTRUE(ratio < 30)) "ok" else "inaccurate"
+    bench_rows(case, status, timed$seconds, length(timed$seconds), inside, error[["max"]], ratio)
+  }, gpucholmod_not_positive_definite = failed("not positive definite"), gpucholmod_out_of_memory = failed("no memory"),
+  error = function(e) {
+    if (is_time_limit(e)) stop(e)
+    warning(sprintf("%s, n = %.0f, k = %.0f, %s, %s: %s", case$method, case$n, case$k, case$change, case$precision,
+                    conditionMessage(e)), call. = FALSE)
+    bench_rows(case, "failed")
   })
 }
 
@@ -203,40 +209,19 @@ factor_error <- function(R, A1) {
     free(on_gpu)
   }
   C <- crossprod(R)
-  n <- nrow(C)
-  largest <- norm <- 0
-  for (first in seq(1, n, by = 256)) {
-    columns <- first:min(n, first + 255)
-    difference <- abs(C[, columns] - A1[, columns])
-    largest <- max(largest, difference)
-    norm <- max(norm, colSums(as.matrix(difference)))
-  }
-  list(max = largest, norm = norm)
+  columns <- split(seq_len(ncol(C)), (seq_len(ncol(C)) - 1L) %/% 256L)
+  apply(vapply(columns, function(j) {
+    difference <- abs(C[, j, drop = FALSE] - A1[, j, drop = FALSE])
+    c(max = max(difference), norm = max(colSums(difference)))
+  }, numeric(2)), 1L, max)
 }
 
-# The row that `code` returns, or one that tells why there is none.
-guarded_row <- function(case, code) {
-  failed <- function(status) function(e) blank_rows(case, status)
-  tryCatch(code,
-    gpucholmod_not_positive_definite = failed("not positive definite"), gpucholmod_out_of_memory = failed("no memory"),
-    error = function(e) {
-      if (is_time_limit(e)) stop(e)
-      warning(sprintf("%s, n = %.0f, k = %.0f, %s, %s: %s", case$method, case$n, case$k, case$change, case$precision,
-                      conditionMessage(e)), call. = FALSE)
-      blank_rows(case, "failed")
-    }
-  )
-}
-
-filled_row <- function(case, seconds, fastest, inside, repeats, max_error, ratio, status) {
-  cbind(case, device = bench_methods[[case$method]]$device, seconds = seconds, fastest = fastest, inside = inside,
-        repeats = as.integer(repeats), max_error = max_error, ratio = ratio, status = status, date = format(Sys.Date()))
-}
-
-blank_rows <- function(cases, status) {
-  device <- vapply(bench_methods[cases$method], `[[`, "", "device")
-  cbind(cases, device = unname(device), seconds = NA_real_, fastest = NA_real_, inside = NA_real_, repeats = 0L,
-        max_error = NA_real_, ratio = NA_real_, status = status, date = format(Sys.Date()))
+# Rows of the result for these cases; without `seconds`, what was not timed.
+bench_rows <- function(cases, status, seconds = NA_real_, repeats = 0L, inside = NA_real_, max_error = NA_real_,
+                       ratio = NA_real_) {
+  cbind(cases, device = method_field(cases$method, "device"), seconds = stats::median(seconds), fastest = min(seconds),
+        inside = inside, repeats = as.integer(repeats), max_error = max_error, ratio = ratio, status = status,
+        date = format(Sys.Date()))
 }
 
 # Whether what took `before` (a row with n and seconds, or none) would take more than `longest` seconds at order n.
@@ -244,142 +229,100 @@ too_slow <- function(before, n, power, longest) {
   nrow(before) > 0L && isTRUE(before$seconds * (n / before$n)^power > longest)
 }
 
-# One row for each thing to measure.
+# One row for each thing to measure, for ascending sizes.
 bench_cases <- function(sizes, ranks, precisions, methods) {
-  once <- vapply(bench_methods[methods], function(m) !is.null(m$measure), NA)
-  cross <- function(...) expand.grid(..., stringsAsFactors = FALSE, KEEP.OUT.ATTRS = FALSE)
-  cases <- rbind(
-    cross(method = methods[once], precision = precisions, change = "none", k = 0, n = as.numeric(sizes)),
-    cross(method = methods[!once], precision = precisions, change = c("update", "downdate"), k = as.numeric(ranks),
-          n = as.numeric(sizes))
-  )
-  possible <- mapply(function(method, precision) precision %in% bench_methods[[method]]$precision, cases$method,
+  cases <- expand.grid(method = methods, precision = precisions, change = c("none", "update", "downdate"),
+                       k = as.numeric(c(0, ranks)), n = as.numeric(sizes), stringsAsFactors = FALSE)
+  once <- vapply(bench_methods[cases$method], function(method) !is.null(method$measure), NA)
+  possible <- mapply(function(method, precision) precision %in% method$precision, bench_methods[cases$method],
                      cases$precision)
-  cases <- cases[possible, c("n", "k", "precision", "change", "method")]
-  cases <- cases[order(cases$n), ]
+  cases <- cases[possible & once == (cases$change == "none") & once == (cases$k == 0),
+                 c("n", "k", "precision", "change", "method")]
   rownames(cases) <- NULL
   cases
 }
 
-case_key <- function(x) if (nrow(x)) paste(x$n, x$k, x$precision, x$change, x$method) else character()
+case_key <- function(x, n = x$n) if (nrow(x)) paste(n, x$k, x$precision, x$change, x$method) else character()
 
 # The methods to measure; `say` is told which cannot be had.
 runnable_methods <- function(methods, say) {
-  device <- vapply(bench_methods, `[[`, "", "device")
+  known <- names(bench_methods)
   gpu <- gpu_info(memory = FALSE)
-  if (is.null(methods)) {
-    if (!gpu$usable) {
-      say("no GPU: %s; the CPU's methods only", gpu$message)
-      return(names(bench_methods)[device == "cpu"])
+  if (!is.null(methods)) {
+    methods <- match_choices(methods, known, "methods")
+    on_gpu <- methods[method_field(methods, "device") == "gpu"]
+    if (!gpu$usable && length(on_gpu)) {
+      stop_gpucholmod("backend_unavailable", sprintf("method \"%s\" needs a GPU: %s", on_gpu[[1L]], gpu$message),
+                      list(backend = "cuda", reason = gpu$reason))
     }
-    without <- tryCatch({
-      free(gpu_chol(diag(2)))
-      character()
-    }, gpucholmod_backend_unavailable = function(e) {
-      say("nothing is factorised on the GPU: %s", conditionMessage(e))
-      c("gpu_chol", "potrf")
-    })
-    return(setdiff(names(bench_methods), without))
+    return(methods)
   }
-  methods <- unique(vapply(methods, match_choice, "", names(bench_methods), "methods", USE.NAMES = FALSE))
-  if (!gpu$usable && any(device[methods] == "gpu")) {
-    first <- methods[device[methods] == "gpu"][[1L]]
-    stop_gpucholmod("backend_unavailable", sprintf("method \"%s\" needs a GPU: %s", first, gpu$message),
-                    list(backend = "cuda", reason = gpu$reason))
+  if (!gpu$usable) {
+    say("no GPU: %s; the CPU's methods only", gpu$message)
+    return(known[method_field(known, "device") == "cpu"])
   }
-  methods
+  tryCatch({
+    free(gpu_chol(diag(2)))
+    known
+  }, gpucholmod_backend_unavailable = function(e) {
+    say("nothing is factorised on the GPU: %s", conditionMessage(e))
+    setdiff(known, c("gpu_chol", "potrf"))
+  })
 }
 
-gpuless <- function() {
-  info <- gpu_info(memory = FALSE)
-  c(gpuless = if (info$usable) "" else info$message)
-}
-
-# When the caller returns, R's random numbers go on from where they are now.
-keep_random_numbers <- function(frame = parent.frame()) {
-  old <- get0(".Random.seed", globalenv(), inherits = FALSE)
-  restore <- function() {
-    if (!is.null(old)) assign(".Random.seed", old, globalenv())
-    else if (exists(".Random.seed", globalenv(), inherits = FALSE)) rm(".Random.seed", envir = globalenv())
-  }
-  do.call(on.exit, list(as.call(list(restore)), add = TRUE), envir = frame)
-}
-
-# Calls that take long have a bar of their own, for which there is no room beside that of the whole run.
-without_bar <- function(code) {
-  old <- options(gpucholmod.progress = FALSE)
-  on.exit(options(old))
-  code
+# R's random numbers go on from `old`, the .Random.seed that was, if any.
+restore_random_numbers <- function(old) {
+  if (!is.null(old)) assign(".Random.seed", old, globalenv())
+  else if (exists(".Random.seed", globalenv(), inherits = FALSE)) rm(".Random.seed", envir = globalenv())
 }
 
 # list(show, close): show() is told of each case when it is done, and shows the share of the work: by and large, n^2.5 a case.
 share_shown <- function(cases) {
-  if (!isTRUE(getOption("gpucholmod.progress", interactive()))) {
-    return(list(show = function(case) invisible(), close = function(result) invisible()))
-  }
-  total <- sum(cases$n^2.5)
+  shown <- if (isTRUE(getOption("gpucholmod.progress", interactive()))) bar()
   done <- 0
-  shown <- bar()
-  list(close = shown$close, show = function(case) {
-    done <<- done + case$n^2.5
-    shown$show(min(1, done / total))
+  list(close = function(result) if (!is.null(shown)) shown$close(result), show = function(case) {
+    done <<- done + case$n^2.5 / sum(cases$n^2.5)
+    if (!is.null(shown)) shown$show(min(1, done))
   })
 }
 
-# What to call to have the same measured again: the script of inst/bench, or bench_paper() itself.
-command_of <- function(call) {
-  script <- basename(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
-  if (identical(script, "paper.R")) {
-    given <- grep("^--(out|plots|compare)=", commandArgs(TRUE), value = TRUE, invert = TRUE)
-    return(paste(c("Rscript inst/bench/paper.R", given), collapse = " "))
-  }
-  paste(deparse(call, width.cutoff = 500L), collapse = " ")
+refuse <- function(argument, value, why) {
+  stop_gpucholmod("bad_argument", sprintf("'%s' %s", argument, why), list(argument = argument, value = value))
 }
 
+is_number <- function(x) is.numeric(x) && length(x) == 1L && !is.na(x)
+
 require_counts <- function(values, argument) {
-  if (!length(values)) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' is empty", argument), list(argument = argument, value = values))
-  }
+  if (!length(values)) refuse(argument, values, "is empty")
   unique(vapply(values, require_count, 0L, argument))
 }
 
-require_seconds <- function(value, argument) {
-  if (!is.numeric(value) || length(value) != 1L || is.na(value) || value <= 0) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' must be one number of seconds", argument),
-                    list(argument = argument, value = value))
-  }
+match_choices <- function(values, choices, argument) {
+  unique(vapply(values, match_choice, "", choices, argument, USE.NAMES = FALSE))
 }
 
-require_seed <- function(seed) {
-  whole <- is.numeric(seed) && length(seed) == 1L && !is.na(seed) && seed == round(seed)
-  if (!whole || abs(seed) > .Machine$integer.max) {
-    stop_gpucholmod("bad_argument", "'seed' must be one whole number", list(argument = "seed", value = seed))
-  }
-}
-
-# Bytes that one size takes: A, A~, R and the factor before a downdate, the result, its product, and some room.
-bytes_for <- function(n) 7 * 8 * n^2
-
-default_sizes <- function() {
-  sizes <- c(500, 1000, 1500, 2000, 3000, 4000, 5000, 7000, 10000, 14000, 20000, 28000, 40000)
+# `sizes`, or those by default, as far as there is memory.
+possible_sizes <- function(sizes) {
+  # A, A~, R and the factor before a downdate, the result, its product, and some room
+  bytes <- function(n) 7 * 8 * n^2
   free <- free_memory()
-  sizes[if (is.na(free)) sizes <= 5000 else bytes_for(sizes) <= 0.8 * free]
-}
-
-require_sizes <- function(sizes) {
+  if (is.null(sizes)) {
+    sizes <- c(500, 1000, 1500, 2000, 3000, 4000, 5000, 7000, 10000, 14000, 20000, 28000, 40000)
+    return(sizes[if (is.na(free)) sizes <= 5000 else bytes(sizes) <= 0.8 * free])
+  }
   sizes <- sort(require_counts(sizes, "sizes"))
-  free <- free_memory()
-  if (!is.na(free) && bytes_for(max(sizes)) > free) {
+  needed <- bytes(max(sizes))
+  if (isTRUE(needed > free)) {
     stop_gpucholmod("out_of_memory", sprintf("n = %d needs about %s of memory, and %s are free", max(sizes),
-                                             format_bytes(bytes_for(max(sizes))), format_bytes(free)),
-                    list(needed = bytes_for(max(sizes)), available = free))
+                                             format_bytes(needed), format_bytes(free)),
+                    list(needed = needed, available = free))
   }
   sizes
 }
 
 # Bytes of memory that are free, where the system says so.
 free_memory <- function() {
-  if (!file.exists("/proc/meminfo")) return(NA_real_)
-  line <- grep("^MemAvailable:", readLines("/proc/meminfo"), value = TRUE)
-  if (length(line)) 1024 * as.numeric(gsub("[^0-9]", "", line)) else NA_real_
+  lines <- if (file.exists("/proc/meminfo")) readLines("/proc/meminfo")
+  available <- grep("^MemAvailable:", lines, value = TRUE)
+  if (length(available)) 1024 * as.numeric(gsub("[^0-9]", "", available)) else NA_real_
 }

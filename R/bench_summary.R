@@ -1,19 +1,20 @@
 # What bench_paper() has found, in words.
 
 # Who is compared with whom: the first is the challenger.
-overtaking_pairs <- list(
-  "panel and sweeps, as in the paper" = c("panel", "sweeps"),
-  "stream and blocked" = c("stream", "blocked"),
-  "resident and blocked" = c("resident", "blocked")
+bench_pairs <- list(
+  overtakes = list(
+    "panel and sweeps, as in the paper" = c("panel", "sweeps"),
+    "stream and blocked" = c("stream", "blocked"),
+    "resident and blocked" = c("resident", "blocked")
+  ),
+  break_even = list(
+    "CPU: blocked and chol(A~)" = c("blocked", "chol"),
+    "GPU: stream and gpu_chol(A~), back" = c("stream", "gpu_chol"),
+    "there: resident and cuSOLVER" = c("resident", "potrf")
+  )
 )
-# What the paper says of the first pair: from which n on the GPU is quicker, by k; and how many times, and where.
-walder <- list(n = c("1" = 4000, "16" = 2000), times = 7, at = list(n = 5000, k = 16))
-
-refactoring_pairs <- list(
-  "CPU: blocked and chol(A~)" = c("blocked", "chol"),
-  "GPU: stream and gpu_chol(A~), back" = c("stream", "gpu_chol"),
-  "there: resident and cuSOLVER" = c("resident", "potrf")
-)
+# What the paper says of the first pair, by k: from which n on the GPU is quicker, and how many times at n = 5,000.
+walder <- c("1" = "4,000", "16" = "2,000 (7)")
 
 #' Figures and findings of `bench_paper()`
 #'
@@ -52,116 +53,82 @@ NULL
 #' @rdname plot.bench_paper
 #' @export
 summary.bench_paper <- function(object, ...) {
-  structure(
-    list(overtakes = compare_pairs(object, overtaking_pairs), break_even = compare_pairs(object, refactoring_pairs),
-         statuses = table(object$status), about = attr(object, "about")),
-    class = "summary.bench_paper"
-  )
+  about <- list(statuses = table(object$status), about = attr(object, "about"))
+  structure(c(lapply(bench_pairs, compare_pairs, as.data.frame(object)), about), class = "summary.bench_paper")
 }
 
-compare_pairs <- function(x, pairs) {
-  x <- as.data.frame(x)
-  timed <- x[x$status == "ok", ]
-  cases <- unique(timed[timed$k > 0, c("precision", "change", "k")])
-  cases <- cases[order(cases$precision, cases$change != "update", cases$k), ]
-  rows <- list()
-  for (pair in names(pairs)) {
-    for (i in seq_len(nrow(cases))) {
-      both <- lapply(pairs[[pair]], function(method) seconds_by_n(timed, method, cases[i, ]))
-      row <- meeting(both[[1L]], both[[2L]])
-      if (!is.null(row)) {
-        who <- data.frame(pair = pair, challenger = pairs[[pair]][[1L]], opponent = pairs[[pair]][[2L]])
-        rows[[length(rows) + 1L]] <- cbind(who, cases[i, ], row)
-      }
-    }
-  }
-  found <- do.call(rbind, rows)
+# A row for each pair and case that were timed: where their times meet.
+compare_pairs <- function(pairs, rows) {
+  rows <- rows[rows$status == "ok", c("method", "precision", "change", "k", "n", "seconds")]
+  found <- Map(function(pair, name) {
+    mine <- rows[rows$method == pair[[1L]], ]
+    theirs <- rows[rows$method == pair[[2L]], ]
+    # What does not depend on k and the change counts for all of them.
+    by <- c("precision", "n", if (any(theirs$k > 0)) c("change", "k"))
+    both <- merge(mine, theirs[c(by, "seconds")], by = by)
+    both <- both[order(both$precision, both$change != "update", both$k, both$n), ]
+    case <- paste(both$precision, both$change, both$k)
+    do.call(rbind, lapply(split(both, factor(case, unique(case))), function(at) {
+      ratio <- at$seconds.y / at$seconds.x
+      data.frame(pair = name, challenger = pair[[1L]], opponent = pair[[2L]], at[1L, c("precision", "change", "k")],
+                 n = overtaken_at(at$n, ratio), first = at$n[[1L]], last = max(at$n), ratio = ratio[[length(ratio)]],
+                 ratio_5000 = ratio[match(5000, at$n)])
+    }))
+  }, pairs, names(pairs))
+  found <- do.call(rbind, unname(found))
   if (is.null(found)) return(data.frame())
   rownames(found) <- NULL
   found
 }
 
-# Seconds of a method, named by n; what does not depend on k and the change counts for all of them.
-seconds_by_n <- function(timed, method, case) {
-  mine <- timed[timed$method == method & timed$precision == case$precision & (timed$k == 0 | timed$k == case$k) &
-                  (timed$k == 0 | timed$change == case$change), ]
-  stats::setNames(mine$seconds, mine$n)
-}
-
-# Where the challenger's times meet the opponent's, both named by n.
-meeting <- function(challenger, opponent) {
-  n <- intersect(names(challenger), names(opponent))
-  if (!length(n)) return(NULL)
-  ratio <- opponent[n] / challenger[n]
-  order <- as.numeric(n)
-  data.frame(n = overtaken_at(order, ratio), first = min(order), last = max(order),
-             ratio = unname(ratio[which.max(order)]), ratio_5000 = unname(ratio["5000"]))
-}
-
-# The n from which on `ratio` is above 1, for ascending n; NA if it is not at the largest.
+# The n from which on `ratio` is above 1; NA if it is not at the largest.
 overtaken_at <- function(n, ratio) {
-  sorted <- order(n)
-  n <- n[sorted]
-  ratio <- ratio[sorted]
-  last <- length(n)
-  if (ratio[[last]] <= 1) return(NA_real_)
-  behind <- which(ratio <= 1)
-  if (!length(behind)) return(n[[1L]])
-  i <- max(behind)
-  share <- log(ratio[[i]]) / (log(ratio[[i]]) - log(ratio[[i + 1L]]))
-  exp(log(n[[i]]) + share * (log(n[[i + 1L]]) - log(n[[i]])))
+  x <- log(n[order(n)])
+  y <- log(ratio[order(n)])
+  behind <- max(0L, which(y <= 0))
+  if (behind == 0L) min(n)
+  else if (behind == length(n)) NA_real_
+  else exp(x[[behind]] - y[[behind]] * diff(x)[[behind]] / diff(y)[[behind]])
 }
 
 #' @export
 print.summary.bench_paper <- function(x, ...) {
   cat("The experiment of Walder (2010)\n")
-  cat(strwrap(provenance_line(x$about), exdent = 2), sep = "\n")
+  cat(strwrap(provenance(x$about), exdent = 2), sep = "\n")
   others <- x$statuses[names(x$statuses) != "ok"]
   cat(sprintf("%d measurements", sum(x$statuses)),
       if (length(others)) sprintf(", of which %s", paste(others, names(others), collapse = ", ")), "\n", sep = "")
   if (x$about[["gpu"]] == "none") cat(sprintf("CPU only: %s\n", x$about[["gpuless"]]))
-  print_meetings(x$overtakes, "The GPU overtakes the CPU", paper = TRUE)
-  print_meetings(x$break_even, "A modification is quicker than factorising again", paper = FALSE)
+  print_meetings(x$overtakes, "The GPU overtakes the CPU")
+  print_meetings(x$break_even, "A modification is quicker than factorising again")
   invisible(x)
 }
 
 # A row for each pair and k, a column for each precision and change.
-print_meetings <- function(found, heading, paper) {
+print_meetings <- function(found, heading) {
   if (!nrow(found)) return(invisible())
-  found$column <- paste(found$precision, found$change)
-  columns <- unique(found$column)
+  column <- paste(found$precision, found$change)
   rows <- unique(found[c("pair", "k")])
   rows <- rows[order(match(rows$pair, found$pair), rows$k), ]
-  cells <- vapply(columns, function(column) {
-    at <- match(paste(rows$pair, rows$k, column), paste(found$pair, found$k, found$column))
-    vapply(at, function(i) if (is.na(i)) "-" else meeting_text(found[i, ]), "")
-  }, character(nrow(rows)))
-  cells <- cbind(ifelse(duplicated(rows$pair), "", rows$pair), rows$k, matrix(cells, nrow(rows)))
-  titles <- c("", "k", columns)
-  if (paper) {
-    cells <- cbind(cells, ifelse(rows$pair == names(overtaking_pairs)[[1L]], walders_text(rows$k), ""))
-    titles <- c(titles, "the paper")
-  }
+  at <- list(factor(paste(found$pair, found$k), paste(rows$pair, rows$k)), factor(column, unique(column)))
+  cells <- tapply(meeting_text(found), at, identity)
+  cells[is.na(cells)] <- "-"
+  cells <- cbind(ifelse(duplicated(rows$pair), "", rows$pair), k = rows$k, cells)
+  papers <- rows$pair == names(bench_pairs$overtakes)[[1L]] & rows$k %in% names(walder)
+  if (any(papers)) cells <- cbind(cells, "the paper" = ifelse(papers, walder[as.character(rows$k)], ""))
+  cells <- rbind(colnames(cells), cells)
   times <- c(if (!all(is.na(found$ratio_5000))) "n = 5,000", if (anyNA(found$ratio_5000)) "the largest n measured")
   cat(sprintf("\n%s: from which n on\n(and how many times as quick it is at %s)\n", heading,
               paste(times, collapse = ", or ")))
-  cells <- rbind(titles, cells)
-  left <- format(cells[, 1L])
-  right <- apply(cells[, -1L, drop = FALSE], 2L, format, justify = "right")
-  cat(paste0("  ", left, "  ", apply(right, 1L, paste, collapse = "  "), "\n"), sep = "")
+  cells <- cbind(format(cells[, 1L]), apply(cells[, -1L], 2L, format, justify = "right"))
+  cat(paste0("  ", apply(cells, 1L, paste, collapse = "  "), "\n"), sep = "")
 }
 
-meeting_text <- function(row) {
-  times <- if (is.na(row$ratio_5000)) row$ratio else row$ratio_5000
-  where <- if (is.na(row$n)) paste(">", big(row$last))
-           else if (row$n == row$first) paste("<=", big(row$first))
-           else big(signif(row$n, 2))
-  sprintf("%s (%s)", where, if (times >= 10) sprintf("%.0f", times) else sprintf("%.1f", times))
-}
-
-walders_text <- function(k) {
-  ifelse(!as.character(k) %in% names(walder$n), "",
-         paste0(big(walder$n[as.character(k)]), ifelse(k == walder$at$k, sprintf(" (%g)", walder$times), "")))
+meeting_text <- function(found) {
+  times <- ifelse(is.na(found$ratio_5000), found$ratio, found$ratio_5000)
+  where <- ifelse(is.na(found$n), paste(">", big(found$last)),
+                  ifelse(found$n == found$first, paste("<=", big(found$first)), big(signif(found$n, 2))))
+  sprintf(ifelse(times >= 10, "%s (%.0f)", "%s (%.1f)"), where, times)
 }
 
 #' @rdname plot.bench_paper

@@ -25,6 +25,7 @@
 # fails.
 
 library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
 
 option <- function(name, default) {
   given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
@@ -196,10 +197,8 @@ cat("how many found no factor, of", length(seeds), "a parameter\n")
 print(failures[, names(families)])
 
 if (nzchar(out)) {
-  given <- grep("^--out=", commandArgs(TRUE), value = TRUE, invert = TRUE)
-  gpucholmod:::write_measurements(
-    transform(data, error = signif(error, 4), ours = NULL), out,
-    paste(c("Rscript inst/bench/conditioning.R", given), collapse = " "),
+  save_measurements(
+    transform(data, error = signif(error, 4), ours = NULL), out, "conditioning.R",
     about = c(n = n, k = k, error = "units of 2^-53, relative to the larger of ||A||_F and ||A + sigma VV'||_F",
               parameter = "condition of A (update), of A + sigma VV' (downdate); 1 - p'p (downdate in early rows)",
               gpucholmod:::machine())

@@ -16,7 +16,7 @@
 #
 #   ||R~'(R~x) - (R'(Rx) + sigma V(V'x))|| / ((n + k) eps (||R'(Rx)|| + ||V(V'x)||)) < 1
 #
-# or the script stops. The last lines are markdown tables. --out writes the figures behind them (read_measurements()), in ms,
+# or the script stops. The last lines are markdown tables. --out writes the figures behind them (stored_measurements()), in ms,
 # and "dgemm" in GF/s.
 
 option <- function(name, default) {
@@ -216,8 +216,8 @@ for (name in names(contenders)) {
 
 out <- option("out", "")
 if (nzchar(out)) {
-  arguments <- grep("^--out=", commandArgs(TRUE), value = TRUE, invert = TRUE)
-  gpucholmod:::write_measurements(figures, out, paste(c("Rscript inst/bench/cpu.R", arguments), collapse = " "))
+  source(system.file("bench", "common.R", package = "gpucholmod"))
+  save_measurements(figures, out, "cpu.R")
 }
 
 ms <- function(name, what, n, k) {

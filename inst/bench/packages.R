@@ -38,6 +38,7 @@
 
 Sys.setenv(LANGUAGE = "en")
 library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
 
 option <- function(name, default) {
   given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
@@ -414,12 +415,9 @@ versions <- c(
 for (name in c("mgcv", "Matrix", "Octave")) {
   if (!any(grepl(name, versions))) message(name, " is not there")
 }
-given <- grep("^--(out|failures)=", commandArgs(TRUE), value = TRUE, invert = TRUE)
 store <- function(data, file) {
-  force(data)  # before the file is opened: a run that breaks off leaves an old one alone
   if (!nzchar(file)) return(print(data, row.names = FALSE))
-  about <- c(gpucholmod:::machine(), versions = paste(versions, collapse = ", "))
-  gpucholmod:::write_measurements(data, file, paste(c("Rscript inst/bench/packages.R", given), collapse = " "), about)
+  save_measurements(data, file, "packages.R", c(gpucholmod:::machine(), versions = paste(versions, collapse = ", ")))
 }
 
 cases_in_order <- expand.grid(n = sizes, k = ranks)

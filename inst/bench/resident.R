@@ -18,9 +18,10 @@
 #
 # with the norms estimated from products on the GPU. A time whose ratio is not below 30 is FAILED, and does not count:
 # the exit status is then not zero. With n = 32,768 this takes 12 GB on the host and 30 GB on the GPU. --out writes the
-# measurements, in seconds (read_measurements()), "sweep" and "potrf" beside each.
+# measurements, in seconds (stored_measurements()), "sweep" and "potrf" beside each.
 
 library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
 
 option <- function(name, default) {
   given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
@@ -140,7 +141,6 @@ for (n in sizes) {
   }
 }
 if (!is.null(out)) {
-  arguments <- grep("^--out=", commandArgs(TRUE), value = TRUE, invert = TRUE)
-  gpucholmod:::write_measurements(measured, out, paste(c("Rscript inst/bench/resident.R", arguments), collapse = " "))
+  save_measurements(measured, out, "resident.R")
 }
 if (failures > 0L) stop(failures, " residual ratios are not below 30: these times do not count", call. = FALSE)

@@ -16,11 +16,12 @@
 #
 #     ||R~'(R~x) - (R'(Rx) + sigma V(V'x))|| / ((n + k) eps (||R'(Rx)|| + ||V(V'x)||))
 #
-# --out writes the measurements, in seconds and bytes (read_measurements()).
+# --out writes the measurements, in seconds and bytes (stored_measurements()).
 #
 # A result whose ratio is not, or with anything but zeros below the diagonal, stops the script. Memory: four matrices.
 
 library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
 options(matprod = "blas")  # R would look for NaN in every matrix first
 
 option <- function(name, default) {
@@ -131,6 +132,5 @@ writeLines(c(lines[[1L]], gsub("[^|]", "-", lines[[1L]]), lines[-1L]))
 
 out <- option("out", NULL)
 if (!is.null(out)) {
-  arguments <- grep("^--out=", commandArgs(TRUE), value = TRUE, invert = TRUE)
-  gpucholmod:::write_measurements(measured, out, paste(c("Rscript inst/bench/stream.R", arguments), collapse = " "))
+  save_measurements(measured, out, "stream.R")
 }

@@ -15,6 +15,7 @@
 # the others emulate a device.
 
 library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
 
 option <- function(name, default) {
   given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
@@ -119,7 +120,7 @@ draw <- function() {
   mtext(machine, line = 0.5, cex = 0.85)
 }
 
-out <- gpucholmod:::open_figure(out, 10, 7.3, resolution = 110)
+out <- open_figure(out, 10, 7.3, resolution = 110)
 draw()
 invisible(dev.off())
 cat("\npicture:", out, "\n")

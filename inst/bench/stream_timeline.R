@@ -15,6 +15,7 @@
 # is emptied was fetched.
 
 library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
 
 option <- function(name, default) {
   given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
@@ -165,7 +166,7 @@ check_order(timeline)
 title <- sprintf("n = %.0f, %s: %.1f ms, %d panels", n, what, 1000 * total, length(unique(timeline$panel)))
 cat(title, "\n", machine, "\n\n", sep = "")
 print_stages(timeline, total)
-out <- gpucholmod:::open_figure(out, 12.7, 6.4, resolution = 110)
+out <- open_figure(out, 12.7, 6.4, resolution = 110)
 draw(timeline, title, paste0(machine, "; colours: panels"))
 invisible(dev.off())
 cat("picture:", out, "\n")

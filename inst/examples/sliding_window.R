@@ -16,6 +16,7 @@
 # rounding can explain.
 
 library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
 
 window <- 520  # quakes in the window: the other 480 are 30 steps
 step <- 16     # quakes that enter, and that leave, at each step
@@ -185,7 +186,7 @@ draw_panel <- function(curves, names, colours, symbols, ylab, title) {
 }
 
 draw <- function(steps, features, backend, file) {
-  file <- gpucholmod:::open_figure(file, 12, 5.6, resolution = 150)
+  file <- open_figure(file, 12, 5.6, resolution = 150)
   on.exit(dev.off())
   par(mfrow = c(1, 2), mar = c(4.2, 5.6, 4.4, 1))
   draw_panel(with(steps, cbind(ms_chol, ms_modify)), c("chol() of the new matrix", "update + downdate"),

@@ -22,8 +22,6 @@ right_calls <- function() {
   request <- list(precision = "double", backend = "cpu", method = "auto", control = control)
   path <- file.path(getwd(), "R.bin")
   f <- write_factor(R, path, replace = TRUE)
-  stored <- stored_measurements("paper-h200")
-  file <- list.files(system.file("extdata", package = "gpucholmod"), "csv", full.names = TRUE)[[1L]]
   list(
     cholupdate_gpu = list(needs = 2L, args = c(list(R = R, V = V, downdate = FALSE, uplo = "upper", check = TRUE),
                                                request)),
@@ -52,10 +50,7 @@ right_calls <- function() {
     gpu_info = list(needs = 0L, args = list(memory = FALSE)),
     gpu_release = list(needs = 0L, args = list()),
     last_cholupdate = list(needs = 0L, args = list()),
-    provenance = list(needs = 1L, args = list(x = stored)),
-    stored_measurements = list(needs = 0L, args = list(name = "conditioning-h200")),
-    read_measurements = list(needs = 1L, args = list(file = file)),
-    compare_bench = list(needs = 2L, args = list(x = stored, y = stored))
+    stored_measurements = list(needs = 0L, args = list(name = "conditioning-h200"))
   )
 }
 
@@ -128,11 +123,11 @@ fuzz_junk <- function(gpu) {
 
 # What takes nothing, or nearly.
 fuzz_query <- function(gpu) {
-  name <- one_of(c("gpu_info", "gpu_release", "last_cholupdate", "stored_measurements", "provenance",
+  name <- one_of(c("gpu_info", "gpu_release", "last_cholupdate", "stored_measurements", "format",
                    "cholupdate_control"))
   frame <- new.env()
   if (name == "gpu_info") frame$memory <- gpu && chance(0.5)
-  if (name == "provenance") frame$x <- stored_measurements(one_of(stored_measurements()))
+  if (name == "format") frame$x <- stored_measurements(one_of(stored_measurements()))
   seen <- observe(get(name), frame, ls(frame))
   value <- seen$value
   as_it_is <- switch(
@@ -142,7 +137,7 @@ fuzz_query <- function(gpu) {
     gpu_release = is.double(value) && value >= 0,
     last_cholupdate = is.null(value) || inherits(value, "gpucholmod_report"),
     stored_measurements = is.character(value) && length(value) > 1L,
-    provenance = is.character(value) && length(value) == 1L,
+    format = is.character(value) && length(value) == 1L,
     cholupdate_control = inherits(value, "gpucholmod_control")
   )
   record(name, seen$outcome, c(seen$problems, expect_outcome(seen, "ok"), expect_signals(seen),

@@ -1,12 +1,12 @@
 # Made-up times, so that what is found is known: seconds = rate * n^2, or of what refactors, rate * n^3.
 made_up <- function(rates, sizes = c(500, 1000, 2000, 4000), ranks = c(1, 16), gpu = "a GPU") {
   ns <- asNamespace("gpucholmod")
-  rows <- ns$blank_rows(ns$bench_cases(sizes, ranks, c("double", "single"), names(rates)), "ok")
+  rows <- ns$bench_rows(ns$bench_cases(sizes, ranks, c("double", "single"), names(rates)), "ok")
   rows$seconds <- rates[rows$method] * rows$n^vapply(ns$bench_methods[rows$method], `[[`, 0, "power")
   rows$fastest <- rows$seconds
   rows$max_error <- ifelse(rows$k > 0, 1e-12, NA)
-  about <- c(experiment = "paper", command = "none", ns$machine(), gpuless = if (gpu == "none") "there is none" else "")
-  about[c("gpu", "cuda")] <- c(gpu, "1.0")
+  about <- c(experiment = "paper", command = "none", ns$machine())
+  about[c("gpu", "cuda", "gpuless")] <- c(gpu, "1.0", if (gpu == "none") "there is none" else "")
   ns$as_measurements(rows, about)
 }
 
@@ -104,12 +104,14 @@ test_that("all figures are drawn, with a GPU and without, on high and wide pages
 test_that("a comparison pairs cases, and says how many times", {
   x <- made_up(c(blocked = 1e-9, chol = 1e-12), sizes = c(500, 1000))
   y <- made_up(c(blocked = 3e-9, sweeps = 1e-8), sizes = c(1000, 2000))
-  both <- compare_bench(x, y)
+  scripts <- new.env()
+  source(system.file("bench", "common.R", package = "gpucholmod"), scripts)
+  both <- scripts$compare_times(x, y)
   expect_equal(unique(both$n), 1000)
   expect_equal(unique(both$method), "blocked")
   expect_equal(nrow(both), 8L)
   expect_equal(both$ratio, rep(3, 8))
-  expect_output(print(both), "blocked +3.00 +3.00 +3.00")
-  expect_error(compare_bench(x, made_up(c(sweeps = 1))), class = "gpucholmod_bad_argument")
-  expect_error(compare_bench(x, data.frame()), class = "gpucholmod_bad_argument")
+  expect_output(scripts$print_comparison(x, y), "blocked +3.00 +3.00 +3.00")
+  expect_error(scripts$compare_times(x, made_up(c(sweeps = 1))), "no case in common")
+  expect_error(scripts$compare_times(x, data.frame()), "bench_paper")
 })

@@ -2,7 +2,9 @@ test_that("a figure is a PNG where that works, and a PDF where it does not", {
   folder <- tempfile()
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
-  open_figure <- gpucholmod:::open_figure
+  scripts <- new.env()
+  source(system.file("bench", "common.R", package = "gpucholmod"), scripts)
+  open_figure <- scripts$open_figure
   drawn <- function(open, name) {
     open_devices <- grDevices::dev.list()
     file <- open(file.path(folder, name), 3, 2)
@@ -13,14 +15,14 @@ test_that("a figure is a PNG where that works, and a PDF where it does not", {
     basename(file)
   }
   expect_identical(drawn(open_figure, "a.pdf"), "a.pdf")
-  if (is.null(gpucholmod:::png_fails(file.path(folder, "try.png"), 1, 1, 72))) {
+  if (is.null(scripts$png_fails(file.path(folder, "try.png"), 1, 1, 72))) {
     grDevices::dev.off()
     expect_identical(drawn(open_figure, "a.png"), "a.png")
   }
   # where png() has nothing to draw with, it warns, and opens no device
   old <- options(bitmapType = "Xlib")
   on.exit(options(old), add = TRUE)
-  no_cairo <- gpucholmod:::png_fails
+  no_cairo <- scripts$png_fails
   environment(no_cairo) <- list2env(list(capabilities = function(...) FALSE), parent = environment(no_cairo))
   environment(open_figure) <- list2env(list(png_fails = no_cairo), parent = environment(open_figure))
   skip_if(nzchar(Sys.getenv("DISPLAY")))

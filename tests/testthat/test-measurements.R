@@ -1,14 +1,16 @@
+machine_of <- function(command) c(command = command, gpucholmod:::machine())
+
 test_that("measurements come back as they were written, with where they come from", {
   file <- tempfile(fileext = ".csv")
   data <- data.frame(n = c(1, 2.5), method = c("a, b", "c \"d\""), seconds = c(1 / 3, NA), ok = c(TRUE, FALSE))
-  gpucholmod:::write_measurements(data, file, "Rscript x.R --n=1")
-  m <- read_measurements(file)
+  gpucholmod:::write_measurements(data, file, machine_of("Rscript x.R --n=1"))
+  m <- stored_measurements(file)
   expect_equal(as.data.frame(m), data)
   about <- attr(m, "about")
   expect_identical(about[["command"]], "Rscript x.R --n=1")
-  expect_true(all(c("date", "package", "cpu", "cores", "threads", "instructions", "gpu", "cuda", "R", "blas", "system") %in%
+  expect_true(all(c("date", "package", "cpu", "cores", "threads", "instructions", "gpu", "cuda", "R", "blas", "system", "gpuless") %in%
                     names(about)))
-  line <- provenance(m)
+  line <- format(m)
   for (part in about[c("cpu", "date", "command", "package")]) expect_match(line, part, fixed = TRUE)
   expect_output(print(m), "x.R", fixed = TRUE)
   expect_s3_class(m[m$ok, ], "gpucholmod_measurements")
@@ -16,23 +18,35 @@ test_that("measurements come back as they were written, with where they come fro
   expect_identical(m[, "n"], data$n)
   # also for a user, who does not see the package's own functions
   expect_identical(eval(quote(class(m["n"])), list(m = m), globalenv()), "data.frame")
-  expect_identical(provenance(m[names(m)]), provenance(m))
-  expect_error(provenance(data), class = "gpucholmod_bad_argument")
+  expect_identical(format(m[names(m)]), format(m))
+})
+
+test_that("a file is read by its name in the folder too, but a stored name is what comes with the package", {
+  folder <- tempfile()
+  dir.create(folder)
+  old <- setwd(folder)
+  on.exit(setwd(old))
+  for (file in c("mine", "cpu")) gpucholmod:::write_measurements(data.frame(n = 7), file, machine_of("Rscript x.R"))
+  expect_identical(stored_measurements("mine")$n, 7L)
+  expect_gt(nrow(stored_measurements("cpu")), 1)
+  expect_identical(stored_measurements("./cpu")$n, 7L)
+  expect_identical(expect_error(stored_measurements("other.csv"), class = "gpucholmod_bad_file")$reason, "missing")
+  expect_identical(expect_error(stored_measurements(folder), class = "gpucholmod_bad_file")$reason, "not_readable")
 })
 
 test_that("only a last line that is not whole is left out", {
   file <- tempfile(fileext = ".csv")
-  gpucholmod:::write_measurements(data.frame(n = 1:3, what = "a, b"), file, "Rscript x.R")
+  gpucholmod:::write_measurements(data.frame(n = 1:3, what = "a, b"), file, machine_of("Rscript x.R"))
   text <- readChar(file, file.size(file))
   put <- function(text) writeChar(text, file, eos = NULL)
   put(sub("\n$", "", text))
-  expect_equal(read_measurements(file)$n, 1:3)
+  expect_equal(stored_measurements(file)$n, 1:3)
   put(sub(", b\"\n$", "", text))
-  expect_equal(read_measurements(file)$n, 1:2)
+  expect_equal(stored_measurements(file)$n, 1:2)
   put(sub("1,\"a.*", "", text))
-  expect_equal(nrow(read_measurements(file)), 0L)
+  expect_equal(nrow(stored_measurements(file)), 0L)
   put(sub("# blas: [^\n]*\n", "", text))
-  expect_identical(expect_error(read_measurements(file), class = "gpucholmod_bad_file")$reason, "not_measurements")
+  expect_identical(expect_error(stored_measurements(file), class = "gpucholmod_bad_file")$reason, "not_measurements")
 })
 
 test_that("every stored file can be read, and tells where it comes from", {
@@ -49,7 +63,9 @@ test_that("every stored file can be read, and tells where it comes from", {
     script <- sub("^Rscript inst/bench/([^ ]+).*", "\\1", about[["command"]])
     expect_true(nzchar(system.file("bench", script, package = "gpucholmod")))
   }
-  expect_error(stored_measurements("none"), class = "gpucholmod_bad_argument")
+  for (none in list("none", 1, NA_character_, names[1:2], "")) {
+    expect_error(stored_measurements(none), class = "gpucholmod_bad_argument")
+  }
 })
 
 # Installed with the package by R CMD build, not by R CMD INSTALL of a folder.

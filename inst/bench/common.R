@@ -1,0 +1,62 @@
+# What the scripts of this folder, and of inst/examples, share.
+
+# Writes what a script has measured, with the command that it was run by but for where to, as stored_measurements()
+# reads it.
+save_measurements <- function(data, file, script, about = gpucholmod:::machine()) {
+  force(data)
+  given <- grep("^--(out|failures)=", commandArgs(TRUE), value = TRUE, invert = TRUE)
+  command <- paste(c(paste0("Rscript inst/bench/", script), given), collapse = " ")
+  gpucholmod:::write_measurements(data, file, c(command = command, about))
+}
+
+# Results of bench_paper(), beside others: a row for each case that both have timed, with the seconds and the largest
+# error of x and of y, and `ratio`, the seconds of y by those of x, so that 2 means that x is twice as quick.
+compare_times <- function(x, y) {
+  by <- c("n", "k", "precision", "change", "method", "device")
+  timed <- function(z) {
+    if (!inherits(z, "bench_paper")) stop("only results of bench_paper() can be compared", call. = FALSE)
+    as.data.frame(z)[z$status == "ok", c(by, "seconds", "max_error")]
+  }
+  both <- merge(timed(x), timed(y), by = by, suffixes = c("", "_y"))
+  if (!nrow(both)) stop("there is no case in common", call. = FALSE)
+  both$ratio <- both$seconds_y / both$seconds
+  gpucholmod:::newest(both)[c(by, "seconds", "seconds_y", "ratio", "max_error", "max_error_y")]
+}
+
+print_comparison <- function(x, y) {
+  both <- compare_times(x, y)
+  cat(strwrap(paste0("x: ", format(x)), exdent = 3), strwrap(paste0("y: ", format(y)), exdent = 3), sep = "\n")
+  cat("\nTime of y by time of x: geometric mean, least and largest\n")
+  for (method in unique(both$method)) {
+    ratio <- both$ratio[both$method == method]
+    cat(sprintf("  %-9s %6.2f  %6.2f  %6.2f  (%d cases)\n", method, exp(mean(log(ratio))), min(ratio), max(ratio),
+                length(ratio)))
+  }
+}
+
+# Opens a device for a figure of so many inches, and returns the name of its file. A PDF where
+# the name asks for one, or where png() does not work, which it may tell by no more than a warning.
+open_figure <- function(file, width, height, resolution = 130) {
+  if (!grepl("\\.pdf$", file)) {
+    why <- png_fails(file, width, height, resolution)
+    if (is.null(why)) return(file)
+    message("png() does not work here, the figure becomes a PDF: ", why)
+    file <- paste0(sub("\\.png$", "", file), ".pdf")
+  }
+  grDevices::pdf(file, width, height)
+  file
+}
+
+# NULL where a PNG device is open now; otherwise why not.
+png_fails <- function(file, width, height, resolution) {
+  before <- grDevices::dev.cur()
+  type <- if (capabilities("cairo")) "cairo" else getOption("bitmapType")
+  why <- tryCatch({
+    grDevices::png(file, width, height, units = "in", res = resolution, type = type)
+    NULL
+  }, warning = conditionMessage, error = conditionMessage)
+  if (is.null(why)) return(NULL)
+  if (!identical(grDevices::dev.cur(), before)) grDevices::dev.off()
+  if (file.exists(file) && file.size(file) == 0) unlink(file)
+  why
+}
