@@ -10,24 +10,23 @@
 #              triangle and computes nothing
 #   from       what a call starts from and ends with: "matrix", an ordinary one, or "resident", a factor on the GPU
 #   precision  what it can compute in
+# and, from these,
 #   power      of n that its time grows with
+#   lty        of its line: the CPU's are dashed, the GPU's are not
 bench_methods <- local({
-  modification <- function(backend, method) {
-    function(p) {
-      function() cholupdate_gpu(p$R, p$V, p$downdate, precision = p$precision, backend = backend, method = method)
-    }
+  modification <- function(backend, method) function(p) function() {
+    cholupdate_gpu(p$R, p$V, p$downdate, precision = p$precision, backend = backend, method = method)
   }
-  on_gpu <- function(seconds) {
-    function(p, repeats) {
-      f <- gpu_factor(p$R, precision = p$precision)
-      on.exit(free(f))
-      seconds(f$pointer, repeats)
-    }
+  on_gpu <- function(seconds) function(p, repeats) {
+    f <- gpu_factor(p$R, precision = p$precision)
+    on.exit(free(f))
+    seconds(f$pointer, repeats)
   }
   entry <- function(label, device, colour, symbol, prepare = NULL, measure = NULL, role = "method", from = "matrix",
-                    precision = c("double", "single"), power = if (role == "refactoring") 3 else 2) {
+                    precision = c("double", "single")) {
     list(label = label, device = device, colour = colour, symbol = symbol, prepare = prepare, measure = measure,
-         role = role, from = from, precision = precision, power = power)
+         role = role, from = from, precision = precision, power = if (role == "refactoring") 3 else 2,
+         lty = if (role == "floor") 3L else if (device == "cpu") 2L else 1L)
   }
   list(
     sweeps = entry("rank-1 sweeps as in LINPACK", "cpu", "#E69F00", 2, modification("cpu", "reference")),
@@ -55,32 +54,6 @@ bench_methods <- local({
 
 # That field of the methods named, one for each.
 method_field <- function(methods, field) unlist(lapply(unname(bench_methods[methods]), `[[`, field))
-
-# Evaluates `code` with at most so many threads of R's BLAS; NA leaves it as it is.
-with_blas_threads <- function(threads, code) {
-  if (is.na(threads)) return(code)
-  before <- rcpp_blas_threads(0L)
-  on.exit(rcpp_blas_threads(before))
-  rcpp_blas_threads(threads)
-  code
-}
-
-# With how many threads of R's BLAS f() is quickest: all, half of them and so on as long as that helps; more than there is
-# work for can take longer. NA where R's BLAS does not let itself be told.
-quickest_blas_threads <- function(f) {
-  all <- best <- rcpp_blas_threads(0L)
-  if (is.na(all)) return(all)
-  once <- function(threads) with_blas_threads(threads, system.time(f())[["elapsed"]])
-  least <- Inf
-  for (threads in all %/% 2L^(0:log2(all))) {
-    first <- once(threads)
-    now <- if (first < 0.5) min(first, once(threads), once(threads)) else first
-    if (now < least) best <- threads
-    if (now > 1.5 * least) break
-    least <- min(least, now)
-  }
-  best
-}
 
 # Wall-clock seconds of calls of f(), which makes a matrix of order n, and the last result. One call goes before,
 # untimed; where that takes `enough` seconds or more it is the only one, and counts. Garbage is collected before each call,

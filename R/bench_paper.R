@@ -90,11 +90,10 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
   ranks <- require_counts(ranks, "ranks")
   precisions <- match_choices(precisions, c("double", "single"), "precisions")
   repeats <- require_count(repeats, "repeats")
-  if (!is_number(longest) || longest <= 0) refuse("longest", longest, "must be one number of seconds")
+  if (!is_number(longest) || longest <= 0) stop_bad_argument("longest", longest, "must be one number of seconds")
   require_flag(verbose, "verbose")
-  if (!is_number(seed) || seed != round(seed) || abs(seed) > .Machine$integer.max) {
-    refuse("seed", seed, "must be one whole number")
-  }
+  whole <- is_number(seed) && seed == round(seed) && abs(seed) <= .Machine$integer.max
+  if (!whole) stop_bad_argument("seed", seed, "must be one whole number")
   say <- if (verbose) function(...) message(sprintf(...)) else function(...) invisible()
   methods <- runnable_methods(methods, say)
   sizes <- possible_sizes(sizes)
@@ -105,8 +104,7 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
   # The script of inst/bench names itself.
   about <- c(experiment = "paper", command = getOption("gpucholmod.bench_command", command), machine())
   record <- open_record(file, about)
-  cases <- bench_cases(sizes, ranks, precisions, methods)
-  cases <- cases[!case_key(cases) %in% case_key(record$done()), ]
+  cases <- to_measure(record, bench_cases(sizes, ranks, precisions, methods))
   progress <- share_shown(cases)
   # Calls that take long have a bar of their own, for which there is no room beside that of the whole run.
   old <- options(gpucholmod.progress = FALSE)
@@ -118,14 +116,14 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
   })
   measure_all(cases, record, repeats, longest, seed, progress$show, say)
   progress$close("done")
-  record$result()
+  as_measurements(record$rows, record$about)
 }
 
 measure_all <- function(cases, record, repeats, longest, seed, progress, say) {
   prepared <- data.frame()
   for (n in unique(cases$n)) {
     start <- proc.time()[["elapsed"]]
-    stopped <- if (too_slow(prepared, n, 3, longest)) {
+    why_left <- if (too_slow(prepared, n, 3, longest)) {
       say("n = %s and larger are left out: B'B and its factor would take more than %g s", big(n), longest)
       "too slow"
     } else tryCatch({
@@ -137,9 +135,8 @@ measure_all <- function(cases, record, repeats, longest, seed, progress, say) {
       warning(sprintf("n = %s and larger: %s", big(n), conditionMessage(e)), call. = FALSE)
       "failed"
     })
-    if (!is.null(stopped)) {
-      left <- cases[cases$n >= n & !case_key(cases) %in% case_key(record$done()), ]
-      return(record$add(bench_rows(left, stopped)))
+    if (!is.null(why_left)) {
+      return(add_rows(record, bench_rows(to_measure(record, cases[cases$n >= n, ]), why_left)))
     }
     say("n = %s: %d measurements, %.0f s", big(n), sum(cases$n == n), proc.time()[["elapsed"]] - start)
   }
@@ -163,7 +160,7 @@ measure_size <- function(cases, record, repeats, longest, seed, progress) {
       p <- list(R = if (downdate) chol(raised) else R, V = V, A1 = if (downdate) base else raised, downdate = downdate)
       if (k > 0) p$scale <- norm(if (downdate) raised else base, "1") + norm_of_square(V)
       for (i in which(cases$k == k & cases$change == change)) {
-        record$add(measure_case(cases[i, ], p, record$before(cases[i, ]), repeats, longest))
+        add_rows(record, measure_case(cases[i, ], p, row_before(record$rows, cases[i, ]), repeats, longest))
         progress(cases[i, ])
       }
     }
@@ -201,19 +198,16 @@ measure_case <- function(case, p, before, repeats, longest) {
   })
 }
 
-# max |A1 - R'R| and ||A1 - R'R||_1; by columns, as there may be no room for another matrix or two.
+# max |A1 - R'R| and ||A1 - R'R||_1
 factor_error <- function(R, A1) {
   if (inherits(R, "gpu_factor")) {
     on_gpu <- R
     R <- as.matrix(on_gpu)
     free(on_gpu)
   }
-  C <- crossprod(R)
-  columns <- split(seq_len(ncol(C)), (seq_len(ncol(C)) - 1L) %/% 256L)
-  apply(vapply(columns, function(j) {
-    difference <- abs(C[, j, drop = FALSE] - A1[, j, drop = FALSE])
-    c(max = max(difference), norm = max(colSums(difference)))
-  }, numeric(2)), 1L, max)
+  # All in the memory of the product, as there may be no room for another matrix or two.
+  difference <- abs(crossprod(R) - A1)
+  c(max = max(difference), norm = max(colSums(difference)))
 }
 
 # Rows of the result for these cases; without `seconds`, what was not timed.
@@ -225,9 +219,7 @@ bench_rows <- function(cases, status, seconds = NA_real_, repeats = 0L, inside =
 }
 
 # Whether what took `before` (a row with n and seconds, or none) would take more than `longest` seconds at order n.
-too_slow <- function(before, n, power, longest) {
-  nrow(before) > 0L && isTRUE(before$seconds * (n / before$n)^power > longest)
-}
+too_slow <- function(before, n, power, longest) isTRUE(before$seconds * (n / before$n)^power > longest)
 
 # One row for each thing to measure, for ascending sizes.
 bench_cases <- function(sizes, ranks, precisions, methods) {
@@ -247,26 +239,22 @@ case_key <- function(x, n = x$n) if (nrow(x)) paste(n, x$k, x$precision, x$chang
 # The methods to measure; `say` is told which cannot be had.
 runnable_methods <- function(methods, say) {
   known <- names(bench_methods)
+  chosen <- if (is.null(methods)) known else match_choices(methods, known, "methods")
+  on_gpu <- chosen[method_field(chosen, "device") == "gpu"]
   gpu <- gpu_info(memory = FALSE)
-  if (!is.null(methods)) {
-    methods <- match_choices(methods, known, "methods")
-    on_gpu <- methods[method_field(methods, "device") == "gpu"]
-    if (!gpu$usable && length(on_gpu)) {
-      stop_gpucholmod("backend_unavailable", sprintf("method \"%s\" needs a GPU: %s", on_gpu[[1L]], gpu$message),
-                      list(backend = "cuda", reason = gpu$reason))
-    }
-    return(methods)
-  }
-  if (!gpu$usable) {
+  if (!gpu$usable && length(on_gpu)) {
+    why <- sprintf("method \"%s\" needs a GPU: %s", on_gpu[[1L]], gpu$message)
+    if (!is.null(methods)) stop_gpucholmod("backend_unavailable", why, list(backend = "cuda", reason = gpu$reason))
     say("no GPU: %s; the CPU's methods only", gpu$message)
-    return(known[method_field(known, "device") == "cpu"])
+    return(setdiff(chosen, on_gpu))
   }
+  if (!is.null(methods)) return(chosen)
   tryCatch({
     free(gpu_chol(diag(2)))
-    known
+    chosen
   }, gpucholmod_backend_unavailable = function(e) {
     say("nothing is factorised on the GPU: %s", conditionMessage(e))
-    setdiff(known, c("gpu_chol", "potrf"))
+    setdiff(chosen, c("gpu_chol", "potrf"))
   })
 }
 
@@ -286,21 +274,6 @@ share_shown <- function(cases) {
   })
 }
 
-refuse <- function(argument, value, why) {
-  stop_gpucholmod("bad_argument", sprintf("'%s' %s", argument, why), list(argument = argument, value = value))
-}
-
-is_number <- function(x) is.numeric(x) && length(x) == 1L && !is.na(x)
-
-require_counts <- function(values, argument) {
-  if (!length(values)) refuse(argument, values, "is empty")
-  unique(vapply(values, require_count, 0L, argument))
-}
-
-match_choices <- function(values, choices, argument) {
-  unique(vapply(values, match_choice, "", choices, argument, USE.NAMES = FALSE))
-}
-
 # `sizes`, or those by default, as far as there is memory.
 possible_sizes <- function(sizes) {
   # A, A~, R and the factor before a downdate, the result, its product, and some room
@@ -308,7 +281,7 @@ possible_sizes <- function(sizes) {
   free <- free_memory()
   if (is.null(sizes)) {
     sizes <- c(500, 1000, 1500, 2000, 3000, 4000, 5000, 7000, 10000, 14000, 20000, 28000, 40000)
-    return(sizes[if (is.na(free)) sizes <= 5000 else bytes(sizes) <= 0.8 * free])
+    return(sizes[bytes(sizes) <= if (is.na(free)) bytes(5000) else 0.8 * free])
   }
   sizes <- sort(require_counts(sizes, "sizes"))
   needed <- bytes(max(sizes))
@@ -318,11 +291,4 @@ possible_sizes <- function(sizes) {
                     list(needed = needed, available = free))
   }
   sizes
-}
-
-# Bytes of memory that are free, where the system says so.
-free_memory <- function() {
-  lines <- if (file.exists("/proc/meminfo")) readLines("/proc/meminfo")
-  available <- grep("^MemAvailable:", lines, value = TRUE)
-  if (length(available)) 1024 * as.numeric(gsub("[^0-9]", "", available)) else NA_real_
 }

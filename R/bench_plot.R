@@ -5,17 +5,16 @@
 plot.bench_paper <- function(x, which = c("time", "error"), ranks = c(16, 1), ...) {
   require_no_more(...)
   which <- match_choices(which, c("time", "error", "floor"), "which")
-  rows <- as.data.frame(x)
-  rows <- rows[rows$status == "ok", ]
+  rows <- as.data.frame(x)[x$status == "ok", ]
   ranks <- intersect(require_counts(ranks, "ranks"), rows$k)
-  if (!length(ranks) || length(ranks) > 2L) refuse("ranks", ranks, "must be one or two that were measured")
+  if (!length(ranks) || length(ranks) > 2L) stop_bad_argument("ranks", ranks, "must be one or two that were measured")
   if (length(which) > 1L && grDevices::dev.interactive(orNone = TRUE)) {
     asked <- grDevices::devAskNewPage(TRUE)
     on.exit(grDevices::devAskNewPage(asked))
   }
   for (name in which) {
     figure <- if (name == "floor") floor_figure(rows, max(ranks)) else paper_figure(rows, ranks, name)
-    if (!nrow(figure$rows)) refuse("which", name, sprintf("cannot be \"%s\": there is nothing to draw", name))
+    if (!nrow(figure$rows)) stop_bad_argument("which", name, sprintf("cannot be \"%s\": there is nothing to draw", name))
     draw_figure(figure, attr(x, "about"))
   }
   invisible(x)
@@ -55,32 +54,26 @@ floor_figure <- function(rows, k) {
 draw_figure <- function(figure, about) {
   rows <- figure$rows
   methods <- intersect(names(bench_methods), rows$method)
-  down <- if (figure$wide) nlevels(rows$row) else nlevels(rows$column)
-  across <- if (figure$wide) nlevels(rows$column) else nlevels(rows$row)
+  parts <- split(rows, list(rows$row, rows$column), sep = "")
+  panels <- matrix(seq_along(parts), nlevels(rows$row))
+  page <- if (figure$wide) panels else t(panels)
   old <- graphics::par(no.readonly = TRUE)
-  on.exit({
-    graphics::layout(1)
-    graphics::par(old)
-  })
-  lines <- ceiling(length(methods) / if (across > 1L) 2 else 1)
-  graphics::layout(rbind(matrix(seq_len(across * down), down, byrow = TRUE), across * down + 1L),
-                   heights = c(rep(1, down), graphics::lcm(0.42 * lines + 1.2)))
+  on.exit(graphics::layout(1))
+  on.exit(graphics::par(old), add = TRUE)
+  lines <- ceiling(length(methods) / if (ncol(page) > 1L) 2 else 1)
+  graphics::layout(rbind(page, length(parts) + 1L), heights = c(rep(1, nrow(page)), graphics::lcm(0.42 * lines + 1.2)))
   graphics::par(oma = c(0.2, 2.4, 3.6, 0.8), mar = c(0.6, 2.6, 1.8, 0), mgp = c(2, 0.5, 0), tcl = -0.3, cex = 0.75)
-  for (i in seq_len(across * down)) {
-    at <- c((i - 1L) %/% across, (i - 1L) %% across) + 1L
-    if (!figure$wide) at <- rev(at)
-    together <- figure$shared == figure$shared[[at[[2L]]]]
-    draw_panel(rows[as.integer(rows$row) == at[[1L]] & as.integer(rows$column) == at[[2L]], ], range(rows$n),
-               range(rows$y[together[as.integer(rows$column)]]),
-               left = if (figure$wide) at[[2L]] == which(together)[[1L]] else at[[1L]] == 1L,
-               bottom = i > across * (down - 1L))
-    title <- paste0(levels(rows$row)[[at[[1L]]]], levels(rows$column)[[at[[2L]]]])
-    graphics::title(main = title, line = 0.5, cex.main = 1, font.main = 1)
+  for (i in seq_along(parts)) {
+    column <- col(panels)[[i]]
+    together <- figure$shared == figure$shared[[column]]
+    draw_panel(parts[[i]], names(parts)[[i]], range(rows$n), range(rows$y[together[rows$column]]),
+               left = i %in% page[, 1L] || figure$wide && column == which(together)[[1L]],
+               bottom = i %in% page[nrow(page), ])
   }
   draw_margins(figure, methods, about)
 }
 
-draw_panel <- function(rows, xlim, ylim, left, bottom) {
+draw_panel <- function(rows, title, xlim, ylim, left, bottom) {
   graphics::plot(NULL, xlim = xlim, ylim = ylim, log = "xy", axes = FALSE, xlab = "", ylab = "")
   ticks <- log_ticks(xlim, c(1, 2, 5))
   powers <- log_ticks(ylim, 1)
@@ -88,21 +81,16 @@ draw_panel <- function(rows, xlim, ylim, left, bottom) {
   if (length(powers) > 7L) powers <- powers[seq(1L, length(powers), by = 2L)]
   graphics::abline(h = powers, v = ticks, col = "grey90")
   graphics::box(col = "grey60")
+  graphics::title(main = title, line = 0.5, cex.main = 1, font.main = 1)
   plain <- max(powers) < 1e7 && min(powers) > 1e-5 && max(powers) > 0.1
-  labels <- if (plain) vapply(powers, big, "") else sprintf("%.0e", powers)
   graphics::axis(1, at = ticks, labels = if (bottom) big(ticks) else FALSE)
-  graphics::axis(2, at = powers, las = 1, labels = if (left) labels else FALSE)
+  graphics::axis(2, at = powers, las = 1, labels = if (!left) FALSE else if (plain) vapply(powers, big, "") else sprintf("%.0e", powers))
   for (method in intersect(names(bench_methods), rows$method)) {
     line <- rows[rows$method == method, ]
     style <- bench_methods[[method]]
     graphics::lines(y ~ n, line[order(line$n), ], type = "o", col = style$colour, pch = style$symbol, lwd = 1.6,
-                    lty = line_type(method), cex = 0.8)
+                    lty = style$lty, cex = 0.8)
   }
-}
-
-# The CPU's lines are dashed, the GPU's are not.
-line_type <- function(methods) {
-  ifelse(method_field(methods, "role") == "floor", 3L, ifelse(method_field(methods, "device") == "cpu", 2L, 1L))
 }
 
 draw_margins <- function(figure, methods, about) {
@@ -110,7 +98,7 @@ draw_margins <- function(figure, methods, about) {
   graphics::plot.new()
   graphics::mtext("order n", side = 3, line = -2.2, cex = 0.75)
   labels <- paste0(toupper(method_field(methods, "device")), ": ", method_field(methods, "label"))
-  graphics::legend("bottom", legend = labels, col = method_field(methods, "colour"), lty = line_type(methods),
+  graphics::legend("bottom", legend = labels, col = method_field(methods, "colour"), lty = method_field(methods, "lty"),
                    pch = method_field(methods, "symbol"), lwd = 1.6, pt.cex = 0.8, bty = "n", xpd = NA,
                    ncol = if (length(methods) > 3L) 2L else 1L)
   graphics::mtext(figure$ylab, side = 2, line = 1, outer = TRUE, cex = 0.75, at = 0.56)

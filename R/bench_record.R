@@ -1,48 +1,48 @@
-# What bench_paper() has measured so far: in memory, and in a file where there is one. A list of functions:
-#   done()        the rows that need not be measured again
-#   before(case)  the row of the largest smaller n for which the same was timed, if any
-#   add(more)     takes rows, and writes them
-#   result()      everything, as bench_paper() returns it
+# What bench_paper() has measured so far, in memory, and in a file where there is one: an environment with `rows`, `file`
+# and `about`.
 open_record <- function(file, about) {
   rows <- bench_rows(bench_cases(1, 1, "double", "chol"), "ok")[0L, ]
   if (!is.null(file)) {
     file <- absolute_path(file, "file")
     if (file.exists(file)) {
-      stored <- read_measurements(file)
-      about <- continued(stored, about, file)
-      rows <- as.data.frame(stored)
+      rows <- read_measurements(file)
+      about <- continued(rows, about, file)
     }
     # Where the run before was killed, half a line may be at the end. So the file is written anew.
+    rows <- as.data.frame(rows)
     write_measurements(rows, file, about)
   }
-  list(
-    done = function() rows[!rows$status %in% c("too slow", "no memory", "failed"), ],
-    before = function(case) {
-      like <- rows[case_key(rows, "") == case_key(case, "") & rows$n < case$n & !is.na(rows$seconds), ]
-      like[which.max(like$n), ]
-    },
-    add = function(more) {
-      rows <<- rbind(rows, more)
-      if (!is.null(file)) append_measurements(more, file)
-    },
-    result = function() as_measurements(rows, about)
-  )
+  environment()
+}
+
+add_rows <- function(record, rows) {
+  record$rows <- rbind(record$rows, rows)
+  if (!is.null(record$file)) append_measurements(rows, record$file)
+}
+
+# Of `cases` those that need to be measured.
+to_measure <- function(record, cases) {
+  done <- record$rows[!record$rows$status %in% c("too slow", "no memory", "failed"), ]
+  cases[!case_key(cases) %in% case_key(done), ]
+}
+
+# The row of the largest smaller n for which the same was timed, if any.
+row_before <- function(rows, case) {
+  like <- rows[case_key(rows, "") == case_key(case, "") & rows$n < case$n & !is.na(rows$seconds), ]
+  like[which.max(like$n), ]
 }
 
 # Where measurements come from that were begun as `stored` tells, and go on `now`: all commands, the first and the last
 # day. Both must be of the same machine.
 continued <- function(stored, now, file) {
-  if (!inherits(stored, "bench_paper")) {
-    stop_gpucholmod("bad_file", sprintf("'%s' is not from bench_paper()", file),
-                    list(path = file, reason = "not_measurements"))
-  }
+  if (!inherits(stored, "bench_paper")) bad_file(file, "not_measurements", "is not from bench_paper()")
   about <- attr(stored, "about")
   same <- setdiff(names(now), c("experiment", "command", "date", "gpuless"))
-  differs <- Filter(function(name) !identical(unname(about[name]), now[[name]]), same)
+  differs <- Filter(function(name) !identical(about[name], now[name]), same)
   if (length(differs)) {
-    why <- sprintf("'%s' is of another machine or software: %s is \"%s\" there, and \"%s\" here", file, differs[[1L]],
-                   about[differs[[1L]]], now[differs[[1L]]])
-    stop_gpucholmod("bad_file", why, list(path = file, reason = "other_machine", differs = differs))
+    why <- sprintf("is of another machine or software: %s is \"%s\" there, and \"%s\" here", differs, about[differs],
+                   now[differs])
+    bad_file(file, "other_machine", why[[1L]], differs = differs)
   }
   commands <- union(strsplit(about[["command"]], "; ", fixed = TRUE)[[1L]], now[["command"]])
   days <- unique(c(sub(" to .*", "", about[["date"]]), now[["date"]]))

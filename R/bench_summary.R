@@ -1,17 +1,9 @@
 # What bench_paper() has found, in words.
 
-# Who is compared with whom: the first is the challenger.
+# Who is compared with whom: challengers, and their opponents.
 bench_pairs <- list(
-  overtakes = list(
-    "panel and sweeps, as in the paper" = c("panel", "sweeps"),
-    "stream and blocked" = c("stream", "blocked"),
-    "resident and blocked" = c("resident", "blocked")
-  ),
-  break_even = list(
-    "CPU: blocked and chol(A~)" = c("blocked", "chol"),
-    "GPU: stream and gpu_chol(A~), back" = c("stream", "gpu_chol"),
-    "there: resident and cuSOLVER" = c("resident", "potrf")
-  )
+  overtakes = c(panel = "sweeps", stream = "blocked", resident = "blocked"),
+  break_even = c(blocked = "chol", stream = "gpu_chol", resident = "potrf")
 )
 # What the paper says of the first pair, by k: from which n on the GPU is quicker, and how many times at n = 5,000.
 walder <- c("1" = "4,000", "16" = "2,000 (7)")
@@ -60,25 +52,24 @@ summary.bench_paper <- function(object, ...) {
 # A row for each pair and case that were timed: where their times meet.
 compare_pairs <- function(pairs, rows) {
   rows <- rows[rows$status == "ok", c("method", "precision", "change", "k", "n", "seconds")]
-  found <- Map(function(pair, name) {
-    mine <- rows[rows$method == pair[[1L]], ]
-    theirs <- rows[rows$method == pair[[2L]], ]
+  found <- Map(function(challenger, opponent) {
+    opponents <- rows[rows$method == opponent, ]
     # What does not depend on k and the change counts for all of them.
-    by <- c("precision", "n", if (any(theirs$k > 0)) c("change", "k"))
-    both <- merge(mine, theirs[c(by, "seconds")], by = by)
+    by <- c("precision", "n", if (any(opponents$k > 0)) c("change", "k"))
+    both <- merge(rows[rows$method == challenger, ], opponents[c(by, "seconds")], by = by)
     both <- both[order(both$precision, both$change != "update", both$k, both$n), ]
+    both$ratio <- both$seconds.y / both$seconds.x
     case <- paste(both$precision, both$change, both$k)
-    do.call(rbind, lapply(split(both, factor(case, unique(case))), function(at) {
-      ratio <- at$seconds.y / at$seconds.x
-      data.frame(pair = name, challenger = pair[[1L]], opponent = pair[[2L]], at[1L, c("precision", "change", "k")],
-                 n = overtaken_at(at$n, ratio), first = at$n[[1L]], last = max(at$n), ratio = ratio[[length(ratio)]],
-                 ratio_5000 = ratio[match(5000, at$n)])
+    do.call(rbind, lapply(split(both, factor(case, unique(case))), function(x) {
+      last <- nrow(x)
+      cbind(pair = paste(challenger, "and", opponent), challenger, opponent, x[last, c("precision", "change", "k")],
+            n = overtaken_at(x$n, x$ratio), first = x$n[[1L]], last = x$n[[last]], ratio = x$ratio[[last]],
+            ratio_5000 = x$ratio[match(5000, x$n)])
     }))
-  }, pairs, names(pairs))
+  }, names(pairs), pairs)
   found <- do.call(rbind, unname(found))
-  if (is.null(found)) return(data.frame())
   rownames(found) <- NULL
-  found
+  if (is.null(found)) data.frame() else found
 }
 
 # The n from which on `ratio` is above 1; NA if it is not at the largest.
@@ -96,8 +87,8 @@ print.summary.bench_paper <- function(x, ...) {
   cat("The experiment of Walder (2010)\n")
   cat(strwrap(provenance(x$about), exdent = 2), sep = "\n")
   others <- x$statuses[names(x$statuses) != "ok"]
-  cat(sprintf("%d measurements", sum(x$statuses)),
-      if (length(others)) sprintf(", of which %s", paste(others, names(others), collapse = ", ")), "\n", sep = "")
+  cat(sum(x$statuses), " measurements", if (length(others)) ", of which ", paste(others, names(others), collapse = ", "),
+      "\n", sep = "")
   if (x$about[["gpu"]] == "none") cat(sprintf("CPU only: %s\n", x$about[["gpuless"]]))
   print_meetings(x$overtakes, "The GPU overtakes the CPU")
   print_meetings(x$break_even, "A modification is quicker than factorising again")
@@ -107,21 +98,16 @@ print.summary.bench_paper <- function(x, ...) {
 # A row for each pair and k, a column for each precision and change.
 print_meetings <- function(found, heading) {
   if (!nrow(found)) return(invisible())
-  column <- paste(found$precision, found$change)
+  cat("\n", heading, ": from which n on\n(and how many times as quick it is at n = 5,000, or the largest n measured)\n", sep = "")
+  found <- found[order(match(found$pair, found$pair), found$k), ]
   rows <- unique(found[c("pair", "k")])
-  rows <- rows[order(match(rows$pair, found$pair), rows$k), ]
+  column <- paste(found$precision, found$change)
   at <- list(factor(paste(found$pair, found$k), paste(rows$pair, rows$k)), factor(column, unique(column)))
-  cells <- tapply(meeting_text(found), at, identity)
-  cells[is.na(cells)] <- "-"
-  cells <- cbind(ifelse(duplicated(rows$pair), "", rows$pair), k = rows$k, cells)
-  papers <- rows$pair == names(bench_pairs$overtakes)[[1L]] & rows$k %in% names(walder)
-  if (any(papers)) cells <- cbind(cells, "the paper" = ifelse(papers, walder[as.character(rows$k)], ""))
-  cells <- rbind(colnames(cells), cells)
-  times <- c(if (!all(is.na(found$ratio_5000))) "n = 5,000", if (anyNA(found$ratio_5000)) "the largest n measured")
-  cat(sprintf("\n%s: from which n on\n(and how many times as quick it is at %s)\n", heading,
-              paste(times, collapse = ", or ")))
-  cells <- cbind(format(cells[, 1L]), apply(cells[, -1L], 2L, format, justify = "right"))
-  cat(paste0("  ", apply(cells, 1L, paste, collapse = "  "), "\n"), sep = "")
+  cells <- cbind(k = rows$k, tapply(meeting_text(found), at, identity, default = "-"))
+  papers <- ifelse(rows$pair == "panel and sweeps", walder[as.character(rows$k)], NA)
+  if (!all(is.na(papers))) cells <- cbind(cells, "the paper" = ifelse(is.na(papers), "", papers))
+  rownames(cells) <- ifelse(duplicated(rows$pair), "", rows$pair)
+  print.default(cells, quote = FALSE, right = TRUE, width = 200L)
 }
 
 meeting_text <- function(found) {

@@ -38,6 +38,10 @@ named <- function(argument) {
   sprintf(if (startsWith(argument, "gpucholmod.")) "option '%s'" else "'%s'", argument)
 }
 
+stop_bad_argument <- function(argument, value, why) {
+  stop_gpucholmod("bad_argument", sprintf("%s %s", named(argument), why), list(argument = argument, value = value))
+}
+
 # `value` must be one of `choices`; a vector identical to `choices` (the default of a formal) means the first.
 match_choice <- function(value, choices, argument) {
   if (identical(value, choices)) return(choices[[1L]])
@@ -51,6 +55,18 @@ match_choice <- function(value, choices, argument) {
   }
   value
 }
+
+# Each of `values`, once.
+match_choices <- function(values, choices, argument) {
+  unique(vapply(values, match_choice, "", choices, argument, USE.NAMES = FALSE))
+}
+
+require_counts <- function(values, argument) {
+  if (!length(values)) stop_bad_argument(argument, values, "is empty")
+  unique(vapply(values, require_count, 0L, argument))
+}
+
+is_number <- function(x) is.numeric(x) && length(x) == 1L && !is.na(x)
 
 require_flag <- function(value, argument) {
   if (!is.logical(value) || length(value) != 1L || is.na(value)) {

@@ -37,21 +37,22 @@ stored_measurements <- function(name) {
 }
 
 read_measurements <- function(file) {
-  bad_file <- function(why, reason) {
-    stop_gpucholmod("bad_file", sprintf(why, file), list(path = file, reason = reason))
-  }
   file <- absolute_path(file, "file")
-  if (!file.exists(file)) bad_file("there is no file '%s'", "missing")
+  if (!file.exists(file)) bad_file(file, "missing", "is not there")
   lines <- tryCatch(suppressWarnings(readLines(file, encoding = "UTF-8")),
-                    error = function(e) bad_file("'%s' cannot be read", "not_readable"))
+                    error = function(e) bad_file(file, "not_readable", "cannot be read"))
   told <- grep("^# [a-zA-Z]+:", lines, value = TRUE)
   about <- stats::setNames(sub("^# [a-zA-Z]+: ?", "", told), sub("^# ([a-zA-Z]+):.*", "\\1", told))
   rows <- lines[!grepl("^#", lines)]
-  if (!all(always_told %in% names(about)) || !length(rows)) bad_file("'%s' does not hold measurements", "not_measurements")
+  if (!length(rows) || anyNA(about[always_told])) bad_file(file, "not_measurements", "does not hold measurements")
   # The last line of a run that was killed may be half a line: with fewer fields, or an open quote.
   fields <- utils::count.fields(textConnection(rows), sep = ",", quote = "\"", comment.char = "")
   if (!identical(fields[[length(rows)]], fields[[1L]])) rows <- rows[-length(rows)]
   as_measurements(utils::read.csv(text = rows, stringsAsFactors = FALSE, encoding = "UTF-8"), about)
+}
+
+bad_file <- function(path, reason, why, ...) {
+  stop_gpucholmod("bad_file", sprintf("'%s' %s", path, why), list(path = path, reason = reason, ...))
 }
 
 # What provenance() tells.
@@ -59,23 +60,20 @@ always_told <- c("command", "date", "package", "cpu", "cores", "threads", "gpu",
 
 as_measurements <- function(data, about) {
   paper <- identical(unname(about["experiment"]), "paper")
-  if (paper) data <- newest(data)
-  structure(data, about = about, class = c(if (paper) "bench_paper", "gpucholmod_measurements", "data.frame"))
+  structure(if (paper) newest(data) else data, about = about, class = c(if (paper) "bench_paper", "gpucholmod_measurements", "data.frame"))
 }
 
 # `data` as such a file, which takes the place of the one before once it is there.
 write_measurements <- function(data, file, about) {
   part <- paste0(file, ".part")
+  on.exit(unlink(part))
   written <- tryCatch(suppressWarnings({
     head <- c(sprintf("# %s: %s", names(about), about), paste(names(data), collapse = ","))
     writeLines(enc2utf8(head), part, useBytes = TRUE)
     append_measurements(data, part)
     file.rename(part, file)
   }), error = function(e) if (is_time_limit(e)) stop(e) else FALSE)
-  if (!written) {
-    unlink(part)
-    stop_gpucholmod("bad_file", sprintf("'%s' cannot be written", file), list(path = file, reason = "not_writable"))
-  }
+  if (!written) bad_file(file, "not_writable", "cannot be written")
 }
 
 # With nine digits, which is more than clocks have.
@@ -114,37 +112,4 @@ print.gpucholmod_measurements <- function(x, ...) {
 }
 
 #' @export
-as.data.frame.gpucholmod_measurements <- function(x, ...) {
-  structure(x, class = "data.frame", about = NULL)
-}
-
-# What there is to measure on.
-machine <- function() {
-  info <- gpu_info(memory = FALSE)
-  cpu <- cholupdate_plan(1e5, 16, backend = "cpu", method = "blocked")
-  c(date = format(Sys.Date()), package = format(utils::packageVersion("gpucholmod")), cpu = cpu_model(),
-    cores = as.character(parallel::detectCores()), threads = as.character(cpu$threads), instructions = cpu$instructions,
-    gpu = if (info$usable) info$devices$name[match(info$device, info$devices$id)] else "none",
-    cuda = if (info$usable) sprintf("%s, driver %s", info$toolkit_version, info$driver_version) else "none",
-    R = sprintf("R %s", getRversion()), blas = blas_name(),
-    system = paste(Sys.info()[c("sysname", "machine")], collapse = " "), gpuless = if (info$usable) "" else info$message)
-}
-
-cpu_model <- function() {
-  told <- if (file.exists("/proc/cpuinfo")) {
-    sub("^[^:]*: *", "", grep("^model name", readLines("/proc/cpuinfo", warn = FALSE), value = TRUE))
-  } else if (Sys.info()[["sysname"]] == "Darwin") {
-    asked <- c("-n", "machdep.cpu.brand_string")
-    tryCatch(suppressWarnings(system2("sysctl", asked, stdout = TRUE, stderr = FALSE)), error = function(e) NULL)
-  }
-  Find(nzchar, c(told, Sys.getenv("PROCESSOR_IDENTIFIER"), Sys.info()[["machine"]]))
-}
-
-# R's BLAS by the file that it comes from (its folders may tell more than its name), and by what limits its threads.
-blas_name <- function() {
-  parts <- strsplit(extSoftVersion()[["BLAS"]], "[/\\\\]")[[1L]]
-  name <- utils::tail(c("of R", parts, grep(optimised_blas_names, parts, ignore.case = TRUE, value = TRUE)), 1L)
-  limits <- Sys.getenv(c("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"))
-  limits <- limits[nzchar(limits)]
-  paste0("BLAS ", name, if (length(limits)) sprintf(" (%s)", paste0(names(limits), "=", limits, collapse = ", ")))
-}
+as.data.frame.gpucholmod_measurements <- function(x, ...) structure(x, class = "data.frame", about = NULL)
