@@ -10,7 +10,6 @@
 #              triangle and computes nothing
 #   from       what a call starts from and ends with: "matrix", an ordinary one, or "resident", a factor on the GPU
 #   precision  what it can compute in
-# and, from these,
 #   power      of n that its time grows with
 #   lty        of its line: the CPU's are dashed, the GPU's are not
 bench_methods <- local({
@@ -23,10 +22,9 @@ bench_methods <- local({
     seconds(f$pointer, repeats)
   }
   entry <- function(label, device, colour, symbol, prepare = NULL, measure = NULL, role = "method", from = "matrix",
-                    precision = c("double", "single")) {
-    list(label = label, device = device, colour = colour, symbol = symbol, prepare = prepare, measure = measure,
-         role = role, from = from, precision = precision, power = if (role == "refactoring") 3 else 2,
-         lty = if (role == "floor") 3L else if (device == "cpu") 2L else 1L)
+                    precision = c("double", "single"), power = if (role == "refactoring") 3 else 2,
+                    lty = if (role == "floor") 3L else if (device == "cpu") 2L else 1L) {
+    as.list(environment())
   }
   list(
     sweeps = entry("rank-1 sweeps as in LINPACK", "cpu", "#E69F00", 2, modification("cpu", "reference")),

@@ -100,34 +100,34 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
 
   user <- match.call()
   user$file <- NULL
-  command <- paste(deparse(user, width.cutoff = 500L), collapse = " ")
   # The script of inst/bench names itself.
-  about <- c(experiment = "paper", command = getOption("gpucholmod.bench_command", command), machine())
+  about <- c(experiment = "paper", command = getOption("gpucholmod.bench_command", deparse1(user)), machine())
   record <- open_record(file, about)
   cases <- to_measure(record, bench_cases(sizes, ranks, precisions, methods))
-  progress <- share_shown(cases)
+  record$work <- sum(cases$n^2.5)
+  if (isTRUE(getOption("gpucholmod.progress", interactive()))) record$bar <- bar()
   # Calls that take long have a bar of their own, for which there is no room beside that of the whole run.
   old <- options(gpucholmod.progress = FALSE)
   random <- get0(".Random.seed", globalenv(), inherits = FALSE)
   on.exit({
-    progress$close("failed")
+    record$bar$close("failed")
     options(old)
-    restore_random_numbers(random)
+    if (!is.null(random)) assign(".Random.seed", random, globalenv())
+    else suppressWarnings(rm(".Random.seed", envir = globalenv()))
   })
-  measure_all(cases, record, repeats, longest, seed, progress$show, say)
-  progress$close("done")
+  measure_all(cases, record, repeats, longest, seed, say)
+  record$bar$close("done")
   as_measurements(record$rows, record$about)
 }
 
-measure_all <- function(cases, record, repeats, longest, seed, progress, say) {
-  prepared <- data.frame()
+measure_all <- function(cases, record, repeats, longest, seed, say) {
   for (n in unique(cases$n)) {
     start <- proc.time()[["elapsed"]]
-    why_left <- if (too_slow(prepared, n, 3, longest)) {
+    why_left <- if (too_slow(record$prepared, n, 3, longest)) {
       say("n = %s and larger are left out: B'B and its factor would take more than %g s", big(n), longest)
       "too slow"
     } else tryCatch({
-      prepared <- measure_size(cases[cases$n == n, ], record, repeats, longest, seed, progress)
+      measure_size(cases[cases$n == n, ], record, repeats, longest, seed)
       NULL
     }, error = function(e) {
       # What goes wrong outside of a single measurement, such as R's own lack of memory, must not lose the others.
@@ -135,22 +135,21 @@ measure_all <- function(cases, record, repeats, longest, seed, progress, say) {
       warning(sprintf("n = %s and larger: %s", big(n), conditionMessage(e)), call. = FALSE)
       "failed"
     })
-    if (!is.null(why_left)) {
-      return(add_rows(record, bench_rows(to_measure(record, cases[cases$n >= n, ]), why_left)))
-    }
+    left <- to_measure(record, cases[cases$n >= n, ])
+    if (!is.null(why_left)) return(add_rows(record, bench_rows(left, why_left)))
     say("n = %s: %d measurements, %.0f s", big(n), sum(cases$n == n), proc.time()[["elapsed"]] - start)
   }
 }
 
-# Everything for one n. `cases`: rows of bench_cases(). Returns what B'B and its factor took, for too_slow().
-measure_size <- function(cases, record, repeats, longest, seed, progress) {
+# Everything for one n. `cases`: rows of bench_cases(). What B'B and its factor took is then in record$prepared.
+measure_size <- function(cases, record, repeats, longest, seed) {
   n <- cases$n[[1L]]
   set.seed((seed + n) %% .Machine$integer.max)
   start <- proc.time()[["elapsed"]]
   base <- crossprod(matrix(stats::runif(n * n), n, n))
   diag(base) <- diag(base) + 1
   R <- chol(base)
-  prepared <- data.frame(n = n, seconds = proc.time()[["elapsed"]] - start)
+  record$prepared <- data.frame(n = n, seconds = proc.time()[["elapsed"]] - start)
   for (k in unique(cases$k)) {
     set.seed((seed + n + 65536 * k) %% .Machine$integer.max)
     V <- matrix(stats::runif(n * k), n, k)
@@ -161,11 +160,9 @@ measure_size <- function(cases, record, repeats, longest, seed, progress) {
       if (k > 0) p$scale <- norm(if (downdate) raised else base, "1") + norm_of_square(V)
       for (i in which(cases$k == k & cases$change == change)) {
         add_rows(record, measure_case(cases[i, ], p, row_before(record$rows, cases[i, ]), repeats, longest))
-        progress(cases[i, ])
       }
     }
   }
-  prepared
 }
 
 # ||VV'||_1
@@ -200,13 +197,9 @@ measure_case <- function(case, p, before, repeats, longest) {
 
 # max |A1 - R'R| and ||A1 - R'R||_1
 factor_error <- function(R, A1) {
-  if (inherits(R, "gpu_factor")) {
-    on_gpu <- R
-    R <- as.matrix(on_gpu)
-    free(on_gpu)
-  }
   # All in the memory of the product, as there may be no room for another matrix or two.
-  difference <- abs(crossprod(R) - A1)
+  difference <- abs(crossprod(as.matrix(R)) - A1)
+  if (inherits(R, "gpu_factor")) free(R)
   c(max = max(difference), norm = max(colSums(difference)))
 }
 
@@ -225,13 +218,11 @@ too_slow <- function(before, n, power, longest) isTRUE(before$seconds * (n / bef
 bench_cases <- function(sizes, ranks, precisions, methods) {
   cases <- expand.grid(method = methods, precision = precisions, change = c("none", "update", "downdate"),
                        k = as.numeric(c(0, ranks)), n = as.numeric(sizes), stringsAsFactors = FALSE)
-  once <- vapply(bench_methods[cases$method], function(method) !is.null(method$measure), NA)
-  possible <- mapply(function(method, precision) precision %in% method$precision, bench_methods[cases$method],
-                     cases$precision)
-  cases <- cases[possible & once == (cases$change == "none") & once == (cases$k == 0),
-                 c("n", "k", "precision", "change", "method")]
-  rownames(cases) <- NULL
-  cases
+  methods <- bench_methods[cases$method]
+  once <- vapply(methods, function(method) !is.null(method$measure), NA)
+  possible <- mapply(function(method, precision) precision %in% method$precision, methods, cases$precision)
+  possible <- possible & once == (cases$change == "none") & once == (cases$k == 0)
+  cases[possible, c("n", "k", "precision", "change", "method")]
 }
 
 case_key <- function(x, n = x$n) if (nrow(x)) paste(n, x$k, x$precision, x$change, x$method) else character()
@@ -258,22 +249,6 @@ runnable_methods <- function(methods, say) {
   })
 }
 
-# R's random numbers go on from `old`, the .Random.seed that was, if any.
-restore_random_numbers <- function(old) {
-  if (!is.null(old)) assign(".Random.seed", old, globalenv())
-  else if (exists(".Random.seed", globalenv(), inherits = FALSE)) rm(".Random.seed", envir = globalenv())
-}
-
-# list(show, close): show() is told of each case when it is done, and shows the share of the work: by and large, n^2.5 a case.
-share_shown <- function(cases) {
-  shown <- if (isTRUE(getOption("gpucholmod.progress", interactive()))) bar()
-  done <- 0
-  list(close = function(result) if (!is.null(shown)) shown$close(result), show = function(case) {
-    done <<- done + case$n^2.5 / sum(cases$n^2.5)
-    if (!is.null(shown)) shown$show(min(1, done))
-  })
-}
-
 # `sizes`, or those by default, as far as there is memory.
 possible_sizes <- function(sizes) {
   # A, A~, R and the factor before a downdate, the result, its product, and some room
@@ -286,9 +261,8 @@ possible_sizes <- function(sizes) {
   sizes <- sort(require_counts(sizes, "sizes"))
   needed <- bytes(max(sizes))
   if (isTRUE(needed > free)) {
-    stop_gpucholmod("out_of_memory", sprintf("n = %d needs about %s of memory, and %s are free", max(sizes),
-                                             format_bytes(needed), format_bytes(free)),
-                    list(needed = needed, available = free))
+    why <- sprintf("n = %d needs %s of memory, and %s are free", max(sizes), format_bytes(needed), format_bytes(free))
+    stop_gpucholmod("out_of_memory", why, list(needed = needed, available = free))
   }
   sizes
 }

@@ -14,7 +14,7 @@ plot.bench_paper <- function(x, which = c("time", "error"), ranks = c(16, 1), ..
   }
   for (name in which) {
     figure <- if (name == "floor") floor_figure(rows, max(ranks)) else paper_figure(rows, ranks, name)
-    if (!nrow(figure$rows)) stop_bad_argument("which", name, sprintf("cannot be \"%s\": there is nothing to draw", name))
+    if (!nrow(figure$rows)) stop_bad_argument("which", name, "names what was not measured")
     draw_figure(figure, attr(x, "about"))
   }
   invisible(x)
@@ -23,7 +23,7 @@ plot.bench_paper <- function(x, which = c("time", "error"), ranks = c(16, 1), ..
 # A figure is a list:
 #   rows    of measurements, with `y` to draw, and the panel in which, by factors `row` and `column`
 #   shared  for each column, what those have in common that share a scale
-#   wide    whether rows are rows on the page, and not columns
+#   wide    TRUE where rows are rows on any page; else they are columns on a high one
 #   title, ylab
 # This one has eight panels: a row for each change, a column for each precision and rank. Errors of the two precisions
 # have nothing in common, so that each has a scale of its own.
@@ -34,7 +34,7 @@ paper_figure <- function(rows, ranks, name) {
   precision <- rep(intersect(c("double", "single"), rows$precision), each = length(ranks))
   rows$row <- factor(sprintf("%s, ", rows$change), sprintf("%s, ", intersect(c("update", "downdate"), rows$change)))
   rows$column <- factor(sprintf("k = %.0f, %s", rows$k, rows$precision), sprintf("k = %.0f, %s", ranks, precision))
-  c(list(rows = rows, wide = grDevices::dev.size()[[1L]] > 1.2 * grDevices::dev.size()[[2L]]),
+  c(list(rows = rows, wide = FALSE),
     if (name == "time") list(shared = precision == "", title = "Time of one modification", ylab = "time of a call [ms]")
     else list(shared = precision, title = "Error of one modification", ylab = "largest error, max |A~ - R~'R~|"))
 }
@@ -56,7 +56,8 @@ draw_figure <- function(figure, about) {
   methods <- intersect(names(bench_methods), rows$method)
   parts <- split(rows, list(rows$row, rows$column), sep = "")
   panels <- matrix(seq_along(parts), nlevels(rows$row))
-  page <- if (figure$wide) panels else t(panels)
+  wide <- figure$wide || grDevices::dev.size()[[1L]] > 1.2 * grDevices::dev.size()[[2L]]
+  page <- if (wide) panels else t(panels)
   old <- graphics::par(no.readonly = TRUE)
   on.exit(graphics::layout(1))
   on.exit(graphics::par(old), add = TRUE)
@@ -67,7 +68,7 @@ draw_figure <- function(figure, about) {
     column <- col(panels)[[i]]
     together <- figure$shared == figure$shared[[column]]
     draw_panel(parts[[i]], names(parts)[[i]], range(rows$n), range(rows$y[together[rows$column]]),
-               left = i %in% page[, 1L] || figure$wide && column == which(together)[[1L]],
+               left = i %in% page[, 1L] || wide && column == which(together)[[1L]],
                bottom = i %in% page[nrow(page), ])
   }
   draw_margins(figure, methods, about)
@@ -84,7 +85,8 @@ draw_panel <- function(rows, title, xlim, ylim, left, bottom) {
   graphics::title(main = title, line = 0.5, cex.main = 1, font.main = 1)
   plain <- max(powers) < 1e7 && min(powers) > 1e-5 && max(powers) > 0.1
   graphics::axis(1, at = ticks, labels = if (bottom) big(ticks) else FALSE)
-  graphics::axis(2, at = powers, las = 1, labels = if (!left) FALSE else if (plain) vapply(powers, big, "") else sprintf("%.0e", powers))
+  labels <- if (!left) FALSE else if (plain) vapply(powers, big, "") else sprintf("%.0e", powers)
+  graphics::axis(2, at = powers, las = 1, labels = labels)
   for (method in intersect(names(bench_methods), rows$method)) {
     line <- rows[rows$method == method, ]
     style <- bench_methods[[method]]
@@ -104,8 +106,8 @@ draw_margins <- function(figure, methods, about) {
   graphics::mtext(figure$ylab, side = 2, line = 1, outer = TRUE, cex = 0.75, at = 0.56)
   graphics::mtext(figure$title, side = 3, line = 2, outer = TRUE, font = 2, cex = 0.9)
   where <- if (about[["gpu"]] == "none") sprintf("CPU only: %s", about[["gpuless"]]) else about[["gpu"]]
-  line <- sprintf("%s; %s; gpucholmod %s, %s", where, about[["cpu"]], about[["package"]], about[["date"]])
-  graphics::mtext(line, side = 3, line = 0.9, outer = TRUE, cex = 0.6)
+  graphics::mtext(sprintf("%s; %s; gpucholmod %s, %s", where, about[["cpu"]], about[["package"]], about[["date"]]),
+                  side = 3, line = 0.9, outer = TRUE, cex = 0.6)
 }
 
 big <- function(x) format(x, big.mark = ",", scientific = FALSE, trim = TRUE, drop0trailing = TRUE)

@@ -1,5 +1,5 @@
 # What bench_paper() has measured so far, in memory, and in a file where there is one: an environment with `rows`, `file`
-# and `about`.
+# and `about`; and `bar`, which shows how much of `work` is `done`.
 open_record <- function(file, about) {
   rows <- bench_rows(bench_cases(1, 1, "double", "chol"), "ok")[0L, ]
   if (!is.null(file)) {
@@ -12,12 +12,16 @@ open_record <- function(file, about) {
     rows <- as.data.frame(rows)
     write_measurements(rows, file, about)
   }
-  environment()
+  list2env(list(rows = rows, file = file, about = about, work = 0, done = 0,
+                bar = list(show = identity, close = identity)))
 }
 
 add_rows <- function(record, rows) {
   record$rows <- rbind(record$rows, rows)
   if (!is.null(record$file)) append_measurements(rows, record$file)
+  # By and large, the time that a case takes grows with n^2.5.
+  record$done <- record$done + sum(rows$n^2.5)
+  record$bar$show(min(1, record$done / record$work))
 }
 
 # Of `cases` those that need to be measured.
@@ -53,7 +57,8 @@ continued <- function(stored, now, file) {
 # Of the rows of one case the last, ordered by n.
 newest <- function(rows) {
   rows <- rows[!duplicated(case_key(rows), fromLast = TRUE), ]
-  rows <- rows[order(rows$n, rows$k, rows$precision, rows$change != "update", match(rows$method, names(bench_methods))), ]
+  method <- match(rows$method, names(bench_methods))
+  rows <- rows[order(rows$n, rows$k, rows$precision, rows$change != "update", method), ]
   rownames(rows) <- NULL
   rows
 }

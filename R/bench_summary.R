@@ -24,8 +24,8 @@ walder <- c("1" = "4,000", "16" = "2,000 (7)")
 #' @param ranks Up to two \eqn{k} to draw, one for each column or row of panels; `"floor"` takes the larger.
 #' @param ... For `plot()`, must be empty; for `print()`, ignored.
 #' @return `summary()`: a list of class `summary.bench_paper`:
-#'   \item{overtakes}{a data frame: `pair` (challenger and opponent), `challenger`, `opponent`, `precision`, `change`,
-#'     `k`; `n`, from which on the challenger is quicker, `NA` if it never is; `first` and `last`, the smallest and the
+#'   \item{overtakes}{a data frame: `pair` (the two methods), `challenger`, `opponent`, `precision`, `change`, `k`;
+#'     `n`, from which on the challenger is quicker, `NA` if it never is; `first` and `last`, the smallest and the
 #'     largest \eqn{n} that both were timed at; `ratio`, the opponent's time by the challenger's at `last`; `ratio_5000`
 #'     the same at \eqn{n = 5000}, `NA` where that was not measured}
 #'   \item{break_even}{the same for modifications against factorising again}
@@ -67,9 +67,7 @@ compare_pairs <- function(pairs, rows) {
             ratio_5000 = x$ratio[match(5000, x$n)])
     }))
   }, names(pairs), pairs)
-  found <- do.call(rbind, unname(found))
-  rownames(found) <- NULL
-  if (is.null(found)) data.frame() else found
+  do.call(rbind, c(list(data.frame()), unname(found), make.row.names = FALSE))
 }
 
 # The n from which on `ratio` is above 1; NA if it is not at the largest.
@@ -86,9 +84,8 @@ overtaken_at <- function(n, ratio) {
 print.summary.bench_paper <- function(x, ...) {
   cat("The experiment of Walder (2010)\n")
   cat(strwrap(provenance(x$about), exdent = 2), sep = "\n")
-  others <- x$statuses[names(x$statuses) != "ok"]
-  cat(sum(x$statuses), " measurements", if (length(others)) ", of which ", paste(others, names(others), collapse = ", "),
-      "\n", sep = "")
+  others <- paste(x$statuses, names(x$statuses))[names(x$statuses) != "ok"]
+  cat(sum(x$statuses), " measurements", if (length(others)) ", of which ", toString(others), "\n", sep = "")
   if (x$about[["gpu"]] == "none") cat(sprintf("CPU only: %s\n", x$about[["gpuless"]]))
   print_meetings(x$overtakes, "The GPU overtakes the CPU")
   print_meetings(x$break_even, "A modification is quicker than factorising again")
@@ -98,7 +95,8 @@ print.summary.bench_paper <- function(x, ...) {
 # A row for each pair and k, a column for each precision and change.
 print_meetings <- function(found, heading) {
   if (!nrow(found)) return(invisible())
-  cat("\n", heading, ": from which n on\n(and how many times as quick it is at n = 5,000, or the largest n measured)\n", sep = "")
+  cat("\n", heading, ": from which n on\n", sep = "")
+  cat("(and how many times as quick it is at n = 5,000, or the largest n measured)\n")
   found <- found[order(match(found$pair, found$pair), found$k), ]
   rows <- unique(found[c("pair", "k")])
   column <- paste(found$precision, found$change)

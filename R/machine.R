@@ -8,7 +8,8 @@ machine <- function() {
     gpu = if (info$usable) info$devices$name[match(info$device, info$devices$id)] else "none",
     cuda = if (info$usable) sprintf("%s, driver %s", info$toolkit_version, info$driver_version) else "none",
     R = sprintf("R %s", getRversion()), blas = blas_name(),
-    system = paste(Sys.info()[c("sysname", "machine")], collapse = " "), gpuless = if (info$usable) "" else info$message)
+    system = paste(Sys.info()[c("sysname", "machine")], collapse = " "),
+    gpuless = if (info$usable) "" else info$message)
 }
 
 cpu_model <- function() {

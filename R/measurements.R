@@ -14,8 +14,8 @@
 #' @return A data frame of class `gpucholmod_measurements`, whose attribute `about` is a named character vector that
 #'   tells where it comes from: `command`, `date`, `package` (its version), `cpu`, `cores`, `threads` (the most that the
 #'   package takes), `instructions` (vector instructions of the CPU), `gpu` (`"none"`, or its name), `gpuless` (why
-#'   there is none; not in older files of scripts), `cuda` (of the build and of the driver), `R`, `blas`, `system`. What [bench_paper()] has written
-#'   has the class `bench_paper` too. Units are told by the help page or the head of the script that has written them;
+#'   there is none; not in older files of scripts), `cuda` (of the build and of the driver), `R`, `blas`, `system`. What
+#'   [bench_paper()] has written has the class `bench_paper` too. Units are told by the help page or the head of the script that has written them;
 #'   times are in seconds where nothing else is said.
 #'
 #'   `format()`: where it comes from as one line of text, to go with a figure.
@@ -32,7 +32,8 @@ stored_measurements <- function(name) {
   files <- list.files(system.file("extdata", package = "gpucholmod"), "\\.csv(\\.gz)?$", full.names = TRUE)
   known <- sub("\\.csv(\\.gz)?$", "", basename(files))
   if (missing(name)) return(known)
-  is_file <- is.character(name) && length(name) == 1L && !name %in% known && (grepl("[./\\]", name) || file.exists(name))
+  is_file <- is.character(name) && length(name) == 1L && !name %in% known &&
+    (grepl("[./\\]", name) || file.exists(name))
   read_measurements(if (is_file) name else files[[match(match_choice(name, known, "name"), known)]])
 }
 
@@ -60,7 +61,8 @@ always_told <- c("command", "date", "package", "cpu", "cores", "threads", "gpu",
 
 as_measurements <- function(data, about) {
   paper <- identical(unname(about["experiment"]), "paper")
-  structure(if (paper) newest(data) else data, about = about, class = c(if (paper) "bench_paper", "gpucholmod_measurements", "data.frame"))
+  structure(if (paper) newest(data) else data, about = about,
+            class = c(if (paper) "bench_paper", "gpucholmod_measurements", "data.frame"))
 }
 
 # `data` as such a file, which takes the place of the one before once it is there.
@@ -105,10 +107,8 @@ print.gpucholmod_measurements <- function(x, ...) {
 #' @export
 `[.gpucholmod_measurements` <- function(x, ...) {
   part <- NextMethod()
-  if (!is.data.frame(part)) return(part)
-  if (!all(names(x) %in% names(part))) return(as.data.frame(part))
-  attr(part, "about") <- attr(x, "about")
-  part
+  if (is.data.frame(part)) attr(part, "about") <- attr(x, "about")
+  if (is.data.frame(part) && !all(names(x) %in% names(part))) as.data.frame(part) else part
 }
 
 #' @export
