@@ -58,10 +58,10 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FA
                                       uplo = R$uplo, precision = R$precision, backend = "cuda",
                                       control = cholupdate_control()) {
   if (...length()) require_no_more(...)
+  require_flag(downdate, "downdate")
   require_flag(in_place, "in_place")
   require_flag(keep_intact, "keep_intact")
   require_flag(check, "check")
-  pointer <- live(R)
   if (!missing(uplo)) match_choice(uplo, R$uplo, "uplo")
   if (!missing(precision)) match_choice(precision, R$precision, "precision")
   if (!missing(backend)) match_choice(backend, c("cuda", "auto"), "backend")
@@ -70,6 +70,7 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FA
     if (missing(method)) 0L else method_number(method, c("auto", "persistent", "householder", "stepwise")),
     if (!missing(control)) control_numbers(control)
   )
+  pointer <- live(R)
   V <- open_columns(V, R$n, float32 = FALSE)
 
   begun <- logical(1)  # src/rcpp_gpu_factor.cpp sets it

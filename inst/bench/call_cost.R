@@ -9,6 +9,7 @@
 # call for n = 20, and the third, where there is a GPU, calls for a factor there, in place, by the wall clock and without the
 # time that the device worked. --out writes the first (stored_measurements(), in microseconds).
 library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
 
 arguments <- commandArgs(TRUE)
 out <- sub("^--out=", "", grep("^--out=", arguments, value = TRUE))
@@ -76,7 +77,4 @@ if (gpu_info(memory = FALSE)$usable) {
   cat("\nmicroseconds of an update in place on the GPU, k = 1\n")
   print(round(handles, 1), row.names = FALSE)
 }
-if (length(out)) {
-  common <- get0("write_measurements", ours)
-  common(measured, out, paste(c("Rscript inst/bench/call_cost.R", arguments), collapse = " "))
-}
+if (length(out)) save_measurements(measured, out, "call_cost.R")

@@ -73,9 +73,19 @@ test_that("scripts and calls that are not long are quiet, and do without cli", {
 
 # An update that takes a while, where `show` is called after so many seconds.
 observe <- function(n, k, after, show) {
-  local_mocked_bindings(new_bar = function() list(after = after, show = show), .package = "gpucholmod")
+  ours <- asNamespace("gpucholmod")
+  put <- function(f) {
+    unlockBinding("new_bar", ours)
+    assign("new_bar", f, ours)
+    lockBinding("new_bar", ours)
+  }
+  before <- ours$new_bar
+  put(function() list(after = after, show = show))
   old <- options(gpucholmod.progress = TRUE)
-  on.exit(options(old))
+  on.exit({
+    put(before)
+    options(old)
+  })
   cholupdate_gpu(diag(n), matrix(1, n, k), backend = "cpu", method = "reference")
 }
 
