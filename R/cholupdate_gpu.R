@@ -108,9 +108,10 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
                                    method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                                    check = TRUE, control = cholupdate_control()) {
   if (...length()) require_no_more(...)
-  lower <- !missing(uplo) && match_choice(uplo, choices$uplo, "uplo") == "lower"
+  uplo <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")
+  lower <- identical(uplo, "lower")
   plain <- rcpp_are_plain(R, V, lower)
-  factor <- if (!plain) open_factor(R, if (!missing(uplo)) uplo)
+  factor <- if (!plain) open_factor(R, uplo)
   single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
             else !plain && factor$float32
   request <- list(

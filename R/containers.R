@@ -3,9 +3,9 @@
 
 # Opens a factor: list(x, lower, float32). `x` is a plain double matrix, or, for float32, an integer matrix that
 # holds the bits of floats; NULL where `R` itself is one, see opened(). close_factor() puts a modified x back into what the
-# user gave. uplo: NULL where it was not given.
+# user gave. uplo: one of the choices, or NULL where it was not given.
 open_factor <- function(R, uplo = NULL, argument = "R") {
-  lower <- !is.null(uplo) && match_choice(uplo, choices$uplo, "uplo") == "lower"
+  lower <- identical(uplo, "lower")
   if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
     return(open_triangular_Matrix(R, uplo, argument))
   }

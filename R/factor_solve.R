@@ -53,7 +53,7 @@ logdet <- function(f, ...) {
 solve_forward.default <- function(f, b, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
   force(b)
-  solve_ordinary(f, b, open_ordinary(f, if (!missing(uplo)) uplo), forward = TRUE)
+  solve_ordinary(f, b, open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), forward = TRUE)
 }
 
 #' @rdname solve_forward
@@ -61,14 +61,14 @@ solve_forward.default <- function(f, b, ..., uplo = c("upper", "lower")) {
 solve_back.default <- function(f, b, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
   force(b)
-  solve_ordinary(f, b, open_ordinary(f, if (!missing(uplo)) uplo), forward = FALSE)
+  solve_ordinary(f, b, open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), forward = FALSE)
 }
 
 #' @rdname solve_forward
 #' @export
 logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
-  R <- opened_doubles(open_ordinary(f, if (!missing(uplo)) uplo), f)
+  R <- opened_doubles(open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), f)
   2 * sum(log(diag(R)))
 }
 

@@ -78,7 +78,7 @@ gpu_factor <- function(R, ...) {
 gpu_factor.default <- function(R, uplo = c("upper", "lower"), precision = c("double", "single"),
                                device = getOption("gpucholmod.device"), ...) {
   require_no_more(...)
-  factor <- open_factor(R, if (!missing(uplo)) uplo)
+  factor <- open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
   if (missing(precision) && factor$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   device <- require_device(device, missing(device))

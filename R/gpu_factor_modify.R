@@ -88,7 +88,7 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FA
   }
   on.exit()
   modified <- if (in_place) R else descendant(R, done$made)
-  if (length(V) > 0L) count_modification(modified, done$squares, downdate)
+  if (ncol(V) > 0L) count_modification(modified, done$squares, downdate)
   if (!check) return(list(R = modified, pivot = 0L))
   if (in_place) invisible(modified) else modified
 }

@@ -13,7 +13,7 @@ bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGIC
 
 bool flag(SEXP given, int i, const char* argument) {
   const SEXP value = VECTOR_ELT(given, i);
-  if (!is_flag(value)) in_r("require_flag")(value, argument);  // which is an error
+  if (!is_flag(value)) in_r("require_flag")(Rcpp::Language("quote", value), argument);  // which is an error
   return LOGICAL(value)[0];
 }
 

@@ -11,12 +11,19 @@
 #include "cuda/backend.h"
 #include "cuda/libraries.h"
 #include "cuda/pool.h"
+#include "cuda/timer.h"
 
 namespace gpucholmod::cuda {
 
 [[noreturn]] inline void unavailable(const Status& why) {
   throw Error(ErrorCode::backend_unavailable, why.message, {{"backend", "cuda"}, {"reason", why.reason}});
 }
+
+/// Points in the work of a stream, kept as making them takes as long as a small modification.
+struct Marks {
+  Timer begin, end;
+  Event done;
+};
 
 /// What this process keeps for a GPU that has held a factor: a stream in which all work on it is done, a pool of its
 /// memory, and handles of libraries. For one thread.
@@ -50,6 +57,7 @@ class Context {
   const std::string& device_name() const { return name_; }
   cudaStream_t stream() const { return stream_; }
   Pool& pool() { return pool_; }
+  Marks& marks() { return marks_; }
   /// For what a call needs while it runs.
   Pool& workspace() { return workspace_; }
   /// Page-locked memory of at least so many bytes, the same at every call, until release().
@@ -94,6 +102,7 @@ class Context {
   int device_;
   std::string name_;
   Stream stream_;
+  Marks marks_;
   Pool pool_, workspace_;
   std::optional<PinnedBuffer<char>> staging_;
   std::size_t staging_bytes_ = 0;

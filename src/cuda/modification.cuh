@@ -5,7 +5,6 @@
 
 #include "cuda/context.h"
 #include "cuda/engine.h"
-#include "cuda/timer.h"
 
 namespace gpucholmod::cuda {
 
@@ -40,15 +39,14 @@ class Modification {
       const Pass<T> pass(context_.pool(), k, strips, 1, task_);
       const PoolBuffer<double> own(context_.pool(), pass.own_words(strips));
       timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, layout_.n, stream); });
-      Timer begin, end;
-      begin.record(stream);
+      Marks& marks = context_.marks();
+      marks.begin.record(stream);
       timed(Stage::modify, [&] { pass.start(0, 0, strips, first == 0 ? R : out, out, layout_.ld, own.data(), stream); });
-      end.record(stream);
+      marks.end.record(stream);
       pass.fetch_state(state, stream);
-      Event done;
-      done.record(stream);
-      while (!done.passed()) poll_(double(first) / task_.k);
-      work_.seconds += end.seconds_since(begin);
+      marks.done.record(stream);
+      while (!marks.done.passed()) poll_(double(first) / task_.k);
+      work_.seconds += marks.end.seconds_since(marks.begin);
       pass.add_to(work_, *state);
       if (state->stop) return state->pivot;
     }

@@ -57,7 +57,9 @@ class Pool {
     if (pool_) cudaFreeAsync(data, stream_);
     else cudaFree(data);
     in_use_ -= bytes;
-    trim(std::max(kept_, in_use_ == 0 ? 0 : 2 * in_use_ + spare));
+    const std::size_t most = std::max(kept_, in_use_ == 0 ? 0 : 2 * in_use_ + spare);
+    std::uint64_t held = 0;
+    if (pool_ && cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held) == cudaSuccess && held > most) trim(most);
     cudaSetDevice(before);
     cudaGetLastError();
   }
