@@ -33,8 +33,8 @@ rcpp_to_float <- function(x) {
     .Call(`_gpucholmod_rcpp_to_float`, x)
 }
 
-rcpp_paper_shape <- function() {
-    .Call(`_gpucholmod_rcpp_paper_shape`)
+rcpp_paper_shape <- function(given) {
+    .Call(`_gpucholmod_rcpp_paper_shape`, given)
 }
 
 rcpp_factor_file_order <- function(path) {

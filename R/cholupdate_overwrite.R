@@ -53,6 +53,8 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., uplo = c("upper", 
     stop_gpucholmod("bad_argument", "'R' must be the name of a variable", list(argument = "R", value = name))
   }
   if (...length()) require_no_more(...)
+  require_flag(downdate, "downdate")
+  require_flag(check, "check")
   require_flag(copy, "copy")
   frame <- parent.frame()
   require_variable(as.character(name), frame)

@@ -9,7 +9,7 @@
 #'   Small problems take fewer. The default can be set with `options(gpucholmod.threads =)`. It does not apply to R's
 #'   BLAS (method `"refactor"`), which has threads of its own.
 #' @param device_memory The most device memory that a call may allocate, with methods `"stream"`, `"resident"` and
-#'   `"panel"`; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A
+#'   `"panel"`, and for a [gpu_factor()] besides it; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A
 #'   number of bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers
 #'   of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of either case. What the driver itself needs for a
 #'   process comes on top.
@@ -17,7 +17,8 @@
 #'   `"avx512"`, `"avx2"` (with FMA), `"plain"` (what the compiler takes by default for the family of processors), or
 #'   `"auto"`, the first of these that the machine has. The results differ by rounding errors. For tests and
 #'   measurements.
-#' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do.
+#' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do,
+#'   and modifications of a [gpu_factor()].
 #' @param blocks_per_kernel Of method `"panel"`, as the next three: thread blocks of one kernel launch. Walder (2010) took 28
 #'   blocks of 32 threads with 16 elements each. A launch covers
 #'   `blocks_per_kernel * threads_per_block` columns, and device memory grows with that up to \eqn{n}.
@@ -40,16 +41,12 @@ cholupdate_control <- function(threads = getOption("gpucholmod.threads"), device
                                blocks_per_kernel = NULL, threads_per_block = NULL, elements_per_thread = NULL,
                                panel_rows = NULL, loop_order = c("B", "A")) {
   require_flag(timeline, "timeline")
-  defaults <- rcpp_paper_shape()
-  count <- function(value, argument) {
-    if (is.null(value)) defaults[[argument]] else require_count(value, argument)
-  }
+  given <- list(blocks_per_kernel = blocks_per_kernel, threads_per_block = threads_per_block,
+                elements_per_thread = elements_per_thread, panel_rows = panel_rows)
+  counts <- lapply(names(given), function(i) if (is.null(given[[i]])) NA_integer_ else require_count(given[[i]], i))
+  shape <- stats::setNames(as.list(rcpp_paper_shape(unlist(counts))), names(given))
   structure(
-    list(
-      blocks_per_kernel = count(blocks_per_kernel, "blocks_per_kernel"),
-      threads_per_block = count(threads_per_block, "threads_per_block"),
-      elements_per_thread = count(elements_per_thread, "elements_per_thread"),
-      panel_rows = count(panel_rows, "panel_rows"),
+    c(shape, list(
       loop_order = match_choice(loop_order, c("B", "A"), "loop_order"),
       device_memory = require_bytes(device_memory, "device_memory"),
       threads = if (is.null(threads)) 0L
@@ -57,7 +54,7 @@ cholupdate_control <- function(threads = getOption("gpucholmod.threads"), device
       instructions = match_choice(instructions, c("auto", "avx512", "avx2", "plain"), "instructions"),
       timeline = timeline,
       optimised_blas = has_optimised_blas()
-    ),
+    )),
     class = "gpucholmod_control"
   )
 }
@@ -73,16 +70,16 @@ has_optimised_blas <- function() {
   state$optimised_blas
 }
 
-# What the core reads, by position: see src/rcpp_request.h.
+# What the core reads, by position: see src/rcpp_request.cpp.
 control_numbers <- function(control) {
   tunables <- names(formals(cholupdate_control))
-  if (!inherits(control, "gpucholmod_control") || !all(tunables %in% names(control))) {
+  if (!inherits(control, "gpucholmod_control") || !is.list(control) || !all(tunables %in% names(control))) {
     stop_gpucholmod("bad_argument", "'control' must come from cholupdate_control()",
                     list(argument = "control", value = control))
   }
   given <- unclass(control)
   if (identical(given$threads, 0L)) given["threads"] <- list(NULL)
-  checked <- do.call(cholupdate_control, given[tunables])  # it may have been changed since it was made
+  checked <- do.call(cholupdate_control, given[tunables], quote = TRUE)  # it may have been changed since it was made
   list(checked$threads, checked$device_memory, number_of(checked$instructions, "instructions"), checked$timeline,
        isTRUE(given$optimised_blas), number_of(checked$loop_order, "loop_order"),
        c(checked$blocks_per_kernel, checked$threads_per_block, checked$elements_per_thread, checked$panel_rows))

@@ -43,6 +43,8 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., output, repl
                                        backend = getOption("gpucholmod.backend", "auto"),
                                        method = c("auto", "stream"), check = TRUE, control = cholupdate_control()) {
   if (...length()) require_no_more(...)
+  require_flag(downdate, "downdate")
+  require_flag(check, "check")
   require_flag(replace, "replace")
   output <- absolute_path(if (!missing(output)) output, "output")
   match_choice(uplo, "upper", "uplo")

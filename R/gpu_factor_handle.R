@@ -45,9 +45,11 @@ live <- function(f, argument = "f") {
   f$pointer
 }
 
-# Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to.
-with_room <- function(call) {
+# Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to, if
+# `may_repeat` says so then.
+with_room <- function(call, may_repeat = function() TRUE) {
   tryCatch(call(), gpucholmod_out_of_memory = function(e) {
+    if (!may_repeat()) stop(e)
     gc()
     call()
   })

@@ -76,7 +76,7 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FA
   begun <- logical(1)  # src/rcpp_gpu_factor.cpp sets it
   on.exit(if (begun) abandon(R, "half_modified"))
   pivot <- carry_out(request, {
-    done <- with_room(function() rcpp_factor_modify(pointer, V, request, in_place, keep_intact, begun))
+    done <- with_room(function() rcpp_factor_modify(pointer, V, request, in_place, keep_intact, begun), function() !begun)
     done$pivot
   })
   if (pivot > 0L) {

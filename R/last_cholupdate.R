@@ -20,7 +20,8 @@ with_names <- function(x) {
 #'     GPU. For a [gpu_factor()]: on the GPU, without the transfer of V}
 #'   \item{panels}{panels processed: off-diagonal ones (method `"panel"`), or of whole columns (`"stream"`,
 #'   `"resident"`)}
-#'   \item{device_bytes_peak}{most device memory held at once, in bytes (these three methods)}
+#'   \item{device_bytes_peak}{most device memory held at once, in bytes (these three methods, and for a
+#'     [gpu_factor()] what the call allocated besides it)}
 #'   \item{pivot}{0, or the failing pivot of a downdate that could not be done}
 #'   \item{pinned}{whether the result could be page-locked for its transfers (method `"panel"`, backend `"cuda"`)}
 #'   \item{blocks}{row blocks done (of a [gpu_factor()], and methods `"stream"` and `"resident"` on the GPU)}

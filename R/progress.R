@@ -2,8 +2,7 @@
 
 # Whether a call that takes long is to show one.
 wants_bar <- function() {
-  wanted <- getOption("gpucholmod.progress")
-  if (is.null(wanted)) interactive() else isTRUE(wanted) && is.numeric(progress_after())
+  isTRUE(getOption("gpucholmod.progress", interactive())) && is.numeric(progress_after())
 }
 
 # What src/rcpp_progress.h asks for when a call has taken some time: list(after, show, close). end_bar() takes the bar away.

@@ -100,11 +100,12 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_paper_shape
-Rcpp::List rcpp_paper_shape();
-RcppExport SEXP _gpucholmod_rcpp_paper_shape() {
+Rcpp::IntegerVector rcpp_paper_shape(Rcpp::IntegerVector given);
+RcppExport SEXP _gpucholmod_rcpp_paper_shape(SEXP givenSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    rcpp_result_gen = Rcpp::wrap(rcpp_paper_shape());
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type given(givenSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_paper_shape(given));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -408,7 +409,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
-    {"_gpucholmod_rcpp_paper_shape", (DL_FUNC) &_gpucholmod_rcpp_paper_shape, 0},
+    {"_gpucholmod_rcpp_paper_shape", (DL_FUNC) &_gpucholmod_rcpp_paper_shape, 1},
     {"_gpucholmod_rcpp_factor_file_order", (DL_FUNC) &_gpucholmod_rcpp_factor_file_order, 1},
     {"_gpucholmod_rcpp_factor_file_state", (DL_FUNC) &_gpucholmod_rcpp_factor_file_state, 1},
     {"_gpucholmod_rcpp_write_factor_file", (DL_FUNC) &_gpucholmod_rcpp_write_factor_file, 3},

@@ -124,11 +124,15 @@ Rcpp::IntegerVector rcpp_to_float(Rcpp::NumericVector x) {
   return bits;
 }
 
-// The defaults of the paper's method: blocks_per_kernel, threads_per_block, elements_per_thread, panel_rows.
+// The tunables of the paper's method, checked, in the order of paper::Shape; the default where one is NA.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_paper_shape() {
-  const paper::Shape shape;
-  using Rcpp::_;
-  return Rcpp::List::create(_["blocks_per_kernel"] = shape.blocks_per_kernel, _["threads_per_block"] = shape.threads_per_block,
-                            _["elements_per_thread"] = shape.elements_per_thread, _["panel_rows"] = shape.panel_rows);
+Rcpp::IntegerVector rcpp_paper_shape(Rcpp::IntegerVector given) {
+  return guarded([&] {
+    paper::Shape shape;
+    int* const all[] = {&shape.blocks_per_kernel, &shape.threads_per_block, &shape.elements_per_thread, &shape.panel_rows};
+    for (int i = 0; i < 4; ++i)
+      if (given[i] != NA_INTEGER) *all[i] = given[i];
+    paper::require_possible(shape);
+    return Rcpp::IntegerVector::create(*all[0], *all[1], *all[2], *all[3]);
+  });
 }

@@ -35,7 +35,7 @@ Rcpp::RObject square_matrix(index_t n, SEXP dimnames) {
 
 }  // namespace
 
-// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0 (R/choices.R);
+// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0 (R/request.R);
 // device: its id, or -1 for the first that can be used.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int device) {

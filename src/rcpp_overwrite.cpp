@@ -70,7 +70,7 @@ void rcpp_overwrite_own(SEXP name, SEXP env) {
 // [[Rcpp::export(rng = false)]]
 int rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request) {
   return guarded([&] {
-    const SEXP R = matrix_of(name, env);
+    const Rcpp::Shield<SEXP> R(matrix_of(name, env));  // which counts as no reference
     const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     if (shared(name, env)) refuse(ErrorCode::shared, "something else refers to the same matrix", "shared");
     if (Rf_xlength(V) != n * k) refuse(ErrorCode::bad_argument, "it is not of the order it was", "changed");

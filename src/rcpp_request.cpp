@@ -51,9 +51,9 @@ Request to_request(SEXP given, index_t n, index_t k) {
 }
 
 bool wants_bar() {
-  static const bool interactive = Rcpp::as<bool>(Rcpp::Function("interactive")());
-  static const SEXP progress_option = Rf_install("gpucholmod.progress");
-  return is_set(progress_option) ? Rcpp::as<bool>(in_r("wants_bar")()) : interactive;
+  static const bool interactive = Rcpp::as<bool>(Rcpp::Function(Rcpp::Environment::base_namespace()["interactive"])());
+  static const SEXP wanted = Rf_install("gpucholmod.progress"), after = Rf_install("gpucholmod.progress_after");
+  return is_set(wanted) || is_set(after) ? Rcpp::as<bool>(in_r("wants_bar")()) : interactive;
 }
 
 LastCall& last_call() {

@@ -77,11 +77,11 @@ residual_ratio <- function(before, after, V, sigma, eps) {
 }
 
 # Modifies `f` by V again and again; returns the last result, and the report of it with the median time.
-modify <- function(f, V, downdate, always_fall_back) {
+modify <- function(f, V, downdate, only_householder) {
   seconds <- numeric(0)
   for (i in seq_len(repeats + 1L)) {
     if (i > 1L) free(result)
-    result <- cholupdate_gpu(f, V, downdate, method = if (always_fall_back) "householder" else "auto")
+    result <- cholupdate_gpu(f, V, downdate, method = if (only_householder) "householder" else "auto")
     seconds[i] <- last_cholupdate()$seconds
   }
   report <- last_cholupdate()
@@ -93,31 +93,31 @@ heading <- "      n    k  sign      steps           ms   GB/s  of sweep   potrf 
 failures <- 0L
 measured <- data.frame()
 
-print_row <- function(report, always_fall_back, ratio, sweep, potrf) {
+print_row <- function(report, only_householder, ratio, sweep, potrf) {
   passed <- isTRUE(ratio < 30)
   if (!passed) failures <<- failures + 1L
   word <- if (report$precision == "double") 8 else 4
   measured <<- rbind(measured, data.frame(
     n = report$n, k = report$k, precision = report$precision, change = if (report$downdate) "downdate" else "update",
-    steps = if (always_fall_back) "fallback" else "guarded", seconds = report$seconds, sweep = sweep, potrf = potrf,
+    steps = if (only_householder) "fallback" else "guarded", seconds = report$seconds, sweep = sweep, potrf = potrf,
     fallbacks = report$fallbacks, blocks = report$blocks, ratio = ratio, ok = passed
   ))
   seconds <- if (passed) report$seconds else NA
   cat(sprintf("%7.0f %4.0f  %-8s  %-8s %9s %6.0f %8.0f%% %6.1fx %11s %11.0f %8.2g\n", report$n, report$k,
-              if (report$downdate) "downdate" else "update", if (always_fall_back) "fallback" else "guarded",
+              if (report$downdate) "downdate" else "update", if (only_householder) "fallback" else "guarded",
               if (passed) sprintf("%.3f", 1000 * seconds) else "FAILED",
               word * report$n^2 / seconds / 1e9, 100 * sweep / seconds, potrf / seconds,
               sprintf("%.0f of %.0f", report$fallbacks, report$blocks), report$rescalings, ratio))
 }
 
 # One V, on and off again.
-run_case <- function(f, k, always_fall_back, sweep, potrf, eps) {
+run_case <- function(f, k, only_householder, sweep, potrf, eps) {
   n <- nrow(f)
   V <- matrix(rnorm(n * k, sd = 1 / sqrt(n)), n)
-  up <- modify(f, V, FALSE, always_fall_back)
-  print_row(up$report, always_fall_back, residual_ratio(f, up$factor, V, 1, eps), sweep, potrf)
-  down <- modify(up$factor, V, TRUE, always_fall_back)
-  print_row(down$report, always_fall_back, residual_ratio(up$factor, down$factor, V, -1, eps), sweep, potrf)
+  up <- modify(f, V, FALSE, only_householder)
+  print_row(up$report, only_householder, residual_ratio(f, up$factor, V, 1, eps), sweep, potrf)
+  down <- modify(up$factor, V, TRUE, only_householder)
+  print_row(down$report, only_householder, residual_ratio(up$factor, down$factor, V, -1, eps), sweep, potrf)
   free(up$factor)
   free(down$factor)
 }

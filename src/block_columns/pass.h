@@ -53,12 +53,12 @@ struct PassSize {
 
 /// Strips [first, end), number `panel` of a pass. `own` has strip_words() for each strip; R, out, ld as in Job.
 template <class T>
-Job<T> make_job(const PassSize& size, double* doubles, int* ints, Sign sign, bool always_fall_back, int panel, int first,
+Job<T> make_job(const PassSize& size, double* doubles, int* ints, Sign sign, bool only_householder, int panel, int first,
                 int end, const T* R, T* out, index_t ld, double* own) {
   int* flags = ints + PassSize::pass_state_ints;
   const index_t blocks = size.blocks();
   const Shared shared{size.strips, sign == Sign::update ? 1.0 : -1.0, doubles, flags, flags + blocks, flags + 2 * blocks,
-                      size.pass_state(ints), always_fall_back};
+                      size.pass_state(ints), only_householder};
   return {shared, first, end, flags + 3 * blocks + panel, R, out, ld, size.V(doubles), own,
           own + index_t(end - first) * STRIP * size.width};
 }

@@ -338,7 +338,7 @@ class StripTask {
     double* to = transform(b);
     bool rescaled = false;
     blocks_.trace_before[x] = trace_;
-    bool accepted = !job_.shared.always_fall_back && find_P(x, rescaled);
+    bool accepted = !job_.shared.only_householder && find_P(x, rescaled);
     if (blocks_.stopped) return false;
     if (!accepted && !find_steps(x)) return false;
     blocks_.by_householder[x] = !accepted;

@@ -60,7 +60,7 @@ struct Shared {
   int* has_C;          ///< everything has been published
   int* has_H;          ///< H has been published
   PassState* pass_state;
-  bool always_fall_back;
+  bool only_householder;  ///< take every block by Householder steps, to measure and to test
 };
 
 /// A panel of strips, [first, end), of a factor of shared.strips * STRIP rows and columns. A modification is one job,

@@ -85,12 +85,4 @@ class BlockedSweep {
   Aligned<T> transforms_;
 };
 
-/// All of R at once: on exit out = R~ with R~'R~ = R'R + sigma V V'. The CPU's default.
-template <class T>
-index_t blocked(MatrixView<T> R, MatrixView<const T> V, Sign sign, Instructions instructions, int threads,
-                const Poll& poll) {
-  return BlockedSweep<T>(V, sign, Uplo::upper, instructions, threads)
-      .advance({R.data, R.rows, R.cols, R.ld}, R, false, poll);
-}
-
 }  // namespace gpucholmod::cpu

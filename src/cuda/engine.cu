@@ -52,7 +52,7 @@ Launch choose_launch(int width, Launch asked) {
   if (block_columns::with_width(width, [](auto K) { return can_persist<T, decltype(K)::value>(); })) return Launch::persistent;
   if (asked == Launch::automatic) return Launch::stepwise;
   throw Error(ErrorCode::backend_unavailable,
-              "method \"persistent\" needs a GPU for data centres of compute capability 9.0 or later",
+              "this method needs a GPU for data centres of compute capability 9.0 or later",
               {{"backend", "cuda"}, {"reason", "device_too_old"}});
 }
 

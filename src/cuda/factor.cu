@@ -162,26 +162,30 @@ class Factor : public DeviceFactor {
       for (index_t i = j / most * most; i < j; ++i) A(i, j) = A(j, i);
   }
 
-  /// With numbers that need scaling, and for a downdate in several passes that is to leave R as it is where it fails, by
-  /// way of a second factor.
+  /// By way of a second factor: with numbers that need scaling or may become too large for T, and for a downdate in several
+  /// passes that is to leave R as it is where it fails.
   Work modify(const double* V, const Task& task, std::unique_ptr<DeviceFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
     const index_t n = order(), k = task.k;
+    const Session session(context_);
     double largest = 0;
     for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
-    const bool update = task.sign == Sign::update, test = !made && !update && task.keep_intact;
     if (n == 0 || k == 0) {
       if (made) *made = duplicate();
-      return {};
+      Work nothing;
+      nothing.device = device_name();
+      return nothing;
     }
-    const Session session(context_);
+    const bool update = task.sign == Sign::update, test = !made && !update && task.keep_intact;
+    const double bound = update ? std::hypot(bound_, largest * std::sqrt(double(k) * double(n))) : bound_;
     const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
+    const bool rescale = e != 0 || bound > double(std::numeric_limits<T>::max());
+    const bool second = made || rescale || (test && k > block_columns::most_columns);
     std::vector<double> scaled;
     if (e != 0) {
       scaled.assign(V, V + n * k);
       for (double& v : scaled) v = std::scalbn(v, -e);
     }
-    const bool second = made || e != 0 || (test && k > block_columns::most_columns);
     Modification<T> modification(context_, layout_, e == 0 ? V : scaled.data(), task, second ? bytes() : 0, poll);
     std::unique_ptr<Factor> other;
     if (second) other = std::make_unique<Factor>(context_, n);
@@ -193,22 +197,19 @@ class Factor : public DeviceFactor {
     };
     if (test && !second)
       if (const index_t pivot = modification.run(dR_.data(), nullptr, n); pivot >= 0) return modification.finish(pivot);
-    if (!second) begun = true;
-    index_t pivot = modification.run(from(), out, n);
+    index_t pivot = modification.run(from(), out, n, second ? nullptr : &begun);
     if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
-    if (pivot >= 0 && second) pivot = modification.first_pivot(from(), out, pivot);
-    if (pivot < 0) {
-      if (e != 0) scale(read(other->R()), e, other->R());
-      const double bound = update ? std::hypot(bound_, largest * std::sqrt(double(n) * double(k))) : bound_;
-      (second ? other->bound_ : bound_) = bound;
-      if (made) *made = std::move(other);
-      else if (second) {
-        dR_.swap(other->dR_);
-        bound_ = bound;
-      }
-    }
+    if (pivot >= 0) return modification.finish(second ? modification.first_pivot(from, out, pivot) : pivot);
+    if (rescale) scale(read(other->R()), e, other->R());
     session.finish();
-    return modification.finish(pivot);
+    if (made) {
+      other->bound_ = bound;
+      *made = std::move(other);
+    } else {
+      if (second) dR_.swap(other->dR_);
+      bound_ = bound;
+    }
+    return modification.finish(-1);
   }
 
   void multiply(const double* X, double* Y, index_t m) const override {
@@ -274,16 +275,21 @@ class Factor : public DeviceFactor {
     check(cudaMemcpyAsync(out, from.data(), sizeof(double) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
   }
 
-  /// out <- 2^e from; both R of a factor. Throws overflow.
+  /// out <- 2^e from; both R of a factor. Throws overflow, and bad_diagonal where an entry of the diagonal vanishes.
   void scale(MatrixView<const T> from, int e, MatrixView<T> out) const {
-    const PoolBuffer<unsigned long long> dplace(context_.pool(), 1);
-    check(cudaMemsetAsync(dplace.data(), 0xff, dplace.bytes(), stream()), "prepare to scale a factor");
-    scale_triangle<<<unsigned(order()), 256, 0, stream()>>>(from, T(std::scalbn(1.0, e)), out, dplace.data());
+    const PoolBuffer<unsigned long long> dplaces(context_.pool(), 2);
+    check(cudaMemsetAsync(dplaces.data(), 0xff, dplaces.bytes(), stream()), "prepare to scale a factor");
+    scale_triangle<<<unsigned(order()), 256, 0, stream()>>>(from, T(std::scalbn(1.0, e)), out, dplaces.data());
     check(cudaGetLastError(), "start the scaling of a factor");
-    unsigned long long place = 0;
-    check(cudaMemcpyAsync(&place, dplace.data(), sizeof place, cudaMemcpyDeviceToHost, stream()), "fetch what is too large");
+    unsigned long long places[2];
+    check(cudaMemcpyAsync(places, dplaces.data(), sizeof places, cudaMemcpyDeviceToHost, stream()), "fetch what went wrong");
     check(cudaStreamSynchronize(stream()), "scale a factor");
-    if (place != ~0ull) throw overflow(index_t(place % order()), index_t(place / order()));
+    if (places[0] != ~0ull) throw overflow(index_t(places[0] % order()), index_t(places[0] / order()));
+    if (places[1] == ~0ull) return;
+    T value = 0;
+    const index_t j = index_t(places[1]);
+    check(cudaMemcpy(&value, &from(j, j), sizeof value, cudaMemcpyDeviceToHost), "fetch an entry of the diagonal");
+    require_not_vanished(T(0), value, j);
   }
 
   std::unique_ptr<Factor> duplicate() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "cuda/context.h"
@@ -28,8 +29,8 @@ class Modification {
   /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
   /// verdict is of interest. Of the leading strips that hold `order` rows; V counts as zero from that row on. Returns the
   /// failing pivot, or -1; `out` is then unspecified. `poll` is called while the device works; where it throws, the
-  /// pass is finished.
-  index_t run(const T* R, T* out, index_t order) {
+  /// pass is finished. `begun`, if there is one, becomes true before anything is written.
+  index_t run(const T* R, T* out, index_t order, std::atomic<bool>* begun = nullptr) {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
     const int strips = block_columns::strips_of(order);
     const cudaStream_t stream = context_.stream();
@@ -39,6 +40,7 @@ class Modification {
       const Pass<T> pass(context_.pool(), k, strips, 1, task_);
       const PoolBuffer<double> own(context_.pool(), pass.own_words(strips));
       timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, layout_.n, stream); });
+      if (begun) *begun = true;
       Marks& marks = context_.marks();
       marks.begin.record(stream);
       timed(Stage::modify, [&] { pass.start(0, 0, strips, first == 0 ? R : out, out, layout_.ld, own.data(), stream); });
@@ -54,13 +56,16 @@ class Modification {
   }
 
   /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest; the leading part of R tells whether
-  /// a later pass fails earlier. `scratch` as `out` above.
-  index_t first_pivot(const T* R, T* scratch, index_t pivot) {
+  /// a later pass fails earlier. from() gives R anew; `scratch` as `out` above.
+  template <class F>
+  index_t first_pivot(F&& from, T* scratch, index_t pivot) {
+    const Work whole = work_;
     while (pivot > 0 && task_.k > block_columns::most_columns) {
-      const index_t earlier = run(R, scratch, pivot);
+      const index_t earlier = run(from(), scratch, pivot);
       if (earlier < 0 || earlier >= pivot) break;
       pivot = earlier;
     }
+    work_ = whole;
     return pivot;
   }
 

@@ -15,7 +15,7 @@ enum class Route {
   on_gpu          ///< R stays in the memory of a GPU
 };
 
-/// What a method is. To add one: a line here, its name in R/choices.R, and, if its route or algorithm is new, a case in
+/// What a method is. To add one: a line here, its name in R/request.R, and, if its route or algorithm is new, a case in
 /// modify/modify.cpp.
 struct MethodFacts {
   Method method;

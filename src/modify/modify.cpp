@@ -62,7 +62,8 @@ Work with_storage(const Place<S>& place, index_t n, F&& f) {
 template <class T, class S>
 Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
   const index_t n = task.n;
-  const int e = scale_exponent<T>(check_triangle(R, n, task.uplo));
+  const S largest = check_triangle(R, n, task.uplo);
+  const int e = std::is_same_v<S, T> ? 0 : scale_exponent<T>(largest);
   const S down = std::scalbn(S(1), -e), up = std::scalbn(S(1), e);
   std::vector<S> column(n);
   for (index_t j = 0; j < n; ++j) {
@@ -261,6 +262,7 @@ Outcome modify(const Place<S>& place, const S* V, const Request& request, const 
       case Route::column_panels: return in_column_panels(place, V, task, poll);
       case Route::on_gpu:
         if constexpr (std::is_same_v<S, double>) return place.factor->modify(V, task, place.made, poll, *place.begun);
+        throw Error(ErrorCode::bad_argument, "for a factor on a GPU, 'V' is given as doubles", {{"argument", "V"}});
     }
     return {};
   };

@@ -9,7 +9,7 @@ namespace gpucholmod {
 
 enum class Backend { automatic, cpu, cuda };
 
-/// The names by which a user asks for an algorithm and a route; modify/methods.h says which. In the order of R/choices.R.
+/// The names by which a user asks for an algorithm and a route; modify/methods.h says which. In the order of R/request.R.
 enum class Method { automatic, blocked, refactor, reference, panel, stream, resident, persistent, householder, stepwise };
 
 /// What to compute, how and where.

@@ -18,7 +18,7 @@ enum class Into { other_memory, place, nowhere };
 struct GridRun {
   int blocks = 2;  ///< blocks of threads
   Into into = Into::other_memory;
-  bool always_fall_back = false;
+  bool only_householder = false;
   int delay = 0;  ///< strips whose number is a multiple of it begin late
 };
 
@@ -46,7 +46,7 @@ struct Grid {
     job.shared.has_C = flags.data() + blocks;
     job.shared.has_H = flags.data() + 2 * blocks;
     job.shared.pass_state = &pass_state;
-    job.shared.always_fall_back = how.always_fall_back;
+    job.shared.only_householder = how.only_householder;
     job.first = 0;
     job.end = int(strips);
     job.ticket = &ticket;

@@ -59,7 +59,7 @@ void measure(const Problem<double>& given) {
   const index_t n = p.R.cols(), k = p.V.cols();
   for (const bool fall_back : {false, true}) {
     GridRun how;
-    how.always_fall_back = fall_back;
+    how.only_householder = fall_back;
     const GridResult<T> result = run_grid<T>(p, how);
     SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + (fall_back ? ", always falling back" : ""));
     ASSERT_EQ(result.pivot(), -1);

@@ -33,7 +33,7 @@ struct Laziness {
   int blocks = 1;     ///< of threads for a job
 };
 
-/// The launches of a job on the plain path, as start_stepwise() in src/cuda/resident.cu has them.
+/// The launches of a job on the plain path, as start_stepwise() in src/cuda/engine.h has them.
 template <int K, class T>
 void run_stepwise(const block_columns::Job<T>& job) {
   int failed = 0;

@@ -131,7 +131,7 @@ TEST(BlockColumns, ChangesNothingWhereVIsZero) {
       p.sign = sign;
       p.V.setZero();
       GridRun how;
-      how.always_fall_back = fall_back;
+      how.only_householder = fall_back;
       EXPECT_TRUE(same_bits(run_grid(p, how).R, p.R));
     }
 }
@@ -184,7 +184,7 @@ TEST(BlockColumnsTransforms, HoldTheStepsOfHouseholder) {
       const real sigma = sign == Sign::update ? 1 : -1;
       Matrix R = p.R.topLeftCorner(steps, steps).cast<real>(), Vt = p.V.topRows(steps).cast<real>().transpose();
       GridRun how;
-      how.always_fall_back = true;
+      how.only_householder = true;
       const GridResult<double> result = run_grid(p, how);
       const double* const transform = result.transform<8>(0);
       EXPECT_EQ(transform[Small::kind], block_columns::householder);
@@ -235,7 +235,7 @@ TEST(BlockColumns, InPlaceIsTheSame) {
     for (const Problem<double>& p : of_every_kind(size.n, size.k))
       for (const bool fall_back : {false, true}) {
         GridRun how;
-        how.always_fall_back = fall_back;
+        how.only_householder = fall_back;
         const GridResult<double> apart = run_grid(p, how);
         how.into = Into::place;
         const GridResult<double> in_place = run_grid(p, how);

@@ -17,7 +17,7 @@ void expect_pivot(const Problem<double>& given, index_t pivot) {
         GridRun how;
         how.blocks = blocks;
         how.into = into;
-        how.always_fall_back = fall_back;
+        how.only_householder = fall_back;
         const GridResult<T> result = run_grid<T>(p, how);
         EXPECT_EQ(result.pivot(), pivot) << blocks << " blocks";
         EXPECT_TRUE(result.input_kept);
@@ -73,7 +73,7 @@ void expect_scaled(const Problem<double>& given, int e) {
   const double scale = std::ldexp(1.0, e);
   for (const bool fall_back : {false, true}) {
     GridRun how;
-    how.always_fall_back = fall_back;
+    how.only_householder = fall_back;
     const Stored<T> R = run_grid<T>(p, how).R;
     const GridResult<T> scaled = run_grid<T>({p.sign, p.R * scale, p.V * scale}, how);
     ASSERT_EQ(scaled.pivot(), -1);

@@ -80,7 +80,7 @@ template <class T>
 Stored<T> in_one_job(Problem<double> p, Kernel kernel) {
   const Stored<double> V = p.V;
   GridRun how;
-  how.always_fall_back = kernel == Kernel::stepwise;
+  how.only_householder = kernel == Kernel::stepwise;
   Stored<T> R;
   for (index_t first = 0; first < V.cols(); first += block_columns::most_columns) {
     p.V = V.middleCols(first, std::min(block_columns::most_columns, V.cols() - first));

@@ -61,14 +61,16 @@ __global__ void clear_below(MatrixView<T> R, int order) {
   for (index_t i = j + 1 + threadIdx.x; i < end; i += blockDim.x) R.data[i + j * R.ld] = T(0);
 }
 
-/// out <- s R, both upper; *place <- the least i + j n of an entry that is not finite then, if there is one.
+/// out <- s R, both upper; places[0] <- the least i + j n of an entry that is not finite then, places[1] <- the least j of
+/// one on the diagonal that is not positive, if there is one.
 ///   Grid     a block per column
 template <class T>
-__global__ void scale_triangle(MatrixView<const T> R, T s, MatrixView<T> out, unsigned long long* place) {
+__global__ void scale_triangle(MatrixView<const T> R, T s, MatrixView<T> out, unsigned long long* places) {
   const index_t j = blockIdx.x;
   for (index_t i = threadIdx.x; i <= j; i += blockDim.x) {
     const T x = out.data[i + j * out.ld] = s * R.data[i + j * R.ld];
-    if (!isfinite(x)) atomicMin(place, static_cast<unsigned long long>(i + j * R.cols));
+    if (!isfinite(x)) atomicMin(places, static_cast<unsigned long long>(i + j * R.cols));
+    if (i == j && !(x > 0)) atomicMin(places + 1, static_cast<unsigned long long>(j));
   }
 }
 
