@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/types.h"
 #include "base/storage.h"
+#include "base/threads.h"
 
 /// The way of a factor into the core and out of it. S is the scalar it is stored in, T the one computed in.
 namespace gpucholmod {
@@ -91,24 +93,42 @@ inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {
   return uplo == Uplo::upper ? std::pair(index_t(0), j + 1) : std::pair(j, n);
 }
 
-/// Check the triangle of R (n x n; finite, positive diagonal); the other triangle is never read. Throws not_finite or
-/// bad_diagonal, the first in the order of columns. Returns the largest magnitude.
-template <class S>
-S check_triangle(const Source<S>& R, index_t n, Uplo uplo) {
-  std::vector<S> scratch(n);
-  S largest = 0;
-  for (index_t j = 0; j < n; ++j) {
-    const auto [first, last] = rows_of(j, n, uplo);
-    largest = std::max(largest, largest_of("R", R.column(j, first, last, scratch.data()), last - first, first, j));
+/// Check the triangle of R (n x n; finite, positive diagonal) by several threads; the other triangle is never read. Throws
+/// not_finite or bad_diagonal, the first in the order of columns. Returns the largest magnitude. watch() is called meanwhile.
+template <class S, class W>
+S check_triangle(const Source<S>& R, index_t n, Uplo uplo, int threads, W&& watch) {
+  using Bits = decltype(magnitude_bits(S()));
+  std::atomic<Bits> largest{0};
+  std::atomic<bool> bad{false};
+  for_columns(n, threads, [&](index_t first, index_t last) {
+    std::vector<S> scratch(n);
+    Bits top = 0;
+    for (index_t j = first; j < last; ++j) {
+      const auto [from, to] = rows_of(j, n, uplo);
+      const S* values = R.column(j, from, to, scratch.data());
+      for (index_t i = 0; i < to - from; ++i) top = std::max(top, magnitude_bits(values[i]));
+      if (!(values[j - from] > 0)) bad = true;
+    }
+    for (Bits seen = largest; seen < top && !largest.compare_exchange_weak(seen, top);) {}
+  }, watch);
+  S value;
+  const Bits bits = largest;
+  std::memcpy(&value, &bits, sizeof value);
+  if (bad || !std::isfinite(value)) {  // which, and where
+    std::vector<S> scratch(n);
+    for (index_t j = 0; j < n; ++j) {
+      const auto [from, to] = rows_of(j, n, uplo);
+      largest_of("R", R.column(j, from, to, scratch.data()), to - from, from, j);
+    }
+    for (index_t j = 0; j < n; ++j) require_positive(*R.column(j, j, j + 1, scratch.data()), j);
   }
-  for (index_t j = 0; j < n; ++j) require_positive(*R.column(j, j, j + 1, scratch.data()), j);
-  return largest;
+  return value;
 }
 
 /// The same of V (finite) too. Returns the largest magnitude in either.
 template <class S>
-S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo) {
-  S largest = check_triangle(MemorySource<S>(R.data, R.ld), R.cols, uplo);
+S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo, int threads = 1) {
+  S largest = check_triangle(MemorySource<S>(R.data, R.ld), R.cols, uplo, threads, [] {});
   for (index_t j = 0; j < V.cols; ++j)
     largest = std::max(largest, largest_in_column("V", V.col(j), 0, V.rows, j));
   return largest;
@@ -147,12 +167,11 @@ bool in_range(T squares) {
 
 /// W <- 2^-e times the upper factor held in R (transposed when uplo is lower), strict lower triangle zero.
 template <class S, class T>
-void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
+void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W, int threads = 1) {
   constexpr index_t tile = 32;  // for the transposition
   const index_t n = R.cols;
   const S scale = std::scalbn(S(1), -e);
-  for (index_t j0 = 0; j0 < n; j0 += tile) {
-    const index_t j1 = std::min(j0 + tile, n);
+  for_columns(n, threads, [&](index_t j0, index_t j1) {
     if (uplo == Uplo::upper) {
       for (index_t j = j0; j < j1; ++j)
         for (index_t i = 0; i <= j; ++i) W(i, j) = T(R(i, j) * scale);
@@ -162,33 +181,36 @@ void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W) {
           for (index_t j = std::max(i, j0); j < j1; ++j) W(i, j) = T(R(j, i) * scale);
     }
     for (index_t j = j0; j < j1; ++j) std::fill(W.col(j) + j + 1, W.col(j) + n, T(0));
-  }
+  }, [] {});
   for (index_t j = 0; j < n; ++j) require_not_vanished(W(j, j), R(j, j), j);
 }
 
 /// out <- 2^e times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow, with the
 /// place in `out`.
 template <class T, class S>
-void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out) {
+void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out, int threads = 1) {
   const index_t n = W.cols;
   const bool same = static_cast<const void*>(W.data) == static_cast<const void*>(out.data);
   const double scale = std::scalbn(1.0, e);
   const bool may_overflow = e != 0 || sizeof(S) < sizeof(T);
+  const auto nothing = [] {};
   if (!same || e != 0)
-    for (index_t j = 0; j < n; ++j) {
-      for (index_t i = 0; i <= j; ++i) {
-        out(i, j) = S(W(i, j) * scale);
-        if (may_overflow && !std::isfinite(out(i, j)))
-          throw uplo == Uplo::upper ? overflow(i, j) : overflow(j, i);
+    for_columns(n, threads, [&](index_t first, index_t last) {
+      for (index_t j = first; j < last; ++j) {
+        for (index_t i = 0; i <= j; ++i) {
+          out(i, j) = S(W(i, j) * scale);
+          if (may_overflow && !std::isfinite(out(i, j))) throw uplo == Uplo::upper ? overflow(i, j) : overflow(j, i);
+        }
+        std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
       }
-      std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
-    }
+    }, nothing);
   if (uplo == Uplo::upper) return;
   constexpr index_t tile = 32;
-  for (index_t j0 = 0; j0 < n; j0 += tile)
-    for (index_t i0 = 0; i0 <= j0; i0 += tile)
-      for (index_t j = j0; j < std::min(j0 + tile, n); ++j)
+  for_columns(n, threads, [&](index_t first, index_t last) {
+    for (index_t i0 = 0; i0 < last; i0 += tile)
+      for (index_t j = first; j < last; ++j)
         for (index_t i = i0; i < std::min(i0 + tile, j); ++i) std::swap(out(i, j), out(j, i));
+  }, nothing);
 }
 
 }  // namespace gpucholmod

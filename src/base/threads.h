@@ -1,9 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <system_error>
 #include <thread>
+#include <vector>
 
+#include "base/matrix_view.h"
 #include "base/tuning.h"
 
 namespace gpucholmod {
@@ -17,6 +23,36 @@ inline int threads_for(int asked) {
   if (const char* limit = std::getenv("OMP_THREAD_LIMIT"))
     if (const int allowed = std::atoi(limit); allowed > 0) most = std::min(most, allowed);
   return most;
+}
+
+/// f(first, last) for each 64 neighbouring ones of n columns, by several threads, in any order; the calling thread does its
+/// share and calls watch() in between. Throws what one of them has thrown.
+template <class F, class W>
+void for_columns(index_t n, int threads, F&& f, W&& watch) {
+  constexpr index_t block = 64;
+  std::atomic<index_t> next{0};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto work = [&](bool calling) {
+    try {
+      for (index_t first; (first = next.fetch_add(block)) < n;) {
+        if (calling) watch();
+        f(first, std::min(first + block, n));
+      }
+    } catch (...) {
+      next = n;
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  try {
+    for (int t = 1; t < std::min<index_t>(threads, (n + block - 1) / block); ++t) others.emplace_back(work, false);
+  } catch (const std::system_error&) {  // fewer will do
+  }
+  work(true);
+  for (std::thread& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace gpucholmod

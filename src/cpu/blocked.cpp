@@ -10,7 +10,8 @@
 namespace gpucholmod::cpu {
 
 int useful_threads(index_t n, index_t k, int most) {
-  const double shares = double(n) * double(n) * double(k + 8) / tuning::blocked_share;
+  const double share = tuning::blocked_share * (n < tuning::blocked_in_cache ? 4 : 1);
+  const double shares = double(n) * double(n) * double(k + 8) / share;
   const index_t strips = (n + tuning::blocked_strip - 1) / tuning::blocked_strip;
   return int(std::clamp(std::min(shares, double(strips)), 1.0, double(std::max(most, 1))));
 }

@@ -62,7 +62,7 @@ Work with_storage(const Place<S>& place, index_t n, F&& f) {
 template <class T, class S>
 Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
   const index_t n = task.n;
-  const S largest = check_triangle(R, n, task.uplo);
+  const S largest = check_triangle(R, n, task.uplo, threads_for(task.threads), [] {});
   const int e = std::is_same_v<S, T> ? 0 : scale_exponent<T>(largest);
   const S down = std::scalbn(S(1), -e), up = std::scalbn(S(1), e);
   std::vector<S> column(n);
@@ -83,11 +83,11 @@ Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
 
 /// work(W, V) on an upper factor W of scalars T, scaled where that is called for; then W to `out`.
 template <class T, class S, class F>
-Work with_working_copy(const Place<S>& place, const S* V_data, const Task& task, F&& work) {
+Work with_working_copy_of(const Place<S>& place, const S* V_data, const Task& task, F&& work) {
   const index_t n = task.n, k = task.k;
   const MatrixView<const S> R{place.R, n, n, n}, V{V_data, n, k, n};
   const MatrixView<S> out{place.out, n, n, n};
-  const int e = scale_exponent<T>(check_input(R, V, task.uplo));
+  const int threads = std::max(task.threads, 1), e = scale_exponent<T>(check_input(R, V, task.uplo, threads));
   std::unique_ptr<T[]> own;
   T* memory;
   if constexpr (std::is_same_v<S, T>) {
@@ -98,20 +98,25 @@ Work with_working_copy(const Place<S>& place, const S* V_data, const Task& task,
     prefer_huge_pages(memory, sizeof(T) * n * n);
   }
   const MatrixView<T> W{memory, n, n, n};
-  load_factor(R, task.uplo, e, W);
+  load_factor(R, task.uplo, e, W, threads);
   std::vector<T> scaled(n * k);
   const S scale = std::scalbn(S(1), -e);
   for (index_t i = 0; i < n * k; ++i) scaled[i] = T(V_data[i] * scale);
   const Clock clock;
   Work done = work(W, MatrixView<const T>{scaled.data(), n, k, n});
   done.seconds = clock.seconds();
-  if (done.pivot < 0) store_factor(W, task.uplo, e, out);
+  if (done.pivot < 0) store_factor(W, task.uplo, e, out, threads);
   return done;
+}
+template <class S, class F>
+Work with_working_copy(const Place<S>& place, const S* V, const Task& task, F&& work) {
+  return task.precision == Precision::single ? with_working_copy_of<float>(place, V, task, work)
+                                             : with_working_copy_of<double>(place, V, task, work);
 }
 
 template <class S>
 Work by_rotations(const Place<S>& place, const S* V, const Request& task, const Poll& poll) {
-  const auto work = [&](auto W, auto V) {
+  return with_working_copy(place, V, task, [&](auto W, auto V) {
     using T = std::remove_reference_t<decltype(W(0, 0))>;
     std::vector<T> transposed(V.rows * V.cols);
     const MatrixView<T> Vt{transposed.data(), V.cols, V.rows, V.cols};
@@ -120,9 +125,7 @@ Work by_rotations(const Place<S>& place, const S* V, const Request& task, const 
     Work done;
     done.pivot = cpu::reference<T>(W, Vt, task.sign, task.loop_order, poll);
     return done;
-  };
-  return task.precision == Precision::single ? with_working_copy<float>(place, V, task, work)
-                                             : with_working_copy<double>(place, V, task, work);
+  });
 }
 
 template <class S>
@@ -130,13 +133,11 @@ Work in_paper_panels(const Place<S>& place, const S* V, const Request& task, con
   paper::Shape shape = task.shape.value_or(paper::Shape());
   require_possible(shape);
   shape.panel_rows = int(std::min<index_t>(shape.panel_rows, task.n));
-  const auto work = [&](auto W, auto V) {
+  return with_working_copy(place, V, task, [&](auto W, auto V) {
     using T = std::remove_reference_t<decltype(W(0, 0))>;
     return task.backend == Backend::cuda ? cuda::paper_panels<T>(W, V, task, shape, poll)
                                          : paper::on_host<T>(W, V, task, shape, poll);
-  };
-  return task.precision == Precision::single ? with_working_copy<float>(place, V, task, work)
-                                             : with_working_copy<double>(place, V, task, work);
+  });
 }
 
 template <class T, class S>
@@ -200,6 +201,14 @@ std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task
 template <class S>
 Work by_householder(const Place<S>& place, const S* V, Request task, const Poll& poll) {
   if (std::optional<Work> done = directly(place, V, task, poll)) return *std::move(done);
+  if (place.where == Where::memory)
+    return with_working_copy(place, V, task, [&](auto W, auto V) {
+      using T = std::remove_reference_t<decltype(W(0, 0))>;
+      Work done;
+      done.pivot = cpu::BlockedSweep<T>(V, task.sign, Uplo::upper, task.instructions, task.threads)
+                       .advance({W.data, W.rows, W.cols, W.ld}, W, false, poll);
+      return done;
+    });
   task.device_memory = std::numeric_limits<double>::infinity();  // there is no device
   task.timeline = false;
   Work done = in_column_panels(place, V, task, poll);

@@ -17,40 +17,6 @@ class Nowhere : public Sink<S> {
   void clear(index_t, index_t, index_t) override {}
 };
 
-/// check_triangle() by several threads. `poll` is called meanwhile.
-template <class S>
-S check_factor(const Source<S>& R, index_t n, Uplo uplo, int threads, const Poll& poll) {
-  constexpr index_t columns = 64;
-  const index_t tasks = (n + columns - 1) / columns;
-  std::atomic<index_t> done{0};
-  std::mutex mutex;
-  Seen<S> seen;
-  std::vector<std::vector<S>> scratch;
-  {
-    Workers workers(threads);
-    scratch.assign(workers.count(), std::vector<S>(n));
-    for (index_t task = 0; task < tasks; ++task)
-      workers.submit([&, task](int worker) {
-        Seen<S> here;
-        for (index_t j = task * columns; j < std::min((task + 1) * columns, n); ++j) {
-          const auto [first, last] = rows_of(j, n, uplo);
-          const S* values = R.column(j, first, last, scratch[worker].data());
-          for (index_t i = 0; i < last - first; ++i) here.largest = std::max(here.largest, magnitude_bits(values[i]));
-          here.bad_diagonal = here.bad_diagonal || !(values[j - first] > 0);
-        }
-        const std::lock_guard<std::mutex> lock(mutex);
-        seen.add(here);
-        ++done;
-      });
-    while (done < tasks) {
-      poll(0);
-      workers.help();
-    }
-  }
-  if (seen.bad_diagonal || !std::isfinite(seen.value())) check_triangle(R, n, uplo);
-  return seen.value();
-}
-
 template <class T, class S>
 class Runner {
  public:
@@ -114,7 +80,7 @@ class Runner {
 
   /// Reads all of R for it. Throws not_finite, bad_diagonal.
   int right_exponent() const {
-    const S largest = check_factor(R_, n_, task_.uplo, task_.threads, poll_);
+    const S largest = check_triangle(R_, n_, task_.uplo, task_.threads, [this] { poll_(0); });
     const int e = scale_exponent<T>(std::max(largest, largest_of_V_));
     const S scale = std::scalbn(S(1), -e);
     S scratch;
