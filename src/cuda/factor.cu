@@ -181,18 +181,13 @@ class Factor : public DeviceFactor {
     const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
     const bool rescale = e != 0 || bound > double(std::numeric_limits<T>::max());
     const bool second = made || rescale || (test && k > block_columns::most_columns);
-    std::vector<double> scaled;
-    if (e != 0) {
-      scaled.assign(V, V + n * k);
-      for (double& v : scaled) v = std::scalbn(v, -e);
-    }
-    Modification<T> modification(context_, layout_, e == 0 ? V : scaled.data(), task, second ? bytes() : 0, poll);
+    Modification<T> modification(context_, layout_, V, e, task, second ? bytes() : 0, poll);
     std::unique_ptr<Factor> other;
     if (second) other = std::make_unique<Factor>(context_, n);
     T* const out = second ? other->dR_.data() : dR_.data();
     const auto from = [&]() -> const T* {
       if (e == 0) return dR_.data();
-      scale(read(R()), -e, other->R());
+      scale_factor(read(R()), -e, other->R(), context_);
       return out;
     };
     if (test && !second)
@@ -200,7 +195,7 @@ class Factor : public DeviceFactor {
     index_t pivot = modification.run(from(), out, n, second ? nullptr : &begun);
     if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
     if (pivot >= 0) return modification.finish(second ? modification.first_pivot(from, out, pivot) : pivot);
-    if (rescale) scale(read(other->R()), e, other->R());
+    if (rescale) scale_factor(read(other->R()), e, other->R(), context_);
     session.finish();
     if (made) {
       other->bound_ = bound;
@@ -273,23 +268,6 @@ class Factor : public DeviceFactor {
 
   void fetch(const PoolBuffer<double>& from, index_t count, double* out) const {
     check(cudaMemcpyAsync(out, from.data(), sizeof(double) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
-  }
-
-  /// out <- 2^e from; both R of a factor. Throws overflow, and bad_diagonal where an entry of the diagonal vanishes.
-  void scale(MatrixView<const T> from, int e, MatrixView<T> out) const {
-    const PoolBuffer<unsigned long long> dplaces(context_.pool(), 2);
-    check(cudaMemsetAsync(dplaces.data(), 0xff, dplaces.bytes(), stream()), "prepare to scale a factor");
-    scale_triangle<<<unsigned(order()), 256, 0, stream()>>>(from, T(std::scalbn(1.0, e)), out, dplaces.data());
-    check(cudaGetLastError(), "start the scaling of a factor");
-    unsigned long long places[2];
-    check(cudaMemcpyAsync(places, dplaces.data(), sizeof places, cudaMemcpyDeviceToHost, stream()), "fetch what went wrong");
-    check(cudaStreamSynchronize(stream()), "scale a factor");
-    if (places[0] != ~0ull) throw overflow(index_t(places[0] % order()), index_t(places[0] / order()));
-    if (places[1] == ~0ull) return;
-    T value = 0;
-    const index_t j = index_t(places[1]);
-    check(cudaMemcpy(&value, &from(j, j), sizeof value, cudaMemcpyDeviceToHost), "fetch an entry of the diagonal");
-    require_not_vanished(T(0), value, j);
   }
 
   std::unique_ptr<Factor> duplicate() const {

@@ -2,21 +2,50 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <optional>
+#include <vector>
 
+#include "base/factor_io.h"
 #include "cuda/context.h"
 #include "cuda/engine.h"
+#include "cuda/kernels/layout.cuh"
 
 namespace gpucholmod::cuda {
+
+/// out <- 2^e R; both upper. In a Session. Throws overflow, and bad_diagonal where an entry of the diagonal vanishes.
+template <class T>
+void scale_factor(MatrixView<const T> R, int e, MatrixView<T> out, Context& context) {
+  const index_t n = R.cols;
+  const cudaStream_t stream = context.stream();
+  const PoolBuffer<unsigned long long> dplaces(context.pool(), 2);
+  check(cudaMemsetAsync(dplaces.data(), 0xff, dplaces.bytes(), stream), "prepare to scale a factor");
+  scale_triangle<<<unsigned(n), 256, 0, stream>>>(R, T(std::scalbn(1.0, e)), out, dplaces.data());
+  check(cudaGetLastError(), "start the scaling of a factor");
+  unsigned long long places[2];
+  check(cudaMemcpyAsync(places, dplaces.data(), sizeof places, cudaMemcpyDeviceToHost, stream), "fetch what went wrong");
+  check(cudaStreamSynchronize(stream), "scale a factor");
+  if (places[0] != ~0ull) throw overflow(index_t(places[0] % n), index_t(places[0] / n));
+  if (places[1] == ~0ull) return;
+  T value = 0;
+  const index_t j = index_t(places[1]);
+  check(cudaMemcpy(&value, &R(j, j), sizeof value, cudaMemcpyDeviceToHost), "fetch an entry of the diagonal");
+  require_not_vanished(T(0), value, j);
+}
 
 /// One modification of a factor that stays on a GPU: the passes of a task, one after the other. In a Session.
 template <class T>
 class Modification {
  public:
-  /// V (n x k): in host memory, scaled as the factor is. `beside`: bytes of device memory that the call needs besides.
+  /// V (n x k): in host memory; taken as 2^-e V, as R is. `beside`: bytes of device memory that the call needs besides.
   /// Throws out_of_memory where that is more than the task allows.
-  Modification(Context& context, const Layout& layout, const double* V, const Task& task, double beside, const Poll& poll)
+  Modification(Context& context, const Layout& layout, const double* V, int e, const Task& task, double beside, const Poll& poll)
       : context_(context), layout_(layout), V_(V), task_(task), poll_(poll) {
+    if (e != 0) {
+      scaled_.assign(V, V + task.n * task.k);
+      for (double& v : scaled_) v = std::scalbn(v, -e);
+      V_ = scaled_.data();
+    }
     const index_t k = std::min(task.k, block_columns::most_columns);
     const block_columns::PassSize size{block_columns::padded_width(k), layout.strips(), 1};
     work_.device_bytes = beside + size.bytes() + double(sizeof(double)) * layout.strips() * size.strip_words();
@@ -87,6 +116,7 @@ class Modification {
   Context& context_;
   const Layout& layout_;
   const double* V_;
+  std::vector<double> scaled_;
   const Task& task_;
   const Poll& poll_;
   Work work_;

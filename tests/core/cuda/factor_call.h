@@ -1,0 +1,83 @@
+#pragma once
+
+#include "../call.h"
+#include "cuda/backend.h"
+#include "cuda/device_factor.h"
+
+/// A factor in the memory of a GPU, put there and modified.
+namespace gpucholmod::test {
+
+using Factor = std::unique_ptr<DeviceFactor>;
+using Doubles = Stored<double>;
+
+constexpr Uplo uplos[] = {Uplo::upper, Uplo::lower};
+constexpr index_t sizes[] = {0, 1, 2, 63, 127, 128, 129, 300, 1100};
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+inline double free_memory() { return cuda::status(true).devices.at(cuda::status(false).device).memory_free; }
+
+/// R as `uplo` stores it, with NaN in the other triangle.
+template <class S>
+Stored<S> stored(const Stored<S>& R, Uplo uplo) {
+  Stored<S> out = uplo == Uplo::upper ? R : Stored<S>(R.transpose());
+  for (index_t j = 0; j < R.cols(); ++j)
+    for (index_t i = 0; i < R.cols(); ++i)
+      if (uplo == Uplo::upper ? i > j : i < j) out(i, j) = S(nan);
+  return out;
+}
+
+template <class S>
+Factor upload(const Stored<S>& R, Precision precision = Precision::double_, Uplo uplo = Uplo::upper, int device = -1) {
+  return cuda::upload(stored(R, uplo).data(), R.cols(), uplo, precision, device);
+}
+
+/// Into memory full of NaN.
+inline Doubles download(const DeviceFactor& F, Uplo uplo = Uplo::upper) {
+  Doubles out = Doubles::Constant(F.order(), F.order(), nan);
+  F.download(uplo, out.data());
+  return out;
+}
+
+/// An upper factor with numbers of full length, cheap to make for any n.
+inline Doubles example(index_t n, unsigned seed = 7) {
+  Random random(seed);
+  Doubles R = random.uniform(n, n).cast<double>() / std::max<index_t>(n, 1);
+  for (index_t j = 0; j < n; ++j) {
+    R(j, j) += 1;
+    R.col(j).tail(n - j - 1).setZero();
+  }
+  return R;
+}
+
+inline Doubles in(Precision precision, const Doubles& R) {
+  return precision == Precision::single ? Doubles(R.cast<float>().cast<double>()) : R;
+}
+
+inline Task task(const DeviceFactor& F, index_t k, Sign sign) {
+  Task t;
+  t.n = F.order();
+  t.k = k;
+  t.sign = sign;
+  t.precision = F.precision();
+  t.algorithm = Algorithm::unscaled;
+  return t;
+}
+
+inline const Poll no_poll = [](double) {};
+
+/// As a new factor, and in place; `begun` as in DeviceFactor::modify().
+inline Factor modified(DeviceFactor& F, const Doubles& V, const Task& task, Work& work) {
+  Factor made;
+  std::atomic<bool> begun{false};
+  work = F.modify(V.data(), task, &made, no_poll, begun);
+  EXPECT_FALSE(begun);
+  return made;
+}
+inline Work modify(DeviceFactor& F, const Doubles& V, const Task& task, bool* changed = nullptr) {
+  std::atomic<bool> begun{false};
+  const Work work = F.modify(V.data(), task, nullptr, no_poll, begun);
+  if (changed) *changed = begun;
+  return work;
+}
+
+}  // namespace gpucholmod::test

@@ -1,0 +1,176 @@
+#include <gtest/gtest.h>
+
+#include "factor_call.h"
+
+/// A factor in the memory of a GPU, modified: in place and as a new one, with numbers of any size, within limits, interrupted.
+namespace gpucholmod::test {
+namespace {
+
+TEST(FactorModify, CopiesAreIndependent) {
+  for (const index_t n : {0, 1, 128, 1100}) {
+    const Doubles R = example(n), V = Doubles::Constant(n, 1, 0.5);
+    Factor F = upload(R);
+    const Factor G = F->copy();
+    EXPECT_EQ(modify(*F, V, task(*F, 1, Sign::update)).pivot, -1);
+    EXPECT_TRUE(same_bits(download(*G), R));
+    EXPECT_EQ(same_bits(download(*F), R), n == 0);
+    F.reset();
+    EXPECT_TRUE(same_bits(download(*G), R));
+  }
+}
+
+TEST(FactorModify, ModifiedIsANewOneAndTheSameAsInPlace) {
+  for (const Sign sign : signs)
+    for (const Precision precision : precisions)
+      for (const index_t k : {0, 1, 5, 64, 65, 100}) {
+        Random random(5);
+        const index_t n = 300;
+        const Doubles V = random.normal(n, k).cast<double>() * 0.01;
+        const Doubles R = in(precision, example(n));
+        const Factor F = upload(R, precision);
+        Work work;
+        const Factor G = modified(*F, V, task(*F, k, sign), work);
+        ASSERT_TRUE(G);
+        EXPECT_EQ(work.pivot, -1);
+        EXPECT_TRUE(same_bits(download(*F), R));
+        EXPECT_LT(Residual(Problem<double>{sign, R, V}).ratio(download(*G), epsilon(precision)), 30);
+        EXPECT_EQ(modify(*F, V, task(*F, k, sign)).pivot, -1);
+        EXPECT_TRUE(same_bits(download(*F), download(*G))) << k;
+      }
+}
+
+TEST(FactorModify, AFailingDowndateChangesNothingWhenTestedFirst) {
+  const index_t n = 300;
+  for (const Precision precision : precisions)
+    for (const index_t k : {1, 5, 64, 65, 100})
+      for (const index_t failing : {0, 150, 299}) {
+        const Doubles R = in(precision, example(n));
+        Doubles V = Doubles::Zero(n, k);
+        V(failing, k - 1) = 10;
+        const Factor F = upload(R, precision);
+        Task downdate = task(*F, k, Sign::downdate);
+        Work work;
+        EXPECT_FALSE(modified(*F, V, downdate, work));
+        EXPECT_EQ(work.pivot, failing);
+        bool changed = true;
+        EXPECT_EQ(modify(*F, V, downdate, &changed).pivot, failing);
+        EXPECT_FALSE(changed);
+        EXPECT_TRUE(same_bits(download(*F), R));
+        downdate.keep_intact = false;
+        EXPECT_EQ(modify(*F, V, downdate, &changed).pivot, failing);
+        EXPECT_TRUE(changed);
+      }
+}
+
+/// The passes fail in turn; the first leading minor that is not positive counts, in place too.
+TEST(FactorModify, TheFirstFailingPivotIsFoundWhicheverPassFailsThere) {
+  const index_t n = 500, k = 70;
+  for (const index_t later : {201, 499}) {
+    Doubles V = Doubles::Zero(n, k);
+    V(later, 3) = V(200, 66) = 1e3;
+    const Factor F = upload(example(n));
+    Work work;
+    EXPECT_FALSE(modified(*F, V, task(*F, k, Sign::downdate), work));
+    EXPECT_EQ(work.pivot, 200);
+    EXPECT_EQ(modify(*F, V, task(*F, k, Sign::downdate)).pivot, 200);
+    EXPECT_TRUE(same_bits(download(*F), example(n)));
+  }
+}
+
+/// However large or small the numbers are; ratio as in test_methods.cpp.
+TEST(FactorModify, NumbersOfAnySizeAreScaled) {
+  const index_t n = 300;
+  for (const Sign sign : signs)
+    for (const index_t k : {5, 70}) {
+      Random random(5);
+      const Doubles R = example(n), V = random.normal(n, k).cast<double>() * 0.01;
+      const Residual residual(Problem<double>{sign, R, V});
+      for (const int e : {600, -600}) {
+        const double s = std::ldexp(1.0, e);
+        const Factor F = upload(Doubles(s * R));
+        Work work;
+        const Factor G = modified(*F, s * V, task(*F, k, sign), work);
+        ASSERT_TRUE(G);
+        EXPECT_LT(residual.ratio(Doubles(download(*G) / s), 0x1p-52), 30) << e;
+        EXPECT_EQ(modify(*F, s * V, task(*F, k, sign)).pivot, -1);
+        EXPECT_TRUE(same_bits(download(*F), download(*G))) << e;
+      }
+    }
+  const double top = 1e308;
+  const Factor F = upload(Doubles(top * Doubles::Identity(n, n)));
+  const Doubles V = Doubles::Constant(n, 1, 0.0) + top * 1.7 * Doubles::Identity(n, 1);
+  const auto error = error_of([&] { modify(*F, V, task(*F, 1, Sign::update)); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::overflow);
+  EXPECT_EQ(number(*error, "row"), 1);
+  EXPECT_EQ(number(*error, "col"), 1);
+  EXPECT_TRUE(same_bits(download(*F), Doubles(top * Doubles::Identity(n, n))));
+}
+
+TEST(FactorModify, KeepsToTheMemoryThatItIsAllowed) {
+  const index_t n = 700, k = 70;
+  const Doubles R = example(n), V = Doubles::Constant(n, k, 1e-3);
+  const Factor F = upload(R);
+  Task limited = task(*F, k, Sign::update);
+  Work work;
+  const Doubles expected = download(*modified(*F, V, limited, work));
+  EXPECT_GT(work.device_bytes, F->bytes());
+  limited.device_memory = work.device_bytes;
+  EXPECT_TRUE(same_bits(download(*modified(*F, V, limited, work)), expected));
+  limited.device_memory -= 1;
+  const auto error = error_of([&] { modified(*F, V, limited, work); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(number(*error, "needed"), limited.device_memory + 1);
+}
+
+TEST(FactorModify, APollThatThrowsStopsBetweenPasses) {
+  const index_t n = 700, k = 200;
+  const Doubles R = example(n), V = Doubles::Constant(n, k, 1e-3);
+  const Factor F = upload(R);
+  const Poll stop = [](double done) {
+    if (done > 0) throw 1;
+  };
+  Factor made;
+  std::atomic<bool> begun{false};
+  EXPECT_THROW(F->modify(V.data(), task(*F, k, Sign::update), &made, stop, begun), int);
+  EXPECT_FALSE(begun);
+  EXPECT_FALSE(made);
+  EXPECT_TRUE(same_bits(download(*F), R));
+  EXPECT_THROW(F->modify(V.data(), task(*F, k, Sign::update), nullptr, stop, begun), int);
+  EXPECT_TRUE(begun);
+}
+
+TEST(FactorModify, HasATimeline) {
+  const index_t n = 700, k = 70;
+  const Doubles V = Doubles::Constant(n, k, 1e-3);
+  const Factor F = upload(example(n));
+  Task timed = task(*F, k, Sign::update);
+  timed.timeline = true;
+  Work work;
+  modified(*F, V, timed, work);
+  ASSERT_EQ(work.timeline.size(), 4u);  // two passes
+  double last = 0;
+  for (const Timeline::Entry& entry : work.timeline) {
+    EXPECT_LE(last, entry.begin);
+    EXPECT_LT(entry.begin, last = entry.end);
+  }
+}
+
+TEST(FactorModify, RefusesAVThatIsNotFinite) {
+  const Doubles R = example(40);
+  const Factor F = upload(R, Precision::single);
+  for (const double value : {nan, 1e300}) {
+    Doubles V = Doubles::Zero(40, 2);
+    V(30, 1) = value;
+    const auto error = error_of([&] { modify(*F, V, task(*F, 2, Sign::update)); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), value > 1 ? ErrorCode::overflow : ErrorCode::not_finite);
+    EXPECT_EQ(number(*error, "row"), 31);
+    EXPECT_EQ(number(*error, "col"), 2);
+    EXPECT_TRUE(same_bits(download(*F), in(Precision::single, R)));
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
