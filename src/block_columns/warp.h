@@ -1,16 +1,13 @@
 #pragma once
 
-#include <cmath>
-#include <cstring>
-#include <thread>
-
 #include "base/host_device.h"
 #include "base/matrix_view.h"
 
 /// What the algorithm asks of a warp: 32 lanes in step, and products of small matrices spread over them.
 ///
 /// The algorithm is written once, over a class Warp: DeviceWarp (cuda/kernels/device_warp.cuh) is the real thing, HostWarp
-/// below runs the lanes one after the other, with the same share of every matrix in every lane.
+/// (tests/core/host_grid.h, which says what each function does) runs the lanes one after the other, with the same share of
+/// every matrix in every lane.
 namespace gpucholmod::block_columns {
 
 constexpr int LANES = 32;
@@ -40,97 +37,6 @@ using Left = typename Warp::template PerLane<LeftFragment>;
 /// groupID and threadID_in_group, as PTX calls them where it says which lane holds what of a tile.
 GPUCHOLMOD_HOST_DEVICE constexpr int group_id(int lane) { return lane / 4; }
 GPUCHOLMOD_HOST_DEVICE constexpr int thread_in_group(int lane) { return lane % 4; }
-
-struct HostWarp {
-  /// One S in every lane.
-  template <class S>
-  struct PerLane {
-    S of[LANES];
-    S& operator[](int lane) { return of[lane]; }
-    const S& operator[](int lane) const { return of[lane]; }
-  };
-
-  int id = 0;  ///< in its block of threads
-
-  template <class F>
-  void each(F&& f) const {
-    for (int lane = 0; lane < LANES; ++lane) f(lane);
-  }
-  void sync() const {}
-
-  /// x <- the sum over the four lanes of a quad.
-  void quad_sum(PerLane<double>& x) const {
-    for (int first = 0; first < LANES; first += 4) {
-      const double sum = (x[first] + x[first + 1]) + (x[first + 2] + x[first + 3]);
-      for (int t = 0; t < 4; ++t) x[first + t] = sum;
-    }
-  }
-  /// x <- the largest of the four lanes of a quad.
-  void quad_max(PerLane<double>& x) const {
-    for (int first = 0; first < LANES; first += 4) {
-      double top = x[first];
-      for (int t = 1; t < 4; ++t) top = x[first + t] > top ? x[first + t] : top;
-      for (int t = 0; t < 4; ++t) x[first + t] = top;
-    }
-  }
-  /// x <- what lane `t` of each quad holds.
-  void quad_broadcast(PerLane<double>& x, int t) const {
-    for (int first = 0; first < LANES; first += 4) {
-      const double value = x[first + t];
-      for (int other = 0; other < 4; ++other) x[first + other] = value;
-    }
-  }
-  /// The sum over all lanes, in every lane.
-  double total(const PerLane<double>& x) const {
-    double sum[LANES];
-    for (int lane = 0; lane < LANES; ++lane) sum[lane] = x[lane];
-    for (int stride = 16; stride > 0; stride /= 2)
-      for (int lane = 0; lane < stride; ++lane) sum[lane] += sum[lane + stride];
-    return sum[0];
-  }
-  double from_lane(const PerLane<double>& x, int lane) const { return x[lane]; }
-  static double reciprocal_root(double x) { return 1 / std::sqrt(x); }
-
-  /// D (16 x 8) <- D + s A B, A 16 x 8, B 8 x 8 with B(k, n) at B[n * ld + k].
-  template <int s, Access>
-  void multiply_add(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const double* B, int ld) const {
-    double a[16][8];
-    for (int lane = 0; lane < LANES; ++lane)
-      for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][2 * thread_in_group(lane) + i / 2] = A[lane].e[i];
-    for (int lane = 0; lane < LANES; ++lane)
-      for (int i = 0; i < 4; ++i) {
-        const int m = group_id(lane) + 8 * (i / 2), n = 2 * thread_in_group(lane) + i % 2;
-        double sum = D[lane].e[i];
-        for (int k = 0; k < 8; ++k) sum += a[m][k] * (s * B[n * ld + k]);
-        D[lane].e[i] = sum;
-      }
-  }
-
-  template <Access, class S>
-  static S read(const S* p) { return *p; }
-  template <Access, class S>
-  static void write(S* p, const S& value) { *p = value; }
-
-  /// How many lanes, counted from lane 0, hold true before the first that does not.
-  template <class F>
-  int leading(F&& f) const {
-    int lane = 0;
-    while (lane < LANES && f(lane)) ++lane;
-    return lane;
-  }
-  static int load_acquire(const int* flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
-  static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
-  static void prefetch(const void*) {}  ///< the cache line into the second-level cache
-  /// Begins to copy 16 bytes into shared memory; they count as one copy with all others up to the next end_copy().
-  static void copy_16(void* to, const void* from) { std::memcpy(to, from, 16); }
-  static void end_copy() {}
-  /// Until all copies that this lane has begun are there, but for the last `pending`; the other lanes' after sync().
-  template <int pending>
-  static void wait_for_copies() {}
-  template <class F>
-  void once(F&& f) const { f(); }  ///< in one lane
-  static void pause() { std::this_thread::yield(); }
-};
 
 /// Two neighbours in memory, aligned to twice their size.
 template <class T>

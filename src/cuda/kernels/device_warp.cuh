@@ -6,7 +6,8 @@
 
 namespace gpucholmod::cuda {
 
-/// What block_columns/warp.h asks of a warp, by the lanes of a real one. Products need compute capability 9.0.
+/// What block_columns/warp.h asks of a warp, by the lanes of a real one; what each function does: HostWarp in
+/// tests/core/host_grid.h. Products need compute capability 9.0.
 struct DeviceWarp {
   template <class S>
   struct PerLane {
