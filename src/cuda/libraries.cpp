@@ -13,49 +13,21 @@
 namespace gpucholmod::cuda {
 namespace {
 
-// By hand, so that no header of these libraries is needed; the same in every version that is opened here.
-constexpr int left = 0, lower = 0, upper = 1, transpose = 1, not_unit = 0;
+// By hand, so that no header of these libraries is needed; the same in every version that is opened here, as are the
+// functions.
+constexpr int left = 0, lower = 0, upper = 1, no_transpose = 0, transpose = 1, not_unit = 0;
 
 int fill_mode(Uplo uplo) { return uplo == Uplo::lower ? lower : upper; }
-
-template <class T>
-struct Triangular {
-  int (*trsm)(void* handle, int side, int uplo, int trans, int diag, int m, int n, const T* alpha, const T* A, int lda,
-              T* B, int ldb);
-  int (*trsv)(void* handle, int uplo, int trans, int diag, int n, const T* A, int lda, T* x, int incx);
-  int (*trmm)(void* handle, int side, int uplo, int trans, int diag, int m, int n, const T* alpha, const T* A, int lda,
-              const T* B, int ldb, T* C, int ldc);
-};
-
-template <class T>
-struct Factorisation {
-  int (*potrf_buffer_size)(void* handle, int uplo, int n, T* A, int lda, int* words);
-  int (*potrf)(void* handle, int uplo, int n, T* A, int lda, T* work, int words, int* info);
-};
-
-template <template <class> class Routines>
-struct Table {
-  int (*create)(void** handle);
-  int (*set_stream)(void* handle, void* stream);
-  Routines<double> for_double;
-  Routines<float> for_float;
-
-  template <class T>
-  const Routines<T>& of() const {
-    if constexpr (std::is_same_v<T, double>) return for_double;
-    else return for_float;
-  }
-};
 
 /// An open shared library; stays open.
 class Library {
  public:
-  /// `versions`: those that have these prototypes, the most wanted first.
+  /// `versions`: those whose functions are called here, the most wanted first.
   Library(const char* name, const char* reason, const std::string& stem, const std::vector<int>& versions)
       : name_(name), reason_(reason) {
     std::vector<std::string> files;
-    for (const int version : versions) files.push_back(stem + ".so." + std::to_string(version));
-    files.push_back(stem + ".so");
+    for (const int version : versions) files.push_back(stem + "." + std::to_string(version));
+    files.push_back(stem);
     std::string first_complaint;
     for (const std::string& file : files)
       for (const std::string& path : {file, GPUCHOLMOD_CUDA_LIBRARIES "/" + file}) {
@@ -66,10 +38,17 @@ class Library {
     refuse(first_complaint);
   }
 
-  template <class F>
-  void find(const char* symbol, F*& function) const {
-    function = reinterpret_cast<F*>(dlsym(library_, symbol));
-    if (!function) refuse(std::string("it has no function ") + symbol);
+  /// Calls a function of the library, which returns its status, with arguments of just the types that it takes; its
+  /// enums are ints.
+  template <class... Arguments>
+  void call(const std::string& function, const char* operation, Arguments... arguments) const {
+    static_assert(((std::is_pointer_v<Arguments> || std::is_same_v<Arguments, int>) && ...));
+    const auto address = reinterpret_cast<int (*)(Arguments...)>(dlsym(library_, function.c_str()));
+    if (!address) refuse("it has no function " + function);
+    const int status = address(arguments...);
+    if (status == 0) return;
+    throw Error(ErrorCode::cuda_failure, std::string(operation) + " failed with status " + std::to_string(status),
+                {{"status", double(status)}, {"operation", operation}});
   }
 
  private:
@@ -82,95 +61,68 @@ class Library {
   void* library_ = nullptr;
 };
 
-/// The versions to try, that of the toolkit first: 13 -> cuBLAS 13, cuSOLVER 12.
-std::vector<int> preferring(int version, std::vector<int> versions) {
-  versions.insert(versions.begin(), version);
-  return versions;
-}
+// The version of the toolkit comes first: 13 -> cuBLAS 13, cuSOLVER 12.
 int toolkit() { return status(false).toolkit_version / 1000; }
 
-const Table<Triangular>& cublas() {
-  static const Table<Triangular> table = [] {
-    const Library library("cuBLAS", "no_cublas", "libcublas", preferring(toolkit(), {13, 12, 11}));
-    Table<Triangular> t;
-    library.find("cublasCreate_v2", t.create);
-    library.find("cublasSetStream_v2", t.set_stream);
-    library.find("cublasDtrsm_v2", t.for_double.trsm);
-    library.find("cublasStrsm_v2", t.for_float.trsm);
-    library.find("cublasDtrsv_v2", t.for_double.trsv);
-    library.find("cublasStrsv_v2", t.for_float.trsv);
-    library.find("cublasDtrmm_v2", t.for_double.trmm);
-    library.find("cublasStrmm_v2", t.for_float.trmm);
-    return t;
-  }();
-  return table;
+const Library& cublas() {
+  static const Library library("cuBLAS", "no_cublas", "libcublas.so", {toolkit(), 13, 12, 11});
+  return library;
 }
 
-const Table<Factorisation>& cusolver() {
-  static const Table<Factorisation> table = [] {
-    const Library library("cuSOLVER", "no_cusolver", "libcusolver",
-                          preferring(toolkit() > 11 ? toolkit() - 1 : 11, {12, 11, 10}));
-    Table<Factorisation> t;
-    library.find("cusolverDnCreate", t.create);
-    library.find("cusolverDnSetStream", t.set_stream);
-    library.find("cusolverDnDpotrf_bufferSize", t.for_double.potrf_buffer_size);
-    library.find("cusolverDnSpotrf_bufferSize", t.for_float.potrf_buffer_size);
-    library.find("cusolverDnDpotrf", t.for_double.potrf);
-    library.find("cusolverDnSpotrf", t.for_float.potrf);
-    return t;
-  }();
-  return table;
+const Library& cusolver() {
+  static const Library library("cuSOLVER", "no_cusolver", "libcusolver.so",
+                               {toolkit() > 11 ? toolkit() - 1 : 11, 12, 11, 10});
+  return library;
 }
 
-void check(int status, const char* operation) {
-  if (status == 0) return;
-  throw Error(ErrorCode::cuda_failure, std::string(operation) + " failed with status " + std::to_string(status),
-              {{"status", double(status)}, {"operation", operation}});
+/// The name of a function for scalars T.
+template <class T>
+std::string of(const std::string& before, const char* after) {
+  return before + (std::is_same_v<T, double> ? 'D' : 'S') + after;
 }
 
 }  // namespace
 
 Cublas::Cublas(void* stream) {
-  check(cublas().create(&handle_), "cublasCreate");
-  check(cublas().set_stream(handle_, stream), "cublasSetStream");
+  cublas().call("cublasCreate_v2", "cublasCreate", &handle_);
+  cublas().call("cublasSetStream_v2", "cublasSetStream", handle_, stream);
 }
 
 template <class T>
 void Cublas::solve(bool transposed, index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const {
-  const Triangular<T>& routines = cublas().of<T>();
   const T one = 1;
+  const int trans = transposed ? transpose : no_transpose;
   if (m == 1)
-    check(routines.trsv(handle_, upper, transposed, not_unit, int(n), dR, int(ldr), dB, 1), "cublas trsv");
+    cublas().call(of<T>("cublas", "trsv_v2"), "cublas trsv", handle_, upper, trans, not_unit, int(n), dR, int(ldr), dB, 1);
   else
-    check(routines.trsm(handle_, left, upper, transposed, not_unit, int(n), int(m), &one, dR, int(ldr), dB, int(ldb)),
-          "cublas trsm");
+    cublas().call(of<T>("cublas", "trsm_v2"), "cublas trsm", handle_, left, upper, trans, not_unit, int(n), int(m), &one,
+                  dR, int(ldr), dB, int(ldb));
 }
 
 template <class T>
 void Cublas::multiply_transposed(index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const {
   const T one = 1;
-  check(cublas().of<T>().trmm(handle_, left, upper, transpose, not_unit, int(n), int(m), &one, dR, int(ldr), dB,
-                              int(ldb), dB, int(ldb)),
-        "cublas trmm");
+  cublas().call(of<T>("cublas", "trmm_v2"), "cublas trmm", handle_, left, upper, transpose, not_unit, int(n), int(m), &one,
+                dR, int(ldr), dB, int(ldb), dB, int(ldb));
 }
 
 Cusolver::Cusolver(void* stream) {
-  check(cusolver().create(&handle_), "cusolverDnCreate");
-  check(cusolver().set_stream(handle_, stream), "cusolverDnSetStream");
+  cusolver().call("cusolverDnCreate", "cusolverDnCreate", &handle_);
+  cusolver().call("cusolverDnSetStream", "cusolverDnSetStream", handle_, stream);
 }
 
 template <class T>
 index_t Cusolver::workspace(Uplo uplo, index_t n, T* dA, index_t lda) const {
   int words = 0;
-  check(cusolver().of<T>().potrf_buffer_size(handle_, fill_mode(uplo), int(n), dA, int(lda), &words),
-        "cusolver potrf_bufferSize");
+  cusolver().call(of<T>("cusolverDn", "potrf_bufferSize"), "cusolver potrf_bufferSize", handle_, fill_mode(uplo), int(n), dA,
+                  int(lda), &words);
   return words;
 }
 
 template <class T>
 void Cusolver::factorise(Uplo uplo, index_t n, T* dA, index_t lda, T* dwork, index_t words, int* dinfo) const {
-  check(cusolver().of<T>().potrf(handle_, fill_mode(uplo), int(n), dA, int(lda), dwork, int(words), dinfo),
-        "cusolver potrf");
+  cusolver().call(of<T>("cusolverDn", "potrf"), "cusolver potrf", handle_, fill_mode(uplo), int(n), dA, int(lda), dwork,
+                  int(words), dinfo);
 }
 
 template void Cublas::solve(bool, index_t, index_t, const double*, index_t, double*, index_t) const;
