@@ -11,7 +11,7 @@
 #include "cuda/backend.h"
 #include "cuda/libraries.h"
 #include "cuda/pool.h"
-#include "cuda/timer.h"
+#include "cuda/stopwatch.h"
 
 namespace gpucholmod::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "cuda/context.h"
 #include "cuda/kernels/measure.cuh"
-#include "cuda/timer.h"
+#include "cuda/stopwatch.h"
 
 /// What a modification is compared with, for a factor R (n x n, upper, n > 0) in the layout of a Factor. In a Session.
 namespace gpucholmod::cuda {

@@ -1,10 +1,23 @@
 #pragma once
 
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "base/error.h"
 #include "base/matrix_view.h"
-#include "cuda/check.h"
 
 /// Owners of what CUDA hands out; each gives back in its destructor.
 namespace gpucholmod::cuda {
+
+/// Turns a CUDA error into the core's; `what` says what was being done.
+inline void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();
+  throw Error(ErrorCode::cuda_failure,
+              std::string("CUDA failed to ") + what + ": " + cudaGetErrorString(error),
+              {{"cuda_error", std::string(cudaGetErrorName(error))}, {"operation", std::string(what)}});
+}
 
 /// `count` objects of T in device memory. `needed` is what the whole call needs, in bytes, for the error message.
 template <class T>

@@ -5,7 +5,6 @@
 #include "cuda/kernels/panel_rotate.cuh"
 #include "cuda/memory.h"
 #include "paper/drive.h"
-#include "paper/footprint.h"
 
 namespace gpucholmod::cuda {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cuda/context.h"
 #include "cuda/engine.h"
-#include "cuda/timer.h"
+#include "cuda/stopwatch.h"
 #include "stream/device.h"
 
 namespace gpucholmod::cuda {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "paper/drive.h"
-#include "paper/footprint.h"
 #include "paper/rotate.h"
+#include "paper/shape.h"
 
 namespace gpucholmod::paper {
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.h"
 #include "base/matrix_view.h"
+#include "cpu/rotation.h"
 
 namespace gpucholmod::paper {
 
@@ -39,5 +41,24 @@ inline void require_possible(const Shape& shape) {
   if (e != 1 && e != 4 && e != 8 && e != 16 && e != 32) refuse("elements_per_thread", "1, 4, 8, 16 or 32", e);
   if (shape.panel_rows < 1) refuse("panel_rows", "at least 1", shape.panel_rows);
 }
+
+/// What the method keeps on the device: V, the panels in flight, and the rotations of two row blocks. O(n).
+template <class T>
+struct Footprint {
+  index_t V;          ///< words
+  index_t slot;       ///< words of one panel; there are panel_slots
+  index_t rotations;  ///< Rotation<T> of one row block; there are two
+
+  Footprint(index_t n, index_t k, const Shape& shape)
+      : V(n * k), slot(shape.panel_rows * std::min(shape.width(), n)), rotations(shape.panel_rows * k) {}
+  double bytes() const {
+    return double(sizeof(T)) * (V + panel_slots * slot) + double(sizeof(Rotation<T>)) * 2 * rotations;
+  }
+  /// Throws out_of_memory where it takes more than `limit` bytes.
+  void require_within(double limit) const {
+    if (bytes() > limit)
+      throw out_of_memory("the panel method needs more device memory than 'device_memory' allows", bytes(), limit);
+  }
+};
 
 }  // namespace gpucholmod::paper

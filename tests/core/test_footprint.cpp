@@ -1,4 +1,4 @@
-#include "paper/footprint.h"
+#include "paper/shape.h"
 
 #include <gtest/gtest.h>
 

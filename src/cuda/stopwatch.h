@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/timeline.h"
-#include "cuda/check.h"
+#include "cuda/memory.h"
 
 namespace gpucholmod::cuda {
 
