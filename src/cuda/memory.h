@@ -19,28 +19,6 @@ inline void check(cudaError_t error, const char* what) {
               {{"cuda_error", std::string(cudaGetErrorName(error))}, {"operation", std::string(what)}});
 }
 
-/// `count` objects of T in device memory. `needed` is what the whole call needs, in bytes, for the error message.
-template <class T>
-class DeviceBuffer {
- public:
-  DeviceBuffer(index_t count, double needed) {
-    const cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&data_), sizeof(T) * count);
-    if (error == cudaSuccess) return;
-    if (error != cudaErrorMemoryAllocation) check(error, "allocate device memory");
-    cudaGetLastError();
-    std::size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
-    throw out_of_memory("the GPU is out of memory", needed, double(free));
-  }
-  ~DeviceBuffer() { cudaFree(data_); }
-  DeviceBuffer(const DeviceBuffer&) = delete;
-  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
-  T* data() const { return data_; }
-
- private:
-  T* data_ = nullptr;
-};
-
 /// `count` objects of T in page-locked host memory.
 template <class T>
 class PinnedBuffer {
@@ -97,12 +75,14 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-class Event {
+/// A point in the work of a stream; a timed one knows when the device came to it.
+template <bool timed>
+class Point {
  public:
-  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "create an event"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
+  Point() { check(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming), "create an event"); }
+  ~Point() { cudaEventDestroy(event_); }
+  Point(const Point&) = delete;
+  Point& operator=(const Point&) = delete;
   operator cudaEvent_t() const { return event_; }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "record an event"); }
   void synchronize() { check(cudaEventSynchronize(event_), "wait for an event"); }
@@ -113,10 +93,18 @@ class Event {
     check(state, "ask for an event");
     return true;
   }
+  /// Both points must be timed, and have been passed.
+  double seconds_since(const Point& earlier) const {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, earlier.event_, event_), "read the time");
+    return ms / 1e3;
+  }
 
  private:
   cudaEvent_t event_ = nullptr;
 };
+using Event = Point<false>;
+using Timer = Point<true>;
 
 /// From now on started() is true (cuda/backend.h).
 void note_start();

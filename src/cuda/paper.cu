@@ -1,9 +1,8 @@
 #include <array>
 #include <cstring>
 
-#include "cuda/backend.h"
+#include "cuda/context.h"
 #include "cuda/kernels/panel_rotate.cuh"
-#include "cuda/memory.h"
 #include "paper/drive.h"
 
 namespace gpucholmod::cuda {
@@ -17,14 +16,17 @@ namespace {
 template <class T>
 class Executor {
  public:
-  Executor(MatrixView<T> R, index_t k, Sign sign, const paper::Shape& shape, const paper::Footprint<T>& footprint)
+  Executor(MatrixView<T> R, index_t k, Sign sign, const paper::Shape& shape, const paper::Footprint<T>& footprint,
+           Context& context)
       : n_(R.cols), k_(k), sign_(sign), shape_(shape), footprint_(footprint),
-        dV_(footprint_.V, footprint_.bytes()),
-        dpanels_(paper::panel_slots * footprint_.slot, footprint_.bytes()),
-        drotations_(2 * footprint_.rotations, footprint_.bytes()),
+        dV_(context.workspace(), footprint_.V),
+        dpanels_(context.workspace(), paper::panel_slots * footprint_.slot),
+        drotations_(context.workspace(), 2 * footprint_.rotations),
         rotations_(2 * footprint_.rotations),
         rows_of_V_(shape.panel_rows * k),
-        registration_(R.data, sizeof(T) * R.ld * R.cols) {}
+        registration_(R.data, sizeof(T) * R.ld * R.cols) {
+    check(cudaStreamSynchronize(context.stream()), "allocate device memory");
+  }
 
   /// Nothing may be freed, nor R unlocked, while a transfer runs.
   ~Executor() {
@@ -101,8 +103,8 @@ class Executor {
   Sign sign_;
   paper::Shape shape_;
   paper::Footprint<T> footprint_;
-  DeviceBuffer<T> dV_, dpanels_;
-  DeviceBuffer<Rotation<T>> drotations_;
+  PoolBuffer<T> dV_, dpanels_;
+  PoolBuffer<Rotation<T>> drotations_;
   PinnedBuffer<Rotation<T>> rotations_;
   PinnedBuffer<T> rows_of_V_;
   HostRegistration registration_;
@@ -117,16 +119,13 @@ class Executor {
 
 template <class T>
 Work paper_panels(MatrixView<T> R, MatrixView<const T> V, const Task& task, const paper::Shape& shape, const Poll& poll) {
-  const Status now = status(false);
-  if (!now.usable)
-    throw Error(ErrorCode::backend_unavailable, now.message, {{"backend", "cuda"}, {"reason", now.reason}});
-  const CurrentDevice current(now.device);
+  Context& context = Context::of(-1);
+  const CurrentDevice current(context.device());
   const paper::Footprint<T> footprint(R.cols, V.cols, shape);
   footprint.require_within(task.device_memory);
-  Executor<T> executor(R, V.cols, task.sign, shape, footprint);
+  Executor<T> executor(R, V.cols, task.sign, shape, footprint, context);
   Work work = paper::drive(R, V, task.sign, shape, executor, poll);
-  for (const Device& device : now.devices)
-    if (device.id == now.device) work.device = device.name;
+  work.device = context.device_name();
   work.device_bytes = footprint.bytes();
   work.pinned = executor.pinned();
   return work;

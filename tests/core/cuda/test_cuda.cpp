@@ -2,7 +2,7 @@
 
 #include "../call.h"
 #include "cuda/backend.h"
-#include "cuda/memory.h"
+#include "cuda/pool.h"
 
 /// What only a GPU can show, without R: memory that runs out, and calls abandoned midway. The program fails where there
 /// is no GPU. Small enough to run under compute-sanitizer.
@@ -35,13 +35,15 @@ TEST(Status, FindsTheGpu) {
 
 TEST(Memory, RunningOutSaysHowMuchWasNeeded) {
   const cuda::CurrentDevice current(now.device);
+  const cuda::Stream stream;
+  cuda::Pool pool(now.device, stream);
   const double before = free_memory();
-  const auto error = error_of([] { cuda::DeviceBuffer<double>(index_t(1) << 40, 1e15); });
+  const auto error = error_of([&] { cuda::PoolBuffer<double>(pool, index_t(1) << 40); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
-  EXPECT_EQ(number(*error, "needed"), 1e15);
+  EXPECT_EQ(number(*error, "needed"), 8 * std::pow(2.0, 40));
   EXPECT_EQ(number(*error, "available"), before);
-  cuda::DeviceBuffer<double>(1000, 8000);  // the error does not stick
+  cuda::PoolBuffer<double>(pool, 1000);  // the error does not stick
 }
 
 /// ratio as in test_methods.cpp, for every compiled batch of V, several widths and heights, both signs and precisions.

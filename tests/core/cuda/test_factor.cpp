@@ -2,7 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cuda/memory.h"
+#include "cuda/pool.h"
 #include "factor_call.h"
 
 /// A factor in the memory of a GPU: its ways there and back, what is computed from it, and what is left when a call
@@ -212,10 +212,12 @@ TEST(Factor, GivesAllMemoryBack) {
 TEST(Factor, RunningOutOfMemoryLeavesItAsItWas) {
   constexpr double left = 200e6;  // less than a second factor takes
   const cuda::CurrentDevice current(cuda::status(false).device);
+  const cuda::Stream stream;
+  cuda::Pool pool(cuda::status(false).device, stream);
   const Doubles R = Doubles::Identity(6000, 6000);
   const Factor F = upload(R);
   {
-    const cuda::DeviceBuffer<char> rest(index_t(free_memory() - left), 0);
+    const cuda::PoolBuffer<char> rest(pool, index_t(free_memory() - left));
     const auto error = error_of([&] { F->copy(); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
