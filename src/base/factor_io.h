@@ -8,6 +8,7 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,30 +21,17 @@
 namespace gpucholmod {
 
 /// |x| as an integer that orders like |x|, with everything that is not finite on top: one operation checks both.
-inline std::uint64_t magnitude_bits(double x) {
-  std::uint64_t bits;
+template <class S>
+auto magnitude_bits(S x) {
+  std::conditional_t<sizeof(S) == 8, std::uint64_t, std::uint32_t> bits;
   std::memcpy(&bits, &x, sizeof bits);
-  return bits & 0x7fffffffffffffffULL;
-}
-inline std::uint32_t magnitude_bits(float x) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits & 0x7fffffffU;
+  return bits & std::numeric_limits<decltype(bits)>::max() >> 1;
 }
 
 inline std::string text(double x) {
   std::ostringstream out;
   out << x;
   return out.str();
-}
-
-template <class S>
-inline void require_finite(const char* argument, S value, index_t row, index_t col) {
-  if (std::isfinite(value)) return;
-  throw Error(ErrorCode::not_finite,
-              std::string("'") + argument + "' has a value that is not finite at [" + std::to_string(row + 1) + ", " +
-                  std::to_string(col + 1) + "]",
-              {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}, {"value", double(value)}});
 }
 
 /// Largest |x| of `count` values, which lie in a column from some row on; throws not_finite.
@@ -53,15 +41,13 @@ S largest_of(const char* argument, const S* values, index_t count, index_t row, 
   for (index_t i = 0; i < count; ++i) top = std::max(top, magnitude_bits(values[i]));
   S largest;
   std::memcpy(&largest, &top, sizeof largest);
-  if (!std::isfinite(largest))
-    for (index_t i = 0; i < count; ++i) require_finite(argument, values[i], row + i, col);
-  return largest;
-}
-
-/// Largest |x| over rows [first, last) of one column; throws not_finite.
-template <class S>
-S largest_in_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
-  return largest_of(argument, column + first, last - first, first, col);
+  if (std::isfinite(largest)) return largest;
+  index_t i = 0;
+  while (std::isfinite(values[i])) ++i;
+  throw Error(ErrorCode::not_finite,
+              std::string("'") + argument + "' has a value that is not finite at [" + std::to_string(row + i + 1) + ", " +
+                  std::to_string(col + 1) + "]",
+              {{"argument", argument}, {"row", double(row + i + 1)}, {"col", double(col + 1)}, {"value", double(values[i])}});
 }
 
 /// Throws bad_diagonal unless entry j of R's diagonal is positive.
@@ -129,8 +115,7 @@ S check_triangle(const Source<S>& R, index_t n, Uplo uplo, int threads, W&& watc
 template <class S>
 S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo, int threads = 1) {
   S largest = check_triangle(MemorySource<S>(R.data, R.ld), R.cols, uplo, threads, [] {});
-  for (index_t j = 0; j < V.cols; ++j)
-    largest = std::max(largest, largest_in_column("V", V.col(j), 0, V.rows, j));
+  for (index_t j = 0; j < V.cols; ++j) largest = std::max(largest, largest_of("V", V.col(j), V.rows, 0, j));
   return largest;
 }
 

@@ -11,7 +11,7 @@ namespace gpucholmod::cuda {
 /// The largest magnitude in rows [first, last) of one column. Throws not_finite, and overflow where it is too large for T.
 template <class T, class S>
 double require_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
-  const S largest = largest_in_column(argument, column, first, last, col);
+  const S largest = largest_of(argument, column + first, last - first, first, col);
   if (std::isfinite(T(largest))) return double(largest);
   for (index_t i = first; i < last; ++i)
     if (!std::isfinite(T(column[i])))

@@ -28,7 +28,7 @@ class Runner {
   Work run(bool overwrites) {
     const auto start = std::chrono::steady_clock::now();
     for (index_t q = 0; q < k_; ++q)
-      largest_of_V_ = std::max(largest_of_V_, largest_in_column("V", V_ + q * n_, 0, n_, q));
+      largest_of_V_ = std::max(largest_of_V_, largest_of("V", V_ + q * n_, n_, 0, q));
     int e = std::max(0, scale_exponent<T>(largest_of_V_));
     if (overwrites) {
       e = right_exponent();
