@@ -24,18 +24,9 @@ enum class ErrorCode {
 
 /// The `<name>` of the R condition class.
 inline const char* name(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::bad_argument: return "bad_argument";
-    case ErrorCode::shared: return "shared";
-    case ErrorCode::not_finite: return "not_finite";
-    case ErrorCode::bad_diagonal: return "bad_diagonal";
-    case ErrorCode::overflow: return "overflow";
-    case ErrorCode::bad_file: return "bad_file";
-    case ErrorCode::backend_unavailable: return "backend_unavailable";
-    case ErrorCode::out_of_memory: return "out_of_memory";
-    case ErrorCode::cuda_failure: return "cuda_failure";
-  }
-  return "error";
+  constexpr const char* names[] = {"bad_argument", "shared", "not_finite", "bad_diagonal", "overflow", "bad_file",
+                                   "backend_unavailable", "out_of_memory", "cuda_failure"};
+  return names[int(code)];
 }
 
 /// The one exception type of the core.

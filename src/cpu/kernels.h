@@ -60,17 +60,8 @@ Instructions resolve(Instructions asked);
 template <class T>
 Kernels<T> kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);
 
-namespace plain {
-template <class T>
-Kernels<T> kernels(index_t k, Sign sign, Uplo uplo);
-}
-namespace avx2 {
-template <class T>
-Kernels<T> kernels(index_t k, Sign sign, Uplo uplo);
-}
-namespace avx512 {
-template <class T>
-Kernels<T> kernels(index_t k, Sign sign, Uplo uplo);
-}
+namespace plain { template <class T> Kernels<T> kernels(index_t k, Sign sign, Uplo uplo); }
+namespace avx2 { template <class T> Kernels<T> kernels(index_t k, Sign sign, Uplo uplo); }
+namespace avx512 { template <class T> Kernels<T> kernels(index_t k, Sign sign, Uplo uplo); }
 
 }  // namespace gpucholmod::cpu

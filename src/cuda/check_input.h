@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cmath>
-#include <string>
-
 #include "base/factor_io.h"
 
 /// Whether numbers of scalar S on the host can go to a factor of scalars T on the GPU.
@@ -12,8 +9,7 @@ namespace gpucholmod::cuda {
 template <class T, class S>
 double require_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
   const S largest = largest_of(argument, column + first, last - first, first, col);
-  if (std::isfinite(T(largest))) return double(largest);
-  for (index_t i = first; i < last; ++i)
+  for (index_t i = first; !std::isfinite(T(largest)) && i < last; ++i)
     if (!std::isfinite(T(column[i])))
       throw Error(ErrorCode::overflow,
                   std::string("'") + argument + "' has values too large for the precision asked for",
@@ -35,12 +31,10 @@ double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo) 
 /// Throws bad_diagonal.
 template <class T, class S>
 void require_diagonal(const S* R, index_t n) {
-  for (index_t j = 0; j < n; ++j)
-    if (!(T(R[j + j * n]) > 0))
-      throw Error(ErrorCode::bad_diagonal,
-                  "'R' is not a Cholesky factor: its diagonal must be positive in the precision asked for, entry " +
-                      std::to_string(j + 1) + " is " + text(R[j + j * n]),
-                  {{"index", double(j + 1)}, {"value", double(R[j + j * n])}});
+  for (index_t j = 0; j < n; ++j) {
+    require_positive(R[j + j * n], j);
+    require_not_vanished(T(R[j + j * n]), R[j + j * n], j);
+  }
 }
 
 }  // namespace gpucholmod::cuda
