@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/storage.h"
+#include "base/types.h"
 
 /// Factors in files: n x n doubles, column-major, native byte order, no header. The upper triangle is the factor, the
 /// rest is never read.
@@ -28,22 +29,16 @@ struct FileState {
 };
 
 /// An open file, closed with the object.
-struct Descriptor {
+struct Descriptor : NotCopied {
   int fd = -1;
 
-  Descriptor() = default;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor();
 };
 
 /// A file to be deleted with the object; none if the name is empty.
-struct TemporaryName {
+struct TemporaryName : NotCopied {
   std::string path;
 
-  TemporaryName() = default;
-  TemporaryName(const TemporaryName&) = delete;
-  TemporaryName& operator=(const TemporaryName&) = delete;
   ~TemporaryName();
 };
 

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/types.h"
+
 namespace gpucholmod {
 
 /// What a panel waits for in turn; fill and empty are the CPU's.
@@ -35,7 +37,7 @@ class Timeline {
 };
 
 /// An entry from here to the end of its life; none where there is no timeline.
-class Span {
+class Span : NotCopied {
  public:
   Span(Timeline* timeline, Stage stage, int panel)
       : timeline_(timeline), entry_{stage, panel, timeline ? timeline->now() : 0, 0} {}
@@ -44,8 +46,6 @@ class Span {
     entry_.end = timeline_->now();
     timeline_->add(entry_);
   }
-  Span(const Span&) = delete;
-  Span& operator=(const Span&) = delete;
 
  private:
   Timeline* timeline_;

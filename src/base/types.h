@@ -6,6 +6,13 @@
 
 namespace gpucholmod {
 
+/// Base of what owns something, and is not copied.
+struct NotCopied {
+  NotCopied() = default;
+  NotCopied(const NotCopied&) = delete;
+  NotCopied& operator=(const NotCopied&) = delete;
+};
+
 enum class Sign { update, downdate };
 enum class Uplo { upper, lower };
 enum class Precision { double_, single };

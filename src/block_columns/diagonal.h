@@ -278,7 +278,6 @@ class DiagonalBlocks {
     team.store_release(job_.has_C + first_ + x);
   }
 
-
  private:
   Team team_;
   Shared job_;

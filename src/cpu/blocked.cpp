@@ -1,7 +1,7 @@
 #include "cpu/blocked.h"
 
 #include <algorithm>
-#include <memory>
+#include <atomic>
 #include <system_error>
 #include <thread>
 

@@ -112,12 +112,10 @@ class Context {
 
 /// A stretch of work on a device, which is current meanwhile; nothing is under way after it. Throws
 /// backend_unavailable, reason "forked", where CUDA was used before this process was forked.
-class Session {
+class Session : NotCopied {
  public:
   explicit Session(const Context& context) : current_(allowed(context)), stream_(context.stream()) {}
   ~Session() { cudaStreamSynchronize(stream_); }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
   /// Waits; throws cuda_failure where the work failed.
   void finish() const { check(cudaStreamSynchronize(stream_), "finish the work on a factor"); }
 

@@ -6,7 +6,6 @@
 
 #include "cuda/context.h"
 #include "cuda/kernels/measure.cuh"
-#include "cuda/stopwatch.h"
 
 /// What a modification is compared with, for a factor R (n x n, upper, n > 0) in the layout of a Factor. In a Session.
 namespace gpucholmod::cuda {

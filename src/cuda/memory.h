@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/matrix_view.h"
+#include "base/types.h"
 
 /// Owners of what CUDA hands out; each gives back in its destructor.
 namespace gpucholmod::cuda {
@@ -21,7 +21,7 @@ inline void check(cudaError_t error, const char* what) {
 
 /// `count` objects of T in page-locked host memory.
 template <class T>
-class PinnedBuffer {
+class PinnedBuffer : NotCopied {
  public:
   explicit PinnedBuffer(index_t count) {
     const cudaError_t error = cudaMallocHost(reinterpret_cast<void**>(&data_), sizeof(T) * count);
@@ -34,8 +34,6 @@ class PinnedBuffer {
                 {{"needed", needed}});
   }
   ~PinnedBuffer() { cudaFreeHost(data_); }
-  PinnedBuffer(const PinnedBuffer&) = delete;
-  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
   T* data() const { return data_; }
 
  private:
@@ -43,7 +41,7 @@ class PinnedBuffer {
 };
 
 /// Page-locks memory that somebody else owns, where the system allows it; transfers work either way.
-class HostRegistration {
+class HostRegistration : NotCopied {
  public:
   HostRegistration(void* data, std::size_t bytes) : data_(data) {
     locked_ = cudaHostRegister(data, bytes, cudaHostRegisterDefault) == cudaSuccess;
@@ -52,8 +50,6 @@ class HostRegistration {
   ~HostRegistration() {
     if (locked_) cudaHostUnregister(data_);
   }
-  HostRegistration(const HostRegistration&) = delete;
-  HostRegistration& operator=(const HostRegistration&) = delete;
   bool locked() const { return locked_; }
 
  private:
@@ -61,12 +57,10 @@ class HostRegistration {
   bool locked_;
 };
 
-class Stream {
+class Stream : NotCopied {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream"); }
   ~Stream() { cudaStreamDestroy(stream_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
   operator cudaStream_t() const { return stream_; }
   void wait(cudaEvent_t event) { check(cudaStreamWaitEvent(stream_, event, 0), "order two streams"); }
   void synchronize() { check(cudaStreamSynchronize(stream_), "finish the work of a stream"); }
@@ -77,12 +71,10 @@ class Stream {
 
 /// A point in the work of a stream; a timed one knows when the device came to it.
 template <bool timed>
-class Point {
+class Point : NotCopied {
  public:
   Point() { check(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming), "create an event"); }
   ~Point() { cudaEventDestroy(event_); }
-  Point(const Point&) = delete;
-  Point& operator=(const Point&) = delete;
   operator cudaEvent_t() const { return event_; }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "record an event"); }
   void synchronize() { check(cudaEventSynchronize(event_), "wait for an event"); }
@@ -110,7 +102,7 @@ using Timer = Point<true>;
 void note_start();
 
 /// Makes `device` current, and the one before it again at the end. Work on a device begins with one of these.
-class CurrentDevice {
+class CurrentDevice : NotCopied {
  public:
   explicit CurrentDevice(int device) {
     note_start();
@@ -118,8 +110,6 @@ class CurrentDevice {
     check(cudaSetDevice(device), "select the device");
   }
   ~CurrentDevice() { cudaSetDevice(before_); }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
 
  private:
   int before_ = 0;

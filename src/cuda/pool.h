@@ -11,7 +11,7 @@ namespace gpucholmod::cuda {
 /// Memory of one device, allocated and freed in the order of one stream. A loop of modifications takes and gives back
 /// gigabytes at every turn, so freed memory is kept for the next: at most as much as is in use, and `spare` bytes; once
 /// nothing is in use, `kept` bytes. Plain cudaMalloc where the device has no memory pools.
-class Pool {
+class Pool : NotCopied {
  public:
   /// Made while `device` is current; stays until the process ends.
   Pool(int device, cudaStream_t stream, std::size_t kept = 0) : device_(device), stream_(stream), kept_(kept) {
@@ -26,8 +26,6 @@ class Pool {
     std::uint64_t keep_all = UINT64_MAX;  // between calls of trim()
     check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_all), "set up a memory pool");
   }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
 
   /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current.
   void* allocate(std::size_t bytes) {
@@ -90,7 +88,7 @@ class Pool {
 
 /// `count` objects of T from a pool; none, and null, where count is 0.
 template <class T>
-class PoolBuffer {
+class PoolBuffer : NotCopied {
  public:
   PoolBuffer(Pool& pool, index_t count) : pool_(&pool), bytes_(sizeof(T) * count) {
     if (bytes_ > 0) data_ = static_cast<T*>(pool.allocate(bytes_));
@@ -98,8 +96,6 @@ class PoolBuffer {
   ~PoolBuffer() {
     if (data_) pool_->free(data_, bytes_);
   }
-  PoolBuffer(const PoolBuffer&) = delete;
-  PoolBuffer& operator=(const PoolBuffer&) = delete;
 
   /// Both from the same pool.
   void swap(PoolBuffer& other) noexcept {

@@ -2,8 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
-#include <optional>
 
 #include "base/timeline.h"
 #include "stream/device.h"

@@ -1,7 +1,6 @@
 #include "stream/run.h"
 
 #include <chrono>
-#include <cstdlib>
 
 #include "stream/host_device.h"
 #include "stream/pipeline.h"

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <vector>
-
 #include "base/factor_io.h"
-#include "base/storage.h"
 #include "block_columns/pass.h"
 
 /// Between a factor as it is stored (S, either triangle) and a chunk of a panel as the device wants it (T, upper, ld x

@@ -10,12 +10,14 @@
 #include <thread>
 #include <vector>
 
+#include "base/types.h"
+
 namespace gpucholmod::stream {
 
 /// Threads that do tasks in the order of submission, for as long as this lives. The thread that submits counts as one
 /// of them: where they are few, it does tasks too whenever it calls help(); where they are many, its watching is
 /// worth more.
-class Workers {
+class Workers : NotCopied {
  public:
   using Task = std::function<void(int worker)>;
 
@@ -36,8 +38,6 @@ class Workers {
     wake_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
 
   int count() const { return count_; }  ///< numbers that `worker` may have
 

@@ -1,6 +1,5 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-
 /// Rows of one vector's columns: tile (rows x lanes) at `p`.
 template <class P, Uplo uplo>
 INLINE void load_tile(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) {
