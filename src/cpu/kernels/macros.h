@@ -19,6 +19,19 @@
 #define GPUCHOLMOD_TARGET_END _Pragma("GCC pop_options")
 #endif
 
+// What a Pack of AVX does by intrinsics that differ in two parts of their names alone.
+#define PACK_OPERATIONS(intrinsic, scalar) \
+  static INLINE V zero() { return intrinsic##_setzero_##scalar(); } \
+  static INLINE V set1(T x) { return intrinsic##_set1_##scalar(x); } \
+  static INLINE V load(const T* p) { return intrinsic##_loadu_##scalar(p); } \
+  static INLINE void store(T* p, V x) { intrinsic##_storeu_##scalar(p, x); } \
+  static INLINE V add(V a, V b) { return intrinsic##_add_##scalar(a, b); } \
+  static INLINE V sub(V a, V b) { return intrinsic##_sub_##scalar(a, b); } \
+  static INLINE V mul(V a, V b) { return intrinsic##_mul_##scalar(a, b); } \
+  static INLINE V fma(V a, V b, V c) { return intrinsic##_fmadd_##scalar(a, b, c); } \
+  static INLINE V fnma(V a, V b, V c) { return intrinsic##_fnmadd_##scalar(a, b, c); } \
+  static INLINE V fms(V a, V b, V c) { return intrinsic##_fmsub_##scalar(a, b, c); }
+
 namespace gpucholmod::cpu {
 template <int n>
 using Count = std::integral_constant<int, n>;

@@ -8,17 +8,7 @@ struct Pack<double> {
   using T = double;
   using V = __m256d;
   static constexpr int lanes = 4, rows = 4, vectors_upper = 3, vectors_lower = 3;
-
-  static INLINE V zero() { return _mm256_setzero_pd(); }
-  static INLINE V set1(T x) { return _mm256_set1_pd(x); }
-  static INLINE V load(const T* p) { return _mm256_loadu_pd(p); }
-  static INLINE void store(T* p, V x) { _mm256_storeu_pd(p, x); }
-  static INLINE V add(V a, V b) { return _mm256_add_pd(a, b); }
-  static INLINE V sub(V a, V b) { return _mm256_sub_pd(a, b); }
-  static INLINE V mul(V a, V b) { return _mm256_mul_pd(a, b); }
-  static INLINE V fma(V a, V b, V c) { return _mm256_fmadd_pd(a, b, c); }
-  static INLINE V fnma(V a, V b, V c) { return _mm256_fnmadd_pd(a, b, c); }
-  static INLINE V fms(V a, V b, V c) { return _mm256_fmsub_pd(a, b, c); }
+  PACK_OPERATIONS(_mm256, pd)
 
   static INLINE void transpose(V (&x)[4]) {
     const V a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]), c = _mm256_unpacklo_pd(x[2], x[3]),
@@ -43,17 +33,7 @@ struct Pack<float> {
   using T = float;
   using V = __m256;
   static constexpr int lanes = 8, rows = 4, vectors_upper = 2, vectors_lower = 3;
-
-  static INLINE V zero() { return _mm256_setzero_ps(); }
-  static INLINE V set1(T x) { return _mm256_set1_ps(x); }
-  static INLINE V load(const T* p) { return _mm256_loadu_ps(p); }
-  static INLINE void store(T* p, V x) { _mm256_storeu_ps(p, x); }
-  static INLINE V add(V a, V b) { return _mm256_add_ps(a, b); }
-  static INLINE V sub(V a, V b) { return _mm256_sub_ps(a, b); }
-  static INLINE V mul(V a, V b) { return _mm256_mul_ps(a, b); }
-  static INLINE V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
-  static INLINE V fnma(V a, V b, V c) { return _mm256_fnmadd_ps(a, b, c); }
-  static INLINE V fms(V a, V b, V c) { return _mm256_fmsub_ps(a, b, c); }
+  PACK_OPERATIONS(_mm256, ps)
 
   /// Each half on its own.
   static INLINE void transpose(V (&x)[4]) {

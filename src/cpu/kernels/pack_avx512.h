@@ -8,17 +8,7 @@ struct Pack<double> {
   using T = double;
   using V = __m512d;
   static constexpr int lanes = 8, rows = 8, vectors_upper = 2, vectors_lower = 3;
-
-  static INLINE V zero() { return _mm512_setzero_pd(); }
-  static INLINE V set1(T x) { return _mm512_set1_pd(x); }
-  static INLINE V load(const T* p) { return _mm512_loadu_pd(p); }
-  static INLINE void store(T* p, V x) { _mm512_storeu_pd(p, x); }
-  static INLINE V add(V a, V b) { return _mm512_add_pd(a, b); }
-  static INLINE V sub(V a, V b) { return _mm512_sub_pd(a, b); }
-  static INLINE V mul(V a, V b) { return _mm512_mul_pd(a, b); }
-  static INLINE V fma(V a, V b, V c) { return _mm512_fmadd_pd(a, b, c); }
-  static INLINE V fnma(V a, V b, V c) { return _mm512_fnmadd_pd(a, b, c); }
-  static INLINE V fms(V a, V b, V c) { return _mm512_fmsub_pd(a, b, c); }
+  PACK_OPERATIONS(_mm512, pd)
 
   static INLINE void transpose(V (&x)[8]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
@@ -53,17 +43,7 @@ struct Pack<float> {
   using T = float;
   using V = __m512;
   static constexpr int lanes = 16, rows = 8, vectors_upper = 1, vectors_lower = 3;
-
-  static INLINE V zero() { return _mm512_setzero_ps(); }
-  static INLINE V set1(T x) { return _mm512_set1_ps(x); }
-  static INLINE V load(const T* p) { return _mm512_loadu_ps(p); }
-  static INLINE void store(T* p, V x) { _mm512_storeu_ps(p, x); }
-  static INLINE V add(V a, V b) { return _mm512_add_ps(a, b); }
-  static INLINE V sub(V a, V b) { return _mm512_sub_ps(a, b); }
-  static INLINE V mul(V a, V b) { return _mm512_mul_ps(a, b); }
-  static INLINE V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
-  static INLINE V fnma(V a, V b, V c) { return _mm512_fnmadd_ps(a, b, c); }
-  static INLINE V fms(V a, V b, V c) { return _mm512_fmsub_ps(a, b, c); }
+  PACK_OPERATIONS(_mm512, ps)
 
   /// 4 x 4 blocks within each quarter: x_0 .. x_3 and x_4 .. x_7.
   static INLINE void transpose_quarters(V (&x)[8]) {
