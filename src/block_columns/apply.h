@@ -12,6 +12,31 @@ struct State {
   Tile<Warp> V[K / 8];  ///< its columns of V, transposed: element (column, q) in tile q / 8
 };
 
+/// V of a warp's columns of the strip whose first row block is `first`.
+template <class Warp, int K, class T>
+GPUCHOLMOD_HOST_DEVICE void load_V(const Warp& warp, State<Warp, K>& state, const Job<T>& job, int first) {
+  const index_t ldv = index_t(job.shared.strips) * STRIP;
+  const double* from = job.V + index_t(first) * NB + warp.id * WARP_COLUMNS;
+  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
+    warp.each([&](int lane) {
+      const double* at = from + (8 * j + 2 * thread_in_group(lane)) * ldv + group_id(lane);
+      state.V[j][lane] = {{at[0], at[ldv], at[8], at[ldv + 8]}};
+    });
+}
+
+/// job.saved <- V of a warp's columns, and back; `column`: the strip's first, counted from the panel's.
+template <class Warp, int K, class T>
+GPUCHOLMOD_HOST_DEVICE void save_V(const Warp& warp, const State<Warp, K>& state, const Job<T>& job, index_t column) {
+  double* to = job.saved + (column + warp.id * WARP_COLUMNS) * K;
+  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_tile(warp, state.V[j], to + j * 8 * WARP_COLUMNS, 8);
+}
+template <class Warp, int K, class T>
+GPUCHOLMOD_HOST_DEVICE void restore_V(const Warp& warp, State<Warp, K>& state, const Job<T>& job, index_t column) {
+  const double* from = job.saved + (column + warp.id * WARP_COLUMNS) * K;
+  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
+    state.V[j] = load_tile<Access::transform>(warp, from + j * 8 * WARP_COLUMNS, 8);
+}
+
 /// Columns of a warp against a diagonal block: of the warp's columns, that with number `at` (from 0, may be negative or
 /// beyond) is row 0's own. Columns elsewhere have at = -NB: every row reaches all of them.
 struct Diagonal {

@@ -18,17 +18,10 @@ class Stepwise {
 
   /// job.saved <- V of the strip.
   GPUCHOLMOD_HOST_DEVICE void begin() {
-    const index_t ldv = index_t(job_.shared.strips) * STRIP;
     team_.warps_sync([&](Warp& warp) {
-      const double* from = job_.V + index_t(first_) * NB + warp.id * WARP_COLUMNS;
-      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
-        Tile<Warp> V;
-        warp.each([&](int lane) {
-          const double* at = from + (8 * j + 2 * thread_in_group(lane)) * ldv + group_id(lane);
-          V[lane] = {{at[0], at[ldv], at[8], at[ldv + 8]}};
-        });
-        store_tile(warp, V, saved(warp, j), 8);
-      }
+      Registers state;
+      load_V(warp, state, job_, first_);
+      save_V(warp, state, job_, column_);
     });
   }
 
@@ -43,7 +36,7 @@ class Stepwise {
   GPUCHOLMOD_HOST_DEVICE void find(int b, int* failed) {
     if (job_.shared.pass_state->stop != 0) return;
     typename Team::template PerWarp<Registers> states;
-    team_.warps_sync([&](Warp& warp) { load(warp, states[warp]); });
+    team_.warps_sync([&](Warp& warp) { restore_V(warp, states[warp], job_, column_); });
     const int x = b % BLOCKS;
     const int failing = find_householder<K>(team_, states, x * (WARPS / BLOCKS), transform(b),
                                             job_.R + (column_ + x * NB) * job_.ld + index_t(b) * NB, job_.ld,
@@ -58,22 +51,16 @@ class Stepwise {
       const index_t first = column_ + warp.id * WARP_COLUMNS, into = index_t(first_ - b) * NB + warp.id * WARP_COLUMNS;
       if (into < 0) return;
       Registers state;
-      load(warp, state);
+      restore_V(warp, state, job_, column_);
       const index_t offset = first * job_.ld + index_t(b) * NB;
       apply_householder<K>(warp, state, transform(b), job_.R + offset, job_.out ? job_.out + offset : nullptr, job_.ld,
                            job_.shared.sigma, into < NB ? Diagonal{-int(into)} : Diagonal{});
-      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_tile(warp, state.V[j], saved(warp, j), 8);
+      save_V(warp, state, job_, column_);
     });
   }
 
  private:
   GPUCHOLMOD_HOST_DEVICE double* transform(int b) const { return job_.shared.transforms + index_t(b) * Transform<K>::words; }
-  GPUCHOLMOD_HOST_DEVICE double* saved(const Warp& warp, int j) const {
-    return job_.saved + (column_ + warp.id * WARP_COLUMNS) * K + j * 8 * WARP_COLUMNS;
-  }
-  GPUCHOLMOD_HOST_DEVICE void load(const Warp& warp, Registers& state) const {
-    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::transform>(warp, saved(warp, j), 8);
-  }
 
   Team team_;
   const Job<T>& job_;

@@ -34,7 +34,7 @@ class StripTask {
         column_(index_t(strip - job.first) * STRIP), shared_(team.shared) {}
 
   GPUCHOLMOD_HOST_DEVICE bool run() {
-    load_V();
+    team_.warps_sync([&](Warp& warp) { load_V(warp, states_[warp], job_, first_); });
     invert();
     bool diagonal_done = false;
     for (int b = 0; b < first_ + BLOCKS;) {
@@ -46,7 +46,7 @@ class StripTask {
         if (!blocks_.complete_transforms()) return false;
         diagonal_done = true;
         staged_ = b;
-        restore_V();
+        team_.warps_sync([&](Warp& warp) { restore_V(warp, states_[warp], job_, column_); });
         continue;
       }
       stage(b);
@@ -70,19 +70,6 @@ class StripTask {
   GPUCHOLMOD_HOST_DEVICE bool has_tile(const Warp& warp, int b) const { return b <= first_ + warp.id / (WARPS / BLOCKS); }
   GPUCHOLMOD_HOST_DEVICE index_t offset(const Warp& warp, int b) const {
     return (column_ + warp.id * WARP_COLUMNS) * job_.ld + index_t(b) * NB;
-  }
-
-  GPUCHOLMOD_HOST_DEVICE void load_V() {
-    const index_t ldv = index_t(job_.shared.strips) * STRIP;
-    team_.warps_sync([&](Warp& warp) {
-      Registers& state = states_[warp];
-      const double* from = job_.V + index_t(first_) * NB + warp.id * WARP_COLUMNS;
-      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-        warp.each([&](int lane) {
-          const double* at = from + (8 * j + 2 * thread_in_group(lane)) * ldv + group_id(lane);
-          state.V[j][lane] = {{at[0], at[ldv], at[8], at[ldv + 8]}};
-        });
-    });
   }
 
   GPUCHOLMOD_HOST_DEVICE double* inverse(int x) const { return job_.inverses + (column_ / NB + x) * S::SQUARE; }
@@ -248,16 +235,6 @@ class StripTask {
     }
   }
 
-  GPUCHOLMOD_HOST_DEVICE double* saved(const Warp& warp, int j) const {
-    return job_.saved + (column_ + warp.id * WARP_COLUMNS) * K + j * 8 * WARP_COLUMNS;
-  }
-  GPUCHOLMOD_HOST_DEVICE void restore_V() {
-    team_.warps_sync([&](Warp& warp) {
-      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-        states_[warp].V[j] = load_tile<Access::transform>(warp, saved(warp, j), 8);
-    });
-  }
-
   /// Waits until P of row block i is there, and finds out how far the chain has come. False: stop.
   GPUCHOLMOD_HOST_DEVICE bool see(const Warp& warp, int i, int& seen) const {
     for (;;) {
@@ -273,7 +250,7 @@ class StripTask {
   /// V after all row blocks above the diagonal, from block b on by P alone; what it was before is saved. False: stop.
   GPUCHOLMOD_HOST_DEVICE bool run_ahead(int b) {
     team_.warps_sync([&](Warp& warp) {
-      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_tile(warp, states_[warp].V[j], saved(warp, j), 8);
+      save_V(warp, states_[warp], job_, column_);
       constexpr int line = 128 / sizeof(T), lines = NB / line;
       GPUCHOLMOD_NO_UNROLL for (int i = b + 1; has_tile(warp, i) && i < first_ + BLOCKS; ++i)
         warp.each([&](int lane) {
