@@ -1,6 +1,6 @@
 #pragma once
 
-#include <initializer_list>
+#include <algorithm>
 
 #include "block_columns/transform.h"
 
@@ -43,7 +43,7 @@ struct SharedMemory {
   static constexpr int rescale_C = rescale_B + KP * LDB;
   static constexpr int rescale_G = rescale_C + SUBS * IB * LDC;
 
-  static constexpr int big = KP * LDB > NB * LDW ? KP * LDB : NB * LDW;
+  static constexpr int big = std::max(KP * LDB, NB * LDW);
   static constexpr int m_P = 0;             ///< P by rows, ld LDW; later M, ld LDB
   static constexpr int m_H = m_P + SQUARE;  ///< H, ld LDB; later W, ld LDW
   static constexpr int m_B = m_H + big;
@@ -54,14 +54,9 @@ struct SharedMemory {
   /// Whether two halves of the block can do a diagonal block each.
   static constexpr bool both = 2 * m_words <= most_shared_words;
 
-  static constexpr int largest(std::initializer_list<int> ends) {
-    int top = 0;
-    for (const int end : ends) top = end > top ? end : top;
-    return top;
-  }
-  static constexpr int partial = largest({ring_slots + ring * Parts::image, ring_slots + 3 * run_ahead_words,
-                                          E + WARPS * IB * LDC, Pr + NB * LDW, rescale_G + NB * LDC,
-                                          (both ? 2 : 1) * m_words});
+  static constexpr int partial = std::max({ring_slots + ring * Parts::image, ring_slots + 3 * run_ahead_words,
+                                           E + WARPS * IB * LDC, Pr + NB * LDW, rescale_G + NB * LDC,
+                                           (both ? 2 : 1) * m_words});
   static constexpr int ints = partial + WARPS;  ///< eight words for the block's own bookkeeping
   static constexpr int words = ints + 4;
 };
