@@ -68,14 +68,16 @@ class Pipeline {
  private:
   Run<S> end() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const Seen<S>& all = seen_;
-    const bool rescale = scale_exponent<T>(all.value()) > std::max(e_, 0);
-    const End why = all.bad_diagonal || !std::isfinite(all.value()) ? End::refused
-                    : rescale                                       ? End::rescale
-                    : pivot_ >= 0                                   ? End::failing_pivot
-                    : too_large_.first >= 0                         ? End::overflow
-                                                                    : End::complete;
-    return {why, pivot_, all.value(), too_large_.first, too_large_.second};
+    const End why = so_far() != End::complete ? so_far()
+                    : pivot_ >= 0             ? End::failing_pivot
+                    : too_large_.first >= 0   ? End::overflow
+                                              : End::complete;
+    return {why, pivot_, seen_.value(), too_large_.first, too_large_.second};
+  }
+  /// By what has been seen of R. With mutex_ locked.
+  End so_far() const {
+    if (seen_.bad_diagonal || !std::isfinite(seen_.value())) return End::refused;
+    return scale_exponent<T>(seen_.value()) > std::max(e_, 0) ? End::rescale : End::complete;
   }
 
   int buffer(std::size_t chunk) const { return int(chunk % plan_.buffers()); }
@@ -83,7 +85,6 @@ class Pipeline {
     const index_t ld = plan_.panels()[chunk.panel].ld();
     return {data, ld, chunk.end - chunk.begin, ld};
   }
-  void fail() { stopped_ = true; }
 
   bool begin_fill() {
     const std::size_t c = begun_filling_;
@@ -107,8 +108,7 @@ class Pipeline {
   void note(const Seen<S>& seen) {
     const std::lock_guard<std::mutex> lock(mutex_);
     seen_.add(seen);
-    if (seen_.bad_diagonal || !std::isfinite(seen_.value()) || scale_exponent<T>(seen_.value()) > std::max(e_, 0))
-      fail();
+    if (so_far() != End::complete) stopped_ = true;
   }
 
   bool send() {
@@ -141,7 +141,7 @@ class Pipeline {
     if (c == fetching_ || !device_.fetched(buffer(c))) return false;
     pivot_ = device_.pivot(chunks_[c].panel);
     if (pivot_ >= 0) {
-      fail();
+      stopped_ = true;
       return true;
     }
     workers_.submit([this, c](int worker) {
@@ -153,7 +153,7 @@ class Pipeline {
       if (too_large.first >= 0) {
         const std::lock_guard<std::mutex> lock(mutex_);
         too_large_ = too_large;
-        fail();
+        stopped_ = true;
       }
       emptied_[c].store(true, std::memory_order_release);
     });
