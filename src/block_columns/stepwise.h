@@ -16,18 +16,13 @@ class Stepwise {
   GPUCHOLMOD_HOST_DEVICE Stepwise(Team team, const Job<T>& job, int strip)
       : team_(team), job_(job), first_(strip * BLOCKS), column_(index_t(strip - job.first) * STRIP) {}
 
-  /// job.saved <- V of the strip.
-  GPUCHOLMOD_HOST_DEVICE void begin() {
+  /// job.saved <- V of the strip, past the row blocks above the panel.
+  GPUCHOLMOD_HOST_DEVICE void catch_up() {
     team_.warps_sync([&](Warp& warp) {
       Registers state;
       load_V(warp, state, job_, first_);
       save_V(warp, state, job_, column_);
     });
-  }
-
-  /// begin(), and the row blocks above the panel.
-  GPUCHOLMOD_HOST_DEVICE void catch_up() {
-    begin();
     GPUCHOLMOD_NO_UNROLL for (int b = 0; b < job_.first * BLOCKS; ++b) apply(b);
   }
 
