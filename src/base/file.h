@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/storage.h"
-#include "base/types.h"
 
 /// Factors in files: n x n doubles, column-major, native byte order, no header. The upper triangle is the factor, the
 /// rest is never read.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/matrix_view.h"
+#include "base/types.h"
 
 /// Where a factor is read from and where it is written to, by pieces of columns: memory, or a file (base/file.h).
 namespace gpucholmod {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/matrix_view.h"
+#include "base/types.h"
 
 namespace gpucholmod::block_columns {
 

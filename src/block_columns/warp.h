@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/host_device.h"
-#include "base/matrix_view.h"
+#include "base/types.h"
 
 /// What the algorithm asks of a warp: 32 lanes in step, and products of small matrices spread over them.
 ///

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/matrix_view.h"
+#include "base/types.h"
 #include "cpu/rotation.h"
 
 namespace gpucholmod::paper {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/matrix_view.h"
+#include "base/types.h"
 
 /// Kernels that bring a factor into and out of its layout. Matrices are column-major, in device memory.
 namespace gpucholmod::cuda {

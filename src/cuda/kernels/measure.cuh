@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/matrix_view.h"
+#include "base/types.h"
 
 /// Plain kernels by which modifications on a GPU are measured: what moving the triangle costs, and products to judge a
 /// result by. Matrices are column-major, in device memory, R upper.
