@@ -75,7 +75,7 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   for (index_t row = 0, idle = 0; row < first;) {
     const index_t known = std::min(walk.rows.load(std::memory_order_acquire), first);
     if (known > row) {
-      kernels_.apply(transform(row), (known - row) / NB, row, k, strip);
+      kernels_.apply(transform(row), (known - row) / NB, row, 0, k, strip);
       row = known;
     } else if (walk.stop.load(std::memory_order_relaxed)) {
       return false;
@@ -92,7 +92,7 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
       return false;
     }
     walk.rows.store(next, std::memory_order_release);
-    if (next < last) kernels_.apply_within(H, row, next - first, k, strip);
+    if (next < last) kernels_.apply(H, 1, row, next - first, k, strip);
   }
   if (walk.clear) clear_strip(walk, first, last);
   mine.squares += strip.squares;

@@ -38,17 +38,14 @@ struct Kernels {
   index_t (*transform_words)(index_t k);
   index_t (*block_words)(index_t k);
 
-  /// Tail kernel: strip <- H_b strip for row blocks 0 .. blocks - 1 from `row` on; H: their transforms, one after the
-  /// other.
-  void (*apply)(const T* H, index_t blocks, index_t row, index_t k, Strip<T>& strip);
+  /// Tail kernel: strip <- H_b strip, from `column` of the strip on, for row blocks 0 .. blocks - 1 from `row` on; H: their
+  /// transforms, one after the other.
+  void (*apply)(const T* H, index_t blocks, index_t row, index_t column, index_t k, Strip<T>& strip);
 
   /// Diagonal kernel: find H for rows row .. row + m - 1 of the strip, whose diagonal entries lie in columns
   /// column .. column + m - 1, apply it to these, and leave it in H. m is `rows` unless the factor ends there.
   /// Returns the failing one of the m pivots, or -1.
   index_t (*diagonal)(T* H, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip);
-
-  /// Tail kernel for one block and what is to the right of `column` in the strip itself.
-  void (*apply_within)(const T* H, index_t row, index_t column, index_t k, Strip<T>& strip);
 };
 
 /// Whether this machine has them, and the package code for them.

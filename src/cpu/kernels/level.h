@@ -136,20 +136,14 @@ template <class P, Uplo uplo, class Steps>
 struct Of {
   using T = typename P::T;
   static index_t block_words(index_t k) { return Block<P>::words(k); }
-  static void apply(const T* H, index_t blocks, index_t row, index_t k, Strip<T>& strip) {
-    down_columns<P, uplo, Steps>(H, blocks, row, 0, k, strip);
-  }
   static index_t diagonal(T* H, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip) {
     const Block<P> block = load_block<P, uplo>(strip, row, column, m, k);
     const index_t failing = Steps::find(H, block, m, k);
     if (failing < 0) store_block<P, uplo>(block, strip, row, column, m);
     return failing;
   }
-  static void apply_within(const T* H, index_t row, index_t column, index_t k, Strip<T>& strip) {
-    down_columns<P, uplo, Steps>(H, 1, row, column, k, strip);
-  }
   static Kernels<T> table() {
-    return {P::rows, P::lanes, Steps::transform_words, block_words, apply, diagonal, apply_within};
+    return {P::rows, P::lanes, Steps::transform_words, block_words, down_columns<P, uplo, Steps>, diagonal};
   }
 };
 
