@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/matrix_view.h"
+#include "base/types.h"
 #include "base/tuning.h"
 
 namespace gpucholmod {
