@@ -5,18 +5,14 @@
 namespace gpucholmod::cpu {
 
 bool available(Instructions instructions) {
-  switch (instructions) {
 #if GPUCHOLMOD_X86
-    case Instructions::avx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-             available(Instructions::avx2);
-    case Instructions::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    case Instructions::avx512:
-    case Instructions::avx2: return false;
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (instructions == Instructions::avx2) return avx2;
+  if (instructions == Instructions::avx512)
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
 #endif
-    default: return true;
-  }
+  return instructions == Instructions::plain || instructions == Instructions::automatic;
 }
 
 Instructions resolve(Instructions asked) {

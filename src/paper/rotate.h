@@ -36,8 +36,7 @@ GPUCHOLMOD_HOST_DEVICE void rotate_block(const Launch<T>& launch, int block, Tea
 
   for (index_t q0 = 0; q0 < launch.k; q0 += E) {
     team.each_sync([&](int t, T* rV) {
-GPUCHOLMOD_UNROLL
-      for (int q = 0; q < E; ++q)
+      GPUCHOLMOD_UNROLL for (int q = 0; q < E; ++q)
         rV[q] = t < cols && q0 + q < launch.k ? launch.V[first + t + (q0 + q) * launch.ldv] : T(0);
     });
     for (index_t i0 = 0; i0 < launch.rows; i0 += TILE) {
@@ -56,8 +55,7 @@ GPUCHOLMOD_UNROLL
         if (t >= cols) return;
         for (int i = 0; i < rows; ++i) {
           T r = sR[t * (TILE + 1) + i];
-GPUCHOLMOD_UNROLL
-          for (int q = 0; q < E; ++q) apply<sign>(sG[i * E + q], r, rV[q]);
+          GPUCHOLMOD_UNROLL for (int q = 0; q < E; ++q) apply<sign>(sG[i * E + q], r, rV[q]);
           sR[t * (TILE + 1) + i] = r;
         }
       });
@@ -69,8 +67,7 @@ GPUCHOLMOD_UNROLL
       });
     }
     team.each_sync([&](int t, T* rV) {
-GPUCHOLMOD_UNROLL
-      for (int q = 0; q < E; ++q)
+      GPUCHOLMOD_UNROLL for (int q = 0; q < E; ++q)
         if (t < cols && q0 + q < launch.k) launch.V[first + t + (q0 + q) * launch.ldv] = rV[q];
     });
   }
