@@ -62,20 +62,17 @@ class Context {
   Pool& workspace() { return workspace_; }
   /// Page-locked memory of at least so many bytes, the same at every call, until release().
   void* staging(std::size_t bytes) {
-    if (!staging_ || staging_bytes_ < bytes) {
+    if (!staging_ || staging_->count() < bytes) {
       release();
-      staging_.emplace(index_t(bytes));
-      staging_bytes_ = bytes;
+      staging_.emplace(bytes);
     }
     return staging_->data();
   }
   /// Gives the page-locked memory back if it is more than `most` bytes.
   void release(std::size_t most = 0) {
-    if (staging_bytes_ <= most) return;
-    staging_.reset();
-    staging_bytes_ = 0;
+    if (staging_bytes() > most) staging_.reset();
   }
-  std::size_t staging_bytes() const { return staging_bytes_; }
+  std::size_t staging_bytes() const { return staging_ ? staging_->count() : 0; }
 
   // In a Session only, as they are bound to the current device.
   const Cublas& cublas() { return opened(cublas_); }
@@ -105,7 +102,6 @@ class Context {
   Marks marks_;
   Pool pool_, workspace_;
   std::optional<PinnedBuffer<char>> staging_;
-  std::size_t staging_bytes_ = 0;
   std::optional<Cublas> cublas_;
   std::optional<Cusolver> cusolver_;
 };

@@ -23,20 +23,22 @@ inline void check(cudaError_t error, const char* what) {
 template <class T>
 class PinnedBuffer : NotCopied {
  public:
-  explicit PinnedBuffer(index_t count) {
+  explicit PinnedBuffer(std::size_t count) : count_(count) {
     const cudaError_t error = cudaMallocHost(reinterpret_cast<void**>(&data_), sizeof(T) * count);
     if (error == cudaSuccess) return;
     if (error != cudaErrorMemoryAllocation) check(error, "allocate page-locked memory");
     cudaGetLastError();
-    const double needed = double(sizeof(T)) * count;
+    const double needed = double(sizeof(T)) * double(count);
     throw Error(ErrorCode::out_of_memory,
                 "the host has no memory left that can be page-locked: " + text_of_bytes(needed) + " needed",
                 {{"needed", needed}});
   }
   ~PinnedBuffer() { cudaFreeHost(data_); }
   T* data() const { return data_; }
+  std::size_t count() const { return count_; }
 
  private:
+  std::size_t count_;
   T* data_ = nullptr;
 };
 

@@ -116,25 +116,21 @@ struct DeviceWarp {
   __device__ static __forceinline__ void pause() {}
 
  private:
-  __device__ static __forceinline__ block_columns::Pair<double> as_pair(double2 v) { return {v.x, v.y}; }
-  __device__ static __forceinline__ block_columns::Pair<float> as_pair(float2 v) { return {v.x, v.y}; }
   template <class T>
   using Vector = std::conditional_t<std::is_same_v<T, double>, double2, float2>;
 
   template <block_columns::Access access, class T>
   __device__ static __forceinline__ block_columns::Pair<T> read_global(const block_columns::Pair<T>* p) {
     const auto* at = reinterpret_cast<const Vector<T>*>(p);
-    return as_pair(access == block_columns::Access::transform ? __ldcg(at) : __ldcs(at));
+    const Vector<T> v = access == block_columns::Access::transform ? __ldcg(at) : __ldcs(at);
+    return {v.x, v.y};
   }
   template <block_columns::Access access>
   __device__ static __forceinline__ double read_global(const double* p) { return __ldcg(p); }
 
   template <class T>
   __device__ static __forceinline__ void write_stream(block_columns::Pair<T>* p, const block_columns::Pair<T>& v) {
-    Vector<T> value;
-    value.x = v.x;
-    value.y = v.y;
-    __stcs(reinterpret_cast<Vector<T>*>(p), value);
+    __stcs(reinterpret_cast<Vector<T>*>(p), Vector<T>{v.x, v.y});
   }
 };
 
