@@ -37,13 +37,6 @@ index_t sweep_columns_of_sign(MatrixView<T> R, MatrixView<T> Vt, Rotation<T>* g,
   return -1;
 }
 
-template <Sign sign, class T>
-index_t sweep(MatrixView<T> R, MatrixView<T> Vt, LoopOrder order, const Poll& poll) {
-  if (order == LoopOrder::a) return sweep_rows<sign>(R, Vt, poll);
-  std::vector<Rotation<T>> rotations(R.cols * Vt.rows);
-  return sweep_columns_of_sign<sign>(R, Vt, rotations.data(), poll);
-}
-
 }  // namespace
 
 template <class T>
@@ -54,7 +47,11 @@ index_t sweep_columns(MatrixView<T> R, MatrixView<T> Vt, Sign sign, Rotation<T>*
 
 template <class T>
 index_t reference(MatrixView<T> R, MatrixView<T> Vt, Sign sign, LoopOrder order, const Poll& poll) {
-  return sign == Sign::update ? sweep<Sign::update>(R, Vt, order, poll) : sweep<Sign::downdate>(R, Vt, order, poll);
+  if (order == LoopOrder::b) {
+    std::vector<Rotation<T>> rotations(R.cols * Vt.rows);
+    return sweep_columns(R, Vt, sign, rotations.data(), poll);
+  }
+  return sign == Sign::update ? sweep_rows<Sign::update>(R, Vt, poll) : sweep_rows<Sign::downdate>(R, Vt, poll);
 }
 
 template index_t sweep_columns(MatrixView<float>, MatrixView<float>, Sign, Rotation<float>*, const Poll&);
