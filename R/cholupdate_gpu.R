@@ -108,10 +108,11 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
                                    method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                                    check = TRUE, control = cholupdate_control()) {
   if (...length()) require_no_more(...)
-  uplo <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")
-  lower <- identical(uplo, "lower")
+  # An argument that was not given is not assigned to: its promise would keep this frame, and the frame R, see opened().
+  triangle <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")
+  lower <- identical(triangle, "lower")
   plain <- rcpp_are_plain(R, V, lower)
-  factor <- if (!plain) open_factor(R, uplo)
+  factor <- if (!plain) open_factor(R, triangle)
   single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
             else !plain && factor$float32
   request <- list(

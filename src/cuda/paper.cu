@@ -19,9 +19,9 @@ class Executor {
   Executor(MatrixView<T> R, index_t k, Sign sign, const paper::Shape& shape, const paper::Footprint<T>& footprint,
            Context& context)
       : n_(R.cols), k_(k), sign_(sign), shape_(shape), footprint_(footprint),
-        dV_(context.workspace(), footprint_.V),
-        dpanels_(context.workspace(), paper::panel_slots * footprint_.slot),
-        drotations_(context.workspace(), 2 * footprint_.rotations),
+        dV_(context.pool(), footprint_.V),
+        dpanels_(context.pool(), paper::panel_slots * footprint_.slot),
+        drotations_(context.pool(), 2 * footprint_.rotations),
         rotations_(2 * footprint_.rotations),
         rows_of_V_(shape.panel_rows * k),
         registration_(R.data, sizeof(T) * R.ld * R.cols) {
