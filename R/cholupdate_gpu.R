@@ -108,11 +108,9 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
                                    method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                                    check = TRUE, control = cholupdate_control()) {
   if (...length()) require_no_more(...)
-  # An argument that was not given is not assigned to: its promise would keep this frame, and the frame R, see opened().
-  triangle <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")
-  lower <- identical(triangle, "lower")
+  lower <- if (missing(uplo)) FALSE else match_choice(uplo, choices$uplo, "uplo") == "lower"
   plain <- rcpp_are_plain(R, V, lower)
-  factor <- if (!plain) open_factor(R, triangle)
+  factor <- if (!plain) open_factor(R, if (!missing(uplo)) if (lower) "lower" else "upper")
   single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
             else !plain && factor$float32
   request <- list(
