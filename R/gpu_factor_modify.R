@@ -14,8 +14,8 @@
 #'   first found out whether it can be done, which reads the factor once more. With `FALSE` that is left out, and a
 #'   downdate that fails half way makes the handle unusable: its memory is given back, and every later use is an error
 #'   of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for updates and new factors.
-#' @param method `"persistent"`: one launch for all of the factor; row blocks by the quick step, and by the slower, always
-#'   stable one where a test says that the quick one would lose accuracy. `"householder"`: the same with the stable step
+#' @param method `"persistent"`: one launch for all of the factor; row blocks by the unscaled step, and by the slower, always
+#'   stable one where a test says that the unscaled one would lose accuracy. `"householder"`: the same with the stable step
 #'   for every row block, to compare with. `"stepwise"`: that, with a launch for every row block, on any GPU. `"auto"`
 #'   takes the first where the GPU can do it.
 #' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).

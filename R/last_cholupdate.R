@@ -26,7 +26,7 @@ with_names <- function(x) {
 #'   \item{pinned}{whether the result could be page-locked for its transfers (method `"panel"`, backend `"cuda"`)}
 #'   \item{blocks}{row blocks done (of a [gpu_factor()], and methods `"stream"` and `"resident"` on the GPU)}
 #'   \item{fallbacks}{of these, the ones done by Householder steps, slower and always stable, where a test said that the
-#'     quick step would lose accuracy}
+#'     unscaled step would lose accuracy}
 #'   \item{rescalings}{row blocks before which V was scaled to keep its numbers in range}
 #'   \item{in_place}{whether a [gpu_factor()] was changed in place}
 #'   \item{threads}{of the CPU that computed (method `"blocked"`), or moved data (methods `"stream"` and `"resident"`)}
