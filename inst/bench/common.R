@@ -60,3 +60,50 @@ png_fails <- function(file, width, height, resolution) {
   if (file.exists(file) && file.size(file) == 0) unlink(file)
   why
 }
+
+# An upper triangular matrix whose column j is column(j), of length j. In one n x n matrix: there may not be room for
+# another.
+by_columns <- function(n, column) {
+  M <- matrix(0, n, n)
+  for (j in seq_len(n)) M[seq_len(j), j] <- column(j)
+  M
+}
+normal <- function(n, k) matrix(rnorm(n * k), n)
+
+# What resident.R measures, and tells of in its head: R, or the upper triangle of A; and V.
+families <- list(
+  ridge = list(
+    R = function(n) by_columns(n, function(j) c(0.3 * sqrt(12 / n) * (runif(j - 1L) - 0.5), 1)),
+    V = function(n, k) normal(n, k) / sqrt(n)
+  ),
+  paper = list(
+    A = function(n) {
+      A <- crossprod(matrix(runif(n * n), n))
+      for (j in seq_len(n)) A[j, j] <- A[j, j] + 1
+      A
+    },
+    V = function(n, k) matrix(runif(n * k), n)
+  ),
+  kernel = list(
+    A = function(n) {
+      x <- sort(runif(n))
+      by_columns(n, function(j) c(exp(-50 * (x[seq_len(j - 1L)] - x[j])^2), 1.01))
+    },
+    V = normal
+  ),
+  square = list(
+    R = function(n) by_columns(n, function(j) c(rnorm(j - 1L), sqrt(rchisq(1L, n - j + 1))) / sqrt(n)),
+    V = function(n, k) normal(n, k) / sqrt(n)
+  )
+)
+
+# In double precision, where cuSOLVER is there by it.
+make_factor <- function(family, n) {
+  if (!is.null(family$R)) return(family$R(n))
+  A <- family$A(n)
+  f <- tryCatch(gpu_chol(A), gpucholmod_backend_unavailable = function(e) NULL)
+  if (is.null(f)) return(chol(A))
+  rm(A)
+  on.exit(free(f))
+  as.matrix(f)
+}
