@@ -52,21 +52,20 @@ GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left
       warp.template multiply_add<-1, Access::shared>(V[j], R[half], P + 8 * j * LDB + 8 * half, LDB);
 }
 
-/// Y <- C_a^-T (Y + sigma Z_a V) for the IB rows of sub-block a, held in two tiles; then V <- V - R_a'P_a. On entry Y is
-/// R_a: the same numbers are what is added to and what V is reduced by.
+/// Y <- R_a + sigma Z_a V for the IB rows of sub-block a, held in two tiles; then V <- V - R_a'P_a.
 template <int K, class Warp>
-GPUCHOLMOD_HOST_DEVICE void apply_sub_block(const Warp& warp, State<Warp, K>& state, int a, const double* image,
-                                            const Left<Warp> R[2], Tile<Warp> Y[2]) {
+GPUCHOLMOD_HOST_DEVICE void begin_sub_block(const Warp& warp, State<Warp, K>& state, int a, const double* image,
+                                            const Left<Warp> R[2], Left<Warp> Y[2]) {
   using Parts = Transform<K>;
-  const double *Z = image + Parts::Z + a * IB * Parts::LDK;
-  const double *C = image + Parts::C + a * IB * LDC, *P = image + Parts::P + a * IB;
+  const double *Z = image + Parts::Z + a * IB * Parts::LDK, *P = image + Parts::P + a * IB;
+  Tile<Warp> sum[2] = {as_tile(warp, R[0]), as_tile(warp, R[1])};
   if constexpr (K <= 16) {  // in this order nothing waits for what has just been begun
     Left<Warp> V[K / 8];
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) V[j] = as_left(warp, state.V[j]);
     GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) {
       if (i < K / 8)
         GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-          warp.template multiply_add<1, Access::shared>(Y[half], V[i], Z + 8 * half * Parts::LDK + 8 * i, Parts::LDK);
+          warp.template multiply_add<1, Access::shared>(sum[half], V[i], Z + 8 * half * Parts::LDK + 8 * i, Parts::LDK);
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
         warp.template multiply_add<-1, Access::shared>(state.V[j], R[i], P + 8 * j * LDB + 8 * i, LDB);
     }
@@ -74,15 +73,30 @@ GPUCHOLMOD_HOST_DEVICE void apply_sub_block(const Warp& warp, State<Warp, K>& st
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
       const Left<Warp> V = as_left(warp, state.V[j]);
       GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-        warp.template multiply_add<1, Access::shared>(Y[half], V, Z + 8 * half * Parts::LDK + 8 * j, Parts::LDK);
+        warp.template multiply_add<1, Access::shared>(sum[half], V, Z + 8 * half * Parts::LDK + 8 * j, Parts::LDK);
     }
     subtract<K>(warp, state.V, R, P);
   }
-  const Left<Warp> left[2] = {as_left(warp, Y[0]), as_left(warp, Y[1])};
-  Y[0] = Y[1] = zero_tile(warp);
-  warp.template multiply_add<1, Access::shared>(Y[0], left[0], C, LDC);
-  warp.template multiply_add<1, Access::shared>(Y[1], left[0], C + 8 * LDC, LDC);
-  warp.template multiply_add<1, Access::shared>(Y[1], left[1], C + 8 * LDC + 8, LDC);
+  GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) Y[half] = as_left(warp, sum[half]);
+}
+
+/// out <- C_a^-T Y; C_a^-1 as in Transform::C.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE void multiply_by_C(const Warp& warp, const double* C, const Left<Warp> Y[2], Tile<Warp> out[2]) {
+  out[0] = out[1] = zero_tile(warp);
+  warp.template multiply_add<1, Access::shared>(out[0], Y[0], C, LDC);
+  warp.template multiply_add<1, Access::shared>(out[1], Y[0], C + 8 * LDC, LDC);
+  warp.template multiply_add<1, Access::shared>(out[1], Y[1], C + 8 * LDC + 8, LDC);
+}
+
+/// Y <- C_a^-T (Y + sigma Z_a V) for the IB rows of sub-block a, held in two tiles; then V <- V - R_a'P_a. On entry Y is
+/// R_a: the same numbers are what is added to and what V is reduced by.
+template <int K, class Warp>
+GPUCHOLMOD_HOST_DEVICE void apply_sub_block(const Warp& warp, State<Warp, K>& state, int a, const double* image,
+                                            const Left<Warp> R[2], Tile<Warp> Y[2]) {
+  Left<Warp> begun[2];
+  begin_sub_block<K>(warp, state, a, image, R, begun);
+  multiply_by_C(warp, image + Transform<K>::C + a * IB * LDC, begun, Y);
 }
 
 /// Zeroes what of a tile, whose first row is row `row` of a row block, lies below the diagonal.

@@ -80,10 +80,6 @@ class DiagonalBlocks {
                                                     sP + q * LDB + i, LDB);
     return D;
   }
-  /// 1 where element e of a lane's share of the tile at (m, n) is on the diagonal, otherwise 0.
-  GPUCHOLMOD_HOST_DEVICE static double on_diagonal(int m, int n, int lane, int e) {
-    return m + group_id(lane) + 8 * (e / 2) == n + 2 * thread_in_group(lane) + e % 2;
-  }
 
   /// Publishes H + sigma P'P, the H behind diagonal block `blocks` - 1, and behind those before it. False: stop.
   GPUCHOLMOD_HOST_DEVICE_CALL bool publish_H(int blocks) {

@@ -8,18 +8,18 @@ namespace gpucholmod::block_columns {
 
 /// C^-1 for the upper C with C'C = A, order IB, by one warp.
 ///
-///   sA  A(i, c) at i + c * LDB or, A being symmetric, at c + i * LDB
-///   sC  C^-1(l, c) at c * LDC + l, its strict lower triangle zero
+///   sA  A(i, c) at i + c * lda or, A being symmetric, at c + i * lda
+///   sC  C^-1(l, c) at c * ldc + l, its strict lower triangle zero
 ///
 /// Lanes 0 .. 15 hold the columns of A, lanes 16 .. 31 those of I; elimination takes [A I] to [C C'^-1].
 /// False when a pivot is not positive.
 template <class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, double* sC) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, int lda, double* sC, int ldc) {
   typename Warp::template PerLane<double> column[IB], pivot_row;
   double diagonal[IB];  // every lane keeps it, so that no pivot has to be fetched
   GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) {
-    warp.each([&](int lane) { column[i][lane] = lane < IB ? sA[lane * LDB + i] : (lane - IB == i ? 1.0 : 0.0); });
-    diagonal[i] = sA[i * LDB + i];
+    warp.each([&](int lane) { column[i][lane] = lane < IB ? sA[lane * lda + i] : (lane - IB == i ? 1.0 : 0.0); });
+    diagonal[i] = sA[i * lda + i];
   }
   bool ok = true;
   GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) {
@@ -34,7 +34,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, do
   }
   GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i)
     warp.each([&](int lane) {
-      if (lane >= IB) sC[i * LDC + lane - IB] = column[i][lane];
+      if (lane >= IB) sC[i * ldc + lane - IB] = column[i][lane];
     });
   return ok;
 }
@@ -58,7 +58,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool eliminate(Team team, int m, int p, double* sA, 
   GPUCHOLMOD_NO_UNROLL for (int a = 0; a < order; ++a) {
     team.warps_sync([&](Warp& warp) {
       if (warp.id != 0) return;
-      const bool ok = invert_cholesky(warp, sA + (a * IB) * LDB + a * IB, sC + a * IB * LDC);
+      const bool ok = invert_cholesky(warp, sA + (a * IB) * LDB + a * IB, LDB, sC + a * IB * LDC, LDC);
       warp.once([&] { *verdict = ok; });
     });
     if (!*verdict) {

@@ -63,7 +63,19 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_
   Left<Warp> left;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
-    left[lane] = {{double(at[0]), double(at[8 * ld]), double(at[1]), double(at[8 * ld + 1])}};
+    const Pair<T> low = *reinterpret_cast<const Pair<T>*>(at), high = *reinterpret_cast<const Pair<T>*>(at + 8 * ld);
+    left[lane] = {{double(low.x), double(high.x), double(low.y), double(high.y)}};
+  });
+  return left;
+}
+
+/// The left factor whose element (m, l) is p[l * ld + m], from shared memory.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_transposed(const Warp& warp, const double* p, index_t ld) {
+  Left<Warp> left;
+  warp.each([&](int lane) {
+    const double* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
+    left[lane] = {{at[0], at[8], at[ld], at[ld + 8]}};
   });
   return left;
 }
@@ -76,6 +88,16 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> as_left(const Warp& warp, const Tile<Warp>& ti
     left[lane] = {{q.e[0], q.e[2], q.e[1], q.e[3]}};
   });
   return left;
+}
+
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE Tile<Warp> as_tile(const Warp& warp, const Left<Warp>& left) {
+  Tile<Warp> tile;
+  warp.each([&](int lane) {
+    const LeftFragment& q = left[lane];
+    tile[lane] = {{q.e[0], q.e[2], q.e[1], q.e[3]}};
+  });
+  return tile;
 }
 
 template <Access access = Access::shared, class Warp, class T>
@@ -101,11 +123,35 @@ GPUCHOLMOD_HOST_DEVICE void store_transposed(const Warp& warp, const Tile<Warp>&
   });
 }
 
+/// The tile whose element (m, n) is p[n * ld + m], from shared memory.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_columns(const Warp& warp, const double* p, index_t ld) {
+  Tile<Warp> tile;
+  warp.each([&](int lane) {
+    const double* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
+    tile[lane] = {{at[0], at[ld], at[8], at[ld + 8]}};
+  });
+  return tile;
+}
+
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> zero_tile(const Warp& warp) {
   Tile<Warp> tile;
   warp.each([&](int lane) { tile[lane] = {{0, 0, 0, 0}}; });
   return tile;
+}
+
+/// D <- D + E
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE void add_tile(const Warp& warp, Tile<Warp>& D, const Tile<Warp>& E) {
+  warp.each([&](int lane) {
+    GPUCHOLMOD_UNROLL for (int i = 0; i < 4; ++i) D[lane].e[i] += E[lane].e[i];
+  });
+}
+
+/// 1 where element e of a lane's share of the tile at (m, n) is on the diagonal, otherwise 0.
+GPUCHOLMOD_HOST_DEVICE double on_diagonal(int m, int n, int lane, int e) {
+  return m + group_id(lane) + 8 * (e / 2) == n + 2 * thread_in_group(lane) + e % 2;
 }
 
 /// The sum of squares of a tile's elements over the whole warp.

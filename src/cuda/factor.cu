@@ -162,8 +162,9 @@ class Factor : public DeviceFactor {
       for (index_t i = j / most * most; i < j; ++i) A(i, j) = A(j, i);
   }
 
-  /// By way of a second factor: with numbers that need scaling or may become too large for T, and for a downdate in several
-  /// passes that is to leave R as it is where it fails.
+  /// By way of a second factor: with numbers that need scaling or may become too large for T, for a downdate in several
+  /// passes that is to leave R as it is where it fails, and wherever there is room for one, as nothing is quicker. Without,
+  /// a downdate in place is tried first, without writing anything.
   Work modify(const double* V, const Task& task, std::unique_ptr<DeviceFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
     const index_t n = order(), k = task.k;
@@ -180,10 +181,11 @@ class Factor : public DeviceFactor {
     const double bound = update ? std::hypot(bound_, largest * std::sqrt(double(k) * double(n))) : bound_;
     const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
     const bool rescale = e != 0 || bound > double(std::numeric_limits<T>::max());
-    const bool second = made || rescale || (test && k > block_columns::most_columns);
-    Modification<T> modification(context_, layout_, V, e, task, second ? bytes() : 0, poll);
-    std::unique_ptr<Factor> other;
-    if (second) other = std::make_unique<Factor>(context_, n);
+    const auto another = [&] { return std::make_unique<Factor>(context_, n); };
+    const bool several = k > Modification<T>::pass_columns(layout_, task), needed = made || rescale || (test && several);
+    Modification<T> modification(context_, layout_, V, e, task, needed ? bytes() : 0, poll);
+    std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), another);
+    const bool second = other != nullptr;
     T* const out = second ? other->dR_.data() : dR_.data();
     const auto from = [&]() -> const T* {
       if (e == 0) return dR_.data();

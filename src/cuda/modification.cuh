@@ -9,6 +9,7 @@
 #include "base/factor_io.h"
 #include "cuda/context.h"
 #include "cuda/engine.h"
+#include "cuda/segments.h"
 #include "cuda/kernels/layout.cuh"
 
 namespace gpucholmod::cuda {
@@ -46,9 +47,8 @@ class Modification {
       for (double& v : scaled_) v = std::scalbn(v, -e);
       V_ = scaled_.data();
     }
-    const index_t k = std::min(task.k, block_columns::most_columns);
-    const block_columns::PassSize size{block_columns::padded_width(k), layout.strips(), 1};
-    work_.device_bytes = beside + size.bytes() + double(sizeof(double)) * layout.strips() * size.strip_words();
+    columns_ = SegmentPass<T>::columns(task.k, layout.strips(), task);
+    work_.device_bytes = beside + (columns_ > 0 ? SegmentPass<T>::bytes(columns_, layout.strips()) : other_bytes());
     if (work_.device_bytes > task.device_memory)
       throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes, task.device_memory);
     work_.device = context.device_name();
@@ -62,40 +62,61 @@ class Modification {
   index_t run(const T* R, T* out, index_t order, std::atomic<bool>* begun = nullptr) {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
     const int strips = block_columns::strips_of(order);
-    const cudaStream_t stream = context_.stream();
-    auto* const state = static_cast<block_columns::PassState*>(context_.staging(sizeof(block_columns::PassState)));
-    for (index_t first = 0; first < task_.k; first += block_columns::most_columns) {
-      const index_t k = std::min(block_columns::most_columns, task_.k - first);
-      const Pass<T> pass(context_.pool(), k, strips, 1, task_);
-      const PoolBuffer<double> own(context_.pool(), pass.own_words(strips));
-      timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, layout_.n, stream); });
-      if (begun) *begun = true;
-      Marks& marks = context_.marks();
-      marks.begin.record(stream);
-      timed(Stage::modify, [&] { pass.start(0, 0, strips, first == 0 ? R : out, out, layout_.ld, own.data(), stream); });
-      marks.end.record(stream);
-      pass.fetch_state(state, stream);
-      marks.done.record(stream);
-      while (!marks.done.passed()) poll_(double(first) / task_.k);
-      work_.seconds += marks.end.seconds_since(marks.begin);
-      pass.add_to(work_, *state);
-      if (state->stop) return state->pivot;
+    const std::unique_ptr<PoolBuffer<T>> between = columns_ > 0 && out && R != out ? room_between() : nullptr;
+    const T* from = R;
+    for (index_t first = 0; first < task_.k; first += pass_columns()) {
+      const index_t k = std::min(pass_columns(), task_.k - first), after = (task_.k - first - 1) / pass_columns();
+      T* const to = between && after % 2 == 1 ? between->data() : out;
+      const index_t pivot = columns_ > 0 ? run_segments(first, k, strips, order, from, to, begun)
+                                         : run_strips(first, k, strips, order, from, to, begun);
+      if (pivot >= 0) return pivot;
+      from = to;
     }
     return -1;
   }
 
-  /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest; the leading part of R tells whether
-  /// a later pass fails earlier. from() gives R anew; `scratch` as `out` above.
+  /// f(), which takes `bytes` of device memory that the call can do without; null where there is no room for it, or no
+  /// permission.
+  template <class F>
+  auto if_room(double bytes, F&& f) -> decltype(f()) {
+    if (work_.device_bytes + bytes > task_.device_memory) return nullptr;
+    try {
+      auto made = f();
+      work_.device_bytes += bytes;
+      return made;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory) throw;
+      return nullptr;
+    }
+  }
+
+  /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest. Strips, which take more columns at once,
+  /// tell where they fail; of still more columns the leading part of R tells whether a later pass fails earlier. from()
+  /// gives R anew; `scratch` as `out` above.
   template <class F>
   index_t first_pivot(F&& from, T* scratch, index_t pivot) {
+    if (task_.k <= pass_columns()) return pivot;
     const Work whole = work_;
-    while (pivot > 0 && task_.k > block_columns::most_columns) {
-      const index_t earlier = run(from(), scratch, pivot);
-      if (earlier < 0 || earlier >= pivot) break;
-      pivot = earlier;
+    columns_ = 0;
+    try {
+      for (index_t order = layout_.n; order > 0;) {
+        const index_t found = run(from(), scratch, order);
+        if (found < 0 || found >= order) break;
+        pivot = order = found;
+        if (task_.k <= pass_columns()) break;
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory) throw;  // then the pass that failed has the word
     }
     work_ = whole;
     return pivot;
+  }
+
+  /// Columns of V that go in one pass.
+  index_t pass_columns() const { return columns_ > 0 ? columns_ : block_columns::most_columns; }
+  static index_t pass_columns(const Layout& layout, const Task& task) {
+    const int columns = SegmentPass<T>::columns(task.k, layout.strips(), task);
+    return columns > 0 ? columns : block_columns::most_columns;
   }
 
   Work finish(index_t pivot) {
@@ -106,6 +127,60 @@ class Modification {
   }
 
  private:
+  double other_bytes() const {
+    const block_columns::PassSize size{block_columns::padded_width(std::min(task_.k, block_columns::most_columns)), layout_.strips(), 1};
+    return size.bytes() + double(sizeof(double)) * layout_.strips() * size.strip_words();
+  }
+
+  /// A place for the result of every other pass, where there are several: a pass in place takes longer.
+  std::unique_ptr<PoolBuffer<T>> room_between() {
+    if (task_.k <= pass_columns()) return nullptr;
+    return if_room(double(sizeof(T)) * layout_.words(),
+                   [&] { return std::make_unique<PoolBuffer<T>>(context_.pool(), layout_.words()); });
+  }
+
+  /// Columns [first, first + k) of V, by segments. Returns the failing pivot, or -1.
+  index_t run_segments(index_t first, index_t k, int strips, index_t order, const T* R, T* out, std::atomic<bool>* begun) {
+    const cudaStream_t stream = context_.stream();
+    void* const state = context_.staging(SegmentPass<T>::state_bytes);
+    SegmentPass<T> pass(context_.pool(), std::min(columns_, block_columns::padded_width(k)), strips, task_);
+    timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, k, layout_.n, stream); });
+    if (begun) *begun = true;
+    Marks& marks = context_.marks();
+    marks.begin.record(stream);
+    index_t pivot = -1;
+    timed(Stage::modify, [&] { pivot = pass.run(R, out, layout_.ld, state, marks.end, [&] { wait(first); }, stream); });
+    work_.seconds += marks.end.seconds_since(marks.begin);
+    pass.add_to(work_);
+    return pivot;
+  }
+
+  /// The same by strips, of up to most_columns columns.
+  index_t run_strips(index_t first, index_t k, int strips, index_t order, const T* R, T* out, std::atomic<bool>* begun) {
+    const cudaStream_t stream = context_.stream();
+    auto* const state = static_cast<block_columns::PassState*>(context_.staging(sizeof(block_columns::PassState)));
+    const Pass<T> pass(context_.pool(), k, strips, 1, task_);
+    const PoolBuffer<double> own(context_.pool(), pass.own_words(strips));
+    timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, layout_.n, stream); });
+    if (begun) *begun = true;
+    Marks& marks = context_.marks();
+    marks.begin.record(stream);
+    timed(Stage::modify, [&] { pass.start(0, 0, strips, R, out, layout_.ld, own.data(), stream); });
+    marks.end.record(stream);
+    pass.fetch_state(state, stream);
+    wait(first);
+    work_.seconds += marks.end.seconds_since(marks.begin);
+    pass.add_to(work_, *state);
+    return state->stop ? state->pivot : -1;
+  }
+
+  /// Until the device has done what is queued; `first`: columns of V that have been dealt with.
+  void wait(index_t first) {
+    Marks& marks = context_.marks();
+    marks.done.record(context_.stream());
+    while (!marks.done.passed()) poll_(double(first) / task_.k);
+  }
+
   template <class F>
   void timed(Stage stage, F&& f) {
     if (stopwatch_) stopwatch_->begin(stage, 0, context_.stream());
@@ -119,6 +194,7 @@ class Modification {
   std::vector<double> scaled_;
   const Task& task_;
   const Poll& poll_;
+  int columns_;  ///< of V in a pass by segments; 0: by strips
   Work work_;
   Timeline timeline_;
   std::optional<Stopwatch> stopwatch_;

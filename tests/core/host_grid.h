@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "block_columns/segment.h"
 #include "block_columns/strip.h"
 
 /// The resident method on the CPU, for tests: as many blocks of threads as one likes, each of them a thread.
@@ -75,6 +76,15 @@ struct HostWarp {
       }
   }
 
+  /// The same with B(k, n) at B[k * ld + n].
+  template <int s>
+  void multiply_add_rows(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const double* B, int ld) const {
+    double columns[64];
+    for (int k = 0; k < 8; ++k)
+      for (int n = 0; n < 8; ++n) columns[n * 8 + k] = B[k * ld + n];
+    multiply_add<s, Access::shared>(D, A, columns, 8);
+  }
+
   template <Access, class S>
   static S read(const S* p) { return *p; }
   template <Access, class S>
@@ -89,6 +99,10 @@ struct HostWarp {
   }
   static int load_acquire(const int* flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
   static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
+  static int load_local(const int* flag) { return load_acquire(flag); }  ///< in shared memory
+  static void store_local(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
+  static void store_release(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
+  static void add_release(int* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE); }
   static void prefetch(const void*) {}  ///< the cache line into the second-level cache
   /// Begins to copy 16 bytes into shared memory; they count as one copy with all others up to the next end_copy().
   static void copy_16(void* to, const void* from) { std::memcpy(to, from, 16); }
@@ -132,6 +146,9 @@ struct HostTeam {
     }
     return all;
   }
+  /// What f says to each warp by itself; without a barrier.
+  template <class F>
+  bool all_warps(F&& f) { return all_sync(f); }
   template <class F>
   void threads_sync(F&& f) {
     for (int thread = 0; thread < warp_count * LANES; ++thread) f(thread);
@@ -151,6 +168,12 @@ struct HostTeam {
   }
   void store_release(int* flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
   void add(int* counter, int value) { __atomic_fetch_add(counter, value, __ATOMIC_RELAXED); }
+  /// Tells everybody that the last `left` row blocks are not to be done.
+  void refuse(SegmentState* state, int left) {
+    int known = __atomic_load_n(&state->left, __ATOMIC_RELAXED);
+    while (known < left && !__atomic_compare_exchange_n(&state->left, &known, left, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    store_release(&state->stop);
+  }
   void stop(PassState* pass_state, int pivot) {
     pass_state->pivot = pivot;
     store_release(&pass_state->stop);

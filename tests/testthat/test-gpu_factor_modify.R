@@ -188,9 +188,15 @@ test_that("a downdate that cannot be done names the pivot, and leaves what was p
         expect_identical(run(in_place = TRUE, check = FALSE), list(R = f, pivot = as.integer(at)))
         expect_same(as.matrix(f), R, what)
         expect_identical(f$modifications, 0L)
-        # in place, waived
+        # in place, waived: lost only where there is no room for a second factor
         g <- copy_factor(f)
         error <- expect_error(run(in_place = TRUE, keep_intact = FALSE), class = "gpucholmod_not_positive_definite")
+        expect_identical(error$pivot, as.integer(at), label = what)
+        expect_same(as.matrix(f), R, what)
+        spare <- f$bytes * if (k == 70 && method != "householder" && method != "stepwise") 2 else 1
+        no_room <- cholupdate_control(device_memory = last_cholupdate()$device_bytes_peak - spare)
+        error <- expect_error(run(in_place = TRUE, keep_intact = FALSE, control = no_room),
+                              class = "gpucholmod_not_positive_definite")
         expect_identical(error$pivot, as.integer(at), label = what)
         expect_identical(expect_error(as.matrix(f), class = "gpucholmod_invalid_factor")$reason, "half_modified")
         expect_error(run(), class = "gpucholmod_invalid_factor")
@@ -257,8 +263,7 @@ test_that("blocks that fall back are counted, and make no difference but in roun
       expect_identical(last$fallbacks, 0)
       expect_gt(last$blocks, 1)
       stable <- modify_resident(R, V, downdate, method = "householder")
-      expect_identical(last_cholupdate()$blocks, last$blocks)
-      expect_identical(last_cholupdate()$fallbacks, last$blocks)
+      expect_identical(last_cholupdate()$fallbacks, last_cholupdate()$blocks)
       expect_close(stable, quick, tolerance = 1e-13)
     }
   }

@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "block_columns/segment.h"
 #include "block_columns/strip.h"
 
 namespace gpucholmod::cuda {
@@ -70,7 +71,10 @@ struct DeviceWarp {
     const auto* at = reinterpret_cast<const block_columns::Pair<double>*>(B + block_columns::group_id(lane) * ld +
                                                                      2 * block_columns::thread_in_group(lane));
     const block_columns::Pair<double> b = read<access>(at);
-    const double b0 = s > 0 ? b.x : -b.x, b1 = s > 0 ? b.y : -b.y;
+    multiply_add_to(D, A, s > 0 ? b.x : -b.x, s > 0 ? b.y : -b.y);
+  }
+  __device__ __forceinline__ void multiply_add_to(PerLane<block_columns::Fragment>& D, const PerLane<block_columns::LeftFragment>& A,
+                                                  double b0, double b1) const {
     double* d = D.value.e;
     const double* a = A.value.e;
 #if __CUDA_ARCH__ >= 900
@@ -79,6 +83,14 @@ struct DeviceWarp {
         : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
         : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b0), "d"(b1));
 #endif
+  }
+
+  /// The same with B(k, n) at B[k * ld + n].
+  template <int s>
+  __device__ __forceinline__ void multiply_add_rows(PerLane<block_columns::Fragment>& D, const PerLane<block_columns::LeftFragment>& A,
+                                                    const double* B, int ld) const {
+    const double* at = B + 2 * block_columns::thread_in_group(lane) * ld + block_columns::group_id(lane);
+    multiply_add_to(D, A, s > 0 ? at[0] : -at[0], s > 0 ? at[ld] : -at[ld]);
   }
 
   static __device__ __forceinline__ void copy_16(void* to, const void* from) {
@@ -112,6 +124,28 @@ struct DeviceWarp {
     return value;
   }
   __device__ static __forceinline__ int load_relaxed(const int* flag) { return *static_cast<const volatile int*>(flag); }
+  __device__ static __forceinline__ void store_release(int* flag, int value) {
+#if __CUDA_ARCH__ >= 700
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+#endif
+  }
+  __device__ static __forceinline__ void add_release(int* counter) {
+#if __CUDA_ARCH__ >= 700
+    asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
+#endif
+  }
+  __device__ static __forceinline__ int load_local(const int* flag) {
+    int value = 0;
+#if __CUDA_ARCH__ >= 700
+    asm volatile("ld.acquire.cta.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+#endif
+    return value;
+  }
+  __device__ static __forceinline__ void store_local(int* flag, int value) {
+#if __CUDA_ARCH__ >= 700
+    asm volatile("st.release.cta.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+#endif
+  }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
   __device__ static __forceinline__ void pause() {}
 
@@ -134,7 +168,7 @@ struct DeviceWarp {
   }
 };
 
-/// A block of threads, or a half of one.
+/// Some warps of a block of threads, or all.
 struct DeviceTeam {
   using Warp = DeviceWarp;
   static constexpr int THREADS = block_columns::WARPS * block_columns::LANES;
@@ -146,12 +180,13 @@ struct DeviceTeam {
 
   double* shared;
   Warp warp;           ///< its id counts from the first of the team
-  int named = 0;       ///< 0: the whole block, otherwise the number of the half's barrier
+  int named = 0;       ///< 0: the whole block, otherwise the number of the team's own barrier
+  int warps = block_columns::WARPS;
 
-  __device__ __forceinline__ int size() const { return named == 0 ? block_columns::WARPS : block_columns::WARPS / 2; }
+  __device__ __forceinline__ int size() const { return warps; }
   __device__ __forceinline__ void barrier() {
     if (named == 0) __syncthreads();
-    else asm volatile("bar.sync %0, %1;" ::"r"(named), "n"(THREADS / 2) : "memory");
+    else asm volatile("bar.sync %0, %1;" ::"r"(named), "r"(warps * block_columns::LANES) : "memory");
   }
   /// f(warp) in every warp, then a barrier.
   template <class F>
@@ -162,9 +197,19 @@ struct DeviceTeam {
   /// f(warp) in every warp, without a barrier at the end.
   template <class F>
   __device__ __forceinline__ void each_warp(F&& f) { f(warp); }
-  /// Whether f(warp) is true in every warp: ends in a barrier. The whole block only.
+  /// Whether f(warp), one bool for each warp, is true in all of them: ends in a barrier.
   template <class F>
-  __device__ __forceinline__ bool all_sync(F&& f) { return __syncthreads_and(f(warp)); }
+  __device__ __forceinline__ bool all_sync(F&& f) {
+    const int mine = f(warp);
+    if (named == 0) return __syncthreads_and(mine);
+    int all;
+    asm volatile("{.reg .pred p, q; setp.ne.s32 p, %1, 0; bar.red.and.pred q, %2, %3, p; selp.s32 %0, 1, 0, q;}"
+                 : "=r"(all) : "r"(mine), "r"(named), "r"(warps * block_columns::LANES) : "memory");
+    return all;
+  }
+  /// f(warp), to each warp by itself; without a barrier.
+  template <class F>
+  __device__ __forceinline__ bool all_warps(F&& f) { return f(warp); }
   /// f(number of the thread) in every thread, then a barrier.
   template <class F>
   __device__ __forceinline__ void threads_sync(F&& f) {
@@ -180,7 +225,7 @@ struct DeviceTeam {
   template <class F>
   __device__ __forceinline__ void halves_sync(F&& f) {
     const int half = warp.id / (block_columns::WARPS / 2);
-    f(DeviceTeam{shared, {warp.id % (block_columns::WARPS / 2), warp.lane}, 1 + half}, half);
+    f(DeviceTeam{shared, {warp.id % (block_columns::WARPS / 2), warp.lane}, 1 + half, block_columns::WARPS / 2}, half);
     __syncthreads();
   }
 
@@ -207,6 +252,11 @@ struct DeviceTeam {
   }
   __device__ __forceinline__ void add(int* counter, int value) {
     if (warp.id == 0 && warp.lane == 0) atomicAdd(counter, value);
+  }
+  /// Tells everybody that the last `left` row blocks are not to be done.
+  __device__ __forceinline__ void refuse(block_columns::SegmentState* state, int left) {
+    once([&] { atomicMax(&state->left, left); });
+    store_release(&state->stop);
   }
   __device__ __forceinline__ void stop(block_columns::PassState* pass_state, int pivot) {
     once([&] { pass_state->pivot = pivot; });

@@ -52,13 +52,38 @@ TEST(FactorModify, AFailingDowndateChangesNothingWhenTestedFirst) {
         Work work;
         EXPECT_FALSE(modified(*F, V, downdate, work));
         EXPECT_EQ(work.pivot, failing);
-        bool changed = true;
-        EXPECT_EQ(modify(*F, V, downdate, &changed).pivot, failing);
-        EXPECT_FALSE(changed);
-        EXPECT_TRUE(same_bits(download(*F), R));
-        downdate.keep_intact = false;
-        EXPECT_EQ(modify(*F, V, downdate, &changed).pivot, failing);
+        for (const bool room : {true, false}) {  // for a second factor; without, several passes cannot be tested
+          if (!room && k > 5) continue;
+          downdate.device_memory = room ? work.device_bytes : work.device_bytes - F->bytes();
+          downdate.keep_intact = true;
+          bool changed = true;
+          EXPECT_EQ(modify(*F, V, downdate, &changed).pivot, failing);
+          EXPECT_FALSE(changed);
+          EXPECT_TRUE(same_bits(download(*F), R));
+          downdate.keep_intact = false;
+          EXPECT_EQ(modify(*F, V, downdate, &changed).pivot, failing);
+          EXPECT_EQ(changed, !room);
+        }
+      }
+}
+
+/// A second factor, and one between passes, make it quicker; the result is the same.
+TEST(FactorModify, TheSameBitsInPlaceWithRoomAndWithout) {
+  const index_t n = 900;
+  for (const Precision precision : precisions)
+    for (const Sign sign : signs)
+      for (const index_t k : {5, 16, 32, 70}) {
+        const Doubles R = in(precision, example(n)), V = Random(5).normal(n, k).cast<double>() * 0.01;
+        const Factor F = upload(R, precision);
+        Task task_ = task(*F, k, sign);
+        task_.keep_intact = k < 70;
+        Work work;
+        const Doubles expected = download(*modified(*F, V, task_, work));
+        task_.device_memory = work.device_bytes - (k < 70 ? 1 : 2) * F->bytes();
+        bool changed = false;
+        EXPECT_EQ(modify(*F, V, task_, &changed).pivot, -1);
         EXPECT_TRUE(changed);
+        EXPECT_TRUE(same_bits(download(*F), expected)) << k;
       }
 }
 
@@ -115,9 +140,13 @@ TEST(FactorModify, KeepsToTheMemoryThatItIsAllowed) {
   Work work;
   const Doubles expected = download(*modified(*F, V, limited, work));
   EXPECT_GT(work.device_bytes, F->bytes());
-  limited.device_memory = work.device_bytes;
+  const double with_room = limited.device_memory = work.device_bytes;
   EXPECT_TRUE(same_bits(download(*modified(*F, V, limited, work)), expected));
-  limited.device_memory -= 1;
+  EXPECT_EQ(work.device_bytes, with_room);
+  limited.device_memory -= 1;  // what is between two passes can be done without
+  EXPECT_TRUE(same_bits(download(*modified(*F, V, limited, work)), expected));
+  EXPECT_LT(work.device_bytes, with_room);
+  limited.device_memory = work.device_bytes - 1;
   const auto error = error_of([&] { modified(*F, V, limited, work); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
@@ -138,6 +167,11 @@ TEST(FactorModify, APollThatThrowsStopsBetweenPasses) {
   EXPECT_FALSE(made);
   EXPECT_TRUE(same_bits(download(*F), R));
   EXPECT_THROW(F->modify(V.data(), task(*F, k, Sign::update), nullptr, stop, begun), int);
+  EXPECT_FALSE(begun);  // a second factor has been begun
+  EXPECT_TRUE(same_bits(download(*F), R));
+  Task in_place = task(*F, k, Sign::update);
+  in_place.device_memory = F->bytes();
+  EXPECT_THROW(F->modify(V.data(), in_place, nullptr, stop, begun), int);
   EXPECT_TRUE(begun);
 }
 
@@ -149,7 +183,7 @@ TEST(FactorModify, HasATimeline) {
   timed.timeline = true;
   Work work;
   modified(*F, V, timed, work);
-  ASSERT_EQ(work.timeline.size(), 4u);  // two passes
+  ASSERT_EQ(work.timeline.size(), 6u);  // three passes
   double last = 0;
   for (const Timeline::Entry& entry : work.timeline) {
     EXPECT_LE(last, entry.begin);

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "block_columns/segment.h"
+
+/// What goes from global to shared memory for a team, by one warp of its own, through an inbox: a ring of slots, each of which is
+/// filled, waited for, and released by every warp of the team. A team goes on until everything has come, or the inbox is closed.
+namespace gpucholmod::block_columns {
+
+/// P of row blocks up to `end`, as it is published.
+template <int K, class T, class Warp, class Inbox>
+GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const Segment<T>& s, int end, Inbox& inbox) {
+  int known = s.first;  // of the row blocks before this one it is known that they are there
+  GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
+    const int i = b - s.first;
+    inbox.wait_empty(warp, i, [] { return false; });
+    while (known <= b) {
+      known = b + warp.leading([&](int lane) { return b + lane < end && Warp::load_acquire(s.has_P + b + lane) == K / CHAIN_COLUMNS; });
+      if (known > b) break;
+      if (is_over<Warp>(s, b)) {
+        inbox.close(warp, i);
+        return;
+      }
+      Warp::pause();
+    }
+    inbox.fill(warp, i, s.messages + index_t(b) * Transform<K>::words + Transform<K>::P, K * LDB);
+  }
+}
+
+/// Messages of accepted row blocks.
+template <int K, class T, class Warp, class Inbox>
+GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const Segment<T>& s, Inbox& inbox) {
+  if (s.rewrite_last)
+    while (Warp::load_acquire(s.has_P + s.blocks - 1) < K / CHAIN_COLUMNS && Warp::load_acquire(&s.state->stop) == 0) Warp::pause();
+  int known = s.first;
+  GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.blocks; ++b) {
+    const int i = b - s.first;
+    inbox.wait_empty(warp, i, [] { return false; });
+    while (known <= b) {
+      known = b + warp.leading([&](int lane) { return b + lane < s.blocks && Warp::load_acquire(s.complete + b + lane) == accepted; });
+      if (known > b) break;
+      if (Warp::load_acquire(s.complete + b) == refused) {
+        inbox.close(warp, i);
+        return;
+      }
+      Warp::pause();
+    }
+    inbox.fill(warp, i, s.messages + index_t(b) * Transform<K>::words, Transform<K>::kind);
+  }
+}
+
+}  // namespace gpucholmod::block_columns

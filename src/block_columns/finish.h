@@ -1,0 +1,214 @@
+#pragma once
+
+#include "block_columns/segment.h"
+#include "block_columns/small_matrices.h"
+
+namespace gpucholmod::block_columns {
+
+/// Shared memory of a block of threads that finishes messages, in doubles.
+template <int K>
+struct FinishMemory {
+  static constexpr int KP = Transform<K>::KP;
+  static constexpr int LDW = KP + 8;  ///< of KP contiguous
+  static constexpr int slots = K > 16 ? 3 : 4;  ///< for P of row blocks
+  static constexpr int P_words = KP * LDB;
+  static constexpr int square = KP * LDW;
+  static constexpr int scratch = IB * LDW + 3 * IB * LDC;
+  static constexpr int P = 0, H = P + slots * P_words, X = H + (SUBS + 1) * square, work = X + (SUBS + 1) * square,
+                       ints = work + (SUBS + 1) * scratch, words = ints + 4;
+};
+
+/// f(half, D) for both halves (16 x 8) of the product A B of order 16, D begun by begin(half). left(l): columns l .. l + 7 of A;
+/// B(k, n) at n * ld + k.
+template <int s, class Warp, class Begin, class Left, class Store>
+GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& left, const double* B, int ld, Store&& store) {
+  GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
+    Tile<Warp> D = begin(half);
+    GPUCHOLMOD_UNROLL for (int l = 0; l < IB; l += 8)
+      warp.template multiply_add<s, Access::shared>(D, left(l), B + 8 * half * ld + l, ld);
+    store(half, D);
+  }
+  warp.sync();
+}
+
+/// X <- U^-1, U'U = A, by one warp. A symmetric, of order KP = 16 or 32, ld KP + 8; X(l, c) at c * (KP + 8) + l, its strict
+/// lower triangle zero. False when A is not positive definite. `work`: 3 * IB * LDC words.
+///
+///   KP = 32:  X11 from A11,  U12 = X11'A12,  X22 from A22 - U12'U12,  X12 = -X11 (U12 X22)
+template <int KP, class Warp>
+GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, double* sX, double* work) {
+  constexpr int ld = KP + 8;
+  bool ok = invert_cholesky(warp, sA, ld, sX, ld);
+  warp.sync();
+  if constexpr (KP > IB) {
+    double *sU = work, *sS = work + IB * LDC, *sY = sS + IB * LDC;
+    const double *A12 = sA + IB * ld, *A22 = A12 + IB;
+    double *X12 = sX + IB * ld, *X22 = X12 + IB;
+    const auto zero = [&](int) { return zero_tile(warp); };
+    const auto to = [&](double* p, int ldp) {
+      return [&warp, p, ldp](int half, const Tile<Warp>& D) { store_transposed(warp, D, p + 8 * half * ldp, ldp); };
+    };
+    warp.each([&](int lane) {
+      GPUCHOLMOD_NO_UNROLL for (int i = lane; i < IB * IB; i += LANES) sX[i / IB * ld + IB + i % IB] = 0;
+    });
+    product_16<1>(warp, zero, [&](int l) { return load_left(warp, sX + l, ld); }, A12, ld, to(sU, LDC));
+    product_16<-1>(warp, [&](int half) { return load_tile<Access::shared>(warp, A22 + 8 * half, ld); },
+                   [&](int l) { return load_left(warp, sU + l, LDC); }, sU, LDC, to(sS, LDC));
+    ok = invert_cholesky(warp, sS, LDC, X22, ld) && ok;
+    warp.sync();
+    product_16<1>(warp, zero, [&](int l) { return load_left_transposed(warp, sU + l * LDC, LDC); }, X22, ld, to(sY, LDC));
+    product_16<-1>(warp, zero, [&](int l) { return load_left_transposed(warp, sX + l * ld, ld); }, sY, LDC, to(X12, ld));
+  }
+  return ok;
+}
+
+/// Finishes the messages of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far; then, of
+/// the sub-blocks side by side,
+///
+///   U_a'U_a = H_a     W_a = P_a U_a^-1     Z_a = W_a U_a'^-1     C_a'C_a = I + sigma W_a W_a'
+///
+/// and whether the H behind the row block passes the guard.
+template <class T, int K, class Team, class Inbox>
+class Finish {
+  using Warp = typename Team::Warp;
+  using Parts = Transform<K>;
+  using S = FinishMemory<K>;
+  static constexpr int KP = S::KP, LDW = S::LDW, tiles = KP / 16 * (KP / 8);
+
+ public:
+  GPUCHOLMOD_HOST_DEVICE Finish(Team team, const Segment<T>& segment, int finisher, Inbox& inbox)
+      : team_(team), s_(segment), finisher_(finisher), inbox_(inbox), shared_(team.shared) {}
+
+  /// The inbox's slots must hold zeros from row K of P on.
+  GPUCHOLMOD_HOST_DEVICE void run() {
+    team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
+    GPUCHOLMOD_NO_UNROLL for (int i = 0; s_.first + i < s_.blocks; ++i) {
+      if (!team_.all_warps([&](Warp& warp) { return inbox_.wait(warp, i); })) return;
+      const bool own = i % s_.finishers == finisher_;
+      team_.each_warp([&](Warp& warp) {
+        if (warp.id < tiles)
+          GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
+            if (own) store_H(warp, a);
+            add_sub_block(warp, inbox_.slot(i), a);
+          }
+        if (own) {
+          if (warp.id < tiles) store_H(warp, SUBS);
+        } else {
+          inbox_.release(warp, i);
+        }
+      });
+      if (!own) continue;
+      const bool good = finish(s_.first + i, inbox_.slot(i));
+      team_.each_warp([&](Warp& warp) { inbox_.release(warp, i); });
+      if (!good) return drain(i + 1);
+    }
+  }
+
+ private:
+  /// Takes what still comes.
+  GPUCHOLMOD_HOST_DEVICE void drain(int i) {
+    for (; s_.first + i < s_.blocks; ++i)
+      if (!team_.all_warps([&](Warp& warp) {
+            const bool came = inbox_.wait(warp, i);
+            if (came) inbox_.release(warp, i);
+            return came;
+          }))
+        return;
+  }
+
+  /// The warp's tile of H.
+  GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
+  GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
+
+  /// The sum of P'P, with 16 rows more.
+  GPUCHOLMOD_HOST_DEVICE void add_sub_block(const Warp& warp, const double* sP, int a) {
+    GPUCHOLMOD_UNROLL for (int i = a * IB; i < (a + 1) * IB; i += 8)
+      warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, sP + row(warp) * LDB + i, LDB),
+                                                    sP + column(warp) * LDB + i, LDB);
+  }
+
+  /// H as it is now, as the one before sub-block a.
+  GPUCHOLMOD_HOST_DEVICE void store_H(const Warp& warp, int a) {
+    Tile<Warp> H = sum_[warp];
+    warp.each([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
+        H[lane].e[e] = on_diagonal(row(warp), column(warp), lane, e) + s_.sigma * H[lane].e[e];
+    });
+    store_tile(warp, H, shared_ + S::H + a * S::square + row(warp) * LDW + column(warp), LDW);
+  }
+
+  /// Row block b, whose P is in sP. False: refused.
+  GPUCHOLMOD_HOST_DEVICE bool finish(int b, const double* sP) {
+    double* to = s_.messages + index_t(b) * Parts::words;
+    team_.barrier();
+    const bool good = team_.all_sync([&](Warp& warp) {
+      if (warp.id < SUBS) return finish_sub_block(warp, warp.id, sP, to);
+      return warp.id > SUBS || passes(warp);
+    });
+    if (!good) {
+      const double* X = shared_ + S::X;
+      team_.threads_sync([&](int thread) {  // U^-1 of the H before this row block
+        GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES)
+          to[Parts::T + i / KP * LDB + i % KP] = X[i / KP * LDW + i % KP];
+      });
+      team_.refuse(s_.state, s_.blocks - b);
+    }
+    team_.once([&] { Warp::store_release(s_.complete + b, good ? accepted : refused); });
+    return good;
+  }
+
+  GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int a, const double* sP, double* to) {
+    double *X = shared_ + S::X + a * S::square, *W = shared_ + S::work + a * S::scratch, *M = W + IB * LDW;
+    if (!invert_factor<KP>(warp, shared_ + S::H + a * S::square, X, M)) return false;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < KP; q += 8) {
+      Tile<Warp> D = zero_tile(warp);
+      GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
+        if (l <= q) warp.template multiply_add<1, Access::shared>(
+            D, load_left_transposed(warp, sP + l * LDB + a * IB, LDB), X + q * LDW + l, LDW);
+      store_tile(warp, D, W + q, LDW);
+    }
+    warp.sync();
+    GPUCHOLMOD_UNROLL for (int n = 0; n < IB; n += 8) {
+      Tile<Warp> D = zero_tile(warp);
+      GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
+        warp.template multiply_add<1, Access::shared>(D, load_left(warp, W + l, LDW), W + n * LDW + l, LDW);
+      warp.each([&](int lane) {
+        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] = on_diagonal(0, n, lane, e) + s_.sigma * D[lane].e[e];
+      });
+      store_tile(warp, D, M + n, LDC);
+    }
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {
+      Tile<Warp> D = zero_tile(warp);
+      GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
+        if (l >= q) warp.template multiply_add_rows<1>(D, load_left(warp, W + l, LDW), X + l * LDW + q, LDW);
+      warp.each([&](int lane) {
+        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] *= s_.sigma;
+      });
+      store_tile(warp, D, to + Parts::Z + a * IB * Parts::LDK + q, Parts::LDK);
+    }
+    warp.sync();
+    return invert_cholesky(warp, M, LDC, to + Parts::C + a * IB * LDC, LDC);
+  }
+
+  /// Whether the H behind the row block has all its eigenvalues above the bound (downdate), or below it (update).
+  GPUCHOLMOD_HOST_DEVICE bool passes(const Warp& warp) {
+    double *H = shared_ + S::H + SUBS * S::square, *X = shared_ + S::X + SUBS * S::square, *work = shared_ + S::work + SUBS * S::scratch;
+    warp.each([&](int lane) {
+      GPUCHOLMOD_NO_UNROLL for (int i = lane; i < KP * KP; i += LANES) {
+        const int q = i / KP, l = i % KP;
+        H[q * LDW + l] = -s_.sigma * (H[q * LDW + l] - (q == l ? s_.bound : 0));
+      }
+    });
+    warp.sync();
+    return invert_factor<KP>(warp, H, X, work);
+  }
+
+  Team team_;
+  const Segment<T>& s_;
+  int finisher_;
+  Inbox& inbox_;
+  double* shared_;
+  typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile of the sum of P'P
+};
+
+}  // namespace gpucholmod::block_columns

@@ -1,0 +1,107 @@
+#pragma once
+
+#include "block_columns/transform.h"
+#include "block_columns/warp.h"
+
+/// A modification in one launch whose blocks of threads have four roles, each of which waits only for those before it:
+///
+///   solve     clusters of blocks: P = R'^-1 V, row block after row block, 8 columns of V each
+///   advance   V of columns that the chain is about to reach, past the row blocks before, by P alone
+///   finish    H, the guard, Z and C of a row block, from P
+///   rewrite   R~ and V, row block after row block, over all columns
+///
+/// This header: what they share. Reference: inst/design/block-columns.md.
+namespace gpucholmod::block_columns {
+
+constexpr int CLUSTER = 4;                ///< blocks of threads that solve for the same columns of V
+constexpr int REACH = 8;                  ///< row blocks before its own that a column is taken past by the chain itself
+constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solves for
+constexpr int GROUP = 16;                 ///< columns of R that a warp works on: a group
+constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
+
+constexpr int SOLVE_TEAMS = 2, SOLVE_WARPS = 4, FINISH_WARPS = 8, REWRITE_WARPS = 8, ADVANCE_WARPS = 2;
+
+/// What became of a row block, as its flag `complete` says.
+enum Verdict { open = 0, accepted = 1, refused = 2 };
+
+struct SegmentState {
+  int stop;  ///< some row block is refused: nothing behind it is needed any more
+  int left;  ///< row blocks from the first of them on; 0 where there is none
+};
+
+/// Row blocks [first, blocks) of a factor, by unscaled steps, up to the first that the guard refuses.
+/// All numbers of row blocks and columns are those of the factor.
+template <class T>
+struct Segment {
+  int first, blocks;
+  double sigma;      ///< 1 or -1
+  double bound;      ///< eigenvalues of H: below it in an update, above it in a downdate
+  const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
+  T* out;            ///< likewise; may be R; null: nothing is written
+  index_t ld;
+  double* V;         ///< n x K, column-major without gaps; on exit, where a block is refused, what is to be done from it on
+  double* inverses;  ///< of the diagonal blocks, INVERSE words each
+  double* messages;  ///< Transform<K>::words for each row block
+  double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
+  int* inverted;     ///< pairs of diagonal blocks whose inverses are there
+  int* has_P;        ///< for each row block, how many clusters have published P
+  int* has_V;        ///< how many groups of `handed` are there
+  int* complete;     ///< Verdict
+  SegmentState* state;
+  int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
+  bool rewrite_last; ///< rewrite only when the chain is done: needed where out is R
+  int finishers, workers;  ///< blocks of threads
+};
+
+constexpr int INVERSE = NB * LDB;
+/// Where the gap behind the first column of an inverse tells whether it is to be refined.
+constexpr int refine_at = NB;
+
+/// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other in an
+/// update. Proven and measured: inst/design/block-columns.md.
+constexpr double least_downdate = 1.0 / 16, largest_update = 20;
+
+/// The groups of columns of one worker: every `workers`-th of the factor.
+struct Share {
+  int worker, workers, groups;
+  GPUCHOLMOD_HOST_DEVICE int count() const { return first_from(groups); }
+  GPUCHOLMOD_HOST_DEVICE int group(int l) const { return worker + l * workers; }
+  GPUCHOLMOD_HOST_DEVICE int block(int l) const { return group(l) / GROUPS; }
+  /// The first of them that is not left of group g.
+  GPUCHOLMOD_HOST_DEVICE int first_from(int g) const { return g > worker ? (g - worker + workers - 1) / workers : 0; }
+};
+
+/// The tile of R of a group in a row block, as it comes from memory: left factors of products.
+template <class Warp>
+struct Column {
+  Left<Warp> rows[NB / 8];
+};
+
+template <Access access, class Warp, class T>
+GPUCHOLMOD_HOST_DEVICE void fetch_rows(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
+  warp.each([&](int lane) {
+    const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
+    const Pair<T> low = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at));
+    const Pair<T> high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
+    to[lane] = {{double(low.x), double(high.x), double(low.y), double(high.y)}};
+  });
+}
+
+/// Whether row block b lies behind one that is refused.
+template <class Warp, class T>
+GPUCHOLMOD_HOST_DEVICE bool is_over(const Segment<T>& s, int b) {
+  return Warp::load_acquire(&s.state->stop) != 0 && s.blocks - Warp::load_relaxed(&s.state->left) < b;
+}
+
+/// Waits until a counter has reached `value`. False: everybody is to stop.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE bool wait_until(const Warp& warp, const int* counter, int value, const int* stop) {
+  while (Warp::load_acquire(counter) < value) {
+    if (Warp::load_acquire(stop) != 0) return false;
+    Warp::pause();
+  }
+  warp.sync();
+  return true;
+}
+
+}  // namespace gpucholmod::block_columns

@@ -1,0 +1,207 @@
+#pragma once
+
+#include "block_columns/feed.h"
+
+namespace gpucholmod::block_columns {
+
+constexpr int LP = CHAIN_COLUMNS + 2;  ///< leading dimension of P, by rows, where the chain has it: free of bank conflicts
+
+/// Shared memory of a block of threads that solves, in doubles.
+template <class T>
+struct SolveMemory {
+  static constexpr int tile_slots = 2;  ///< for each of the two teams
+  static constexpr int tile = NB * LDB * int(sizeof(T)) / 8, V_words = CHAIN_COLUMNS * LDB;
+  static constexpr int tiles = 0, X = tiles + SOLVE_TEAMS * tile_slots * tile, V = X + INVERSE, words = V + V_words;
+};
+
+/// The block columns of a block of threads: every CLUSTER-th, its two teams in turn.
+template <class T>
+struct Own {
+  const Segment<T>& s;
+  int rank;  ///< in the cluster
+  GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.first + (rank - s.first % CLUSTER + CLUSTER) % CLUSTER + i * CLUSTER; }
+  /// The first row block that the chain itself takes block column c past.
+  GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
+};
+
+/// The chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of blocks of threads.
+///
+/// Block column c belongs to block c mod CLUSTER of the cluster and there to one of two teams in turn, which takes it past
+/// the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has been handed over. So
+/// every team has one block column in hand at any time. P goes to the whole cluster at once, and to everybody else by way of
+/// global memory. `post`: the inboxes `tiles` (the team's own), X and V, and the tally `written`.
+template <class T, int K, class Team, class Mail, class Post>
+class Solve {
+  using Warp = typename Team::Warp;
+  using Parts = Transform<K>;
+  using Tiles = typename Team::template PerWarp<Tile<Warp>>;
+
+ public:
+  /// `side`: which of the teams this is.
+  GPUCHOLMOD_HOST_DEVICE Solve(Team team, const Segment<T>& segment, int cluster, int rank, int side, Mail& mail, Post& post)
+      : team_(team), s_(segment), own_{segment, rank}, side_(side), cluster_(cluster), mail_(mail), post_(post) {}
+
+  GPUCHOLMOD_HOST_DEVICE void run() {
+    team_.each_warp([&](Warp& warp) { stopped_[warp] = false; });
+    for (int i = side_; own_.column(i) < s_.blocks; i += SOLVE_TEAMS) {
+      const int c = own_.column(i);
+      team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
+      for (int b = own_.begin(c); b < c; ++b, ++product_) multiply(b);
+      if (!solve(i, c)) return;
+    }
+  }
+
+ private:
+  /// sum <- sum - R_bc'P_b
+  GPUCHOLMOD_HOST_DEVICE void multiply(int b) {
+    auto& tiles = post_.tiles;
+    team_.each_warp([&](Warp& warp) {
+      const int* stop = &s_.state->stop;
+      if (stopped_[warp] || !tiles.wait(warp, product_, stop)) {
+        stopped_[warp] = true;
+        return;
+      }
+      const T* R = reinterpret_cast<const T*>(tiles.slot(product_)) + warp.id * 16 * LDB;
+      Left<Warp> rows[NB / 8];
+      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) rows[l] = load_left(warp, R + 8 * l, LDB);
+      tiles.release(warp, product_);
+      if (!mail_.wait(warp, b, stop)) {
+        stopped_[warp] = true;
+        return;
+      }
+      const double* P_b = mail_.P(b);
+      Tile<Warp> D[2] = {sum_[warp], zero_tile(warp)};
+      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) warp.template multiply_add_rows<-1>(D[l % 2], rows[l], P_b + 8 * l * LP, LP);
+      add_tile(warp, D[0], D[1]);
+      sum_[warp] = D[0];
+      if (side_ == 0 && warp.id == 0) mail_.expect_next(warp, b);
+    });
+  }
+
+  /// P of block column c, the block's own number i. False: stop.
+  GPUCHOLMOD_HOST_DEVICE bool solve(int i, int c) {
+    Tiles V, P_c;
+    const bool go_on = team_.all_sync([&](Warp& warp) {
+      const int* stop = &s_.state->stop;
+      if (stopped_[warp] || !post_.V.wait(warp, i, stop) || !post_.X.wait(warp, i, stop)) return false;
+      V[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB);
+      add_tile(warp, V[warp], sum_[warp]);
+      put(warp, i, V[warp]);
+      return true;
+    });
+    if (!go_on) return false;
+    team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, zero_tile(warp), i); });
+    if (post_.X.slot(i)[refine_at] != 0) refine(i, c, V, P_c);
+    double* to = s_.messages + index_t(c) * Parts::words + Parts::P + cluster_ * CHAIN_COLUMNS * LDB;
+    team_.each_warp([&](Warp& warp) {
+      mail_.send(warp, c, P_c[warp]);
+      post_.X.release(warp, i);
+      post_.V.release(warp, i);
+      store_transposed(warp, P_c[warp], to + warp.id * 16, LDB);
+      post_.written.arrive(warp, i);
+    });
+    return true;
+  }
+
+  /// P <- P + X'(V - R_cc'P)
+  GPUCHOLMOD_HOST_DEVICE void refine(int i, int c, Tiles& V, Tiles& P_c) {
+    team_.barrier();
+    team_.warps_sync([&](Warp& warp) { put(warp, i, P_c[warp]); });
+    Tiles left;
+    team_.warps_sync([&](Warp& warp) {
+      const T* R = s_.R + (index_t(c) * NB + warp.id * 16) * s_.ld + index_t(c) * NB;
+      Left<Warp> rows[NB / 8];
+      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) fetch_rows<Access::transform>(warp, rows[l], R + 8 * l, s_.ld);
+      left[warp] = V[warp];
+      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
+        warp.template multiply_add<-1, Access::shared>(left[warp], rows[l], post_.V.slot(i) + 8 * l, LDB);
+    });
+    team_.warps_sync([&](Warp& warp) { put(warp, i, left[warp]); });
+    team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, P_c[warp], i); });
+  }
+
+  /// To where V was, for all warps of the team.
+  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, int i, const Tile<Warp>& tile) {
+    store_transposed(warp, tile, post_.V.slot(i) + warp.id * 16, LDB);
+  }
+
+  /// D + X'V for the warp's rows of P; X is upper.
+  GPUCHOLMOD_HOST_DEVICE Tile<Warp> multiply_by_X(const Warp& warp, const Tile<Warp>& begin, int i) const {
+    const double *X = post_.X.slot(i) + warp.id * 16 * LDB, *V = post_.V.slot(i);
+    Tile<Warp> D[2] = {begin, zero_tile(warp)};
+    GPUCHOLMOD_UNROLL for (int l = 0; l < NB; l += 16) {
+      if (l > warp.id * 16) break;
+      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+        warp.template multiply_add<1, Access::shared>(D[half], load_left(warp, X + l + 8 * half, LDB), V + l + 8 * half, LDB);
+    }
+    add_tile(warp, D[0], D[1]);
+    return D[0];
+  }
+
+  Team team_;
+  const Segment<T>& s_;
+  Own<T> own_;
+  int side_, cluster_;
+  Mail& mail_;
+  Post& post_;
+  int product_ = 0;  ///< number of the product at hand
+  Tiles sum_;        ///< minus the sum of R_bc'P_b
+  typename Team::template PerWarp<bool> stopped_;  ///< seen by the warp; told to the others of the team before it solves
+};
+
+/// Tile (b, c) of R, if there is one, into the second-level cache.
+template <class T, class Warp>
+GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const Segment<T>& s, int b, int c) {
+  if (c >= s.blocks) return;
+  constexpr int line = 128 / int(sizeof(T)), lines = NB / line;
+  const T* from = s.R + index_t(c) * NB * s.ld + index_t(b) * NB;
+  warp.each([&](int lane) {
+    GPUCHOLMOD_UNROLL for (int i = lane; i < NB * lines; i += LANES) Warp::prefetch(from + i / lines * s.ld + i % lines * line);
+  });
+}
+
+/// Tiles of R for one team, in the order of its products.
+template <class T, class Warp, class Inbox>
+GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const Segment<T>& s, int rank, int side, Inbox& inbox) {
+  const Own<T> own{s, rank};
+  const auto over = [&] { return Warp::load_acquire(&s.state->stop) != 0; };
+  int product = 0;
+  for (int i = side; own.column(i) < s.blocks; i += SOLVE_TEAMS) {
+    const int c = own.column(i);
+    for (int b = own.begin(c); b < c; ++b, ++product) {
+      if (!inbox.wait_empty(warp, product, over)) return;
+      inbox.fill_columns(warp, product, s.R + index_t(c) * NB * s.ld + index_t(b) * NB, s.ld);
+      prefetch_tile(warp, s, b + REACH, c + REACH);
+    }
+    prefetch_tile(warp, s, c + REACH, c + REACH);  // for refining
+  }
+}
+
+/// Inverses of diagonal blocks, and V as it is handed over, for both teams in turn.
+template <int K, class T, class Warp, class Inbox>
+GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const Segment<T>& s, int cluster, int rank, Inbox& X, Inbox& V) {
+  const Own<T> own{s, rank};
+  const int* stop = &s.state->stop;
+  const auto over = [&] { return Warp::load_acquire(stop) != 0; };
+  if (!wait_until(warp, s.inverted, s.blocks / 2, stop)) return;
+  for (int i = 0; own.column(i) < s.blocks; ++i) {
+    const int c = own.column(i);
+    if (!X.wait_empty(warp, i, over)) return;
+    X.fill(warp, i, s.inverses + index_t(c) * INVERSE, INVERSE);
+    if (!V.wait_empty(warp, i, over) || !wait_until(warp, s.has_V + c, GROUPS, stop)) return;
+    V.fill(warp, i, s.handed + (index_t(c) * K + cluster * CHAIN_COLUMNS) * LDB, CHAIN_COLUMNS * LDB);
+  }
+}
+
+/// Tells everybody that P of a block column is there, when its team has written it. What has been written is published even
+/// where everybody is to stop: row blocks before one that is refused are still finished.
+template <class T, class Warp, class Tally>
+GPUCHOLMOD_HOST_DEVICE void publish_P(const Warp& warp, const Segment<T>& s, int rank, Tally& written) {
+  const Own<T> own{s, rank};
+  for (int i = 0; own.column(i) < s.blocks; ++i) {
+    if (!written.wait(warp, i, [&] { return is_over<Warp>(s, own.column(i)); })) return;
+    warp.once([&] { Warp::add_release(s.has_P + own.column(i)); });
+  }
+}
+
+}  // namespace gpucholmod::block_columns

@@ -1,0 +1,248 @@
+#include "cuda/segments.h"
+
+#include <algorithm>
+#include <map>
+
+#include "block_columns/pass.h"
+#include "cuda/kernels/block_columns.cuh"
+#include "cuda/kernels/segment.cuh"
+
+namespace gpucholmod::cuda {
+namespace {
+
+using block_columns::PassState;
+using block_columns::Segment;
+using block_columns::SegmentState;
+
+/// Bytes of shared memory that a block of threads asks for: all there is on the GPUs that have the kernel.
+constexpr int segment_shared = 227 * 1024;
+constexpr int finishers = 8;
+
+/// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/block-columns.md.
+constexpr int window = 24;
+static_assert(window > block_columns::REACH);
+
+/// ints: PassState, SegmentState, pairs inverted, and a flag of each kind for every row block.
+constexpr int state_ints = sizeof(PassState) / sizeof(int), inverted_at = state_ints + 2, flags_at = state_ints + 4;
+
+int attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  check(cudaGetDevice(&device), "ask for the current device");
+  check(cudaDeviceGetAttribute(&value, which, device), "ask about the device");
+  return value;
+}
+
+template <class T, int K>
+struct Launcher {
+  cudaLaunchAttribute attributes[2] = {};
+  cudaLaunchConfig_t config = {};
+
+  explicit Launcher(cudaStream_t stream = nullptr) {
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim = {block_columns::CLUSTER, 1, 1};
+    attributes[1].id = cudaLaunchAttributeCooperative;
+    attributes[1].val.cooperative = 1;
+    config.blockDim = segment_threads;
+    config.gridDim = block_columns::CLUSTER;
+    config.dynamicSmemBytes = segment_shared;
+    config.stream = stream;
+    config.attrs = attributes;
+    config.numAttrs = 2;
+  }
+
+  /// Blocks of threads that run at once on the current device; 0 where the kernel does not run there.
+  static int most_blocks() {
+    static std::map<int, int> known;
+    int device = 0;
+    check(cudaGetDevice(&device), "ask for the current device");
+    const auto found = known.find(device);
+    if (found != known.end()) return found->second;
+    return known[device] = ask();
+  }
+
+ private:
+  static int ask() {
+    if (attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) < segment_shared) return 0;
+    cudaFuncAttributes of_kernel;
+    check(cudaFuncGetAttributes(&of_kernel, modify_segment<T, K>), "ask about a kernel");
+    if (!GPUCHOLMOD_PERSISTENT(10 * of_kernel.ptxVersion)) return 0;
+    check(cudaFuncSetAttribute(modify_segment<T, K>, cudaFuncAttributeMaxDynamicSharedMemorySize, segment_shared), "set up a kernel");
+    const Launcher launcher;
+    int clusters = 0;
+    check(cudaOccupancyMaxActiveClusters(&clusters, modify_segment<T, K>, &launcher.config), "ask about clusters");
+    return clusters * block_columns::CLUSTER;
+  }
+};
+
+/// Workers for a factor of so many row blocks; 0 where V does not find room in their shared memory.
+template <class T, int K>
+int workers_for(int blocks, bool rewrite_last) {
+  const int others = K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER + finishers;
+  const int groups = blocks * block_columns::GROUPS, most = Launcher<T, K>::most_blocks() - others;
+  const int workers = std::min(most, (groups + block_columns::CLUSTER - 1) / block_columns::CLUSTER * block_columns::CLUSTER);
+  if (workers <= 0) return 0;
+  Segment<T> s{};
+  s.blocks = blocks;
+  s.window = rewrite_last ? blocks : window;
+  s.rewrite_last = rewrite_last;
+  const block_columns::Share share{0, workers, groups};
+  const int words = std::max(fixed_words<T, K>, WorkerMemory<K>::words(s, share));
+  return words * int(sizeof(double)) <= segment_shared ? workers : 0;
+}
+
+template <class T, int K>
+void start(Segment<T> s, cudaStream_t stream) {
+  s.finishers = finishers;
+  s.workers = workers_for<T, K>(s.blocks, s.rewrite_last);
+  Launcher<T, K> launcher(stream);
+  launcher.config.gridDim = unsigned(K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER + s.finishers + s.workers);
+  check(cudaLaunchKernelEx(&launcher.config, modify_segment<T, K>, s), "start a segment");
+}
+
+/// f(std::integral_constant<int, K>()) for K = 8, 16, 32.
+template <class F>
+decltype(auto) with_columns(int columns, F&& f) {
+  switch (columns) {
+    case 8: return f(std::integral_constant<int, 8>());
+    case 16: return f(std::integral_constant<int, 16>());
+    default: return f(std::integral_constant<int, 32>());
+  }
+}
+
+index_t message_words(int columns) {
+  return with_columns(columns, [](auto K) { return index_t(block_columns::Transform<decltype(K)::value>::words); });
+}
+
+/// job.V <- V of all strips, as it is in job.saved.
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) return_V(const block_columns::Job<T> job, double* V) {
+  block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, job.first + int(blockIdx.x)).give_back(V);
+}
+
+}  // namespace
+
+template <class T>
+int SegmentPass<T>::columns(index_t k, int strips, const Task& task) {
+  if (task.launch == Launch::stepwise || task.algorithm == Algorithm::householder) return 0;
+  for (int columns = std::min(block_columns::padded_width(k), 32); columns >= 8; columns /= 2)
+    if (with_columns(columns, [&](auto K) { return workers_for<T, decltype(K)::value>(strips * block_columns::BLOCKS, false); }))
+      return columns;
+  return 0;
+}
+
+template <class T>
+double SegmentPass<T>::bytes(int columns, int strips) {
+  const double blocks = double(strips) * block_columns::BLOCKS;
+  const double words = (block_columns::NB + block_columns::LDB) * columns + message_words(columns) + block_columns::INVERSE;
+  return sizeof(double) * blocks * words +
+         sizeof(int) * (flags_at + 3 * blocks);
+}
+
+template <class T>
+SegmentPass<T>::SegmentPass(Pool& pool, int columns, int strips, const Task& task)
+    : columns_(columns), strips_(strips), sign_(task.sign), dV_(pool, index_t(strips) * block_columns::STRIP * columns),
+      dmessages_(pool, index_t(strips) * block_columns::BLOCKS * message_words(columns)),
+      dhanded_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::LDB * columns),
+      dinverses_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
+      dints_(pool, flags_at + 3 * index_t(strips) * block_columns::BLOCKS) {}
+
+template <class T>
+void SegmentPass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
+  const index_t padded = index_t(strips_) * block_columns::STRIP;
+  if (n < padded || k < columns_) check(cudaMemsetAsync(dV_.data(), 0, dV_.bytes(), stream), "clear V");
+  check(cudaMemcpy2DAsync(dV_.data(), sizeof(double) * padded, V, sizeof(double) * ldv, sizeof(double) * n, k, cudaMemcpyHostToDevice,
+                          stream), "send V");
+}
+
+template <class T>
+Segment<T> SegmentPass<T>::segment(const T* R, T* out, index_t ld) const {
+  const int blocks = strips_ * block_columns::BLOCKS;
+  int* const flags = dints_.data() + flags_at;
+  Segment s{};
+  s.blocks = blocks;
+  s.sigma = sign_ == Sign::update ? 1 : -1;
+  s.bound = sign_ == Sign::update ? block_columns::largest_update : block_columns::least_downdate;
+  s.R = R;
+  s.out = out;
+  s.ld = ld;
+  s.V = dV_.data();
+  s.inverses = dinverses_.data();
+  s.messages = dmessages_.data();
+  s.handed = dhanded_.data();
+  s.inverted = dints_.data() + inverted_at;
+  s.has_P = flags;
+  s.has_V = flags + blocks;
+  s.complete = flags + 2 * blocks;
+  s.state = reinterpret_cast<SegmentState*>(dints_.data() + state_ints);
+  s.rewrite_last = out == R;
+  s.window = s.rewrite_last ? blocks : window;
+  return s;
+}
+
+template <class T>
+index_t SegmentPass<T>::run(const T* R, T* out, index_t ld, void* state, Timer& end, const std::function<void()>& wait,
+                            cudaStream_t stream) {
+  Segment s = segment(R, out, ld);
+  const PassState& steps = *static_cast<PassState*>(state);
+  const SegmentState& unscaled = *reinterpret_cast<const SegmentState*>(&steps + 1);
+  const auto finish = [&] {
+    end.record(stream);
+    check(cudaMemcpyAsync(state, dints_.data(), state_bytes, cudaMemcpyDeviceToHost, stream), "fetch what became of a pass");
+    wait();
+  };
+  // Of the first segment everything is cleared; then the inverses, of R as it was, stay.
+  check(cudaMemsetAsync(dints_.data(), 0, dints_.bytes(), stream), "clear the flags");
+  const auto run_segment = [&](int first) {
+    s.first = first;
+    if (first > 0) {
+      check(cudaMemsetAsync(s.state, 0, sizeof *s.state, stream), "clear the state of a segment");
+      check(cudaMemsetAsync(s.has_P, 0, sizeof(int) * 3 * s.blocks, stream), "clear the flags");
+    }
+    with_columns(columns_, [&](auto K) { start<T, decltype(K)::value>(s, stream); });
+    finish();
+    return unscaled.left > 0 ? s.blocks - unscaled.left : -1;
+  };
+  done_ = block_columns::by_segments(s.blocks, run_segment, [&](int b) {
+    householder(b, s, stream);
+    finish();
+    return steps.stop ? steps.pivot - b * block_columns::NB : -1;
+  });
+  return done_.pivot;
+}
+
+/// Queues row block b by Householder steps, V having been scaled so that H is I; where it fails, its PassState says so.
+template <class T>
+void SegmentPass<T>::householder(int b, const Segment& s, cudaStream_t stream) const {
+  block_columns::Job<T> job{};
+  job.shared.strips = strips_;
+  job.shared.sigma = s.sigma;
+  job.shared.transforms = s.messages;
+  job.shared.pass_state = reinterpret_cast<PassState*>(dints_.data());
+  job.end = strips_;
+  job.R = s.R;
+  job.out = s.out;
+  job.ld = s.ld;
+  job.V = s.V;
+  job.saved = s.handed;  // of which a segment that begins needs nothing
+  with_columns(columns_, [&](auto width) {
+    constexpr int K = decltype(width)::value;
+    begin_steps<T, K><<<unsigned(strips_), DeviceTeam::THREADS, 0, stream>>>(job);
+    find_steps<T, K><<<1, DeviceTeam::THREADS, 0, stream>>>(job, b);
+    apply_steps<T, K><<<unsigned(strips_ - b / block_columns::BLOCKS), DeviceTeam::THREADS, 0, stream>>>(job, b);
+    return_V<T, K><<<unsigned(strips_), DeviceTeam::THREADS, 0, stream>>>(job, s.V);
+  });
+  check(cudaGetLastError(), "start a row block by Householder steps");
+}
+
+template <class T>
+void SegmentPass<T>::add_to(Work& work) const {
+  work.launch = Launch::persistent;
+  work.blocks += index_t(strips_) * block_columns::BLOCKS;
+  work.fallbacks += done_.fallbacks;
+  work.rescalings += done_.rescalings;
+}
+
+template class SegmentPass<float>;
+template class SegmentPass<double>;
+
+}  // namespace gpucholmod::cuda

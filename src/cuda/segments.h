@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+
+#include "base/task.h"
+#include "block_columns/by_segments.h"
+#include "block_columns/segment.h"
+#include "cuda/context.h"
+
+namespace gpucholmod::cuda {
+
+/// One pass of a modification of a factor that stays on a GPU: segments of unscaled steps, and between them row blocks by
+/// Householder steps where the guard refuses one from the start (inst/design/block-columns.md). On the current device.
+template <class T>
+class SegmentPass {
+ public:
+  /// Columns of V that a pass takes, of k that are left, for a factor of so many strips; 0 where this device has no kernel
+  /// for it, or the task asks for another.
+  static int columns(index_t k, int strips, const Task& task);
+  /// What a pass of so many columns takes, in bytes.
+  static double bytes(int columns, int strips);
+
+  /// Throws out_of_memory.
+  SegmentPass(Pool& pool, int columns, int strips, const Task& task);
+
+  /// Queues what the pass begins with: V (n x k, k <= columns; what is behind row n counts as zero), from host memory that
+  /// may be reused on return where it is pageable.
+  void prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const;
+
+  /// R to out, which may be R itself, or null: then only whether it can be done is found out. Returns when it is done, with
+  /// the failing pivot or -1. `wait` is called when something has been queued, and returns when the stream has come past
+  /// it; `end` is when the modification itself was done. `state`: page-locked memory, state_bytes.
+  index_t run(const T* R, T* out, index_t ld, void* state, Timer& end, const std::function<void()>& wait, cudaStream_t stream);
+  static constexpr std::size_t state_bytes = sizeof(block_columns::PassState) + sizeof(block_columns::SegmentState);
+
+  /// Adds what was done to `work`.
+  void add_to(Work& work) const;
+
+ private:
+  using Segment = block_columns::Segment<T>;
+  Segment segment(const T* R, T* out, index_t ld) const;
+  void householder(int b, const Segment& segment, cudaStream_t stream) const;
+
+  int columns_, strips_;
+  Sign sign_;
+  block_columns::BySegments done_;
+  PoolBuffer<double> dV_, dmessages_, dhanded_, dinverses_;
+  PoolBuffer<int> dints_;
+};
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,108 @@
+#pragma once
+
+#include "block_columns/by_segments.h"
+#include "grid_call.h"
+#include "segment_grid.h"
+
+/// One modification by segments, every team of warps a thread.
+namespace gpucholmod::test {
+
+struct SegmentsRun {
+  int workers = 3, finishers = 2;
+  int window = 24;
+  Into into = Into::other_memory;
+  unsigned delay = 0;  ///< teams that begin late are chosen by it
+};
+
+template <class T>
+struct SegmentsResult {
+  Stored<T> R;       ///< n x n, upper
+  Stored<T> memory;  ///< what R is a part of
+  bool input_kept;   ///< no bit of the factor that was modified is different now
+  block_columns::BySegments done;
+};
+
+/// All memory of a run: what is to be written first holds NaN.
+template <int K, class T>
+struct SegmentsMemory {
+  using Parts = block_columns::Transform<K>;
+  Grid<K, T> grid;
+  std::vector<double> handed, inverses;
+  std::vector<int> flags;
+  block_columns::SegmentState state{};
+  int inverted = 0;
+  block_columns::Segment<T> s{};
+
+  SegmentsMemory(const Problem<double>& p, const SegmentsRun& how)
+      : grid(p, GridRun{2, how.into}), handed(grid.blocks * block_columns::LDB * K, grid.nan),
+        inverses(grid.blocks * block_columns::INVERSE, grid.nan), flags(3 * grid.blocks) {
+    const bool update = p.sign == Sign::update;
+    s.blocks = int(grid.blocks);
+    s.sigma = update ? 1 : -1;
+    s.bound = update ? block_columns::largest_update : block_columns::least_downdate;
+    s.R = grid.job.R;
+    s.out = grid.job.out;
+    s.ld = grid.job.ld;
+    s.V = grid.V.data();
+    s.messages = grid.transforms.data();
+    s.handed = handed.data();
+    s.inverses = inverses.data();
+    s.inverted = &inverted;
+    s.has_P = flags.data();
+    s.has_V = s.has_P + grid.blocks;
+    s.complete = s.has_V + grid.blocks;
+    s.state = &state;
+    s.rewrite_last = s.out == s.R;
+    s.window = s.rewrite_last ? s.blocks : how.window;
+    s.finishers = how.finishers;
+    s.workers = how.workers;
+  }
+
+  block_columns::BySegments run(unsigned delay) {
+    const auto segment = [&](int first) {
+      s.first = first;
+      state = {};
+      std::fill(flags.begin(), flags.end(), 0);
+      block_columns::run_segment_on_host<K>(s, [&](const char* role, int number) {
+        if (delay && (unsigned(role[0]) + unsigned(number)) % delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      });
+      return state.left > 0 ? s.blocks - state.left : -1;
+    };
+    return block_columns::by_segments(s.blocks, segment, [&](int b) { return householder(b); });
+  }
+
+  /// As SegmentPass::householder() in src/cuda/segments.cu.
+  int householder(int b) {
+    int failed = 0;
+    const auto of = [&](int strip) { return block_columns::Stepwise<T, K, block_columns::HostTeam>({nullptr}, grid.job, strip); };
+    for (int strip = 0; strip < grid.strips; ++strip) of(strip).catch_up();
+    of(b / block_columns::BLOCKS).find(b, &failed);
+    for (int strip = b / block_columns::BLOCKS; strip < grid.strips; ++strip) of(strip).apply(b);
+    for (int strip = 0; strip < grid.strips; ++strip) of(strip).give_back(s.V);
+    return grid.pass_state.stop ? grid.pass_state.pivot - b * block_columns::NB : -1;
+  }
+};
+
+template <int K, class T>
+SegmentsResult<T> run_segments_of(const Problem<double>& p, const SegmentsRun& how) {
+  const auto memory = std::make_shared<SegmentsMemory<K, T>>(p, how);
+  const Stored<T> before = memory->grid.R;
+  SegmentsResult<T> result;
+  const auto done = std::make_shared<block_columns::BySegments>();
+  within_a_minute([memory, how, done] { *done = memory->run(how.delay); });
+  result.done = *done;
+  result.memory = how.into == Into::place ? memory->grid.R : memory->grid.out;
+  const index_t n = p.R.cols();
+  result.R = result.memory.topLeftCorner(n, n).template triangularView<Eigen::Upper>();
+  result.input_kept = same_bits(memory->grid.R, before);
+  return result;
+}
+
+/// V of at most 32 columns.
+template <class T = double>
+SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how = {}) {
+  const index_t k = p.V.cols();
+  return k <= 8 ? run_segments_of<8, T>(p, how) : k <= 16 ? run_segments_of<16, T>(p, how) : run_segments_of<32, T>(p, how);
+}
+
+}  // namespace gpucholmod::test

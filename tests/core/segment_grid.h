@@ -1,0 +1,206 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+
+#include "block_columns/feed.h"
+#include "block_columns/finish.h"
+#include "block_columns/inverses.h"
+#include "block_columns/rewrite.h"
+#include "block_columns/solve.h"
+#include "block_columns/stepwise.h"
+#include "host_grid.h"
+
+/// A segment on the CPU, for tests: every team of warps is a thread.
+namespace gpucholmod::block_columns {
+
+/// What DeviceInbox is on a GPU.
+class HostInbox {
+ public:
+  HostInbox(int slots, int words, int consumers)
+      : slots_(slots), words_(words), consumers_(consumers), memory_(size_t(slots) * words, 0.0), released_(slots) {}
+
+  bool wait(const HostWarp&, int i) const {
+    while (filled_.load(std::memory_order_acquire) <= i) {
+      if (closed_.load(std::memory_order_acquire)) return filled_.load(std::memory_order_acquire) > i;
+      HostWarp::pause();
+    }
+    return true;
+  }
+  bool wait(const HostWarp&, int i, const int* stop) const {
+    while (filled_.load(std::memory_order_acquire) <= i) {
+      if (HostWarp::load_acquire(stop) != 0) return false;
+      HostWarp::pause();
+    }
+    return true;
+  }
+  double* slot(int i) { return memory_.data() + size_t(i % slots_) * words_; }
+  void release(const HostWarp&, int i) { released_[i % slots_].fetch_add(1, std::memory_order_release); }
+
+  template <class F>
+  bool wait_empty(const HostWarp&, int i, F&& over) const {
+    while (released_[i % slots_].load(std::memory_order_acquire) < consumers_ * (i / slots_)) {
+      if (over()) return false;
+      HostWarp::pause();
+    }
+    return true;
+  }
+  void fill(const HostWarp&, int i, const double* from, int words) {
+    std::memcpy(memory_.data() + size_t(i % slots_) * words_, from, sizeof(double) * words);
+    filled_.store(i + 1, std::memory_order_release);
+  }
+  /// A tile of R, with leading dimension LDB.
+  template <class T>
+  void fill_columns(const HostWarp&, int i, const T* from, index_t ld) {
+    T* to = reinterpret_cast<T*>(slot(i));
+    for (int j = 0; j < NB; ++j) std::memcpy(to + j * LDB, from + j * ld, sizeof(T) * NB);
+    filled_.store(i + 1, std::memory_order_release);
+  }
+  void close(const HostWarp&, int) { closed_.store(true, std::memory_order_release); }
+
+ private:
+  int slots_, words_, consumers_;
+  std::vector<double> memory_;
+  std::deque<std::atomic<int>> released_;
+  std::atomic<int> filled_{0};
+  std::atomic<bool> closed_{false};
+};
+
+/// How often a team has done something.
+class HostTally {
+ public:
+  void arrive(const HostWarp&, int) { count_.fetch_add(1, std::memory_order_release); }
+  template <class F>
+  bool wait(const HostWarp&, int i, F&& over) const {
+    while (count_.load(std::memory_order_acquire) < SOLVE_WARPS * (i + 1)) {
+      if (over()) return false;
+      HostWarp::pause();
+    }
+    return true;
+  }
+
+ private:
+  std::atomic<int> count_{0};
+};
+
+constexpr int mail_slots = REACH;  ///< as on a GPU
+
+/// P within a cluster: what DeviceMail is on a GPU.
+struct HostMailboxes {
+  std::vector<double> P[CLUSTER];
+  std::atomic<int> arrived[CLUSTER][mail_slots]{};
+  HostMailboxes() {
+    for (auto& p : P) p.assign(mail_slots * NB * LP, std::numeric_limits<double>::quiet_NaN());
+  }
+};
+struct HostMail {
+  HostMailboxes& post;
+  int rank, first;
+
+  bool wait(const HostWarp&, int b, const int* stop) const {
+    const int i = b - first;
+    while (post.arrived[rank][i % mail_slots].load(std::memory_order_acquire) < SOLVE_WARPS * (i / mail_slots + 1)) {
+      if (HostWarp::load_acquire(stop) != 0) return false;
+      HostWarp::pause();
+    }
+    return true;
+  }
+  const double* P(int b) const { return post.P[rank].data() + (b - first) % mail_slots * NB * LP; }
+  void send(const HostWarp& warp, int b, const Tile<HostWarp>& tile) {
+    const int slot = (b - first) % mail_slots;
+    for (int to = 0; to < CLUSTER; ++to) {
+      store_tile(warp, tile, post.P[to].data() + slot * NB * LP + warp.id * 16 * LP, LP);
+      post.arrived[to][slot].fetch_add(1, std::memory_order_release);
+    }
+  }
+  void expect_next(const HostWarp&, int) {}
+};
+
+template <class T>
+struct HostPost {
+  using S = SolveMemory<T>;
+  HostInbox of_team[SOLVE_TEAMS] = {{S::tile_slots, S::tile, SOLVE_WARPS}, {S::tile_slots, S::tile, SOLVE_WARPS}};
+  HostInbox X{1, INVERSE, SOLVE_WARPS}, V{1, S::V_words, SOLVE_WARPS};
+  HostTally written;
+
+  struct Post {
+    HostInbox &tiles, &X, &V;
+    HostTally& written;
+  };
+  Post of(int side) { return {of_team[side], X, V, written}; }
+};
+
+/// disturb(role, number) is called before each team begins.
+template <int K, class T, class F>
+void run_segment_on_host(const Segment<T>& s, F&& disturb) {
+  using Parts = Transform<K>;
+  {
+    std::vector<double> shared(InverseMemory::words);
+    for (int pair = __atomic_load_n(s.inverted, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair)
+      invert_pair(HostTeam{shared.data()}, s, pair);
+  }
+  std::vector<std::thread> running;
+  std::deque<HostMailboxes> mailboxes(K / CHAIN_COLUMNS);
+  using Post = typename HostPost<T>::Post;
+  std::deque<HostPost<T>> posts;
+  const auto start = [&](const char* role, int number, auto f) {
+    running.emplace_back([=, &disturb] {
+      disturb(role, number);
+      f();
+    });
+  };
+  for (int cluster = 0; cluster < K / CHAIN_COLUMNS; ++cluster)
+    for (int rank = 0; rank < CLUSTER; ++rank)
+    {
+      HostPost<T>& post = posts.emplace_back();
+      for (int side = 0; side < SOLVE_TEAMS; ++side) {
+        start("solve", 2 * rank + side, [=, &s, &mailboxes, &post] {
+          HostMail mail{mailboxes[cluster], rank, s.first};
+          Post own = post.of(side);
+          Solve<T, K, HostTeam, HostMail, Post>(HostTeam{nullptr, SOLVE_WARPS}, s, cluster, rank, side, mail, own).run();
+        });
+        start("feed", rank, [=, &s, &post] { feed_tiles(HostWarp{}, s, rank, side, post.of_team[side]); });
+      }
+      start("feed", rank, [=, &s, &post] { feed_solve<K>(HostWarp{}, s, cluster, rank, post.X, post.V); });
+      start("publish", rank, [=, &s, &post] { publish_P(HostWarp{}, s, rank, post.written); });
+    }
+  std::deque<HostInbox> inboxes;
+  for (int i = 0; i < s.finishers; ++i) {
+    HostInbox& inbox = inboxes.emplace_back(FinishMemory<K>::slots, FinishMemory<K>::P_words, FINISH_WARPS);
+    start("finish", i, [=, &s, &inbox] {
+      std::vector<double> shared(FinishMemory<K>::words);
+      Finish<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), FINISH_WARPS}, s, i, inbox).run();
+    });
+    start("feed", i, [=, &s, &inbox] { feed_P<K>(HostWarp{}, s, s.blocks, inbox); });
+  }
+  struct Worker {
+    std::vector<double> V, near_V;
+    std::vector<int> arrived;
+  };
+  std::deque<Worker> workers;
+  for (int w = 0; w < s.workers; ++w) {
+    const Share share{w, s.workers, s.blocks * GROUPS};
+    const int near_slots = near_groups(s, share);
+    Worker& own = workers.emplace_back();
+    own.V.resize(size_t(share.count()) * GroupsOfV<K>::words);
+    own.near_V.resize(size_t(near_slots) * GroupsOfV<K>::words);
+    own.arrived.assign(local_words(share), 0);
+    const GroupsOfV<K> V{own.V.data(), std::max(share.count(), 1)}, near_V{(s.rewrite_last ? own.V : own.near_V).data(), near_slots};
+    begin_worker<K>(HostTeam{nullptr}, s, share, V, near_V, own.arrived.data());
+    HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
+    HostInbox& messages = inboxes.emplace_back(2, int(Parts::kind), REWRITE_WARPS);
+    start("advance", w, [=, &s, &own, &P] {
+      Advance<T, K, HostTeam, HostInbox>(HostTeam{nullptr, ADVANCE_WARPS}, s, share, near_V, own.arrived.data(), P).run();
+    });
+    start("rewrite", w, [=, &s, &own, &messages] {
+      std::vector<double> shared(RewriteTiles<K>::words);
+      Rewrite<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), REWRITE_WARPS}, s, share, V, near_V, own.arrived.data(), messages).run();
+    });
+    start("feed", w, [=, &s, &P] { feed_P<K>(HostWarp{}, s, s.blocks - 1 - REACH, P); });
+    start("feed", w, [=, &s, &messages] { feed_messages<K>(HostWarp{}, s, messages); });
+  }
+  for (std::thread& thread : running) thread.join();
+}
+
+}  // namespace gpucholmod::block_columns

@@ -1,0 +1,329 @@
+#include <array>
+#include <set>
+
+#include "grid_measure.h"
+#include "segment_call.h"
+
+/// Modifications by segments, on the CPU.
+namespace gpucholmod::test {
+namespace {
+
+using namespace block_columns;
+
+struct Size {
+  index_t n, k;
+};
+
+/// Some sizes that differ from one problem to the next.
+std::vector<Size> sizes_for(int problem, Precision precision) {
+  const auto width = [=](int i) { return std::array<index_t, 6>{1, 8, 9, 16, 17, 32}[(problem + i) % 6]; };
+  if (sanitized) return {{130, width(0)}};
+  if (precision == Precision::single) return {{130, width(1)}, {200, width(4)}};
+  return {{130, width(0)}, {130, width(3)}, {260, width(2)}};
+}
+
+/// A factor with a positive diagonal and zeros below it, continued by the identity.
+template <class T>
+void expect_sound(const SegmentsResult<T>& result) {
+  ASSERT_EQ(result.done.pivot, -1);
+  test::expect_sound(GridResult<T>{result.R, result.memory, result.input_kept, {}, {}});
+}
+
+/// As measure() in grid_measure.h.
+template <class T>
+void measure_segments(const Problem<double>& given) {
+  const Problem<double> p = stored_as<T>(given);
+  const index_t n = p.R.cols(), k = p.V.cols();
+  SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k));
+  const SegmentsResult<T> result = run_segments<T>(p);
+  expect_sound(result);
+  EXPECT_TRUE(result.input_kept);
+  const double ratio = Residual(p).ratio(Stored<double>(result.R.template cast<double>()), eps<T>);
+  EXPECT_LT(ratio, 30);
+  EXPECT_LT(ratio * (n + k), 40) << "n + k hides a loss of accuracy";
+}
+
+/// The families, with both signs, after the cases.
+std::vector<Problem<double>> problems(int which, Size size, Precision precision, Random& random) {
+  const Level level{epsilon(precision)};
+  if (which < int(std::size(cases))) return {cases[which].make(size.n, size.k, level, random)};
+  const Family& family = families[which - std::size(cases)];
+  const Matrix R = family.factor(size.n, level, random);
+  return {family.make(Sign::update, R, size.k, level, random), family.make(Sign::downdate, R, size.k, level, random)};
+}
+
+class SegmentsOn : public testing::TestWithParam<std::tuple<int, Precision>> {};
+
+TEST_P(SegmentsOn, ResidualRatio) {
+  const auto [which, precision] = GetParam();
+  Random random(5);
+  for (const Size size : sizes_for(which, precision))
+    for (const Problem<double>& p : problems(which, size, precision, random))
+      precision == Precision::single ? measure_segments<float>(p) : measure_segments<double>(p);
+}
+
+std::string name(const testing::TestParamInfo<std::tuple<int, Precision>>& info) {
+  const int which = std::get<0>(info.param), family = which - int(std::size(cases));
+  return std::string(family < 0 ? cases[which].name : families[family].name) +
+         (std::get<1>(info.param) == Precision::single ? "_float" : "_double");
+}
+
+INSTANTIATE_TEST_SUITE_P(Segments, SegmentsOn,
+                         testing::Combine(testing::Range(0, int(std::size(cases) + std::size(families))), testing::ValuesIn(precisions)),
+                         name);
+
+/// Against the reference method, well-conditioned: to 1e-12 of the largest entry.
+TEST(Segments, AgreesWithTheReferenceInAnySize) {
+  Random random(7);
+  for (const index_t n : {1, 2, 63, 64, 65, 127, 128, 129, 300}) {
+    if (sanitized && n == 300) continue;
+    const Matrix R = well_conditioned(n, random);
+    for (const index_t k : {1, 7, 8, 9, 16, 17, 31, 32}) {
+      if (n > 65 && (n + k) % 4 != 0) continue;  // the problems take the time
+      const Matrix V = random.normal(n, k) / std::sqrt(real(n));
+      for (const Sign sign : signs) {
+        SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k));
+        const Problem<double> p = sign == Sign::update ? problem(sign, R, V) : undo(R, V);
+        const SegmentsResult<double> result = run_segments(p);
+        const Stored<double> reference = call(p, by(ways[0])).R;
+        expect_sound(result);
+        EXPECT_LT((result.R - reference).cwiseAbs().maxCoeff(), 1e-12 * reference.cwiseAbs().maxCoeff());
+      }
+    }
+  }
+}
+
+/// Order 960, so 16 row blocks: more than the window and the reach. V = R'P, R upper with a unit diagonal.
+Problem<double> many_blocks(Sign sign, const Stored<double>& P) {
+  const index_t n = P.rows();
+  Random random(8);
+  Problem<double> p{sign, Stored<double>::Identity(n, n), {}};
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = 0; i < j; ++i) p.R(i, j) = double(random.uniform() - 0.5L) / std::sqrt(n);
+  p.V = p.R.transpose() * P;
+  return p;
+}
+
+Stored<double> small_rows(index_t n, index_t k, double norm) {
+  Random random(9);
+  return (random.normal(n, k) * (norm / std::sqrt(real(n * k)))).cast<double>();
+}
+
+bool same(const BySegments& a, const BySegments& b) {
+  return a.pivot == b.pivot && a.fallbacks == b.fallbacks && a.rescalings == b.rescalings;
+}
+
+constexpr int narrow = REACH + 1, wide = 1000;  ///< windows: the least, and one beyond every factor
+constexpr Into other = Into::other_memory;
+const SegmentsRun schedules[] = {{1, 1, narrow, other, 0}, {2, 2, 12, other, 2}, {7, 5, 10, other, 5}, {3, 2, narrow, other, 3},
+                                 {7, 1, 12, other, 3}, {1, 5, wide, other, 2}, {2, 5, wide, Into::place, 3}, {7, 2, wide, Into::place, 0}};
+
+/// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what was done.
+template <class T>
+BySegments expect_same_in_any_schedule(const Problem<double>& p) {
+  const SegmentsResult<T> expected = run_segments<T>(p);
+  expect_sound(expected);
+  for (const SegmentsRun& how : schedules) {
+    SCOPED_TRACE("workers " + std::to_string(how.workers) + ", finishers " + std::to_string(how.finishers) + ", window " +
+                 std::to_string(how.window) + ", delay " + std::to_string(how.delay));
+    const SegmentsResult<T> result = run_segments<T>(p, how);
+    EXPECT_TRUE(same_bits(result.memory, expected.memory));
+    EXPECT_TRUE(same(result.done, expected.done));
+    EXPECT_EQ(result.input_kept, how.into != Into::place);
+  }
+  return expected.done;
+}
+
+TEST(Segments, DoesNotDependOnTheScheduleOfManyRowBlocks) {
+  const index_t n = 960;
+  const BySegments plain = expect_same_in_any_schedule<double>(many_blocks(Sign::update, small_rows(n, 16, 4)));
+  EXPECT_TRUE(same(plain, {}));
+  EXPECT_GT(expect_same_in_any_schedule<double>(many_blocks(Sign::update, small_rows(n, 5, 20))).rescalings, 0);
+  EXPECT_GT(expect_same_in_any_schedule<float>(many_blocks(Sign::update, small_rows(n, 7, 20))).rescalings, 0);
+  if (sanitized) return;
+  Stored<double> P = small_rows(n, 17, 0.02);
+  P.row(600) *= 0.9995 / P.row(600).norm();
+  const BySegments hard = expect_same_in_any_schedule<double>(many_blocks(Sign::downdate, P));
+  EXPECT_EQ(hard.fallbacks, 1);
+  EXPECT_GT(hard.rescalings, 0);
+}
+
+TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
+  BySegments done;
+  for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16)) {
+    const BySegments of = expect_same_in_any_schedule<double>(p);
+    done.fallbacks += of.fallbacks;
+    done.rescalings += of.rescalings;
+  }
+  EXPECT_GT(done.fallbacks, 0);
+  EXPECT_GT(done.rescalings, 0);
+}
+
+TEST(Segments, FallsBackAndRescalesOnlyWhereItMust) {
+  for (const Size size : {Size{130, 1}, {130, 16}, {300, 32}})
+    EXPECT_TRUE(same(run_segments(random_problem(Sign::update, size.n, size.k)).done, {}));
+}
+
+TEST(Segments, WritesNothingWhereNothingIsAskedFor) {
+  for (const index_t k : {8, 17})
+    for (const Problem<double>& p : of_every_kind(200, k)) {
+      SegmentsRun how;
+      how.into = Into::nowhere;
+      const SegmentsResult<double> result = run_segments(p, how);
+      EXPECT_TRUE(same(result.done, run_segments(p).done));
+      EXPECT_TRUE(result.input_kept);
+      EXPECT_TRUE(result.memory.array().isNaN().all());
+    }
+}
+
+/// Every schedule finds `pivot`, and leaves its input alone where it is not to write there.
+void expect_pivot(const Problem<double>& p, index_t pivot, const std::vector<SegmentsRun>& runs) {
+  SCOPED_TRACE("n " + std::to_string(p.R.cols()) + ", k " + std::to_string(p.V.cols()) + ", pivot " + std::to_string(pivot));
+  EXPECT_EQ(call(p, by(ways[0])).outcome.pivot, pivot);
+  for (const SegmentsRun& how : runs) {
+    const SegmentsResult<double> result = run_segments(p, how);
+    EXPECT_EQ(result.done.pivot, pivot) << how.workers << " workers";
+    EXPECT_TRUE(how.into == Into::place || result.input_kept);
+    if (how.into == Into::nowhere) {
+      EXPECT_TRUE(result.memory.array().isNaN().all());
+    }
+  }
+}
+
+/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up to
+/// order `pivot`, and the next is not.
+TEST(Segments, FailsWithTheFirstLeadingMinorThatIsNotPositive) {
+  const auto failing = [](index_t n, index_t k, index_t pivot) {
+    Stored<double> P = small_rows(n, k, 0.25);
+    P.row(pivot) *= 1.5 / P.row(pivot).norm();
+    return many_blocks(Sign::downdate, P);
+  };
+  std::vector<SegmentsRun> all(std::begin(schedules), std::end(schedules));
+  all.push_back({2, 2, narrow, Into::nowhere, 2});
+  for (const index_t pivot : {0, 1, 63, 64, 100, 128, 200, 256, 259})
+    for (const index_t k : {1, 16}) expect_pivot(failing(260, k, pivot), pivot, pivot % 64 == 0 ? all : std::vector{all.front()});
+  for (index_t b = 0; b < 15; b += sanitized ? 4 : 1) {  // every row block
+    const index_t pivot = b * NB + (b * 29) % NB;
+    expect_pivot(failing(960, b % 2 ? 8 : 9, pivot), pivot, {all[size_t(b) % all.size()]});
+  }
+}
+
+TEST(Segments, EndsWithNumbersThatAreNone) {
+  for (const Sign sign : signs) {
+    const Problem<double> sound = random_problem(sign, 200, 9);
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+      for (const index_t row : {0, 70, 199})
+        for (const bool in_R : {false, true})
+          for (const SegmentsRun& how : {schedules[1], schedules[6]}) {
+            Problem<double> p = sound;
+            (in_R ? p.R(row, 199) : p.V(row, 3)) = bad;
+            const SegmentsResult<double> result = run_segments(p, how);
+            EXPECT_TRUE(result.done.pivot >= 0 || !result.R.allFinite()) << "row " << row << ", " << bad << ", in R " << in_R;
+          }
+  }
+}
+
+/// What by_segments() does when segments and Householder steps say `refused` and `failing`, one after the other.
+struct Script {
+  std::vector<int> refused, failing;
+  std::string calls;
+  BySegments done;
+};
+
+TEST(Segments, FollowEachOther) {
+  const Script scripts[] = {{{-1}, {}, "s0 ", {-1, 0, 0}},
+                            {{3, -1}, {}, "s0 s3 ", {-1, 0, 1}},
+                            {{0, -1}, {-1}, "s0 h0 s1 ", {-1, 1, 0}},
+                            {{3, 3, -1}, {-1}, "s0 s3 h3 s4 ", {-1, 1, 1}},
+                            {{1, 2, 2, 4, 4}, {-1, -1}, "s0 s1 s2 h2 s3 s4 h4 ", {-1, 2, 3}},
+                            {{0, 1, 2, 3, 4}, {-1, -1, -1, -1, -1}, "s0 h0 s1 h1 s2 h2 s3 h3 s4 h4 ", {-1, 5, 0}},
+                            {{0}, {0}, "s0 h0 ", {0, 0, 0}},
+                            {{2, 2}, {7}, "s0 s2 h2 ", {2 * NB + 7, 0, 1}},
+                            {{0, 1}, {-1, 63}, "s0 h0 s1 h1 ", {2 * NB - 1, 1, 0}}};
+  for (const Script& script : scripts) {
+    std::string calls;
+    size_t segments = 0, steps = 0;
+    const BySegments done = by_segments(
+        5, [&](int first) { return calls += "s" + std::to_string(first) + " ", script.refused.at(segments++); },
+        [&](int b) { return calls += "h" + std::to_string(b) + " ", script.failing.at(steps++); });
+    EXPECT_EQ(calls, script.calls);
+    EXPECT_TRUE(same(done, script.done)) << script.calls;
+  }
+}
+
+/// X = U^-1, U'U = A; A is not to be read beside its KP rows.
+template <int KP>
+void expect_inverse_of_factor() {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  Random random(3);
+  const Stored<double> U = well_conditioned(KP, random).cast<double>();
+  Stored<double> A = Stored<double>::Constant(KP + 8, KP, nan), X = A, work = Stored<double>::Constant(LDC, 3 * IB, nan);
+  A.topRows(KP) = U.transpose() * U;
+  ASSERT_TRUE(invert_factor<KP>(HostWarp{}, A.data(), X.data(), work.data()));
+  const Stored<double> inverse = Eigen::LLT<Stored<double>>(A.topRows(KP)).matrixU().solve(Stored<double>::Identity(KP, KP));
+  EXPECT_LT((X.topRows(KP) - inverse).cwiseAbs().maxCoeff(), 1e-13 * inverse.cwiseAbs().maxCoeff());
+  EXPECT_TRUE(X.topRows(KP).isUpperTriangular(0));
+  for (const int pivot : {0, 5, 15, KP - 16, KP - 9, KP - 1})
+    for (const double value : {A(pivot, pivot) - 1.001 * U(pivot, pivot) * U(pivot, pivot), nan}) {
+      Stored<double> bad = A;
+      bad(pivot, pivot) = value;
+      EXPECT_FALSE(invert_factor<KP>(HostWarp{}, bad.data(), X.data(), work.data())) << pivot << ", " << value;
+    }
+}
+
+TEST(SegmentsParts, InvertTheFactorOfH) {
+  expect_inverse_of_factor<16>();
+  expect_inverse_of_factor<32>();
+}
+
+TEST(SegmentsParts, ShareFindsItsFirstGroup) {
+  for (const int workers : {1, 2, 3, 7, 50}) {
+    int all = 0;
+    for (int worker = 0; worker < workers; ++worker) {
+      const Share share{worker, workers, 40};
+      all += share.count();
+      for (int g = 0; g <= 40; ++g) {
+        int l = 0;
+        while (share.group(l) < g) ++l;
+        EXPECT_EQ(share.first_from(g), l);
+      }
+    }
+    EXPECT_EQ(all, 40);
+  }
+}
+
+struct Range {
+  int begin, end, nearest, farthest;
+};
+
+/// All groups between `nearest` and `farthest` of every row block, each once, for `warps` warps of `workers` workers.
+void expect_all_visited(const Range& range, int groups, int workers, int warps) {
+  std::set<std::pair<int, int>> visited, expected;
+  for (int b = range.begin; b < range.end; ++b)
+    for (int g = 0; g < groups; ++g)
+      if (g / GROUPS >= b + range.nearest && g / GROUPS <= b + range.farthest) expected.emplace(b, g);
+  for (int worker = 0; worker < workers; ++worker)
+    for (int warp = 0; warp < warps; ++warp) {
+      const Share share{worker, workers, groups};
+      std::pair<int, int> last{-1, -1};
+      for (Cursor at(share, range.begin, range.end, range.nearest, range.farthest, warp, warps); at.more(); at.next(share)) {
+        const std::pair<int, int> now{at.b, share.group(at.l)};
+        EXPECT_LT(last, now);
+        EXPECT_TRUE(visited.insert(now).second);
+        last = now;
+      }
+    }
+  EXPECT_EQ(visited, expected) << range.begin << " to " << range.end << ", " << workers << " workers, " << warps << " warps";
+}
+
+TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
+  for (const int blocks : {2, 10, 16})
+    for (const int workers : {1, 2, 3, 7, 80})
+      for (const int warps : {1, 2, 8})
+        for (const Range& range : {Range{0, blocks, 0, blocks}, {1, blocks, 0, blocks}, {0, blocks - 1 - REACH, 1 + REACH, 12},
+                                   {0, blocks - 1 - REACH, 1 + REACH, 1 + REACH}, {1, 2, 0, REACH}, {0, blocks, 0, 1}})
+          expect_all_visited(range, blocks * GROUPS, workers, warps);
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
