@@ -1,7 +1,8 @@
 #' Rank-k update or downdate of a factor on a GPU
 #'
 #' The method of [cholupdate_gpu()] for a factor that [gpu_factor()] or [gpu_chol()] has put on a GPU: only \eqn{V}
-#' travels. It reads and writes the factor once for up to 64 columns of \eqn{V}; more are done in passes.
+#' travels. It reads and writes the factor once for up to 32 columns of \eqn{V} (16 or 8 where the factor is so large that
+#' \eqn{V} would not find room on the multiprocessors); more are done in passes.
 #'
 #' @param R A handle from [gpu_factor()] or [gpu_chol()].
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
@@ -9,11 +10,14 @@
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param in_place `FALSE`: the result is a new factor with memory of its own, and `R` stays as it is. `TRUE`: `R`
-#'   itself is changed, for every variable that refers to it.
-#' @param keep_intact Whether a downdate in place that cannot be done leaves `R` as it was (`TRUE`). To that end it is
-#'   first found out whether it can be done, which reads the factor once more. With `FALSE` that is left out, and a
-#'   downdate that fails half way makes the handle unusable: its memory is given back, and every later use is an error
-#'   of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for updates and new factors.
+#'   itself is changed, for every variable that refers to it. Where there is room on the GPU for a second factor (for a
+#'   third, where there are several passes), the result is written there and takes the place of `R`, which takes no longer
+#'   than a new factor; otherwise about one and a half times as long.
+#' @param keep_intact Whether a downdate in place that cannot be done leaves `R` as it was (`TRUE`). Where there is no room
+#'   for a second factor, it is to that end first found out whether it can be done, which reads the factor once more. With
+#'   `FALSE` that is left out, and a downdate that fails half way makes the handle unusable: its memory is given back, and
+#'   every later use is an error of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for
+#'   updates and new factors.
 #' @param method `"persistent"`: one launch for all of the factor; row blocks by the unscaled step, and by the slower, always
 #'   stable one where a test says that the unscaled one would lose accuracy. `"householder"`: the same with the stable step
 #'   for every row block, to compare with. `"stepwise"`: that, with a launch for every row block, on any GPU. `"auto"`
@@ -30,12 +34,12 @@
 #'
 #' @section Errors:
 #' A downdate that would leave the matrix not positive definite is an error of class
-#' `gpucholmod_not_positive_definite` with the field `pivot`. (Where more than 64 columns are taken off in place and
-#' `keep_intact = FALSE`, a minor before that one may fail too: the factor from which that could be told is gone.) The
+#' `gpucholmod_not_positive_definite` with the field `pivot`. (Where several passes take columns off in place without room
+#' for a second factor, and with `keep_intact = FALSE`, a minor before that one may fail too: the factor from which that could be told is gone.) The
 #' other classes are listed in [gpucholmod-package].
 #'
-#' Ctrl-C and [setTimeLimit()] stop a call between passes of 64 columns, with a bar as for ordinary matrices. A call in
-#' place that has begun to change the factor leaves a handle that cannot be used.
+#' Ctrl-C and [setTimeLimit()] stop a call between passes, with a bar as for ordinary matrices. A call in
+#' place that has begun to change the factor leaves a handle that cannot be used; with room for a second factor, none has.
 #'
 #' @seealso [gpu_factor()]; [drift()] for when to factorise afresh
 #' @examples
