@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "block_columns/pass.h"
-#include "cuda/kernels/block_columns.cuh"
+#include "cuda/engine.h"
 #include "cuda/kernels/segment.cuh"
 
 namespace gpucholmod::cuda {
@@ -24,13 +23,6 @@ static_assert(window > block_columns::REACH);
 
 /// ints: PassState, SegmentState, pairs inverted, and a flag of each kind for every row block.
 constexpr int state_ints = sizeof(PassState) / sizeof(int), inverted_at = state_ints + 2, flags_at = state_ints + 4;
-
-int attribute(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  check(cudaGetDevice(&device), "ask for the current device");
-  check(cudaDeviceGetAttribute(&value, which, device), "ask about the device");
-  return value;
-}
 
 template <class T, int K>
 struct Launcher {
@@ -111,12 +103,6 @@ decltype(auto) with_columns(int columns, F&& f) {
 
 index_t message_words(int columns) {
   return with_columns(columns, [](auto K) { return index_t(block_columns::Transform<decltype(K)::value>::words); });
-}
-
-/// job.V <- V of all strips, as it is in job.saved.
-template <class T, int K>
-__global__ void __launch_bounds__(DeviceTeam::THREADS) return_V(const block_columns::Job<T> job, double* V) {
-  block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, job.first + int(blockIdx.x)).give_back(V);
 }
 
 }  // namespace
@@ -224,14 +210,7 @@ void SegmentPass<T>::householder(int b, const Segment& s, cudaStream_t stream) c
   job.ld = s.ld;
   job.V = s.V;
   job.saved = s.handed;  // of which a segment that begins needs nothing
-  with_columns(columns_, [&](auto width) {
-    constexpr int K = decltype(width)::value;
-    begin_steps<T, K><<<unsigned(strips_), DeviceTeam::THREADS, 0, stream>>>(job);
-    find_steps<T, K><<<1, DeviceTeam::THREADS, 0, stream>>>(job, b);
-    apply_steps<T, K><<<unsigned(strips_ - b / block_columns::BLOCKS), DeviceTeam::THREADS, 0, stream>>>(job, b);
-    return_V<T, K><<<unsigned(strips_), DeviceTeam::THREADS, 0, stream>>>(job, s.V);
-  });
-  check(cudaGetLastError(), "start a row block by Householder steps");
+  start_householder(job, columns_, b, s.V, stream);
 }
 
 template <class T>

@@ -89,14 +89,14 @@ TEST(BlockColumnsSmallMatrices, InvertTheFactorOfASubBlock) {
   const Stored<double> C = well_conditioned(IB, random).cast<double>();
   Stored<double> A = Stored<double>::Constant(LDB, IB, nan), X = Stored<double>::Constant(LDC, IB, nan);
   A.topRows(IB) = C.transpose() * C;
-  EXPECT_TRUE(invert_cholesky(HostWarp{}, A.data(), X.data()));
+  EXPECT_TRUE(invert_cholesky(HostWarp{}, A.data(), LDB, X.data(), LDC));
   expect_near((X.topRows(IB) * C).eval(), Stored<double>::Identity(IB, IB));
   EXPECT_TRUE(X.topRows(IB).isUpperTriangular(0));
   for (const int pivot : {0, 5, 15})
     for (const double value : {-1.0, 0.0, nan}) {
       Stored<double> bad = A;
       bad(pivot, pivot) = value;
-      EXPECT_FALSE(invert_cholesky(HostWarp{}, bad.data(), X.data())) << pivot << ", " << value;
+      EXPECT_FALSE(invert_cholesky(HostWarp{}, bad.data(), LDB, X.data(), LDC)) << pivot << ", " << value;
     }
 }
 

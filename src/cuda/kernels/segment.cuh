@@ -5,7 +5,7 @@
 #include "block_columns/inverses.h"
 #include "block_columns/rewrite.h"
 #include "block_columns/solve.h"
-#include "cuda/kernels/device_warp.cuh"
+#include "cuda/kernels/block_columns.cuh"
 
 namespace gpucholmod::cuda {
 
