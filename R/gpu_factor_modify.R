@@ -12,7 +12,7 @@
 #' @param in_place `FALSE`: the result is a new factor with memory of its own, and `R` stays as it is. `TRUE`: `R`
 #'   itself is changed, for every variable that refers to it. Where there is room on the GPU for a second factor (for a
 #'   third, where there are several passes), the result is written there and takes the place of `R`, which takes no longer
-#'   than a new factor; otherwise about one and a half times as long.
+#'   than a new factor; otherwise it takes longer.
 #' @param keep_intact Whether a downdate in place that cannot be done leaves `R` as it was (`TRUE`). Where there is no room
 #'   for a second factor, it is to that end first found out whether it can be done, which reads the factor once more. With
 #'   `FALSE` that is left out, and a downdate that fails half way makes the handle unusable: its memory is given back, and
