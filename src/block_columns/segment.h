@@ -41,9 +41,11 @@ struct Segment {
   index_t ld;
   double* V;         ///< n x K, column-major without gaps; on exit, where a block is refused, what is to be done from it on
   double* inverses;  ///< of the diagonal blocks, INVERSE words each
+  double* links;     ///< R_(c-1)c R_cc^-1 of every block column c but the first, INVERSE words each
   double* messages;  ///< Transform<K>::words for each row block
   double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
   int* inverted;     ///< pairs of diagonal blocks whose inverses are there
+  int* linked;       ///< pairs of block columns whose links are there
   int* has_P;        ///< for each row block, how many clusters have published P
   int* has_V;        ///< how many groups of `handed` are there
   int* complete;     ///< Verdict

@@ -10,7 +10,7 @@ constexpr int LP = CHAIN_COLUMNS + 2;  ///< leading dimension of P, by rows, whe
 template <class T>
 struct SolveMemory {
   static constexpr int tile_slots = 2;  ///< for each of the two teams
-  static constexpr int tile = NB * LDB * int(sizeof(T)) / 8, V_words = CHAIN_COLUMNS * LDB;
+  static constexpr int tile = NB * LDB, V_words = CHAIN_COLUMNS * LDB;
   static constexpr int tiles = 0, X = tiles + SOLVE_TEAMS * tile_slots * tile, V = X + INVERSE, words = V + V_words;
 };
 
@@ -25,6 +25,12 @@ struct Own {
 };
 
 /// The chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of blocks of threads.
+///
+/// Only one product waits for the row block before, as the last term is multiplied out beforehand:
+///
+///     P_c = X_c'(V_c - sum over b < c - 1 of R_bc'P_b) - G_c'P_(c-1),   G_c = R_(c-1)c X_c
+///
+/// Where R_cc is so ill-conditioned that its inverse is not used as it is, it goes by the first formula, and a step of refinement.
 ///
 /// Block column c belongs to block c mod CLUSTER of the cluster and there to one of two teams in turn, which takes it past
 /// the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has been handed over. So
@@ -46,57 +52,66 @@ class Solve {
     for (int i = side_; own_.column(i) < s_.blocks; i += SOLVE_TEAMS) {
       const int c = own_.column(i);
       team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
-      for (int b = own_.begin(c); b < c; ++b, ++product_) multiply(b);
+      for (int b = own_.begin(c); b < c - 1; ++b)
+        team_.each_warp([&](Warp& warp) { multiply<T>(warp, b, product_ + b - own_.begin(c), sum_[warp]); });
+      product_ += c - own_.begin(c);  // the last of them is left to solve()
       if (!solve(i, c)) return;
     }
   }
 
  private:
-  /// sum <- sum - R_bc'P_b
-  GPUCHOLMOD_HOST_DEVICE void multiply(int b) {
+  /// sum <- sum - M'P_b for the warp's rows, M being tile `number` of all that come: of R, or a link.
+  template <class S>
+  GPUCHOLMOD_HOST_DEVICE void multiply(const Warp& warp, int b, int number, Tile<Warp>& sum) {
+    const int* stop = &s_.state->stop;
     auto& tiles = post_.tiles;
-    team_.each_warp([&](Warp& warp) {
-      const int* stop = &s_.state->stop;
-      if (stopped_[warp] || !tiles.wait(warp, product_, stop)) {
-        stopped_[warp] = true;
-        return;
-      }
-      const T* R = reinterpret_cast<const T*>(tiles.slot(product_)) + warp.id * 16 * LDB;
-      Left<Warp> rows[NB / 8];
-      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) rows[l] = load_left(warp, R + 8 * l, LDB);
-      tiles.release(warp, product_);
-      if (!mail_.wait(warp, b, stop)) {
-        stopped_[warp] = true;
-        return;
-      }
-      const double* P_b = mail_.P(b);
-      Tile<Warp> D[2] = {sum_[warp], zero_tile(warp)};
-      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) warp.template multiply_add_rows<-1>(D[l % 2], rows[l], P_b + 8 * l * LP, LP);
-      add_tile(warp, D[0], D[1]);
-      sum_[warp] = D[0];
-      if (side_ == 0 && warp.id == 0) mail_.expect_next(warp, b);
-    });
+    if (stopped_[warp] || !tiles.wait(warp, number, stop)) {
+      stopped_[warp] = true;
+      return;
+    }
+    const S* M = reinterpret_cast<const S*>(tiles.slot(number)) + warp.id * 16 * LDB;
+    Left<Warp> rows[NB / 8];
+    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) rows[l] = load_left(warp, M + 8 * l, LDB);
+    tiles.release(warp, number);
+    if (!mail_.wait(warp, b, stop)) {
+      stopped_[warp] = true;
+      return;
+    }
+    const double* P_b = mail_.P(b);
+    Tile<Warp> D[2] = {sum, zero_tile(warp)};
+    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) warp.template multiply_add_rows<-1>(D[l % 2], rows[l], P_b + 8 * l * LP, LP);
+    add_tile(warp, D[0], D[1]);
+    sum = D[0];
+    if (side_ == 0 && warp.id == 0) mail_.expect_next(warp, b);
   }
 
   /// P of block column c, the block's own number i. False: stop.
   GPUCHOLMOD_HOST_DEVICE bool solve(int i, int c) {
     Tiles V, P_c;
+    const bool is_first = c == s_.first;
+    const auto refined = [&] { return post_.X.slot(i)[refine_at] != 0; };
     const bool go_on = team_.all_sync([&](Warp& warp) {
       const int* stop = &s_.state->stop;
       if (stopped_[warp] || !post_.V.wait(warp, i, stop) || !post_.X.wait(warp, i, stop)) return false;
+      if (!is_first && refined()) multiply<T>(warp, c - 1, product_ - 1, sum_[warp]);
       V[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB);
       add_tile(warp, V[warp], sum_[warp]);
       put(warp, i, V[warp]);
-      return true;
+      return !stopped_[warp];
     });
     if (!go_on) return false;
     team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, zero_tile(warp), i); });
-    if (post_.X.slot(i)[refine_at] != 0) refine(i, c, V, P_c);
-    double* to = s_.messages + index_t(c) * Parts::words + Parts::P + cluster_ * CHAIN_COLUMNS * LDB;
+    const bool by_link = !is_first && !refined();
+    if (refined()) refine(i, c, V, P_c);
     team_.each_warp([&](Warp& warp) {
-      mail_.send(warp, c, P_c[warp]);
       post_.X.release(warp, i);
       post_.V.release(warp, i);
+      if (by_link) multiply<double>(warp, c - 1, product_ - 1, P_c[warp]);
+    });
+    double* to = s_.messages + index_t(c) * Parts::words + Parts::P + cluster_ * CHAIN_COLUMNS * LDB;
+    team_.each_warp([&](Warp& warp) {
+      if (stopped_[warp]) return;
+      mail_.send(warp, c, P_c[warp]);
       store_transposed(warp, P_c[warp], to + warp.id * 16, LDB);
       post_.written.arrive(warp, i);
     });
@@ -144,7 +159,7 @@ class Solve {
   int side_, cluster_;
   Mail& mail_;
   Post& post_;
-  int product_ = 0;  ///< number of the product at hand
+  int product_ = 0;  ///< tiles of R and links of the block columns so far
   Tiles sum_;        ///< minus the sum of R_bc'P_b
   typename Team::template PerWarp<bool> stopped_;  ///< seen by the warp; told to the others of the team before it solves
 };
@@ -160,17 +175,20 @@ GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const Segment<T>& s,
   });
 }
 
-/// Tiles of R for one team, in the order of its products.
+/// Tiles of R and links for one team, in the order of its products.
 template <class T, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const Segment<T>& s, int rank, int side, Inbox& inbox) {
   const Own<T> own{s, rank};
   const auto over = [&] { return Warp::load_acquire(&s.state->stop) != 0; };
+  if (!wait_until(warp, s.linked, s.blocks / 2, &s.state->stop)) return;
   int product = 0;
   for (int i = side; own.column(i) < s.blocks; i += SOLVE_TEAMS) {
     const int c = own.column(i);
+    const bool refined = Warp::template read<Access::transform>(s.inverses + index_t(c) * INVERSE + refine_at) != 0;
     for (int b = own.begin(c); b < c; ++b, ++product) {
       if (!inbox.wait_empty(warp, product, over)) return;
-      inbox.fill_columns(warp, product, s.R + index_t(c) * NB * s.ld + index_t(b) * NB, s.ld);
+      if (b == c - 1 && !refined) inbox.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDB);
+      else inbox.fill_columns(warp, product, s.R + index_t(c) * NB * s.ld + index_t(b) * NB, s.ld);
       prefetch_tile(warp, s, b + REACH, c + REACH);
     }
     prefetch_tile(warp, s, c + REACH, c + REACH);  // for refining

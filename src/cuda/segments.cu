@@ -21,7 +21,7 @@ constexpr int finishers = 8;
 constexpr int window = 24;
 static_assert(window > block_columns::REACH);
 
-/// ints: PassState, SegmentState, pairs inverted, and a flag of each kind for every row block.
+/// ints: PassState, SegmentState, pairs inverted, pairs linked, and a flag of each kind for every row block.
 constexpr int state_ints = sizeof(PassState) / sizeof(int), inverted_at = state_ints + 2, flags_at = state_ints + 4;
 
 template <class T, int K>
@@ -119,7 +119,7 @@ int SegmentPass<T>::columns(index_t k, int strips, const Task& task) {
 template <class T>
 double SegmentPass<T>::bytes(int columns, int strips) {
   const double blocks = double(strips) * block_columns::BLOCKS;
-  const double words = (block_columns::NB + block_columns::LDB) * columns + message_words(columns) + block_columns::INVERSE;
+  const double words = (block_columns::NB + block_columns::LDB) * columns + message_words(columns) + 2 * block_columns::INVERSE;
   return sizeof(double) * blocks * words +
          sizeof(int) * (flags_at + 3 * blocks);
 }
@@ -130,6 +130,7 @@ SegmentPass<T>::SegmentPass(Pool& pool, int columns, int strips, const Task& tas
       dmessages_(pool, index_t(strips) * block_columns::BLOCKS * message_words(columns)),
       dhanded_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::LDB * columns),
       dinverses_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
+      dlinks_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
       dints_(pool, flags_at + 3 * index_t(strips) * block_columns::BLOCKS) {}
 
 template <class T>
@@ -155,7 +156,9 @@ Segment<T> SegmentPass<T>::segment(const T* R, T* out, index_t ld) const {
   s.inverses = dinverses_.data();
   s.messages = dmessages_.data();
   s.handed = dhanded_.data();
+  s.links = dlinks_.data();
   s.inverted = dints_.data() + inverted_at;
+  s.linked = s.inverted + 1;
   s.has_P = flags;
   s.has_V = flags + blocks;
   s.complete = flags + 2 * blocks;

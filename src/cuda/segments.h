@@ -44,7 +44,7 @@ class SegmentPass {
   int columns_, strips_;
   Sign sign_;
   block_columns::BySegments done_;
-  PoolBuffer<double> dV_, dmessages_, dhanded_, dinverses_;
+  PoolBuffer<double> dV_, dmessages_, dhanded_, dinverses_, dlinks_;
   PoolBuffer<int> dints_;
 };
 

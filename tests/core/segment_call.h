@@ -27,15 +27,15 @@ template <int K, class T>
 struct SegmentsMemory {
   using Parts = block_columns::Transform<K>;
   Grid<K, T> grid;
-  std::vector<double> handed, inverses;
+  std::vector<double> handed, inverses, links;
   std::vector<int> flags;
   block_columns::SegmentState state{};
-  int inverted = 0;
+  int inverted = 0, linked = 0;
   block_columns::Segment<T> s{};
 
   SegmentsMemory(const Problem<double>& p, const SegmentsRun& how)
       : grid(p, GridRun{2, how.into}), handed(grid.blocks * block_columns::LDB * K, grid.nan),
-        inverses(grid.blocks * block_columns::INVERSE, grid.nan), flags(3 * grid.blocks) {
+        inverses(grid.blocks * block_columns::INVERSE, grid.nan), links(inverses), flags(3 * grid.blocks) {
     const bool update = p.sign == Sign::update;
     s.blocks = int(grid.blocks);
     s.sigma = update ? 1 : -1;
@@ -48,6 +48,8 @@ struct SegmentsMemory {
     s.handed = handed.data();
     s.inverses = inverses.data();
     s.inverted = &inverted;
+    s.links = links.data();
+    s.linked = &linked;
     s.has_P = flags.data();
     s.has_V = s.has_P + grid.blocks;
     s.complete = s.has_V + grid.blocks;

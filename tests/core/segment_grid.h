@@ -137,8 +137,10 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
   using Parts = Transform<K>;
   {
     std::vector<double> shared(InverseMemory::words);
-    for (int pair = __atomic_load_n(s.inverted, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair)
+    for (int pair = __atomic_load_n(s.inverted, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair) {
       invert_pair(HostTeam{shared.data()}, s, pair);
+      link_pair(HostTeam{shared.data()}, s, pair);
+    }
   }
   std::vector<std::thread> running;
   std::deque<HostMailboxes> mailboxes(K / CHAIN_COLUMNS);

@@ -340,7 +340,11 @@ __global__ void __launch_bounds__(segment_threads, 1) modify_segment(const block
   extern __shared__ __align__(128) double shared[];
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES, block = int(blockIdx.x);
   if (warp < 8 && DeviceWarp::load_acquire(s.inverted) < s.blocks / 2)
-    for (int pair = block; pair < s.blocks / 2; pair += int(gridDim.x)) invert_pair(DeviceTeam{shared, {warp, lane}, 1, 8}, s, pair);
+    for (int pair = block; pair < s.blocks / 2; pair += int(gridDim.x)) {
+      const DeviceTeam team{shared, {warp, lane}, 1, 8};
+      invert_pair(team, s, pair);
+      link_pair(team, s, pair);
+    }
   __syncthreads();
   constexpr int solvers = K / CHAIN_COLUMNS * CLUSTER;
   if (block < solvers) solve_role<T, K>(s, shared, warp, lane);
