@@ -114,7 +114,6 @@ class Advance {
     typename Team::template PerWarp<Cursor> cursors;
     typename Team::template PerWarp<Column<Warp>> columns;
     team_.each_warp([&](Warp& warp) {
-      hand_over_first(warp);
       const Cursor cursor(share_, s_.first, end, 1 + REACH, s_.window, warp.id, ADVANCE_WARPS);
       if (cursor.more())
         GPUCHOLMOD_UNROLL for (int i = 0; i < NB / 8; ++i) fetch(warp, columns[warp], cursor, i);
@@ -152,15 +151,20 @@ class Advance {
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
       cursor.next(share_);
-      const bool more = cursor.more();
+      const bool more = cursor.more(), last = share_.block(l) == b + 1 + REACH;
       if (more) prefetch(warp, cursor);
       GPUCHOLMOD_UNROLL for (int i = 0; i < NB / 8; ++i) {
         GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
           warp.template multiply_add<-1, Access::shared>(state.V[j], column.rows[i], P + 8 * j * LDB + 8 * i, LDB);
-        if (more) fetch(warp, column, cursor, i);
+        if (more && !last) fetch(warp, column, cursor, i);
       }
-      if (share_.block(l) == b + 1 + REACH) hand_over(warp, state, l);
-      else put_V<Warp, K>(warp, state, V_.of(l));
+      if (last) {  // before anything is fetched: to hand over means to wait for it
+        hand_over(warp, state, l);
+        if (more)
+          GPUCHOLMOD_UNROLL for (int i = 0; i < NB / 8; ++i) fetch(warp, column, cursor, i);
+      } else {
+        put_V<Warp, K>(warp, state, V_.of(l));
+      }
       warp.sync();
     }
     inbox_.release(warp, b - s_.first);
@@ -175,15 +179,6 @@ class Advance {
     }
     warp.sync();
     return true;
-  }
-
-  /// The groups that the chain takes as they are.
-  GPUCHOLMOD_HOST_DEVICE void hand_over_first(const Warp& warp) const {
-    for (Cursor at(share_, s_.first, s_.first + 1, 0, REACH, warp.id, ADVANCE_WARPS); at.more(); at.next(share_)) {
-      State<Warp, K> state;
-      get_V<Warp, K>(warp, state, V_.of(at.l));
-      hand_over(warp, state, at.l);
-    }
   }
 
   GPUCHOLMOD_HOST_DEVICE void hand_over(const Warp& warp, const State<Warp, K>& state, int l) const {

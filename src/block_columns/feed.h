@@ -14,7 +14,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const Segment<T>& s, int en
     const int i = b - s.first;
     inbox.wait_empty(warp, i, [] { return false; });
     while (known <= b) {
-      known = b + warp.leading([&](int lane) { return b + lane < end && Warp::load_acquire(s.has_P + b + lane) == K / CHAIN_COLUMNS; });
+      known = b + warp.leading([&](int lane) { return b + lane < end && Warp::load_acquire(s.has_P + b + lane) == publishers<K>; });
       if (known > b) break;
       if (is_over<Warp>(s, b)) {
         inbox.close(warp, i);
@@ -30,7 +30,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const Segment<T>& s, int en
 template <int K, class T, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const Segment<T>& s, Inbox& inbox) {
   if (s.rewrite_last)
-    while (Warp::load_acquire(s.has_P + s.blocks - 1) < K / CHAIN_COLUMNS && Warp::load_acquire(&s.state->stop) == 0) Warp::pause();
+    while (Warp::load_acquire(s.has_P + s.blocks - 1) < publishers<K> && Warp::load_acquire(&s.state->stop) == 0) Warp::pause();
   int known = s.first;
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.blocks; ++b) {
     const int i = b - s.first;

@@ -10,7 +10,7 @@ struct InverseMemory {
   static constexpr int D = 0, X = D + 2 * INVERSE, E = X + 2 * INVERSE, partial = E + 8 * IB * LDC, words = partial + 8;
 };
 
-/// Tiles (c - above, c) of R, c = 2 * pair and 2 * pair + 1, by rows.
+/// Tiles (c - above, c) of R, c = 2 * pair and 2 * pair + 1, by rows; where there is none, some other one.
 template <class T, class Team>
 GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const Segment<T>& s, int pair, int above, double* sD) {
   constexpr int threads = WARPS * LANES, batch = 16;  // loads at a time, as each takes long
@@ -18,16 +18,16 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const Segment<T>& s, int pair,
   const auto row = [](int i) { return i % 4 + i / LANES % (NB / 4) * 4; };
   const auto column = [](int i) { return i / 4 % 8 + i / LANES / (NB / 4) * 8; };
   team.threads_sync([&](int thread) {
-    for (int x = 0; x < 2; ++x) {
+    T tile[2][batch];
+    GPUCHOLMOD_UNROLL for (int x = 0; x < 2; ++x) {
       const int c = 2 * pair + x;
-      if (c < above) continue;
-      const T* from = s.R + index_t(c) * NB * s.ld + index_t(c - above) * NB;
-      T tile[batch];
+      const T* from = s.R + index_t(c) * NB * s.ld + index_t(c < above ? 0 : c - above) * NB;
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
-        tile[j] = from[column(thread + j * threads) * s.ld + row(thread + j * threads)];
-      GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
-        sD[(x * NB + row(thread + j * threads)) * LDB + column(thread + j * threads)] = double(tile[j]);
+        tile[x][j] = from[column(thread + j * threads) * s.ld + row(thread + j * threads)];
     }
+    GPUCHOLMOD_UNROLL for (int x = 0; x < 2; ++x)
+      GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
+        sD[(x * NB + row(thread + j * threads)) * LDB + column(thread + j * threads)] = double(tile[x][j]);
   });
   static_assert(batch * threads == NB * NB);
 }
@@ -79,11 +79,14 @@ GPUCHOLMOD_HOST_DEVICE_CALL void link_pair(Team team, const Segment<T>& s, int p
     if (c == 0) return;
     Left<Warp> X[NB / 8];
     GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j) X[j] = load_left(warp, sX + (x * NB + m) * LDB + 8 * j, LDB);
-    GPUCHOLMOD_NO_UNROLL for (int l = 0; l < NB; l += 8) {
-      Tile<Warp> D = zero_tile(warp);
+    GPUCHOLMOD_NO_UNROLL for (int l = 0; l < NB; l += 16) {
+      Tile<Warp> D[2] = {zero_tile(warp), zero_tile(warp)};
       GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j)
-        if (8 * j < m + IB) warp.template multiply_add<1, Access::shared>(D, X[j], sD + (x * NB + l) * LDB + 8 * j, LDB);
-      store_tile(warp, D, s.links + index_t(c) * INVERSE + m * LDB + l, LDB);
+        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+          if (8 * j < m + IB)
+            warp.template multiply_add<1, Access::shared>(D[half], X[j], sD + (x * NB + l + 8 * half) * LDB + 8 * j, LDB);
+      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+        store_tile(warp, D[half], s.links + index_t(c) * INVERSE + m * LDB + l + 8 * half, LDB);
     }
   });
   team.once([&] { Warp::add_release(s.linked); });

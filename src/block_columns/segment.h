@@ -21,6 +21,10 @@ constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
 
 constexpr int SOLVE_TEAMS = 2, SOLVE_WARPS = 4, FINISH_WARPS = 8, REWRITE_WARPS = 8, ADVANCE_WARPS = 2;
 
+/// What `has_P` comes to, V having K columns.
+template <int K>
+constexpr int publishers = K / CHAIN_COLUMNS * SOLVE_WARPS;
+
 /// What became of a row block, as its flag `complete` says.
 enum Verdict { open = 0, accepted = 1, refused = 2 };
 
@@ -46,7 +50,7 @@ struct Segment {
   double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
   int* inverted;     ///< pairs of diagonal blocks whose inverses are there
   int* linked;       ///< pairs of block columns whose links are there
-  int* has_P;        ///< for each row block, how many clusters have published P
+  int* has_P;        ///< for each row block, how many warps have published their rows of P, CHAIN_COLUMNS wide
   int* has_V;        ///< how many groups of `handed` are there
   int* complete;     ///< Verdict
   SegmentState* state;

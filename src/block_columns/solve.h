@@ -20,6 +20,8 @@ struct Own {
   const Segment<T>& s;
   int rank;  ///< in the cluster
   GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.first + (rank - s.first % CLUSTER + CLUSTER) % CLUSTER + i * CLUSTER; }
+  /// Whether P of block column c is found by way of its link; the first have no time to wait for theirs.
+  GPUCHOLMOD_HOST_DEVICE bool by_link(int c, double refined) const { return c >= s.first + REACH && refined == 0; }
   /// The first row block that the chain itself takes block column c past.
   GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
 };
@@ -35,7 +37,7 @@ struct Own {
 /// Block column c belongs to block c mod CLUSTER of the cluster and there to one of two teams in turn, which takes it past
 /// the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has been handed over. So
 /// every team has one block column in hand at any time. P goes to the whole cluster at once, and to everybody else by way of
-/// global memory. `post`: the inboxes `tiles` (the team's own), X and V, and the tally `written`.
+/// global memory. `post`: the inboxes `tiles` (the team's own), X and V.
 template <class T, int K, class Team, class Mail, class Post>
 class Solve {
   using Warp = typename Team::Warp;
@@ -88,12 +90,11 @@ class Solve {
   /// P of block column c, the block's own number i. False: stop.
   GPUCHOLMOD_HOST_DEVICE bool solve(int i, int c) {
     Tiles V, P_c;
-    const bool is_first = c == s_.first;
-    const auto refined = [&] { return post_.X.slot(i)[refine_at] != 0; };
+    const auto refined = [&] { return post_.X.slot(i)[refine_at]; };
     const bool go_on = team_.all_sync([&](Warp& warp) {
       const int* stop = &s_.state->stop;
       if (stopped_[warp] || !post_.V.wait(warp, i, stop) || !post_.X.wait(warp, i, stop)) return false;
-      if (!is_first && refined()) multiply<T>(warp, c - 1, product_ - 1, sum_[warp]);
+      if (c > s_.first && !own_.by_link(c, refined())) multiply<T>(warp, c - 1, product_ - 1, sum_[warp]);
       V[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB);
       add_tile(warp, V[warp], sum_[warp]);
       put(warp, i, V[warp]);
@@ -101,8 +102,8 @@ class Solve {
     });
     if (!go_on) return false;
     team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, zero_tile(warp), i); });
-    const bool by_link = !is_first && !refined();
-    if (refined()) refine(i, c, V, P_c);
+    const bool by_link = own_.by_link(c, refined());
+    if (refined() != 0) refine(i, c, V, P_c);
     team_.each_warp([&](Warp& warp) {
       post_.X.release(warp, i);
       post_.V.release(warp, i);
@@ -113,7 +114,8 @@ class Solve {
       if (stopped_[warp]) return;
       mail_.send(warp, c, P_c[warp]);
       store_transposed(warp, P_c[warp], to + warp.id * 16, LDB);
-      post_.written.arrive(warp, i);
+      warp.sync();
+      warp.once([&] { Warp::add_release(s_.has_P + c); });
     });
     return true;
   }
@@ -180,14 +182,15 @@ template <class T, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const Segment<T>& s, int rank, int side, Inbox& inbox) {
   const Own<T> own{s, rank};
   const auto over = [&] { return Warp::load_acquire(&s.state->stop) != 0; };
-  if (!wait_until(warp, s.linked, s.blocks / 2, &s.state->stop)) return;
+  if (!wait_until(warp, s.inverted, s.blocks / 2, &s.state->stop)) return;
   int product = 0;
   for (int i = side; own.column(i) < s.blocks; i += SOLVE_TEAMS) {
     const int c = own.column(i);
-    const bool refined = Warp::template read<Access::transform>(s.inverses + index_t(c) * INVERSE + refine_at) != 0;
+    const bool by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverses + index_t(c) * INVERSE + refine_at));
+    if (by_link && !wait_until(warp, s.linked, s.blocks / 2, &s.state->stop)) return;
     for (int b = own.begin(c); b < c; ++b, ++product) {
       if (!inbox.wait_empty(warp, product, over)) return;
-      if (b == c - 1 && !refined) inbox.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDB);
+      if (b == c - 1 && by_link) inbox.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDB);
       else inbox.fill_columns(warp, product, s.R + index_t(c) * NB * s.ld + index_t(b) * NB, s.ld);
       prefetch_tile(warp, s, b + REACH, c + REACH);
     }
@@ -195,30 +198,25 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const Segment<T>& s, in
   }
 }
 
-/// Inverses of diagonal blocks, and V as it is handed over, for both teams in turn.
+/// Inverses of diagonal blocks, and V as it is at the start or is handed over, for both teams in turn.
 template <int K, class T, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const Segment<T>& s, int cluster, int rank, Inbox& X, Inbox& V) {
   const Own<T> own{s, rank};
   const int* stop = &s.state->stop;
+  const index_t ldv = index_t(s.blocks) * NB;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
   if (!wait_until(warp, s.inverted, s.blocks / 2, stop)) return;
   for (int i = 0; own.column(i) < s.blocks; ++i) {
     const int c = own.column(i);
     if (!X.wait_empty(warp, i, over)) return;
     X.fill(warp, i, s.inverses + index_t(c) * INVERSE, INVERSE);
-    if (!V.wait_empty(warp, i, over) || !wait_until(warp, s.has_V + c, GROUPS, stop)) return;
+    if (!V.wait_empty(warp, i, over)) return;
+    if (c <= s.first + REACH) {  // nobody else takes these past anything
+      V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * ldv + index_t(c) * NB, ldv);
+      continue;
+    }
+    if (!wait_until(warp, s.has_V + c, GROUPS, stop)) return;
     V.fill(warp, i, s.handed + (index_t(c) * K + cluster * CHAIN_COLUMNS) * LDB, CHAIN_COLUMNS * LDB);
-  }
-}
-
-/// Tells everybody that P of a block column is there, when its team has written it. What has been written is published even
-/// where everybody is to stop: row blocks before one that is refused are still finished.
-template <class T, class Warp, class Tally>
-GPUCHOLMOD_HOST_DEVICE void publish_P(const Warp& warp, const Segment<T>& s, int rank, Tally& written) {
-  const Own<T> own{s, rank};
-  for (int i = 0; own.column(i) < s.blocks; ++i) {
-    if (!written.wait(warp, i, [&] { return is_over<Warp>(s, own.column(i)); })) return;
-    warp.once([&] { Warp::add_release(s.has_P + own.column(i)); });
   }
 }
 

@@ -57,6 +57,11 @@ class HostInbox {
     for (int j = 0; j < NB; ++j) std::memcpy(to + j * LDB, from + j * ld, sizeof(T) * NB);
     filled_.store(i + 1, std::memory_order_release);
   }
+  /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
+  void fill_columns_of_V(const HostWarp&, int i, const double* from, index_t ld) {
+    for (int q = 0; q < CHAIN_COLUMNS; ++q) std::memcpy(slot(i) + q * LDB, from + q * ld, sizeof(double) * NB);
+    filled_.store(i + 1, std::memory_order_release);
+  }
   void close(const HostWarp&, int) { closed_.store(true, std::memory_order_release); }
 
  private:
@@ -65,23 +70,6 @@ class HostInbox {
   std::deque<std::atomic<int>> released_;
   std::atomic<int> filled_{0};
   std::atomic<bool> closed_{false};
-};
-
-/// How often a team has done something.
-class HostTally {
- public:
-  void arrive(const HostWarp&, int) { count_.fetch_add(1, std::memory_order_release); }
-  template <class F>
-  bool wait(const HostWarp&, int i, F&& over) const {
-    while (count_.load(std::memory_order_acquire) < SOLVE_WARPS * (i + 1)) {
-      if (over()) return false;
-      HostWarp::pause();
-    }
-    return true;
-  }
-
- private:
-  std::atomic<int> count_{0};
 };
 
 constexpr int mail_slots = REACH;  ///< as on a GPU
@@ -122,13 +110,11 @@ struct HostPost {
   using S = SolveMemory<T>;
   HostInbox of_team[SOLVE_TEAMS] = {{S::tile_slots, S::tile, SOLVE_WARPS}, {S::tile_slots, S::tile, SOLVE_WARPS}};
   HostInbox X{1, INVERSE, SOLVE_WARPS}, V{1, S::V_words, SOLVE_WARPS};
-  HostTally written;
 
   struct Post {
     HostInbox &tiles, &X, &V;
-    HostTally& written;
   };
-  Post of(int side) { return {of_team[side], X, V, written}; }
+  Post of(int side) { return {of_team[side], X, V}; }
 };
 
 /// disturb(role, number) is called before each team begins.
@@ -165,7 +151,6 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
         start("feed", rank, [=, &s, &post] { feed_tiles(HostWarp{}, s, rank, side, post.of_team[side]); });
       }
       start("feed", rank, [=, &s, &post] { feed_solve<K>(HostWarp{}, s, cluster, rank, post.X, post.V); });
-      start("publish", rank, [=, &s, &post] { publish_P(HostWarp{}, s, rank, post.written); });
     }
   std::deque<HostInbox> inboxes;
   for (int i = 0; i < s.finishers; ++i) {

@@ -99,8 +99,20 @@ struct DeviceInbox {
       state->open[unsigned(i) % slots] = 1;
       asm volatile("fence.proxy.async;" ::: "memory");
       full.arrive_expecting(count * 8);
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                   ::"r"(unsigned(__cvta_generic_to_shared(slot(i)))), "l"(from), "r"(count * 8), "r"(full.address()) : "memory");
+      copy(slot(i), from, count * 8, full);
+    });
+#endif
+  }
+  /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
+  __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const double* from, index_t ld) const {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+    using namespace block_columns;
+    warp.once([&] {
+      Mbarrier& full = state->full[unsigned(i) % slots];
+      state->open[unsigned(i) % slots] = 1;
+      asm volatile("fence.proxy.async;" ::: "memory");
+      full.arrive_expecting(CHAIN_COLUMNS * NB * 8);
+      for (int q = 0; q < CHAIN_COLUMNS; ++q) copy(slot(i) + q * LDB, from + q * ld, NB * 8, full);
     });
 #endif
   }
@@ -124,25 +136,13 @@ struct DeviceInbox {
       state->full[unsigned(i) % slots].arrive();
     });
   }
-};
 
-/// How often a team has done something, for one warp that waits for it and is at most one behind.
-struct DeviceTally {
-  Mbarrier* done;  ///< two, in turn
-
-  __device__ __forceinline__ void init(int warps) const {
-    done[0].init(warps);
-    done[1].init(warps);
-  }
-  __device__ __forceinline__ void arrive(const DeviceWarp& warp, int i) const {
-    warp.sync();
-    warp.once([&] { done[i % 2].arrive(); });
-  }
-  template <class F>
-  __device__ __forceinline__ bool wait(const DeviceWarp&, int i, F&& over) const {
-    while (!done[i % 2].passed(i / 2))
-      if (over()) return false;
-    return true;
+ private:
+  __device__ static __forceinline__ void copy(double* to, const double* from, int bytes, const Mbarrier& full) {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from), "r"(bytes), "r"(full.address()) : "memory");
+#endif
   }
 };
 
@@ -232,7 +232,6 @@ constexpr int fixed_words = [] {
 struct DevicePost {
   DeviceInbox<2, block_columns::LANES> tiles;
   DeviceInbox<1> X, V;
-  DeviceTally written;
 };
 
 template <class T, int K>
@@ -250,15 +249,13 @@ __device__ __forceinline__ void solve_role(const block_columns::Segment<T>& s, d
   };
   DevicePost post{tiles_of(side),
                   {work + S::X, INVERSE, reinterpret_cast<DeviceInbox<1>::State*>(places + 20)},
-                  {work + S::V, S::V_words, reinterpret_cast<DeviceInbox<1>::State*>(places + 24)},
-                  {reinterpret_cast<Mbarrier*>(places + 28)}};
+                  {work + S::V, S::V_words, reinterpret_cast<DeviceInbox<1>::State*>(places + 24)}};
   static_assert(sizeof(DeviceInbox<2>::State) <= 6 * 8 && sizeof(DeviceInbox<1>::State) <= 4 * 8);
   if (threadIdx.x == 0) {
     mail.init();
     for (int side = 0; side < SOLVE_TEAMS; ++side) tiles_of(side).init(SOLVE_WARPS);
     post.X.init(SOLVE_WARPS);
     post.V.init(SOLVE_WARPS);
-    post.written.init(SOLVE_WARPS);
     fence_barriers();
   }
   cluster_sync();
@@ -270,8 +267,6 @@ __device__ __forceinline__ void solve_role(const block_columns::Segment<T>& s, d
     feed_tiles(single, s, rank, side, post.tiles);
   } else if (warp == 10) {
     feed_solve<K>(single, s, cluster, rank, post.X, post.V);
-  } else {
-    publish_P(single, s, rank, post.written);
   }
   __syncwarp();
   cluster_sync();  // nobody leaves while others may still write to its memory
@@ -339,14 +334,14 @@ __global__ void __launch_bounds__(segment_threads, 1) modify_segment(const block
   using namespace block_columns;
   extern __shared__ __align__(128) double shared[];
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES, block = int(blockIdx.x);
-  if (warp < 8 && DeviceWarp::load_acquire(s.inverted) < s.blocks / 2)
-    for (int pair = block; pair < s.blocks / 2; pair += int(gridDim.x)) {
+  constexpr int solvers = K / CHAIN_COLUMNS * CLUSTER;
+  if (s.first == 0 && block >= solvers && warp < 8)
+    for (int pair = block - solvers; pair < s.blocks / 2; pair += s.finishers + s.workers) {
       const DeviceTeam team{shared, {warp, lane}, 1, 8};
       invert_pair(team, s, pair);
       link_pair(team, s, pair);
     }
   __syncthreads();
-  constexpr int solvers = K / CHAIN_COLUMNS * CLUSTER;
   if (block < solvers) solve_role<T, K>(s, shared, warp, lane);
   else if (block < solvers + s.finishers) finish_role<T, K>(s, block - solvers, shared, warp, lane);
   else work_role<T, K>(s, block - solvers - s.finishers, shared, warp, lane);
