@@ -29,8 +29,6 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const Segment<T>& s, int en
 /// Messages of accepted row blocks.
 template <int K, class T, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const Segment<T>& s, Inbox& inbox) {
-  if (s.rewrite_last)
-    while (Warp::load_acquire(s.has_P + s.blocks - 1) < publishers<K> && Warp::load_acquire(&s.state->stop) == 0) Warp::pause();
   int known = s.first;
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.blocks; ++b) {
     const int i = b - s.first;

@@ -19,7 +19,7 @@ constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solve
 constexpr int GROUP = 16;                 ///< columns of R that a warp works on: a group
 constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
 
-constexpr int SOLVE_TEAMS = 2, SOLVE_WARPS = 4, FINISH_WARPS = 8, REWRITE_WARPS = 8, ADVANCE_WARPS = 2;
+constexpr int SOLVE_TEAMS = 2, SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 8;
 
 /// What `has_P` comes to, V having K columns.
 template <int K>
@@ -43,7 +43,8 @@ struct Segment {
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;
-  double* V;         ///< n x K, column-major without gaps; on exit, where a block is refused, what is to be done from it on
+  double* V;         ///< n x K, column-major without gaps, which changes; on exit, where a block is refused, what is to be done
+                     ///< from it on
   double* inverses;  ///< of the diagonal blocks, INVERSE words each
   double* links;     ///< R_(c-1)c R_cc^-1 of every block column c but the first, INVERSE words each
   double* messages;  ///< Transform<K>::words for each row block
@@ -52,11 +53,12 @@ struct Segment {
   int* linked;       ///< pairs of block columns whose links are there
   int* has_P;        ///< for each row block, how many warps have published their rows of P, CHAIN_COLUMNS wide
   int* has_V;        ///< how many groups of `handed` are there
+  int* is_near;      ///< how many groups of V have been left to Advance
   int* complete;     ///< Verdict
   SegmentState* state;
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
-  bool rewrite_last; ///< rewrite only when the chain is done: needed where out is R
-  int finishers, workers;  ///< blocks of threads
+  int places;        ///< of a ring of sub-blocks of R for each warp that reads it: 2, 4, or 8
+  int solvers, advancers, finishers, workers;  ///< blocks of threads: CLUSTER for each CHAIN_COLUMNS columns of V, or none
 };
 
 constexpr int INVERSE = NB * LDB;
@@ -67,7 +69,7 @@ constexpr int refine_at = NB;
 /// update. Proven and measured: inst/design/block-columns.md.
 constexpr double least_downdate = 1.0 / 16, largest_update = 20;
 
-/// The groups of columns of one worker: every `workers`-th of the factor.
+/// The groups of columns of one block of threads: every `workers`-th of the factor.
 struct Share {
   int worker, workers, groups;
   GPUCHOLMOD_HOST_DEVICE int count() const { return first_from(groups); }
@@ -75,12 +77,6 @@ struct Share {
   GPUCHOLMOD_HOST_DEVICE int block(int l) const { return group(l) / GROUPS; }
   /// The first of them that is not left of group g.
   GPUCHOLMOD_HOST_DEVICE int first_from(int g) const { return g > worker ? (g - worker + workers - 1) / workers : 0; }
-};
-
-/// The tile of R of a group in a row block, as it comes from memory: left factors of products.
-template <class Warp>
-struct Column {
-  Left<Warp> rows[NB / 8];
 };
 
 template <Access access, class Warp, class T>

@@ -123,13 +123,14 @@ GPUCHOLMOD_HOST_DEVICE void store_transposed(const Warp& warp, const Tile<Warp>&
   });
 }
 
-/// The tile whose element (m, n) is p[n * ld + m], from shared memory.
-template <class Warp>
+/// The tile whose element (m, n) is p[n * ld + m].
+template <Access access = Access::shared, class Warp>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_columns(const Warp& warp, const double* p, index_t ld) {
   Tile<Warp> tile;
   warp.each([&](int lane) {
     const double* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
-    tile[lane] = {{at[0], at[ld], at[8], at[ld + 8]}};
+    const auto read = [](const double* from) { return Warp::template read<access>(from); };
+    tile[lane] = {{read(at), read(at + ld), read(at + 8), read(at + ld + 8)}};
   });
   return tile;
 }

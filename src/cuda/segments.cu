@@ -15,7 +15,8 @@ using block_columns::SegmentState;
 
 /// Bytes of shared memory that a block of threads asks for: all there is on the GPUs that have the kernel.
 constexpr int segment_shared = 227 * 1024;
-constexpr int finishers = 8;
+template <int K>
+constexpr int finishers = K > 16 ? 16 : 8;  ///< a row block takes one of them 5 us, with 32 columns 11, and the chain 1
 
 /// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/block-columns.md.
 constexpr int window = 24;
@@ -66,28 +67,37 @@ struct Launcher {
   }
 };
 
-/// Workers for a factor of so many row blocks; 0 where V does not find room in their shared memory.
+/// What a launch does of a segment.
+enum class Part { all, chain, rest };
+
+constexpr int in_clusters(int blocks) { return (blocks + block_columns::CLUSTER - 1) / block_columns::CLUSTER * block_columns::CLUSTER; }
+
+/// Shares the blocks of threads out between the roles of a launch. False where V does not find room in shared memory.
 template <class T, int K>
-int workers_for(int blocks, bool rewrite_last) {
-  const int others = K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER + finishers;
-  const int groups = blocks * block_columns::GROUPS, most = Launcher<T, K>::most_blocks() - others;
-  const int workers = std::min(most, (groups + block_columns::CLUSTER - 1) / block_columns::CLUSTER * block_columns::CLUSTER);
-  if (workers <= 0) return 0;
-  Segment<T> s{};
-  s.blocks = blocks;
-  s.window = rewrite_last ? blocks : window;
-  s.rewrite_last = rewrite_last;
-  const block_columns::Share share{0, workers, groups};
-  const int words = std::max(fixed_words<T, K>, WorkerMemory<K>::words(s, share));
-  return words * int(sizeof(double)) <= segment_shared ? workers : 0;
+bool assign_roles(Segment<T>& s, Part part) {
+  using namespace block_columns;
+  const int most = Launcher<T, K>::most_blocks(), groups = s.blocks * GROUPS;
+  s.solvers = part == Part::rest ? 0 : K / CHAIN_COLUMNS * CLUSTER;
+  s.window = part == Part::all ? window : s.blocks;
+  const int ahead = std::max(0, std::min(s.blocks - 1, s.window) - REACH) * GROUPS;  // groups to be advanced at a time
+  s.advancers = part == Part::rest ? 0 : std::min(in_clusters((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers);
+  s.finishers = part == Part::chain ? 0 : finishers<K>;
+  s.workers = part == Part::chain ? 0 : std::min(most - s.solvers - s.advancers - s.finishers, in_clusters(groups));
+  if ((part != Part::rest && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
+  for (s.places = 8; s.places > 1; s.places /= 2) {
+    int words = fixed_words<T, K>;
+    if (s.advancers > 0) words = std::max(words, AdvanceMemory<K>::words(s, Share{0, s.advancers, groups}));
+    if (s.workers > 0) words = std::max(words, WorkerMemory<K>::words(s, Share{0, s.workers, groups}));
+    if (words * int(sizeof(double)) <= segment_shared) return true;
+  }
+  return false;
 }
 
 template <class T, int K>
-void start(Segment<T> s, cudaStream_t stream) {
-  s.finishers = finishers;
-  s.workers = workers_for<T, K>(s.blocks, s.rewrite_last);
+void start(Segment<T> s, Part part, cudaStream_t stream) {
+  assign_roles<T, K>(s, part);
   Launcher<T, K> launcher(stream);
-  launcher.config.gridDim = unsigned(K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER + s.finishers + s.workers);
+  launcher.config.gridDim = unsigned(s.solvers + s.advancers + s.finishers + s.workers);
   check(cudaLaunchKernelEx(&launcher.config, modify_segment<T, K>, s), "start a segment");
 }
 
@@ -111,7 +121,11 @@ template <class T>
 int SegmentPass<T>::columns(index_t k, int strips, const Task& task) {
   if (task.launch == Launch::stepwise || task.algorithm == Algorithm::householder) return 0;
   for (int columns = std::min(block_columns::padded_width(k), 32); columns >= 8; columns /= 2)
-    if (with_columns(columns, [&](auto K) { return workers_for<T, decltype(K)::value>(strips * block_columns::BLOCKS, false); }))
+    if (with_columns(columns, [&](auto K) {
+          Segment s{};
+          s.blocks = strips * block_columns::BLOCKS;
+          return assign_roles<T, decltype(K)::value>(s, Part::all);
+        }))
       return columns;
   return 0;
 }
@@ -121,7 +135,7 @@ double SegmentPass<T>::bytes(int columns, int strips) {
   const double blocks = double(strips) * block_columns::BLOCKS;
   const double words = (block_columns::NB + block_columns::LDB) * columns + message_words(columns) + 2 * block_columns::INVERSE;
   return sizeof(double) * blocks * words +
-         sizeof(int) * (flags_at + 3 * blocks);
+         sizeof(int) * (flags_at + 4 * blocks);
 }
 
 template <class T>
@@ -131,7 +145,7 @@ SegmentPass<T>::SegmentPass(Pool& pool, int columns, int strips, const Task& tas
       dhanded_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::LDB * columns),
       dinverses_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
       dlinks_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
-      dints_(pool, flags_at + 3 * index_t(strips) * block_columns::BLOCKS) {}
+      dints_(pool, flags_at + 4 * index_t(strips) * block_columns::BLOCKS) {}
 
 template <class T>
 void SegmentPass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
@@ -161,10 +175,9 @@ Segment<T> SegmentPass<T>::segment(const T* R, T* out, index_t ld) const {
   s.linked = s.inverted + 1;
   s.has_P = flags;
   s.has_V = flags + blocks;
-  s.complete = flags + 2 * blocks;
+  s.is_near = flags + 2 * blocks;
+  s.complete = flags + 3 * blocks;
   s.state = reinterpret_cast<SegmentState*>(dints_.data() + state_ints);
-  s.rewrite_last = out == R;
-  s.window = s.rewrite_last ? blocks : window;
   return s;
 }
 
@@ -185,9 +198,13 @@ index_t SegmentPass<T>::run(const T* R, T* out, index_t ld, void* state, Timer& 
     s.first = first;
     if (first > 0) {
       check(cudaMemsetAsync(s.state, 0, sizeof *s.state, stream), "clear the state of a segment");
-      check(cudaMemsetAsync(s.has_P, 0, sizeof(int) * 3 * s.blocks, stream), "clear the flags");
+      check(cudaMemsetAsync(s.has_P, 0, sizeof(int) * 4 * s.blocks, stream), "clear the flags");
     }
-    with_columns(columns_, [&](auto K) { start<T, decltype(K)::value>(s, stream); });
+    with_columns(columns_, [&](auto K) {
+      if (R != out) return start<T, decltype(K)::value>(s, Part::all, stream);
+      start<T, decltype(K)::value>(s, Part::chain, stream);
+      start<T, decltype(K)::value>(s, Part::rest, stream);
+    });
     finish();
     return unscaled.left > 0 ? s.blocks - unscaled.left : -1;
   };

@@ -12,6 +12,7 @@ struct SegmentsRun {
   int window = 24;
   Into into = Into::other_memory;
   unsigned delay = 0;  ///< teams that begin late are chosen by it
+  int advancers = 2, places = 4;
 };
 
 template <class T>
@@ -35,7 +36,7 @@ struct SegmentsMemory {
 
   SegmentsMemory(const Problem<double>& p, const SegmentsRun& how)
       : grid(p, GridRun{2, how.into}), handed(grid.blocks * block_columns::LDB * K, grid.nan),
-        inverses(grid.blocks * block_columns::INVERSE, grid.nan), links(inverses), flags(3 * grid.blocks) {
+        inverses(grid.blocks * block_columns::INVERSE, grid.nan), links(inverses), flags(4 * grid.blocks) {
     const bool update = p.sign == Sign::update;
     s.blocks = int(grid.blocks);
     s.sigma = update ? 1 : -1;
@@ -52,22 +53,33 @@ struct SegmentsMemory {
     s.linked = &linked;
     s.has_P = flags.data();
     s.has_V = s.has_P + grid.blocks;
-    s.complete = s.has_V + grid.blocks;
+    s.is_near = s.has_V + grid.blocks;
+    s.complete = s.is_near + grid.blocks;
     s.state = &state;
-    s.rewrite_last = s.out == s.R;
-    s.window = s.rewrite_last ? s.blocks : how.window;
-    s.finishers = how.finishers;
-    s.workers = how.workers;
+    s.places = how.places;
   }
 
-  block_columns::BySegments run(unsigned delay) {
+  block_columns::BySegments run(const SegmentsRun& how) {
+    const auto part = [&](bool chain, bool rest) {
+      s.solvers = chain ? K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER : 0;
+      s.advancers = chain ? how.advancers : 0;
+      s.finishers = rest ? how.finishers : 0;
+      s.workers = rest ? how.workers : 0;
+      s.window = chain && rest ? how.window : s.blocks;
+      block_columns::run_segment_on_host<K>(s, [&](const char* role, int number) {
+        if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      });
+    };
     const auto segment = [&](int first) {
       s.first = first;
       state = {};
       std::fill(flags.begin(), flags.end(), 0);
-      block_columns::run_segment_on_host<K>(s, [&](const char* role, int number) {
-        if (delay && (unsigned(role[0]) + unsigned(number)) % delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-      });
+      if (s.out != s.R) {
+        part(true, true);
+      } else {
+        part(true, false);
+        part(false, true);
+      }
       return state.left > 0 ? s.blocks - state.left : -1;
     };
     return block_columns::by_segments(s.blocks, segment, [&](int b) { return householder(b); });
@@ -91,7 +103,7 @@ SegmentsResult<T> run_segments_of(const Problem<double>& p, const SegmentsRun& h
   const Stored<T> before = memory->grid.R;
   SegmentsResult<T> result;
   const auto done = std::make_shared<block_columns::BySegments>();
-  within_a_minute([memory, how, done] { *done = memory->run(how.delay); });
+  within_a_minute([memory, how, done] { *done = memory->run(how); });
   result.done = *done;
   result.memory = how.into == Into::place ? memory->grid.R : memory->grid.out;
   const index_t n = p.R.cols();

@@ -117,6 +117,13 @@ struct HostPost {
   Post of(int side) { return {of_team[side], X, V}; }
 };
 
+/// Words of shared memory in which tiles of R come.
+template <class T>
+size_t places(const Segment<T>& s) {
+  static_assert(ADVANCE_WARPS == REWRITE_WARPS);
+  return size_t(REWRITE_WARPS * s.places * Tiles<T, HostWarp>::words);
+}
+
 /// disturb(role, number) is called before each team begins.
 template <int K, class T, class F>
 void run_segment_on_host(const Segment<T>& s, F&& disturb) {
@@ -138,7 +145,7 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
       f();
     });
   };
-  for (int cluster = 0; cluster < K / CHAIN_COLUMNS; ++cluster)
+  for (int cluster = 0; cluster < s.solvers / CLUSTER; ++cluster)
     for (int rank = 0; rank < CLUSTER; ++rank)
     {
       HostPost<T>& post = posts.emplace_back();
@@ -161,30 +168,22 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
     });
     start("feed", i, [=, &s, &inbox] { feed_P<K>(HostWarp{}, s, s.blocks, inbox); });
   }
-  struct Worker {
-    std::vector<double> V, near_V;
-    std::vector<int> arrived;
-  };
-  std::deque<Worker> workers;
-  for (int w = 0; w < s.workers; ++w) {
-    const Share share{w, s.workers, s.blocks * GROUPS};
-    const int near_slots = near_groups(s, share);
-    Worker& own = workers.emplace_back();
-    own.V.resize(size_t(share.count()) * GroupsOfV<K>::words);
-    own.near_V.resize(size_t(near_slots) * GroupsOfV<K>::words);
-    own.arrived.assign(local_words(share), 0);
-    const GroupsOfV<K> V{own.V.data(), std::max(share.count(), 1)}, near_V{(s.rewrite_last ? own.V : own.near_V).data(), near_slots};
-    begin_worker<K>(HostTeam{nullptr}, s, share, V, near_V, own.arrived.data());
+  for (int w = 0; w < s.advancers; ++w) {
+    const Share share{w, s.advancers, s.blocks * GROUPS};
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
-    HostInbox& messages = inboxes.emplace_back(2, int(Parts::kind), REWRITE_WARPS);
-    start("advance", w, [=, &s, &own, &P] {
-      Advance<T, K, HostTeam, HostInbox>(HostTeam{nullptr, ADVANCE_WARPS}, s, share, near_V, own.arrived.data(), P).run();
-    });
-    start("rewrite", w, [=, &s, &own, &messages] {
-      std::vector<double> shared(RewriteTiles<K>::words);
-      Rewrite<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), REWRITE_WARPS}, s, share, V, near_V, own.arrived.data(), messages).run();
+    start("advance", w, [=, &s, &P] {
+      std::vector<double> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K>::words, std::numeric_limits<double>::quiet_NaN());
+      Advance<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(HostWarp{}, s, s.blocks - 1 - REACH, P); });
+  }
+  for (int w = 0; w < s.workers; ++w) {
+    const Share share{w, s.workers, s.blocks * GROUPS};
+    HostInbox& messages = inboxes.emplace_back(2, int(Parts::kind), REWRITE_WARPS);
+    start("rewrite", w, [=, &s, &messages] {
+      std::vector<double> shared(places(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K>::words);
+      Rewrite<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), REWRITE_WARPS}, s, share, messages).run();
+    });
     start("feed", w, [=, &s, &messages] { feed_messages<K>(HostWarp{}, s, messages); });
   }
   for (std::thread& thread : running) thread.join();

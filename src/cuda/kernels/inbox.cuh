@@ -1,0 +1,211 @@
+#pragma once
+
+#include "block_columns/solve.h"
+#include "cuda/kernels/block_columns.cuh"
+
+/// How the teams of a segment get what others have found: inboxes in shared memory, and mail within a cluster.
+namespace gpucholmod::cuda {
+
+/// Barriers in shared memory that count arrivals and bytes (PTX: mbarrier), of compute capability 9.0.
+struct Mbarrier {
+  unsigned long long word;
+
+  __device__ __forceinline__ unsigned address() const { return unsigned(__cvta_generic_to_shared(&word)); }
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+  __device__ __forceinline__ void init(int arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
+  }
+  __device__ __forceinline__ void arrive() { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address()) : "memory"); }
+  __device__ __forceinline__ void arrive_expecting(int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes) : "memory");
+  }
+  /// Whether phase `number`, counted from 0, is over, for what threads and copies of the same block have done.
+  __device__ __forceinline__ bool is_past(int number) const {
+    unsigned over;
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(over) : "r"(address()), "r"(number & 1) : "memory");
+    return over != 0;
+  }
+  /// The same; may take a while to say no.
+  __device__ __forceinline__ bool passed(int number) const {
+    unsigned over;
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(over) : "r"(address()), "r"(number & 1) : "memory");
+    return over != 0;
+  }
+  /// is_past() for what other blocks of the cluster have sent.
+  __device__ __forceinline__ bool has_come(int number) const {
+    unsigned over;
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(over) : "r"(address()), "r"(number & 1) : "memory");
+    return over != 0;
+  }
+#else
+  __device__ void init(int) {}
+  __device__ void arrive() {}
+  __device__ void arrive_expecting(int) {}
+  __device__ bool is_past(int) const { return true; }
+  __device__ bool passed(int) const { return true; }
+  __device__ bool has_come(int) const { return true; }
+#endif
+};
+
+/// Until over(); false when everybody is to stop.
+template <class F>
+__device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
+  for (int tries = 1; !over(); ++tries)
+    if (tries % 256 == 0 && DeviceWarp::load_acquire(stop) != 0) return false;
+  return true;
+}
+
+/// What block_columns/feed.h fills, by bulk copies: a ring of `slots` slots for one team.
+/// `fillers`: lanes of which each says that its copies are there.
+template <int slots, int fillers = 1>
+struct DeviceInbox {
+  using Warp = DeviceWarp;
+  struct State {
+    Mbarrier full[slots], empty[slots];
+    int open[slots];
+  };
+  double* memory;
+  int words;  ///< of a slot
+  State* state;
+
+  __device__ __forceinline__ void init(int consumers) {
+    for (int i = 0; i < slots; ++i) {
+      state->full[i].init(fillers);
+      state->empty[i].init(consumers);
+    }
+  }
+  __device__ __forceinline__ bool wait(const Warp&, int i) const {
+    while (!state->full[unsigned(i) % slots].passed(int(unsigned(i) / slots))) {}
+    return state->open[unsigned(i) % slots] != 0;
+  }
+  /// The same; false also when everybody is to stop.
+  __device__ __forceinline__ bool wait(const Warp&, int i, const int* stop) const {
+    return wait_or_stop(stop, [&] { return state->full[unsigned(i) % slots].is_past(int(unsigned(i) / slots)); });
+  }
+  __device__ __forceinline__ double* slot(int i) const { return memory + unsigned(i) % slots * words; }
+  __device__ __forceinline__ void release(const Warp& warp, int i) const {
+    warp.sync();
+    warp.once([&] { state->empty[unsigned(i) % slots].arrive(); });
+  }
+
+  template <class F>
+  __device__ __forceinline__ bool wait_empty(const Warp&, int i, F&& over) const {
+    if (i < slots) return true;
+    while (!state->empty[unsigned(i) % slots].passed(int(unsigned(i) / slots) - 1))
+      if (over()) return false;
+    return true;
+  }
+  __device__ __forceinline__ void fill(const Warp& warp, int i, const double* from, int count) const {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+    warp.once([&] {
+      Mbarrier& full = state->full[unsigned(i) % slots];
+      state->open[unsigned(i) % slots] = 1;
+      asm volatile("fence.proxy.async.global;" ::: "memory");
+      full.arrive_expecting(count * 8);
+      copy(slot(i), from, count * 8, full);
+    });
+#endif
+  }
+  /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
+  __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const double* from, index_t ld) const {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+    using namespace block_columns;
+    warp.once([&] {
+      Mbarrier& full = state->full[unsigned(i) % slots];
+      state->open[unsigned(i) % slots] = 1;
+      asm volatile("fence.proxy.async.global;" ::: "memory");
+      full.arrive_expecting(CHAIN_COLUMNS * NB * 8);
+      for (int q = 0; q < CHAIN_COLUMNS; ++q) copy(slot(i) + q * LDB, from + q * ld, NB * 8, full);
+    });
+#endif
+  }
+  /// A tile of R, with leading dimension LDB.
+  template <class T>
+  __device__ __forceinline__ void fill_columns(const Warp& warp, int i, const T* from, index_t ld) const {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+    using namespace block_columns;
+    static_assert(fillers == LANES);
+    constexpr int words = 16 / int(sizeof(T)), parts = NB / words, columns = LANES / parts;
+    T* const to = reinterpret_cast<T*>(slot(i)) + warp.lane / parts * LDB + warp.lane % parts * words;
+    from += warp.lane / parts * ld + warp.lane % parts * words;
+#pragma unroll 16
+    for (int j = 0; j < NB; j += columns) DeviceWarp::copy_16(to + j * LDB, from + j * ld);
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(state->full[unsigned(i) % slots].address()) : "memory");
+#endif
+  }
+  __device__ __forceinline__ void close(const Warp& warp, int i) const {
+    warp.once([&] {
+      state->open[unsigned(i) % slots] = 0;
+      state->full[unsigned(i) % slots].arrive();
+    });
+  }
+
+ private:
+  __device__ static __forceinline__ void copy(double* to, const double* from, int bytes, const Mbarrier& full) {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from), "r"(bytes), "r"(full.address()) : "memory");
+#endif
+  }
+};
+
+/// P within a cluster: 16 rows of a warp go to every block's shared memory, which a barrier there counts.
+struct DeviceMail {
+  static constexpr int slots = block_columns::REACH;  ///< P_(b + REACH) needs P_(b + 1) and on from all teams, which have used P_b then
+  static constexpr int slot_words = block_columns::NB * block_columns::LP, words = slots * slot_words;
+  static constexpr int bytes = block_columns::NB * block_columns::CHAIN_COLUMNS * 8;
+
+  double* memory;
+  Mbarrier* arrived;
+  int rank, first;
+
+  __device__ __forceinline__ void init() const {
+    for (int i = 0; i < slots; ++i) {
+      arrived[i].init(1);
+      arrived[i].arrive_expecting(bytes);
+    }
+  }
+  __device__ __forceinline__ bool wait(const DeviceWarp&, int b, const int* stop) const {
+    return wait_or_stop(stop, [&] { return arrived[unsigned(b - first) % slots].has_come(int(unsigned(b - first) / slots)); });
+  }
+  __device__ __forceinline__ const double* P(int b) const { return memory + unsigned(b - first) % slots * slot_words; }
+  /// P_b is there: its place is for P_(b + slots) now.
+  __device__ __forceinline__ void expect_next(const DeviceWarp& warp, int b) const {
+    warp.once([&] { arrived[(b - first) % slots].arrive_expecting(bytes); });
+  }
+  __device__ __forceinline__ void send(const DeviceWarp& warp, int b, const DeviceWarp::PerLane<block_columns::Fragment>& tile) const {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+    constexpr int LP = block_columns::LP;
+    const double* at = P(b) + (warp.id * 16 + block_columns::group_id(warp.lane)) * LP + 2 * block_columns::thread_in_group(warp.lane);
+    const double* e = tile.value.e;
+    const unsigned to = unsigned(__cvta_generic_to_shared(at)), barrier = arrived[(b - first) % slots].address();
+#pragma unroll
+    for (int i = 1; i <= block_columns::CLUSTER; ++i) {  // the next in turn first
+      const int other = (rank + i) % block_columns::CLUSTER;
+      unsigned there, counter;
+      asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(to), "r"(other));
+      asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(counter) : "r"(barrier), "r"(other));
+      asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [%0], {%1, %2}, [%3];"
+                   ::"r"(there), "d"(e[0]), "d"(e[1]), "r"(counter) : "memory");
+      asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [%0], {%1, %2}, [%3];"
+                   ::"r"(there + 8 * LP * 8), "d"(e[2]), "d"(e[3]), "r"(counter) : "memory");
+    }
+#endif
+  }
+};
+
+__device__ __forceinline__ void cluster_sync() {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void fence_barriers() {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+
+}  // namespace gpucholmod::cuda
