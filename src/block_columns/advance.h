@@ -10,8 +10,8 @@ template <int K>
 struct GroupsOfV {
   static constexpr int words = GROUP * K;
   double* at;
-  int slots;  ///< groups there is room for; a group has the place of the one `slots` before it
-  GPUCHOLMOD_HOST_DEVICE double* of(int l) const { return at + l % slots * words; }
+  int slots;  ///< groups there is room for, a group having the place of the one `slots` before it; 0: all
+  GPUCHOLMOD_HOST_DEVICE double* of(int l) const { return at + (slots == 0 ? l : l % slots) * words; }
 };
 
 template <class Warp, int K>
@@ -51,16 +51,16 @@ class Advance {
   using Warp = typename Team::Warp;
 
  public:
-  /// team.shared: s.places * Tiles<T, Warp>::words for each warp, and V of near_groups() groups.
+  /// team.shared: Tiles<T, K, Warp>::words for each warp, and V of near_groups() groups.
   GPUCHOLMOD_HOST_DEVICE Advance(Team team, const Segment<T>& segment, const Share& share, Inbox& inbox)
       : team_(team), s_(segment), share_(share),
-        V_{team.shared + ADVANCE_WARPS * s_.places * Tiles<T, Warp>::words, near_groups(segment, share)}, inbox_(inbox) {}
+        V_{team.shared + ADVANCE_WARPS * Tiles<T, K, Warp>::words, near_groups(segment, share)}, inbox_(inbox) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     const int end = s_.blocks - 1 - REACH;
     team_.each_warp([&](Warp& warp) {
       cursor_[warp] = Cursor(share_, s_.first, end, 1 + REACH, s_.window, warp.id, ADVANCE_WARPS);
-      tiles_[warp] = {warp, team_.shared + warp.id * s_.places * Tiles<T, Warp>::words, s_, share_, cursor_[warp]};
+      tiles_[warp] = {warp, team_.shared + warp.id * Tiles<T, K, Warp>::words, s_, share_, cursor_[warp]};
     });
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < end; ++b)
       if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, cursor_[warp], tiles_[warp]); })) break;
@@ -69,7 +69,7 @@ class Advance {
 
  private:
   /// Row block b, on the warp's groups. False: nothing comes any more.
-  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, Cursor& cursor, Tiles<T, Warp>& tiles) {
+  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, Cursor& cursor, Tiles<T, K, Warp>& tiles) {
     if (!inbox_.wait(warp, b - s_.first)) return false;
     const double* P = inbox_.slot(b - s_.first);
     for (; cursor.b == b; cursor.next(share_)) {
@@ -80,7 +80,7 @@ class Advance {
       }
       GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
         Left<Warp> R[2];
-        tiles.take(warp, s_, share_, R);
+        tiles.take(warp, s_, share_, a, R);
         subtract<K>(warp, state.V, R, P + a * IB);
       }
       if (share_.block(cursor.l) == b + 1 + REACH) hand_over(warp, state, cursor.l);
@@ -122,7 +122,7 @@ class Advance {
   GroupsOfV<K> V_;
   Inbox& inbox_;
   typename Team::template PerWarp<Cursor> cursor_;
-  typename Team::template PerWarp<Tiles<T, Warp>> tiles_;
+  typename Team::template PerWarp<Tiles<T, K, Warp>> tiles_;
 };
 
 }  // namespace gpucholmod::block_columns

@@ -57,7 +57,6 @@ struct Segment {
   int* complete;     ///< Verdict
   SegmentState* state;
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
-  int places;        ///< of a ring of sub-blocks of R for each warp that reads it: 2, 4, or 8
   int solvers, advancers, finishers, workers;  ///< blocks of threads: CLUSTER for each CHAIN_COLUMNS columns of V, or none
 };
 

@@ -36,63 +36,68 @@ class Cursor {
   int least_ = 0;  ///< the warp's first group that is near enough
 };
 
-/// Sub-blocks of R, of the columns of a group, on their way to one warp, in the order of a cursor: by way of a ring of places in
-/// shared memory, as many as the segment says.
-template <class T, class Warp>
+/// Sub-blocks of R, of the columns of a group, on their way to one warp, in the order of a cursor: by way of as many places in
+/// shared memory as V of K columns leaves room for. All that changes from one sub-block to the next is known to the compiler:
+/// a warp that has a tile to itself waits for every instruction.
+template <class T, int K, class Warp>
 class Tiles {
+  static constexpr int ahead = K > 16 ? 2 : SUBS;  ///< places
+  static constexpr int EIGHT = 8 * GROUP;          ///< eight rows of all columns after the other, without gaps
+  static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;  ///< that a warp copies at a time
+
  public:
-  static constexpr int words = IB * GROUP;  ///< doubles that a place takes
+  static constexpr int words = ahead * IB * GROUP;  ///< doubles of shared memory, whatever T is
 
   Tiles() = default;
   GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, double* memory, const Segment<T>& s, const Share& share, const Cursor& at)
-      : memory_(reinterpret_cast<T*>(memory)), places_(s.places), at_(at) {
-    for (int i = 0; i < places_; ++i) fetch(warp, s, share, i);
+      : memory_(reinterpret_cast<T*>(memory)), at_(at) {
+    point(warp, s, share);
+    GPUCHOLMOD_UNROLL for (int a = 0; a < ahead; ++a) fetch(warp, a);
   }
 
-  /// The next sub-block, as left factors of products: its columns by eight rows each. What comes later begins to come.
-  GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, const Segment<T>& s, const Share& share, Left<Warp> R[2]) {
-    wait();
+  /// Sub-block a of the next tile, as left factors of products: its columns by eight rows each. What comes later begins to come.
+  GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, const Segment<T>& s, const Share& share, int a, Left<Warp> R[2]) {
+    Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
-    GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) R[half] = load_left(warp, place(taken_) + half * EIGHT, 8);
+    GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) R[half] = load_left(warp, place(a) + half * EIGHT, 8);
     warp.sync();
-    fetch(warp, s, share, taken_++);
+    if (a == SUBS - ahead) {
+      at_.next(share);
+      point(warp, s, share);
+    }
+    fetch(warp, (a + ahead) % SUBS);
   }
 
  private:
-  static constexpr int EIGHT = 8 * GROUP;  // eight rows of all columns after the other, without gaps
-  GPUCHOLMOD_HOST_DEVICE T* place(int i) const { return memory_ + (i & (places_ - 1)) * words; }
+  GPUCHOLMOD_HOST_DEVICE T* place(int a) const { return memory_ + a % ahead * 2 * EIGHT; }
 
-  /// Begins to copy what comes next, if there is anything: one copy.
-  GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, const Segment<T>& s, const Share& share, int to) {
-    constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;  // that a warp copies at a time
-    if (at_.more()) {
-      const T* R = s.R + index_t(share.group(at_.l)) * GROUP * s.ld + index_t(at_.b) * NB + a_ * IB;
+  /// To what comes from now on.
+  GPUCHOLMOD_HOST_DEVICE void point(const Warp& warp, const Segment<T>& s, const Share& share) {
+    more_ = at_.more();
+    if (!more_) return;
+    const T* tile = s.R + index_t(share.group(at_.l)) * GROUP * s.ld + index_t(at_.b) * NB;
+    warp.each([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
+        from_[i][lane] = tile + (i * columns + lane / parts) * s.ld + lane % parts * pair;
+    });
+  }
+
+  /// Begins to copy sub-block a, if there is anything: one copy.
+  GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, int a) {
+    if (more_)
       warp.each([&](int lane) {
-        const int column = lane / parts, row = lane % parts * pair;
-        const T* from = R + column * s.ld + row;
-        T* at = place(to) + row / 8 * EIGHT + column * 8 + row % 8;
-        GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP; i += columns) Warp::copy_16(at + i * 8, from + i * s.ld);
+        const int row = lane % parts * pair;
+        T* to = place(a) + row / 8 * EIGHT + lane / parts * 8 + row % 8;
+        GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
+          Warp::copy_16(to + i * columns * 8, from_[i][lane] + a * IB);
       });
-      if (++a_ == SUBS) {
-        a_ = 0;
-        at_.next(share);
-      }
-    }
     Warp::end_copy();
   }
 
-  /// Until the oldest copy is there.
-  GPUCHOLMOD_HOST_DEVICE void wait() const {
-    if (places_ == 8) Warp::template wait_for_copies<7>();
-    else if (places_ == 4) Warp::template wait_for_copies<3>();
-    else Warp::template wait_for_copies<1>();
-  }
-
   T* memory_ = nullptr;
-  int places_ = 2;
-  Cursor at_;      ///< what is fetched next, and of it
-  int a_ = 0;      ///< sub-block a
-  int taken_ = 0;
+  Cursor at_;  ///< the tile that is fetched
+  bool more_ = false;
+  typename Warp::template PerLane<const T*> from_[GROUP / columns];  ///< where a lane begins in it
 };
 
 }  // namespace gpucholmod::block_columns

@@ -84,13 +84,10 @@ bool assign_roles(Segment<T>& s, Part part) {
   s.finishers = part == Part::chain ? 0 : finishers<K>;
   s.workers = part == Part::chain ? 0 : std::min(most - s.solvers - s.advancers - s.finishers, in_clusters(groups));
   if ((part != Part::rest && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
-  for (s.places = 8; s.places > 1; s.places /= 2) {
-    int words = fixed_words<T, K>;
-    if (s.advancers > 0) words = std::max(words, AdvanceMemory<K>::words(s, Share{0, s.advancers, groups}));
-    if (s.workers > 0) words = std::max(words, WorkerMemory<K>::words(s, Share{0, s.workers, groups}));
-    if (words * int(sizeof(double)) <= segment_shared) return true;
-  }
-  return false;
+  int words = fixed_words<T, K>;
+  if (s.advancers > 0) words = std::max(words, AdvanceMemory<K>::words(s, Share{0, s.advancers, groups}));
+  if (s.workers > 0) words = std::max(words, WorkerMemory<K>::template words<T>(Share{0, s.workers, groups}));
+  return words * int(sizeof(double)) <= segment_shared;
 }
 
 template <class T, int K>

@@ -12,7 +12,7 @@ struct SegmentsRun {
   int window = 24;
   Into into = Into::other_memory;
   unsigned delay = 0;  ///< teams that begin late are chosen by it
-  int advancers = 2, places = 4;
+  int advancers = 2;
 };
 
 template <class T>
@@ -56,7 +56,6 @@ struct SegmentsMemory {
     s.is_near = s.has_V + grid.blocks;
     s.complete = s.is_near + grid.blocks;
     s.state = &state;
-    s.places = how.places;
   }
 
   block_columns::BySegments run(const SegmentsRun& how) {

@@ -118,10 +118,10 @@ struct HostPost {
 };
 
 /// Words of shared memory in which tiles of R come.
-template <class T>
-size_t places(const Segment<T>& s) {
+template <int K, class T>
+size_t places(const Segment<T>&) {
   static_assert(ADVANCE_WARPS == REWRITE_WARPS);
-  return size_t(REWRITE_WARPS * s.places * Tiles<T, HostWarp>::words);
+  return size_t(REWRITE_WARPS * Tiles<T, K, HostWarp>::words);
 }
 
 /// disturb(role, number) is called before each team begins.
@@ -172,7 +172,7 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
     const Share share{w, s.advancers, s.blocks * GROUPS};
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
-      std::vector<double> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K>::words, std::numeric_limits<double>::quiet_NaN());
+      std::vector<double> shared(places<K>(s) + size_t(near_groups(s, share)) * GroupsOfV<K>::words, std::numeric_limits<double>::quiet_NaN());
       Advance<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(HostWarp{}, s, s.blocks - 1 - REACH, P); });
@@ -181,7 +181,7 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
     const Share share{w, s.workers, s.blocks * GROUPS};
     HostInbox& messages = inboxes.emplace_back(2, int(Parts::kind), REWRITE_WARPS);
     start("rewrite", w, [=, &s, &messages] {
-      std::vector<double> shared(places(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K>::words);
+      std::vector<double> shared(places<K>(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K>::words);
       Rewrite<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), REWRITE_WARPS}, s, share, messages).run();
     });
     start("feed", w, [=, &s, &messages] { feed_messages<K>(HostWarp{}, s, messages); });

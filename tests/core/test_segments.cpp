@@ -115,8 +115,8 @@ bool same(const BySegments& a, const BySegments& b) {
 
 constexpr int narrow = REACH + 1, wide = 1000;  ///< windows: the least, and one beyond every factor
 constexpr Into other = Into::other_memory;
-const SegmentsRun schedules[] = {{1, 1, narrow, other, 0, 1, 8}, {2, 2, 12, other, 2, 3, 2}, {7, 5, 10, other, 5, 2, 8}, {3, 2, narrow, other, 3, 5, 2},
-                                 {7, 1, 12, other, 3, 1, 4}, {1, 5, wide, other, 2, 1, 8}, {2, 5, wide, Into::place, 3, 2, 2}, {7, 2, wide, Into::place, 0, 5, 8}};
+const SegmentsRun schedules[] = {{1, 1, narrow, other, 0, 1}, {2, 2, 12, other, 2, 3}, {7, 5, 10, other, 5, 2}, {3, 2, narrow, other, 3, 5},
+                                 {7, 1, 12, other, 3, 1}, {1, 5, wide, other, 2, 1}, {2, 5, wide, Into::place, 3, 2}, {7, 2, wide, Into::place, 0, 5}};
 
 /// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what was done.
 template <class T>

@@ -14,18 +14,13 @@ constexpr int segment_threads = segment_warps * block_columns::LANES;
 static_assert(segment_warps > block_columns::REWRITE_WARPS && segment_warps > block_columns::FINISH_WARPS &&
               segment_warps > block_columns::ADVANCE_WARPS);
 
-template <class T>
-GPUCHOLMOD_HOST_DEVICE int place_words(const block_columns::Segment<T>& s) {
-  return s.places * block_columns::Tiles<T, DeviceWarp>::words;
-}
-
 /// Shared memory of the roles, in doubles, behind the state of their inboxes.
 template <int K>
 struct AdvanceMemory {
   static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16, P = 40, tiles = P + P_slots * K * block_columns::LDB;
   template <class T>
   GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Segment<T>& s, const block_columns::Share& share) {
-    return tiles + block_columns::ADVANCE_WARPS * place_words(s) + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::ADVANCE_WARPS * block_columns::Tiles<T, K, DeviceWarp>::words + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
   }
 };
 template <int K>
@@ -33,8 +28,8 @@ struct WorkerMemory {
   static constexpr int message_slots = K > 16 ? 2 : 3;
   static constexpr int messages = 16, tiles = messages + message_slots * block_columns::Transform<K>::kind;
   template <class T>
-  GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Segment<T>& s, const block_columns::Share& share) {
-    return tiles + block_columns::REWRITE_WARPS * place_words(s) + (share.count() > 1 ? share.count() : 1) * block_columns::GroupsOfV<K>::words;
+  GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Share& share) {
+    return tiles + block_columns::REWRITE_WARPS * block_columns::Tiles<T, K, DeviceWarp>::words + (share.count() > 1 ? share.count() : 1) * block_columns::GroupsOfV<K>::words;
   }
 };
 template <class T, int K>
