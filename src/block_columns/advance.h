@@ -42,7 +42,7 @@ template <int K, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& state, const Segment<T>& s, int group) {
   const index_t ldv = index_t(s.blocks) * NB;
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-    store_transposed(warp, state.V[j], s.V + 8 * j * ldv + index_t(group) * GROUP, ldv);
+    store_columns(warp, state.V[j], s.V + 8 * j * ldv + index_t(group) * GROUP, ldv);
 }
 
 /// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain.
@@ -51,40 +51,45 @@ class Advance {
   using Warp = typename Team::Warp;
 
  public:
-  /// team.shared: Tiles<T, K, Warp>::words for each warp, and V of near_groups() groups.
+  /// team.shared: Tiles<T, ahead<K>, Warp>::words for each warp, and V of near_groups() groups.
   GPUCHOLMOD_HOST_DEVICE Advance(Team team, const Segment<T>& segment, const Share& share, Inbox& inbox)
       : team_(team), s_(segment), share_(share),
-        V_{team.shared + ADVANCE_WARPS * Tiles<T, K, Warp>::words, near_groups(segment, share)}, inbox_(inbox) {}
+        V_{team.shared + ADVANCE_WARPS * Tiles<T, ahead<K>, Warp>::words, near_groups(segment, share)}, inbox_(inbox) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     const int end = s_.blocks - 1 - REACH;
     team_.each_warp([&](Warp& warp) {
-      cursor_[warp] = Cursor(share_, s_.first, end, 1 + REACH, s_.window, warp.id, ADVANCE_WARPS);
-      tiles_[warp] = {warp, team_.shared + warp.id * Tiles<T, K, Warp>::words, s_, share_, cursor_[warp]};
+      tiles_[warp] = {warp, team_.shared + warp.id * Tiles<T, ahead<K>, Warp>::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
     });
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < end; ++b)
-      if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, cursor_[warp], tiles_[warp]); })) break;
+      if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp]); })) break;
     Warp::template wait_for_copies<0>();
   }
 
  private:
+  GPUCHOLMOD_HOST_DEVICE Range range() const {
+    return {s_.advancers, ADVANCE_WARPS, s_.blocks * GROUPS, s_.blocks - 1 - REACH, 1 + REACH, s_.window};
+  }
+
   /// Row block b, on the warp's groups. False: nothing comes any more.
-  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, Cursor& cursor, Tiles<T, K, Warp>& tiles) {
+  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, Tiles<T, ahead<K>, Warp>& tiles) {
     if (!inbox_.wait(warp, b - s_.first)) return false;
     const double* P = inbox_.slot(b - s_.first);
-    for (; cursor.b == b; cursor.next(share_)) {
+    while (tiles.at().b == b) {
+      const int group = tiles.at().group, l = tiles.at().l, c = group / GROUPS;
       State<Warp, K> state;
-      if (!begin(warp, state, b, cursor.l)) {
-        cursor.leave();
+      if (!begin(warp, state, b, group, l)) {
+        tiles.leave(range());  // but goes on to release what comes
         break;
       }
       GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
         Left<Warp> R[2];
-        tiles.take(warp, s_, share_, a, R);
+        tiles.take(warp, a, R);
         subtract<K>(warp, state.V, R, P + a * IB);
+        tiles.next(warp, s_, range(), a);
       }
-      if (share_.block(cursor.l) == b + 1 + REACH) hand_over(warp, state, cursor.l);
-      else put_V<Warp, K>(warp, state, V_.of(cursor.l));
+      if (c == b + 1 + REACH) hand_over(warp, state, group);
+      else put_V<Warp, K>(warp, state, V_.of(l));
       warp.sync();
     }
     inbox_.release(warp, b - s_.first);
@@ -92,8 +97,8 @@ class Advance {
   }
 
   /// V of a group before row block b. False: it does not come, as a row block before b is refused.
-  GPUCHOLMOD_HOST_DEVICE bool begin(const Warp& warp, State<Warp, K>& state, int b, int l) const {
-    const int c = share_.block(l);
+  GPUCHOLMOD_HOST_DEVICE bool begin(const Warp& warp, State<Warp, K>& state, int b, int group, int l) const {
+    const int c = group / GROUPS;
     if (b > s_.first && b > c - s_.window) {
       get_V<Warp, K>(warp, state, V_.of(l));
       return true;
@@ -105,15 +110,15 @@ class Advance {
       }
       warp.sync();
     }
-    take_V<K>(warp, state, s_, share_.group(l));
+    take_V<K>(warp, state, s_, group);
     return true;
   }
 
-  GPUCHOLMOD_HOST_DEVICE void hand_over(const Warp& warp, const State<Warp, K>& state, int l) const {
-    double* to = s_.handed + index_t(share_.block(l)) * K * LDB + share_.group(l) % GROUPS * GROUP;
-    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_transposed(warp, state.V[j], to + 8 * j * LDB, LDB);
+  GPUCHOLMOD_HOST_DEVICE void hand_over(const Warp& warp, const State<Warp, K>& state, int group) const {
+    double* to = s_.handed + index_t(group / GROUPS) * K * LDB + group % GROUPS * GROUP;
+    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * LDB, LDB);
     warp.sync();
-    warp.once([&] { Warp::add_release(s_.has_V + share_.block(l)); });
+    warp.once([&] { Warp::add_release(s_.has_V + group / GROUPS); });
   }
 
   Team team_;
@@ -121,8 +126,7 @@ class Advance {
   Share share_;
   GroupsOfV<K> V_;
   Inbox& inbox_;
-  typename Team::template PerWarp<Cursor> cursor_;
-  typename Team::template PerWarp<Tiles<T, K, Warp>> tiles_;
+  typename Team::template PerWarp<Tiles<T, ahead<K>, Warp>> tiles_;
 };
 
 }  // namespace gpucholmod::block_columns

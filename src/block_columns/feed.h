@@ -22,7 +22,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const Segment<T>& s, int en
       }
       Warp::pause();
     }
-    inbox.fill(warp, i, s.messages + index_t(b) * Transform<K>::words + Transform<K>::P, K * LDB);
+    inbox.fill(warp, i, s.messages + index_t(b) * Message<K>::stride + Message<K>::P, K * LDB);
   }
 }
 
@@ -42,7 +42,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const Segment<T>& s,
       }
       Warp::pause();
     }
-    inbox.fill(warp, i, s.messages + index_t(b) * Transform<K>::words, Transform<K>::kind);
+    inbox.fill(warp, i, s.messages + index_t(b) * Message<K>::stride, Message<K>::words);
   }
 }
 

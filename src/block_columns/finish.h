@@ -46,7 +46,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, doub
     double *X12 = sX + IB * ld, *X22 = X12 + IB;
     const auto zero = [&](int) { return zero_tile(warp); };
     const auto to = [&](double* p, int ldp) {
-      return [&warp, p, ldp](int half, const Tile<Warp>& D) { store_transposed(warp, D, p + 8 * half * ldp, ldp); };
+      return [&warp, p, ldp](int half, const Tile<Warp>& D) { store_columns(warp, D, p + 8 * half * ldp, ldp); };
     };
     warp.each([&](int lane) {
       GPUCHOLMOD_NO_UNROLL for (int i = lane; i < IB * IB; i += LANES) sX[i / IB * ld + IB + i % IB] = 0;
@@ -67,11 +67,11 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, doub
 ///
 ///   U_a'U_a = H_a     W_a = P_a U_a^-1     Z_a = W_a U_a'^-1     C_a'C_a = I + sigma W_a W_a'
 ///
-/// and whether the H behind the row block passes the guard.
+/// of which C_a^-T and sigma C_a^-T Z_a are the message, and whether the H behind the row block passes the guard.
 template <class T, int K, class Team, class Inbox>
 class Finish {
   using Warp = typename Team::Warp;
-  using Parts = Transform<K>;
+  using Parts = Message<K>;
   using S = FinishMemory<K>;
   static constexpr int KP = S::KP, LDW = S::LDW, tiles = KP / 16 * (KP / 8);
 
@@ -139,7 +139,7 @@ class Finish {
 
   /// Row block b, whose P is in sP. False: refused.
   GPUCHOLMOD_HOST_DEVICE bool finish(int b, const double* sP) {
-    double* to = s_.messages + index_t(b) * Parts::words;
+    double* to = s_.messages + index_t(b) * Parts::stride;
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
       if (warp.id < SUBS) return finish_sub_block(warp, warp.id, sP, to);
@@ -149,7 +149,7 @@ class Finish {
       const double* X = shared_ + S::X;
       team_.threads_sync([&](int thread) {  // U^-1 of the H before this row block
         GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES)
-          to[Parts::T + i / KP * LDB + i % KP] = X[i / KP * LDW + i % KP];
+          to[Parts::scaling + i / KP * LDB + i % KP] = X[i / KP * LDW + i % KP];
       });
       team_.refuse(s_.state, s_.blocks - b);
     }
@@ -177,17 +177,30 @@ class Finish {
       });
       store_tile(warp, D, M + n, LDC);
     }
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {  // sigma Z_a takes the place of W_a, whose columns from q on it needs
       Tile<Warp> D = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
         if (l >= q) warp.template multiply_add_rows<1>(D, load_left(warp, W + l, LDW), X + l * LDW + q, LDW);
       warp.each([&](int lane) {
         GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] *= s_.sigma;
       });
-      store_tile(warp, D, to + Parts::Z + a * IB * Parts::LDK + q, Parts::LDK);
+      warp.sync();
+      store_tile(warp, D, W + q, LDW);
     }
+    double* C = M + IB * LDC;
+    const bool good = invert_cholesky(warp, M, LDC, C, LDC);
     warp.sync();
-    return invert_cholesky(warp, M, LDC, to + Parts::C + a * IB * LDC, LDC);
+    Left<Warp> C_left[2];
+    GPUCHOLMOD_UNROLL for (int h = 0; h < 2; ++h) {
+      C_left[h] = load_left(warp, C + 8 * h, LDC);
+      store_left(warp, C_left[h], to + Parts::C + (a * 2 + h) * LEFT);
+    }
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {
+      Tile<Warp> D = zero_tile(warp);
+      GPUCHOLMOD_UNROLL for (int h = 0; h < 2; ++h) warp.template multiply_add_rows<1>(D, C_left[h], W + 8 * h * LDW + q, LDW);
+      store_left(warp, as_left(warp, D), to + Parts::Z + (a * K / 8 + q / 8) * LEFT);
+    }
+    return good;
   }
 
   /// Whether the H behind the row block has all its eigenvalues above the bound (downdate), or below it (update).

@@ -9,49 +9,58 @@ namespace gpucholmod::block_columns {
 template <class T, int K, class Team, class Inbox>
 class Rewrite {
   using Warp = typename Team::Warp;
-  using Parts = Transform<K>;
+  using Parts = Message<K>;
 
  public:
-  /// team.shared: Tiles<T, K, Warp>::words for each warp, and V of all groups.
+  /// team.shared: Tiles<T, ahead<K>, Warp>::words for each warp, and V of all groups.
   GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment<T>& segment, const Share& share, Inbox& inbox)
       : team_(team), s_(segment), share_(share),
-        V_{team.shared + REWRITE_WARPS * Tiles<T, K, Warp>::words, 0}, inbox_(inbox) {}
+        V_{team.shared + REWRITE_WARPS * Tiles<T, ahead<K>, Warp>::words, 0}, inbox_(inbox) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) {
-      cursor_[warp] = Cursor(share_, s_.first, s_.blocks, 0, s_.blocks, warp.id, REWRITE_WARPS);
-      tiles_[warp] = {warp, team_.shared + warp.id * Tiles<T, K, Warp>::words, s_, share_, cursor_[warp]};
-      for (Cursor at(share_, s_.first, s_.first + 1, 0, s_.blocks, warp.id, REWRITE_WARPS); at.more(); at.next(share_)) {
+      tiles_[warp] = {warp, team_.shared + warp.id * Tiles<T, ahead<K>, Warp>::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
+      each_group(warp, s_.first, [&](int l, int group) {
         State<Warp, K> state;
-        take_V<K>(warp, state, s_, share_.group(at.l));
-        put_V<Warp, K>(warp, state, V_.of(at.l));
-      }
+        take_V<K>(warp, state, s_, group);
+        put_V<Warp, K>(warp, state, V_.of(l));
+      });
       warp.sync();
     });
     int b = s_.first;
     GPUCHOLMOD_NO_UNROLL for (; b < s_.blocks; ++b)
-      if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, cursor_[warp], tiles_[warp]); })) break;
+      if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp]); })) break;
     Warp::template wait_for_copies<0>();
     if (b < s_.blocks && b > s_.first) team_.each_warp([&](Warp& warp) { leave(warp, b); });
   }
 
  private:
+  GPUCHOLMOD_HOST_DEVICE Range range() const { return {s_.workers, REWRITE_WARPS, s_.blocks * GROUPS, s_.blocks, 0, s_.blocks}; }
+
+  /// f(l, group) for the warp's groups from row block b on.
+  template <class F>
+  GPUCHOLMOD_HOST_DEVICE void each_group(const Warp& warp, int b, F&& f) const {
+    Range one = range();
+    one.end = b + 1;
+    for (Cursor at(one, share_.worker, b, warp.id); at.b == b; at.next(one)) f(at.l, at.group);
+  }
+
   /// Row block b, on the warp's groups. False: it is refused.
-  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, Cursor& cursor, Tiles<T, K, Warp>& tiles) {
+  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, Tiles<T, ahead<K>, Warp>& tiles) {
     if (!inbox_.wait(warp, b - s_.first)) return false;
-    const double* image = inbox_.slot(b - s_.first);
-    for (; cursor.b == b; cursor.next(share_)) {
-      const int l = cursor.l, group = share_.group(l);
+    const double* message = inbox_.slot(b - s_.first);
+    while (tiles.at().b == b) {
+      const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
       T* out = s_.out ? s_.out + index_t(group) * GROUP * s_.ld + index_t(b) * NB : nullptr;
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
-      rewrite(warp, image, tiles, state, out);
-      if (share_.block(l) == b && out) clear_below_diagonal(warp, group % GROUPS * GROUP, out);
+      rewrite(warp, message, tiles, state, out);
+      if (c == b && out) clear_below_diagonal(warp, group % GROUPS * GROUP, out);
       put_V<Warp, K>(warp, state, V_.of(l));
-      if (share_.block(l) == b + 1 + s_.window) {
+      if (c == b + 1 + s_.window) {
         leave_V<K>(warp, state, s_, group);
         warp.sync();
-        warp.once([&] { Warp::add_release(s_.is_near + share_.block(l)); });
+        warp.once([&] { Warp::add_release(s_.is_near + c); });
       }
       warp.sync();
     }
@@ -59,39 +68,48 @@ class Rewrite {
     return true;
   }
 
-  /// The next tile and its V: of each sub-block Y = R_a + sigma Z_a V and V <- V - R_a'P_a, and, one behind, R~_a = C_a^-T Y_a. In
-  /// this order no product waits for the one before it.
-  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const double* image, Tiles<T, K, Warp>& tiles, State<Warp, K>& state, T* out) {
-    Left<Warp> Y[2];
-    GPUCHOLMOD_UNROLL for (int a = 0; a <= SUBS; ++a) {
-      const double *Z = image + Parts::Z + a * IB * Parts::LDK, *P = image + Parts::P + a * IB, *C = image + Parts::C + (a - 1) * IB * LDC;
-      Left<Warp> R[2];
-      Tile<Warp> sum[2], done[2] = {zero_tile(warp), zero_tile(warp)};
-      if (a < SUBS) {
-        tiles.take(warp, s_, share_, a, R);
-        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) sum[half] = as_tile(warp, R[half]);
-      }
-      if (a > 0) {
-        warp.template multiply_add<1, Access::shared>(done[0], Y[0], C, LDC);
-        warp.template multiply_add<1, Access::shared>(done[1], Y[0], C + 8 * LDC, LDC);
-      }
+  /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V - R_a'P_a. What is
+  /// multiplied lies in the registers as the products take it; in this order none waits for the one before, nor anything for
+  /// what has been multiplied.
+  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const double* message, Tiles<T, ahead<K>, Warp>& tiles, State<Warp, K>& state, T* out) {
+    constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
+    Tile<Warp> done[2];              // 16 rows by 8 columns each
+    GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
+      const double *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT, *P = message + Parts::P + a * IB;
+      Left<Warp> R[2], Z_left[K / 8];
+      Tile<Warp> R_tile[2];
+      tiles.take(warp, a, R, R_tile);
+      if constexpr (later)
+        GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) Z_left[j] = load_stored_left(warp, Z + j * LEFT);
+      if (a > 0 && later) put(warp, done, a - 1, out);
+      GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) done[i] = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
-        if (a == SUBS) break;
-        const Left<Warp> V = as_left(warp, state.V[j]);
-        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
-          warp.template multiply_add<1, Access::shared>(sum[half], V, Z + 8 * half * Parts::LDK + 8 * j, Parts::LDK);
+        if constexpr (!later) Z_left[j] = load_stored_left(warp, Z + j * LEFT);
+        add_product(warp, done, Z_left[j], state.V[j]);
+      }
+      tiles.next(warp, s_, range(), a);
+      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
+        GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
           warp.template multiply_add<-1, Access::shared>(state.V[j], R[half], P + 8 * j * LDB + 8 * half, LDB);
-        }
+        add_product(warp, done, load_stored_left(warp, C + half * LEFT), R_tile[half]);
       }
-      if (a > 0) {
-        warp.template multiply_add<1, Access::shared>(done[1], Y[1], C + 8 * LDC + 8, LDC);
-        if (out)
-          GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-            store_tile<Access::stream>(warp, done[half], out + (a - 1) * IB + 8 * half, s_.ld);
-      }
-      if (a < SUBS)
-        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) Y[half] = as_left(warp, sum[half]);
+      if (!later) put(warp, done, a, out);
     }
+    if (later) put(warp, done, SUBS - 1, out);
+  }
+
+  /// Sub-block a of R~, to memory.
+  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[2], int a, T* out) const {
+    index_t ld = s_.ld;
+    Warp::compute_anew(ld);
+    if (out)
+      GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) store_columns<Access::stream>(warp, done[i], out + i * 8 * ld + a * IB, ld);
+  }
+
+  /// D <- D + A B, 16 x 16: B transposed, as it is summed up.
+  GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[2], const Left<Warp>& A, const Tile<Warp>& B) {
+    warp.template multiply_add_half<0>(D[0], A, B);
+    warp.template multiply_add_half<1>(D[1], A, B);
   }
 
   /// Of a group that begins in column `first` of a diagonal block.
@@ -105,13 +123,13 @@ class Rewrite {
 
   /// Row block b is refused: V of what is left to do, scaled so that H is I again.
   GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) {
-    const double* scaling = s_.messages + index_t(b) * Parts::words + Parts::T;
-    for (Cursor at(share_, b, b + 1, 0, s_.blocks, warp.id, REWRITE_WARPS); at.more(); at.next(share_)) {
+    const double* scaling = s_.messages + index_t(b) * Parts::stride + Parts::scaling;
+    each_group(warp, b, [&](int l, int group) {
       State<Warp, K> state;
-      get_V<Warp, K>(warp, state, V_.of(at.l));
+      get_V<Warp, K>(warp, state, V_.of(l));
       rescale<K>(warp, state, scaling);
-      leave_V<K>(warp, state, s_, share_.group(at.l));
-    }
+      leave_V<K>(warp, state, s_, group);
+    });
   }
 
   Team team_;
@@ -119,8 +137,7 @@ class Rewrite {
   Share share_;
   GroupsOfV<K> V_;
   Inbox& inbox_;
-  typename Team::template PerWarp<Cursor> cursor_;
-  typename Team::template PerWarp<Tiles<T, K, Warp>> tiles_;
+  typename Team::template PerWarp<Tiles<T, ahead<K>, Warp>> tiles_;
 };
 
 }  // namespace gpucholmod::block_columns

@@ -19,7 +19,11 @@ constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solve
 constexpr int GROUP = 16;                 ///< columns of R that a warp works on: a group
 constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
 
-constexpr int SOLVE_TEAMS = 2, SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 8;
+constexpr int SOLVE_TEAMS = 2, SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 11;
+
+/// Sub-blocks of R that a warp has on their way, V having K columns; measured: inst/design/segments.md.
+template <int K>
+constexpr int ahead = K > 16 ? 2 : SUBS;
 
 /// What `has_P` comes to, V having K columns.
 template <int K>
@@ -47,7 +51,7 @@ struct Segment {
                      ///< from it on
   double* inverses;  ///< of the diagonal blocks, INVERSE words each
   double* links;     ///< R_(c-1)c R_cc^-1 of every block column c but the first, INVERSE words each
-  double* messages;  ///< Transform<K>::words for each row block
+  double* messages;  ///< Message<K>::stride for each row block
   double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
   int* inverted;     ///< pairs of diagonal blocks whose inverses are there
   int* linked;       ///< pairs of block columns whose links are there
@@ -58,6 +62,19 @@ struct Segment {
   SegmentState* state;
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
   int solvers, advancers, finishers, workers;  ///< blocks of threads: CLUSTER for each CHAIN_COLUMNS columns of V, or none
+};
+
+/// What a row block does to the columns to its right, as rewriting takes it, in words; Z and C by sub-blocks, each the left factors
+/// of a product as they lie in the registers.
+template <int K>
+struct Message {
+  static constexpr int P = 0;                     ///< P(i, q) at q * LDB + i
+  static constexpr int Z = P + K * LDB;           ///< sigma C_a^-T Z_a, K / 8 of each
+  static constexpr int C = Z + SUBS * K / 8 * LEFT;  ///< C_a^-T, 2 of each
+  static constexpr int words = C + SUBS * 2 * LEFT;
+  static constexpr int scaling = Transform<K>::T; ///< of a row block that is refused: U^-1 of the H before it, ld LDB
+  static constexpr int stride = Transform<K>::words;
+  static_assert(words <= scaling);
 };
 
 constexpr int INVERSE = NB * LDB;

@@ -41,7 +41,6 @@ struct Own {
 template <class T, int K, class Team, class Mail, class Post>
 class Solve {
   using Warp = typename Team::Warp;
-  using Parts = Transform<K>;
   using Tiles = typename Team::template PerWarp<Tile<Warp>>;
 
  public:
@@ -109,11 +108,11 @@ class Solve {
       post_.V.release(warp, i);
       if (by_link) multiply<double>(warp, c - 1, product_ - 1, P_c[warp]);
     });
-    double* to = s_.messages + index_t(c) * Parts::words + Parts::P + cluster_ * CHAIN_COLUMNS * LDB;
+    double* to = s_.messages + index_t(c) * Message<K>::stride + Message<K>::P + cluster_ * CHAIN_COLUMNS * LDB;
     team_.each_warp([&](Warp& warp) {
       if (stopped_[warp]) return;
       mail_.send(warp, c, P_c[warp]);
-      store_transposed(warp, P_c[warp], to + warp.id * 16, LDB);
+      store_columns(warp, P_c[warp], to + warp.id * 16, LDB);
       warp.sync();
       warp.once([&] { Warp::add_release(s_.has_P + c); });
     });
@@ -139,7 +138,7 @@ class Solve {
 
   /// To where V was, for all warps of the team.
   GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, int i, const Tile<Warp>& tile) {
-    store_transposed(warp, tile, post_.V.slot(i) + warp.id * 16, LDB);
+    store_columns(warp, tile, post_.V.slot(i) + warp.id * 16, LDB);
   }
 
   /// D + X'V for the warp's rows of P; X is upper.

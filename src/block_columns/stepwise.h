@@ -33,7 +33,7 @@ class Stepwise {
       Registers state;
       restore_V(warp, state, job_, column_);
       double* to = V + index_t(first_) * NB + warp.id * WARP_COLUMNS;
-      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_transposed(warp, state.V[j], to + 8 * j * ldv, ldv);
+      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * ldv, ldv);
     });
   }
 

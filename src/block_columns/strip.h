@@ -393,7 +393,7 @@ class StripTask {
     team_.warps_sync([&](Warp& warp) {
       if (!has_columns(warp)) return;
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-        store_transposed(warp, states_[warp].V[j], place(warp) + 8 * j * LDB, LDB);
+        store_columns(warp, states_[warp].V[j], place(warp) + 8 * j * LDB, LDB);
     });
     multiply_by_X(x, false);
     if (blocks_.refine[x]) {
@@ -404,7 +404,7 @@ class StripTask {
         GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) left[j] = state.V[j];
         subtract_all(warp, left);
         GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-          store_transposed(warp, left[j], place(warp) + 8 * j * LDB, LDB);
+          store_columns(warp, left[j], place(warp) + 8 * j * LDB, LDB);
       });
       multiply_by_X(x, true);
     }
@@ -434,8 +434,8 @@ class StripTask {
         warp.each([&](int lane) {
           GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[0][lane].e[e] += D[1][lane].e[e];
         });
-        store_transposed(warp, D[0], sP + q * LDB + m, LDB);
-        store_transposed(warp, D[0], to + q * LDB + m, LDB);
+        store_columns(warp, D[0], sP + q * LDB + m, LDB);
+        store_columns(warp, D[0], to + q * LDB + m, LDB);
         store_tile(warp, D[0], sPr + m * S::LDW + q, S::LDW);
         squares += sum_of_squares(warp, D[0]);
       }

@@ -4,66 +4,96 @@
 
 namespace gpucholmod::block_columns {
 
-/// The order in which a warp takes its groups: row block after row block, of each those that begin no further left than
-/// block column b + `nearest`, and no further right than b + `farthest`.
+/// What the warps of a block of threads take: of row blocks up to `end` the groups, one of `workers` of them, that begin no
+/// further left than block column b + `nearest`, and no further right than b + `farthest`.
+struct Range {
+  int workers, warps, groups, end, nearest, farthest;
+};
+
+/// The order in which a warp takes its groups: row block after row block. What does not change is in the range, which every call
+/// is given, as registers are scarce.
 class Cursor {
  public:
-  int b = 0, l = 0;
+  int b = 0, l = 0, group = 0;
 
   Cursor() = default;
-  /// Of row blocks [begin, end), for a warp of so many.
-  GPUCHOLMOD_HOST_DEVICE Cursor(const Share& share, int begin, int end, int nearest, int farthest, int warp, int warps)
-      : b(begin), l(warp), end_(end), nearest_(nearest), farthest_(farthest), warps_(warps), least_(warp) {
-    seek(share);
+  GPUCHOLMOD_HOST_DEVICE Cursor(const Range& range, int worker, int begin, int warp)
+      : b(begin), least_(warp), least_group_(worker + warp * range.workers), nearest_((begin + range.nearest) * GROUPS) {
+    seek(range);
   }
-  GPUCHOLMOD_HOST_DEVICE bool more() const { return b < end_; }
-  GPUCHOLMOD_HOST_DEVICE void leave() { b = end_; }
-  GPUCHOLMOD_HOST_DEVICE void next(const Share& share) {
-    l += warps_;
-    seek(share);
+  GPUCHOLMOD_HOST_DEVICE int block() const { return group / GROUPS; }
+  GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { b = range.end; }
+  GPUCHOLMOD_HOST_DEVICE void next(const Range& range) {
+    l += range.warps;
+    group += range.warps * range.workers;
+    if (is_in(range, group)) return;
+    next_row_block();
+    seek(range);
   }
 
  private:
-  GPUCHOLMOD_HOST_DEVICE void seek(const Share& share) {
-    for (; b < end_; ++b, l = least_) {
-      while (share.group(least_) < (b + nearest_) * GROUPS) least_ += warps_;
-      if (l < least_) l = least_;
-      if (share.group(l) < share.groups && share.group(l) < (b + farthest_ + 1) * GROUPS) return;
+  GPUCHOLMOD_HOST_DEVICE bool is_in(const Range& range, int g) const {
+    return g < range.groups && g < nearest_ + (range.farthest - range.nearest + 1) * GROUPS;
+  }
+  GPUCHOLMOD_HOST_DEVICE void next_row_block() {
+    ++b;
+    nearest_ += GROUPS;
+  }
+  GPUCHOLMOD_HOST_DEVICE void seek(const Range& range) {
+    for (; b < range.end; next_row_block()) {
+      while (least_group_ < nearest_) {
+        least_ += range.warps;
+        least_group_ += range.warps * range.workers;
+      }
+      l = least_;
+      group = least_group_;
+      if (is_in(range, group)) return;
     }
   }
 
-  int end_ = 0, nearest_ = 0, farthest_ = 0, warps_ = 1;
-  int least_ = 0;  ///< the warp's first group that is near enough
+  int least_ = 0, least_group_ = 0;  ///< the warp's first group that is near enough
+  int nearest_ = 0;                  ///< the first group that is
 };
 
-/// Sub-blocks of R, of the columns of a group, on their way to one warp, in the order of a cursor: by way of as many places in
-/// shared memory as V of K columns leaves room for. All that changes from one sub-block to the next is known to the compiler:
-/// a warp that has a tile to itself waits for every instruction.
-template <class T, int K, class Warp>
+/// Sub-blocks of R, of the columns of a group, on their way to one warp, in the order of a cursor: by way of places in
+/// shared memory, a tile ahead. All that changes from one sub-block to the next is known to the compiler: a warp that has a
+/// tile to itself waits for every instruction.
+template <class T, int ahead, class Warp>
 class Tiles {
-  static constexpr int ahead = K > 16 ? 2 : SUBS;  ///< places
-  static constexpr int EIGHT = 8 * GROUP;          ///< eight rows of all columns after the other, without gaps
+  static constexpr int EIGHT = 8 * GROUP;  ///< eight rows of all columns after the other, without gaps
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;  ///< that a warp copies at a time
 
  public:
   static constexpr int words = ahead * IB * GROUP;  ///< doubles of shared memory, whatever T is
 
   Tiles() = default;
-  GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, double* memory, const Segment<T>& s, const Share& share, const Cursor& at)
+  GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, double* memory, const Segment<T>& s, const Range& range, const Cursor& at)
       : memory_(reinterpret_cast<T*>(memory)), at_(at) {
-    point(warp, s, share);
+    point(warp, s, range);
     GPUCHOLMOD_UNROLL for (int a = 0; a < ahead; ++a) fetch(warp, a);
   }
 
-  /// Sub-block a of the next tile, as left factors of products: its columns by eight rows each. What comes later begins to come.
-  GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, const Segment<T>& s, const Share& share, int a, Left<Warp> R[2]) {
+  /// The tile that is taken next.
+  GPUCHOLMOD_HOST_DEVICE const Cursor& at() const { return at_; }
+  /// Nothing more is taken.
+  GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { at_.leave(range); }
+
+  /// Sub-block a of the next tile, its columns by eight rows each, as left factors of products, and as tiles, if they are wanted;
+  /// after which next() is to be called.
+  GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, int a, Left<Warp> R[2], Tile<Warp>* as_tiles = nullptr) const {
     Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
-    GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) R[half] = load_left(warp, place(a) + half * EIGHT, 8);
+    GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
+      R[half] = load_left(warp, place(a) + half * EIGHT, 8);
+      if (as_tiles) as_tiles[half] = load_tile<Access::shared>(warp, place(a) + half * EIGHT, 8);
+    }
+  }
+  /// The place of sub-block a is free for what comes later.
+  GPUCHOLMOD_HOST_DEVICE void next(const Warp& warp, const Segment<T>& s, const Range& range, int a) {
     warp.sync();
     if (a == SUBS - ahead) {
-      at_.next(share);
-      point(warp, s, share);
+      at_.next(range);
+      point(warp, s, range);
     }
     fetch(warp, (a + ahead) % SUBS);
   }
@@ -72,10 +102,10 @@ class Tiles {
   GPUCHOLMOD_HOST_DEVICE T* place(int a) const { return memory_ + a % ahead * 2 * EIGHT; }
 
   /// To what comes from now on.
-  GPUCHOLMOD_HOST_DEVICE void point(const Warp& warp, const Segment<T>& s, const Share& share) {
-    more_ = at_.more();
+  GPUCHOLMOD_HOST_DEVICE void point(const Warp& warp, const Segment<T>& s, const Range& range) {
+    more_ = at_.b < range.end;
     if (!more_) return;
-    const T* tile = s.R + index_t(share.group(at_.l)) * GROUP * s.ld + index_t(at_.b) * NB;
+    const T* tile = s.R + index_t(at_.group) * GROUP * s.ld + index_t(at_.b) * NB;
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
         from_[i][lane] = tile + (i * columns + lane / parts) * s.ld + lane % parts * pair;

@@ -57,14 +57,35 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_
   return tile;
 }
 
-/// The same as a left factor, from shared memory.
+/// The same as a left factor, from shared memory: word by word, so that each comes to the register where a product takes it.
 template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_t ld) {
   Left<Warp> left;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
-    const Pair<T> low = *reinterpret_cast<const Pair<T>*>(at), high = *reinterpret_cast<const Pair<T>*>(at + 8 * ld);
-    left[lane] = {{double(low.x), double(high.x), double(low.y), double(high.y)}};
+    const auto word = [](const T* from) { return double(Warp::shared_word(from)); };
+    left[lane] = {{word(at), word(at + 8 * ld), word(at + 1), word(at + 8 * ld + 1)}};
+  });
+  return left;
+}
+
+constexpr int LEFT = 16 * 8;  ///< words of a left factor that is stored as it is taken: each lane's share after the other
+
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE void store_left(const Warp& warp, const Left<Warp>& left, double* p) {
+  warp.each([&](int lane) {
+    auto* at = reinterpret_cast<Pair<double>*>(p + 4 * lane);
+    at[0] = {left[lane].e[0], left[lane].e[1]};
+    at[1] = {left[lane].e[2], left[lane].e[3]};
+  });
+}
+/// From shared memory.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const double* p) {
+  Left<Warp> left;
+  warp.each([&](int lane) {
+    const auto* at = reinterpret_cast<const Pair<double>*>(p + 4 * lane);
+    left[lane] = {{at[0].x, at[0].y, at[1].x, at[1].y}};
   });
   return left;
 }
@@ -111,15 +132,15 @@ GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile,
 }
 
 /// Element (m, n) to p[n * ld + m].
-template <class Warp>
-GPUCHOLMOD_HOST_DEVICE void store_transposed(const Warp& warp, const Tile<Warp>& tile, double* p, index_t ld) {
+template <Access access = Access::shared, class Warp, class T>
+GPUCHOLMOD_HOST_DEVICE void store_columns(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
     const Fragment& q = tile[lane];
-    double* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
-    at[0] = q.e[0];
-    at[ld] = q.e[1];
-    at[8] = q.e[2];
-    at[ld + 8] = q.e[3];
+    T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
+    Warp::template write<access>(at, T(q.e[0]));
+    Warp::template write<access>(at + ld, T(q.e[1]));
+    Warp::template write<access>(at + 8, T(q.e[2]));
+    Warp::template write<access>(at + ld + 8, T(q.e[3]));
   });
 }
 

@@ -15,11 +15,11 @@ using block_columns::SegmentState;
 
 /// Bytes of shared memory that a block of threads asks for: all there is on the GPUs that have the kernel.
 constexpr int segment_shared = 227 * 1024;
-template <int K>
-constexpr int finishers = K > 16 ? 16 : 8;  ///< a row block takes one of them 5 us, with 32 columns 11, and the chain 1
+/// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for a block.
+constexpr int finishers = 8;
 
 /// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/block-columns.md.
-constexpr int window = 24;
+constexpr int window = 16;
 static_assert(window > block_columns::REACH);
 
 /// ints: PassState, SegmentState, pairs inverted, pairs linked, and a flag of each kind for every row block.
@@ -81,8 +81,10 @@ bool assign_roles(Segment<T>& s, Part part) {
   s.window = part == Part::all ? window : s.blocks;
   const int ahead = std::max(0, std::min(s.blocks - 1, s.window) - REACH) * GROUPS;  // groups to be advanced at a time
   s.advancers = part == Part::rest ? 0 : std::min(in_clusters((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers);
-  s.finishers = part == Part::chain ? 0 : finishers<K>;
-  s.workers = part == Part::chain ? 0 : std::min(most - s.solvers - s.advancers - s.finishers, in_clusters(groups));
+  s.finishers = part == Part::chain ? 0 : finishers;
+  const int left = most - s.solvers - s.advancers - s.finishers;
+  s.workers = part == Part::chain ? 0 : std::min(left, in_clusters(groups));
+  if (K > 16 && part != Part::chain && left - s.workers >= finishers) s.finishers += finishers;
   if ((part != Part::rest && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
   int words = fixed_words<T, K>;
   if (s.advancers > 0) words = std::max(words, AdvanceMemory<K>::words(s, Share{0, s.advancers, groups}));

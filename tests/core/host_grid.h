@@ -85,6 +85,18 @@ struct HostWarp {
     multiply_add<s, Access::shared>(D, A, columns, 8);
   }
 
+  /// The same with B(k, n) = tile(8 * half + n, k).
+  template <int half>
+  void multiply_add_half(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const PerLane<Fragment>& tile) const {
+    double columns[64];
+    for (int lane = 0; lane < LANES; ++lane)
+      for (int i = 0; i < 2; ++i) columns[group_id(lane) * 8 + 2 * thread_in_group(lane) + i] = tile[lane].e[2 * half + i];
+    multiply_add<1, Access::shared>(D, A, columns, 8);
+  }
+  template <class T>
+  static T shared_word(const T* p) { return *p; }
+  static void compute_anew(index_t&) {}
+
   template <Access, class S>
   static S read(const S* p) { return *p; }
   template <Access, class S>
@@ -120,7 +132,7 @@ struct HostTeam {
   using Warp = HostWarp;
   template <class S>
   struct PerWarp {
-    S of[WARPS];
+    S of[16];  // no team has more warps
     S& operator[](const Warp& warp) { return of[warp.id]; }
   };
 

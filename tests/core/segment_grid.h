@@ -118,16 +118,14 @@ struct HostPost {
 };
 
 /// Words of shared memory in which tiles of R come.
-template <int K, class T>
+template <class T>
 size_t places(const Segment<T>&) {
-  static_assert(ADVANCE_WARPS == REWRITE_WARPS);
-  return size_t(REWRITE_WARPS * Tiles<T, K, HostWarp>::words);
+  return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<T, SUBS, HostWarp>::words);
 }
 
 /// disturb(role, number) is called before each team begins.
 template <int K, class T, class F>
 void run_segment_on_host(const Segment<T>& s, F&& disturb) {
-  using Parts = Transform<K>;
   {
     std::vector<double> shared(InverseMemory::words);
     for (int pair = __atomic_load_n(s.inverted, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair) {
@@ -172,16 +170,16 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
     const Share share{w, s.advancers, s.blocks * GROUPS};
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
-      std::vector<double> shared(places<K>(s) + size_t(near_groups(s, share)) * GroupsOfV<K>::words, std::numeric_limits<double>::quiet_NaN());
+      std::vector<double> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K>::words, std::numeric_limits<double>::quiet_NaN());
       Advance<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(HostWarp{}, s, s.blocks - 1 - REACH, P); });
   }
   for (int w = 0; w < s.workers; ++w) {
     const Share share{w, s.workers, s.blocks * GROUPS};
-    HostInbox& messages = inboxes.emplace_back(2, int(Parts::kind), REWRITE_WARPS);
+    HostInbox& messages = inboxes.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
     start("rewrite", w, [=, &s, &messages] {
-      std::vector<double> shared(places<K>(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K>::words);
+      std::vector<double> shared(places(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K>::words);
       Rewrite<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), REWRITE_WARPS}, s, share, messages).run();
     });
     start("feed", w, [=, &s, &messages] { feed_messages<K>(HostWarp{}, s, messages); });

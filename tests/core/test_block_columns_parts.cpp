@@ -30,7 +30,7 @@ TEST(BlockColumnsWarp, TilesComeBackAsTheyWere) {
   Stored<double> by_columns = Stored<double>::Constant(20, 8, nan);
   const Tile<HostWarp> tile = load_tile<Access::shared>(warp, A.data(), 8);
   store_tile(warp, tile, by_rows.data(), 12);
-  store_transposed(warp, tile, by_columns.data(), 20);
+  store_columns(warp, tile, by_columns.data(), 20);
   EXPECT_EQ(by_rows.leftCols(8), A);
   EXPECT_EQ(by_columns.topRows(16), A);
   EXPECT_TRUE(by_rows.rightCols(4).array().isNaN().all());

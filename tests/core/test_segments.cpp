@@ -306,7 +306,8 @@ void expect_all_visited(const Range& range, int groups, int workers, int warps) 
     for (int warp = 0; warp < warps; ++warp) {
       const Share share{worker, workers, groups};
       std::pair<int, int> last{-1, -1};
-      for (Cursor at(share, range.begin, range.end, range.nearest, range.farthest, warp, warps); at.more(); at.next(share)) {
+      const block_columns::Range of{share.workers, warps, share.groups, range.end, range.nearest, range.farthest};
+      for (Cursor at(of, share.worker, range.begin, warp); at.b < range.end; at.next(of)) {
         const std::pair<int, int> now{at.b, share.group(at.l)};
         EXPECT_LT(last, now);
         EXPECT_TRUE(visited.insert(now).second);

@@ -93,6 +93,21 @@ struct DeviceWarp {
     multiply_add_to(D, A, s > 0 ? at[0] : -at[0], s > 0 ? at[ld] : -at[ld]);
   }
 
+  /// The same with B(k, n) = tile(8 * half + n, k).
+  template <int half>
+  __device__ __forceinline__ void multiply_add_half(PerLane<block_columns::Fragment>& D, const PerLane<block_columns::LeftFragment>& A,
+                                                    const PerLane<block_columns::Fragment>& tile) const {
+    multiply_add_to(D, A, tile.value.e[2 * half], tile.value.e[2 * half + 1]);
+  }
+
+  /// A word of shared memory by itself: the compiler does not take its neighbour along.
+  __device__ static __forceinline__ double shared_word(const double* p) {
+    double value;
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(unsigned(__cvta_generic_to_shared(p))) : "memory");
+    return value;
+  }
+  __device__ static __forceinline__ float shared_word(const float* p) { return *p; }
+
   static __device__ __forceinline__ void copy_16(void* to, const void* from) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from)
@@ -148,6 +163,8 @@ struct DeviceWarp {
   }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
   __device__ static __forceinline__ void pause() {}
+  /// What has been computed from x is not kept for after: where registers are scarcer than time.
+  __device__ static __forceinline__ void compute_anew(index_t& x) { asm volatile("" : "+l"(x)); }
 
  private:
   template <class T>
@@ -166,6 +183,8 @@ struct DeviceWarp {
   __device__ static __forceinline__ void write_stream(block_columns::Pair<T>* p, const block_columns::Pair<T>& v) {
     __stcs(reinterpret_cast<Vector<T>*>(p), Vector<T>{v.x, v.y});
   }
+  template <class T>
+  __device__ static __forceinline__ void write_stream(T* p, const T& v) { __stcs(p, v); }
 };
 
 /// Some warps of a block of threads, or all.

@@ -9,10 +9,10 @@
 namespace gpucholmod::cuda {
 
 /// Warps of a block of threads; a team's barrier has the number of its place.
-constexpr int segment_warps = block_columns::SOLVE_TEAMS * block_columns::SOLVE_WARPS + 3;
+constexpr int segment_warps = block_columns::REWRITE_WARPS + 1;
 constexpr int segment_threads = segment_warps * block_columns::LANES;
-static_assert(segment_warps > block_columns::REWRITE_WARPS && segment_warps > block_columns::FINISH_WARPS &&
-              segment_warps > block_columns::ADVANCE_WARPS);
+static_assert(segment_warps >= block_columns::SOLVE_TEAMS * block_columns::SOLVE_WARPS + 3 &&
+              segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS);
 
 /// Shared memory of the roles, in doubles, behind the state of their inboxes.
 template <int K>
@@ -20,16 +20,16 @@ struct AdvanceMemory {
   static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16, P = 40, tiles = P + P_slots * K * block_columns::LDB;
   template <class T>
   GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Segment<T>& s, const block_columns::Share& share) {
-    return tiles + block_columns::ADVANCE_WARPS * block_columns::Tiles<T, K, DeviceWarp>::words + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::ADVANCE_WARPS * block_columns::Tiles<T, block_columns::ahead<K>, DeviceWarp>::words + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
   }
 };
 template <int K>
 struct WorkerMemory {
   static constexpr int message_slots = K > 16 ? 2 : 3;
-  static constexpr int messages = 16, tiles = messages + message_slots * block_columns::Transform<K>::kind;
+  static constexpr int messages = 16, tiles = messages + message_slots * block_columns::Message<K>::words;
   template <class T>
   GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Share& share) {
-    return tiles + block_columns::REWRITE_WARPS * block_columns::Tiles<T, K, DeviceWarp>::words + (share.count() > 1 ? share.count() : 1) * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::REWRITE_WARPS * block_columns::Tiles<T, block_columns::ahead<K>, DeviceWarp>::words + (share.count() > 1 ? share.count() : 1) * block_columns::GroupsOfV<K>::words;
   }
 };
 template <class T, int K>
@@ -128,7 +128,7 @@ __device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, in
   using namespace block_columns;
   using S = WorkerMemory<K>;
   using Inbox = DeviceInbox<S::message_slots>;
-  Inbox messages{shared + S::messages, Transform<K>::kind, reinterpret_cast<typename Inbox::State*>(shared)};
+  Inbox messages{shared + S::messages, Message<K>::words, reinterpret_cast<typename Inbox::State*>(shared)};
   static_assert(sizeof(typename Inbox::State) <= S::messages * 8);
   if (threadIdx.x == 0) {
     messages.init(REWRITE_WARPS);
