@@ -81,11 +81,12 @@ bool assign_roles(Segment<T>& s, Part part) {
   s.window = part == Part::all ? window : s.blocks;
   const int ahead = std::max(0, std::min(s.blocks - 1, s.window) - REACH) * GROUPS;  // groups to be advanced at a time
   s.advancers = part == Part::rest ? 0 : std::min(in_clusters((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers);
+  if (part == Part::chain) s.advancers = std::max(s.advancers, CLUSTER);  // somebody has to invert
   s.finishers = part == Part::chain ? 0 : finishers;
   const int left = most - s.solvers - s.advancers - s.finishers;
   s.workers = part == Part::chain ? 0 : std::min(left, in_clusters(groups));
   if (K > 16 && part != Part::chain && left - s.workers >= finishers) s.finishers += finishers;
-  if ((part != Part::rest && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
+  if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
   int words = fixed_words<T, K>;
   if (s.advancers > 0) words = std::max(words, AdvanceMemory<K>::words(s, Share{0, s.advancers, groups}));
   if (s.workers > 0) words = std::max(words, WorkerMemory<K>::template words<T>(Share{0, s.workers, groups}));
@@ -123,7 +124,7 @@ int SegmentPass<T>::columns(index_t k, int strips, const Task& task) {
     if (with_columns(columns, [&](auto K) {
           Segment s{};
           s.blocks = strips * block_columns::BLOCKS;
-          return assign_roles<T, decltype(K)::value>(s, Part::all);
+          return assign_roles<T, decltype(K)::value>(s, Part::all) && assign_roles<T, decltype(K)::value>(s, Part::chain);
         }))
       return columns;
   return 0;

@@ -111,8 +111,6 @@ struct HostWarp {
   }
   static int load_acquire(const int* flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
   static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
-  static int load_local(const int* flag) { return load_acquire(flag); }  ///< in shared memory
-  static void store_local(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
   static void store_release(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
   static void add_release(int* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE); }
   static void prefetch(const void*) {}  ///< the cache line into the second-level cache

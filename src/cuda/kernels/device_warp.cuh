@@ -149,18 +149,6 @@ struct DeviceWarp {
     asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
 #endif
   }
-  __device__ static __forceinline__ int load_local(const int* flag) {
-    int value = 0;
-#if __CUDA_ARCH__ >= 700
-    asm volatile("ld.acquire.cta.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-#endif
-    return value;
-  }
-  __device__ static __forceinline__ void store_local(int* flag, int value) {
-#if __CUDA_ARCH__ >= 700
-    asm volatile("st.release.cta.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
-#endif
-  }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
   __device__ static __forceinline__ void pause() {}
   /// What has been computed from x is not kept for after: where registers are scarcer than time.
