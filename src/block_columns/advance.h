@@ -49,17 +49,18 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& stat
 template <class T, int K, class Team, class Inbox>
 class Advance {
   using Warp = typename Team::Warp;
+  using RTiles = Tiles<T, ahead<K>, Warp>;
 
  public:
-  /// team.shared: Tiles<T, ahead<K>, Warp>::words for each warp, and V of near_groups() groups.
+  /// team.shared: RTiles::words for each warp, and V of near_groups() groups.
   GPUCHOLMOD_HOST_DEVICE Advance(Team team, const Segment<T>& segment, const Share& share, Inbox& inbox)
       : team_(team), s_(segment), share_(share),
-        V_{team.shared + ADVANCE_WARPS * Tiles<T, ahead<K>, Warp>::words, near_groups(segment, share)}, inbox_(inbox) {}
+        V_{team.shared + ADVANCE_WARPS * RTiles::words, near_groups(segment, share)}, inbox_(inbox) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     const int end = s_.blocks - 1 - REACH;
     team_.each_warp([&](Warp& warp) {
-      tiles_[warp] = {warp, team_.shared + warp.id * Tiles<T, ahead<K>, Warp>::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
+      tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
     });
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < end; ++b)
       if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp]); })) break;
@@ -72,7 +73,7 @@ class Advance {
   }
 
   /// Row block b, on the warp's groups. False: nothing comes any more.
-  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, Tiles<T, ahead<K>, Warp>& tiles) {
+  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
     if (!inbox_.wait(warp, b - s_.first)) return false;
     const double* P = inbox_.slot(b - s_.first);
     while (tiles.at().b == b) {
@@ -126,7 +127,7 @@ class Advance {
   Share share_;
   GroupsOfV<K> V_;
   Inbox& inbox_;
-  typename Team::template PerWarp<Tiles<T, ahead<K>, Warp>> tiles_;
+  typename Team::template PerWarp<RTiles> tiles_;
 };
 
 }  // namespace gpucholmod::block_columns

@@ -9,17 +9,18 @@ namespace gpucholmod::block_columns {
 template <class T, int K, class Team, class Inbox>
 class Rewrite {
   using Warp = typename Team::Warp;
+  using RTiles = Tiles<T, ahead<K>, Warp>;
   using Parts = Message<K>;
 
  public:
-  /// team.shared: Tiles<T, ahead<K>, Warp>::words for each warp, and V of all groups.
+  /// team.shared: RTiles::words for each warp, and V of all groups.
   GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment<T>& segment, const Share& share, Inbox& inbox)
       : team_(team), s_(segment), share_(share),
-        V_{team.shared + REWRITE_WARPS * Tiles<T, ahead<K>, Warp>::words, 0}, inbox_(inbox) {}
+        V_{team.shared + REWRITE_WARPS * RTiles::words, 0}, inbox_(inbox) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) {
-      tiles_[warp] = {warp, team_.shared + warp.id * Tiles<T, ahead<K>, Warp>::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
+      tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
       each_group(warp, s_.first, [&](int l, int group) {
         State<Warp, K> state;
         take_V<K>(warp, state, s_, group);
@@ -46,7 +47,7 @@ class Rewrite {
   }
 
   /// Row block b, on the warp's groups. False: it is refused.
-  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, Tiles<T, ahead<K>, Warp>& tiles) {
+  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
     if (!inbox_.wait(warp, b - s_.first)) return false;
     const double* message = inbox_.slot(b - s_.first);
     while (tiles.at().b == b) {
@@ -71,7 +72,7 @@ class Rewrite {
   /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V - R_a'P_a. What is
   /// multiplied lies in the registers as the products take it; in this order none waits for the one before, nor anything for
   /// what has been multiplied.
-  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const double* message, Tiles<T, ahead<K>, Warp>& tiles, State<Warp, K>& state, T* out) {
+  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const double* message, RTiles& tiles, State<Warp, K>& state, T* out) {
     constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
     Tile<Warp> done[2];              // 16 rows by 8 columns each
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
@@ -137,7 +138,7 @@ class Rewrite {
   Share share_;
   GroupsOfV<K> V_;
   Inbox& inbox_;
-  typename Team::template PerWarp<Tiles<T, ahead<K>, Warp>> tiles_;
+  typename Team::template PerWarp<RTiles> tiles_;
 };
 
 }  // namespace gpucholmod::block_columns

@@ -88,11 +88,7 @@ constexpr double least_downdate = 1.0 / 16, largest_update = 20;
 /// The groups of columns of one block of threads: every `workers`-th of the factor.
 struct Share {
   int worker, workers, groups;
-  GPUCHOLMOD_HOST_DEVICE int count() const { return first_from(groups); }
-  GPUCHOLMOD_HOST_DEVICE int group(int l) const { return worker + l * workers; }
-  GPUCHOLMOD_HOST_DEVICE int block(int l) const { return group(l) / GROUPS; }
-  /// The first of them that is not left of group g.
-  GPUCHOLMOD_HOST_DEVICE int first_from(int g) const { return g > worker ? (g - worker + workers - 1) / workers : 0; }
+  GPUCHOLMOD_HOST_DEVICE int count() const { return groups > worker ? (groups - worker + workers - 1) / workers : 0; }
 };
 
 template <Access access, class Warp, class T>

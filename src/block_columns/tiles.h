@@ -21,7 +21,6 @@ class Cursor {
       : b(begin), least_(warp), least_group_(worker + warp * range.workers), nearest_((begin + range.nearest) * GROUPS) {
     seek(range);
   }
-  GPUCHOLMOD_HOST_DEVICE int block() const { return group / GROUPS; }
   GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { b = range.end; }
   GPUCHOLMOD_HOST_DEVICE void next(const Range& range) {
     l += range.warps;

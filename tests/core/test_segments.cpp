@@ -115,8 +115,9 @@ bool same(const BySegments& a, const BySegments& b) {
 
 constexpr int narrow = REACH + 1, wide = 1000;  ///< windows: the least, and one beyond every factor
 constexpr Into other = Into::other_memory;
-const SegmentsRun schedules[] = {{1, 1, narrow, other, 0, 1}, {2, 2, 12, other, 2, 3}, {7, 5, 10, other, 5, 2}, {3, 2, narrow, other, 3, 5},
-                                 {7, 1, 12, other, 3, 1}, {1, 5, wide, other, 2, 1}, {2, 5, wide, Into::place, 3, 2}, {7, 2, wide, Into::place, 0, 5}};
+const SegmentsRun schedules[] = {
+    {1, 1, narrow, other, 0, 1}, {2, 2, 12, other, 2, 3},   {7, 5, 10, other, 5, 2},         {3, 2, narrow, other, 3, 5},
+    {7, 1, 12, other, 3, 1},     {1, 5, wide, other, 2, 1}, {2, 5, wide, Into::place, 3, 2}, {7, 2, wide, Into::place, 0, 5}};
 
 /// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what was done.
 template <class T>
@@ -276,54 +277,45 @@ TEST(SegmentsParts, InvertTheFactorOfH) {
   expect_inverse_of_factor<32>();
 }
 
-TEST(SegmentsParts, ShareFindsItsFirstGroup) {
+TEST(SegmentsParts, SharesHoldAllGroups) {
   for (const int workers : {1, 2, 3, 7, 50}) {
     int all = 0;
-    for (int worker = 0; worker < workers; ++worker) {
-      const Share share{worker, workers, 40};
-      all += share.count();
-      for (int g = 0; g <= 40; ++g) {
-        int l = 0;
-        while (share.group(l) < g) ++l;
-        EXPECT_EQ(share.first_from(g), l);
-      }
-    }
+    for (int worker = 0; worker < workers; ++worker) all += Share{worker, workers, 40}.count();
     EXPECT_EQ(all, 40);
   }
 }
 
-struct Range {
-  int begin, end, nearest, farthest;
-};
-
-/// All groups between `nearest` and `farthest` of every row block, each once, for `warps` warps of `workers` workers.
-void expect_all_visited(const Range& range, int groups, int workers, int warps) {
+/// All groups between `nearest` and `farthest` of every row block from `begin` on, each once.
+void expect_all_visited(int begin, const Range& range) {
   std::set<std::pair<int, int>> visited, expected;
-  for (int b = range.begin; b < range.end; ++b)
-    for (int g = 0; g < groups; ++g)
+  for (int b = begin; b < range.end; ++b)
+    for (int g = 0; g < range.groups; ++g)
       if (g / GROUPS >= b + range.nearest && g / GROUPS <= b + range.farthest) expected.emplace(b, g);
-  for (int worker = 0; worker < workers; ++worker)
-    for (int warp = 0; warp < warps; ++warp) {
-      const Share share{worker, workers, groups};
+  for (int worker = 0; worker < range.workers; ++worker)
+    for (int warp = 0; warp < range.warps; ++warp) {
       std::pair<int, int> last{-1, -1};
-      const block_columns::Range of{share.workers, warps, share.groups, range.end, range.nearest, range.farthest};
-      for (Cursor at(of, share.worker, range.begin, warp); at.b < range.end; at.next(of)) {
-        const std::pair<int, int> now{at.b, share.group(at.l)};
+      for (Cursor at(range, worker, begin, warp); at.b < range.end; at.next(range)) {
+        const std::pair<int, int> now{at.b, at.group};
+        EXPECT_EQ(at.group, worker + at.l * range.workers);
         EXPECT_LT(last, now);
         EXPECT_TRUE(visited.insert(now).second);
         last = now;
       }
     }
-  EXPECT_EQ(visited, expected) << range.begin << " to " << range.end << ", " << workers << " workers, " << warps << " warps";
+  EXPECT_EQ(visited, expected) << begin << " to " << range.end << ", " << range.workers << " workers, " << range.warps << " warps";
 }
 
 TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
   for (const int blocks : {2, 10, 16})
     for (const int workers : {1, 2, 3, 7, 80})
-      for (const int warps : {1, 2, 8})
-        for (const Range& range : {Range{0, blocks, 0, blocks}, {1, blocks, 0, blocks}, {0, blocks - 1 - REACH, 1 + REACH, 12},
-                                   {0, blocks - 1 - REACH, 1 + REACH, 1 + REACH}, {1, 2, 0, REACH}, {0, blocks, 0, 1}})
-          expect_all_visited(range, blocks * GROUPS, workers, warps);
+      for (const int warps : {1, 2, 8, 11}) {
+        const auto of = [&](int end, int nearest, int farthest) { return Range{workers, warps, blocks * GROUPS, end, nearest, farthest}; };
+        for (const int begin : {0, 1}) expect_all_visited(begin, of(blocks, 0, blocks));
+        expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 12));
+        expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 1 + REACH));
+        expect_all_visited(1, of(2, 0, REACH));
+        expect_all_visited(0, of(blocks, 0, 1));
+      }
 }
 
 }  // namespace

@@ -14,13 +14,16 @@ constexpr int segment_threads = segment_warps * block_columns::LANES;
 static_assert(segment_warps >= block_columns::SOLVE_TEAMS * block_columns::SOLVE_WARPS + 3 &&
               segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS);
 
+template <class T, int K>
+constexpr int tile_words = block_columns::Tiles<T, block_columns::ahead<K>, DeviceWarp>::words;
+
 /// Shared memory of the roles, in doubles, behind the state of their inboxes.
 template <int K>
 struct AdvanceMemory {
   static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16, P = 40, tiles = P + P_slots * K * block_columns::LDB;
   template <class T>
   GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Segment<T>& s, const block_columns::Share& share) {
-    return tiles + block_columns::ADVANCE_WARPS * block_columns::Tiles<T, block_columns::ahead<K>, DeviceWarp>::words + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::ADVANCE_WARPS * tile_words<T, K> + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
   }
 };
 template <int K>
@@ -29,7 +32,7 @@ struct WorkerMemory {
   static constexpr int messages = 16, tiles = messages + message_slots * block_columns::Message<K>::words;
   template <class T>
   GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Share& share) {
-    return tiles + block_columns::REWRITE_WARPS * block_columns::Tiles<T, block_columns::ahead<K>, DeviceWarp>::words + (share.count() > 1 ? share.count() : 1) * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::REWRITE_WARPS * tile_words<T, K> + share.count() * block_columns::GroupsOfV<K>::words;
   }
 };
 template <class T, int K>
