@@ -10,7 +10,7 @@
 ///   finish    H, the guard, Z and C of a row block, from P
 ///   rewrite   R~ and V, row block after row block, over all columns
 ///
-/// This header: what they share. Reference: inst/design/block-columns.md.
+/// This header: what they share. Reference: inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
 constexpr int CLUSTER = 4;                ///< blocks of threads that solve for the same columns of V
@@ -82,7 +82,7 @@ constexpr int INVERSE = NB * LDB;
 constexpr int refine_at = NB;
 
 /// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other in an
-/// update. Proven and measured: inst/design/block-columns.md.
+/// update. Proven and measured: inst/design/guard.md.
 constexpr double least_downdate = 1.0 / 16, largest_update = 20;
 
 /// The groups of columns of one block of threads: every `workers`-th of the factor.

@@ -18,7 +18,7 @@ constexpr int segment_shared = 227 * 1024;
 /// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for a block.
 constexpr int finishers = 8;
 
-/// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/block-columns.md.
+/// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/segments.md.
 constexpr int window = 16;
 static_assert(window > block_columns::REACH);
 

@@ -10,7 +10,7 @@
 namespace gpucholmod::cuda {
 
 /// One pass of a modification of a factor that stays on a GPU: segments of unscaled steps, and between them row blocks by
-/// Householder steps where the guard refuses one from the start (inst/design/block-columns.md). On the current device.
+/// Householder steps where the guard refuses one from the start (inst/design/segments.md). On the current device.
 template <class T>
 class SegmentPass {
  public:
