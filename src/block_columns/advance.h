@@ -25,35 +25,35 @@ GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state,
 
 /// Room for what of a block's groups is advanced at a time, the same for each warp: the group that comes when one has been
 /// handed over has that one's place.
-template <class T>
-GPUCHOLMOD_HOST_DEVICE int near_groups(const Segment<T>& s, const Share& share) {
+template <class S>
+GPUCHOLMOD_HOST_DEVICE int near_groups(const S& s, const Share& share) {
   const int all = share.count(), few = ((s.window - REACH) * GROUPS + share.workers - 1) / share.workers, most = few < all ? few : all;
   return (most > 1 ? most + ADVANCE_WARPS - 1 : ADVANCE_WARPS) / ADVANCE_WARPS * ADVANCE_WARPS;
 }
 
 /// V of a group in global memory, and back.
-template <int K, class Warp, class T>
-GPUCHOLMOD_HOST_DEVICE void take_V(const Warp& warp, State<Warp, K>& state, const Segment<T>& s, int group) {
+template <int K, class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE void take_V(const Warp& warp, State<Warp, K>& state, const S& s, int group) {
   const index_t ldv = index_t(s.blocks) * NB;
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-    state.V[j] = load_columns<Access::transform>(warp, s.V + 8 * j * ldv + index_t(group) * GROUP, ldv);
+    state.V[j] = load_columns<Access::transform>(warp, s.V + 8 * j * ldv + index_t(s.group_place(group)) * GROUP, ldv);
 }
-template <int K, class Warp, class T>
-GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& state, const Segment<T>& s, int group) {
+template <int K, class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& state, const S& s, int group) {
   const index_t ldv = index_t(s.blocks) * NB;
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-    store_columns(warp, state.V[j], s.V + 8 * j * ldv + index_t(group) * GROUP, ldv);
+    store_columns(warp, state.V[j], s.V + 8 * j * ldv + index_t(s.group_place(group)) * GROUP, ldv);
 }
 
 /// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain.
-template <class T, int K, class Team, class Inbox>
+template <class Segment, int K, class Team, class Inbox>
 class Advance {
   using Warp = typename Team::Warp;
-  using RTiles = Tiles<T, ahead<K>, Warp>;
+  using RTiles = Tiles<Segment, ahead<K>, Warp>;
 
  public:
   /// team.shared: RTiles::words for each warp, and V of near_groups() groups.
-  GPUCHOLMOD_HOST_DEVICE Advance(Team team, const Segment<T>& segment, const Share& share, Inbox& inbox)
+  GPUCHOLMOD_HOST_DEVICE Advance(Team team, const Segment& segment, const Share& share, Inbox& inbox)
       : team_(team), s_(segment), share_(share),
         V_{team.shared + ADVANCE_WARPS * RTiles::words, near_groups(segment, share)}, inbox_(inbox) {}
 
@@ -116,14 +116,14 @@ class Advance {
   }
 
   GPUCHOLMOD_HOST_DEVICE void hand_over(const Warp& warp, const State<Warp, K>& state, int group) const {
-    double* to = s_.handed + index_t(group / GROUPS) * K * LDB + group % GROUPS * GROUP;
+    double* to = s_.handed + index_t(group / GROUPS) * K * LDB + s_.group_place(group) % GROUPS * GROUP;
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * LDB, LDB);
     warp.sync();
     warp.once([&] { Warp::add_release(s_.has_V + group / GROUPS); });
   }
 
   Team team_;
-  const Segment<T>& s_;
+  const Segment& s_;
   Share share_;
   GroupsOfV<K> V_;
   Inbox& inbox_;

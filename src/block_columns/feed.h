@@ -7,8 +7,8 @@
 namespace gpucholmod::block_columns {
 
 /// P of row blocks up to `end`, as it is published.
-template <int K, class T, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const Segment<T>& s, int end, Inbox& inbox) {
+template <int K, class S, class Warp, class Inbox>
+GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox& inbox) {
   int known = s.first;  // of the row blocks before this one it is known that they are there
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
     const int i = b - s.first;

@@ -10,9 +10,10 @@ struct InverseMemory {
   static constexpr int D = 0, X = D + 2 * INVERSE, E = X + 2 * INVERSE, partial = E + 8 * IB * LDC, words = partial + 8;
 };
 
-/// Tiles (c - above, c) of R, c = 2 * pair and 2 * pair + 1, by rows; where there is none, some other one.
-template <class T, class Team>
-GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const Segment<T>& s, int pair, int above, double* sD) {
+/// Tiles (c - above, c) of R, c = 2 * pair and 2 * pair + 1 in the order of the segment, by rows; where there is none, some other one.
+template <class S, class Team>
+GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int pair, int above, double* sD) {
+  using T = typename S::Scalar;
   constexpr int threads = WARPS * LANES, batch = 16;  // loads at a time, as each takes long
   // Thread i of a batch: a warp has 4 rows and 8 columns, which lie in 16 different pairs of banks, half by half.
   const auto row = [](int i) { return i % 4 + i / LANES % (NB / 4) * 4; };
@@ -21,7 +22,7 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const Segment<T>& s, int pair,
     T tile[2][batch];
     GPUCHOLMOD_UNROLL for (int x = 0; x < 2; ++x) {
       const int c = 2 * pair + x;
-      const T* from = s.R + index_t(c) * NB * s.ld + index_t(c < above ? 0 : c - above) * NB;
+      const T* from = s.tile(c < above ? 0 : c - above, c);
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
         tile[x][j] = from[column(thread + j * threads) * s.ld + row(thread + j * threads)];
     }
@@ -34,13 +35,13 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const Segment<T>& s, int pair,
 
 /// The inverses of diagonal blocks 2 * pair and 2 * pair + 1, to global memory, each with a word that tells whether it is to be
 /// refined when used. By a team of 8 warps.
-template <class T, class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const Segment<T>& s, int pair) {
+template <class S, class Team>
+GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const S& s, int pair) {
   using Warp = typename Team::Warp;
-  using S = InverseMemory;
-  double *sD = team.shared + S::D, *sX = team.shared + S::X, *partial = team.shared + S::partial;
+  using M = InverseMemory;
+  double *sD = team.shared + M::D, *sX = team.shared + M::X, *partial = team.shared + M::partial;
   take_tiles(team, s, pair, 0, sD);
-  invert_diagonal_blocks(team, sD, sX, team.shared + S::E);
+  invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
   team.warps_sync([&](Warp& warp) {  // ||R_bb||_F^2 and ||X||_F^2, in two parts each
     const double* from = (warp.id % 2 == 1 ? sX : sD) + warp.id / 2 * (INVERSE / 2);
     typename Warp::template PerLane<double> sum;
@@ -67,24 +68,32 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const Segment<T>& s, int
   team.once([&] { Warp::add_release(s.inverted); });
 }
 
-/// The links of block columns c = 2 * pair and 2 * pair + 1, G = R_(c-1)c X, X being in the team's memory as invert_pair() has
-/// left it: G(l, m) at m * LDB + l.
-template <class T, class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void link_pair(Team team, const Segment<T>& s, int pair) {
+/// The links of block columns c = 2 * pair and 2 * pair + 1, G = R_(c-1)c X_c, or X_c R_c(c-1) in the order back, X being in the
+/// team's memory as invert_pair() has left it. The left factor of G'P, or GP, is at m * LDB + l.
+///
+///     forward   G(l, m) = sum over j of R_(c-1)c(l, j) X(j, m)     left X' by rows m, tile by rows l
+///     back      G(m, l) = sum over j of X(m, j) R_c(c-1)(j, l)     left X by rows m, tile by columns l
+template <class S, class Team>
+GPUCHOLMOD_HOST_DEVICE_CALL void link_pair(Team team, const S& s, int pair) {
   using Warp = typename Team::Warp;
+  constexpr bool forward = S::order == Order::forward;
   double *sD = team.shared + InverseMemory::D, *sX = team.shared + InverseMemory::X;
   take_tiles(team, s, pair, 1, sD);
   team.warps_sync([&](Warp& warp) {
     const int x = warp.id / SUBS, m = warp.id % SUBS * IB, c = 2 * pair + x;
     if (c == 0) return;
     Left<Warp> X[NB / 8];
-    GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j) X[j] = load_left(warp, sX + (x * NB + m) * LDB + 8 * j, LDB);
+    GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j)
+      X[j] = forward ? load_left(warp, sX + (x * NB + m) * LDB + 8 * j, LDB) : load_left_transposed(warp, sX + (x * NB + 8 * j) * LDB + m, LDB);
     GPUCHOLMOD_NO_UNROLL for (int l = 0; l < NB; l += 16) {
       Tile<Warp> D[2] = {zero_tile(warp), zero_tile(warp)};
       GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j)
-        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-          if (8 * j < m + IB)
-            warp.template multiply_add<1, Access::shared>(D[half], X[j], sD + (x * NB + l + 8 * half) * LDB + 8 * j, LDB);
+        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
+          if (forward ? 8 * j >= m + IB : 8 * j + 8 <= m) continue;  // X is upper
+          const int n = l + 8 * half;
+          if constexpr (forward) warp.template multiply_add<1, Access::shared>(D[half], X[j], sD + (x * NB + n) * LDB + 8 * j, LDB);
+          else warp.template multiply_add_rows<1>(D[half], X[j], sD + (x * NB + 8 * j) * LDB + n, LDB);
+        }
       GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
         store_tile(warp, D[half], s.links + index_t(c) * INVERSE + m * LDB + l + 8 * half, LDB);
     }

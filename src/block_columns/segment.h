@@ -37,10 +37,17 @@ struct SegmentState {
   int left;  ///< row blocks from the first of them on; 0 where there is none
 };
 
+/// The order in which blocks are solved for: R'P = V from the first on, or RP = V from the last on. Every number of a row block or
+/// a group of columns counts in this order; only where R, V and handed lie is told by their place in the factor, and with
+/// Order::back "block column c past row block b" is row block c past block column b.
+enum class Order { forward, back };
+
 /// Row blocks [first, blocks) of a factor, by unscaled steps, up to the first that the guard refuses.
 /// All numbers of row blocks and columns are those of the factor.
-template <class T>
+template <class T, Order order_ = Order::forward>
 struct Segment {
+  using Scalar = T;
+  static constexpr Order order = order_;
   int first, blocks;
   double sigma;      ///< 1 or -1
   double bound;      ///< eigenvalues of H: below it in an update, above it in a downdate
@@ -62,6 +69,15 @@ struct Segment {
   SegmentState* state;
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
   int solvers, advancers, finishers, workers;  ///< blocks of threads: CLUSTER for each CHAIN_COLUMNS columns of V, or none
+
+  /// The place in the factor of block b, and of a group of columns.
+  GPUCHOLMOD_HOST_DEVICE int place(int b) const { return order == Order::forward ? b : blocks - 1 - b; }
+  GPUCHOLMOD_HOST_DEVICE int group_place(int group) const { return order == Order::forward ? group : blocks * GROUPS - 1 - group; }
+  /// The tile that takes block column c past row block b; its diagonal block where b is c.
+  GPUCHOLMOD_HOST_DEVICE const T* tile(int b, int c) const {
+    const index_t row = place(order == Order::forward ? b : c), column = place(order == Order::forward ? c : b);
+    return R + column * NB * ld + row * NB;
+  }
 };
 
 /// What a row block does to the columns to its right, as rewriting takes it, in words; Z and C by sub-blocks, each the left factors
@@ -101,9 +117,19 @@ GPUCHOLMOD_HOST_DEVICE void fetch_rows(const Warp& warp, Left<Warp>& to, const T
   });
 }
 
+/// The same of the transposed: element (m, l) is p[l * ld + m].
+template <Access access, class Warp, class T>
+GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
+  warp.each([&](int lane) {
+    const T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
+    const auto read = [](const T* from) { return double(Warp::template read<access>(from)); };
+    to[lane] = {{read(at), read(at + 8), read(at + ld), read(at + ld + 8)}};
+  });
+}
+
 /// Whether row block b lies behind one that is refused.
-template <class Warp, class T>
-GPUCHOLMOD_HOST_DEVICE bool is_over(const Segment<T>& s, int b) {
+template <class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE bool is_over(const S& s, int b) {
   return Warp::load_acquire(&s.state->stop) != 0 && s.blocks - Warp::load_relaxed(&s.state->left) < b;
 }
 

@@ -15,9 +15,9 @@ struct SolveMemory {
 };
 
 /// The block columns of a block of threads: every CLUSTER-th, its two teams in turn.
-template <class T>
+template <class S>
 struct Own {
-  const Segment<T>& s;
+  const S& s;
   int rank;  ///< in the cluster
   GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.first + (rank - s.first % CLUSTER + CLUSTER) % CLUSTER + i * CLUSTER; }
   /// Whether P of block column c is found by way of its link; the first have no time to wait for theirs.
@@ -26,7 +26,8 @@ struct Own {
   GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
 };
 
-/// The chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of blocks of threads.
+/// The chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of blocks of threads. In the
+/// order back it is P_c = X_c (V_c - sum over b < c of R_cb P_b), blocks counted from the last.
 ///
 /// Only one product waits for the row block before, as the last term is multiplied out beforehand:
 ///
@@ -38,14 +39,16 @@ struct Own {
 /// the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has been handed over. So
 /// every team has one block column in hand at any time. P goes to the whole cluster at once, and to everybody else by way of
 /// global memory. `post`: the inboxes `tiles` (the team's own), X and V.
-template <class T, int K, class Team, class Mail, class Post>
+template <class Segment, int K, class Team, class Mail, class Post>
 class Solve {
+  using T = typename Segment::Scalar;
   using Warp = typename Team::Warp;
+  static constexpr bool forward = Segment::order == Order::forward;
   using Tiles = typename Team::template PerWarp<Tile<Warp>>;
 
  public:
   /// `side`: which of the teams this is.
-  GPUCHOLMOD_HOST_DEVICE Solve(Team team, const Segment<T>& segment, int cluster, int rank, int side, Mail& mail, Post& post)
+  GPUCHOLMOD_HOST_DEVICE Solve(Team team, const Segment& segment, int cluster, int rank, int side, Mail& mail, Post& post)
       : team_(team), s_(segment), own_{segment, rank}, side_(side), cluster_(cluster), mail_(mail), post_(post) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
@@ -54,7 +57,7 @@ class Solve {
       const int c = own_.column(i);
       team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
       for (int b = own_.begin(c); b < c - 1; ++b)
-        team_.each_warp([&](Warp& warp) { multiply<T>(warp, b, product_ + b - own_.begin(c), sum_[warp]); });
+        team_.each_warp([&](Warp& warp) { multiply<T, forward>(warp, b, product_ + b - own_.begin(c), sum_[warp]); });
       product_ += c - own_.begin(c);  // the last of them is left to solve()
       if (!solve(i, c)) return;
     }
@@ -62,7 +65,7 @@ class Solve {
 
  private:
   /// sum <- sum - M'P_b for the warp's rows, M being tile `number` of all that come: of R, or a link.
-  template <class S>
+  template <class S, bool by_rows>
   GPUCHOLMOD_HOST_DEVICE void multiply(const Warp& warp, int b, int number, Tile<Warp>& sum) {
     const int* stop = &s_.state->stop;
     auto& tiles = post_.tiles;
@@ -70,9 +73,10 @@ class Solve {
       stopped_[warp] = true;
       return;
     }
-    const S* M = reinterpret_cast<const S*>(tiles.slot(number)) + warp.id * 16 * LDB;
+    const S* M = reinterpret_cast<const S*>(tiles.slot(number)) + warp.id * 16 * (by_rows ? LDB : 1);
     Left<Warp> rows[NB / 8];
-    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) rows[l] = load_left(warp, M + 8 * l, LDB);
+    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
+      rows[l] = by_rows ? load_left(warp, M + 8 * l, LDB) : load_left_transposed(warp, M + 8 * l * LDB, LDB);
     tiles.release(warp, number);
     if (!mail_.wait(warp, b, stop)) {
       stopped_[warp] = true;
@@ -93,7 +97,7 @@ class Solve {
     const bool go_on = team_.all_sync([&](Warp& warp) {
       const int* stop = &s_.state->stop;
       if (stopped_[warp] || !post_.V.wait(warp, i, stop) || !post_.X.wait(warp, i, stop)) return false;
-      if (c > s_.first && !own_.by_link(c, refined())) multiply<T>(warp, c - 1, product_ - 1, sum_[warp]);
+      if (c > s_.first && !own_.by_link(c, refined())) multiply<T, forward>(warp, c - 1, product_ - 1, sum_[warp]);
       V[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB);
       add_tile(warp, V[warp], sum_[warp]);
       put(warp, i, V[warp]);
@@ -106,7 +110,7 @@ class Solve {
     team_.each_warp([&](Warp& warp) {
       post_.X.release(warp, i);
       post_.V.release(warp, i);
-      if (by_link) multiply<double>(warp, c - 1, product_ - 1, P_c[warp]);
+      if (by_link) multiply<double, true>(warp, c - 1, product_ - 1, P_c[warp]);
     });
     double* to = s_.messages + index_t(c) * Message<K>::stride + Message<K>::P + cluster_ * CHAIN_COLUMNS * LDB;
     team_.each_warp([&](Warp& warp) {
@@ -125,9 +129,11 @@ class Solve {
     team_.warps_sync([&](Warp& warp) { put(warp, i, P_c[warp]); });
     Tiles left;
     team_.warps_sync([&](Warp& warp) {
-      const T* R = s_.R + (index_t(c) * NB + warp.id * 16) * s_.ld + index_t(c) * NB;
+      const T* R = s_.tile(c, c) + warp.id * 16 * (forward ? s_.ld : 1);
       Left<Warp> rows[NB / 8];
-      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) fetch_rows<Access::transform>(warp, rows[l], R + 8 * l, s_.ld);
+      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
+        if constexpr (forward) fetch_rows<Access::transform>(warp, rows[l], R + 8 * l, s_.ld);
+        else fetch_columns<Access::transform>(warp, rows[l], R + 8 * l * s_.ld, s_.ld);
       left[warp] = V[warp];
       GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
         warp.template multiply_add<-1, Access::shared>(left[warp], rows[l], post_.V.slot(i) + 8 * l, LDB);
@@ -143,20 +149,24 @@ class Solve {
 
   /// D + X'V for the warp's rows of P; X is upper.
   GPUCHOLMOD_HOST_DEVICE Tile<Warp> multiply_by_X(const Warp& warp, const Tile<Warp>& begin, int i) const {
-    const double *X = post_.X.slot(i) + warp.id * 16 * LDB, *V = post_.V.slot(i);
+    const double *X = post_.X.slot(i), *V = post_.V.slot(i);
+    const int m = warp.id * 16;
     Tile<Warp> D[2] = {begin, zero_tile(warp)};
     GPUCHOLMOD_UNROLL for (int l = 0; l < NB; l += 16) {
-      if (l > warp.id * 16) break;
-      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-        warp.template multiply_add<1, Access::shared>(D[half], load_left(warp, X + l + 8 * half, LDB), V + l + 8 * half, LDB);
+      if (forward ? l > m : l < m) continue;
+      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
+        const int k = l + 8 * half;
+        const Left<Warp> X_left = forward ? load_left(warp, X + m * LDB + k, LDB) : load_left_transposed(warp, X + k * LDB + m, LDB);
+        warp.template multiply_add<1, Access::shared>(D[half], X_left, V + k, LDB);
+      }
     }
     add_tile(warp, D[0], D[1]);
     return D[0];
   }
 
   Team team_;
-  const Segment<T>& s_;
-  Own<T> own_;
+  const Segment& s_;
+  Own<Segment> own_;
   int side_, cluster_;
   Mail& mail_;
   Post& post_;
@@ -166,20 +176,21 @@ class Solve {
 };
 
 /// Tile (b, c) of R, if there is one, into the second-level cache.
-template <class T, class Warp>
-GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const Segment<T>& s, int b, int c) {
+template <class S, class Warp>
+GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, int c) {
+  using T = typename S::Scalar;
   if (c >= s.blocks) return;
   constexpr int line = 128 / int(sizeof(T)), lines = NB / line;
-  const T* from = s.R + index_t(c) * NB * s.ld + index_t(b) * NB;
+  const T* from = s.tile(b, c);
   warp.each([&](int lane) {
     GPUCHOLMOD_UNROLL for (int i = lane; i < NB * lines; i += LANES) Warp::prefetch(from + i / lines * s.ld + i % lines * line);
   });
 }
 
 /// Tiles of R and links for one team, in the order of its products.
-template <class T, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const Segment<T>& s, int rank, int side, Inbox& inbox) {
-  const Own<T> own{s, rank};
+template <class S, class Warp, class Inbox>
+GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, int side, Inbox& inbox) {
+  const Own<S> own{s, rank};
   const auto over = [&] { return Warp::load_acquire(&s.state->stop) != 0; };
   if (!wait_until(warp, s.inverted, s.blocks / 2, &s.state->stop)) return;
   int product = 0;
@@ -190,7 +201,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const Segment<T>& s, in
     for (int b = own.begin(c); b < c; ++b, ++product) {
       if (!inbox.wait_empty(warp, product, over)) return;
       if (b == c - 1 && by_link) inbox.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDB);
-      else inbox.fill_columns(warp, product, s.R + index_t(c) * NB * s.ld + index_t(b) * NB, s.ld);
+      else inbox.fill_columns(warp, product, s.tile(b, c), s.ld);
       prefetch_tile(warp, s, b + REACH, c + REACH);
     }
     prefetch_tile(warp, s, c + REACH, c + REACH);  // for refining
@@ -198,9 +209,9 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const Segment<T>& s, in
 }
 
 /// Inverses of diagonal blocks, and V as it is at the start or is handed over, for both teams in turn.
-template <int K, class T, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const Segment<T>& s, int cluster, int rank, Inbox& X, Inbox& V) {
-  const Own<T> own{s, rank};
+template <int K, class S, class Warp, class Inbox>
+GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster, int rank, Inbox& X, Inbox& V) {
+  const Own<S> own{s, rank};
   const int* stop = &s.state->stop;
   const index_t ldv = index_t(s.blocks) * NB;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
@@ -211,7 +222,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const Segment<T>& s, in
     X.fill(warp, i, s.inverses + index_t(c) * INVERSE, INVERSE);
     if (!V.wait_empty(warp, i, over)) return;
     if (c <= s.first + REACH) {  // nobody else takes these past anything
-      V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * ldv + index_t(c) * NB, ldv);
+      V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * ldv + index_t(s.place(c)) * NB, ldv);
       continue;
     }
     if (!wait_until(warp, s.has_V + c, GROUPS, stop)) return;

@@ -54,11 +54,13 @@ class Cursor {
   int nearest_ = 0;                  ///< the first group that is
 };
 
-/// Sub-blocks of R, of the columns of a group, on their way to one warp, in the order of a cursor: by way of places in
+/// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their way to one warp, in the order of a cursor: by way of places in
 /// shared memory, a tile ahead. All that changes from one sub-block to the next is known to the compiler: a warp that has a
 /// tile to itself waits for every instruction.
-template <class T, int ahead, class Warp>
+template <class Segment, int ahead, class Warp>
 class Tiles {
+  using T = typename Segment::Scalar;
+  static constexpr bool forward = Segment::order == Order::forward;
   static constexpr int EIGHT = 8 * GROUP;  ///< eight rows of all columns after the other, without gaps
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;  ///< that a warp copies at a time
 
@@ -66,7 +68,7 @@ class Tiles {
   static constexpr int words = ahead * IB * GROUP;  ///< doubles of shared memory, whatever T is
 
   Tiles() = default;
-  GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, double* memory, const Segment<T>& s, const Range& range, const Cursor& at)
+  GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, double* memory, const Segment& s, const Range& range, const Cursor& at)
       : memory_(reinterpret_cast<T*>(memory)), at_(at) {
     point(warp, s, range);
     GPUCHOLMOD_UNROLL for (int a = 0; a < ahead; ++a) fetch(warp, a);
@@ -83,12 +85,12 @@ class Tiles {
     Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
     GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
-      R[half] = load_left(warp, place(a) + half * EIGHT, 8);
+      R[half] = forward ? load_left(warp, place(a) + half * EIGHT, 8) : load_rows(warp, place(a) + half * 8 * 8);
       if (as_tiles) as_tiles[half] = load_tile<Access::shared>(warp, place(a) + half * EIGHT, 8);
     }
   }
   /// The place of sub-block a is free for what comes later.
-  GPUCHOLMOD_HOST_DEVICE void next(const Warp& warp, const Segment<T>& s, const Range& range, int a) {
+  GPUCHOLMOD_HOST_DEVICE void next(const Warp& warp, const Segment& s, const Range& range, int a) {
     warp.sync();
     if (a == SUBS - ahead) {
       at_.next(range);
@@ -101,10 +103,12 @@ class Tiles {
   GPUCHOLMOD_HOST_DEVICE T* place(int a) const { return memory_ + a % ahead * 2 * EIGHT; }
 
   /// To what comes from now on.
-  GPUCHOLMOD_HOST_DEVICE void point(const Warp& warp, const Segment<T>& s, const Range& range) {
+  GPUCHOLMOD_HOST_DEVICE void point(const Warp& warp, const Segment& s, const Range& range) {
     more_ = at_.b < range.end;
     if (!more_) return;
-    const T* tile = s.R + index_t(at_.group) * GROUP * s.ld + index_t(at_.b) * NB;
+    const index_t line = index_t(s.group_place(at_.group)) * GROUP, block = index_t(s.place(at_.b)) * NB;
+    const T* tile = forward ? s.R + line * s.ld + block : s.R + block * s.ld + line;
+    step_ = forward ? IB : IB * s.ld;
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
         from_[i][lane] = tile + (i * columns + lane / parts) * s.ld + lane % parts * pair;
@@ -118,12 +122,24 @@ class Tiles {
         const int row = lane % parts * pair;
         T* to = place(a) + row / 8 * EIGHT + lane / parts * 8 + row % 8;
         GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
-          Warp::copy_16(to + i * columns * 8, from_[i][lane] + a * IB);
+          Warp::copy_16(to + i * columns * 8, from_[i][lane] + a * (forward ? index_t(IB) : step_));
       });
     Warp::end_copy();
   }
 
+  /// Sixteen rows by eight columns of a place, as a left factor.
+  GPUCHOLMOD_HOST_DEVICE static Left<Warp> load_rows(const Warp& warp, const T* p) {
+    Left<Warp> left;
+    warp.each([&](int lane) {
+      const T* at = p + 2 * thread_in_group(lane) * 8 + group_id(lane);
+      const auto word = [](const T* from) { return double(Warp::shared_word(from)); };
+      left[lane] = {{word(at), word(at + EIGHT), word(at + 8), word(at + EIGHT + 8)}};
+    });
+    return left;
+  }
+
   T* memory_ = nullptr;
+  index_t step_ = IB;  ///< in R from a sub-block to the next
   Cursor at_;  ///< the tile that is fetched
   bool more_ = false;
   typename Warp::template PerLane<const T*> from_[GROUP / columns];  ///< where a lane begins in it

@@ -91,12 +91,12 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const doubl
 }
 
 /// The left factor whose element (m, l) is p[l * ld + m], from shared memory.
-template <class Warp>
-GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_transposed(const Warp& warp, const double* p, index_t ld) {
+template <class Warp, class T>
+GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_transposed(const Warp& warp, const T* p, index_t ld) {
   Left<Warp> left;
   warp.each([&](int lane) {
-    const double* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
-    left[lane] = {{at[0], at[8], at[ld], at[ld + 8]}};
+    const T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
+    left[lane] = {{double(at[0]), double(at[8]), double(at[ld]), double(at[ld + 8])}};
   });
   return left;
 }

@@ -118,14 +118,15 @@ struct HostPost {
 };
 
 /// Words of shared memory in which tiles of R come.
-template <class T>
-size_t places(const Segment<T>&) {
-  return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<T, SUBS, HostWarp>::words);
+template <class S>
+size_t places(const S&) {
+  return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<S, SUBS, HostWarp>::words);
 }
 
 /// disturb(role, number) is called before each team begins.
-template <int K, class T, class F>
-void run_segment_on_host(const Segment<T>& s, F&& disturb) {
+template <int K, class S, class F>
+void run_segment_on_host(const S& s, F&& disturb) {
+  using T = typename S::Scalar;
   {
     std::vector<double> shared(InverseMemory::words);
     for (int pair = __atomic_load_n(s.inverted, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair) {
@@ -144,21 +145,20 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
     });
   };
   for (int cluster = 0; cluster < s.solvers / CLUSTER; ++cluster)
-    for (int rank = 0; rank < CLUSTER; ++rank)
-    {
+    for (int rank = 0; rank < CLUSTER; ++rank) {
       HostPost<T>& post = posts.emplace_back();
       for (int side = 0; side < SOLVE_TEAMS; ++side) {
         start("solve", 2 * rank + side, [=, &s, &mailboxes, &post] {
           HostMail mail{mailboxes[cluster], rank, s.first};
           Post own = post.of(side);
-          Solve<T, K, HostTeam, HostMail, Post>(HostTeam{nullptr, SOLVE_WARPS}, s, cluster, rank, side, mail, own).run();
+          Solve<S, K, HostTeam, HostMail, Post>(HostTeam{nullptr, SOLVE_WARPS}, s, cluster, rank, side, mail, own).run();
         });
         start("feed", rank, [=, &s, &post] { feed_tiles(HostWarp{}, s, rank, side, post.of_team[side]); });
       }
       start("feed", rank, [=, &s, &post] { feed_solve<K>(HostWarp{}, s, cluster, rank, post.X, post.V); });
     }
   std::deque<HostInbox> inboxes;
-  for (int i = 0; i < s.finishers; ++i) {
+  if constexpr (S::order == Order::forward) for (int i = 0; i < s.finishers; ++i) {
     HostInbox& inbox = inboxes.emplace_back(FinishMemory<K>::slots, FinishMemory<K>::P_words, FINISH_WARPS);
     start("finish", i, [=, &s, &inbox] {
       std::vector<double> shared(FinishMemory<K>::words);
@@ -171,11 +171,11 @@ void run_segment_on_host(const Segment<T>& s, F&& disturb) {
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
       std::vector<double> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K>::words, std::numeric_limits<double>::quiet_NaN());
-      Advance<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), ADVANCE_WARPS}, s, share, P).run();
+      Advance<S, K, HostTeam, HostInbox>(HostTeam{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(HostWarp{}, s, s.blocks - 1 - REACH, P); });
   }
-  for (int w = 0; w < s.workers; ++w) {
+  if constexpr (S::order == Order::forward) for (int w = 0; w < s.workers; ++w) {
     const Share share{w, s.workers, s.blocks * GROUPS};
     HostInbox& messages = inboxes.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
     start("rewrite", w, [=, &s, &messages] {

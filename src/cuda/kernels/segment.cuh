@@ -15,7 +15,7 @@ static_assert(segment_warps >= block_columns::SOLVE_TEAMS * block_columns::SOLVE
               segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS);
 
 template <class T, int K>
-constexpr int tile_words = block_columns::Tiles<T, block_columns::ahead<K>, DeviceWarp>::words;
+constexpr int tile_words = block_columns::Tiles<block_columns::Segment<T>, block_columns::ahead<K>, DeviceWarp>::words;
 
 /// Shared memory of the roles, in doubles, behind the state of their inboxes.
 template <int K>
@@ -76,7 +76,7 @@ __device__ __forceinline__ void solve_role(const block_columns::Segment<T>& s, d
   const DeviceWarp single{0, lane};
   if (warp < SOLVE_TEAMS * SOLVE_WARPS) {
     const DeviceTeam team{nullptr, {warp % SOLVE_WARPS, lane}, 1 + side, SOLVE_WARPS};
-    Solve<T, K, DeviceTeam, DeviceMail, DevicePost>(team, s, cluster, rank, side, mail, post).run();
+    Solve<Segment<T>, K, DeviceTeam, DeviceMail, DevicePost>(team, s, cluster, rank, side, mail, post).run();
   } else if (warp < 10) {
     feed_tiles(single, s, rank, side, post.tiles);
   } else if (warp == 10) {
@@ -120,7 +120,7 @@ __device__ __forceinline__ void advance_role(const block_columns::Segment<T>& s,
   __syncthreads();
   if (warp < ADVANCE_WARPS) {
     const Share share{advancer, s.advancers, s.blocks * GROUPS};
-    Advance<T, K, DeviceTeam, Inbox>({shared + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
+    Advance<Segment<T>, K, DeviceTeam, Inbox>({shared + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
   } else if (warp == ADVANCE_WARPS) {
     feed_P<K>(DeviceWarp{0, lane}, s, s.blocks - 1 - REACH, inbox);
   }
