@@ -113,6 +113,10 @@ rcpp_factor_sweep_seconds <- function(pointer, repeats) {
     .Call(`_gpucholmod_rcpp_factor_sweep_seconds`, pointer, repeats)
 }
 
+rcpp_factor_solve_seconds <- function(pointer, B, by_cublas, repeats) {
+    .Call(`_gpucholmod_rcpp_factor_solve_seconds`, pointer, B, by_cublas, repeats)
+}
+
 rcpp_factor_refactor_seconds <- function(pointer, repeats) {
     .Call(`_gpucholmod_rcpp_factor_refactor_seconds`, pointer, repeats)
 }

@@ -323,6 +323,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_factor_solve_seconds
+double rcpp_factor_solve_seconds(SEXP pointer, Rcpp::NumericMatrix B, bool by_cublas, int repeats);
+RcppExport SEXP _gpucholmod_rcpp_factor_solve_seconds(SEXP pointerSEXP, SEXP BSEXP, SEXP by_cublasSEXP, SEXP repeatsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type B(BSEXP);
+    Rcpp::traits::input_parameter< bool >::type by_cublas(by_cublasSEXP);
+    Rcpp::traits::input_parameter< int >::type repeats(repeatsSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_solve_seconds(pointer, B, by_cublas, repeats));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_factor_refactor_seconds
 double rcpp_factor_refactor_seconds(SEXP pointer, int repeats);
 RcppExport SEXP _gpucholmod_rcpp_factor_refactor_seconds(SEXP pointerSEXP, SEXP repeatsSEXP) {
@@ -429,6 +442,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 6},
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
+    {"_gpucholmod_rcpp_factor_solve_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_solve_seconds, 4},
     {"_gpucholmod_rcpp_factor_refactor_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_refactor_seconds, 2},
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
     {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},

@@ -163,6 +163,12 @@ double rcpp_factor_sweep_seconds(SEXP pointer, int repeats) {
   return guarded([&] { return factor(pointer).sweep_seconds(repeats); });
 }
 
+// B: n x m double matrix.
+// [[Rcpp::export(rng = false)]]
+double rcpp_factor_solve_seconds(SEXP pointer, Rcpp::NumericMatrix B, bool by_cublas, int repeats) {
+  return guarded([&] { return factor(pointer).solve_seconds(B.begin(), B.ncol(), by_cublas, repeats); });
+}
+
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_refactor_seconds(SEXP pointer, int repeats) {
   return guarded([&] { return factor(pointer).refactor_seconds(repeats); });

@@ -33,8 +33,7 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int pair, int abov
   static_assert(batch * threads == NB * NB);
 }
 
-/// The inverses of diagonal blocks 2 * pair and 2 * pair + 1, to global memory, each with a word that tells whether it is to be
-/// refined when used. By a team of 8 warps.
+/// The inverses of diagonal blocks 2 * pair and 2 * pair + 1, to global memory, each with a word at refine_at. By a team of 8 warps.
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const S& s, int pair) {
   using Warp = typename Team::Warp;
@@ -61,8 +60,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const S& s, int pair) {
     double* to = s.inverses + index_t(2 * pair) * INVERSE;
     GPUCHOLMOD_NO_UNROLL for (int i = thread; i < 2 * INVERSE; i += team.size() * LANES) {
       const double* part = partial + i / INVERSE * 4;
-      const bool accurate = (part[0] + part[2]) * (part[1] + part[3]) < unrefined * unrefined;
-      to[i] = i % INVERSE == refine_at ? !accurate : sX[i];
+      const double squared = (part[0] + part[2]) * (part[1] + part[3]);
+      to[i] = i % INVERSE != refine_at ? sX[i] : squared < unrefined * unrefined ? 0 : squared < solvable * solvable ? 1 : 2;
     }
   });
   team.once([&] { Warp::add_release(s.inverted); });

@@ -94,7 +94,8 @@ struct Message {
 };
 
 constexpr int INVERSE = NB * LDB;
-/// Where the gap behind the first column of an inverse tells whether it is to be refined.
+/// Where the gap behind the first column of an inverse tells how to solve with it: 0, as it is; 1, with a step of refinement;
+/// 2, likewise, which is not enough for a solution with a small residual (a modification does not need one: its guard decides).
 constexpr int refine_at = NB;
 
 /// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other in an

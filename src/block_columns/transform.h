@@ -91,6 +91,8 @@ constexpr double trace_beyond_limits = 1e30;
 
 /// A diagonal block whose condition number in the Frobenius norm is below this is solved with by its inverse alone.
 constexpr double unrefined = 300;
+/// Up to here a step of refinement leaves a residual of the order of rounding: (u kappa)^2 < u.
+constexpr double solvable = 1e7;
 
 /// When the chain is this many row blocks above its diagonal, a strip begins to run ahead with P alone, if it is not
 /// itself more than `farthest_run_ahead` blocks behind: what it passes then it has to read again.

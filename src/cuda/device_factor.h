@@ -50,6 +50,8 @@ class DeviceFactor {
 
   /// Y (n x m) <- AX, in double whatever the precision, without forming A; m < 65536.
   virtual void multiply(const double* X, double* Y, index_t m) const = 0;
+  /// To solve with A for B (n x m), which is there already: by cuBLAS, or by the chain of a modification. NaN where the chain cannot.
+  virtual double solve_seconds(const double* B, index_t m, bool by_cublas, int repeats) const = 0;
   /// A plain kernel that reads the triangle and writes it somewhere else: what no modification can beat.
   virtual double sweep_seconds(int repeats) const = 0;
   /// cuSOLVER's factorisation of A, which is formed on the GPU beforehand, by the triangle that takes less time. NaN where

@@ -6,6 +6,7 @@
 #include "cuda/context.h"
 #include "cuda/measure.cuh"
 #include "cuda/modification.cuh"
+#include "cuda/substitution.h"
 #include "cuda/transfer.cuh"
 
 namespace gpucholmod::cuda {
@@ -104,11 +105,13 @@ class Factor : public DeviceFactor {
     return sum;
   }
 
-  /// By panels of columns of B. Where it throws, columns of B may be solved already.
+  /// Few right-hand sides by the chain of a modification, more, or where that refuses, by cuBLAS, by panels of columns of B. Where
+  /// it throws, columns of B may be solved already.
   void solve(TriangularSolve which, double* B, index_t m) const override {
     const index_t n = order();
     if (n == 0 || m == 0) return;
     const Session session(context_);
+    if (m <= tuning::chain_solves && solve_by_chain(which, B, m)) return;
     const Cublas& cublas = context_.cublas();
     const index_t most = std::min(m, transfer_columns);
     const PoolBuffer<double> staging(context_.pool(), n * most);
@@ -220,6 +223,27 @@ class Factor : public DeviceFactor {
     session.finish();
   }
 
+  double solve_seconds(const double* B, index_t m, bool by_cublas, int repeats) const override {
+    const index_t n = order();
+    if (n == 0 || m == 0) return 0;
+    const Session session(context_);
+    const cudaStream_t stream = context_.stream();
+    if (!by_cublas) {
+      const int columns = Substitution<T>::columns(m, layout_.strips());
+      if (columns < m) return std::numeric_limits<double>::quiet_NaN();
+      const Substitution<T> chain(context_.pool(), columns, layout_.strips(), dR_.data(), layout_.ld);
+      return median_seconds(repeats, stream, [&] { chain.send(B, n, m, stream); }, [&] { substitute(chain, TriangularSolve::both); });
+    }
+    const Cublas& cublas = context_.cublas();
+    const PoolBuffer<double> dB(context_.pool(), n * m);
+    const PoolBuffer<T> dX(context_.pool(), n * m);
+    check(cudaMemcpyAsync(dB.data(), B, dB.bytes(), cudaMemcpyHostToDevice, stream), "send right-hand sides");
+    return median_seconds(repeats, stream, [&] { convert_matrix<double, T>(false, {dB.data(), n, m, n}, {dX.data(), n, m, n}, stream); }, [&] {
+      cublas.solve(true, n, m, dR_.data(), layout_.ld, dX.data(), n);
+      cublas.solve(false, n, m, dR_.data(), layout_.ld, dX.data(), n);
+    });
+  }
+
   double sweep_seconds(int repeats) const override {
     if (order() == 0) return 0;
     const Session session(context_);
@@ -237,6 +261,28 @@ class Factor : public DeviceFactor {
   MatrixView<T> all() const { return {dR_.data(), layout_.padded, layout_.padded, layout_.ld}; }
   MatrixView<const T> R() const { return {dR_.data(), layout_.n, layout_.n, layout_.ld}; }
   MatrixView<T> R() { return all().block(0, 0, layout_.n, layout_.n); }
+
+  /// False, and B is as it was: that is not possible here.
+  bool solve_by_chain(TriangularSolve which, double* B, index_t m) const {
+    const index_t n = order();
+    const int columns = Substitution<T>::columns(m, layout_.strips());
+    if (columns < m) return false;
+    try {
+      const Substitution<T> chain(context_.pool(), columns, layout_.strips(), dR_.data(), layout_.ld);
+      chain.send(B, n, m, stream());
+      substitute(chain, which);
+      return chain.fetch(B, n, m, stream());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory) throw;  // cuBLAS takes less
+      return false;
+    }
+  }
+
+  void substitute(const Substitution<T>& chain, TriangularSolve which) const {
+    using block_columns::Order;
+    if (which != TriangularSolve::back) chain.template run<Order::forward>(stream());
+    if (which != TriangularSolve::forward) chain.template run<Order::back>(stream());
+  }
 
   /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
   index_t factorise(Uplo uplo) {

@@ -1,10 +1,9 @@
 #include "cuda/segments.h"
 
 #include <algorithm>
-#include <map>
 
+#include "cuda/cluster_launch.cuh"
 #include "cuda/engine.h"
-#include "cuda/kernels/segment.cuh"
 
 namespace gpucholmod::cuda {
 namespace {
@@ -13,8 +12,6 @@ using block_columns::PassState;
 using block_columns::Segment;
 using block_columns::SegmentState;
 
-/// Bytes of shared memory that a block of threads asks for: all there is on the GPUs that have the kernel.
-constexpr int segment_shared = 227 * 1024;
 /// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for a block.
 constexpr int finishers = 8;
 
@@ -25,58 +22,14 @@ static_assert(window > block_columns::REACH);
 /// ints: PassState, SegmentState, pairs inverted, pairs linked, and a flag of each kind for every row block.
 constexpr int state_ints = sizeof(PassState) / sizeof(int), inverted_at = state_ints + 2, flags_at = state_ints + 4;
 
-template <class T, int K>
-struct Launcher {
-  cudaLaunchAttribute attributes[2] = {};
-  cudaLaunchConfig_t config = {};
-
-  explicit Launcher(cudaStream_t stream = nullptr) {
-    attributes[0].id = cudaLaunchAttributeClusterDimension;
-    attributes[0].val.clusterDim = {block_columns::CLUSTER, 1, 1};
-    attributes[1].id = cudaLaunchAttributeCooperative;
-    attributes[1].val.cooperative = 1;
-    config.blockDim = segment_threads;
-    config.gridDim = block_columns::CLUSTER;
-    config.dynamicSmemBytes = segment_shared;
-    config.stream = stream;
-    config.attrs = attributes;
-    config.numAttrs = 2;
-  }
-
-  /// Blocks of threads that run at once on the current device; 0 where the kernel does not run there.
-  static int most_blocks() {
-    static std::map<int, int> known;
-    int device = 0;
-    check(cudaGetDevice(&device), "ask for the current device");
-    const auto found = known.find(device);
-    if (found != known.end()) return found->second;
-    return known[device] = ask();
-  }
-
- private:
-  static int ask() {
-    if (attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) < segment_shared) return 0;
-    cudaFuncAttributes of_kernel;
-    check(cudaFuncGetAttributes(&of_kernel, modify_segment<T, K>), "ask about a kernel");
-    if (!GPUCHOLMOD_PERSISTENT(10 * of_kernel.ptxVersion)) return 0;
-    check(cudaFuncSetAttribute(modify_segment<T, K>, cudaFuncAttributeMaxDynamicSharedMemorySize, segment_shared), "set up a kernel");
-    const Launcher launcher;
-    int clusters = 0;
-    check(cudaOccupancyMaxActiveClusters(&clusters, modify_segment<T, K>, &launcher.config), "ask about clusters");
-    return clusters * block_columns::CLUSTER;
-  }
-};
-
 /// What a launch does of a segment.
 enum class Part { all, chain, rest };
-
-constexpr int in_clusters(int blocks) { return (blocks + block_columns::CLUSTER - 1) / block_columns::CLUSTER * block_columns::CLUSTER; }
 
 /// Shares the blocks of threads out between the roles of a launch. False where V does not find room in shared memory.
 template <class T, int K>
 bool assign_roles(Segment<T>& s, Part part) {
   using namespace block_columns;
-  const int most = Launcher<T, K>::most_blocks(), groups = s.blocks * GROUPS;
+  const int most = ClusterLaunch<modify_segment<T, K>>::most_blocks(), groups = s.blocks * GROUPS;
   s.solvers = part == Part::rest ? 0 : K / CHAIN_COLUMNS * CLUSTER;
   s.window = part == Part::all ? window : s.blocks;
   const int ahead = std::max(0, std::min(s.blocks - 1, s.window) - REACH) * GROUPS;  // groups to be advanced at a time
@@ -96,9 +49,8 @@ bool assign_roles(Segment<T>& s, Part part) {
 template <class T, int K>
 void start(Segment<T> s, Part part, cudaStream_t stream) {
   assign_roles<T, K>(s, part);
-  Launcher<T, K> launcher(stream);
-  launcher.config.gridDim = unsigned(s.solvers + s.advancers + s.finishers + s.workers);
-  check(cudaLaunchKernelEx(&launcher.config, modify_segment<T, K>, s), "start a segment");
+  const ClusterLaunch<modify_segment<T, K>> launch(s.solvers + s.advancers + s.finishers + s.workers, stream);
+  check(cudaLaunchKernelEx(&launch.config, modify_segment<T, K>, s), "start a segment");
 }
 
 /// f(std::integral_constant<int, K>()) for K = 8, 16, 32.

@@ -164,8 +164,8 @@ struct DeviceWarp {
     const Vector<T> v = access == block_columns::Access::transform ? __ldcg(at) : __ldcs(at);
     return {v.x, v.y};
   }
-  template <block_columns::Access access>
-  __device__ static __forceinline__ double read_global(const double* p) { return __ldcg(p); }
+  template <block_columns::Access access, class T>
+  __device__ static __forceinline__ T read_global(const T* p) { return __ldcg(p); }
 
   template <class T>
   __device__ static __forceinline__ void write_stream(block_columns::Pair<T>* p, const block_columns::Pair<T>& v) {

@@ -21,9 +21,9 @@ constexpr int tile_words = block_columns::Tiles<block_columns::Segment<T>, block
 template <int K>
 struct AdvanceMemory {
   static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16, P = 40, tiles = P + P_slots * K * block_columns::LDB;
-  template <class T>
-  GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Segment<T>& s, const block_columns::Share& share) {
-    return tiles + block_columns::ADVANCE_WARPS * tile_words<T, K> + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
+  template <class Segment>
+  GPUCHOLMOD_HOST_DEVICE static int words(const Segment& s, const block_columns::Share& share) {
+    return tiles + block_columns::ADVANCE_WARPS * tile_words<typename Segment::Scalar, K> + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
   }
 };
 template <int K>
@@ -48,13 +48,14 @@ struct DevicePost {
   DeviceInbox<1> X, V;
 };
 
-template <class T, int K>
-__device__ __forceinline__ void solve_role(const block_columns::Segment<T>& s, double* shared, int warp, int lane) {
+/// `block`: its number among those that solve.
+template <int K, class Segment>
+__device__ __forceinline__ void solve_role(const Segment& s, int block, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using S = SolveMemory<T>;
+  using S = SolveMemory<typename Segment::Scalar>;
   static_assert(S::tile_slots == 2 && SOLVE_TEAMS == 2);
   double *const places = shared, *const work = shared + 40 + DeviceMail::words;
-  const int cluster = int(blockIdx.x) / CLUSTER, rank = int(blockIdx.x) % CLUSTER;
+  const int cluster = block / CLUSTER, rank = block % CLUSTER;
   DeviceMail mail{shared + 40, reinterpret_cast<Mbarrier*>(places), rank, s.first};
   const int side = warp < SOLVE_TEAMS * SOLVE_WARPS ? warp / SOLVE_WARPS : warp % SOLVE_TEAMS;
   const auto tiles_of = [&](int side) {
@@ -76,7 +77,7 @@ __device__ __forceinline__ void solve_role(const block_columns::Segment<T>& s, d
   const DeviceWarp single{0, lane};
   if (warp < SOLVE_TEAMS * SOLVE_WARPS) {
     const DeviceTeam team{nullptr, {warp % SOLVE_WARPS, lane}, 1 + side, SOLVE_WARPS};
-    Solve<Segment<T>, K, DeviceTeam, DeviceMail, DevicePost>(team, s, cluster, rank, side, mail, post).run();
+    Solve<Segment, K, DeviceTeam, DeviceMail, DevicePost>(team, s, cluster, rank, side, mail, post).run();
   } else if (warp < 10) {
     feed_tiles(single, s, rank, side, post.tiles);
   } else if (warp == 10) {
@@ -106,8 +107,8 @@ __device__ __forceinline__ void finish_role(const block_columns::Segment<T>& s, 
   }
 }
 
-template <class T, int K>
-__device__ __forceinline__ void advance_role(const block_columns::Segment<T>& s, int advancer, double* shared, int warp, int lane) {
+template <int K, class Segment>
+__device__ __forceinline__ void advance_role(const Segment& s, int advancer, double* shared, int warp, int lane) {
   using namespace block_columns;
   using S = AdvanceMemory<K>;
   using Inbox = DeviceInbox<S::P_slots>;
@@ -120,7 +121,7 @@ __device__ __forceinline__ void advance_role(const block_columns::Segment<T>& s,
   __syncthreads();
   if (warp < ADVANCE_WARPS) {
     const Share share{advancer, s.advancers, s.blocks * GROUPS};
-    Advance<Segment<T>, K, DeviceTeam, Inbox>({shared + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
+    Advance<Segment, K, DeviceTeam, Inbox>({shared + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
   } else if (warp == ADVANCE_WARPS) {
     feed_P<K>(DeviceWarp{0, lane}, s, s.blocks - 1 - REACH, inbox);
   }
@@ -166,8 +167,8 @@ __global__ void __launch_bounds__(segment_threads, 1) modify_segment(const __gri
       link_pair(team, s, pair);
     }
   __syncthreads();
-  if (block < 0) return solve_role<T, K>(s, shared, warp, lane);
-  if (block < s.advancers) return advance_role<T, K>(s, block, shared, warp, lane);
+  if (block < 0) return solve_role<K>(s, int(blockIdx.x), shared, warp, lane);
+  if (block < s.advancers) return advance_role<K>(s, block, shared, warp, lane);
   block -= s.advancers;
   if (block < s.finishers) return finish_role<T, K>(s, block, shared, warp, lane);
   work_role<T, K>(s, block - s.finishers, shared, warp, lane);

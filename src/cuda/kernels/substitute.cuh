@@ -1,0 +1,60 @@
+#pragma once
+
+#include "cuda/kernels/segment.cuh"
+
+namespace gpucholmod::cuda {
+
+constexpr int most_gangs = 8;
+
+/// Right-hand sides, CHAIN_COLUMNS to each gang of blocks of threads. The gangs have R, its inverses and its links in common, and
+/// do not wait for each other.
+template <class T, block_columns::Order order>
+struct Gangs {
+  int count;
+  int* refused;  ///< becomes 1 where a solution cannot be relied on
+  block_columns::Segment<T, order> of[most_gangs];
+};
+
+/// Solves, into the messages of each gang: forward or back substitution as the chain of a segment, in one launch.
+///
+///   Grid      s.solvers + s.advancers blocks for each gang, in clusters of CLUSTER, all of which must run at once
+///   Threads   segment_threads, one block a multiprocessor
+///   Shared    fixed_words<T, CHAIN_COLUMNS> doubles, or what AdvanceMemory takes if that is more
+template <class T, block_columns::Order order>
+__global__ void __launch_bounds__(segment_threads, 1) substitute(const __grid_constant__ Gangs<T, order> gangs) {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+  using namespace block_columns;
+  extern __shared__ __align__(128) double shared[];
+  const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
+  const int blocks = int(gridDim.x) / gangs.count, gang = int(blockIdx.x) / blocks;
+  const Segment<T, order>& s = gangs.of[gang];
+  const int block = int(blockIdx.x) % blocks, advancer = block - s.solvers;
+  if (advancer >= 0 && warp < WARPS)
+    for (int pair = gang * s.advancers + advancer; pair < s.blocks / 2; pair += gangs.count * s.advancers) {
+      const DeviceTeam team{shared, {warp, lane}, 1, WARPS};
+      invert_pair(team, s, pair);
+      link_pair(team, s, pair);
+    }
+  __syncthreads();
+  if (advancer < 0) solve_role<CHAIN_COLUMNS>(s, block, shared, warp, lane);
+  else advance_role<CHAIN_COLUMNS>(s, advancer, shared, warp, lane);
+#endif
+}
+
+/// The solutions to where the right-hand sides were. Grid: a block for each block column, and gang.
+template <class T, block_columns::Order order>
+__global__ void collect_solutions(const __grid_constant__ Gangs<T, order> gangs) {
+  using namespace block_columns;
+  const Segment<T, order>& s = gangs.of[blockIdx.y];
+  const index_t c = blockIdx.x, ldv = index_t(s.blocks) * NB;
+  const double* P = s.messages + c * Message<CHAIN_COLUMNS>::stride + Message<CHAIN_COLUMNS>::P;
+  bool reliable = s.inverses[c * INVERSE + refine_at] < 2;
+  for (int i = int(threadIdx.x); i < NB * CHAIN_COLUMNS; i += int(blockDim.x)) {
+    const double x = P[i / NB * LDB + i % NB];
+    reliable = reliable && isfinite(x);
+    s.V[i / NB * ldv + index_t(s.place(int(c))) * NB + i % NB] = x;
+  }
+  if (!reliable) *gangs.refused = 1;
+}
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,110 @@
+#include "cuda/substitution.h"
+
+#include <algorithm>
+
+#include "cuda/cluster_launch.cuh"
+#include "cuda/kernels/substitute.cuh"
+
+namespace gpucholmod::cuda {
+namespace {
+
+using namespace block_columns;
+
+/// ints: SegmentState, pairs inverted, pairs linked, whether it was refused; and two flags for every row block and gang.
+constexpr int state_ints = sizeof(SegmentState) / sizeof(int), inverted_at = state_ints, linked_at = state_ints + 1,
+              refused_at = state_ints + 2, flags_at = state_ints + 3;
+
+/// Blocks of threads that advance in each gang; 0 where V does not find room in their shared memory, or there is no kernel.
+template <class T, Order order>
+int advancers(int gangs, int blocks) {
+  const int most = ClusterLaunch<substitute<T, order>>::most_blocks() / CLUSTER / gangs * CLUSTER - CLUSTER;
+  const int ahead = std::max(0, blocks - 1 - REACH) * GROUPS, wanted = std::max((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS, blocks / 2);
+  const int count = std::min(in_clusters(wanted), most);
+  if (count <= 0) return 0;
+  Segment<T, order> s{};
+  s.blocks = s.window = blocks;
+  const Share share{0, count, blocks * GROUPS};
+  const int words = std::max(fixed_words<T, CHAIN_COLUMNS>, AdvanceMemory<CHAIN_COLUMNS>::words(s, share));
+  return words * int(sizeof(double)) <= segment_shared ? count : 0;
+}
+
+}  // namespace
+
+template <class T>
+int Substitution<T>::columns(index_t m, int strips) {
+  for (int gangs = int(std::min<index_t>((m + CHAIN_COLUMNS - 1) / CHAIN_COLUMNS, most_gangs)); gangs > 0; --gangs)
+    if (advancers<T, Order::forward>(gangs, strips * BLOCKS) > 0 && advancers<T, Order::back>(gangs, strips * BLOCKS) > 0)
+      return gangs * CHAIN_COLUMNS;
+  return 0;
+}
+
+template <class T>
+Substitution<T>::Substitution(Pool& pool, int columns, int strips, const T* R, index_t ld)
+    : gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld), dV_(pool, index_t(strips) * STRIP * columns),
+      dmessages_(pool, index_t(strips) * BLOCKS * gangs_ * Message<CHAIN_COLUMNS>::stride),
+      dhanded_(pool, index_t(strips) * BLOCKS * LDB * columns), dinverses_(pool, index_t(strips) * BLOCKS * INVERSE),
+      dlinks_(pool, index_t(strips) * BLOCKS * INVERSE), dints_(pool, flags_at + 2 * index_t(strips) * BLOCKS * gangs_) {}
+
+template <class T>
+void Substitution<T>::send(const double* B, index_t n, index_t m, cudaStream_t stream) const {
+  const index_t padded = index_t(strips_) * STRIP;
+  if (n < padded || m < gangs_ * CHAIN_COLUMNS) check(cudaMemsetAsync(dV_.data(), 0, dV_.bytes(), stream), "clear right-hand sides");
+  check(cudaMemcpy2DAsync(dV_.data(), sizeof(double) * padded, B, sizeof(double) * n, sizeof(double) * n, m, cudaMemcpyHostToDevice,
+                          stream), "send right-hand sides");
+  check(cudaMemsetAsync(dints_.data() + refused_at, 0, sizeof(int), stream), "clear a flag");
+}
+
+template <class T>
+template <Order order>
+void Substitution<T>::run(cudaStream_t stream) const {
+  const int blocks = strips_ * BLOCKS;
+  const index_t column = index_t(CHAIN_COLUMNS) * blocks;
+  Gangs<T, order> gangs{};
+  gangs.count = gangs_;
+  int* const ints = dints_.data();
+  gangs.refused = ints + refused_at;
+  for (int i = 0; i < gangs_; ++i) {
+    Segment<T, order>& s = gangs.of[i];
+    s.blocks = s.window = blocks;
+    s.R = R_;
+    s.ld = ld_;
+    s.V = dV_.data() + i * column * NB;
+    s.handed = dhanded_.data() + i * column * LDB;
+    s.messages = dmessages_.data() + index_t(i) * blocks * Message<CHAIN_COLUMNS>::stride;
+    s.inverses = dinverses_.data();
+    s.links = dlinks_.data();
+    s.state = reinterpret_cast<SegmentState*>(ints);
+    s.inverted = ints + inverted_at;
+    s.linked = ints + linked_at;
+    s.has_P = ints + flags_at + 2 * i * blocks;
+    s.has_V = s.has_P + blocks;
+    s.solvers = CLUSTER;
+    s.advancers = advancers<T, order>(gangs_, blocks);
+  }
+  check(cudaMemsetAsync(ints, 0, sizeof(int) * refused_at, stream), "clear the flags");
+  check(cudaMemsetAsync(ints + flags_at, 0, dints_.bytes() - sizeof(int) * flags_at, stream), "clear the flags");
+  const ClusterLaunch<substitute<T, order>> launch(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream);
+  check(cudaLaunchKernelEx(&launch.config, substitute<T, order>, gangs), "start a substitution");
+  collect_solutions<<<dim3(unsigned(blocks), unsigned(gangs_)), 256, 0, stream>>>(gangs);
+  check(cudaGetLastError(), "collect solutions");
+}
+
+template <class T>
+bool Substitution<T>::fetch(double* B, index_t n, index_t m, cudaStream_t stream) const {
+  int refused = 0;
+  check(cudaMemcpyAsync(&refused, dints_.data() + refused_at, sizeof refused, cudaMemcpyDeviceToHost, stream), "fetch what became of it");
+  check(cudaStreamSynchronize(stream), "solve");
+  if (refused) return false;
+  check(cudaMemcpy2DAsync(B, sizeof(double) * n, dV_.data(), sizeof(double) * STRIP * strips_, sizeof(double) * n, m,
+                          cudaMemcpyDeviceToHost, stream), "fetch solutions");
+  return true;
+}
+
+template class Substitution<float>;
+template class Substitution<double>;
+template void Substitution<float>::run<Order::forward>(cudaStream_t) const;
+template void Substitution<float>::run<Order::back>(cudaStream_t) const;
+template void Substitution<double>::run<Order::forward>(cudaStream_t) const;
+template void Substitution<double>::run<Order::back>(cudaStream_t) const;
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "block_columns/segment.h"
+#include "cuda/memory.h"
+#include "cuda/pool.h"
+
+namespace gpucholmod::cuda {
+
+/// R'X = B or RX = B for few right-hand sides, by the chain of a modification (inst/design/segments.md), in double whatever R is
+/// stored in. On the current device.
+template <class T>
+class Substitution {
+ public:
+  /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no kernel for it.
+  static int columns(index_t m, int strips);
+
+  /// R: in the layout of a factor. Throws out_of_memory.
+  Substitution(Pool& pool, int columns, int strips, const T* R, index_t ld);
+
+  /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from host memory that may be reused on return
+  /// where it is pageable.
+  void send(const double* B, index_t n, index_t m, cudaStream_t stream) const;
+  /// Queues B <- R'^-1 B, or R^-1 B.
+  template <block_columns::Order order>
+  void run(cudaStream_t stream) const;
+  /// B <- what has been solved. False, and B is not touched: a diagonal block of R is so ill-conditioned that the residual may be
+  /// large, or a number is not finite.
+  bool fetch(double* B, index_t n, index_t m, cudaStream_t stream) const;
+
+ private:
+  int gangs_, strips_;
+  const T* R_;
+  index_t ld_;
+  PoolBuffer<double> dV_, dmessages_, dhanded_, dinverses_, dlinks_;
+  PoolBuffer<int> dints_;
+};
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include "factor_call.h"
+
+/// Solving with a factor in the memory of a GPU, for few right-hand sides: by the chain of a modification, or, where that
+/// refuses, by cuBLAS.
+namespace gpucholmod::test {
+namespace {
+
+constexpr TriangularSolve kinds[] = {TriangularSolve::forward, TriangularSolve::back, TriangularSolve::both};
+
+Doubles right_hand_sides(index_t n, index_t m) {
+  Random random(5);
+  return random.normal(n, m).cast<double>();
+}
+
+Doubles solved(const DeviceFactor& F, TriangularSolve which, const Doubles& B) {
+  Doubles X = B;
+  F.solve(which, X.data(), B.cols());
+  return X;
+}
+
+/// ||op(R) X - B||_1 / (eps (||op(R)||_1 ||X||_1 + ||B||_1)), by one substitution, R as it is stored.
+double residual(const Doubles& R, TriangularSolve which, const Doubles& B, const Doubles& X) {
+  const Matrix U = R.cast<real>(), M = which == TriangularSolve::forward ? Matrix(U.transpose()) : U, x = X.cast<real>(),
+               b = B.cast<real>();
+  return double(norm_1(Matrix(M.lazyProduct(x) - b)) / (0x1p-52 * (norm_1(M) * norm_1(x) + norm_1(b))));
+}
+
+/// Also with a factor in single precision, as all of it is computed in double.
+TEST(Solve, LeavesAResidualOfRounding) {
+  for (const index_t n : {1, 64, 129, 700, 1100, 2300})
+    for (const Precision precision : precisions) {
+      const Doubles R = in(precision, example(n));
+      const Factor F = upload(R, precision);
+      for (const index_t m : {1, 8, 17, 64})
+        for (const TriangularSolve which : {TriangularSolve::forward, TriangularSolve::back}) {
+          const Doubles B = right_hand_sides(n, m);
+          EXPECT_LT(residual(R, which, B, solved(*F, which, B)), 10) << "n " << n << ", m " << m;
+        }
+    }
+}
+
+/// Bit by bit: a column does not depend on those beside it, nor on how many blocks of threads there are.
+TEST(Solve, IsTheSameForOneColumnAsForMany) {
+  for (const index_t n : {300, 2300}) {
+    const Factor F = upload(example(n));
+    const Doubles B = right_hand_sides(n, 64);
+    for (const TriangularSolve which : kinds) {
+      const Doubles X = solved(*F, which, B);
+      EXPECT_TRUE(same_bits(solved(*F, which, B), X));
+      for (const index_t q : {0, 7, 63}) EXPECT_TRUE(same_bits(solved(*F, which, B.col(q)), Doubles(X.col(q))));
+      EXPECT_TRUE(same_bits(solved(*F, which, B.leftCols(20)), Doubles(X.leftCols(20))));
+      const Doubles one_after_the_other = solved(*F, TriangularSolve::back, solved(*F, TriangularSolve::forward, B));
+      if (which == TriangularSolve::both) EXPECT_TRUE(same_bits(one_after_the_other, X));
+    }
+  }
+}
+
+/// Diagonal blocks of condition 1e3 to 1e20: used as they are, refined, refused.
+TEST(Solve, LeavesAResidualOfRoundingWhereBlocksAreIllConditioned) {
+  const index_t n = 700;
+  for (const double decades : {3, 6, 12, 20}) {
+    Doubles R = example(n);
+    for (index_t i = 0; i < n; ++i)
+      for (index_t j = i; j < n; ++j)
+        if (i / 64 % 3 == 1) R(i, j) *= std::pow(10.0, -decades * double(i % 64) / 64);
+    const Factor F = upload(R);
+    for (const TriangularSolve which : {TriangularSolve::forward, TriangularSolve::back}) {
+      const Doubles B = right_hand_sides(n, 3);
+      EXPECT_LT(residual(R, which, B, solved(*F, which, B)), 40) << decades << " decades";
+    }
+  }
+}
+
+TEST(Solve, KeepsColumnsThatAreNotFiniteToThemselves) {
+  const index_t n = 700;
+  const Factor F = upload(example(n));
+  Doubles B = right_hand_sides(n, 3);
+  const Doubles clean = solved(*F, TriangularSolve::both, B);
+  B(650, 1) = nan;
+  const Doubles X = solved(*F, TriangularSolve::both, B);
+  for (const index_t q : {0, 2}) EXPECT_LT((X.col(q) - clean.col(q)).cwiseAbs().maxCoeff(), 1e-12);
+  EXPECT_TRUE(std::isnan(X(650, 1)));
+  const Doubles forward = solved(*F, TriangularSolve::forward, B);
+  EXPECT_TRUE(std::isfinite(forward(649, 1)) && std::isnan(forward(650, 1)));
+}
+
+TEST(Solve, IsMeasured) {
+  const Factor F = upload(example(1100));
+  const Doubles B = right_hand_sides(1100, 64);
+  for (const bool by_cublas : {false, true}) {
+    const double seconds = F->solve_seconds(B.data(), 64, by_cublas, 3);
+    EXPECT_GT(seconds, 0);
+    EXPECT_LT(seconds, 1);
+  }
+  EXPECT_EQ(upload(Doubles(0, 0))->solve_seconds(nullptr, 3, false, 1), 0);
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
