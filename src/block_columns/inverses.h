@@ -7,7 +7,7 @@ namespace gpucholmod::block_columns {
 
 /// Shared memory that inverting two diagonal blocks takes, in doubles.
 struct InverseMemory {
-  static constexpr int D = 0, X = D + 2 * INVERSE, E = X + 2 * INVERSE, partial = E + 8 * IB * LDC, words = partial + 8;
+  static constexpr int block = NB * LDB, D = 0, X = D + 2 * block, E = X + 2 * block, partial = E + 8 * IB * LDC, words = partial + 8;
 };
 
 /// Tiles (c - above, c) of R, c = 2 * pair and 2 * pair + 1 in the order of the segment, by rows; where there is none, some other one.
@@ -42,7 +42,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const S& s, int pair) {
   take_tiles(team, s, pair, 0, sD);
   invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
   team.warps_sync([&](Warp& warp) {  // ||R_bb||_F^2 and ||X||_F^2, in two parts each
-    const double* from = (warp.id % 2 == 1 ? sX : sD) + warp.id / 2 * (INVERSE / 2);
+    const double* from = (warp.id % 2 == 1 ? sX : sD) + warp.id / 2 * (M::block / 2);
     typename Warp::template PerLane<double> sum;
     warp.each([&](int lane) {
       double part[4] = {};
@@ -57,18 +57,32 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const S& s, int pair) {
     warp.once([&] { partial[warp.id] = all; });
   });
   team.threads_sync([&](int thread) {
-    double* to = s.inverses + index_t(2 * pair) * INVERSE;
     GPUCHOLMOD_NO_UNROLL for (int i = thread; i < 2 * INVERSE; i += team.size() * LANES) {
-      const double* part = partial + i / INVERSE * 4;
+      const int row = i % LDT, column = i / LDT;
+      double* to = s.inverse(2 * pair + column / NB) + i % INVERSE;
+      const double* part = partial + column / NB * 4;
       const double squared = (part[0] + part[2]) * (part[1] + part[3]);
-      to[i] = i % INVERSE != refine_at ? sX[i] : squared < unrefined * unrefined ? 0 : squared < solvable * solvable ? 1 : 2;
+      *to = i % INVERSE == refine_at ? (squared < unrefined * unrefined ? 0 : squared < solvable * solvable ? 1 : 2)
+                                      : row < NB ? sX[column * LDB + row] : 0;
     }
   });
   team.once([&] { Warp::add_release(s.inverted); });
 }
 
+/// To the team's memory what invert_pair() leaves there, where the inverses have been found before.
+template <class S, class Team>
+GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int pair) {
+  double* sX = team.shared + InverseMemory::X;
+  team.threads_sync([&](int thread) {
+    for (int x = 0; x < 2; ++x) {
+      const double* from = s.inverse(2 * pair + x);
+      GPUCHOLMOD_UNROLL for (int i = thread; i < NB * NB; i += WARPS * LANES) sX[(x * NB + i / NB) * LDB + i % NB] = from[i / NB * LDT + i % NB];
+    }
+  });
+}
+
 /// The links of block columns c = 2 * pair and 2 * pair + 1, G = R_(c-1)c X_c, or X_c R_c(c-1) in the order back, X being in the
-/// team's memory as invert_pair() has left it. The left factor of G'P, or GP, is at m * LDB + l.
+/// team's memory as invert_pair() leaves it. The left factor of G'P, or GP, is at m * LDT + l.
 ///
 ///     forward   G(l, m) = sum over j of R_(c-1)c(l, j) X(j, m)     left X' by rows m, tile by rows l
 ///     back      G(m, l) = sum over j of X(m, j) R_c(c-1)(j, l)     left X by rows m, tile by columns l
@@ -94,7 +108,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void link_pair(Team team, const S& s, int pair) {
           else warp.template multiply_add_rows<1>(D[half], X[j], sD + (x * NB + 8 * j) * LDB + n, LDB);
         }
       GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-        store_tile(warp, D[half], s.links + index_t(c) * INVERSE + m * LDB + l + 8 * half, LDB);
+        store_tile(warp, D[half], s.links + index_t(c) * INVERSE + m * LDT + l + 8 * half, LDT);
     }
   });
   team.once([&] { Warp::add_release(s.linked); });

@@ -29,6 +29,13 @@ constexpr int ahead = K > 16 ? 2 : SUBS;
 template <int K>
 constexpr int publishers = K / CHAIN_COLUMNS * SOLVE_WARPS;
 
+/// Leading dimension of tiles of R, inverses and links where the chain has them: free of bank conflicts, see load_left_apart().
+constexpr int LDT = NB + 4;
+constexpr int INVERSE = NB * LDT;
+/// Where the gap behind the first column of an inverse tells how to solve with it: 0, as it is; 1, with a step of refinement;
+/// 2, likewise, which is not enough for a solution with a small residual (a modification does not need one: its guard decides).
+constexpr int refine_at = NB;
+
 /// What became of a row block, as its flag `complete` says.
 enum Verdict { open = 0, accepted = 1, refused = 2 };
 
@@ -56,7 +63,7 @@ struct Segment {
   index_t ld;
   double* V;         ///< n x K, column-major without gaps, which changes; on exit, where a block is refused, what is to be done
                      ///< from it on
-  double* inverses;  ///< of the diagonal blocks, INVERSE words each
+  double* inverses;  ///< of the diagonal blocks, by their place in the factor, INVERSE words each
   double* links;     ///< R_(c-1)c R_cc^-1 of every block column c but the first, INVERSE words each
   double* messages;  ///< Message<K>::stride for each row block
   double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
@@ -73,6 +80,7 @@ struct Segment {
   /// The place in the factor of block b, and of a group of columns.
   GPUCHOLMOD_HOST_DEVICE int place(int b) const { return order == Order::forward ? b : blocks - 1 - b; }
   GPUCHOLMOD_HOST_DEVICE int group_place(int group) const { return order == Order::forward ? group : blocks * GROUPS - 1 - group; }
+  GPUCHOLMOD_HOST_DEVICE double* inverse(int c) const { return inverses + index_t(place(c)) * INVERSE; }
   /// The tile that takes block column c past row block b; its diagonal block where b is c.
   GPUCHOLMOD_HOST_DEVICE const T* tile(int b, int c) const {
     const index_t row = place(order == Order::forward ? b : c), column = place(order == Order::forward ? c : b);
@@ -92,11 +100,6 @@ struct Message {
   static constexpr int stride = Transform<K>::words;
   static_assert(words <= scaling);
 };
-
-constexpr int INVERSE = NB * LDB;
-/// Where the gap behind the first column of an inverse tells how to solve with it: 0, as it is; 1, with a step of refinement;
-/// 2, likewise, which is not enough for a solution with a small residual (a modification does not need one: its guard decides).
-constexpr int refine_at = NB;
 
 /// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other in an
 /// update. Proven and measured: inst/design/guard.md.

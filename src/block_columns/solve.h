@@ -4,13 +4,13 @@
 
 namespace gpucholmod::block_columns {
 
-constexpr int LP = CHAIN_COLUMNS + 2;  ///< leading dimension of P, by rows, where the chain has it: free of bank conflicts
+constexpr int LP = CHAIN_COLUMNS + 4;  ///< leading dimension of P, by rows, where the chain has it: free of bank conflicts
 
 /// Shared memory of a block of threads that solves, in doubles.
 template <class T>
 struct SolveMemory {
   static constexpr int tile_slots = 2;  ///< for each of the two teams
-  static constexpr int tile = NB * LDB, V_words = CHAIN_COLUMNS * LDB;
+  static constexpr int tile = NB * LDT, V_words = CHAIN_COLUMNS * LDB;
   static constexpr int tiles = 0, X = tiles + SOLVE_TEAMS * tile_slots * tile, V = X + INVERSE, words = V + V_words;
 };
 
@@ -73,10 +73,10 @@ class Solve {
       stopped_[warp] = true;
       return;
     }
-    const S* M = reinterpret_cast<const S*>(tiles.slot(number)) + warp.id * 16 * (by_rows ? LDB : 1);
+    const S* M = reinterpret_cast<const S*>(tiles.slot(number)) + warp.id * 16 * (by_rows ? LDT : 1);
     Left<Warp> rows[NB / 8];
     GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
-      rows[l] = by_rows ? load_left(warp, M + 8 * l, LDB) : load_left_transposed(warp, M + 8 * l * LDB, LDB);
+      rows[l] = by_rows ? load_left_apart(warp, M + 8 * l, LDT, 1) : load_left_apart(warp, M + 8 * l * LDT, 1, LDT);
     tiles.release(warp, number);
     if (!mail_.wait(warp, b, stop)) {
       stopped_[warp] = true;
@@ -84,7 +84,7 @@ class Solve {
     }
     const double* P_b = mail_.P(b);
     Tile<Warp> D[2] = {sum, zero_tile(warp)};
-    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) warp.template multiply_add_rows<-1>(D[l % 2], rows[l], P_b + 8 * l * LP, LP);
+    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) warp.template multiply_add_apart<-1>(D[l % 2], rows[l], P_b + 8 * l * LP, LP, 1);
     add_tile(warp, D[0], D[1]);
     sum = D[0];
     if (side_ == 0 && warp.id == 0) mail_.expect_next(warp, b);
@@ -153,11 +153,12 @@ class Solve {
     const int m = warp.id * 16;
     Tile<Warp> D[2] = {begin, zero_tile(warp)};
     GPUCHOLMOD_UNROLL for (int l = 0; l < NB; l += 16) {
-      if (forward ? l > m : l < m) continue;
+      if (forward && l > m) break;
+      if (!forward && l < m) continue;
       GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
         const int k = l + 8 * half;
-        const Left<Warp> X_left = forward ? load_left(warp, X + m * LDB + k, LDB) : load_left_transposed(warp, X + k * LDB + m, LDB);
-        warp.template multiply_add<1, Access::shared>(D[half], X_left, V + k, LDB);
+        const Left<Warp> X_left = forward ? load_left_apart(warp, X + m * LDT + k, LDT, 1) : load_left_apart(warp, X + k * LDT + m, 1, LDT);
+        warp.template multiply_add_apart<1>(D[half], X_left, V + k, 1, LDB);
       }
     }
     add_tile(warp, D[0], D[1]);
@@ -191,16 +192,19 @@ GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, i
 template <class S, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, int side, Inbox& inbox) {
   const Own<S> own{s, rank};
-  const auto over = [&] { return Warp::load_acquire(&s.state->stop) != 0; };
-  if (!wait_until(warp, s.inverted, s.blocks / 2, &s.state->stop)) return;
+  const int* stop = &s.state->stop;
+  const auto over = [&] { return Warp::load_acquire(stop) != 0; };
   int product = 0;
   for (int i = side; own.column(i) < s.blocks; i += SOLVE_TEAMS) {
     const int c = own.column(i);
-    const bool by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverses + index_t(c) * INVERSE + refine_at));
-    if (by_link && !wait_until(warp, s.linked, s.blocks / 2, &s.state->stop)) return;
     for (int b = own.begin(c); b < c; ++b, ++product) {
+      bool by_link = false;
+      if (b == c - 1 && own.by_link(c, 0)) {
+        if (!wait_until(warp, s.linked, s.blocks / 2, stop)) return;
+        by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverse(c) + refine_at));
+      }
       if (!inbox.wait_empty(warp, product, over)) return;
-      if (b == c - 1 && by_link) inbox.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDB);
+      if (by_link) inbox.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDT);
       else inbox.fill_columns(warp, product, s.tile(b, c), s.ld);
       prefetch_tile(warp, s, b + REACH, c + REACH);
     }
@@ -219,7 +223,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster
   for (int i = 0; own.column(i) < s.blocks; ++i) {
     const int c = own.column(i);
     if (!X.wait_empty(warp, i, over)) return;
-    X.fill(warp, i, s.inverses + index_t(c) * INVERSE, INVERSE);
+    X.fill(warp, i, s.inverse(c), INVERSE);
     if (!V.wait_empty(warp, i, over)) return;
     if (c <= s.first + REACH) {  // nobody else takes these past anything
       V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * ldv + index_t(s.place(c)) * NB, ldv);

@@ -54,8 +54,8 @@ class Cursor {
   int nearest_ = 0;                  ///< the first group that is
 };
 
-/// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their way to one warp, in the order of a cursor: by way of places in
-/// shared memory, a tile ahead. All that changes from one sub-block to the next is known to the compiler: a warp that has a
+/// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their way to one
+/// warp, in the order of a cursor: by way of places in shared memory, a tile ahead. All that changes from one sub-block to the next is known to the compiler: a warp that has a
 /// tile to itself waits for every instruction.
 template <class Segment, int ahead, class Warp>
 class Tiles {
@@ -122,18 +122,28 @@ class Tiles {
         const int row = lane % parts * pair;
         T* to = place(a) + row / 8 * EIGHT + lane / parts * 8 + row % 8;
         GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
-          Warp::copy_16(to + i * columns * 8, from_[i][lane] + a * (forward ? index_t(IB) : step_));
+          Warp::copy_16(forward ? to + i * columns * 8 : place(a) + spot(row, i * columns + lane / parts),
+                        from_[i][lane] + a * (forward ? index_t(IB) : step_));
       });
     Warp::end_copy();
+  }
+
+  /// Where in a place a copy of rows from `row` on of a column goes, eight rows of all columns after the other. In the order back
+  /// columns 0, 2, 4, 6 of eight come first, and in the second half of either rows 4 to 7, so that load_rows() is free of bank
+  /// conflicts.
+  GPUCHOLMOD_HOST_DEVICE static int spot(int row, int column) {
+    const int place = forward ? column : column / 8 * 8 + column % 2 * 4 + column % 8 / 2;
+    return row / 8 * EIGHT + place * 8 + (forward ? row % 8 : row % 8 ^ (place & 2) * 2);
   }
 
   /// Sixteen rows by eight columns of a place, as a left factor.
   GPUCHOLMOD_HOST_DEVICE static Left<Warp> load_rows(const Warp& warp, const T* p) {
     Left<Warp> left;
     warp.each([&](int lane) {
-      const T* at = p + 2 * thread_in_group(lane) * 8 + group_id(lane);
+      const int t = thread_in_group(lane);
+      const T* at = p + t * 8 + (group_id(lane) ^ (t & 2) * 2);
       const auto word = [](const T* from) { return double(Warp::shared_word(from)); };
-      left[lane] = {{word(at), word(at + EIGHT), word(at + 8), word(at + EIGHT + 8)}};
+      left[lane] = {{word(at), word(at + EIGHT), word(at + 4 * 8), word(at + EIGHT + 4 * 8)}};
     });
     return left;
   }

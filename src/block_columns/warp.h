@@ -90,6 +90,19 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const doubl
   return left;
 }
 
+/// The left factor whose element (m, k) is p[m * m_stride + k * k_stride], from shared memory, for multiply_add_apart(): a lane's
+/// share is of columns k = t and t + 4. Free of bank conflicts where one stride is 1 and the other 4 more than a multiple of 8.
+template <class Warp, class T>
+GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_apart(const Warp& warp, const T* p, int m_stride, int k_stride) {
+  Left<Warp> left;
+  warp.each([&](int lane) {
+    const T* at = p + group_id(lane) * m_stride + thread_in_group(lane) * k_stride;
+    const auto word = [](const T* from) { return double(Warp::shared_word(from)); };
+    left[lane] = {{word(at), word(at + 8 * m_stride), word(at + 4 * k_stride), word(at + 8 * m_stride + 4 * k_stride)}};
+  });
+  return left;
+}
+
 /// The left factor whose element (m, l) is p[l * ld + m], from shared memory.
 template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_transposed(const Warp& warp, const T* p, index_t ld) {

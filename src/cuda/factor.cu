@@ -232,7 +232,7 @@ class Factor : public DeviceFactor {
       const int columns = Substitution<T>::columns(m, layout_.strips());
       if (columns < m) return std::numeric_limits<double>::quiet_NaN();
       const Substitution<T> chain(context_.pool(), columns, layout_.strips(), dR_.data(), layout_.ld);
-      return median_seconds(repeats, stream, [&] { chain.send(B, n, m, stream); }, [&] { substitute(chain, TriangularSolve::both); });
+      return median_seconds(repeats, stream, [&] { chain.send(B, n, m, stream); }, [&] { chain.solve(TriangularSolve::both, stream); });
     }
     const Cublas& cublas = context_.cublas();
     const PoolBuffer<double> dB(context_.pool(), n * m);
@@ -270,18 +270,12 @@ class Factor : public DeviceFactor {
     try {
       const Substitution<T> chain(context_.pool(), columns, layout_.strips(), dR_.data(), layout_.ld);
       chain.send(B, n, m, stream());
-      substitute(chain, which);
+      chain.solve(which, stream());
       return chain.fetch(B, n, m, stream());
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;  // cuBLAS takes less
       return false;
     }
-  }
-
-  void substitute(const Substitution<T>& chain, TriangularSolve which) const {
-    using block_columns::Order;
-    if (which != TriangularSolve::back) chain.template run<Order::forward>(stream());
-    if (which != TriangularSolve::forward) chain.template run<Order::back>(stream());
   }
 
   /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.

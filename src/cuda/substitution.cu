@@ -10,9 +10,9 @@ namespace {
 
 using namespace block_columns;
 
-/// ints: SegmentState, pairs inverted, pairs linked, whether it was refused; and two flags for every row block and gang.
-constexpr int state_ints = sizeof(SegmentState) / sizeof(int), inverted_at = state_ints, linked_at = state_ints + 1,
-              refused_at = state_ints + 2, flags_at = state_ints + 3;
+/// ints: pairs inverted, whether it was refused; and what every substitution clears: pairs linked, SegmentState, two flags for
+/// every row block and gang.
+constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, state_at = 3, flags_at = state_at + sizeof(SegmentState) / sizeof(int);
 
 /// Blocks of threads that advance in each gang; 0 where V does not find room in their shared memory, or there is no kernel.
 template <class T, Order order>
@@ -51,17 +51,24 @@ void Substitution<T>::send(const double* B, index_t n, index_t m, cudaStream_t s
   if (n < padded || m < gangs_ * CHAIN_COLUMNS) check(cudaMemsetAsync(dV_.data(), 0, dV_.bytes(), stream), "clear right-hand sides");
   check(cudaMemcpy2DAsync(dV_.data(), sizeof(double) * padded, B, sizeof(double) * n, sizeof(double) * n, m, cudaMemcpyHostToDevice,
                           stream), "send right-hand sides");
-  check(cudaMemsetAsync(dints_.data() + refused_at, 0, sizeof(int), stream), "clear a flag");
+}
+
+template <class T>
+void Substitution<T>::solve(TriangularSolve which, cudaStream_t stream) const {
+  const bool both = which == TriangularSolve::both;
+  if (both || which == TriangularSolve::forward) run<Order::forward>(false, stream);
+  if (both || which == TriangularSolve::back) run<Order::back>(both, stream);
 }
 
 template <class T>
 template <Order order>
-void Substitution<T>::run(cudaStream_t stream) const {
+void Substitution<T>::run(bool inverted, cudaStream_t stream) const {
   const int blocks = strips_ * BLOCKS;
   const index_t column = index_t(CHAIN_COLUMNS) * blocks;
   Gangs<T, order> gangs{};
   gangs.count = gangs_;
   int* const ints = dints_.data();
+  gangs.inverted = inverted;
   gangs.refused = ints + refused_at;
   for (int i = 0; i < gangs_; ++i) {
     Segment<T, order>& s = gangs.of[i];
@@ -73,7 +80,7 @@ void Substitution<T>::run(cudaStream_t stream) const {
     s.messages = dmessages_.data() + index_t(i) * blocks * Message<CHAIN_COLUMNS>::stride;
     s.inverses = dinverses_.data();
     s.links = dlinks_.data();
-    s.state = reinterpret_cast<SegmentState*>(ints);
+    s.state = reinterpret_cast<SegmentState*>(ints + state_at);
     s.inverted = ints + inverted_at;
     s.linked = ints + linked_at;
     s.has_P = ints + flags_at + 2 * i * blocks;
@@ -81,8 +88,8 @@ void Substitution<T>::run(cudaStream_t stream) const {
     s.solvers = CLUSTER;
     s.advancers = advancers<T, order>(gangs_, blocks);
   }
-  check(cudaMemsetAsync(ints, 0, sizeof(int) * refused_at, stream), "clear the flags");
-  check(cudaMemsetAsync(ints + flags_at, 0, dints_.bytes() - sizeof(int) * flags_at, stream), "clear the flags");
+  const int kept = inverted ? linked_at : 0;
+  check(cudaMemsetAsync(ints + kept, 0, dints_.bytes() - sizeof(int) * kept, stream), "clear the flags");
   const ClusterLaunch<substitute<T, order>> launch(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream);
   check(cudaLaunchKernelEx(&launch.config, substitute<T, order>, gangs), "start a substitution");
   collect_solutions<<<dim3(unsigned(blocks), unsigned(gangs_)), 256, 0, stream>>>(gangs);
@@ -102,9 +109,5 @@ bool Substitution<T>::fetch(double* B, index_t n, index_t m, cudaStream_t stream
 
 template class Substitution<float>;
 template class Substitution<double>;
-template void Substitution<float>::run<Order::forward>(cudaStream_t) const;
-template void Substitution<float>::run<Order::back>(cudaStream_t) const;
-template void Substitution<double>::run<Order::forward>(cudaStream_t) const;
-template void Substitution<double>::run<Order::back>(cudaStream_t) const;
 
 }  // namespace gpucholmod::cuda

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "block_columns/segment.h"
-#include "cuda/memory.h"
+#include "cuda/device_factor.h"
 #include "cuda/pool.h"
 
 namespace gpucholmod::cuda {
@@ -20,14 +20,16 @@ class Substitution {
   /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from host memory that may be reused on return
   /// where it is pageable.
   void send(const double* B, index_t n, index_t m, cudaStream_t stream) const;
-  /// Queues B <- R'^-1 B, or R^-1 B.
-  template <block_columns::Order order>
-  void run(cudaStream_t stream) const;
+  /// Queues B <- the solution.
+  void solve(TriangularSolve which, cudaStream_t stream) const;
   /// B <- what has been solved. False, and B is not touched: a diagonal block of R is so ill-conditioned that the residual may be
   /// large, or a number is not finite.
   bool fetch(double* B, index_t n, index_t m, cudaStream_t stream) const;
 
  private:
+  template <block_columns::Order order>
+  void run(bool inverted, cudaStream_t stream) const;
+
   int gangs_, strips_;
   const T* R_;
   index_t ld_;

@@ -67,6 +67,10 @@ struct HostWarp {
     double a[16][8];
     for (int lane = 0; lane < LANES; ++lane)
       for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][2 * thread_in_group(lane) + i / 2] = A[lane].e[i];
+    multiply_add_dense<s>(D, a, B, ld);
+  }
+  template <int s>
+  void multiply_add_dense(PerLane<Fragment>& D, const double (&a)[16][8], const double* B, int ld) const {
     for (int lane = 0; lane < LANES; ++lane)
       for (int i = 0; i < 4; ++i) {
         const int m = group_id(lane) + 8 * (i / 2), n = 2 * thread_in_group(lane) + i % 2;
@@ -74,6 +78,17 @@ struct HostWarp {
         for (int k = 0; k < 8; ++k) sum += a[m][k] * (s * B[n * ld + k]);
         D[lane].e[i] = sum;
       }
+  }
+
+  /// D <- D + s AB, A by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
+  template <int s>
+  void multiply_add_apart(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const double* B, int k_stride, int n_stride) const {
+    double a[16][8], columns[64];
+    for (int lane = 0; lane < LANES; ++lane)
+      for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][thread_in_group(lane) + 4 * (i / 2)] = A[lane].e[i];
+    for (int k = 0; k < 8; ++k)
+      for (int n = 0; n < 8; ++n) columns[n * 8 + k] = B[k * k_stride + n * n_stride];
+    multiply_add_dense<s>(D, a, columns, 8);
   }
 
   /// The same with B(k, n) at B[k * ld + n].

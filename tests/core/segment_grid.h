@@ -50,11 +50,11 @@ class HostInbox {
     std::memcpy(memory_.data() + size_t(i % slots_) * words_, from, sizeof(double) * words);
     filled_.store(i + 1, std::memory_order_release);
   }
-  /// A tile of R, with leading dimension LDB.
+  /// A tile of R, or a link, with leading dimension LDT.
   template <class T>
   void fill_columns(const HostWarp&, int i, const T* from, index_t ld) {
     T* to = reinterpret_cast<T*>(slot(i));
-    for (int j = 0; j < NB; ++j) std::memcpy(to + j * LDB, from + j * ld, sizeof(T) * NB);
+    for (int j = 0; j < NB; ++j) std::memcpy(to + j * LDT, from + j * ld, sizeof(T) * NB);
     filled_.store(i + 1, std::memory_order_release);
   }
   /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
@@ -129,8 +129,10 @@ void run_segment_on_host(const S& s, F&& disturb) {
   using T = typename S::Scalar;
   {
     std::vector<double> shared(InverseMemory::words);
-    for (int pair = __atomic_load_n(s.inverted, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair) {
-      invert_pair(HostTeam{shared.data()}, s, pair);
+    const int inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
+    for (int pair = __atomic_load_n(s.linked, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair) {
+      if (pair < inverted) take_inverses(HostTeam{shared.data()}, s, pair);
+      else invert_pair(HostTeam{shared.data()}, s, pair);
       link_pair(HostTeam{shared.data()}, s, pair);
     }
   }

@@ -93,6 +93,14 @@ struct DeviceWarp {
     multiply_add_to(D, A, s > 0 ? at[0] : -at[0], s > 0 ? at[ld] : -at[ld]);
   }
 
+  /// D <- D + s AB, A by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
+  template <int s>
+  __device__ __forceinline__ void multiply_add_apart(PerLane<block_columns::Fragment>& D, const PerLane<block_columns::LeftFragment>& A,
+                                                     const double* B, int k_stride, int n_stride) const {
+    const double* at = B + block_columns::thread_in_group(lane) * k_stride + block_columns::group_id(lane) * n_stride;
+    multiply_add_to(D, A, s > 0 ? at[0] : -at[0], s > 0 ? at[4 * k_stride] : -at[4 * k_stride]);
+  }
+
   /// The same with B(k, n) = tile(8 * half + n, k).
   template <int half>
   __device__ __forceinline__ void multiply_add_half(PerLane<block_columns::Fragment>& D, const PerLane<block_columns::LeftFragment>& A,

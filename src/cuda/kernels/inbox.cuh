@@ -122,17 +122,17 @@ struct DeviceInbox {
     });
 #endif
   }
-  /// A tile of R, with leading dimension LDB.
+  /// A tile of R, or a link, with leading dimension LDT.
   template <class T>
   __device__ __forceinline__ void fill_columns(const Warp& warp, int i, const T* from, index_t ld) const {
 #if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
     using namespace block_columns;
     static_assert(fillers == LANES);
     constexpr int words = 16 / int(sizeof(T)), parts = NB / words, columns = LANES / parts;
-    T* const to = reinterpret_cast<T*>(slot(i)) + warp.lane / parts * LDB + warp.lane % parts * words;
+    T* const to = reinterpret_cast<T*>(slot(i)) + warp.lane / parts * LDT + warp.lane % parts * words;
     from += warp.lane / parts * ld + warp.lane % parts * words;
 #pragma unroll 16
-    for (int j = 0; j < NB; j += columns) DeviceWarp::copy_16(to + j * LDB, from + j * ld);
+    for (int j = 0; j < NB; j += columns) DeviceWarp::copy_16(to + j * LDT, from + j * ld);
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(state->full[unsigned(i) % slots].address()) : "memory");
 #endif
   }

@@ -11,7 +11,8 @@ constexpr int most_gangs = 8;
 template <class T, block_columns::Order order>
 struct Gangs {
   int count;
-  int* refused;  ///< becomes 1 where a solution cannot be relied on
+  bool inverted;  ///< the inverses are there already
+  int* refused;   ///< becomes 1 where a solution cannot be relied on
   block_columns::Segment<T, order> of[most_gangs];
 };
 
@@ -32,7 +33,8 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const __grid_co
   if (advancer >= 0 && warp < WARPS)
     for (int pair = gang * s.advancers + advancer; pair < s.blocks / 2; pair += gangs.count * s.advancers) {
       const DeviceTeam team{shared, {warp, lane}, 1, WARPS};
-      invert_pair(team, s, pair);
+      if (gangs.inverted) take_inverses(team, s, pair);
+      else invert_pair(team, s, pair);
       link_pair(team, s, pair);
     }
   __syncthreads();
@@ -48,7 +50,7 @@ __global__ void collect_solutions(const __grid_constant__ Gangs<T, order> gangs)
   const Segment<T, order>& s = gangs.of[blockIdx.y];
   const index_t c = blockIdx.x, ldv = index_t(s.blocks) * NB;
   const double* P = s.messages + c * Message<CHAIN_COLUMNS>::stride + Message<CHAIN_COLUMNS>::P;
-  bool reliable = s.inverses[c * INVERSE + refine_at] < 2;
+  bool reliable = s.inverse(int(c))[refine_at] < 2;
   for (int i = int(threadIdx.x); i < NB * CHAIN_COLUMNS; i += int(blockDim.x)) {
     const double x = P[i / NB * LDB + i % NB];
     reliable = reliable && isfinite(x);
