@@ -6,7 +6,6 @@
 #include "cuda/context.h"
 #include "cuda/measure.cuh"
 #include "cuda/modification.cuh"
-#include "cuda/substitution.h"
 #include "cuda/transfer.cuh"
 
 namespace gpucholmod::cuda {
@@ -111,12 +110,13 @@ class Factor : public DeviceFactor {
     const index_t n = order();
     if (n == 0 || m == 0) return;
     const Session session(context_);
-    if (m <= tuning::chain_solves && solve_by_chain(which, B, m)) return;
+    index_t first = m <= tuning::chain_solves ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, m) : 0;
+    if (first == m) return;
     const Cublas& cublas = context_.cublas();
     const index_t most = std::min(m, transfer_columns);
     const PoolBuffer<double> staging(context_.pool(), n * most);
     const PoolBuffer<T> dB(context_.pool(), n * most);
-    for (index_t first = 0; first < m; first += most) {
+    for (; first < m; first += most) {
       const index_t cols = std::min(most, m - first);
       const MatrixView<double> panel{B + first * n, n, cols, n}, dpanel{staging.data(), n, cols, n};
       copy_matrix(read(panel), dpanel, cudaMemcpyHostToDevice, stream());
@@ -227,21 +227,7 @@ class Factor : public DeviceFactor {
     const index_t n = order();
     if (n == 0 || m == 0) return 0;
     const Session session(context_);
-    const cudaStream_t stream = context_.stream();
-    if (!by_cublas) {
-      const int columns = Substitution<T>::columns(m, layout_.strips());
-      if (columns < m) return std::numeric_limits<double>::quiet_NaN();
-      const Substitution<T> chain(context_.pool(), columns, layout_.strips(), dR_.data(), layout_.ld);
-      return median_seconds(repeats, stream, [&] { chain.send(B, n, m, stream); }, [&] { chain.solve(TriangularSolve::both, stream); });
-    }
-    const Cublas& cublas = context_.cublas();
-    const PoolBuffer<double> dB(context_.pool(), n * m);
-    const PoolBuffer<T> dX(context_.pool(), n * m);
-    check(cudaMemcpyAsync(dB.data(), B, dB.bytes(), cudaMemcpyHostToDevice, stream), "send right-hand sides");
-    return median_seconds(repeats, stream, [&] { convert_matrix<double, T>(false, {dB.data(), n, m, n}, {dX.data(), n, m, n}, stream); }, [&] {
-      cublas.solve(true, n, m, dR_.data(), layout_.ld, dX.data(), n);
-      cublas.solve(false, n, m, dR_.data(), layout_.ld, dX.data(), n);
-    });
+    return by_cublas ? time_solving_by_cublas(R(), B, m, repeats, context_) : time_solving_by_chain(dR_.data(), layout_, B, m, repeats, context_);
   }
 
   double sweep_seconds(int repeats) const override {
@@ -261,22 +247,6 @@ class Factor : public DeviceFactor {
   MatrixView<T> all() const { return {dR_.data(), layout_.padded, layout_.padded, layout_.ld}; }
   MatrixView<const T> R() const { return {dR_.data(), layout_.n, layout_.n, layout_.ld}; }
   MatrixView<T> R() { return all().block(0, 0, layout_.n, layout_.n); }
-
-  /// False, and B is as it was: that is not possible here.
-  bool solve_by_chain(TriangularSolve which, double* B, index_t m) const {
-    const index_t n = order();
-    const int columns = Substitution<T>::columns(m, layout_.strips());
-    if (columns < m) return false;
-    try {
-      const Substitution<T> chain(context_.pool(), columns, layout_.strips(), dR_.data(), layout_.ld);
-      chain.send(B, n, m, stream());
-      chain.solve(which, stream());
-      return chain.fetch(B, n, m, stream());
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::out_of_memory) throw;  // cuBLAS takes less
-      return false;
-    }
-  }
 
   /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
   index_t factorise(Uplo uplo) {

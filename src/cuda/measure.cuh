@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "cuda/context.h"
 #include "cuda/kernels/measure.cuh"
+#include "cuda/substitution.h"
+#include "cuda/transfer.cuh"
 
 /// What a modification is compared with, for a factor R (n x n, upper, n > 0) in the layout of a Factor. In a Session.
 namespace gpucholmod::cuda {
@@ -68,6 +71,35 @@ double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
   check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream), "fetch the failing pivot");
   check(cudaStreamSynchronize(stream), "factorise");
   return info == 0 ? seconds : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// To solve for B (n x m) with R'R, B being there; NaN where this device has no kernel for it.
+template <class T>
+double time_solving_by_chain(const T* dR, const Layout& layout, const double* B, index_t m, int repeats, Context& context) {
+  const int columns = Substitution<T>::columns(m, layout.strips());
+  if (columns == 0) return std::numeric_limits<double>::quiet_NaN();
+  std::optional<Substitution<T>> chain;
+  const auto begin = [&] {
+    chain.emplace(context.pool(), columns, layout.strips(), dR, layout.ld);
+    chain->send(B, layout.n, std::min<index_t>(m, columns), context.stream());
+  };
+  return median_seconds(repeats, context.stream(), begin, [&] {
+    for (index_t first = 0; first < m; first += columns) chain->solve(TriangularSolve::both, context.stream());
+  });
+}
+template <class T>
+double time_solving_by_cublas(MatrixView<const T> dR, const double* B, index_t m, int repeats, Context& context) {
+  const index_t n = dR.cols;
+  const cudaStream_t stream = context.stream();
+  const Cublas& cublas = context.cublas();
+  const PoolBuffer<double> dB(context.pool(), n * m);
+  const PoolBuffer<T> dX(context.pool(), n * m);
+  check(cudaMemcpyAsync(dB.data(), B, dB.bytes(), cudaMemcpyHostToDevice, stream), "send right-hand sides");
+  const auto begin = [&] { convert_matrix<double, T>(false, {dB.data(), n, m, n}, {dX.data(), n, m, n}, stream); };
+  return median_seconds(repeats, stream, begin, [&] {
+    cublas.solve(true, n, m, dR.data, dR.ld, dX.data(), n);
+    cublas.solve(false, n, m, dR.data, dR.ld, dX.data(), n);
+  });
 }
 
 /// dY (n x m) <- R'(R dX); dZ n x m too.

@@ -39,6 +39,26 @@ int Substitution<T>::columns(index_t m, int strips) {
 }
 
 template <class T>
+index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t m) {
+  const index_t n = layout.n, most = columns(m, layout.strips());
+  const cudaStream_t stream = context.stream();
+  if (most == 0) return 0;
+  try {
+    Substitution chain(context.pool(), int(most), layout.strips(), R, layout.ld);
+    for (index_t first = 0; first < m; first += most) {
+      const index_t cols = std::min(most, m - first);
+      chain.send(B + first * n, n, cols, stream);
+      chain.solve(which, stream);
+      if (!chain.fetch(B + first * n, n, cols, stream)) return first;
+    }
+    return m;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::out_of_memory) throw;  // cuBLAS takes less
+    return 0;
+  }
+}
+
+template <class T>
 Substitution<T>::Substitution(Pool& pool, int columns, int strips, const T* R, index_t ld)
     : gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld), dV_(pool, index_t(strips) * STRIP * columns),
       dmessages_(pool, index_t(strips) * BLOCKS * gangs_ * Message<CHAIN_COLUMNS>::stride),
@@ -54,21 +74,20 @@ void Substitution<T>::send(const double* B, index_t n, index_t m, cudaStream_t s
 }
 
 template <class T>
-void Substitution<T>::solve(TriangularSolve which, cudaStream_t stream) const {
-  const bool both = which == TriangularSolve::both;
-  if (both || which == TriangularSolve::forward) run<Order::forward>(false, stream);
-  if (both || which == TriangularSolve::back) run<Order::back>(both, stream);
+void Substitution<T>::solve(TriangularSolve which, cudaStream_t stream) {
+  if (which != TriangularSolve::back) run<Order::forward>(stream);
+  if (which != TriangularSolve::forward) run<Order::back>(stream);
 }
 
 template <class T>
 template <Order order>
-void Substitution<T>::run(bool inverted, cudaStream_t stream) const {
+void Substitution<T>::run(cudaStream_t stream) {
   const int blocks = strips_ * BLOCKS;
   const index_t column = index_t(CHAIN_COLUMNS) * blocks;
   Gangs<T, order> gangs{};
   gangs.count = gangs_;
   int* const ints = dints_.data();
-  gangs.inverted = inverted;
+  gangs.inverted = inverted_;
   gangs.refused = ints + refused_at;
   for (int i = 0; i < gangs_; ++i) {
     Segment<T, order>& s = gangs.of[i];
@@ -88,12 +107,13 @@ void Substitution<T>::run(bool inverted, cudaStream_t stream) const {
     s.solvers = CLUSTER;
     s.advancers = advancers<T, order>(gangs_, blocks);
   }
-  const int kept = inverted ? linked_at : 0;
+  const int kept = inverted_ ? linked_at : 0;
   check(cudaMemsetAsync(ints + kept, 0, dints_.bytes() - sizeof(int) * kept, stream), "clear the flags");
   const ClusterLaunch<substitute<T, order>> launch(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream);
   check(cudaLaunchKernelEx(&launch.config, substitute<T, order>, gangs), "start a substitution");
   collect_solutions<<<dim3(unsigned(blocks), unsigned(gangs_)), 256, 0, stream>>>(gangs);
   check(cudaGetLastError(), "collect solutions");
+  inverted_ = true;
 }
 
 template <class T>

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "block_columns/segment.h"
+#include "cuda/context.h"
 #include "cuda/device_factor.h"
-#include "cuda/pool.h"
+#include "cuda/engine.h"
 
 namespace gpucholmod::cuda {
 
@@ -11,6 +12,10 @@ namespace gpucholmod::cuda {
 template <class T>
 class Substitution {
  public:
+  /// B (n x m, on the host) <- the solution, with R in the layout of a factor, by passes of so many columns as go at once, or as far
+  /// as that is possible. Returns how many columns have been solved for; the others are as they were. In a Session.
+  static index_t solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t m);
+
   /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no kernel for it.
   static int columns(index_t m, int strips);
 
@@ -20,17 +25,18 @@ class Substitution {
   /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from host memory that may be reused on return
   /// where it is pageable.
   void send(const double* B, index_t n, index_t m, cudaStream_t stream) const;
-  /// Queues B <- the solution.
-  void solve(TriangularSolve which, cudaStream_t stream) const;
+  /// Queues B <- the solution. What is found out about R the first time stays.
+  void solve(TriangularSolve which, cudaStream_t stream);
   /// B <- what has been solved. False, and B is not touched: a diagonal block of R is so ill-conditioned that the residual may be
   /// large, or a number is not finite.
   bool fetch(double* B, index_t n, index_t m, cudaStream_t stream) const;
 
  private:
   template <block_columns::Order order>
-  void run(bool inverted, cudaStream_t stream) const;
+  void run(cudaStream_t stream);
 
   int gangs_, strips_;
+  bool inverted_ = false;
   const T* R_;
   index_t ld_;
   PoolBuffer<double> dV_, dmessages_, dhanded_, dinverses_, dlinks_;
