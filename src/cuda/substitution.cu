@@ -28,11 +28,15 @@ int advancers(int gangs, int blocks) {
   return words * int(sizeof(double)) <= segment_shared ? count : 0;
 }
 
+/// Gangs that run side by side: with more of them the second-level cache no longer holds what one reads until the last has read it.
+int most_side_by_side(int blocks) { return blocks <= 128 ? most_gangs : most_gangs / 2; }
+
 }  // namespace
 
 template <class T>
 int Substitution<T>::columns(index_t m, int strips) {
-  for (int gangs = int(std::min<index_t>((m + CHAIN_COLUMNS - 1) / CHAIN_COLUMNS, most_gangs)); gangs > 0; --gangs)
+  const index_t wanted = (m + CHAIN_COLUMNS - 1) / CHAIN_COLUMNS;
+  for (int gangs = int(std::min<index_t>(wanted, most_side_by_side(strips * BLOCKS))); gangs > 0; --gangs)
     if (advancers<T, Order::forward>(gangs, strips * BLOCKS) > 0 && advancers<T, Order::back>(gangs, strips * BLOCKS) > 0)
       return gangs * CHAIN_COLUMNS;
   return 0;
