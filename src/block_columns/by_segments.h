@@ -12,29 +12,33 @@ struct BySegments {
   int rescalings = 0;  ///< segments that ended before the last row block, and not with their first
 };
 
+/// How a segment has ended.
+struct SegmentEnd {
+  int refused;       ///< the row block that the guard has refused, or -1
+  int failing = -1;  ///< where the Householder steps before it have failed, in their row block; the segment is then worth nothing
+};
+
 /// All row blocks of a factor: segments of unscaled steps, each up to the row block that the guard refuses. With that the
 /// next one begins, V being scaled so that H = I again; where it refuses that block too, Householder steps take it.
 ///
-///   segment(first)    does row blocks from `first` on; returns the one refused, or -1
-///   householder(b)    does row block b; returns the failing pivot in the block, or -1
+///   segment(first)    does row blocks from `first` on, of which there may be none; returns how it has ended
+///   householder(b)    begins to do row block b; the segment that follows waits for it
 template <class RunSegment, class Householder>
-BySegments by_segments(int blocks, RunSegment&& segment, Householder&& householder) {
+BySegments by_segments(RunSegment&& segment, Householder&& householder) {
   BySegments done;
-  for (int first = 0; first < blocks;) {
-    const int refused = segment(first);
-    if (refused < 0) break;
-    if (refused > first) {
-      ++done.rescalings;
-      first = refused;
-      continue;
-    }
-    const int failing = householder(refused);
-    if (failing >= 0) {
-      done.pivot = index_t(refused) * NB + failing;
+  bool stepped = false;
+  for (int first = 0;;) {
+    const SegmentEnd end = segment(first);
+    if (end.failing >= 0) {
+      done.pivot = index_t(first - 1) * NB + end.failing;
       break;
     }
-    ++done.fallbacks;
-    first = refused + 1;
+    done.fallbacks += stepped;
+    if (end.refused < 0) break;
+    stepped = end.refused == first;
+    if (stepped) householder(first++);
+    else first = end.refused;
+    done.rescalings += !stepped;
   }
   return done;
 }

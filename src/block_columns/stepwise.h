@@ -26,17 +26,6 @@ class Stepwise {
     GPUCHOLMOD_NO_UNROLL for (int b = 0; b < job_.first * BLOCKS; ++b) apply(b);
   }
 
-  /// V (padded n x K, column-major without gaps) <- job.saved, of the strip.
-  GPUCHOLMOD_HOST_DEVICE void give_back(double* V) {
-    const index_t ldv = index_t(job_.shared.strips) * STRIP;
-    team_.each_warp([&](Warp& warp) {
-      Registers state;
-      restore_V(warp, state, job_, column_);
-      double* to = V + index_t(first_) * NB + warp.id * WARP_COLUMNS;
-      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * ldv, ldv);
-    });
-  }
-
   /// The transform of row block b, which is one of the strip's own. A downdate that fails sets pass_state->pivot and stop.
   /// `failed` is one word of shared memory.
   GPUCHOLMOD_HOST_DEVICE void find(int b, int* failed) {

@@ -59,23 +59,6 @@ Launch choose_launch(int width, Launch asked) {
 
 }  // namespace
 
-template <class T>
-void start_householder(const block_columns::Job<T>& job, int width, int b, double* V, cudaStream_t stream) {
-  const int strip = b / block_columns::BLOCKS;
-  block_columns::with_width(width, [&](auto K) {
-    constexpr int k = decltype(K)::value;
-    if constexpr (k <= 32) {
-      begin_steps<T, k><<<unsigned(job.end), DeviceTeam::THREADS, 0, stream>>>(job);
-      find_steps<T, k><<<1, DeviceTeam::THREADS, 0, stream>>>(job, b);
-      apply_steps<T, k><<<unsigned(job.end - strip), DeviceTeam::THREADS, 0, stream>>>(job, b);
-      return_V<T, k><<<unsigned(job.end), DeviceTeam::THREADS, 0, stream>>>(job, V);
-    }
-  });
-  check(cudaGetLastError(), "start a row block by Householder steps");
-}
-template void start_householder(const block_columns::Job<float>&, int, int, double*, cudaStream_t);
-template void start_householder(const block_columns::Job<double>&, int, int, double*, cudaStream_t);
-
 int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
 
 template <class T>

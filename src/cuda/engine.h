@@ -23,11 +23,6 @@ struct Layout {
 /// Of the current device.
 int attribute(cudaDeviceAttr which);
 
-/// Queues row block b of a job of all strips by Householder steps, V (padded n x width <= 32, column-major without gaps) being all
-/// that is left to be done, before and after it. Where it fails, the job's PassState says so.
-template <class T>
-void start_householder(const block_columns::Job<T>& job, int width, int b, double* V, cudaStream_t stream);
-
 /// Multiprocessors of the current device.
 int multiprocessors();
 

@@ -19,8 +19,9 @@ constexpr int finishers = 8;
 constexpr int window = 16;
 static_assert(window > block_columns::REACH);
 
-/// ints: PassState, SegmentState, pairs inverted, pairs linked, and a flag of each kind for every row block.
-constexpr int state_ints = sizeof(PassState) / sizeof(int), inverted_at = state_ints + 2, flags_at = state_ints + 4;
+/// ints: PassState, pairs inverted, pairs linked; and what every segment clears: SegmentState, a flag of each kind for every row block.
+constexpr int inverted_at = sizeof(PassState) / sizeof(int), linked_at = inverted_at + 1, state_at = inverted_at + 2,
+              flags_at = state_at + sizeof(SegmentState) / sizeof(int);
 
 /// What a launch does of a segment.
 enum class Part { all, chain, rest };
@@ -124,12 +125,12 @@ Segment<T> SegmentPass<T>::segment(const T* R, T* out, index_t ld) const {
   s.handed = dhanded_.data();
   s.links = dlinks_.data();
   s.inverted = dints_.data() + inverted_at;
-  s.linked = s.inverted + 1;
+  s.linked = dints_.data() + linked_at;
   s.has_P = flags;
   s.has_V = flags + blocks;
   s.is_near = flags + 2 * blocks;
   s.complete = flags + 3 * blocks;
-  s.state = reinterpret_cast<SegmentState*>(dints_.data() + state_ints);
+  s.state = reinterpret_cast<SegmentState*>(dints_.data() + state_at);
   return s;
 }
 
@@ -138,51 +139,41 @@ index_t SegmentPass<T>::run(const T* R, T* out, index_t ld, void* state, Timer& 
                             cudaStream_t stream) {
   Segment s = segment(R, out, ld);
   const PassState& steps = *static_cast<PassState*>(state);
-  const SegmentState& unscaled = *reinterpret_cast<const SegmentState*>(&steps + 1);
-  const auto finish = [&] {
+  const SegmentState& unscaled = *reinterpret_cast<const SegmentState*>(static_cast<int*>(state) + state_at);
+  const auto run_segment = [&](int first) {
+    // Of the first segment everything is cleared; then the inverses, of R as it was, stay.
+    const int kept = first > 0 ? state_at : 0;
+    check(cudaMemsetAsync(dints_.data() + kept, 0, dints_.bytes() - sizeof(int) * kept, stream), "clear the flags");
+    s.first = first;
+    if (first < s.blocks)
+      with_columns(columns_, [&](auto K) {
+        if (R != out) return start<T, decltype(K)::value>(s, Part::all, stream);
+        start<T, decltype(K)::value>(s, Part::chain, stream);
+        start<T, decltype(K)::value>(s, Part::rest, stream);
+      });
     end.record(stream);
     check(cudaMemcpyAsync(state, dints_.data(), state_bytes, cudaMemcpyDeviceToHost, stream), "fetch what became of a pass");
     wait();
+    return block_columns::SegmentEnd{unscaled.left > 0 ? s.blocks - unscaled.left : -1,
+                                     steps.stop ? steps.pivot - (first - 1) * block_columns::NB : -1};
   };
-  // Of the first segment everything is cleared; then the inverses, of R as it was, stay.
-  check(cudaMemsetAsync(dints_.data(), 0, dints_.bytes(), stream), "clear the flags");
-  const auto run_segment = [&](int first) {
-    s.first = first;
-    if (first > 0) {
-      check(cudaMemsetAsync(s.state, 0, sizeof *s.state, stream), "clear the state of a segment");
-      check(cudaMemsetAsync(s.has_P, 0, sizeof(int) * 4 * s.blocks, stream), "clear the flags");
-    }
-    with_columns(columns_, [&](auto K) {
-      if (R != out) return start<T, decltype(K)::value>(s, Part::all, stream);
-      start<T, decltype(K)::value>(s, Part::chain, stream);
-      start<T, decltype(K)::value>(s, Part::rest, stream);
-    });
-    finish();
-    return unscaled.left > 0 ? s.blocks - unscaled.left : -1;
-  };
-  done_ = block_columns::by_segments(s.blocks, run_segment, [&](int b) {
-    householder(b, s, stream);
-    finish();
-    return steps.stop ? steps.pivot - b * block_columns::NB : -1;
-  });
+  done_ = block_columns::by_segments(run_segment, [&](int b) { householder(b, s, stream); });
   return done_.pivot;
 }
 
 /// Queues row block b by Householder steps, V having been scaled so that H is I; where it fails, its PassState says so.
 template <class T>
 void SegmentPass<T>::householder(int b, const Segment& s, cudaStream_t stream) const {
-  block_columns::Job<T> job{};
-  job.shared.strips = strips_;
-  job.shared.sigma = s.sigma;
-  job.shared.transforms = s.messages;
-  job.shared.pass_state = reinterpret_cast<PassState*>(dints_.data());
-  job.end = strips_;
-  job.R = s.R;
-  job.out = s.out;
-  job.ld = s.ld;
-  job.V = s.V;
-  job.saved = s.handed;  // of which a segment that begins needs nothing
-  start_householder(job, columns_, b, s.V, stream);
+  using namespace block_columns;
+  with_columns(columns_, [&](auto K) {
+    constexpr int k = decltype(K)::value;
+    const int count = RefusedBlock<T, k, DeviceTeam>::count(s.blocks, b);
+    take_refused<T, k><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, reinterpret_cast<PassState*>(dints_.data()));
+    check(cudaGetLastError(), "start a row block by Householder steps");
+    if (s.out)
+      check(cudaMemcpy2DAsync(s.out + index_t(b) * NB * (s.ld + 1), sizeof(T) * s.ld, s.messages + index_t(b) * Message<k>::stride,
+                              sizeof(T) * NB, sizeof(T) * NB, NB, cudaMemcpyDeviceToDevice, stream), "fetch a diagonal block");
+  });
 }
 
 template <class T>

@@ -31,7 +31,7 @@ class SegmentPass {
   /// the failing pivot or -1. `wait` is called when something has been queued, and returns when the stream has come past
   /// it; `end` is when the modification itself was done. `state`: page-locked memory, state_bytes.
   index_t run(const T* R, T* out, index_t ld, void* state, Timer& end, const std::function<void()>& wait, cudaStream_t stream);
-  static constexpr std::size_t state_bytes = sizeof(block_columns::PassState) + sizeof(block_columns::SegmentState);
+  static constexpr std::size_t state_bytes = sizeof(block_columns::PassState) + 2 * sizeof(int) + sizeof(block_columns::SegmentState);
 
   /// Adds what was done to `work`.
   void add_to(Work& work) const;

@@ -149,6 +149,12 @@ struct HostTeam {
     S& operator[](const Warp& warp) { return of[warp.id]; }
   };
 
+  template <class S>
+  struct PerThread {
+    S of[WARPS * LANES];
+    S& operator[](int thread) { return of[thread]; }
+  };
+
   double* shared;
   int warp_count = WARPS;
 
@@ -178,6 +184,8 @@ struct HostTeam {
   void threads_sync(F&& f) {
     for (int thread = 0; thread < warp_count * LANES; ++thread) f(thread);
   }
+  template <class F>
+  void each_thread(F&& f) { threads_sync(f); }
   template <class F>
   void once(F&& f) { f(); }
   template <class F>

@@ -73,26 +73,28 @@ struct SegmentsMemory {
       s.first = first;
       state = {};
       std::fill(flags.begin(), flags.end(), 0);
-      if (s.out != s.R) {
+      if (first == s.blocks) {
+      } else if (s.out != s.R) {
         part(true, true);
       } else {
         part(true, false);
         part(false, true);
       }
-      return state.left > 0 ? s.blocks - state.left : -1;
+      return block_columns::SegmentEnd{state.left > 0 ? s.blocks - state.left : -1,
+                                       grid.pass_state.stop ? grid.pass_state.pivot - (first - 1) * block_columns::NB : -1};
     };
-    return block_columns::by_segments(s.blocks, segment, [&](int b) { return householder(b); });
+    return block_columns::by_segments(segment, [&](int b) { householder(b); });
   }
 
   /// As SegmentPass::householder() in src/cuda/segments.cu.
-  int householder(int b) {
-    int failed = 0;
-    const auto of = [&](int strip) { return block_columns::Stepwise<T, K, block_columns::HostTeam>({nullptr}, grid.job, strip); };
-    for (int strip = 0; strip < grid.strips; ++strip) of(strip).catch_up();
-    of(b / block_columns::BLOCKS).find(b, &failed);
-    for (int strip = b / block_columns::BLOCKS; strip < grid.strips; ++strip) of(strip).apply(b);
-    for (int strip = 0; strip < grid.strips; ++strip) of(strip).give_back(s.V);
-    return grid.pass_state.stop ? grid.pass_state.pivot - b * block_columns::NB : -1;
+  void householder(int b) {
+    using Block = block_columns::RefusedBlock<T, K, block_columns::HostTeam>;
+    constexpr int NB = block_columns::NB;
+    std::vector<double> shared(Block::words, grid.nan);
+    for (int number = 0; number < Block::count(s.blocks, b); ++number) Block({shared.data()}, s, b, number).run(&grid.pass_state);
+    const T* tile = reinterpret_cast<const T*>(s.messages + index_t(b) * block_columns::Message<K>::stride);
+    if (s.out)
+      for (int j = 0; j < NB; ++j) std::memcpy(s.out + (index_t(b) * NB + j) * s.ld + index_t(b) * NB, tile + j * NB, sizeof(T) * NB);
   }
 };
 

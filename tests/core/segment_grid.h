@@ -8,6 +8,7 @@
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
 #include "block_columns/rewrite.h"
+#include "block_columns/refused.h"
 #include "block_columns/solve.h"
 #include "block_columns/stepwise.h"
 #include "host_grid.h"

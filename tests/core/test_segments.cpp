@@ -224,29 +224,29 @@ TEST(Segments, EndsWithNumbersThatAreNone) {
   }
 }
 
-/// What by_segments() does when segments and Householder steps say `refused` and `failing`, one after the other.
+/// What by_segments() does when segments end in turn as told.
 struct Script {
-  std::vector<int> refused, failing;
+  std::vector<SegmentEnd> ends;
   std::string calls;
   BySegments done;
 };
 
 TEST(Segments, FollowEachOther) {
-  const Script scripts[] = {{{-1}, {}, "s0 ", {-1, 0, 0}},
-                            {{3, -1}, {}, "s0 s3 ", {-1, 0, 1}},
-                            {{0, -1}, {-1}, "s0 h0 s1 ", {-1, 1, 0}},
-                            {{3, 3, -1}, {-1}, "s0 s3 h3 s4 ", {-1, 1, 1}},
-                            {{1, 2, 2, 4, 4}, {-1, -1}, "s0 s1 s2 h2 s3 s4 h4 ", {-1, 2, 3}},
-                            {{0, 1, 2, 3, 4}, {-1, -1, -1, -1, -1}, "s0 h0 s1 h1 s2 h2 s3 h3 s4 h4 ", {-1, 5, 0}},
-                            {{0}, {0}, "s0 h0 ", {0, 0, 0}},
-                            {{2, 2}, {7}, "s0 s2 h2 ", {2 * NB + 7, 0, 1}},
-                            {{0, 1}, {-1, 63}, "s0 h0 s1 h1 ", {2 * NB - 1, 1, 0}}};
+  const Script scripts[] = {{{{-1}}, "s0 ", {-1, 0, 0}},
+                            {{{3}, {-1}}, "s0 s3 ", {-1, 0, 1}},
+                            {{{0}, {-1}}, "s0 h0 s1 ", {-1, 1, 0}},
+                            {{{3}, {3}, {-1}}, "s0 s3 h3 s4 ", {-1, 1, 1}},
+                            {{{1}, {2}, {2}, {4}, {4}, {-1}}, "s0 s1 s2 h2 s3 s4 h4 s5 ", {-1, 2, 3}},
+                            {{{0}, {1}, {2}, {3}, {4}, {-1}}, "s0 h0 s1 h1 s2 h2 s3 h3 s4 h4 s5 ", {-1, 5, 0}},
+                            {{{0}, {-1, 0}}, "s0 h0 s1 ", {0, 0, 0}},
+                            {{{0}, {1, 0}}, "s0 h0 s1 ", {0, 0, 0}},
+                            {{{2}, {2}, {4, 7}}, "s0 s2 h2 s3 ", {2 * NB + 7, 0, 1}},
+                            {{{0}, {1}, {-1, 63}}, "s0 h0 s1 h1 s2 ", {2 * NB - 1, 1, 0}}};
   for (const Script& script : scripts) {
     std::string calls;
-    size_t segments = 0, steps = 0;
-    const BySegments done = by_segments(
-        5, [&](int first) { return calls += "s" + std::to_string(first) + " ", script.refused.at(segments++); },
-        [&](int b) { return calls += "h" + std::to_string(b) + " ", script.failing.at(steps++); });
+    size_t segments = 0;
+    const BySegments done = by_segments([&](int first) { return calls += "s" + std::to_string(first) + " ", script.ends.at(segments++); },
+                                        [&](int b) { calls += "h" + std::to_string(b) + " "; });
     EXPECT_EQ(calls, script.calls);
     EXPECT_TRUE(same(done, script.done)) << script.calls;
   }

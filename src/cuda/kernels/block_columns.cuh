@@ -53,11 +53,6 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS) find_steps(const block_co
   __shared__ int failed;
   block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, b / block_columns::BLOCKS).find(b, &failed);
 }
-/// V <- V of all strips, as it is in job.saved.
-template <class T, int K>
-__global__ void __launch_bounds__(DeviceTeam::THREADS) return_V(const block_columns::Job<T> job, double* V) {
-  block_columns::Stepwise<T, K, DeviceTeam>(whole_block(nullptr), job, job.first + int(blockIdx.x)).give_back(V);
-}
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) apply_steps(const block_columns::Job<T> job, int b) {
   const int strip = b / block_columns::BLOCKS + int(blockIdx.x);

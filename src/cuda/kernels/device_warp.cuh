@@ -193,6 +193,12 @@ struct DeviceTeam {
     __device__ __forceinline__ S& operator[](const Warp&) { return value; }
   };
 
+  template <class S>
+  struct PerThread {
+    S value;
+    __device__ __forceinline__ S& operator[](int) { return value; }
+  };
+
   double* shared;
   Warp warp;           ///< its id counts from the first of the team
   int named = 0;       ///< 0: the whole block, otherwise the number of the team's own barrier
@@ -231,6 +237,9 @@ struct DeviceTeam {
     f(warp.id * block_columns::LANES + warp.lane);
     barrier();
   }
+  /// The same without a barrier.
+  template <class F>
+  __device__ __forceinline__ void each_thread(F&& f) { f(warp.id * block_columns::LANES + warp.lane); }
   /// f() in the thread that publishes, without a barrier.
   template <class F>
   __device__ __forceinline__ void once(F&& f) {

@@ -3,6 +3,7 @@
 #include "block_columns/feed.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
+#include "block_columns/refused.h"
 #include "block_columns/rewrite.h"
 #include "cuda/kernels/inbox.cuh"
 
@@ -173,6 +174,17 @@ __global__ void __launch_bounds__(segment_threads, 1) modify_segment(const __gri
   if (block < s.finishers) return finish_role<T, K>(s, block, shared, warp, lane);
   work_role<T, K>(s, block - s.finishers, shared, warp, lane);
 #endif
+}
+
+/// Row block b, which the guard has refused.
+///
+///   Grid      RefusedBlock::count(s.blocks, b) blocks of WARPS warps
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS)
+    take_refused(const __grid_constant__ block_columns::Segment<T> s, int b, block_columns::PassState* pass_state) {
+  using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
+  __shared__ double shared[Block::words];
+  Block(whole_block(shared), s, b, int(blockIdx.x)).run(pass_state);
 }
 
 }  // namespace gpucholmod::cuda

@@ -1,0 +1,127 @@
+#pragma once
+
+#include "block_columns/householder.h"
+#include "block_columns/segment.h"
+
+namespace gpucholmod::block_columns {
+
+/// A row block that the guard refuses from the start of a segment: the steps of householder.h in one launch, H being I. A thread has a
+/// column, V of it in registers. Every block of threads finds the steps for itself, from the diagonal block, whose columns its
+/// first NB threads have, so that none waits for another.
+///
+///     for each row i:   y_i, rho_i, ... by the thread that has column i   | barrier |   all columns to its right
+template <class T, int K, class Team>
+class RefusedBlock {
+ public:
+  static constexpr int others = WARPS * LANES - NB;  ///< columns behind the diagonal block, of each block of threads
+  /// Blocks of threads for row block b.
+  GPUCHOLMOD_HOST_DEVICE static int count(int blocks, int b) {
+    const int columns = (blocks - 1 - b) * NB;
+    return columns > 0 ? (columns + others - 1) / others : 1;
+  }
+  /// Shared memory, in doubles.
+  static constexpr int words = NB * (K + 3) + 1;
+  /// Words of T that the diagonal block takes.
+  static constexpr int tile = NB * NB;
+  static_assert(tile <= Message<K>::stride);
+
+  /// `number`: of the block of threads.
+  GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment<T>& segment, int b, int number)
+      : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared), failed_(team.shared + words - 1) {}
+
+  /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to its message:
+  /// other blocks of threads read the diagonal block of R, which out may be. Where a downdate fails, pass_state says so.
+  GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
+    team_.threads_sync([&](int thread) {
+      begin(thread, columns_[thread]);
+      if (thread == 0) *failed_ = -1;
+    });
+    GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) {
+      team_.threads_sync([&](int thread) {
+        if (thread == i && !find(columns_[thread], i)) *failed_ = i;
+      });
+      if (*failed_ == i) {  // another number comes from a thread that is ahead
+        if (number_ == 0) team_.stop(pass_state, b_ * NB + i);
+        return;
+      }
+      team_.each_thread([&](int thread) { apply(thread, columns_[thread], i); });
+    }
+    team_.each_thread([&](int thread) { leave(thread, columns_[thread]); });
+  }
+
+ private:
+  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;
+
+  struct Column {
+    double V[K];
+    const T* R;  ///< the row block's rows of it; null: there is no such column
+    double next; ///< of them the one that comes next
+  };
+
+  /// The number of a thread's column.
+  GPUCHOLMOD_HOST_DEVICE index_t column(int thread) const {
+    return thread < NB ? index_t(b_) * NB + thread : index_t(b_ + 1) * NB + index_t(number_) * others + thread - NB;
+  }
+
+  GPUCHOLMOD_HOST_DEVICE void begin(int thread, Column& own) const {
+    const index_t c = column(thread), n = index_t(s_.blocks) * NB;
+    own.R = c < n ? s_.R + c * s_.ld + index_t(b_) * NB : nullptr;
+    own.next = own.R ? double(own.R[0]) : 0;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? s_.V[q * n + c] : 0;
+  }
+
+  /// Step i, from the column that it begins with; no square is formed that could over- or underflow. False: a downdate fails.
+  GPUCHOLMOD_HOST_DEVICE bool find(const Column& own, int i) const {
+    double top = 0, sum = 0;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) top = fmax(top, fabs(own.V[q]));
+    const int exponent = exponent_of(top);
+    const double scale = scalbn(1.0, -exponent), pivot = own.next;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) sum += own.V[q] * scale * (own.V[q] * scale);
+    const double norm = top > 0 ? scalbn(sqrt(sum), exponent) : 0;
+    if (s_.sigma < 0 && !(pivot > norm)) return false;
+    const double length = norm == 0 ? pivot : s_.sigma > 0 ? hypot(pivot, norm) : sqrt(pivot - norm) * sqrt(pivot + norm);
+    double* scalars = steps_ + NB * K + 3 * i;
+    scalars[inv_tau] = (pivot + length) / length;
+    scalars[inv_ctau] = (pivot + length) / pivot;
+    scalars[rho] = length;
+    const double by = 1 / (pivot + length);
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] * by;
+    return true;
+  }
+
+  /// Step i on a column.
+  GPUCHOLMOD_HOST_DEVICE void apply(int thread, Column& own, int i) const {
+    if (!own.R) return;
+    const double r = own.next;
+    if (i + 1 < NB) own.next = double(own.R[i + 1]);
+    const double *y = steps_ + i * K, *scalars = steps_ + NB * K + 3 * i;
+    double changed = thread == i ? scalars[rho] : 0;
+    if (thread > i) {
+      double part[4] = {};
+      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) part[q % 4] += y[q] * own.V[q];
+      const double yv = (part[0] + part[1]) + (part[2] + part[3]);
+      changed = (r + s_.sigma * yv) * scalars[inv_tau] - r;
+      const double z = s_.sigma > 0 ? changed + r : (changed + yv) * scalars[inv_ctau];
+      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] -= y[q] * z;
+    }
+    if (thread >= NB) {
+      if (s_.out) s_.out[column(thread) * s_.ld + index_t(b_) * NB + i] = T(changed);
+    } else if (number_ == 0) {
+      reinterpret_cast<T*>(s_.messages + index_t(b_) * Message<K>::stride)[thread * NB + i] = T(changed);
+    }
+  }
+
+  GPUCHOLMOD_HOST_DEVICE void leave(int thread, const Column& own) const {
+    if (thread < NB || !own.R) return;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) s_.V[q * (index_t(s_.blocks) * NB) + column(thread)] = own.V[q];
+  }
+
+  Team team_;
+  const Segment<T>& s_;
+  int b_, number_;
+  double* steps_;   ///< y_i, K each, then 1 / tau_i, 1 / (1 - tau_i), rho_i
+  double* failed_;  ///< the step where a downdate has failed
+  typename Team::template PerThread<Column> columns_;
+};
+
+}  // namespace gpucholmod::block_columns
