@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/types.h"
-#include "block_columns/transform.h"
+#include "block_columns/segment.h"
 
 namespace gpucholmod::block_columns {
 
@@ -14,12 +14,18 @@ struct BySegments {
 
 /// How a segment has ended.
 struct SegmentEnd {
-  int refused;       ///< the row block that the guard has refused, or -1
-  int failing = -1;  ///< where the Householder steps before it have failed, in their row block; the segment is then worth nothing
+  int refused;         ///< the row block that the guard has refused, or -1
+  int failing = -1;    ///< where the Householder steps before it have failed, in their row block; the segment is then worth nothing
+  bool again = false;  ///< the guard would refuse it with H = I before it too
 };
 
+/// `failing`: as above. The segment had row blocks up to `blocks`.
+inline SegmentEnd end_of(const SegmentState& state, int blocks, int failing) {
+  return {state.left > 0 ? blocks - state.left / 2 : -1, failing, state.left % 2 == 1};
+}
+
 /// All row blocks of a factor: segments of unscaled steps, each up to the row block that the guard refuses. With that the
-/// next one begins, V being scaled so that H = I again; where it refuses that block too, Householder steps take it.
+/// next one begins, V being scaled so that H = I again, or, where it would refuse that block again, Householder steps take it first.
 ///
 ///   segment(first)    does row blocks from `first` on, of which there may be none; returns how it has ended
 ///   householder(b)    begins to do row block b; the segment that follows waits for it
@@ -35,10 +41,10 @@ BySegments by_segments(RunSegment&& segment, Householder&& householder) {
     }
     done.fallbacks += stepped;
     if (end.refused < 0) break;
-    stepped = end.refused == first;
+    stepped = end.again || end.refused == first;
+    done.rescalings += end.refused > first;
+    first = end.refused;
     if (stepped) householder(first++);
-    else first = end.refused;
-    done.rescalings += !stepped;
   }
   return done;
 }

@@ -62,6 +62,21 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, doub
   return ok;
 }
 
+/// Whether a row block passes the guard if H is I before it: with H_0 before and H behind it that is the question whether
+/// -sigma (H - bound H_0) is positive definite. `sH`: -sigma (H - bound I), which is lost; the rest as in invert_factor().
+template <int KP, class Warp>
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, double* sH, const double* sH_0, double sigma_bound, double* sX, double* work) {
+  constexpr int ld = KP + 8;
+  warp.each([&](int lane) {
+    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < KP * KP; i += LANES) {
+      const int q = i / KP, l = i % KP;
+      sH[q * ld + l] -= sigma_bound * ((q == l) - sH_0[q * ld + l]);
+    }
+  });
+  warp.sync();
+  return invert_factor<KP>(warp, sH, sX, work);
+}
+
 /// Finishes the messages of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far; then, of
 /// the sub-blocks side by side,
 ///
@@ -151,7 +166,13 @@ class Finish {
         GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES)
           to[Parts::scaling + i / KP * LDB + i % KP] = X[i / KP * LDW + i % KP];
       });
-      team_.refuse(s_.state, s_.blocks - b);
+      const bool again = !team_.all_sync([&](Warp& warp) { 
+        if (warp.id > 0 || b == s_.first) return warp.id > 0;
+        constexpr int at = SUBS * S::square;  // where passes() has left -sigma (H - bound I)
+        return passes_alone<KP>(warp, shared_ + S::H + at, shared_ + S::H, s_.sigma * s_.bound, shared_ + S::X + at,
+                                shared_ + S::work + SUBS * S::scratch);
+      });
+      team_.refuse(s_.state, 2 * (s_.blocks - b) + again);
     }
     team_.once([&] { Warp::store_release(s_.complete + b, good ? accepted : refused); });
     return good;

@@ -56,6 +56,7 @@ class RefusedBlock {
     double V[K];
     const T* R;  ///< the row block's rows of it; null: there is no such column
     double next; ///< of them the one that comes next
+    double by_pivot;  ///< 1 / R_ii in the diagonal block
   };
 
   /// The number of a thread's column.
@@ -67,26 +68,46 @@ class RefusedBlock {
     const index_t c = column(thread), n = index_t(s_.blocks) * NB;
     own.R = c < n ? s_.R + c * s_.ld + index_t(b_) * NB : nullptr;
     own.next = own.R ? double(own.R[0]) : 0;
+    own.by_pivot = thread < NB ? 1 / double(own.R[thread]) : 0;
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? s_.V[q * n + c] : 0;
   }
 
-  /// Step i, from the column that it begins with; no square is formed that could over- or underflow. False: a downdate fails.
+  /// Step i, from the column that it begins with. False: a downdate fails.
   GPUCHOLMOD_HOST_DEVICE bool find(const Column& own, int i) const {
+    const double pivot = own.next;
+    double part[4] = {}, by_length;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) part[q % 4] += own.V[q] * own.V[q];
+    const double sum = (part[0] + part[1]) + (part[2] + part[3]);
+    double length;
+    if (pivot > 1e-100 && pivot < 1e100 && sum < 1e200) {  // what is too small to be squared does not count beside the pivot
+      const double square = fma(pivot, pivot, s_.sigma * sum);
+      if (!(square > 0)) return false;
+      by_length = Team::Warp::reciprocal_root(square);
+      length = square * by_length;
+    } else {
+      length = length_of(own, pivot);
+      if (!(length >= 0)) return false;
+      by_length = 1 / length;
+    }
+    const double by = 1 / (pivot + length);
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] * by;
+    double* scalars = steps_ + NB * K + 3 * i;
+    scalars[inv_tau] = (pivot + length) * by_length;
+    scalars[inv_ctau] = (pivot + length) * own.by_pivot;
+    scalars[rho] = length;
+    return true;
+  }
+
+  /// sqrt(pivot^2 + sigma |v|^2), without a square that could over- or underflow; -1 where a downdate fails.
+  GPUCHOLMOD_HOST_DEVICE double length_of(const Column& own, double pivot) const {
     double top = 0, sum = 0;
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) top = fmax(top, fabs(own.V[q]));
     const int exponent = exponent_of(top);
-    const double scale = scalbn(1.0, -exponent), pivot = own.next;
+    const double scale = scalbn(1.0, -exponent);
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) sum += own.V[q] * scale * (own.V[q] * scale);
     const double norm = top > 0 ? scalbn(sqrt(sum), exponent) : 0;
-    if (s_.sigma < 0 && !(pivot > norm)) return false;
-    const double length = norm == 0 ? pivot : s_.sigma > 0 ? hypot(pivot, norm) : sqrt(pivot - norm) * sqrt(pivot + norm);
-    double* scalars = steps_ + NB * K + 3 * i;
-    scalars[inv_tau] = (pivot + length) / length;
-    scalars[inv_ctau] = (pivot + length) / pivot;
-    scalars[rho] = length;
-    const double by = 1 / (pivot + length);
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] * by;
-    return true;
+    if (norm == 0) return pivot;
+    return s_.sigma > 0 ? hypot(pivot, norm) : pivot > norm ? sqrt(pivot - norm) * sqrt(pivot + norm) : -1;
   }
 
   /// Step i on a column.

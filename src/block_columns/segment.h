@@ -41,7 +41,8 @@ enum Verdict { open = 0, accepted = 1, refused = 2 };
 
 struct SegmentState {
   int stop;  ///< some row block is refused: nothing behind it is needed any more
-  int left;  ///< row blocks from the first of them on; 0 where there is none
+  int left;  ///< twice how many row blocks there are from the first of them on, and 1 where it would be refused with H = I
+             ///< before it too; 0 where there is none
 };
 
 /// The order in which blocks are solved for: R'P = V from the first on, or RP = V from the last on. Every number of a row block or
@@ -134,7 +135,7 @@ GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, cons
 /// Whether row block b lies behind one that is refused.
 template <class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE bool is_over(const S& s, int b) {
-  return Warp::load_acquire(&s.state->stop) != 0 && s.blocks - Warp::load_relaxed(&s.state->left) < b;
+  return Warp::load_acquire(&s.state->stop) != 0 && s.blocks - Warp::load_relaxed(&s.state->left) / 2 < b;
 }
 
 /// Waits until a counter has reached `value`. False: everybody is to stop.

@@ -154,8 +154,7 @@ index_t SegmentPass<T>::run(const T* R, T* out, index_t ld, void* state, Timer& 
     end.record(stream);
     check(cudaMemcpyAsync(state, dints_.data(), state_bytes, cudaMemcpyDeviceToHost, stream), "fetch what became of a pass");
     wait();
-    return block_columns::SegmentEnd{unscaled.left > 0 ? s.blocks - unscaled.left : -1,
-                                     steps.stop ? steps.pivot - (first - 1) * block_columns::NB : -1};
+    return block_columns::end_of(unscaled, s.blocks, steps.stop ? steps.pivot - (first - 1) * block_columns::NB : -1);
   };
   done_ = block_columns::by_segments(run_segment, [&](int b) { householder(b, s, stream); });
   return done_.pivot;

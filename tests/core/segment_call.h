@@ -80,8 +80,7 @@ struct SegmentsMemory {
         part(true, false);
         part(false, true);
       }
-      return block_columns::SegmentEnd{state.left > 0 ? s.blocks - state.left : -1,
-                                       grid.pass_state.stop ? grid.pass_state.pivot - (first - 1) * block_columns::NB : -1};
+      return block_columns::end_of(state, s.blocks, grid.pass_state.stop ? grid.pass_state.pivot - (first - 1) * block_columns::NB : -1);
     };
     return block_columns::by_segments(segment, [&](int b) { householder(b); });
   }

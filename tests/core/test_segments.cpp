@@ -241,6 +241,9 @@ TEST(Segments, FollowEachOther) {
                             {{{0}, {-1, 0}}, "s0 h0 s1 ", {0, 0, 0}},
                             {{{0}, {1, 0}}, "s0 h0 s1 ", {0, 0, 0}},
                             {{{2}, {2}, {4, 7}}, "s0 s2 h2 s3 ", {2 * NB + 7, 0, 1}},
+                            {{{3, -1, true}, {-1}}, "s0 h3 s4 ", {-1, 1, 1}},
+                            {{{2, -1, true}, {4, -1, true}, {-1}}, "s0 h2 s3 h4 s5 ", {-1, 2, 2}},
+                            {{{2, -1, true}, {4, 3, true}}, "s0 h2 s3 ", {2 * NB + 3, 0, 1}},
                             {{{0}, {1}, {-1, 63}}, "s0 h0 s1 h1 s2 ", {2 * NB - 1, 1, 0}}};
   for (const Script& script : scripts) {
     std::string calls;
