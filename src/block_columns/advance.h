@@ -105,9 +105,10 @@ class Advance {
       return true;
     }
     if (c > s_.first + s_.window) {  // rewritten up to here
+      const typename Warp::Wait wait;
       while (Warp::load_acquire(s_.is_near + c) < GROUPS) {
         if (is_over<Warp>(s_, b)) return false;
-        Warp::pause();
+        wait.pause();
       }
       warp.sync();
     }

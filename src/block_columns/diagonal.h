@@ -8,9 +8,10 @@ namespace gpucholmod::block_columns {
 /// Waits for a flag. False: everybody is to stop.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE bool wait(const Warp& warp, const int* flag, const int* stop) {
+  const typename Warp::Wait wait;
   while (Warp::load_acquire(flag) == 0) {
     if (Warp::load_acquire(stop) != 0) return false;
-    Warp::pause();
+    wait.pause();
   }
   warp.sync();
   return true;

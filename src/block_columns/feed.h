@@ -13,6 +13,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
     const int i = b - s.first;
     inbox.wait_empty(warp, i, [] { return false; });
+    const typename Warp::Wait wait;
     while (known <= b) {
       known = b + warp.leading([&](int lane) { return b + lane < end && Warp::load_acquire(s.has_P + b + lane) == publishers<K>; });
       if (known > b) break;
@@ -20,7 +21,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
         inbox.close(warp, i);
         return;
       }
-      Warp::pause();
+      wait.pause();
     }
     inbox.fill(warp, i, s.messages + index_t(b) * Message<K>::stride + Message<K>::P, K * LDB);
   }
@@ -33,6 +34,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const Segment<T>& s,
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.blocks; ++b) {
     const int i = b - s.first;
     inbox.wait_empty(warp, i, [] { return false; });
+    const typename Warp::Wait wait;
     while (known <= b) {
       known = b + warp.leading([&](int lane) { return b + lane < s.blocks && Warp::load_acquire(s.complete + b + lane) == accepted; });
       if (known > b) break;
@@ -40,7 +42,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const Segment<T>& s,
         inbox.close(warp, i);
         return;
       }
-      Warp::pause();
+      wait.pause();
     }
     inbox.fill(warp, i, s.messages + index_t(b) * Message<K>::stride, Message<K>::words);
   }

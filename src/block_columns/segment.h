@@ -141,9 +141,10 @@ GPUCHOLMOD_HOST_DEVICE bool is_over(const S& s, int b) {
 /// Waits until a counter has reached `value`. False: everybody is to stop.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE bool wait_until(const Warp& warp, const int* counter, int value, const int* stop) {
+  const typename Warp::Wait wait;
   while (Warp::load_acquire(counter) < value) {
     if (Warp::load_acquire(stop) != 0) return false;
-    Warp::pause();
+    wait.pause();
   }
   warp.sync();
   return true;

@@ -150,6 +150,7 @@ class StripTask {
       if (warp.id != 0) return;
       int found = 0;
       bool stop = false;
+      const typename Warp::Wait wait;
       for (;;) {
         found = warp.leading([&](int lane) {
           return known_ + lane < job.strips * BLOCKS && Warp::load_acquire(job.has_C + known_ + lane) != 0;
@@ -157,7 +158,7 @@ class StripTask {
         if (known_ + found > b || (may_run_ahead && Warp::load_acquire(near) != 0)) break;
         stop = Warp::load_acquire(&job.pass_state->stop) != 0;
         if (stop) break;
-        Warp::pause();
+        wait.pause();
       }
       warp.once([&] {
         ints[0] = known_ + found;
@@ -237,13 +238,14 @@ class StripTask {
 
   /// Waits until P of row block i is there, and finds out how far the chain has come. False: stop.
   GPUCHOLMOD_HOST_DEVICE bool see(const Warp& warp, int i, int& seen) const {
+    const typename Warp::Wait wait;
     for (;;) {
       const int more = warp.leading(
           [&](int lane) { return i + lane < first_ && Warp::load_acquire(job_.shared.has_P + i + lane) != 0; });
       seen = i + more;
       if (more > 0) return true;
       if (Warp::load_acquire(&job_.shared.pass_state->stop) != 0) return false;
-      Warp::pause();
+      wait.pause();
     }
   }
 

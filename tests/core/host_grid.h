@@ -138,6 +138,10 @@ struct HostWarp {
   template <class F>
   void once(F&& f) const { f(); }  ///< in one lane
   static void pause() { std::this_thread::yield(); }
+  /// One wait, which polls.
+  struct Wait {
+    void pause() const { HostWarp::pause(); }
+  };
 };
 
 /// A block of threads, or a half of one: its warps take turns, so that what is to end in a barrier does.

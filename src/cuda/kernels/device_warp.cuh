@@ -158,7 +158,22 @@ struct DeviceWarp {
 #endif
   }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
-  __device__ static __forceinline__ void pause() {}
+  /// One wait, which polls. Where GPUCHOLMOD_WATCHDOG says after how many seconds, a wait of that length ends the kernel.
+  struct Wait {
+#ifdef GPUCHOLMOD_WATCHDOG
+    unsigned long long since = now();
+    __device__ __forceinline__ void pause() const {
+      if (now() - since > GPUCHOLMOD_WATCHDOG * 1000000000ull) __trap();
+    }
+    __device__ static __forceinline__ unsigned long long now() {
+      unsigned long long ns;
+      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+      return ns;
+    }
+#else
+    __device__ __forceinline__ void pause() const {}
+#endif
+  };
   /// What has been computed from x is not kept for after: where registers are scarcer than time.
   __device__ static __forceinline__ void compute_anew(index_t& x) { asm volatile("" : "+l"(x)); }
 

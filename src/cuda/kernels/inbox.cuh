@@ -53,8 +53,11 @@ struct Mbarrier {
 /// Until over(); false when everybody is to stop.
 template <class F>
 __device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
-  for (int tries = 1; !over(); ++tries)
+  const DeviceWarp::Wait wait;
+  for (int tries = 1; !over(); ++tries) {
     if (tries % 256 == 0 && DeviceWarp::load_acquire(stop) != 0) return false;
+    wait.pause();
+  }
   return true;
 }
 
@@ -78,7 +81,8 @@ struct DeviceInbox {
     }
   }
   __device__ __forceinline__ bool wait(const Warp&, int i) const {
-    while (!state->full[unsigned(i) % slots].passed(int(unsigned(i) / slots))) {}
+    const Warp::Wait wait;
+    while (!state->full[unsigned(i) % slots].passed(int(unsigned(i) / slots))) wait.pause();
     return state->open[unsigned(i) % slots] != 0;
   }
   /// The same; false also when everybody is to stop.
@@ -94,8 +98,11 @@ struct DeviceInbox {
   template <class F>
   __device__ __forceinline__ bool wait_empty(const Warp&, int i, F&& over) const {
     if (i < slots) return true;
-    while (!state->empty[unsigned(i) % slots].passed(int(unsigned(i) / slots) - 1))
+    const Warp::Wait wait;
+    while (!state->empty[unsigned(i) % slots].passed(int(unsigned(i) / slots) - 1)) {
       if (over()) return false;
+      wait.pause();
+    }
     return true;
   }
   __device__ __forceinline__ void fill(const Warp& warp, int i, const double* from, int count) const {
