@@ -26,8 +26,8 @@
 #
 # with the norms estimated from products on the GPU. A time whose ratio is not below 30 is FAILED, and does not count:
 # the exit status is then not zero. Nor does a downdate "not p.d." (reported as not positive definite), but in single
-# precision, where rounding may be the cause. --solve: the first family, by the wall clock, B sent and X fetched; ratio:
-# max ||b - Ax||_1 / (n eps ||A||_1 ||x||_1) after both. With n = 32,768 this takes 12 GB on the host (kernel 20, paper
+# precision, where rounding may be the cause. --solve: the first family, A X = B for `ranks` right-hand sides, by the chain
+# and by cuBLAS, on the device, B being there; ratio: of solve(), max ||b - Ax||_1 / (n eps ||A||_1 ||x||_1). With n = 32,768 this takes 12 GB on the host (kernel 20, paper
 # 35) and 30 GB on the GPU. --out writes the measurements, in seconds (stored_measurements()), after each family.
 
 library(gpucholmod)
@@ -133,19 +133,17 @@ print_case <- function(rows) {
   cat(paste0(" | ", time, c(rest[1:2], "")), "\n", sep = "")
 }
 
-# R'^-1 B, and R^-1 of that, for m right-hand sides.
+# A X = B for m right-hand sides.
 run_solve <- function(f, m, about) {
   B <- normal(about$n, m)
-  forward <- gpucholmod:::wall_clock(function() solve_forward(f, B), about$n, repeats)
-  back <- gpucholmod:::wall_clock(function() solve_back(f, forward$result), about$n, repeats)
+  seconds <- vapply(c(FALSE, TRUE), function(cublas) gpucholmod:::rcpp_factor_solve_seconds(f$pointer, B, cublas, repeats), 0)
+  X <- solve(f, B)
   A <- function(X) times(f, X)
-  errors <- colSums(abs(A(back$result) - B)) / colSums(abs(back$result))
-  ratio <- max(errors) / (about$n * about$eps * norm_1(A, about$n))
+  ratio <- max(colSums(abs(A(X) - B)) / colSums(abs(X))) / (about$n * about$eps * norm_1(A, about$n))
   none <- data.frame(fallbacks = NA, blocks = NA, rescalings = NA, pivot = NA)
-  rows <- row_of(about, m, c("solve_forward", "solve_back"), "wall clock",
-                 c(stats::median(forward$seconds), stats::median(back$seconds)), ratio, none)
-  cat(sprintf("solve_forward, solve_back, %2d columns: %s, %s ms by the wall clock, ratio %.2g\n", m,
-              milliseconds(rows[1L, ]), milliseconds(rows[2L, ]), ratio))
+  rows <- row_of(about, m, "solve", c("chain", "cuBLAS"), seconds, ratio, none)
+  cat(sprintf("solve, %2d columns, %s: %s ms by the chain, %s by cuBLAS, ratio %.2g\n", m, about$precision, milliseconds(rows[1L, ]),
+              milliseconds(rows[2L, ]), ratio))
   rows
 }
 
@@ -162,7 +160,7 @@ run_family <- function(name, n, more) {
                   eps = gpucholmod:::precision_eps(precision))
     for (k in ranks) rows <- rbind(rows, run_case(f, family$V(n, k), "guarded", about))
     if (more) rows <- rbind(rows, run_case(f, family$V(n, 16L), "fallback", about))
-    if (more && solve_too) for (m in c(1L, 16L, 64L)) rows <- rbind(rows, run_solve(f, m, about))
+    if (more && solve_too) for (m in ranks) rows <- rbind(rows, run_solve(f, m, about))
     cat(sprintf("%s: sweep over the triangle %.4f ms (%.0f GB/s)\n", precision, 1000 * about$sweep,
                 (if (precision == "double") 8 else 4) * n^2 / about$sweep / 1e9))
     free(f)

@@ -20,27 +20,22 @@ class RefusedBlock {
     return columns > 0 ? (columns + others - 1) / others : 1;
   }
   /// Shared memory, in doubles.
-  static constexpr int words = NB * (K + 3) + 1;
-  /// Words of T that the diagonal block takes.
-  static constexpr int tile = NB * NB;
-  static_assert(tile <= Message<K>::stride);
+  static constexpr int words = NB * (K + 3);
+  static_assert(NB * NB <= Message<K>::stride);  // for the diagonal block
 
   /// `number`: of the block of threads.
   GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment<T>& segment, int b, int number)
-      : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared), failed_(team.shared + words - 1) {}
+      : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared) {}
 
   /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to its message:
   /// other blocks of threads read the diagonal block of R, which out may be. Where a downdate fails, pass_state says so.
   GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
-    team_.threads_sync([&](int thread) {
-      begin(thread, columns_[thread]);
-      if (thread == 0) *failed_ = -1;
-    });
+    team_.each_thread([&](int thread) { begin(thread, columns_[thread]); });
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) {
       team_.threads_sync([&](int thread) {
-        if (thread == i && !find(columns_[thread], i)) *failed_ = i;
+        if (thread == i && !find(columns_[thread], i)) scalars(i)[rho] = -1;
       });
-      if (*failed_ == i) {  // another number comes from a thread that is ahead
+      if (scalars(i)[rho] < 0) {
         if (number_ == 0) team_.stop(pass_state, b_ * NB + i);
         return;
       }
@@ -50,7 +45,7 @@ class RefusedBlock {
   }
 
  private:
-  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;
+  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho_i = -1: a downdate fails in step i
 
   struct Column {
     double V[K];
@@ -58,6 +53,8 @@ class RefusedBlock {
     double next; ///< of them the one that comes next
     double by_pivot;  ///< 1 / R_ii in the diagonal block
   };
+
+  GPUCHOLMOD_HOST_DEVICE double* scalars(int i) const { return steps_ + NB * K + 3 * i; }
 
   /// The number of a thread's column.
   GPUCHOLMOD_HOST_DEVICE index_t column(int thread) const {
@@ -91,10 +88,9 @@ class RefusedBlock {
     }
     const double by = 1 / (pivot + length);
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] * by;
-    double* scalars = steps_ + NB * K + 3 * i;
-    scalars[inv_tau] = (pivot + length) * by_length;
-    scalars[inv_ctau] = (pivot + length) * own.by_pivot;
-    scalars[rho] = length;
+    scalars(i)[inv_tau] = (pivot + length) * by_length;
+    scalars(i)[inv_ctau] = (pivot + length) * own.by_pivot;
+    scalars(i)[rho] = length;
     return true;
   }
 
@@ -115,14 +111,14 @@ class RefusedBlock {
     if (!own.R) return;
     const double r = own.next;
     if (i + 1 < NB) own.next = double(own.R[i + 1]);
-    const double *y = steps_ + i * K, *scalars = steps_ + NB * K + 3 * i;
-    double changed = thread == i ? scalars[rho] : 0;
+    const double *y = steps_ + i * K, *of_step = scalars(i);
+    double changed = thread == i ? of_step[rho] : 0;
     if (thread > i) {
       double part[4] = {};
       GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) part[q % 4] += y[q] * own.V[q];
       const double yv = (part[0] + part[1]) + (part[2] + part[3]);
-      changed = (r + s_.sigma * yv) * scalars[inv_tau] - r;
-      const double z = s_.sigma > 0 ? changed + r : (changed + yv) * scalars[inv_ctau];
+      changed = (r + s_.sigma * yv) * of_step[inv_tau] - r;
+      const double z = s_.sigma > 0 ? changed + r : (changed + yv) * of_step[inv_ctau];
       GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] -= y[q] * z;
     }
     if (thread >= NB) {
@@ -141,7 +137,6 @@ class RefusedBlock {
   const Segment<T>& s_;
   int b_, number_;
   double* steps_;   ///< y_i, K each, then 1 / tau_i, 1 / (1 - tau_i), rho_i
-  double* failed_;  ///< the step where a downdate has failed
   typename Team::template PerThread<Column> columns_;
 };
 
