@@ -166,7 +166,7 @@ class Finish {
         GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES)
           to[Parts::scaling + i / KP * LDB + i % KP] = X[i / KP * LDW + i % KP];
       });
-      const bool again = !team_.all_sync([&](Warp& warp) { 
+      const bool again = !team_.all_sync([&](Warp& warp) {
         if (warp.id > 0 || b == s_.first) return warp.id > 0;
         constexpr int at = SUBS * S::square;  // where passes() has left -sigma (H - bound I)
         return passes_alone<KP>(warp, shared_ + S::H + at, shared_ + S::H, s_.sigma * s_.bound, shared_ + S::X + at,

@@ -50,8 +50,8 @@ class RefusedBlock {
   struct Column {
     double V[K];
     const T* R;  ///< the row block's rows of it; null: there is no such column
-    double next; ///< of them the one that comes next
-    double by_pivot;  ///< 1 / R_ii in the diagonal block
+    double next;      ///< of them the one that comes next
+    double by_pivot;  ///< 1 / R_ii in the diagonal block, where that is a number
   };
 
   GPUCHOLMOD_HOST_DEVICE double* scalars(int i) const { return steps_ + NB * K + 3 * i; }
@@ -72,21 +72,13 @@ class RefusedBlock {
   /// Step i, from the column that it begins with. False: a downdate fails.
   GPUCHOLMOD_HOST_DEVICE bool find(const Column& own, int i) const {
     const double pivot = own.next;
-    double part[4] = {}, by_length;
+    double part[4] = {};
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) part[q % 4] += own.V[q] * own.V[q];
     const double sum = (part[0] + part[1]) + (part[2] + part[3]);
-    double length;
-    if (pivot > 1e-100 && pivot < 1e100 && sum < 1e200) {  // what is too small to be squared does not count beside the pivot
-      const double square = fma(pivot, pivot, s_.sigma * sum);
-      if (!(square > 0)) return false;
-      by_length = Team::Warp::reciprocal_root(square);
-      length = square * by_length;
-    } else {
-      length = length_of(own, pivot);
-      if (!(length >= 0)) return false;
-      by_length = 1 / length;
-    }
-    const double by = 1 / (pivot + length);
+    if (!(pivot > 1e-100 && pivot < 1e100 && sum < 1e200)) return find_with_care(own, i);
+    const double square = fma(pivot, pivot, s_.sigma * sum);  // what is too small to be squared does not count beside the pivot
+    if (!(square > 0)) return false;
+    const double by_length = Team::Warp::reciprocal_root(square), length = square * by_length, by = 1 / (pivot + length);
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] * by;
     scalars(i)[inv_tau] = (pivot + length) * by_length;
     scalars(i)[inv_ctau] = (pivot + length) * own.by_pivot;
@@ -94,16 +86,22 @@ class RefusedBlock {
     return true;
   }
 
-  /// sqrt(pivot^2 + sigma |v|^2), without a square that could over- or underflow; -1 where a downdate fails.
-  GPUCHOLMOD_HOST_DEVICE double length_of(const Column& own, double pivot) const {
+  /// The same with numbers of any size: no square and no reciprocal is formed that could over- or underflow.
+  GPUCHOLMOD_HOST_DEVICE bool find_with_care(const Column& own, int i) const {
+    const double pivot = own.next;
     double top = 0, sum = 0;
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) top = fmax(top, fabs(own.V[q]));
     const int exponent = exponent_of(top);
     const double scale = scalbn(1.0, -exponent);
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) sum += own.V[q] * scale * (own.V[q] * scale);
     const double norm = top > 0 ? scalbn(sqrt(sum), exponent) : 0;
-    if (norm == 0) return pivot;
-    return s_.sigma > 0 ? hypot(pivot, norm) : pivot > norm ? sqrt(pivot - norm) * sqrt(pivot + norm) : -1;
+    if (s_.sigma < 0 && !(pivot > norm)) return false;
+    const double length = norm == 0 ? pivot : s_.sigma > 0 ? hypot(pivot, norm) : sqrt(pivot - norm) * sqrt(pivot + norm);
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] / (pivot + length);
+    scalars(i)[inv_tau] = (pivot + length) / length;
+    scalars(i)[inv_ctau] = (pivot + length) / pivot;
+    scalars(i)[rho] = length;
+    return length >= 0;  // it may be NaN
   }
 
   /// Step i on a column.
