@@ -27,8 +27,9 @@
 # with the norms estimated from products on the GPU. A time whose ratio is not below 30 is FAILED, and does not count:
 # the exit status is then not zero. Nor does a downdate "not p.d." (reported as not positive definite), but in single
 # precision, where rounding may be the cause. --solve: the first family, A X = B for `ranks` right-hand sides, by the chain
-# and by cuBLAS, on the device, B being there; ratio: of solve(), max ||b - Ax||_1 / (n eps ||A||_1 ||x||_1). With n = 32,768 this takes 12 GB on the host (kernel 20, paper
-# 35) and 30 GB on the GPU. --out writes the measurements, in seconds (stored_measurements()), after each family.
+# and by cuBLAS, on the device, B being there; ratio: of solve(), max ||b - Ax||_1 / (n eps ||A||_1 ||x||_1). With
+# n = 32,768 this takes 12 GB on the host (kernel 20, paper 35) and 30 GB on the GPU. --out writes the measurements, in
+# seconds (stored_measurements()), after each family.
 
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
