@@ -182,9 +182,11 @@ __global__ void __launch_bounds__(segment_threads, 1) modify_segment(const __gri
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     take_refused(const __grid_constant__ block_columns::Segment<T> s, int b, block_columns::PassState* pass_state) {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
   using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   Block(whole_block(shared), s, b, int(blockIdx.x)).run(pass_state);
+#endif
 }
 
 }  // namespace gpucholmod::cuda

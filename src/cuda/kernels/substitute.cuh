@@ -46,6 +46,7 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const __grid_co
 /// The solutions to where the right-hand sides were. Grid: a block for each block column, and gang.
 template <class T, block_columns::Order order>
 __global__ void collect_solutions(const __grid_constant__ Gangs<T, order> gangs) {
+#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
   using namespace block_columns;
   const Segment<T, order>& s = gangs.of[blockIdx.y];
   const index_t c = blockIdx.x, ldv = index_t(s.blocks) * NB;
@@ -57,6 +58,7 @@ __global__ void collect_solutions(const __grid_constant__ Gangs<T, order> gangs)
     s.V[i / NB * ldv + index_t(s.place(int(c))) * NB + i % NB] = x;
   }
   if (!reliable) *gangs.refused = 1;
+#endif
 }
 
 }  // namespace gpucholmod::cuda
