@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#if CUDART_VERSION < 11020
-#error "CUDA 11.2 or later is needed, for memory allocated in stream order"
+#if CUDART_VERSION < 11080
+#error "CUDA 11.8 or later is needed, for clusters of blocks of threads"
 #endif
 
 template <class T>

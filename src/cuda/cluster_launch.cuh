@@ -46,7 +46,7 @@ struct ClusterLaunch {
     if (attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) < segment_shared) return 0;
     cudaFuncAttributes of_kernel;
     check(cudaFuncGetAttributes(&of_kernel, kernel), "ask about a kernel");
-    if (!GPUCHOLMOD_PERSISTENT(10 * of_kernel.ptxVersion)) return 0;
+    if (!GPUCHOLMOD_SEGMENTS(10 * of_kernel.ptxVersion)) return 0;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, segment_shared), "set up a kernel");
     const ClusterLaunch launch;
     int clusters = 0;

@@ -11,6 +11,14 @@ __device__ __forceinline__ DeviceTeam whole_block(double* shared) {
 
 /// Whether there is a persistent kernel for an architecture, as __CUDA_ARCH__ counts them.
 #define GPUCHOLMOD_PERSISTENT(architecture) ((architecture) >= 900 && (architecture) < 1200)
+/// Whether there are kernels for segments: they have instructions besides that nvcc knows from CUDA 12.1 on.
+#define GPUCHOLMOD_SEGMENTS(architecture) (GPUCHOLMOD_PERSISTENT(architecture) && CUDART_VERSION >= 12010)
+/// A parameter that stays in constant memory, where a kernel can have such.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
+#define GPUCHOLMOD_GRID_CONSTANT
+#else
+#define GPUCHOLMOD_GRID_CONSTANT __grid_constant__
+#endif
 
 /// A modification in one launch: every block of threads takes strips of columns by ticket, from the left.
 ///

@@ -11,7 +11,7 @@ struct Mbarrier {
   unsigned long long word;
 
   __device__ __forceinline__ unsigned address() const { return unsigned(__cvta_generic_to_shared(&word)); }
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   __device__ __forceinline__ void init(int arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
   }
@@ -106,7 +106,7 @@ struct DeviceInbox {
     return true;
   }
   __device__ __forceinline__ void fill(const Warp& warp, int i, const double* from, int count) const {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     warp.once([&] {
       Mbarrier& full = state->full[unsigned(i) % slots];
       state->open[unsigned(i) % slots] = 1;
@@ -118,7 +118,7 @@ struct DeviceInbox {
   }
   /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
   __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const double* from, index_t ld) const {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     using namespace block_columns;
     warp.once([&] {
       Mbarrier& full = state->full[unsigned(i) % slots];
@@ -132,7 +132,7 @@ struct DeviceInbox {
   /// A tile of R, or a link, with leading dimension LDT.
   template <class T>
   __device__ __forceinline__ void fill_columns(const Warp& warp, int i, const T* from, index_t ld) const {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     using namespace block_columns;
     static_assert(fillers == LANES);
     constexpr int words = 16 / int(sizeof(T)), parts = NB / words, columns = LANES / parts;
@@ -152,7 +152,7 @@ struct DeviceInbox {
 
  private:
   __device__ static __forceinline__ void copy(double* to, const double* from, int bytes, const Mbarrier& full) {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from), "r"(bytes), "r"(full.address()) : "memory");
 #endif
@@ -184,7 +184,7 @@ struct DeviceMail {
     warp.once([&] { arrived[(b - first) % slots].arrive_expecting(bytes); });
   }
   __device__ __forceinline__ void send(const DeviceWarp& warp, int b, const DeviceWarp::PerLane<block_columns::Fragment>& tile) const {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     constexpr int LP = block_columns::LP;
     const double* at = P(b) + (warp.id * 16 + block_columns::group_id(warp.lane)) * LP + 2 * block_columns::thread_in_group(warp.lane);
     const double* e = tile.value.e;
@@ -205,12 +205,12 @@ struct DeviceMail {
 };
 
 __device__ __forceinline__ void cluster_sync() {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
 __device__ __forceinline__ void fence_barriers() {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }

@@ -155,8 +155,8 @@ __device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, in
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<T, K> doubles, or what AdvanceMemory or WorkerMemory takes if that is more
 template <class T, int K>
-__global__ void __launch_bounds__(segment_threads, 1) modify_segment(const __grid_constant__ block_columns::Segment<T> s) {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+__global__ void __launch_bounds__(segment_threads, 1) modify_segment(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s) {
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   using namespace block_columns;
   extern __shared__ __align__(128) double shared[];
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
@@ -181,8 +181,8 @@ __global__ void __launch_bounds__(segment_threads, 1) modify_segment(const __gri
 ///   Grid      RefusedBlock::count(s.blocks, b) blocks of WARPS warps
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
-    take_refused(const __grid_constant__ block_columns::Segment<T> s, int b, block_columns::PassState* pass_state) {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+    take_refused(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassState* pass_state) {
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   Block(whole_block(shared), s, b, int(blockIdx.x)).run(pass_state);

@@ -22,8 +22,8 @@ struct Gangs {
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<T, CHAIN_COLUMNS> doubles, or what AdvanceMemory takes if that is more
 template <class T, block_columns::Order order>
-__global__ void __launch_bounds__(segment_threads, 1) substitute(const __grid_constant__ Gangs<T, order> gangs) {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+__global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order> gangs) {
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   using namespace block_columns;
   extern __shared__ __align__(128) double shared[];
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const __grid_co
 
 /// The solutions to where the right-hand sides were. Grid: a block for each block column, and gang.
 template <class T, block_columns::Order order>
-__global__ void collect_solutions(const __grid_constant__ Gangs<T, order> gangs) {
-#if GPUCHOLMOD_PERSISTENT(__CUDA_ARCH__)
+__global__ void collect_solutions(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order> gangs) {
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   using namespace block_columns;
   const Segment<T, order>& s = gangs.of[blockIdx.y];
   const index_t c = blockIdx.x, ldv = index_t(s.blocks) * NB;
