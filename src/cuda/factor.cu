@@ -110,7 +110,7 @@ class Factor : public DeviceFactor {
     const index_t n = order();
     if (n == 0 || m == 0) return;
     const Session session(context_);
-    index_t first = m <= tuning::chain_solves ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, m) : 0;
+    index_t first = m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, m) : 0;
     if (first == m) return;
     const Cublas& cublas = context_.cublas();
     const index_t most = std::min(m, transfer_columns);

@@ -242,8 +242,7 @@ TEST(Segments, TakesPivotsOfAnySize) {
         p.V(j, column) = beside * pivot;
       }
       const SegmentsResult<double> result = run_segments(p);
-      EXPECT_EQ(result.done.pivot, -1);
-      EXPECT_TRUE(result.R.allFinite());
+      EXPECT_TRUE(result.done.pivot == -1 && result.R.allFinite());
       const double grown = std::sqrt(1 + (sign == Sign::update ? 1 : -1) * beside * beside);
       EXPECT_NEAR(result.R(tiny, tiny) / (grown * 1e-310), 1, 1e-12);
       EXPECT_NEAR(result.R(huge, huge) / (grown * 1e180), 1, 1e-12);
