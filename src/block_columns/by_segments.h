@@ -1,52 +1,68 @@
 #pragma once
 
-#include "base/types.h"
+#include <optional>
+
 #include "block_columns/segment.h"
 
 namespace gpucholmod::block_columns {
 
-/// What a modification by segments has come to.
-struct BySegments {
-  index_t pivot = -1;  ///< where a downdate failed
-  int fallbacks = 0;   ///< row blocks by Householder steps
-  int rescalings = 0;  ///< segments that ended before the last row block, and not with their first
+/// How far a pass has come: it goes by turns, each of which is a row block by Householder steps, if it begins with one, and a segment
+/// of unscaled steps behind that, up to the row block that the guard refuses. Zero at the start.
+struct Progress {
+  int first;       ///< row block that the turn's segment begins with
+  int steps;       ///< 1: the one before it is done by steps
+  int fallbacks;   ///< row blocks by steps
+  int rescalings;  ///< segments that have ended before the last row block, and not with their first
+  int turns;       ///< before this one
 };
 
-/// How a segment has ended.
-struct SegmentEnd {
-  int refused;         ///< the row block that the guard has refused, or -1
-  int failing = -1;    ///< where the Householder steps before it have failed, in their row block; the segment is then worth nothing
-  bool again = false;  ///< the guard would refuse it with H = I before it too
-};
-
-/// `failing`: as above. The segment had row blocks up to `blocks`.
-inline SegmentEnd end_of(const SegmentState& state, int blocks, int failing) {
-  return {state.left > 0 ? blocks - state.left / 2 : -1, failing, state.left % 2 == 1};
+/// The turn behind one whose segment, of row blocks up to `blocks`, has come to `state`. V has been scaled so that H = I before the
+/// refused row block; where the guard would refuse that again, steps take it.
+GPUCHOLMOD_HOST_DEVICE Progress next_turn(const Progress& before, const SegmentState& state, int blocks) {
+  if (state.left == 0) return {blocks, 0, before.fallbacks, before.rescalings, before.turns};
+  const int refused = blocks - state.left / 2, steps = state.left % 2 == 1 || refused == before.first;
+  return {refused + steps, steps, before.fallbacks + steps, before.rescalings + (refused > before.first), before.turns + 1};
 }
 
-/// All row blocks of a factor: segments of unscaled steps, each up to the row block that the guard refuses. With that the
-/// next one begins, V being scaled so that H = I again, or, where it would refuse that block again, Householder steps take it first.
-///
-///   segment(first)    does row blocks from `first` on, of which there may be none; returns how it has ended
-///   householder(b)    begins to do row block b; the segment that follows waits for it
-template <class RunSegment, class Householder>
-BySegments by_segments(RunSegment&& segment, Householder&& householder) {
-  BySegments done;
-  bool stepped = false;
-  for (int first = 0;;) {
-    const SegmentEnd end = segment(first);
-    if (end.failing >= 0) {
-      done.pivot = index_t(first - 1) * NB + end.failing;
-      break;
-    }
-    done.fallbacks += stepped;
-    if (end.refused < 0) break;
-    stepped = end.again || end.refused == first;
-    done.rescalings += end.refused > first;
-    first = end.refused;
-    if (stepped) householder(first++);
+/// Sets of flags, which turns have alternately: a turn clears its own, and reads in the other how the one before has ended.
+constexpr int FLAG_SETS = 2;
+
+/// What the launches of a pass share, in ints: zero at the start.
+struct PassInts {
+  static constexpr int state = 0, inverted = sizeof(PassState) / sizeof(int), linked = inverted + 1, progress = linked + 1,
+                       flags = progress + FLAG_SETS * sizeof(Progress) / sizeof(int);
+  int* at;
+
+  static index_t words(int blocks) { return flags + index_t(FLAG_SETS) * Segment<double>::flag_words(blocks); }
+  /// As many as it takes to tell what has become of the pass.
+  static index_t outcome_words(int blocks) { return flags + Segment<double>::flag_words(blocks) + Segment<double>::state_words; }
+  GPUCHOLMOD_HOST_DEVICE PassState& pass_state() const { return *reinterpret_cast<PassState*>(at + state); }
+  GPUCHOLMOD_HOST_DEVICE Progress& progress_of(int turn) const { return reinterpret_cast<Progress*>(at + progress)[turn % FLAG_SETS]; }
+  GPUCHOLMOD_HOST_DEVICE int* flags_of(int turn, int blocks) const {
+    return at + flags + turn % FLAG_SETS * Segment<double>::flag_words(blocks);
   }
-  return done;
+  GPUCHOLMOD_HOST_DEVICE const SegmentState& state_of(int turn, int blocks) const {
+    return *reinterpret_cast<const SegmentState*>(flags_of(turn, blocks));
+  }
+  /// How far the pass has come behind `turn`.
+  GPUCHOLMOD_HOST_DEVICE Progress behind(int turn, int blocks) const { return next_turn(progress_of(turn), state_of(turn, blocks), blocks); }
+};
+
+/// What a pass has come to.
+struct PassOutcome {
+  index_t pivot = -1;  ///< where a downdate has failed
+  int fallbacks = 0;   ///< row blocks by steps
+  int rescalings = 0;  ///< segments that ended early
+  int turns = 1;       ///< that it took
+};
+
+/// Behind `turn`; nothing where the pass is not over.
+inline std::optional<PassOutcome> outcome(const PassInts& ints, int turn, int blocks) {
+  const Progress progress = ints.behind(turn, blocks);
+  const PassState& state = ints.pass_state();
+  if (state.stop) return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1};
+  if (progress.first < blocks || progress.steps) return std::nullopt;
+  return PassOutcome{-1, progress.fallbacks, progress.rescalings, progress.turns + 1};
 }
 
 }  // namespace gpucholmod::block_columns

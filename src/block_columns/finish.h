@@ -172,9 +172,9 @@ class Finish {
         return passes_alone<KP>(warp, shared_ + S::H + at, shared_ + S::H, s_.sigma * s_.bound, shared_ + S::X + at,
                                 shared_ + S::work + SUBS * S::scratch);
       });
-      team_.refuse(s_.state, 2 * (s_.blocks - b) + again);
+      team_.refuse(s_.state(), 2 * (s_.blocks - b) + again);
     }
-    team_.once([&] { Warp::store_release(s_.complete + b, good ? accepted : refused); });
+    team_.once([&] { Warp::store_release(s_.complete(b), good ? accepted : refused); });
     return good;
   }
 

@@ -27,8 +27,8 @@ class RefusedBlock {
   GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment<T>& segment, int b, int number)
       : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared) {}
 
-  /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to its message:
-  /// other blocks of threads read the diagonal block of R, which out may be. Where a downdate fails, pass_state says so.
+  /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to its message,
+  /// until store_diagonal_block(): other blocks of threads read that of R, which out may be. Where a downdate fails, pass_state says so.
   GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
     team_.each_thread([&](int thread) { begin(thread, columns_[thread]); });
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) {
@@ -44,6 +44,14 @@ class RefusedBlock {
     team_.each_thread([&](int thread) { leave(thread, columns_[thread]); });
   }
 
+  /// The diagonal block to s.out, in a later launch, by so many threads.
+  GPUCHOLMOD_HOST_DEVICE static void store_diagonal_block(const Segment<T>& s, int b, int thread, int threads) {
+    if (!s.out) return;
+    const T* from = tile(s, b);
+    T* to = s.out + index_t(b) * NB * (s.ld + 1);
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < NB * NB; i += threads) to[i / NB * s.ld + i % NB] = from[i];
+  }
+
  private:
   static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho_i = -1: a downdate fails in step i
 
@@ -54,6 +62,10 @@ class RefusedBlock {
     double by_pivot;  ///< 1 / R_ii in the diagonal block, where that is a number
   };
 
+  /// Of a diagonal block that is not yet in its place.
+  GPUCHOLMOD_HOST_DEVICE static T* tile(const Segment<T>& s, int b) {
+    return reinterpret_cast<T*>(s.messages + index_t(b) * Message<K>::stride);
+  }
   GPUCHOLMOD_HOST_DEVICE double* scalars(int i) const { return steps_ + NB * K + 3 * i; }
 
   /// The number of a thread's column.
@@ -122,7 +134,7 @@ class RefusedBlock {
     if (thread >= NB) {
       if (s_.out) s_.out[column(thread) * s_.ld + index_t(b_) * NB + i] = T(changed);
     } else if (number_ == 0) {
-      reinterpret_cast<T*>(s_.messages + index_t(b_) * Message<K>::stride)[thread * NB + i] = T(changed);
+      tile(s_, b_)[thread * NB + i] = T(changed);
     }
   }
 

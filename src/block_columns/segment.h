@@ -39,10 +39,11 @@ constexpr int refine_at = NB;
 /// What became of a row block, as its flag `complete` says.
 enum Verdict { open = 0, accepted = 1, refused = 2 };
 
+/// What the blocks of threads of one segment tell each other besides messages; zero at the start. Behind it lie the flags.
 struct SegmentState {
-  int stop;  ///< some row block is refused: nothing behind it is needed any more
-  int left;  ///< twice how many row blocks there are from the first of them on, and 1 where it would be refused with H = I
-             ///< before it too; 0 where there is none
+  int stop;      ///< some row block is refused: nothing behind it is needed any more
+  int left;      ///< twice how many row blocks there are from the first of them on, and 1 where it would be refused with H = I
+                 ///< before it too; 0 where there is none
 };
 
 /// The order in which blocks are solved for: R'P = V from the first on, or RP = V from the last on. Every number of a row block or
@@ -70,13 +71,29 @@ struct Segment {
   double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
   int* inverted;     ///< pairs of diagonal blocks whose inverses are there
   int* linked;       ///< pairs of block columns whose links are there
-  int* has_P;        ///< for each row block, how many warps have published their rows of P, CHAIN_COLUMNS wide
-  int* has_V;        ///< how many groups of `handed` are there
-  int* is_near;      ///< how many groups of V have been left to Advance
-  int* complete;     ///< Verdict
-  SegmentState* state;
+  int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
   int solvers, advancers, finishers, workers;  ///< blocks of threads: CLUSTER for each CHAIN_COLUMNS columns of V, or none
+
+  static constexpr int state_words = sizeof(SegmentState) / sizeof(int);
+  GPUCHOLMOD_HOST_DEVICE static int flag_words(int blocks) { return state_words + 4 * blocks; }
+
+  /// The same from another row block on.
+  GPUCHOLMOD_HOST_DEVICE Segment from(int first_, int* flags_) const {
+    Segment s = *this;
+    s.first = first_;
+    s.flags = flags_;
+    return s;
+  }
+  GPUCHOLMOD_HOST_DEVICE SegmentState* state() const { return reinterpret_cast<SegmentState*>(flags); }
+  /// How many warps have published their rows of P_b, CHAIN_COLUMNS wide.
+  GPUCHOLMOD_HOST_DEVICE int* has_P(int b) const { return flags + state_words + b; }
+  /// How many groups of `handed` are there.
+  GPUCHOLMOD_HOST_DEVICE int* has_V(int b) const { return has_P(blocks + b); }
+  /// How many groups of V have been left to Advance.
+  GPUCHOLMOD_HOST_DEVICE int* is_near(int b) const { return has_P(2 * blocks + b); }
+  /// Verdict
+  GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return has_P(3 * blocks + b); }
 
   /// The place in the factor of block b, and of a group of columns.
   GPUCHOLMOD_HOST_DEVICE int place(int b) const { return order == Order::forward ? b : blocks - 1 - b; }
@@ -135,7 +152,7 @@ GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, cons
 /// Whether row block b lies behind one that is refused.
 template <class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE bool is_over(const S& s, int b) {
-  return Warp::load_acquire(&s.state->stop) != 0 && s.blocks - Warp::load_relaxed(&s.state->left) / 2 < b;
+  return Warp::load_acquire(&s.state()->stop) != 0 && s.blocks - Warp::load_relaxed(&s.state()->left) / 2 < b;
 }
 
 /// Waits until a counter has reached `value`. False: everybody is to stop.

@@ -67,7 +67,7 @@ class Solve {
   /// sum <- sum - M'P_b for the warp's rows, M being tile `number` of all that come: of R, or a link.
   template <class S, bool by_rows>
   GPUCHOLMOD_HOST_DEVICE void multiply(const Warp& warp, int b, int number, Tile<Warp>& sum) {
-    const int* stop = &s_.state->stop;
+    const int* stop = &s_.state()->stop;
     auto& tiles = post_.tiles;
     if (stopped_[warp] || !tiles.wait(warp, number, stop)) {
       stopped_[warp] = true;
@@ -95,7 +95,7 @@ class Solve {
     Tiles V, P_c;
     const auto refined = [&] { return post_.X.slot(i)[refine_at]; };
     const bool go_on = team_.all_sync([&](Warp& warp) {
-      const int* stop = &s_.state->stop;
+      const int* stop = &s_.state()->stop;
       if (stopped_[warp] || !post_.V.wait(warp, i, stop) || !post_.X.wait(warp, i, stop)) return false;
       if (c > s_.first && !own_.by_link(c, refined())) multiply<T, forward>(warp, c - 1, product_ - 1, sum_[warp]);
       V[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB);
@@ -118,7 +118,7 @@ class Solve {
       mail_.send(warp, c, P_c[warp]);
       store_columns(warp, P_c[warp], to + warp.id * 16, LDB);
       warp.sync();
-      warp.once([&] { Warp::add_release(s_.has_P + c); });
+      warp.once([&] { Warp::add_release(s_.has_P(c)); });
     });
     return true;
   }
@@ -192,7 +192,7 @@ GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, i
 template <class S, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, int side, Inbox& inbox) {
   const Own<S> own{s, rank};
-  const int* stop = &s.state->stop;
+  const int* stop = &s.state()->stop;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
   int product = 0;
   for (int i = side; own.column(i) < s.blocks; i += SOLVE_TEAMS) {
@@ -216,7 +216,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
 template <int K, class S, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster, int rank, Inbox& X, Inbox& V) {
   const Own<S> own{s, rank};
-  const int* stop = &s.state->stop;
+  const int* stop = &s.state()->stop;
   const index_t ldv = index_t(s.blocks) * NB;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
   if (!wait_until(warp, s.inverted, s.blocks / 2, stop)) return;
@@ -229,7 +229,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster
       V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * ldv + index_t(s.place(c)) * NB, ldv);
       continue;
     }
-    if (!wait_until(warp, s.has_V + c, GROUPS, stop)) return;
+    if (!wait_until(warp, s.has_V(c), GROUPS, stop)) return;
     V.fill(warp, i, s.handed + (index_t(c) * K + cluster * CHAIN_COLUMNS) * LDB, CHAIN_COLUMNS * LDB);
   }
 }

@@ -58,6 +58,8 @@ class Context {
   cudaStream_t stream() const { return stream_; }
   Pool& pool() { return pool_; }
   Marks& marks() { return marks_; }
+  /// How many turns the last pass by segments has taken (block_columns/by_segments.h): as a rule the next one takes as many.
+  int& turns() { return turns_; }
   /// For what a call needs while it runs.
   Pool& workspace() { return workspace_; }
   /// Page-locked memory of at least so many bytes, the same at every call, until release().
@@ -100,6 +102,7 @@ class Context {
   std::string name_;
   Stream stream_;
   Marks marks_;
+  int turns_ = 1;
   Pool pool_, workspace_;
   std::optional<PinnedBuffer<char>> staging_;
   std::optional<Cublas> cublas_;

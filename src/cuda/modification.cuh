@@ -90,23 +90,17 @@ class Modification {
     }
   }
 
-  /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest. Strips, which take more columns at once,
-  /// tell where they fail; of still more columns the leading part of R tells whether a later pass fails earlier. from()
-  /// gives R anew; `scratch` as `out` above.
+  /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest: where it fails, the leading part of R tells in
+  /// which no pass fails. from() gives R anew; `scratch` as `out` above.
   template <class F>
   index_t first_pivot(F&& from, T* scratch, index_t pivot) {
     if (task_.k <= pass_columns()) return pivot;
     const Work whole = work_;
-    columns_ = 0;
-    try {
-      for (index_t order = layout_.n; order > 0;) {
-        const index_t found = run(from(), scratch, order);
-        if (found < 0 || found >= order) break;
-        pivot = order = found;
-        if (task_.k <= pass_columns()) break;
-      }
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::out_of_memory) throw;  // then the pass that failed has the word
+    while (pivot > 0) {
+      take_leading(from(), scratch, pivot);
+      const index_t found = run(scratch, scratch, pivot);
+      if (found < 0) break;
+      pivot = found;
     }
     work_ = whole;
     return pivot;
@@ -132,6 +126,19 @@ class Modification {
     return size.bytes() + double(sizeof(double)) * layout_.strips() * size.strip_words();
   }
 
+  /// to <- the leading part of R, of so many rows, continued by the identity to a whole number of strips.
+  void take_leading(const T* R, T* to, index_t order) {
+    const index_t rows = index_t(block_columns::strips_of(order)) * block_columns::STRIP, behind = rows - order;
+    const cudaStream_t stream = context_.stream();
+    if (R != to)
+      check(cudaMemcpy2DAsync(to, sizeof(T) * layout_.ld, R, sizeof(T) * layout_.ld, sizeof(T) * rows, order, cudaMemcpyDeviceToDevice,
+                              stream), "copy the leading part of a factor");
+    if (behind == 0) return;
+    const MatrixView<T> rest{to + order * layout_.ld, rows, behind, layout_.ld};
+    set_identity<<<unsigned(behind), 256, 0, stream>>>(rest, order);
+    check(cudaGetLastError(), "continue the leading part of a factor");
+  }
+
   /// A place for the result of every other pass, where there are several: a pass in place takes longer.
   std::unique_ptr<PoolBuffer<T>> room_between() {
     if (task_.k <= pass_columns()) return nullptr;
@@ -142,17 +149,22 @@ class Modification {
   /// Columns [first, first + k) of V, by segments. Returns the failing pivot, or -1.
   index_t run_segments(index_t first, index_t k, int strips, index_t order, const T* R, T* out, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    void* const state = context_.staging(SegmentPass<T>::state_bytes);
-    SegmentPass<T> pass(context_.pool(), std::min(columns_, block_columns::padded_width(k)), strips, task_);
+    void* const staging = context_.staging(SegmentPass<T>::outcome_bytes(strips));
+    const SegmentPass<T> pass(context_.pool(), std::min(columns_, block_columns::padded_width(k)), strips, task_);
     timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, k, layout_.n, stream); });
     if (begun) *begun = true;
     Marks& marks = context_.marks();
     marks.begin.record(stream);
-    index_t pivot = -1;
-    timed(Stage::modify, [&] { pivot = pass.run(R, out, layout_.ld, state, marks.end, [&] { wait(first); }, stream); });
+    block_columns::PassOutcome done;
+    timed(Stage::modify, [&] {
+      done = pass.run(R, out, layout_.ld, context_.turns(), staging, marks.end, [&] { wait(first); }, stream);
+    });
     work_.seconds += marks.end.seconds_since(marks.begin);
-    pass.add_to(work_);
-    return pivot;
+    work_.launch = Launch::persistent;
+    work_.blocks += index_t(strips) * block_columns::BLOCKS;
+    work_.fallbacks += done.fallbacks;
+    work_.rescalings += done.rescalings;
+    return done.pivot;
   }
 
   /// The same by strips, of up to most_columns columns.

@@ -8,9 +8,8 @@
 namespace gpucholmod::cuda {
 namespace {
 
-using block_columns::PassState;
+using block_columns::PassInts;
 using block_columns::Segment;
-using block_columns::SegmentState;
 
 /// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for a block.
 constexpr int finishers = 8;
@@ -19,9 +18,8 @@ constexpr int finishers = 8;
 constexpr int window = 16;
 static_assert(window > block_columns::REACH);
 
-/// ints: PassState, pairs inverted, pairs linked; and what every segment clears: SegmentState, a flag of each kind for every row block.
-constexpr int inverted_at = sizeof(PassState) / sizeof(int), linked_at = inverted_at + 1, state_at = inverted_at + 2,
-              flags_at = state_at + sizeof(SegmentState) / sizeof(int);
+/// Turns that are queued before it is known whether they are needed: one that is not takes about 5 us.
+constexpr int most_expected = 4;
 
 /// What a launch does of a segment.
 enum class Part { all, chain, rest };
@@ -48,10 +46,22 @@ bool assign_roles(Segment<T>& s, Part part) {
 }
 
 template <class T, int K>
-void start(Segment<T> s, Part part, cudaStream_t stream) {
+void start_segment(Segment<T> s, PassInts ints, int turn, Part part, cudaStream_t stream) {
   assign_roles<T, K>(s, part);
   const ClusterLaunch<modify_segment<T, K>> launch(s.solvers + s.advancers + s.finishers + s.workers, stream);
-  check(cudaLaunchKernelEx(&launch.config, modify_segment<T, K>, s), "start a segment");
+  check(cudaLaunchKernelEx(&launch.config, modify_segment<T, K>, s, ints, turn), "start a segment");
+}
+
+template <class T, int K>
+void start_turn(const Segment<T>& s, PassInts ints, int turn, cudaStream_t stream) {
+  if (turn > 0) {
+    const int count = block_columns::RefusedBlock<T, K, DeviceTeam>::count(s.blocks, 0);
+    begin_turn<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, ints, turn);
+    check(cudaGetLastError(), "begin a turn");
+  }
+  if (s.R != s.out) return start_segment<T, K>(s, ints, turn, Part::all, stream);
+  start_segment<T, K>(s, ints, turn, Part::chain, stream);
+  start_segment<T, K>(s, ints, turn, Part::rest, stream);
 }
 
 /// f(std::integral_constant<int, K>()) for K = 8, 16, 32.
@@ -88,7 +98,7 @@ double SegmentPass<T>::bytes(int columns, int strips) {
   const double blocks = double(strips) * block_columns::BLOCKS;
   const double words = (block_columns::NB + block_columns::LDB) * columns + message_words(columns) + 2 * block_columns::INVERSE;
   return sizeof(double) * blocks * words +
-         sizeof(int) * (flags_at + 4 * blocks);
+         sizeof(int) * double(PassInts::words(strips * block_columns::BLOCKS));
 }
 
 template <class T>
@@ -98,7 +108,7 @@ SegmentPass<T>::SegmentPass(Pool& pool, int columns, int strips, const Task& tas
       dhanded_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::LDB * columns),
       dinverses_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
       dlinks_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
-      dints_(pool, flags_at + 4 * index_t(strips) * block_columns::BLOCKS) {}
+      dints_(pool, PassInts::words(strips * block_columns::BLOCKS)) {}
 
 template <class T>
 void SegmentPass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
@@ -110,10 +120,9 @@ void SegmentPass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv,
 
 template <class T>
 Segment<T> SegmentPass<T>::segment(const T* R, T* out, index_t ld) const {
-  const int blocks = strips_ * block_columns::BLOCKS;
-  int* const flags = dints_.data() + flags_at;
+  const PassInts ints{dints_.data()};
   Segment s{};
-  s.blocks = blocks;
+  s.blocks = strips_ * block_columns::BLOCKS;
   s.sigma = sign_ == Sign::update ? 1 : -1;
   s.bound = sign_ == Sign::update ? block_columns::largest_update : block_columns::least_downdate;
   s.R = R;
@@ -124,63 +133,29 @@ Segment<T> SegmentPass<T>::segment(const T* R, T* out, index_t ld) const {
   s.messages = dmessages_.data();
   s.handed = dhanded_.data();
   s.links = dlinks_.data();
-  s.inverted = dints_.data() + inverted_at;
-  s.linked = dints_.data() + linked_at;
-  s.has_P = flags;
-  s.has_V = flags + blocks;
-  s.is_near = flags + 2 * blocks;
-  s.complete = flags + 3 * blocks;
-  s.state = reinterpret_cast<SegmentState*>(dints_.data() + state_at);
+  s.inverted = ints.at + PassInts::inverted;
+  s.linked = ints.at + PassInts::linked;
   return s;
 }
 
 template <class T>
-index_t SegmentPass<T>::run(const T* R, T* out, index_t ld, void* state, Timer& end, const std::function<void()>& wait,
-                            cudaStream_t stream) {
-  Segment s = segment(R, out, ld);
-  const PassState& steps = *static_cast<PassState*>(state);
-  const SegmentState& unscaled = *reinterpret_cast<const SegmentState*>(static_cast<int*>(state) + state_at);
-  const auto run_segment = [&](int first) {
-    // Of the first segment everything is cleared; then the inverses, of R as it was, stay.
-    const int kept = first > 0 ? state_at : 0;
-    check(cudaMemsetAsync(dints_.data() + kept, 0, dints_.bytes() - sizeof(int) * kept, stream), "clear the flags");
-    s.first = first;
-    if (first < s.blocks)
-      with_columns(columns_, [&](auto K) {
-        if (R != out) return start<T, decltype(K)::value>(s, Part::all, stream);
-        start<T, decltype(K)::value>(s, Part::chain, stream);
-        start<T, decltype(K)::value>(s, Part::rest, stream);
-      });
+block_columns::PassOutcome SegmentPass<T>::run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
+                                               const std::function<void()>& wait, cudaStream_t stream) const {
+  const Segment s = segment(R, out, ld);
+  const PassInts device{dints_.data()}, host{static_cast<int*>(staging)};
+  check(cudaMemsetAsync(dints_.data(), 0, dints_.bytes(), stream), "clear the flags");
+  const int expected = turns;
+  for (int turn = 0;; ++turn) {
+    with_columns(columns_, [&](auto K) { start_turn<T, decltype(K)::value>(s, device, turn, stream); });
+    if (turn + 1 < expected) continue;
     end.record(stream);
-    check(cudaMemcpyAsync(state, dints_.data(), state_bytes, cudaMemcpyDeviceToHost, stream), "fetch what became of a pass");
+    check(cudaMemcpyAsync(host.at, device.at, outcome_bytes(strips_), cudaMemcpyDeviceToHost, stream), "fetch what became of a pass");
     wait();
-    return block_columns::end_of(unscaled, s.blocks, steps.stop ? steps.pivot - (first - 1) * block_columns::NB : -1);
-  };
-  done_ = block_columns::by_segments(run_segment, [&](int b) { householder(b, s, stream); });
-  return done_.pivot;
-}
-
-/// Queues row block b by Householder steps, V having been scaled so that H is I; where it fails, its PassState says so.
-template <class T>
-void SegmentPass<T>::householder(int b, const Segment& s, cudaStream_t stream) const {
-  using namespace block_columns;
-  with_columns(columns_, [&](auto K) {
-    constexpr int k = decltype(K)::value;
-    const int count = RefusedBlock<T, k, DeviceTeam>::count(s.blocks, b);
-    take_refused<T, k><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, reinterpret_cast<PassState*>(dints_.data()));
-    check(cudaGetLastError(), "start a row block by Householder steps");
-    if (s.out)
-      check(cudaMemcpy2DAsync(s.out + index_t(b) * NB * (s.ld + 1), sizeof(T) * s.ld, s.messages + index_t(b) * Message<k>::stride,
-                              sizeof(T) * NB, sizeof(T) * NB, NB, cudaMemcpyDeviceToDevice, stream), "fetch a diagonal block");
-  });
-}
-
-template <class T>
-void SegmentPass<T>::add_to(Work& work) const {
-  work.launch = Launch::persistent;
-  work.blocks += index_t(strips_) * block_columns::BLOCKS;
-  work.fallbacks += done_.fallbacks;
-  work.rescalings += done_.rescalings;
+    const auto done = block_columns::outcome(host, turn, s.blocks);
+    if (!done) continue;
+    turns = std::min(done->turns, most_expected);
+    return *done;
+  }
 }
 
 template class SegmentPass<float>;

@@ -27,23 +27,22 @@ class SegmentPass {
   /// may be reused on return where it is pageable.
   void prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const;
 
-  /// R to out, which may be R itself, or null: then only whether it can be done is found out. Returns when it is done, with
-  /// the failing pivot or -1. `wait` is called when something has been queued, and returns when the stream has come past
-  /// it; `end` is when the modification itself was done. `state`: page-locked memory, state_bytes.
-  index_t run(const T* R, T* out, index_t ld, void* state, Timer& end, const std::function<void()>& wait, cudaStream_t stream);
-  static constexpr std::size_t state_bytes = sizeof(block_columns::PassState) + 2 * sizeof(int) + sizeof(block_columns::SegmentState);
-
-  /// Adds what was done to `work`.
-  void add_to(Work& work) const;
+  /// R to out, which may be R itself, or null: then only whether it can be done is found out. Returns when it is done. `wait` is
+  /// called when something has been queued, and returns when the stream has come past it; `end` is when the modification itself was
+  /// done. `turns`: how many are expected, which are queued at once; becomes how many it took. `staging`: page-locked memory,
+  /// outcome_bytes().
+  block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
+                                 const std::function<void()>& wait, cudaStream_t stream) const;
+  static std::size_t outcome_bytes(int strips) {
+    return sizeof(int) * std::size_t(block_columns::PassInts::outcome_words(strips * block_columns::BLOCKS));
+  }
 
  private:
   using Segment = block_columns::Segment<T>;
   Segment segment(const T* R, T* out, index_t ld) const;
-  void householder(int b, const Segment& segment, cudaStream_t stream) const;
 
   int columns_, strips_;
   Sign sign_;
-  block_columns::BySegments done_;
   PoolBuffer<double> dV_, dmessages_, dhanded_, dinverses_, dlinks_;
   PoolBuffer<int> dints_;
 };

@@ -10,9 +10,8 @@ namespace {
 
 using namespace block_columns;
 
-/// ints: pairs inverted, whether it was refused; and what every substitution clears: pairs linked, SegmentState, two flags for
-/// every row block and gang.
-constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, state_at = 3, flags_at = state_at + sizeof(SegmentState) / sizeof(int);
+/// ints: pairs inverted, whether it was refused; and what every substitution clears: pairs linked, the flags of each gang.
+constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, flags_at = 3;
 
 /// Blocks of threads that advance in each gang; 0 where V does not find room in their shared memory, or there is no kernel.
 template <class T, Order order>
@@ -67,7 +66,7 @@ Substitution<T>::Substitution(Pool& pool, int columns, int strips, const T* R, i
     : gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld), dV_(pool, index_t(strips) * STRIP * columns),
       dmessages_(pool, index_t(strips) * BLOCKS * gangs_ * Message<CHAIN_COLUMNS>::stride),
       dhanded_(pool, index_t(strips) * BLOCKS * LDB * columns), dinverses_(pool, index_t(strips) * BLOCKS * INVERSE),
-      dlinks_(pool, index_t(strips) * BLOCKS * INVERSE), dints_(pool, flags_at + 2 * index_t(strips) * BLOCKS * gangs_) {}
+      dlinks_(pool, index_t(strips) * BLOCKS * INVERSE), dints_(pool, flags_at + index_t(gangs_) * Segment<T>::flag_words(strips * BLOCKS)) {}
 
 template <class T>
 void Substitution<T>::send(const double* B, index_t n, index_t m, cudaStream_t stream) const {
@@ -103,11 +102,9 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.messages = dmessages_.data() + index_t(i) * blocks * Message<CHAIN_COLUMNS>::stride;
     s.inverses = dinverses_.data();
     s.links = dlinks_.data();
-    s.state = reinterpret_cast<SegmentState*>(ints + state_at);
     s.inverted = ints + inverted_at;
     s.linked = ints + linked_at;
-    s.has_P = ints + flags_at + 2 * i * blocks;
-    s.has_V = s.has_P + blocks;
+    s.flags = ints + flags_at + i * s.flag_words(blocks);
     s.solvers = CLUSTER;
     s.advancers = advancers<T, order>(gangs_, blocks);
   }

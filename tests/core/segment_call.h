@@ -20,7 +20,7 @@ struct SegmentsResult {
   Stored<T> R;       ///< n x n, upper
   Stored<T> memory;  ///< what R is a part of
   bool input_kept;   ///< no bit of the factor that was modified is different now
-  block_columns::BySegments done;
+  block_columns::PassOutcome done;
 };
 
 /// All memory of a run: what is to be written first holds NaN.
@@ -29,14 +29,13 @@ struct SegmentsMemory {
   using Parts = block_columns::Transform<K>;
   Grid<K, T> grid;
   std::vector<double> handed, inverses, links;
-  std::vector<int> flags;
-  block_columns::SegmentState state{};
-  int inverted = 0, linked = 0;
+  std::vector<int> ints;
+  block_columns::PassInts pass;
   block_columns::Segment<T> s{};
 
   SegmentsMemory(const Problem<double>& p, const SegmentsRun& how)
       : grid(p, GridRun{2, how.into}), handed(grid.blocks * block_columns::LDB * K, grid.nan),
-        inverses(grid.blocks * block_columns::INVERSE, grid.nan), links(inverses), flags(4 * grid.blocks) {
+        inverses(grid.blocks * block_columns::INVERSE, grid.nan), links(inverses), ints(block_columns::PassInts::words(int(grid.blocks))), pass{ints.data()} {
     const bool update = p.sign == Sign::update;
     s.blocks = int(grid.blocks);
     s.sigma = update ? 1 : -1;
@@ -48,17 +47,40 @@ struct SegmentsMemory {
     s.messages = grid.transforms.data();
     s.handed = handed.data();
     s.inverses = inverses.data();
-    s.inverted = &inverted;
     s.links = links.data();
-    s.linked = &linked;
-    s.has_P = flags.data();
-    s.has_V = s.has_P + grid.blocks;
-    s.is_near = s.has_V + grid.blocks;
-    s.complete = s.is_near + grid.blocks;
-    s.state = &state;
+    s.inverted = ints.data() + block_columns::PassInts::inverted;
+    s.linked = ints.data() + block_columns::PassInts::linked;
   }
 
-  block_columns::BySegments run(const SegmentsRun& how) {
+  /// As SegmentPass::run() in src/cuda/segments.cu.
+  block_columns::PassOutcome run(const SegmentsRun& how) {
+    for (int turn = 0;; ++turn) {
+      if (turn > 0) begin_turn(turn);
+      segment(how, turn);
+      const auto done = outcome(pass, turn, s.blocks);
+      if (!done) continue;
+      EXPECT_EQ(done->turns, turn + 1);
+      return *done;
+    }
+  }
+
+  /// As the kernels of that name.
+  void begin_turn(int turn) {
+    using Block = block_columns::RefusedBlock<T, K, block_columns::HostTeam>;
+    const block_columns::Progress now = pass.behind(turn - 1, s.blocks);
+    std::fill_n(pass.flags_of(turn, s.blocks), s.flag_words(s.blocks), 0);
+    pass.progress_of(turn) = now;
+    if (!now.steps) return;
+    const int b = now.first - 1;
+    std::vector<double> shared(Block::words, grid.nan);
+    for (int number = 0; number < Block::count(s.blocks, b); ++number) Block({shared.data()}, s, b, number).run(&pass.pass_state());
+    Block::store_diagonal_block(s, b, 0, 1);
+  }
+
+  void segment(const SegmentsRun& how, int turn) {
+    s.first = pass.progress_of(turn).first;
+    s.flags = pass.flags_of(turn, s.blocks);
+    if (s.first == s.blocks || pass.pass_state().stop) return;
     const auto part = [&](bool chain, bool rest) {
       s.solvers = chain ? K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER : 0;
       s.advancers = chain ? how.advancers : 0;
@@ -69,31 +91,9 @@ struct SegmentsMemory {
         if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
       });
     };
-    const auto segment = [&](int first) {
-      s.first = first;
-      state = {};
-      std::fill(flags.begin(), flags.end(), 0);
-      if (first == s.blocks) {
-      } else if (s.out != s.R) {
-        part(true, true);
-      } else {
-        part(true, false);
-        part(false, true);
-      }
-      return block_columns::end_of(state, s.blocks, grid.pass_state.stop ? grid.pass_state.pivot - (first - 1) * block_columns::NB : -1);
-    };
-    return block_columns::by_segments(segment, [&](int b) { householder(b); });
-  }
-
-  /// As SegmentPass::householder() in src/cuda/segments.cu.
-  void householder(int b) {
-    using Block = block_columns::RefusedBlock<T, K, block_columns::HostTeam>;
-    constexpr int NB = block_columns::NB;
-    std::vector<double> shared(Block::words, grid.nan);
-    for (int number = 0; number < Block::count(s.blocks, b); ++number) Block({shared.data()}, s, b, number).run(&grid.pass_state);
-    const T* tile = reinterpret_cast<const T*>(s.messages + index_t(b) * block_columns::Message<K>::stride);
-    if (s.out)
-      for (int j = 0; j < NB; ++j) std::memcpy(s.out + (index_t(b) * NB + j) * s.ld + index_t(b) * NB, tile + j * NB, sizeof(T) * NB);
+    if (s.out != s.R) return part(true, true);
+    part(true, false);
+    part(false, true);
   }
 };
 
@@ -101,10 +101,9 @@ template <int K, class T>
 SegmentsResult<T> run_segments_of(const Problem<double>& p, const SegmentsRun& how) {
   const auto memory = std::make_shared<SegmentsMemory<K, T>>(p, how);
   const Stored<T> before = memory->grid.R;
-  SegmentsResult<T> result;
-  const auto done = std::make_shared<block_columns::BySegments>();
+  const auto done = std::make_shared<block_columns::PassOutcome>();
   within_a_minute([memory, how, done] { *done = memory->run(how); });
-  result.done = *done;
+  SegmentsResult<T> result{{}, {}, false, *done};
   result.memory = how.into == Into::place ? memory->grid.R : memory->grid.out;
   const index_t n = p.R.cols();
   result.R = result.memory.topLeftCorner(n, n).template triangularView<Eigen::Upper>();

@@ -109,7 +109,7 @@ Stored<double> small_rows(index_t n, index_t k, double norm) {
   return (random.normal(n, k) * (norm / std::sqrt(real(n * k)))).cast<double>();
 }
 
-bool same(const BySegments& a, const BySegments& b) {
+bool same(const PassOutcome& a, const PassOutcome& b) {
   return a.pivot == b.pivot && a.fallbacks == b.fallbacks && a.rescalings == b.rescalings;
 }
 
@@ -121,7 +121,7 @@ const SegmentsRun schedules[] = {
 
 /// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what was done.
 template <class T>
-BySegments expect_same_in_any_schedule(const Problem<double>& p) {
+PassOutcome expect_same_in_any_schedule(const Problem<double>& p) {
   const SegmentsResult<T> expected = run_segments<T>(p);
   expect_sound(expected);
   for (const SegmentsRun& how : schedules) {
@@ -137,22 +137,22 @@ BySegments expect_same_in_any_schedule(const Problem<double>& p) {
 
 TEST(Segments, DoesNotDependOnTheScheduleOfManyRowBlocks) {
   const index_t n = 960;
-  const BySegments plain = expect_same_in_any_schedule<double>(many_blocks(Sign::update, small_rows(n, 16, 4)));
+  const PassOutcome plain = expect_same_in_any_schedule<double>(many_blocks(Sign::update, small_rows(n, 16, 4)));
   EXPECT_TRUE(same(plain, {}));
   EXPECT_GT(expect_same_in_any_schedule<double>(many_blocks(Sign::update, small_rows(n, 5, 20))).rescalings, 0);
   EXPECT_GT(expect_same_in_any_schedule<float>(many_blocks(Sign::update, small_rows(n, 7, 20))).rescalings, 0);
   if (sanitized) return;
   Stored<double> P = small_rows(n, 17, 0.02);
   P.row(600) *= 0.9995 / P.row(600).norm();
-  const BySegments hard = expect_same_in_any_schedule<double>(many_blocks(Sign::downdate, P));
+  const PassOutcome hard = expect_same_in_any_schedule<double>(many_blocks(Sign::downdate, P));
   EXPECT_EQ(hard.fallbacks, 1);
   EXPECT_GT(hard.rescalings, 0);
 }
 
 TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
-  BySegments done;
+  PassOutcome done;
   for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16)) {
-    const BySegments of = expect_same_in_any_schedule<double>(p);
+    const PassOutcome of = expect_same_in_any_schedule<double>(p);
     done.fallbacks += of.fallbacks;
     done.rescalings += of.rescalings;
   }
@@ -249,34 +249,53 @@ TEST(Segments, TakesPivotsOfAnySize) {
     }
 }
 
-/// What by_segments() does when segments end in turn as told.
+/// How the segments of a pass over six row blocks end, and which turns follow from that.
 struct Script {
-  std::vector<SegmentEnd> ends;
-  std::string calls;
-  BySegments done;
+  struct End {
+    int refused;         ///< row block, or -1
+    bool again = false;  ///< it would be refused with H = I before it too
+  };
+  std::vector<End> ends;
+  std::string turns;
+  int fallbacks, rescalings;
 };
 
 TEST(Segments, FollowEachOther) {
-  const Script scripts[] = {{{{-1}}, "s0 ", {-1, 0, 0}},
-                            {{{3}, {-1}}, "s0 s3 ", {-1, 0, 1}},
-                            {{{0}, {-1}}, "s0 h0 s1 ", {-1, 1, 0}},
-                            {{{3}, {3}, {-1}}, "s0 s3 h3 s4 ", {-1, 1, 1}},
-                            {{{1}, {2}, {2}, {4}, {4}, {-1}}, "s0 s1 s2 h2 s3 s4 h4 s5 ", {-1, 2, 3}},
-                            {{{0}, {1}, {2}, {3}, {4}, {-1}}, "s0 h0 s1 h1 s2 h2 s3 h3 s4 h4 s5 ", {-1, 5, 0}},
-                            {{{0}, {-1, 0}}, "s0 h0 s1 ", {0, 0, 0}},
-                            {{{0}, {1, 0}}, "s0 h0 s1 ", {0, 0, 0}},
-                            {{{2}, {2}, {4, 7}}, "s0 s2 h2 s3 ", {2 * NB + 7, 0, 1}},
-                            {{{3, -1, true}, {-1}}, "s0 h3 s4 ", {-1, 1, 1}},
-                            {{{2, -1, true}, {4, -1, true}, {-1}}, "s0 h2 s3 h4 s5 ", {-1, 2, 2}},
-                            {{{2, -1, true}, {4, 3, true}}, "s0 h2 s3 ", {2 * NB + 3, 0, 1}},
-                            {{{0}, {1}, {-1, 63}}, "s0 h0 s1 h1 s2 ", {2 * NB - 1, 1, 0}}};
+  constexpr int blocks = 6;
+  const Script scripts[] = {{{{-1}}, "s0 ", 0, 0},
+                            {{{3}, {-1}}, "s0 s3 ", 0, 1},
+                            {{{0}, {-1}}, "s0 h0 s1 ", 1, 0},
+                            {{{3}, {3}, {-1}}, "s0 s3 h3 s4 ", 1, 1},
+                            {{{1}, {2}, {2}, {4}, {4}, {-1}}, "s0 s1 s2 h2 s3 s4 h4 s5 ", 2, 3},
+                            {{{0}, {1}, {2}, {3}, {4}, {5}, {-1}}, "s0 h0 s1 h1 s2 h2 s3 h3 s4 h4 s5 h5 s6 ", 6, 0},
+                            {{{3, true}, {-1}}, "s0 h3 s4 ", 1, 1},
+                            {{{5, true}, {-1}}, "s0 h5 s6 ", 1, 1},
+                            {{{2, true}, {4, true}, {-1}}, "s0 h2 s3 h4 s5 ", 2, 2}};
   for (const Script& script : scripts) {
-    std::string calls;
-    size_t segments = 0;
-    const BySegments done = by_segments([&](int first) { return calls += "s" + std::to_string(first) + " ", script.ends.at(segments++); },
-                                        [&](int b) { calls += "h" + std::to_string(b) + " "; });
-    EXPECT_EQ(calls, script.calls);
-    EXPECT_TRUE(same(done, script.done)) << script.calls;
+    std::vector<int> ints(PassInts::words(blocks));
+    const PassInts pass{ints.data()};
+    std::string turns;
+    for (int turn = 0; turn < int(script.ends.size()); ++turn) {
+      if (turn > 0) {
+        EXPECT_FALSE(outcome(pass, turn - 1, blocks)) << script.turns << turn;
+        const Progress now = pass.behind(turn - 1, blocks);
+        pass.progress_of(turn) = now;
+        if (now.steps) turns += "h" + std::to_string(now.first - 1) + " ";
+      }
+      turns += "s" + std::to_string(pass.progress_of(turn).first) + " ";
+      const Script::End& end = script.ends[size_t(turn)];
+      *reinterpret_cast<SegmentState*>(pass.flags_of(turn, blocks)) = {end.refused >= 0, end.refused < 0 ? 0 : 2 * (blocks - end.refused) + end.again};
+    }
+    const int last = int(script.ends.size()) - 1;
+    for (int turn = last; turn < last + 4; ++turn) {  // turns that have been queued in vain change nothing
+      const auto done = outcome(pass, turn, blocks);
+      ASSERT_TRUE(done) << script.turns;
+      EXPECT_TRUE(same(*done, {-1, script.fallbacks, script.rescalings})) << script.turns;
+      EXPECT_EQ(done->turns, last + 1) << script.turns;
+      pass.progress_of(turn + 1) = pass.behind(turn, blocks);
+      std::fill_n(pass.flags_of(turn + 1, blocks), Segment<double>::flag_words(blocks), 0);
+    }
+    EXPECT_EQ(turns, script.turns);
   }
 }
 

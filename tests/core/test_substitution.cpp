@@ -40,8 +40,7 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   V.topLeftCorner(n, k) = B;
   std::vector<double> links(R.inverses.size(), R.nan), handed(size_t(blocks) * LDB * K, R.nan),
       messages(size_t(blocks) * Message<K>::stride, R.nan);
-  std::vector<int> flags(2 * size_t(blocks));
-  SegmentState state{};
+  std::vector<int> flags(Segment<T, order>::flag_words(blocks));
   int linked = 0;
   Segment<T, order> s{};
   s.blocks = s.window = blocks;
@@ -54,9 +53,7 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   s.messages = messages.data();
   s.inverted = &R.inverted;
   s.linked = &linked;
-  s.has_P = flags.data();
-  s.has_V = s.has_P + blocks;
-  s.state = &state;
+  s.flags = flags.data();
   s.solvers = K / CHAIN_COLUMNS * CLUSTER;
   s.advancers = how.advancers;
   run_segment_on_host<K>(s, [&](const char* role, int number) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "block_columns/by_segments.h"
 #include "block_columns/feed.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
@@ -148,26 +149,36 @@ __device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, in
   }
 }
 
-/// A segment in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
-/// advance, then those that finish and rewrite.
+/// The segment of a turn in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
+/// advance, then those that finish and rewrite. How far the pass has come is found in device memory, so that turns can be queued
+/// before it is known whether they are needed.
 ///
 ///   Grid      s.solvers + s.advancers + s.finishers + s.workers blocks, in clusters of CLUSTER, all of which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<T, K> doubles, or what AdvanceMemory or WorkerMemory takes if that is more
 template <class T, int K>
-__global__ void __launch_bounds__(segment_threads, 1) modify_segment(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s) {
+__global__ void __launch_bounds__(segment_threads, 1)
+    modify_segment(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> pass, block_columns::PassInts ints, int turn) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   using namespace block_columns;
   extern __shared__ __align__(128) double shared[];
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
-  int block = int(blockIdx.x) - s.solvers;
-  if (s.first == 0 && s.solvers > 0 && block >= 0 && warp < WARPS)
-    for (int pair = block; pair < s.blocks / 2; pair += int(gridDim.x) - s.solvers) {
+  int block = int(blockIdx.x) - pass.solvers;
+  if (turn == 0 && pass.solvers > 0 && block >= 0 && warp < WARPS)
+    for (int pair = block; pair < pass.blocks / 2; pair += int(gridDim.x) - pass.solvers) {
       const DeviceTeam team{shared, {warp, lane}, 1, WARPS};
-      invert_pair(team, s, pair);
-      link_pair(team, s, pair);
+      invert_pair(team, pass, pair);
+      link_pair(team, pass, pair);
     }
   __syncthreads();
+  if (ints.pass_state().stop != 0) return;
+  const int first = ints.progress_of(turn).first;
+  if (ints.progress_of(turn).steps && blockIdx.x == gridDim.x - 1)
+    RefusedBlock<T, K, DeviceTeam>::store_diagonal_block(pass, first - 1, int(threadIdx.x), segment_threads);
+  if (first == pass.blocks) return;
+  Segment<T> s = pass;
+  s.first = first;
+  s.flags = ints.flags_of(turn, pass.blocks);
   if (block < 0) return solve_role<K>(s, int(blockIdx.x), shared, warp, lane);
   if (block < s.advancers) return advance_role<K>(s, block, shared, warp, lane);
   block -= s.advancers;
@@ -176,16 +187,22 @@ __global__ void __launch_bounds__(segment_threads, 1) modify_segment(const GPUCH
 #endif
 }
 
-/// Row block b, which the guard has refused.
+/// Begins a turn but the first: looks how the one before has ended, and does the row block that the guard has refused, if that is to be
+/// done by steps; its diagonal block comes to its place in the launch behind.
 ///
-///   Grid      RefusedBlock::count(s.blocks, b) blocks of WARPS warps
+///   Grid      RefusedBlock::count(s.blocks, 0) blocks of WARPS warps
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
-    take_refused(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassState* pass_state) {
+    begin_turn(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, block_columns::PassInts ints, int turn) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
   __shared__ double shared[Block::words];
-  Block(whole_block(shared), s, b, int(blockIdx.x)).run(pass_state);
+  const block_columns::Progress now = ints.behind(turn - 1, s.blocks);
+  const int thread = int(blockIdx.x * blockDim.x + threadIdx.x), b = now.first - 1;
+  for (int i = thread; i < s.flag_words(s.blocks); i += int(gridDim.x * blockDim.x)) ints.flags_of(turn, s.blocks)[i] = 0;
+  if (thread == 0) ints.progress_of(turn) = now;
+  if (now.steps && ints.pass_state().stop == 0 && int(blockIdx.x) < Block::count(s.blocks, b))
+    Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 #endif
 }
 

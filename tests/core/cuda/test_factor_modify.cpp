@@ -102,6 +102,20 @@ TEST(FactorModify, TheFirstFailingPivotIsFoundWhicheverPassFailsThere) {
   }
 }
 
+/// Column 3 of V, by itself, fails in row 201 by what R has there, though V is zero from there on.
+TEST(FactorModify, TheFirstFailingPivotIsFoundWhereTheRestOfTheFactorFailsToo) {
+  const index_t n = 500, k = 70;
+  const double cosine = 0.9;
+  Doubles R = Doubles::Identity(n, n), V = Doubles::Zero(n, k);
+  R(200, 201) = cosine;
+  R(201, 201) = std::sqrt(1 - cosine * cosine);
+  V(200, 3) = 0.9;
+  V(150, 66) = 1e3;
+  const Factor F = upload(R);
+  EXPECT_EQ(modify(*F, V, task(*F, k, Sign::downdate)).pivot, 150);
+  EXPECT_TRUE(same_bits(download(*F), R));
+}
+
 /// However large or small the numbers are; ratio as in test_methods.cpp.
 TEST(FactorModify, NumbersOfAnySizeAreScaled) {
   const index_t n = 300;
