@@ -52,11 +52,10 @@ modified_trace <- function(precision, trace, squares, downdate) {
 
 # Enters a modification by V, ||V||_F^2 = squares, into the handle of the modified factor.
 count_modification <- function(f, squares, downdate) {
-  before <- f$trace
-  after <- modified_trace(f$precision, before, squares, downdate)
-  if (is.na(after)) after <- rcpp_factor_trace(f$pointer)
-  f$trace <- after
-  f$error <- f$error + modification_error(f$precision, before, after)
-  f$modifications <- f$modifications + 1L
-  f
+  precision <- .subset2(f, "precision")
+  before <- .subset2(f, "trace")
+  after <- modified_trace(precision, before, squares, downdate)
+  if (is.na(after)) after <- rcpp_factor_trace(.subset2(f, "pointer"))
+  error <- .subset2(f, "error") + modification_error(precision, before, after)
+  list2env(list(trace = after, error = error, modifications = .subset2(f, "modifications") + 1L), f)
 }

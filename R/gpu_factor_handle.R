@@ -6,6 +6,8 @@
 #   uplo, dimnames the form in which as.matrix() returns it
 #   trace          of A, as far as it is known without asking the GPU
 #   modifications, error                         since the last factorisation: see gpu_factor_drift.R
+#
+# What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time.
 
 # `made` is what src/rcpp_gpu_factor.cpp hands over.
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
@@ -14,12 +16,19 @@ new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$poin
   structure(list2env(fields, parent = emptyenv()), class = "gpu_factor")
 }
 
-# A handle for `made`, which has the shape and the past of the factor `f`.
-descendant <- function(f, made) new_factor(made, f$uplo, f$dimnames, f$trace, f$modifications, f$error)
+# A handle for what is at `pointer`, which is as `f` was but for its numbers.
+descendant <- function(f, pointer) {
+  fields <- as.list.environment(f)
+  fields$pointer <- pointer
+  handle <- list2env(fields, parent = emptyenv())
+  class(handle) <- class(f)
+  handle
+}
 
 # Why a handle cannot be used: "restored", "freed", "half_modified"; NULL if it can.
 invalid_reason <- function(f) {
-  if (f$status != "live") f$status else if (rcpp_factor_is_null(f$pointer)) "restored"
+  status <- .subset2(f, "status")
+  if (status != "live") status else if (rcpp_factor_is_null(.subset2(f, "pointer"))) "restored"
 }
 
 invalid_message <- function(reason) {
@@ -42,7 +51,7 @@ live <- function(f, argument = "f") {
     stop_gpucholmod("invalid_factor", paste("this factor cannot be used:", invalid_message(reason)),
                     list(reason = reason))
   }
-  f$pointer
+  .subset2(f, "pointer")
 }
 
 # Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to, if

@@ -70,12 +70,12 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FA
   if (!missing(precision)) match_choice(precision, R$precision, "precision")
   if (!missing(backend)) match_choice(backend, c("cuda", "auto"), "backend")
   request <- list(
-    downdate, FALSE, FALSE, R$precision == "single", 2L,
+    downdate, FALSE, FALSE, .subset2(R, "precision") == "single", 2L,
     if (missing(method)) 0L else method_number(method, c("auto", "persistent", "householder", "stepwise")),
     if (!missing(control)) control_numbers(control)
   )
   pointer <- live(R)
-  V <- open_columns(V, R$n, float32 = FALSE)
+  V <- open_columns(V, .subset2(R, "n"), float32 = FALSE)
 
   begun <- logical(1)  # src/rcpp_gpu_factor.cpp sets it
   on.exit(if (begun) abandon(R, "half_modified"))

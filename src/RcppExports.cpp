@@ -202,7 +202,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_copy
-Rcpp::List rcpp_factor_copy(SEXP pointer);
+Rcpp::RObject rcpp_factor_copy(SEXP pointer);
 RcppExport SEXP _gpucholmod_rcpp_factor_copy(SEXP pointerSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;

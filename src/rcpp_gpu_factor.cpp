@@ -16,13 +16,16 @@ using Pointer = Rcpp::XPtr<DeviceFactor, Rcpp::PreserveStorage, Rcpp::standard_d
 
 DeviceFactor& factor(SEXP pointer) { return *Pointer(pointer).checked_get(); }
 
-/// The R side of a new factor; it belongs to the external pointer from now on.
-Rcpp::List handed_over(std::unique_ptr<DeviceFactor> made) {
+/// A new factor belongs to the external pointer from now on.
+Pointer handed_over(std::unique_ptr<DeviceFactor> made) { return Pointer(made.release()); }
+
+/// The R side of a new factor.
+Rcpp::List described(std::unique_ptr<DeviceFactor> made) {
   using Rcpp::_;
   Rcpp::List handle = Rcpp::List::create(
       _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
       _["device"] = made->device(), _["device_name"] = made->device_name(), _["bytes"] = made->bytes());
-  handle["pointer"] = Pointer(made.release());
+  handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
 
@@ -41,8 +44,8 @@ Rcpp::RObject square_matrix(index_t n, SEXP dimnames) {
 Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int device) {
   return guarded([&] {
     const index_t n = Rf_nrows(R);
-    return handed_over(TYPEOF(R) == INTSXP ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), device)
-                                           : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), device));
+    return described(TYPEOF(R) == INTSXP ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), device)
+                                         : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), device));
   });
 }
 
@@ -57,14 +60,14 @@ Rcpp::List rcpp_factor_factorise(SEXP A, int precision, int device) {
         TYPEOF(A) == INTSXP ? cuda::factorise(floats(A), n, Uplo::upper, Precision(precision), device, pivot)
                             : cuda::factorise(REAL(A), n, Uplo::upper, Precision(precision), device, pivot);
     Rcpp::List result = Rcpp::List::create(Rcpp::_["pivot"] = made ? 0 : int(pivot + 1));
-    if (made) result["made"] = handed_over(std::move(made));
+    if (made) result["made"] = described(std::move(made));
     return result;
   });
 }
 
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_copy(SEXP pointer) {
-  return guarded([&] { return handed_over(factor(pointer).copy()); });
+Rcpp::RObject rcpp_factor_copy(SEXP pointer) {
+  return guarded([&] { return Rcpp::RObject(handed_over(factor(pointer).copy())); });
 }
 
 // Gives the memory back now; the pointer is null from then on.
@@ -124,7 +127,7 @@ Rcpp::RObject rcpp_factor_inverse(SEXP pointer, SEXP dimnames) {
 }
 
 // V: n x k double matrix, or n. Returns list(pivot, squares, made): pivot counts from 1, 0 means success; squares: ||V||_F^2;
-// made: the new factor, NULL when the downdate fails or is done in place. begun: a logical that becomes TRUE before the
+// made: a pointer to the new factor, NULL when the downdate fails or is done in place. begun: a logical that becomes TRUE before the
 // factor itself changes; where the call then fails, or breaks off, the factor is half modified.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place, bool keep_intact, SEXP begun) {

@@ -94,33 +94,32 @@ int SegmentPass<T>::columns(index_t k, int strips, const Task& task) {
 }
 
 template <class T>
-double SegmentPass<T>::bytes(int columns, int strips) {
-  const double blocks = double(strips) * block_columns::BLOCKS;
-  const double words = (block_columns::NB + block_columns::LDB) * columns + message_words(columns) + 2 * block_columns::INVERSE;
-  return sizeof(double) * blocks * words +
-         sizeof(int) * double(PassInts::words(strips * block_columns::BLOCKS));
+SegmentPass<T>::Words::Words(int columns, int strips) {
+  const index_t blocks = index_t(strips) * block_columns::BLOCKS;
+  messages = blocks * block_columns::NB * columns;
+  handed = messages + blocks * message_words(columns);
+  inverses = handed + blocks * block_columns::LDB * columns;
+  links = inverses + blocks * block_columns::INVERSE;
+  ints = links + blocks * block_columns::INVERSE;
+  all = ints + (PassInts::words(int(blocks)) + 1) / 2;
 }
 
 template <class T>
 SegmentPass<T>::SegmentPass(Pool& pool, int columns, int strips, const Task& task)
-    : columns_(columns), strips_(strips), sign_(task.sign), dV_(pool, index_t(strips) * block_columns::STRIP * columns),
-      dmessages_(pool, index_t(strips) * block_columns::BLOCKS * message_words(columns)),
-      dhanded_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::LDB * columns),
-      dinverses_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
-      dlinks_(pool, index_t(strips) * block_columns::BLOCKS * block_columns::INVERSE),
-      dints_(pool, PassInts::words(strips * block_columns::BLOCKS)) {}
+    : columns_(columns), strips_(strips), sign_(task.sign), words_(columns, strips), dmemory_(pool, words_.all) {}
 
 template <class T>
 void SegmentPass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
   const index_t padded = index_t(strips_) * block_columns::STRIP;
-  if (n < padded || k < columns_) check(cudaMemsetAsync(dV_.data(), 0, dV_.bytes(), stream), "clear V");
-  check(cudaMemcpy2DAsync(dV_.data(), sizeof(double) * padded, V, sizeof(double) * ldv, sizeof(double) * n, k, cudaMemcpyHostToDevice,
+  if (n < padded || k < columns_) check(cudaMemsetAsync(dmemory_.data(), 0, sizeof(double) * padded * columns_, stream), "clear V");
+  check(cudaMemcpy2DAsync(dmemory_.data(), sizeof(double) * padded, V, sizeof(double) * ldv, sizeof(double) * n, k, cudaMemcpyHostToDevice,
                           stream), "send V");
 }
 
 template <class T>
 Segment<T> SegmentPass<T>::segment(const T* R, T* out, index_t ld) const {
-  const PassInts ints{dints_.data()};
+  double* const memory = dmemory_.data();
+  const PassInts ints = this->ints();
   Segment s{};
   s.blocks = strips_ * block_columns::BLOCKS;
   s.sigma = sign_ == Sign::update ? 1 : -1;
@@ -128,11 +127,11 @@ Segment<T> SegmentPass<T>::segment(const T* R, T* out, index_t ld) const {
   s.R = R;
   s.out = out;
   s.ld = ld;
-  s.V = dV_.data();
-  s.inverses = dinverses_.data();
-  s.messages = dmessages_.data();
-  s.handed = dhanded_.data();
-  s.links = dlinks_.data();
+  s.V = memory;
+  s.inverses = memory + words_.inverses;
+  s.messages = memory + words_.messages;
+  s.handed = memory + words_.handed;
+  s.links = memory + words_.links;
   s.inverted = ints.at + PassInts::inverted;
   s.linked = ints.at + PassInts::linked;
   return s;
@@ -142,8 +141,8 @@ template <class T>
 block_columns::PassOutcome SegmentPass<T>::run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
                                                const std::function<void()>& wait, cudaStream_t stream) const {
   const Segment s = segment(R, out, ld);
-  const PassInts device{dints_.data()}, host{static_cast<int*>(staging)};
-  check(cudaMemsetAsync(dints_.data(), 0, dints_.bytes(), stream), "clear the flags");
+  const PassInts device = ints(), host{static_cast<int*>(staging)};
+  check(cudaMemsetAsync(device.at, 0, sizeof(int) * PassInts::words(s.blocks), stream), "clear the flags");
   const int expected = turns;
   for (int turn = 0;; ++turn) {
     with_columns(columns_, [&](auto K) { start_turn<T, decltype(K)::value>(s, device, turn, stream); });

@@ -18,7 +18,7 @@ class SegmentPass {
   /// for it, or the task asks for another.
   static int columns(index_t k, int strips, const Task& task);
   /// What a pass of so many columns takes, in bytes.
-  static double bytes(int columns, int strips);
+  static double bytes(int columns, int strips) { return double(sizeof(double)) * double(Words(columns, strips).all); }
 
   /// Throws out_of_memory.
   SegmentPass(Pool& pool, int columns, int strips, const Task& task);
@@ -40,11 +40,18 @@ class SegmentPass {
  private:
   using Segment = block_columns::Segment<T>;
   Segment segment(const T* R, T* out, index_t ld) const;
+  block_columns::PassInts ints() const { return {reinterpret_cast<int*>(dmemory_.data() + words_.ints)}; }
+
+  /// Where the parts of the memory of a pass begin behind V, in doubles. It is one piece: to allocate takes as long as to launch.
+  struct Words {
+    index_t messages, handed, inverses, links, ints, all;
+    Words(int columns, int strips);
+  };
 
   int columns_, strips_;
   Sign sign_;
-  PoolBuffer<double> dV_, dmessages_, dhanded_, dinverses_, dlinks_;
-  PoolBuffer<int> dints_;
+  Words words_;
+  PoolBuffer<double> dmemory_;
 };
 
 }  // namespace gpucholmod::cuda
