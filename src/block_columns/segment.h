@@ -78,13 +78,6 @@ struct Segment {
   static constexpr int state_words = sizeof(SegmentState) / sizeof(int);
   GPUCHOLMOD_HOST_DEVICE static int flag_words(int blocks) { return state_words + 4 * blocks; }
 
-  /// The same from another row block on.
-  GPUCHOLMOD_HOST_DEVICE Segment from(int first_, int* flags_) const {
-    Segment s = *this;
-    s.first = first_;
-    s.flags = flags_;
-    return s;
-  }
   GPUCHOLMOD_HOST_DEVICE SegmentState* state() const { return reinterpret_cast<SegmentState*>(flags); }
   /// How many warps have published their rows of P_b, CHAIN_COLUMNS wide.
   GPUCHOLMOD_HOST_DEVICE int* has_P(int b) const { return flags + state_words + b; }

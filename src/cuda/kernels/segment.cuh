@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   const int thread = int(blockIdx.x * blockDim.x + threadIdx.x), b = now.first - 1;
   for (int i = thread; i < s.flag_words(s.blocks); i += int(gridDim.x * blockDim.x)) ints.flags_of(turn, s.blocks)[i] = 0;
   if (thread == 0) ints.progress_of(turn) = now;
-  if (now.steps && ints.pass_state().stop == 0 && int(blockIdx.x) < Block::count(s.blocks, b))
+  if (now.steps && int(blockIdx.x) < Block::count(s.blocks, b))  // behind steps that have failed there are none
     Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 #endif
 }
