@@ -11,7 +11,7 @@ constexpr double blocked_share = 2e6;  ///< n^2 (k + 8) that is worth a thread o
 /// two Zen 5 cores, 2026-11-22, n = 500, k = 16: 0.43 ms a call with one thread, 1.0 with two; n = 600: 0.75 and 0.60.
 constexpr int blocked_in_cache = 576;
 /// Right-hand sides that a GPU solves for by the chain of a modification; more by cuBLAS. One H200, 2026-11-22, chain and cuBLAS for
-/// 256 of them: 0.27 and 0.62 ms at n = 1,000, 1.7 and 3.4 at 5,000, 14.2 and 13.1 at 16,384; for 64 at 32,768: 13.3 and 24.7.
+/// 256 of them: 0.27 and 0.62 ms at n = 1,000, 1.7 and 3.4 at 5,000, 14.2 and 13.1 at 16,384; for 64 at 32,768: 12.0 to 13.3 and 24.7.
 constexpr int chain_solves(long long n) { return n <= 8192 ? 192 : 64; }
 constexpr double stream_panel = 32e6;  ///< bytes of a panel of the stream method
 constexpr int stream_slots = 4;        ///< its panels on the device at once

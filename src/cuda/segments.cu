@@ -18,7 +18,7 @@ constexpr int finishers = 8;
 constexpr int window = 16;
 static_assert(window > block_columns::REACH);
 
-/// Turns that are queued before it is known whether they are needed: one that is not takes about 5 us.
+/// Turns that are queued before it is known whether they are needed: one that is not costs its launches.
 constexpr int most_expected = 4;
 
 /// What a launch does of a segment.

@@ -1,0 +1,131 @@
+#include <set>
+
+#include "grid_measure.h"
+#include "segment_call.h"
+
+/// What modifications by segments are made of: the order of turns, small matrices, shares and cursors.
+namespace gpucholmod::test {
+namespace {
+
+using namespace block_columns;
+
+/// How the segments of a pass over six row blocks end, and which turns follow from that.
+struct Script {
+  struct End {
+    int refused;         ///< row block, or -1
+    bool again = false;  ///< it would be refused with H = I before it too
+  };
+  std::vector<End> ends;
+  std::string turns;
+  int fallbacks, rescalings;
+};
+
+TEST(Segments, FollowEachOther) {
+  constexpr int blocks = 6;
+  const Script scripts[] = {{{{-1}}, "s0 ", 0, 0},
+                            {{{3}, {-1}}, "s0 s3 ", 0, 1},
+                            {{{0}, {-1}}, "s0 h0 s1 ", 1, 0},
+                            {{{3}, {3}, {-1}}, "s0 s3 h3 s4 ", 1, 1},
+                            {{{1}, {2}, {2}, {4}, {4}, {-1}}, "s0 s1 s2 h2 s3 s4 h4 s5 ", 2, 3},
+                            {{{0}, {1}, {2}, {3}, {4}, {5}, {-1}}, "s0 h0 s1 h1 s2 h2 s3 h3 s4 h4 s5 h5 s6 ", 6, 0},
+                            {{{3, true}, {-1}}, "s0 h3 s4 ", 1, 1},
+                            {{{5, true}, {-1}}, "s0 h5 s6 ", 1, 1},
+                            {{{2, true}, {4, true}, {-1}}, "s0 h2 s3 h4 s5 ", 2, 2}};
+  for (const Script& script : scripts) {
+    std::vector<int> ints(PassInts::words(blocks));
+    const PassInts pass{ints.data()};
+    std::string turns;
+    for (int turn = 0; turn < int(script.ends.size()); ++turn) {
+      if (turn > 0) {
+        EXPECT_FALSE(outcome(pass, turn - 1, blocks)) << script.turns << turn;
+        const Progress now = pass.behind(turn - 1, blocks);
+        pass.progress_of(turn) = now;
+        if (now.steps) turns += "h" + std::to_string(now.first - 1) + " ";
+      }
+      turns += "s" + std::to_string(pass.progress_of(turn).first) + " ";
+      const Script::End& end = script.ends[size_t(turn)];
+      *reinterpret_cast<SegmentState*>(pass.flags_of(turn, blocks)) = {end.refused >= 0, end.refused < 0 ? 0 : 2 * (blocks - end.refused) + end.again};
+    }
+    const int last = int(script.ends.size()) - 1;
+    for (int turn = last; turn < last + 4; ++turn) {  // turns that have been queued in vain change nothing
+      const auto done = outcome(pass, turn, blocks);
+      ASSERT_TRUE(done) << script.turns;
+      EXPECT_EQ(done->pivot, -1) << script.turns;
+      EXPECT_EQ(done->fallbacks, script.fallbacks) << script.turns;
+      EXPECT_EQ(done->rescalings, script.rescalings) << script.turns;
+      EXPECT_EQ(done->turns, last + 1) << script.turns;
+      pass.progress_of(turn + 1) = pass.behind(turn, blocks);
+      std::fill_n(pass.flags_of(turn + 1, blocks), Segment<double>::flag_words(blocks), 0);
+    }
+    EXPECT_EQ(turns, script.turns);
+  }
+}
+
+/// X = U^-1, U'U = A; A is not to be read beside its KP rows.
+template <int KP>
+void expect_inverse_of_factor() {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  Random random(3);
+  const Stored<double> U = well_conditioned(KP, random).cast<double>();
+  Stored<double> A = Stored<double>::Constant(KP + 8, KP, nan), X = A, work = Stored<double>::Constant(LDC, 3 * IB, nan);
+  A.topRows(KP) = U.transpose() * U;
+  ASSERT_TRUE(invert_factor<KP>(HostWarp{}, A.data(), X.data(), work.data()));
+  const Stored<double> inverse = Eigen::LLT<Stored<double>>(A.topRows(KP)).matrixU().solve(Stored<double>::Identity(KP, KP));
+  EXPECT_LT((X.topRows(KP) - inverse).cwiseAbs().maxCoeff(), 1e-13 * inverse.cwiseAbs().maxCoeff());
+  EXPECT_TRUE(X.topRows(KP).isUpperTriangular(0));
+  for (const int pivot : {0, 5, 15, KP - 16, KP - 9, KP - 1})
+    for (const double value : {A(pivot, pivot) - 1.001 * U(pivot, pivot) * U(pivot, pivot), nan}) {
+      Stored<double> bad = A;
+      bad(pivot, pivot) = value;
+      EXPECT_FALSE(invert_factor<KP>(HostWarp{}, bad.data(), X.data(), work.data())) << pivot << ", " << value;
+    }
+}
+
+TEST(SegmentsParts, InvertTheFactorOfH) {
+  expect_inverse_of_factor<16>();
+  expect_inverse_of_factor<32>();
+}
+
+TEST(SegmentsParts, SharesHoldAllGroups) {
+  for (const int workers : {1, 2, 3, 7, 50}) {
+    int all = 0;
+    for (int worker = 0; worker < workers; ++worker) all += Share{worker, workers, 40}.count();
+    EXPECT_EQ(all, 40);
+  }
+}
+
+/// All groups between `nearest` and `farthest` of every row block from `begin` on, each once.
+void expect_all_visited(int begin, const Range& range) {
+  std::set<std::pair<int, int>> visited, expected;
+  for (int b = begin; b < range.end; ++b)
+    for (int g = 0; g < range.groups; ++g)
+      if (g / GROUPS >= b + range.nearest && g / GROUPS <= b + range.farthest) expected.emplace(b, g);
+  for (int worker = 0; worker < range.workers; ++worker)
+    for (int warp = 0; warp < range.warps; ++warp) {
+      std::pair<int, int> last{-1, -1};
+      for (Cursor at(range, worker, begin, warp); at.b < range.end; at.next(range)) {
+        const std::pair<int, int> now{at.b, at.group};
+        EXPECT_EQ(at.group, worker + at.l * range.workers);
+        EXPECT_LT(last, now);
+        EXPECT_TRUE(visited.insert(now).second);
+        last = now;
+      }
+    }
+  EXPECT_EQ(visited, expected) << begin << " to " << range.end << ", " << range.workers << " workers, " << range.warps << " warps";
+}
+
+TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
+  for (const int blocks : {2, 10, 16})
+    for (const int workers : {1, 2, 3, 7, 80})
+      for (const int warps : {1, 2, 8, 11}) {
+        const auto of = [&](int end, int nearest, int farthest) { return Range{workers, warps, blocks * GROUPS, end, nearest, farthest}; };
+        for (const int begin : {0, 1}) expect_all_visited(begin, of(blocks, 0, blocks));
+        expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 12));
+        expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 1 + REACH));
+        expect_all_visited(1, of(2, 0, REACH));
+        expect_all_visited(0, of(blocks, 0, 1));
+      }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
