@@ -18,10 +18,9 @@
 #'   `FALSE` that is left out, and a downdate that fails half way makes the handle unusable: its memory is given back, and
 #'   every later use is an error of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for
 #'   updates and new factors.
-#' @param method `"persistent"`: one launch for all of the factor; row blocks by the unscaled step, and by the slower, always
-#'   stable one where a test says that the unscaled one would lose accuracy. `"householder"`: the same with the stable step
-#'   for every row block, to compare with. `"stepwise"`: that, with a launch for every row block, on any GPU. `"auto"`
-#'   takes the first where the GPU can do it.
+#' @param method `"persistent"`: one launch for as many row blocks of the factor as a test allows to be done by the unscaled step, and
+#'   the slower, always stable one where it would lose accuracy. `"stepwise"`, or `"householder"`: the stable step
+#'   for every row block, with a launch for each, on any GPU. `"auto"` takes the first where the GPU can do it.
 #' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
 #' @param uplo,precision,backend Those of the factor: they may be given, but not changed.
 #' @param control What [cholupdate_control()] gives: `device_memory` limits what the call allocates besides the factor,

@@ -20,7 +20,7 @@ enum class Algorithm {
 /// How a GPU is kept busy.
 enum class Launch {
   automatic,
-  persistent,  ///< one launch: blocks of threads keep to their strips of columns and follow the chain by flags
+  persistent,  ///< blocks of threads that wait for each other do as many row blocks as they can in one launch
   stepwise     ///< a launch per row block, in plain arithmetic: any GPU
 };
 

@@ -34,15 +34,13 @@ GPUCHOLMOD_HOST_DEVICE int near_groups(const S& s, const Share& share) {
 /// V of a group in global memory, and back.
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void take_V(const Warp& warp, State<Warp, K>& state, const S& s, int group) {
-  const index_t ldv = index_t(s.blocks) * NB;
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-    state.V[j] = load_columns<Access::transform>(warp, s.V + 8 * j * ldv + index_t(s.group_place(group)) * GROUP, ldv);
+    state.V[j] = load_columns<Access::transform>(warp, s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& state, const S& s, int group) {
-  const index_t ldv = index_t(s.blocks) * NB;
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-    store_columns(warp, state.V[j], s.V + 8 * j * ldv + index_t(s.group_place(group)) * GROUP, ldv);
+    store_columns(warp, state.V[j], s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
 
 /// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain.

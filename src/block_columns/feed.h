@@ -9,7 +9,7 @@ namespace gpucholmod::block_columns {
 /// P of row blocks up to `end`, as it is published.
 template <int K, class S, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox& inbox) {
-  int known = s.first;  // of the row blocks before this one it is known that they are there
+  int known = s.start();  // of the row blocks before this one it is known that they are there
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
     const int i = b - s.first;
     inbox.wait_empty(warp, i, [] { return false; });
@@ -30,8 +30,8 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
 /// Messages of accepted row blocks.
 template <int K, class T, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const Segment<T>& s, Inbox& inbox) {
-  int known = s.first;
-  GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.blocks; ++b) {
+  int known = s.start();
+  GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.end; ++b) {
     const int i = b - s.first;
     inbox.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;

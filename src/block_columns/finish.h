@@ -8,7 +8,7 @@ namespace gpucholmod::block_columns {
 /// Shared memory of a block of threads that finishes messages, in doubles.
 template <int K>
 struct FinishMemory {
-  static constexpr int KP = Transform<K>::KP;
+  static constexpr int KP = Message<K>::KP;
   static constexpr int LDW = KP + 8;  ///< of KP contiguous
   static constexpr int slots = K > 16 ? 3 : 4;  ///< for P of row blocks
   static constexpr int P_words = KP * LDB;
@@ -99,7 +99,7 @@ class Finish {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
     GPUCHOLMOD_NO_UNROLL for (int i = 0; s_.first + i < s_.blocks; ++i) {
       if (!team_.all_warps([&](Warp& warp) { return inbox_.wait(warp, i); })) return;
-      const bool own = i % s_.finishers == finisher_;
+      const bool own = i % s_.finishers == finisher_ && s_.first + i >= s_.start();
       team_.each_warp([&](Warp& warp) {
         if (warp.id < tiles)
           GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {

@@ -22,7 +22,7 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int pair, int abov
     T tile[2][batch];
     GPUCHOLMOD_UNROLL for (int x = 0; x < 2; ++x) {
       const int c = 2 * pair + x;
-      const T* from = s.tile(c < above ? 0 : c - above, c);
+      const T* from = s.tile(c - above < s.top ? c : c - above, c);
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
         tile[x][j] = from[column(thread + j * threads) * s.ld + row(thread + j * threads)];
     }
@@ -94,7 +94,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void link_pair(Team team, const S& s, int pair) {
   take_tiles(team, s, pair, 1, sD);
   team.warps_sync([&](Warp& warp) {
     const int x = warp.id / SUBS, m = warp.id % SUBS * IB, c = 2 * pair + x;
-    if (c == 0) return;
+    if (c == s.top) return;
     Left<Warp> X[NB / 8];
     GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j)
       X[j] = forward ? load_left(warp, sX + (x * NB + m) * LDB + 8 * j, LDB) : load_left_transposed(warp, sX + (x * NB + 8 * j) * LDB + m, LDB);

@@ -3,18 +3,18 @@
 #include <type_traits>
 
 #include "base/types.h"
-#include "block_columns/transform.h"
+#include "block_columns/turns.h"
 
-/// Memory of a modification, and how its jobs are put together; for whoever runs them.
+/// The passes of a modification, and the memory that each takes; for whoever runs them.
 namespace gpucholmod::block_columns {
 
-constexpr index_t most_columns = 64;  ///< of V in one pass; more go in several
+constexpr index_t most_columns = 32;  ///< of V in one pass; more go in several
 constexpr index_t margin = 32;        ///< the leading dimension of a panel is that much more than its rows
 
 inline int strips_of(index_t n) { return int((n + STRIP - 1) / STRIP); }
 
 /// The width that k <= most_columns columns of V are padded to.
-inline int padded_width(index_t k) { return k <= 8 ? 8 : k <= 16 ? 16 : k <= 32 ? 32 : 64; }
+inline int padded_width(index_t k) { return k <= 8 ? 8 : k <= 16 ? 16 : 32; }
 
 /// f(std::integral_constant<int, width>()) for a padded width.
 template <class F>
@@ -22,45 +22,26 @@ decltype(auto) with_width(int width, F&& f) {
   switch (width) {
     case 8: return f(std::integral_constant<int, 8>());
     case 16: return f(std::integral_constant<int, 16>());
-    case 32: return f(std::integral_constant<int, 32>());
-    default: return f(std::integral_constant<int, 64>());
+    default: return f(std::integral_constant<int, 32>());
   }
 }
 
-/// What all panels of one pass share: an array of doubles (the transforms, V) and one of ints (PassState, flags, a ticket
-/// counter for each panel). Both are zero at the start, but for V.
-struct PassSize {
-  int width;   ///< of V, padded
-  int strips;  ///< of the factor
-  int panels;
+/// The memory of a pass, in doubles: of the whole factor V and messages, and of a panel, or the widest of several, what
+/// its own segments need. It is one piece: to allocate takes as long as to launch.
+struct SegmentSize {
+  int columns;  ///< of V: 8, 16 or 32
+  int strips, panel_strips;
 
-  index_t blocks() const { return index_t(strips) * BLOCKS; }
-  index_t transform_words() const {
-    return blocks() * with_width(width, [](auto K) { return index_t(Transform<decltype(K)::value>::words); });
+  index_t V() const { return 0; }
+  index_t messages() const { return index_t(strips) * STRIP * columns; }
+  index_t handed() const {
+    return messages() + index_t(strips) * BLOCKS * with_width(columns, [](auto K) { return index_t(Message<decltype(K)::value>::stride); });
   }
-  index_t V_words() const { return index_t(strips) * STRIP * width; }
-  index_t doubles() const { return transform_words() + V_words(); }
-  index_t ints() const { return pass_state_ints + 3 * blocks() + panels; }
-  double bytes() const { return double(sizeof(double)) * doubles() + double(sizeof(int)) * ints(); }
-  /// Doubles that a panel needs for itself, for each of its strips.
-  index_t strip_words() const { return index_t(STRIP) * width + BLOCKS * NB * LDB; }
-
-  double* V(double* memory) const { return memory + transform_words(); }
-  PassState* pass_state(int* memory) const { return reinterpret_cast<PassState*>(memory); }
-
-  static constexpr index_t pass_state_ints = sizeof(PassState) / sizeof(int);
+  index_t inverses() const { return handed() + index_t(panel_strips) * BLOCKS * LDB * columns; }
+  index_t links() const { return inverses() + index_t(panel_strips) * BLOCKS * INVERSE; }
+  index_t ints() const { return links() + index_t(panel_strips) * BLOCKS * INVERSE; }
+  index_t words() const { return ints() + (PassInts::words(panel_strips * BLOCKS) + 1) / 2; }
+  double bytes() const { return double(sizeof(double)) * double(words()); }
 };
-
-/// Strips [first, end), number `panel` of a pass. `own` has strip_words() for each strip; R, out, ld as in Job.
-template <class T>
-Job<T> make_job(const PassSize& size, double* doubles, int* ints, Sign sign, bool only_householder, int panel, int first,
-                int end, const T* R, T* out, index_t ld, double* own) {
-  int* flags = ints + PassSize::pass_state_ints;
-  const index_t blocks = size.blocks();
-  const Shared shared{size.strips, sign == Sign::update ? 1.0 : -1.0, doubles, flags, flags + blocks, flags + 2 * blocks,
-                      size.pass_state(ints), only_householder};
-  return {shared, first, end, flags + 3 * blocks + panel, R, out, ld, size.V(doubles), own,
-          own + index_t(end - first) * STRIP * size.width};
-}
 
 }  // namespace gpucholmod::block_columns

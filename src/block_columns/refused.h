@@ -1,36 +1,53 @@
 #pragma once
 
-#include "block_columns/householder.h"
 #include "block_columns/segment.h"
 
 namespace gpucholmod::block_columns {
 
-/// A row block that the guard refuses from the start of a segment: the steps of householder.h in one launch, H being I. A thread has a
-/// column, V of it in registers. Every block of threads finds the steps for itself, from the diagonal block, whose columns its
-/// first NB threads have, so that none waits for another.
+GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) : -1000; }
+
+/// A row block by mixed hyperbolic Householder steps, row by row, H being I: slower than the unscaled step, and always stable.
+/// For one that the guard refuses from the start of a segment, and for all where there are no kernels for segments.
+///
+/// Row i, r = R_ii, v = V(i, :), rho = sqrt(r^2 + sigma |v|^2), y = v / (r + rho), tau = rho / (r + rho):
+///
+///   R~_i = (R_i + sigma y'V) / tau - R_i
+///   V <- V - y (R~_i + R_i)               update
+///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
+///
+/// Reference: inst/design/block-householder.md. All rows in one launch: a thread has a column, V of it in registers. Every block of
+/// threads finds the steps for itself, from the diagonal block, whose columns its first NB threads have, so that none waits for
+/// another.
 ///
 ///     for each row i:   y_i, rho_i, ... by the thread that has column i   | barrier |   all columns to its right
+///
+/// They are left as the message of the row block, by which they are done on the panels to its right: there it has a negative number.
 template <class T, int K, class Team>
 class RefusedBlock {
  public:
-  static constexpr int others = WARPS * LANES - NB;  ///< columns behind the diagonal block, of each block of threads
+  static constexpr int threads = WARPS * LANES, others = threads - NB;  ///< columns behind the diagonal block, of each block of threads
   /// Blocks of threads for row block b.
   GPUCHOLMOD_HOST_DEVICE static int count(int blocks, int b) {
+    if (b < 0) return (blocks * NB + threads - 1) / threads;
     const int columns = (blocks - 1 - b) * NB;
     return columns > 0 ? (columns + others - 1) / others : 1;
   }
-  /// Shared memory, in doubles.
+  /// Shared memory, in doubles, and what the message takes.
   static constexpr int words = NB * (K + 3);
-  static_assert(NB * NB <= Message<K>::stride);  // for the diagonal block
+  static_assert(NB * NB <= INVERSE);         // for the diagonal block
+  static_assert(words <= Message<K>::scaling);  // which is needed as well
 
   /// `number`: of the block of threads.
   GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment<T>& segment, int b, int number)
       : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared) {}
 
-  /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to its message,
-  /// until store_diagonal_block(): other blocks of threads read that of R, which out may be. Where a downdate fails, pass_state says so.
+  /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to the place of its
+  /// link, until store_diagonal_block(): other blocks of threads read that of R, which out may be. Where a downdate fails, pass_state
+  /// says so.
   GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
     team_.each_thread([&](int thread) { begin(thread, columns_[thread]); });
+    double* message = s_.messages + index_t(b_) * Message<K>::stride;
+    if (b_ < 0) return repeat(message);
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) {
       team_.threads_sync([&](int thread) {
         if (thread == i && !find(columns_[thread], i)) scalars(i)[rho] = -1;
@@ -41,7 +58,11 @@ class RefusedBlock {
       }
       team_.each_thread([&](int thread) { apply(thread, columns_[thread], i); });
     }
-    team_.each_thread([&](int thread) { leave(thread, columns_[thread]); });
+    team_.each_thread([&](int thread) {
+      leave(thread, columns_[thread]);
+      if (number_ == 0)
+        for (int i = thread; i < words; i += threads) message[i] = steps_[i];
+    });
   }
 
   /// The diagonal block to s.out, in a later launch, by so many threads.
@@ -53,32 +74,45 @@ class RefusedBlock {
   }
 
  private:
+  /// Steps that have been found before.
+  GPUCHOLMOD_HOST_DEVICE void repeat(const double* message) {
+    team_.threads_sync([&](int thread) {
+      for (int i = thread; i < words; i += threads) steps_[i] = message[i];
+    });
+    team_.each_thread([&](int thread) {
+      GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) apply(thread, columns_[thread], i);
+      leave(thread, columns_[thread]);
+    });
+  }
+
   static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho_i = -1: a downdate fails in step i
 
   struct Column {
     double V[K];
-    const T* R;  ///< the row block's rows of it; null: there is no such column
+    const T* R;       ///< the row block's rows of it; null: there is no such column
     double next;      ///< of them the one that comes next
     double by_pivot;  ///< 1 / R_ii in the diagonal block, where that is a number
   };
 
   /// Of a diagonal block that is not yet in its place.
   GPUCHOLMOD_HOST_DEVICE static T* tile(const Segment<T>& s, int b) {
-    return reinterpret_cast<T*>(s.messages + index_t(b) * Message<K>::stride);
+    return reinterpret_cast<T*>(s.links + index_t(b) * INVERSE);
   }
   GPUCHOLMOD_HOST_DEVICE double* scalars(int i) const { return steps_ + NB * K + 3 * i; }
 
-  /// The number of a thread's column.
+  /// Whether a thread's column is behind the diagonal block; its number.
+  GPUCHOLMOD_HOST_DEVICE bool is_behind(int thread) const { return b_ < 0 || thread >= NB; }
   GPUCHOLMOD_HOST_DEVICE index_t column(int thread) const {
+    if (b_ < 0) return index_t(number_) * threads + thread;
     return thread < NB ? index_t(b_) * NB + thread : index_t(b_ + 1) * NB + index_t(number_) * others + thread - NB;
   }
 
   GPUCHOLMOD_HOST_DEVICE void begin(int thread, Column& own) const {
-    const index_t c = column(thread), n = index_t(s_.blocks) * NB;
-    own.R = c < n ? s_.R + c * s_.ld + index_t(b_) * NB : nullptr;
+    const index_t c = column(thread);
+    own.R = c < index_t(s_.blocks) * NB ? s_.R + c * s_.ld + index_t(b_) * NB : nullptr;
     own.next = own.R ? double(own.R[0]) : 0;
-    own.by_pivot = thread < NB ? 1 / double(own.R[thread]) : 0;
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? s_.V[q * n + c] : 0;
+    own.by_pivot = !is_behind(thread) ? 1 / double(own.R[thread]) : 0;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? s_.V[q * s_.ldv + c] : 0;
   }
 
   /// Step i, from the column that it begins with. False: a downdate fails.
@@ -87,9 +121,9 @@ class RefusedBlock {
     double part[4] = {};
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) part[q % 4] += own.V[q] * own.V[q];
     const double sum = (part[0] + part[1]) + (part[2] + part[3]);
-    if (!(pivot > 1e-100 && pivot < 1e100 && sum < 1e200)) return find_with_care(own, i);
+    if (!(pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200)) return find_with_care(own, i);
     const double square = fma(pivot, pivot, s_.sigma * sum);  // what is too small to be squared does not count beside the pivot
-    if (!(square > 0)) return false;
+    if (!(square > 0x1p-10 * pivot * pivot)) return find_with_care(own, i);
     const double by_length = Team::Warp::reciprocal_root(square), length = square * by_length, by = 1 / (pivot + length);
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] * by;
     scalars(i)[inv_tau] = (pivot + length) * by_length;
@@ -98,22 +132,36 @@ class RefusedBlock {
     return true;
   }
 
-  /// The same with numbers of any size: no square and no reciprocal is formed that could over- or underflow.
+  /// The same with numbers of any size, or where nearly all of the pivot is taken away: no square and no reciprocal is formed that
+  /// could over- or underflow, and no difference of squares.
   GPUCHOLMOD_HOST_DEVICE bool find_with_care(const Column& own, int i) const {
     const double pivot = own.next;
     double top = 0, sum = 0;
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) top = fmax(top, fabs(own.V[q]));
+    bool nothing = true;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) {
+      top = fmax(top, fabs(own.V[q]));
+      nothing = nothing && own.V[q] == 0;
+    }
+    if (nothing) return leave_row(i, pivot);
     const int exponent = exponent_of(top);
     const double scale = scalbn(1.0, -exponent);
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) sum += own.V[q] * scale * (own.V[q] * scale);
-    const double norm = top > 0 ? scalbn(sqrt(sum), exponent) : 0;
+    const double norm = scalbn(sqrt(sum), exponent);
     if (s_.sigma < 0 && !(pivot > norm)) return false;
-    const double length = norm == 0 ? pivot : s_.sigma > 0 ? hypot(pivot, norm) : sqrt(pivot - norm) * sqrt(pivot + norm);
+    const double length = s_.sigma > 0 ? hypot(pivot, norm) : sqrt(pivot - norm) * sqrt(pivot + norm);
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] / (pivot + length);
     scalars(i)[inv_tau] = (pivot + length) / length;
     scalars(i)[inv_ctau] = (pivot + length) / pivot;
     scalars(i)[rho] = length;
     return length >= 0;  // it may be NaN
+  }
+
+  /// Row i stays as it is, to the last bit.
+  GPUCHOLMOD_HOST_DEVICE bool leave_row(int i, double pivot) const {
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = 0;
+    scalars(i)[inv_tau] = scalars(i)[inv_ctau] = 2;
+    scalars(i)[rho] = pivot;
+    return pivot > 0 || (pivot == 0 && s_.sigma > 0);
   }
 
   /// Step i on a column.
@@ -122,8 +170,8 @@ class RefusedBlock {
     const double r = own.next;
     if (i + 1 < NB) own.next = double(own.R[i + 1]);
     const double *y = steps_ + i * K, *of_step = scalars(i);
-    double changed = thread == i ? of_step[rho] : 0;
-    if (thread > i) {
+    double changed = thread == i && !is_behind(thread) ? of_step[rho] : 0;
+    if (thread > i || is_behind(thread)) {
       double part[4] = {};
       GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) part[q % 4] += y[q] * own.V[q];
       const double yv = (part[0] + part[1]) + (part[2] + part[3]);
@@ -131,7 +179,7 @@ class RefusedBlock {
       const double z = s_.sigma > 0 ? changed + r : (changed + yv) * of_step[inv_ctau];
       GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] -= y[q] * z;
     }
-    if (thread >= NB) {
+    if (is_behind(thread)) {
       if (s_.out) s_.out[column(thread) * s_.ld + index_t(b_) * NB + i] = T(changed);
     } else if (number_ == 0) {
       tile(s_, b_)[thread * NB + i] = T(changed);
@@ -139,8 +187,8 @@ class RefusedBlock {
   }
 
   GPUCHOLMOD_HOST_DEVICE void leave(int thread, const Column& own) const {
-    if (thread < NB || !own.R) return;
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) s_.V[q * (index_t(s_.blocks) * NB) + column(thread)] = own.V[q];
+    if (!is_behind(thread) || !own.R) return;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) s_.V[q * s_.ldv + column(thread)] = own.V[q];
   }
 
   Team team_;

@@ -29,14 +29,14 @@ class Rewrite {
       warp.sync();
     });
     int b = s_.first;
-    GPUCHOLMOD_NO_UNROLL for (; b < s_.blocks; ++b)
+    GPUCHOLMOD_NO_UNROLL for (; b < s_.end; ++b)
       if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp]); })) break;
     Warp::template wait_for_copies<0>();
     if (b < s_.blocks && b > s_.first) team_.each_warp([&](Warp& warp) { leave(warp, b); });
   }
 
  private:
-  GPUCHOLMOD_HOST_DEVICE Range range() const { return {s_.workers, REWRITE_WARPS, s_.blocks * GROUPS, s_.blocks, 0, s_.blocks}; }
+  GPUCHOLMOD_HOST_DEVICE Range range() const { return {s_.workers, REWRITE_WARPS, s_.blocks * GROUPS, s_.end, 0, s_.blocks - s_.top}; }
 
   /// f(l, group) for the warp's groups from row block b on.
   template <class F>
@@ -122,7 +122,7 @@ class Rewrite {
     });
   }
 
-  /// Row block b is refused: V of what is left to do, scaled so that H is I again.
+  /// Nothing is done from row block b on: V of what is left to do, scaled so that H is I before it.
   GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) {
     const double* scaling = s_.messages + index_t(b) * Parts::stride + Parts::scaling;
     each_group(warp, b, [&](int l, int group) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "block_columns/transform.h"
+#include "block_columns/sizes.h"
 #include "block_columns/warp.h"
 
 /// A modification in one launch whose blocks of threads have four roles, each of which waits only for those before it:
@@ -51,22 +51,25 @@ struct SegmentState {
 /// Order::back "block column c past row block b" is row block c past block column b.
 enum class Order { forward, back };
 
-/// Row blocks [first, blocks) of a factor, by unscaled steps, up to the first that the guard refuses.
-/// All numbers of row blocks and columns are those of the factor.
+/// Row blocks [first, end) of `blocks` block columns, by unscaled steps, up to the first that the guard refuses: of a whole factor,
+/// or of a panel of it, whose columns go from the top of the factor to their diagonal. Row block b crosses the diagonal in block
+/// column b. So the row blocks above the diagonal blocks of a panel have negative numbers, down to `top`; their messages are there.
 template <class T, Order order_ = Order::forward>
 struct Segment {
   using Scalar = T;
   static constexpr Order order = order_;
-  int first, blocks;
+  int first, end, blocks;
+  int top;           ///< 0, or, of a panel, minus the row blocks above it
   double sigma;      ///< 1 or -1
   double bound;      ///< eigenvalues of H: below it in an update, above it in a downdate
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;
-  double* V;         ///< n x K, column-major without gaps, which changes; on exit, where a block is refused, what is to be done
-                     ///< from it on
-  double* inverses;  ///< of the diagonal blocks, by their place in the factor, INVERSE words each
-  double* links;     ///< R_(c-1)c R_cc^-1 of every block column c but the first, INVERSE words each
+  double* V;         ///< of the columns, with K columns of its own, leading dimension ldv; on exit, where a block is refused or `end` is
+                     ///< less than `blocks`, what is left to do
+  index_t ldv;
+  double* inverses;  ///< of the diagonal blocks, by their place, INVERSE words each
+  double* links;     ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
   double* messages;  ///< Message<K>::stride for each row block
   double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
   int* inverted;     ///< pairs of diagonal blocks whose inverses are there
@@ -88,6 +91,9 @@ struct Segment {
   /// Verdict
   GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return has_P(3 * blocks + b); }
 
+  /// The first row block whose message is not there, and the first block column that is solved for.
+  GPUCHOLMOD_HOST_DEVICE int start() const { return first > 0 ? first : 0; }
+
   /// The place in the factor of block b, and of a group of columns.
   GPUCHOLMOD_HOST_DEVICE int place(int b) const { return order == Order::forward ? b : blocks - 1 - b; }
   GPUCHOLMOD_HOST_DEVICE int group_place(int group) const { return order == Order::forward ? group : blocks * GROUPS - 1 - group; }
@@ -107,9 +113,9 @@ struct Message {
   static constexpr int Z = P + K * LDB;           ///< sigma C_a^-T Z_a, K / 8 of each
   static constexpr int C = Z + SUBS * K / 8 * LEFT;  ///< C_a^-T, 2 of each
   static constexpr int words = C + SUBS * 2 * LEFT;
-  static constexpr int scaling = Transform<K>::T; ///< of a row block that is refused: U^-1 of the H before it, ld LDB
-  static constexpr int stride = Transform<K>::words;
-  static_assert(words <= scaling);
+  static constexpr int KP = K < IB ? IB : K;  ///< the order of H
+  static constexpr int scaling = words;       ///< of a row block that is refused: U^-1 of the H before it, ld LDB
+  static constexpr int stride = scaling + KP * LDB;
 };
 
 /// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other in an

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "block_columns/transform.h"
+#include "block_columns/sizes.h"
 #include "block_columns/warp.h"
 
 /// Cholesky factors and inverses of matrices of order up to 64 in shared memory, by a block of threads.
@@ -37,68 +37,6 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, in
       if (lane >= IB) sC[i * ldc + lane - IB] = column[i][lane];
     });
   return ok;
-}
-
-/// Block elimination on the symmetric positive definite A of order m, with right-hand sides:
-///
-///   for each sub-block a:   Y_a = B_a C_a^-1,  C_a'C_a = A_aa;   G_r = A_ra C_a^-1  for r > a
-///                           A_rc <- A_rc - G_r G_c',  B_r <- B_r - Y_a G_r'
-///
-///   sA  m x m, ld LDB; the lower triangle of sub-blocks is used, and destroyed
-///   sB  p x m, ld LDB: right-hand sides, as rows. On exit B_a is what it was when a was reached
-///   sY  p x m, ld LDB: out; may be sB, when B_a is lost. With B = I, Y = U^-1 for the upper U with U'U = A
-///   sC  the C_a^-1, as Transform::C;  sG  m x IB, ld LDC: scratch
-///
-/// m and p multiples of IB, at most 64. False when A is not positive definite. `verdict` is one word of shared memory.
-template <class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL bool eliminate(Team team, int m, int p, double* sA, double* sB, double* sY, double* sC,
-                                           double* sG, int* verdict) {
-  using Warp = typename Team::Warp;
-  const int order = m / IB, rows = p / IB;
-  GPUCHOLMOD_NO_UNROLL for (int a = 0; a < order; ++a) {
-    team.warps_sync([&](Warp& warp) {
-      if (warp.id != 0) return;
-      const bool ok = invert_cholesky(warp, sA + (a * IB) * LDB + a * IB, LDB, sC + a * IB * LDC, LDC);
-      warp.once([&] { *verdict = ok; });
-    });
-    if (!*verdict) {
-      team.barrier();
-      return false;
-    }
-    const double* sCa = sC + a * IB * LDC;
-    const int below = order - a - 1;
-    team.warps_sync([&](Warp& warp) {
-      GPUCHOLMOD_NO_UNROLL for (int r = warp.id; r < below + rows; r += team.size()) {
-        const bool is_G = r < below;
-        const double* from = is_G ? sA + (a + 1 + r) * IB * LDB + a * IB : sB + (r - below) * IB * LDB + a * IB;
-        double* to = is_G ? sG + (a + 1 + r) * IB * LDC : sY + (r - below) * IB * LDB + a * IB;
-        Tile<Warp> D[2] = {zero_tile(warp), zero_tile(warp)};
-        GPUCHOLMOD_UNROLL for (int l = 0; l < IB; l += 8) {
-          const Left<Warp> A = load_left(warp, from + l, LDB);
-          GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-            warp.template multiply_add<1, Access::shared>(D[half], A, sCa + 8 * half * LDC + l, LDC);
-        }
-        warp.sync();  // sY may be sB
-        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) store_tile(warp, D[half], to + 8 * half, is_G ? LDC : LDB);
-      }
-    });
-    team.warps_sync([&](Warp& warp) {
-      const int width = 2 * below;  // columns of sub-blocks left, in halves
-      GPUCHOLMOD_NO_UNROLL for (int task = warp.id; task < (below + rows) * width; task += team.size()) {
-        const int r = task / width, c = 2 * (a + 1) + task % width;
-        const bool is_A = r < below;
-        if (is_A && c > 2 * (a + 1 + r) + 1) continue;
-        double* to = is_A ? sA + (a + 1 + r) * IB * LDB + 8 * c : sB + (r - below) * IB * LDB + 8 * c;
-        const double* left = is_A ? sG + (a + 1 + r) * IB * LDC : sY + (r - below) * IB * LDB + a * IB;
-        Tile<Warp> D = load_tile<Access::shared>(warp, to, LDB);
-        for (int l = 0; l < IB; l += 8)
-          warp.template multiply_add<-1, Access::shared>(
-              D, load_left(warp, left + l, is_A ? LDC : LDB), sG + 8 * c * LDC + l, LDC);
-        store_tile(warp, D, to, LDB);
-      }
-    });
-  }
-  return true;
 }
 
 /// X <- R^-1 for the two diagonal blocks of a strip, each upper of order NB.

@@ -19,11 +19,15 @@ template <class S>
 struct Own {
   const S& s;
   int rank;  ///< in the cluster
-  GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.first + (rank - s.first % CLUSTER + CLUSTER) % CLUSTER + i * CLUSTER; }
+  GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.start() + (rank - s.start() % CLUSTER + CLUSTER) % CLUSTER + i * CLUSTER; }
   /// Whether P of block column c is found by way of its link; the first have no time to wait for theirs.
   GPUCHOLMOD_HOST_DEVICE bool by_link(int c, double refined) const { return c >= s.first + REACH && refined == 0; }
   /// The first row block that the chain itself takes block column c past.
   GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
+  /// The first row block whose P comes by mail, or, where it is above the panel, is there from the start; and how many of these the
+  /// block of threads has no use for, as its own columns are further right.
+  GPUCHOLMOD_HOST_DEVICE int first_mail() const { return begin(s.start()); }
+  GPUCHOLMOD_HOST_DEVICE int unused_mail() const { return begin(column(0)) - first_mail(); }
 };
 
 /// The chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of blocks of threads. In the
@@ -217,7 +221,6 @@ template <int K, class S, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster, int rank, Inbox& X, Inbox& V) {
   const Own<S> own{s, rank};
   const int* stop = &s.state()->stop;
-  const index_t ldv = index_t(s.blocks) * NB;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
   if (!wait_until(warp, s.inverted, s.blocks / 2, stop)) return;
   for (int i = 0; own.column(i) < s.blocks; ++i) {
@@ -226,7 +229,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster
     X.fill(warp, i, s.inverse(c), INVERSE);
     if (!V.wait_empty(warp, i, over)) return;
     if (c <= s.first + REACH) {  // nobody else takes these past anything
-      V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * ldv + index_t(s.place(c)) * NB, ldv);
+      V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * s.ldv + index_t(s.place(c)) * NB, s.ldv);
       continue;
     }
     if (!wait_until(warp, s.has_V(c), GROUPS, stop)) return;

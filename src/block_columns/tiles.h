@@ -55,8 +55,8 @@ class Cursor {
 };
 
 /// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their way to one
-/// warp, in the order of a cursor: by way of places in shared memory, a tile ahead. All that changes from one sub-block to the next is known to the compiler: a warp that has a
-/// tile to itself waits for every instruction.
+/// warp, in the order of a cursor: by way of places in shared memory, a tile ahead. All that changes from one sub-block to the next
+/// is known to the compiler: a warp that has a tile to itself waits for every instruction.
 template <class Segment, int ahead, class Warp>
 class Tiles {
   using T = typename Segment::Scalar;

@@ -58,7 +58,7 @@ class Context {
   cudaStream_t stream() const { return stream_; }
   Pool& pool() { return pool_; }
   Marks& marks() { return marks_; }
-  /// How many turns the last pass by segments has taken (block_columns/by_segments.h): as a rule the next one takes as many.
+  /// How many turns the last pass by segments has taken (block_columns/turns.h): as a rule the next one takes as many.
   int& turns() { return turns_; }
   /// For what a call needs while it runs.
   Pool& workspace() { return workspace_; }

@@ -41,7 +41,7 @@ class DeviceFactor {
   /// The factor of A + sigma VV', V n x k, in task.precision, which is its own. Into *made: a new one, null with a failing
   /// pivot; this one stays as it is. made null: in place, where a downdate is found out beforehand to be possible unless
   /// task.keep_intact is false. `begun` becomes true before this one changes: with a failing pivot, or after a throw,
-  /// it is then half modified. More than 64 columns go in passes.
+  /// it is then half modified. More than 32 columns go in passes.
   /// Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
   virtual Work modify(const double* V, const Task& task, std::unique_ptr<DeviceFactor>* made, const Poll& poll,
                       std::atomic<bool>& begun) = 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cuda/kernels/block_columns.cuh"
+#include "cuda/cluster_launch.cuh"
 
 namespace gpucholmod::cuda {
 
@@ -13,92 +13,216 @@ int attribute(cudaDeviceAttr which) {
   return value;
 }
 
+int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
+
 namespace {
 
-template <class T, int K>
-constexpr int shared_bytes = block_columns::SharedMemory<K>::words * int(sizeof(double));
+using block_columns::PassInts;
+using block_columns::Segment;
 
-/// Whether the persistent kernel runs on this device: it has been compiled for it, and finds the shared memory it
-/// needs.
+/// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for a block.
+constexpr int finishers = 8;
+
+/// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/segments.md.
+constexpr int window = 16;
+static_assert(window > block_columns::REACH);
+
+/// Turns that are queued before it is known whether they are needed: one that is not costs its launches.
+constexpr int most_expected = 4;
+
+/// What a launch does of a segment; `again`: what it has done, to a panel to its right.
+enum class Part { all, chain, rest, again };
+
+/// Shares the blocks of threads out between the roles of a launch. False where V does not find room in shared memory.
 template <class T, int K>
-bool can_persist() {
-  cudaFuncAttributes attributes;
-  check(cudaFuncGetAttributes(&attributes, modify_strips<T, K>), "ask about the persistent kernel");
-  return GPUCHOLMOD_PERSISTENT(10 * attributes.ptxVersion) &&
-         shared_bytes<T, K> <= attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+bool assign_roles(Segment<T>& s, Part part) {
+  using namespace block_columns;
+  const int most = ClusterLaunch<modify_segment<T, K>>::most_blocks(), groups = s.blocks * GROUPS;
+  const bool with_chain = part == Part::all || part == Part::chain;
+  s.solvers = !with_chain ? 0 : K / CHAIN_COLUMNS * CLUSTER;
+  s.window = part == Part::all ? window : s.blocks - s.top;
+  const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
+  const int ahead = std::max(0, std::min(s.blocks, 1 + s.window) - first) * GROUPS;  // groups to be advanced at a time
+  s.advancers = !with_chain ? 0 : std::min(in_clusters((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers);
+  if (part == Part::chain) s.advancers = std::max(s.advancers, CLUSTER);  // somebody has to invert
+  s.finishers = part == Part::chain || part == Part::again ? 0 : finishers;
+  const int left = most - s.solvers - s.advancers - s.finishers;
+  s.workers = part == Part::chain ? 0 : std::min(left, in_clusters(groups));
+  if (K > 16 && s.finishers > 0 && left - s.workers >= finishers) s.finishers += finishers;
+  if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
+  int words = fixed_words<T, K>;
+  if (s.advancers > 0) words = std::max(words, AdvanceMemory<K>::words(s, Share{0, s.advancers, groups}));
+  if (s.workers > 0) words = std::max(words, WorkerMemory<K>::template words<T>(Share{0, s.workers, groups}));
+  return words * int(sizeof(double)) <= segment_shared;
 }
 
 template <class T, int K>
-void start_persistent(const block_columns::Job<T>& job, cudaStream_t stream) {
-  constexpr int shared = shared_bytes<T, K>;
-  check(cudaFuncSetAttribute(modify_strips<T, K>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
-        "set up the persistent kernel");
-  const int blocks = std::min(job.end - job.first, multiprocessors());
-  modify_strips<T, K><<<unsigned(blocks), DeviceTeam::THREADS, shared, stream>>>(job);
+void start_segment(Segment<T> s, PassInts ints, int turn, Part part, cudaStream_t stream) {
+  assign_roles<T, K>(s, part);
+  const ClusterLaunch<modify_segment<T, K>> launch(s.solvers + s.advancers + s.finishers + s.workers, stream);
+  check(cudaLaunchKernelEx(&launch.config, modify_segment<T, K>, s, ints, turn), "start a segment");
 }
 
+/// All row blocks by steps, a launch each; one more, as every launch brings the diagonal block of the one before to its place.
 template <class T, int K>
-void start_stepwise(const block_columns::Job<T>& job, cudaStream_t stream) {
-  begin_steps<T, K><<<unsigned(job.end - job.first), DeviceTeam::THREADS, 0, stream>>>(job);
-  for (int b = job.first * block_columns::BLOCKS; b < job.end * block_columns::BLOCKS; ++b) {
-    find_steps<T, K><<<1, DeviceTeam::THREADS, 0, stream>>>(job, b);
-    apply_steps<T, K><<<unsigned(job.end - b / block_columns::BLOCKS), DeviceTeam::THREADS, 0, stream>>>(job, b);
+void start_steps(const Segment<T>& s, PassInts ints, cudaStream_t stream) {
+  for (int b = 0; b <= s.blocks; ++b) {
+    const int count = b < s.blocks ? block_columns::RefusedBlock<T, K, DeviceTeam>::count(s.blocks, b) : 1;
+    take_steps<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, ints);
+    check(cudaGetLastError(), "start a row block by Householder steps");
   }
 }
 
-/// Throws backend_unavailable where the kernels asked for do not run.
+/// Row block b above the panel, on the panel.
+template <class T, int K>
+void start_repeating(const Segment<T>& s, int b, PassInts ints, cudaStream_t stream) {
+  const int count = block_columns::RefusedBlock<T, K, DeviceTeam>::count(s.blocks, b);
+  repeat_steps<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, ints);
+  check(cudaGetLastError(), "repeat steps");
+}
+
+/// Whether V of a whole factor, or of a panel, finds room in shared memory, and there are kernels.
 template <class T>
-Launch choose_launch(int width, Launch asked) {
-  if (asked == Launch::stepwise) return asked;
-  if (block_columns::with_width(width, [](auto K) { return can_persist<T, decltype(K)::value>(); })) return Launch::persistent;
-  if (asked == Launch::automatic) return Launch::stepwise;
-  throw Error(ErrorCode::backend_unavailable,
-              "this method needs a GPU for data centres of compute capability 9.0 or later",
-              {{"backend", "cuda"}, {"reason", "device_too_old"}});
+bool has_room(int columns, int blocks, bool whole) {
+  return block_columns::with_width(columns, [&](auto K) {
+    Segment<T> s{};
+    s.blocks = s.end = blocks;
+    s.top = whole ? 0 : -1;
+    return (!whole || assign_roles<T, decltype(K)::value>(s, Part::all)) && assign_roles<T, decltype(K)::value>(s, Part::chain) &&
+           assign_roles<T, decltype(K)::value>(s, Part::rest);
+  });
 }
 
 }  // namespace
 
-int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
+template <class T>
+Way way_of(index_t k, int panel_strips, bool whole, const Task& task) {
+  const int widest = block_columns::padded_width(k);
+  if (task.launch == Launch::stepwise || task.algorithm == Algorithm::householder) return {Launch::stepwise, widest};
+  for (int columns = widest; columns >= 8; columns /= 2)
+    if (has_room<T>(columns, panel_strips * block_columns::BLOCKS, whole)) return {Launch::persistent, columns};
+  if (task.launch == Launch::automatic) return {Launch::stepwise, widest};
+  throw Error(ErrorCode::backend_unavailable, "this method needs a GPU for data centres of compute capability 9.0 or later",
+              {{"backend", "cuda"}, {"reason", "device_too_old"}});
+}
+template Way way_of<float>(index_t, int, bool, const Task&);
+template Way way_of<double>(index_t, int, bool, const Task&);
 
 template <class T>
-Pass<T>::Pass(Pool& pool, index_t k, int strips, int panels, const Task& task)
-    : size_{block_columns::padded_width(k), strips, panels}, k_(k), sign_(task.sign),
-      householder_(task.algorithm == Algorithm::householder), launch_(choose_launch<T>(size_.width, task.launch)),
-      dwords_(pool, size_.doubles()), dints_(pool, size_.ints()) {}
+Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign)
+    : launch_(launch), size_(size), sign_(sign), dmemory_(pool, size.words()) {}
 
 template <class T>
-void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const {
-  // Transforms are copied with the gaps between their columns, so these are cleared too.
-  check(cudaMemsetAsync(dwords_.data(), 0, dwords_.bytes(), stream), "clear the transforms");
-  check(cudaMemsetAsync(dints_.data(), 0, dints_.bytes(), stream), "clear the flags");
-  check(cudaMemcpy2DAsync(size_.V(dwords_.data()), sizeof(double) * size_.strips * block_columns::STRIP, V, sizeof(double) * ldv,
-                          sizeof(double) * n, k_, cudaMemcpyHostToDevice, stream), "send V");
+void Pass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
+  const index_t padded = index_t(size_.strips) * block_columns::STRIP;
+  if (n < padded || k < size_.columns)
+    check(cudaMemsetAsync(memory(), 0, sizeof(double) * padded * size_.columns, stream), "clear V");
+  check(cudaMemcpy2DAsync(memory(), sizeof(double) * padded, V, sizeof(double) * ldv, sizeof(double) * n, k, cudaMemcpyHostToDevice,
+                          stream), "send V");
 }
 
 template <class T>
-void Pass<T>::start(int panel, int first, int end, const T* R, T* out, index_t ld, double* own, cudaStream_t stream) const {
-  const block_columns::Job<T> job = block_columns::make_job<T>(size_, dwords_.data(), dints_.data(), sign_, householder_, panel,
-                                                               first, end, R, out, ld, own);
-  block_columns::with_width(size_.width, [&](auto K) {
-    if (launch_ == Launch::persistent) start_persistent<T, decltype(K)::value>(job, stream);
-    else start_stepwise<T, decltype(K)::value>(job, stream);
+void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream, const Pass* before, int turn) {
+  using namespace block_columns;
+  const index_t above = index_t(first) * STRIP;
+  Segment<T>& s = panel_ = {};
+  s.blocks = s.end = (end - first) * BLOCKS;
+  s.top = -first * BLOCKS;
+  s.sigma = sign_ == Sign::update ? 1 : -1;
+  s.bound = sign_ == Sign::update ? largest_update : least_downdate;
+  s.R = R + above;
+  s.out = out ? out + above : nullptr;
+  s.ld = ld;
+  s.V = memory() + above;
+  s.ldv = index_t(size_.strips) * STRIP;
+  s.inverses = memory() + size_.inverses();
+  s.links = memory() + size_.links();
+  s.handed = memory() + size_.handed();
+  s.inverted = ints().at + PassInts::inverted;
+  s.linked = ints().at + PassInts::linked;
+  block_columns::with_width(size_.columns, [&](auto width) {
+    constexpr int K = decltype(width)::value;
+    s.messages = memory() + size_.messages() - s.top * Message<K>::stride;
+    gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), s.blocks, turns_.back().first + s.top,
+                                                           before ? before->ints() : PassInts{}, turn);
+    check(cudaGetLastError(), "begin with a panel");
+    repeat_turns<K>(stream);
   });
-  check(cudaGetLastError(), "start the modification of a panel");
+}
+
+/// To the row blocks above the panel.
+template <class T>
+template <int K>
+void Pass<T>::repeat_turns(cudaStream_t stream) const {
+  if (by_steps())
+    for (int b = panel_.top; b < 0; ++b) start_repeating<T, K>(panel_, b, ints(), stream);
+  if (by_steps() || panel_.top == 0) return;
+  for (std::size_t i = 0; i < turns_.size(); ++i) {
+    Segment<T> done = panel_;
+    done.first = turns_[i].first + done.top;
+    if (turns_[i].steps) start_repeating<T, K>(done, done.first - 1, ints(), stream);
+    if (i + 1 == turns_.size()) break;
+    done.end = turns_[i + 1].first - turns_[i + 1].steps + done.top;
+    if (done.end > done.first) start_segment<T, K>(done, ints(), -1, Part::again, stream);
+  }
 }
 
 template <class T>
-void Pass<T>::fetch_state(block_columns::PassState* to, cudaStream_t stream) const {
-  check(cudaMemcpyAsync(to, size_.pass_state(dints_.data()), sizeof *to, cudaMemcpyDeviceToHost, stream),
-        "fetch what became of a panel");
+void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
+  const Segment<T>& s = panel_;
+  block_columns::with_width(size_.columns, [&](auto width) {
+    constexpr int K = decltype(width)::value;
+    if (by_steps()) return start_steps<T, K>(s, ints(), stream);
+    if (turn > 0) {
+      const int count = block_columns::RefusedBlock<T, K, DeviceTeam>::count(s.blocks, 0);
+      begin_turn<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, ints(), turn);
+      check(cudaGetLastError(), "begin a turn");
+    }
+    if (s.R != s.out) return start_segment<T, K>(s, ints(), turn, Part::all, stream);
+    start_segment<T, K>(s, ints(), turn, Part::chain, stream);
+    start_segment<T, K>(s, ints(), turn, Part::rest, stream);
+  });
 }
 
 template <class T>
-void Pass<T>::add_to(Work& work, const block_columns::PassState& state) const {
-  work.launch = launch_;
-  work.blocks += size_.blocks();
-  work.fallbacks += launch_ == Launch::persistent ? state.fallbacks : size_.blocks();
-  work.rescalings += state.rescalings;
+void Pass<T>::fetch_outcome(void* to, cudaStream_t stream) const {
+  const std::size_t bytes = sizeof(int) * std::size_t(PassInts::outcome_words(panel_.blocks));
+  check(cudaMemcpyAsync(to, ints().at, bytes, cudaMemcpyDeviceToHost, stream), "fetch what became of a pass");
+}
+
+template <class T>
+std::size_t Pass<T>::outcome_bytes() const {
+  return sizeof(int) * std::size_t(PassInts::outcome_words(size_.panel_strips * block_columns::BLOCKS));
+}
+
+template <class T>
+std::optional<block_columns::PassOutcome> Pass<T>::outcome(void* fetched, int turn) {
+  const PassInts host{static_cast<int*>(fetched)};
+  if (by_steps()) return block_columns::PassOutcome{host.pass_state().stop ? host.pass_state().pivot : -1, panel_.blocks};
+  const auto done = block_columns::outcome(host, turn, panel_.blocks);
+  if (!done) {
+    const block_columns::Progress next = host.behind(turn, panel_.blocks);
+    turns_.push_back({next.first - panel_.top, next.steps});
+  }
+  return done;
+}
+
+template <class T>
+block_columns::PassOutcome Pass<T>::run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
+                                               const std::function<void()>& wait, cudaStream_t stream) {
+  begin_panel(0, size_.strips, R, out, ld, stream);
+  const int expected = by_steps() ? 1 : turns;
+  for (int turn = 0;; ++turn) {
+    start_turn(turn, stream);
+    if (turn + 1 < expected) continue;
+    end.record(stream);
+    fetch_outcome(staging, stream);
+    wait();
+    const auto done = outcome(staging, turn);
+    if (!done) continue;
+    if (!by_steps()) turns = std::min(done->turns, most_expected);
+    return *done;
+  }
 }
 
 template class Pass<float>;

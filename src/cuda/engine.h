@@ -1,5 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <vector>
+
 #include "base/task.h"
 #include "block_columns/pass.h"
 #include "cuda/pool.h"
@@ -26,50 +30,64 @@ int attribute(cudaDeviceAttr which);
 /// Multiprocessors of the current device.
 int multiprocessors();
 
-/// One pass of a modification on a GPU, of up to most_columns columns of V: the memory in which its jobs tell each other
-/// what they have done, and their launches. Every modification on a GPU goes by these, wherever the factor is: allocate,
-/// prepare(), start() for each panel, fetch_state(), add_to(). All on the current device.
+/// How a pass goes on the current device.
+struct Way {
+  Launch launch;  ///< persistent: by segments; stepwise: by Householder steps alone
+  int columns;    ///< of V in a pass: 8, 16 or 32
+};
+
+/// For k columns of V that are left, and panels of at most so many strips. Throws backend_unavailable where the kernels asked for do
+/// not run on this device.
+template <class T>
+Way way_of(index_t k, int panel_strips, bool whole, const Task& task);
+
+/// One pass of a modification on a GPU (inst/design/segments.md), of a factor that is there, or goes through it by panels, from the
+/// left. Every modification on a GPU goes by these. A panel goes by turns, of which the next is queued when it is known how the one
+/// before has ended, or earlier. On the current device.
 template <class T>
 class Pass {
  public:
-  /// For k columns of V and a factor of so many strips, in so many panels. Of `task`, sign, algorithm and launch count.
-  /// Throws out_of_memory, and backend_unavailable where the kernels asked for do not run on this device.
-  Pass(Pool& pool, index_t k, int strips, int panels, const Task& task);
+  /// Throws out_of_memory.
+  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign);
 
-  /// What a pass takes, in bytes.
-  static double bytes(index_t k, int strips, int panels) {
-    return block_columns::PassSize{block_columns::padded_width(k), strips, panels}.bytes();
-  }
-  /// Doubles that start() needs as `own` for so many strips.
-  index_t own_words(int strips) const { return strips * size_.strip_words(); }
+  /// Queues what the pass begins with: V (n x k, k <= columns; what is behind row n counts as zero), from host memory that
+  /// may be reused on return where it is pageable.
+  void prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const;
 
-  /// Queues what the pass begins with: V (n x k; what is behind row n counts as zero), from host memory that may be reused
-  /// on return where it is pageable, and cleared transforms and flags.
-  void prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const;
+  /// Strips [first, end) are next, from R to out, columns from their first row on; out may be R itself, or null for a whole factor:
+  /// then only whether it can be done is found out. Queues what has been done so far to the row blocks above them. All that is queued
+  /// until the next call does nothing where the pass `before`, on these strips, is not done behind its turn `turn`.
+  void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream, const Pass* before = nullptr, int turn = 0);
+  /// Queues turn `turn` of the panel.
+  void start_turn(int turn, cudaStream_t stream) const;
+  /// Queues a copy of what has become of it, to page-locked memory of outcome_bytes().
+  void fetch_outcome(void* to, cudaStream_t stream) const;
+  std::size_t outcome_bytes() const;
+  /// What has become of the panel behind `turn`, pivots counted from its first row; nothing where another turn is needed.
+  std::optional<block_columns::PassOutcome> outcome(void* fetched, int turn);
 
-  /// Queues the modification of strips [first, end), panel `panel` of the factor, from R to out, which may be R itself, or
-  /// null: then only whether it can be done is found out. `own`: memory that this job has for itself.
-  ///
-  /// Jobs begin in the order of their panels. Those of a persistent launch may run side by side, as long as all their
-  /// strips together are at most as many as there are multiprocessors.
-  void start(int panel, int first, int end, const T* R, T* out, index_t ld, double* own, cudaStream_t stream) const;
-
-  /// Queues a copy of what has become of the pass so far, to page-locked memory.
-  void fetch_state(block_columns::PassState* to, cudaStream_t stream) const;
-
-  /// Adds what was done to `work`, when it is over.
-  void add_to(Work& work, const block_columns::PassState& state) const;
+  /// R to out, a whole factor, in this way. Returns when it is done. `wait` is called when something has been queued, and returns when
+  /// the stream has come past it; `end` is when the modification itself was done. `turns`: how many are expected, which are queued at
+  /// once; becomes how many it took. `staging`: as above.
+  block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
+                                 const std::function<void()>& wait, cudaStream_t stream);
 
   Launch launch() const { return launch_; }
+  int blocks() const { return size_.strips * block_columns::BLOCKS; }
 
  private:
-  block_columns::PassSize size_;
-  index_t k_;
-  Sign sign_;
-  bool householder_;
+  double* memory() const { return dmemory_.data(); }
+  block_columns::PassInts ints() const { return {reinterpret_cast<int*>(memory() + size_.ints())}; }
+  bool by_steps() const { return launch_ == Launch::stepwise; }
+  template <int K>
+  void repeat_turns(cudaStream_t stream) const;
+
   Launch launch_;
-  PoolBuffer<double> dwords_;
-  PoolBuffer<int> dints_;
+  block_columns::SegmentSize size_;
+  Sign sign_;
+  PoolBuffer<double> dmemory_;
+  block_columns::Segment<T> panel_{};
+  std::vector<block_columns::Turn> turns_{{0, 0}};  ///< so far; the segment of the last one is not over
 };
 
 }  // namespace gpucholmod::cuda

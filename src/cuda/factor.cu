@@ -185,7 +185,7 @@ class Factor : public DeviceFactor {
     const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
     const bool rescale = e != 0 || bound > double(std::numeric_limits<T>::max());
     const auto another = [&] { return std::make_unique<Factor>(context_, n); };
-    const bool several = k > Modification<T>::pass_columns(layout_, task), needed = made || rescale || (test && several);
+    const bool several = k > way_of<T>(k, layout_.strips(), true, task).columns, needed = made || rescale || (test && several);
     Modification<T> modification(context_, layout_, V, e, task, needed ? bytes() : 0, poll);
     std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), another);
     const bool second = other != nullptr;

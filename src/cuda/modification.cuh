@@ -9,7 +9,6 @@
 #include "base/factor_io.h"
 #include "cuda/context.h"
 #include "cuda/engine.h"
-#include "cuda/segments.h"
 #include "cuda/kernels/layout.cuh"
 
 namespace gpucholmod::cuda {
@@ -41,14 +40,13 @@ class Modification {
   /// V (n x k): in host memory; taken as 2^-e V, as R is. `beside`: bytes of device memory that the call needs besides.
   /// Throws out_of_memory where that is more than the task allows.
   Modification(Context& context, const Layout& layout, const double* V, int e, const Task& task, double beside, const Poll& poll)
-      : context_(context), layout_(layout), V_(V), task_(task), poll_(poll) {
+      : context_(context), layout_(layout), V_(V), task_(task), poll_(poll), way_(way_of<T>(task.k, layout.strips(), true, task)) {
     if (e != 0) {
       scaled_.assign(V, V + task.n * task.k);
       for (double& v : scaled_) v = std::scalbn(v, -e);
       V_ = scaled_.data();
     }
-    columns_ = SegmentPass<T>::columns(task.k, layout.strips(), task);
-    work_.device_bytes = beside + (columns_ > 0 ? SegmentPass<T>::bytes(columns_, layout.strips()) : other_bytes());
+    work_.device_bytes = beside + size(task.k, layout.strips()).bytes();
     if (work_.device_bytes > task.device_memory)
       throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes, task.device_memory);
     work_.device = context.device_name();
@@ -62,13 +60,12 @@ class Modification {
   index_t run(const T* R, T* out, index_t order, std::atomic<bool>* begun = nullptr) {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
     const int strips = block_columns::strips_of(order);
-    const std::unique_ptr<PoolBuffer<T>> between = columns_ > 0 && out && R != out ? room_between() : nullptr;
+    const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
-    for (index_t first = 0; first < task_.k; first += pass_columns()) {
-      const index_t k = std::min(pass_columns(), task_.k - first), after = (task_.k - first - 1) / pass_columns();
+    for (index_t first = 0; first < task_.k; first += way_.columns) {
+      const index_t k = std::min(index_t(way_.columns), task_.k - first), after = (task_.k - first - 1) / way_.columns;
       T* const to = between && after % 2 == 1 ? between->data() : out;
-      const index_t pivot = columns_ > 0 ? run_segments(first, k, strips, order, from, to, begun)
-                                         : run_strips(first, k, strips, order, from, to, begun);
+      const index_t pivot = run_pass(first, k, strips, order, from, to, begun);
       if (pivot >= 0) return pivot;
       from = to;
     }
@@ -94,7 +91,7 @@ class Modification {
   /// which no pass fails. from() gives R anew; `scratch` as `out` above.
   template <class F>
   index_t first_pivot(F&& from, T* scratch, index_t pivot) {
-    if (task_.k <= pass_columns()) return pivot;
+    if (task_.k <= way_.columns) return pivot;
     const Work whole = work_;
     while (pivot > 0) {
       take_leading(from(), scratch, pivot);
@@ -106,13 +103,6 @@ class Modification {
     return pivot;
   }
 
-  /// Columns of V that go in one pass.
-  index_t pass_columns() const { return columns_ > 0 ? columns_ : block_columns::most_columns; }
-  static index_t pass_columns(const Layout& layout, const Task& task) {
-    const int columns = SegmentPass<T>::columns(task.k, layout.strips(), task);
-    return columns > 0 ? columns : block_columns::most_columns;
-  }
-
   Work finish(index_t pivot) {
     if (stopwatch_) stopwatch_->report();
     work_.timeline = timeline_.entries();
@@ -121,9 +111,8 @@ class Modification {
   }
 
  private:
-  double other_bytes() const {
-    const block_columns::PassSize size{block_columns::padded_width(std::min(task_.k, block_columns::most_columns)), layout_.strips(), 1};
-    return size.bytes() + double(sizeof(double)) * layout_.strips() * size.strip_words();
+  block_columns::SegmentSize size(index_t k, int strips) const {
+    return {std::min(way_.columns, block_columns::padded_width(k)), strips, strips};
   }
 
   /// to <- the leading part of R, of so many rows, continued by the identity to a whole number of strips.
@@ -141,16 +130,16 @@ class Modification {
 
   /// A place for the result of every other pass, where there are several: a pass in place takes longer.
   std::unique_ptr<PoolBuffer<T>> room_between() {
-    if (task_.k <= pass_columns()) return nullptr;
+    if (task_.k <= way_.columns) return nullptr;
     return if_room(double(sizeof(T)) * layout_.words(),
                    [&] { return std::make_unique<PoolBuffer<T>>(context_.pool(), layout_.words()); });
   }
 
-  /// Columns [first, first + k) of V, by segments. Returns the failing pivot, or -1.
-  index_t run_segments(index_t first, index_t k, int strips, index_t order, const T* R, T* out, std::atomic<bool>* begun) {
+  /// Columns [first, first + k) of V. Returns the failing pivot, or -1.
+  index_t run_pass(index_t first, index_t k, int strips, index_t order, const T* R, T* out, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    void* const staging = context_.staging(SegmentPass<T>::outcome_bytes(strips));
-    const SegmentPass<T> pass(context_.pool(), std::min(columns_, block_columns::padded_width(k)), strips, task_);
+    Pass<T> pass(context_.pool(), way_.launch, size(k, strips), task_.sign);
+    void* const staging = context_.staging(pass.outcome_bytes());
     timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, k, layout_.n, stream); });
     if (begun) *begun = true;
     Marks& marks = context_.marks();
@@ -160,30 +149,11 @@ class Modification {
       done = pass.run(R, out, layout_.ld, context_.turns(), staging, marks.end, [&] { wait(first); }, stream);
     });
     work_.seconds += marks.end.seconds_since(marks.begin);
-    work_.launch = Launch::persistent;
-    work_.blocks += index_t(strips) * block_columns::BLOCKS;
+    work_.launch = way_.launch;
+    work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;
     work_.rescalings += done.rescalings;
     return done.pivot;
-  }
-
-  /// The same by strips, of up to most_columns columns.
-  index_t run_strips(index_t first, index_t k, int strips, index_t order, const T* R, T* out, std::atomic<bool>* begun) {
-    const cudaStream_t stream = context_.stream();
-    auto* const state = static_cast<block_columns::PassState*>(context_.staging(sizeof(block_columns::PassState)));
-    const Pass<T> pass(context_.pool(), k, strips, 1, task_);
-    const PoolBuffer<double> own(context_.pool(), pass.own_words(strips));
-    timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, layout_.n, stream); });
-    if (begun) *begun = true;
-    Marks& marks = context_.marks();
-    marks.begin.record(stream);
-    timed(Stage::modify, [&] { pass.start(0, 0, strips, R, out, layout_.ld, own.data(), stream); });
-    marks.end.record(stream);
-    pass.fetch_state(state, stream);
-    wait(first);
-    work_.seconds += marks.end.seconds_since(marks.begin);
-    pass.add_to(work_, *state);
-    return state->stop ? state->pivot : -1;
   }
 
   /// Until the device has done what is queued; `first`: columns of V that have been dealt with.
@@ -206,7 +176,7 @@ class Modification {
   std::vector<double> scaled_;
   const Task& task_;
   const Poll& poll_;
-  int columns_;  ///< of V in a pass by segments; 0: by strips
+  Way way_;
   Work work_;
   Timeline timeline_;
   std::optional<Stopwatch> stopwatch_;

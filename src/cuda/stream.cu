@@ -11,27 +11,31 @@
 namespace gpucholmod::cuda {
 namespace {
 
-using block_columns::PassState;
 using stream::Chunk;
 using stream::Plan;
 
-/// A stream for each slot, in which its panels come, are modified and go.
+/// A stream for each slot, in which its panels come, are modified and go. Panels are modified one after the other, pass after pass. As
+/// a rule a pass takes one turn on a panel: the first turns of all passes are queued at once, and do nothing where the one before
+/// is not done; then its next turn is queued when somebody asks and it is known how the one before has ended.
 template <class T>
 class StreamDevice : public stream::Device<T> {
  public:
   StreamDevice(Context& context, const Plan& plan, const double* V, const Task& task, Timeline* timeline)
       : context_(context), current_(context.device()), plan_(plan),
-        staging_(static_cast<char*>(context.staging(2 * plan.buffers() * buffer_bytes() + states() * sizeof(PassState)))),
-        dpanels_(context.workspace(), plan.slots() * plan.slot_words()),
-        down_(context.workspace(), plan.slots() * plan.own_words()), streams_(plan.slots()), modified_(plan.slots()),
-        sent_(plan.buffers()), fetched_(plan.buffers()) {
-    std::fill_n(state(0, 0), states(), PassState{});
+        dpanels_(context.workspace(), plan.slots() * plan.slot_words()), streams_(plan.slots()), sent_(plan.buffers()),
+        fetched_(plan.buffers()) {
+    const bool whole = plan.panels().size() == 1;
     for (int i = 0; i < plan.passes(); ++i) {
-      passes_.emplace_back(context.workspace(), plan.pass_columns(i), plan.pass(i).strips, int(plan.panels().size()), task);
-      passes_.back().prepare(V + i * block_columns::most_columns * plan.n(), plan.n(), plan.n(), context.stream());
-      if (passes_.back().launch() != Launch::persistent || plan.slots() * plan.slot_strips() > multiprocessors())
-        side_by_side_ = false;
+      const index_t k = plan.pass_columns(i);
+      Way way = way_of<T>(k, plan.slot_strips(), whole, task);
+      if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;  // V of a panel that wide has no room on chip
+      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), task.sign);
+      passes_.back().prepare(V + i * block_columns::most_columns * plan.n(), plan.n(), k, plan.n(), context.stream());
+      outcome_bytes_ = std::max(outcome_bytes_, passes_.back().outcome_bytes());
+      work_.blocks += passes_.back().blocks();
+      work_.launch = way.launch;
     }
+    staging_ = static_cast<char*>(context.staging(2 * plan.buffers() * buffer_bytes() + plan.passes() * outcome_bytes_));
     check(cudaStreamSynchronize(context.stream()), "prepare the stream method");
     if (timeline) stopwatch_ = std::make_unique<Stopwatch>(*timeline, context.stream());
   }
@@ -53,16 +57,12 @@ class StreamDevice : public stream::Device<T> {
   bool sent(int buffer) override { return sent_[buffer].passed(); }
 
   void modify(int panel) override {
-    const stream::Panel& at = plan_.panels()[panel];
-    const int slot = plan_.slot(panel);
-    if (!side_by_side_ && panel > 0) stream(panel).wait(modified_[plan_.slot(panel - 1)]);
-    T* const R = dpanels_.data() + slot * plan_.slot_words();
-    double* const own = down_.data() + slot * plan_.own_words();
-    timed(Stage::modify, panel, [&](cudaStream_t stream) {
-      for (const Pass<T>& pass : passes_) pass.start(panel, at.first, at.end, R, R, at.ld(), own, stream);
-    });
-    modified_[slot].record(stream(panel));
-    for (int i = 0; i < plan_.passes(); ++i) passes_[i].fetch_state(state(slot, i), stream(panel));
+    asked_ = panel + 1;
+    go_on();
+  }
+  bool modified(int panel) override {
+    go_on();
+    return modified_ > panel || pivot_ >= 0;
   }
 
   void fetch(const Chunk& chunk, int buffer) override {
@@ -74,24 +74,17 @@ class StreamDevice : public stream::Device<T> {
   }
   bool fetched(int buffer) override { return fetched_[buffer].passed(); }
 
-  /// The passes go one after the other: where one fails, those behind it have been given nonsense.
-  index_t pivot(int panel) override {
-    for (int i = 0; i < plan_.passes(); ++i)
-      if (const PassState* now = state(plan_.slot(panel), i); now->stop) return now->pivot;
-    return -1;
-  }
+  index_t pivot(int) override { return pivot_; }
 
   bool in_passes() const override { return plan_.passes() > 1; }
 
   void report(Work& work) override {
     for (Stream& stream : streams_) stream.synchronize();
     work.device = context_.device_name();
-    work.blocks = work.fallbacks = work.rescalings = 0;
-    for (int i = 0; i < plan_.passes(); ++i) {
-      passes_[i].fetch_state(state(0, i), context_.stream());
-      check(cudaStreamSynchronize(context_.stream()), "fetch the outcome");
-      passes_[i].add_to(work, *state(0, i));
-    }
+    work.launch = work_.launch;
+    work.blocks = work_.blocks;
+    work.fallbacks = work_.fallbacks;
+    work.rescalings = work_.rescalings;
     if (stopwatch_) stopwatch_->report();
   }
 
@@ -99,10 +92,58 @@ class StreamDevice : public stream::Device<T> {
   Stream& stream(int panel) { return streams_[plan_.slot(panel)]; }
   T* place(const Chunk& chunk) { return dpanels_.data() + plan_.slot(chunk.panel) * plan_.slot_words() + chunk.offset; }
   std::size_t buffer_bytes() const { return (sizeof(T) * plan_.chunk_words() + 255) / 256 * 256; }
-  index_t states() const { return plan_.slots() * plan_.passes(); }
-  PassState* state(int slot, int pass) {
-    return reinterpret_cast<PassState*>(staging_ + 2 * plan_.buffers() * buffer_bytes()) + slot * plan_.passes() + pass;
+  void* outcome(int pass) { return staging_ + 2 * plan_.buffers() * buffer_bytes() + pass * outcome_bytes_; }
+
+  /// As far as that is possible without waiting.
+  void go_on() {
+    while (modified_ < asked_ && pivot_ < 0) {
+      if (pass_ == queued_) {
+        start_passes();
+      } else if (!turned_.passed()) {
+        return;
+      } else {
+        end_turns();
+      }
+    }
   }
+  /// Queues the first turns of all passes that are left on the panel.
+  void start_passes() {
+    const stream::Panel& at = plan_.panels()[modified_];
+    T* const R = dpanels_.data() + plan_.slot(modified_) * plan_.slot_words();
+    queue([&](cudaStream_t stream) {
+      for (; queued_ < plan_.passes(); ++queued_) {
+        const Pass<T>* const before = queued_ > pass_ ? &passes_[queued_ - 1] : nullptr;
+        passes_[queued_].begin_panel(at.first, at.end, R, R, at.ld(), stream, before);
+        passes_[queued_].start_turn(0, stream);
+      }
+    });
+  }
+  /// What has become of the turns that were queued. Where a pass needs another, those behind it have done nothing.
+  void end_turns() {
+    while (pass_ < queued_ && pivot_ < 0) {
+      const auto done = passes_[pass_].outcome(outcome(pass_), turn_);
+      if (!done) {
+        queued_ = pass_ + 1;
+        return queue([&](cudaStream_t stream) { passes_[pass_].start_turn(++turn_, stream); });
+      }
+      work_.fallbacks += done->fallbacks;
+      work_.rescalings += done->rescalings;
+      if (done->pivot >= 0) pivot_ = plan_.panels()[modified_].column() + done->pivot;
+      turn_ = 0;
+      ++pass_;
+    }
+    if (pass_ < plan_.passes()) return;
+    pass_ = queued_ = 0;
+    ++modified_;
+  }
+  /// f(stream), and copies of what becomes of the passes that are queued.
+  template <class F>
+  void queue(F&& f) {
+    timed(Stage::modify, modified_, f);
+    for (int pass = pass_; pass < queued_; ++pass) passes_[pass].fetch_outcome(outcome(pass), stream(modified_));
+    turned_.record(stream(modified_));
+  }
+
   template <class F>
   void timed(Stage stage, int panel, F&& f) {
     const cudaStream_t in = stream(panel);
@@ -116,11 +157,16 @@ class StreamDevice : public stream::Device<T> {
   const Plan& plan_;
   char* staging_;
   PoolBuffer<T> dpanels_;
-  PoolBuffer<double> down_;
   std::deque<Pass<T>> passes_;
   std::vector<Stream> streams_;
-  std::vector<Event> modified_, sent_, fetched_;
-  bool side_by_side_ = true;  ///< panels can be modified at the same time
+  std::vector<Event> sent_, fetched_;
+  Event turned_;
+  int asked_ = 0, modified_ = 0;  ///< panels
+  int pass_ = 0, queued_ = 0;     ///< passes on panel modified_: whose outcome is next; how many are queued
+  int turn_ = 0;                  ///< of pass_
+  std::size_t outcome_bytes_ = 0;
+  index_t pivot_ = -1;
+  Work work_;
   std::unique_ptr<Stopwatch> stopwatch_;
 };
 

@@ -94,7 +94,8 @@ void Substitution<T>::run(cudaStream_t stream) {
   gangs.refused = ints + refused_at;
   for (int i = 0; i < gangs_; ++i) {
     Segment<T, order>& s = gangs.of[i];
-    s.blocks = s.window = blocks;
+    s.blocks = s.end = s.window = blocks;
+    s.ldv = index_t(blocks) * NB;
     s.R = R_;
     s.ld = ld_;
     s.V = dV_.data() + i * column * NB;

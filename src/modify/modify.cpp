@@ -277,7 +277,7 @@ Outcome modify(const Place<S>& place, const S* V, const Request& request, const 
   };
   Outcome outcome{run()};
   outcome.backend = task.backend;
-  outcome.method = outcome.launch == Launch::stepwise && choice.route() == Route::on_gpu ? Method::stepwise : task.method;
+  outcome.method = outcome.launch == Launch::stepwise && task.method == Method::persistent ? Method::stepwise : task.method;
   outcome.precision = task.precision;
   outcome.threads = task.threads;
   if (task.backend == Backend::cpu && task.algorithm == Algorithm::householder) outcome.instructions = task.instructions;

@@ -11,7 +11,7 @@ namespace gpucholmod::stream {
 /// The device's side of the stream method, with the slots, staging buffers and shared memory of a plan. For one thread.
 ///
 /// What is queued for the panels of one slot happens in that order; slots are independent, but for modifications,
-/// each of which has what the ones queued before it leave for it. The destructor waits for everything under way.
+/// each of which has what the ones before it leave for it. The destructor waits for everything under way.
 /// Throws cuda_failure; making one also backend_unavailable, out_of_memory.
 template <class T>
 class Device {
@@ -24,12 +24,13 @@ class Device {
   /// Queues: the chunk's place in its slot <- up(buffer), which is not to be touched until sent().
   virtual void send(const Chunk& chunk, int buffer) = 0;
   virtual bool sent(int buffer) = 0;
-  /// Queues: the panel is modified in place.
+  /// The panel is to be modified in place, after those before it.
   virtual void modify(int panel) = 0;
-  /// Queues: down(buffer) <- the chunk's place.
+  virtual bool modified(int panel) = 0;
+  /// Queues: down(buffer) <- the chunk's place, of a panel that has been modified.
   virtual void fetch(const Chunk& chunk, int buffer) = 0;
   virtual bool fetched(int buffer) = 0;
-  /// The failing pivot, or -1, once something of the panel has been fetched: in it, or in any panel so far.
+  /// The failing pivot, or -1, once the panel has been modified: in it, or in any panel so far.
   virtual index_t pivot(int panel) = 0;
   /// Whether V goes in passes, the second of which begins with what the first has left.
   virtual bool in_passes() const { return false; }

@@ -34,6 +34,7 @@ class HostDevice : public Device<T> {
     pivot_ = sweep_.advance({words, at.rows(), at.columns(), at.ld()}, {words, at.rows(), at.columns(), at.ld()}, false,
                             poll_);
   }
+  bool modified(int) override { return true; }
   void fetch(const Chunk& chunk, int buffer) override { std::copy_n(place(chunk), chunk.words, down(buffer)); }
   bool fetched(int) override { return true; }
   index_t pivot(int) override { return pivot_; }

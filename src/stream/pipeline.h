@@ -120,7 +120,7 @@ class Pipeline {
     device_.send(chunk, buffer(c));
     if (chunk.last) {
       device_.modify(chunk.panel);
-      modified_ = chunk.panel + 1;
+      begun_modifying_ = chunk.panel + 1;
     }
     ++sending_;
     return true;
@@ -128,7 +128,8 @@ class Pipeline {
 
   bool fetch() {
     const std::size_t c = fetching_;
-    if (c == chunks_.size() || chunks_[c].panel >= modified_ || c >= done_ + plan_.buffers()) return false;
+    if (c < chunks_.size() && chunks_[c].panel == modified_) return end_modification();
+    if (c == chunks_.size() || c >= done_ + plan_.buffers()) return false;
     const Chunk& chunk = chunks_[c];
     device_.fetch(chunk, buffer(c));
     fetches_queued_[chunk.panel] = chunk.last;
@@ -136,14 +137,16 @@ class Pipeline {
     return true;
   }
 
+  bool end_modification() {
+    if (modified_ == begun_modifying_ || !device_.modified(modified_)) return false;
+    pivot_ = device_.pivot(modified_++);
+    if (pivot_ >= 0) stopped_ = true;
+    return true;
+  }
+
   bool begin_empty() {
     const std::size_t c = begun_emptying_;
     if (c == fetching_ || !device_.fetched(buffer(c))) return false;
-    pivot_ = device_.pivot(chunks_[c].panel);
-    if (pivot_ >= 0) {
-      stopped_ = true;
-      return true;
-    }
     workers_.submit([this, c](int worker) {
       const Chunk& chunk = chunks_[c];
       const Span span(timeline_, Stage::empty, chunk.panel);
@@ -175,7 +178,7 @@ class Pipeline {
   std::size_t begun_filling_ = 0, sending_ = 0, on_device_ = 0, fetching_ = 0, begun_emptying_ = 0, done_ = 0;
   std::vector<std::atomic<bool>> filled_, emptied_;
   std::vector<bool> fetches_queued_;  ///< of a panel: all of them
-  int modified_ = 0;                  ///< panels whose modification was queued
+  int begun_modifying_ = 0, modified_ = 0;  ///< panels
   index_t pivot_ = -1;
 
   std::mutex mutex_;

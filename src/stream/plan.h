@@ -30,10 +30,10 @@ struct Chunk {
 
 /// How a factor of order n goes through the device: which panels, in how many slots, in which chunks.
 ///
-///     0      panels        n      A panel needs its own columns and the transforms of the panels before it, nothing else of
+///     0      panels        n      A panel needs its own columns and the messages of the panels before it, nothing else of
 ///     +---+----+---+--+--+-+      R: so `slots` of them are on the device at a time, one coming, one being modified, one
 ///       \ |    |   |  |  | |      going. All have about the same number of bytes. Beside the slots, the device holds the
-///         \    |   |  |  | |      transforms and V of all passes: O(nk).
+///         \    |   |  |  | |      messages and V of all passes: O(nk).
 ///           \ _|___|__|__|_|
 class Plan {
  public:
@@ -80,14 +80,12 @@ class Plan {
 
   int passes() const { return int((k_ + block_columns::most_columns - 1) / block_columns::most_columns); }
   index_t pass_columns(int pass) const { return std::min(block_columns::most_columns, k_ - pass * block_columns::most_columns); }
-  block_columns::PassSize pass(int pass) const {
-    return {block_columns::padded_width(pass_columns(pass)), strips_, int(panels_.size())};
+  block_columns::SegmentSize pass(int pass) const {
+    return {block_columns::padded_width(pass_columns(pass)), strips_, slot_strips_};
   }
-  /// Doubles that a slot needs for the jobs on its panel.
-  index_t own_words() const { return slot_strips_ * (passes() > 0 ? pass(0).strip_words() : 0); }
 
   double device_bytes() const {
-    double bytes = slots_ * (double(word_) * slot_words_ + double(sizeof(double)) * own_words());
+    double bytes = double(slots_) * word_ * slot_words_;
     for (int i = 0; i < passes(); ++i) bytes += pass(i).bytes();
     return bytes;
   }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "families.h"
-#include "grid_call.h"
+#include "segment_call.h"
 
 /// Problems for the block-column method on a simulated grid, and what every result is held to.
 namespace gpucholmod::test {
@@ -34,7 +34,7 @@ inline std::vector<Problem<double>> of_every_kind(index_t n, index_t k, double l
 
 /// A factor with a positive diagonal and zeros below it, continued by the identity, and nothing else in its memory touched.
 template <class T>
-void expect_sound(const GridResult<T>& result) {
+void expect_sound(const SegmentsResult<T>& result) {
   const index_t n = result.R.cols(), padded = result.memory.cols();
   index_t bad = 0;
   for (index_t j = 0; j < padded; ++j)
@@ -58,18 +58,18 @@ void measure(const Problem<double>& given) {
   const Residual residual(p);
   const index_t n = p.R.cols(), k = p.V.cols();
   for (const bool fall_back : {false, true}) {
-    GridRun how;
-    how.only_householder = fall_back;
-    const GridResult<T> result = run_grid<T>(p, how);
+    SegmentsRun how;
+    how.by_steps = fall_back;
+    const SegmentsResult<T> result = run_segments<T>(p, how);
     SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + (fall_back ? ", always falling back" : ""));
-    ASSERT_EQ(result.pivot(), -1);
+    ASSERT_EQ(result.done.pivot, -1);
     expect_sound(result);
     EXPECT_TRUE(result.input_kept);
     const double ratio = residual.ratio(Stored<double>(result.R.template cast<double>()), eps<T>);
     EXPECT_LT(ratio, 30);
     EXPECT_LT(ratio * (n + k), 40) << "n + k hides a loss of accuracy";
     if (fall_back) {
-      EXPECT_EQ(result.pass_state.fallbacks, row_blocks(n));
+      EXPECT_EQ(result.done.fallbacks, row_blocks(n));
     }
   }
 }

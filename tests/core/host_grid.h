@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "block_columns/segment.h"
-#include "block_columns/strip.h"
+#include "block_columns/segment.h"
 
 /// The resident method on the CPU, for tests: as many blocks of threads as one likes, each of them a thread.
 namespace gpucholmod::block_columns {
@@ -192,19 +192,8 @@ struct HostTeam {
   void each_thread(F&& f) { threads_sync(f); }
   template <class F>
   void once(F&& f) { f(); }
-  template <class F>
-  void halves_sync(F&& f) {
-    for (int half = 0; half < 2; ++half) f(HostTeam{shared, WARPS / 2}, half);
-  }
   void barrier() {}
-  template <int words>
-  void copy(double* to, const double* from) { std::memcpy(to, from, sizeof(double) * words); }
-  template <int words>
-  void copy_share(const Warp& warp, double* to, const double* from) {
-    if (warp.id == 0) copy<words>(to, from);
-  }
   void store_release(int* flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
-  void add(int* counter, int value) { __atomic_fetch_add(counter, value, __ATOMIC_RELAXED); }
   /// Tells everybody that the last `left` row blocks are not to be done.
   void refuse(SegmentState* state, int left) {
     int known = __atomic_load_n(&state->left, __ATOMIC_RELAXED);
@@ -216,26 +205,5 @@ struct HostTeam {
     store_release(&pass_state->stop);
   }
 };
-
-/// Runs the job with `blocks` blocks of threads. `at_ticket(strip)` is called before each strip: tests use it to
-/// disturb the schedule.
-template <int K, class T, class F>
-void run_on_host(const Job<T>& job, int blocks, F&& at_ticket) {
-  const auto block = [&] {
-    std::vector<double> shared(SharedMemory<K>::words);
-    HostTeam team{shared.data()};
-    for (;;) {
-      const int strip = job.first + __atomic_fetch_add(job.ticket, 1, __ATOMIC_RELAXED);
-      if (strip >= job.end) return;
-      at_ticket(strip);
-      typename StripTask<T, K, HostTeam>::Blocks diagonal_blocks(team, job.shared, strip * BLOCKS);
-      typename StripTask<T, K, HostTeam>::States states;
-      if (!StripTask<T, K, HostTeam>(team, job, strip, diagonal_blocks, states).run()) return;
-    }
-  };
-  std::vector<std::thread> running;
-  for (int i = 0; i < blocks; ++i) running.emplace_back(block);
-  for (std::thread& thread : running) thread.join();
-}
 
 }  // namespace gpucholmod::block_columns

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "block_columns/by_segments.h"
+#include "block_columns/turns.h"
 #include "grid_call.h"
 #include "segment_grid.h"
 
@@ -13,7 +13,143 @@ struct SegmentsRun {
   Into into = Into::other_memory;
   unsigned delay = 0;  ///< teams that begin late are chosen by it
   int advancers = 2;
+  int panels = 0;  ///< of so many strips each; 0: the factor in one piece
+  bool by_steps = false;
 };
+
+/// What Pass in src/cuda/engine.h is on a GPU; every team of warps a thread.
+template <class T>
+class HostPass {
+ public:
+  virtual ~HostPass() = default;
+  /// Strips [first, end), which are next, in all their turns.
+  virtual block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) = 0;
+};
+
+template <int K, class T>
+class HostPassOf : public HostPass<T> {
+  using Message = block_columns::Message<K>;
+  static constexpr int NB = block_columns::NB;
+
+ public:
+  /// V (n x k, k <= K).
+  HostPassOf(const double* V, index_t n, index_t k, index_t ldv, int strips, Sign sign)
+      : strips_(strips), update_(sign == Sign::update), V_(Stored<double>::Zero(index_t(strips) * block_columns::STRIP, K)),
+        messages_(size_t(strips) * block_columns::BLOCKS * Message::stride, nan) {
+    V_.topLeftCorner(n, k) = Eigen::Map<const Stored<double>, 0, Eigen::OuterStride<>>(V, n, k, Eigen::OuterStride<>(ldv));
+  }
+
+  block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) override {
+    begin_panel(first, end, R, out, ld);
+    if (how.by_steps) return run_steps();
+    for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i);
+    pass_.progress_of(0).first = turns_.back().first + s_.top;
+    for (int turn = 0;; ++turn) {
+      if (turn > 0) begin_turn(turn);
+      segment(how, turn);
+      if (const auto done = outcome(pass_, turn, s_.blocks)) {
+        EXPECT_EQ(done->turns, turn + 1);
+        return *done;
+      }
+      const block_columns::Progress next = pass_.behind(turn, s_.blocks);
+      turns_.push_back({next.first - s_.top, next.steps});
+    }
+  }
+
+ private:
+  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+  void begin_panel(int first, int end, const T* R, T* out, index_t ld) {
+    using namespace block_columns;
+    const index_t above = index_t(first) * STRIP;
+    s_ = {};
+    s_.blocks = s_.end = (end - first) * BLOCKS;
+    s_.top = -first * BLOCKS;
+    s_.sigma = update_ ? 1 : -1;
+    s_.bound = update_ ? largest_update : least_downdate;
+    s_.R = R + above;
+    s_.out = out ? out + above : nullptr;
+    s_.ld = ld;
+    s_.V = V_.data() + above;
+    s_.ldv = V_.rows();
+    s_.messages = messages_.data() - index_t(s_.top) * Message::stride;
+    handed_.assign(size_t(s_.blocks) * LDB * K, nan);
+    inverses_.assign(size_t(s_.blocks) * INVERSE, nan);
+    links_ = inverses_;
+    ints_.assign(PassInts::words(s_.blocks), 0);
+    pass_ = {ints_.data()};
+    s_.handed = handed_.data();
+    s_.inverses = inverses_.data();
+    s_.links = links_.data();
+    s_.inverted = ints_.data() + PassInts::inverted;
+    s_.linked = ints_.data() + PassInts::linked;
+  }
+
+  block_columns::PassOutcome run_steps() {
+    for (int b = s_.top; b < s_.blocks && !pass_.pass_state().stop; ++b) take_steps(b);
+    return {pass_.pass_state().stop ? pass_.pass_state().pivot : -1, s_.blocks};
+  }
+  /// Row block b, of the panel or above it.
+  void take_steps(int b) {
+    using Block = block_columns::RefusedBlock<T, K, block_columns::HostTeam>;
+    std::vector<double> shared(Block::words, nan);
+    for (int number = 0; number < Block::count(s_.blocks, b); ++number) Block({shared.data()}, s_, b, number).run(&pass_.pass_state());
+    if (b >= 0) Block::store_diagonal_block(s_, b, 0, 1);
+  }
+
+  /// What turn i has done, to this panel, but for the segment of the last, which goes on in it.
+  void repeat(const SegmentsRun& how, size_t i) {
+    s_.first = turns_[i].first + s_.top;
+    if (turns_[i].steps) take_steps(s_.first - 1);
+    if (i + 1 == turns_.size()) return;
+    s_.end = turns_[i + 1].first - turns_[i + 1].steps + s_.top;
+    s_.flags = pass_.flags_of(1, s_.blocks);
+    part(how, false, true);
+    s_.end = s_.blocks;
+  }
+
+  /// As the kernels of that name.
+  void begin_turn(int turn) {
+    const block_columns::Progress now = pass_.behind(turn - 1, s_.blocks);
+    std::fill_n(pass_.flags_of(turn, s_.blocks), s_.flag_words(s_.blocks), 0);
+    pass_.progress_of(turn) = now;
+    if (now.steps) take_steps(now.first - 1);
+  }
+  void segment(const SegmentsRun& how, int turn) {
+    s_.first = pass_.progress_of(turn).first;
+    s_.flags = pass_.flags_of(turn, s_.blocks);
+    if (s_.first == s_.blocks || pass_.pass_state().stop) return;
+    if (s_.out != s_.R) return part(how, true, true);
+    part(how, true, false);
+    part(how, false, true);
+  }
+  void part(const SegmentsRun& how, bool chain, bool rest) {
+    s_.solvers = chain ? K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER : 0;
+    s_.advancers = chain ? how.advancers : 0;
+    s_.finishers = rest && s_.end == s_.blocks ? how.finishers : 0;
+    s_.workers = rest ? how.workers : 0;
+    s_.window = chain && rest ? how.window : s_.blocks - s_.top;
+    block_columns::run_segment_on_host<K>(s_, [&](const char* role, int number) {
+      if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    });
+  }
+
+  int strips_;
+  bool update_;
+  Stored<double> V_;
+  std::vector<double> messages_, handed_, inverses_, links_;
+  std::vector<int> ints_;
+  block_columns::PassInts pass_{};
+  block_columns::Segment<T> s_{};
+  std::vector<block_columns::Turn> turns_{{0, 0}};
+};
+
+template <class T>
+std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, index_t k, index_t ldv, int strips, Sign sign) {
+  return block_columns::with_width(block_columns::padded_width(k), [&](auto K) -> std::unique_ptr<HostPass<T>> {
+    return std::make_unique<HostPassOf<decltype(K)::value, T>>(V, n, k, ldv, strips, sign);
+  });
+}
 
 template <class T>
 struct SegmentsResult {
@@ -23,99 +159,34 @@ struct SegmentsResult {
   block_columns::PassOutcome done;
 };
 
-/// All memory of a run: what is to be written first holds NaN.
-template <int K, class T>
-struct SegmentsMemory {
-  using Parts = block_columns::Transform<K>;
-  Grid<K, T> grid;
-  std::vector<double> handed, inverses, links;
-  std::vector<int> ints;
-  block_columns::PassInts pass;
-  block_columns::Segment<T> s{};
-
-  SegmentsMemory(const Problem<double>& p, const SegmentsRun& how)
-      : grid(p, GridRun{2, how.into}), handed(grid.blocks * block_columns::LDB * K, grid.nan),
-        inverses(grid.blocks * block_columns::INVERSE, grid.nan), links(inverses), ints(block_columns::PassInts::words(int(grid.blocks))), pass{ints.data()} {
-    const bool update = p.sign == Sign::update;
-    s.blocks = int(grid.blocks);
-    s.sigma = update ? 1 : -1;
-    s.bound = update ? block_columns::largest_update : block_columns::least_downdate;
-    s.R = grid.job.R;
-    s.out = grid.job.out;
-    s.ld = grid.job.ld;
-    s.V = grid.V.data();
-    s.messages = grid.transforms.data();
-    s.handed = handed.data();
-    s.inverses = inverses.data();
-    s.links = links.data();
-    s.inverted = ints.data() + block_columns::PassInts::inverted;
-    s.linked = ints.data() + block_columns::PassInts::linked;
-  }
-
-  /// As SegmentPass::run() in src/cuda/segments.cu.
-  block_columns::PassOutcome run(const SegmentsRun& how) {
-    for (int turn = 0;; ++turn) {
-      if (turn > 0) begin_turn(turn);
-      segment(how, turn);
-      const auto done = outcome(pass, turn, s.blocks);
-      if (!done) continue;
-      EXPECT_EQ(done->turns, turn + 1);
-      return *done;
-    }
-  }
-
-  /// As the kernels of that name.
-  void begin_turn(int turn) {
-    using Block = block_columns::RefusedBlock<T, K, block_columns::HostTeam>;
-    const block_columns::Progress now = pass.behind(turn - 1, s.blocks);
-    std::fill_n(pass.flags_of(turn, s.blocks), s.flag_words(s.blocks), 0);
-    pass.progress_of(turn) = now;
-    if (!now.steps) return;
-    const int b = now.first - 1;
-    std::vector<double> shared(Block::words, grid.nan);
-    for (int number = 0; number < Block::count(s.blocks, b); ++number) Block({shared.data()}, s, b, number).run(&pass.pass_state());
-    Block::store_diagonal_block(s, b, 0, 1);
-  }
-
-  void segment(const SegmentsRun& how, int turn) {
-    s.first = pass.progress_of(turn).first;
-    s.flags = pass.flags_of(turn, s.blocks);
-    if (s.first == s.blocks || pass.pass_state().stop) return;
-    const auto part = [&](bool chain, bool rest) {
-      s.solvers = chain ? K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER : 0;
-      s.advancers = chain ? how.advancers : 0;
-      s.finishers = rest ? how.finishers : 0;
-      s.workers = rest ? how.workers : 0;
-      s.window = chain && rest ? how.window : s.blocks;
-      block_columns::run_segment_on_host<K>(s, [&](const char* role, int number) {
-        if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-      });
-    };
-    if (s.out != s.R) return part(true, true);
-    part(true, false);
-    part(false, true);
-  }
-};
-
-template <int K, class T>
-SegmentsResult<T> run_segments_of(const Problem<double>& p, const SegmentsRun& how) {
-  const auto memory = std::make_shared<SegmentsMemory<K, T>>(p, how);
-  const Stored<T> before = memory->grid.R;
-  const auto done = std::make_shared<block_columns::PassOutcome>();
-  within_a_minute([memory, how, done] { *done = memory->run(how); });
-  SegmentsResult<T> result{{}, {}, false, *done};
-  result.memory = how.into == Into::place ? memory->grid.R : memory->grid.out;
-  const index_t n = p.R.cols();
-  result.R = result.memory.topLeftCorner(n, n).template triangularView<Eigen::Upper>();
-  result.input_kept = same_bits(memory->grid.R, before);
-  return result;
-}
-
 /// V of at most 32 columns.
 template <class T = double>
 SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how = {}) {
-  const index_t k = p.V.cols();
-  return k <= 8 ? run_segments_of<8, T>(p, how) : k <= 16 ? run_segments_of<16, T>(p, how) : run_segments_of<32, T>(p, how);
+  struct Memory {
+    explicit Memory(const Problem<double>& p) : grid(p) {}
+    Grid<T> grid;
+    block_columns::PassOutcome done;
+  };
+  const auto memory = std::make_shared<Memory>(p);
+  Grid<T>& grid = memory->grid;
+  const Stored<T> before = grid.R;
+  const index_t n = p.R.cols();
+  within_a_minute([=, &grid] {
+    T* const out = how.into == Into::place ? grid.R.data() : how.into == Into::nowhere ? nullptr : grid.out.data();
+    const auto pass = host_pass<T>(p.V.data(), n, p.V.cols(), n, grid.strips, p.sign);
+    const int width = how.panels > 0 ? how.panels : grid.strips;
+    for (int first = 0; first < grid.strips && memory->done.pivot < 0; first += width) {
+      const index_t ld = grid.R.rows(), column = index_t(first) * block_columns::STRIP;
+      const block_columns::PassOutcome done = pass->run_panel(first, std::min(first + width, grid.strips), grid.R.data() + column * ld,
+                                                              out ? out + column * ld : nullptr, ld, how);
+      memory->done.fallbacks += done.fallbacks;
+      memory->done.rescalings += done.rescalings;
+      if (done.pivot >= 0) memory->done.pivot = column + done.pivot;
+    }
+  });
+  SegmentsResult<T> result{{}, how.into == Into::place ? grid.R : grid.out, same_bits(grid.R, before), memory->done};
+  result.R = result.memory.topLeftCorner(n, n).template triangularView<Eigen::Upper>();
+  return result;
 }
 
 }  // namespace gpucholmod::test

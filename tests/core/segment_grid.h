@@ -10,7 +10,6 @@
 #include "block_columns/rewrite.h"
 #include "block_columns/refused.h"
 #include "block_columns/solve.h"
-#include "block_columns/stepwise.h"
 #include "host_grid.h"
 
 /// A segment on the CPU, for tests: every team of warps is a thread.
@@ -78,18 +77,34 @@ constexpr int mail_slots = REACH;  ///< as on a GPU
 /// P within a cluster: what DeviceMail is on a GPU.
 struct HostMailboxes {
   std::vector<double> P[CLUSTER];
-  std::atomic<int> arrived[CLUSTER][mail_slots]{};
+  std::atomic<int> arrived[CLUSTER][mail_slots]{}, expected[CLUSTER][mail_slots]{};  ///< warps; phases, which begin when one is expected
   HostMailboxes() {
     for (auto& p : P) p.assign(mail_slots * NB * LP, std::numeric_limits<double>::quiet_NaN());
+    for (auto& of : expected)
+      for (auto& phases : of) phases = 1;
   }
 };
 struct HostMail {
   HostMailboxes& post;
-  int rank, first;
+  int rank, first;  ///< the first row block whose P comes
+
+  /// P of row blocks above the panel, as far as they are needed, for CHAIN_COLUMNS columns of V.
+  template <int K, class S>
+  void put(const S& s, int cluster) {
+    for (int b = first; b < s.start(); ++b) {
+      const double* from = s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB;
+      double* to = post.P[rank].data() + (b - first) * NB * LP;
+      for (int q = 0; q < CHAIN_COLUMNS; ++q)
+        for (int i = 0; i < NB; ++i) to[i * LP + q] = from[q * LDB + i];
+      post.arrived[rank][b - first].store(SOLVE_WARPS, std::memory_order_release);
+    }
+    for (int i = 0; i < Own<S>{s, rank}.unused_mail(); ++i) ++post.expected[rank][i];
+  }
 
   bool wait(const HostWarp&, int b, const int* stop) const {
     const int i = b - first;
-    while (post.arrived[rank][i % mail_slots].load(std::memory_order_acquire) < SOLVE_WARPS * (i / mail_slots + 1)) {
+    while (post.arrived[rank][i % mail_slots].load(std::memory_order_acquire) < SOLVE_WARPS * (i / mail_slots + 1) ||
+           post.expected[rank][i % mail_slots].load(std::memory_order_acquire) <= i / mail_slots) {
       if (HostWarp::load_acquire(stop) != 0) return false;
       HostWarp::pause();
     }
@@ -103,7 +118,7 @@ struct HostMail {
       post.arrived[to][slot].fetch_add(1, std::memory_order_release);
     }
   }
-  void expect_next(const HostWarp&, int) {}
+  void expect_next(const HostWarp&, int b) { ++post.expected[rank][(b - first) % mail_slots]; }
 };
 
 template <class T>
@@ -141,6 +156,9 @@ void run_segment_on_host(const S& s, F&& disturb) {
   std::deque<HostMailboxes> mailboxes(K / CHAIN_COLUMNS);
   using Post = typename HostPost<T>::Post;
   std::deque<HostPost<T>> posts;
+  const int first_mail = Own<S>{s, 0}.first_mail();
+  for (int cluster = 0; cluster < s.solvers / CLUSTER; ++cluster)
+    for (int rank = 0; rank < CLUSTER; ++rank) HostMail{mailboxes[cluster], rank, first_mail}.template put<K>(s, cluster);
   const auto start = [&](const char* role, int number, auto f) {
     running.emplace_back([=, &disturb] {
       disturb(role, number);
@@ -152,7 +170,7 @@ void run_segment_on_host(const S& s, F&& disturb) {
       HostPost<T>& post = posts.emplace_back();
       for (int side = 0; side < SOLVE_TEAMS; ++side) {
         start("solve", 2 * rank + side, [=, &s, &mailboxes, &post] {
-          HostMail mail{mailboxes[cluster], rank, s.first};
+          HostMail mail{mailboxes[cluster], rank, first_mail};
           Post own = post.of(side);
           Solve<S, K, HostTeam, HostMail, Post>(HostTeam{nullptr, SOLVE_WARPS}, s, cluster, rank, side, mail, own).run();
         });

@@ -1,7 +1,6 @@
 #include <array>
 
 #include "grid_measure.h"
-#include "segment_call.h"
 
 /// Modifications by segments, on the CPU.
 namespace gpucholmod::test {
@@ -21,27 +20,6 @@ std::vector<Size> sizes_for(int problem, Precision precision) {
   return {{130, width(0)}, {130, width(3)}, {260, width(2)}};
 }
 
-/// A factor with a positive diagonal and zeros below it, continued by the identity.
-template <class T>
-void expect_sound(const SegmentsResult<T>& result) {
-  ASSERT_EQ(result.done.pivot, -1);
-  test::expect_sound(GridResult<T>{result.R, result.memory, result.input_kept, {}, {}});
-}
-
-/// As measure() in grid_measure.h.
-template <class T>
-void measure_segments(const Problem<double>& given) {
-  const Problem<double> p = stored_as<T>(given);
-  const index_t n = p.R.cols(), k = p.V.cols();
-  SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k));
-  const SegmentsResult<T> result = run_segments<T>(p);
-  expect_sound(result);
-  EXPECT_TRUE(result.input_kept);
-  const double ratio = Residual(p).ratio(Stored<double>(result.R.template cast<double>()), eps<T>);
-  EXPECT_LT(ratio, 30);
-  EXPECT_LT(ratio * (n + k), 40) << "n + k hides a loss of accuracy";
-}
-
 /// The families, with both signs, after the cases.
 std::vector<Problem<double>> problems(int which, Size size, Precision precision, Random& random) {
   const Level level{epsilon(precision)};
@@ -58,7 +36,7 @@ TEST_P(SegmentsOn, ResidualRatio) {
   Random random(5);
   for (const Size size : sizes_for(which, precision))
     for (const Problem<double>& p : problems(which, size, precision, random))
-      precision == Precision::single ? measure_segments<float>(p) : measure_segments<double>(p);
+      measure(p, precision);
 }
 
 std::string name(const testing::TestParamInfo<std::tuple<int, Precision>>& info) {
@@ -85,6 +63,7 @@ TEST(Segments, AgreesWithTheReferenceInAnySize) {
         const Problem<double> p = sign == Sign::update ? problem(sign, R, V) : undo(R, V);
         const SegmentsResult<double> result = run_segments(p);
         const Stored<double> reference = call(p, by(ways[0])).R;
+        ASSERT_EQ(result.done.pivot, -1);
         expect_sound(result);
         EXPECT_LT((result.R - reference).cwiseAbs().maxCoeff(), 1e-12 * reference.cwiseAbs().maxCoeff());
       }
@@ -157,6 +136,52 @@ TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
   }
   EXPECT_GT(done.fallbacks, 0);
   EXPECT_GT(done.rescalings, 0);
+}
+
+/// A factor that goes by panels becomes the same, bit for bit; also where more row blocks are above them than the chain reaches.
+TEST(Segments, ByPanelsIsTheSame) {
+  PassOutcome done;
+  std::vector<Problem<double>> problems = of_every_kind(sanitized ? 200 : 300, 16);
+  for (const Sign sign : signs) problems.push_back(many_blocks(sign, small_rows(960, 16, 0.5)));
+  Stored<double> hard = small_rows(960, 9, 1);
+  hard.row(100) *= 300;
+  hard.row(700) *= 300;
+  problems.push_back(many_blocks(Sign::update, hard));
+  for (const Problem<double>& p : problems) {
+    SegmentsRun how;
+    how.into = Into::place;
+    const SegmentsResult<double> whole = run_segments(p, how);
+    done.fallbacks += whole.done.fallbacks;
+    done.rescalings += whole.done.rescalings;
+    for (const int width : {1, 2, 100}) {
+      how.panels = width;
+      how.delay = unsigned(width);
+      const SegmentsResult<double> panels = run_segments(p, how);
+      EXPECT_TRUE(same(panels.done, whole.done)) << width;
+      EXPECT_TRUE(whole.done.pivot >= 0 || same_bits(panels.R, whole.R)) << width;
+    }
+  }
+  EXPECT_GT(done.fallbacks, 0);
+  EXPECT_GT(done.rescalings, 0);
+}
+
+/// To the last bit: rows above the first of V that is not zero, and all of them where V is zero; also by steps.
+TEST(Segments, LeavesAloneWhatVDoesNotTouch) {
+  const index_t n = 200;
+  for (const Sign sign : signs)
+    for (const bool by_steps : {false, true})
+      for (const index_t first : {index_t(70), index_t(130), n}) {
+        Problem<double> p = random_problem(sign, n, 5);
+        p.V.topRows(first).setZero();
+        p.V *= 0.01;
+        SegmentsRun how;
+        how.by_steps = by_steps;
+        const SegmentsResult<double> result = run_segments(p, how);
+        EXPECT_EQ(result.done.pivot, -1);
+        const Stored<double> R = p.R.triangularView<Eigen::Upper>();
+        EXPECT_TRUE(same_bits(Stored<double>(result.R.topRows(first)), Stored<double>(R.topRows(first)))) << first << by_steps;
+        EXPECT_EQ(same_bits(result.R, R), first == n);
+      }
 }
 
 TEST(Segments, FallsBackAndRescalesOnlyWhereItMust) {

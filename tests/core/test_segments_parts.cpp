@@ -38,18 +38,21 @@ TEST(Segments, FollowEachOther) {
     for (int turn = 0; turn < int(script.ends.size()); ++turn) {
       if (turn > 0) {
         EXPECT_FALSE(outcome(pass, turn - 1, blocks)) << script.turns << turn;
+        EXPECT_FALSE(is_done(pass, turn - 1, blocks)) << script.turns << turn;
         const Progress now = pass.behind(turn - 1, blocks);
         pass.progress_of(turn) = now;
         if (now.steps) turns += "h" + std::to_string(now.first - 1) + " ";
       }
       turns += "s" + std::to_string(pass.progress_of(turn).first) + " ";
       const Script::End& end = script.ends[size_t(turn)];
-      *reinterpret_cast<SegmentState*>(pass.flags_of(turn, blocks)) = {end.refused >= 0, end.refused < 0 ? 0 : 2 * (blocks - end.refused) + end.again};
+      *reinterpret_cast<SegmentState*>(pass.flags_of(turn, blocks)) = {end.refused >= 0,
+                                                                       end.refused < 0 ? 0 : 2 * (blocks - end.refused) + end.again};
     }
     const int last = int(script.ends.size()) - 1;
     for (int turn = last; turn < last + 4; ++turn) {  // turns that have been queued in vain change nothing
       const auto done = outcome(pass, turn, blocks);
       ASSERT_TRUE(done) << script.turns;
+      EXPECT_TRUE(is_done(pass, turn, blocks)) << script.turns;
       EXPECT_EQ(done->pivot, -1) << script.turns;
       EXPECT_EQ(done->fallbacks, script.fallbacks) << script.turns;
       EXPECT_EQ(done->rescalings, script.rescalings) << script.turns;
@@ -58,6 +61,9 @@ TEST(Segments, FollowEachOther) {
       std::fill_n(pass.flags_of(turn + 1, blocks), Segment<double>::flag_words(blocks), 0);
     }
     EXPECT_EQ(turns, script.turns);
+    pass.pass_state() = {1, 5};  // a downdate fails in the steps that the turn begins with
+    EXPECT_FALSE(is_done(pass, last, blocks));
+    EXPECT_EQ(outcome(pass, last, blocks)->pivot, 5);
   }
 }
 

@@ -43,7 +43,8 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   std::vector<int> flags(Segment<T, order>::flag_words(blocks));
   int linked = 0;
   Segment<T, order> s{};
-  s.blocks = s.window = blocks;
+  s.blocks = s.end = s.window = blocks;
+  s.ldv = V.rows();
   s.R = R.R.data();
   s.ld = R.R.rows();
   s.V = V.data();

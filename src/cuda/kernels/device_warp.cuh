@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "block_columns/segment.h"
-#include "block_columns/strip.h"
 
 namespace gpucholmod::cuda {
 
@@ -260,37 +259,11 @@ struct DeviceTeam {
   __device__ __forceinline__ void once(F&& f) {
     if (warp.id == 0 && warp.lane == 0) f();
   }
-  /// f(half, number of the half) in both halves side by side, then a barrier of the whole block.
-  template <class F>
-  __device__ __forceinline__ void halves_sync(F&& f) {
-    const int half = warp.id / (block_columns::WARPS / 2);
-    f(DeviceTeam{shared, {warp.id % (block_columns::WARPS / 2), warp.lane}, 1 + half, block_columns::WARPS / 2}, half);
-    __syncthreads();
-  }
-
-  /// Begins a copy into shared memory, past the registers and the first-level cache; both 16-byte aligned.
-  template <int words>
-  __device__ __forceinline__ void copy(double* to, const double* from) {
-    copy_share<words>(warp, to, from);
-    Warp::end_copy();
-  }
-  /// The calling warp's share of a copy; several of them, then end_copy().
-  template <int words>
-  __device__ __forceinline__ void copy_share(const Warp&, double* to, const double* from) {
-    const int first = 2 * (warp.id * block_columns::LANES + warp.lane);
-#pragma unroll
-    for (int i = 0; i < words; i += 2 * THREADS)
-      if (i + 2 * THREADS <= words || first < words - i) Warp::copy_16(to + first + i, from + first + i);
-  }
-
   /// What the team has written before its last barrier, and this thread since, is there for whoever sees the flag.
   __device__ __forceinline__ void store_release(int* flag) {
 #if __CUDA_ARCH__ >= 700
     if (warp.id == 0 && warp.lane == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
 #endif
-  }
-  __device__ __forceinline__ void add(int* counter, int value) {
-    if (warp.id == 0 && warp.lane == 0) atomicAdd(counter, value);
   }
   /// Tells everybody that the last `left` row blocks are not to be done.
   __device__ __forceinline__ void refuse(block_columns::SegmentState* state, int left) {

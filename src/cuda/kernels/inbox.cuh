@@ -167,12 +167,25 @@ struct DeviceMail {
 
   double* memory;
   Mbarrier* arrived;
-  int rank, first;
+  int rank, first;  ///< the first row block whose P comes
 
-  __device__ __forceinline__ void init() const {
+  /// P of so many row blocks is there from the start; the places of the first `unused` are for later ones at once.
+  __device__ __forceinline__ void init(int there, int unused) const {
     for (int i = 0; i < slots; ++i) {
       arrived[i].init(1);
-      arrived[i].arrive_expecting(bytes);
+      if (i < there) arrived[i].arrive();
+      if (i < unused) while (!arrived[i].has_come(0)) {}  // it has; a tool wants every phase to be waited for
+      if (i >= there || i < unused) arrived[i].arrive_expecting(bytes);
+    }
+  }
+  /// That is P of row blocks above the panel, for CHAIN_COLUMNS columns of V: by all threads of the block.
+  template <int K, class S>
+  __device__ __forceinline__ void put(const S& s, int cluster) const {
+    using namespace block_columns;
+    for (int b = first; b < s.start(); ++b) {
+      const double* from = s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB;
+      double* to = memory + (b - first) * slot_words;
+      for (int i = int(threadIdx.x); i < CHAIN_COLUMNS * NB; i += int(blockDim.x)) to[i % NB * LP + i / NB] = from[i / NB * LDB + i % NB];
     }
   }
   __device__ __forceinline__ bool wait(const DeviceWarp&, int b, const int* stop) const {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "block_columns/by_segments.h"
+#include "block_columns/turns.h"
 #include "block_columns/feed.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
@@ -58,7 +58,7 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
   static_assert(S::tile_slots == 2 && SOLVE_TEAMS == 2);
   double *const places = shared, *const work = shared + 40 + DeviceMail::words;
   const int cluster = block / CLUSTER, rank = block % CLUSTER;
-  DeviceMail mail{shared + 40, reinterpret_cast<Mbarrier*>(places), rank, s.first};
+  DeviceMail mail{shared + 40, reinterpret_cast<Mbarrier*>(places), rank, Own<Segment>{s, rank}.first_mail()};
   const int side = warp < SOLVE_TEAMS * SOLVE_WARPS ? warp / SOLVE_WARPS : warp % SOLVE_TEAMS;
   const auto tiles_of = [&](int side) {
     using Tiles = DeviceInbox<2, LANES>;
@@ -69,12 +69,13 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
                   {work + S::V, S::V_words, reinterpret_cast<DeviceInbox<1>::State*>(places + 24)}};
   static_assert(sizeof(DeviceInbox<2>::State) <= 6 * 8 && sizeof(DeviceInbox<1>::State) <= 4 * 8);
   if (threadIdx.x == 0) {
-    mail.init();
+    mail.init(s.start() - mail.first, Own<Segment>{s, rank}.unused_mail());
     for (int side = 0; side < SOLVE_TEAMS; ++side) tiles_of(side).init(SOLVE_WARPS);
     post.X.init(SOLVE_WARPS);
     post.V.init(SOLVE_WARPS);
     fence_barriers();
   }
+  mail.put<K>(s, cluster);
   cluster_sync();
   const DeviceWarp single{0, lane};
   if (warp < SOLVE_TEAMS * SOLVE_WARPS) {
@@ -151,7 +152,8 @@ __device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, in
 
 /// The segment of a turn in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
 /// advance, then those that finish and rewrite. How far the pass has come is found in device memory, so that turns can be queued
-/// before it is known whether they are needed.
+/// before it is known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
+/// blocks [s.first, s.end), by those that rewrite.
 ///
 ///   Grid      s.solvers + s.advancers + s.finishers + s.workers blocks, in clusters of CLUSTER, all of which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
@@ -172,13 +174,15 @@ __global__ void __launch_bounds__(segment_threads, 1)
     }
   __syncthreads();
   if (ints.pass_state().stop != 0) return;
-  const int first = ints.progress_of(turn).first;
-  if (ints.progress_of(turn).steps && blockIdx.x == gridDim.x - 1)
-    RefusedBlock<T, K, DeviceTeam>::store_diagonal_block(pass, first - 1, int(threadIdx.x), segment_threads);
-  if (first == pass.blocks) return;
   Segment<T> s = pass;
-  s.first = first;
-  s.flags = ints.flags_of(turn, pass.blocks);
+  if (turn >= 0) {
+    const Progress& now = ints.progress_of(turn);
+    if (now.steps && blockIdx.x == gridDim.x - 1)
+      RefusedBlock<T, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x), segment_threads);
+    if (now.first == pass.blocks) return;
+    s.first = now.first;
+    s.flags = ints.flags_of(turn, pass.blocks);
+  }
   if (block < 0) return solve_role<K>(s, int(blockIdx.x), shared, warp, lane);
   if (block < s.advancers) return advance_role<K>(s, block, shared, warp, lane);
   block -= s.advancers;
@@ -204,6 +208,41 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   if (now.steps && int(blockIdx.x) < Block::count(s.blocks, b))  // behind steps that have failed there are none
     Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 #endif
+}
+
+/// Row block b above the panel, which has been done by steps, on the panel. Grid: RefusedBlock::count(s.blocks, b) blocks of WARPS warps.
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS)
+    repeat_steps(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassInts ints) {
+  using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
+  __shared__ double shared[Block::words];
+  if (ints.pass_state().stop != 0) return;
+  Block(whole_block(shared), s, b, int(blockIdx.x)).run(nullptr);
+}
+
+/// Row block b by steps, if there is one and no downdate has failed, and the diagonal block of the one before to its place. Grid: as
+/// above, or one block of threads where there is no such row block.
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS)
+    take_steps(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassInts ints) {
+  using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
+  __shared__ double shared[Block::words];
+  __shared__ int stop;
+  if (threadIdx.x == 0) stop = DeviceWarp::load_relaxed(&ints.pass_state().stop);
+  __syncthreads();
+  if (stop != 0) return;
+  if (b > 0 && blockIdx.x == gridDim.x - 1) Block::store_diagonal_block(s, b - 1, int(threadIdx.x), DeviceTeam::THREADS);
+  if (b < s.blocks) Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
+}
+
+/// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins with. Where the
+/// pass before, if there is one, is not done behind `turn`, nothing begins. One block of threads.
+static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int first, block_columns::PassInts before, int turn) {
+  for (int i = int(threadIdx.x); i < ints.words(blocks); i += int(blockDim.x)) ints.at[i] = 0;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  ints.progress_of(0).first = first;
+  if (before.at && !is_done(before, turn, blocks)) ints.pass_state().stop = 1;
 }
 
 }  // namespace gpucholmod::cuda

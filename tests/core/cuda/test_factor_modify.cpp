@@ -67,6 +67,24 @@ TEST(FactorModify, AFailingDowndateChangesNothingWhenTestedFirst) {
       }
 }
 
+/// What one pass has taken tells how many turns of the next one are queued, and must not tell what comes of it.
+TEST(FactorModify, DoesNotDependOnTheCallBefore) {
+  const index_t n = 500, k = 9;
+  const Doubles R = example(n), small = Random(5).normal(n, k).cast<double>() * 0.01, large = small * 1e4;
+  const Factor F = upload(R);
+  for (const Launch launch : {Launch::persistent, Launch::stepwise}) {
+    Task update = task(*F, k, Sign::update);
+    update.launch = launch;
+    Work work;
+    modified(*F, small, update, work);
+    const Doubles expected = download(*modified(*F, small, update, work));
+    EXPECT_LT(Residual(Problem<double>{Sign::update, R, small}).ratio(expected, epsilon(Precision::double_)), 30);
+    modified(*F, large, task(*F, k, Sign::update), work);
+    EXPECT_GT(work.rescalings + work.fallbacks, 0) << "the test is of no use";
+    EXPECT_TRUE(same_bits(download(*modified(*F, small, update, work)), expected));
+  }
+}
+
 /// A second factor, and one between passes, make it quicker; the result is the same.
 TEST(FactorModify, TheSameBitsInPlaceWithRoomAndWithout) {
   const index_t n = 900;

@@ -54,9 +54,9 @@ Doubles resident(const Problem<double>& p, Precision precision, Method method = 
 
 TEST(Stream, SameBitsForEveryBudget) {
   for (const Sign sign : signs)
-    for (const Precision precision : precisions)
-      for (const index_t k : {1, 16, 70}) {
-        const Problem<double> p = example(700, k, sign);
+    for (const index_t k : {1, 16, 70}) {
+      const Problem<double> p = example(700, k, sign);
+      for (const Precision precision : precisions) {
         const Doubles expected = call(p, on_gpu(precision, 1e12)).R;
         const double least = least_memory(p, precision);
         for (const double budget : {least, 2 * least}) {
@@ -67,18 +67,39 @@ TEST(Stream, SameBitsForEveryBudget) {
           EXPECT_TRUE(same_bits(result.R, expected)) << k << " " << budget;
         }
       }
+    }
+}
+
+/// Passes that take several turns on a panel, so that what is queued behind them has to wait.
+TEST(Stream, SameBitsWhereTheGuardRefuses) {
+  index_t fallbacks = 0, rescalings = 0;
+  for (const index_t k : {9, 70})
+    for (const double scale : {20, 400}) {
+      Problem<double> p = example(500, k, Sign::update);
+      p.V *= scale;
+      const Doubles expected = call(p, on_gpu(Precision::double_, 1e12)).R;
+      const Result<double> result = call(p, on_gpu(Precision::double_, least_memory(p, Precision::double_)));
+      EXPECT_TRUE(same_bits(result.R, expected)) << k << " " << scale;
+      EXPECT_LT(Residual(p).ratio(expected, epsilon(Precision::double_)), 30) << k << " " << scale;
+      fallbacks += result.outcome.fallbacks;
+      rescalings += result.outcome.rescalings;
+    }
+  EXPECT_GT(fallbacks, 0);
+  EXPECT_GT(rescalings, 0);
 }
 
 TEST(Stream, AsGoodAsWhenItStaysThere) {
   for (const Sign sign : signs)
-    for (const Precision precision : precisions)
-      for (const index_t k : {1, 16, 70}) {
-        Problem<double> p = example(700, k, sign);
+    for (const index_t k : {1, 16, 70}) {
+      const Problem<double> made = example(700, k, sign);
+      for (const Precision precision : precisions) {
+        Problem<double> p = made;
         if (precision == Precision::single) p.R = p.R.cast<float>().cast<double>();
         const Residual residual(p);
         EXPECT_LT(residual.ratio(call(p, on_gpu(precision, 1e12)).R, epsilon(precision)), 30) << k;
         EXPECT_LT(residual.ratio(resident(p, precision), epsilon(precision)), 30) << k;
       }
+    }
 }
 
 TEST(Stream, LowerFactorsAndFloats) {
@@ -150,8 +171,8 @@ TEST(Stream, TimelineHasEveryStageInOrder) {
   }
 }
 
-/// A panel behind the first, by the plain path, which a GPU with the persistent kernel never takes by itself.
-TEST(Stream, StepwisePanelsAreThoseOfTheWholeFactor) {
+/// A panel behind the first, in both ways: by steps none goes by itself where there are kernels for segments.
+TEST(Stream, PanelsAreThoseOfTheWholeFactor) {
   const Problem<double> p = example(500, 9, Sign::update);
   const cuda::CurrentDevice current(cuda::status(false).device);
   const cuda::Layout layout(500);
@@ -159,25 +180,28 @@ TEST(Stream, StepwisePanelsAreThoseOfTheWholeFactor) {
   Doubles padded = Doubles::Zero(layout.ld, layout.padded);
   padded.topRows(layout.padded).setIdentity();
   padded.topLeftCorner(500, 500) = p.R;
-  Task task;
-  task.sign = p.sign;
-  task.launch = Launch::stepwise;
   cuda::Stream stream;
   cuda::Pool pool(cuda::status(false).device, stream);
-  const cuda::Pass<double> pass(pool, 9, strips, 2, task);
-  const cuda::PoolBuffer<double> dR(pool, layout.words()), own(pool, pass.own_words(strips));
-  cuda::check(cudaMemcpyAsync(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice, stream), "send");
-  pass.prepare(p.V.data(), 500, 500, stream);
-  const auto start = [&](int panel, int first, int end) {
-    double* R = dR.data() + first * block_columns::STRIP * layout.ld;
-    pass.start(panel, first, end, R, R, layout.ld, own.data() + pass.own_words(first), stream);
-  };
-  start(0, 0, first_panel);
-  start(1, first_panel, strips);
-  stream.synchronize();
-  cuda::check(cudaMemcpy(padded.data(), dR.data(), sizeof(double) * padded.size(), cudaMemcpyDeviceToHost), "fetch");
-  const Doubles R = padded.topLeftCorner(500, 500).triangularView<Eigen::Upper>();
-  EXPECT_TRUE(same_bits(R, resident(p, Precision::double_, Method::stepwise)));
+  for (const auto& [launch, method] : {std::pair(Launch::persistent, Method::persistent), {Launch::stepwise, Method::stepwise}}) {
+    cuda::Pass<double> pass(pool, launch, {16, strips, strips - first_panel}, p.sign);
+    const cuda::PoolBuffer<double> dR(pool, layout.words());
+    cuda::check(cudaMemcpyAsync(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice, stream), "send");
+    pass.prepare(p.V.data(), 500, 9, 500, stream);
+    std::vector<int> outcome(pass.outcome_bytes() / sizeof(int));
+    for (const auto& [first, end] : {std::pair(0, first_panel), {first_panel, strips}}) {
+      double* R = dR.data() + first * block_columns::STRIP * layout.ld;
+      pass.begin_panel(first, end, R, R, layout.ld, stream);
+      pass.start_turn(0, stream);
+      pass.fetch_outcome(outcome.data(), stream);
+      stream.synchronize();
+      const auto done = pass.outcome(outcome.data(), 0);
+      ASSERT_TRUE(done && done->pivot < 0);
+    }
+    Doubles modified(layout.ld, layout.padded);
+    cuda::check(cudaMemcpy(modified.data(), dR.data(), sizeof(double) * modified.size(), cudaMemcpyDeviceToHost), "fetch");
+    const Doubles R = modified.topLeftCorner(500, 500).triangularView<Eigen::Upper>();
+    EXPECT_TRUE(same_bits(R, resident(p, Precision::double_, method)));
+  }
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "matrices.h"
+#include "block_columns/small_matrices.h"
 #include "host_grid.h"
+#include "matrices.h"
 
 /// The parts that the block-column method is made of, on the CPU's warp and team, against Eigen.
 namespace gpucholmod::test {
@@ -22,7 +23,7 @@ void expect_near(const A& a, const B& b) {
   EXPECT_LT((a - b).cwiseAbs().maxCoeff(), 1e-13 * b.cwiseAbs().maxCoeff());
 }
 
-TEST(BlockColumnsWarp, TilesComeBackAsTheyWere) {
+TEST(Warp, TilesComeBackAsTheyWere) {
   Random random(1);
   const HostWarp warp{};
   const Rows A = normal(16, 8, random);
@@ -41,7 +42,7 @@ TEST(BlockColumnsWarp, TilesComeBackAsTheyWere) {
 }
 
 /// D + A B and D - A B, B by columns.
-TEST(BlockColumnsWarp, MultipliesAndAdds) {
+TEST(Warp, MultipliesAndAdds) {
   Random random(2);
   const HostWarp warp{};
   const Rows A = normal(16, 8, random), D = normal(16, 8, random);
@@ -59,7 +60,7 @@ TEST(BlockColumnsWarp, MultipliesAndAdds) {
 }
 
 /// Sums and maxima over the lanes 4g .. 4g + 3 of a group, and the sum over all.
-TEST(BlockColumnsWarp, ReducesOverLanes) {
+TEST(Warp, ReducesOverLanes) {
   const HostWarp warp{};
   HostWarp::PerLane<double> x, y, z;
   warp.each([&](int lane) { x[lane] = y[lane] = z[lane] = (lane * 5) % 32; });
@@ -84,7 +85,7 @@ TEST(BlockColumnsWarp, ReducesOverLanes) {
 }
 
 /// X = C^-1, C'C = A.
-TEST(BlockColumnsSmallMatrices, InvertTheFactorOfASubBlock) {
+TEST(SmallMatrices, InvertTheFactorOfASubBlock) {
   Random random(3);
   const Stored<double> C = well_conditioned(IB, random).cast<double>();
   Stored<double> A = Stored<double>::Constant(LDB, IB, nan), X = Stored<double>::Constant(LDC, IB, nan);
@@ -100,61 +101,8 @@ TEST(BlockColumnsSmallMatrices, InvertTheFactorOfASubBlock) {
     }
 }
 
-/// A of order m and p right-hand sides in memory as eliminate() takes them; what it is not to read is NaN.
-struct Elimination {
-  Rows A, B, Y;
-  Stored<double> C;
-  std::vector<double> G;
-  bool done;
-
-  Elimination(const Stored<double>& of, const Stored<double>& right, int threads_of_warps)
-      : A(Rows::Constant(of.rows(), LDB, nan)), B(Rows::Constant(right.rows(), LDB, nan)),
-        Y(Rows::Constant(right.rows(), LDB, nan)), C(Stored<double>::Constant(LDC, of.rows(), nan)), G(of.rows() * LDC, nan) {
-    const int m = int(of.rows()), p = int(right.rows());
-    for (int a = 0; a < m; a += IB) A.block(a, 0, IB, a + IB) = of.block(a, 0, IB, a + IB);
-    B.leftCols(m) = right;
-    int verdict = -1;
-    HostTeam team{nullptr, threads_of_warps};
-    done = eliminate(team, m, p, A.data(), B.data(), Y.data(), C.data(), G.data(), &verdict);
-    EXPECT_EQ(verdict, int(done));
-  }
-};
-
-/// Y U = B and U_aa C_a^-1 = I for the upper U with U'U = A; on exit B_a = Y_a C_a.
-TEST(BlockColumnsSmallMatrices, Eliminate) {
-  Random random(4);
-  for (const int m : {16, 32, 48, 64})
-    for (const int p : {16, 64})
-      for (const int warps : {WARPS, WARPS / 2}) {
-        const Stored<double> R = well_conditioned(m, random).cast<double>(), A = R.transpose() * R, B = normal(p, m, random);
-        const Stored<double> U = Eigen::LLT<Stored<double>>(A).matrixU();
-        const Elimination result(A, B, warps);
-        ASSERT_TRUE(result.done);
-        expect_near((result.Y.leftCols(m) * U).eval(), B);
-        for (int a = 0; a < m; a += IB) {
-          const auto C = U.block(a, a, IB, IB).triangularView<Eigen::Upper>();
-          const Stored<double> inverse = result.C.block(0, a, IB, IB);
-          expect_near((C * inverse).eval(), Stored<double>::Identity(IB, IB));
-          EXPECT_TRUE(inverse.isUpperTriangular(0));
-          expect_near(Rows(result.B.block(0, a, p, IB)), Rows(result.Y.block(0, a, p, IB) * U.block(a, a, IB, IB)));
-        }
-      }
-}
-
-TEST(BlockColumnsSmallMatrices, EliminateReportsWhatIsNotPositiveDefinite) {
-  Random random(5);
-  for (const int pivot : {0, 15, 16, 40, 63}) {
-    const Stored<double> R = well_conditioned(64, random).cast<double>(), B = normal(16, 64, random);
-    Stored<double> A = R.transpose() * R;
-    A(pivot, pivot) -= 1.001 * R(pivot, pivot) * R(pivot, pivot);
-    EXPECT_FALSE(Elimination(A, B, WARPS).done) << pivot;
-    A(pivot, pivot) = nan;
-    EXPECT_FALSE(Elimination(A, B, WARPS).done) << pivot;
-  }
-}
-
 /// X = R^-1 for both blocks, however they are graded: |R X - I| < 64 eps |R| |X| in every entry.
-TEST(BlockColumnsSmallMatrices, InvertDiagonalBlocks) {
+TEST(SmallMatrices, InvertDiagonalBlocks) {
   Random random(6);
   for (const real range : {0, 5, 100, 140}) {
     const Stored<double> R[2] = {

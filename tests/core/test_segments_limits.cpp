@@ -1,10 +1,10 @@
 #include "grid_measure.h"
 
-/// The block-column method on a simulated grid, at its limits: downdates that fail, or nearly; numbers far from one.
+/// Modifications by segments and by steps, on the CPU, at their limits: downdates that fail, or nearly; numbers far from one.
 namespace gpucholmod::test {
 namespace {
 
-/// Every number of blocks of threads finds `pivot`, with and without writing, and leaves its input alone; without, nothing is
+/// Both ways find `pivot`, whatever the schedule, with and without writing, and leaves its input alone; without, nothing is
 /// written at all.
 template <class T>
 void expect_pivot(const Problem<double>& given, index_t pivot) {
@@ -12,16 +12,15 @@ void expect_pivot(const Problem<double>& given, index_t pivot) {
   SCOPED_TRACE("pivot " + std::to_string(pivot) + ", k " + std::to_string(p.V.cols()));
   EXPECT_EQ(call(p, by(ways[0])).outcome.pivot, pivot);
   for (const bool fall_back : {false, true})
-    for (const int blocks : {1, 2, 3, 5})
+    for (const int workers : {1, 3})
       for (const Into into : {Into::other_memory, Into::nowhere}) {
-        GridRun how;
-        how.blocks = blocks;
+        SegmentsRun how;
+        how.workers = workers;
         how.into = into;
-        how.only_householder = fall_back;
-        const GridResult<T> result = run_grid<T>(p, how);
-        EXPECT_EQ(result.pivot(), pivot) << blocks << " blocks";
+        how.by_steps = fall_back;
+        const SegmentsResult<T> result = run_segments<T>(p, how);
+        EXPECT_EQ(result.done.pivot, pivot) << workers << " workers";
         EXPECT_TRUE(result.input_kept);
-        EXPECT_EQ(result.pass_state.stop != 0, pivot >= 0);
         if (into == Into::nowhere) {
           EXPECT_TRUE(result.memory.array().isNaN().all());
         }
@@ -30,7 +29,7 @@ void expect_pivot(const Problem<double>& given, index_t pivot) {
 
 /// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up to
 /// order `pivot`, and the next is not.
-TEST(BlockColumnsPivot, IsTheFirstLeadingMinorThatIsNotPositive) {
+TEST(SegmentsPivot, IsTheFirstLeadingMinorThatIsNotPositive) {
   const index_t n = 260;
   Random random(11);
   const Matrix R = well_conditioned(n, random);
@@ -47,7 +46,7 @@ TEST(BlockColumnsPivot, IsTheFirstLeadingMinorThatIsNotPositive) {
 
 /// V = R'P with P'P = (1 - gap) I: positive definite exactly when gap > 0. With the mass of P in its last k rows, the
 /// first minor that fails is that of order n - k + 1, clearly.
-TEST(BlockColumnsPivot, TellsJustUnderOneFromJustOver) {
+TEST(SegmentsPivot, TellsJustUnderOneFromJustOver) {
   Random random(12);
   for (const index_t n : {16, 260})
     for (const index_t k : {1, 16}) {
@@ -61,55 +60,55 @@ TEST(BlockColumnsPivot, TellsJustUnderOneFromJustOver) {
     }
 }
 
-TEST(BlockColumnsPivot, ExactlyZeroIsNotPositive) {
+TEST(SegmentsPivot, ExactlyZeroIsNotPositive) {
   expect_pivot<double>({Sign::downdate, Stored<double>::Constant(1, 1, 3), Stored<double>::Constant(1, 1, -3)}, 0);
 }
 
-/// 2^e R and 2^e V give 2^e R~, to the last bit: e even, since square roots are taken, and n such that R is not continued by
-/// an identity, which has a scale of its own.
+/// 2^e R and 2^e V give 2^e R~, to the last bit, as far as squares are within range (beyond that steps go another way): e even, since
+/// square roots are taken, and n such that R is not continued by an identity, which has a scale of its own.
 template <class T>
 void expect_scaled(const Problem<double>& given, int e) {
   const Problem<double> p = stored_as<T>(given);
   const double scale = std::ldexp(1.0, e);
   for (const bool fall_back : {false, true}) {
-    GridRun how;
-    how.only_householder = fall_back;
-    const Stored<T> R = run_grid<T>(p, how).R;
-    const GridResult<T> scaled = run_grid<T>({p.sign, p.R * scale, p.V * scale}, how);
-    ASSERT_EQ(scaled.pivot(), -1);
+    SegmentsRun how;
+    how.by_steps = fall_back;
+    const Stored<T> R = run_segments<T>(p, how).R;
+    const SegmentsResult<T> scaled = run_segments<T>({p.sign, p.R * scale, p.V * scale}, how);
+    ASSERT_EQ(scaled.done.pivot, -1);
     EXPECT_TRUE(same_bits(scaled.R, Stored<T>(R * T(scale)))) << "2^" << e << (fall_back ? ", always falling back" : "");
   }
 }
 
-TEST(BlockColumnsRange, AScaleChangesNoBit) {
+TEST(SegmentsRange, AScaleChangesNoBit) {
   for (const Problem<double>& p : of_every_kind(128, 9, eps<double>))
-    for (const int e : {500, -500, 200, -200}) expect_scaled<double>(p, e);
+    for (const int e : {200, -200}) expect_scaled<double>(p, e);
   for (const Problem<double>& p : of_every_kind(128, 9, eps<float>))
     for (const int e : {60, -60}) expect_scaled<float>(p, e);
 }
 
 /// Scales at which squares of the entries are out of range.
-TEST(BlockColumnsRange, ResidualRatioFarFromOne) {
+TEST(SegmentsRange, ResidualRatioFarFromOne) {
   for (const Sign sign : signs) {
     const Problem<double> p = random_problem(sign, 130, 5);
     for (const double scale : {1e170, 1e-170, 1e300, 1e-300}) measure<double>({sign, p.R * scale, p.V * scale});
   }
 }
 
-TEST(BlockColumnsRange, ResidualRatioWhereVAndRDiffer) {
+TEST(SegmentsRange, ResidualRatioWhereVAndRDiffer) {
   const Problem<double> p = random_problem(Sign::update, 130, 5);
   for (const double scale : {1e30, 1e-30, 1e170, 1e-170}) measure<double>({p.sign, p.R, p.V * scale});
 }
 
 /// R = diag(1, r), V' = (0, v): |R~_22 - rho| < 8 eps rho, rho = sqrt(r^2 + sigma v^2), however small r is beside 1, and
 /// however close v is to it.
-TEST(BlockColumnsRange, ASmallEntryKeepsItsOwnScale) {
+TEST(SegmentsRange, ASmallEntryKeepsItsOwnScale) {
   for (const Sign sign : signs)
     for (const double r : {1.0, 0.7, 1e-30, 1e-170, 1e-300})
       for (const double v : {0.5 * r, -0.9 * r, (1 - 1e-6) * r, (1 - 0x1p-50) * r}) {
-        const GridResult<double> result =
-            run_grid(Problem<double>{sign, Eigen::Vector2d(1, r).asDiagonal(), Eigen::Vector2d(0, v)});
-        ASSERT_EQ(result.pivot(), -1);
+        const SegmentsResult<double> result =
+            run_segments(Problem<double>{sign, Eigen::Vector2d(1, r).asDiagonal(), Eigen::Vector2d(0, v)});
+        ASSERT_EQ(result.done.pivot, -1);
         const real square = sign == Sign::update ? real(r) * r + real(v) * v : (real(r) - v) * (real(r) + v);
         const real rho = std::sqrt(square);
         EXPECT_LT(std::abs(result.R(1, 1) - rho), 8 * eps<double> * rho) << "r " << r << ", v " << v;

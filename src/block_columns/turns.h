@@ -33,7 +33,9 @@ struct PassInts {
                        flags = progress + FLAG_SETS * sizeof(Progress) / sizeof(int);
   int* at;
 
-  static index_t words(int blocks) { return flags + index_t(FLAG_SETS) * Segment<double>::flag_words(blocks); }
+  GPUCHOLMOD_HOST_DEVICE static index_t words(int blocks) {
+    return flags + index_t(FLAG_SETS) * Segment<double>::flag_words(blocks);
+  }
   /// As many as it takes to tell what has become of the pass.
   static index_t outcome_words(int blocks) { return flags + Segment<double>::flag_words(blocks) + Segment<double>::state_words; }
   GPUCHOLMOD_HOST_DEVICE PassState& pass_state() const { return *reinterpret_cast<PassState*>(at + state); }
@@ -45,8 +47,21 @@ struct PassInts {
     return *reinterpret_cast<const SegmentState*>(flags_of(turn, blocks));
   }
   /// How far the pass has come behind `turn`.
-  GPUCHOLMOD_HOST_DEVICE Progress behind(int turn, int blocks) const { return next_turn(progress_of(turn), state_of(turn, blocks), blocks); }
+  GPUCHOLMOD_HOST_DEVICE Progress behind(int turn, int blocks) const {
+    return next_turn(progress_of(turn), state_of(turn, blocks), blocks);
+  }
 };
+
+/// A turn of a pass, in row blocks of the factor: its first, and whether the one before that is done by steps.
+struct Turn {
+  int first, steps;
+};
+
+/// Whether behind `turn` all row blocks are done: then the next pass may begin.
+GPUCHOLMOD_HOST_DEVICE bool is_done(const PassInts& ints, int turn, int blocks) {
+  const Progress progress = ints.behind(turn, blocks);
+  return ints.pass_state().stop == 0 && progress.first == blocks && !progress.steps;
+}
 
 /// What a pass has come to.
 struct PassOutcome {
@@ -61,7 +76,7 @@ inline std::optional<PassOutcome> outcome(const PassInts& ints, int turn, int bl
   const Progress progress = ints.behind(turn, blocks);
   const PassState& state = ints.pass_state();
   if (state.stop) return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1};
-  if (progress.first < blocks || progress.steps) return std::nullopt;
+  if (!is_done(ints, turn, blocks)) return std::nullopt;
   return PassOutcome{-1, progress.fallbacks, progress.rescalings, progress.turns + 1};
 }
 

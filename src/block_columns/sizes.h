@@ -1,0 +1,27 @@
+#pragma once
+
+#include "base/types.h"
+
+namespace gpucholmod::block_columns {
+
+constexpr int NB = 64;             ///< rows of a row block
+constexpr int IB = 16;             ///< rows of a sub-block: the order of the small Cholesky factors
+constexpr int SUBS = NB / IB;
+constexpr int WARPS = 8;           ///< of a block of threads
+constexpr int STRIP = 128;         ///< columns of a strip: factors are continued to a whole number of them
+constexpr int BLOCKS = STRIP / NB;  ///< row blocks of a strip
+constexpr int LDB = NB + 8;        ///< leading dimension of anything with NB contiguous: free of bank conflicts
+constexpr int LDC = IB + 8;        ///< and with IB
+
+/// What the launches of a pass say of its steps, one int each, zero at the start.
+struct PassState {
+  int stop;   ///< a downdate has failed, or the pass before is not done yet: everybody goes home
+  int pivot;  ///< where it failed, from 0
+};
+
+/// A diagonal block whose condition number in the Frobenius norm is below this is solved with by its inverse alone.
+constexpr double unrefined = 300;
+/// Up to here a step of refinement leaves a residual of the order of rounding: (u kappa)^2 < u.
+constexpr double solvable = 1e7;
+
+}  // namespace gpucholmod::block_columns
