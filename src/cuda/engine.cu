@@ -122,7 +122,7 @@ void Pass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaSt
 }
 
 template <class T>
-void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream, const Pass* before, int turn) {
+void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream, const Pass* before) {
   using namespace block_columns;
   const index_t above = index_t(first) * STRIP;
   Segment<T>& s = panel_ = {};
@@ -144,7 +144,7 @@ void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cu
     constexpr int K = decltype(width)::value;
     s.messages = memory() + size_.messages() - s.top * Message<K>::stride;
     gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), s.blocks, turns_.back().first + s.top,
-                                                           before ? before->ints() : PassInts{}, turn);
+                                                           before ? before->ints() : PassInts{});
     check(cudaGetLastError(), "begin with a panel");
     repeat_turns<K>(stream);
   });

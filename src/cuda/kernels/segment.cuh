@@ -236,13 +236,13 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 }
 
 /// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins with. Where the
-/// pass before, if there is one, is not done behind `turn`, nothing begins. One block of threads.
-static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int first, block_columns::PassInts before, int turn) {
+/// pass before, if there is one, is not done behind its first turn, nothing begins. One block of threads.
+static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int first, block_columns::PassInts before) {
   for (int i = int(threadIdx.x); i < ints.words(blocks); i += int(blockDim.x)) ints.at[i] = 0;
   __syncthreads();
   if (threadIdx.x != 0) return;
   ints.progress_of(0).first = first;
-  if (before.at && !is_done(before, turn, blocks)) ints.pass_state().stop = 1;
+  if (before.at && !is_done(before, 0, blocks)) ints.pass_state().stop = 1;
 }
 
 }  // namespace gpucholmod::cuda
