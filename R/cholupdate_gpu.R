@@ -11,8 +11,12 @@
 #'   (integers as doubles).
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`, or numbers with a class of S3, such as a time series.
-#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
+#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
+#' @param weights,scale The factor of \eqn{scale\,A + V\,\mathrm{diag}(weights)\,V'}{scale A + V diag(weights) V'}. `weights`: one number, or one
+#'   for each column of `V`, of any sign; `downdate = TRUE` is `weights = -1`. `scale`: one positive number, such as a factor by which a
+#'   filter forgets. Everything is done in one pass over the factor, what is added first: so nothing but a result that is not positive
+#'   definite makes it fail.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. Never guessed; for
 #'   `dtrMatrix` and `Cholesky` objects it is taken from the object.
 #' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in. With `"double"`,
@@ -90,11 +94,16 @@
 #' all.equal(x, solve(A + tcrossprod(V), b))
 #' logdet(up)
 #'
+#' # a sliding window: one row comes, another goes, and what is old counts less
+#' x <- rnorm(50)
+#' moved <- cholupdate_gpu(up, cbind(x, V[, 1]), weights = c(1, -0.99), scale = 0.99)
+#' all.equal(crossprod(moved), 0.99 * (crossprod(up) - tcrossprod(V[, 1])) + tcrossprod(x))
+#'
 #' # a downdate that cannot be done names the pivot
 #' tryCatch(cholupdate_gpu(R, 100 * V, downdate = TRUE),
 #'          gpucholmod_not_positive_definite = function(e) e$pivot)
 #' @export
-cholupdate_gpu <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"), precision = c("double", "single"),
+cholupdate_gpu <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, uplo = c("upper", "lower"), precision = c("double", "single"),
                            backend = getOption("gpucholmod.backend", "auto"), method = "auto", check = TRUE,
                            control = cholupdate_control()) {
   UseMethod("cholupdate_gpu")
@@ -102,8 +111,8 @@ cholupdate_gpu <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower
 
 #' @rdname cholupdate_gpu
 #' @export
-cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"),
-                                   precision = c("double", "single"),
+cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1,
+                                   uplo = c("upper", "lower"), precision = c("double", "single"),
                                    backend = getOption("gpucholmod.backend", "auto"),
                                    method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                                    check = TRUE, control = cholupdate_control()) {
@@ -117,7 +126,8 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., uplo = c("upper"
     downdate, check, if (plain) lower else factor$lower, single,
     if (!missing(backend)) backend_number(backend),
     if (missing(method)) 0L else method_number(method, ordinary_methods),
-    if (!missing(control)) control_numbers(control)
+    if (!missing(control)) control_numbers(control),
+    if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale)
   )
   modified <- NULL
   if (plain) {

@@ -44,7 +44,7 @@
 #' }
 #' all.equal(update_twice(A, V), chol(A + 2 * tcrossprod(V)))
 #' @export
-cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., uplo = c("upper", "lower"),
+cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, uplo = c("upper", "lower"),
                                  backend = getOption("gpucholmod.backend", "auto"),
                                  method = c("auto", "stream", "resident"), check = TRUE,
                                  control = cholupdate_control(), copy = TRUE) {
@@ -62,7 +62,7 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., uplo = c("upper", 
   request <- list(
     downdate, check, lower, FALSE, if (!missing(backend)) backend_number(backend),
     method_number(method, c("auto", "stream", "resident")),
-    if (!missing(control)) control_numbers(control)
+    if (!missing(control)) control_numbers(control), weights_of(weights, downdate), scale_of(scale)
   )
   force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)

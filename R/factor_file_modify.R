@@ -7,7 +7,7 @@
 #' @param R A factor in a file, from [factor_file()] or [write_factor()].
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`.
-#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
+#' @param downdate,weights,scale As for an ordinary factor: [cholupdate_gpu()].
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param output Name of the file to write; not that of `R`.
 #' @param replace Whether a file that is there may be replaced.
@@ -38,7 +38,7 @@
 #' file.exists(nothing)
 #' unlink(c(f$path, g$path))
 #' @export
-cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., output, replace = FALSE,
+cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, output, replace = FALSE,
                                        uplo = "upper", precision = "double",
                                        backend = getOption("gpucholmod.backend", "auto"),
                                        method = c("auto", "stream"), check = TRUE, control = cholupdate_control()) {
@@ -51,7 +51,8 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., output, repl
   match_choice(precision, "double", "precision")
   request <- list(
     downdate, check, FALSE, FALSE, if (!missing(backend)) backend_number(backend),
-    method_number(method, c("auto", "stream")), if (!missing(control)) control_numbers(control)
+    method_number(method, c("auto", "stream")), if (!missing(control)) control_numbers(control),
+    weights_of(weights, downdate), scale_of(scale)
   )
   V <- open_columns(V, present(R)$n, float32 = FALSE)
 

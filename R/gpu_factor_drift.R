@@ -44,18 +44,19 @@ modification_error <- function(precision, trace_before, trace_after) {
   4 * precision_eps(precision) * max(trace_before, trace_after)
 }
 
-# tr(A + sigma VV') from tr A and ||V||_F^2; NA where too few of its digits would be right.
-modified_trace <- function(precision, trace, squares, downdate) {
-  after <- if (downdate) trace - squares else trace + squares
-  if (is.finite(after) && after > sqrt(precision_eps(precision)) * trace) after else NA_real_
+# That of A with what is added and what is taken away, `added` and `removed` being the traces of these; NA where too few of its digits
+# would be right.
+modified_trace <- function(precision, trace, added, removed) {
+  after <- trace + added - removed
+  if (is.finite(after) && after > sqrt(precision_eps(precision)) * (trace + added)) after else NA_real_
 }
 
-# Enters a modification by V, ||V||_F^2 = squares, into the handle of the modified factor.
-count_modification <- function(f, squares, downdate) {
+# Enters a modification into the handle of the modified factor: of scale A by what has `traces`, of what is added and removed.
+count_modification <- function(f, traces, scale = 1) {
   precision <- .subset2(f, "precision")
-  before <- .subset2(f, "trace")
-  after <- modified_trace(precision, before, squares, downdate)
+  before <- scale * .subset2(f, "trace")
+  after <- modified_trace(precision, before, traces[[1L]], traces[[2L]])
   if (is.na(after)) after <- rcpp_factor_trace(.subset2(f, "pointer"))
-  error <- .subset2(f, "error") + modification_error(precision, before, after)
+  error <- scale * .subset2(f, "error") + modification_error(precision, before + traces[[1L]], after)
   list2env(list(trace = after, error = error, modifications = .subset2(f, "modifications") + 1L), f)
 }

@@ -7,7 +7,7 @@
 #' @param R A handle from [gpu_factor()] or [gpu_chol()].
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`.
-#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}.
+#' @param downdate,weights,scale As for an ordinary factor: [cholupdate_gpu()].
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param in_place `FALSE`: the result is a new factor with memory of its own, and `R` stays as it is. `TRUE`: `R`
 #'   itself is changed, for every variable that refers to it. Where there is room on the GPU for a second factor (for a
@@ -56,7 +56,7 @@
 #'            gpucholmod_not_positive_definite = function(e) e$pivot)
 #' }
 #' @export
-cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FALSE, keep_intact = TRUE,
+cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, in_place = FALSE, keep_intact = TRUE,
                                       method = c("auto", "persistent", "householder", "stepwise"), check = TRUE,
                                       uplo = R$uplo, precision = R$precision, backend = "cuda",
                                       control = cholupdate_control()) {
@@ -71,7 +71,8 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FA
   request <- list(
     downdate, FALSE, FALSE, .subset2(R, "precision") == "single", 2L,
     if (missing(method)) 0L else method_number(method, c("auto", "persistent", "householder", "stepwise")),
-    if (!missing(control)) control_numbers(control)
+    if (!missing(control)) control_numbers(control),
+    if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale)
   )
   pointer <- live(R)
   V <- open_columns(V, .subset2(R, "n"), float32 = FALSE)
@@ -91,7 +92,7 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., in_place = FA
   }
   on.exit()
   modified <- if (in_place) R else descendant(R, done$made)
-  if (ncol(V) > 0L) count_modification(modified, done$squares, downdate)
+  if (ncol(V) > 0L || scale != 1) count_modification(modified, done$traces, scale)
   if (!check) return(list(R = modified, pivot = 0L))
   if (in_place) invisible(modified) else modified
 }

@@ -11,7 +11,7 @@ with_names <- function(x) {
 #'
 #' @return `NULL` before the first call; then, of the last call that computed something, a list of class
 #'   `gpucholmod_report`:
-#'   \item{n, k, downdate}{the problem}
+#'   \item{n, k, downdate, removed, scale}{the problem; `removed`: columns of V that are taken away}
 #'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved}
 #'   \item{device}{name of the GPU, `""` on the CPU}
 #'   \item{seconds}{time in seconds. Methods `"blocked"`, `"stream"` and `"resident"`: of everything but the allocation
@@ -51,7 +51,7 @@ last_cholupdate <- function() {
 print.gpucholmod_report <- function(x, ...) {
   where <- if (nzchar(x$device)) sprintf("%s (%s)", x$backend, x$device) else x$backend
   cat(sprintf("rank-%d %s of order %d: method \"%s\", backend %s, %s precision, %s s\n",
-              as.integer(x$k), if (x$downdate) "downdate" else "update", as.integer(x$n), x$method, where, x$precision,
+              as.integer(x$k), if (x$downdate) "downdate" else if (x$removed > 0) "modification" else "update", as.integer(x$n), x$method, where, x$precision,
               format(x$seconds, digits = 3)))
   if (nzchar(x$instructions) && x$panels == 0) {
     cat(sprintf("%d thread%s, instructions \"%s\"\n", x$threads, if (x$threads == 1L) "" else "s", x$instructions))

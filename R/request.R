@@ -6,6 +6,7 @@
 #   backend           its number, or NULL where none was given: the option's, or the first
 #   method            its number
 #   control           control_numbers(), or NULL where none was given
+#   weights, scale    weights_of(), scale_of(), or NULL where none was given
 
 # The choices that the core knows by number, from 0, in the order of its enums (src/base/types.h, src/modify/request.h).
 choices <- list(
@@ -26,6 +27,36 @@ choice_of <- function(number, what) choices[[what]][[number + 1L]]
 # That of the option, which is there.
 default_backend <- function() {
   number_of(match_choice(getOption("gpucholmod.backend"), choices$backend, "gpucholmod.backend"), "backend")
+}
+
+# Of the columns of V: finite doubles, whose number is looked at where that of the columns is known. `downdate`: as given.
+weights_of <- function(weights, downdate) {
+  if (is.null(weights)) return(NULL)
+  if (isTRUE(downdate)) {
+    why <- "tells already what is taken away, by negative numbers: leave out 'downdate', which means weights of -1"
+    stop_bad_argument("weights", weights, why)
+  }
+  finite_numbers(weights, "weights")
+}
+
+# That of A: one positive number.
+scale_of <- function(scale) {
+  scale <- finite_numbers(scale, "scale")
+  if (length(scale) != 1L || scale <= 0) stop_bad_argument("scale", scale, "must be one positive number")
+  scale
+}
+
+finite_numbers <- function(x, argument) {
+  if (!is.numeric(x) || is.object(x)) {
+    stop_gpucholmod("not_numeric", sprintf("'%s' must be numeric, not %s", argument, class(x)[[1L]]),
+                    list(argument = argument, value = class(x)[[1L]]))
+  }
+  at <- match(FALSE, is.finite(x), 0L)
+  if (at > 0L) {
+    stop_gpucholmod("not_finite", sprintf("'%s' has a value that is not finite at [%d]", argument, at),
+                    list(argument = argument, row = at, col = 1, value = x[[at]]))
+  }
+  as.double(x)
 }
 
 method_number <- function(method, allowed) number_of(match_choice(method, allowed, "method"), "method")

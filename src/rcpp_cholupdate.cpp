@@ -1,5 +1,6 @@
 #include <Rcpp.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/other_triangle.h"
@@ -77,12 +78,14 @@ SEXP rcpp_last_call() {
   if (!any) return R_NilValue;
   using Rcpp::_;
   Rcpp::List report = Rcpp::List::create(
-      _["n"] = double(what.n), _["k"] = double(what.k), _["downdate"] = what.sign == Sign::downdate,
+      _["n"] = double(what.n), _["k"] = double(what.k), _["downdate"] = what.downdate,
       _["backend"] = int(done.backend), _["method"] = int(done.method), _["precision"] = int(done.precision),
       _["device"] = done.device, _["seconds"] = done.seconds, _["panels"] = double(done.panels),
       _["device_bytes_peak"] = done.device_bytes, _["pinned"] = done.pinned, _["pivot"] = int(done.pivot + 1),
       _["blocks"] = double(done.blocks), _["fallbacks"] = double(done.fallbacks), _["rescalings"] = double(done.rescalings),
       _["in_place"] = in_place, _["threads"] = done.threads, _["instructions"] = int(done.instructions));
+  report["removed"] = double(std::count_if(what.weights.begin(), what.weights.end(), [](double w) { return w < 0; }) + what.removed);
+  report["scale"] = what.scale * what.scale;
   if (what.timeline) report["timeline"] = to_data_frame(done.timeline);
   return report;
 }

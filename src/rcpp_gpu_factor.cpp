@@ -126,7 +126,8 @@ Rcpp::RObject rcpp_factor_inverse(SEXP pointer, SEXP dimnames) {
   });
 }
 
-// V: n x k double matrix, or n. Returns list(pivot, squares, made): pivot counts from 1, 0 means success; squares: ||V||_F^2;
+// V: n x k double matrix, or n. Returns list(pivot, traces, made): pivot counts from 1, 0 means success; traces: of what is added to A, and
+// of what is taken away;
 // made: a pointer to the new factor, NULL when the downdate fails or is done in place. begun: a logical that becomes TRUE before the
 // factor itself changes; where the call then fails, or breaks off, the factor is half modified.
 // [[Rcpp::export(rng = false)]]
@@ -143,9 +144,14 @@ Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place,
     } changed{LOGICAL(begun)};
     std::unique_ptr<DeviceFactor> made;
     const int pivot = carry_out(Place<double>::gpu(R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
-    const double squares = std::inner_product<const double*>(REAL(V), REAL(V) + n * k, REAL(V), 0.0);
+    Rcpp::NumericVector traces(2);
+    for (index_t q = 0; q < k; ++q) {
+      const double* const v = REAL(V) + q * n;
+      const double w = !what.weights.empty() ? what.weights[q] : q < what.added() ? 1 : -1;
+      traces[w < 0] += std::abs(w) * std::inner_product(v, v + n, v, 0.0);
+    }
     using Rcpp::_;
-    Rcpp::List result = Rcpp::List::create(_["pivot"] = pivot, _["squares"] = squares, _["made"] = R_NilValue);
+    Rcpp::List result = Rcpp::List::create(_["pivot"] = pivot, _["traces"] = traces, _["made"] = R_NilValue);
     if (made) result[2] = handed_over(std::move(made));
     return result;
   });

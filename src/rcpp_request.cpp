@@ -1,5 +1,8 @@
 #include "rcpp_request.h"
 
+#include <cmath>
+#include <string>
+
 #include "rcpp_guard.h"
 
 /// Defaults are found here, not in R: in a call for a small factor, looking them up there would take longer than the work.
@@ -15,6 +18,19 @@ bool flag(SEXP given, int i, const char* argument) {
   const SEXP value = VECTOR_ELT(given, i);
   if (!is_flag(value)) in_r("require_flag")(Rcpp::Language("quote", value), argument);  // which is an error
   return LOGICAL(value)[0];
+}
+
+/// One for each column of V, or one for all; numbers, which R has looked at.
+void take_weights(Request& request, SEXP weights) {
+  const index_t count = Rf_xlength(weights);
+  if (count != 1 && count != request.k)
+    throw Error(ErrorCode::bad_argument, "'weights' must be one number, or one for each of the " + std::to_string(request.k) +
+                                             " columns of 'V', not " + std::to_string(count),
+                {{"argument", "weights"}, {"expected", double(request.k)}, {"value", double(count)}});
+  const double* w = REAL(weights);
+  if (count == 1) request.weights.assign(request.k, w[0]);
+  else request.weights.assign(w, w + count);
+  request.removed = 0;  // the weights tell
 }
 
 void take_control(Request& request, SEXP control) {
@@ -36,13 +52,16 @@ Request to_request(SEXP given, index_t n, index_t k) {
   Request request;
   request.n = n;
   request.k = k;
-  request.sign = flag(given, 0, "downdate") ? Sign::downdate : Sign::update;
+  request.downdate = flag(given, 0, "downdate");
+  request.removed = request.downdate ? k : 0;
   flag(given, 1, "check");
   request.uplo = Rf_asLogical(VECTOR_ELT(given, 2)) ? Uplo::lower : Uplo::upper;
   request.precision = Rf_asLogical(VECTOR_ELT(given, 3)) ? Precision::single : Precision::double_;
   if (const SEXP backend = VECTOR_ELT(given, 4); backend != R_NilValue) request.backend = Backend(Rf_asInteger(backend));
   else if (is_set(backend_option)) request.backend = Backend(Rcpp::as<int>(in_r("default_backend")()));
   request.method = Method(Rf_asInteger(VECTOR_ELT(given, 5)));
+  if (const SEXP weights = VECTOR_ELT(given, 7); weights != R_NilValue) take_weights(request, weights);
+  if (const SEXP scale = VECTOR_ELT(given, 8); scale != R_NilValue) request.scale = std::sqrt(Rf_asReal(scale));
   static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
   if (const SEXP control = VECTOR_ELT(given, 6); control != R_NilValue) take_control(request, control);
   else if (is_set(threads_option)) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));

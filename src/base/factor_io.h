@@ -170,16 +170,15 @@ void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W, int t
   for (index_t j = 0; j < n; ++j) require_not_vanished(W(j, j), R(j, j), j);
 }
 
-/// out <- 2^e times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow, with the
+/// out <- `scale` times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow, with the
 /// place in `out`.
 template <class T, class S>
-void store_factor(MatrixView<T> W, Uplo uplo, int e, MatrixView<S> out, int threads = 1) {
+void store_factor(MatrixView<T> W, Uplo uplo, double scale, MatrixView<S> out, int threads = 1) {
   const index_t n = W.cols;
   const bool same = static_cast<const void*>(W.data) == static_cast<const void*>(out.data);
-  const double scale = std::scalbn(1.0, e);
-  const bool may_overflow = e != 0 || sizeof(S) < sizeof(T);
+  const bool may_overflow = scale != 1 || sizeof(S) < sizeof(T);
   const auto nothing = [] {};
-  if (!same || e != 0)
+  if (!same || scale != 1)
     for_columns(n, threads, [&](index_t first, index_t last) {
       for (index_t j = first; j < last; ++j) {
         for (index_t i = 0; i <= j; ++i) {

@@ -27,8 +27,9 @@ enum class Launch {
 /// A modification as a backend sees it: everything but the numbers themselves.
 struct Task {
   index_t n = 0;  ///< order of R
-  index_t k = 0;  ///< columns of V
-  Sign sign = Sign::update;
+  index_t k = 0;        ///< columns of V
+  index_t removed = 0;  ///< of these, the last: A shrinks by them, and grows by the others
+  double scale = 1;     ///< what comes of R and V is multiplied by
   Uplo uplo = Uplo::upper;                     ///< how R is stored
   Precision precision = Precision::double_;    ///< what is computed in
   Algorithm algorithm = Algorithm::householder;
@@ -39,6 +40,15 @@ struct Task {
   bool at_once = false;      ///< the whole factor goes through the device as one panel
   bool keep_intact = true;   ///< find out first whether a downdate in place can be done
   bool timeline = false;     ///< whether to fill Work::timeline (what goes through a device, or is on one)
+
+  index_t added() const { return k - removed; }
+  /// f(sign, first, count) for those columns of V that A grows by, and then for those that it shrinks by, if there are any. In this
+  /// order nothing on the way is indefinite but what the result is.
+  template <class F>
+  void each_sign(F&& f) const {
+    if (added() > 0) f(Sign::update, index_t(0), added());
+    if (removed > 0) f(Sign::downdate, added(), removed);
+  }
 };
 
 /// What a backend has done. What it has no part in stays as it is here.

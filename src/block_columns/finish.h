@@ -157,7 +157,7 @@ class Finish {
     double* to = s_.messages + index_t(b) * Parts::stride;
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
-      if (warp.id < SUBS) return finish_sub_block(warp, warp.id, sP, to);
+      if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to);
       return warp.id > SUBS || passes(warp);
     });
     if (!good) {
@@ -178,7 +178,7 @@ class Finish {
     return good;
   }
 
-  GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int a, const double* sP, double* to) {
+  GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const double* sP, double* to) {
     double *X = shared_ + S::X + a * S::square, *W = shared_ + S::work + a * S::scratch, *M = W + IB * LDW;
     if (!invert_factor<KP>(warp, shared_ + S::H + a * S::square, X, M)) return false;
     GPUCHOLMOD_UNROLL for (int q = 0; q < KP; q += 8) {
@@ -209,11 +209,15 @@ class Finish {
       store_tile(warp, D, W + q, LDW);
     }
     double* C = M + IB * LDC;
+    const index_t rows = index_t(b) * NB + a * IB;
     const bool good = invert_cholesky(warp, M, LDC, C, LDC);
     warp.sync();
-    Left<Warp> C_left[2];
+    Left<Warp> C_left[2];  // scaled, as sigma C_a^-T Z_a is then
     GPUCHOLMOD_UNROLL for (int h = 0; h < 2; ++h) {
       C_left[h] = load_left(warp, C + 8 * h, LDC);
+      warp.each([&](int lane) {
+        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) C_left[h][lane].e[e] *= s_.scaling.of(rows + group_id(lane) + e % 2 * 8);
+      });
       store_left(warp, C_left[h], to + Parts::C + (a * 2 + h) * LEFT);
     }
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
+#include <vector>
 
 #include "base/types.h"
 #include "block_columns/turns.h"
@@ -24,6 +26,23 @@ decltype(auto) with_width(int width, F&& f) {
     case 16: return f(std::integral_constant<int, 16>());
     default: return f(std::integral_constant<int, 32>());
   }
+}
+
+/// Columns [first, first + count) of V, which a pass adds or takes away.
+struct PassColumns {
+  index_t first, count;
+  Sign sign;
+};
+
+/// The passes for k columns of V, the last `removed` of which are taken away, of at most `width` columns each.
+inline std::vector<PassColumns> passes_of(index_t k, index_t removed, index_t width) {
+  std::vector<PassColumns> passes;
+  const index_t added = k - removed;
+  for (index_t first = 0; first < k; first += passes.back().count) {
+    const bool adds = first < added;
+    passes.push_back({first, std::min(width, (adds ? added : k) - first), adds ? Sign::update : Sign::downdate});
+  }
+  return passes;
 }
 
 /// The memory of a pass, in doubles: of the whole factor V and messages, and of a panel, or the widest of several, what

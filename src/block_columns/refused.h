@@ -179,6 +179,7 @@ class RefusedBlock {
       const double z = s_.sigma > 0 ? changed + r : (changed + yv) * of_step[inv_ctau];
       GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] -= y[q] * z;
     }
+    changed *= s_.scaling.of(index_t(b_) * NB + i);
     if (is_behind(thread)) {
       if (s_.out) s_.out[column(thread) * s_.ld + index_t(b_) * NB + i] = T(changed);
     } else if (number_ == 0) {

@@ -62,6 +62,7 @@ struct Segment {
   int top;           ///< 0, or, of a panel, minus the row blocks above it
   double sigma;      ///< 1 or -1
   double bound;      ///< eigenvalues of H: below it in an update, above it in a downdate
+  Scaling scaling;
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;

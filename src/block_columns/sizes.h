@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/host_device.h"
 #include "base/types.h"
 
 namespace gpucholmod::block_columns {
@@ -17,6 +18,13 @@ constexpr int LDC = IB + 8;        ///< and with IB
 struct PassState {
   int stop;   ///< a downdate has failed, or the pass before is not done yet: everybody goes home
   int pivot;  ///< where it failed, from 0
+};
+
+/// What is written, in its first rows, is multiplied by a number: not in those behind the end of a factor, which stay an identity's.
+struct Scaling {
+  double by = 1;
+  index_t rows = 0;
+  GPUCHOLMOD_HOST_DEVICE double of(index_t row) const { return row < rows ? by : 1; }
 };
 
 /// A diagonal block whose condition number in the Frobenius norm is below this is solved with by its inverse alone.

@@ -8,6 +8,12 @@
 #include "base/huge_pages.h"
 
 namespace gpucholmod::cpu {
+namespace {
+
+/// Rows of a strip that stay in the first-level cache from what columns of V of one sign do to those of the other.
+constexpr index_t chunk = 128;
+
+}  // namespace
 
 int useful_threads(index_t n, index_t k, int most) {
   const double share = tuning::blocked_share * (n < tuning::blocked_in_cache ? 4 : 1);
@@ -30,11 +36,19 @@ struct BlockedSweep<T>::Walk {
 };
 
 template <class T>
-BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, Sign sign, Uplo uplo, Instructions instructions, int threads)
-    : V_(V), uplo_(uplo), threads_(std::max(threads, 1)),
-      kernels_(kernels<T>(instructions, V.cols, sign, uplo)), ldv_(tuning::blocked_strip + kernels_.lanes),
-      words_(kernels_.transform_words(V.cols)), transforms_((V.rows + kernels_.rows - 1) / kernels_.rows * words_) {
-  static_assert(tuning::blocked_strip % 8 == 0, "only the last row block of a factor is short");
+BlockedSweep<T>::Stage::Stage(const Kernels<T>& kernels, index_t first, index_t k, index_t n)
+    : kernels(kernels), first(first), k(k), words(kernels.transform_words(k)),
+      transforms((n + kernels.rows - 1) / kernels.rows * words) {}
+
+template <class T>
+BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions, int threads)
+    : V_(V), scale_(scale), uplo_(uplo), threads_(std::max(threads, 1)) {
+  static_assert(tuning::blocked_strip % 8 == 0 && chunk % 8 == 0, "only the last row block of a factor is short");
+  const index_t added = V.cols - removed;
+  if (added > 0 || removed == 0) stages_.emplace_back(kernels<T>(instructions, added, Sign::update, uplo), 0, added, V.rows);
+  if (removed > 0) stages_.emplace_back(kernels<T>(instructions, removed, Sign::downdate, uplo), added, removed, V.rows);
+  rows_ = stages_.front().kernels.rows;
+  ldv_ = tuning::blocked_strip + stages_.front().kernels.lanes;
 }
 
 template <class T>
@@ -54,28 +68,53 @@ void BlockedSweep<T>::provide_columns(const Walk& walk, index_t first, index_t l
   provide_pages(out.data, out.col(out.cols), out.col(from), out.col(to));
 }
 
+/// Rows [row, end) of the strip, whose transforms are known, from `column` on.
+template <class T>
+void BlockedSweep<T>::apply(Strips& strips, index_t row, index_t end, index_t column) {
+  const index_t at_once = stages_.size() > 1 || scale_ != 1 ? chunk : end;
+  for (index_t next; row < end; row = next) {
+    next = std::min(end, row + at_once);
+    for (std::size_t i = 0; i < stages_.size(); ++i)
+      stages_[i].kernels.apply(stages_[i].transform(row), (next - row) / rows_, row, column, stages_[i].k, strips[i]);
+    if (column == 0) scale_rows(strips[0], row, next, next);
+  }
+}
+
+/// The result, in rows [row, end) of the strip, whose first column is the factor's column `first`.
+template <class T>
+void BlockedSweep<T>::scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const {
+  if (scale_ == 1) return;
+  for (index_t j = 0; j < strip.columns; ++j)
+    for (index_t i = row; i < std::min(end, first + j + 1); ++i)
+      strip.out[uplo_ == Uplo::upper ? i + j * strip.ldo : j + i * strip.ldo] *= scale_;
+}
+
 /// False: a pivot fails, or another thread has stopped.
 template <class T>
 bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last) {
-  const index_t k = V_.cols, NB = kernels_.rows;
   const bool upper = uplo_ == Uplo::upper, discard = walk.out.data == nullptr;
   const index_t entry = first - walk.origin;
-  Strip<T> strip{upper ? walk.R.col(entry) : walk.R.data + entry,
-                 discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
-                 walk.R.ld,
-                 !discard ? walk.out.ld : upper ? last : tuning::blocked_strip,
-                 last - first,
-                 mine.Vt.data(),
-                 ldv_,
-                 mine.block.data()};
-  for (index_t q = 0; q < k; ++q) {
-    T* const to = strip.Vt + q * ldv_;
+  Strips strips;
+  strips[0] = {upper ? walk.R.col(entry) : walk.R.data + entry,
+               discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
+               walk.R.ld,
+               !discard ? walk.out.ld : upper ? last : tuning::blocked_strip,
+               last - first,
+               mine.Vt.data(),
+               ldv_,
+               mine.block.data()};
+  strips[1] = strips[0];  // which goes on with what the first has made
+  strips[1].R = strips[0].out;
+  strips[1].ldr = strips[0].ldo;
+  strips[1].Vt += stages_.back().first * ldv_;
+  for (index_t q = 0; q < V_.cols; ++q) {
+    T* const to = mine.Vt.data() + q * ldv_;
     std::fill(std::copy(V_.col(q) + first, V_.col(q) + last, to), to + ldv_, T(0));
   }
   for (index_t row = 0, idle = 0; row < first;) {
     const index_t known = std::min(walk.rows.load(std::memory_order_acquire), first);
     if (known > row) {
-      kernels_.apply(transform(row), (known - row) / NB, row, 0, k, strip);
+      apply(strips, row, known, 0);
       row = known;
     } else if (walk.stop.load(std::memory_order_relaxed)) {
       return false;
@@ -83,19 +122,21 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
       std::this_thread::yield();
     }
   }
-  for (index_t row = first; row < last; row += NB) {
-    const index_t m = std::min(NB, last - row), next = row + m;
-    T* const H = transform(row);
-    const index_t i = kernels_.diagonal(H, row, row - first, m, k, strip);
-    if (i >= 0) {
-      walk.failing = row + i;
-      return false;
+  for (index_t row = first; row < last; row += rows_) {
+    const index_t m = std::min(rows_, last - row), next = row + m;
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
+      const index_t failing = stages_[i].kernels.diagonal(stages_[i].transform(row), row, row - first, m, stages_[i].k, strips[i]);
+      if (failing >= 0) {
+        walk.failing = row + failing;
+        return false;
+      }
     }
     walk.rows.store(next, std::memory_order_release);
-    if (next < last) kernels_.apply(H, 1, row, next - first, k, strip);
+    if (next < last) apply(strips, row, next, next - first);
+    scale_rows(strips[0], row, next, first);
   }
   if (walk.clear) clear_strip(walk, first, last);
-  mine.squares += strip.squares;
+  mine.squares += strips[0].squares;
   return true;
 }
 
@@ -106,7 +147,7 @@ index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool 
   Walk walk{R, out, clear && out.data != nullptr, uplo_ == Uplo::lower ? 0 : next_, end, {}, {next_}, {-1}, {false}};
   std::vector<Workspace> mine;
   for (int t = 0; t < threads_; ++t)
-    mine.push_back({Aligned<T>(k * ldv_), Aligned<T>(kernels_.block_words(k)), Aligned<T>(discarded)});
+    mine.push_back({Aligned<T>(k * ldv_), Aligned<T>(stages_.front().kernels.block_words(k)), Aligned<T>(discarded)});
 
   const index_t ahead = threads_ * tuning::blocked_strip;
   provide_columns(walk, next_, next_ + ahead);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,9 @@ int useful_threads(index_t n, index_t k, int most);
 
 /// Rank-k modification by blocks of mixed hyperbolic Householder steps (k <= 4: of rotations), from left to right.
 ///
+/// The last `removed` columns of V are taken away, the others added: first, as then no matrix on the way is indefinite unless the
+/// result is. Both are done to a row block while it is in the cache.
+///
 /// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache, and no column is
 /// needed before its turn or after it:
 ///
@@ -49,8 +53,8 @@ int useful_threads(index_t n, index_t k, int most);
 template <class T>
 class BlockedSweep {
  public:
-  /// V: n x k; read only, and kept. uplo: how R is stored. `instructions`: resolved.
-  BlockedSweep(MatrixView<const T> V, Sign sign, Uplo uplo, Instructions instructions, int threads);
+  /// V: n x k; read only, and kept. uplo: how R is stored. `instructions`: resolved. The result is multiplied by `scale`.
+  BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions, int threads);
 
   /// The next columns of the upper factor. uplo upper: R and out hold them from row 0 down to their diagonal at least; a
   /// multiple of 8 of them, or all that are left. uplo lower: R and out are the whole matrix. `out` may be R. Without
@@ -63,25 +67,37 @@ class BlockedSweep {
   T squares() const { return squares_; }
 
  private:
+  /// What columns of V of one sign do.
+  struct Stage {
+    Stage(const Kernels<T>& kernels, index_t first, index_t k, index_t n);
+    T* transform(index_t row) { return transforms.data() + row / kernels.rows * words; }
+
+    Kernels<T> kernels;
+    index_t first, k;  ///< columns of V
+    index_t words;     ///< of a transform
+    Aligned<T> transforms;
+  };
   struct Workspace {
     Aligned<T> Vt, block, discarded;
     T squares = 0;
   };
   struct Walk;
+  using Strips = std::array<Strip<T>, 2>;  ///< as each stage sees it
 
   bool modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last);
+  void apply(Strips& strips, index_t row, index_t end, index_t column);
+  void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
   void provide_columns(const Walk& walk, index_t first, index_t last) const;
   void clear_strip(const Walk& walk, index_t first, index_t last) const;
-  T* transform(index_t row) { return transforms_.data() + row / kernels_.rows * words_; }
 
   MatrixView<const T> V_;
+  T scale_;
   Uplo uplo_;
   int threads_;
-  Kernels<T> kernels_;
-  index_t ldv_, words_;  ///< of a strip's V; of a transform
-  index_t next_ = 0;     ///< column
+  std::vector<Stage> stages_;
+  index_t rows_, ldv_;  ///< height of a row block; leading dimension of a strip's V
+  index_t next_ = 0;    ///< column
   T squares_ = 0;
-  Aligned<T> transforms_;
 };
 
 }  // namespace gpucholmod::cpu

@@ -16,11 +16,10 @@ void dpotrf_(const char* uplo, const int* n, double* A, const int* lda, int* inf
 
 namespace gpucholmod::cpu {
 
-bool refactor(MatrixView<const double> R, MatrixView<const double> V, MatrixView<double> out, Sign sign,
-              const Poll& poll) {
+bool refactor(MatrixView<const double> R, MatrixView<const double> V, index_t removed, MatrixView<double> out, const Poll& poll) {
   constexpr index_t columns = 256;
-  const int n = int(R.cols), k = int(V.cols), ldr = int(R.ld), ldv = int(V.ld), ldo = int(out.ld);
-  const double zero = 0, one = 1, sigma = sign == Sign::update ? 1 : -1;
+  const int n = int(R.cols), down = int(removed), up = int(V.cols) - down, ldr = int(R.ld), ldv = int(V.ld), ldo = int(out.ld);
+  const double zero = 0, one = 1, minus = -1;
   std::vector<double> triangle(columns * columns);
   for (index_t first = 0; first < n; first += columns) {  // A(:, J) = R'R(:, J), down to the diagonal
     poll(0.4 * share_of_columns(first, n));
@@ -40,7 +39,8 @@ bool refactor(MatrixView<const double> R, MatrixView<const double> V, MatrixView
     if (above > 0) dsyrk_("U", "T", &wide, &above, &one, R.col(first), &ldr, &one, block, &ldo, 1, 1);
   }
   poll(0.4);
-  dsyrk_("U", "N", &n, &k, &sigma, V.data, &ldv, &one, out.data, &ldo, 1, 1);
+  if (up > 0) dsyrk_("U", "N", &n, &up, &one, V.data, &ldv, &one, out.data, &ldo, 1, 1);
+  if (down > 0) dsyrk_("U", "N", &n, &down, &minus, V.col(up), &ldv, &one, out.data, &ldo, 1, 1);
   poll(0.5);
   int info = 0;
   dpotrf_("U", &n, out.data, &ldo, &info, 1);

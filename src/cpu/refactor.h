@@ -4,7 +4,7 @@
 
 namespace gpucholmod::cpu {
 
-/// The factor of R'R + sigma VV' by forming that matrix and factorising it with R's BLAS and LAPACK (dtrmm, dsyrk,
+/// The factor of R'R + VV', the last `removed` columns of V counting negative, by forming that matrix and factorising it with R's BLAS and LAPACK (dtrmm, dsyrk,
 /// dpotrf): 2n^3/3 + kn^2 flops instead of 2kn^2, for k that is not small beside n.
 ///
 ///   R    n x n, upper; what is below the diagonal is not read. V: n x k.
@@ -12,6 +12,6 @@ namespace gpucholmod::cpu {
 ///
 /// False if the matrix that was formed is not positive definite, in LAPACK's opinion: which it may be nevertheless, for
 /// rounding errors of the size of ||A||; `out` is then unspecified. Error: residual ratio < 30 (inst/design/accuracy.md).
-bool refactor(MatrixView<const double> R, MatrixView<const double> V, MatrixView<double> out, Sign sign, const Poll& poll);
+bool refactor(MatrixView<const double> R, MatrixView<const double> V, index_t removed, MatrixView<double> out, const Poll& poll);
 
 }  // namespace gpucholmod::cpu

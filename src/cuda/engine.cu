@@ -109,8 +109,8 @@ template Way way_of<float>(index_t, int, bool, const Task&);
 template Way way_of<double>(index_t, int, bool, const Task&);
 
 template <class T>
-Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign)
-    : launch_(launch), size_(size), sign_(sign), dmemory_(pool, size.words()) {}
+Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, block_columns::Scaling scaling)
+    : launch_(launch), size_(size), sign_(sign), scaling_(scaling), dmemory_(pool, size.words()) {}
 
 template <class T>
 void Pass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
@@ -130,6 +130,7 @@ void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cu
   s.top = -first * BLOCKS;
   s.sigma = sign_ == Sign::update ? 1 : -1;
   s.bound = sign_ == Sign::update ? largest_update : least_downdate;
+  s.scaling = scaling_;
   s.R = R + above;
   s.out = out ? out + above : nullptr;
   s.ld = ld;

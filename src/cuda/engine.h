@@ -48,7 +48,7 @@ template <class T>
 class Pass {
  public:
   /// Throws out_of_memory.
-  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign);
+  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, block_columns::Scaling scaling = {});
 
   /// Queues what the pass begins with: V (n x k, k <= columns; what is behind row n counts as zero), from host memory that
   /// may be reused on return where it is pageable.
@@ -85,6 +85,7 @@ class Pass {
   Launch launch_;
   block_columns::SegmentSize size_;
   Sign sign_;
+  block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
   block_columns::Segment<T> panel_{};
   std::vector<block_columns::Turn> turns_{{0, 0}};  ///< so far; the segment of the last one is not over

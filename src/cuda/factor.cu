@@ -165,6 +165,24 @@ class Factor : public DeviceFactor {
       for (index_t i = j / most * most; i < j; ++i) A(i, j) = A(j, i);
   }
 
+  /// The factor times `by`: what is left of a modification where V has no columns.
+  Work scale(double by, std::unique_ptr<DeviceFactor>* made) {
+    Work nothing;
+    nothing.device = device_name();
+    auto other = by == 1 || order() == 0 ? nullptr : std::make_unique<Factor>(context_, order());
+    if (!other && made) *made = duplicate();
+    if (!other) return nothing;
+    scale_factor(read(R()), by, other->R(), context_);
+    other->bound_ = by * bound_;
+    if (made) {
+      *made = std::move(other);
+    } else {
+      dR_.swap(other->dR_);
+      bound_ = other->bound_;
+    }
+    return nothing;
+  }
+
   /// By way of a second factor: with numbers that need scaling or may become too large for T, for a downdate in several
   /// passes that is to leave R as it is where it fails, and wherever there is room for one, as nothing is quicker. Without,
   /// a downdate in place is tried first, without writing anything.
@@ -174,25 +192,22 @@ class Factor : public DeviceFactor {
     const Session session(context_);
     double largest = 0;
     for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
-    if (n == 0 || k == 0) {
-      if (made) *made = duplicate();
-      Work nothing;
-      nothing.device = device_name();
-      return nothing;
-    }
-    const bool update = task.sign == Sign::update, test = !made && !update && task.keep_intact;
-    const double bound = update ? std::hypot(bound_, largest * std::sqrt(double(k) * double(n))) : bound_;
+    if (n == 0 || k == 0) return scale(task.scale, made);
+    const bool update = task.removed == 0, test = !made && !update && task.keep_intact;
+    const double bound = task.scale * (task.added() > 0 ? std::hypot(bound_, largest * std::sqrt(double(task.added()) * double(n))) : bound_);
     const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
-    const bool rescale = e != 0 || bound > double(std::numeric_limits<T>::max());
+    const double top = double(std::numeric_limits<T>::max());
+    const bool rescale = e != 0 || bound > top || bound / task.scale > top;
     const auto another = [&] { return std::make_unique<Factor>(context_, n); };
-    const bool several = k > way_of<T>(k, layout_.strips(), true, task).columns, needed = made || rescale || (test && several);
-    Modification<T> modification(context_, layout_, V, e, task, needed ? bytes() : 0, poll);
+    const int columns = way_of<T>(std::max(task.added(), task.removed), layout_.strips(), true, task).columns;
+    const bool several = block_columns::passes_of(k, task.removed, columns).size() > 1, needed = made || rescale || (test && several);
+    Modification<T> modification(context_, layout_, V, e, rescale ? 1 : task.scale, task, needed ? bytes() : 0, poll);
     std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), another);
     const bool second = other != nullptr;
     T* const out = second ? other->dR_.data() : dR_.data();
     const auto from = [&]() -> const T* {
       if (e == 0) return dR_.data();
-      scale_factor(read(R()), -e, other->R(), context_);
+      scale_factor(read(R()), std::scalbn(1.0, -e), other->R(), context_);
       return out;
     };
     if (test && !second)
@@ -200,7 +215,7 @@ class Factor : public DeviceFactor {
     index_t pivot = modification.run(from(), out, n, second ? nullptr : &begun);
     if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
     if (pivot >= 0) return modification.finish(second ? modification.first_pivot(from, out, pivot) : pivot);
-    if (rescale) scale_factor(read(other->R()), e, other->R(), context_);
+    if (rescale) scale_factor(read(other->R()), std::scalbn(task.scale, e), other->R(), context_);
     session.finish();
     if (made) {
       other->bound_ = bound;

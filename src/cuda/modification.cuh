@@ -13,14 +13,14 @@
 
 namespace gpucholmod::cuda {
 
-/// out <- 2^e R; both upper. In a Session. Throws overflow, and bad_diagonal where an entry of the diagonal vanishes.
+/// out <- `by` R; both upper. In a Session. Throws overflow, and bad_diagonal where an entry of the diagonal vanishes.
 template <class T>
-void scale_factor(MatrixView<const T> R, int e, MatrixView<T> out, Context& context) {
+void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Context& context) {
   const index_t n = R.cols;
   const cudaStream_t stream = context.stream();
   const PoolBuffer<unsigned long long> dplaces(context.pool(), 2);
   check(cudaMemsetAsync(dplaces.data(), 0xff, dplaces.bytes(), stream), "prepare to scale a factor");
-  scale_triangle<<<unsigned(n), 256, 0, stream>>>(R, T(std::scalbn(1.0, e)), out, dplaces.data());
+  scale_triangle<<<unsigned(n), 256, 0, stream>>>(R, T(by), out, dplaces.data());
   check(cudaGetLastError(), "start the scaling of a factor");
   unsigned long long places[2];
   check(cudaMemcpyAsync(places, dplaces.data(), sizeof places, cudaMemcpyDeviceToHost, stream), "fetch what went wrong");
@@ -37,16 +37,19 @@ void scale_factor(MatrixView<const T> R, int e, MatrixView<T> out, Context& cont
 template <class T>
 class Modification {
  public:
-  /// V (n x k): in host memory; taken as 2^-e V, as R is. `beside`: bytes of device memory that the call needs besides.
+  /// V (n x k): in host memory; taken as 2^-e V, as R is. `scale`: of the result. `beside`: bytes of device memory that the call needs besides.
   /// Throws out_of_memory where that is more than the task allows.
-  Modification(Context& context, const Layout& layout, const double* V, int e, const Task& task, double beside, const Poll& poll)
-      : context_(context), layout_(layout), V_(V), task_(task), poll_(poll), way_(way_of<T>(task.k, layout.strips(), true, task)) {
+  Modification(Context& context, const Layout& layout, const double* V, int e, double scale, const Task& task, double beside,
+               const Poll& poll)
+      : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
+        way_(way_of<T>(std::max(task.added(), task.removed), layout.strips(), true, task)),
+        passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
     if (e != 0) {
       scaled_.assign(V, V + task.n * task.k);
       for (double& v : scaled_) v = std::scalbn(v, -e);
       V_ = scaled_.data();
     }
-    work_.device_bytes = beside + size(task.k, layout.strips()).bytes();
+    work_.device_bytes = beside + size(way_.columns, layout.strips()).bytes();
     if (work_.device_bytes > task.device_memory)
       throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes, task.device_memory);
     work_.device = context.device_name();
@@ -62,10 +65,9 @@ class Modification {
     const int strips = block_columns::strips_of(order);
     const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
-    for (index_t first = 0; first < task_.k; first += way_.columns) {
-      const index_t k = std::min(index_t(way_.columns), task_.k - first), after = (task_.k - first - 1) / way_.columns;
-      T* const to = between && after % 2 == 1 ? between->data() : out;
-      const index_t pivot = run_pass(first, k, strips, order, from, to, begun);
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
+      const index_t pivot = run_pass(passes_[i], i + 1 == passes_.size() ? scale_ : 1, strips, order, from, to, begun);
       if (pivot >= 0) return pivot;
       from = to;
     }
@@ -91,7 +93,7 @@ class Modification {
   /// which no pass fails. from() gives R anew; `scratch` as `out` above.
   template <class F>
   index_t first_pivot(F&& from, T* scratch, index_t pivot) {
-    if (task_.k <= way_.columns) return pivot;
+    if (passes_.size() == 1) return pivot;
     const Work whole = work_;
     while (pivot > 0) {
       take_leading(from(), scratch, pivot);
@@ -130,23 +132,24 @@ class Modification {
 
   /// A place for the result of every other pass, where there are several: a pass in place takes longer.
   std::unique_ptr<PoolBuffer<T>> room_between() {
-    if (task_.k <= way_.columns) return nullptr;
+    if (passes_.size() == 1) return nullptr;
     return if_room(double(sizeof(T)) * layout_.words(),
                    [&] { return std::make_unique<PoolBuffer<T>>(context_.pool(), layout_.words()); });
   }
 
-  /// Columns [first, first + k) of V. Returns the failing pivot, or -1.
-  index_t run_pass(index_t first, index_t k, int strips, index_t order, const T* R, T* out, std::atomic<bool>* begun) {
+  /// Returns the failing pivot, or -1.
+  index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R, T* out,
+                   std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(k, strips), task_.sign);
+    Pass<T> pass(context_.pool(), way_.launch, size(columns.count, strips), columns.sign, {scale, order});
     void* const staging = context_.staging(pass.outcome_bytes());
-    timed(Stage::send, [&] { pass.prepare(V_ + first * layout_.n, order, k, layout_.n, stream); });
+    timed(Stage::send, [&] { pass.prepare(V_ + columns.first * layout_.n, order, columns.count, layout_.n, stream); });
     if (begun) *begun = true;
     Marks& marks = context_.marks();
     marks.begin.record(stream);
     block_columns::PassOutcome done;
     timed(Stage::modify, [&] {
-      done = pass.run(R, out, layout_.ld, context_.turns(), staging, marks.end, [&] { wait(first); }, stream);
+      done = pass.run(R, out, layout_.ld, context_.turns(), staging, marks.end, [&] { wait(columns.first); }, stream);
     });
     work_.seconds += marks.end.seconds_since(marks.begin);
     work_.launch = way_.launch;
@@ -173,10 +176,12 @@ class Modification {
   Context& context_;
   const Layout& layout_;
   const double* V_;
+  double scale_;
   std::vector<double> scaled_;
   const Task& task_;
   const Poll& poll_;
   Way way_;
+  std::vector<block_columns::PassColumns> passes_;
   Work work_;
   Timeline timeline_;
   std::optional<Stopwatch> stopwatch_;

@@ -118,20 +118,20 @@ class Executor {
 }  // namespace
 
 template <class T>
-Work paper_panels(MatrixView<T> R, MatrixView<const T> V, const Task& task, const paper::Shape& shape, const Poll& poll) {
+Work paper_panels(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const paper::Shape& shape, const Poll& poll) {
   Context& context = Context::of(-1);
   const CurrentDevice current(context.device());
   const paper::Footprint<T> footprint(R.cols, V.cols, shape);
-  footprint.require_within(task.device_memory);
-  Executor<T> executor(R, V.cols, task.sign, shape, footprint, context);
-  Work work = paper::drive(R, V, task.sign, shape, executor, poll);
+  footprint.require_within(device_memory);
+  Executor<T> executor(R, V.cols, sign, shape, footprint, context);
+  Work work = paper::drive(R, V, sign, shape, executor, poll);
   work.device = context.device_name();
   work.device_bytes = footprint.bytes();
   work.pinned = executor.pinned();
   return work;
 }
 
-template Work paper_panels(MatrixView<float>, MatrixView<const float>, const Task&, const paper::Shape&, const Poll&);
-template Work paper_panels(MatrixView<double>, MatrixView<const double>, const Task&, const paper::Shape&, const Poll&);
+template Work paper_panels(MatrixView<float>, MatrixView<const float>, Sign, double, const paper::Shape&, const Poll&);
+template Work paper_panels(MatrixView<double>, MatrixView<const double>, Sign, double, const paper::Shape&, const Poll&);
 
 }  // namespace gpucholmod::cuda

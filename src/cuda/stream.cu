@@ -26,11 +26,11 @@ class StreamDevice : public stream::Device<T> {
         fetched_(plan.buffers()) {
     const bool whole = plan.panels().size() == 1;
     for (int i = 0; i < plan.passes(); ++i) {
-      const index_t k = plan.pass_columns(i);
-      Way way = way_of<T>(k, plan.slot_strips(), whole, task);
+      const block_columns::PassColumns& columns = plan.columns_of(i);
+      Way way = way_of<T>(columns.count, plan.slot_strips(), whole, task);
       if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;  // V of a panel that wide has no room on chip
-      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), task.sign);
-      passes_.back().prepare(V + i * block_columns::most_columns * plan.n(), plan.n(), k, plan.n(), context.stream());
+      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns.sign);
+      passes_.back().prepare(V + columns.first * plan.n(), plan.n(), columns.count, plan.n(), context.stream());
       outcome_bytes_ = std::max(outcome_bytes_, passes_.back().outcome_bytes());
       work_.blocks += passes_.back().blocks();
       work_.launch = way.launch;

@@ -29,7 +29,7 @@ Status status(bool) {
 }
 
 template <class T>
-Work paper_panels(MatrixView<T>, MatrixView<const T>, const Task&, const paper::Shape&, const Poll&) { refuse(); }
+Work paper_panels(MatrixView<T>, MatrixView<const T>, Sign, double, const paper::Shape&, const Poll&) { refuse(); }
 
 template <class S>
 std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, int) { refuse(); }
@@ -37,8 +37,8 @@ std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, int) { 
 template <class S>
 std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, int, index_t&) { refuse(); }
 
-template Work paper_panels(MatrixView<float>, MatrixView<const float>, const Task&, const paper::Shape&, const Poll&);
-template Work paper_panels(MatrixView<double>, MatrixView<const double>, const Task&, const paper::Shape&, const Poll&);
+template Work paper_panels(MatrixView<float>, MatrixView<const float>, Sign, double, const paper::Shape&, const Poll&);
+template Work paper_panels(MatrixView<double>, MatrixView<const double>, Sign, double, const paper::Shape&, const Poll&);
 
 template <class T>
 std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*) { refuse(); }

@@ -11,6 +11,7 @@
 #include "cpu/refactor.h"
 #include "cpu/reference.h"
 #include "cuda/backend.h"
+#include "modify/weights.h"
 #include "paper/host_executor.h"
 #include "stream/run.h"
 
@@ -64,7 +65,8 @@ Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
   const index_t n = task.n;
   const S largest = check_triangle(R, n, task.uplo, threads_for(task.threads), [] {});
   const int e = std::is_same_v<S, T> ? 0 : scale_exponent<T>(largest);
-  const S down = std::scalbn(S(1), -e), up = std::scalbn(S(1), e);
+  const S down = std::scalbn(S(1), -e);
+  const double up = std::scalbn(task.scale, e);
   std::vector<S> column(n);
   for (index_t j = 0; j < n; ++j) {
     const S value = *R.column(j, j, j + 1, column.data());
@@ -73,7 +75,10 @@ Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
   for (index_t j = 0; j < n; ++j) {
     const auto [first, last] = rows_of(j, n, task.uplo);
     const S* from = R.column(j, first, last, column.data());
-    for (index_t i = 0; i < last - first; ++i) column[i] = S(T(from[i] * down)) * up;
+    for (index_t i = 0; i < last - first; ++i) {
+      column[i] = S(T(from[i] * down) * up);
+      if (!std::isfinite(column[i])) throw overflow(first + i, j);
+    }
     out.put(j, first, last, column.data());
     if (task.uplo == Uplo::upper) out.clear(j, last, n);
     else out.clear(j, 0, first);
@@ -105,7 +110,7 @@ Work with_working_copy_of(const Place<S>& place, const S* V_data, const Task& ta
   const Clock clock;
   Work done = work(W, MatrixView<const T>{scaled.data(), n, k, n});
   done.seconds = clock.seconds();
-  if (done.pivot < 0) store_factor(W, task.uplo, e, out, threads);
+  if (done.pivot < 0) store_factor(W, task.uplo, std::scalbn(task.scale, e), out, threads);
   return done;
 }
 template <class S, class F>
@@ -123,7 +128,9 @@ Work by_rotations(const Place<S>& place, const S* V, const Request& task, const 
     for (index_t j = 0; j < V.rows; ++j)
       for (index_t q = 0; q < V.cols; ++q) Vt(q, j) = V(j, q);
     Work done;
-    done.pivot = cpu::reference<T>(W, Vt, task.sign, task.loop_order, poll);
+    task.each_sign([&](Sign sign, index_t first, index_t count) {
+      if (done.pivot < 0) done.pivot = cpu::reference<T>(W, Vt.block(first, 0, count, Vt.cols), sign, task.loop_order, poll);
+    });
     return done;
   });
 }
@@ -135,8 +142,16 @@ Work in_paper_panels(const Place<S>& place, const S* V, const Request& task, con
   shape.panel_rows = int(std::min<index_t>(shape.panel_rows, task.n));
   return with_working_copy(place, V, task, [&](auto W, auto V) {
     using T = std::remove_reference_t<decltype(W(0, 0))>;
-    return task.backend == Backend::cuda ? cuda::paper_panels<T>(W, V, task, shape, poll)
-                                         : paper::on_host<T>(W, V, task, shape, poll);
+    Work done;
+    task.each_sign([&](Sign sign, index_t first, index_t count) {
+      if (done.pivot >= 0) return;
+      const MatrixView<const T> columns = V.block(0, first, V.rows, count);
+      const index_t panels = done.panels;
+      done = task.backend == Backend::cuda ? cuda::paper_panels<T>(W, columns, sign, task.device_memory, shape, poll)
+                                           : paper::on_host<T>(W, columns, sign, task.device_memory, shape, poll);
+      done.panels += panels;
+    });
+    return done;
   });
 }
 
@@ -163,7 +178,7 @@ template <class S>
 Work in_one_pass(const S* R, const S* V, S* out, const Task& task, const Poll& poll, S& squares_of_R) {
   const index_t n = task.n;
   const Clock clock;
-  cpu::BlockedSweep<S> sweep({V, n, task.k, n}, task.sign, task.uplo, task.instructions, task.threads);
+  cpu::BlockedSweep<S> sweep({V, n, task.k, n}, task.removed, S(task.scale), task.uplo, task.instructions, task.threads);
   Work done;
   done.pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
   done.seconds = clock.seconds();
@@ -175,7 +190,7 @@ Work in_one_pass(const S* R, const S* V, S* out, const Task& task, const Poll& p
 /// R cannot be used.
 template <class S>
 std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task, const Poll& poll) {
-  if (task.precision != precision_of<S>) return {};
+  if (task.precision != precision_of<S> || !(task.scale > 0x1p-20 && task.scale < 0x1p20)) return {};
   const index_t n = task.n, k = task.k;
   const MatrixView<const S> R{place.R, n, n, n}, columns{V, n, k, n};
   const auto unscaled = [&] { return scale_exponent<S>(check_input(R, columns, task.uplo)) == 0; };
@@ -183,7 +198,7 @@ std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task
   if (place.where == Where::in_place) {
     if (!unscaled()) return {};
     // Whether a downdate can be done is found out by a run that writes nothing.
-    if (task.sign == Sign::downdate)
+    if (task.removed > 0)
       if (Work test = in_one_pass<S>(place.R, V, nullptr, task, poll, squares); test.pivot >= 0) return test;
     *place.begun = true;
     Work done = in_one_pass(place.R, V, place.out, task, poll, squares);
@@ -194,7 +209,7 @@ std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task
   Work done = in_one_pass(place.R, V, place.out, task, poll, squares);
   if (done.pivot < 0 && in_range(squares)) return done;
   // A factor that cannot be used is an error, also where a downdate of its leading part fails.
-  if (unscaled() && task.sign == Sign::downdate) return done;
+  if (unscaled() && task.removed > 0) return done;
   return {};
 }
 
@@ -205,7 +220,7 @@ Work by_householder(const Place<S>& place, const S* V, Request task, const Poll&
     return with_working_copy(place, V, task, [&](auto W, auto V) {
       using T = std::remove_reference_t<decltype(W(0, 0))>;
       Work done;
-      done.pivot = cpu::BlockedSweep<T>(V, task.sign, Uplo::upper, task.instructions, task.threads)
+      done.pivot = cpu::BlockedSweep<T>(V, task.removed, T(1), Uplo::upper, task.instructions, task.threads)
                        .advance({W.data, W.rows, W.cols, W.ld}, W, false, poll);
       return done;
     });
@@ -230,11 +245,11 @@ std::optional<Work> by_refactoring(const Place<double>& place, const double* V, 
     load_factor(R, Uplo::lower, 0, MatrixView<double>{upper.data(), n, n, n});
   }
   const MatrixView<const double> from{upper.empty() ? R.data : upper.data(), n, n, n};
-  if (!cpu::refactor(from, columns, out, task.sign, poll)) return {};
+  if (!cpu::refactor(from, columns, task.removed, out, poll)) return {};
   for (index_t j = 0; j < n; ++j) std::fill(out.col(j) + j + 1, out.col(j) + n, 0.0);
   Work done;
   done.seconds = clock.seconds();
-  store_factor(out, task.uplo, 0, out);
+  store_factor(out, task.uplo, task.scale, out);
   return done;
 }
 
@@ -255,7 +270,10 @@ Work whole(const Place<S>& place, const S* V, const Request& request, Request& t
 }  // namespace
 
 template <class S>
-Outcome modify(const Place<S>& place, const S* V, const Request& request, const Poll& poll) {
+Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, const Poll& poll) {
+  const WeightedColumns<S> columns(V_given, asked);
+  const Request& request = columns.request();
+  const S* const V = columns.V();
   const Choice choice = choose(request, place.where);
   Request task = resolved(request, choice);
   remember(choice);
@@ -289,7 +307,8 @@ Plan plan(const Request& request, Where where) {
   const Request task = resolved(request, choice);
   Plan found{choice};
   if (choice.route() == Route::column_panels && task.n > 0) {
-    const stream::Plan panels(task.n, task.k, task.precision == Precision::single ? 4 : 8, task.device_memory, task.at_once);
+    const stream::Plan panels(task.n, task.k, task.removed, task.precision == Precision::single ? 4 : 8, task.device_memory,
+                              task.at_once);
     found.panels = index_t(panels.panels().size());
     found.device_bytes = panels.device_bytes();
   }

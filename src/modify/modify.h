@@ -9,8 +9,8 @@ namespace gpucholmod {
 ///
 ///   R    n x n, the factor of A: upper with A = R'R, or (uplo lower) lower with A = RR'. The other triangle is
 ///        never read.
-///   V    n x k. Not changed.
-///   out  on success the factor of A + sigma VV' with positive diagonal, its other triangle zero (in place: as it was);
+///   V    n x k, W = diag(request.weights). Not changed.
+///   out  on success the factor of scale^2 (A + V W V' / scale^2), scale = request.scale, with positive diagonal, its other triangle zero (in place: as it was);
 ///        after a throw or with a failing pivot, unspecified.
 ///   S    double or float, what R, V and out are stored in (on a GPU: V); request.precision is what is computed in.
 ///

@@ -18,6 +18,8 @@ struct Request : Task {
   Method method = Method::automatic;
   LoopOrder loop_order = LoopOrder::b;  ///< of method reference
   std::optional<paper::Shape> shape;    ///< of method panel; its defaults, if there is none
+  bool downdate = false;                ///< that was asked for in this word
+  std::vector<double> weights;          ///< of the columns of V, any sign; none: 1, and -1 of those that are `removed`
   bool optimised_blas = false;          ///< whether R's BLAS is one that was written for speed: for the choice of a method
 };
 

@@ -77,11 +77,11 @@ class HostExecutor {
 
 /// Modifies R in place.
 template <class T>
-Work on_host(MatrixView<T> R, MatrixView<const T> V, const Task& task, const Shape& shape, const Poll& poll) {
+Work on_host(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const Shape& shape, const Poll& poll) {
   const Footprint<T> footprint(R.cols, V.cols, shape);
-  footprint.require_within(task.device_memory);
-  HostExecutor<T> executor(footprint, task.sign, shape);
-  Work work = drive(R, V, task.sign, shape, executor, poll);
+  footprint.require_within(device_memory);
+  HostExecutor<T> executor(footprint, sign, shape);
+  Work work = drive(R, V, sign, shape, executor, poll);
   work.device_bytes = footprint.bytes();
   return work;
 }

@@ -13,9 +13,9 @@ template <class T>
 class HostDevice : public Device<T> {
  public:
   /// V (n x k): scaled as the factor is. `poll` is called while a panel is modified.
-  HostDevice(const Plan& plan, const double* V, Sign sign, Instructions instructions, int threads, const Poll& poll)
+  HostDevice(const Plan& plan, const double* V, index_t removed, Instructions instructions, int threads, const Poll& poll)
       : plan_(plan), poll_(poll), V_(plan.k() * padded(plan)),
-        sweep_({V_.data(), padded(plan), plan.k(), padded(plan)}, sign, Uplo::upper, instructions, threads) {
+        sweep_({V_.data(), padded(plan), plan.k(), padded(plan)}, removed, T(1), Uplo::upper, instructions, threads) {
     for (index_t q = 0; q < plan.k(); ++q)
       for (index_t j = 0; j < plan.n(); ++j) V_[j + q * padded(plan)] = T(V[j + q * plan.n()]);
     slots_.assign(plan.slots(), std::vector<T>(plan.slot_words()));

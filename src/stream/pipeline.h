@@ -37,11 +37,11 @@ struct Run {
 template <class S, class T>
 class Pipeline {
  public:
-  /// out may be the place of R. e: see scale_exponent().
-  Pipeline(const Plan& plan, const Source<S>& R, Sink<S>& out, Uplo uplo, int e, Device<T>& device, int threads,
+  /// out may be the place of R. e: see scale_exponent(); what is written is multiplied by `scale` besides.
+  Pipeline(const Plan& plan, const Source<S>& R, Sink<S>& out, Uplo uplo, int e, double scale, Device<T>& device, int threads,
            const Poll& poll, Timeline* timeline)
-      : plan_(plan), chunks_(plan.chunks()), R_(R), out_(out), uplo_(uplo), e_(e), device_(device), poll_(poll),
-        timeline_(timeline), filled_(chunks_.size()), emptied_(chunks_.size()),
+      : plan_(plan), chunks_(plan.chunks()), R_(R), out_(out), uplo_(uplo), e_(e), up_(std::scalbn(scale, e)), device_(device),
+        poll_(poll), timeline_(timeline), filled_(chunks_.size()), emptied_(chunks_.size()),
         fetches_queued_(plan.panels().size(), false), workers_(threads) {
     scratch_.assign(workers_.count(), std::vector<S>(plan.n()));
   }
@@ -152,7 +152,7 @@ class Pipeline {
       const Span span(timeline_, Stage::empty, chunk.panel);
       const MatrixView<T> from = view(chunk, device_.down(buffer(c)));
       const auto too_large = empty<S, T>({from.data, from.rows, from.cols, from.ld}, chunk.begin, chunk.end, plan_.n(), uplo_,
-                                         e_, out_, scratch_[worker].data());
+                                         up_, out_, scratch_[worker].data());
       if (too_large.first >= 0) {
         const std::lock_guard<std::mutex> lock(mutex_);
         too_large_ = too_large;
@@ -170,6 +170,7 @@ class Pipeline {
   Sink<S>& out_;
   Uplo uplo_;
   int e_;
+  double up_;
   Device<T>& device_;
   const Poll& poll_;
   Timeline* timeline_;

@@ -37,9 +37,10 @@ struct Chunk {
 ///           \ _|___|__|__|_|
 class Plan {
  public:
-  /// `word`: bytes of a scalar on the device. At most `budget` bytes of device memory, and one panel only if `whole`.
-  /// Throws out_of_memory with the least budget that works.
-  Plan(index_t n, index_t k, int word, double budget, bool whole) : n_(n), k_(k), word_(word) {
+  /// `removed`: columns of V, the last ones, that are taken away. `word`: bytes of a scalar on the device. At most `budget` bytes of
+  /// device memory, and one panel only if `whole`. Throws out_of_memory with the least budget that works.
+  Plan(index_t n, index_t k, index_t removed, int word, double budget, bool whole)
+      : n_(n), k_(k), word_(word), passes_(block_columns::passes_of(k, removed, block_columns::most_columns)) {
     strips_ = block_columns::strips_of(n);
     double panel_bytes = whole ? bytes_of({0, strips_}) : double(tuning::stream_panel);
     int most_slots = whole ? 1 : tuning::stream_slots;
@@ -78,10 +79,10 @@ class Plan {
   /// Staging buffers in each direction.
   int buffers() const { return int(std::min<std::size_t>(tuning::stream_buffers, chunks_.size())); }
 
-  int passes() const { return int((k_ + block_columns::most_columns - 1) / block_columns::most_columns); }
-  index_t pass_columns(int pass) const { return std::min(block_columns::most_columns, k_ - pass * block_columns::most_columns); }
+  int passes() const { return int(passes_.size()); }
+  const block_columns::PassColumns& columns_of(int pass) const { return passes_[pass]; }
   block_columns::SegmentSize pass(int pass) const {
-    return {block_columns::padded_width(pass_columns(pass)), strips_, slot_strips_};
+    return {block_columns::padded_width(passes_[pass].count), strips_, slot_strips_};
   }
 
   double device_bytes() const {
@@ -124,6 +125,7 @@ class Plan {
   index_t n_, k_;
   int word_, strips_ = 0, slots_ = 1, slot_strips_ = 0;
   index_t slot_words_ = 0, chunk_words_ = 0;
+  std::vector<block_columns::PassColumns> passes_;
   std::vector<Panel> panels_;
   std::vector<Chunk> chunks_;
 };

@@ -32,7 +32,7 @@ class Runner {
     if (overwrites) {
       e = right_exponent();
       Nowhere<S> nowhere;
-      if (task_.sign == Sign::update || modify(nowhere, e, true)) modify(out_, e, true);
+      if (task_.removed == 0 || modify(nowhere, e, true)) modify(out_, e, true);
     } else {
       modify(out_, e);
     }
@@ -58,7 +58,7 @@ class Runner {
       if (done.end == End::refused || done.end == End::rescale)
         throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
       // An update has no pivot to fail at but one that is too large.
-      if (done.pivot >= 0 && task_.sign == Sign::update) throw overflow(done.pivot, done.pivot);
+      if (done.pivot >= 0 && task_.removed == 0) throw overflow(done.pivot, done.pivot);
       work_.pivot = done.pivot >= 0 && in_passes_ ? first_pivot(e, done.pivot) : done.pivot;
       return done.pivot < 0;
     }
@@ -96,18 +96,18 @@ class Runner {
     const double scale = std::scalbn(1.0, -e);
     for (index_t q = 0; q < k_; ++q)
       for (index_t i = 0; i < n; ++i) V[i + q * n] = double(V_[i + q * n_]) * scale;
-    const Plan plan(n, k_, int(sizeof(T)), task_.device_memory, task_.at_once);
+    const Plan plan(n, k_, task_.removed, int(sizeof(T)), task_.device_memory, task_.at_once);
     Timeline timeline;
     Timeline* const wanted = task_.timeline ? &timeline : nullptr;
     const std::unique_ptr<Device<T>> device =
         make_device_ ? make_device_(plan, V.data(), wanted)
-                     : std::make_unique<HostDevice<T>>(plan, V.data(), task_.sign, task_.instructions,
+                     : std::make_unique<HostDevice<T>>(plan, V.data(), task_.removed, task_.instructions,
                                                        cpu::useful_threads(n, k_, task_.threads), poll_);
     in_passes_ = device->in_passes();
     Run<S> done;
     {
       const int useful = std::min(task_.threads, int(plan.chunks().size()) + 1);
-      Pipeline<S, T> pipeline(plan, R_, out, task_.uplo, e, *device, useful, poll_, wanted);
+      Pipeline<S, T> pipeline(plan, R_, out, task_.uplo, e, task_.scale, *device, useful, poll_, wanted);
       done = pipeline.run();
     }
     work.panels = index_t(plan.panels().size());

@@ -67,13 +67,12 @@ Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, ind
   return seen;
 }
 
-/// The way back: 2^e times the chunk to its place in `out`, whose other triangle is cleared there. Returns the row
+/// The way back: `scale` times the chunk to its place in `out`, whose other triangle is cleared there. Returns the row
 /// and column of an entry that is too large for S, or -1, -1.
 template <class S, class T>
-std::pair<index_t, index_t> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, int e,
+std::pair<index_t, index_t> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, double scale,
                                   Sink<S>& out, S* scratch) {
-  const double scale = std::scalbn(1.0, e);
-  const bool as_it_is = std::is_same_v<S, T> && e == 0;
+  const bool as_it_is = std::is_same_v<S, T> && scale == 1;
   std::pair<index_t, index_t> too_large(-1, -1);
   // Where it is in the upper factor; `count` entries along a column of `out`.
   const auto convert = [&](index_t row, index_t count, index_t col) {

@@ -61,7 +61,7 @@ template <class S>
 Result<S> call(const Problem<S>& p, Request request, const Poll& poll = [](double) {}) {
   request.n = p.R.cols();
   request.k = p.V.cols();
-  request.sign = p.sign;
+  request.removed = p.sign == Sign::downdate ? request.k : 0;
   Result<S> result{{}, Stored<S>::Constant(request.n, request.n, std::numeric_limits<S>::quiet_NaN())};
   result.outcome = modify(Place<S>::memory(p.R.data(), result.R.data()), p.V.data(), request, poll);
   return result;

@@ -15,6 +15,7 @@ struct SegmentsRun {
   int advancers = 2;
   int panels = 0;  ///< of so many strips each; 0: the factor in one piece
   bool by_steps = false;
+  block_columns::Scaling scaling = {};
 };
 
 /// What Pass in src/cuda/engine.h is on a GPU; every team of warps a thread.
@@ -41,6 +42,7 @@ class HostPassOf : public HostPass<T> {
 
   block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) override {
     begin_panel(first, end, R, out, ld);
+    s_.scaling = how.scaling;
     if (how.by_steps) return run_steps();
     for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i);
     pass_.progress_of(0).first = turns_.back().first + s_.top;

@@ -43,12 +43,12 @@ inline Problem<double> quick_problem(Sign sign, index_t n, index_t k, unsigned s
 }
 
 inline double least_budget(index_t n, index_t k, int word) {
-  return number(*error_of([=] { stream::Plan(n, k, word, 0, false); }), "needed");
+  return number(*error_of([=] { stream::Plan(n, k, 0, word, 0, false); }), "needed");
 }
 
 /// Budgets from ample to the least.
 inline std::vector<double> budgets_for(index_t n, index_t k, int word) {
-  const double least = least_budget(n, k, word), more = stream::Plan(n, k, word, ample, true).device_bytes() - least;
+  const double least = least_budget(n, k, word), more = stream::Plan(n, k, 0, word, ample, true).device_bytes() - least;
   return {ample, least + 0.99 * more, least + 0.6 * more, least + 0.3 * more, least + 0.05 * more, least};
 }
 

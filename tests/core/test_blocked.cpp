@@ -38,7 +38,7 @@ Swept<T> sweep(const Problem<double>& p, const Sweep& how, const Poll& poll = []
     for (index_t i = 0; i <= j; ++i) (how.uplo == Uplo::upper ? R(i, j) : R(j, i)) = T(p.R(i, j));
   const Stored<T> V = p.V.cast<T>();
   if (how.in_place) out = R;
-  cpu::BlockedSweep<T> sweep({V.data(), n, V.cols(), n}, p.sign, how.uplo, how.instructions, how.threads);
+  cpu::BlockedSweep<T> sweep({V.data(), n, V.cols(), n}, p.sign == Sign::downdate ? V.cols() : 0, T(1), how.uplo, how.instructions, how.threads);
   index_t pivot = -1;
   for (index_t j = 0; j < n && pivot < 0; j += how.panel ? how.panel : n) {
     const index_t columns = how.panel ? std::min(how.panel, n - j) : n;
@@ -225,7 +225,7 @@ template <class S>
 InPlace<S> in_place(const Problem<S>& p, Request request) {
   request.n = p.R.cols();
   request.k = p.V.cols();
-  request.sign = p.sign;
+  request.removed = p.sign == Sign::downdate ? request.k : 0;
   InPlace<S> result{{}, p.R, false};
   std::atomic<bool> begun{false};
   result.outcome = modify(Place<S>::in_place(result.R.data(), begun), p.V.data(), request, [](double) {});

@@ -92,7 +92,7 @@ TEST(AbsentBackend, SaysSo) {
   EXPECT_EQ(status.configured, "core tests");
   EXPECT_TRUE(status.devices.empty());
   const auto error = error_of([] {
-    cuda::paper_panels<double>({nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}, Task(), paper::Shape(), [](double) {});
+    cuda::paper_panels<double>({nullptr, 0, 0, 0}, {nullptr, 0, 0, 0}, Sign::update, 0, paper::Shape(), [](double) {});
   });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::backend_unavailable);

@@ -184,6 +184,25 @@ TEST(Segments, LeavesAloneWhatVDoesNotTouch) {
       }
 }
 
+/// What is written is multiplied, but not behind the end of R; by steps too.
+TEST(Segments, ScalesWhatItWrites) {
+  const index_t n = 200;
+  for (const Problem<double>& p : of_every_kind(n, 9))
+    for (const bool by_steps : {false, true}) {
+      SegmentsRun how;
+      how.by_steps = by_steps;
+      const SegmentsResult<double> plain = run_segments(p, how);
+      how.scaling = {4, n};
+      const SegmentsResult<double> scaled = run_segments(p, how);
+      EXPECT_TRUE(same(plain.done, scaled.done));
+      if (plain.done.pivot >= 0) continue;
+      EXPECT_TRUE(same_bits(scaled.R, Stored<double>(4 * plain.R)));
+      const index_t behind = plain.memory.cols() - n;
+      const auto identity = [&](const Stored<double>& memory) { return Stored<double>(memory.block(n, n, behind, behind)); };
+      EXPECT_TRUE(same_bits(identity(scaled.memory), identity(plain.memory)));
+    }
+}
+
 TEST(Segments, FallsBackAndRescalesOnlyWhereItMust) {
   for (const Size size : {Size{130, 1}, {130, 16}, {300, 32}})
     EXPECT_TRUE(same(run_segments(random_problem(Sign::update, size.n, size.k)).done, {}));

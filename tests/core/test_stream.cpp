@@ -60,14 +60,14 @@ Streamed<S> stream_lazily(const Problem<S>& p, const StreamRun& how, const Poll&
     const Problem<S> given = stored(p, how.uplo);
     const Stored<S> before = given.R;
     const Stored<double> V = p.V.template cast<double>();
-    const stream::Plan plan(n, k, int(sizeof(T)), how.budget, false);
+    const stream::Plan plan(n, k, p.sign == Sign::downdate ? k : 0, int(sizeof(T)), how.budget, false);
     result->panels = int(plan.panels().size());
     result->slots = plan.slots();
     result->R = Stored<S>::Constant(n, n, std::numeric_limits<S>::quiet_NaN());
     const WatchedSource<S> from(given.R.data(), n, how.on_read);
     WatchedSink<S> to(result->R.data(), n, how.on_write);
-    LazyDevice<T> device(plan, V.data(), p.sign, how.device);
-    result->run = stream::Pipeline<S, T>(plan, from, to, how.uplo, 0, device, how.threads, poll, nullptr).run();
+    LazyDevice<T> device(plan, V.data(), how.device);
+    result->run = stream::Pipeline<S, T>(plan, from, to, how.uplo, 0, 1, device, how.threads, poll, nullptr).run();
     device.report(result->outcome);
     EXPECT_TRUE(same_bits(given.R, before));
   });

@@ -273,7 +273,7 @@ Outcome modify_watched(const S* R, const Problem<S>& p, S* out, Request request,
                        const Watch& on_read = {}, const Watch& on_write = {}, const Poll& poll = no_poll) {
   request.n = p.V.rows();
   request.k = p.V.cols();
-  request.sign = p.sign;
+  request.removed = p.sign == Sign::downdate ? request.k : 0;
   Outcome outcome;
   within_a_minute([&, request] {
     const WatchedSource<S> from(R, request.n, on_read);

@@ -61,7 +61,7 @@ TEST(StreamPlan, CoversTheFactorWithinAnyBudget) {
         SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + ", word " + std::to_string(word));
         double before = ample;
         for (const double budget : budgets_for(n, k, word)) {
-          const Plan plan(n, k, word, budget, false);
+          const Plan plan(n, k, 0, word, budget, false);
           expect_sound(plan, budget);
           EXPECT_LE(plan.device_bytes(), before) << "more memory where less is allowed";
           before = plan.device_bytes();
@@ -77,19 +77,19 @@ TEST(StreamPlan, NamesTheLeastBudget) {
           double least = ample;
           for (const double share : {0.0, 0.5, 1.0}) {
             const double available = share == 0 ? 0 : share * least - 1;
-            const auto error = error_of([&] { Plan(n, k, word, available, whole); });
+            const auto error = error_of([&] { Plan(n, k, 0, word, available, whole); });
             ASSERT_TRUE(error);
             EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
             EXPECT_EQ(number(*error, "available"), available);
             least = number(*error, "needed");
-            EXPECT_EQ(Plan(n, k, word, least, whole).device_bytes(), least);
+            EXPECT_EQ(Plan(n, k, 0, word, least, whole).device_bytes(), least);
           }
         }
 }
 
 TEST(StreamPlan, WholeIsOnePanel) {
   for (const index_t n : {1, 129, 5000}) {
-    const Plan plan(n, 9, 8, ample, true);
+    const Plan plan(n, 9, 0, 8, ample, true);
     expect_sound(plan, ample);
     EXPECT_EQ(plan.panels().size(), 1u);
   }
@@ -98,8 +98,8 @@ TEST(StreamPlan, WholeIsOnePanel) {
 /// A modest budget is no reason to give up that panels come, are modified and go at the same time.
 TEST(StreamPlan, KeepsItsSlotsInSmallMemory) {
   for (const index_t n : {1000, 16384}) {
-    const double whole = Plan(n, 16, 8, ample, true).device_bytes();
-    EXPECT_EQ(Plan(n, 16, 8, 0.7 * whole, false).slots(), tuning::stream_slots);
+    const double whole = Plan(n, 16, 0, 8, ample, true).device_bytes();
+    EXPECT_EQ(Plan(n, 16, 0, 8, 0.7 * whole, false).slots(), tuning::stream_slots);
   }
 }
 
@@ -174,7 +174,7 @@ void empties(const Columns& at, Uplo uplo, int e) {
   MemorySink<S> to(out.data(), n);
   std::vector<S> scratch(n);
   const MatrixView<T> view = chunk.view();
-  const auto too_large = stream::empty<S, T>({view.data, view.rows, view.cols, view.ld}, begin, end, n, uplo, e, to,
+  const auto too_large = stream::empty<S, T>({view.data, view.rows, view.cols, view.ld}, begin, end, n, uplo, std::scalbn(1.0, e), to,
                                              scratch.data());
   EXPECT_EQ(too_large, std::pair(index_t(-1), index_t(-1)));
   if (uplo == Uplo::lower) out.transposeInPlace();
@@ -244,7 +244,7 @@ TEST(Staging, SaysWhatIsTooLarge) {
     MemorySink<float> to(out.data(), n);
     std::vector<float> scratch(n);
     const MatrixView<double> from = chunk.view();
-    const auto too_large = stream::empty<float, double>({from.data, from.rows, from.cols, from.ld}, 0, n, n, uplo, 0,
+    const auto too_large = stream::empty<float, double>({from.data, from.rows, from.cols, from.ld}, 0, n, n, uplo, 1,
                                                         to, scratch.data());
     const std::pair<index_t, index_t> upper(5, 60), lower(60, 5);
     EXPECT_EQ(too_large, uplo == Uplo::upper ? upper : lower);

@@ -8,19 +8,19 @@ test_that("the error of a modification is counted by the larger of the two matri
 
 test_that("the trace follows V, and is asked for where too few digits would be right", {
   after <- gpucholmod:::modified_trace
-  expect_identical(after("double", 10, 3, FALSE), 13)
-  expect_identical(after("double", 10, 3, TRUE), 7)
-  expect_identical(after("double", 10, 10 * (1 - 1e-6), TRUE), 10 - 10 * (1 - 1e-6))
-  expect_identical(after("single", 10, 10 * (1 - 1e-6), TRUE), NA_real_)
-  expect_identical(after("double", 10, 10, TRUE), NA_real_)
-  expect_identical(after("double", 10, 10.1, TRUE), NA_real_)
-  expect_identical(after("double", 10, Inf, FALSE), NA_real_)
+  expect_identical(after("double", 10, 3, 0), 13)
+  expect_identical(after("double", 10, 0, 3), 7)
+  expect_identical(after("double", 10, 0, 10 * (1 - 1e-6)), 10 - 10 * (1 - 1e-6))
+  expect_identical(after("single", 10, 0, 10 * (1 - 1e-6)), NA_real_)
+  expect_identical(after("double", 10, 0, 10), NA_real_)
+  expect_identical(after("double", 10, 0, 10.1), NA_real_)
+  expect_identical(after("double", 10, Inf, 0), NA_real_)
 })
 
 test_that("modifications add up in the handle", {
   f <- handle_of_nothing()
-  gpucholmod:::count_modification(f, 1, FALSE)
-  gpucholmod:::count_modification(f, 2, TRUE)
+  gpucholmod:::count_modification(f, c(1, 0))
+  gpucholmod:::count_modification(f, c(0, 2))
   expect_identical(f$modifications, 2L)
   expect_identical(f$trace, 2)
   expect_equal(f$error, 4 * eps * (4 + 4))

@@ -57,7 +57,7 @@ inline Task task(const DeviceFactor& F, index_t k, Sign sign) {
   Task t;
   t.n = F.order();
   t.k = k;
-  t.sign = sign;
+  t.removed = sign == Sign::downdate ? k : 0;
   t.precision = F.precision();
   t.algorithm = Algorithm::unscaled;
   return t;

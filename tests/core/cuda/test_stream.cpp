@@ -40,7 +40,7 @@ Doubles resident(const Problem<double>& p, Precision precision, Method method = 
   Request request;
   request.n = n;
   request.k = p.V.cols();
-  request.sign = p.sign;
+  request.removed = p.sign == Sign::downdate ? request.k : 0;
   request.precision = precision;
   request.method = method;
   const auto F = cuda::upload(p.R.data(), n, Uplo::upper, precision, -1);

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "modify/request.h"
+
+namespace gpucholmod {
+
+/// V as methods take it: of A + V diag(w) V' times scale^2, the columns of V diag(|w|)^(1/2) / scale that A grows by, then those that it
+/// shrinks by; without those of weight 0.
+template <class S>
+class WeightedColumns {
+ public:
+  /// V (n x k), which has to outlive this. Throws overflow.
+  WeightedColumns(const S* V, const Request& asked) : request_(asked), V_(V) {
+    if (asked.weights.empty() && asked.scale == 1) return;
+    const index_t n = asked.n;
+    const std::vector<double> w = weights(asked);
+    own_.reserve(n * asked.k);
+    request_.k = request_.removed = 0;
+    for (const bool removes : {false, true})
+      for (index_t q = 0; q < asked.k; ++q) {
+        if (w[q] == 0 || (w[q] < 0) != removes) continue;
+        const double by = std::sqrt(std::abs(w[q])) / asked.scale;
+        for (index_t i = 0; i < n; ++i) own_.push_back(product(V[i + q * n], by, i, q));
+        ++request_.k;
+        request_.removed += removes;
+      }
+    V_ = own_.data();
+  }
+
+  const Request& request() const { return request_; }
+  const S* V() const { return V_; }
+
+ private:
+  static std::vector<double> weights(const Request& asked) {
+    if (!asked.weights.empty()) return asked.weights;
+    std::vector<double> w(asked.k, 1);
+    std::fill(w.end() - asked.removed, w.end(), -1);
+    return w;
+  }
+  /// What is not finite stays so, to be reported by whoever looks at V.
+  static S product(S v, double by, index_t i, index_t q) {
+    const S x = S(v * by);
+    if (std::isfinite(v) && !std::isfinite(x))
+      throw Error(ErrorCode::overflow, "'V' has a value that is too large for its weight and 'scale' at [" + std::to_string(i + 1) + ", " +
+                                           std::to_string(q + 1) + "]",
+                  {{"argument", "V"}, {"row", double(i + 1)}, {"col", double(q + 1)}});
+    return x;
+  }
+
+  Request request_;
+  std::vector<S> own_;
+  const S* V_;
+};
+
+}  // namespace gpucholmod

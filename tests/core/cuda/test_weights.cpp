@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include "factor_call.h"
+
+/// A factor in the memory of a GPU, or on its way through it, modified by columns of both signs, and scaled.
+namespace gpucholmod::test {
+namespace {
+
+/// V, the last half of which is taken away, and R: what update and downdate by them, one after the other, come to.
+struct Case {
+  Doubles R, V;
+  index_t removed;
+  double scale;
+};
+
+Case mixed(index_t n, index_t k, double scale, Precision precision) {
+  Case c{in(precision, example(n)), in(precision, Random(5).normal(n, k).cast<double>() * 0.02), k / 2, scale};
+  return c;
+}
+
+/// ||R~'R~ - scale^2 (A + V+V+' - V-V-')||_1 by eps scale^2 (||A||_1 + ||VV'||_1).
+double residual(const Case& c, const Doubles& X, double eps) {
+  const auto norm = [](const Doubles& M) { return M.cwiseAbs().colwise().sum().maxCoeff(); };
+  const index_t added = c.V.cols() - c.removed;
+  const Doubles up = c.V.leftCols(added), down = c.V.rightCols(c.removed), A = c.R.transpose() * c.R;
+  const double square = c.scale * c.scale;
+  return norm(X.transpose() * X - square * (A + up * up.transpose() - down * down.transpose())) /
+         (eps * square * (norm(A) + norm(c.V * c.V.transpose())));
+}
+
+Task asked(const DeviceFactor& F, const Case& c, Launch launch = Launch::automatic) {
+  Task t = task(F, c.V.cols(), Sign::update);
+  t.removed = c.removed;
+  t.scale = c.scale;
+  t.launch = launch;
+  return t;
+}
+
+TEST(WeightsOnGpu, ResidualAndInPlace) {
+  for (const Precision precision : precisions)
+    for (const Launch launch : {Launch::persistent, Launch::stepwise})
+      for (const index_t n : {1, 130, 500})
+        for (const index_t k : {1, 2, 16, 70}) {
+          const Case c = mixed(n, k, k == 2 ? 1 : 0.995, precision);
+          const Factor F = upload(c.R, precision);
+          Work work;
+          const Factor G = modified(*F, c.V, asked(*F, c, launch), work);
+          ASSERT_TRUE(G) << work.pivot;
+          EXPECT_TRUE(same_bits(download(*F), c.R));
+          EXPECT_LT(residual(c, download(*G), epsilon(precision)), 40) << n << " " << k;
+          EXPECT_EQ(modify(*F, c.V, asked(*F, c, launch)).pivot, -1);
+          EXPECT_TRUE(same_bits(download(*F), download(*G))) << n << " " << k;
+        }
+}
+
+/// What lies behind row n stays an identity, however often the factor is scaled; and so do powers of four, to the bit.
+TEST(WeightsOnGpu, ScaledOverAndOver) {
+  for (const Launch launch : {Launch::persistent, Launch::stepwise}) {
+    Case c = mixed(130, 9, 0.25, Precision::double_), whole = c;
+    const Factor F = upload(c.R), G = upload(c.R);
+    whole.scale = 1;
+    for (int i = 0; i < 300; ++i) {
+      Case up = c;
+      up.scale = i % 2 ? 4 : 0.25;
+      ASSERT_EQ(modify(*F, c.V * std::pow(4.0, i % 2 ? -1 : 0), asked(*F, up, launch)).pivot, -1) << i;
+      ASSERT_EQ(modify(*G, c.V, asked(*G, whole, launch)).pivot, -1);
+      if (i % 2) {
+        EXPECT_TRUE(same_bits(download(*F), download(*G))) << i;
+      }
+    }
+    Work work;
+    whole.scale = 1e-3;
+    for (int i = 0; i < 150; ++i) ASSERT_EQ(modify(*F, Doubles::Zero(130, 1), asked(*F, {c.R, Doubles::Zero(130, 1), 0, 1e-2}, launch)).pivot, -1);
+    EXPECT_LT((download(*F) * 1e300 / download(*G).norm() - download(*G) / download(*G).norm()).norm(), 1e-12);
+  }
+}
+
+TEST(WeightsOnGpu, OnlyTheFinalMatrixCounts) {
+  const Doubles R = example(300);
+  for (const bool in_place : {false, true}) {
+    Case c{R, Doubles(300, 2), 1, 1};
+    c.V.col(0) = R.row(200).transpose() * 2;
+    c.V.col(1) = R.row(200).transpose() * 1.5;
+    const Factor F = upload(R);
+    if (in_place) {
+      EXPECT_EQ(modify(*F, c.V, asked(*F, c)).pivot, -1);
+      EXPECT_LT(residual(c, download(*F), epsilon(Precision::double_)), 40);
+    } else {
+      Work work;
+      c.V.col(0) *= 0.25;
+      EXPECT_FALSE(modified(*F, c.V, asked(*F, c), work));
+      EXPECT_EQ(work.pivot, 200);
+      EXPECT_TRUE(same_bits(download(*F), R));
+    }
+  }
+}
+
+TEST(WeightsOnGpu, NoColumnsLeaveTheScale) {
+  const Case c{example(200), Doubles(200, 0), 0, 0.5};
+  for (const Precision precision : precisions) {
+    const Factor F = upload(in(precision, c.R), precision);
+    Work work;
+    const Factor G = modified(*F, c.V, asked(*F, c), work);
+    EXPECT_TRUE(same_bits(download(*G), Doubles(in(precision, c.R) * 0.5)));
+    modify(*F, c.V, asked(*F, c));
+    EXPECT_TRUE(same_bits(download(*F), download(*G)));
+  }
+}
+
+/// Through the GPU, it is what comes of a factor that is there.
+TEST(WeightsOnGpu, TheStreamMethod) {
+  for (const index_t k : {2, 16, 70}) {
+    const Case c = mixed(700, k, 0.995, Precision::double_);
+    Request request;
+    request.backend = Backend::cuda;
+    request.method = Method::stream;
+    request.n = 700;
+    request.k = k;
+    request.removed = c.removed;
+    request.scale = c.scale;
+    request.threads = 3;
+    Doubles out[2] = {Doubles(700, 700), Doubles(700, 700)};
+    for (int i = 0; i < 2; ++i) {
+      request.device_memory = i == 0 ? 1e12 : 4e6;
+      EXPECT_EQ(modify(Place<double>::memory(c.R.data(), out[i].data()), c.V.data(), request, no_poll).pivot, -1);
+      EXPECT_LT(residual(c, out[i], epsilon(Precision::double_)), 40) << k;
+    }
+    EXPECT_TRUE(same_bits(out[0], out[1]));
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
