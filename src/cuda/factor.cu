@@ -1,9 +1,10 @@
 #include <vector>
 
 #include "base/huge_pages.h"
+#include "cuda/by_cublas.cuh"
 #include "cuda/check_input.h"
-#include "cuda/device_factor.h"
 #include "cuda/context.h"
+#include "cuda/device_factor.h"
 #include "cuda/measure.cuh"
 #include "cuda/modification.cuh"
 #include "cuda/transfer.cuh"
@@ -104,65 +105,24 @@ class Factor : public DeviceFactor {
     return sum;
   }
 
-  /// Few right-hand sides by the chain of a modification, more, or where that refuses, by cuBLAS, by panels of columns of B. Where
-  /// it throws, columns of B may be solved already.
+  /// Few right-hand sides by the chain of a modification, more, or where that refuses, by cuBLAS. Where it throws, columns of
+  /// B may be solved already.
   void solve(TriangularSolve which, double* B, index_t m) const override {
     const index_t n = order();
     if (n == 0 || m == 0) return;
     const Session session(context_);
-    index_t first = m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, m) : 0;
+    const index_t first = m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, m) : 0;
     if (first == m) return;
-    const Cublas& cublas = context_.cublas();
-    const index_t most = std::min(m, transfer_columns);
-    const PoolBuffer<double> staging(context_.pool(), n * most);
-    const PoolBuffer<T> dB(context_.pool(), n * most);
-    for (; first < m; first += most) {
-      const index_t cols = std::min(most, m - first);
-      const MatrixView<double> panel{B + first * n, n, cols, n}, dpanel{staging.data(), n, cols, n};
-      copy_matrix(read(panel), dpanel, cudaMemcpyHostToDevice, stream());
-      convert_matrix<double, T>(false, read(dpanel), {dB.data(), n, cols, n}, stream());
-      if (which != TriangularSolve::back) cublas.solve(true, n, cols, dR_.data(), layout_.ld, dB.data(), n);
-      if (which != TriangularSolve::forward) cublas.solve(false, n, cols, dR_.data(), layout_.ld, dB.data(), n);
-      convert_matrix<T, double>(false, {dB.data(), n, cols, n}, dpanel, stream());
-      copy_matrix(read(dpanel), panel, cudaMemcpyDeviceToHost, stream());
-    }
+    solve_by_cublas(R(), which, {B + first * n, n, m - first, n}, context_);
     session.finish();
   }
 
-  /// By panels of columns, of which only the rows from the diagonal on are solved for; with R22 the trailing block,
-  ///
-  ///     A^-1(j:n, panel) = R22^-1 R22'^-1 [I; 0],
-  ///
-  /// and the rest is their mirror image. As many operations as LAPACK's potri, but O(n) memory.
   void inverse(double* out) const override {
     const index_t n = order();
     if (n == 0) return;
     const Session session(context_);
-    const Cublas& cublas = context_.cublas();
-    const MatrixView<double> A{out, n, n, n};
     prefer_huge_pages(out, sizeof(double) * n * n);
-    const index_t most = std::min(n, transfer_columns);
-    const PoolBuffer<double> staging(context_.pool(), n * most);
-    const PoolBuffer<T> dX(context_.pool(), n * most);
-    for (index_t first = 0; first < n; first += most) {
-      const index_t rows = n - first, cols = std::min(most, rows), below = rows - cols;
-      const MatrixView<T> X{dX.data(), rows, cols, rows};
-      set_identity<<<unsigned(cols), 256, 0, stream()>>>(X, 0);
-      check(cudaGetLastError(), "start an identity");
-      const T* dR22 = R().col(first) + first;
-      cublas.solve(true, rows, cols, dR22, layout_.ld, X.data, rows);
-      cublas.solve(false, rows, cols, dR22, layout_.ld, X.data, rows);
-
-      const MatrixView<double> dpanel{staging.data(), rows, cols, rows}, dmirror{staging.data(), cols, below, cols};
-      convert_matrix(false, read(X), dpanel, stream());
-      copy_matrix(read(dpanel), A.block(first, first, rows, cols), cudaMemcpyDeviceToHost, stream());
-      if (below == 0) continue;
-      convert_matrix(true, read(X.block(cols, 0, below, cols)), dmirror, stream());
-      copy_matrix(read(dmirror), A.block(first, first + cols, cols, below), cudaMemcpyDeviceToHost, stream());
-    }
-    session.finish();
-    for (index_t j = 0; j < n; ++j)
-      for (index_t i = j / most * most; i < j; ++i) A(i, j) = A(j, i);
+    invert_by_cublas(R(), {out, n, n, n}, context_);
   }
 
   /// The factor times `by`: what is left of a modification where V has no columns.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/factor_io.h"
 #include "modify/request.h"
 
 namespace gpucholmod {
@@ -14,11 +14,12 @@ namespace gpucholmod {
 template <class S>
 class WeightedColumns {
  public:
-  /// V (n x k), which has to outlive this. Throws overflow.
+  /// V (n x k), which has to outlive this. Throws overflow, and not_finite where weights or a scale are given.
   WeightedColumns(const S* V, const Request& asked) : request_(asked), V_(V) {
     if (asked.weights.empty() && asked.scale == 1) return;
     const index_t n = asked.n;
     const std::vector<double> w = weights(asked);
+    for (index_t q = 0; q < asked.k; ++q) largest_of("V", V + q * n, n, 0, q);
     own_.reserve(n * asked.k);
     request_.k = request_.removed = 0;
     for (const bool removes : {false, true})
@@ -42,10 +43,9 @@ class WeightedColumns {
     std::fill(w.end() - asked.removed, w.end(), -1);
     return w;
   }
-  /// What is not finite stays so, to be reported by whoever looks at V.
-  static S product(S v, double by, index_t i, index_t q) {
+  S product(S v, double by, index_t i, index_t q) const {
     const S x = S(v * by);
-    if (std::isfinite(v) && !std::isfinite(x))
+    if (!std::isfinite(request_.precision == Precision::single ? float(x) : x))
       throw Error(ErrorCode::overflow, "'V' has a value that is too large for its weight and 'scale' at [" + std::to_string(i + 1) + ", " +
                                            std::to_string(q + 1) + "]",
                   {{"argument", "V"}, {"row", double(i + 1)}, {"col", double(q + 1)}});

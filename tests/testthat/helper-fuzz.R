@@ -75,6 +75,24 @@ factor_of_sum <- function(R, V) {
            error = function(e) if (nrow(R) < 200) positive_qr(rbind(R, t(V))) else R)
 }
 
+# How the columns of V are asked to change A: the arguments, and the weights and the scale that they come to. Those whose
+# numbers are near a limit keep to `downdate`.
+draw_change <- function(k, downdate, moderate) {
+  if (!moderate || chance(0.65)) {
+    return(list(args = list(downdate = downdate), weights = rep(if (downdate) -1 else 1, k), scale = 1))
+  }
+  weights <- (if (downdate) -1 else 1) * switch(one_of(c("one", "ones", "spread")), one = 10^runif(1, -2, 0), ones = rep(1, k),
+                                                spread = 10^runif(k, -6, 0))
+  if (length(weights) > 1L) {
+    other <- runif(k) < one_of(c(0, 0.2, 0.6))
+    weights[other] <- weights[other] * -one_of(c(0.01, 0.3, 1))
+    if (chance(0.3)) weights[runif(k) < 0.2] <- 0
+  }
+  args <- list(weights = weights)
+  if (chance(0.5)) args$scale <- one_of(c(0.25, 0.99, 1, runif(1, 0.1, 3)))
+  list(args = args, weights = rep_len(weights, k), scale = if (is.null(args$scale)) 1 else args$scale)
+}
+
 # What to multiply R and V by. Float32 has a smaller range.
 draw_scales <- function(R, V, float32) {
   most <- if (float32) 30 else 300
@@ -156,9 +174,9 @@ failing_minor <- function(M) {
   }, error = function(e) as.integer(gsub("[^0-9]", "", conditionMessage(e))))
 }
 
-# What a modification may come to, by its numbers: R upper, n x n, and V, as doubles. `computed` and `stored` are
-# "double" or "single". With it, what check_numbers() needs: everything times 2^-p, so that the largest is about 1.
-judge_input <- function(R, V, downdate, computed = "double", stored = "double") {
+# What a modification may come to, by its numbers: R upper, n x n, and V, as doubles, and draw_change(). `computed` and
+# `stored` are "double" or "single". With it, what check_numbers() needs: everything times 2^-p, so that the largest is about 1.
+judge_input <- function(R, V, change, computed = "double", stored = "double") {
   n <- nrow(R)
   at <- upper.tri(R, diag = TRUE)
   bad <- c(if (!all(is.finite(R[at])) || !all(is.finite(V))) "not_finite",
@@ -175,14 +193,14 @@ judge_input <- function(R, V, downdate, computed = "double", stored = "double") 
     Rp <- as_floats(Rp)
     Vp <- if (length(V)) as_floats(Vp) else V
   }
-  A <- crossprod(Rp)
-  W <- tcrossprod(Vp)
-  size <- norm_1(A) + norm_1(W)
-  judged <- list(allowed = "ok", p = p, A = A, W = W, size = size, sign = if (downdate) -1 else 1,
+  A <- change$scale * crossprod(Rp)
+  W <- Vp %*% (change$weights * t(Vp))
+  size <- norm_1(A) + norm_1(Vp %*% (abs(change$weights) * t(Vp)))
+  judged <- list(allowed = "ok", p = p, A = A, W = W, size = size,
                  eps = eps_of(computed), measurable = stored == "double" || largest > 1e-34)
-  if (downdate && any(V != 0)) {
+  if (any(change$weights < 0) && any(V != 0)) {
     slack <- (45 * judged$eps + 2 * (n + ncol(V)) * .Machine$double.eps) * size
-    judged$minors <- c(first = failing_minor(A - W - diag(slack, n)), last = failing_minor(A - W + diag(slack, n)))
+    judged$minors <- c(first = failing_minor(A + W - diag(slack, n)), last = failing_minor(A + W + diag(slack, n)))
     judged$allowed <- c(if (judged$minors[["last"]] == 0L) "ok",
                         if (judged$minors[["first"]] > 0L) "not_positive_definite")
     if (judged$minors[["last"]] == 0L) judged$minors[["last"]] <- n
@@ -205,7 +223,7 @@ check_numbers <- function(X, judged) {
   if (!is.null(judged$trivial) || !judged$measurable) return(list(residual = NA_real_))
   if (!all(is.finite(X))) return(list(residual = NA_real_, problems = "the result is not finite"))
   X <- times_power(X, -judged$p)
-  residual <- norm_1(crossprod(X) - judged$A - judged$sign * judged$W) / (judged$eps * judged$size)
+  residual <- norm_1(crossprod(X) - judged$A - judged$W) / (judged$eps * judged$size)
   list(residual = residual,
        problems = if (residual > fuzz_largest_residual) sprintf("the residual is %.3g eps", residual))
 }

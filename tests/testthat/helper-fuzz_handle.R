@@ -123,17 +123,19 @@ act_modify <- function(state) {
   }
   if (length(V) && chance(0.05)) V[[one_of(seq_along(V))]] <- NaN
   k <- ncol(V)
-  args <- list(V = V, downdate = downdate, in_place = chance(0.5))
+  change <- draw_change(k, downdate, size > 1e-8 && size < 1e8)
+  args <- c(list(V = V, in_place = chance(0.5)), change$args)
   if (chance(0.3)) args$keep_intact <- chance(0.5)
   if (chance(0.5)) args$method <- one_of(c("auto", "persistent", "householder", "stepwise"))
   check <- chance(0.7)
   if (!check) args$check <- FALSE
-  what <- sprintf("%s of rank %d%s, method %s", if (downdate) "downdate" else "update", k,
+  what <- sprintf("%s of rank %d by %s%s, method %s", if (downdate) "downdate" else "update", k,
+                  paste(names(change$args), collapse = ", "),
                   if (args$in_place) " in place" else "",
                   paste(args$method, collapse = ""))
 
   frame <- frame_of(c(list(R = f), args))
-  judged <- judge_input(state$X, if (state$precision == "single" && length(V)) as_floats(V) else V, downdate,
+  judged <- judge_input(state$X, if (state$precision == "single" && length(V)) as_floats(V) else V, change,
                         state$precision, state$precision)
   allowed <- setdiff(judged$allowed, "bad_diagonal")
   if (!length(allowed)) allowed <- "ok"
@@ -147,10 +149,10 @@ act_modify <- function(state) {
   }
   problems <- c(seen$problems, expect_outcome(seen, allowed), expect_signals(seen))
   failed_late <- seen$outcome %in% c("not_positive_definite", "overflow")
-  may_be_lost <- args$in_place && (identical(args$keep_intact, FALSE) || !downdate) && failed_late
+  may_be_lost <- args$in_place && (identical(args$keep_intact, FALSE) || !any(change$weights < 0)) && failed_late
   if (length(problems)) return(acted(what, seen$outcome, state, problems))
   intact <- !args$in_place || !identical(args$keep_intact, FALSE)
-  if (seen$outcome == "not_positive_definite" && (k <= 64L || intact)) {
+  if (seen$outcome == "not_positive_definite" && (intact || k <= 32L && all(change$weights < 0))) {
     problems <- check_pivot(if (check) seen$error$pivot else pivot, judged)
   }
   if (may_be_lost && f$status != "live") {

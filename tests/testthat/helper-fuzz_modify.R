@@ -45,13 +45,14 @@ draw_case <- function(containers, precision, uplo = one_of(c("upper", "lower"), 
   stored <- if (float32 && single) "single" else "double"
   Y <- V + 0
   if ((float32 || columns == "float32") && length(V)) Y <- as_floats(Y)
-  judged <- judge_input(X, Y, downdate, precision, stored)
+  change <- draw_change(k, downdate, max(abs(log10(scales))) < if (float32 || single) 5 else 100)
+  judged <- judge_input(X, Y, change, precision, stored)
   if (any(is.infinite(Y) & is.finite(V))) judged$allowed <- c(judged$allowed, "overflow") # either name fits
-  list(n = n, k = k, downdate = downdate, uplo = uplo, container = container, columns = columns, precision = precision,
+  list(n = n, k = k, change = change$args, uplo = uplo, container = container, columns = columns, precision = precision,
        R = given$R, V = given$V, judged = judged, triangle = length(below) > 0L && any(is.na(X[below]) | X[below] != 0),
        clean = function() put_clean(given$R, uplo),
-       what = sprintf("n %d, k %d, %s, %s %s, %s V, %s, scales %.0e and %.0e, fault: %s", n, k,
-                      if (downdate) "downdate" else "update", uplo, container, columns, precision, scales[1L],
+       what = sprintf("n %d, k %d, %s %s, %s %s, %s V, %s, scales %.0e and %.0e, fault: %s", n, k,
+                      if (downdate) "downdate" else "update", paste(names(change$args), collapse = ", "), uplo, container, columns, precision, scales[1L],
                       scales[2L], fault))
 }
 
@@ -128,7 +129,7 @@ as_given <- function(case) {
 # What last_cholupdate() says of a call that went well, or failed at a pivot.
 check_report <- function(case, pivot, control) {
   report <- last_cholupdate()
-  c(if (report$n != case$n || report$k != case$k || report$downdate != case$downdate) "the report is of another call",
+  c(if (report$n != case$n || report$k != case$k || report$downdate != isTRUE(case$change$downdate)) "the report is of another call",
     if (report$precision != case$precision) "the report has another precision",
     if (report$pivot != pivot) "the report has another pivot",
     if (report$device_bytes_peak > control$device_memory) "more device memory than allowed")
@@ -141,7 +142,7 @@ fuzz_modify <- function(gpu) {
   if (choice$method == "refactor" && precision == "single" && chance(0.9)) choice$method <- "blocked"
   control <- draw_control()
   check <- chance(0.7)
-  args <- c(case[c("R", "V", "downdate")], list(precision = precision), choice, list(control = control))
+  args <- c(case[c("R", "V")], case$change, list(precision = precision), choice, list(control = control))
   own_uplo <- case$container %in% c("dtrMatrix", "dtrMatrix, unit", "Cholesky")
   if (!own_uplo || chance(0.3)) args$uplo <- case$uplo
   if (precision == (if (case$container == "float32") "single" else "double") && chance(0.5)) args$precision <- NULL
@@ -205,7 +206,7 @@ fuzz_overwrite <- function(gpu) {
   choice <- draw_choice(gpu, c("auto", "stream", "resident"))
   control <- draw_control()
   sharing <- one_of(c("own", "shared", "shared, copy = FALSE", "argument", "locked"), c(10, 2, 2, 1, 0.5))
-  args <- c(list(V = case$V, downdate = case$downdate, uplo = case$uplo), choice, list(control = control))
+  args <- c(list(V = case$V, uplo = case$uplo), case$change, choice, list(control = control))
   check <- chance(0.7)
   if (!check) args$check <- FALSE
   if (sharing == "shared, copy = FALSE") args$copy <- FALSE

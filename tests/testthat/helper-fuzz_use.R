@@ -31,7 +31,7 @@ fuzz_file <- function(gpu) {
   control <- draw_control()
   fault <- if (chance(0.35)) one_of(c("exists", "replaced", "same", "folder", "no folder", "empty", "cut", "smaller",
                                       "gone")) else "none"
-  args <- list(R = f, V = case$V, downdate = case$downdate, output = output, control = control)
+  args <- c(list(R = f, V = case$V, output = output, control = control), case$change)
   if (chance(0.3)) args$method <- one_of(c("auto", "stream"))
   args$backend <- if (gpu && chance(0.7)) "cuda" else one_of(c("auto", "cpu"))
   check <- chance(0.7)
