@@ -17,6 +17,10 @@ rcpp_last_call <- function() {
     .Call(`_gpucholmod_rcpp_last_call`)
 }
 
+rcpp_take_sides <- function() {
+    .Call(`_gpucholmod_rcpp_take_sides`)
+}
+
 rcpp_are_plain <- function(R, V, lower) {
     .Call(`_gpucholmod_rcpp_are_plain`, R, V, lower)
 }

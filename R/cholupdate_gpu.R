@@ -103,7 +103,8 @@
 #' tryCatch(cholupdate_gpu(R, 100 * V, downdate = TRUE),
 #'          gpucholmod_not_positive_definite = function(e) e$pivot)
 #' @export
-cholupdate_gpu <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, uplo = c("upper", "lower"), precision = c("double", "single"),
+cholupdate_gpu <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
+                           uplo = c("upper", "lower"), precision = c("double", "single"),
                            backend = getOption("gpucholmod.backend", "auto"), method = "auto", check = TRUE,
                            control = cholupdate_control()) {
   UseMethod("cholupdate_gpu")
@@ -111,7 +112,7 @@ cholupdate_gpu <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 
 
 #' @rdname cholupdate_gpu
 #' @export
-cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1,
+cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
                                    uplo = c("upper", "lower"), precision = c("double", "single"),
                                    backend = getOption("gpucholmod.backend", "auto"),
                                    method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
@@ -127,19 +128,21 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
     if (!missing(backend)) backend_number(backend),
     if (missing(method)) 0L else method_number(method, ordinary_methods),
     if (!missing(control)) control_numbers(control),
-    if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale)
+    if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale), NULL
   )
   modified <- NULL
   if (plain) {
+    if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, nrow(R), NCOL(V)))
     pivot <- carry_out(request, rcpp_cholupdate(R, V, request, quote(modified), environment()))
   } else {
     widened <- factor$float32 && !single
     x <- if (widened) opened_doubles(factor, R) else opened(factor, R)
     V <- open_columns(V, nrow(x), factor$float32)
+    request[10L] <- list(sides_of(z, y, rss, nrow(x), ncol(V)))
     if (widened) V <- keep_dim(rcpp_from_float(V), V)
     pivot <- carry_out(request, rcpp_cholupdate(x, V, request, quote(modified), environment()))
     if (pivot == 0L) modified <- close_factor(factor, R, modified, single = !widened)
   }
   if (pivot > 0L) modified <- R
-  if (check) modified else list(R = modified, pivot = pivot)
+  returned(modified, pivot, check, z)
 }

@@ -44,8 +44,8 @@
 #' }
 #' all.equal(update_twice(A, V), chol(A + 2 * tcrossprod(V)))
 #' @export
-cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, uplo = c("upper", "lower"),
-                                 backend = getOption("gpucholmod.backend", "auto"),
+cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
+                                 uplo = c("upper", "lower"), backend = getOption("gpucholmod.backend", "auto"),
                                  method = c("auto", "stream", "resident"), check = TRUE,
                                  control = cholupdate_control(), copy = TRUE) {
   name <- substitute(R)  # R itself is not evaluated: that would be a reference to it
@@ -62,16 +62,18 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
   request <- list(
     downdate, check, lower, FALSE, if (!missing(backend)) backend_number(backend),
     method_number(method, c("auto", "stream", "resident")),
-    if (!missing(control)) control_numbers(control), weights_of(weights, downdate), scale_of(scale)
+    if (!missing(control)) control_numbers(control), weights_of(weights, downdate), scale_of(scale), NULL
   )
   force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)
   V <- open_columns(V, found$n, float32 = FALSE)
+  request[10L] <- list(sides_of(z, y, rss, found$n, ncol(V)))
   if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)
   warn_of_other_triangle(rcpp_overwrite_other_triangle(name, frame, lower), lower, as.character(name))
 
   pivot <- carry_out(request, rcpp_cholupdate_overwrite(name, frame, V, request))
-  if (check) invisible() else pivot
+  if (is.null(z)) return(if (check) invisible() else pivot)
+  invisible(returned(NULL, pivot, check, z)[-1L])
 }
 
 # Puts a copy of the matrix in the variable's place, or stops.

@@ -44,7 +44,7 @@ cholupdate_plan <- function(n, k, ..., precision = c("double", "single"),
   k <- if (!is.null(dim(k))) as.double(dim(k)[[2L]]) else if (length(k) == n && n != 1) 1 else require_size(k, "k")
   single <- match_choice(precision, choices$precision, "precision") == "single"
   request <- list(FALSE, TRUE, FALSE, single, if (!missing(backend)) backend_number(backend),
-                  method_number(method, ordinary_methods), control, NULL, NULL)
+                  method_number(method, ordinary_methods), control, NULL, NULL, NULL)
   structure(with_names(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request))), class = "gpucholmod_plan")
 }
 

@@ -106,7 +106,7 @@ open_symmetric <- function(A) {
 
 # What has a row for every row of the factor, V or right-hand sides: a matrix of doubles or, where `float32` says so, of
 # the bits of floats.
-open_columns <- function(V, n, float32, argument = "V") {
+open_columns <- function(V, n, float32, argument = "V", beside = sprintf("the factor is %d x %d", n, n)) {
   if (is_float32(V)) {
     x <- V@Data
     if (!float32) x <- keep_dim(rcpp_from_float(x), x)
@@ -124,7 +124,7 @@ open_columns <- function(V, n, float32, argument = "V") {
   if (nrow(x) != n) {
     hint <- if (ncol(x) == n) sprintf("; did you mean t(%s)?", argument) else ""
     stop_gpucholmod("dimension_mismatch",
-                    sprintf("'%s' has %d rows, the factor is %d x %d%s", argument, nrow(x), n, n, hint),
+                    sprintf("'%s' has %d rows, %s%s", argument, nrow(x), beside, hint),
                     list(expected = n, actual = nrow(x)))
   }
   x

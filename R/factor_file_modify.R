@@ -38,7 +38,8 @@
 #' file.exists(nothing)
 #' unlink(c(f$path, g$path))
 #' @export
-cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, output, replace = FALSE,
+cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL,
+                                       rss = NULL, output, replace = FALSE,
                                        uplo = "upper", precision = "double",
                                        backend = getOption("gpucholmod.backend", "auto"),
                                        method = c("auto", "stream"), check = TRUE, control = cholupdate_control()) {
@@ -52,11 +53,12 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NU
   request <- list(
     downdate, check, FALSE, FALSE, if (!missing(backend)) backend_number(backend),
     method_number(method, c("auto", "stream")), if (!missing(control)) control_numbers(control),
-    weights_of(weights, downdate), scale_of(scale)
+    weights_of(weights, downdate), scale_of(scale), NULL
   )
   V <- open_columns(V, present(R)$n, float32 = FALSE)
+  request[10L] <- list(sides_of(z, y, rss, R$n, ncol(V)))
 
   pivot <- carry_out(request, rcpp_cholupdate_file(R$path, V, output, replace, request))
   modified <- if (pivot > 0L) R else factor_file(output)
-  if (check) modified else list(R = modified, pivot = pivot)
+  returned(modified, pivot, check, z)
 }

@@ -56,7 +56,8 @@
 #'            gpucholmod_not_positive_definite = function(e) e$pivot)
 #' }
 #' @export
-cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, in_place = FALSE, keep_intact = TRUE,
+cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
+                                      in_place = FALSE, keep_intact = TRUE,
                                       method = c("auto", "persistent", "householder", "stepwise"), check = TRUE,
                                       uplo = R$uplo, precision = R$precision, backend = "cuda",
                                       control = cholupdate_control()) {
@@ -72,10 +73,11 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., weights = NUL
     downdate, FALSE, FALSE, .subset2(R, "precision") == "single", 2L,
     if (missing(method)) 0L else method_number(method, c("auto", "persistent", "householder", "stepwise")),
     if (!missing(control)) control_numbers(control),
-    if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale)
+    if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale), NULL
   )
   pointer <- live(R)
   V <- open_columns(V, .subset2(R, "n"), float32 = FALSE)
+  if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, nrow(V), ncol(V)))
 
   begun <- logical(1)  # src/rcpp_gpu_factor.cpp sets it
   on.exit(if (begun) abandon(R, "half_modified"))
@@ -88,11 +90,11 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., weights = NUL
       stop_not_positive_definite("the downdated matrix", pivot,
                                  if (begun) "; the factor is half modified and cannot be used any more")
     }
-    return(list(R = R, pivot = pivot))
+    return(returned(R, pivot, check, z))
   }
   on.exit()
   modified <- if (in_place) R else descendant(R, done$made)
   if (ncol(V) > 0L || scale != 1) count_modification(modified, done$traces, scale)
-  if (!check) return(list(R = modified, pivot = 0L))
-  if (in_place) invisible(modified) else modified
+  value <- returned(modified, 0L, check, z)
+  if (in_place && check) invisible(value) else value
 }

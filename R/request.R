@@ -7,6 +7,7 @@
 #   method            its number
 #   control           control_numbers(), or NULL where none was given
 #   weights, scale    weights_of(), scale_of(), or NULL where none was given
+#   sides             sides_of(), or NULL
 
 # The choices that the core knows by number, from 0, in the order of its enums (src/base/types.h, src/modify/request.h).
 choices <- list(
@@ -57,6 +58,46 @@ finite_numbers <- function(x, argument) {
                     list(argument = argument, row = at, col = 1, value = x[[at]]))
   }
   as.double(x)
+}
+
+# Right-hand sides that come along with a factor of order n and k columns of V: list(z, y, rss), matrices of doubles and as many
+# doubles, NULL if there are none. Whether z and y are finite is looked at where they are read.
+sides_of <- function(z, y, rss, n, k) {
+  if (is.null(z)) {
+    if (is.null(y) && is.null(rss)) return(NULL)
+    stop_bad_argument("z", NULL, "is missing, to which 'y' and 'rss' belong")
+  }
+  if (is.null(y)) stop_bad_argument("y", NULL, "is missing: it has a row for each column of 'V'")
+  z <- open_columns(z, n, float32 = FALSE, "z")
+  if (k == 1L && is.null(dim(y)) && !isS4(y)) y <- t(y)
+  y <- open_columns(y, k, float32 = FALSE, "y", sprintf("'V' has %d columns", k))
+  if (ncol(y) != ncol(z)) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns, 'z' has %d", ncol(y), ncol(z)),
+                    list(expected = ncol(z), actual = ncol(y)))
+  }
+  if (!is.null(rss)) {
+    rss <- finite_numbers(rss, "rss")
+    if (length(rss) != ncol(z)) {
+      stop_gpucholmod("dimension_mismatch", sprintf("'rss' has %d numbers, 'z' has %d columns", length(rss), ncol(z)),
+                      list(expected = ncol(z), actual = length(rss)))
+    }
+    if (any(rss < 0)) stop_bad_argument("rss", rss, "must not be negative")
+  }
+  list(z, y, rss)
+}
+
+# What a function that modifies returns: the factor, alone, or in a list with what came along, z as it was given, and with the pivot
+# where that is not checked.
+returned <- function(R, pivot, check, z = NULL) {
+  if (is.null(z)) return(if (check) R else list(R = R, pivot = pivot))
+  taken <- rcpp_take_sides()
+  if (pivot > 0L) taken <- list(z = z)
+  attributes(taken$z) <- attributes(if (isS4(z)) keep_dim(taken$z, z) else without_class(z))
+  if (anyNA(taken$rss)) {
+    warn_gpucholmod("negative_rss", "a residual sum of squares would become negative: it is NaN; the factor and z are what they should be",
+                    list(columns = which(is.na(taken$rss))))
+  }
+  c(list(R = R), taken["z"], if (!is.null(taken$rss)) taken["rss"], if (!check) list(pivot = pivot))
 }
 
 method_number <- function(method, allowed) number_of(match_choice(method, allowed, "method"), "method")

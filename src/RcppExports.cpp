@@ -56,6 +56,15 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_take_sides
+Rcpp::List rcpp_take_sides();
+RcppExport SEXP _gpucholmod_rcpp_take_sides() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(rcpp_take_sides());
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_are_plain
 bool rcpp_are_plain(SEXP R, SEXP V, bool lower);
 RcppExport SEXP _gpucholmod_rcpp_are_plain(SEXP RSEXP, SEXP VSEXP, SEXP lowerSEXP) {
@@ -418,6 +427,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 5},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
     {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
+    {"_gpucholmod_rcpp_take_sides", (DL_FUNC) &_gpucholmod_rcpp_take_sides, 0},
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},

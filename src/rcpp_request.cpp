@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/factor_io.h"
 #include "rcpp_guard.h"
 
 /// Defaults are found here, not in R: in a call for a small factor, looking them up there would take longer than the work.
@@ -31,6 +32,22 @@ void take_weights(Request& request, SEXP weights) {
   if (count == 1) request.weights.assign(request.k, w[0]);
   else request.weights.assign(w, w + count);
   request.removed = 0;  // the weights tell
+}
+
+/// list(z, y, rss), whose dimensions fit: R has looked at them.
+std::shared_ptr<Sides> to_sides(SEXP given, index_t n, index_t k) {
+  const SEXP z = VECTOR_ELT(given, 0), y = VECTOR_ELT(given, 1), rss = VECTOR_ELT(given, 2);
+  auto sides = std::make_shared<Sides>();
+  const index_t m = sides->m = Rf_ncols(z);
+  sides->z.assign(REAL(z), REAL(z) + n * m);
+  sides->Y.resize(m * k);
+  for (index_t j = 0; j < m; ++j) {
+    largest_of("z", REAL(z) + j * n, n, 0, j);
+    largest_of("y", REAL(y) + j * k, k, 0, j);
+    for (index_t q = 0; q < k; ++q) sides->Y[j + q * m] = REAL(y)[q + j * k];
+  }
+  if (rss != R_NilValue) sides->rss.assign(REAL(rss), REAL(rss) + m);
+  return sides;
 }
 
 void take_control(Request& request, SEXP control) {
@@ -62,6 +79,7 @@ Request to_request(SEXP given, index_t n, index_t k) {
   request.method = Method(Rf_asInteger(VECTOR_ELT(given, 5)));
   if (const SEXP weights = VECTOR_ELT(given, 7); weights != R_NilValue) take_weights(request, weights);
   if (const SEXP scale = VECTOR_ELT(given, 8); scale != R_NilValue) request.scale = std::sqrt(Rf_asReal(scale));
+  if (const SEXP sides = VECTOR_ELT(given, 9); sides != R_NilValue) request.sides = to_sides(sides, n, k);
   static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
   if (const SEXP control = VECTOR_ELT(given, 6); control != R_NilValue) take_control(request, control);
   else if (is_set(threads_option)) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));

@@ -29,6 +29,7 @@ int carry_out(const Place<S>& place, const S* V, const Request& request) {
   LastCall& last = last_call();
   last.outcome = modify(place, V, request, progress.poll());
   last.request = request;
+  last.request.right = {};
   last.any = true;
   last.in_place = place.where == Where::gpu && !place.made;
   return int(last.outcome.pivot + 1);

@@ -49,7 +49,7 @@ print(round(measured, 1), row.names = FALSE)
 
 R <- chol(diag(20) + 0.5)
 v <- rep(0.1, 20)
-request <- list(FALSE, TRUE, FALSE, FALSE, NULL, 0L, NULL, NULL, NULL)
+request <- list(FALSE, TRUE, FALSE, FALSE, NULL, 0L, NULL, NULL, NULL, NULL)
 modified <- NULL
 here <- environment()
 look <- ours$rcpp_are_plain

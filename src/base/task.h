@@ -24,6 +24,17 @@ enum class Launch {
   stepwise     ///< a launch per row block, in plain arithmetic: any GPU
 };
 
+/// Right-hand sides that come along with a modification: from z, with R'z = b, z~, with R~'z~ = scale^2 b + V diag(+-1) Y', by the
+/// transforms that take [R; V'] to [R~; 0], which take [z; Y'] to [z~ / scale; rest]. So the sum of squares of what the equations leave
+/// over, rho^2 for each column, becomes scale^2 (rho^2 +- the squares of `rest`): LINPACK's dchud and dchdd (Dongarra et al. 1979, ch. 10).
+struct RightSides {
+  index_t m = 0;              ///< columns; 0: none
+  const double* z = nullptr;  ///< n x m
+  const double* Y = nullptr;  ///< m x k: a column for each of V
+  double* out = nullptr;      ///< z~, n x m; written where the modification can be done
+  double* rest = nullptr;     ///< m x k, likewise
+};
+
 /// A modification as a backend sees it: everything but the numbers themselves.
 struct Task {
   index_t n = 0;  ///< order of R
@@ -39,6 +50,7 @@ struct Task {
   double device_memory = std::numeric_limits<double>::infinity();  ///< most device memory to allocate, bytes
   bool at_once = false;      ///< the whole factor goes through the device as one panel
   bool keep_intact = true;   ///< find out first whether a downdate in place can be done
+  RightSides right;
   bool timeline = false;     ///< whether to fill Work::timeline (what goes through a device, or is on one)
 
   index_t added() const { return k - removed; }

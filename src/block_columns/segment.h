@@ -63,6 +63,7 @@ struct Segment {
   double sigma;      ///< 1 or -1
   double bound;      ///< eigenvalues of H: below it in an update, above it in a downdate
   Scaling scaling;
+  bool carries;      ///< right-hand sides come behind the last row block: to where its successor's message would be goes U^-1 of the H there
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;
@@ -71,7 +72,7 @@ struct Segment {
   index_t ldv;
   double* inverses;  ///< of the diagonal blocks, by their place, INVERSE words each
   double* links;     ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
-  double* messages;  ///< Message<K>::stride for each row block
+  double* messages;  ///< Message<K>::stride for each row block, and one more
   double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
   int* inverted;     ///< pairs of diagonal blocks whose inverses are there
   int* linked;       ///< pairs of block columns whose links are there

@@ -70,7 +70,7 @@ void BlockedSweep<T>::provide_columns(const Walk& walk, index_t first, index_t l
 
 /// Rows [row, end) of the strip, whose transforms are known, from `column` on.
 template <class T>
-void BlockedSweep<T>::apply(Strips& strips, index_t row, index_t end, index_t column) {
+void BlockedSweep<T>::apply(Strips& strips, index_t row, index_t end, index_t column) const {
   const index_t at_once = stages_.size() > 1 || scale_ != 1 ? chunk : end;
   for (index_t next; row < end; row = next) {
     next = std::min(end, row + at_once);
@@ -184,6 +184,33 @@ index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool 
   for (const Workspace& workspace : mine) squares_ += workspace.squares;
   next_ = end;
   return walk.failing;
+}
+
+/// They are strips without a diagonal. Their last row block is filled up with zeros, as its transform is with what leaves them.
+template <class T>
+void BlockedSweep<T>::carry(const RightSides& sides, index_t n) const {
+  const bool upper = uplo_ == Uplo::upper;
+  const index_t k = V_.cols, padded = (n + rows_ - 1) / rows_ * rows_;
+  Aligned<T> Vt(k * ldv_), block(stages_.front().kernels.block_words(k));
+  for (index_t first = 0; first < sides.m; first += tuning::blocked_strip) {
+    const index_t columns = std::min<index_t>(tuning::blocked_strip, sides.m - first);
+    Aligned<T> memory(padded * columns);
+    const index_t ld = upper ? padded : columns;
+    const auto at = [&](index_t i, index_t j) -> T& { return memory.data()[upper ? i + j * ld : j + i * ld]; };
+    for (index_t j = 0; j < columns; ++j)
+      for (index_t i = 0; i < n; ++i) at(i, j) = T(sides.z[i + (first + j) * n]);
+    for (index_t q = 0; q < k; ++q)
+      for (index_t j = 0; j < columns; ++j) Vt.data()[j + q * ldv_] = T(sides.Y[first + j + q * sides.m]);
+    Strips strips;
+    strips[0] = {memory.data(), memory.data(), ld, ld, columns, Vt.data(), ldv_, block.data()};
+    strips[1] = strips[0];
+    strips[1].Vt += stages_.back().first * ldv_;
+    apply(strips, 0, padded, 0);
+    for (index_t j = 0; j < columns; ++j)
+      for (index_t i = 0; i < n; ++i) sides.out[i + (first + j) * n] = double(at(i, j));
+    for (index_t q = 0; q < k; ++q)
+      for (index_t j = 0; j < columns; ++j) sides.rest[first + j + q * sides.m] = double(Vt.data()[j + q * ldv_]);
+  }
 }
 
 template class BlockedSweep<float>;

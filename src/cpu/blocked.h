@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/task.h"
 #include "cpu/kernels.h"
 
 namespace gpucholmod::cpu {
@@ -18,6 +19,7 @@ class Aligned {
     data_ = static_cast<T*>(std::align(line, count * sizeof(T), data, space));
   }
   T* data() { return data_; }
+  const T* data() const { return data_; }
 
  private:
   static constexpr std::size_t line = 64;
@@ -63,6 +65,9 @@ class BlockedSweep {
   /// positive), or -1. `poll` is told the share of R done, by the calling thread.
   index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
 
+  /// When all of R is done: the right-hand sides, of n rows. Behind these V is zero.
+  void carry(const RightSides& sides, index_t n) const;
+
   /// Sum of the squares of all entries of R so far: not finite if one of them is not.
   T squares() const { return squares_; }
 
@@ -70,6 +75,7 @@ class BlockedSweep {
   /// What columns of V of one sign do.
   struct Stage {
     Stage(const Kernels<T>& kernels, index_t first, index_t k, index_t n);
+    const T* transform(index_t row) const { return transforms.data() + row / kernels.rows * words; }
     T* transform(index_t row) { return transforms.data() + row / kernels.rows * words; }
 
     Kernels<T> kernels;
@@ -85,7 +91,7 @@ class BlockedSweep {
   using Strips = std::array<Strip<T>, 2>;  ///< as each stage sees it
 
   bool modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last);
-  void apply(Strips& strips, index_t row, index_t end, index_t column);
+  void apply(Strips& strips, index_t row, index_t end, index_t column) const;
   void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
   void provide_columns(const Walk& walk, index_t first, index_t last) const;
   void clear_strip(const Walk& walk, index_t first, index_t last) const;

@@ -109,8 +109,8 @@ template Way way_of<float>(index_t, int, bool, const Task&);
 template Way way_of<double>(index_t, int, bool, const Task&);
 
 template <class T>
-Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, block_columns::Scaling scaling)
-    : launch_(launch), size_(size), sign_(sign), scaling_(scaling), dmemory_(pool, size.words()) {}
+Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, bool carries, block_columns::Scaling scaling)
+    : launch_(launch), size_(size), sign_(sign), carries_(carries), scaling_(scaling), dmemory_(pool, size.words()) {}
 
 template <class T>
 void Pass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
@@ -122,7 +122,7 @@ void Pass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaSt
 }
 
 template <class T>
-void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream, const Pass* before) {
+void Pass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
   using namespace block_columns;
   const index_t above = index_t(first) * STRIP;
   Segment<T>& s = panel_ = {};
@@ -131,6 +131,7 @@ void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cu
   s.sigma = sign_ == Sign::update ? 1 : -1;
   s.bound = sign_ == Sign::update ? largest_update : least_downdate;
   s.scaling = scaling_;
+  s.carries = carries_;
   s.R = R + above;
   s.out = out ? out + above : nullptr;
   s.ld = ld;
@@ -141,20 +142,39 @@ void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cu
   s.handed = memory() + size_.handed();
   s.inverted = ints().at + PassInts::inverted;
   s.linked = ints().at + PassInts::linked;
-  block_columns::with_width(size_.columns, [&](auto width) {
-    constexpr int K = decltype(width)::value;
-    s.messages = memory() + size_.messages() - s.top * Message<K>::stride;
-    gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), s.blocks, turns_.back().first + s.top,
-                                                           before ? before->ints() : PassInts{});
-    check(cudaGetLastError(), "begin with a panel");
-    repeat_turns<K>(stream);
-  });
+  with_width(size_.columns, [&](auto K) { s.messages = memory() + size_.messages() - s.top * Message<decltype(K)::value>::stride; });
 }
 
-/// To the row blocks above the panel.
+template <class T>
+void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream, const Pass* before) {
+  place_panel(first, end, R, out, ld);
+  gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, turns_.back().first + panel_.top,
+                                                         before ? before->ints() : PassInts{});
+  check(cudaGetLastError(), "begin with a panel");
+  block_columns::with_width(size_.columns, [&](auto K) { repeat_turns<decltype(K)::value>(stream, false); });
+}
+
+/// Y takes the place of V, of which nothing is left.
+template <class T>
+void Pass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, cudaStream_t stream) {
+  constexpr index_t STRIP = block_columns::STRIP;
+  place_panel(size_.strips, size_.strips + 1, z, z, ld);
+  panel_.V = memory();
+  panel_.ldv = STRIP;
+  check(cudaMemsetAsync(memory(), 0, sizeof(double) * STRIP * size_.columns, stream), "clear right-hand sides");
+  check(cudaMemcpy2DAsync(memory(), sizeof(double) * STRIP, Y, sizeof(double) * ldy, sizeof(double) * m, k, cudaMemcpyHostToDevice, stream),
+        "send right-hand sides");
+  gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, 0, PassInts{});
+  check(cudaGetLastError(), "begin with right-hand sides");
+  block_columns::with_width(size_.columns, [&](auto K) { repeat_turns<decltype(K)::value>(stream, true); });
+  check(cudaMemcpy2DAsync(rest, sizeof(double) * ldy, memory(), sizeof(double) * STRIP, sizeof(double) * m, k, cudaMemcpyDeviceToHost, stream),
+        "fetch what is left of right-hand sides");
+}
+
+/// To the row blocks above the panel; `all`: the last turn is over too.
 template <class T>
 template <int K>
-void Pass<T>::repeat_turns(cudaStream_t stream) const {
+void Pass<T>::repeat_turns(cudaStream_t stream, bool all) const {
   if (by_steps())
     for (int b = panel_.top; b < 0; ++b) start_repeating<T, K>(panel_, b, ints(), stream);
   if (by_steps() || panel_.top == 0) return;
@@ -162,8 +182,9 @@ void Pass<T>::repeat_turns(cudaStream_t stream) const {
     Segment<T> done = panel_;
     done.first = turns_[i].first + done.top;
     if (turns_[i].steps) start_repeating<T, K>(done, done.first - 1, ints(), stream);
-    if (i + 1 == turns_.size()) break;
-    done.end = turns_[i + 1].first - turns_[i + 1].steps + done.top;
+    const bool last = i + 1 == turns_.size();
+    if (last && !all) break;
+    done.end = last ? 0 : turns_[i + 1].first - turns_[i + 1].steps + done.top;
     if (done.end > done.first) start_segment<T, K>(done, ints(), -1, Part::again, stream);
   }
 }

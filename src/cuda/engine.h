@@ -48,7 +48,8 @@ template <class T>
 class Pass {
  public:
   /// Throws out_of_memory.
-  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, block_columns::Scaling scaling = {});
+  /// `carries`: right-hand sides will come along.
+  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, bool carries, block_columns::Scaling scaling = {});
 
   /// Queues what the pass begins with: V (n x k, k <= columns; what is behind row n counts as zero), from host memory that
   /// may be reused on return where it is pageable.
@@ -72,19 +73,28 @@ class Pass {
   block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
                                  const std::function<void()>& wait, cudaStream_t stream);
 
+  /// When all panels are done: queues what has been done to them to a strip of right-hand sides. z: in device memory, as high as the
+  /// factor and STRIP wide, zero where there is nothing. Y (m x k, leading dimension ldy, in host memory): what belongs to V; `rest`,
+  /// likewise, what is left of it.
+  void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, cudaStream_t stream);
+
   Launch launch() const { return launch_; }
+  int columns() const { return size_.columns; }
   int blocks() const { return size_.strips * block_columns::BLOCKS; }
 
  private:
   double* memory() const { return dmemory_.data(); }
   block_columns::PassInts ints() const { return {reinterpret_cast<int*>(memory() + size_.ints())}; }
   bool by_steps() const { return launch_ == Launch::stepwise; }
+  /// The panel that is next, its own row blocks left aside.
+  void place_panel(int first, int end, const T* R, T* out, index_t ld);
   template <int K>
-  void repeat_turns(cudaStream_t stream) const;
+  void repeat_turns(cudaStream_t stream, bool all) const;
 
   Launch launch_;
   block_columns::SegmentSize size_;
   Sign sign_;
+  bool carries_;
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
   block_columns::Segment<T> panel_{};

@@ -175,7 +175,10 @@ class Factor : public DeviceFactor {
     index_t pivot = modification.run(from(), out, n, second ? nullptr : &begun);
     if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
     if (pivot >= 0) return modification.finish(second ? modification.first_pivot(from, out, pivot) : pivot);
-    if (rescale) scale_factor(read(other->R()), std::scalbn(task.scale, e), other->R(), context_);
+    if (rescale) {
+      scale_factor(read(other->R()), std::scalbn(task.scale, e), other->R(), context_);
+      for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
+    }
     session.finish();
     if (made) {
       other->bound_ = bound;

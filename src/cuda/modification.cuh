@@ -9,6 +9,7 @@
 #include "base/factor_io.h"
 #include "cuda/context.h"
 #include "cuda/engine.h"
+#include "cuda/right_sides.cuh"
 #include "cuda/kernels/layout.cuh"
 
 namespace gpucholmod::cuda {
@@ -43,13 +44,14 @@ class Modification {
                const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
         way_(way_of<T>(std::max(task.added(), task.removed), layout.strips(), true, task)),
-        passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
+        passes_(block_columns::passes_of(task.k, task.removed, way_.columns)),
+        dz_(context.pool(), sides_words() * CarriedStrip<T>::strips(task.right)) {
     if (e != 0) {
       scaled_.assign(V, V + task.n * task.k);
       for (double& v : scaled_) v = std::scalbn(v, -e);
       V_ = scaled_.data();
     }
-    work_.device_bytes = beside + size(way_.columns, layout.strips()).bytes();
+    work_.device_bytes = beside + size(way_.columns, layout.strips()).bytes() + double(dz_.bytes());
     if (work_.device_bytes > task.device_memory)
       throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes, task.device_memory);
     work_.device = context.device_name();
@@ -63,14 +65,18 @@ class Modification {
   index_t run(const T* R, T* out, index_t order, std::atomic<bool>* begun = nullptr) {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
     const int strips = block_columns::strips_of(order);
+    std::vector<CarriedStrip<T>> sides;
+    for (index_t i = 0; out && order == layout_.n && i < CarriedStrip<T>::strips(task_.right); ++i)
+      sides.emplace_back(task_.right, order, i, dz_.data() + i * sides_words(), layout_.ld, context_.stream());
     const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
-      const index_t pivot = run_pass(passes_[i], i + 1 == passes_.size() ? scale_ : 1, strips, order, from, to, begun);
+      const index_t pivot = run_pass(passes_[i], i + 1 == passes_.size() ? scale_ : 1, strips, order, from, to, sides, begun);
       if (pivot >= 0) return pivot;
       from = to;
     }
+    for (const CarriedStrip<T>& strip : sides) strip.fetch();
     return -1;
   }
 
@@ -117,6 +123,8 @@ class Modification {
     return {std::min(way_.columns, block_columns::padded_width(k)), strips, strips};
   }
 
+  index_t sides_words() const { return layout_.ld * block_columns::STRIP; }
+
   /// to <- the leading part of R, of so many rows, continued by the identity to a whole number of strips.
   void take_leading(const T* R, T* to, index_t order) {
     const index_t rows = index_t(block_columns::strips_of(order)) * block_columns::STRIP, behind = rows - order;
@@ -139,9 +147,9 @@ class Modification {
 
   /// Returns the failing pivot, or -1.
   index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R, T* out,
-                   std::atomic<bool>* begun) {
+                   const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(columns.count, strips), columns.sign, {scale, order});
+    Pass<T> pass(context_.pool(), way_.launch, size(columns.count, strips), columns.sign, task_.right.m > 0, {scale, order});
     void* const staging = context_.staging(pass.outcome_bytes());
     timed(Stage::send, [&] { pass.prepare(V_ + columns.first * layout_.n, order, columns.count, layout_.n, stream); });
     if (begun) *begun = true;
@@ -152,6 +160,8 @@ class Modification {
       done = pass.run(R, out, layout_.ld, context_.turns(), staging, marks.end, [&] { wait(columns.first); }, stream);
     });
     work_.seconds += marks.end.seconds_since(marks.begin);
+    if (done.pivot < 0)
+      for (const CarriedStrip<T>& strip : sides) strip.follow(pass, columns);
     work_.launch = way_.launch;
     work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;
@@ -182,6 +192,7 @@ class Modification {
   const Poll& poll_;
   Way way_;
   std::vector<block_columns::PassColumns> passes_;
+  PoolBuffer<T> dz_;  ///< right-hand sides
   Work work_;
   Timeline timeline_;
   std::optional<Stopwatch> stopwatch_;

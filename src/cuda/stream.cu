@@ -5,6 +5,7 @@
 
 #include "cuda/context.h"
 #include "cuda/engine.h"
+#include "cuda/right_sides.cuh"
 #include "cuda/stopwatch.h"
 #include "stream/device.h"
 
@@ -29,7 +30,7 @@ class StreamDevice : public stream::Device<T> {
       const block_columns::PassColumns& columns = plan.columns_of(i);
       Way way = way_of<T>(columns.count, plan.slot_strips(), whole, task);
       if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;  // V of a panel that wide has no room on chip
-      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns.sign);
+      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns.sign, task.right.m > 0);
       passes_.back().prepare(V + columns.first * plan.n(), plan.n(), columns.count, plan.n(), context.stream());
       outcome_bytes_ = std::max(outcome_bytes_, passes_.back().outcome_bytes());
       work_.blocks += passes_.back().blocks();
@@ -75,6 +76,16 @@ class StreamDevice : public stream::Device<T> {
   bool fetched(int buffer) override { return fetched_[buffer].passed(); }
 
   index_t pivot(int) override { return pivot_; }
+
+  /// In the place of panels, none of which is left.
+  void carry(const RightSides& sides) override {
+    for (Stream& stream : streams_) stream.synchronize();
+    for (index_t i = 0; i < CarriedStrip<T>::strips(sides); ++i) {
+      const CarriedStrip<T> strip(sides, plan_.n(), i, dpanels_.data(), plan_.panels().back().ld(), context_.stream());
+      for (int pass = 0; pass < plan_.passes(); ++pass) strip.follow(passes_[pass], plan_.columns_of(pass));
+      strip.fetch();
+    }
+  }
 
   bool in_passes() const override { return plan_.passes() > 1; }
 

@@ -49,6 +49,7 @@ void require_possible(const Request& request, Where where) {
     refuse(asked.method, "computes in double precision only, as R's LAPACK does");
   if (request.backend == Backend::cpu && !asked.on_cpu)
     refuse(asked.method, "needs a GPU; ask for backend \"cuda\" or \"auto\"");
+  if (request.sides && !asked.carries) refuse(asked.method, "takes no right-hand sides along");
   if (asked.places & int(where)) return;
   const char* const rules[] = {"is for factors that gpu_factor() has put on a GPU", "cannot overwrite a factor",
                                "cannot modify a factor in a file", "cannot modify a factor that stays on a GPU"};
@@ -88,7 +89,7 @@ Choice choose(const Request& request, Where where) {
     return choice;
   }
   const Expected time = choice.expected = expected(request);
-  choice.refactors = any_method && where == Where::memory && time.refactor < time.blocked;
+  choice.refactors = any_method && where == Where::memory && !request.sides && time.refactor < time.blocked;
   choice.saved = missed() + time.cpu - time.gpu;
   choice.method = !any_method              ? request.method
                   : choice.refactors       ? Method::refactor

@@ -22,6 +22,7 @@ struct MethodFacts {
   const char* name;
   Route route;
   bool on_cpu, on_cuda;
+  bool carries;             ///< whether right-hand sides can come along
   Algorithm cpu, cuda;  ///< where it runs there
   int places;           ///< those of Where that it can handle
 };
@@ -32,15 +33,15 @@ constexpr Algorithm rotations = Algorithm::rotations, householder = Algorithm::h
                     refactor = Algorithm::refactor;
 
 constexpr MethodFacts all[] = {
-    {Method::blocked, "blocked", Route::whole, true, false, householder, householder, memory | in_place},
-    {Method::refactor, "refactor", Route::whole, true, false, refactor, refactor, memory},
-    {Method::reference, "reference", Route::whole, true, false, rotations, rotations, memory},
-    {Method::panel, "panel", Route::paper_panels, true, true, rotations, rotations, memory},
-    {Method::stream, "stream", Route::column_panels, true, true, householder, unscaled, memory | in_place | file},
-    {Method::resident, "resident", Route::column_panels, false, true, unscaled, unscaled, memory | in_place | file},
-    {Method::persistent, "persistent", Route::on_gpu, false, true, unscaled, unscaled, gpu},
-    {Method::householder, "householder", Route::on_gpu, false, true, householder, householder, gpu},
-    {Method::stepwise, "stepwise", Route::on_gpu, false, true, householder, householder, gpu},
+    {Method::blocked, "blocked", Route::whole, true, false, true, householder, householder, memory | in_place},
+    {Method::refactor, "refactor", Route::whole, true, false, false, refactor, refactor, memory},
+    {Method::reference, "reference", Route::whole, true, false, false, rotations, rotations, memory},
+    {Method::panel, "panel", Route::paper_panels, true, true, false, rotations, rotations, memory},
+    {Method::stream, "stream", Route::column_panels, true, true, true, householder, unscaled, memory | in_place | file},
+    {Method::resident, "resident", Route::column_panels, false, true, true, unscaled, unscaled, memory | in_place | file},
+    {Method::persistent, "persistent", Route::on_gpu, false, true, true, unscaled, unscaled, gpu},
+    {Method::householder, "householder", Route::on_gpu, false, true, true, householder, householder, gpu},
+    {Method::stepwise, "stepwise", Route::on_gpu, false, true, true, householder, householder, gpu},
 };
 }  // namespace methods
 

@@ -11,6 +11,7 @@
 #include "cpu/refactor.h"
 #include "cpu/reference.h"
 #include "cuda/backend.h"
+#include "modify/carried.h"
 #include "modify/weights.h"
 #include "paper/host_executor.h"
 #include "stream/run.h"
@@ -142,6 +143,7 @@ Work in_paper_panels(const Place<S>& place, const S* V, const Request& task, con
   shape.panel_rows = int(std::min<index_t>(shape.panel_rows, task.n));
   return with_working_copy(place, V, task, [&](auto W, auto V) {
     using T = std::remove_reference_t<decltype(W(0, 0))>;
+    paper::Footprint<T>(task.n, std::max(task.added(), task.removed), shape).require_within(task.device_memory);
     Work done;
     task.each_sign([&](Sign sign, index_t first, index_t count) {
       if (done.pivot >= 0) return;
@@ -181,6 +183,7 @@ Work in_one_pass(const S* R, const S* V, S* out, const Task& task, const Poll& p
   cpu::BlockedSweep<S> sweep({V, n, task.k, n}, task.removed, S(task.scale), task.uplo, task.instructions, task.threads);
   Work done;
   done.pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
+  if (done.pivot < 0 && out != nullptr) sweep.carry(task.right, task.n);
   done.seconds = clock.seconds();
   squares_of_R = sweep.squares();
   return done;
@@ -220,8 +223,10 @@ Work by_householder(const Place<S>& place, const S* V, Request task, const Poll&
     return with_working_copy(place, V, task, [&](auto W, auto V) {
       using T = std::remove_reference_t<decltype(W(0, 0))>;
       Work done;
-      done.pivot = cpu::BlockedSweep<T>(V, task.removed, T(1), Uplo::upper, task.instructions, task.threads)
-                       .advance({W.data, W.rows, W.cols, W.ld}, W, false, poll);
+      cpu::BlockedSweep<T> sweep(V, task.removed, T(1), Uplo::upper, task.instructions, task.threads);
+      done.pivot = sweep.advance({W.data, W.rows, W.cols, W.ld}, W, false, poll);
+      if (done.pivot < 0) sweep.carry(task.right, task.n);
+      for (index_t i = 0; i < task.n * task.right.m && done.pivot < 0; ++i) task.right.out[i] *= task.scale;
       return done;
     });
   task.device_memory = std::numeric_limits<double>::infinity();  // there is no device
@@ -276,6 +281,8 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
   const S* const V = columns.V();
   const Choice choice = choose(request, place.where);
   Request task = resolved(request, choice);
+  Carried carried(request, columns.Y());
+  task.right = carried.task();
   remember(choice);
   if (place.where == Where::memory) prefer_huge_pages(place.out, sizeof(S) * task.n * task.n);
   const auto run = [&]() -> Work {
@@ -294,6 +301,7 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
     return {};
   };
   Outcome outcome{run()};
+  if (outcome.pivot < 0) carried.settle(task.n == 0 || task.k == 0);
   outcome.backend = task.backend;
   outcome.method = outcome.launch == Launch::stepwise && task.method == Method::persistent ? Method::stepwise : task.method;
   outcome.precision = task.precision;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/task.h"
 #include "paper/shape.h"
@@ -12,6 +14,14 @@ enum class Backend { automatic, cpu, cuda };
 /// The names by which a user asks for an algorithm and a route; modify/methods.h says which. In the order of R/request.R.
 enum class Method { automatic, blocked, refactor, reference, panel, stream, resident, persistent, householder, stepwise };
 
+/// Right-hand sides that are to come along with a factor, and what becomes of them: see base/task.h.
+struct Sides {
+  index_t m = 0;
+  std::vector<double> z;    ///< n x m
+  std::vector<double> Y;    ///< m x k
+  std::vector<double> rss;  ///< of each, residual sums of squares; or none. NaN: of what is taken away there was not so much
+};
+
 /// What to compute, how and where.
 struct Request : Task {
   Backend backend = Backend::automatic;
@@ -20,6 +30,7 @@ struct Request : Task {
   std::optional<paper::Shape> shape;    ///< of method panel; its defaults, if there is none
   bool downdate = false;                ///< that was asked for in this word
   std::vector<double> weights;          ///< of the columns of V, any sign; none: 1, and -1 of those that are `removed`
+  std::shared_ptr<Sides> sides;         ///< z and rss are replaced where the modification can be done
   bool optimised_blas = false;          ///< whether R's BLAS is one that was written for speed: for the choice of a method
 };
 

@@ -10,14 +10,14 @@
 namespace gpucholmod {
 
 /// V as methods take it: of A + V diag(w) V' times scale^2, the columns of V diag(|w|)^(1/2) / scale that A grows by, then those that it
-/// shrinks by; without those of weight 0.
+/// shrinks by; without those of weight 0. And in the same way Y, of right-hand sides.
 template <class S>
 class WeightedColumns {
  public:
   /// V (n x k), which has to outlive this. Throws overflow, and not_finite where weights or a scale are given.
-  WeightedColumns(const S* V, const Request& asked) : request_(asked), V_(V) {
+  WeightedColumns(const S* V, const Request& asked) : request_(asked), V_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
     if (asked.weights.empty() && asked.scale == 1) return;
-    const index_t n = asked.n;
+    const index_t n = asked.n, m = asked.sides ? asked.sides->m : 0;
     const std::vector<double> w = weights(asked);
     for (index_t q = 0; q < asked.k; ++q) largest_of("V", V + q * n, n, 0, q);
     own_.reserve(n * asked.k);
@@ -27,14 +27,17 @@ class WeightedColumns {
         if (w[q] == 0 || (w[q] < 0) != removes) continue;
         const double by = std::sqrt(std::abs(w[q])) / asked.scale;
         for (index_t i = 0; i < n; ++i) own_.push_back(product(V[i + q * n], by, i, q));
+        for (index_t j = 0; j < m; ++j) own_Y_.push_back(asked.sides->Y[j + q * m] * by);
         ++request_.k;
         request_.removed += removes;
       }
     V_ = own_.data();
+    if (asked.sides) Y_ = own_Y_.data();
   }
 
   const Request& request() const { return request_; }
   const S* V() const { return V_; }
+  const double* Y() const { return Y_; }
 
  private:
   static std::vector<double> weights(const Request& asked) {
@@ -54,7 +57,9 @@ class WeightedColumns {
 
   Request request_;
   std::vector<S> own_;
+  std::vector<double> own_Y_;
   const S* V_;
+  const double* Y_;
 };
 
 }  // namespace gpucholmod

@@ -25,6 +25,8 @@ class HostPass {
   virtual ~HostPass() = default;
   /// Strips [first, end), which are next, in all their turns.
   virtual block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) = 0;
+  /// As Pass::carry().
+  virtual void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, const SegmentsRun& how) = 0;
 };
 
 template <int K, class T>
@@ -36,13 +38,14 @@ class HostPassOf : public HostPass<T> {
   /// V (n x k, k <= K).
   HostPassOf(const double* V, index_t n, index_t k, index_t ldv, int strips, Sign sign)
       : strips_(strips), update_(sign == Sign::update), V_(Stored<double>::Zero(index_t(strips) * block_columns::STRIP, K)),
-        messages_(size_t(strips) * block_columns::BLOCKS * Message::stride, nan) {
+        messages_((size_t(strips) * block_columns::BLOCKS + 1) * Message::stride, nan) {
     V_.topLeftCorner(n, k) = Eigen::Map<const Stored<double>, 0, Eigen::OuterStride<>>(V, n, k, Eigen::OuterStride<>(ldv));
   }
 
   block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) override {
     begin_panel(first, end, R, out, ld);
     s_.scaling = how.scaling;
+    s_.carries = true;
     if (how.by_steps) return run_steps();
     for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i);
     pass_.progress_of(0).first = turns_.back().first + s_.top;
@@ -56,6 +59,22 @@ class HostPassOf : public HostPass<T> {
       const block_columns::Progress next = pass_.behind(turn, s_.blocks);
       turns_.push_back({next.first - s_.top, next.steps});
     }
+  }
+
+  void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, const SegmentsRun& how) override {
+    Stored<double> V = Stored<double>::Zero(block_columns::STRIP, K);
+    for (index_t q = 0; q < k; ++q)
+      for (index_t j = 0; j < m; ++j) V(j, q) = Y[j + q * ldy];
+    begin_panel(strips_, strips_ + 1, z, z, ld);
+    s_.scaling = how.scaling;
+    s_.V = V.data();
+    s_.ldv = V.rows();
+    if (how.by_steps)
+      for (int b = s_.top; b < 0; ++b) take_steps(b);
+    else
+      for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i, true);
+    for (index_t q = 0; q < k; ++q)
+      for (index_t j = 0; j < m; ++j) rest[j + q * ldy] = V(j, q);
   }
 
  private:
@@ -100,11 +119,12 @@ class HostPassOf : public HostPass<T> {
   }
 
   /// What turn i has done, to this panel, but for the segment of the last, which goes on in it.
-  void repeat(const SegmentsRun& how, size_t i) {
+  void repeat(const SegmentsRun& how, size_t i, bool all = false) {
     s_.first = turns_[i].first + s_.top;
     if (turns_[i].steps) take_steps(s_.first - 1);
-    if (i + 1 == turns_.size()) return;
-    s_.end = turns_[i + 1].first - turns_[i + 1].steps + s_.top;
+    const bool last = i + 1 == turns_.size();
+    if (last && !all) return;
+    s_.end = last ? 0 : turns_[i + 1].first - turns_[i + 1].steps + s_.top;
     s_.flags = pass_.flags_of(1, s_.blocks);
     part(how, false, true);
     s_.end = s_.blocks;

@@ -143,7 +143,7 @@ size_t places(const S&) {
 template <int K, class S, class F>
 void run_segment_on_host(const S& s, F&& disturb) {
   using T = typename S::Scalar;
-  {
+  if (s.solvers > 0) {
     std::vector<double> shared(InverseMemory::words);
     const int inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
     for (int pair = __atomic_load_n(s.linked, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair) {

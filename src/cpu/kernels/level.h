@@ -75,6 +75,7 @@ struct Rotating {
         }
         row[i] = r;
       }
+    for (index_t g = 4 * m * K; g < Rotations<P, K>::words; g += 4) memory[g] = memory[g + 2] = 1;  // what lies behind the last row stays
     return -1;
   }
 };

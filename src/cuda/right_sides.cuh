@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "base/factor_io.h"
+#include "cuda/context.h"
+#include "cuda/engine.h"
+
+namespace gpucholmod::cuda {
+
+/// A strip of right-hand sides on the device: columns [first, first + STRIP) of z, as far as there are any, as high as the factor.
+template <class T>
+class CarriedStrip {
+  static constexpr index_t STRIP = block_columns::STRIP;
+
+ public:
+  static index_t strips(const RightSides& sides) { return (sides.m + STRIP - 1) / STRIP; }
+
+  /// Sends it. dz: ld x STRIP. Throws overflow, with the place, where z is too large for T.
+  CarriedStrip(const RightSides& sides, index_t n, index_t strip, T* dz, index_t ld, cudaStream_t stream)
+      : sides_(sides), n_(n), first_(strip * STRIP), count_(std::min(STRIP, sides.m - first_)), dz_(dz), ld_(ld), stream_(stream) {
+    std::vector<T> z(n * count_);
+    for (index_t i = 0; i < n * count_; ++i)
+      if (!std::isfinite(z[i] = T(sides.z[i + first_ * n])))
+        throw Error(ErrorCode::overflow, "'z' has values too large for the precision asked for",
+                    {{"argument", "z"}, {"row", double(i % n + 1)}, {"col", double(first_ + i / n + 1)}});
+    check(cudaMemsetAsync(dz, 0, sizeof(T) * ld * STRIP, stream), "clear right-hand sides");
+    check(cudaMemcpy2DAsync(dz, sizeof(T) * ld, z.data(), sizeof(T) * n, sizeof(T) * n, count_, cudaMemcpyHostToDevice, stream),
+          "send right-hand sides");
+    check(cudaStreamSynchronize(stream), "send right-hand sides");
+  }
+
+  /// What a pass, which is over, has done with `columns` of V.
+  void follow(Pass<T>& pass, const block_columns::PassColumns& columns) const {
+    const index_t at = first_ + columns.first * sides_.m;
+    pass.carry(dz_, ld_, sides_.Y + at, sides_.rest + at, sides_.m, count_, columns.count, stream_);
+  }
+
+  /// When all passes are done.
+  void fetch() const {
+    std::vector<T> z(n_ * count_);
+    check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n_, dz_, sizeof(T) * ld_, sizeof(T) * n_, count_, cudaMemcpyDeviceToHost, stream_),
+          "fetch right-hand sides");
+    check(cudaStreamSynchronize(stream_), "fetch right-hand sides");
+    std::copy(z.begin(), z.end(), sides_.out + first_ * n_);
+  }
+
+ private:
+  RightSides sides_;
+  index_t n_, first_, count_;
+  T* dz_;
+  index_t ld_;
+  cudaStream_t stream_;
+};
+
+}  // namespace gpucholmod::cuda

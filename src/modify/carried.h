@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "modify/request.h"
+
+namespace gpucholmod {
+
+/// The right-hand sides of a call, while they come along: what a backend leaves is kept here until the call has gone well.
+class Carried {
+ public:
+  /// `task`: of k columns of V, sorted and scaled as Y is. It and Y have to outlive this.
+  Carried(const Request& task, const double* Y) : sides_(task.sides.get()), task_(task), Y_(Y) {
+    if (!sides_) return;
+    out_.resize(task.n * sides_->m);
+    rest_.resize(task.k * sides_->m);
+  }
+  RightSides task() {
+    if (!sides_) return {};
+    return {sides_->m, sides_->z.data(), Y_, out_.data(), rest_.data()};
+  }
+
+  /// The call has gone well. `nothing`: there was nothing to be done to R but to scale it.
+  void settle(bool nothing) {
+    if (!sides_) return;
+    if (nothing) {
+      for (std::size_t i = 0; i < out_.size(); ++i) out_[i] = task_.scale * sides_->z[i];
+      std::copy_n(Y_, rest_.size(), rest_.begin());
+    }
+    sides_->z.swap(out_);
+    for (index_t j = 0; j < index_t(sides_->rss.size()); ++j) sides_->rss[j] = sum_of_squares(j);
+  }
+
+ private:
+  /// What is below zero by no more than rounding is zero.
+  double sum_of_squares(index_t j) const {
+    constexpr double units = 100 * std::numeric_limits<double>::epsilon();
+    double sum = sides_->rss[j], size = sum;
+    for (index_t q = 0; q < task_.k; ++q) {
+      const double square = rest_[j + q * sides_->m] * rest_[j + q * sides_->m];
+      sum += q < task_.added() ? square : -square;
+      size += square;
+    }
+    if (sum < 0) sum = sum >= -units * size ? 0 : std::numeric_limits<double>::quiet_NaN();
+    return task_.scale * task_.scale * sum;
+  }
+
+  Sides* sides_;
+  const Request& task_;
+  const double* Y_;
+  std::vector<double> out_, rest_;
+};
+
+}  // namespace gpucholmod

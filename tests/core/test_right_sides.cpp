@@ -1,0 +1,215 @@
+#include <gtest/gtest.h>
+
+#include "call.h"
+#include "lazy_device.h"
+#include "modify/carried.h"
+#include "stream/pipeline.h"
+#include "stream_call.h"
+
+/// Right-hand sides that come along with a modification.
+namespace gpucholmod::test {
+namespace {
+
+using Columns = Stored<double>;
+
+/// R, V whose last columns are taken away, z and Y.
+struct Case {
+  Columns R, V, z, Y;  ///< Y: m x k
+  index_t removed;
+  double scale;
+
+  Case(index_t n, index_t k, index_t m, double scale, double size = 1)
+      : R(quick_problem(Sign::update, n, 1).R), V(Random(7).normal(n, k).cast<double>() * (0.3 * size / std::sqrt(double(n * k)))),
+        z(Random(8).normal(n, m).cast<double>()), Y(Random(9).normal(m, k).cast<double>()), removed(k / 3), scale(scale) {}
+
+  Columns signs() const {
+    Columns S = Columns::Identity(V.cols(), V.cols());
+    S.bottomRightCorner(removed, removed) *= -1;
+    return S;
+  }
+};
+
+double size_of(const Matrix& M) { return double(M.cwiseAbs().colwise().sum().maxCoeff()); }
+
+/// ||R~'z~ - scale^2 R'z - V S Y'|| by eps times what is summed up; R~: what has come of R.
+double residual(const Case& c, const Columns& modified, const Columns& z, double eps) {
+  const Matrix R = c.R.cast<real>(), S = c.signs().cast<real>(), V = c.V.cast<real>(), Y = c.Y.cast<real>(), z0 = c.z.cast<real>(),
+               now = modified.cast<real>().triangularView<Eigen::Upper>(), square = Matrix::Identity(1, 1) * real(c.scale) * real(c.scale);
+  const Matrix error = now.transpose() * z.cast<real>() - square(0, 0) * (R.transpose() * z0) - V * S * Y.transpose();
+  return size_of(error) / (eps * (double(square(0, 0)) * size_of(R.transpose().cwiseAbs() * z0.cwiseAbs()) +
+                                  size_of(V.cwiseAbs() * Y.transpose().cwiseAbs())));
+}
+
+/// Of column j: scale^2 (rss + ||z||^2) + the squares of Y - ||z~||^2, z~ being exact.
+real rss_of(const Case& c, real rss, index_t j) {
+  const Matrix R = c.R.cast<real>(), S = c.signs().cast<real>(), V = c.V.cast<real>();
+  const real square = real(c.scale) * real(c.scale);
+  const Matrix b = square * (R.transpose() * c.z.col(j).cast<real>()) + V * S * c.Y.row(j).transpose().cast<real>();
+  const Matrix A = square * (R.transpose() * R) + V * S * V.transpose(), z = factor(A).transpose().triangularView<Eigen::Lower>().solve(b);
+  const Matrix y = c.Y.row(j).cast<real>();
+  return square * (rss + c.z.col(j).cast<real>().squaredNorm()) + (y * S * y.transpose())(0, 0) - z.squaredNorm();
+}
+
+Request asked(const Case& c, const Way& way, Precision precision = Precision::double_) {
+  Request request = by(way, precision);
+  request.n = c.R.cols();
+  request.k = c.V.cols();
+  request.removed = c.removed;
+  request.scale = c.scale;
+  request.sides = std::make_shared<Sides>();
+  request.sides->m = c.z.cols();
+  request.sides->z.assign(c.z.data(), c.z.data() + c.z.size());
+  request.sides->Y.assign(c.Y.data(), c.Y.data() + c.Y.size());
+  request.sides->rss.assign(size_t(c.z.cols()), 2);
+  return request;
+}
+Columns z_of(const Request& request) { return Eigen::Map<const Columns>(request.sides->z.data(), request.n, request.sides->m); }
+
+Result<double> modified(const Case& c, const Request& request) {
+  const Columns R = request.uplo == Uplo::upper ? c.R : Columns(c.R.transpose());
+  Result<double> result{{}, Columns::Constant(request.n, request.n, std::numeric_limits<double>::quiet_NaN())};
+  result.outcome = modify(Place<double>::memory(R.data(), result.R.data()), c.V.data(), request, no_poll);
+  if (request.uplo == Uplo::lower) result.R.transposeInPlace();
+  return result;
+}
+
+std::vector<Way> carrying_ways() {
+  std::vector<Way> all = {{"stream", Method::stream, LoopOrder::b}};
+  for (const Way& way : ways)
+    if (way.method == Method::blocked) all.push_back(way);
+  return all;
+}
+
+TEST(RightSides, ByEveryMethodThatTakesThemAlong) {
+  for (const Way& way : carrying_ways())
+    for (const Precision precision : precisions)
+      for (const Uplo uplo : uplos)
+        for (const index_t n : {1, 6, 65, 200})
+          for (const index_t k : {1, 3, 5, 40})
+            for (const index_t m : {1, 3, 150}) {
+              if (sanitized && m == 150 && n != 65) continue;
+              const Case c(n, k, m, k == 5 ? 1 : 0.97);
+              Request request = asked(c, way, precision);
+              request.uplo = uplo;
+              const Result<double> result = modified(c, request);
+              const double eps = epsilon(precision);
+              ASSERT_EQ(result.outcome.pivot, -1);
+              ASSERT_LT(residual(c, result.R, z_of(request), eps), 40) << way.name << " " << n << " " << k << " " << m;
+              for (index_t j = 0; j < m; j += 50)
+                ASSERT_NEAR(request.sides->rss[size_t(j)], double(rss_of(c, 2, j)), 40 * eps * (4 + double(c.Y.squaredNorm()))) << way.name;
+            }
+}
+
+/// Numbers that need scaling, in a place of their own or in that of R.
+TEST(RightSides, OfAnySize) {
+  for (const double size : {1e-200, 1e200})
+    for (const bool in_place : {false, true}) {
+      Case c(90, 7, 2, 0.97);
+      c.R *= size;
+      c.V *= size;
+      c.Y *= 1e-5;
+      Request request = asked(c, ways.at(2));
+      std::atomic<bool> begun{false};
+      Columns X = c.R;
+      const Place<double> place = in_place ? Place<double>::in_place(X.data(), begun) : Place<double>::memory(c.R.data(), X.data());
+      EXPECT_EQ(modify(place, c.V.data(), request, no_poll).pivot, -1);
+      c.R /= size;
+      c.V /= size;
+      EXPECT_LT(residual(c, X / size, z_of(request), epsilon(Precision::double_)), 40);
+    }
+}
+
+TEST(RightSides, StayWhereADowndateFails) {
+  Case c(30, 2, 1, 1, 1e3);
+  c.removed = 2;
+  const Request request = asked(c, ways.at(2));
+  EXPECT_GE(modified(c, request).outcome.pivot, 0);
+  EXPECT_TRUE(same_bits(z_of(request), c.z));
+  EXPECT_EQ(request.sides->rss[0], 2);
+}
+
+TEST(RightSides, WithoutColumnsThereIsTheScale) {
+  for (const Way& way : carrying_ways()) {
+    const Case c(30, 0, 2, 0.5);
+    const Request request = asked(c, way);
+    modified(c, request);
+    EXPECT_TRUE(same_bits(z_of(request), Columns(c.z / 2)));
+    EXPECT_EQ(request.sides->rss[0], 0.5);
+  }
+}
+
+TEST(RightSides, SumsOfSquaresThatBecomeNegative) {
+  Case c(20, 1, 1, 1);
+  c.removed = 1;
+  c.Y.setConstant(1e3);
+  const Request request = asked(c, ways.at(2));
+  EXPECT_EQ(modified(c, request).outcome.pivot, -1);
+  EXPECT_TRUE(std::isnan(request.sides->rss[0]));
+  EXPECT_LT(residual(c, modified(c, asked(c, ways.at(2))).R, z_of(request), epsilon(Precision::double_)), 40);
+
+  Case exact(20, 1, 1, 1);  // what is added and taken away again leaves nothing, not less
+  Request up = asked(exact, ways.at(2));
+  up.sides->rss[0] = 0;
+  exact.R = modified(exact, up).R.triangularView<Eigen::Upper>();
+  exact.z = z_of(up);
+  exact.removed = 1;
+  Request down = asked(exact, ways.at(2));
+  down.sides->rss[0] = up.sides->rss[0] * (1 - 1e-15);
+  modified(exact, down);
+  EXPECT_LT(down.sides->rss[0], 1e-12);
+}
+
+TEST(RightSides, MethodsThatTakeNone) {
+  const Case c(20, 1, 1, 1);
+  for (const Method method : {Method::refactor, Method::reference, Method::panel}) {
+    Request request = asked(c, {"", method, LoopOrder::b});
+    const auto error = error_of([&] { modified(c, request); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::bad_argument);
+  }
+}
+
+/// What the GPU's kernels do on a simulated grid: from one panel or several, with refused blocks, segments that end early, and steps
+/// alone.
+TEST(RightSides, ByTheKernelsOfTheGpu) {
+  index_t fallbacks = 0, rescalings = 0;
+  for (const Kernel kernel : {Kernel::persistent, Kernel::stepwise})
+    for (const index_t n : {70, 300})
+      for (const index_t k : {2, 20, 40})
+        for (const double size : {1.0, 30.0, 400.0})
+          for (const index_t m : {1, 130}) {
+            if (m == 130 && (n == 300 || k != 20)) continue;
+            Case c(n, k, m, 1, size);
+            c.removed = size == 1 ? c.removed : 0;
+            if (size == 400) c.V.topRows(n / 2) /= size;
+            const auto result = std::make_shared<std::pair<Columns, Sides>>();
+            within_a_minute([&, result] {
+              const stream::Plan plan(n, k, c.removed, 8, least_budget(n, k, 8) * 1.4, false);
+              const MemorySource<double> from(c.R.data(), n);
+              result->first = Columns::Zero(n, n);
+              MemorySink<double> to(result->first.data(), n);
+              LazyDevice<double> device(plan, c.V.data(), {kernel, 0, 2});
+              const auto run = stream::Pipeline<double, double>(plan, from, to, Uplo::upper, 0, 1, device, 2, no_poll, nullptr).run();
+              ASSERT_EQ(run.end, stream::End::complete);
+              Request request = asked(c, ways.at(2));
+              Carried carried(request, request.sides->Y.data());
+              device.carry(carried.task());
+              carried.settle(false);
+              result->second = *request.sides;
+              Work work;
+              device.report(work);
+              fallbacks += work.fallbacks;
+              rescalings += work.rescalings;
+            });
+            const Columns z = Eigen::Map<const Columns>(result->second.z.data(), n, m);
+            const double eps = epsilon(Precision::double_);
+            ASSERT_LT(residual(c, result->first, z, eps), 40) << n << " " << k << " " << size << " " << m;
+            ASSERT_NEAR(result->second.rss[0], double(rss_of(c, 2, 0)), 100 * eps * (4 + double(c.Y.squaredNorm())))
+                << n << " " << k << " " << size << " " << int(kernel);
+          }
+  EXPECT_GT(fallbacks, 0);
+  EXPECT_GT(rescalings, 0);
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
