@@ -161,7 +161,11 @@ class Finish {
       return warp.id > SUBS || passes(warp);
     });
     if (!good) {
-      leave_scaling(shared_ + S::X, to);  // of the H before this row block
+      const double* X = shared_ + S::X;
+      team_.threads_sync([&](int thread) {  // U^-1 of the H before this row block
+        GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES)
+          to[Parts::scaling + i / KP * LDB + i % KP] = X[i / KP * LDW + i % KP];
+      });
       const bool again = !team_.all_sync([&](Warp& warp) {
         if (warp.id > 0 || b == s_.first) return warp.id > 0;
         constexpr int at = SUBS * S::square;  // where passes() has left -sigma (H - bound I)
@@ -171,31 +175,9 @@ class Finish {
       team_.refuse(s_.state(), 2 * (s_.blocks - b) + again);
     }
     team_.once([&] { Warp::store_release(s_.complete(b), good ? accepted : refused); });
-    if (good && s_.carries && b == s_.blocks - 1) end(to + Parts::stride);
     return good;
   }
 
-  /// Behind the last row block.
-  GPUCHOLMOD_HOST_DEVICE void end(double* to) {
-    constexpr int at = SUBS * S::square;
-    team_.barrier();
-    team_.each_warp([&](Warp& warp) {
-      if (warp.id < tiles) store_H(warp, SUBS);
-    });
-    team_.barrier();
-    team_.all_sync([&](Warp& warp) {
-      return warp.id > 0 || invert_factor<KP>(warp, shared_ + S::H + at, shared_ + S::X + at, shared_ + S::work + SUBS * S::scratch);
-    });
-    leave_scaling(shared_ + S::X + at, to);
-  }
-
-  /// X = U^-1, by which V is to be scaled, to a message.
-  GPUCHOLMOD_HOST_DEVICE void leave_scaling(const double* X, double* to) {
-    team_.threads_sync([&](int thread) {
-      GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES)
-        to[Parts::scaling + i / KP * LDB + i % KP] = X[i / KP * LDW + i % KP];
-    });
-  }
 
   GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const double* sP, double* to) {
     double *X = shared_ + S::X + a * S::square, *W = shared_ + S::work + a * S::scratch, *M = W + IB * LDW;

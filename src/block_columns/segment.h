@@ -63,7 +63,6 @@ struct Segment {
   double sigma;      ///< 1 or -1
   double bound;      ///< eigenvalues of H: below it in an update, above it in a downdate
   Scaling scaling;
-  bool carries;      ///< right-hand sides come behind the last row block: to where its successor's message would be goes U^-1 of the H there
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;

@@ -109,8 +109,8 @@ template Way way_of<float>(index_t, int, bool, const Task&);
 template Way way_of<double>(index_t, int, bool, const Task&);
 
 template <class T>
-Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, bool carries, block_columns::Scaling scaling)
-    : launch_(launch), size_(size), sign_(sign), carries_(carries), scaling_(scaling), dmemory_(pool, size.words()) {}
+Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, block_columns::Scaling scaling)
+    : launch_(launch), size_(size), sign_(sign), scaling_(scaling), dmemory_(pool, size.words()) {}
 
 template <class T>
 void Pass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
@@ -131,7 +131,6 @@ void Pass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
   s.sigma = sign_ == Sign::update ? 1 : -1;
   s.bound = sign_ == Sign::update ? largest_update : least_downdate;
   s.scaling = scaling_;
-  s.carries = carries_;
   s.R = R + above;
   s.out = out ? out + above : nullptr;
   s.ld = ld;
@@ -185,7 +184,12 @@ void Pass<T>::repeat_turns(cudaStream_t stream, bool all) const {
     const bool last = i + 1 == turns_.size();
     if (last && !all) break;
     done.end = last ? 0 : turns_[i + 1].first - turns_[i + 1].steps + done.top;
-    if (done.end > done.first) start_segment<T, K>(done, ints(), -1, Part::again, stream);
+    if (done.end <= done.first) continue;
+    if (last) {
+      close_segment<T, K><<<1, DeviceTeam::THREADS, 0, stream>>>(done);
+      check(cudaGetLastError(), "close a segment");
+    }
+    start_segment<T, K>(done, ints(), -1, Part::again, stream);
   }
 }
 

@@ -48,8 +48,7 @@ template <class T>
 class Pass {
  public:
   /// Throws out_of_memory.
-  /// `carries`: right-hand sides will come along.
-  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, bool carries, block_columns::Scaling scaling = {});
+  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, block_columns::Scaling scaling = {});
 
   /// Queues what the pass begins with: V (n x k, k <= columns; what is behind row n counts as zero), from host memory that
   /// may be reused on return where it is pageable.
@@ -73,7 +72,7 @@ class Pass {
   block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
                                  const std::function<void()>& wait, cudaStream_t stream);
 
-  /// When all panels are done: queues what has been done to them to a strip of right-hand sides. z: in device memory, as high as the
+  /// When all panels are done, of each of which every turn has been looked at: queues what has been done to them to a strip of right-hand sides. z: in device memory, as high as the
   /// factor and STRIP wide, zero where there is nothing. Y (m x k, leading dimension ldy, in host memory): what belongs to V; `rest`,
   /// likewise, what is left of it.
   void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, cudaStream_t stream);
@@ -94,7 +93,6 @@ class Pass {
   Launch launch_;
   block_columns::SegmentSize size_;
   Sign sign_;
-  bool carries_;
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
   block_columns::Segment<T> panel_{};

@@ -149,15 +149,16 @@ class Modification {
   index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R, T* out,
                    const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(columns.count, strips), columns.sign, task_.right.m > 0, {scale, order});
+    Pass<T> pass(context_.pool(), way_.launch, size(columns.count, strips), columns.sign, {scale, order});
     void* const staging = context_.staging(pass.outcome_bytes());
     timed(Stage::send, [&] { pass.prepare(V_ + columns.first * layout_.n, order, columns.count, layout_.n, stream); });
     if (begun) *begun = true;
     Marks& marks = context_.marks();
     marks.begin.record(stream);
     block_columns::PassOutcome done;
+    int one = 1;  // where the pass is to be followed, it has to be known how each of its turns has ended
     timed(Stage::modify, [&] {
-      done = pass.run(R, out, layout_.ld, context_.turns(), staging, marks.end, [&] { wait(columns.first); }, stream);
+      done = pass.run(R, out, layout_.ld, sides.empty() ? context_.turns() : one, staging, marks.end, [&] { wait(columns.first); }, stream);
     });
     work_.seconds += marks.end.seconds_since(marks.begin);
     if (done.pivot < 0)

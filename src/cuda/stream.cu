@@ -30,7 +30,7 @@ class StreamDevice : public stream::Device<T> {
       const block_columns::PassColumns& columns = plan.columns_of(i);
       Way way = way_of<T>(columns.count, plan.slot_strips(), whole, task);
       if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;  // V of a panel that wide has no room on chip
-      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns.sign, task.right.m > 0);
+      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns.sign);
       passes_.back().prepare(V + columns.first * plan.n(), plan.n(), columns.count, plan.n(), context.stream());
       outcome_bytes_ = std::max(outcome_bytes_, passes_.back().outcome_bytes());
       work_.blocks += passes_.back().blocks();

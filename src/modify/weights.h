@@ -20,13 +20,15 @@ class WeightedColumns {
     const index_t n = asked.n, m = asked.sides ? asked.sides->m : 0;
     const std::vector<double> w = weights(asked);
     for (index_t q = 0; q < asked.k; ++q) largest_of("V", V + q * n, n, 0, q);
-    own_.reserve(n * asked.k);
+    own_.resize(n * asked.k);
     request_.k = request_.removed = 0;
     for (const bool removes : {false, true})
       for (index_t q = 0; q < asked.k; ++q) {
         if (w[q] == 0 || (w[q] < 0) != removes) continue;
         const double by = std::sqrt(std::abs(w[q])) / asked.scale;
-        for (index_t i = 0; i < n; ++i) own_.push_back(product(V[i + q * n], by, i, q));
+        S* const to = own_.data() + request_.k * n;
+        for (index_t i = 0; i < n; ++i) to[i] = S(V[i + q * n] * by);
+        require_finite(to, q);
         for (index_t j = 0; j < m; ++j) own_Y_.push_back(asked.sides->Y[j + q * m] * by);
         ++request_.k;
         request_.removed += removes;
@@ -46,13 +48,15 @@ class WeightedColumns {
     std::fill(w.end() - asked.removed, w.end(), -1);
     return w;
   }
-  S product(S v, double by, index_t i, index_t q) const {
-    const S x = S(v * by);
-    if (!std::isfinite(request_.precision == Precision::single ? float(x) : x))
-      throw Error(ErrorCode::overflow, "'V' has a value that is too large for its weight and 'scale' at [" + std::to_string(i + 1) + ", " +
-                                           std::to_string(q + 1) + "]",
-                  {{"argument", "V"}, {"row", double(i + 1)}, {"col", double(q + 1)}});
-    return x;
+  void require_finite(const S* column, index_t q) const {
+    const double most = request_.precision == Precision::single ? double(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
+    double largest = 0;
+    for (index_t i = 0; i < request_.n; ++i) largest = std::max(largest, std::abs(double(column[i])));
+    for (index_t i = 0; largest > most && i < request_.n; ++i)
+      if (std::abs(double(column[i])) > most)
+        throw Error(ErrorCode::overflow, "'V' has a value that is too large for its weight and 'scale' at [" + std::to_string(i + 1) + ", " +
+                                             std::to_string(q + 1) + "]",
+                    {{"argument", "V"}, {"row", double(i + 1)}, {"col", double(q + 1)}});
   }
 
   Request request_;

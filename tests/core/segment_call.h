@@ -1,5 +1,6 @@
 #pragma once
 
+#include "block_columns/closing.h"
 #include "block_columns/turns.h"
 #include "grid_call.h"
 #include "segment_grid.h"
@@ -45,7 +46,6 @@ class HostPassOf : public HostPass<T> {
   block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) override {
     begin_panel(first, end, R, out, ld);
     s_.scaling = how.scaling;
-    s_.carries = true;
     if (how.by_steps) return run_steps();
     for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i);
     pass_.progress_of(0).first = turns_.back().first + s_.top;
@@ -126,6 +126,10 @@ class HostPassOf : public HostPass<T> {
     if (last && !all) return;
     s_.end = last ? 0 : turns_[i + 1].first - turns_[i + 1].steps + s_.top;
     s_.flags = pass_.flags_of(1, s_.blocks);
+    if (last && s_.end > s_.first) {
+      std::vector<double> shared(block_columns::Closing<T, K, block_columns::HostTeam>::words, nan);
+      block_columns::Closing<T, K, block_columns::HostTeam>({shared.data()}, s_).run();
+    }
     part(how, false, true);
     s_.end = s_.blocks;
   }

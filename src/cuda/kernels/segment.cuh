@@ -1,6 +1,7 @@
 #pragma once
 
 #include "block_columns/turns.h"
+#include "block_columns/closing.h"
 #include "block_columns/feed.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
@@ -233,6 +234,14 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   if (stop != 0) return;
   if (b > 0 && blockIdx.x == gridDim.x - 1) Block::store_diagonal_block(s, b - 1, int(threadIdx.x), DeviceTeam::THREADS);
   if (b < s.blocks) Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
+}
+
+/// What is left of V behind row blocks [s.first, s.end), which no refused one has ended. One block of WARPS warps.
+template <class T, int K>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) close_segment(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s) {
+  using Closing = block_columns::Closing<T, K, DeviceTeam>;
+  __shared__ double shared[Closing::words];
+  Closing(whole_block(shared), s).run();
 }
 
 /// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins with. Where the

@@ -1,0 +1,236 @@
+#' Recursive least squares
+#'
+#' A linear regression that is kept up to date while observations come and go: weighted, with a factor by which the past is forgotten, a
+#' window, or a ridge penalty. What is kept is the Cholesky factor \eqn{R} of \eqn{X'WX}, \eqn{z = R'^{-1}X'Wy} and the residual sum of
+#' squares; new observations change all three by one call of [cholupdate_gpu()], in \eqn{O(kp^2)} operations for `k` of them.
+#'
+#' @param x,y The observations: a matrix with a row for each of them and a column for each of the \eqn{p} regressors (for an intercept, a column
+#'   of ones), and the responses, a vector, or a matrix with a column for each of several. For `rls()`, `x` may have no rows where there
+#'   is a ridge penalty. For `update()`, a vector `x` is a single observation.
+#' @param weights Of the observations, positive: one number, or one for each.
+#' @param ridge The penalty: a number \eqn{\lambda \ge 0}, or one for each regressor, so that
+#'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta} is what is minimised. Without one, there have to be at least \eqn{p} observations
+#'   to begin with, with linearly independent columns. It is forgotten as observations are.
+#' @param window How many of the last observations count. `Inf`: all. Those that drop out are taken away in the call that adds
+#'   the new ones; so they are kept, \eqn{p + m} numbers each.
+#' @param forget In `update()`: what everything known so far is multiplied by beforehand, from above 0 to 1.
+#' @param backend `"cpu"`, `"cuda"`: the factor stays on the GPU, see [gpu_factor()]; `"auto"`: the GPU if there is one and \eqn{p} is at
+#'   least 2,000.
+#' @param object A fit.
+#' @param ... Must be empty.
+#'
+#' @return `rls()` and `update()`: a fit, an object of class `rls`; `update()` leaves the one it is given as it is. \cr
+#' `coef()`: the coefficients, a vector, or a matrix for several responses. `predict()`: for new `x`. \cr
+#' `deviance()`: what has been minimised: the sum of squares of the residuals, weighted, and of the ridge penalty. `df.residual()`: the number of observations,
+#' those that are being forgotten counting for as much as is left of them, minus \eqn{p} where there is no ridge penalty. \cr
+#' `vcov()`: \eqn{\hat\sigma^2 (X'WX)^{-1}}, \eqn{\hat\sigma^2} being the deviance by the degrees of freedom; for a single response.
+#' @seealso [cholupdate_gpu()], whose arguments `z`, `y` and `rss` these are
+#' @references
+#' Å. Björck (1996). Numerical Methods for Least Squares Problems. SIAM, sections 3.2 and 3.3.
+#' @examples
+#' x <- cbind(1, as.matrix(longley[, c("GNP", "Armed.Forces")]))
+#' fit <- rls(x[1:10, ], longley$Employed[1:10])
+#' for (i in 11:16) fit <- update(fit, x[i, ], longley$Employed[i])
+#' fit
+#' all.equal(coef(fit), coef(lm(Employed ~ GNP + Armed.Forces, longley)), check.attributes = FALSE)
+#' all.equal(deviance(fit), deviance(lm(Employed ~ GNP + Armed.Forces, longley)))
+#'
+#' # the last 100 observations only, one call for each new one
+#' x <- cbind(1, rnorm(300))
+#' y <- x %*% c(1, 2) + rnorm(300)
+#' moving <- rls(x[1:100, ], y[1:100], window = 100)
+#' for (i in 101:300) moving <- update(moving, x[i, ], y[i])
+#' all.equal(coef(moving), coef(lm(y[201:300] ~ x[201:300, 2])), check.attributes = FALSE)
+#'
+#' # an adaptive filter that begins with nothing but a prior, and forgets
+#' filter <- rls(matrix(0, 0, 2), numeric(), ridge = 0.01)
+#' for (i in 1:300) filter <- update(filter, x[i, ], y[i], forget = 0.98)
+#' coef(filter)
+#' @importFrom stats coef deviance df.residual predict update vcov
+#' @export
+rls <- function(x, y, weights = 1, ridge = 0, window = Inf, backend = getOption("gpucholmod.backend", "auto")) {
+  x <- regressors(x, NULL)
+  y <- responses(y, nrow(x), NULL)
+  weights <- observation_weights(weights, nrow(x))
+  p <- ncol(x)
+  penalty <- penalties(ridge, p)
+  if (!is_number(window) || window < 1) stop_bad_argument("window", window, "must be a number of observations")
+  if (nrow(x) > window) stop_bad_argument("window", window, sprintf("is less than the %d observations that are given", nrow(x)))
+  backend <- match_choice(backend, choices$backend, "backend")
+
+  qr <- qr(rbind(sqrt(weights) * x, if (any(penalty > 0)) diag(sqrt(penalty), p)), tol = 0)
+  R <- if (nrow(qr$qr) >= p) qr.R(qr)
+  if (is.null(R) || min(abs(diag(R))) <= p * .Machine$double.eps * max(abs(diag(R)))) {
+    stop_bad_argument("x", dim(x), "must have linearly independent columns, unless there is a ridge penalty")
+  }
+  signs <- ifelse(diag(R) < 0, -1, 1)
+  effects <- qr.qty(qr, rbind(sqrt(weights) * y, matrix(0, nrow(qr$qr) - nrow(x), ncol(y))))
+  on_gpu <- backend == "cuda" || (backend == "auto" && p >= rls_on_gpu && gpu_info(memory = FALSE)$usable)
+  structure(list(
+    R = if (on_gpu) gpu_factor(signs * R) else signs * R, z = signs * effects[seq_len(p), , drop = FALSE],
+    rss = colSums(effects[-seq_len(p), , drop = FALSE]^2), count = nrow(x), penalised = any(penalty > 0), window = window,
+    kept = if (is.finite(window) && nrow(x) > 0L) list(list(x = x, y = y, weights = weights, age = 0)),
+    age = 0, names = list(colnames(x), colnames(y))
+  ), class = "rls")
+}
+
+# From this order on a fit lives on a GPU, where there is one.
+rls_on_gpu <- 2000
+
+#' @rdname rls
+#' @export
+update.rls <- function(object, x, y, weights = 1, forget = 1, ...) {
+  if (...length()) require_no_more(...)
+  fit <- object
+  p <- nrow(fit$z)
+  if (!is_number(forget) || forget <= 0 || forget > 1) stop_bad_argument("forget", forget, "must be a number above 0, up to 1")
+  one <- is.double(x) && is.null(attributes(x)) && length(x) == p && all(is.finite(x)) && length(y) == 1L && ncol(fit$z) == 1L &&
+    missing(weights) && fit$window == Inf
+  if (one) { # in a filter for few coefficients it takes longer to look at an observation than to take it in
+    made <- cholupdate_gpu(fit$R, x, scale = forget, z = fit$z, y = y, rss = fit$rss)
+    count <- 1L
+  } else {
+    x <- regressors(x, p)
+    count <- nrow(x)
+    change <- list(x = x, y = responses(y, count, ncol(fit$z)), weights = observation_weights(weights, count))
+    moved <- if (is.finite(fit$window)) move_window(c(fit$kept, list(c(change, age = fit$age - log(forget)))), fit$window)
+    for (gone in moved$gone) {
+      faded <- forget * exp(gone$age - fit$age)
+      count <- count - faded * nrow(gone$x)
+      change <- list(x = rbind(change$x, gone$x), y = rbind(change$y, gone$y), weights = c(change$weights, -faded * gone$weights))
+    }
+    made <- cholupdate_gpu(fit$R, t(change$x), weights = change$weights, scale = forget, z = fit$z, y = change$y, rss = fit$rss)
+    fit["kept"] <- list(moved$kept)
+  }
+  fit$R <- made$R
+  fit$z <- made$z
+  fit$rss <- made$rss
+  fit$age <- fit$age - log(forget)
+  fit$count <- forget * fit$count + count
+  fit
+}
+
+# Of observations in the order in which they came, a list of blocks: those that stay in the window, and those that leave it, which may
+# have come with the last block.
+move_window <- function(blocks, window) {
+  rows <- vapply(blocks, function(block) nrow(block$x), 0L)
+  excess <- sum(rows) - window
+  gone <- list()
+  while (excess > 0) {
+    first <- blocks[[1L]]
+    leaving <- seq_len(min(excess, nrow(first$x)))
+    part <- function(rows) list(x = first$x[rows, , drop = FALSE], y = first$y[rows, , drop = FALSE], weights = first$weights[rows], age = first$age)
+    gone <- c(gone, list(part(leaving)))
+    blocks <- if (length(leaving) == nrow(first$x)) blocks[-1L] else c(list(part(-leaving)), blocks[-1L])
+    excess <- excess - length(leaving)
+  }
+  list(kept = blocks, gone = gone)
+}
+
+#' @rdname rls
+#' @export
+coef.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  beta <- if (inherits(object$R, "gpu_factor")) solve_back(object$R, object$z) else backsolve(object$R, object$z)
+  if (ncol(beta) == 1L && is.null(object$names[[2L]])) return(stats::setNames(beta[, 1L], object$names[[1L]]))
+  dimnames(beta) <- object$names
+  beta
+}
+
+#' @rdname rls
+#' @export
+predict.rls <- function(object, x, ...) {
+  if (...length()) require_no_more(...)
+  x <- regressors(x, nrow(object$z))
+  drop_one(x %*% coef(object), object)
+}
+
+#' @rdname rls
+#' @export
+deviance.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  stats::setNames(object$rss, object$names[[2L]])
+}
+
+#' @rdname rls
+#' @export
+df.residual.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  object$count - if (object$penalised) 0 else nrow(object$z)
+}
+
+#' @rdname rls
+#' @export
+vcov.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  if (ncol(object$z) != 1L) stop_bad_argument("object", ncol(object$z), "has several responses: vcov() is for one")
+  inverse <- chol2inv(object$R) * object$rss / df.residual.rls(object)
+  dimnames(inverse) <- object$names[c(1L, 1L)]
+  inverse
+}
+
+#' @rdname rls
+#' @param digits How many to show.
+#' @export
+print.rls <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  if (...length()) require_no_more(...)
+  cat(sprintf("Recursive least squares: %d coefficients, %s observations%s%s\n", nrow(x$z), format(x$count, digits = digits),
+              if (is.finite(x$window)) sprintf(", the last %s", format(x$window)) else "",
+              if (inherits(x$R, "gpu_factor")) "; the factor is on the GPU" else ""))
+  print(coef(x), digits = digits)
+  cat(sprintf("deviance %s\n", paste(format(x$rss, digits = digits), collapse = ", ")))
+  invisible(x)
+}
+
+# A vector where the fit has one response without a name.
+drop_one <- function(x, fit) if (ncol(fit$z) == 1L && is.null(fit$names[[2L]])) x[, 1L] else x
+
+# A matrix of finite doubles with p columns, a vector being one row of it; p NULL: as many as there are, a vector being one column.
+regressors <- function(x, p) {
+  if (is.null(dim(x)) && !isS4(x)) x <- if (is.null(p)) as.matrix(x) else t(x)
+  columns <- if (is.null(p)) ncol(x) else p
+  x <- finite_matrix(x, nrow(x), "x")
+  if (ncol(x) != columns || columns == 0L) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'x' has %d columns, the fit %d coefficients", ncol(x), columns),
+                    list(expected = columns, actual = ncol(x)))
+  }
+  x
+}
+
+# A row for each of `count` observations, m columns if that is not NULL.
+responses <- function(y, count, m) {
+  if (is.null(dim(y)) && !isS4(y)) y <- if (is.null(m) || m == 1L || count != 1L) as.matrix(y) else t(y)
+  y <- finite_matrix(y, count, "y")
+  if (!is.null(m) && ncol(y) != m) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns, the fit %d responses", ncol(y), m), list(expected = m, actual = ncol(y)))
+  }
+  y
+}
+
+finite_matrix <- function(x, rows, argument) {
+  x <- open_columns(x, rows, float32 = FALSE, argument, sprintf("there are %d observations", rows))
+  at <- match(FALSE, is.finite(x), 0L)
+  if (at > 0L) {
+    row <- (at - 1L) %% nrow(x) + 1L
+    col <- (at - 1L) %/% nrow(x) + 1L
+    stop_gpucholmod("not_finite", sprintf("'%s' has a value that is not finite at [%d, %d]", argument, row, col),
+                    list(argument = argument, row = row, col = col, value = x[[at]]))
+  }
+  x
+}
+
+observation_weights <- function(weights, count) {
+  weights <- finite_numbers(weights, "weights")
+  if (any(weights < 0) || !length(weights) %in% c(1L, count)) {
+    stop_bad_argument("weights", weights, sprintf("must be one number that is not negative, or one for each of %d observations", count))
+  }
+  rep_len(weights, count)
+}
+
+penalties <- function(ridge, p) {
+  ridge <- finite_numbers(ridge, "ridge")
+  if (any(ridge < 0) || !length(ridge) %in% c(1L, p)) {
+    stop_bad_argument("ridge", ridge, sprintf("must be one number that is not negative, or one for each of %d regressors", p))
+  }
+  rep_len(ridge, p)
+}

@@ -1,0 +1,94 @@
+# Recursive least squares against lm() and against fits from scratch.
+
+set.seed(11)
+x <- cbind(a = 1, b = rnorm(80), c = rnorm(80))
+y <- drop(x %*% c(1, 2, -1)) + rnorm(80)
+homes <- c("cpu", "cuda")
+
+in_home <- function(home, ...) {
+  if (home == "cuda") skip_without_gpu()
+  rls(..., backend = home)
+}
+
+for (home in homes) {
+  test_that(paste("observations that come one by one give what lm() gives:", home), {
+    fit <- in_home(home, x[1:10, ], y[1:10])
+    before <- coef(fit)
+    first <- fit
+    for (i in 11:50) fit <- update(fit, x[i, ], y[i])
+    fit <- update(fit, x[51:80, ], y[51:80])
+    expect_identical(coef(first), before)
+    all <- lm(y ~ 0 + x)
+    expect_equal(coef(fit), coef(all), ignore_attr = TRUE, tolerance = 1e-12)
+    expect_named(coef(fit), c("a", "b", "c"))
+    expect_equal(deviance(fit), deviance(all), tolerance = 1e-12)
+    expect_equal(df.residual(fit), df.residual(all))
+    expect_equal(vcov(fit), vcov(all), ignore_attr = TRUE, tolerance = 1e-12)
+    expect_identical(dimnames(vcov(fit)), list(colnames(x), colnames(x)))
+    expect_equal(predict(fit, x[1:3, ]), fitted(all)[1:3], ignore_attr = TRUE)
+    expect_equal(predict(fit, x[4, ]), fitted(all)[[4]])
+    expect_output(print(fit), "3 coefficients, 80 observations")
+  })
+
+  test_that(paste("weights, several responses and a window:", home), {
+    w <- runif(80)
+    Y <- cbind(u = y, v = y^2)
+    fit <- in_home(home, x[1:20, ], Y[1:20, ], weights = w[1:20], window = 30)
+    for (i in list(21:28, 29, 30:80)) fit <- update(fit, x[i, , drop = FALSE], Y[i, , drop = FALSE], weights = w[i])
+    last <- 51:80
+    all <- lm(Y[last, ] ~ 0 + x[last, ], weights = w[last])
+    expect_equal(coef(fit), coef(all), ignore_attr = TRUE, tolerance = 1e-10)
+    expect_identical(dimnames(coef(fit)), list(colnames(x), colnames(Y)))
+    expect_equal(deviance(fit), colSums(w[last] * (Y[last, ] - x[last, ] %*% coef(fit))^2), tolerance = 1e-10)
+    expect_equal(df.residual(fit), 27)
+    expect_error(vcov(fit), class = "gpucholmod_bad_argument")
+    expect_identical(dim(predict(fit, x[1:5, ])), c(5L, 2L))
+  })
+
+  test_that(paste("forgetting, a ridge penalty, and a window over what is being forgotten:", home), {
+    fit <- in_home(home, matrix(0, 0, 3), numeric(), ridge = c(1, 2, 3), window = 25)
+    for (i in 1:80) fit <- update(fit, x[i, ], y[i], forget = 0.95)
+    last <- 56:80
+    w <- 0.95^(80 - last)
+    A <- crossprod(x[last, ], w * x[last, ]) + 0.95^80 * diag(1:3)
+    beta <- solve(A, crossprod(x[last, ], w * y[last]))
+    expect_equal(coef(fit), drop(beta), ignore_attr = TRUE, tolerance = 1e-9)
+    expect_equal(deviance(fit), sum(w * (y[last] - x[last, ] %*% beta)^2) + 0.95^80 * sum(1:3 * beta^2), tolerance = 1e-9)
+    expect_equal(df.residual(fit), sum(w))
+  })
+}
+
+test_that("an observation that comes alone is taken in as one of many", {
+  fit <- rls(x[1:10, ], y[1:10], backend = "cpu")
+  expect_identical(update(fit, x[11, ], y[11], forget = 0.9)[c("R", "z", "rss", "count", "age")],
+                   update(fit, x[11, , drop = FALSE], y[11], forget = 0.9)[c("R", "z", "rss", "count", "age")])
+})
+
+test_that("bad observations are told apart, and change nothing", {
+  expect_error(rls(x[1:2, ], y[1:2]), class = "gpucholmod_bad_argument")
+  expect_error(rls(cbind(x, x[, 1]), y), class = "gpucholmod_bad_argument")
+  expect_error(rls(x, y[-1]), class = "gpucholmod_dimension_mismatch")
+  expect_error(rls(x, y, weights = -1), class = "gpucholmod_bad_argument")
+  expect_error(rls(x, y, ridge = c(1, 2)), class = "gpucholmod_bad_argument")
+  expect_error(rls(x, y, window = 10), class = "gpucholmod_bad_argument")
+  expect_error(rls(letters, y), class = "gpucholmod_not_numeric")
+  fit <- rls(x, y, backend = "cpu")
+  error <- expect_error(update(fit, c(1, NaN, 2), 1), class = "gpucholmod_not_finite")
+  expect_identical(unlist(error[c("argument", "row", "col")]), c(argument = "x", row = "1", col = "2"))
+  expect_error(update(fit, x[1, ], NA_real_), class = "gpucholmod_not_finite")
+  expect_error(update(fit, x[1, -1], 1), class = "gpucholmod_dimension_mismatch")
+  expect_error(update(fit, x[1, ], 1:2), class = "gpucholmod_dimension_mismatch")
+  expect_error(update(fit, x[1, ], 1, forget = 0), class = "gpucholmod_bad_argument")
+  expect_error(update(fit, x[1, ], 1, forgets = 1), class = "gpucholmod_bad_argument")
+  expect_error(update(fit, x[1, ], 1, weights = c(1, 2)), class = "gpucholmod_bad_argument")
+  expect_error(coef(fit, 1), class = "gpucholmod_bad_argument")
+})
+
+test_that("a window in which the regressors become dependent is an error that leaves the fit", {
+  x <- cbind(c(1, 1, 1, 1, 1), c(1, 2, 3, 3, 3))
+  fit <- rls(x[1:3, ], 1:3, window = 3, backend = "cpu")
+  fit <- update(fit, x[4, ], 4)
+  before <- coef(fit)
+  expect_error(update(fit, x[5, ], 5), class = "gpucholmod_not_positive_definite")
+  expect_identical(coef(fit), before)
+})
