@@ -17,6 +17,10 @@
 #'   for each column of `V`, of any sign; `downdate = TRUE` is `weights = -1`. `scale`: one positive number, such as a factor by which a
 #'   filter forgets. Everything is done in one pass over the factor, what is added first: so nothing but a result that is not positive
 #'   definite makes it fail.
+#' @param z,y,rss Right-hand sides that come along. With \eqn{A x = b} solved by \eqn{R x = z}, `z` is \eqn{R'^{-1}b}, a vector or a matrix
+#'   with a column for each \eqn{b}, and `y` has a row for each column of `V`; what comes of `z` belongs to
+#'   \eqn{scale\,b + V\,\mathrm{diag}(weights)\,y}{scale b + V diag(weights) y}. In a regression the columns of `V` are observations, and those of `y` their
+#'   responses. `rss`: the residual sums of squares, one for each column of `z`; or nothing. [rls()] keeps all of that together.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. Never guessed; for
 #'   `dtrMatrix` and `Cholesky` objects it is taken from the object.
 #' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in. With `"double"`,
@@ -49,7 +53,14 @@
 #'
 #' @return The modified factor, in the form and with the dimnames of `R`: positive diagonal, the other triangle exactly
 #'   zero. With `check = FALSE`, a list of the factor `R` and `pivot`: 0 on success; otherwise the order of the first
-#'   leading minor of \eqn{A - VV'} that is not positive definite, and `R` is the factor as it was given.
+#'   leading minor of \eqn{A - VV'} that is not positive definite, and `R` is the factor as it was given. With `z`, a list of `R`, `z` in
+#'   the form in which it was given, `rss` if that was, and `pivot` with `check = FALSE`.
+#'
+#' @section Right-hand sides:
+#' `z` and `rss` are changed by the same orthogonal and hyperbolic transforms as `R`, as by LINPACK's `dchud` and `dchdd`: so nothing is
+#' lost that forming and solving the equations anew would lose. Methods `"refactor"`, `"reference"` and `"panel"` do not know of them. Where as much
+#' would be taken away from a residual sum of squares that nothing positive is left, though \eqn{R} can be downdated, that is a
+#' warning of class `gpucholmod_negative_rss` with a field `columns`; it becomes `NaN`, and `R` and `z` are what they should be.
 #'
 #' @section Accuracy:
 #' The result is the exact factor of a matrix that differs from \eqn{A \pm VV'}{A +/- VV'} by a few units of rounding times
@@ -72,6 +83,8 @@
 #' and nothing is changed.
 #'
 #' @references
+#' J. J. Dongarra, C. B. Moler, J. R. Bunch, G. W. Stewart (1979). LINPACK Users' Guide. SIAM, chapter 10.
+#'
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
 #' \doi{10.48550/arXiv.1011.1173}
 #'
@@ -98,6 +111,14 @@
 #' x <- rnorm(50)
 #' moved <- cholupdate_gpu(up, cbind(x, V[, 1]), weights = c(1, -0.99), scale = 0.99)
 #' all.equal(crossprod(moved), 0.99 * (crossprod(up) - tcrossprod(V[, 1])) + tcrossprod(x))
+#'
+#' # a regression: its coefficients without the first two observations
+#' x <- cbind(1, as.matrix(stackloss[1:3]))
+#' R <- chol(crossprod(x))
+#' z <- solve_forward(R, crossprod(x, stackloss$stack.loss))
+#' less <- cholupdate_gpu(R, t(x[1:2, ]), downdate = TRUE, z = z, y = stackloss$stack.loss[1:2])
+#' all.equal(c(solve_back(less$R, less$z)), coef(lm(stack.loss ~ ., stackloss[-(1:2), ])), check.attributes = FALSE)
+#' R <- chol(A)
 #'
 #' # a downdate that cannot be done names the pivot
 #' tryCatch(cholupdate_gpu(R, 100 * V, downdate = TRUE),

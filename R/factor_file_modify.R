@@ -7,7 +7,7 @@
 #' @param R A factor in a file, from [factor_file()] or [write_factor()].
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`.
-#' @param downdate,weights,scale As for an ordinary factor: [cholupdate_gpu()].
+#' @param downdate,weights,scale,z,y,rss As for an ordinary factor, the value included: [cholupdate_gpu()].
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param output Name of the file to write; not that of `R`.
 #' @param replace Whether a file that is there may be replaced.

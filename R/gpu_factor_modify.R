@@ -7,7 +7,7 @@
 #' @param R A handle from [gpu_factor()] or [gpu_chol()].
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`.
-#' @param downdate,weights,scale As for an ordinary factor: [cholupdate_gpu()].
+#' @param downdate,weights,scale,z,y,rss As for an ordinary factor, the value included: [cholupdate_gpu()].
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param in_place `FALSE`: the result is a new factor with memory of its own, and `R` stays as it is. `TRUE`: `R`
 #'   itself is changed, for every variable that refers to it. Where there is room on the GPU for a second factor (for a

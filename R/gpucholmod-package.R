@@ -47,7 +47,7 @@
 #' An error in an expression that is given to `diag()` or `chol2inv()` loses its class, as these are S4 generics as soon as
 #' this package is attached: assign the factor to a variable first.
 #'
-#' Two more are no errors: the warning `gpucholmod_other_triangle` (fields `argument`, `uplo`, `looks`), where a factor is not
+#' Three more are no errors: the warning `gpucholmod_negative_rss` of [cholupdate_gpu()], the warning `gpucholmod_other_triangle` (fields `argument`, `uplo`, `looks`), where a factor is not
 #' zero in the triangle that is not used, and looks as if it were the matrix itself (`"symmetric"`) or a factor of the
 #' other kind (`"transposed"`), or is merely not zero there (`"filled"`, once a session); and the message
 #' `gpucholmod_copied` of [cholupdate_overwrite()].

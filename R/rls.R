@@ -58,20 +58,35 @@ rls <- function(x, y, weights = 1, ridge = 0, window = Inf, backend = getOption(
   if (nrow(x) > window) stop_bad_argument("window", window, sprintf("is less than the %d observations that are given", nrow(x)))
   backend <- match_choice(backend, choices$backend, "backend")
 
-  qr <- qr(rbind(sqrt(weights) * x, if (any(penalty > 0)) diag(sqrt(penalty), p)), tol = 0)
+  on_gpu <- backend == "cuda" || (backend == "auto" && p >= rls_on_gpu && gpu_info(memory = FALSE)$usable)
+  start <- if (all(penalty > 0)) {
+    list(R = diag(sqrt(penalty), p), z = matrix(0, p, ncol(y)), rss = numeric(ncol(y)))
+  } else {
+    first_fit(sqrt(weights) * x, sqrt(weights) * y, penalty)
+  }
+  if (on_gpu) start$R <- gpu_factor(start$R)
+  if (all(penalty > 0) && nrow(x) > 0L) {
+    start <- cholupdate_gpu(start$R, t(x), weights = weights, z = start$z, y = y, rss = start$rss)
+  }
+  structure(c(start, list(
+    count = nrow(x), penalised = any(penalty > 0), window = window,
+    kept = if (is.finite(window) && nrow(x) > 0L) list(list(x = x, y = y, weights = weights, age = 0)),
+    age = 0, names = list(colnames(x), colnames(y))
+  )), class = "rls")
+}
+
+# list(R, z, rss) by orthogonal transforms of x and y, with rows behind them for penalties, some of which are zero.
+first_fit <- function(x, y, penalty) {
+  p <- ncol(x)
+  rows <- diag(sqrt(penalty), p)[penalty > 0, , drop = FALSE]
+  qr <- qr(rbind(x, rows), tol = 0)
   R <- if (nrow(qr$qr) >= p) qr.R(qr)
   if (is.null(R) || min(abs(diag(R))) <= p * .Machine$double.eps * max(abs(diag(R)))) {
     stop_bad_argument("x", dim(x), "must have linearly independent columns, unless there is a ridge penalty")
   }
   signs <- ifelse(diag(R) < 0, -1, 1)
-  effects <- qr.qty(qr, rbind(sqrt(weights) * y, matrix(0, nrow(qr$qr) - nrow(x), ncol(y))))
-  on_gpu <- backend == "cuda" || (backend == "auto" && p >= rls_on_gpu && gpu_info(memory = FALSE)$usable)
-  structure(list(
-    R = if (on_gpu) gpu_factor(signs * R) else signs * R, z = signs * effects[seq_len(p), , drop = FALSE],
-    rss = colSums(effects[-seq_len(p), , drop = FALSE]^2), count = nrow(x), penalised = any(penalty > 0), window = window,
-    kept = if (is.finite(window) && nrow(x) > 0L) list(list(x = x, y = y, weights = weights, age = 0)),
-    age = 0, names = list(colnames(x), colnames(y))
-  ), class = "rls")
+  effects <- qr.qty(qr, rbind(y, matrix(0, nrow(rows), ncol(y))))
+  list(R = unname(signs * R), z = signs * effects[seq_len(p), , drop = FALSE], rss = colSums(effects[-seq_len(p), , drop = FALSE]^2))
 }
 
 # From this order on a fit lives on a GPU, where there is one.

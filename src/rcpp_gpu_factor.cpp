@@ -1,8 +1,8 @@
 #include <Rcpp.h>
 
 #include <memory>
-#include <numeric>
 
+#include "base/factor_io.h"
 #include "cuda/backend.h"
 #include "rcpp_guard.h"
 #include "rcpp_request.h"
@@ -148,7 +148,7 @@ Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place,
     for (index_t q = 0; q < k; ++q) {
       const double* const v = REAL(V) + q * n;
       const double w = !what.weights.empty() ? what.weights[q] : q < what.added() ? 1 : -1;
-      traces[w < 0] += std::abs(w) * std::inner_product(v, v + n, v, 0.0);
+      traces[w < 0] += std::abs(w) * sum_of_squares(v, n);
     }
     using Rcpp::_;
     Rcpp::List result = Rcpp::List::create(_["pivot"] = pivot, _["traces"] = traces, _["made"] = R_NilValue);

@@ -1,5 +1,5 @@
-# Sliding-window ridge regression: each step moves the window with one update and one downdate of the Cholesky factor,
-# and is checked and timed against a new chol().
+# Sliding-window ridge regression: each step moves the window by one call, which adds what comes to the Cholesky factor and takes
+# away what leaves, and is checked and timed against a new chol().
 #
 #   Rscript sliding_window.R [--features=1024] [--out=sliding_window.png]
 #
@@ -8,9 +8,11 @@
 # how many more depends on place and depth, which is why the columns are lifted to random Fourier features. For the
 # prediction some 64 features would do; 1024 make the factor large enough for a modification to pay.
 #
-# Every quake is a column z of the matrix Z (features x quakes), and for the quakes in the window
+# Every quake is a row of the matrix X (quakes x features), and for the quakes in the window
 #
-#   A = R'R = lambda I + Z Z',   b = Z y,   coefficients = solution of A x = b.
+#   A = R'R = lambda I + X'X,   b = X'y,   coefficients = solution of A beta = b,
+#
+# which rls() keeps: R and R'^-1 b come along together.
 #
 # Stops with an error, thus with a non-zero exit status, if the coefficients of the two ways differ by more than
 # rounding can explain.
@@ -44,7 +46,7 @@ fourier_features <- function(x, count, width = 3) {
   first <- x[seq_len(window), ]
   x <- scale(x, center = colMeans(first), scale = apply(first, 2, sd))
   frequencies <- matrix(rnorm(count * ncol(x)), count) / width
-  sqrt(2 / count) * cos(tcrossprod(frequencies, x) + runif(count, 0, 2 * pi))
+  sqrt(2 / count) * t(cos(tcrossprod(frequencies, x) + runif(count, 0, 2 * pi)))
 }
 
 # Milliseconds that an expression takes. system.time() has a resolution of 1 ms, too coarse here; as it does, collect
@@ -65,28 +67,25 @@ no_gpu_because <- function() {
   }, gpucholmod_backend_unavailable = conditionMessage)
 }
 
-# R may be a handle of a factor on the GPU, or an ordinary matrix.
-coefficients_of <- function(R, b) {
-  if (inherits(R, "gpu_factor")) solve(R, b) else backsolve(R, backsolve(R, b, transpose = TRUE))
-}
+coefficients_of <- function(R, b) backsolve(R, backsolve(R, b, transpose = TRUE))
 
 rmse <- function(error) sqrt(mean(error^2))
 
-# How far apart rounding may take the coefficients x of the two ways after `steps` steps. A Cholesky factor, new or
+# How far apart rounding may take the coefficients beta of the two ways after `steps` steps. A Cholesky factor, new or
 # modified, is the exact one of a matrix that is off by a few eps |A|, and b is as close to what it should be; a step
-# modifies twice, and one factorisation begins each way. So the system solved is off by no more than
-# few (2 steps + 2) eps |A|, which moves x by |A^-1| times this times |x|. As for sizes, |A^-1| <= 1 / lambda, and
-# |A| <= lambda + the sum of squares of Z. `few` is 10: worst-case bounds would have the number of features in its
+# modifies once, and one factorisation begins each way. So the system solved is off by no more than
+# few (steps + 2) eps |A|, which moves beta by |A^-1| times this times |beta|. As for sizes, |A^-1| <= 1 / lambda, and
+# |A| <= lambda + the sum of squares of X. `few` is 10: worst-case bounds would have the number of features in its
 # place, but rounding errors partly cancel.
-rounding_bound <- function(x, Z, steps, few = 10) {
-  condition <- (lambda + sum(Z^2)) / lambda
-  few * (2 * steps + 2) * .Machine$double.eps * condition * sqrt(sum(x^2))
+rounding_bound <- function(beta, X, steps, few = 10) {
+  condition <- (lambda + sum(X^2)) / lambda
+  few * (steps + 2) * .Machine$double.eps * condition * sqrt(sum(beta^2))
 }
 
 # One untimed call of either way, since the first may have to start the GPU or to load a library; says what ran.
-warm_up <- function(Z, keep) {
-  R <- keep(chol(diag(nrow(Z))))
-  cholupdate_gpu(R, Z[, seq_len(step)])
+warm_up <- function(X, backend) {
+  update(rls(X[0, ], numeric(), ridge = lambda, backend = backend), X[seq_len(step), ], numeric(step))
+  chol(diag(ncol(X)))
   used <- last_cholupdate()
   cat(sprintf("cholupdate_gpu(): backend %s%s, method \"%s\", %s precision.\n", used$backend,
               if (nzchar(used$device)) paste0(" (", used$device, ")") else "", used$method, used$precision))
@@ -98,41 +97,34 @@ warm_up <- function(Z, keep) {
   used
 }
 
-# Moves the window over all data; returns one row per step. `keep` puts the first factor where it is to live.
-slide <- function(Z, y, keep) {
+# Moves the window over all data; returns one row per step.
+slide <- function(X, y, backend) {
   inside <- seq_len(window)
   y <- y - mean(y[inside])
-  A <- diag(lambda, nrow(Z)) + tcrossprod(Z[, inside])
-  R <- keep(chol(A))
-  b <- Z[, inside] %*% y[inside]
+  A <- diag(lambda, ncol(X)) + crossprod(X[inside, ])
+  fit <- rls(X[inside, ], y[inside], ridge = lambda, window = window, backend = backend)
 
   one_step <- function(i) {
     enter <- window + (i - 1) * step + seq_len(step)
     leave <- enter - window
     inside <- (max(leave) + 1):max(enter)
-    predicted <- crossprod(Z[, enter], coefficients_of(R, b))
+    predicted <- predict(fit, X[enter, ])
     baseline <- mean(y[(min(enter) - window):(min(enter) - 1)])
 
-    # With the package: the old factor becomes the new one, wherever it lives. Update first: the matrix is then never
-    # nearer to singular than the two windows are.
-    ms_modify <- milliseconds({
-      R <<- cholupdate_gpu(R, Z[, enter])
-      R <<- cholupdate_gpu(R, Z[, leave], downdate = TRUE)
-    })
-    b <<- b + Z[, enter] %*% y[enter] - Z[, leave] %*% y[leave]
+    # With the package: 16 quakes come, and those that are too many leave, factor and right-hand side in one call.
+    ms_modify <- milliseconds(fit <<- update(fit, X[enter, ], y[enter]))
 
     # Without it: the same change of A, cheap as well, and then a new factor.
-    ms_change <- milliseconds(A <<- A + tcrossprod(Z[, enter]) - tcrossprod(Z[, leave]))
+    ms_change <- milliseconds(A <<- A + crossprod(X[enter, ]) - crossprod(X[leave, ]))
     ms_chol <- milliseconds(chol(A))
 
     # Compared with a fit from scratch, so that no error carried along from step to step can hide.
-    x <- coefficients_of(R, b)
-    scratch <- chol(diag(lambda, nrow(Z)) + tcrossprod(Z[, inside]))
-    expected <- coefficients_of(scratch, Z[, inside] %*% y[inside])
+    scratch <- chol(diag(lambda, ncol(X)) + crossprod(X[inside, ]))
+    expected <- coefficients_of(scratch, crossprod(X[inside, ], y[inside]))
     data.frame(
       step = i, enter_from = min(enter), enter_to = max(enter), leave_from = min(leave), leave_to = max(leave),
       ms_modify, ms_chol, ms_change, ratio = ms_chol / ms_modify,
-      difference = max(abs(x - expected)), bound = rounding_bound(expected, Z[, inside], i),
+      difference = max(abs(coef(fit) - expected)), bound = rounding_bound(expected, X[inside, ], i),
       rmse = rmse(predicted - y[enter]), rmse_mean = rmse(baseline - y[enter])
     )
   }
@@ -140,8 +132,8 @@ slide <- function(Z, y, keep) {
 }
 
 print_table <- function(steps) {
-  cat("            rows         rows  update +                    largest diff.   RMSE of 16 new rows\n")
-  cat("step    entering      leaving  downdate    chol()   ratio  of coefficients     ridge      mean\n")
+  cat("            rows         rows                              largest diff.   RMSE of 16 new rows\n")
+  cat("step    entering      leaving  update()    chol()   ratio  of coefficients     ridge      mean\n")
   shown <- unique(round(seq(1, nrow(steps), length.out = min(11, nrow(steps)))))
   with(steps[shown, ], cat(sprintf(
     "%4d  %4d - %-4d  %4d - %-4d %6.1f ms %6.1f ms %7.2f %16.1e %9.3f %9.3f\n",
@@ -154,8 +146,8 @@ print_table <- function(steps) {
 }
 
 print_summary <- function(steps) {
-  cat("Timed: both calls of cholupdate_gpu() together; one call of chol() on the new matrix. ratio = chol() / them.\n")
-  cat(sprintf("Not in chol()'s time: changing its matrix, A + VV' - WW' by tcrossprod(), median %.1f ms.\n",
+  cat("Timed: update() of the fit, which is one call of cholupdate_gpu(); chol() of the new matrix. ratio = chol() / update().\n")
+  cat(sprintf("Not in chol()'s time: changing its matrix, A + V'V - W'W by crossprod(), median %.1f ms.\n",
               median(steps$ms_change)))
   cat(sprintf("RMSE over all steps, in magnitudes: ridge %.3f, mean of the window %.3f.\n",
               rmse(steps$rmse), rmse(steps$rmse_mean)))
@@ -189,7 +181,7 @@ draw <- function(steps, features, backend, file) {
   file <- open_figure(file, 12, 5.6, resolution = 150)
   on.exit(dev.off())
   par(mfrow = c(1, 2), mar = c(4.2, 5.6, 4.4, 1))
-  draw_panel(with(steps, cbind(ms_chol, ms_modify)), c("chol() of the new matrix", "update + downdate"),
+  draw_panel(with(steps, cbind(ms_chol, ms_modify)), c("chol() of the new matrix", "update() of the fit"),
              c("#D55E00", "#0072B2"), c(17, 19), "time per step [ms]",
              sprintf("Time, %d features, backend %s", features, backend))
   draw_panel(with(steps, cbind(bound, difference)), c("bound for rounding", "largest difference"),
@@ -203,12 +195,12 @@ set.seed(1)
 cat(sprintf("%s; gpucholmod %s; %s\n", R.version.string, packageVersion("gpucholmod"), Sys.Date()))
 cat(sprintf("Ridge regression of magnitude on %d Fourier features of R's quakes: a window of %d rows, moved by %d.\n",
             arguments$features, window, step))
-Z <- fourier_features(as.matrix(quakes[c("lat", "long", "depth", "stations")]), arguments$features)
+X <- fourier_features(as.matrix(quakes[c("lat", "long", "depth", "stations")]), arguments$features)
 obstacle <- no_gpu_because()
-keep <- if (is.null(obstacle)) gpu_factor else identity
+backend <- if (is.null(obstacle)) "cuda" else "cpu"
 cat(if (is.null(obstacle)) "The factor stays on the GPU.\n" else sprintf("The factor is kept by R: %s.\n", obstacle))
-used <- warm_up(Z, keep)
-steps <- slide(Z, quakes$mag, keep)
+used <- warm_up(X, backend)
+steps <- slide(X, quakes$mag, backend)
 print_table(steps)
 print_summary(steps)
 file <- draw(steps, arguments$features, used$backend, arguments$out)

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,24 +19,27 @@ class WeightedColumns {
  public:
   /// V (n x k), which has to outlive this. Throws overflow, and not_finite where weights or a scale are given.
   WeightedColumns(const S* V, const Request& asked) : request_(asked), V_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
-    if (asked.weights.empty() && asked.scale == 1) return;
     const index_t n = asked.n, m = asked.sides ? asked.sides->m : 0;
     const std::vector<double> w = weights(asked);
+    if (asked.scale == 1 && are_signs(w)) {
+      request_.removed = std::count(w.begin(), w.end(), -1.0);
+      return;
+    }
     for (index_t q = 0; q < asked.k; ++q) largest_of("V", V + q * n, n, 0, q);
-    own_.resize(n * asked.k);
+    own_.reset(new S[n * asked.k]);
     request_.k = request_.removed = 0;
     for (const bool removes : {false, true})
       for (index_t q = 0; q < asked.k; ++q) {
         if (w[q] == 0 || (w[q] < 0) != removes) continue;
         const double by = std::sqrt(std::abs(w[q])) / asked.scale;
-        S* const to = own_.data() + request_.k * n;
+        S* const to = own_.get() + request_.k * n;
         for (index_t i = 0; i < n; ++i) to[i] = S(V[i + q * n] * by);
         require_finite(to, q);
         for (index_t j = 0; j < m; ++j) own_Y_.push_back(asked.sides->Y[j + q * m] * by);
         ++request_.k;
         request_.removed += removes;
       }
-    V_ = own_.data();
+    V_ = own_.get();
     if (asked.sides) Y_ = own_Y_.data();
   }
 
@@ -48,11 +54,13 @@ class WeightedColumns {
     std::fill(w.end() - asked.removed, w.end(), -1);
     return w;
   }
+  /// Whether they ask for V as it is: 1, then -1.
+  static bool are_signs(const std::vector<double>& w) {
+    return std::all_of(w.begin(), w.end(), [](double x) { return x == 1 || x == -1; }) && std::is_sorted(w.rbegin(), w.rend());
+  }
   void require_finite(const S* column, index_t q) const {
     const double most = request_.precision == Precision::single ? double(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
-    double largest = 0;
-    for (index_t i = 0; i < request_.n; ++i) largest = std::max(largest, std::abs(double(column[i])));
-    for (index_t i = 0; largest > most && i < request_.n; ++i)
+    for (index_t i = 0; i < request_.n; ++i)
       if (std::abs(double(column[i])) > most)
         throw Error(ErrorCode::overflow, "'V' has a value that is too large for its weight and 'scale' at [" + std::to_string(i + 1) + ", " +
                                              std::to_string(q + 1) + "]",
@@ -60,7 +68,7 @@ class WeightedColumns {
   }
 
   Request request_;
-  std::vector<S> own_;
+  std::unique_ptr<S[]> own_;
   std::vector<double> own_Y_;
   const S* V_;
   const double* Y_;

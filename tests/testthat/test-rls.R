@@ -58,6 +58,14 @@ for (home in homes) {
   })
 }
 
+test_that("penalties of which some are zero", {
+  fit <- rls(x[1:40, ], y[1:40], ridge = c(0, 2, 2), weights = 0.5, backend = "cpu")
+  beta <- solve(0.5 * crossprod(x[1:40, ]) + diag(c(0, 2, 2)), 0.5 * crossprod(x[1:40, ], y[1:40]))
+  expect_equal(coef(fit), drop(beta), tolerance = 1e-12)
+  expect_equal(deviance(fit), 0.5 * sum((y[1:40] - x[1:40, ] %*% beta)^2) + 2 * sum(beta[-1]^2), tolerance = 1e-12)
+  expect_equal(rls(x[1:40, ], y[1:40], ridge = c(1e-30, 2, 2), weights = 0.5, backend = "cpu")$R, fit$R, tolerance = 1e-12)
+})
+
 test_that("an observation that comes alone is taken in as one of many", {
   fit <- rls(x[1:10, ], y[1:10], backend = "cpu")
   expect_identical(update(fit, x[11, ], y[11], forget = 0.9)[c("R", "z", "rss", "count", "age")],
