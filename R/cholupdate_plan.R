@@ -17,6 +17,7 @@
 #'   [factor_file()].
 #' @param k Columns of `V`; or `V` itself.
 #' @param ... Must be empty: the arguments below are given by name.
+#' @param weights Of the columns, as for [cholupdate_gpu()]: those of different signs go through the GPU one after the other, those of 0 not at all.
 #' @inheritParams cholupdate_gpu
 #' @return A list of class `gpucholmod_plan`:
 #'   \item{backend, method}{what would be taken}
@@ -34,7 +35,7 @@
 #' cholupdate_plan(16384, 16, method = "stream", backend = "cpu",
 #'                 control = cholupdate_control(device_memory = "64MB"))
 #' @export
-cholupdate_plan <- function(n, k, ..., precision = c("double", "single"),
+cholupdate_plan <- function(n, k, ..., weights = NULL, precision = c("double", "single"),
                             backend = getOption("gpucholmod.backend", "auto"),
                             method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
                             control = cholupdate_control()) {
@@ -44,7 +45,8 @@ cholupdate_plan <- function(n, k, ..., precision = c("double", "single"),
   k <- if (!is.null(dim(k))) as.double(dim(k)[[2L]]) else if (length(k) == n && n != 1) 1 else require_size(k, "k")
   single <- match_choice(precision, choices$precision, "precision") == "single"
   request <- list(FALSE, TRUE, FALSE, single, if (!missing(backend)) backend_number(backend),
-                  method_number(method, ordinary_methods), control, NULL, NULL, NULL)
+                  method_number(method, ordinary_methods), control,
+                  weights_of(weights, FALSE), NULL, NULL)
   structure(with_names(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request))), class = "gpucholmod_plan")
 }
 

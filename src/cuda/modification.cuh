@@ -44,16 +44,17 @@ class Modification {
                const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
         way_(way_of<T>(std::max(task.added(), task.removed), layout.strips(), true, task)),
-        passes_(block_columns::passes_of(task.k, task.removed, way_.columns)),
-        dz_(context.pool(), sides_words() * CarriedStrip<T>::strips(task.right)) {
+        passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
+    const index_t sides = sides_words() * CarriedStrip<T>::strips(task.right);
     if (e != 0) {
       scaled_.assign(V, V + task.n * task.k);
       for (double& v : scaled_) v = std::scalbn(v, -e);
       V_ = scaled_.data();
     }
-    work_.device_bytes = beside + size(way_.columns, layout.strips()).bytes() + double(dz_.bytes());
+    work_.device_bytes = beside + size(way_.columns, layout.strips()).bytes() + double(sizeof(T)) * double(sides);
     if (work_.device_bytes > task.device_memory)
       throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes, task.device_memory);
+    if (sides > 0) dz_.emplace(context.pool(), sides);
     work_.device = context.device_name();
     if (task.timeline) stopwatch_.emplace(timeline_, context.stream());
   }
@@ -67,7 +68,7 @@ class Modification {
     const int strips = block_columns::strips_of(order);
     std::vector<CarriedStrip<T>> sides;
     for (index_t i = 0; out && order == layout_.n && i < CarriedStrip<T>::strips(task_.right); ++i)
-      sides.emplace_back(task_.right, order, i, dz_.data() + i * sides_words(), layout_.ld, context_.stream());
+      sides.emplace_back(task_.right, order, i, dz_->data() + i * sides_words(), layout_.ld, context_.stream());
     const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
@@ -193,7 +194,7 @@ class Modification {
   const Poll& poll_;
   Way way_;
   std::vector<block_columns::PassColumns> passes_;
-  PoolBuffer<T> dz_;  ///< right-hand sides
+  std::optional<PoolBuffer<T>> dz_;  ///< right-hand sides, if there are any
   Work work_;
   Timeline timeline_;
   std::optional<Stopwatch> stopwatch_;

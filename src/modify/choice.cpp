@@ -62,7 +62,7 @@ Expected expected(const Request& request) {
   using tuning::Costs;
   const double n = double(request.n), k = double(request.k);
   const double word = request.precision == Precision::single ? 0.5 : 1;
-  const double passes = std::ceil(k / 64), threads = threads_for(request.threads);
+  const double passes = std::ceil(double(request.added()) / 64) + std::ceil(double(request.removed) / 64), threads = threads_for(request.threads);
   const int instructions = int(cpu::resolve(request.instructions)) - int(Instructions::plain);
   const double working = cpu::useful_threads(request.n, request.k, int(threads));
   Expected time;

@@ -310,7 +310,13 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
   return outcome;
 }
 
-Plan plan(const Request& request, Where where) {
+Plan plan(const Request& asked, Where where) {
+  Request request = asked;
+  if (!asked.weights.empty()) {
+    const auto count = [&](auto&& f) { return index_t(std::count_if(asked.weights.begin(), asked.weights.end(), f)); };
+    request.k = count([](double w) { return w != 0; });
+    request.removed = count([](double w) { return w < 0; });
+  }
   const Choice choice = choose(request, where);
   const Request task = resolved(request, choice);
   Plan found{choice};

@@ -135,6 +135,33 @@ check_report <- function(case, pivot, control) {
     if (report$device_bytes_peak > control$device_memory) "more device memory than allowed")
 }
 
+# Right-hand sides for a case, some of the time: list(z, y, rss), or an empty one. `carried` tells whether the method takes them.
+draw_sides <- function(case, method) {
+  if (!is.null(case$change$downdate) || method %in% c("refactor", "reference", "panel") || chance(0.6)) return(list())
+  m <- one_of(c(1L, 1L, 2L, 5L))
+  list(z = matrix(rnorm(case$n * m), case$n, m), y = matrix(rnorm(case$k * m), case$k, m), rss = runif(m, 1e3, 2e3))
+}
+
+# Of what has come along: whether R~'z~ is what it must be.
+check_sides <- function(case, sides, value) {
+  if (!identical(names(value)[1:3], c("R", "z", "rss"))) return("no list of R, z and rss")
+  if (!identical(dim(value$z), dim(sides$z)) || length(value$rss) != ncol(sides$z)) return("z or rss have another shape")
+  judged <- case$judged
+  if (!is.null(judged$trivial) || !judged$measurable || !length(sides$z)) return(NULL)
+  given <- as_given(case)
+  R <- times_power(if (case$uplo == "lower") t(given$R) else given$R, -judged$p)
+  R[lower.tri(R)] <- 0
+  V <- times_power(given$V, -judged$p)
+  w <- rep_len(case$change$weights, case$k)
+  scale <- if (is.null(case$change$scale)) 1 else case$change$scale
+  X <- times_power(plain_factor(value$R, case$uplo), -judged$p)
+  X[lower.tri(X)] <- 0
+  b <- scale * crossprod(R, sides$z) + V %*% (w * sides$y)
+  size <- norm_1(scale * crossprod(abs(R), abs(sides$z))) + norm_1(abs(V) %*% (abs(w) * abs(sides$y)))
+  error <- norm_1(crossprod(X, value$z) - b) / (judged$eps * size)
+  if (!(error <= fuzz_largest_residual)) sprintf("z is wrong by %.3g eps", error)
+}
+
 fuzz_modify <- function(gpu) {
   precision <- one_of(c("double", "single"), c(3, 1))
   case <- draw_case(ordinary_containers(), precision)
@@ -147,8 +174,11 @@ fuzz_modify <- function(gpu) {
   if (!own_uplo || chance(0.3)) args$uplo <- case$uplo
   if (precision == (if (case$container == "float32") "single" else "double") && chance(0.5)) args$precision <- NULL
   if (!check) args$check <- FALSE
+  sides <- draw_sides(case, choice$method)
+  args <- c(args, sides)
 
-  what <- sprintf("cholupdate_gpu: %s, backend %s, method %s", case$what, choice$backend, choice$method)
+  what <- sprintf("cholupdate_gpu: %s, backend %s, method %s%s", case$what, choice$backend, choice$method,
+                  if (length(sides)) ", right-hand sides" else "")
   expected <- judge_choice(choice$backend, choice$method, control, precision, gpu)
   allowed <- allowed_of(case, expected)
   frame <- frame_of(args)
@@ -157,6 +187,11 @@ fuzz_modify <- function(gpu) {
     return(fuzz_with_more(seen, frame, args, case, what))
   }
   pivot <- 0L
+  carried <- NULL
+  if (length(sides) && seen$outcome == "ok") {
+    carried <- seen$value
+    seen$value <- if (check) carried$R else carried[c("R", "pivot")]
+  }
   if (!check && seen$outcome == "ok") {
     pivot <- seen$value$pivot
     if (!identical(names(seen$value), c("R", "pivot"))) seen$problems <- c(seen$problems, "no list of R and pivot")
@@ -164,7 +199,7 @@ fuzz_modify <- function(gpu) {
     seen$value <- seen$value$R
   }
   problems <- c(seen$problems, expect_outcome(seen, allowed),
-                expect_signals(seen, if (case$triangle) "gpucholmod_other_triangle"))
+                expect_signals(seen, c(if (case$triangle) "gpucholmod_other_triangle", if (length(sides)) "gpucholmod_negative_rss")))
   if (length(problems)) return(record(what, seen$outcome, problems))
   if (seen$outcome == "not_positive_definite") {
     if (check) pivot <- seen$error$pivot
@@ -175,8 +210,9 @@ fuzz_modify <- function(gpu) {
     given <- as_given(case)
     return(record(what, seen$outcome, check_place(seen$error, given$R, given$V, case$uplo)))
   }
-  problems <- c(check_form(seen$value, case$R, case$uplo, precision == "single"), check_report(case, 0L, control))
-  if (case$triangle && choice$backend == "cpu" && is.numeric(case$R)) {
+  problems <- c(check_form(seen$value, case$R, case$uplo, precision == "single"), check_report(case, 0L, control),
+                if (length(sides)) check_sides(case, sides, carried))
+  if (case$triangle && !length(sides) && choice$backend == "cpu" && is.numeric(case$R)) {
     frame$R <- case$clean()
     again <- observe(cholupdate_gpu, frame, names(args))
     same <- identical(again$outcome, "ok") && same_bits(if (check) again$value else again$value$R, seen$value)

@@ -75,3 +75,13 @@ test_that("two times that are compared are told with as many digits as tell them
   }
   expect_gt(compared, 0)
 })
+
+test_that("columns of weight 0 do not count, and those of both signs go one after the other", {
+  expect_identical(cholupdate_plan(300, 40, weights = rep(c(1, 0), 20))$expected, cholupdate_plan(300, 20)$expected)
+  both <- cholupdate_plan(20000, 40, weights = rep(c(1, -1), 20))$expected
+  one <- cholupdate_plan(20000, 40)$expected
+  expect_identical(both[["cpu"]], one[["cpu"]])
+  if (!is.na(one[["gpu"]])) expect_gt(both[["gpu"]], one[["gpu"]])
+  expect_error(cholupdate_plan(300, 40, weights = 1:3), class = "gpucholmod_bad_argument")
+  expect_error(cholupdate_plan(300, 40, weights = NA_real_), class = "gpucholmod_not_finite")
+})
