@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "modify/request.h"
 
 namespace gpucholmod {
@@ -11,9 +14,15 @@ namespace gpucholmod {
 /// The right-hand sides of a call, while they come along: what a backend leaves is kept here until the call has gone well.
 class Carried {
  public:
-  /// `task`: of k columns of V, sorted and scaled as Y is. It and Y have to outlive this.
+  /// `task`: of k columns of V, sorted and scaled as Y is. It and Y have to outlive this. Throws overflow, where something is too large
+  /// to be computed with.
   Carried(const Request& task, const double* Y) : sides_(task.sides.get()), task_(task), Y_(Y) {
     if (!sides_) return;
+    const index_t n = task.n, m = sides_->m;
+    for (index_t j = 0; j < m; ++j) {
+      for (index_t i = 0; i < n; ++i) require_finite("z", sides_->z[i + j * n], i, j);
+      for (index_t q = 0; q < index_t(sides_->Y.size()) / m; ++q) require_finite("y", sides_->Y[j + q * m], q, j);
+    }
     out_.resize(task.n * sides_->m);
     rest_.resize(task.k * sides_->m);
   }
@@ -34,6 +43,12 @@ class Carried {
   }
 
  private:
+  void require_finite(const char* argument, double x, index_t row, index_t col) const {
+    if (task_.precision == Precision::single && !std::isfinite(float(x)))
+      throw Error(ErrorCode::overflow, std::string("'") + argument + "' has values too large for the precision asked for",
+                  {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}});
+  }
+
   /// What is below zero by no more than rounding is zero.
   double sum_of_squares(index_t j) const {
     constexpr double units = 100 * std::numeric_limits<double>::epsilon();

@@ -102,6 +102,8 @@ test_that("what does not fit together is told with its name", {
   expect_identical(unlist(error[c("argument", "row")]), c(argument = "y", row = "2"))
   error <- expect_error(cholupdate_gpu(R, 1:2, z = c(1, Inf), y = 1), class = "gpucholmod_not_finite")
   expect_identical(error$argument, "z")
+  error <- expect_error(cholupdate_gpu(R, 1:2, z = c(1, 1e200), y = 1, precision = "single", backend = "cpu"), class = "gpucholmod_overflow")
+  expect_identical(unlist(error[c("argument", "row", "col")]), c(argument = "z", row = "2", col = "1"))
   for (method in c("refactor", "reference", "panel")) {
     expect_error(cholupdate_gpu(R, 1:2, z = 1:2, y = 1, method = method, backend = "cpu"), "takes no right-hand sides",
                  class = "gpucholmod_bad_argument")
