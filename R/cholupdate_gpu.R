@@ -117,7 +117,8 @@
 #' R <- chol(crossprod(x))
 #' z <- solve_forward(R, crossprod(x, stackloss$stack.loss))
 #' less <- cholupdate_gpu(R, t(x[1:2, ]), downdate = TRUE, z = z, y = stackloss$stack.loss[1:2])
-#' all.equal(c(solve_back(less$R, less$z)), coef(lm(stack.loss ~ ., stackloss[-(1:2), ])), check.attributes = FALSE)
+#' again <- lm(stack.loss ~ ., stackloss[-(1:2), ])
+#' all.equal(c(solve_back(less$R, less$z)), coef(again), check.attributes = FALSE)
 #' R <- chol(A)
 #'
 #' # a downdate that cannot be done names the pivot
