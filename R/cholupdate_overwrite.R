@@ -24,7 +24,8 @@
 #'   `gpucholmod_copied` that has the fields `argument` and `bytes`; or stop with an error of class `gpucholmod_shared`
 #'   (`FALSE`), so that no second matrix is ever made.
 #' @inheritParams cholupdate_gpu
-#' @return `NULL`, invisibly: a value would be another reference to `R`; with `z`, a list of `z`, `rss` if that was given, and `pivot` with `check = FALSE`. With `check = FALSE`, `pivot`: 0 on success; otherwise the order of the first leading minor
+#' @return `NULL`, invisibly: a value would be another reference to `R`. With `z`, a list of `z`, `rss` if that was given, and `pivot` with
+#'   `check = FALSE`. Without `z`, and with `check = FALSE`, `pivot`: 0 on success; otherwise the order of the first leading minor
 #'   of \eqn{A - VV'} that is not positive definite, and `R` is as it was.
 #' @seealso [cholupdate_gpu()]; [gpu_factor()] for a factor that is to be modified often; [factor_file()] for one that
 #'   does not fit into memory.

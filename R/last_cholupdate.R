@@ -51,7 +51,8 @@ last_cholupdate <- function() {
 print.gpucholmod_report <- function(x, ...) {
   where <- if (nzchar(x$device)) sprintf("%s (%s)", x$backend, x$device) else x$backend
   cat(sprintf("rank-%d %s of order %d: method \"%s\", backend %s, %s precision, %s s\n",
-              as.integer(x$k), if (x$downdate) "downdate" else if (x$removed > 0) "modification" else "update", as.integer(x$n), x$method, where, x$precision,
+              as.integer(x$k), if (x$downdate) "downdate" else if (x$removed > 0) "modification" else "update", as.integer(x$n),
+              x$method, where, x$precision,
               format(x$seconds, digits = 3)))
   if (nzchar(x$instructions) && x$panels == 0) {
     cat(sprintf("%d thread%s, instructions \"%s\"\n", x$threads, if (x$threads == 1L) "" else "s", x$instructions))

@@ -72,8 +72,8 @@ class Pass {
   block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
                                  const std::function<void()>& wait, cudaStream_t stream);
 
-  /// When all panels are done, of each of which every turn has been looked at: queues what has been done to them to a strip of right-hand sides. z: in device memory, as high as the
-  /// factor and STRIP wide, zero where there is nothing. Y (m x k, leading dimension ldy, in host memory): what belongs to V; `rest`,
+  /// When all panels are done, of each of which every turn has been looked at: queues what has been done to them to a strip of
+  /// right-hand sides. z: in device memory, as high as the factor and STRIP wide, zero where there is nothing. Y (m x k, leading dimension ldy, in host memory): what belongs to V; `rest`,
   /// likewise, what is left of it.
   void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, cudaStream_t stream);
 
