@@ -15,8 +15,8 @@
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights,scale The factor of \eqn{scale\,A + V\,\mathrm{diag}(weights)\,V'}{scale A + V diag(weights) V'}. `weights`: one number, or one
 #'   for each column of `V`, of any sign; `downdate = TRUE` is `weights = -1`. `scale`: one positive number, such as a factor by which a
-#'   filter forgets. What is added goes first: so nothing but a result that is not positive definite makes it fail. Method `"blocked"` does
-#'   both in one pass over the factor; on the GPU they take turns while the factor is there.
+#'   filter forgets. What is added goes first: so nothing but a result that is not positive definite makes it fail. Both signs share a
+#'   pass over the factor: with method `"blocked"` always, on the GPU up to 16 columns of each.
 #' @param z,y,rss Right-hand sides that come along. With \eqn{A x = b} solved by \eqn{R x = z}, `z` is \eqn{R'^{-1}b}, a vector or a matrix
 #'   with a column for each \eqn{b}, and `y` has a row for each column of `V`; what comes of `z` belongs to
 #'   \eqn{scale\,b + V\,\mathrm{diag}(weights)\,y}{scale b + V diag(weights) y}. In a regression the columns of `V` are observations, and those of `y` their

@@ -17,7 +17,7 @@
 #'   [factor_file()].
 #' @param k Columns of `V`; or `V` itself.
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Of the columns, as for [cholupdate_gpu()]: those of different signs go through the GPU one after the other, those of 0 not at all.
+#' @param weights Of the columns, as for [cholupdate_gpu()]: up to 16 of each sign share a pass over a factor on the GPU, those of 0 cost nothing.
 #' @inheritParams cholupdate_gpu
 #' @return A list of class `gpucholmod_plan`:
 #'   \item{backend, method}{what would be taken}

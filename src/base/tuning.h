@@ -31,7 +31,7 @@ struct Costs {
   static constexpr double refactor_element = 2e-9;                     ///< of n^2
   static constexpr double refactor_flops = 2e-11;                      ///< of 2n^3/3 + n^2 k, a thread; optimised BLAS
   static constexpr double gpu_call = 2e-3;                             ///< launches, threads, buffers
-  static constexpr double gpu_row = 1e-7, gpu_column = 5e-9;           ///< of n for each 64 columns of V, and of n k
+  static constexpr double gpu_row = 1e-7, gpu_column = 5e-9;           ///< of n for every other pass, and of n k
   static constexpr double gpu_element = 3e-10, staging = 2.2e-9;       ///< of n^2; and divided by the threads but one
   static constexpr double gpu_start = 0.36;                            ///< of CUDA, once
 };

@@ -15,7 +15,7 @@ class Closing {
   static_assert(tiles <= WARPS);
 
  public:
-  static constexpr int words = work + 3 * IB * LDC;  ///< shared memory, in doubles
+  static constexpr int words = work + invert_factor_words;  ///< shared memory, in doubles
 
   /// Row blocks [segment.first, segment.end), whose messages are there.
   GPUCHOLMOD_HOST_DEVICE Closing(Team team, const Segment<T>& segment) : team_(team), s_(segment), shared_(team.shared) {}
@@ -39,7 +39,9 @@ class Closing {
       if (warp.id < tiles) store(warp);
     });
     team_.barrier();
-    team_.all_sync([&](Warp& warp) { return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work); });
+    team_.all_sync([&](Warp& warp) {
+      return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work, s_.sigma * s_.later);
+    });
     double* to = s_.messages + index_t(s_.end) * Parts::stride + Parts::scaling;
     team_.threads_sync([&](int thread) {
       GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += WARPS * LANES) to[i / KP * LDB + i % KP] = shared_[X + i / KP * LDW + i % KP];
@@ -56,12 +58,12 @@ class Closing {
       warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, shared_ + row(warp) * LDB + i, LDB),
                                                     shared_ + column(warp) * LDB + i, LDB);
   }
-  /// I + sigma the sum.
+  /// What it begins with, and the sum, times sigma.
   GPUCHOLMOD_HOST_DEVICE void store(const Warp& warp) {
     Tile<Warp> D = sum_[warp];
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-        D[lane].e[e] = on_diagonal(row(warp), column(warp), lane, e) + s_.sigma * D[lane].e[e];
+        D[lane].e[e] = on_diagonal(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * D[lane].e[e];
     });
     store_tile(warp, D, shared_ + H + row(warp) * LDW + column(warp), LDW);
   }

@@ -5,6 +5,8 @@
 
 namespace gpucholmod::block_columns {
 
+constexpr int invert_factor_words = 3 * IB * LDC;  ///< of shared memory, for invert_factor()
+
 /// Shared memory of a block of threads that finishes messages, in doubles.
 template <int K>
 struct FinishMemory {
@@ -13,7 +15,7 @@ struct FinishMemory {
   static constexpr int slots = K > 16 ? 3 : 4;  ///< for P of row blocks
   static constexpr int P_words = KP * LDB;
   static constexpr int square = KP * LDW;
-  static constexpr int scratch = IB * LDW + 3 * IB * LDC;
+  static constexpr int scratch = IB * LDW + invert_factor_words;
   static constexpr int P = 0, H = P + slots * P_words, X = H + (SUBS + 1) * square, work = X + (SUBS + 1) * square,
                        ints = work + (SUBS + 1) * scratch, words = ints + 4;
 };
@@ -31,12 +33,12 @@ GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& l
   warp.sync();
 }
 
-/// X <- U^-1, U'U = A, by one warp. A symmetric, of order KP = 16 or 32, ld KP + 8; X(l, c) at c * (KP + 8) + l, its strict
-/// lower triangle zero. False when A is not positive definite. `work`: 3 * IB * LDC words.
+/// X <- U^-1, U'SU = A, S = diag(I, `other` I), by one warp. A symmetric, of order KP = 16 or 32, ld KP + 8; X(l, c) at
+/// c * (KP + 8) + l, its strict lower triangle zero. False where there is no such U. `work`: invert_factor_words words.
 ///
-///   KP = 32:  X11 from A11,  U12 = X11'A12,  X22 from A22 - U12'U12,  X12 = -X11 (U12 X22)
+///   KP = 32:  X11 from A11,  U12 = X11'A12,  X22 from other * (A22 - U12'U12) - bound I,  X12 = -X11 (U12 X22)
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, double* sX, double* work) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, double* sX, double* work, double other = 1, double bound = 0) {
   constexpr int ld = KP + 8;
   bool ok = invert_cholesky(warp, sA, ld, sX, ld);
   warp.sync();
@@ -53,7 +55,13 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, doub
     });
     product_16<1>(warp, zero, [&](int l) { return load_left(warp, sX + l, ld); }, A12, ld, to(sU, LDC));
     product_16<-1>(warp, [&](int half) { return load_tile<Access::shared>(warp, A22 + 8 * half, ld); },
-                   [&](int l) { return load_left(warp, sU + l, LDC); }, sU, LDC, to(sS, LDC));
+                   [&](int l) { return load_left(warp, sU + l, LDC); }, sU, LDC, [&](int half, Tile<Warp>& D) {
+                     warp.each([&](int lane) {
+                       GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
+                         D[lane].e[e] = other * D[lane].e[e] - on_diagonal(0, 8 * half, lane, e) * bound;
+                     });
+                     to(sS, LDC)(half, D);
+                   });
     ok = invert_cholesky(warp, sS, LDC, X22, ld) && ok;
     warp.sync();
     product_16<1>(warp, zero, [&](int l) { return load_left_transposed(warp, sU + l * LDC, LDC); }, X22, ld, to(sY, LDC));
@@ -77,12 +85,61 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, double* sH, const doubl
   return invert_factor<KP>(warp, sH, sX, work);
 }
 
+/// With columns of both signs: whether what is left of the removed ones, minus their Schur complement in H, is above the bound. sX, work:
+/// as in invert_factor().
+template <int KP, class Warp>
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_below(Warp warp, const double* sH, double* sX, double* work) {
+  return invert_factor<KP>(warp, sH, sX, work, -1, least_downdate);
+}
+
+/// And whether the added ones' H, and I + P'P of the removed ones, are below theirs. `work`: IB * LDC words.
+template <int KP, class Warp>
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const double* sH, double* work) {
+  constexpr int ld = KP + 8;
+  const auto below = [&](const double* block, double bound) {
+    warp.each([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int i = lane; i < IB * IB; i += LANES)
+        work[i / IB * LDC + i % IB] = (i / IB == i % IB ? bound : 0) - block[i / IB * ld + i % IB];
+    });
+    warp.sync();
+    const bool good = invert_cholesky(warp, work, LDC, work, LDC);
+    warp.sync();
+    return good;
+  };
+  return below(sH, largest_update) && below(sH + HALF * (ld + 1), largest_removed - 2);  // H = P'P - I there
+}
+
+/// G <- X'HX, X upper: H of a row block with S before it, for the one behind U'SU, X = U^-1. sT: as large as G.
+template <int KP, class Warp>
+GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const double* sH, const double* sX, double* sT, double* sG) {
+  constexpr int ld = KP + 8;
+  const auto product = [&](const double* left, const double* right, double* to) {  // left' right, both by columns
+    GPUCHOLMOD_NO_UNROLL for (int i = 0; i < KP; i += IB)
+      GPUCHOLMOD_NO_UNROLL for (int j = 0; j < KP; j += 8) {
+        Tile<Warp> D = zero_tile(warp);
+        GPUCHOLMOD_NO_UNROLL for (int l = 0; l < KP; l += 8)
+          warp.template multiply_add<1, Access::shared>(D, load_left(warp, left + i * ld + l, ld), right + j * ld + l, ld);
+        store_columns(warp, D, to + j * ld + i, ld);
+      }
+    warp.sync();
+  };
+  product(sH, sX, sT);
+  product(sX, sT, sG);
+}
+
+/// What H begins with, times sigma, in row q.
+template <class S>
+GPUCHOLMOD_HOST_DEVICE double sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.later; }
+
 /// Finishes the messages of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far; then, of
 /// the sub-blocks side by side,
 ///
 ///   U_a'U_a = H_a     W_a = P_a U_a^-1     Z_a = W_a U_a'^-1     C_a'C_a = I + sigma W_a W_a'
 ///
-/// of which C_a^-T and sigma C_a^-T Z_a are the message, and whether the H behind the row block passes the guard.
+/// of which C_a^-T and sigma C_a^-T Z_a are the message, and whether the H behind the row block passes the guard. With columns of both
+/// signs, S = diag(I, -I), H begins with S, and
+///
+///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
 template <class T, int K, class Team, class Inbox>
 class Finish {
   using Warp = typename Team::Warp;
@@ -131,6 +188,15 @@ class Finish {
         return;
   }
 
+  GPUCHOLMOD_HOST_DEVICE bool mixed() const { return KP > HALF && s_.mixed(); }
+  /// Of the last columns of V.
+  GPUCHOLMOD_HOST_DEVICE double last_sign() const { return KP > HALF ? s_.later : s_.sigma; }
+
+  /// Of sub-block a; SUBS: behind the row block.
+  GPUCHOLMOD_HOST_DEVICE double* H(int a) const { return shared_ + S::H + a * S::square; }
+  GPUCHOLMOD_HOST_DEVICE double* X(int a) const { return shared_ + S::X + a * S::square; }
+  GPUCHOLMOD_HOST_DEVICE double* work(int a) const { return shared_ + S::work + a * S::scratch; }
+
   /// The warp's tile of H.
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
@@ -147,9 +213,9 @@ class Finish {
     Tile<Warp> H = sum_[warp];
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-        H[lane].e[e] = on_diagonal(row(warp), column(warp), lane, e) + s_.sigma * H[lane].e[e];
+        H[lane].e[e] = on_diagonal(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * H[lane].e[e];
     });
-    store_tile(warp, H, shared_ + S::H + a * S::square + row(warp) * LDW + column(warp), LDW);
+    store_tile(warp, H, this->H(a) + row(warp) * LDW + column(warp), LDW);
   }
 
   /// Row block b, whose P is in sP. False: refused.
@@ -158,19 +224,19 @@ class Finish {
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
       if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to);
-      return warp.id > SUBS || passes(warp);
+      if (warp.id == SUBS) return mixed() ? passes_below<KP>(warp, H(SUBS), X(SUBS), work(SUBS)) : passes(warp);
+      return warp.id > SUBS + 1 || !mixed() || passes_above<KP>(warp, H(SUBS), work(SUBS) + invert_factor_words);
     });
     if (!good) {
-      const double* X = shared_ + S::X;
       team_.threads_sync([&](int thread) {  // U^-1 of the H before this row block
         GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES)
-          to[Parts::scaling + i / KP * LDB + i % KP] = X[i / KP * LDW + i % KP];
+          to[Parts::scaling + i / KP * LDB + i % KP] = X(0)[i / KP * LDW + i % KP];
       });
       const bool again = !team_.all_sync([&](Warp& warp) {
         if (warp.id > 0 || b == s_.first) return warp.id > 0;
-        constexpr int at = SUBS * S::square;  // where passes() has left -sigma (H - bound I)
-        return passes_alone<KP>(warp, shared_ + S::H + at, shared_ + S::H, s_.sigma * s_.bound, shared_ + S::X + at,
-                                shared_ + S::work + SUBS * S::scratch);
+        if (!mixed()) return passes_alone<KP>(warp, H(SUBS), H(0), s_.sigma * s_.bound, X(SUBS), work(SUBS));
+        congruent<KP>(warp, H(SUBS), X(0), H(1), H(2));
+        return passes_above<KP>(warp, H(2), work(0)) && passes_below<KP>(warp, H(2), X(SUBS), work(SUBS));
       });
       team_.refuse(s_.state(), 2 * (s_.blocks - b) + again);
     }
@@ -180,8 +246,8 @@ class Finish {
 
 
   GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const double* sP, double* to) {
-    double *X = shared_ + S::X + a * S::square, *W = shared_ + S::work + a * S::scratch, *M = W + IB * LDW;
-    if (!invert_factor<KP>(warp, shared_ + S::H + a * S::square, X, M)) return false;
+    double *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW;
+    if (!invert_factor<KP>(warp, H(a), X, M, s_.sigma * s_.later)) return false;
     GPUCHOLMOD_UNROLL for (int q = 0; q < KP; q += 8) {
       Tile<Warp> D = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
@@ -192,20 +258,22 @@ class Finish {
     warp.sync();
     GPUCHOLMOD_UNROLL for (int n = 0; n < IB; n += 8) {
       Tile<Warp> D = zero_tile(warp);
-      GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
+      GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8) {
+        if (l == HALF) scale_tile(warp, D, s_.sigma * s_.later);
         warp.template multiply_add<1, Access::shared>(D, load_left(warp, W + l, LDW), W + n * LDW + l, LDW);
+      }
       warp.each([&](int lane) {
-        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] = on_diagonal(0, n, lane, e) + s_.sigma * D[lane].e[e];
+        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] = on_diagonal(0, n, lane, e) + last_sign() * D[lane].e[e];
       });
       store_tile(warp, D, M + n, LDC);
     }
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {  // sigma Z_a takes the place of W_a, whose columns from q on it needs
       Tile<Warp> D = zero_tile(warp);
-      GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
+      GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8) {
+        if (l == HALF) scale_tile(warp, D, s_.sigma * s_.later);
         if (l >= q) warp.template multiply_add_rows<1>(D, load_left(warp, W + l, LDW), X + l * LDW + q, LDW);
-      warp.each([&](int lane) {
-        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] *= s_.sigma;
-      });
+      }
+      scale_tile(warp, D, last_sign());
       warp.sync();
       store_tile(warp, D, W + q, LDW);
     }
@@ -231,7 +299,7 @@ class Finish {
 
   /// Whether the H behind the row block has all its eigenvalues above the bound (downdate), or below it (update).
   GPUCHOLMOD_HOST_DEVICE bool passes(const Warp& warp) {
-    double *H = shared_ + S::H + SUBS * S::square, *X = shared_ + S::X + SUBS * S::square, *work = shared_ + S::work + SUBS * S::scratch;
+    double* const H = this->H(SUBS);
     warp.each([&](int lane) {
       GPUCHOLMOD_NO_UNROLL for (int i = lane; i < KP * KP; i += LANES) {
         const int q = i / KP, l = i % KP;
@@ -239,7 +307,7 @@ class Finish {
       }
     });
     warp.sync();
-    return invert_factor<KP>(warp, H, X, work);
+    return invert_factor<KP>(warp, H, X(SUBS), work(SUBS));
   }
 
   Team team_;

@@ -28,21 +28,51 @@ decltype(auto) with_width(int width, F&& f) {
   }
 }
 
-/// Columns [first, first + count) of V, which a pass adds or takes away.
+/// Columns [first, first + count) of V in one pass, the last `removed` of which are taken away.
 struct PassColumns {
-  index_t first, count;
-  Sign sign;
+  index_t first, count, removed;
+
+  index_t added() const { return count - removed; }
+  bool mixed() const { return removed > 0 && removed < count; }
+  /// Of V in the pass.
+  int width() const { return mixed() ? 2 * HALF : padded_width(count); }
+  double sigma() const { return added() > 0 ? 1 : -1; }
+  double later() const { return removed > 0 ? -1 : 1; }
+  /// f(column of the pass, column of V, how many), where they lie one behind the other in both.
+  template <class F>
+  void each(F&& f) const {
+    if (!mixed()) return f(index_t(0), first, count);
+    f(index_t(0), first, added());
+    f(index_t(HALF), first + added(), removed);
+  }
 };
 
-/// The passes for k columns of V, the last `removed` of which are taken away, of at most `width` columns each.
+/// The passes for k columns of V, the last `removed` of which are taken away, of at most `width` columns each: first what is added. The
+/// last columns of that and the first of the others share a pass, where that saves one.
 inline std::vector<PassColumns> passes_of(index_t k, index_t removed, index_t width) {
+  const index_t added = k - removed, last = added % width, first = removed % width;
+  const bool shared = width == 2 * HALF && last > 0 && first > 0 && last <= HALF && first <= HALF;
   std::vector<PassColumns> passes;
-  const index_t added = k - removed;
-  for (index_t first = 0; first < k; first += passes.back().count) {
-    const bool adds = first < added;
-    passes.push_back({first, std::min(width, (adds ? added : k) - first), adds ? Sign::update : Sign::downdate});
+  index_t at = 0;
+  const auto take = [&](index_t count, index_t takes_away) {
+    if (count > 0) passes.push_back({at, count, takes_away});
+    at += count;
+  };
+  while (at + width <= added) take(width, 0);
+  if (shared) {
+    take(last + first, first);
+  } else {
+    take(last, 0);
   }
+  while (at < k) take(std::min(width, k - at), std::min(width, k - at));
   return passes;
+}
+
+/// The width of the widest of them, where there is room for any.
+inline int widest_pass(index_t k, index_t removed) {
+  int width = 8;
+  for (const PassColumns& pass : passes_of(k, removed, most_columns)) width = std::max(width, pass.width());
+  return width;
 }
 
 /// The memory of a pass, in doubles: of the whole factor V and messages, and of a panel, or the widest of several, what

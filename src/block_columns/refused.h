@@ -21,6 +21,8 @@ GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) 
 ///
 ///     for each row i:   y_i, rho_i, ... by the thread that has column i   | barrier |   all columns to its right
 ///
+/// With columns of both signs, two steps a row: with those that are added, then with the others.
+///
 /// They are left as the message of the row block, by which they are done on the panels to its right: there it has a negative number.
 template <class T, int K, class Team>
 class RefusedBlock {
@@ -32,8 +34,9 @@ class RefusedBlock {
     const int columns = (blocks - 1 - b) * NB;
     return columns > 0 ? (columns + others - 1) / others : 1;
   }
+  static constexpr int halves = K > HALF ? 2 : 1;
   /// Shared memory, in doubles, and what the message takes.
-  static constexpr int words = NB * (K + 3);
+  static constexpr int words = NB * (K + 3 * halves);
   static_assert(NB * NB <= INVERSE);         // for the diagonal block
   static_assert(words <= Message<K>::scaling);  // which is needed as well
 
@@ -50,9 +53,9 @@ class RefusedBlock {
     if (b_ < 0) return repeat(message);
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) {
       team_.threads_sync([&](int thread) {
-        if (thread == i && !find(columns_[thread], i)) scalars(i)[rho] = -1;
+        if (thread == i && !find(columns_[thread], i)) scalars(i, 0)[rho] = -1;
       });
-      if (scalars(i)[rho] < 0) {
+      if (scalars(i, 0)[rho] < 0) {
         if (number_ == 0) team_.stop(pass_state, b_ * NB + i);
         return;
       }
@@ -85,7 +88,7 @@ class RefusedBlock {
     });
   }
 
-  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho_i = -1: a downdate fails in step i
+  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho = -1 in the first half: a downdate fails in row i
 
   struct Column {
     double V[K];
@@ -98,7 +101,9 @@ class RefusedBlock {
   GPUCHOLMOD_HOST_DEVICE static T* tile(const Segment<T>& s, int b) {
     return reinterpret_cast<T*>(s.links + index_t(b) * INVERSE);
   }
-  GPUCHOLMOD_HOST_DEVICE double* scalars(int i) const { return steps_ + NB * K + 3 * i; }
+  /// Of row i, of either half of V's columns.
+  GPUCHOLMOD_HOST_DEVICE double* scalars(int i, int half) const { return steps_ + NB * K + 3 * (halves * i + half); }
+  GPUCHOLMOD_HOST_DEVICE double* y(int i) const { return steps_ + i * K; }
 
   /// Whether a thread's column is behind the diagonal block; its number.
   GPUCHOLMOD_HOST_DEVICE bool is_behind(int thread) const { return b_ < 0 || thread >= NB; }
@@ -115,76 +120,94 @@ class RefusedBlock {
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? s_.V[q * s_.ldv + c] : 0;
   }
 
-  /// Step i, from the column that it begins with. False: a downdate fails.
+  /// The steps of row i, from the column that it begins with. False: a downdate fails.
   GPUCHOLMOD_HOST_DEVICE bool find(const Column& own, int i) const {
-    const double pivot = own.next;
+    double* const of_step = scalars(i, 0);
+    if constexpr (halves > 1)
+      if (s_.mixed())
+        return find<HALF>(own.V, s_.sigma, own.next, own.by_pivot, y(i), of_step) &&
+               find<HALF>(own.V + HALF, s_.later, of_step[rho], 1 / of_step[rho], y(i) + HALF, scalars(i, 1));
+    return find<K>(own.V, s_.sigma, own.next, own.by_pivot, y(i), of_step);
+  }
+
+  template <int COUNT>
+  GPUCHOLMOD_HOST_DEVICE static bool find(const double* v, double sigma, double pivot, double by_pivot, double* y, double* of_step) {
     double part[4] = {};
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) part[q % 4] += own.V[q] * own.V[q];
+    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) part[q % 4] += v[q] * v[q];
     const double sum = (part[0] + part[1]) + (part[2] + part[3]);
-    if (!(pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200)) return find_with_care(own, i);
-    const double square = fma(pivot, pivot, s_.sigma * sum);  // what is too small to be squared does not count beside the pivot
-    if (!(square > 0x1p-10 * pivot * pivot)) return find_with_care(own, i);
+    if (!(pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200)) return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
+    const double square = fma(pivot, pivot, sigma * sum);  // what is too small to be squared does not count beside the pivot
+    if (!(square > 0x1p-10 * pivot * pivot)) return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
     const double by_length = Team::Warp::reciprocal_root(square), length = square * by_length, by = 1 / (pivot + length);
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] * by;
-    scalars(i)[inv_tau] = (pivot + length) * by_length;
-    scalars(i)[inv_ctau] = (pivot + length) * own.by_pivot;
-    scalars(i)[rho] = length;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) y[q] = v[q] * by;
+    of_step[inv_tau] = (pivot + length) * by_length;
+    of_step[inv_ctau] = (pivot + length) * by_pivot;
+    of_step[rho] = length;
     return true;
   }
 
   /// The same with numbers of any size, or where nearly all of the pivot is taken away: no square and no reciprocal is formed that
   /// could over- or underflow, and no difference of squares.
-  GPUCHOLMOD_HOST_DEVICE bool find_with_care(const Column& own, int i) const {
-    const double pivot = own.next;
+  template <int COUNT>
+  GPUCHOLMOD_HOST_DEVICE static bool find_with_care(const double* v, double sigma, double pivot, double* y, double* of_step) {
     double top = 0, sum = 0;
     bool nothing = true;
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) {
-      top = fmax(top, fabs(own.V[q]));
-      nothing = nothing && own.V[q] == 0;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) {
+      top = fmax(top, fabs(v[q]));
+      nothing = nothing && v[q] == 0;
     }
-    if (nothing) return leave_row(i, pivot);
+    if (nothing) {  // the row stays as it is, to the last bit
+      GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) y[q] = 0;
+      of_step[inv_tau] = of_step[inv_ctau] = 2;
+      of_step[rho] = pivot;
+      return pivot > 0 || (pivot == 0 && sigma > 0);
+    }
     const int exponent = exponent_of(top);
     const double scale = scalbn(1.0, -exponent);
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) sum += own.V[q] * scale * (own.V[q] * scale);
+    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) sum += v[q] * scale * (v[q] * scale);
     const double norm = scalbn(sqrt(sum), exponent);
-    if (s_.sigma < 0 && !(pivot > norm)) return false;
-    const double length = s_.sigma > 0 ? hypot(pivot, norm) : sqrt(pivot - norm) * sqrt(pivot + norm);
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = own.V[q] / (pivot + length);
-    scalars(i)[inv_tau] = (pivot + length) / length;
-    scalars(i)[inv_ctau] = (pivot + length) / pivot;
-    scalars(i)[rho] = length;
+    if (sigma < 0 && !(pivot > norm)) return false;
+    const double length = sigma > 0 ? hypot(pivot, norm) : sqrt(pivot - norm) * sqrt(pivot + norm);
+    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) y[q] = v[q] / (pivot + length);
+    of_step[inv_tau] = (pivot + length) / length;
+    of_step[inv_ctau] = (pivot + length) / pivot;
+    of_step[rho] = length;
     return length >= 0;  // it may be NaN
   }
 
-  /// Row i stays as it is, to the last bit.
-  GPUCHOLMOD_HOST_DEVICE bool leave_row(int i, double pivot) const {
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) steps_[i * K + q] = 0;
-    scalars(i)[inv_tau] = scalars(i)[inv_ctau] = 2;
-    scalars(i)[rho] = pivot;
-    return pivot > 0 || (pivot == 0 && s_.sigma > 0);
-  }
-
-  /// Step i on a column.
+  /// The steps of row i on a column.
   GPUCHOLMOD_HOST_DEVICE void apply(int thread, Column& own, int i) const {
     if (!own.R) return;
-    const double r = own.next;
+    double r = own.next;
     if (i + 1 < NB) own.next = double(own.R[i + 1]);
-    const double *y = steps_ + i * K, *of_step = scalars(i);
-    double changed = thread == i && !is_behind(thread) ? of_step[rho] : 0;
-    if (thread > i || is_behind(thread)) {
-      double part[4] = {};
-      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) part[q % 4] += y[q] * own.V[q];
-      const double yv = (part[0] + part[1]) + (part[2] + part[3]);
-      changed = (r + s_.sigma * yv) * of_step[inv_tau] - r;
-      const double z = s_.sigma > 0 ? changed + r : (changed + yv) * of_step[inv_ctau];
-      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] -= y[q] * z;
-    }
-    changed *= s_.scaling.of(index_t(b_) * NB + i);
+    if (thread > i || is_behind(thread)) r = apply(own, r, i);
+    else r = thread == i ? scalars(i, halves > 1 && s_.mixed())[rho] : 0;
+    r *= s_.scaling.of(index_t(b_) * NB + i);
     if (is_behind(thread)) {
-      if (s_.out) s_.out[column(thread) * s_.ld + index_t(b_) * NB + i] = T(changed);
+      if (s_.out) s_.out[column(thread) * s_.ld + index_t(b_) * NB + i] = T(r);
     } else if (number_ == 0) {
-      tile(s_, b_)[thread * NB + i] = T(changed);
+      tile(s_, b_)[thread * NB + i] = T(r);
     }
+  }
+
+  GPUCHOLMOD_HOST_DEVICE double apply(Column& own, double r, int i) const {
+    if constexpr (halves > 1)
+      if (s_.mixed()) {
+        r = apply<HALF>(own.V, s_.sigma, r, y(i), scalars(i, 0));
+        return apply<HALF>(own.V + HALF, s_.later, r, y(i) + HALF, scalars(i, 1));
+      }
+    return apply<K>(own.V, s_.sigma, r, y(i), scalars(i, 0));
+  }
+  /// One step; what becomes of r.
+  template <int COUNT>
+  GPUCHOLMOD_HOST_DEVICE static double apply(double* v, double sigma, double r, const double* y, const double* of_step) {
+    double part[4] = {};
+    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) part[q % 4] += y[q] * v[q];
+    const double yv = (part[0] + part[1]) + (part[2] + part[3]);
+    const double changed = (r + sigma * yv) * of_step[inv_tau] - r;
+    const double z = sigma > 0 ? changed + r : (changed + yv) * of_step[inv_ctau];
+    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) v[q] -= y[q] * z;
+    return changed;
   }
 
   GPUCHOLMOD_HOST_DEVICE void leave(int thread, const Column& own) const {

@@ -60,8 +60,9 @@ struct Segment {
   static constexpr Order order = order_;
   int first, end, blocks;
   int top;           ///< 0, or, of a panel, minus the row blocks above it
-  double sigma;      ///< 1 or -1
-  double bound;      ///< eigenvalues of H: below it in an update, above it in a downdate
+  double sigma;      ///< 1 or -1: of the first HALF columns of V
+  double later;      ///< of those behind
+  double bound;      ///< eigenvalues of H, where both are the same: below it in an update, above it in a downdate
   Scaling scaling;
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
   T* out;            ///< likewise; may be R; null: nothing is written
@@ -78,6 +79,9 @@ struct Segment {
   int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
   int solvers, advancers, finishers, workers;  ///< blocks of threads: CLUSTER for each CHAIN_COLUMNS columns of V, or none
+
+  /// Whether columns are added and others taken away.
+  GPUCHOLMOD_HOST_DEVICE bool mixed() const { return later != sigma; }
 
   static constexpr int state_words = sizeof(SegmentState) / sizeof(int);
   GPUCHOLMOD_HOST_DEVICE static int flag_words(int blocks) { return state_words + 4 * blocks; }
@@ -120,8 +124,9 @@ struct Message {
 };
 
 /// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other in an
-/// update. Proven and measured: inst/design/guard.md.
-constexpr double least_downdate = 1.0 / 16, largest_update = 20;
+/// update. In a pass with both, the other holds for the added columns, the one for the Schur complement of the rest, and of those
+/// I + P'P stays below the third. Proven and measured: inst/design/guard.md.
+constexpr double least_downdate = 1.0 / 16, largest_update = 20, largest_removed = 5;
 
 /// The groups of columns of one block of threads: every `workers`-th of the factor.
 struct Share {

@@ -8,6 +8,7 @@ namespace gpucholmod::block_columns {
 constexpr int NB = 64;             ///< rows of a row block
 constexpr int IB = 16;             ///< rows of a sub-block: the order of the small Cholesky factors
 constexpr int SUBS = NB / IB;
+constexpr int HALF = IB;           ///< columns of V of one sign, in a pass with both: first those that are added
 constexpr int WARPS = 8;           ///< of a block of threads
 constexpr int STRIP = 128;         ///< columns of a strip: factors are continued to a whole number of them
 constexpr int BLOCKS = STRIP / NB;  ///< row blocks of a strip

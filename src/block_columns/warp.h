@@ -184,6 +184,13 @@ GPUCHOLMOD_HOST_DEVICE void add_tile(const Warp& warp, Tile<Warp>& D, const Tile
   });
 }
 
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE void scale_tile(const Warp& warp, Tile<Warp>& D, double by) {
+  warp.each([&](int lane) {
+    GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] *= by;
+  });
+}
+
 /// 1 where element e of a lane's share of the tile at (m, n) is on the diagonal, otherwise 0.
 GPUCHOLMOD_HOST_DEVICE double on_diagonal(int m, int n, int lane, int e) {
   return m + group_id(lane) + 8 * (e / 2) == n + 2 * thread_in_group(lane) + e % 2;

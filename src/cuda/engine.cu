@@ -96,8 +96,8 @@ bool has_room(int columns, int blocks, bool whole) {
 }  // namespace
 
 template <class T>
-Way way_of(index_t k, int panel_strips, bool whole, const Task& task) {
-  const int widest = block_columns::padded_width(k);
+Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task) {
+  const int widest = block_columns::widest_pass(k, removed);
   if (task.launch == Launch::stepwise || task.algorithm == Algorithm::householder) return {Launch::stepwise, widest};
   for (int columns = widest; columns >= 8; columns /= 2)
     if (has_room<T>(columns, panel_strips * block_columns::BLOCKS, whole)) return {Launch::persistent, columns};
@@ -105,20 +105,23 @@ Way way_of(index_t k, int panel_strips, bool whole, const Task& task) {
   throw Error(ErrorCode::backend_unavailable, "this method needs a GPU for data centres of compute capability 9.0 or later",
               {{"backend", "cuda"}, {"reason", "device_too_old"}});
 }
-template Way way_of<float>(index_t, int, bool, const Task&);
-template Way way_of<double>(index_t, int, bool, const Task&);
+template Way way_of<float>(index_t, index_t, int, bool, const Task&);
+template Way way_of<double>(index_t, index_t, int, bool, const Task&);
 
 template <class T>
-Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, block_columns::Scaling scaling)
-    : launch_(launch), size_(size), sign_(sign), scaling_(scaling), dmemory_(pool, size.words()) {}
+Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
+              block_columns::Scaling scaling)
+    : launch_(launch), size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()) {}
 
 template <class T>
-void Pass<T>::prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const {
+void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const {
   const index_t padded = index_t(size_.strips) * block_columns::STRIP;
-  if (n < padded || k < size_.columns)
+  if (n < padded || columns_.count < size_.columns)
     check(cudaMemsetAsync(memory(), 0, sizeof(double) * padded * size_.columns, stream), "clear V");
-  check(cudaMemcpy2DAsync(memory(), sizeof(double) * padded, V, sizeof(double) * ldv, sizeof(double) * n, k, cudaMemcpyHostToDevice,
-                          stream), "send V");
+  columns_.each([&](index_t to, index_t from, index_t count) {
+    check(cudaMemcpy2DAsync(memory() + to * padded, sizeof(double) * padded, V + from * ldv, sizeof(double) * ldv, sizeof(double) * n, count,
+                            cudaMemcpyHostToDevice, stream), "send V");
+  });
 }
 
 template <class T>
@@ -128,8 +131,9 @@ void Pass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
   Segment<T>& s = panel_ = {};
   s.blocks = s.end = (end - first) * BLOCKS;
   s.top = -first * BLOCKS;
-  s.sigma = sign_ == Sign::update ? 1 : -1;
-  s.bound = sign_ == Sign::update ? largest_update : least_downdate;
+  s.sigma = columns_.sigma();
+  s.later = columns_.later();
+  s.bound = s.sigma > 0 ? largest_update : least_downdate;
   s.scaling = scaling_;
   s.R = R + above;
   s.out = out ? out + above : nullptr;
@@ -155,19 +159,23 @@ void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cu
 
 /// Y takes the place of V, of which nothing is left.
 template <class T>
-void Pass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, cudaStream_t stream) {
+void Pass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, cudaStream_t stream) {
   constexpr index_t STRIP = block_columns::STRIP;
   place_panel(size_.strips, size_.strips + 1, z, z, ld);
   panel_.V = memory();
   panel_.ldv = STRIP;
   check(cudaMemsetAsync(memory(), 0, sizeof(double) * STRIP * size_.columns, stream), "clear right-hand sides");
-  check(cudaMemcpy2DAsync(memory(), sizeof(double) * STRIP, Y, sizeof(double) * ldy, sizeof(double) * m, k, cudaMemcpyHostToDevice, stream),
-        "send right-hand sides");
+  columns_.each([&](index_t to, index_t from, index_t count) {
+    check(cudaMemcpy2DAsync(memory() + to * STRIP, sizeof(double) * STRIP, Y + from * ldy, sizeof(double) * ldy, sizeof(double) * m, count,
+                            cudaMemcpyHostToDevice, stream), "send right-hand sides");
+  });
   gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, 0, PassInts{});
   check(cudaGetLastError(), "begin with right-hand sides");
   block_columns::with_width(size_.columns, [&](auto K) { repeat_turns<decltype(K)::value>(stream, true); });
-  check(cudaMemcpy2DAsync(rest, sizeof(double) * ldy, memory(), sizeof(double) * STRIP, sizeof(double) * m, k, cudaMemcpyDeviceToHost, stream),
-        "fetch what is left of right-hand sides");
+  columns_.each([&](index_t from, index_t to, index_t count) {
+    check(cudaMemcpy2DAsync(rest + to * ldy, sizeof(double) * ldy, memory() + from * STRIP, sizeof(double) * STRIP, sizeof(double) * m, count,
+                            cudaMemcpyDeviceToHost, stream), "fetch what is left of right-hand sides");
+  });
 }
 
 /// To the row blocks above the panel; `all`: the last turn is over too.

@@ -36,10 +36,10 @@ struct Way {
   int columns;    ///< of V in a pass: 8, 16 or 32
 };
 
-/// For k columns of V that are left, and panels of at most so many strips. Throws backend_unavailable where the kernels asked for do
-/// not run on this device.
+/// For k columns of V, `removed` of which are taken away, and panels of at most so many strips. Throws backend_unavailable where the
+/// kernels asked for do not run on this device.
 template <class T>
-Way way_of(index_t k, int panel_strips, bool whole, const Task& task);
+Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task);
 
 /// One pass of a modification on a GPU (inst/design/segments.md), of a factor that is there, or goes through it by panels, from the
 /// left. Every modification on a GPU goes by these. A panel goes by turns, of which the next is queued when it is known how the one
@@ -48,11 +48,12 @@ template <class T>
 class Pass {
  public:
   /// Throws out_of_memory.
-  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, Sign sign, block_columns::Scaling scaling = {});
+  Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
+       block_columns::Scaling scaling = {});
 
-  /// Queues what the pass begins with: V (n x k, k <= columns; what is behind row n counts as zero), from host memory that
+  /// Queues what the pass begins with: its columns of V (n rows; what is behind them counts as zero), from host memory that
   /// may be reused on return where it is pageable.
-  void prepare(const double* V, index_t n, index_t k, index_t ldv, cudaStream_t stream) const;
+  void prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const;
 
   /// Strips [first, end) are next, from R to out, columns from their first row on; out may be R itself, or null for a whole factor:
   /// then only whether it can be done is found out. Queues what has been done so far to the row blocks above them. All that is queued
@@ -73,12 +74,11 @@ class Pass {
                                  const std::function<void()>& wait, cudaStream_t stream);
 
   /// When all panels are done, of each of which every turn has been looked at: queues what has been done to them to a strip of
-  /// right-hand sides. z: in device memory, as high as the factor and STRIP wide, zero where there is nothing. Y (m x k, leading dimension ldy, in host memory): what belongs to V; `rest`,
-  /// likewise, what is left of it.
-  void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, cudaStream_t stream);
+  /// right-hand sides. z: in device memory, as high as the factor and STRIP wide, zero where there is nothing. Y (m rows, leading
+  /// dimension ldy, in host memory): what belongs to V, of which the pass takes its columns; `rest`, likewise, what is left of it.
+  void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, cudaStream_t stream);
 
   Launch launch() const { return launch_; }
-  int columns() const { return size_.columns; }
   int blocks() const { return size_.strips * block_columns::BLOCKS; }
 
  private:
@@ -92,7 +92,7 @@ class Pass {
 
   Launch launch_;
   block_columns::SegmentSize size_;
-  Sign sign_;
+  block_columns::PassColumns columns_;
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
   block_columns::Segment<T> panel_{};

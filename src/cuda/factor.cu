@@ -159,7 +159,7 @@ class Factor : public DeviceFactor {
     const double top = double(std::numeric_limits<T>::max());
     const bool rescale = e != 0 || bound > top || bound / task.scale > top;
     const auto another = [&] { return std::make_unique<Factor>(context_, n); };
-    const int columns = way_of<T>(std::max(task.added(), task.removed), layout_.strips(), true, task).columns;
+    const int columns = way_of<T>(k, task.removed, layout_.strips(), true, task).columns;
     const bool several = block_columns::passes_of(k, task.removed, columns).size() > 1, needed = made || rescale || (test && several);
     Modification<T> modification(context_, layout_, V, e, rescale ? 1 : task.scale, task, needed ? bytes() : 0, poll);
     std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), another);

@@ -43,7 +43,7 @@ class Modification {
   Modification(Context& context, const Layout& layout, const double* V, int e, double scale, const Task& task, double beside,
                const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
-        way_(way_of<T>(std::max(task.added(), task.removed), layout.strips(), true, task)),
+        way_(way_of<T>(task.k, task.removed, layout.strips(), true, task)),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
     const index_t sides = sides_words() * CarriedStrip<T>::strips(task.right);
     if (e != 0) {
@@ -120,9 +120,7 @@ class Modification {
   }
 
  private:
-  block_columns::SegmentSize size(index_t k, int strips) const {
-    return {std::min(way_.columns, block_columns::padded_width(k)), strips, strips};
-  }
+  static block_columns::SegmentSize size(int columns, int strips) { return {columns, strips, strips}; }
 
   index_t sides_words() const { return layout_.ld * block_columns::STRIP; }
 
@@ -150,9 +148,9 @@ class Modification {
   index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R, T* out,
                    const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(columns.count, strips), columns.sign, {scale, order});
+    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order});
     void* const staging = context_.staging(pass.outcome_bytes());
-    timed(Stage::send, [&] { pass.prepare(V_ + columns.first * layout_.n, order, columns.count, layout_.n, stream); });
+    timed(Stage::send, [&] { pass.prepare(V_, order, layout_.n, stream); });
     if (begun) *begun = true;
     Marks& marks = context_.marks();
     marks.begin.record(stream);
@@ -163,7 +161,7 @@ class Modification {
     });
     work_.seconds += marks.end.seconds_since(marks.begin);
     if (done.pivot < 0)
-      for (const CarriedStrip<T>& strip : sides) strip.follow(pass, columns);
+      for (const CarriedStrip<T>& strip : sides) strip.follow(pass);
     work_.launch = way_.launch;
     work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;

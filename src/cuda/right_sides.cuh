@@ -26,11 +26,8 @@ class CarriedStrip {
     check(cudaStreamSynchronize(stream), "send right-hand sides");
   }
 
-  /// What a pass, which is over, has done with `columns` of V.
-  void follow(Pass<T>& pass, const block_columns::PassColumns& columns) const {
-    const index_t at = first_ + columns.first * sides_.m;
-    pass.carry(dz_, ld_, sides_.Y + at, sides_.rest + at, sides_.m, count_, columns.count, stream_);
-  }
+  /// What a pass, which is over, has done.
+  void follow(Pass<T>& pass) const { pass.carry(dz_, ld_, sides_.Y + first_, sides_.rest + first_, sides_.m, count_, stream_); }
 
   /// When all passes are done.
   void fetch() const {

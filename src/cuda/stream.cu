@@ -28,10 +28,10 @@ class StreamDevice : public stream::Device<T> {
     const bool whole = plan.panels().size() == 1;
     for (int i = 0; i < plan.passes(); ++i) {
       const block_columns::PassColumns& columns = plan.columns_of(i);
-      Way way = way_of<T>(columns.count, plan.slot_strips(), whole, task);
+      Way way = way_of<T>(columns.count, columns.removed, plan.slot_strips(), whole, task);
       if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;  // V of a panel that wide has no room on chip
-      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns.sign);
-      passes_.back().prepare(V + columns.first * plan.n(), plan.n(), columns.count, plan.n(), context.stream());
+      passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns);
+      passes_.back().prepare(V, plan.n(), plan.n(), context.stream());
       outcome_bytes_ = std::max(outcome_bytes_, passes_.back().outcome_bytes());
       work_.blocks += passes_.back().blocks();
       work_.launch = way.launch;
@@ -82,7 +82,7 @@ class StreamDevice : public stream::Device<T> {
     for (Stream& stream : streams_) stream.synchronize();
     for (index_t i = 0; i < CarriedStrip<T>::strips(sides); ++i) {
       const CarriedStrip<T> strip(sides, plan_.n(), i, dpanels_.data(), plan_.panels().back().ld(), context_.stream());
-      for (int pass = 0; pass < plan_.passes(); ++pass) strip.follow(passes_[pass], plan_.columns_of(pass));
+      for (int pass = 0; pass < plan_.passes(); ++pass) strip.follow(passes_[pass]);
       strip.fetch();
     }
   }

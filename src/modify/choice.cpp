@@ -5,9 +5,10 @@
 #include <cstdio>
 #include <utility>
 
-#include "cuda/backend.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "block_columns/pass.h"
+#include "cuda/backend.h"
 #include "cpu/blocked.h"
 
 namespace gpucholmod {
@@ -62,7 +63,8 @@ Expected expected(const Request& request) {
   using tuning::Costs;
   const double n = double(request.n), k = double(request.k);
   const double word = request.precision == Precision::single ? 0.5 : 1;
-  const double passes = std::ceil(double(request.added()) / 64) + std::ceil(double(request.removed) / 64), threads = threads_for(request.threads);
+  const double passes = double(block_columns::passes_of(request.k, request.removed, block_columns::most_columns).size());
+  const double threads = threads_for(request.threads);
   const int instructions = int(cpu::resolve(request.instructions)) - int(Instructions::plain);
   const double working = cpu::useful_threads(request.n, request.k, int(threads));
   Expected time;
@@ -72,7 +74,7 @@ Expected expected(const Request& request) {
                       ? Costs::cpu_call + n * n * (Costs::refactor_element + (2 * n / 3 + k) * Costs::refactor_flops / threads)
                       : HUGE_VAL;
   time.cpu = std::min(time.blocked, time.refactor);
-  time.gpu = Costs::gpu_call + n * (Costs::gpu_row * passes + Costs::gpu_column * k) +
+  time.gpu = Costs::gpu_call + n * (Costs::gpu_row * std::ceil(passes / 2) + Costs::gpu_column * k) +
              n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0));
   time.start = cuda::built() && !cuda::started() ? Costs::gpu_start : 0;
   return time;

@@ -82,7 +82,7 @@ class Plan {
   int passes() const { return int(passes_.size()); }
   const block_columns::PassColumns& columns_of(int pass) const { return passes_[pass]; }
   block_columns::SegmentSize pass(int pass) const {
-    return {block_columns::padded_width(passes_[pass].count), strips_, slot_strips_};
+    return {passes_[pass].width(), strips_, slot_strips_};
   }
 
   double device_bytes() const {

@@ -45,8 +45,7 @@ class LazyDevice : public stream::Device<T> {
         slots_(plan.slots(), std::vector<T>(plan.slot_words(), nan)), sending_(plan.buffers()), fetching_(plan.buffers()),
         words_sent_(plan.panels().size()), words_asked_(plan.panels().size()), modifications_(plan.panels().size()) {
     for (int i = 0; i < plan.passes(); ++i)
-      passes_.push_back(host_pass<T>(V + plan.columns_of(i).first * plan.n(), plan.n(), plan.columns_of(i).count, plan.n(),
-                                     block_columns::strips_of(plan.n()), plan.columns_of(i).sign));
+      passes_.push_back(host_pass<T>(V, plan.n(), plan.columns_of(i), plan.n(), block_columns::strips_of(plan.n())));
   }
   ~LazyDevice() override { finish(); }
 
@@ -111,11 +110,9 @@ class LazyDevice : public stream::Device<T> {
       for (index_t j = 0; j < count; ++j)
         for (index_t i = 0; i < plan_.n(); ++i) z[i + j * rows] = T(sides.z[i + (first + j) * plan_.n()]);
       for (int i = 0; i < plan_.passes(); ++i) {
-        const auto& columns = plan_.columns_of(i);
-        const index_t at = first + columns.first * sides.m;
         SegmentsRun how;
         how.by_steps = how_.kernel == Kernel::stepwise;
-        passes_[i]->carry(z.data(), rows, sides.Y + at, sides.rest + at, sides.m, count, columns.count, how);
+        passes_[i]->carry(z.data(), rows, sides.Y + first, sides.rest + first, sides.m, count, how);
       }
       for (index_t j = 0; j < count; ++j)
         for (index_t i = 0; i < plan_.n(); ++i) sides.out[i + (first + j) * plan_.n()] = z[i + j * rows];

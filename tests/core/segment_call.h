@@ -17,6 +17,7 @@ struct SegmentsRun {
   int panels = 0;  ///< of so many strips each; 0: the factor in one piece
   bool by_steps = false;
   block_columns::Scaling scaling = {};
+  index_t removed = -1;  ///< the last columns of V, which are taken away where others are added; -1: as the problem's sign says
 };
 
 /// What Pass in src/cuda/engine.h is on a GPU; every team of warps a thread.
@@ -27,7 +28,7 @@ class HostPass {
   /// Strips [first, end), which are next, in all their turns.
   virtual block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) = 0;
   /// As Pass::carry().
-  virtual void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, const SegmentsRun& how) = 0;
+  virtual void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, const SegmentsRun& how) = 0;
 };
 
 template <int K, class T>
@@ -36,11 +37,12 @@ class HostPassOf : public HostPass<T> {
   static constexpr int NB = block_columns::NB;
 
  public:
-  /// V (n x k, k <= K).
-  HostPassOf(const double* V, index_t n, index_t k, index_t ldv, int strips, Sign sign)
-      : strips_(strips), update_(sign == Sign::update), V_(Stored<double>::Zero(index_t(strips) * block_columns::STRIP, K)),
+  HostPassOf(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips)
+      : strips_(strips), columns_(columns), V_(Stored<double>::Zero(index_t(strips) * block_columns::STRIP, K)),
         messages_((size_t(strips) * block_columns::BLOCKS + 1) * Message::stride, nan) {
-    V_.topLeftCorner(n, k) = Eigen::Map<const Stored<double>, 0, Eigen::OuterStride<>>(V, n, k, Eigen::OuterStride<>(ldv));
+    columns.each([&](index_t to, index_t from, index_t count) {
+      for (index_t q = 0; q < count; ++q) std::copy_n(V + (from + q) * ldv, n, V_.col(to + q).data());
+    });
   }
 
   block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) override {
@@ -61,10 +63,11 @@ class HostPassOf : public HostPass<T> {
     }
   }
 
-  void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, index_t k, const SegmentsRun& how) override {
+  void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, const SegmentsRun& how) override {
     Stored<double> V = Stored<double>::Zero(block_columns::STRIP, K);
-    for (index_t q = 0; q < k; ++q)
-      for (index_t j = 0; j < m; ++j) V(j, q) = Y[j + q * ldy];
+    columns_.each([&](index_t to, index_t from, index_t count) {
+      for (index_t q = 0; q < count; ++q) std::copy_n(Y + (from + q) * ldy, m, V.col(to + q).data());
+    });
     begin_panel(strips_, strips_ + 1, z, z, ld);
     s_.scaling = how.scaling;
     s_.V = V.data();
@@ -73,8 +76,9 @@ class HostPassOf : public HostPass<T> {
       for (int b = s_.top; b < 0; ++b) take_steps(b);
     else
       for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i, true);
-    for (index_t q = 0; q < k; ++q)
-      for (index_t j = 0; j < m; ++j) rest[j + q * ldy] = V(j, q);
+    columns_.each([&](index_t from, index_t to, index_t count) {
+      for (index_t q = 0; q < count; ++q) std::copy_n(V.col(from + q).data(), m, rest + (to + q) * ldy);
+    });
   }
 
  private:
@@ -86,8 +90,9 @@ class HostPassOf : public HostPass<T> {
     s_ = {};
     s_.blocks = s_.end = (end - first) * BLOCKS;
     s_.top = -first * BLOCKS;
-    s_.sigma = update_ ? 1 : -1;
-    s_.bound = update_ ? largest_update : least_downdate;
+    s_.sigma = columns_.sigma();
+    s_.later = columns_.later();
+    s_.bound = s_.sigma > 0 ? largest_update : least_downdate;
     s_.R = R + above;
     s_.out = out ? out + above : nullptr;
     s_.ld = ld;
@@ -161,7 +166,7 @@ class HostPassOf : public HostPass<T> {
   }
 
   int strips_;
-  bool update_;
+  block_columns::PassColumns columns_;
   Stored<double> V_;
   std::vector<double> messages_, handed_, inverses_, links_;
   std::vector<int> ints_;
@@ -170,10 +175,11 @@ class HostPassOf : public HostPass<T> {
   std::vector<block_columns::Turn> turns_{{0, 0}};
 };
 
+/// V: n rows, of which the pass takes its columns.
 template <class T>
-std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, index_t k, index_t ldv, int strips, Sign sign) {
-  return block_columns::with_width(block_columns::padded_width(k), [&](auto K) -> std::unique_ptr<HostPass<T>> {
-    return std::make_unique<HostPassOf<decltype(K)::value, T>>(V, n, k, ldv, strips, sign);
+std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips) {
+  return block_columns::with_width(columns.width(), [&](auto K) -> std::unique_ptr<HostPass<T>> {
+    return std::make_unique<HostPassOf<decltype(K)::value, T>>(V, n, columns, ldv, strips);
   });
 }
 
@@ -185,7 +191,7 @@ struct SegmentsResult {
   block_columns::PassOutcome done;
 };
 
-/// V of at most 32 columns.
+/// V of no more columns than a pass has.
 template <class T = double>
 SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how = {}) {
   struct Memory {
@@ -199,7 +205,8 @@ SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how 
   const index_t n = p.R.cols();
   within_a_minute([=, &grid] {
     T* const out = how.into == Into::place ? grid.R.data() : how.into == Into::nowhere ? nullptr : grid.out.data();
-    const auto pass = host_pass<T>(p.V.data(), n, p.V.cols(), n, grid.strips, p.sign);
+    const index_t k = p.V.cols(), removed = how.removed >= 0 ? how.removed : p.sign == Sign::downdate ? k : 0;
+    const auto pass = host_pass<T>(p.V.data(), n, {0, k, removed}, n, grid.strips);
     const int width = how.panels > 0 ? how.panels : grid.strips;
     for (int first = 0; first < grid.strips && memory->done.pivot < 0; first += width) {
       const index_t ld = grid.R.rows(), column = index_t(first) * block_columns::STRIP;

@@ -183,10 +183,10 @@ TEST(Stream, PanelsAreThoseOfTheWholeFactor) {
   cuda::Stream stream;
   cuda::Pool pool(cuda::status(false).device, stream);
   for (const auto& [launch, method] : {std::pair(Launch::persistent, Method::persistent), {Launch::stepwise, Method::stepwise}}) {
-    cuda::Pass<double> pass(pool, launch, {16, strips, strips - first_panel}, p.sign);
+    cuda::Pass<double> pass(pool, launch, {16, strips, strips - first_panel}, {0, 9, 0});
     const cuda::PoolBuffer<double> dR(pool, layout.words());
     cuda::check(cudaMemcpyAsync(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice, stream), "send");
-    pass.prepare(p.V.data(), 500, 9, 500, stream);
+    pass.prepare(p.V.data(), 500, 500, stream);
     std::vector<int> outcome(pass.outcome_bytes() / sizeof(int));
     for (const auto& [first, end] : {std::pair(0, first_panel), {first_panel, strips}}) {
       double* R = dR.data() + first * block_columns::STRIP * layout.ld;

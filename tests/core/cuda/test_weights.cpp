@@ -53,6 +53,32 @@ TEST(WeightsOnGpu, ResidualAndInPlace) {
         }
 }
 
+/// Sixteen columns in and sixteen out in one pass, up to nearly all of what is there: refused row blocks and segments that end early.
+TEST(WeightsOnGpu, BothSignsInOnePass) {
+  int refused = 0;
+  for (const index_t n : {300, 1000})
+    for (const double size : {1.0, 100.0})
+      for (const double gap : {0.5, 1e-6})
+        for (const Precision precision : precisions) {
+          if (precision == Precision::single && gap < 0.1) continue;
+          Random random(6);
+          Case c{in(precision, example(n)), Doubles(n, 32), 16, 1};
+          const Doubles up = random.normal(n, 16).cast<double>() * (size / std::sqrt(n));
+          const Doubles F = Eigen::LLT<Doubles>(c.R.transpose() * c.R + up * up.transpose()).matrixU();
+          const Doubles P = orthonormal(random.normal(n, 16)).cast<double>();
+          c.V << up, std::sqrt(1 - gap) * (F.transpose() * P);
+          c.V = in(precision, c.V);
+          const Factor R = upload(c.R, precision);
+          Work work;
+          const Factor G = modified(*R, c.V, asked(*R, c), work);
+          ASSERT_TRUE(G) << work.pivot;
+          EXPECT_LT(residual(c, download(*G), epsilon(precision)), 40) << n << " " << size << " " << gap;
+          EXPECT_EQ(work.blocks, int((n + 127) / 128 * 2));
+          refused += work.fallbacks + work.rescalings;
+        }
+  EXPECT_GT(refused, 0);
+}
+
 /// What lies behind row n stays an identity, however often the factor is scaled; and so do powers of four, to the bit.
 TEST(WeightsOnGpu, ScaledOverAndOver) {
   for (const Launch launch : {Launch::persistent, Launch::stepwise}) {
