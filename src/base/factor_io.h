@@ -37,11 +37,23 @@ inline std::string text(double x) {
 /// Largest |x| of `count` values, which lie in a column from some row on; throws not_finite.
 template <class S>
 S largest_of(const char* argument, const S* values, index_t count, index_t row, index_t col) {
-  decltype(magnitude_bits(S())) top = 0;
-  for (index_t i = 0; i < count; ++i) top = std::max(top, magnitude_bits(values[i]));
-  S largest;
-  std::memcpy(&largest, &top, sizeof largest);
-  if (std::isfinite(largest)) return largest;
+  constexpr index_t apart = 8;  // sums that do not wait for each other
+  S tops[apart] = {}, nothing[apart] = {};
+  const index_t even = count / apart * apart;
+  const auto take = [&](S value, index_t j) {
+    tops[j] = tops[j] < std::abs(value) ? std::abs(value) : tops[j];
+    nothing[j] += value * 0;  // not a number from the first value on that is not finite
+  };
+  for (index_t i = 0; i < even; i += apart)
+    for (index_t j = 0; j < apart; ++j) take(values[i + j], j);
+  for (index_t i = even; i < count; ++i) take(values[i], 0);
+  bool finite = true;
+  S largest = 0;
+  for (index_t j = 0; j < apart; ++j) {
+    finite = finite && nothing[j] == 0;
+    largest = std::max(largest, tops[j]);
+  }
+  if (finite) return largest;
   index_t i = 0;
   while (std::isfinite(values[i])) ++i;
   throw Error(ErrorCode::not_finite,

@@ -9,8 +9,9 @@
 namespace gpucholmod::cuda {
 
 /// Memory of one device, allocated and freed in the order of one stream. A loop of modifications takes and gives back
-/// gigabytes at every turn, so freed memory is kept for the next: at most as much as is in use, and `spare` bytes; once
-/// nothing is in use, `kept` bytes. Plain cudaMalloc where the device has no memory pools.
+/// gigabytes at every turn, so freed memory is kept for the next: at most twice as much as is in use, which is what a
+/// modification in several passes takes, and `spare` bytes; once nothing is in use, `kept` bytes. Plain cudaMalloc where the
+/// device has no memory pools.
 class Pool : NotCopied {
  public:
   /// Made while `device` is current; stays until the process ends.
@@ -55,7 +56,7 @@ class Pool : NotCopied {
     if (pool_) cudaFreeAsync(data, stream_);
     else cudaFree(data);
     in_use_ -= bytes;
-    const std::size_t most = std::max(kept_, in_use_ == 0 ? 0 : 2 * in_use_ + spare);
+    const std::size_t most = std::max(kept_, in_use_ == 0 ? 0 : 3 * in_use_ + spare);
     std::uint64_t held = 0;
     if (pool_ && cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held) == cudaSuccess && held > most) trim(most);
     cudaSetDevice(before);
