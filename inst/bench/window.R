@@ -74,7 +74,7 @@ for (n in sizes) {
       one <- function(f, ...) cholupdate_gpu(f, V, weights = w, ...)
       hows <- list(
         new = list(factor = f, two = two, one = one, update = function(f) cholupdate_gpu(f, V)),
-        "in place" = list(factor = copy(f), two = function(f) {
+        "in place" = list(factor = copy_factor(f), two = function(f) {
           cholupdate_gpu(f, if (turn()) come else go, in_place = TRUE)
           cholupdate_gpu(f, if (forth) go else come, downdate = TRUE, in_place = TRUE)
         }, one = function(f) cholupdate_gpu(f, V, weights = if (turn()) w else -w, in_place = TRUE),
@@ -92,7 +92,7 @@ for (n in sizes) {
     for (how in names(hows)) {
       h <- hows[[how]]
       modified <- h$one(h$factor)
-      if (how == "in place") modified <- copy(modified)
+      if (how == "in place") modified <- copy_factor(modified)
       if (is.list(modified) && !is.null(modified$R)) modified <- modified$R
       row <- data.frame(n = n, rows = count, how = how, two = wall(function() h$two(h$factor)), one = wall(function() h$one(h$factor)),
                         update = wall(function() h$update(h$factor)), two_device = NA, one_device = NA, update_device = NA,
