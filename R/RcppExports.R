@@ -65,6 +65,18 @@ rcpp_cholupdate_file <- function(input, V, output, replace, request) {
     .Call(`_gpucholmod_rcpp_cholupdate_file`, input, V, output, replace, request)
 }
 
+rcpp_gpu_info <- function(with_memory) {
+    .Call(`_gpucholmod_rcpp_gpu_info`, with_memory)
+}
+
+rcpp_gpu_release <- function() {
+    .Call(`_gpucholmod_rcpp_gpu_release`)
+}
+
+rcpp_factor_hold <- function(R, uplo, precision) {
+    .Call(`_gpucholmod_rcpp_factor_hold`, R, uplo, precision)
+}
+
 rcpp_factor_upload <- function(R, uplo, precision, device) {
     .Call(`_gpucholmod_rcpp_factor_upload`, R, uplo, precision, device)
 }
@@ -123,14 +135,6 @@ rcpp_factor_solve_seconds <- function(pointer, B, by_cublas, repeats) {
 
 rcpp_factor_refactor_seconds <- function(pointer, repeats) {
     .Call(`_gpucholmod_rcpp_factor_refactor_seconds`, pointer, repeats)
-}
-
-rcpp_gpu_info <- function(with_memory) {
-    .Call(`_gpucholmod_rcpp_gpu_info`, with_memory)
-}
-
-rcpp_gpu_release <- function() {
-    .Call(`_gpucholmod_rcpp_gpu_release`)
 }
 
 rcpp_overwrite_look <- function(name, env) {

@@ -1,9 +1,9 @@
-#' A Cholesky factor in the memory of a GPU
+#' A Cholesky factor with memory of its own
 #'
-#' `gpu_factor()` puts a Cholesky factor on a GPU; `gpu_chol()` puts a symmetric positive definite matrix there and
-#' factorises it. What comes back is a handle, with which the factor is modified
-#' ([cholupdate_gpu()][cholupdate_gpu.gpu_factor]) and used ([solve()][solve.gpu_factor] and others) where it is: only
-#' \eqn{V}, right-hand sides and solutions travel.
+#' `chol_factor()` keeps a Cholesky factor where it is modified and used again and again: in ordinary memory, or in that of a GPU.
+#' `gpu_factor()` puts it on a GPU; `gpu_chol()` puts a symmetric positive definite matrix there and factorises it. What comes
+#' back is a handle, with which the factor is modified ([cholupdate_gpu()][cholupdate_gpu.chol_factor]) and used
+#' ([solve()][solve.chol_factor] and others) where it is, in place if that is asked for: code written with it runs on every machine.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, that is the upper triangular matrix that [chol()]
 #'   returns, a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32` matrix of package \pkg{float}.
@@ -14,45 +14,49 @@
 #'   `as.matrix()` gives it back. For `dtrMatrix` and `Cholesky` objects it is taken from the object.
 #' @param precision What to keep the factor and compute in, `"double"` or `"single"`. The default is what `R` or `A` is
 #'   stored in.
+#' @param backend Where to keep it: `"cuda"`, on a GPU; `"cpu"`, in ordinary memory; `"auto"`: on a GPU if there is one that can be used and
+#'   the order is at least 2,000, otherwise in ordinary memory. The default can be set with `options(gpucholmod.backend =)`.
 #' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used. The default can
 #'   be set with `options(gpucholmod.device =)`.
 #' @param ... Must be empty.
 #'
-#' @return A handle of class `gpu_factor`. `gpu_chol()` makes an upper factor.
+#' @return A handle of class `chol_factor`, and of class `gpu_factor` or `cpu_factor`, by where the factor is. `gpu_chol()` makes an upper factor.
 #'
 #' @section Handles:
-#' A handle refers to data on the GPU, as an environment does to its contents: assignment and passing it to a function
+#' A handle refers to data, as an environment does to its contents: assignment and passing it to a function
 #' copy the handle, not the data. After `g <- f`, `cholupdate_gpu(f, V, in_place = TRUE)` and `free(f)` are seen through
-#' `g` too; [copy_factor()] makes an independent one. [cholupdate_gpu()][cholupdate_gpu.gpu_factor] makes a new one by default.
+#' `g` too; [copy_factor()] makes an independent one. [cholupdate_gpu()][cholupdate_gpu.chol_factor] makes a new one by default.
 #'
 #' These take a handle:
 #'
 #' | Of the factor | |
 #' |---|---|
-#' | [cholupdate_gpu()][cholupdate_gpu.gpu_factor] | the factor of \eqn{A + VV'} or \eqn{A - VV'} |
-#' | [as.matrix()][as.matrix.gpu_factor], `diag()`, `dim()`, `dimnames()` | the triangle, in ordinary memory, and what belongs to it |
+#' | [cholupdate_gpu()][cholupdate_gpu.chol_factor] | the factor of \eqn{A + VV'} or \eqn{A - VV'} |
+#' | [as.matrix()][as.matrix.chol_factor], `diag()`, `dim()`, `dimnames()` | the triangle, as an ordinary matrix, and what belongs to it |
 #' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
 #' | [copy_factor()], [free()] | another handle with data of its own; give the memory back |
 #' | `print()`, `format()`, `str()`, [drift()] | what it is, and how far modifications may have taken it from exact |
 #'
 #' | Of the matrix \eqn{A} | |
 #' |---|---|
-#' | [solve()][solve.gpu_factor] | \eqn{A^{-1}b}, \eqn{A^{-1}} |
-#' | [chol2inv()][solve.gpu_factor] | \eqn{A^{-1}} |
-#' | [determinant()][solve.gpu_factor], [logdet()] | the determinant |
+#' | [solve()][solve.chol_factor] | \eqn{A^{-1}b}, \eqn{A^{-1}} |
+#' | [chol2inv()][solve.chol_factor] | \eqn{A^{-1}} |
+#' | [determinant()][solve.chol_factor], [logdet()] | the determinant |
 #'
-#' The memory on the GPU is given back when the last reference to the handle is gone and R collects its garbage. R does
+#' In ordinary memory, a modification in place touches no other memory: for a small factor that takes a third of the time of a call of
+#' [cholupdate_gpu()] for a matrix, whose result is new memory every time.
+#'
+#' The memory is given back when the last reference to the handle is gone and R collects its garbage. R does
 #' not know how full a GPU is: where there is too little memory, the functions of this package call [gc()] once and try
 #' again. To have it back at once, use [free()].
 #'
-#' Data on a GPU belong to one process. A handle that comes back from [readRDS()], [load()] or a cluster worker, or was
-#' given back by [free()], prints as such, and every use of it is an error of class `gpucholmod_invalid_factor`. In a
-#' process forked from the one that used the GPU ([parallel::mclapply()]), the error has the class
-#' `gpucholmod_backend_unavailable` and the reason `"forked"`, as everywhere in this package. Save `as.matrix(f)`
-#' instead.
+#' Data belong to one process. A handle that comes back from [readRDS()], [load()] or a cluster worker, or was
+#' given back by [free()], prints as such, and every use of it is an error of class `gpucholmod_invalid_factor`. Save `as.matrix(f)`
+#' instead. In a process forked from this one ([parallel::mclapply()]), a factor in ordinary memory is a copy; for one on a GPU the error has
+#' the class `gpucholmod_backend_unavailable` and the reason `"forked"`, as everywhere in this package.
 #'
 #' @section Errors:
-#' Where no GPU can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to the CPU. If \eqn{A}
+#' Where a GPU is asked for and none can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to the CPU. If \eqn{A}
 #' is not positive definite, the error has the class `gpucholmod_not_positive_definite` and the field `pivot`, the order
 #' of its first leading minor that is not. The other classes are listed in [gpucholmod-package].
 #'
@@ -60,40 +64,68 @@
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)
-#' if (gpu_info(memory = FALSE)$usable) {
-#'   f <- gpu_factor(chol(A)) # or gpu_chol(A)
-#'   print(f)
-#'   g <- cholupdate_gpu(f, V)
-#'   print(all.equal(as.matrix(g), chol(A + tcrossprod(V))))
-#'   print(all.equal(solve(g, 1:50), solve(A + tcrossprod(V), 1:50)))
-#'   free(g)
-#' }
+#' f <- chol_factor(chol(A))
+#' f
+#' g <- cholupdate_gpu(f, V)
+#' all.equal(as.matrix(g), chol(A + tcrossprod(V)))
+#' all.equal(solve(g, 1:50), solve(A + tcrossprod(V), 1:50))
+#'
+#' cholupdate_gpu(g, V, downdate = TRUE, in_place = TRUE) # g is changed
+#' all.equal(as.matrix(g), as.matrix(f))
+#'
+#' if (gpu_info(memory = FALSE)$usable) print(gpu_chol(A))
 #' @export
-gpu_factor <- function(R, ...) {
-  UseMethod("gpu_factor")
+chol_factor <- function(R, ...) {
+  UseMethod("chol_factor")
 }
 
-#' @rdname gpu_factor
+#' @rdname chol_factor
 #' @export
-gpu_factor.default <- function(R, uplo = c("upper", "lower"), precision = c("double", "single"),
-                               device = getOption("gpucholmod.device"), ...) {
+chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
+                                precision = c("double", "single"), device = getOption("gpucholmod.device"), ...) {
   require_no_more(...)
+  backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
   factor <- open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
   if (missing(precision) && factor$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   device <- require_device(device, missing(device))
   x <- opened(factor, R)
-  made <- with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, device))
+  made <- if (held_on_gpu(backend, nrow(x))) {
+    with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, device))
+  } else {
+    rcpp_factor_hold(x, as.integer(factor$lower), precision)
+  }
   new_factor(made, if (factor$lower) "lower" else "upper", factor_dimnames(R))
 }
 
 #' @export
-gpu_factor.gpu_factor <- function(R, ...) {
-  stop_gpucholmod("bad_argument", "'R' is on the GPU already; copy_factor(R) makes an independent copy of it",
+chol_factor.chol_factor <- function(R, ...) {
+  stop_gpucholmod("bad_argument", "'R' is such a factor already; copy_factor(R) makes an independent copy of it",
                   list(argument = "R", value = R))
 }
 
-#' @rdname gpu_factor
+#' @rdname chol_factor
+#' @export
+gpu_factor <- function(R, ...) {
+  UseMethod("gpu_factor")
+}
+
+#' @rdname chol_factor
+#' @export
+gpu_factor.default <- function(R, uplo = c("upper", "lower"), precision = c("double", "single"),
+                               device = getOption("gpucholmod.device"), ...) {
+  require_no_more(...)
+  arguments <- list(R, backend = "cuda")
+  if (!missing(uplo)) arguments$uplo <- uplo
+  if (!missing(precision)) arguments$precision <- precision
+  if (!missing(device)) arguments["device"] <- list(device)
+  do.call(chol_factor.default, arguments, quote = TRUE)
+}
+
+#' @export
+gpu_factor.chol_factor <- chol_factor.chol_factor
+
+#' @rdname chol_factor
 #' @export
 gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device")) {
   opened <- open_symmetric(A)
@@ -104,6 +136,13 @@ gpu_chol <- function(A, precision = c("double", "single"), device = getOption("g
   if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot)
   new_factor(done$made, "upper", opened$dimnames)
 }
+
+# Whether a factor of order n is kept on a GPU.
+held_on_gpu <- function(backend, n) {
+  backend == "cuda" || (backend == "auto" && n >= least_on_gpu && gpu_info(memory = FALSE)$usable)
+}
+# From this order on, modifications and substitutions are quicker there than with a few threads of a CPU.
+least_on_gpu <- 2000
 
 # The id of a GPU as the core wants it: -1 for the first that can be used. `by_default`: it is the value of the option.
 require_device <- function(device, by_default) {

@@ -1,19 +1,19 @@
 # The handle: an environment, so that every variable that refers to a factor sees what happens to it. Its fields:
 #
-#   pointer        external pointer to the DeviceFactor (src/cuda/device_factor.h); null when it is gone
+#   pointer        external pointer to the HeldFactor (src/base/held_factor.h); null when it is gone
 #   status         "live", "freed" or "half_modified"
-#   n, precision, device, device_name, bytes     what the DeviceFactor says of itself
+#   n, precision, device, device_name, bytes     what the HeldFactor says of itself; no device: it is in ordinary memory
 #   uplo, dimnames the form in which as.matrix() returns it
-#   trace          of A, as far as it is known without asking the GPU
-#   modifications, error                         since the last factorisation: see gpu_factor_drift.R
+#   trace          of A, as far as it is known without looking at the factor
+#   modifications, error                         since the last factorisation: see chol_factor_drift.R
 #
 # What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time.
 
-# `made` is what src/rcpp_gpu_factor.cpp hands over.
+# `made` is what src/rcpp_held_factor.cpp hands over.
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
   fields <- c(with_names(made), list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
                          modifications = modifications, error = error))
-  structure(list2env(fields, parent = emptyenv()), class = "gpu_factor")
+  structure(list2env(fields, parent = emptyenv()), class = c(if (is.na(made$device)) "cpu_factor" else "gpu_factor", "chol_factor"))
 }
 
 # A handle for what is at `pointer`, which is as `f` was but for its numbers.
@@ -34,7 +34,7 @@ invalid_reason <- function(f) {
 invalid_message <- function(reason) {
   switch(
     reason,
-    restored = "it comes from a file or another process, and its data were on the GPU of the process that made it",
+    restored = "it comes from a file or another process, and its data stayed in the process that made it",
     freed = "it was given back by free()",
     half_modified = "a modification in place failed under way, which left the factor half modified"
   )
@@ -42,8 +42,8 @@ invalid_message <- function(reason) {
 
 # The pointer of a handle that can be used.
 live <- function(f, argument = "f") {
-  if (!inherits(f, "gpu_factor")) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' must be a handle from gpu_factor() or gpu_chol()", argument),
+  if (!inherits(f, "chol_factor")) {
+    stop_gpucholmod("bad_argument", sprintf("'%s' must be a handle from chol_factor(), gpu_factor() or gpu_chol()", argument),
                     list(argument = argument, value = f))
   }
   reason <- invalid_reason(f)
@@ -64,32 +64,30 @@ with_room <- function(call, may_repeat = function() TRUE) {
   })
 }
 
-#' Handles of factors on a GPU: copy, give back, bring to R
+#' Handles of factors: copy, give back, bring to R
 #'
-#' @param x A handle from [gpu_factor()] or [gpu_chol()].
+#' @param x A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param ... Ignored.
 #'
 #' @return
-#' `copy_factor()`: a handle with data of its own on the same GPU; modifications of one do not change the other.
+#' `copy_factor()`: a handle with data of its own in the same place; modifications of one do not change the other.
 #'
-#' `free()`: `NULL`, invisibly. The memory on the GPU is given back at once, whatever other variables refer to the
+#' `free()`: `NULL`, invisibly. The memory is given back (on a GPU at once, in R at the next garbage collection), whatever other variables refer to the
 #' handle, and every later use of it is an error of class `gpucholmod_invalid_factor`. To free a handle that cannot be
 #' used any more does nothing.
 #'
 #' `as.matrix()`: the factor as an ordinary matrix of doubles with the dimnames it came with, upper or lower triangular
 #' as it was given, the other triangle exactly zero.
 #'
-#' @seealso [gpu_factor()]
+#' @seealso [chol_factor()]
 #' @examples
-#' if (gpu_info(memory = FALSE)$usable) {
-#'   f <- gpu_factor(chol(diag(3) + 1))
-#'   g <- copy_factor(f)
-#'   cholupdate_gpu(g, 1:3, in_place = TRUE)
-#'   print(as.matrix(f))
-#'   print(as.matrix(g))
-#'   free(g)
-#'   print(g)
-#' }
+#' f <- chol_factor(chol(diag(3) + 1))
+#' g <- copy_factor(f)
+#' cholupdate_gpu(g, 1:3, in_place = TRUE)
+#' as.matrix(f)
+#' as.matrix(g)
+#' free(g)
+#' g
 #' @export
 copy_factor <- function(x, ...) {
   UseMethod("copy_factor")
@@ -97,7 +95,7 @@ copy_factor <- function(x, ...) {
 
 #' @rdname copy_factor
 #' @export
-copy_factor.gpu_factor <- function(x, ...) {
+copy_factor.chol_factor <- function(x, ...) {
   pointer <- live(x)
   descendant(x, with_room(function() rcpp_factor_copy(pointer)))
 }
@@ -116,7 +114,7 @@ free.default <- function(x, ...) live(x, "x")
 
 #' @rdname copy_factor
 #' @export
-free.gpu_factor <- function(x, ...) {
+free.chol_factor <- function(x, ...) {
   if (is.null(invalid_reason(x))) abandon(x, "freed")
   invisible(NULL)
 }
@@ -129,38 +127,39 @@ abandon <- function(f, status) {
 
 #' @rdname copy_factor
 #' @export
-as.matrix.gpu_factor <- function(x, ...) {
+as.matrix.chol_factor <- function(x, ...) {
   pointer <- live(x)
   with_room(function() rcpp_factor_download(pointer, number_of(x$uplo, "uplo"), x$dimnames))
 }
 
 #' @export
-dim.gpu_factor <- function(x) {
+dim.chol_factor <- function(x) {
   c(x$n, x$n)
 }
 
 #' @export
-dimnames.gpu_factor <- function(x) {
+dimnames.chol_factor <- function(x) {
   x$dimnames
 }
 
 # What it is, where, and its past; or why it cannot be used. A line each.
 describe_factor <- function(f) {
-  shape <- sprintf("<gpu_factor> %d x %d, %s, %s precision", f$n, f$n, f$uplo, f$precision)
+  shape <- sprintf("<%s> %d x %d, %s, %s precision", class(f)[[1L]], f$n, f$n, f$uplo, f$precision)
   reason <- invalid_reason(f)
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
-  c(shape, sprintf("%s on device %d (%s)", format_bytes(f$bytes), f$device, f$device_name), past)
+  place <- if (is.na(f$device)) "in ordinary memory" else sprintf("on device %d (%s)", f$device, f$device_name)
+  c(shape, paste(format_bytes(f$bytes), place), past)
 }
 
 #' @export
-format.gpu_factor <- function(x, ...) {
+format.chol_factor <- function(x, ...) {
   paste(describe_factor(x), collapse = ", ")
 }
 
 #' @export
-print.gpu_factor <- function(x, ...) {
+print.chol_factor <- function(x, ...) {
   lines <- describe_factor(x)
   writeLines(c(lines[1L], paste0("  ", lines[-1L])))
   invisible(x)
@@ -168,6 +167,6 @@ print.gpu_factor <- function(x, ...) {
 
 #' @importFrom utils str
 #' @export
-str.gpu_factor <- function(object, ...) {
+str.chol_factor <- function(object, ...) {
   cat(" ", format(object), "\n", sep = "")
 }

@@ -1,10 +1,11 @@
-#' Rank-k update or downdate of a factor on a GPU
+#' Rank-k update or downdate of a factor with memory of its own
 #'
-#' The method of [cholupdate_gpu()] for a factor that [gpu_factor()] or [gpu_chol()] has put on a GPU: only \eqn{V}
-#' travels. It reads and writes the factor once for up to 32 columns of \eqn{V} (16 or 8 where the factor is so large that
-#' \eqn{V} would not find room on the multiprocessors); more are done in passes.
+#' The method of [cholupdate_gpu()] for a factor that [chol_factor()], [gpu_factor()] or [gpu_chol()] keeps. On a GPU only \eqn{V}
+#' travels, and the factor is read and written once for up to 32 columns of \eqn{V} (16 or 8 where the factor is so large that
+#' \eqn{V} would not find room on the multiprocessors); more are done in passes. In ordinary memory it is read and written once,
+#' by the steps of method `"blocked"`.
 #'
-#' @param R A handle from [gpu_factor()] or [gpu_chol()].
+#' @param R A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`.
 #' @param downdate,weights,scale,z,y,rss As for an ordinary factor, the value included: [cholupdate_gpu()].
@@ -12,24 +13,24 @@
 #' @param in_place `FALSE`: the result is a new factor with memory of its own, and `R` stays as it is. `TRUE`: `R`
 #'   itself is changed, for every variable that refers to it. Where there is room on the GPU for a second factor (for a
 #'   third, where there are several passes), the result is written there and takes the place of `R`, which takes no longer
-#'   than a new factor; otherwise it takes longer.
-#' @param keep_intact Whether a downdate in place that cannot be done leaves `R` as it was (`TRUE`). Where there is no room
-#'   for a second factor, it is to that end first found out whether it can be done, which reads the factor once more. With
+#'   than a new factor; otherwise it takes longer. In ordinary memory no other memory is touched.
+#' @param keep_intact Whether a downdate in place that cannot be done leaves `R` as it was (`TRUE`). In ordinary memory, and where there is no room
+#'   for a second factor on the GPU, it is to that end first found out whether it can be done, which reads the factor once more. With
 #'   `FALSE` that is left out, and a downdate that fails half way makes the handle unusable: its memory is given back, and
 #'   every later use is an error of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for
 #'   updates and new factors.
-#' @param method `"persistent"`: one launch for as many row blocks of the factor as a test allows to be done by the unscaled step, and
+#' @param method In ordinary memory `"auto"` or `"blocked"`, which are the same. On a GPU `"persistent"`: one launch for as many row blocks of the factor as a test allows to be done by the unscaled step, and
 #'   the slower, always stable one where it would lose accuracy. `"stepwise"`, or `"householder"`: the stable step
 #'   for every row block, with a launch for each, on any GPU. `"auto"` takes the first where the GPU can do it.
 #' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
 #' @param uplo,precision,backend Those of the factor: they may be given, but not changed.
-#' @param control What [cholupdate_control()] gives: `device_memory` limits what the call allocates besides the factor,
-#'   `timeline` is filled; nothing else applies here.
+#' @param control What [cholupdate_control()] gives: for a factor on a GPU, `device_memory` limits what the call allocates besides the factor,
+#'   `timeline` is filled; for one in ordinary memory `threads` and `instructions`; nothing else applies here.
 #'
-#' @return A handle of class `gpu_factor`: a new one, or, with `in_place = TRUE`, `R` (invisibly). With `check = FALSE`,
+#' @return A handle of the class of `R`: a new one, or, with `in_place = TRUE`, `R` (invisibly). With `check = FALSE`,
 #'   a list of the handle `R` and `pivot`: 0 on success; otherwise the order of the first leading minor of \eqn{A - VV'}
 #'   that is not positive definite, and `R` is the handle as it was given. The result has the same bits every time
-#'   on the same GPU.
+#'   on the same GPU, and on the same CPU whatever the threads.
 #'
 #' @section Errors:
 #' A downdate that would leave the matrix not positive definite is an error of class
@@ -38,29 +39,27 @@
 #' other classes are listed in [gpucholmod-package].
 #'
 #' Ctrl-C and [setTimeLimit()] stop a call between passes, with a bar as for ordinary matrices. A call in
-#' place that has begun to change the factor leaves a handle that cannot be used; with room for a second factor, none has.
+#' place that has begun to change the factor leaves a handle that cannot be used; with room for a second factor on the GPU, none has.
 #'
-#' @seealso [gpu_factor()]; [drift()] for when to factorise afresh
+#' @seealso [chol_factor()]; [drift()] for when to factorise afresh
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)
-#' if (gpu_info(memory = FALSE)$usable) {
-#'   f <- gpu_chol(A)
-#'   g <- cholupdate_gpu(f, V)                              # f stays as it is
-#'   cholupdate_gpu(g, V, downdate = TRUE, in_place = TRUE) # g is changed
-#'   print(all.equal(as.matrix(g), as.matrix(f)))
-#'   print(last_cholupdate())
+#' f <- chol_factor(chol(A))
+#' g <- cholupdate_gpu(f, V)                              # f stays as it is
+#' cholupdate_gpu(g, V, downdate = TRUE, in_place = TRUE) # g is changed
+#' all.equal(as.matrix(g), as.matrix(f))
+#' last_cholupdate()
 #'
-#'   # a downdate that cannot be done names the pivot
-#'   tryCatch(cholupdate_gpu(f, 100 * V, downdate = TRUE, in_place = TRUE),
-#'            gpucholmod_not_positive_definite = function(e) e$pivot)
-#' }
+#' # a downdate that cannot be done names the pivot
+#' tryCatch(cholupdate_gpu(f, 100 * V, downdate = TRUE, in_place = TRUE),
+#'          gpucholmod_not_positive_definite = function(e) e$pivot)
 #' @export
-cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
-                                      in_place = FALSE, keep_intact = TRUE,
-                                      method = c("auto", "persistent", "householder", "stepwise"), check = TRUE,
-                                      uplo = R$uplo, precision = R$precision, backend = "cuda",
-                                      control = cholupdate_control()) {
+cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
+                                       in_place = FALSE, keep_intact = TRUE,
+                                       method = c("auto", "blocked", "persistent", "householder", "stepwise"), check = TRUE,
+                                       uplo = R$uplo, precision = R$precision, backend = if (inherits(R, "gpu_factor")) "cuda" else "cpu",
+                                       control = cholupdate_control()) {
   if (...length()) require_no_more(...)
   require_flag(downdate, "downdate")
   require_flag(in_place, "in_place")
@@ -68,10 +67,12 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., weights = NUL
   require_flag(check, "check")
   if (!missing(uplo)) match_choice(uplo, R$uplo, "uplo")
   if (!missing(precision)) match_choice(precision, R$precision, "precision")
-  if (!missing(backend)) match_choice(backend, c("cuda", "auto"), "backend")
+  on_gpu <- inherits(R, "gpu_factor")
+  if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
+  methods <- c("auto", if (on_gpu) c("persistent", "householder", "stepwise") else "blocked")
   request <- list(
-    downdate, FALSE, FALSE, .subset2(R, "precision") == "single", 2L,
-    if (missing(method)) 0L else method_number(method, c("auto", "persistent", "householder", "stepwise")),
+    downdate, FALSE, FALSE, .subset2(R, "precision") == "single", if (on_gpu) 2L else 1L,
+    if (missing(method)) 0L else method_number(method, methods),
     if (!missing(control)) control_numbers(control),
     if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale), NULL
   )
@@ -79,7 +80,7 @@ cholupdate_gpu.gpu_factor <- function(R, V, downdate = FALSE, ..., weights = NUL
   V <- open_columns(V, .subset2(R, "n"), float32 = FALSE)
   if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, nrow(V), ncol(V)))
 
-  begun <- logical(1)  # src/rcpp_gpu_factor.cpp sets it
+  begun <- logical(1)  # src/rcpp_held_factor.cpp sets it
   on.exit(if (begun) abandon(R, "half_modified"))
   pivot <- carry_out(request, {
     done <- with_room(function() rcpp_factor_modify(pointer, V, request, in_place, keep_intact, begun), function() !begun)

@@ -1,18 +1,18 @@
-#' Solve with a factor on the GPU
+#' Solve with a factor that has memory of its own
 #'
-#' With a factor of \eqn{A} on a GPU, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of the
-#' factor. The factor stays where it is; right-hand sides come from, and results go to, ordinary memory. See also
+#' With a factor of \eqn{A} that [chol_factor()], [gpu_factor()] or [gpu_chol()] keeps, these solve with \eqn{A}, and give its determinant, inverse,
+#' and the diagonal of the factor. The factor stays where it is; right-hand sides come from, and results go to, ordinary memory. See also
 #' [solve_forward()], [solve_back()] and [logdet()], which take every kind of factor.
 #'
 #' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they return of anything
 #' else does not change.
 #'
-#' Up to 192 right-hand sides, or 64 where n is above 8,192, are solved for on GPUs of compute capability 9.0 and 10.0 by kernels of
+#' In ordinary memory that is done by R's BLAS and LAPACK, in double precision. On a GPU: up to 192 right-hand sides, or 64 where n is above 8,192, are solved for, on GPUs of compute capability 9.0 and 10.0, by kernels of
 #' the package, in double precision whatever the precision of the factor: a column's solution is then the same to the last bit whichever others come with it. More of
 #' them, and those of a factor that has diagonal blocks (of 64 rows) of condition above \eqn{10^7}, or of which a number is not
 #' finite, are solved for by cuBLAS, in the factor's precision.
 #'
-#' @param a,x A handle from [gpu_factor()] or [gpu_chol()].
+#' @param a,x A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
 #'   `float32`. If missing, the identity matrix.
 #' @param logarithm Whether to return the logarithm of the determinant.
@@ -31,18 +31,16 @@
 #'
 #' `diag()`: the diagonal of the factor.
 #'
-#' @seealso [gpu_factor()]
+#' @seealso [chol_factor()]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
-#' if (gpu_info(memory = FALSE)$usable) {
-#'   f <- gpu_chol(A)
-#'   print(all.equal(solve(f, 1:50), solve(A, 1:50)))
-#'   z <- solve_forward(f, 1:50)
-#'   # the density of a normal distribution with variance A
-#'   -0.5 * (sum(z^2) + logdet(f) + 50 * log(2 * pi))
-#' }
+#' f <- chol_factor(chol(A))
+#' all.equal(solve(f, 1:50), solve(A, 1:50))
+#' z <- solve_forward(f, 1:50)
+#' # the density of a normal distribution with variance A
+#' -0.5 * (sum(z^2) + logdet(f) + 50 * log(2 * pi))
 #' @export
-solve.gpu_factor <- function(a, b, ...) {
+solve.chol_factor <- function(a, b, ...) {
   if (!missing(b)) return(solve_with(a, b, "both", named = TRUE))
   pointer <- live(a)
   names <- variable_names(a)
@@ -50,13 +48,13 @@ solve.gpu_factor <- function(a, b, ...) {
 }
 
 #' @export
-solve_forward.gpu_factor <- function(f, b, ...) {
+solve_forward.chol_factor <- function(f, b, ...) {
   require_no_more(...)
   solve_with(f, b, "forward")
 }
 
 #' @export
-solve_back.gpu_factor <- function(f, b, ...) {
+solve_back.chol_factor <- function(f, b, ...) {
   require_no_more(...)
   solve_with(f, b, "back")
 }
@@ -79,9 +77,9 @@ solve_with <- function(f, b, which, named = FALSE) {
 # The names of the rows and columns of A.
 variable_names <- function(f) f$dimnames[[if (f$uplo == "lower") 1L else 2L]]
 
-#' @rdname solve.gpu_factor
+#' @rdname solve.chol_factor
 #' @export
-determinant.gpu_factor <- function(x, logarithm = TRUE, ...) {
+determinant.chol_factor <- function(x, logarithm = TRUE, ...) {
   require_flag(logarithm, "logarithm")
   as_det(logdet(x), logarithm)
 }
@@ -95,7 +93,7 @@ as_det <- function(modulus, logarithm) {
 }
 
 #' @export
-logdet.gpu_factor <- function(f, ...) {
+logdet.chol_factor <- function(f, ...) {
   require_no_more(...)
   2 * sum(log(factor_diagonal(f)))
 }
@@ -106,17 +104,18 @@ factor_diagonal <- function(f) {
 }
 
 #' @importFrom methods setMethod setOldClass
-setOldClass("gpu_factor")
+setOldClass(c("gpu_factor", "chol_factor"))
+setOldClass(c("cpu_factor", "chol_factor"))
 
-#' @rdname solve.gpu_factor
-#' @aliases chol2inv,gpu_factor-method
+#' @rdname solve.chol_factor
+#' @aliases chol2inv,chol_factor-method
 #' @export
-setMethod("chol2inv", "gpu_factor", function(x, ...) solve.gpu_factor(x))
+setMethod("chol2inv", "chol_factor", function(x, ...) solve.chol_factor(x))
 
-#' @rdname solve.gpu_factor
-#' @aliases diag,gpu_factor-method
+#' @rdname solve.chol_factor
+#' @aliases diag,chol_factor-method
 #' @export
-setMethod("diag", "gpu_factor", function(x = 1, nrow, ncol, names = TRUE) {
+setMethod("diag", "chol_factor", function(x = 1, nrow, ncol, names = TRUE) {
   d <- factor_diagonal(x)
   both <- dimnames(x)
   if (names && !is.null(both[[1L]]) && identical(both[[1L]], both[[2L]])) names(d) <- both[[1L]]

@@ -2,7 +2,7 @@
 #'
 #' Given the factor \eqn{R} of \eqn{A = R'R} and an \eqn{n \times k}{n x k} matrix \eqn{V}, computes the factor of
 #' \eqn{A + VV'} (update) or \eqn{A - VV'} (downdate) in \eqn{O(kn^2)} operations, on the GPU or on the CPU. A factor
-#' that stays in the memory of the GPU, see [gpu_factor()], has a [method of its own][cholupdate_gpu.gpu_factor].
+#' with memory of its own, on a GPU or not, see [chol_factor()], has a [method of its own][cholupdate_gpu.chol_factor].
 #'
 #' @param R The Cholesky factor: the upper triangular \eqn{n \times n}{n x n} matrix that [chol()] returns, with positive
 #'   diagonal. The other triangle is not used, as in LAPACK; where it is not zero, a warning may say what else `R` looks

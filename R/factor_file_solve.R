@@ -1,7 +1,7 @@
 #' Solve with a factor in a file
 #'
 #' With a factor of \eqn{A} in a file, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of the
-#' factor, as [for factors on a GPU][solve.gpu_factor]. [solve_forward()], [solve_back()] and [logdet()] take such a factor
+#' factor, as [for factors on a GPU][solve.chol_factor]. [solve_forward()], [solve_back()] and [logdet()] take such a factor
 #' too. The file is read in panels of columns, once for each of the two substitutions (besides its diagonal); only the inverse takes the whole
 #' matrix in memory, as it is one.
 #'

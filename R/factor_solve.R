@@ -1,12 +1,12 @@
 #' Solve with a factor, and the determinant
 #'
-#' For a factor of any kind: an ordinary matrix, one on a GPU, or one in a file. With \eqn{A = R'R}, to solve
-#' \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For factors on a GPU and in files, `solve()` does both.
+#' For a factor of any kind: an ordinary matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to solve
+#' \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For all but ordinary matrices, `solve()` does both.
 #'
 #' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in panels
 #' of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.
 #'
-#' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [gpu_factor()] or [gpu_chol()], or a
+#' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or [gpu_chol()], or a
 #'   [factor_file()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
 #'   `float32`.
@@ -20,7 +20,7 @@
 #' without names as from [base::backsolve()]. With `z <- solve_forward(f, b)`, `sum(z^2)` is \eqn{b'A^{-1}b}.
 #'
 #' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log R_{ii}}{2 sum log R_ii}.
-#' @seealso [cholupdate_gpu()]; [solve()][solve.gpu_factor] of factors on a GPU and [in files][solve.factor_file]
+#' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and [in files][solve.factor_file]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' b <- rnorm(50)

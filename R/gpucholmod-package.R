@@ -5,8 +5,8 @@
 #' \eqn{R} into the factor of \eqn{A + VV'} or \eqn{A - VV'}, \eqn{V} being \eqn{n \times k}{n x k}, in \eqn{O(kn^2)}
 #' operations, on the GPU or on the CPU.
 #'
-#' With [gpu_factor()] a factor lives in the memory of a GPU, where [cholupdate_gpu()] modifies it without moving it,
-#' and [solve()][solve.gpu_factor] and others use it. [solve_forward()], [solve_back()] and [logdet()] take factors of every
+#' With [chol_factor()] a factor lives in memory of its own, that of a GPU or ordinary memory, where [cholupdate_gpu()] modifies it without
+#' moving it, and [solve()][solve.chol_factor] and others use it. [solve_forward()], [solve_back()] and [logdet()] take factors of every
 #' kind.
 #'
 #' A factor that does not fit into memory twice can be modified in its own memory with [cholupdate_overwrite()], and
@@ -38,7 +38,7 @@
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
 #' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
-#' | `gpucholmod_invalid_factor` | a [gpu_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
+#' | `gpucholmod_invalid_factor` | a [chol_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
 #' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |
 #' | `gpucholmod_backend_unavailable` | there is no GPU that can be used | `backend`, `reason` |
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
@@ -54,7 +54,7 @@
 #'
 #' Errors of R itself pass through as they are: that of a result too large to allocate, or of [setTimeLimit()]. Whatever happens, the
 #' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and
-#' `keep_intact` of [cholupdate_gpu.gpu_factor()].
+#' `keep_intact` of [cholupdate_gpu.chol_factor()].
 #'
 #' @references
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.

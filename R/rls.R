@@ -58,7 +58,7 @@ rls <- function(x, y, weights = 1, ridge = 0, window = Inf, backend = getOption(
   if (nrow(x) > window) stop_bad_argument("window", window, sprintf("is less than the %d observations that are given", nrow(x)))
   backend <- match_choice(backend, choices$backend, "backend")
 
-  on_gpu <- backend == "cuda" || (backend == "auto" && p >= rls_on_gpu && gpu_info(memory = FALSE)$usable)
+  on_gpu <- held_on_gpu(backend, p)
   start <- if (all(penalty > 0)) {
     list(R = diag(sqrt(penalty), p), z = matrix(0, p, ncol(y)), rss = numeric(ncol(y)))
   } else {
@@ -88,9 +88,6 @@ first_fit <- function(x, y, penalty) {
   effects <- qr.qty(qr, rbind(y, matrix(0, nrow(rows), ncol(y))))
   list(R = unname(signs * R), z = signs * effects[seq_len(p), , drop = FALSE], rss = colSums(effects[-seq_len(p), , drop = FALSE]^2))
 }
-
-# From this order on a fit lives on a GPU, where there is one.
-rls_on_gpu <- 2000
 
 #' @rdname rls
 #' @export

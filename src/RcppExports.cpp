@@ -185,6 +185,37 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_gpu_info
+Rcpp::List rcpp_gpu_info(bool with_memory);
+RcppExport SEXP _gpucholmod_rcpp_gpu_info(SEXP with_memorySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< bool >::type with_memory(with_memorySEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_gpu_info(with_memory));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_gpu_release
+double rcpp_gpu_release();
+RcppExport SEXP _gpucholmod_rcpp_gpu_release() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(rcpp_gpu_release());
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_hold
+Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision);
+RcppExport SEXP _gpucholmod_rcpp_factor_hold(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
+    Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_hold(R, uplo, precision));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_factor_upload
 Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int device);
 RcppExport SEXP _gpucholmod_rcpp_factor_upload(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
@@ -356,25 +387,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_gpu_info
-Rcpp::List rcpp_gpu_info(bool with_memory);
-RcppExport SEXP _gpucholmod_rcpp_gpu_info(SEXP with_memorySEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< bool >::type with_memory(with_memorySEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_gpu_info(with_memory));
-    return rcpp_result_gen;
-END_RCPP
-}
-// rcpp_gpu_release
-double rcpp_gpu_release();
-RcppExport SEXP _gpucholmod_rcpp_gpu_release() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    rcpp_result_gen = Rcpp::wrap(rcpp_gpu_release());
-    return rcpp_result_gen;
-END_RCPP
-}
 // rcpp_overwrite_look
 Rcpp::List rcpp_overwrite_look(SEXP name, SEXP env);
 RcppExport SEXP _gpucholmod_rcpp_overwrite_look(SEXP nameSEXP, SEXP envSEXP) {
@@ -439,6 +451,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_read_factor_file", (DL_FUNC) &_gpucholmod_rcpp_read_factor_file, 3},
     {"_gpucholmod_rcpp_factor_file_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_file_diagonal, 1},
     {"_gpucholmod_rcpp_cholupdate_file", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_file, 5},
+    {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
+    {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
+    {"_gpucholmod_rcpp_factor_hold", (DL_FUNC) &_gpucholmod_rcpp_factor_hold, 3},
     {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 4},
     {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 3},
     {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
@@ -454,8 +469,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
     {"_gpucholmod_rcpp_factor_solve_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_solve_seconds, 4},
     {"_gpucholmod_rcpp_factor_refactor_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_refactor_seconds, 2},
-    {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
-    {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
     {"_gpucholmod_rcpp_overwrite_look", (DL_FUNC) &_gpucholmod_rcpp_overwrite_look, 2},
     {"_gpucholmod_rcpp_overwrite_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_overwrite_other_triangle, 3},
     {"_gpucholmod_rcpp_overwrite_own", (DL_FUNC) &_gpucholmod_rcpp_overwrite_own, 2},

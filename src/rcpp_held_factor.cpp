@@ -3,7 +3,8 @@
 #include <memory>
 
 #include "base/factor_io.h"
-#include "cuda/backend.h"
+#include "cpu/host_factor.h"
+#include "cuda/device_factor.h"
 #include "rcpp_guard.h"
 #include "rcpp_request.h"
 
@@ -12,19 +13,37 @@ using namespace gpucholmod;
 namespace {
 
 /// What an R handle holds. The finaliser does not run when R quits: CUDA may be gone by then, and frees everything.
-using Pointer = Rcpp::XPtr<DeviceFactor, Rcpp::PreserveStorage, Rcpp::standard_delete_finalizer<DeviceFactor>, false>;
+using Pointer = Rcpp::XPtr<HeldFactor, Rcpp::PreserveStorage, Rcpp::standard_delete_finalizer<HeldFactor>, false>;
 
-DeviceFactor& factor(SEXP pointer) { return *Pointer(pointer).checked_get(); }
+HeldFactor& factor(SEXP pointer) { return *Pointer(pointer).checked_get(); }
+
+/// For inst/bench.
+DeviceFactor& on_device(SEXP pointer) {
+  if (auto* const found = dynamic_cast<DeviceFactor*>(&factor(pointer))) return *found;
+  throw Error(ErrorCode::bad_argument, "the factor is not on a GPU", {{"argument", "pointer"}});
+}
 
 /// A new factor belongs to the external pointer from now on.
-Pointer handed_over(std::unique_ptr<DeviceFactor> made) { return Pointer(made.release()); }
+Pointer handed_over(std::unique_ptr<HeldFactor> made) { return Pointer(made.release()); }
+
+/// Memory that R knows of, so that it collects its garbage before the machine is full.
+std::shared_ptr<void> of_r(std::size_t bytes) {
+  const SEXP memory = Rcpp::unwindProtect([&] {
+    const SEXP made = PROTECT(Rf_allocVector(RAWSXP, R_xlen_t(bytes)));
+    R_PreserveObject(made);
+    UNPROTECT(1);
+    return made;
+  });
+  return {RAW(memory), [memory](void*) { R_ReleaseObject(memory); }};
+}
 
 /// The R side of a new factor.
-Rcpp::List described(std::unique_ptr<DeviceFactor> made) {
+Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   using Rcpp::_;
+  const auto* const there = dynamic_cast<const DeviceFactor*>(made.get());
   Rcpp::List handle = Rcpp::List::create(
       _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
-      _["device"] = made->device(), _["device_name"] = made->device_name(), _["bytes"] = made->bytes());
+      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes());
   handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
@@ -38,8 +57,17 @@ Rcpp::RObject square_matrix(index_t n, SEXP dimnames) {
 
 }  // namespace
 
-// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0 (R/request.R);
-// device: its id, or -1 for the first that can be used.
+// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0 (R/request.R).
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision) {
+  return guarded([&] {
+    const index_t n = Rf_nrows(R);
+    return described(TYPEOF(R) == INTSXP ? cpu::hold(floats(R), n, Uplo(uplo), Precision(precision), of_r)
+                                         : cpu::hold(REAL(R), n, Uplo(uplo), Precision(precision), of_r));
+  });
+}
+
+// The same on a GPU; device: its id, or -1 for the first that can be used.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int device) {
   return guarded([&] {
@@ -56,7 +84,7 @@ Rcpp::List rcpp_factor_factorise(SEXP A, int precision, int device) {
   return guarded([&] {
     const index_t n = Rf_nrows(A);
     index_t pivot = -1;
-    std::unique_ptr<DeviceFactor> made =
+    std::unique_ptr<HeldFactor> made =
         TYPEOF(A) == INTSXP ? cuda::factorise(floats(A), n, Uplo::upper, Precision(precision), device, pivot)
                             : cuda::factorise(REAL(A), n, Uplo::upper, Precision(precision), device, pivot);
     Rcpp::List result = Rcpp::List::create(Rcpp::_["pivot"] = made ? 0 : int(pivot + 1));
@@ -82,7 +110,7 @@ bool rcpp_factor_is_null(SEXP pointer) { return R_ExternalPtrAddr(pointer) == nu
 // [[Rcpp::export(rng = false)]]
 Rcpp::RObject rcpp_factor_download(SEXP pointer, int uplo, SEXP dimnames) {
   return guarded([&] {
-    const DeviceFactor& R = factor(pointer);
+    const HeldFactor& R = factor(pointer);
     const Rcpp::RObject out = square_matrix(R.order(), dimnames);
     R.download(Uplo(uplo), REAL(out));
     return out;
@@ -92,7 +120,7 @@ Rcpp::RObject rcpp_factor_download(SEXP pointer, int uplo, SEXP dimnames) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector rcpp_factor_diagonal(SEXP pointer) {
   return guarded([&] {
-    const DeviceFactor& R = factor(pointer);
+    const HeldFactor& R = factor(pointer);
     Rcpp::NumericVector out(R.order());
     R.diagonal(out.begin());
     return out;
@@ -108,7 +136,7 @@ double rcpp_factor_trace(SEXP pointer) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector rcpp_factor_solve(SEXP pointer, Rcpp::NumericVector B, int which, SEXP dimnames) {
   return guarded([&] {
-    const DeviceFactor& R = factor(pointer);
+    const HeldFactor& R = factor(pointer);
     Rcpp::NumericVector X = Rcpp::clone(B);
     X.attr("dimnames") = dimnames;
     if (X.size() > 0) R.solve(TriangularSolve(which), X.begin(), Rf_ncols(X));
@@ -119,7 +147,7 @@ Rcpp::NumericVector rcpp_factor_solve(SEXP pointer, Rcpp::NumericVector B, int w
 // [[Rcpp::export(rng = false)]]
 Rcpp::RObject rcpp_factor_inverse(SEXP pointer, SEXP dimnames) {
   return guarded([&] {
-    const DeviceFactor& R = factor(pointer);
+    const HeldFactor& R = factor(pointer);
     const Rcpp::RObject out = square_matrix(R.order(), dimnames);
     R.inverse(REAL(out));
     return out;
@@ -133,7 +161,7 @@ Rcpp::RObject rcpp_factor_inverse(SEXP pointer, SEXP dimnames) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place, bool keep_intact, SEXP begun) {
   return guarded([&] {
-    DeviceFactor& R = factor(pointer);
+    HeldFactor& R = factor(pointer);
     const index_t n = R.order(), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     Request what = to_request(request, n, k);
     what.keep_intact = keep_intact;
@@ -142,8 +170,8 @@ Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place,
       std::atomic<bool> flag{false};
       ~Begun() { *told = flag; }
     } changed{LOGICAL(begun)};
-    std::unique_ptr<DeviceFactor> made;
-    const int pivot = carry_out(Place<double>::gpu(R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
+    std::unique_ptr<HeldFactor> made;
+    const int pivot = carry_out(Place<double>::held(R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
     Rcpp::NumericVector traces(2);
     for (index_t q = 0; q < k; ++q) {
       const double* const v = REAL(V) + q * n;
@@ -162,23 +190,23 @@ Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place,
 Rcpp::NumericMatrix rcpp_factor_multiply(SEXP pointer, Rcpp::NumericMatrix X) {
   return guarded([&] {
     Rcpp::NumericMatrix Y(X.nrow(), X.ncol());
-    factor(pointer).multiply(X.begin(), Y.begin(), X.ncol());
+    on_device(pointer).multiply(X.begin(), Y.begin(), X.ncol());
     return Y;
   });
 }
 
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_sweep_seconds(SEXP pointer, int repeats) {
-  return guarded([&] { return factor(pointer).sweep_seconds(repeats); });
+  return guarded([&] { return on_device(pointer).sweep_seconds(repeats); });
 }
 
 // B: n x m double matrix.
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_solve_seconds(SEXP pointer, Rcpp::NumericMatrix B, bool by_cublas, int repeats) {
-  return guarded([&] { return factor(pointer).solve_seconds(B.begin(), B.ncol(), by_cublas, repeats); });
+  return guarded([&] { return on_device(pointer).solve_seconds(B.begin(), B.ncol(), by_cublas, repeats); });
 }
 
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_refactor_seconds(SEXP pointer, int repeats) {
-  return guarded([&] { return factor(pointer).refactor_seconds(repeats); });
+  return guarded([&] { return on_device(pointer).refactor_seconds(repeats); });
 }

@@ -31,7 +31,7 @@ int carry_out(const Place<S>& place, const S* V, const Request& request) {
   last.request = request;
   last.request.right = {};
   last.any = true;
-  last.in_place = place.where == Where::gpu && !place.made;
+  last.in_place = place.factor && !place.made;
   return int(last.outcome.pivot + 1);
 }
 

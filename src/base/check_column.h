@@ -2,8 +2,8 @@
 
 #include "base/factor_io.h"
 
-/// Whether numbers of scalar S on the host can go to a factor of scalars T on the GPU.
-namespace gpucholmod::cuda {
+/// Whether numbers of scalar S can go to a factor of scalars T.
+namespace gpucholmod {
 
 /// The largest magnitude in rows [first, last) of one column. Throws not_finite, and overflow where it is too large for T.
 template <class T, class S>
@@ -37,4 +37,4 @@ void require_diagonal(const S* R, index_t n) {
   }
 }
 
-}  // namespace gpucholmod::cuda
+}  // namespace gpucholmod

@@ -1,50 +1,22 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
-#include "base/task.h"
+#include "base/held_factor.h"
 
 namespace gpucholmod {
 
-enum class TriangularSolve { both, forward, back };  ///< x = (R'R)^-1 b, R'^-1 b, R^-1 b
-
-/// A Cholesky factor in the memory of a GPU, of doubles or of floats. Made by the functions of namespace cuda below; its
-/// destructor gives the memory back (in a process forked since, it leaves everything alone).
+/// A factor in the memory of a GPU. Made by the functions of namespace cuda below. In a process forked since, its destructor
+/// leaves everything alone.
 ///
-/// Every function throws Error: out_of_memory with `needed` and `available`, backend_unavailable (reason "forked" in a
-/// forked process), cuda_failure; a factor is then as it was.
-class DeviceFactor {
+/// Every function throws out_of_memory with `needed` and `available`, backend_unavailable (reason "forked" in a forked
+/// process), cuda_failure. More than 32 columns of V go in passes.
+class DeviceFactor : public HeldFactor {
  public:
-  virtual ~DeviceFactor() = default;
-
-  virtual index_t order() const = 0;
-  virtual Precision precision() const = 0;
+  bool on_gpu() const override { return true; }
   virtual int device() const = 0;
   virtual std::string device_name() const = 0;
-  virtual double bytes() const = 0;  ///< device memory held
-
-  virtual std::unique_ptr<DeviceFactor> copy() const = 0;
-
-  /// out (n x n) <- R, or R' when uplo is lower; its other triangle exactly zero.
-  virtual void download(Uplo uplo, double* out) const = 0;
-  /// out (n) <- the diagonal of R.
-  virtual void diagonal(double* out) const = 0;
-  /// ||R||_F^2, the trace of A.
-  virtual double trace() const = 0;
-  /// B (n x m, column-major) <- the solution.
-  virtual void solve(TriangularSolve which, double* B, index_t m) const = 0;
-  /// out (n x n) <- A^-1, both triangles.
-  virtual void inverse(double* out) const = 0;
-
-  /// The factor of A + sigma VV', V n x k, in task.precision, which is its own. Into *made: a new one, null with a failing
-  /// pivot; this one stays as it is. made null: in place, where a downdate is found out beforehand to be possible unless
-  /// task.keep_intact is false. `begun` becomes true before this one changes: with a failing pivot, or after a throw,
-  /// it is then half modified. More than 32 columns go in passes.
-  /// Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
-  virtual Work modify(const double* V, const Task& task, std::unique_ptr<DeviceFactor>* made, const Poll& poll,
-                      std::atomic<bool>& begun) = 0;
 
   // To measure by; device times are medians of `repeats` >= 1 by events, after one run to warm up. 0 for order 0.
 

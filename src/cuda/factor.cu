@@ -2,7 +2,7 @@
 
 #include "base/huge_pages.h"
 #include "cuda/by_cublas.cuh"
-#include "cuda/check_input.h"
+#include "base/check_column.h"
 #include "cuda/context.h"
 #include "cuda/device_factor.h"
 #include "cuda/measure.cuh"
@@ -66,7 +66,7 @@ class Factor : public DeviceFactor {
     return -1;
   }
 
-  std::unique_ptr<DeviceFactor> copy() const override { return duplicate(); }
+  std::unique_ptr<HeldFactor> copy() const override { return duplicate(); }
 
   void download(Uplo uplo, double* out) const override {
     const index_t n = order();
@@ -126,7 +126,7 @@ class Factor : public DeviceFactor {
   }
 
   /// The factor times `by`: what is left of a modification where V has no columns.
-  Work scale(double by, std::unique_ptr<DeviceFactor>* made) {
+  Work scale(double by, std::unique_ptr<HeldFactor>* made) {
     Work nothing;
     nothing.device = device_name();
     auto other = by == 1 || order() == 0 ? nullptr : std::make_unique<Factor>(context_, order());
@@ -146,7 +146,7 @@ class Factor : public DeviceFactor {
   /// By way of a second factor: with numbers that need scaling or may become too large for T, for a downdate in several
   /// passes that is to leave R as it is where it fails, and wherever there is room for one, as nothing is quicker. Without,
   /// a downdate in place is tried first, without writing anything.
-  Work modify(const double* V, const Task& task, std::unique_ptr<DeviceFactor>* made, const Poll& poll,
+  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
     const index_t n = order(), k = task.k;
     const Session session(context_);

@@ -52,9 +52,13 @@ void require_possible(const Request& request, Where where) {
     refuse(asked.method, "needs a GPU; ask for backend \"cuda\" or \"auto\"");
   if (request.sides && !asked.carries) refuse(asked.method, "takes no right-hand sides along");
   if (asked.places & int(where)) return;
-  const char* const rules[] = {"is for factors that gpu_factor() has put on a GPU", "cannot overwrite a factor",
-                               "cannot modify a factor in a file", "cannot modify a factor that stays on a GPU"};
-  refuse(asked.method, rules[where == Where::memory ? 0 : where == Where::in_place ? 1 : where == Where::file ? 2 : 3]);
+  switch (where) {
+    case Where::memory: refuse(asked.method, "is for factors that gpu_factor() has put on a GPU");
+    case Where::in_place: refuse(asked.method, "cannot overwrite a factor");
+    case Where::file: refuse(asked.method, "cannot modify a factor in a file");
+    case Where::gpu: refuse(asked.method, "cannot modify a factor that stays on a GPU");
+    case Where::held: refuse(asked.method, "cannot modify a factor that chol_factor() keeps in ordinary memory");
+  }
 }
 
 }  // namespace
@@ -88,6 +92,10 @@ Choice choose(const Request& request, Where where) {
     choice.backend = Backend::cuda;
     choice.method = any_method ? Method::persistent : request.method;
     choice.reason = Reason::on_gpu;
+    return choice;
+  }
+  if (where == Where::held) {
+    choice.reason = Reason::held;
     return choice;
   }
   const Expected time = choice.expected = expected(request);
@@ -140,6 +148,7 @@ std::string why(const Choice& choice) {
     case Reason::gpu_asked: return "the GPU was asked for";
     case Reason::unusable: text = "there is no GPU that can be used: " + choice.unusable; break;
     case Reason::on_gpu: return "the factor is on the GPU";
+    case Reason::held: return "the factor is kept in ordinary memory";
   }
   if (!choice.refactors) return text;
   const auto [refactor, blocked] = apart(time.refactor, time.blocked);

@@ -18,7 +18,7 @@ struct Expected {
 Expected expected(const Request& request);
 
 /// Why a backend was taken.
-enum class Reason { cpu_asked, cpu_method, not_built, cpu_quicker, not_started, gpu_quicker, gpu_asked, unusable, on_gpu };
+enum class Reason { cpu_asked, cpu_method, not_built, cpu_quicker, not_started, gpu_quicker, gpu_asked, unusable, on_gpu, held };
 
 /// What is to be run.
 struct Choice {
@@ -26,7 +26,7 @@ struct Choice {
   Method method = Method::blocked;
   Reason reason = Reason::cpu_asked;
   bool refactors = false;  ///< method refactor was chosen, not asked for
-  Expected expected;       ///< not for Where::gpu
+  Expected expected;       ///< not for Where::gpu and held
   double saved = 0;        ///< seconds that calls so far, this one included, would have saved on the GPU
   std::string unusable;    ///< why no GPU can be used, where that is the reason
 

@@ -5,7 +5,7 @@
 namespace gpucholmod {
 
 /// Where a factor is, and where the modified one is to be.
-enum class Where { memory = 1, in_place = 2, file = 4, gpu = 8 };
+enum class Where { memory = 1, in_place = 2, file = 4, gpu = 8, held = 16 };  ///< gpu, held: in a HeldFactor
 
 /// The way of a factor through a call: modify/modify.cpp has a function for each.
 enum class Route {
@@ -28,12 +28,13 @@ struct MethodFacts {
 };
 
 namespace methods {
-constexpr int memory = int(Where::memory), in_place = int(Where::in_place), file = int(Where::file), gpu = int(Where::gpu);
+constexpr int memory = int(Where::memory), in_place = int(Where::in_place), file = int(Where::file), gpu = int(Where::gpu),
+              held = int(Where::held);
 constexpr Algorithm rotations = Algorithm::rotations, householder = Algorithm::householder, unscaled = Algorithm::unscaled,
                     refactor = Algorithm::refactor;
 
 constexpr MethodFacts all[] = {
-    {Method::blocked, "blocked", Route::whole, true, false, true, householder, householder, memory | in_place},
+    {Method::blocked, "blocked", Route::whole, true, false, true, householder, householder, memory | in_place | held},
     {Method::refactor, "refactor", Route::whole, true, false, false, refactor, refactor, memory},
     {Method::reference, "reference", Route::whole, true, false, false, rotations, rotations, memory},
     {Method::panel, "panel", Route::paper_panels, true, true, false, rotations, rotations, memory},

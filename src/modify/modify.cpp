@@ -1,9 +1,9 @@
 #include "modify/modify.h"
 
-#include <chrono>
 #include <type_traits>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/factor_io.h"
 #include "base/huge_pages.h"
 #include "base/threads.h"
@@ -18,15 +18,6 @@
 
 namespace gpucholmod {
 namespace {
-
-/// Seconds since it was made.
-class Clock {
- public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 template <class S>
 constexpr Precision precision_of = std::is_same_v<S, float> ? Precision::single : Precision::double_;
@@ -286,7 +277,11 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
   remember(choice);
   if (place.where == Where::memory) prefer_huge_pages(place.out, sizeof(S) * task.n * task.n);
   const auto run = [&]() -> Work {
-    if (place.where != Where::gpu && (task.n == 0 || task.k == 0))
+    if (place.factor) {
+      if constexpr (std::is_same_v<S, double>) return place.factor->modify(V, task, place.made, poll, *place.begun);
+      throw Error(ErrorCode::bad_argument, "for a factor that is held, 'V' is given as doubles", {{"argument", "V"}});
+    }
+    if (task.n == 0 || task.k == 0)
       return with_storage(place, task.n, [&](const Source<S>& R, Sink<S>& out) {
         return task.precision == Precision::single ? copy<float>(R, out, task) : copy<double>(R, out, task);
       });
@@ -294,9 +289,7 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
       case Route::whole: return whole(place, V, request, task, poll);
       case Route::paper_panels: return in_paper_panels(place, V, task, poll);
       case Route::column_panels: return in_column_panels(place, V, task, poll);
-      case Route::on_gpu:
-        if constexpr (std::is_same_v<S, double>) return place.factor->modify(V, task, place.made, poll, *place.begun);
-        throw Error(ErrorCode::bad_argument, "for a factor on a GPU, 'V' is given as doubles", {{"argument", "V"}});
+      case Route::on_gpu: break;  // above
     }
     return {};
   };

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <memory>
 
+#include "base/held_factor.h"
 #include "base/storage.h"
-#include "cuda/device_factor.h"
 #include "modify/methods.h"
 
 namespace gpucholmod {
@@ -17,8 +17,8 @@ struct Place {
   S* out = nullptr;      ///< memory: n x n, does not overlap R or V; in_place: R
   const Source<S>* source = nullptr;
   Sink<S>* sink = nullptr;  ///< file: what it is not told to write has to be zero
-  DeviceFactor* factor = nullptr;
-  std::unique_ptr<DeviceFactor>* made = nullptr;  ///< gpu: the new factor; null: `factor` itself is modified
+  HeldFactor* factor = nullptr;
+  std::unique_ptr<HeldFactor>* made = nullptr;  ///< held, gpu: the new factor; null: `factor` itself is modified
   std::atomic<bool>* begun = nullptr;             ///< becomes true before R itself changes: a throw after that has lost it
 
   static Place memory(const S* R, S* out) { return {Where::memory, R, out}; }
@@ -26,8 +26,8 @@ struct Place {
     return {Where::in_place, R, R, nullptr, nullptr, nullptr, nullptr, &begun};
   }
   static Place file(const Source<S>& source, Sink<S>& sink) { return {Where::file, nullptr, nullptr, &source, &sink}; }
-  static Place gpu(DeviceFactor& factor, std::unique_ptr<DeviceFactor>* made, std::atomic<bool>& begun) {
-    return {Where::gpu, nullptr, nullptr, nullptr, nullptr, &factor, made, &begun};
+  static Place held(HeldFactor& factor, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun) {
+    return {factor.on_gpu() ? Where::gpu : Where::held, nullptr, nullptr, nullptr, nullptr, &factor, made, &begun};
   }
 };
 

@@ -317,7 +317,7 @@ fuzz_kinds <- function() {
        junk = fuzz_junk, query = fuzz_query, handle = fuzz_handle)
 }
 fuzz_shares <- function(gpu) c(modify = 50, overwrite = 12, file = 8, use = 8, plan = 5, junk = 16, query = 1,
-                               handle = if (gpu) 60 else 0)
+                               handle = if (gpu) 60 else 25)
 
 fuzz_call <- function(seed, gpu = gpu_info(memory = FALSE)$usable) {
   set.seed(seed)

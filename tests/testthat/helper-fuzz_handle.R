@@ -1,11 +1,11 @@
-# Random calls, see helper-fuzz.R: handles of factors on a GPU, and what becomes of them.
+# Random calls, see helper-fuzz.R: handles of factors with memory of their own, and what becomes of them.
 
 # Handles --------------------------------------------------------------------------------------------------------------
 
-# A factor on the GPU, and up to four things done with it. `state` is what is known of it: the handle `f` in a frame,
-# its numbers X (upper, doubles), precision, and how often it was modified.
+# A factor on the GPU or in ordinary memory, and up to four things done with it. `state` is what is known of it: the handle `f` in a
+# frame, its numbers X (upper, doubles), precision, and how often it was modified.
 fuzz_handle <- function(gpu) {
-  state <- draw_handle()
+  state <- draw_handle(if (gpu && chance(0.8)) "cuda" else "cpu")
   if (!is.null(state$record)) return(state$record)
   what <- state$what
   worst <- NA_real_
@@ -29,7 +29,7 @@ acted <- function(what, outcome, state, problems = NULL, residual = NA_real_) {
 }
 
 # From a factor, or from the matrix. list(record) where that failed, as it must or as it must not.
-draw_handle <- function() {
+draw_handle <- function(home) {
   n <- draw_order()
   precision <- one_of(c("double", "single"), c(2, 1))
   single <- precision == "single"
@@ -45,13 +45,13 @@ draw_handle <- function() {
   given <- put_factor(R, container, uplo)
   X <- plain_factor(given, uplo)
   if (single) X <- upper(replace(as_floats(X), is.na(X), NaN))
-  what <- sprintf("gpu_factor: n %d, %s %s, %s, largest %.0e, fault: %s", n, uplo, container, precision,
+  what <- sprintf("chol_factor: %s, n %d, %s %s, %s, largest %.0e, fault: %s", home, n, uplo, container, precision,
                   max(0, abs(R), na.rm = TRUE), fault)
-  frame <- frame_of(list(R = given, uplo = uplo, precision = precision))
+  frame <- frame_of(list(R = given, backend = home, uplo = uplo, precision = precision))
   at <- upper.tri(X, diag = TRUE)
   allowed <- c(if (anyNA(X[at])) "not_finite", if (any(is.infinite(X))) c("overflow", "not_finite"),
                if (any(diag(X) <= 0, na.rm = TRUE)) "bad_diagonal")
-  seen <- observe(gpu_factor, frame)
+  seen <- observe(chol_factor, frame)
   problems <- c(seen$problems, expect_outcome(seen, if (length(allowed)) allowed else "ok"), expect_signals(seen))
   if (length(problems) || seen$outcome != "ok") return(list(record = record(what, seen$outcome, problems)))
   f <- seen$value
@@ -71,7 +71,7 @@ draw_handle <- function() {
   state <- list(frame = list2env(list(f = f), parent = globalenv()), X = Y, precision = precision, uplo = uplo,
                 count = 0L, what = what,
                 near = !far)
-  if (n > 0L && !far && container == "ordinary" && chance(0.3)) draw_factorised(state) else state
+  if (home == "cuda" && n > 0L && !far && container == "ordinary" && chance(0.3)) draw_factorised(state) else state
 }
 
 # The same from A, by gpu_chol(); or what that says of a matrix that is not positive definite.
@@ -126,7 +126,7 @@ act_modify <- function(state) {
   change <- draw_change(k, downdate, size > 1e-8 && size < 1e8)
   args <- c(list(V = V, in_place = chance(0.5)), change$args)
   if (chance(0.3)) args$keep_intact <- chance(0.5)
-  if (chance(0.5)) args$method <- one_of(c("auto", "persistent", "householder", "stepwise"))
+  if (chance(0.5)) args$method <- one_of(if (inherits(f, "gpu_factor")) c("auto", "persistent", "householder", "stepwise") else c("auto", "blocked"))
   check <- chance(0.7)
   if (!check) args$check <- FALSE
   what <- sprintf("%s of rank %d by %s%s, method %s", if (downdate) "downdate" else "update", k,
@@ -168,14 +168,14 @@ act_modify <- function(state) {
   result <- as.matrix(g)
   numbers <- check_numbers(plain_factor(result, state$uplo), judged)
   report <- last_cholupdate()
-  if (report$n != n || report$k != k || report$backend != "cuda" ||
+  if (report$n != n || report$k != k || report$backend != (if (inherits(f, "gpu_factor")) "cuda" else "cpu") ||
       report$in_place != args$in_place && k > 0L && n > 0L) {
     problems <- c(problems, "the report is of another call")
   }
   shape <- matrix(0, n, n, dimnames = dimnames(f))
   state$frame$f <- g
   state$X <- plain_factor(result, state$uplo)
-  state$count <- state$count + (k > 0L)
+  state$count <- state$count + (k > 0L || !is.null(args$scale) && args$scale != 1)
   if (g$modifications != state$count) problems <- c(problems, "another number of modifications")
   acted(what, "ok", state, c(problems, check_form(result, shape, state$uplo, FALSE), numbers$problems),
         numbers$residual)

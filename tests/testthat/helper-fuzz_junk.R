@@ -39,6 +39,8 @@ right_calls <- function() {
       device_memory = "1GB", threads = 2, instructions = "plain", timeline = TRUE)),
     factor_file = list(needs = 1L, args = list(path = path)),
     write_factor = list(needs = 2L, args = list(R = R, path = "other.bin", replace = TRUE)),
+    chol_factor = list(needs = 1L, args = list(R = R, backend = "cpu", uplo = "upper", precision = "double",
+                                               device = NULL)),
     gpu_factor = list(needs = 1L, args = list(R = R, uplo = "upper", precision = "double", device = NULL)),
     gpu_chol = list(needs = 1L, args = list(A = crossprod(R), precision = "double", device = NULL)),
     copy_factor = list(needs = 1L, args = list(x = R)),
@@ -116,7 +118,7 @@ fuzz_junk <- function(gpu) {
     cholupdate_overwrite(own, ...)
   }
   seen <- observe(fun, frame, names(args))
-  if (is.environment(seen$value) && inherits(seen$value, "gpu_factor")) free(seen$value)
+  if (is.environment(seen$value) && inherits(seen$value, "chol_factor")) free(seen$value)
   record(what, seen$outcome, c(seen$problems, expect_outcome(seen, allowed),
                                expect_signals(seen, c("gpucholmod_other_triangle", "gpucholmod_copied"))))
 }

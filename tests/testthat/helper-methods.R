@@ -53,3 +53,25 @@ handle_of_nothing <- function(status = "live") {
   f$status <- status
   f
 }
+
+# Tests of factors with memory of their own, `home` "cpu" or "cuda": in each place that there is. keep(R) and keep_chol(A) put one
+# there, modify_kept() goes from matrix to matrix, by one of `methods`.
+at_each_home <- function(what, code) {
+  code <- substitute(code)
+  for (home in c("cpu", "cuda")) eval(bquote(test_that(.(paste0(what, " (", home, ")")), .(code))), home_of(home, parent.frame()))
+}
+
+home_of <- function(home, parent) {
+  here <- new.env(parent = parent)
+  here$home <- home
+  here$methods <- if (home == "cpu") "blocked" else c("persistent", "householder", "stepwise")
+  here$keep <- function(R, ...) {
+    if (home == "cuda") skip_without_gpu()
+    chol_factor(R, home, ...)
+  }
+  here$keep_chol <- function(A, ...) here$keep(chol(as.matrix(A)), ...)
+  here$modify_kept <- function(R, V, downdate, precision = "double", ...) {
+    as.matrix(cholupdate_gpu(here$keep(R, precision = precision), V, downdate, ...))
+  }
+  here
+}

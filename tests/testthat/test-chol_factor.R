@@ -1,4 +1,16 @@
-# Making a factor on the GPU, and having it back.
+# Making a factor with memory of its own, and having it back.
+
+test_that("where a factor is kept can be chosen; small ones are in ordinary memory", {
+  expect_s3_class(chol_factor(diag(3)), "cpu_factor")
+  old <- options(gpucholmod.backend = "cpu")
+  on.exit(options(old))
+  expect_s3_class(chol_factor(diag(3000)), "cpu_factor")
+  options(gpucholmod.backend = "gpu")
+  expect_identical(expect_error(chol_factor(diag(3)), class = "gpucholmod_bad_argument")$argument, "gpucholmod.backend")
+  expect_identical(expect_error(chol_factor(diag(3), "gpu"), class = "gpucholmod_bad_argument")$argument, "backend")
+  expect_identical(expect_error(chol_factor(chol_factor(diag(3), "cpu")), class = "gpucholmod_bad_argument")$argument, "R")
+  if (gpu_info(memory = FALSE)$usable) expect_s3_class(chol_factor(diag(2000), "auto"), "gpu_factor")
+})
 
 test_that("what cannot be a factor is refused, with or without a GPU", {
   R <- chol(diag(3) + 1)
@@ -32,56 +44,53 @@ test_that("where there is no GPU, that is an error which says why", {
   }
 })
 
-test_that("a factor comes back as it went", {
-  skip_without_gpu()
+at_each_home("a factor comes back as it went", {
   set.seed(1)
   for (n in c(0, 1, 2, 63, 64, 65, 127, 128, 129, 300, 1000)) {
     R <- if (n) well_conditioned(n) else matrix(0, 0, 0)
     dirty <- R
     dirty[lower.tri(dirty)] <- NaN
-    f <- gpu_factor(dirty)
-    expect_s3_class(f, "gpu_factor")
+    f <- suppressWarnings(keep(dirty), classes = "gpucholmod_other_triangle")
+    expect_s3_class(f, c(if (home == "cpu") "cpu_factor" else "gpu_factor", "chol_factor"), exact = TRUE)
     expect_identical(dim(f), dim(R))
     expect_same(as.matrix(f), R, n)
-    expect_same(as.matrix(gpu_factor(t(dirty), uplo = "lower")), t(R), n)
+    expect_same(as.matrix(keep(t(dirty), uplo = "lower")), t(R), n)
     rounded <- as_floats(R)
-    expect_same(as.matrix(gpu_factor(dirty, precision = "single")), rounded, n)
-    expect_same(as.matrix(gpu_factor(t(dirty), "lower", "single")), t(rounded), n)
+    expect_same(as.matrix(keep(dirty, precision = "single")), rounded, n)
+    expect_same(as.matrix(keep(t(dirty), "lower", "single")), t(rounded), n)
   }
 })
 
-test_that("values that cannot be used are found", {
-  skip_without_gpu()
+at_each_home("values that cannot be used are found", {
   R <- well_conditioned(200)
-  error <- expect_error(gpu_factor(replace(R, 401, NA)), class = "gpucholmod_not_finite")
+  error <- expect_error(keep(replace(R, 401, NA)), class = "gpucholmod_not_finite")
   expect_identical(unclass(error)[c("argument", "row", "col")], list(argument = "R", row = 1, col = 3))
-  expect_identical(expect_error(gpu_factor(replace(R, 202, -1)), class = "gpucholmod_bad_diagonal")$index, 2)
-  expect_error(gpu_factor(replace(R, 401, 1e300), precision = "single"), class = "gpucholmod_overflow")
-  expect_error(gpu_factor(replace(R, 202, 1e-300), precision = "single"), class = "gpucholmod_bad_diagonal")
-  expect_identical(expect_error(gpu_chol(replace(R, 401, Inf)), class = "gpucholmod_not_finite")$argument, "A")
+  expect_identical(expect_error(keep(replace(R, 202, -1)), class = "gpucholmod_bad_diagonal")$index, 2)
+  expect_error(keep(replace(R, 401, 1e300), precision = "single"), class = "gpucholmod_overflow")
+  expect_error(keep(replace(R, 202, 1e-300), precision = "single"), class = "gpucholmod_bad_diagonal")
 })
 
-test_that("containers and names", {
-  skip_without_gpu()
+at_each_home("containers and names", {
   R <- chol(structure(diag(3) + 1, dimnames = list(letters[1:3], letters[1:3])))
-  f <- gpu_factor(R)
+  f <- keep(R)
   expect_identical(as.matrix(f), R)
   expect_identical(dimnames(f), dimnames(R))
-  expect_identical(as.matrix(gpu_factor(2L)), matrix(2))
-  float <- gpu_factor(make_float32(R))
+  expect_identical(as.matrix(keep(2L)), matrix(2))
+  float <- keep(make_float32(R))
   expect_identical(float$precision, "single")
   expect_identical(as.matrix(float), as_floats(unname(R)))
-  expect_identical(as.matrix(gpu_factor(make_float32(R), precision = "double")), as_floats(unname(R)))
+  expect_identical(as.matrix(keep(make_float32(R), precision = "double")), as_floats(unname(R)))
   skip_if_not_installed("Matrix")
   T <- methods::as(methods::as(Matrix::Matrix(R), "triangularMatrix"), "unpackedMatrix")
-  expect_identical(as.matrix(gpu_factor(T)), as.matrix(T))
-  lower <- gpu_factor(Matrix::t(T))
+  expect_identical(as.matrix(keep(T)), as.matrix(T))
+  lower <- keep(Matrix::t(T))
   expect_identical(lower$uplo, "lower")
   expect_identical(as.matrix(lower), t(as.matrix(T)))
 })
 
 test_that("gpu_chol() agrees with chol()", {
   skip_without_gpu()
+  expect_identical(expect_error(gpu_chol(replace(diag(3), 5, Inf)), class = "gpucholmod_not_finite")$argument, "A")
   set.seed(2)
   for (n in c(0, 1, 2, 64, 129, 500)) {
     A <- if (n) crossprod(well_conditioned(n)) else matrix(0, 0, 0)

@@ -26,12 +26,11 @@ test_that("modifications add up in the handle", {
   expect_equal(f$error, 4 * eps * (4 + 4))
 })
 
-test_that("drift() grows with modifications, and lies above the error that there is", {
-  skip_without_gpu()
+at_each_home("drift() grows with modifications, and lies above the error that there is", {
   set.seed(1)
   for (precision in c("double", "single")) {
     R <- well_conditioned(200)
-    f <- gpu_factor(R, precision = precision)
+    f <- keep(R, precision = precision)
     A <- crossprod(as.matrix(f))
     expect_identical(drift(f), 0)
     for (i in 1:20) {
@@ -48,11 +47,10 @@ test_that("drift() grows with modifications, and lies above the error that there
   }
 })
 
-test_that("a downdate that removes nearly all of A shows", {
-  skip_without_gpu()
+at_each_home("a downdate that removes nearly all of A shows", {
   set.seed(2)
   V <- normal(50, 2, 1)
-  up <- cholupdate_gpu(gpu_factor(1e-5 * well_conditioned(50)), V)
+  up <- cholupdate_gpu(keep(1e-5 * well_conditioned(50)), V)
   before <- drift(up)
   cholupdate_gpu(up, V, downdate = TRUE, in_place = TRUE)
   expect_gt(drift(up), 1e8 * before)

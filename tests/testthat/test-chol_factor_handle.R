@@ -53,10 +53,9 @@ test_that("where there is too little memory, it is tried once more after a garba
   expect_error(gpucholmod:::with_room(other), class = "gpucholmod_cuda_failure")
 })
 
-test_that("assignment copies the handle, copy_factor() the data", {
-  skip_without_gpu()
+at_each_home("assignment copies the handle, copy_factor() the data", {
   R <- well_conditioned(100)
-  f <- gpu_factor(R)
+  f <- keep(R)
   g <- f
   h <- copy_factor(f)
   cholupdate_gpu(f, 1:100, in_place = TRUE)
@@ -71,20 +70,19 @@ test_that("assignment copies the handle, copy_factor() the data", {
   expect_identical(as.matrix(h), R)
 })
 
-test_that("print, format and str say what it is", {
-  skip_without_gpu()
-  f <- gpu_factor(diag(4), "lower", "single")
-  expect_output(print(f), "4 x 4, lower, single precision.*on device.*factorisation: 0")
+at_each_home("print, format and str say what it is", {
+  f <- keep(diag(4), "lower", "single")
+  expect_output(print(f), sprintf("<%s_factor> 4 x 4, lower, single precision.*%s.*factorisation: 0",
+                                   if (home == "cpu") "cpu" else "gpu", if (home == "cpu") "ordinary memory" else "on device"))
   cholupdate_gpu(f, 1:4, in_place = TRUE)
   expect_output(str(f), "modifications since the last factorisation: 1, drift")
   expect_length(format(f), 1)
 })
 
-test_that("a handle from a file says so", {
-  skip_without_gpu()
+at_each_home("a handle from a file says so", {
   file <- tempfile(fileext = ".rds")
   on.exit(unlink(file))
-  f <- gpu_factor(diag(3))
+  f <- keep(diag(3))
   saveRDS(f, file)
   g <- readRDS(file)
   for (use in uses) expect_invalid(use(g), "restored")
@@ -111,6 +109,31 @@ test_that("in a forked process a handle cannot be used, and the parent's stays a
   expect_match(answer[[2]][[1]], "gpu_factor")
   expect_identical(as.matrix(f), diag(3))
   expect_equal(as.matrix(cholupdate_gpu(f, 1:3)), chol(diag(3) + tcrossprod(1:3)), tolerance = 1e-14)
+})
+
+test_that("in a forked process a factor in ordinary memory is a copy", {
+  skip_on_os("windows")
+  f <- chol_factor(diag(3), "cpu")
+  child <- parallel::mcparallel({
+    cholupdate_gpu(f, 1:3, in_place = TRUE)
+    as.matrix(f)
+  })
+  expect_equal(parallel::mccollect(child)[[1L]], chol(diag(3) + tcrossprod(1:3)), tolerance = 1e-14)
+  expect_identical(as.matrix(f), diag(3))
+})
+
+test_that("R knows of a factor in ordinary memory, and collects those that nobody refers to", {
+  used <- function() sum(gc()[, 2L])
+  R <- diag(1000)
+  before <- used()
+  f <- chol_factor(R, "cpu")
+  expect_gt(used(), before + 7)
+  for (i in 1:40) g <- cholupdate_gpu(f, rep(0.01, 1000))
+  gc()
+  expect_lt(used(), before + 7 + 3 * 8)
+  rm(f, g)
+  gc()
+  expect_lt(used(), before + 1)
 })
 
 free_memory <- function() gpu_info()$devices$memory_free[[match(TRUE, gpu_info(FALSE)$devices$usable)]]

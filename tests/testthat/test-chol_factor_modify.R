@@ -1,4 +1,4 @@
-# Modifying a factor on the GPU, against the CPU.
+# Modifying a factor that has memory of its own, against ordinary ones.
 
 resident_methods <- c("persistent", "householder", "stepwise")
 
@@ -22,13 +22,15 @@ test_that("arguments that cannot be used are named, with or without a GPU", {
   expect_identical(refused(cholupdate_gpu(f, 1:3, precision = "single")), "precision")
   expect_identical(refused(cholupdate_gpu(f, 1:3, backend = "cpu")), "backend")
   expect_identical(refused(cholupdate_gpu(f, 1:3, FALSE, TRUE)), "...")
+  g <- chol_factor(diag(3), "cpu")
+  expect_identical(refused(cholupdate_gpu(g, 1:3, backend = "cuda")), "backend")
+  for (method in c("persistent", "stream", "panel", "refactor")) expect_identical(refused(cholupdate_gpu(g, 1:3, method = method)), "method")
 })
 
-test_that("V that cannot be used is refused, and the factor is as it was", {
-  skip_without_gpu()
+at_each_home("V that cannot be used is refused, and the factor is as it was", {
   R <- chol(diag(3) + 1)
   V <- matrix(1:6 / 10, 3)
-  f <- gpu_factor(R)
+  f <- keep(R)
   for (in_place in c(FALSE, TRUE)) {
     run <- function(V) cholupdate_gpu(f, V, in_place = in_place)
     expect_identical(expect_error(run("a"), class = "gpucholmod_not_numeric")$argument, "V")
@@ -41,22 +43,21 @@ test_that("V that cannot be used is refused, and the factor is as it was", {
   }
   expect_identical(as.matrix(f), R)
   expect_identical(f$modifications, 0L)
-  expect_error(modify_resident(R, c(1e300, 0, 0), FALSE, "single"), class = "gpucholmod_overflow")
+  expect_error(modify_kept(R, c(1e300, 0, 0), FALSE, "single"), class = "gpucholmod_overflow")
 })
 
-test_that("the residual ratio holds for every family, precision and method", {
-  skip_without_gpu()
+at_each_home("the residual ratio holds for every family, precision and method", {
   set.seed(1)
   for (k in c(1, 16, 33)) {
     for (n in c(130, 517)) {
-      for (method in resident_methods) {
+      for (method in methods) {
         for (family in names(update_families)) {
           case <- update_families[[family]](n, k)
           for (precision in c("double", "single")) {
             # in single precision, the factor that was on the GPU is the one to compare with
             R <- if (precision == "single") as_floats(case$R) else case$R
             if (any(diag(R) == 0)) next
-            up <- modify_resident(case$R, case$V, FALSE, precision, method = method)
+            up <- modify_kept(case$R, case$V, FALSE, precision, method = method)
             expect_lt(residual_ratio(up, R, case$V, FALSE, precision), 30,
                       label = paste(family, method, precision, n, k))
             expect_true(all(diag(up) > 0) && all(up[lower.tri(up)] == 0))
@@ -64,21 +65,20 @@ test_that("the residual ratio holds for every family, precision and method", {
         }
         for (family in names(downdate_families)) {
           case <- downdate_families[[family]](n, k)
-          down <- modify_resident(case$R, case$V, TRUE, method = method)
+          down <- modify_kept(case$R, case$V, TRUE, method = method)
           expect_lt(residual_ratio(down, case$R, case$V, TRUE), 30, label = paste(family, method, n, k))
           expect_true(all(diag(down) > 0) && all(down[lower.tri(down)] == 0))
         }
         V <- normal(n, k)
         R <- as_floats(positive_qr(rbind(well_conditioned(n), t(V))))
-        down <- modify_resident(R, V, TRUE, "single", method = method)
+        down <- modify_kept(R, V, TRUE, "single", method = method)
         expect_lt(residual_ratio(down, R, V, TRUE, "single"), 30, label = paste("single downdate", method, n, k))
       }
     }
   }
 })
 
-test_that("every size agrees with the CPU", {
-  skip_without_gpu()
+at_each_home("every size agrees with the CPU", {
   set.seed(2)
   for (n in c(0, 1, 2, 63, 64, 65, 127, 128, 129, 300, 1000)) {
     R <- if (n) well_conditioned(n) else matrix(0, 0, 0)
@@ -86,25 +86,24 @@ test_that("every size agrees with the CPU", {
       V <- normal(n, k, 1 / sqrt(max(n, k)))
       up <- on_cpu(R, V)
       down <- on_cpu(up, V, downdate = TRUE)
-      for (method in resident_methods) {
+      for (method in methods) {
         for (precision in c("double", "single")) {
           tolerance <- if (precision == "double") 1e-12 else 1e3 * eps_of("single")
           what <- paste(n, k, method, precision)
-          expect_close(modify_resident(R, V, FALSE, precision, method = method), up, tolerance, what)
-          expect_close(modify_resident(up, V, TRUE, precision, method = method), down, tolerance, what)
+          expect_close(modify_kept(R, V, FALSE, precision, method = method), up, tolerance, what)
+          expect_close(modify_kept(up, V, TRUE, precision, method = method), down, tolerance, what)
         }
       }
     }
   }
 })
 
-test_that("a new factor leaves the old one as it is, bit for bit", {
-  skip_without_gpu()
+at_each_home("a new factor leaves the old one as it is, bit for bit", {
   set.seed(3)
   R <- well_conditioned(517)
   V <- 0.2 * normal(517, 20)
   V_before <- unshared(V)
-  f <- gpu_factor(R)
+  f <- keep(R)
   up <- cholupdate_gpu(f, V)
   down <- cholupdate_gpu(f, V, downdate = TRUE)
   expect_error(cholupdate_gpu(f, 100 * V, downdate = TRUE), class = "gpucholmod_not_positive_definite")
@@ -116,15 +115,14 @@ test_that("a new factor leaves the old one as it is, bit for bit", {
   expect_identical(c(up$modifications, down$modifications), c(1L, 1L))
 })
 
-test_that("in place gives the bits of a new factor", {
-  skip_without_gpu()
+at_each_home("in place gives the bits of a new factor", {
   set.seed(4)
   for (n in c(1, 65, 300)) {
     for (k in c(0, 1, 16, 130)) {
       V <- normal(n, k, 1 / sqrt(max(n, k)))
       for (precision in c("double", "single")) {
-        for (method in resident_methods) {
-          f <- gpu_factor(well_conditioned(n), precision = precision)
+        for (method in methods) {
+          f <- keep(well_conditioned(n), precision = precision)
           up <- cholupdate_gpu(f, V, method = method)
           down <- cholupdate_gpu(up, V, downdate = TRUE, method = method)
           same <- withVisible(cholupdate_gpu(f, V, method = method, in_place = TRUE))
@@ -144,18 +142,16 @@ test_that("in place gives the bits of a new factor", {
   }
 })
 
-test_that("lower factors and names come through", {
-  skip_without_gpu()
+at_each_home("lower factors and names come through", {
   set.seed(5)
   R <- structure(well_conditioned(70), dimnames = list(NULL, paste0("x", 1:70)))
   V <- normal(70, 3)
-  f <- gpu_factor(t(R), "lower")
-  expect_identical(as.matrix(cholupdate_gpu(f, V)), t(as.matrix(cholupdate_gpu(gpu_factor(R), V))))
+  f <- keep(t(R), "lower")
+  expect_identical(as.matrix(cholupdate_gpu(f, V)), t(as.matrix(cholupdate_gpu(keep(R), V))))
 })
 
-test_that("V may be a vector, integer, a Matrix or a float32", {
-  skip_without_gpu()
-  f <- gpu_factor(diag(3))
+at_each_home("V may be a vector, integer, a Matrix or a float32", {
+  f <- keep(diag(3))
   expected <- as.matrix(cholupdate_gpu(f, cbind(c(1, 2, 3))))
   for (V in list(1:3, c(1, 2, 3), cbind(1:3), make_float32(1:3), make_float32(cbind(1:3)))) {
     expect_identical(as.matrix(cholupdate_gpu(f, V)), expected)
@@ -164,8 +160,7 @@ test_that("V may be a vector, integer, a Matrix or a float32", {
   expect_identical(as.matrix(cholupdate_gpu(f, Matrix::Matrix(c(1, 2, 3), sparse = TRUE))), expected)
 })
 
-test_that("a downdate that cannot be done names the pivot, and leaves what was promised", {
-  skip_without_gpu()
+at_each_home("a downdate that cannot be done names the pivot, and leaves what was promised", {
   set.seed(6)
   R <- well_conditioned(300)
   for (at in c(1, 64, 65, 128, 129, 299, 300)) {
@@ -173,8 +168,8 @@ test_that("a downdate that cannot be done names the pivot, and leaves what was p
     v[at] <- 1.5 * sqrt(crossprod(R)[at, at])
     for (k in c(1, 20, 70)) {
       V <- cbind(v, matrix(0, 300, k - 1))
-      for (method in resident_methods) {
-        f <- gpu_factor(R)
+      for (method in methods) {
+        f <- keep(R)
         run <- function(...) cholupdate_gpu(f, V, downdate = TRUE, method = method, ...)
         what <- paste(at, k, method)
         # a new factor
@@ -188,46 +183,47 @@ test_that("a downdate that cannot be done names the pivot, and leaves what was p
         expect_identical(run(in_place = TRUE, check = FALSE), list(R = f, pivot = as.integer(at)))
         expect_same(as.matrix(f), R, what)
         expect_identical(f$modifications, 0L)
-        # in place, waived: lost only where there is no room for a second factor
+        # in place, waived: lost, on a GPU only where there is no room for a second factor
         g <- copy_factor(f)
-        error <- expect_error(run(in_place = TRUE, keep_intact = FALSE), class = "gpucholmod_not_positive_definite")
-        expect_identical(error$pivot, as.integer(at), label = what)
-        expect_same(as.matrix(f), R, what)
-        spare <- f$bytes * if (k == 70) 2 else 1
-        no_room <- cholupdate_control(device_memory = last_cholupdate()$device_bytes_peak - spare)
+        no_room <- cholupdate_control()
+        if (home == "cuda") {
+          error <- expect_error(run(in_place = TRUE, keep_intact = FALSE), class = "gpucholmod_not_positive_definite")
+          expect_identical(error$pivot, as.integer(at), label = what)
+          expect_same(as.matrix(f), R, what)
+          spare <- f$bytes * if (k == 70) 2 else 1
+          no_room <- cholupdate_control(device_memory = last_cholupdate()$device_bytes_peak - spare)
+        }
         error <- expect_error(run(in_place = TRUE, keep_intact = FALSE, control = no_room),
                               class = "gpucholmod_not_positive_definite")
         expect_identical(error$pivot, as.integer(at), label = what)
         expect_identical(expect_error(as.matrix(f), class = "gpucholmod_invalid_factor")$reason, "half_modified")
         expect_error(run(), class = "gpucholmod_invalid_factor")
         expect_output(print(f), "half modified")
-        # and the GPU can be used again
+        # and the place can be used again
         expect_lt(residual_ratio(as.matrix(cholupdate_gpu(g, V)), R, V, FALSE), 30)
       }
     }
   }
 })
 
-test_that("check = FALSE returns the factor and pivot 0 on success", {
-  skip_without_gpu()
-  f <- gpu_factor(diag(3))
+at_each_home("check = FALSE returns the factor and pivot 0 on success", {
+  f <- keep(diag(3))
   done <- cholupdate_gpu(f, c(0.5, 0, 0), downdate = TRUE, check = FALSE)
   expect_identical(done$pivot, 0L)
-  expect_s3_class(done$R, "gpu_factor")
+  expect_s3_class(done$R, "chol_factor")
   expect_identical(cholupdate_gpu(f, c(0.5, 0, 0), check = FALSE, in_place = TRUE), list(R = f, pivot = 0L))
   expect_equal(as.matrix(f)[1, 1], sqrt(1.25))
 })
 
-test_that("the same bits come out every time", {
-  skip_without_gpu()
+at_each_home("the same bits come out every time", {
   set.seed(7)
-  n <- 2000
+  n <- if (home == "cpu") 500 else 2000
   R <- upper(normal(n, n, 0.01)) + diag(2, n)
   for (k in c(1, 16, 64, 100)) {
     V <- 0.1 * normal(n, k)
     for (precision in c("double", "single")) {
-      f <- gpu_factor(R, precision = precision)
-      for (method in resident_methods) {
+      f <- keep(R, precision = precision)
+      for (method in methods) {
         for (downdate in c(FALSE, TRUE)) {
           run <- function() as.matrix(cholupdate_gpu(f, V, downdate, method = method))
           first <- run()
@@ -238,15 +234,14 @@ test_that("the same bits come out every time", {
   }
 })
 
-test_that("what V does not touch comes back bit for bit", {
-  skip_without_gpu()
+at_each_home("what V does not touch comes back bit for bit", {
   set.seed(8)
   R <- well_conditioned(200)
   v <- replace(numeric(200), 141:200, 0.01)
-  for (method in resident_methods) {
+  for (method in methods) {
     for (downdate in c(FALSE, TRUE)) {
-      expect_same(modify_resident(R, matrix(0, 200, 3), downdate, method = method), R)
-      expect_same(modify_resident(R, v, downdate, method = method)[1:128, ], R[1:128, ])
+      expect_same(modify_kept(R, matrix(0, 200, 3), downdate, method = method), R)
+      expect_same(modify_kept(R, v, downdate, method = method)[1:128, ], R[1:128, ])
     }
   }
 })

@@ -2,9 +2,8 @@
 
 named <- function(A, names) structure(A, dimnames = list(names, names))
 
-test_that("right-hand sides that cannot be used are refused", {
-  skip_without_gpu()
-  f <- gpu_factor(chol(diag(3) + 1))
+at_each_home("right-hand sides that cannot be used are refused", {
+  f <- keep(chol(diag(3) + 1))
   for (call in list(function(b) solve(f, b), function(b) solve_forward(f, b), function(b) solve_back(f, b))) {
     error <- expect_error(call(1:4), class = "gpucholmod_dimension_mismatch")
     expect_identical(unclass(error)[c("expected", "actual")], list(expected = 3L, actual = 4L))
@@ -13,8 +12,7 @@ test_that("right-hand sides that cannot be used are refused", {
   }
 })
 
-test_that("solve() agrees with base R, in numbers, shape and names", {
-  skip_without_gpu()
+at_each_home("solve() agrees with base R, in numbers, shape and names", {
   set.seed(1)
   for (n in c(1, 2, 64, 129, 500)) {
     A <- crossprod(well_conditioned(n))
@@ -23,7 +21,7 @@ test_that("solve() agrees with base R, in numbers, shape and names", {
       R <- chol(A)
       for (precision in c("double", "single")) {
         tolerance <- 1e4 * eps_of(precision)
-        for (f in list(gpu_factor(R, precision = precision), gpu_factor(t(R), "lower", precision))) {
+        for (f in list(keep(R, precision = precision), keep(t(R), "lower", precision))) {
           one <- matrix(rnorm(n), dimnames = list(NULL, "one"))
           for (b in list(rnorm(n), seq_len(n), one, matrix(rnorm(7 * n), n))) {
             before <- unshared(b)
@@ -47,40 +45,36 @@ test_that("solve() agrees with base R, in numbers, shape and names", {
   }
 })
 
-test_that("no right-hand sides give no solutions, and a factor of order 0 has the determinant 1", {
-  skip_without_gpu()
-  expect_identical(solve(gpu_factor(diag(2)), matrix(0, 2, 0)), matrix(0, 2, 0))
-  f <- gpu_factor(matrix(0, 0, 0))
+at_each_home("no right-hand sides give no solutions, and a factor of order 0 has the determinant 1", {
+  expect_identical(solve(keep(diag(2)), matrix(0, 2, 0)), matrix(0, 2, 0))
+  f <- keep(matrix(0, 0, 0))
   expect_identical(logdet(f), 0)
   expect_identical(solve(f), matrix(0, 0, 0))
   expect_identical(solve(f, numeric(0)), numeric(0))
   expect_identical(diag(f), numeric(0))
 })
 
-test_that("b may be a Matrix or a float32", {
-  skip_without_gpu()
+at_each_home("b may be a Matrix or a float32", {
   A <- diag(3) + 1
-  f <- gpu_chol(A)
+  f <- keep_chol(A)
   B <- matrix(c(1, 2, 3, 0, 0, 1), 3)
   expect_equal(solve(f, make_float32(B)), solve(A, B), tolerance = 1e-14)
   skip_if_not_installed("Matrix")
   expect_equal(solve(f, Matrix::Matrix(B, sparse = TRUE)), solve(A, B), tolerance = 1e-14)
 })
 
-test_that("a column that is not finite leaves the others alone", {
-  skip_without_gpu()
+at_each_home("a column that is not finite leaves the others alone", {
   A <- diag(3) + 1
-  x <- solve(gpu_chol(A), cbind(1:3, c(NA, 1, 2)))
+  x <- solve(keep_chol(A), cbind(1:3, c(NA, 1, 2)))
   expect_equal(x[, 1], solve(A, 1:3), tolerance = 1e-14)
   expect_true(all(is.nan(x[, 2]) | is.na(x[, 2])))
 })
 
-test_that("solving with a modified factor solves with the modified matrix", {
-  skip_without_gpu()
+at_each_home("solving with a modified factor solves with the modified matrix", {
   set.seed(2)
   A <- crossprod(well_conditioned(300))
   V <- normal(300, 16)
-  f <- gpu_chol(A)
+  f <- keep_chol(A)
   up <- cholupdate_gpu(f, V)
   expect_close(solve(up, 1:300), solve(A + tcrossprod(V), 1:300), tolerance = 1e-11)
   expect_equal(logdet(up), as.numeric(determinant(A + tcrossprod(V))$modulus), tolerance = 1e-12)

@@ -26,7 +26,6 @@ kinds <- vapply(calls, function(call) call$kind, "")
 
 for (kind in names(fuzz_kinds())) {
   test_that(paste("random calls do what they must:", kind), {
-    if (kind == "handle") skip_without_gpu()
     failed <- Filter(function(call) length(call$problems) > 0L, calls[kinds == kind])
     told <- vapply(failed, function(call) {
       sprintf("number %d, fuzz_call(%d): %s\n  %s", match(call$seed, seeds), call$seed, call$what,

@@ -7,7 +7,7 @@
 /// A factor in the memory of a GPU, put there and modified.
 namespace gpucholmod::test {
 
-using Factor = std::unique_ptr<DeviceFactor>;
+using Factor = std::unique_ptr<HeldFactor>;
 using Doubles = Stored<double>;
 
 constexpr Uplo uplos[] = {Uplo::upper, Uplo::lower};
@@ -27,12 +27,12 @@ Stored<S> stored(const Stored<S>& R, Uplo uplo) {
 }
 
 template <class S>
-Factor upload(const Stored<S>& R, Precision precision = Precision::double_, Uplo uplo = Uplo::upper, int device = -1) {
+std::unique_ptr<DeviceFactor> upload(const Stored<S>& R, Precision precision = Precision::double_, Uplo uplo = Uplo::upper, int device = -1) {
   return cuda::upload(stored(R, uplo).data(), R.cols(), uplo, precision, device);
 }
 
 /// Into memory full of NaN.
-inline Doubles download(const DeviceFactor& F, Uplo uplo = Uplo::upper) {
+inline Doubles download(const HeldFactor& F, Uplo uplo = Uplo::upper) {
   Doubles out = Doubles::Constant(F.order(), F.order(), nan);
   F.download(uplo, out.data());
   return out;
@@ -53,7 +53,7 @@ inline Doubles in(Precision precision, const Doubles& R) {
   return precision == Precision::single ? Doubles(R.cast<float>().cast<double>()) : R;
 }
 
-inline Task task(const DeviceFactor& F, index_t k, Sign sign) {
+inline Task task(const HeldFactor& F, index_t k, Sign sign) {
   Task t;
   t.n = F.order();
   t.k = k;
@@ -65,15 +65,15 @@ inline Task task(const DeviceFactor& F, index_t k, Sign sign) {
 
 inline const Poll no_poll = [](double) {};
 
-/// As a new factor, and in place; `begun` as in DeviceFactor::modify().
-inline Factor modified(DeviceFactor& F, const Doubles& V, const Task& task, Work& work) {
+/// As a new factor, and in place; `begun` as in HeldFactor::modify().
+inline Factor modified(HeldFactor& F, const Doubles& V, const Task& task, Work& work) {
   Factor made;
   std::atomic<bool> begun{false};
   work = F.modify(V.data(), task, &made, no_poll, begun);
   EXPECT_FALSE(begun);
   return made;
 }
-inline Work modify(DeviceFactor& F, const Doubles& V, const Task& task, bool* changed = nullptr) {
+inline Work modify(HeldFactor& F, const Doubles& V, const Task& task, bool* changed = nullptr) {
   std::atomic<bool> begun{false};
   const Work work = F.modify(V.data(), task, nullptr, no_poll, begun);
   if (changed) *changed = begun;

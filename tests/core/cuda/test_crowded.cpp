@@ -17,7 +17,7 @@ struct Results {
 };
 
 /// An update in place and back, with R at the end, and a solution.
-Results work_hard(const DeviceFactor& before, int rounds) {
+Results work_hard(const HeldFactor& before, int rounds) {
   const index_t n = before.order(), k = 16;
   Random random(11);
   const Doubles V = random.normal(n, k).cast<double>() * (0.1 / std::sqrt(double(n))), B = random.normal(n, 9).cast<double>();

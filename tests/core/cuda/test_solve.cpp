@@ -14,7 +14,7 @@ Doubles right_hand_sides(index_t n, index_t m) {
   return random.normal(n, m).cast<double>();
 }
 
-Doubles solved(const DeviceFactor& F, TriangularSolve which, const Doubles& B) {
+Doubles solved(const HeldFactor& F, TriangularSolve which, const Doubles& B) {
   Doubles X = B;
   F.solve(which, X.data(), B.cols());
   return X;

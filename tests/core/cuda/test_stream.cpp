@@ -44,9 +44,9 @@ Doubles resident(const Problem<double>& p, Precision precision, Method method = 
   request.precision = precision;
   request.method = method;
   const auto F = cuda::upload(p.R.data(), n, Uplo::upper, precision, -1);
-  std::unique_ptr<DeviceFactor> made;
+  std::unique_ptr<HeldFactor> made;
   std::atomic<bool> begun{false};
-  modify(Place<double>::gpu(*F, &made, begun), p.V.data(), request, [](double) {});
+  modify(Place<double>::held(*F, &made, begun), p.V.data(), request, [](double) {});
   Doubles R(n, n);
   made->download(Uplo::upper, R.data());
   return R;

@@ -28,7 +28,7 @@ double residual(const Case& c, const Doubles& X, double eps) {
          (eps * square * (norm(A) + norm(c.V * c.V.transpose())));
 }
 
-Task asked(const DeviceFactor& F, const Case& c, Launch launch = Launch::automatic) {
+Task asked(const HeldFactor& F, const Case& c, Launch launch = Launch::automatic) {
   Task t = task(F, c.V.cols(), Sign::update);
   t.removed = c.removed;
   t.scale = c.scale;
@@ -209,10 +209,10 @@ TEST(RightSidesOnGpu, AsOnTheCpu) {
             for (const Method method : {Method::persistent, Method::stepwise})
               for (const bool in_place : {false, true}) {
                 const Factor F = upload(c.R, precision);
-                std::unique_ptr<DeviceFactor> made;
+                std::unique_ptr<HeldFactor> made;
                 std::atomic<bool> begun{false};
                 const Request request = asked_of(Backend::cuda, method);
-                ASSERT_EQ(modify(Place<double>::gpu(*F, in_place ? nullptr : &made, begun), c.V.data(), request, no_poll).pivot, -1);
+                ASSERT_EQ(modify(Place<double>::held(*F, in_place ? nullptr : &made, begun), c.V.data(), request, no_poll).pivot, -1);
                 agrees(request, method == Method::persistent ? "persistent" : "stepwise");
               }
           }

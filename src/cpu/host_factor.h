@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "base/held_factor.h"
+
+namespace gpucholmod::cpu {
+
+/// Memory for a factor, so many bytes; it is given back with the last pointer to it.
+using Allocate = std::function<std::shared_ptr<void>(std::size_t bytes)>;
+
+/// Keeps the factor R (n x n, upper, or lower when uplo says so; the other triangle is never read) in memory of its own, in the scalar
+/// that is asked for. It is modified by BlockedSweep, with the threads and instructions of a task, and used by R's BLAS and LAPACK, in
+/// double precision. S is double or float. Throws not_finite, bad_diagonal, overflow, and what `allocate` throws.
+template <class S>
+std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, Allocate allocate);
+
+}  // namespace gpucholmod::cpu

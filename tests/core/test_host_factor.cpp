@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "call.h"
+#include "cpu/host_factor.h"
+
+/// Factors in ordinary memory of their own.
+namespace gpucholmod::test {
+namespace {
+
+using Doubles = Stored<double>;
+
+/// How much memory is held, and a limit of it.
+struct Memory {
+  std::size_t held = 0, most = 0, limit = SIZE_MAX;
+  cpu::Allocate allocate() {
+    return [this](std::size_t bytes) -> std::shared_ptr<void> {
+      if (held + bytes > limit) throw out_of_memory("full", double(bytes), double(limit - held));
+      held += bytes;
+      most = std::max(most, held);
+      return {::operator new(bytes), [this, bytes](void* data) {
+                held -= bytes;
+                ::operator delete(data);
+              }};
+    };
+  }
+};
+
+Doubles triangle(const HeldFactor& f) {
+  Doubles out = Doubles::Constant(f.order(), f.order(), std::numeric_limits<double>::quiet_NaN());
+  f.download(Uplo::upper, out.data());
+  return out;
+}
+
+Task task(const HeldFactor& f, index_t k, index_t removed) {
+  Task t;
+  t.n = f.order();
+  t.k = k;
+  t.removed = removed;
+  t.precision = f.precision();
+  t.instructions = Instructions::plain;
+  t.threads = 1;
+  return t;
+}
+
+/// A factor with NaN where nothing may be read.
+Doubles example(index_t n) {
+  Random random(3);
+  Doubles R = well_conditioned(n, random).cast<double>();
+  for (index_t j = 0; j < n; ++j) R.col(j).tail(n - j - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
+  return R;
+}
+
+TEST(HostFactor, InPlaceNoMemoryIsTaken) {
+  Memory memory;
+  const Doubles R = example(130), V = Random(4).normal(130, 9).cast<double>() / 20;
+  const auto f = cpu::hold(R.data(), 130, Uplo::upper, Precision::double_, memory.allocate());
+  memory.limit = memory.held;
+  std::atomic<bool> begun{false};
+  EXPECT_EQ(f->modify(V.data(), task(*f, 9, 0), nullptr, [](double) {}, begun).pivot, -1);
+  EXPECT_TRUE(begun);
+  EXPECT_EQ(f->modify(V.data(), task(*f, 9, 9), nullptr, [](double) {}, begun).pivot, -1);
+  const Doubles upper = R.triangularView<Eigen::Upper>();
+  EXPECT_LT((triangle(*f) - upper).cwiseAbs().maxCoeff(), 1e-13);
+}
+
+/// Numbers near the ends of the range go by way of a second factor, which takes the place of the first.
+TEST(HostFactor, NumbersOfAnySize) {
+  for (const double size : {1e-200, 1e-30, 1e30, 1e200}) {
+    Memory memory;
+    const Doubles R = example(70) * size, V = Random(4).normal(70, 3).cast<double>() * (size / 100);
+    const auto f = cpu::hold(R.data(), 70, Uplo::upper, Precision::double_, memory.allocate());
+    std::atomic<bool> begun{false};
+    EXPECT_EQ(f->modify(V.data(), task(*f, 3, 1), nullptr, [](double) {}, begun).pivot, -1);
+    EXPECT_EQ(memory.held, sizeof(double) * 70 * 70);
+    const Doubles small = Doubles(R.triangularView<Eigen::Upper>()) / size, W = V / size, X = triangle(*f) / size;
+    const Doubles target = small.transpose() * small + W.leftCols(2) * W.leftCols(2).transpose() - W.col(2) * W.col(2).transpose();
+    EXPECT_LT((X.transpose() * X - target).cwiseAbs().maxCoeff(), 1e-14 * target.cwiseAbs().maxCoeff()) << size;
+  }
+}
+
+/// Whatever fails, the factor is as it was, and no memory is lost.
+TEST(HostFactor, StaysAsItWasWhereACallFails) {
+  Memory memory;
+  const index_t n = 100;
+  const auto f = cpu::hold(example(n).data(), n, Uplo::upper, Precision::double_, memory.allocate());
+  const Doubles before = triangle(*f), V = Doubles::Constant(n, 2, 10);
+  const std::size_t held = memory.held;
+  std::atomic<bool> begun{false};
+  std::unique_ptr<HeldFactor> made;
+  EXPECT_EQ(f->modify(V.data(), task(*f, 2, 2), nullptr, [](double) {}, begun).pivot, 0);
+  EXPECT_EQ(f->modify(V.data(), task(*f, 2, 2), &made, [](double) {}, begun).pivot, 0);
+  EXPECT_FALSE(made);
+  memory.limit = held;
+  EXPECT_EQ(error_of([&] { f->modify(V.data(), task(*f, 2, 0), &made, [](double) {}, begun); })->code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(error_of([&] { f->copy(); })->code(), ErrorCode::out_of_memory);
+  memory.limit = SIZE_MAX;
+  const Doubles huge = Doubles::Constant(n, 3, 1.7e308);
+  EXPECT_EQ(error_of([&] { f->modify(huge.data(), task(*f, 3, 0), nullptr, [](double) {}, begun); })->code(), ErrorCode::overflow);
+  Doubles bad = V;
+  bad(3, 1) = INFINITY;
+  EXPECT_EQ(error_of([&] { f->modify(bad.data(), task(*f, 2, 0), nullptr, [](double) {}, begun); })->code(), ErrorCode::not_finite);
+  struct Stop {};
+  EXPECT_THROW(f->modify(V.data(), task(*f, 2, 0), &made, [](double) { throw Stop(); }, begun), Stop);
+  EXPECT_FALSE(begun);
+  EXPECT_TRUE(same_bits(triangle(*f), before));
+  EXPECT_EQ(memory.held, held);
+}
+
+TEST(HostFactor, SolvesInDoublePrecision) {
+  for (const index_t n : {1, 255, 256, 257, 600})
+    for (const Precision precision : precisions) {
+      Memory memory;
+      const Doubles R = example(n);
+      const auto f = cpu::hold(R.data(), n, Uplo::upper, precision, memory.allocate());
+      const Doubles X = triangle(*f), B = Random(5).normal(n, 3).cast<double>();
+      for (const auto& [which, transposed] : {std::pair(TriangularSolve::forward, true), {TriangularSolve::back, false}}) {
+        Doubles x = B;
+        f->solve(which, x.data(), 3);
+        const Doubles left = (transposed ? Doubles(X.transpose() * x) : Doubles(X * x)) - B;
+        EXPECT_LT(left.cwiseAbs().maxCoeff(), 1e-12) << n;
+      }
+      Doubles inverse(n, n);
+      f->inverse(inverse.data());
+      EXPECT_LT((X.transpose() * X * inverse - Doubles::Identity(n, n)).cwiseAbs().maxCoeff(), 1e-11) << n;
+      EXPECT_NEAR(f->trace(), X.squaredNorm(), 1e-12 * X.squaredNorm());
+    }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
