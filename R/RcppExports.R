@@ -73,8 +73,8 @@ rcpp_gpu_release <- function() {
     .Call(`_gpucholmod_rcpp_gpu_release`)
 }
 
-rcpp_factor_hold <- function(R, uplo, precision) {
-    .Call(`_gpucholmod_rcpp_factor_hold`, R, uplo, precision)
+rcpp_factor_hold <- function(R, uplo, precision, capacity) {
+    .Call(`_gpucholmod_rcpp_factor_hold`, R, uplo, precision, capacity)
 }
 
 rcpp_factor_upload <- function(R, uplo, precision, device) {
@@ -119,6 +119,18 @@ rcpp_factor_inverse <- function(pointer, dimnames) {
 
 rcpp_factor_modify <- function(pointer, V, request, in_place, keep_intact, begun) {
     .Call(`_gpucholmod_rcpp_factor_modify`, pointer, V, request, in_place, keep_intact, begun)
+}
+
+rcpp_factor_delete <- function(pointer, gone, request, in_place, begun) {
+    .Call(`_gpucholmod_rcpp_factor_delete`, pointer, gone, request, in_place, begun)
+}
+
+rcpp_factor_insert <- function(pointer, at, X, request, in_place, begun) {
+    .Call(`_gpucholmod_rcpp_factor_insert`, pointer, at, X, request, in_place, begun)
+}
+
+rcpp_factor_shift <- function(pointer, from, to, request, in_place, begun) {
+    .Call(`_gpucholmod_rcpp_factor_shift`, pointer, from, to, request, in_place, begun)
 }
 
 rcpp_factor_multiply <- function(pointer, X) {

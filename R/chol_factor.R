@@ -18,6 +18,8 @@
 #'   the order is at least 2,000, otherwise in ordinary memory. The default can be set with `options(gpucholmod.backend =)`.
 #' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used. The default can
 #'   be set with `options(gpucholmod.device =)`.
+#' @param capacity How many rows and columns to have room for, so that [cholinsert_gpu()] in place allocates nothing. In ordinary memory only, which
+#'   is therefore where such a factor is kept.
 #' @param ... Must be empty.
 #'
 #' @return A handle of class `chol_factor`, and of class `gpu_factor` or `cpu_factor`, by where the factor is. `gpu_chol()` makes an upper factor.
@@ -34,6 +36,7 @@
 #' | [cholupdate_gpu()][cholupdate_gpu.chol_factor] | the factor of \eqn{A + VV'} or \eqn{A - VV'} |
 #' | [as.matrix()][as.matrix.chol_factor], `diag()`, `dim()`, `dimnames()` | the triangle, as an ordinary matrix, and what belongs to it |
 #' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
+#' | [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] | rows and columns of \eqn{A} come, go and move (in ordinary memory) |
 #' | [copy_factor()], [free()] | another handle with data of its own; give the memory back |
 #' | `print()`, `format()`, `str()`, [drift()] | what it is, and how far modifications may have taken it from exact |
 #'
@@ -82,7 +85,7 @@ chol_factor <- function(R, ...) {
 #' @rdname chol_factor
 #' @export
 chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
-                                precision = c("double", "single"), device = getOption("gpucholmod.device"), ...) {
+                                precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, ...) {
   require_no_more(...)
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
   factor <- open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
@@ -90,10 +93,11 @@ chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "au
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   device <- require_device(device, missing(device))
   x <- opened(factor, R)
-  made <- if (held_on_gpu(backend, nrow(x))) {
+  made <- if (held_on_gpu(if (is.null(capacity) || backend == "cuda") backend else "cpu", nrow(x))) {
+    if (!is.null(capacity)) stop_bad_argument("capacity", capacity, "is for factors in ordinary memory: on a GPU they do not grow yet")
     with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, device))
   } else {
-    rcpp_factor_hold(x, as.integer(factor$lower), precision)
+    rcpp_factor_hold(x, as.integer(factor$lower), precision, capacity_for(capacity, nrow(x)))
   }
   new_factor(made, if (factor$lower) "lower" else "upper", factor_dimnames(R))
 }
@@ -135,6 +139,14 @@ gpu_chol <- function(A, precision = c("double", "single"), device = getOption("g
   done <- with_room(function() rcpp_factor_factorise(opened$x, precision, device))
   if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot)
   new_factor(done$made, "upper", opened$dimnames)
+}
+
+capacity_for <- function(capacity, n) {
+  if (is.null(capacity)) return(n)
+  if (!is.numeric(capacity) || length(capacity) != 1L || !isTRUE(capacity == round(capacity)) || capacity < n || capacity > 46340) {
+    stop_bad_argument("capacity", capacity, sprintf("must be a whole number from the order, %d, to 46340", n))
+  }
+  as.integer(capacity)
 }
 
 # Whether a factor of order n is kept on a GPU.

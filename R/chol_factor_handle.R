@@ -2,7 +2,7 @@
 #
 #   pointer        external pointer to the HeldFactor (src/base/held_factor.h); null when it is gone
 #   status         "live", "freed" or "half_modified"
-#   n, precision, device, device_name, bytes     what the HeldFactor says of itself; no device: it is in ordinary memory
+#   n, precision, device, device_name, bytes, capacity     what the HeldFactor says of itself; no device: it is in ordinary memory
 #   uplo, dimnames the form in which as.matrix() returns it
 #   trace          of A, as far as it is known without looking at the factor
 #   modifications, error                         since the last factorisation: see chol_factor_drift.R
@@ -150,7 +150,8 @@ describe_factor <- function(f) {
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
   place <- if (is.na(f$device)) "in ordinary memory" else sprintf("on device %d (%s)", f$device, f$device_name)
-  c(shape, paste(format_bytes(f$bytes), place), past)
+  room <- if (f$capacity > f$n) sprintf(", room for %d x %d", f$capacity, f$capacity)
+  c(shape, paste0(format_bytes(f$bytes), " ", place, room), past)
 }
 
 #' @export

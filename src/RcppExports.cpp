@@ -205,14 +205,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_hold
-Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision);
-RcppExport SEXP _gpucholmod_rcpp_factor_hold(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP) {
+Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity);
+RcppExport SEXP _gpucholmod_rcpp_factor_hold(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP capacitySEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_hold(R, uplo, precision));
+    Rcpp::traits::input_parameter< int >::type capacity(capacitySEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_hold(R, uplo, precision, capacity));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -341,6 +342,50 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_factor_delete
+Rcpp::List rcpp_factor_delete(SEXP pointer, Rcpp::IntegerVector gone, SEXP request, bool in_place, SEXP begun);
+RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP pointerSEXP, SEXP goneSEXP, SEXP requestSEXP, SEXP in_placeSEXP, SEXP begunSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type gone(goneSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type begun(begunSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_delete(pointer, gone, request, in_place, begun));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_insert
+Rcpp::List rcpp_factor_insert(SEXP pointer, int at, Rcpp::NumericMatrix X, SEXP request, bool in_place, SEXP begun);
+RcppExport SEXP _gpucholmod_rcpp_factor_insert(SEXP pointerSEXP, SEXP atSEXP, SEXP XSEXP, SEXP requestSEXP, SEXP in_placeSEXP, SEXP begunSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< int >::type at(atSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type X(XSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type begun(begunSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_insert(pointer, at, X, request, in_place, begun));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_shift
+Rcpp::List rcpp_factor_shift(SEXP pointer, int from, int to, SEXP request, bool in_place, SEXP begun);
+RcppExport SEXP _gpucholmod_rcpp_factor_shift(SEXP pointerSEXP, SEXP fromSEXP, SEXP toSEXP, SEXP requestSEXP, SEXP in_placeSEXP, SEXP begunSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< int >::type from(fromSEXP);
+    Rcpp::traits::input_parameter< int >::type to(toSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type begun(begunSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shift(pointer, from, to, request, in_place, begun));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_factor_multiply
 Rcpp::NumericMatrix rcpp_factor_multiply(SEXP pointer, Rcpp::NumericMatrix X);
 RcppExport SEXP _gpucholmod_rcpp_factor_multiply(SEXP pointerSEXP, SEXP XSEXP) {
@@ -453,7 +498,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate_file", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_file, 5},
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
     {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
-    {"_gpucholmod_rcpp_factor_hold", (DL_FUNC) &_gpucholmod_rcpp_factor_hold, 3},
+    {"_gpucholmod_rcpp_factor_hold", (DL_FUNC) &_gpucholmod_rcpp_factor_hold, 4},
     {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 4},
     {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 3},
     {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
@@ -465,6 +510,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 4},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 6},
+    {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 5},
+    {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 6},
+    {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 6},
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
     {"_gpucholmod_rcpp_factor_solve_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_solve_seconds, 4},

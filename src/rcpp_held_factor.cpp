@@ -3,8 +3,10 @@
 #include <memory>
 
 #include "base/factor_io.h"
+#include "base/threads.h"
 #include "cpu/host_factor.h"
 #include "cuda/device_factor.h"
+#include "modify/choice.h"
 #include "rcpp_guard.h"
 #include "rcpp_request.h"
 
@@ -26,6 +28,12 @@ DeviceFactor& on_device(SEXP pointer) {
 /// A new factor belongs to the external pointer from now on.
 Pointer handed_over(std::unique_ptr<HeldFactor> made) { return Pointer(made.release()); }
 
+/// Rows and columns that there is room for.
+int capacity_of(const HeldFactor& f) {
+  const auto* const here = dynamic_cast<const cpu::HostFactor*>(&f);
+  return int(here ? here->capacity() : f.order());
+}
+
 /// Memory that R knows of, so that it collects its garbage before the machine is full.
 std::shared_ptr<void> of_r(std::size_t bytes) {
   const SEXP memory = Rcpp::unwindProtect([&] {
@@ -43,7 +51,8 @@ Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   const auto* const there = dynamic_cast<const DeviceFactor*>(made.get());
   Rcpp::List handle = Rcpp::List::create(
       _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
-      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes());
+      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes(),
+      _["capacity"] = capacity_of(*made));
   handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
@@ -57,13 +66,14 @@ Rcpp::RObject square_matrix(index_t n, SEXP dimnames) {
 
 }  // namespace
 
-// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0 (R/request.R).
+// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0 (R/request.R); capacity: less than
+// n for n.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision) {
+Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
   return guarded([&] {
     const index_t n = Rf_nrows(R);
-    return described(TYPEOF(R) == INTSXP ? cpu::hold(floats(R), n, Uplo(uplo), Precision(precision), of_r)
-                                         : cpu::hold(REAL(R), n, Uplo(uplo), Precision(precision), of_r));
+    return described(TYPEOF(R) == INTSXP ? cpu::hold(floats(R), n, Uplo(uplo), Precision(precision), capacity, of_r)
+                                         : cpu::hold(REAL(R), n, Uplo(uplo), Precision(precision), capacity, of_r));
   });
 }
 
@@ -182,6 +192,66 @@ Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place,
     Rcpp::List result = Rcpp::List::create(_["pivot"] = pivot, _["traces"] = traces, _["made"] = R_NilValue);
     if (made) result[2] = handed_over(std::move(made));
     return result;
+  });
+}
+
+namespace {
+
+/// f(factor, made, means, begun) for one whose rows and columns can come, go and move; what becomes of it, for R: list(pivot, traces, made, n,
+/// bytes, capacity), `made` as rcpp_factor_modify() has it. traces: of what comes and of what goes. `request`: for its control.
+template <class F>
+Rcpp::List reshaped(SEXP pointer, SEXP request, bool in_place, SEXP begun, F&& f) {
+  return guarded([&] {
+    auto* const R = dynamic_cast<cpu::HostFactor*>(&factor(pointer));
+    if (!R) throw Error(ErrorCode::bad_argument, "the factor is not in ordinary memory", {{"argument", "R"}});
+    const Request task = resolved(to_request(request, R->order(), 0), Choice{});
+    struct Begun {
+      int* told;
+      std::atomic<bool> flag{false};
+      ~Begun() { *told = flag; }
+    } changed{LOGICAL(begun)};
+    std::unique_ptr<HeldFactor> made;
+    Progress progress(wants_bar());
+    const Poll poll = progress.poll();
+    Rcpp::NumericVector traces(2);
+    const index_t pivot = f(*R, in_place ? nullptr : &made, cpu::Means{task.instructions, threads_for(task.threads), poll}, changed.flag, traces);
+    using Rcpp::_;
+    const HeldFactor& now = made ? *made : *R;
+    Rcpp::List result = Rcpp::List::create(_["pivot"] = int(pivot + 1), _["traces"] = traces, _["made"] = R_NilValue, _["n"] = int(now.order()),
+                                           _["bytes"] = now.bytes(), _["capacity"] = capacity_of(now));
+    if (made) result[2] = handed_over(std::move(made));
+    return result;
+  });
+}
+
+}  // namespace
+
+// gone: ascending, from 1.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_factor_delete(SEXP pointer, Rcpp::IntegerVector gone, SEXP request, bool in_place, SEXP begun) {
+  return reshaped(pointer, request, in_place, begun, [&](cpu::HostFactor& R, auto* made, const cpu::Means& means, std::atomic<bool>& changed, auto& traces) {
+    std::vector<index_t> numbers(gone.begin(), gone.end());
+    for (index_t& j : numbers) --j;
+    traces[1] = R.remove(numbers, made, means, changed);
+    return index_t(-1);
+  });
+}
+
+// at: from 1; X: n + p x p doubles.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_factor_insert(SEXP pointer, int at, Rcpp::NumericMatrix X, SEXP request, bool in_place, SEXP begun) {
+  return reshaped(pointer, request, in_place, begun, [&](cpu::HostFactor& R, auto* made, const cpu::Means& means, std::atomic<bool>& changed, auto& traces) {
+    for (int q = 0; q < X.ncol(); ++q) traces[0] += X(at - 1 + q, q);
+    return R.insert(at - 1, X.begin(), X.ncol(), made, means, changed);
+  });
+}
+
+// from, to: from 1.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_factor_shift(SEXP pointer, int from, int to, SEXP request, bool in_place, SEXP begun) {
+  return reshaped(pointer, request, in_place, begun, [&](cpu::HostFactor& R, auto* made, const cpu::Means& means, std::atomic<bool>& changed, auto&) {
+    R.shift(from - 1, to - 1, made, means, changed);
+    return index_t(-1);
   });
 }
 

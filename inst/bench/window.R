@@ -53,6 +53,7 @@ for (n in sizes) {
     go <- crossprod(R, normal(n, count)) / sqrt(n) / 4
     V <- cbind(come, go)
     w <- rep(c(1, -1), each = count)
+    back <- cbind(go, come)
     little <- 1e-3 * V
     forth <- FALSE
     turn <- function() forth <<- !forth  # in place, what has come leaves again in the next call
@@ -77,7 +78,7 @@ for (n in sizes) {
         "in place" = list(factor = copy_factor(f), two = function(f) {
           cholupdate_gpu(f, if (turn()) come else go, in_place = TRUE)
           cholupdate_gpu(f, if (forth) go else come, downdate = TRUE, in_place = TRUE)
-        }, one = function(f) cholupdate_gpu(f, V, weights = if (turn()) w else -w, in_place = TRUE),
+        }, one = function(f) cholupdate_gpu(f, if (turn()) V else back, weights = w, in_place = TRUE),
         update = function(f) cholupdate_gpu(f, little, in_place = TRUE)),
         "new, z" = list(factor = f, two = function(f) {
           g <- cholupdate_gpu(f, come, z = z, y = y[seq_len(count)], rss = 1e6)

@@ -12,12 +12,9 @@
 #include "base/huge_pages.h"
 #include "base/threads.h"
 #include "cpu/blocked.h"
+#include "cpu/substitute.h"
 
 extern "C" {
-void dtrsm_(const char* side, const char* uplo, const char* trans, const char* diag, const int* m, const int* n, const double* alpha,
-            const double* A, const int* lda, double* B, const int* ldb, std::size_t, std::size_t, std::size_t, std::size_t);
-void dgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k, const double* alpha, const double* A,
-            const int* lda, const double* B, const int* ldb, const double* beta, double* C, const int* ldc, std::size_t, std::size_t);
 void dpotri_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
 }
 
@@ -26,11 +23,11 @@ namespace {
 
 /// Upper, column-major; what is below the diagonal is never read.
 template <class T>
-class HostFactor : public HeldFactor {
+class HostFactorOf : public HostFactor {
  public:
-  HostFactor(index_t n, Allocate allocate)
-      : n_(n), allocate_(std::move(allocate)), memory_(n > 0 ? allocate_(sizeof(T) * n * n) : nullptr) {
-    prefer_huge_pages(data(), sizeof(T) * n * n);
+  HostFactorOf(index_t n, index_t room, Allocate allocate)
+      : n_(n), room_(room), allocate_(std::move(allocate)), memory_(room > 0 ? allocate_(sizeof(T) * room * room) : nullptr) {
+    prefer_huge_pages(data(), sizeof(T) * room * room);
   }
 
   template <class S>
@@ -40,10 +37,10 @@ class HostFactor : public HeldFactor {
     load_factor<S, T>({R, n_, n_, n_}, uplo, 0, own(), threads_for(0));
   }
 
-  bool on_gpu() const override { return false; }
+  index_t capacity() const override { return room_; }
   index_t order() const override { return n_; }
   Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
-  double bytes() const override { return double(sizeof(T)) * double(n_) * double(n_); }
+  double bytes() const override { return double(sizeof(T)) * double(room_) * double(room_); }
 
   std::unique_ptr<HeldFactor> copy() const override { return scaled(1); }
 
@@ -56,18 +53,13 @@ class HostFactor : public HeldFactor {
   }
   double trace() const override {
     double sum = 0;
-    for (index_t j = 0; j < n_; ++j) {
-      const T* const column = view().col(j);
-      if constexpr (sizeof(T) == 8) sum += sum_of_squares(column, j + 1);
-      else
-        for (index_t i = 0; i <= j; ++i) sum += double(column[i]) * double(column[i]);
-    }
+    for (index_t j = 0; j < n_; ++j) sum += squares_of_column(j);
     return sum;
   }
 
   void solve(TriangularSolve which, double* B, index_t m) const override {
-    if (which != TriangularSolve::back) substitute(true, B, m);
-    if (which != TriangularSolve::forward) substitute(false, B, m);
+    if (which != TriangularSolve::back) substitute(view(), true, B, m, n_);
+    if (which != TriangularSolve::forward) substitute(view(), false, B, m, n_);
   }
   void inverse(double* out) const override {
     if (n_ == 0) return;
@@ -100,13 +92,13 @@ class HostFactor : public HeldFactor {
     const Sweep sweep{{columns.empty() ? reinterpret_cast<const T*>(V) : columns.data(), n_, k, n_}, task, rescale ? 1 : task.scale, poll};
     if (!made && !rescale) {
       if (task.removed > 0 && task.keep_intact)
-        if (Work test = sweep.run(view(), {nullptr, n_, n_, n_}); test.pivot >= 0) return test;
+        if (Work test = sweep.run(view(), {nullptr, n_, n_, room_}); test.pivot >= 0) return test;
       begun = true;
       Work work = sweep.run(view(), own());
       if (work.pivot < 0) bound_ = bound;
       return work;
     }
-    auto other = std::make_unique<HostFactor>(n_, allocate_);
+    auto other = std::make_unique<HostFactorOf>(n_, room_, allocate_);
     if (rescale) load_factor(view(), Uplo::upper, e, other->own(), std::max(task.threads, 1));
     Work work = sweep.run(rescale ? other->view() : view(), other->own());
     if (work.pivot >= 0) return work;
@@ -121,20 +113,92 @@ class HostFactor : public HeldFactor {
     return work;
   }
 
- private:
-  T* data() const { return static_cast<T*>(memory_.get()); }
-  MatrixView<const T> view() const { return {data(), n_, n_, n_}; }
-  MatrixView<T> own() { return {data(), n_, n_, n_}; }
+  double remove(const std::vector<index_t>& gone, std::unique_ptr<HeldFactor>* made, const Means& means, std::atomic<bool>& begun) override {
+    double taken = 0;
+    for (const index_t j : gone) taken += squares_of_column(j);
+    reshape(n_ - index_t(gone.size()), bound_, made, [&](MatrixView<const T> from, MatrixView<T> to, int) {
+      cpu::remove(from, gone, to, means, begun);
+      return index_t(-1);
+    });
+    return taken;
+  }
 
-  std::unique_ptr<HostFactor> scaled(double by) const {
-    auto made = std::make_unique<HostFactor>(n_, allocate_);
+  index_t insert(index_t at, const double* X, index_t p, std::unique_ptr<HeldFactor>* made, const Means& means, std::atomic<bool>& begun) override {
+    double bound = bound_;
+    for (index_t q = 0; q < p; ++q) {
+      const double* const column = X + q * (n_ + p);
+      require_column<double>("X", column, 0, at + q + 1, q);
+      require_column<double>("X", column, at + p, n_ + p, q);
+      bound = std::max(bound, std::sqrt(std::max(column[at + q], 0.0)));
+    }
+    std::vector<double> scaled;
+    return reshape(n_ + p, bound, made, [&](MatrixView<const T> from, MatrixView<T> to, int e) {
+      if (e != 0) {
+        scaled.resize((n_ + p) * p);
+        std::transform(X, X + scaled.size(), scaled.begin(), [e](double x) { return std::scalbn(x, -2 * e); });
+      }
+      return cpu::insert(from, at, e != 0 ? scaled.data() : X, p, to, means, begun);
+    });
+  }
+
+  void shift(index_t from, index_t to, std::unique_ptr<HeldFactor>* made, const Means& means, std::atomic<bool>& begun) override {
+    reshape(n_, bound_, made, [&](MatrixView<const T> R, MatrixView<T> out, int) {
+      cpu::shift(R, from, to, out, means, begun);
+      return index_t(-1);
+    });
+  }
+
+ private:
+  /// f(R, out, e) with out of order m and numbers divided by 2^e, in place or into another factor. Returns what f does: where that is a
+  /// failing pivot, nothing has changed.
+  template <class F>
+  index_t reshape(index_t m, double bound, std::unique_ptr<HeldFactor>* made, F&& f) {
+    const double top = double(std::numeric_limits<T>::max());
+    const int e = scale_exponent<T>(T(std::min(bound, top)));
+    if (!made && e == 0 && m <= room_) {
+      const index_t pivot = f(view(), MatrixView<T>{data(), m, m, room_}, 0);
+      if (pivot >= 0) return pivot;
+      n_ = m;
+      bound_ = bound;
+      return -1;
+    }
+    const index_t room = m <= room_ ? room_ : made ? m : std::max(m, room_ + room_ / 2);
+    auto other = std::make_unique<HostFactorOf>(m, std::max(room, e != 0 ? n_ : 0), allocate_);
+    MatrixView<const T> from = view();
+    if (e != 0) {
+      const MatrixView<T> scaled{other->data(), n_, n_, other->room_};
+      load_factor(view(), Uplo::upper, e, scaled);
+      from = {scaled.data, n_, n_, other->room_};
+    }
+    if (const index_t pivot = f(from, other->own(), e); pivot >= 0) return pivot;
+    if (e != 0) store_factor(other->own(), Uplo::upper, std::scalbn(1.0, e), other->own());
+    other->bound_ = std::min(bound, top);
+    if (made) *made = std::move(other);
+    else take(*other);
+    return -1;
+  }
+
+  double squares_of_column(index_t j) const {
+    double sum = 0;
+    for (index_t i = 0; i <= j; ++i) sum += double(view()(i, j)) * double(view()(i, j));
+    return sum;
+  }
+
+  T* data() const { return static_cast<T*>(memory_.get()); }
+  MatrixView<const T> view() const { return {data(), n_, n_, room_}; }
+  MatrixView<T> own() { return {data(), n_, n_, room_}; }
+
+  std::unique_ptr<HostFactorOf> scaled(double by) const {
+    auto made = std::make_unique<HostFactorOf>(n_, room_, allocate_);
     store_factor(view(), Uplo::upper, by, made->own(), threads_for(0));
     for (index_t j = 0; j < n_; ++j) require_not_vanished(made->view()(j, j), view()(j, j), j);
     made->bound_ = by * bound_;
     return made;
   }
-  void take(HostFactor& other) {
+  void take(HostFactorOf& other) {
     memory_.swap(other.memory_);
+    n_ = other.n_;
+    room_ = other.room_;
     bound_ = other.bound_;
   }
 
@@ -164,38 +228,15 @@ class HostFactor : public HeldFactor {
     }
   };
 
-  /// B <- R'^-1 B, or R^-1 B: at once, or, where R has to be made doubles, by blocks of columns.
-  void substitute(bool forward, double* B, index_t m) const {
-    if (n_ == 0 || m == 0) return;
-    const index_t width = sizeof(T) == 8 ? n_ : 256, blocks = (n_ + width - 1) / width;
-    const int ldb = int(n_), sides = int(m);
-    const double one = 1, minus = -1;
-    std::vector<double> buffer(sizeof(T) == 8 ? 0 : n_ * width);
-    for (index_t i = 0; i < blocks; ++i) {
-      const index_t first = (forward ? i : blocks - 1 - i) * width, last = std::min(first + width, n_);
-      const int above = int(first), wide = int(last - first), ld = int(n_);
-      const double* R;
-      if constexpr (sizeof(T) == 8) {
-        R = view().col(first);
-      } else {
-        for (index_t j = first; j < last; ++j) std::copy_n(view().col(j), j + 1, buffer.data() + (j - first) * n_);
-        R = buffer.data();
-      }
-      if (forward && above > 0) dgemm_("T", "N", &wide, &sides, &above, &minus, R, &ld, B, &ldb, &one, B + first, &ldb, 1, 1);
-      dtrsm_("L", "U", forward ? "T" : "N", "N", &wide, &sides, &one, R + first, &ld, B + first, &ldb, 1, 1, 1, 1);
-      if (!forward && above > 0) dgemm_("N", "N", &above, &sides, &wide, &minus, R, &ld, B + first, &ldb, &one, B, &ldb, 1, 1);
-    }
-  }
-
-  index_t n_;
+  index_t n_, room_;
   Allocate allocate_;
   std::shared_ptr<void> memory_;
   double bound_ = 0;  ///< no entry is larger
 };
 
 template <class T, class S>
-std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, Allocate allocate) {
-  auto made = std::make_unique<HostFactor<T>>(n, std::move(allocate));
+std::unique_ptr<HostFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t capacity, Allocate allocate) {
+  auto made = std::make_unique<HostFactorOf<T>>(n, std::max(n, capacity), std::move(allocate));
   made->load(R, uplo);
   return made;
 }
@@ -203,10 +244,11 @@ std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, Allocate a
 }  // namespace
 
 template <class S>
-std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, Allocate allocate) {
-  return precision == Precision::single ? hold_as<float>(R, n, uplo, std::move(allocate)) : hold_as<double>(R, n, uplo, std::move(allocate));
+std::unique_ptr<HostFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, Allocate allocate) {
+  return precision == Precision::single ? hold_as<float>(R, n, uplo, capacity, std::move(allocate))
+                                        : hold_as<double>(R, n, uplo, capacity, std::move(allocate));
 }
-template std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision, Allocate);
-template std::unique_ptr<HeldFactor> hold(const float*, index_t, Uplo, Precision, Allocate);
+template std::unique_ptr<HostFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate);
+template std::unique_ptr<HostFactor> hold(const float*, index_t, Uplo, Precision, index_t, Allocate);
 
 }  // namespace gpucholmod::cpu

@@ -55,7 +55,7 @@ Doubles example(index_t n) {
 TEST(HostFactor, InPlaceNoMemoryIsTaken) {
   Memory memory;
   const Doubles R = example(130), V = Random(4).normal(130, 9).cast<double>() / 20;
-  const auto f = cpu::hold(R.data(), 130, Uplo::upper, Precision::double_, memory.allocate());
+  const auto f = cpu::hold(R.data(), 130, Uplo::upper, Precision::double_, 0, memory.allocate());
   memory.limit = memory.held;
   std::atomic<bool> begun{false};
   EXPECT_EQ(f->modify(V.data(), task(*f, 9, 0), nullptr, [](double) {}, begun).pivot, -1);
@@ -70,7 +70,7 @@ TEST(HostFactor, NumbersOfAnySize) {
   for (const double size : {1e-200, 1e-30, 1e30, 1e200}) {
     Memory memory;
     const Doubles R = example(70) * size, V = Random(4).normal(70, 3).cast<double>() * (size / 100);
-    const auto f = cpu::hold(R.data(), 70, Uplo::upper, Precision::double_, memory.allocate());
+    const auto f = cpu::hold(R.data(), 70, Uplo::upper, Precision::double_, 0, memory.allocate());
     std::atomic<bool> begun{false};
     EXPECT_EQ(f->modify(V.data(), task(*f, 3, 1), nullptr, [](double) {}, begun).pivot, -1);
     EXPECT_EQ(memory.held, sizeof(double) * 70 * 70);
@@ -84,7 +84,7 @@ TEST(HostFactor, NumbersOfAnySize) {
 TEST(HostFactor, StaysAsItWasWhereACallFails) {
   Memory memory;
   const index_t n = 100;
-  const auto f = cpu::hold(example(n).data(), n, Uplo::upper, Precision::double_, memory.allocate());
+  const auto f = cpu::hold(example(n).data(), n, Uplo::upper, Precision::double_, 0, memory.allocate());
   const Doubles before = triangle(*f), V = Doubles::Constant(n, 2, 10);
   const std::size_t held = memory.held;
   std::atomic<bool> begun{false};
@@ -113,7 +113,7 @@ TEST(HostFactor, SolvesInDoublePrecision) {
     for (const Precision precision : precisions) {
       Memory memory;
       const Doubles R = example(n);
-      const auto f = cpu::hold(R.data(), n, Uplo::upper, precision, memory.allocate());
+      const auto f = cpu::hold(R.data(), n, Uplo::upper, precision, 0, memory.allocate());
       const Doubles X = triangle(*f), B = Random(5).normal(n, 3).cast<double>();
       for (const auto& [which, transposed] : {std::pair(TriangularSolve::forward, true), {TriangularSolve::back, false}}) {
         Doubles x = B;

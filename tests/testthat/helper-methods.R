@@ -48,7 +48,7 @@ unshared <- function(x) unserialize(serialize(x, NULL))
 # A handle without a GPU: nothing is behind it.
 handle_of_nothing <- function(status = "live") {
   made <- list(pointer = methods::new("externalptr"), n = 3L, precision = 0L, device = 0L,
-               device_name = "a GPU", bytes = 72)
+               device_name = "a GPU", bytes = 72, capacity = 3L)
   f <- gpucholmod:::new_factor(made, "upper", list(NULL, c("a", "b", "c")), trace = 3)
   f$status <- status
   f

@@ -138,7 +138,7 @@ test_that("too little memory is told in numbers", {
 
 test_that("the arguments of all methods can be seen, and completed", {
   expect_true(all(c("uplo", "precision", "backend", "method", "check", "control") %in% names(formals(cholupdate_gpu))))
-  for (method in c("default", "factor_file", "gpu_factor")) {
+  for (method in c("default", "factor_file", "chol_factor")) {
     own <- names(formals(getS3method("cholupdate_gpu", method)))
     expect_true(all(names(formals(cholupdate_gpu)) %in% own), label = method)
   }

@@ -27,7 +27,7 @@ TEST(Factor, ThereAndBack) {
 }
 
 TEST(Factor, KnowsWhereItIs) {
-  const Factor F = upload(example(300)), G = upload(example(300), Precision::single);
+  const auto F = upload(example(300)), G = upload(example(300), Precision::single);
   EXPECT_EQ(F->device(), cuda::status(false).device);
   EXPECT_FALSE(F->device_name().empty());
   EXPECT_GE(F->bytes(), 8.0 * 300 * 300);
@@ -154,7 +154,7 @@ TEST(Factor, Multiplies) {
   for (const index_t n : sizes)
     for (const Precision precision : precisions) {
       const Doubles R = in(precision, example(n));
-      const Factor F = upload(R, precision);
+      const auto F = upload(R, precision);
       const Matrix U = R.cast<real>(), A = gram(R);
       for (const index_t m : {0, 1, 4, 40}) {
         Random random(9);
@@ -171,7 +171,7 @@ TEST(Factor, IsMeasuredWithoutBeingChanged) {
   for (const index_t n : sizes)
     for (const Precision precision : precisions) {
       const Doubles R = in(precision, example(n));
-      const Factor F = upload(R, precision);
+      const auto F = upload(R, precision);
       for (const int repeats : {1, 4})
         for (const double seconds : {F->sweep_seconds(repeats), F->refactor_seconds(repeats)}) {
           EXPECT_EQ(seconds > 0, n > 0);
@@ -184,7 +184,7 @@ TEST(Factor, IsMeasuredWithoutBeingChanged) {
 /// Everything that a factor can do, on one of order 1100.
 void exercise() {
   const index_t n = 1100;
-  const Factor F = upload(example(n));
+  const auto F = upload(example(n));
   Doubles V = Doubles::Constant(n, 70, 1e-3), B = V, X(n, n);
   Work work;
   Factor G = modified(*F, V, task(*F, 70, Sign::update), work);

@@ -87,7 +87,7 @@ TEST(Solve, KeepsColumnsThatAreNotFiniteToThemselves) {
 }
 
 TEST(Solve, IsMeasured) {
-  const Factor F = upload(example(1100));
+  const auto F = upload(example(1100));
   const Doubles B = right_hand_sides(1100, 64);
   for (const bool by_cublas : {false, true}) {
     const double seconds = F->solve_seconds(B.data(), 64, by_cublas, 3);

@@ -1,0 +1,185 @@
+#include "cpu/reshape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cpu/blocked.h"
+#include "cpu/substitute.h"
+
+extern "C" {
+void dsyrk_(const char* uplo, const char* trans, const int* n, const int* k, const double* alpha, const double* A, const int* lda,
+            const double* beta, double* C, const int* ldc, std::size_t, std::size_t);
+void dpotrf_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
+}
+
+namespace gpucholmod::cpu {
+namespace {
+
+/// The factor of R'R + V V', or minus it. Returns the failing pivot, or -1. Without out.data only the verdict is of interest.
+template <class T>
+index_t modify_rest(MatrixView<const T> R, const std::vector<T>& V, index_t k, Sign sign, MatrixView<T> out, const Means& means) {
+  const index_t n = R.cols;
+  if (n == 0) return -1;
+  BlockedSweep<T> sweep({V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper, means.instructions,
+                        useful_threads(n, k, means.threads));
+  return sweep.advance(R, out, false, means.poll);
+}
+
+template <class T>
+bool is_in_place(MatrixView<const T> R, MatrixView<T> out) { return R.data == out.data; }
+
+template <class T>
+MatrixView<const T> read(MatrixView<T> M) { return {M.data, M.rows, M.cols, M.ld}; }
+
+}  // namespace
+
+template <class T>
+void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Means& means, std::atomic<bool>& begun) {
+  const index_t n = R.cols, k = index_t(gone.size()), m = n - k, first = k > 0 ? gone[0] : n;
+  std::vector<index_t> keep;
+  for (index_t j = 0, q = 0; j < n; ++j) {
+    if (q < k && gone[q] == j) ++q;
+    else keep.push_back(j);
+  }
+  std::vector<T> V((m - std::min(first, m)) * k);
+  for (index_t q = 0; q < k; ++q)
+    for (index_t j = first; j < m; ++j) V[j - first + q * (m - first)] = gone[q] < keep[j] ? R(gone[q], keep[j]) : T(0);
+  means.poll(0);
+  begun = true;
+  for (index_t j = is_in_place(R, out) ? first : 0; j < m; ++j) {
+    const T* const from = R.col(keep[j]);
+    T* const to = out.col(j);
+    std::copy_n(from, std::min(first, j + 1), to);
+    for (index_t i = first; i <= j; ++i) to[i] = from[keep[i]];
+  }
+  if (k == 0 || first >= m) return;
+  const MatrixView<T> rest = out.block(first, first, m - first, m - first);
+  modify_rest(read(rest), V, k, Sign::update, rest, means);
+}
+
+template <class T>
+index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, MatrixView<T> out, const Means& means, std::atomic<bool>& begun) {
+  const index_t n = R.cols, ldx = n + p, behind = n - at;
+  const int wide = int(p), above = int(at), below = int(behind);
+  const double one = 1, minus = -1;
+  means.poll(0);
+  std::vector<double> S12(std::max<index_t>(at, 1) * p), S22(p * p);
+  const int ld12 = int(std::max<index_t>(at, 1));
+  for (index_t q = 0; q < p; ++q) {
+    std::copy_n(X + q * ldx, at, S12.data() + q * ld12);
+    std::copy_n(X + q * ldx + at, p, S22.data() + q * p);
+  }
+  substitute(R.block(0, 0, at, at), true, S12.data(), p, ld12);
+  if (at > 0 && p > 0) dsyrk_("U", "T", &wide, &above, &minus, S12.data(), &ld12, &one, S22.data(), &wide, 1, 1);
+  int info = 0;
+  if (p > 0) dpotrf_("U", &wide, S22.data(), &wide, &info, 1);
+  if (info > 0) return at + info - 1;
+  std::vector<double> S32(behind * p);  // S23'
+  for (index_t q = 0; q < p; ++q) std::copy_n(X + q * ldx + at + p, behind, S32.data() + q * behind);
+  if (behind > 0 && p > 0) {
+    std::vector<double> buffer;
+    int ld;
+    constexpr index_t width = 256;
+    for (index_t j = 0; j < behind && at > 0; j += width) {
+      const int count = int(std::min(width, behind - j));
+      const double* const columns = as_doubles(R, at + j, at + j + count, at, buffer, ld);
+      dgemm_("T", "N", &count, &wide, &above, &minus, columns, &ld, S12.data(), &ld12, &one, S32.data() + j, &below, 1, 1);
+    }
+    dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S32.data(), &below, 1, 1, 1, 1);
+  }
+  const std::vector<T> V(S32.begin(), S32.end());
+  const MatrixView<const T> old = R.block(at, at, behind, behind);
+  if (is_in_place(R, out) && p > 0)
+    if (const index_t pivot = modify_rest(old, V, p, Sign::downdate, MatrixView<T>{nullptr, behind, behind, out.ld}, means); pivot >= 0)
+      return at + p + pivot;
+  begun = true;
+  for (index_t j = n - 1; j >= at; --j) {
+    const T* const from = R.col(j);
+    T* const to = out.col(j + p);
+    std::copy_backward(from + at, from + j + 1, to + p + j + 1);
+    std::copy_n(from, at, to);
+    for (index_t q = 0; q < p; ++q) to[at + q] = V[j - at + q * behind];
+  }
+  if (!is_in_place(R, out))
+    for (index_t j = 0; j < at; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
+  for (index_t q = 0; q < p; ++q) {
+    std::copy_n(S12.data() + q * ld12, at, out.col(at + q));
+    std::copy_n(S22.data() + q * p, q + 1, out.col(at + q) + at);
+  }
+  if (p == 0) return -1;
+  const MatrixView<T> rest = out.block(at + p, at + p, behind, behind);
+  const index_t pivot = modify_rest(read(rest), V, p, Sign::downdate, rest, means);
+  return pivot < 0 ? -1 : at + p + pivot;
+}
+
+/// The plane rotation [c s; -s c] that takes (a, b) to (r, 0), r >= 0, without squares that could over- or underflow.
+template <class T>
+struct Turn {
+  T c, s;
+  Turn(T a, T b) {
+    const T r = std::hypot(a, b);
+    c = r > 0 ? a / r : 1;
+    s = r > 0 ? b / r : 0;
+  }
+  void apply(T& x, T& y) const {
+    const T old = x;
+    x = c * old + s * y;
+    y = c * y - s * old;
+  }
+};
+
+template <class T>
+void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Means& means, std::atomic<bool>& begun) {
+  const index_t n = R.cols, first = std::min(from, to), last = std::max(from, to);
+  means.poll(0);
+  begun = true;
+  if (!is_in_place(R, out))
+    for (index_t j = 0; j < n; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
+  if (from == to) return;
+  const std::vector<T> moved(R.col(from), R.col(from) + from + 1);
+  std::vector<Turn<T>> turns;
+  if (from < to) {
+    // Columns from + 1 .. to come one to the left, and have an entry below the diagonal, which is turned into the one above it.
+    for (index_t j = from; j < n; ++j) {
+      std::vector<T> column(j < to ? j + 2 : j + 1, T(0));
+      if (j == to) std::copy(moved.begin(), moved.end(), column.begin());
+      else std::copy_n(j < to ? out.col(j + 1) : out.col(j), column.size(), column.begin());
+      for (std::size_t t = 0; t < turns.size(); ++t) turns[t].apply(column[first + t], column[first + t + 1]);
+      if (j < to) {
+        turns.emplace_back(column[j], column[j + 1]);
+        turns.back().apply(column[j], column[j + 1]);
+      }
+      std::copy_n(column.begin(), j + 1, out.col(j));
+    }
+  } else {
+    // Its entries below row `to` are turned into the one above, from the last on; that fills one place below each column's end.
+    std::vector<T> spike = moved;
+    for (index_t i = from; i > to; --i) {
+      turns.emplace_back(spike[i - 1], spike[i]);
+      turns.back().apply(spike[i - 1], spike[i]);
+    }
+    for (index_t j = n - 1; j > to; --j) {
+      std::vector<T> column(j + 1, T(0));
+      if (j > from) std::copy_n(out.col(j), j + 1, column.begin());
+      else std::copy_n(out.col(j - 1), j, column.begin());
+      for (std::size_t t = 0; t < turns.size(); ++t)
+        if (const index_t i = from - index_t(t); i <= j) turns[t].apply(column[i - 1], column[i]);
+      std::copy_n(column.begin(), j + 1, out.col(j));
+    }
+    std::copy_n(spike.begin(), to + 1, out.col(to));
+  }
+  for (index_t i = first; i <= last; ++i)  // a row may have come out with a negative diagonal
+    if (out(i, i) < 0)
+      for (index_t j = i; j < n; ++j) out(i, j) = -out(i, j);
+}
+
+#define GPUCHOLMOD_FOR(T)                                                                                                          \
+  template void remove(MatrixView<const T>, const std::vector<index_t>&, MatrixView<T>, const Means&, std::atomic<bool>&);         \
+  template index_t insert(MatrixView<const T>, index_t, const double*, index_t, MatrixView<T>, const Means&, std::atomic<bool>&);  \
+  template void shift(MatrixView<const T>, index_t, index_t, MatrixView<T>, const Means&, std::atomic<bool>&);
+GPUCHOLMOD_FOR(float)
+GPUCHOLMOD_FOR(double)
+#undef GPUCHOLMOD_FOR
+
+}  // namespace gpucholmod::cpu

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "base/types.h"
+
+extern "C" {
+void dtrsm_(const char* side, const char* uplo, const char* trans, const char* diag, const int* m, const int* n, const double* alpha,
+            const double* A, const int* lda, double* B, const int* ldb, std::size_t, std::size_t, std::size_t, std::size_t);
+void dgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k, const double* alpha, const double* A,
+            const int* lda, const double* B, const int* ldb, const double* beta, double* C, const int* ldc, std::size_t, std::size_t);
+}
+
+namespace gpucholmod::cpu {
+
+/// The first rows of columns [first, last) of R as doubles: R itself, or a copy in `buffer`. Sets ld.
+template <class T>
+const double* as_doubles(MatrixView<const T> R, index_t first, index_t last, index_t rows, std::vector<double>& buffer, int& ld) {
+  if constexpr (sizeof(T) == sizeof(double)) {
+    ld = int(R.ld);
+    return R.col(first);
+  } else {
+    ld = int(rows);
+    buffer.resize(index_t(ld) * (last - first));
+    for (index_t j = first; j < last; ++j) std::copy_n(R.col(j), ld, buffer.data() + (j - first) * ld);
+    return buffer.data();
+  }
+}
+
+/// B (n x m) <- R'^-1 B, or R^-1 B, in double precision, by R's BLAS: at once, or, where R has to be made doubles, by blocks of columns.
+template <class T>
+void substitute(MatrixView<const T> R, bool forward, double* B, index_t m, index_t ldb_given) {
+  const index_t n = R.cols, width = sizeof(T) == sizeof(double) ? n : 256, blocks = n > 0 ? (n + width - 1) / width : 0;
+  if (m == 0) return;
+  const int ldb = int(ldb_given), sides = int(m);
+  const double one = 1, minus = -1;
+  std::vector<double> buffer;
+  for (index_t i = 0; i < blocks; ++i) {
+    const index_t first = (forward ? i : blocks - 1 - i) * width, last = std::min(first + width, n);
+    const int above = int(first), wide = int(last - first);
+    int ld;
+    const double* const columns = as_doubles(R, first, last, last, buffer, ld);
+    if (forward && above > 0) dgemm_("T", "N", &wide, &sides, &above, &minus, columns, &ld, B, &ldb, &one, B + first, &ldb, 1, 1);
+    dtrsm_("L", "U", forward ? "T" : "N", "N", &wide, &sides, &one, columns + first, &ld, B + first, &ldb, 1, 1, 1, 1);
+    if (!forward && above > 0) dgemm_("N", "N", &above, &sides, &wide, &minus, columns, &ld, B + first, &ldb, &one, B, &ldb, 1, 1);
+  }
+}
+
+}  // namespace gpucholmod::cpu
