@@ -9,6 +9,8 @@
 extern "C" {
 void dtrsm_(const char* side, const char* uplo, const char* trans, const char* diag, const int* m, const int* n, const double* alpha,
             const double* A, const int* lda, double* B, const int* ldb, std::size_t, std::size_t, std::size_t, std::size_t);
+void dtrsv_(const char* uplo, const char* trans, const char* diag, const int* n, const double* A, const int* lda, double* x, const int* incx,
+            std::size_t, std::size_t, std::size_t);
 void dgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k, const double* alpha, const double* A,
             const int* lda, const double* B, const int* ldb, const double* beta, double* C, const int* ldc, std::size_t, std::size_t);
 }
@@ -36,6 +38,8 @@ void substitute(MatrixView<const T> R, bool forward, double* B, index_t m, index
   if (m == 0) return;
   const int ldb = int(ldb_given), sides = int(m);
   const double one = 1, minus = -1;
+  const int stride = 1;
+  const char* const transposed = forward ? "T" : "N";
   std::vector<double> buffer;
   for (index_t i = 0; i < blocks; ++i) {
     const index_t first = (forward ? i : blocks - 1 - i) * width, last = std::min(first + width, n);
@@ -43,7 +47,8 @@ void substitute(MatrixView<const T> R, bool forward, double* B, index_t m, index
     int ld;
     const double* const columns = as_doubles(R, first, last, last, buffer, ld);
     if (forward && above > 0) dgemm_("T", "N", &wide, &sides, &above, &minus, columns, &ld, B, &ldb, &one, B + first, &ldb, 1, 1);
-    dtrsm_("L", "U", forward ? "T" : "N", "N", &wide, &sides, &one, columns + first, &ld, B + first, &ldb, 1, 1, 1, 1);
+    if (m == 1) dtrsv_("U", transposed, "N", &wide, columns + first, &ld, B + first, &stride, 1, 1, 1);
+    else dtrsm_("L", "U", transposed, "N", &wide, &sides, &one, columns + first, &ld, B + first, &ldb, 1, 1, 1, 1);
     if (!forward && above > 0) dgemm_("N", "N", &above, &sides, &wide, &minus, columns, &ld, B + first, &ldb, &one, B, &ldb, 1, 1);
   }
 }

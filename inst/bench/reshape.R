@@ -1,0 +1,91 @@
+# Rows and columns that come, go and move, beside factorising afresh, in milliseconds, in ordinary memory.
+#
+#   Rscript inst/bench/reshape.R [--size=5000] [--grow=2000] [--repeats=5] [--out=FILE]
+#
+# A factor of chol_factor(R, "cpu") with room for what comes, changed in place; 16 rows and columns, in the middle or scattered. Medians of
+# the repeats. `chol`: chol() of the new matrix, `trsm`: one forward substitution with as many right-hand sides by backsolve(), which
+# appending cannot be quicker than. Last, a Gaussian process that grows from 50 points one by one, its log-likelihood and the mean at a new
+# point after each, and the same with chol() each time, of which every 50th is timed.
+library(gpucholmod)
+source(system.file("bench", "common.R", package = "gpucholmod"))
+
+arguments <- commandArgs(TRUE)
+option <- function(name, default) {
+  given <- grep(paste0("^--", name, "="), arguments, value = TRUE)
+  if (length(given)) sub("^[^=]*=", "", given) else default
+}
+n <- as.numeric(option("size", 5000))
+grow <- as.numeric(option("grow", 2000))
+repeats <- as.numeric(option("repeats", 5))
+out <- option("out", character(0))
+
+# Milliseconds of change(), undo() being run after each.
+time <- function(change, undo = function() NULL) {
+  1000 * stats::median(vapply(seq_len(repeats), function(i) {
+    seconds <- system.time(change())[["elapsed"]]
+    undo()
+    seconds
+  }, 0))
+}
+
+set.seed(1)
+R <- families$ridge$R(n + 16)
+A <- crossprod(R)
+rows <- list()
+add <- function(what, milliseconds) {
+  rows[[length(rows) + 1L]] <<- data.frame(what = what, n = n, milliseconds = milliseconds)
+  cat(sprintf("%-28s %10.3f ms\n", what, milliseconds))
+}
+cat(sprintf("n = %d\n", n))
+whole <- time(function() chol(A))
+add("chol", whole)
+for (p in c(1, 16)) {
+  keep <- seq_len(n)
+  f <- chol_factor(chol(A[keep, keep]), "cpu", capacity = n + 16)
+  X <- A[seq_len(n + p), n + seq_len(p)]
+  B <- A[keep, n + seq_len(p), drop = FALSE]
+  small <- R[keep, keep]
+  add(sprintf("trsm, %d", p), time(function() backsolve(small, B, transpose = TRUE)))
+  rm(small)
+  add(sprintf("append %d", p), time(function() cholinsert_gpu(f, X, in_place = TRUE), function() choldelete_gpu(f, n + seq_len(p), in_place = TRUE)))
+  add(sprintf("delete the last %d", p), time(function() choldelete_gpu(f, n - p + seq_len(p), in_place = TRUE),
+                                             function() cholinsert_gpu(f, A[keep, n - p + seq_len(p)], in_place = TRUE)))
+  middle <- n %/% 2 + seq_len(p)
+  Y <- A[keep, middle]
+  add(sprintf("delete %d in the middle", p), time(function() choldelete_gpu(f, middle, in_place = TRUE),
+                                                  function() cholinsert_gpu(f, Y, middle[[1L]], in_place = TRUE)))
+  choldelete_gpu(f, middle, in_place = TRUE)
+  add(sprintf("insert %d in the middle", p), time(function() cholinsert_gpu(f, Y, middle[[1L]], in_place = TRUE),
+                                                  function() choldelete_gpu(f, middle, in_place = TRUE)))
+  rm(f)
+}
+scattered <- sort(sample(n, 16))
+f <- chol_factor(chol(A[seq_len(n), seq_len(n)]), "cpu")
+add("delete 16 scattered", time(function() g <<- choldelete_gpu(f, scattered), function() rm(g, envir = globalenv())))
+back <- copy_factor(f)
+add("delete 16 scattered in place", time(function() choldelete_gpu(back, scattered, in_place = TRUE), function() back <<- copy_factor(f)))
+add("shift from the middle", time(function() cholshift_gpu(f, n %/% 2, n, in_place = TRUE), function() cholshift_gpu(f, n, n %/% 2, in_place = TRUE)))
+rm(f, back, R, A)
+
+x <- runif(grow)
+y <- sin(6 * x) + 0.1 * rnorm(grow)
+covariance <- function(x, y) exp(-50 * outer(x, y, "-")^2) + 0.01 * outer(x, y, "==")
+f <- chol_factor(chol(covariance(x[1:50], x[1:50])), "cpu", capacity = grow)
+grown <- system.time(for (i in 51:grow) {
+  cholinsert_gpu(f, covariance(x[1:i], x[i]), in_place = TRUE)
+  both <- solve_forward(f, cbind(y[1:i], covariance(x[1:i], 0.5)))
+  seen <- c(-sum(both[, 1]^2) / 2 - logdet(f) / 2 - i * log(2 * pi) / 2, sum(both[, 1] * both[, 2]))
+})[["elapsed"]]
+K <- covariance(x, x)
+anew <- function(i) {
+  R <- chol(K[1:i, 1:i])
+  both <- backsolve(R, cbind(y[1:i], covariance(x[1:i], 0.5)), transpose = TRUE)
+  c(-sum(both[, 1]^2) / 2 - sum(log(diag(R))) - i * log(2 * pi) / 2, sum(both[, 1] * both[, 2]))
+}
+stopifnot(all.equal(seen, anew(grow)))
+some <- seq(75, grow, 50)
+each <- vapply(some, function(i) system.time(anew(i))[["elapsed"]], 0)
+add(sprintf("grown from 50 to %d", grow), 1000 * grown)
+add(sprintf("chol() each time, to %d", grow), 1000 * 50 * sum(each))
+cat(sprintf("ratio %.1f\n", 50 * sum(each) / grown))
+if (length(out)) save_measurements(do.call(rbind, rows), out, "reshape.R")
