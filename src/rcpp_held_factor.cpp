@@ -45,6 +45,13 @@ std::shared_ptr<void> of_r(std::size_t bytes) {
   return {RAW(memory), [memory](void*) { R_ReleaseObject(memory); }};
 }
 
+/// Whether a factor itself has begun to change, told to a logical of R's.
+struct Begun {
+  int* told;
+  std::atomic<bool> flag{false};
+  ~Begun() { *told = flag; }
+};
+
 /// The R side of a new factor.
 Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   using Rcpp::_;
@@ -175,11 +182,7 @@ Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place,
     const index_t n = R.order(), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     Request what = to_request(request, n, k);
     what.keep_intact = keep_intact;
-    struct Begun {
-      int* told;
-      std::atomic<bool> flag{false};
-      ~Begun() { *told = flag; }
-    } changed{LOGICAL(begun)};
+    Begun changed{LOGICAL(begun)};
     std::unique_ptr<HeldFactor> made;
     const int pivot = carry_out(Place<double>::held(R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
     Rcpp::NumericVector traces(2);
@@ -205,11 +208,7 @@ Rcpp::List reshaped(SEXP pointer, SEXP request, bool in_place, SEXP begun, F&& f
     auto* const R = dynamic_cast<cpu::HostFactor*>(&factor(pointer));
     if (!R) throw Error(ErrorCode::bad_argument, "the factor is not in ordinary memory", {{"argument", "R"}});
     const Request task = resolved(to_request(request, R->order(), 0), Choice{});
-    struct Begun {
-      int* told;
-      std::atomic<bool> flag{false};
-      ~Begun() { *told = flag; }
-    } changed{LOGICAL(begun)};
+    Begun changed{LOGICAL(begun)};
     std::unique_ptr<HeldFactor> made;
     Progress progress(wants_bar());
     const Poll poll = progress.poll();

@@ -9,6 +9,12 @@ save_measurements <- function(data, file, script, about = gpucholmod:::machine()
   gpucholmod:::write_measurements(data, file, c(command = command, about))
 }
 
+# The value of --name=value on the command line, or the default.
+option <- function(name, default) {
+  given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
+  if (length(given)) sub("^[^=]*=", "", given) else default
+}
+
 # Results of bench_paper(), beside others: a row for each case that both have timed, with the seconds and the largest
 # error of x and of y, and `ratio`, the seconds of y by those of x, so that 2 means that x is twice as quick.
 compare_times <- function(x, y) {

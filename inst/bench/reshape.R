@@ -9,11 +9,6 @@
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
-arguments <- commandArgs(TRUE)
-option <- function(name, default) {
-  given <- grep(paste0("^--", name, "="), arguments, value = TRUE)
-  if (length(given)) sub("^[^=]*=", "", given) else default
-}
 n <- as.numeric(option("size", 5000))
 grow <- as.numeric(option("grow", 2000))
 repeats <- as.numeric(option("repeats", 5))

@@ -10,11 +10,6 @@
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
-arguments <- commandArgs(TRUE)
-option <- function(name, default) {
-  given <- grep(paste0("^--", name, "="), arguments, value = TRUE)
-  if (length(given)) sub("^[^=]*=", "", given) else default
-}
 numbers <- function(name, default) as.numeric(strsplit(option(name, default), ",")[[1L]])
 sizes <- numbers("sizes", "1000,5000,16384")
 counts <- numbers("rows", "16,32")
