@@ -116,8 +116,8 @@ class HostFactorOf : public HostFactor {
   double remove(const std::vector<index_t>& gone, std::unique_ptr<HeldFactor>* made, const Means& means, std::atomic<bool>& begun) override {
     double taken = 0;
     for (const index_t j : gone) taken += squares_of_column(j);
-    reshape(n_ - index_t(gone.size()), bound_, made, [&](MatrixView<const T> from, MatrixView<T> to, int) {
-      cpu::remove(from, gone, to, means, begun);
+    reshape(n_ - index_t(gone.size()), bound_, made, begun, [&](MatrixView<const T> from, MatrixView<T> to, int, std::atomic<bool>& changes) {
+      cpu::remove(from, gone, to, means, changes);
       return index_t(-1);
     });
     return taken;
@@ -132,31 +132,31 @@ class HostFactorOf : public HostFactor {
       bound = std::max(bound, std::sqrt(std::max(column[at + q], 0.0)));
     }
     std::vector<double> scaled;
-    return reshape(n_ + p, bound, made, [&](MatrixView<const T> from, MatrixView<T> to, int e) {
+    return reshape(n_ + p, bound, made, begun, [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
       if (e != 0) {
         scaled.resize((n_ + p) * p);
         std::transform(X, X + scaled.size(), scaled.begin(), [e](double x) { return std::scalbn(x, -2 * e); });
       }
-      return cpu::insert(from, at, e != 0 ? scaled.data() : X, p, to, means, begun);
+      return cpu::insert(from, at, e != 0 ? scaled.data() : X, p, to, means, changes);
     });
   }
 
   void shift(index_t from, index_t to, std::unique_ptr<HeldFactor>* made, const Means& means, std::atomic<bool>& begun) override {
-    reshape(n_, bound_, made, [&](MatrixView<const T> R, MatrixView<T> out, int) {
-      cpu::shift(R, from, to, out, means, begun);
+    reshape(n_, bound_, made, begun, [&](MatrixView<const T> R, MatrixView<T> out, int, std::atomic<bool>& changes) {
+      cpu::shift(R, from, to, out, means, changes);
       return index_t(-1);
     });
   }
 
  private:
-  /// f(R, out, e) with out of order m and numbers divided by 2^e, in place or into another factor. Returns what f does: where that is a
-  /// failing pivot, nothing has changed.
+  /// f(R, out, e, changes) with out of order m and numbers divided by 2^e, in place, where `changes` is `begun`, or into another factor.
+  /// Returns what f does: where that is a failing pivot, nothing has changed.
   template <class F>
-  index_t reshape(index_t m, double bound, std::unique_ptr<HeldFactor>* made, F&& f) {
+  index_t reshape(index_t m, double bound, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun, F&& f) {
     const double top = double(std::numeric_limits<T>::max());
     const int e = scale_exponent<T>(T(std::min(bound, top)));
     if (!made && e == 0 && m <= room_) {
-      const index_t pivot = f(view(), MatrixView<T>{data(), m, m, room_}, 0);
+      const index_t pivot = f(view(), MatrixView<T>{data(), m, m, room_}, 0, begun);
       if (pivot >= 0) return pivot;
       n_ = m;
       bound_ = bound;
@@ -170,7 +170,8 @@ class HostFactorOf : public HostFactor {
       load_factor(view(), Uplo::upper, e, scaled);
       from = {scaled.data, n_, n_, other->room_};
     }
-    if (const index_t pivot = f(from, other->own(), e); pivot >= 0) return pivot;
+    std::atomic<bool> elsewhere{false};
+    if (const index_t pivot = f(from, other->own(), e, elsewhere); pivot >= 0) return pivot;
     if (e != 0) store_factor(other->own(), Uplo::upper, std::scalbn(1.0, e), other->own());
     other->bound_ = std::min(bound, top);
     if (made) *made = std::move(other);

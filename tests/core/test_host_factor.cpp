@@ -108,6 +108,38 @@ TEST(HostFactor, StaysAsItWasWhereACallFails) {
   EXPECT_EQ(memory.held, held);
 }
 
+/// Rows and columns that come, go and move: what breaks off has begun to change the factor in place alone.
+TEST(HostFactor, AReshapeThatBreaksOff) {
+  struct Stop {};
+  Memory memory;
+  const index_t n = 300;
+  const Doubles X = Doubles::Identity(n + 1, n + 1).col(100) * 2;
+  for (const bool in_place : {false, true})
+    for (const double size : {1.0, 1e150})
+      for (const int what : {0, 1}) {
+        const auto f = cpu::hold(Doubles(example(n) * size).data(), n, Uplo::upper, Precision::double_, n + 1, memory.allocate());
+        const Doubles before = triangle(*f);
+        std::atomic<bool> begun{false};
+        std::unique_ptr<HeldFactor> made;
+        auto* const to = in_place ? nullptr : &made;
+        int calls = 0;
+        const bool own = in_place && size == 1;  // otherwise by way of another factor
+        const Poll poll = [&](double) {
+          if (own ? begun.load() : ++calls == 2) throw Stop();
+        };
+        const cpu::Means means{Instructions::plain, 1, poll};
+        if (what == 0) {
+          EXPECT_THROW(f->remove({5, 50}, to, means, begun), Stop);
+        } else {
+          EXPECT_THROW(f->insert(100, Doubles(X * (size * size)).data(), 1, to, means, begun), Stop);
+        }
+        EXPECT_EQ(begun, own) << what << " " << size;
+        EXPECT_FALSE(made);
+        EXPECT_TRUE(own || same_bits(triangle(*f), before));
+      }
+  EXPECT_EQ(memory.held, 0u);
+}
+
 TEST(HostFactor, SolvesInDoublePrecision) {
   for (const index_t n : {1, 255, 256, 257, 600})
     for (const Precision precision : precisions) {
