@@ -13,14 +13,15 @@
 #' @param in_place `FALSE`: the result is a new factor with memory of its own, and `R` stays as it is. `TRUE`: `R`
 #'   itself is changed, for every variable that refers to it. Where there is room on the GPU for a second factor (for a
 #'   third, where there are several passes), the result is written there and takes the place of `R`, which takes no longer
-#'   than a new factor; otherwise it takes longer. In ordinary memory no other memory is touched.
+#'   than a new factor; otherwise it takes longer. In ordinary memory a second factor is made only where numbers come near the ends of
+#'   their range.
 #' @param keep_intact Whether a downdate in place that cannot be done leaves `R` as it was (`TRUE`). In ordinary memory, and where there is no room
 #'   for a second factor on the GPU, it is to that end first found out whether it can be done, which reads the factor once more. With
 #'   `FALSE` that is left out, and a downdate that fails half way makes the handle unusable: its memory is given back, and
 #'   every later use is an error of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for
 #'   updates and new factors.
-#' @param method In ordinary memory `"auto"` or `"blocked"`, which are the same. On a GPU `"persistent"`: one launch for as many row blocks of the factor as a test allows to be done by the unscaled step, and
-#'   the slower, always stable one where it would lose accuracy. `"stepwise"`, or `"householder"`: the stable step
+#' @param method In ordinary memory `"auto"` or `"blocked"`, which are the same. On a GPU `"persistent"`: one launch for as many row
+#'   blocks of the factor as a test allows to be done by the unscaled step, and the slower, always stable one where it would lose accuracy. `"stepwise"`, or `"householder"`: the stable step
 #'   for every row block, with a launch for each, on any GPU. `"auto"` takes the first where the GPU can do it.
 #' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
 #' @param uplo,precision,backend Those of the factor: they may be given, but not changed.

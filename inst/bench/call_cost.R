@@ -6,8 +6,8 @@
 # Columns: "call", the whole call; "core", what last_cholupdate() says that the modification took, the least of 200; "copy",
 # R + 0, what R takes to make such a matrix; "rest", the call without these two; "mgcv", mgcv::cholup(), where that package is
 # installed. Each is the least of nine medians of many calls in a loop of compiled code. The second table has the steps of a
-# call for n = 20, and the third, where there is a GPU, calls for a factor there, in place, by the wall clock and without the
-# time that the device worked. --out writes the first (stored_measurements(), in microseconds).
+# call for n = 20. Then calls for a factor with memory of its own, in place, by the wall clock: on the CPU, and where there is a GPU
+# there; "core" is what the modification took, on a GPU by its clock. --out writes the first (stored_measurements(), in microseconds).
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
@@ -66,15 +66,15 @@ steps <- c(
 cat("\nmicroseconds of its steps, n = 20\n")
 print(round(steps, 2))
 
-if (gpu_info(memory = FALSE)$usable) {
+for (home in c("cpu", if (gpu_info(memory = FALSE)$usable) "cuda")) {
   handles <- do.call(rbind, lapply(c(20, 100, 500, 1000), function(n) {
-    f <- gpu_factor(diag(n))
+    f <- chol_factor(diag(n), home)
     v <- rep(1e-3, n)
     call <- function() cholupdate_gpu(f, v, in_place = TRUE)
-    data.frame(n = n, call = cost(call), device = least_core(call))
+    data.frame(n = n, call = cost(call), core = least_core(call))
   }))
-  handles$rest <- handles$call - handles$device
-  cat("\nmicroseconds of an update in place on the GPU, k = 1\n")
+  handles$rest <- handles$call - handles$core
+  cat(sprintf("\nmicroseconds of an update in place, k = 1, of chol_factor(R, \"%s\")\n", home))
   print(round(handles, 1), row.names = FALSE)
 }
 if (length(out)) save_measurements(measured, out, "call_cost.R")

@@ -14,10 +14,6 @@
 #include "cpu/blocked.h"
 #include "cpu/substitute.h"
 
-extern "C" {
-void dpotri_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
-}
-
 namespace gpucholmod::cpu {
 namespace {
 

@@ -1,17 +1,10 @@
 #include "cpu/reshape.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "cpu/blocked.h"
+#include "cpu/rotation.h"
 #include "cpu/substitute.h"
-
-extern "C" {
-void dsyrk_(const char* uplo, const char* trans, const int* n, const int* k, const double* alpha, const double* A, const int* lda,
-            const double* beta, double* C, const int* ldc, std::size_t, std::size_t);
-void dpotrf_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
-}
 
 namespace gpucholmod::cpu {
 namespace {
@@ -113,22 +106,6 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
   return pivot < 0 ? -1 : at + p + pivot;
 }
 
-/// The plane rotation [c s; -s c] that takes (a, b) to (r, 0), r >= 0, without squares that could over- or underflow.
-template <class T>
-struct Turn {
-  T c, s;
-  Turn(T a, T b) {
-    const T r = std::hypot(a, b);
-    c = r > 0 ? a / r : 1;
-    s = r > 0 ? b / r : 0;
-  }
-  void apply(T& x, T& y) const {
-    const T old = x;
-    x = c * old + s * y;
-    y = c * y - s * old;
-  }
-};
-
 template <class T>
 void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Means& means, std::atomic<bool>& begun) {
   const index_t n = R.cols, first = std::min(from, to), last = std::max(from, to);
@@ -138,33 +115,32 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
     for (index_t j = 0; j < n; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   if (from == to) return;
   const std::vector<T> moved(R.col(from), R.col(from) + from + 1);
-  std::vector<Turn<T>> turns;
+  std::vector<Rotation<T>> turns;
+  const auto turn_away = [&](T& x, T& y) {  // y, into x
+    Rotation<T> turn;
+    compute<Sign::update>(x, y, turn);
+    turns.push_back(turn);
+  };
   if (from < to) {
     // Columns from + 1 .. to come one to the left, and have an entry below the diagonal, which is turned into the one above it.
     for (index_t j = from; j < n; ++j) {
       std::vector<T> column(j < to ? j + 2 : j + 1, T(0));
       if (j == to) std::copy(moved.begin(), moved.end(), column.begin());
       else std::copy_n(j < to ? out.col(j + 1) : out.col(j), column.size(), column.begin());
-      for (std::size_t t = 0; t < turns.size(); ++t) turns[t].apply(column[first + t], column[first + t + 1]);
-      if (j < to) {
-        turns.emplace_back(column[j], column[j + 1]);
-        turns.back().apply(column[j], column[j + 1]);
-      }
+      for (std::size_t t = 0; t < turns.size(); ++t) apply<Sign::update>(turns[t], column[first + t], column[first + t + 1]);
+      if (j < to) turn_away(column[j], column[j + 1]);
       std::copy_n(column.begin(), j + 1, out.col(j));
     }
   } else {
     // Its entries below row `to` are turned into the one above, from the last on; that fills one place below each column's end.
     std::vector<T> spike = moved;
-    for (index_t i = from; i > to; --i) {
-      turns.emplace_back(spike[i - 1], spike[i]);
-      turns.back().apply(spike[i - 1], spike[i]);
-    }
+    for (index_t i = from; i > to; --i) turn_away(spike[i - 1], spike[i]);
     for (index_t j = n - 1; j > to; --j) {
       std::vector<T> column(j + 1, T(0));
       if (j > from) std::copy_n(out.col(j), j + 1, column.begin());
       else std::copy_n(out.col(j - 1), j, column.begin());
       for (std::size_t t = 0; t < turns.size(); ++t)
-        if (const index_t i = from - index_t(t); i <= j) turns[t].apply(column[i - 1], column[i]);
+        if (const index_t i = from - index_t(t); i <= j) apply<Sign::update>(turns[t], column[i - 1], column[i]);
       std::copy_n(column.begin(), j + 1, out.col(j));
     }
     std::copy_n(spike.begin(), to + 1, out.col(to));

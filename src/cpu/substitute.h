@@ -1,19 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <vector>
 
 #include "base/types.h"
-
-extern "C" {
-void dtrsm_(const char* side, const char* uplo, const char* trans, const char* diag, const int* m, const int* n, const double* alpha,
-            const double* A, const int* lda, double* B, const int* ldb, std::size_t, std::size_t, std::size_t, std::size_t);
-void dtrsv_(const char* uplo, const char* trans, const char* diag, const int* n, const double* A, const int* lda, double* x, const int* incx,
-            std::size_t, std::size_t, std::size_t);
-void dgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k, const double* alpha, const double* A,
-            const int* lda, const double* B, const int* ldb, const double* beta, double* C, const int* ldc, std::size_t, std::size_t);
-}
+#include "cpu/blas.h"
 
 namespace gpucholmod::cpu {
 
