@@ -77,8 +77,8 @@ rcpp_factor_hold <- function(R, uplo, precision, capacity) {
     .Call(`_gpucholmod_rcpp_factor_hold`, R, uplo, precision, capacity)
 }
 
-rcpp_factor_upload <- function(R, uplo, precision, device) {
-    .Call(`_gpucholmod_rcpp_factor_upload`, R, uplo, precision, device)
+rcpp_factor_upload <- function(R, uplo, precision, capacity, device) {
+    .Call(`_gpucholmod_rcpp_factor_upload`, R, uplo, precision, capacity, device)
 }
 
 rcpp_factor_factorise <- function(A, precision, device) {

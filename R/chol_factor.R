@@ -15,11 +15,11 @@
 #' @param precision What to keep the factor and compute in, `"double"` or `"single"`. The default is what `R` or `A` is
 #'   stored in.
 #' @param backend Where to keep it: `"cuda"`, on a GPU; `"cpu"`, in ordinary memory; `"auto"`: on a GPU if there is one that can be used and
-#'   the order is at least 2,000, otherwise in ordinary memory. The default can be set with `options(gpucholmod.backend =)`.
+#'   the order, or `capacity`, is at least 2,000, otherwise in ordinary memory. The default can be set with `options(gpucholmod.backend =)`.
 #' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used. The default can
 #'   be set with `options(gpucholmod.device =)`.
-#' @param capacity How many rows and columns to have room for, so that [cholinsert_gpu()] in place allocates nothing. In ordinary memory only, which
-#'   is therefore where such a factor is kept.
+#' @param capacity How many rows and columns to have room for, so that [cholinsert_gpu()] in place moves nothing that is there, and takes memory
+#'   for the new columns alone.
 #' @param ... Must be empty.
 #'
 #' @return A handle of class `chol_factor`, and of class `gpu_factor` or `cpu_factor`, by where the factor is. `gpu_chol()` makes an upper factor.
@@ -36,7 +36,7 @@
 #' | [cholupdate_gpu()][cholupdate_gpu.chol_factor] | the factor of \eqn{A + VV'} or \eqn{A - VV'} |
 #' | [as.matrix()][as.matrix.chol_factor], `diag()`, `dim()`, `dimnames()` | the triangle, as an ordinary matrix, and what belongs to it |
 #' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
-#' | [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] | rows and columns of \eqn{A} come, go and move (in ordinary memory) |
+#' | [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] | rows and columns of \eqn{A} come, go and move |
 #' | [copy_factor()], [free()] | another handle with data of its own; give the memory back |
 #' | `print()`, `format()`, `str()`, [drift()] | what it is, and how far modifications may have taken it from exact |
 #'
@@ -93,11 +93,11 @@ chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "au
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   device <- require_device(device, missing(device))
   x <- opened(factor, R)
-  made <- if (held_on_gpu(if (is.null(capacity) || backend == "cuda") backend else "cpu", nrow(x))) {
-    if (!is.null(capacity)) stop_bad_argument("capacity", capacity, "is for factors in ordinary memory: on a GPU they do not grow yet")
-    with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, device))
+  capacity <- capacity_for(capacity, nrow(x))
+  made <- if (held_on_gpu(backend, capacity)) {
+    with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, capacity, device))
   } else {
-    rcpp_factor_hold(x, as.integer(factor$lower), precision, capacity_for(capacity, nrow(x)))
+    rcpp_factor_hold(x, as.integer(factor$lower), precision, capacity)
   }
   new_factor(made, if (factor$lower) "lower" else "upper", factor_dimnames(R))
 }
@@ -149,7 +149,7 @@ capacity_for <- function(capacity, n) {
   as.integer(capacity)
 }
 
-# Whether a factor of order n is kept on a GPU.
+# Whether a factor with room for n rows and columns is kept on a GPU.
 held_on_gpu <- function(backend, n) {
   backend == "cuda" || (backend == "auto" && n >= least_on_gpu && gpu_info(memory = FALSE)$usable)
 }

@@ -6,29 +6,36 @@
 #' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the factor of a \eqn{p \times p}{p x p}
 #' matrix, and a downdate of what lies behind; at the end there is none. Moving is done by rotations, and cannot fail.
 #'
-#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a factor in ordinary memory of its own, from
-#'   [chol_factor()]; with `in_place` and room to grow that is the quickest.
+#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()]; with `in_place` and
+#'   room to grow that is the quickest.
 #' @param X The new columns of the new matrix, in its order: an \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector for one. Of the
 #'   \eqn{p \times p}{p x p} block that they have on the diagonal the upper triangle is looked at.
 #' @param at The number that the first of them has in the new matrix. The default is behind the last.
 #' @param index The numbers of those that go; or their names.
 #' @param from,to Numbers, or `from` a name: row and column `from` becomes number `to`, and those in between go one step towards where it was.
 #' @param ... Must be empty.
+#' @param z Right-hand sides that come along, with \eqn{R'z = b}: a vector of \eqn{n} numbers, or a matrix with so many rows. They become what
+#'   they are for the new factor and the new \eqn{b}, without solving for all of it.
+#' @param b The new rows of \eqn{b}, one for each column of `X`.
+#' @param rss As for [cholupdate_gpu()]: residual sums of squares, one for each column of `z`. They grow where rows and columns go, and shrink
+#'   where they come: of a least squares fit, whose `z` and `rss` they are, when variables do.
 #' @param names Names of the new rows and columns. Where the factor has names and none are given, they are `""`.
 #' @param uplo As for [cholupdate_gpu()].
 #' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor nothing is allocated; beyond it there
 #'   is half as much room again afterwards.
 #' @param check Whether an insertion that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
-#' @param control What [cholupdate_control()] gives: `threads` and `instructions`.
+#' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which limits what the call takes
+#'   besides the factor.
 #'
 #' @return The factor, in the form of `R`, with its dimnames, those that are inserted included. For `cholinsert_gpu()` with `check = FALSE`, a list of the factor
 #'   `R` and `pivot`: 0 on success, otherwise the order of the first leading minor of the new matrix that is not positive definite, and `R` is
-#'   the factor as it was given. [last_cholupdate()] tells nothing of these calls.
+#'   the factor as it was given. With `z` a list too: `R`, `z` with as many rows as there are then, and `rss` if it was given.
+#'   [last_cholupdate()] tells nothing of these calls.
 #'
 #' @section Errors:
 #' New rows and columns that would leave the matrix not positive definite, such as those of points that are there already, are an error of class
 #' `gpucholmod_not_positive_definite` with the field `pivot`, counted in the new order; nothing has changed then. The other classes are
-#' listed in [gpucholmod-package]. For a factor on a GPU there are no such functions yet: that is an error too.
+#' listed in [gpucholmod-package].
 #'
 #' @references
 #' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and column.
@@ -66,29 +73,33 @@ cholshift_gpu <- function(R, from, to, ...) {
 
 #' @rdname cholinsert_gpu
 #' @export
-cholinsert_gpu.default <- function(R, X, at = NULL, ..., names = NULL, uplo = c("upper", "lower"), check = TRUE,
-                                   control = cholupdate_control()) {
+cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL, uplo = c("upper", "lower"),
+                                   check = TRUE, control = cholupdate_control()) {
   require_no_more(...)
   f <- held_for_now(R, if (!missing(uplo)) uplo)
-  done <- cholinsert_gpu.chol_factor(f, X, at, names = names, in_place = TRUE, check = FALSE, control = control)
   require_flag(check, "check")
+  done <- insert_into(f, X, at, z, b, rss, names, TRUE, FALSE, if (!missing(control)) control)
   if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
-  value <- if (done$pivot > 0L) R else given_back(f, R)
-  if (check) value else list(R = value, pivot = done$pivot)
+  done$R <- if (done$pivot > 0L) R else given_back(f, R)
+  if (check && is.null(z)) done$R else if (check) done[names(done) != "pivot"] else done
 }
 
 #' @rdname cholinsert_gpu
 #' @export
-choldelete_gpu.default <- function(R, index, ..., uplo = c("upper", "lower"), control = cholupdate_control()) {
+choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
-  given_back(choldelete_gpu.chol_factor(held_for_now(R, if (!missing(uplo)) uplo), index, in_place = TRUE, control = control), R)
+  f <- held_for_now(R, if (!missing(uplo)) uplo)
+  done <- delete_from(f, index, z, rss, TRUE, if (!missing(control)) control)
+  if (is.null(z)) given_back(f, R) else replace(done, "R", list(given_back(f, R)))
 }
 
 #' @rdname cholinsert_gpu
 #' @export
-cholshift_gpu.default <- function(R, from, to, ..., uplo = c("upper", "lower"), control = cholupdate_control()) {
+cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
-  given_back(cholshift_gpu.chol_factor(held_for_now(R, if (!missing(uplo)) uplo), from, to, in_place = TRUE, control = control), R)
+  f <- held_for_now(R, if (!missing(uplo)) uplo)
+  done <- shift_within(f, from, to, z, TRUE, if (!missing(control)) control)
+  if (is.null(z)) given_back(f, R) else replace(done, "R", list(given_back(f, R)))
 }
 
 # An ordinary factor in memory of its own, for one call, and the result in the form of `R`.
@@ -112,67 +123,104 @@ given_back <- function(f, R) {
 
 #' @rdname cholinsert_gpu
 #' @export
-cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., names = NULL, in_place = FALSE, check = TRUE, control = cholupdate_control()) {
+cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL, in_place = FALSE, check = TRUE,
+                                       control = cholupdate_control()) {
   require_no_more(...)
+  value <- insert_into(R, X, at, z, b, rss, names, in_place, check, if (!missing(control)) control)
+  if (in_place && check) invisible(value) else value
+}
+
+#' @rdname cholinsert_gpu
+#' @export
+choldelete_gpu.chol_factor <- function(R, index, ..., z = NULL, rss = NULL, in_place = FALSE, control = cholupdate_control()) {
+  require_no_more(...)
+  value <- delete_from(R, index, z, rss, in_place, if (!missing(control)) control)
+  if (in_place) invisible(value) else value
+}
+
+#' @rdname cholinsert_gpu
+#' @export
+cholshift_gpu.chol_factor <- function(R, from, to, ..., z = NULL, in_place = FALSE, control = cholupdate_control()) {
+  require_no_more(...)
+  value <- shift_within(R, from, to, z, in_place, if (!missing(control)) control)
+  if (in_place) invisible(value) else value
+}
+
+# The three of a handle f; control NULL where none was given. `order`, as reshape_factor() has it, is found only where something has names:
+# for a small change of a large factor it would take longer than the work.
+insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
-  n <- R$n
+  n <- f$n
   at <- if (is.null(at)) n + 1L else place_of(at, n + 1L, "at", NULL)
   p <- if (length(dim(if (is_float32(X)) X@Data else X)) == 2L) ncol(X) else 1L
   X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
   if (!is.null(names) && (!is.character(names) || length(names) != p || anyNA(names))) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
-  order <- append(seq_len(n), rep(NA_integer_, p), at - 1L)
-  done <- reshape_factor(R, in_place, control, function(pointer, request, begun) {
+  delayedAssign("order", append(seq_len(n), rep(NA_integer_, p), at - 1L))
+  done <- reshape_factor(f, in_place, control, order, names, sides_of(z, b, rss, n, p, "b", "X"), function(pointer, request, begun) {
     rcpp_factor_insert(pointer, at, X, request, in_place, begun)
-  }, new_dimnames(R$dimnames, order, names))
+  })
   if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
-  value <- if (check) done$R else list(R = done$R, pivot = done$pivot)
-  if (in_place && check) invisible(value) else value
+  reshaped(done, z, order, names, check)
 }
 
-#' @rdname cholinsert_gpu
-#' @export
-choldelete_gpu.chol_factor <- function(R, index, ..., in_place = FALSE, control = cholupdate_control()) {
-  require_no_more(...)
-  index <- sort(unique(places_of(index, R)))
-  done <- reshape_factor(R, in_place, control, function(pointer, request, begun) {
+delete_from <- function(f, index, z, rss, in_place, control) {
+  n <- f$n
+  index <- places_of(index, f)
+  if (anyDuplicated(index)) index <- unique(index)
+  delayedAssign("order", if (length(index)) seq_len(n)[-index] else seq_len(n))
+  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, rss, n, NULL), function(pointer, request, begun) {
     rcpp_factor_delete(pointer, index, request, in_place, begun)
-  }, new_dimnames(R$dimnames, setdiff(seq_len(R$n), index)))
-  if (in_place) invisible(done$R) else done$R
+  })
+  reshaped(done, z, order)
 }
 
-#' @rdname cholinsert_gpu
-#' @export
-cholshift_gpu.chol_factor <- function(R, from, to, ..., in_place = FALSE, control = cholupdate_control()) {
-  require_no_more(...)
-  from <- place_of(from, R$n, "from", R)
-  to <- place_of(to, R$n, "to", NULL)
-  done <- reshape_factor(R, in_place, control, function(pointer, request, begun) {
+shift_within <- function(f, from, to, z, in_place, control) {
+  n <- f$n
+  from <- place_of(from, n, "from", f)
+  to <- place_of(to, n, "to", NULL)
+  delayedAssign("order", append(seq_len(n)[-from], from, to - 1L))
+  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, NULL, n, NULL), function(pointer, request, begun) {
     rcpp_factor_shift(pointer, from, to, request, in_place, begun)
-  }, new_dimnames(R$dimnames, append(seq_len(R$n)[-from], from, to - 1L)))
-  if (in_place) invisible(done$R) else done$R
+  })
+  reshaped(done, z, order)
 }
 
-# Runs call(pointer, request, begun), one of the rcpp_factor_*() that change the order of a factor or its rows' order: list(R, pivot).
-reshape_factor <- function(f, in_place, control, call, dimnames) {
+# Runs call(pointer, request, begun), one of the rcpp_factor_*() by which rows and columns come, go and move: list(R, pivot, sides), sides as
+# the C++ side has them. order[[i]]: which row of the factor as it is now becomes row i; NA: one that is new, of these names.
+reshape_factor <- function(f, in_place, control, order, names, sides, call) {
   require_flag(in_place, "in_place")
-  force(dimnames)  # of the factor as it is now
+  dimnames <- new_dimnames(f$dimnames, order, names)
   pointer <- live(f, "R")
-  if (inherits(f, "gpu_factor")) {
-    stop_bad_argument("R", "gpu_factor", "is on a GPU, where rows and columns do not come, go or move yet: chol_factor(as.matrix(R), \"cpu\") can")
-  }
-  request <- list(FALSE, FALSE, FALSE, f$precision == "single", 1L, 0L, control_numbers(control), NULL, NULL, NULL)
+  single <- f$precision == "single"
+  request <- list(FALSE, FALSE, FALSE, single, 1L, 0L, if (!is.null(control)) control_numbers(control), NULL, NULL, sides)
   begun <- logical(1)
   on.exit(if (begun) abandon(f, "half_modified"))
-  done <- call(pointer, request, begun)
+  done <- with_room(function() call(pointer, request, begun), function() !begun)
   on.exit()
-  if (done$pivot > 0L) return(list(R = f, pivot = done$pivot))
+  if (done$pivot > 0L) return(list(R = f, pivot = done$pivot, sides = NULL))
   changed <- if (in_place) f else descendant(f, done$made)
   list2env(done[c("n", "bytes", "capacity")], changed)
   assign("dimnames", dimnames, changed)
   count_modification(changed, done$traces)
-  list(R = changed, pivot = 0L)
+  list(R = changed, pivot = 0L, sides = done$sides)
+}
+
+# The value of such a call. z as it was given; what it has become has its form, and names by the order of rows.
+reshaped <- function(done, z, order, names = NULL, check = TRUE) {
+  if (is.null(z)) return(if (check) done$R else done[c("R", "pivot")])
+  taken <- done$sides
+  if (is.null(taken)) return(with_sides(done$R, list(z = z), if (!check) done$pivot))
+  old <- if (is_float32(z)) z@Data else z
+  if (length(dim(old)) == 2L) {
+    taken$z <- matrix(taken$z, length(order), ncol(old))
+    rows <- new_dimnames(if (!is.null(rownames(old))) list(rownames(old)), order, if (!is.null(rownames(old))) names)[[1L]]
+    if (!is.null(dimnames(old))) dimnames(taken$z) <- list(rows, colnames(old))
+  } else if (!is.null(names(old))) {
+    names(taken$z) <- new_dimnames(list(names(old)), order, names)[[1L]]
+  }
+  with_sides(done$R, taken, if (!check) done$pivot)
 }
 
 # The dimnames of what has row order[[i]] of a factor as its row i; NA: one that is new.

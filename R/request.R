@@ -60,20 +60,25 @@ finite_numbers <- function(x, argument) {
   as.double(x)
 }
 
-# Right-hand sides that come along with a factor of order n and k columns of V: list(z, y, rss), matrices of doubles and as many
-# doubles, NULL if there are none. Whether z and y are finite is looked at where they are read.
-sides_of <- function(z, y, rss, n, k) {
+# Right-hand sides that come along with a factor of order n, and of y, which belongs to them, a row for each of k columns of V or X:
+# list(z, y, rss, name of y), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no y. Whether z and y are
+# finite is looked at where they are read.
+sides_of <- function(z, y, rss, n, k, name = "y", columns = "V") {
   if (is.null(z)) {
     if (is.null(y) && is.null(rss)) return(NULL)
-    stop_bad_argument("z", NULL, "is missing, to which 'y' and 'rss' belong")
+    belong <- c(if (!is.null(k)) name, "rss")
+    stop_bad_argument("z", NULL, sprintf("is missing, to which %s belong%s", paste0("'", belong, "'", collapse = " and "),
+                                         if (length(belong) == 1L) "s" else ""))
   }
-  if (is.null(y)) stop_bad_argument("y", NULL, "is missing: it has a row for each column of 'V'")
   z <- open_columns(z, n, float32 = FALSE, "z")
-  if (k == 1L && is.null(dim(y)) && !isS4(y)) y <- t(y)
-  y <- open_columns(y, k, float32 = FALSE, "y", sprintf("'V' has %d columns", k))
-  if (ncol(y) != ncol(z)) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns, 'z' has %d", ncol(y), ncol(z)),
-                    list(expected = ncol(z), actual = ncol(y)))
+  if (!is.null(k)) {
+    if (is.null(y)) stop_bad_argument(name, NULL, sprintf("is missing: it has a row for each column of '%s'", columns))
+    if (k == 1L && is.null(dim(y)) && !isS4(y)) y <- t(y)
+    y <- open_columns(y, k, float32 = FALSE, name, sprintf("'%s' has %d columns", columns, k))
+    if (ncol(y) != ncol(z)) {
+      stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d columns, 'z' has %d", name, ncol(y), ncol(z)),
+                      list(expected = ncol(z), actual = ncol(y)))
+    }
   }
   if (!is.null(rss)) {
     rss <- finite_numbers(rss, "rss")
@@ -83,7 +88,7 @@ sides_of <- function(z, y, rss, n, k) {
     }
     if (any(rss < 0)) stop_bad_argument("rss", rss, "must not be negative")
   }
-  list(z, y, rss)
+  list(z, y, rss, name)
 }
 
 # What a function that modifies returns: the factor, alone, or in a list with what came along, z as it was given, and with the pivot
@@ -93,11 +98,16 @@ returned <- function(R, pivot, check, z = NULL) {
   taken <- rcpp_take_sides()
   if (pivot > 0L) taken <- list(z = z)
   attributes(taken$z) <- attributes(if (isS4(z)) keep_dim(taken$z, z) else without_class(z))
+  with_sides(R, taken, if (!check) pivot)
+}
+
+# taken: list(z, rss), rss NULL where none was given.
+with_sides <- function(R, taken, pivot) {
   if (anyNA(taken$rss)) {
     warn_gpucholmod("negative_rss", "a residual sum of squares would become negative: it is NaN; the factor and z are what they should be",
                     list(columns = which(is.na(taken$rss))))
   }
-  c(list(R = R), taken["z"], if (!is.null(taken$rss)) taken["rss"], if (!check) list(pivot = pivot))
+  c(list(R = R), taken["z"], if (!is.null(taken$rss)) taken["rss"], if (!is.null(pivot)) list(pivot = pivot))
 }
 
 method_number <- function(method, allowed) number_of(match_choice(method, allowed, "method"), "method")

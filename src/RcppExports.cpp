@@ -218,15 +218,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_upload
-Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int device);
-RcppExport SEXP _gpucholmod_rcpp_factor_upload(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
+Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, int device);
+RcppExport SEXP _gpucholmod_rcpp_factor_upload(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP capacitySEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
+    Rcpp::traits::input_parameter< int >::type capacity(capacitySEXP);
     Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_upload(R, uplo, precision, device));
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_upload(R, uplo, precision, capacity, device));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -499,7 +500,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
     {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
     {"_gpucholmod_rcpp_factor_hold", (DL_FUNC) &_gpucholmod_rcpp_factor_hold, 4},
-    {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 4},
+    {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 5},
     {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 3},
     {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
     {"_gpucholmod_rcpp_factor_free", (DL_FUNC) &_gpucholmod_rcpp_factor_free, 1},

@@ -93,14 +93,9 @@ SEXP rcpp_last_call() {
 // What has become of the right-hand sides of the last call: list(z, rss); NULL for either where there is none. They are handed over.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_take_sides() {
-  using Rcpp::_;
-  Rcpp::List taken = Rcpp::List::create(_["z"] = R_NilValue, _["rss"] = R_NilValue);
-  if (const std::shared_ptr<Sides> sides = std::move(last_call().request.sides)) {
-    last_call().request.sides.reset();
-    taken["z"] = Rcpp::NumericVector(sides->z.begin(), sides->z.end());
-    if (!sides->rss.empty()) taken["rss"] = Rcpp::NumericVector(sides->rss.begin(), sides->rss.end());
-  }
-  return taken;
+  const std::shared_ptr<Sides> sides = std::move(last_call().request.sides);
+  last_call().request.sides.reset();
+  return to_list(sides.get());
 }
 
 // Whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of doubles that fit,

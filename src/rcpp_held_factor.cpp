@@ -1,11 +1,13 @@
 #include <Rcpp.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/factor_io.h"
 #include "base/threads.h"
 #include "cpu/host_factor.h"
 #include "cuda/device_factor.h"
+#include "modify/carried.h"
 #include "modify/choice.h"
 #include "rcpp_guard.h"
 #include "rcpp_request.h"
@@ -27,12 +29,6 @@ DeviceFactor& on_device(SEXP pointer) {
 
 /// A new factor belongs to the external pointer from now on.
 Pointer handed_over(std::unique_ptr<HeldFactor> made) { return Pointer(made.release()); }
-
-/// Rows and columns that there is room for.
-int capacity_of(const HeldFactor& f) {
-  const auto* const here = dynamic_cast<const cpu::HostFactor*>(&f);
-  return int(here ? here->capacity() : f.order());
-}
 
 /// Memory that R knows of, so that it collects its garbage before the machine is full.
 std::shared_ptr<void> of_r(std::size_t bytes) {
@@ -59,7 +55,7 @@ Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   Rcpp::List handle = Rcpp::List::create(
       _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
       _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes(),
-      _["capacity"] = capacity_of(*made));
+      _["capacity"] = int(made->capacity()));
   handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
@@ -86,11 +82,11 @@ Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
 
 // The same on a GPU; device: its id, or -1 for the first that can be used.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int device) {
+Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, int device) {
   return guarded([&] {
     const index_t n = Rf_nrows(R);
-    return described(TYPEOF(R) == INTSXP ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), device)
-                                         : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), device));
+    return described(TYPEOF(R) == INTSXP ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), capacity, device)
+                                         : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), capacity, device));
   });
 }
 
@@ -200,24 +196,30 @@ Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place,
 
 namespace {
 
-/// f(factor, made, means, begun) for one whose rows and columns can come, go and move; what becomes of it, for R: list(pivot, traces, made, n,
-/// bytes, capacity), `made` as rcpp_factor_modify() has it. traces: of what comes and of what goes. `request`: for its control.
+/// f(factor, task, made, poll, begun, traces), one of the calls by which rows and columns come, go and move; what becomes of it, for R:
+/// list(pivot, traces, made, n, bytes, capacity, sides), `made` as rcpp_factor_modify() has it. traces: of what comes and of what goes. k: how
+/// many come or go; `coming`: they come.
 template <class F>
-Rcpp::List reshaped(SEXP pointer, SEXP request, bool in_place, SEXP begun, F&& f) {
+Rcpp::List reshaped(SEXP pointer, SEXP request, bool in_place, SEXP begun, index_t k, bool coming, F&& f) {
   return guarded([&] {
-    auto* const R = dynamic_cast<cpu::HostFactor*>(&factor(pointer));
-    if (!R) throw Error(ErrorCode::bad_argument, "the factor is not in ordinary memory", {{"argument", "R"}});
-    const Request task = resolved(to_request(request, R->order(), 0), Choice{});
+    HeldFactor& R = factor(pointer);
+    const index_t n = R.order();
+    Request what = resolved(to_request(request, n, k), Choice{});
+    what.threads = threads_for(what.threads);
+    what.removed = coming ? k : 0;  // of the sum of squares, as of a modification
+    Carried carried(what, what.sides ? what.sides->Y.data() : nullptr, n + (coming ? k : -k));
+    what.right = carried.task();
     Begun changed{LOGICAL(begun)};
     std::unique_ptr<HeldFactor> made;
     Progress progress(wants_bar());
     const Poll poll = progress.poll();
     Rcpp::NumericVector traces(2);
-    const index_t pivot = f(*R, in_place ? nullptr : &made, cpu::Means{task.instructions, threads_for(task.threads), poll}, changed.flag, traces);
+    const index_t pivot = f(R, what, in_place ? nullptr : &made, poll, changed.flag, traces);
+    if (pivot < 0) carried.settle(false);
     using Rcpp::_;
-    const HeldFactor& now = made ? *made : *R;
+    const HeldFactor& now = made ? *made : R;
     Rcpp::List result = Rcpp::List::create(_["pivot"] = int(pivot + 1), _["traces"] = traces, _["made"] = R_NilValue, _["n"] = int(now.order()),
-                                           _["bytes"] = now.bytes(), _["capacity"] = capacity_of(now));
+                                           _["bytes"] = now.bytes(), _["capacity"] = int(now.capacity()), _["sides"] = to_list(what.sides.get()));
     if (made) result[2] = handed_over(std::move(made));
     return result;
   });
@@ -225,13 +227,15 @@ Rcpp::List reshaped(SEXP pointer, SEXP request, bool in_place, SEXP begun, F&& f
 
 }  // namespace
 
-// gone: ascending, from 1.
+// gone: from 1, each once.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_delete(SEXP pointer, Rcpp::IntegerVector gone, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(pointer, request, in_place, begun, [&](cpu::HostFactor& R, auto* made, const cpu::Means& means, std::atomic<bool>& changed, auto& traces) {
+  return reshaped(pointer, request, in_place, begun, gone.size(), false,
+                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto& traces) {
     std::vector<index_t> numbers(gone.begin(), gone.end());
     for (index_t& j : numbers) --j;
-    traces[1] = R.remove(numbers, made, means, changed);
+    std::sort(numbers.begin(), numbers.end());
+    traces[1] = R.remove(numbers, task, made, poll, changed);
     return index_t(-1);
   });
 }
@@ -239,17 +243,19 @@ Rcpp::List rcpp_factor_delete(SEXP pointer, Rcpp::IntegerVector gone, SEXP reque
 // at: from 1; X: n + p x p doubles.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_insert(SEXP pointer, int at, Rcpp::NumericMatrix X, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(pointer, request, in_place, begun, [&](cpu::HostFactor& R, auto* made, const cpu::Means& means, std::atomic<bool>& changed, auto& traces) {
+  return reshaped(pointer, request, in_place, begun, X.ncol(), true,
+                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto& traces) {
     for (int q = 0; q < X.ncol(); ++q) traces[0] += X(at - 1 + q, q);
-    return R.insert(at - 1, X.begin(), X.ncol(), made, means, changed);
+    return R.insert(at - 1, X.begin(), X.ncol(), task, made, poll, changed);
   });
 }
 
 // from, to: from 1.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_shift(SEXP pointer, int from, int to, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(pointer, request, in_place, begun, [&](cpu::HostFactor& R, auto* made, const cpu::Means& means, std::atomic<bool>& changed, auto&) {
-    R.shift(from - 1, to - 1, made, means, changed);
+  return reshaped(pointer, request, in_place, begun, 0, false,
+                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto&) {
+    R.shift(from - 1, to - 1, task, made, poll, changed);
     return index_t(-1);
   });
 }

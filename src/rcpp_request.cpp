@@ -34,16 +34,18 @@ void take_weights(Request& request, SEXP weights) {
   request.removed = 0;  // the weights tell
 }
 
-/// list(z, y, rss), whose dimensions fit: R has looked at them.
+/// list(z, y, rss, name of y), whose dimensions fit: R has looked at them.
 std::shared_ptr<Sides> to_sides(SEXP given, index_t n, index_t k) {
   const SEXP z = VECTOR_ELT(given, 0), y = VECTOR_ELT(given, 1), rss = VECTOR_ELT(given, 2);
+  const char* const argument = CHAR(STRING_ELT(VECTOR_ELT(given, 3), 0));
   auto sides = std::make_shared<Sides>();
   const index_t m = sides->m = Rf_ncols(z);
   sides->z.assign(REAL(z), REAL(z) + n * m);
-  sides->Y.resize(m * k);
+  if (y != R_NilValue) sides->Y.resize(m * k);
   for (index_t j = 0; j < m; ++j) {
     largest_of("z", REAL(z) + j * n, n, 0, j);
-    largest_of("y", REAL(y) + j * k, k, 0, j);
+    if (y == R_NilValue) continue;
+    largest_of(argument, REAL(y) + j * k, k, 0, j);
     for (index_t q = 0; q < k; ++q) sides->Y[j + q * m] = REAL(y)[q + j * k];
   }
   if (rss != R_NilValue) sides->rss.assign(REAL(rss), REAL(rss) + m);
@@ -85,6 +87,14 @@ Request to_request(SEXP given, index_t n, index_t k) {
   else if (is_set(threads_option)) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));
   else request.optimised_blas = optimised_blas;
   return request;
+}
+
+Rcpp::List to_list(const Sides* sides) {
+  using Rcpp::_;
+  Rcpp::List list = Rcpp::List::create(_["z"] = R_NilValue, _["rss"] = R_NilValue);
+  if (sides) list["z"] = Rcpp::NumericVector(sides->z.begin(), sides->z.end());
+  if (sides && !sides->rss.empty()) list["rss"] = Rcpp::NumericVector(sides->rss.begin(), sides->rss.end());
+  return list;
 }
 
 bool wants_bar() {

@@ -10,6 +10,9 @@ namespace gpucholmod {
 /// A request of R's, which R/request.R describes, for an n x n factor and n x k V.
 Request to_request(SEXP given, index_t n, index_t k);
 
+/// What has become of right-hand sides, for R: list(z, rss), NULL for either where there is none.
+Rcpp::List to_list(const Sides* sides);
+
 /// What last_cholupdate() tells of.
 struct LastCall {
   bool any = false, in_place = false;

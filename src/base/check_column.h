@@ -28,6 +28,24 @@ double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo) 
   return largest;
 }
 
+/// Looks at columns X (n + p x p) of a matrix that are to be its numbers at .. at + p - 1, see HeldFactor::insert(). Returns the largest
+/// norm of one of them in the factor, as far as the diagonal is positive. Throws not_finite, and overflow where that is too large for T.
+template <class T>
+double require_inserted(const double* X, index_t n, index_t at, index_t p) {
+  double bound = 0;
+  for (index_t q = 0; q < p; ++q) {
+    const double* const column = X + q * (n + p);
+    require_column<double>("X", column, 0, at + q + 1, q);
+    require_column<double>("X", column, at + p, n + p, q);
+    const double norm = std::sqrt(std::max(column[at + q], 0.0));
+    if (!std::isfinite(T(norm)))
+      throw Error(ErrorCode::overflow, "'X' has values too large for the precision of the factor",
+                  {{"argument", "X"}, {"row", double(at + q + 1)}, {"col", double(q + 1)}});
+    bound = std::max(bound, norm);
+  }
+  return bound;
+}
+
 /// Throws bad_diagonal.
 template <class T, class S>
 void require_diagonal(const S* R, index_t n) {

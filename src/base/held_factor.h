@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "base/task.h"
 
@@ -20,6 +21,7 @@ class HeldFactor {
   virtual index_t order() const = 0;
   virtual Precision precision() const = 0;
   virtual bool on_gpu() const = 0;
+  virtual index_t capacity() const = 0;  ///< rows and columns that there is room for
   virtual double bytes() const = 0;  ///< of memory held
 
   virtual std::unique_ptr<HeldFactor> copy() const = 0;
@@ -42,6 +44,22 @@ class HeldFactor {
   /// Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
   virtual Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                       std::atomic<bool>& begun) = 0;
+
+  // Rows and columns of A come, go and move (inst/design/reshape.md): into *made, or, where that is null, in place, which within the
+  // capacity takes O(n) memory for each that comes or goes. Beyond it there is half as much again afterwards. Of `task` its threads,
+  // instructions (resolved), device_memory and right count; `poll` and `begun` as above.
+
+  /// Without rows and columns `gone`, ascending. Returns the sum of their diagonal entries of A.
+  virtual double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                        std::atomic<bool>& begun) = 0;
+  /// With p rows and columns more, the first of which is number `at` then. X (n + p x p): their columns of the new A, of which rows
+  /// at .. at + p - 1 count in the upper triangle. Returns the first pivot, of the new matrix, that is not positive, or -1; the factor is
+  /// as it was then. Throws also not_finite and overflow of X.
+  virtual index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                         std::atomic<bool>& begun) = 0;
+  /// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. Every factor has such another.
+  virtual void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                     std::atomic<bool>& begun) = 0;
 };
 
 }  // namespace gpucholmod

@@ -27,6 +27,9 @@ enum class Launch {
 /// Right-hand sides that come along with a modification: from z, with R'z = b, z~, with R~'z~ = scale^2 b + V diag(+-1) Y', by the
 /// transforms that take [R; V'] to [R~; 0], which take [z; Y'] to [z~ / scale; rest]. So the sum of squares of what the equations leave
 /// over, rho^2 for each column, becomes scale^2 (rho^2 +- the squares of `rest`): LINPACK's dchud and dchdd (Dongarra et al. 1979, ch. 10).
+///
+/// Where rows and columns of A come or go, b has as many more or fewer: Y is the new rows of b, transposed, and not looked at otherwise;
+/// z~ has the order of the new factor; rho^2 grows by the squares of `rest` for rows that go, and shrinks by them for rows that come.
 struct RightSides {
   index_t m = 0;              ///< columns; 0: none
   const double* z = nullptr;  ///< n x m

@@ -10,8 +10,10 @@
 #include "base/check_column.h"
 #include "base/clock.h"
 #include "base/huge_pages.h"
+#include "base/reshaped_sides.h"
 #include "base/threads.h"
 #include "cpu/blocked.h"
+#include "cpu/reshape.h"
 #include "cpu/substitute.h"
 
 namespace gpucholmod::cpu {
@@ -19,9 +21,9 @@ namespace {
 
 /// Upper, column-major; what is below the diagonal is never read.
 template <class T>
-class HostFactorOf : public HostFactor {
+class HostFactor : public HeldFactor {
  public:
-  HostFactorOf(index_t n, index_t room, Allocate allocate)
+  HostFactor(index_t n, index_t room, Allocate allocate)
       : n_(n), room_(room), allocate_(std::move(allocate)), memory_(room > 0 ? allocate_(sizeof(T) * room * room) : nullptr) {
     prefer_huge_pages(data(), sizeof(T) * room * room);
   }
@@ -33,8 +35,9 @@ class HostFactorOf : public HostFactor {
     load_factor<S, T>({R, n_, n_, n_}, uplo, 0, own(), threads_for(0));
   }
 
-  index_t capacity() const override { return room_; }
   index_t order() const override { return n_; }
+  index_t capacity() const override { return room_; }
+  bool on_gpu() const override { return false; }
   Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
   double bytes() const override { return double(sizeof(T)) * double(room_) * double(room_); }
 
@@ -94,7 +97,7 @@ class HostFactorOf : public HostFactor {
       if (work.pivot < 0) bound_ = bound;
       return work;
     }
-    auto other = std::make_unique<HostFactorOf>(n_, room_, allocate_);
+    auto other = std::make_unique<HostFactor>(n_, room_, allocate_);
     if (rescale) load_factor(view(), Uplo::upper, e, other->own(), std::max(task.threads, 1));
     Work work = sweep.run(rescale ? other->view() : view(), other->own());
     if (work.pivot >= 0) return work;
@@ -109,37 +112,30 @@ class HostFactorOf : public HostFactor {
     return work;
   }
 
-  double remove(const std::vector<index_t>& gone, std::unique_ptr<HeldFactor>* made, const Means& means, std::atomic<bool>& begun) override {
+  double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                std::atomic<bool>& begun) override {
     double taken = 0;
     for (const index_t j : gone) taken += squares_of_column(j);
     reshape(n_ - index_t(gone.size()), bound_, made, begun, [&](MatrixView<const T> from, MatrixView<T> to, int, std::atomic<bool>& changes) {
-      cpu::remove(from, gone, to, means, changes);
+      cpu::remove(from, gone, to, task, poll, changes);
       return index_t(-1);
     });
     return taken;
   }
 
-  index_t insert(index_t at, const double* X, index_t p, std::unique_ptr<HeldFactor>* made, const Means& means, std::atomic<bool>& begun) override {
-    double bound = bound_;
-    for (index_t q = 0; q < p; ++q) {
-      const double* const column = X + q * (n_ + p);
-      require_column<double>("X", column, 0, at + q + 1, q);
-      require_column<double>("X", column, at + p, n_ + p, q);
-      bound = std::max(bound, std::sqrt(std::max(column[at + q], 0.0)));
-    }
-    std::vector<double> scaled;
+  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                 std::atomic<bool>& begun) override {
+    const double bound = std::max(bound_, require_inserted<T>(X, n_, at, p));
     return reshape(n_ + p, bound, made, begun, [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
-      if (e != 0) {
-        scaled.resize((n_ + p) * p);
-        std::transform(X, X + scaled.size(), scaled.begin(), [e](double x) { return std::scalbn(x, -2 * e); });
-      }
-      return cpu::insert(from, at, e != 0 ? scaled.data() : X, p, to, means, changes);
+      if (e == 0) return cpu::insert(from, at, X, p, to, task, poll, changes);
+      const ScaledRows scaled(X, n_ + p, p, task.right, e);
+      return cpu::insert(from, at, scaled.X(), p, to, scaled.of(task), poll, changes);
     });
   }
 
-  void shift(index_t from, index_t to, std::unique_ptr<HeldFactor>* made, const Means& means, std::atomic<bool>& begun) override {
+  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
     reshape(n_, bound_, made, begun, [&](MatrixView<const T> R, MatrixView<T> out, int, std::atomic<bool>& changes) {
-      cpu::shift(R, from, to, out, means, changes);
+      cpu::shift(R, from, to, out, task, poll, changes);
       return index_t(-1);
     });
   }
@@ -159,7 +155,7 @@ class HostFactorOf : public HostFactor {
       return -1;
     }
     const index_t room = m <= room_ ? room_ : made ? m : std::max(m, room_ + room_ / 2);
-    auto other = std::make_unique<HostFactorOf>(m, std::max(room, e != 0 ? n_ : 0), allocate_);
+    auto other = std::make_unique<HostFactor>(m, std::max(room, e != 0 ? n_ : 0), allocate_);
     MatrixView<const T> from = view();
     if (e != 0) {
       const MatrixView<T> scaled{other->data(), n_, n_, other->room_};
@@ -185,14 +181,14 @@ class HostFactorOf : public HostFactor {
   MatrixView<const T> view() const { return {data(), n_, n_, room_}; }
   MatrixView<T> own() { return {data(), n_, n_, room_}; }
 
-  std::unique_ptr<HostFactorOf> scaled(double by) const {
-    auto made = std::make_unique<HostFactorOf>(n_, room_, allocate_);
+  std::unique_ptr<HostFactor> scaled(double by) const {
+    auto made = std::make_unique<HostFactor>(n_, room_, allocate_);
     store_factor(view(), Uplo::upper, by, made->own(), threads_for(0));
     for (index_t j = 0; j < n_; ++j) require_not_vanished(made->view()(j, j), view()(j, j), j);
     made->bound_ = by * bound_;
     return made;
   }
-  void take(HostFactorOf& other) {
+  void take(HostFactor& other) {
     memory_.swap(other.memory_);
     n_ = other.n_;
     room_ = other.room_;
@@ -232,8 +228,8 @@ class HostFactorOf : public HostFactor {
 };
 
 template <class T, class S>
-std::unique_ptr<HostFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t capacity, Allocate allocate) {
-  auto made = std::make_unique<HostFactorOf<T>>(n, std::max(n, capacity), std::move(allocate));
+std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t capacity, Allocate allocate) {
+  auto made = std::make_unique<HostFactor<T>>(n, std::max(n, capacity), std::move(allocate));
   made->load(R, uplo);
   return made;
 }
@@ -241,11 +237,11 @@ std::unique_ptr<HostFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t ca
 }  // namespace
 
 template <class S>
-std::unique_ptr<HostFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, Allocate allocate) {
+std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, Allocate allocate) {
   return precision == Precision::single ? hold_as<float>(R, n, uplo, capacity, std::move(allocate))
                                         : hold_as<double>(R, n, uplo, capacity, std::move(allocate));
 }
-template std::unique_ptr<HostFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate);
-template std::unique_ptr<HostFactor> hold(const float*, index_t, Uplo, Precision, index_t, Allocate);
+template std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate);
+template std::unique_ptr<HeldFactor> hold(const float*, index_t, Uplo, Precision, index_t, Allocate);
 
 }  // namespace gpucholmod::cpu

@@ -2,21 +2,26 @@
 
 #include <algorithm>
 
+#include "base/reflection.h"
+#include "base/reshaped_sides.h"
 #include "cpu/blocked.h"
-#include "cpu/rotation.h"
 #include "cpu/substitute.h"
 
 namespace gpucholmod::cpu {
 namespace {
 
-/// The factor of R'R + V V', or minus it. Returns the failing pivot, or -1. Without out.data only the verdict is of interest.
+/// The factor of R'R + V V', or minus it; `right` comes along. Returns the failing pivot, or -1. Without out.data only the verdict is of
+/// interest.
 template <class T>
-index_t modify_rest(MatrixView<const T> R, const std::vector<T>& V, index_t k, Sign sign, MatrixView<T> out, const Means& means) {
+index_t modify_rest(MatrixView<const T> R, const std::vector<T>& V, index_t k, Sign sign, MatrixView<T> out, const RightSides& right,
+                    const Task& task, const Poll& poll) {
   const index_t n = R.cols;
-  if (n == 0) return -1;
-  BlockedSweep<T> sweep({V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper, means.instructions,
-                        useful_threads(n, k, means.threads));
-  return sweep.advance(R, out, false, means.poll);
+  if (n == 0 || k == 0) return -1;
+  BlockedSweep<T> sweep({V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper, task.instructions,
+                        useful_threads(n, k, task.threads));
+  const index_t pivot = sweep.advance(R, out, false, poll);
+  if (pivot < 0 && out.data) sweep.carry(right, n);
+  return pivot;
 }
 
 template <class T>
@@ -28,17 +33,15 @@ MatrixView<const T> read(MatrixView<T> M) { return {M.data, M.rows, M.cols, M.ld
 }  // namespace
 
 template <class T>
-void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Means& means, std::atomic<bool>& begun) {
-  const index_t n = R.cols, k = index_t(gone.size()), m = n - k, first = k > 0 ? gone[0] : n;
-  std::vector<index_t> keep;
-  for (index_t j = 0, q = 0; j < n; ++j) {
-    if (q < k && gone[q] == j) ++q;
-    else keep.push_back(j);
-  }
-  std::vector<T> V((m - std::min(first, m)) * k);
+void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Task& task, const Poll& poll,
+            std::atomic<bool>& begun) {
+  const index_t n = R.cols, k = index_t(gone.size()), m = n - k, first = std::min(k > 0 ? gone[0] : n, m);
+  const std::vector<index_t> keep = others_than(gone, n);
+  std::vector<T> V((m - first) * k);
   for (index_t q = 0; q < k; ++q)
     for (index_t j = first; j < m; ++j) V[j - first + q * (m - first)] = gone[q] < keep[j] ? R(gone[q], keep[j]) : T(0);
-  means.poll(0);
+  const std::vector<double> Y = remove_rows(task.right, gone, keep);
+  poll(0);
   begun = true;
   for (index_t j = is_in_place(R, out) ? first : 0; j < m; ++j) {
     const T* const from = R.col(keep[j]);
@@ -46,17 +49,19 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
     std::copy_n(from, std::min(first, j + 1), to);
     for (index_t i = first; i <= j; ++i) to[i] = from[keep[i]];
   }
-  if (k == 0 || first >= m) return;
   const MatrixView<T> rest = out.block(first, first, m - first, m - first);
-  modify_rest(read(rest), V, k, Sign::update, rest, means);
+  TrailingSides behind(task.right, m, first, Y);
+  modify_rest(read(rest), V, k, Sign::update, rest, behind.sides(), task, poll);
+  behind.settle();
 }
 
 template <class T>
-index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, MatrixView<T> out, const Means& means, std::atomic<bool>& begun) {
+index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, MatrixView<T> out, const Task& task, const Poll& poll,
+               std::atomic<bool>& begun) {
   const index_t n = R.cols, ldx = n + p, behind = n - at;
   const int wide = int(p), above = int(at), below = int(behind);
   const double one = 1, minus = -1;
-  means.poll(0);
+  poll(0);
   std::vector<double> S12(std::max<index_t>(at, 1) * p), S22(p * p);
   const int ld12 = int(std::max<index_t>(at, 1));
   for (index_t q = 0; q < p; ++q) {
@@ -81,10 +86,11 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
     }
     dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S32.data(), &below, 1, 1, 1, 1);
   }
+  const std::vector<double> Y = insert_rows(task.right, n, at, {S12.data(), at, p, ld12}, {S22.data(), p, p, p});
   const std::vector<T> V(S32.begin(), S32.end());
   const MatrixView<const T> old = R.block(at, at, behind, behind);
   if (is_in_place(R, out) && p > 0)
-    if (const index_t pivot = modify_rest(old, V, p, Sign::downdate, MatrixView<T>{nullptr, behind, behind, out.ld}, means); pivot >= 0)
+    if (const index_t pivot = modify_rest(old, V, p, Sign::downdate, MatrixView<T>{nullptr, behind, behind, out.ld}, {}, task, poll); pivot >= 0)
       return at + p + pivot;
   begun = true;
   for (index_t j = n - 1; j >= at; --j) {
@@ -100,60 +106,55 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
     std::copy_n(S12.data() + q * ld12, at, out.col(at + q));
     std::copy_n(S22.data() + q * p, q + 1, out.col(at + q) + at);
   }
-  if (p == 0) return -1;
   const MatrixView<T> rest = out.block(at + p, at + p, behind, behind);
-  const index_t pivot = modify_rest(read(rest), V, p, Sign::downdate, rest, means);
-  return pivot < 0 ? -1 : at + p + pivot;
+  TrailingSides sides(task.right, n + p, at + p, Y);
+  if (const index_t pivot = modify_rest(read(rest), V, p, Sign::downdate, rest, sides.sides(), task, poll); pivot >= 0) return at + p + pivot;
+  sides.settle();
+  return -1;
 }
 
 template <class T>
-void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Means& means, std::atomic<bool>& begun) {
-  const index_t n = R.cols, first = std::min(from, to), last = std::max(from, to);
-  means.poll(0);
+void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll, std::atomic<bool>& begun) {
+  const index_t n = R.cols, first = std::min(from, to);
+  std::copy_n(task.right.z, n * task.right.m, task.right.out);
+  poll(0);
   begun = true;
   if (!is_in_place(R, out))
     for (index_t j = 0; j < n; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   if (from == to) return;
-  const std::vector<T> moved(R.col(from), R.col(from) + from + 1);
-  std::vector<Rotation<T>> turns;
-  const auto turn_away = [&](T& x, T& y) {  // y, into x
-    Rotation<T> turn;
-    compute<Sign::update>(x, y, turn);
-    turns.push_back(turn);
-  };
+  std::vector<T> moved(R.col(from), R.col(from) + from + 1);
+  std::vector<Reflection<T>> turns;
   if (from < to) {
     // Columns from + 1 .. to come one to the left, and have an entry below the diagonal, which is turned into the one above it.
     for (index_t j = from; j < n; ++j) {
       std::vector<T> column(j < to ? j + 2 : j + 1, T(0));
       if (j == to) std::copy(moved.begin(), moved.end(), column.begin());
       else std::copy_n(j < to ? out.col(j + 1) : out.col(j), column.size(), column.begin());
-      for (std::size_t t = 0; t < turns.size(); ++t) apply<Sign::update>(turns[t], column[first + t], column[first + t + 1]);
-      if (j < to) turn_away(column[j], column[j + 1]);
+      for (std::size_t t = 0; t < turns.size(); ++t) turns[t].apply(column[first + t], column[first + t + 1]);
+      if (j < to) turns.push_back(Reflection<T>::of(column[j], column[j + 1]));
       std::copy_n(column.begin(), j + 1, out.col(j));
     }
   } else {
     // Its entries below row `to` are turned into the one above, from the last on; that fills one place below each column's end.
-    std::vector<T> spike = moved;
-    for (index_t i = from; i > to; --i) turn_away(spike[i - 1], spike[i]);
+    turns = fold_up(moved.data(), from, to);
     for (index_t j = n - 1; j > to; --j) {
       std::vector<T> column(j + 1, T(0));
       if (j > from) std::copy_n(out.col(j), j + 1, column.begin());
       else std::copy_n(out.col(j - 1), j, column.begin());
       for (std::size_t t = 0; t < turns.size(); ++t)
-        if (const index_t i = from - index_t(t); i <= j) apply<Sign::update>(turns[t], column[i - 1], column[i]);
+        if (const index_t i = from - index_t(t); i <= j) turns[t].apply(column[i - 1], column[i]);
       std::copy_n(column.begin(), j + 1, out.col(j));
     }
-    std::copy_n(spike.begin(), to + 1, out.col(to));
+    std::copy_n(moved.begin(), to + 1, out.col(to));
   }
-  for (index_t i = first; i <= last; ++i)  // a row may have come out with a negative diagonal
-    if (out(i, i) < 0)
-      for (index_t j = i; j < n; ++j) out(i, j) = -out(i, j);
+  reflect_rows(turns, from, from > to, task.right.out, n, task.right.m);
 }
 
-#define GPUCHOLMOD_FOR(T)                                                                                                          \
-  template void remove(MatrixView<const T>, const std::vector<index_t>&, MatrixView<T>, const Means&, std::atomic<bool>&);         \
-  template index_t insert(MatrixView<const T>, index_t, const double*, index_t, MatrixView<T>, const Means&, std::atomic<bool>&);  \
-  template void shift(MatrixView<const T>, index_t, index_t, MatrixView<T>, const Means&, std::atomic<bool>&);
+#define GPUCHOLMOD_FOR(T)                                                                                                              \
+  template void remove(MatrixView<const T>, const std::vector<index_t>&, MatrixView<T>, const Task&, const Poll&, std::atomic<bool>&); \
+  template index_t insert(MatrixView<const T>, index_t, const double*, index_t, MatrixView<T>, const Task&, const Poll&,              \
+                          std::atomic<bool>&);                                                                                         \
+  template void shift(MatrixView<const T>, index_t, index_t, MatrixView<T>, const Task&, const Poll&, std::atomic<bool>&);
 GPUCHOLMOD_FOR(float)
 GPUCHOLMOD_FOR(double)
 #undef GPUCHOLMOD_FOR

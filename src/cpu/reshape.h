@@ -6,24 +6,18 @@
 #include "base/task.h"
 
 /// The factor of A where rows and columns of A come, go or move. R and what becomes of it are upper, column-major; what is below their
-/// diagonals is neither read nor written. `out` may be R's own memory, with the same leading dimension.
+/// diagonals is neither read nor written. `out` may be R's own memory, with the same leading dimension. In place, what `poll` throws leaves R
+/// half done; `begun` becomes true before. Of `task` its threads, instructions (resolved) and right count.
 ///
 /// Reference: inst/design/reshape.md. Error: the residual ratio of a modification.
 namespace gpucholmod::cpu {
 
-/// How the rest of the factor is modified: threads, instructions (resolved) and poll.
-struct Means {
-  Instructions instructions;
-  int threads;
-  const Poll& poll;
-};
-
-/// Without rows and columns `gone` of A, in ascending order. out: m x m, m = n - |gone|. In place, what poll throws leaves R half done;
-/// `begun` becomes true before.
+/// Without rows and columns `gone` of A, in ascending order. out: m x m, m = n - |gone|.
 ///
 ///   A[keep, keep] = R[keep, keep]'R[keep, keep] + R[gone, keep]'R[gone, keep]
 template <class T>
-void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Means& means, std::atomic<bool>& begun);
+void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Task& task, const Poll& poll,
+            std::atomic<bool>& begun);
 
 /// With p rows and columns more, the first of which is number `at` then. X (n + p x p): their columns of the new A, of which rows
 /// at .. at + p - 1 count in the upper triangle. out: n + p. Returns the first pivot, of the new matrix, that is not positive, or -1; in
@@ -31,11 +25,13 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
 ///
 ///   S12 = R11'^-1 A12     S22'S22 = A22 - S12'S12     S23 = S22'^-1 (A23 - S12'R13)     R33 <- the factor of R33'R33 - S23'S23
 template <class T>
-index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, MatrixView<T> out, const Means& means, std::atomic<bool>& begun);
+index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, MatrixView<T> out, const Task& task, const Poll& poll,
+               std::atomic<bool>& begun);
 
-/// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. By rotations: every factor
+/// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. By reflections: every factor
 /// has such another.
 template <class T>
-void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Means& means, std::atomic<bool>& begun);
+void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll,
+           std::atomic<bool>& begun);
 
 }  // namespace gpucholmod::cpu

@@ -35,10 +35,11 @@ class DeviceFactor : public HeldFactor {
 namespace cuda {
 
 /// Puts the factor R (n x n, upper, or lower when uplo says so; the other triangle is never read; finite, positive
-/// diagonal) on a GPU. `device` is its id, or -1 for the first that can be used. S is double or float.
+/// diagonal) on a GPU, with room for `capacity` rows and columns. `device` is its id, or -1 for the first that can be used. S is double or
+/// float.
 /// Throws what DeviceFactor does, and bad_argument where there is no such device.
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, int device);
+std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, int device);
 
 /// The factor of the symmetric A (n x n; the triangle that uplo names is read), made on the GPU by cuSOLVER. Null when A is
 /// not positive definite: pivot is then the first leading minor (from 0) that is not.

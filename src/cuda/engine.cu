@@ -120,7 +120,7 @@ void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stre
     check(cudaMemsetAsync(memory(), 0, sizeof(double) * padded * size_.columns, stream), "clear V");
   columns_.each([&](index_t to, index_t from, index_t count) {
     check(cudaMemcpy2DAsync(memory() + to * padded, sizeof(double) * padded, V + from * ldv, sizeof(double) * ldv, sizeof(double) * n, count,
-                            cudaMemcpyHostToDevice, stream), "send V");
+                            cudaMemcpyDefault, stream), "send V");
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -14,14 +15,30 @@ namespace gpucholmod::cuda {
 ///
 /// The order is rounded up to a whole number of strips; behind row and column n the factor is continued by the identity
 /// (ones on the diagonal, zeros above it), so that no kernel has to look for an edge. The strict lower triangle is
-/// zero within diagonal blocks of order NB; elsewhere it is never read and holds anything.
+/// zero within diagonal blocks of order NB; elsewhere it is never read and holds anything. There is room for more strips, which hold
+/// anything, but zeros in that place.
 struct Layout {
-  index_t n, padded, ld;
+  index_t n, padded, room, ld;
 
-  explicit Layout(index_t order)
-      : n(order), padded(index_t(block_columns::strips_of(order)) * block_columns::STRIP), ld(padded + block_columns::margin) {}
-  index_t words() const { return ld * padded; }
+  explicit Layout(index_t order, index_t capacity = 0)
+      : n(order), padded(rounded(order)), room(std::max(padded, rounded(capacity))), ld(room + block_columns::margin) {}
+  index_t words() const { return ld * room; }
   int strips() const { return int(padded / block_columns::STRIP); }
+
+  /// Of its first rows and columns.
+  Layout leading(index_t order) const { return with(order, rounded(order), room); }
+  /// Of what lies behind its first rows, a whole number of strips.
+  Layout behind(index_t rows) const { return with(n - rows, padded - rows, room - rows); }
+
+ private:
+  static index_t rounded(index_t order) { return index_t(block_columns::strips_of(order)) * block_columns::STRIP; }
+  Layout with(index_t order, index_t height, index_t space) const {
+    Layout made = *this;
+    made.n = order;
+    made.padded = height;
+    made.room = space;
+    return made;
+  }
 };
 
 /// Of the current device.
@@ -51,7 +68,7 @@ class Pass {
   Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
        block_columns::Scaling scaling = {});
 
-  /// Queues what the pass begins with: its columns of V (n rows; what is behind them counts as zero), from host memory that
+  /// Queues what the pass begins with: its columns of V (n rows; what is behind them counts as zero), from the device, or host memory that
   /// may be reused on return where it is pageable.
   void prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const;
 

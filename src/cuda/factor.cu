@@ -7,6 +7,7 @@
 #include "cuda/device_factor.h"
 #include "cuda/measure.cuh"
 #include "cuda/modification.cuh"
+#include "cuda/reshape.cuh"
 #include "cuda/transfer.cuh"
 
 namespace gpucholmod::cuda {
@@ -16,19 +17,18 @@ namespace {
 template <class T>
 class Factor : public DeviceFactor {
  public:
-  /// Not a factor yet: only the continuation behind row and column n is there (see Layout). In a Session.
-  Factor(Context& context, index_t n) : context_(context), layout_(n), dR_(context.pool(), layout_.words()) {
-    if (n == 0) return;
-    const index_t behind = layout_.padded - n;
-    if (behind > 0) set_identity<<<unsigned(behind), 256, 0, stream()>>>(all().block(0, n, layout_.padded, behind), n);
-    check(cudaGetLastError(), "start the continuation of a factor");
+  /// Not a factor yet: only the continuation behind row and column n is there, and what else Layout wants. In a Session.
+  Factor(Context& context, index_t n, index_t capacity = 0)
+      : context_(context), layout_(n, capacity), capacity_(std::max(n, capacity)), dR_(context.pool(), layout_.words()) {
     clear();
+    here().continue_behind(stream());
   }
   ~Factor() override {
     if (context_.forked()) dR_.abandon();
   }
 
   index_t order() const override { return layout_.n; }
+  index_t capacity() const override { return capacity_; }
   Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
   int device() const override { return context_.device(); }
   std::string device_name() const override { return context_.device_name(); }
@@ -95,7 +95,7 @@ class Factor : public DeviceFactor {
     if (n == 0) return 0;
     const Session session(context_);
     const PoolBuffer<double> dsums(context_.pool(), n);
-    column_squares<<<unsigned(n), sum_threads, 0, stream()>>>(R(), dsums.data());
+    column_squares<<<unsigned(n), sum_threads, 0, stream()>>>(R(), nullptr, dsums.data());
     check(cudaGetLastError(), "start the trace");
     std::vector<double> sums(n);
     fetch(dsums, n, sums.data());
@@ -111,7 +111,7 @@ class Factor : public DeviceFactor {
     const index_t n = order();
     if (n == 0 || m == 0) return;
     const Session session(context_);
-    const index_t first = m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, m) : 0;
+    const index_t first = m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, n, m) : 0;
     if (first == m) return;
     solve_by_cublas(R(), which, {B + first * n, n, m - first, n}, context_);
     session.finish();
@@ -129,7 +129,7 @@ class Factor : public DeviceFactor {
   Work scale(double by, std::unique_ptr<HeldFactor>* made) {
     Work nothing;
     nothing.device = device_name();
-    auto other = by == 1 || order() == 0 ? nullptr : std::make_unique<Factor>(context_, order());
+    auto other = by == 1 || order() == 0 ? nullptr : another();
     if (!other && made) *made = duplicate();
     if (!other) return nothing;
     scale_factor(read(R()), by, other->R(), context_);
@@ -158,11 +158,10 @@ class Factor : public DeviceFactor {
     const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
     const double top = double(std::numeric_limits<T>::max());
     const bool rescale = e != 0 || bound > top || bound / task.scale > top;
-    const auto another = [&] { return std::make_unique<Factor>(context_, n); };
     const int columns = way_of<T>(k, task.removed, layout_.strips(), true, task).columns;
     const bool several = block_columns::passes_of(k, task.removed, columns).size() > 1, needed = made || rescale || (test && several);
-    Modification<T> modification(context_, layout_, V, e, rescale ? 1 : task.scale, task, needed ? bytes() : 0, poll);
-    std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), another);
+    Modification<T> modification(context_, layout_, {V, n, k, n}, e, rescale ? 1 : task.scale, task, needed ? bytes() : 0, poll);
+    std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), [&] { return another(); });
     const bool second = other != nullptr;
     T* const out = second ? other->dR_.data() : dR_.data();
     const auto from = [&]() -> const T* {
@@ -188,6 +187,36 @@ class Factor : public DeviceFactor {
       bound_ = bound;
     }
     return modification.finish(-1);
+  }
+
+  double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                std::atomic<bool>& begun) override {
+    double taken = 0;
+    reshape(order() - index_t(gone.size()), bound_, false, task, made, poll, begun, [&](auto& change, int e) {
+      taken = std::scalbn(change.remove(gone), 2 * e);
+      return index_t(-1);
+    });
+    return taken;
+  }
+
+  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                 std::atomic<bool>& begun) override {
+    const index_t n = order();
+    const double bound = std::max(bound_, require_inserted<T>(X, n, at, p));
+    // a downdate of several passes cannot be found out beforehand
+    const bool elsewhere = at < n && p > way_of<T>(std::max<index_t>(p, 1), p, layout_.strips(), true, task).columns;
+    return reshape(n + p, bound, elsewhere, task, made, poll, begun, [&](auto& change, int e) {
+      if (e == 0) return change.insert(at, X, p);
+      const ScaledRows scaled(X, n + p, p, task.right, e);
+      return change.with(scaled.of(task)).insert(at, scaled.X(), p);
+    });
+  }
+
+  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
+    reshape(order(), bound_, false, task, made, poll, begun, [&](auto& change, int) {
+      change.shift(from, to);
+      return index_t(-1);
+    });
   }
 
   void multiply(const double* X, double* Y, index_t m) const override {
@@ -222,9 +251,52 @@ class Factor : public DeviceFactor {
 
  private:
   cudaStream_t stream() const { return context_.stream(); }
-  MatrixView<T> all() const { return {dR_.data(), layout_.padded, layout_.padded, layout_.ld}; }
-  MatrixView<const T> R() const { return {dR_.data(), layout_.n, layout_.n, layout_.ld}; }
-  MatrixView<T> R() { return all().block(0, 0, layout_.n, layout_.n); }
+  Placed<T> here() const { return {dR_.data(), layout_}; }
+  MatrixView<const T> R() const { return here().read(); }
+  MatrixView<T> R() { return here().R(); }
+  std::unique_ptr<Factor> another() const { return std::make_unique<Factor>(context_, order(), capacity_); }
+
+  /// f(change, e), with a Reshaping and numbers divided by 2^e, after which there are m rows and columns: in place, where `begun` is told, or,
+  /// for a new factor, where there is no room, and where it is to go `elsewhere`, into another. Returns what f does: where that is a failing pivot,
+  /// nothing has changed.
+  template <class F>
+  index_t reshape(index_t m, double bound, bool elsewhere, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                  std::atomic<bool>& begun, F&& f) {
+    const Session session(context_);
+    const int e = scale_exponent<double>(std::min(bound, std::numeric_limits<double>::max()));
+    if (!made && e == 0 && !elsewhere && m <= capacity_) {
+      Placed<T> out = here();
+      out.layout = Layout(m, capacity_);
+      Reshaping<T> change(context_, here(), out, task, poll, begun);
+      const index_t pivot = f(change, 0);
+      session.finish();
+      if (pivot >= 0) return pivot;
+      layout_ = out.layout;
+      bound_ = bound;
+      return -1;
+    }
+    const index_t room = m <= capacity_ ? capacity_ : made ? m : std::max(m, capacity_ + capacity_ / 2);
+    auto other = std::make_unique<Factor>(context_, m, room);
+    std::unique_ptr<Factor> scaled;
+    if (e != 0 && order() > 0) scale_factor(read(R()), std::scalbn(1.0, -e), (scaled = another())->R(), context_);
+    std::atomic<bool> in_other{false};
+    Reshaping<T> change(context_, scaled ? scaled->here() : here(), other->here(), task, poll, in_other);
+    const index_t pivot = f(change, e);
+    session.finish();
+    if (pivot >= 0) return pivot;
+    if (e != 0 && m > 0) scale_factor(read(other->R()), std::scalbn(1.0, e), other->R(), context_);
+    other->bound_ = bound;
+    session.finish();
+    if (made) {
+      *made = std::move(other);
+    } else {
+      dR_.swap(other->dR_);
+      layout_ = other->layout_;
+      capacity_ = other->capacity_;
+      bound_ = bound;
+    }
+    return -1;
+  }
 
   /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
   index_t factorise(Uplo uplo) {
@@ -246,8 +318,8 @@ class Factor : public DeviceFactor {
 
   /// Zeroes what Layout wants to be zero below the diagonal.
   void clear() {
-    if (order() == 0) return;
-    clear_below<<<unsigned(layout_.padded), 32, 0, stream()>>>(all(), block_columns::NB);
+    if (layout_.room == 0) return;
+    clear_below<<<unsigned(layout_.room), 32, 0, stream()>>>(MatrixView<T>{dR_.data(), layout_.room, layout_.room, layout_.ld}, block_columns::NB);
     check(cudaGetLastError(), "clear below the diagonal");
   }
 
@@ -262,7 +334,7 @@ class Factor : public DeviceFactor {
 
   std::unique_ptr<Factor> duplicate() const {
     const Session session(context_);
-    auto made = std::make_unique<Factor>(context_, order());
+    auto made = another();
     for (index_t first = 0; first < order(); first += transfer_columns) {
       const TrianglePanel panel(first, order(), Uplo::upper);
       copy_matrix(panel.in(R(), Uplo::upper), panel.in(made->R(), Uplo::upper), cudaMemcpyDeviceToDevice,
@@ -275,17 +347,18 @@ class Factor : public DeviceFactor {
 
   Context& context_;
   Layout layout_;
+  index_t capacity_;
   PoolBuffer<T> dR_;
   double bound_ = 0;  ///< no column of R has a larger norm
 };
 
 template <class T, class S>
-std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, int device) {
+std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, index_t capacity, int device) {
   Context& context = Context::of(device);
   const double largest = require_triangle<T>("R", R, n, uplo);
   require_diagonal<T>(R, n);
   const Session session(context);
-  auto made = std::make_unique<Factor<T>>(context, n);
+  auto made = std::make_unique<Factor<T>>(context, n, capacity);
   made->send(R, uplo, largest);
   session.finish();
   return made;
@@ -305,8 +378,8 @@ std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, int
 }  // namespace
 
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, int device) {
-  return precision == Precision::single ? upload_as<float>(R, n, uplo, device) : upload_as<double>(R, n, uplo, device);
+std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, int device) {
+  return precision == Precision::single ? upload_as<float>(R, n, uplo, capacity, device) : upload_as<double>(R, n, uplo, capacity, device);
 }
 
 template <class S>
@@ -317,8 +390,8 @@ std::unique_ptr<DeviceFactor> factorise(const S* A, index_t n, Uplo uplo, Precis
 }
 
 using Pointer = std::unique_ptr<DeviceFactor>;
-template Pointer upload(const double*, index_t, Uplo, Precision, int);
-template Pointer upload(const float*, index_t, Uplo, Precision, int);
+template Pointer upload(const double*, index_t, Uplo, Precision, index_t, int);
+template Pointer upload(const float*, index_t, Uplo, Precision, index_t, int);
 template Pointer factorise(const double*, index_t, Uplo, Precision, int, index_t&);
 template Pointer factorise(const float*, index_t, Uplo, Precision, int, index_t&);
 

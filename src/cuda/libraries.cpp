@@ -15,7 +15,7 @@ namespace {
 
 // By hand, so that no header of these libraries is needed; the same in every version that is opened here, as are the
 // functions.
-constexpr int left = 0, lower = 0, upper = 1, no_transpose = 0, transpose = 1, not_unit = 0;
+constexpr int left = 0, right = 1, lower = 0, upper = 1, no_transpose = 0, transpose = 1, not_unit = 0;
 
 int fill_mode(Uplo uplo) { return uplo == Uplo::lower ? lower : upper; }
 
@@ -100,6 +100,20 @@ void Cublas::solve(bool transposed, index_t n, index_t m, const T* dR, index_t l
 }
 
 template <class T>
+void Cublas::solve_right(index_t m, index_t n, const T* dR, index_t ldr, T* dB, index_t ldb) const {
+  const T one = 1;
+  cublas().call(of<T>("cublas", "trsm_v2"), "cublas trsm", handle_, right, upper, no_transpose, not_unit, int(m), int(n), &one, dR, int(ldr),
+                dB, int(ldb));
+}
+
+template <class T>
+void Cublas::subtract_product(index_t m, index_t n, index_t k, const T* dA, index_t lda, const T* dB, index_t ldb, T* dC, index_t ldc) const {
+  const T minus = -1, one = 1;
+  cublas().call(of<T>("cublas", "gemm_v2"), "cublas gemm", handle_, transpose, no_transpose, int(m), int(n), int(k), &minus, dA, int(lda), dB,
+                int(ldb), &one, dC, int(ldc));
+}
+
+template <class T>
 void Cublas::multiply_transposed(index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const {
   const T one = 1;
   cublas().call(of<T>("cublas", "trmm_v2"), "cublas trmm", handle_, left, upper, transpose, not_unit, int(n), int(m), &one,
@@ -127,6 +141,10 @@ void Cusolver::factorise(Uplo uplo, index_t n, T* dA, index_t lda, T* dwork, ind
 
 template void Cublas::solve(bool, index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::solve(bool, index_t, index_t, const float*, index_t, float*, index_t) const;
+template void Cublas::solve_right(index_t, index_t, const double*, index_t, double*, index_t) const;
+template void Cublas::solve_right(index_t, index_t, const float*, index_t, float*, index_t) const;
+template void Cublas::subtract_product(index_t, index_t, index_t, const double*, index_t, const double*, index_t, double*, index_t) const;
+template void Cublas::subtract_product(index_t, index_t, index_t, const float*, index_t, const float*, index_t, float*, index_t) const;
 template void Cublas::multiply_transposed(index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::multiply_transposed(index_t, index_t, const float*, index_t, float*, index_t) const;
 template index_t Cusolver::workspace(Uplo, index_t, double*, index_t) const;

@@ -17,6 +17,14 @@ class Cublas {
   template <class T>
   void solve(bool transposed, index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const;
 
+  /// dB (m x n) <- dB R^-1; dR likewise.
+  template <class T>
+  void solve_right(index_t m, index_t n, const T* dR, index_t ldr, T* dB, index_t ldb) const;
+
+  /// dC (m x n) <- dC - dA'dB; dA k x m, dB k x n.
+  template <class T>
+  void subtract_product(index_t m, index_t n, index_t k, const T* dA, index_t lda, const T* dB, index_t ldb, T* dC, index_t ldc) const;
+
   /// dB (n x m) <- R'dB; dR likewise.
   template <class T>
   void multiply_transposed(index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const;

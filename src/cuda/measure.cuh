@@ -82,7 +82,7 @@ double time_solving_by_chain(const T* dR, const Layout& layout, const double* B,
   std::optional<Substitution<T>> chain;
   const auto begin = [&] {
     chain.emplace(context.pool(), columns, layout.strips(), dR, layout.ld);
-    chain->send(B, layout.n, std::min<index_t>(m, columns), context.stream());
+    chain->send(B, layout.n, layout.n, std::min<index_t>(m, columns), context.stream());
   };
   return median_seconds(repeats, context.stream(), begin, [&] {
     for (index_t first = 0; first < m; first += columns) chain->solve(TriangularSolve::both, context.stream());

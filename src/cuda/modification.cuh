@@ -38,18 +38,18 @@ void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Context& 
 template <class T>
 class Modification {
  public:
-  /// V (n x k): in host memory; taken as 2^-e V, as R is. `scale`: of the result. `beside`: bytes of device memory that the call needs besides.
+  /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result. `beside`: bytes of device memory that the call needs besides.
   /// Throws out_of_memory where that is more than the task allows.
-  Modification(Context& context, const Layout& layout, const double* V, int e, double scale, const Task& task, double beside,
+  Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale, const Task& task, double beside,
                const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
         way_(way_of<T>(task.k, task.removed, layout.strips(), true, task)),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
     const index_t sides = sides_words() * CarriedStrip<T>::strips(task.right);
     if (e != 0) {
-      scaled_.assign(V, V + task.n * task.k);
+      scaled_.assign(V.data, V.data + V.ld * V.cols);
       for (double& v : scaled_) v = std::scalbn(v, -e);
-      V_ = scaled_.data();
+      V_.data = scaled_.data();
     }
     work_.device_bytes = beside + size(way_.columns, layout.strips()).bytes() + double(sizeof(T)) * double(sides);
     if (work_.device_bytes > task.device_memory)
@@ -150,7 +150,7 @@ class Modification {
     const cudaStream_t stream = context_.stream();
     Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order});
     void* const staging = context_.staging(pass.outcome_bytes());
-    timed(Stage::send, [&] { pass.prepare(V_, order, layout_.n, stream); });
+    timed(Stage::send, [&] { pass.prepare(V_.data, order, V_.ld, stream); });
     if (begun) *begun = true;
     Marks& marks = context_.marks();
     marks.begin.record(stream);
@@ -185,7 +185,7 @@ class Modification {
 
   Context& context_;
   const Layout& layout_;
-  const double* V_;
+  MatrixView<const double> V_;
   double scale_;
   std::vector<double> scaled_;
   const Task& task_;

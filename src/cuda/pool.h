@@ -94,6 +94,7 @@ class PoolBuffer : NotCopied {
   PoolBuffer(Pool& pool, index_t count) : pool_(&pool), bytes_(sizeof(T) * count) {
     if (bytes_ > 0) data_ = static_cast<T*>(pool.allocate(bytes_));
   }
+  PoolBuffer(PoolBuffer&& other) noexcept : pool_(other.pool_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   ~PoolBuffer() {
     if (data_) pool_->free(data_, bytes_);
   }

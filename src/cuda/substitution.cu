@@ -42,7 +42,8 @@ int Substitution<T>::columns(index_t m, int strips) {
 }
 
 template <class T>
-index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t m) {
+index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t ldb,
+                               index_t m) {
   const index_t n = layout.n, most = columns(m, layout.strips());
   const cudaStream_t stream = context.stream();
   if (most == 0) return 0;
@@ -50,9 +51,9 @@ index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* 
     Substitution chain(context.pool(), int(most), layout.strips(), R, layout.ld);
     for (index_t first = 0; first < m; first += most) {
       const index_t cols = std::min(most, m - first);
-      chain.send(B + first * n, n, cols, stream);
+      chain.send(B + first * ldb, ldb, n, cols, stream);
       chain.solve(which, stream);
-      if (!chain.fetch(B + first * n, n, cols, stream)) return first;
+      if (!chain.fetch(B + first * ldb, ldb, n, cols, stream)) return first;
     }
     return m;
   } catch (const Error& error) {
@@ -69,10 +70,10 @@ Substitution<T>::Substitution(Pool& pool, int columns, int strips, const T* R, i
       dlinks_(pool, index_t(strips) * BLOCKS * INVERSE), dints_(pool, flags_at + index_t(gangs_) * Segment<T>::flag_words(strips * BLOCKS)) {}
 
 template <class T>
-void Substitution<T>::send(const double* B, index_t n, index_t m, cudaStream_t stream) const {
+void Substitution<T>::send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
   const index_t padded = index_t(strips_) * STRIP;
   if (n < padded || m < gangs_ * CHAIN_COLUMNS) check(cudaMemsetAsync(dV_.data(), 0, dV_.bytes(), stream), "clear right-hand sides");
-  check(cudaMemcpy2DAsync(dV_.data(), sizeof(double) * padded, B, sizeof(double) * n, sizeof(double) * n, m, cudaMemcpyHostToDevice,
+  check(cudaMemcpy2DAsync(dV_.data(), sizeof(double) * padded, B, sizeof(double) * ldb, sizeof(double) * n, m, cudaMemcpyDefault,
                           stream), "send right-hand sides");
 }
 
@@ -119,13 +120,13 @@ void Substitution<T>::run(cudaStream_t stream) {
 }
 
 template <class T>
-bool Substitution<T>::fetch(double* B, index_t n, index_t m, cudaStream_t stream) const {
+bool Substitution<T>::fetch(double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
   int refused = 0;
   check(cudaMemcpyAsync(&refused, dints_.data() + refused_at, sizeof refused, cudaMemcpyDeviceToHost, stream), "fetch what became of it");
   check(cudaStreamSynchronize(stream), "solve");
   if (refused) return false;
-  check(cudaMemcpy2DAsync(B, sizeof(double) * n, dV_.data(), sizeof(double) * STRIP * strips_, sizeof(double) * n, m,
-                          cudaMemcpyDeviceToHost, stream), "fetch solutions");
+  check(cudaMemcpy2DAsync(B, sizeof(double) * ldb, dV_.data(), sizeof(double) * STRIP * strips_, sizeof(double) * n, m,
+                          cudaMemcpyDefault, stream), "fetch solutions");
   return true;
 }
 

@@ -12,9 +12,9 @@ namespace gpucholmod::cuda {
 template <class T>
 class Substitution {
  public:
-  /// B (n x m, on the host) <- the solution, with R in the layout of a factor, by passes of so many columns as go at once, or as far
-  /// as that is possible. Returns how many columns have been solved for; the others are as they were. In a Session.
-  static index_t solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t m);
+  /// B (layout.n x m, on the host or the device) <- the solution, with R in the layout of a factor, by passes of so many columns as go at
+  /// once, or as far as that is possible. Returns how many columns have been solved for; the others are as they were. In a Session.
+  static index_t solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t ldb, index_t m);
 
   /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no kernel for it.
   static int columns(index_t m, int strips);
@@ -22,14 +22,14 @@ class Substitution {
   /// R: in the layout of a factor. Throws out_of_memory.
   Substitution(Pool& pool, int columns, int strips, const T* R, index_t ld);
 
-  /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from host memory that may be reused on return
-  /// where it is pageable.
-  void send(const double* B, index_t n, index_t m, cudaStream_t stream) const;
+  /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from the device, or host memory that may be reused on
+  /// return where it is pageable.
+  void send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const;
   /// Queues B <- the solution. What is found out about R the first time stays.
   void solve(TriangularSolve which, cudaStream_t stream);
   /// B <- what has been solved. False, and B is not touched: a diagonal block of R is so ill-conditioned that the residual may be
   /// large, or a number is not finite.
-  bool fetch(double* B, index_t n, index_t m, cudaStream_t stream) const;
+  bool fetch(double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const;
 
  private:
   template <block_columns::Order order>

@@ -32,7 +32,7 @@ template <class T>
 Work paper_panels(MatrixView<T>, MatrixView<const T>, Sign, double, const paper::Shape&, const Poll&) { refuse(); }
 
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, int) { refuse(); }
+std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, index_t, int) { refuse(); }
 
 template <class S>
 std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, int, index_t&) { refuse(); }
@@ -47,8 +47,8 @@ template std::unique_ptr<stream::Device<float>> stream_device(const stream::Plan
 template std::unique_ptr<stream::Device<double>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*);
 
 using Pointer = std::unique_ptr<DeviceFactor>;
-template Pointer upload(const double*, index_t, Uplo, Precision, int);
-template Pointer upload(const float*, index_t, Uplo, Precision, int);
+template Pointer upload(const double*, index_t, Uplo, Precision, index_t, int);
+template Pointer upload(const float*, index_t, Uplo, Precision, index_t, int);
 template Pointer factorise(const double*, index_t, Uplo, Precision, int, index_t&);
 template Pointer factorise(const float*, index_t, Uplo, Precision, int, index_t&);
 

@@ -14,16 +14,16 @@ namespace gpucholmod {
 /// The right-hand sides of a call, while they come along: what a backend leaves is kept here until the call has gone well.
 class Carried {
  public:
-  /// `task`: of k columns of V, sorted and scaled as Y is. It and Y have to outlive this. Throws overflow, where something is too large
-  /// to be computed with.
-  Carried(const Request& task, const double* Y) : sides_(task.sides.get()), task_(task), Y_(Y) {
+  /// `task`: of k columns of V, sorted and scaled as Y is. It and Y have to outlive this. `order`: of the new factor. Throws overflow, where
+  /// something is too large to be computed with.
+  Carried(const Request& task, const double* Y, index_t order) : sides_(task.sides.get()), task_(task), Y_(Y) {
     if (!sides_) return;
     const index_t n = task.n, m = sides_->m;
     for (index_t j = 0; j < m; ++j) {
       for (index_t i = 0; i < n; ++i) require_finite("z", sides_->z[i + j * n], i, j);
       for (index_t q = 0; q < index_t(sides_->Y.size()) / m; ++q) require_finite("y", sides_->Y[j + q * m], q, j);
     }
-    out_.resize(task.n * sides_->m);
+    out_.resize(order * sides_->m);
     rest_.resize(task.k * sides_->m);
   }
   RightSides task() {

@@ -272,7 +272,7 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
   const S* const V = columns.V();
   const Choice choice = choose(request, place.where);
   Request task = resolved(request, choice);
-  Carried carried(request, columns.Y());
+  Carried carried(request, columns.Y(), request.n);
   task.right = carried.task();
   remember(choice);
   if (place.where == Where::memory) prefer_huge_pages(place.out, sizeof(S) * task.n * task.n);

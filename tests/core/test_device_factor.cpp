@@ -10,7 +10,7 @@ template <class S>
 void expect_refused() {
   const S one = 1;
   index_t pivot;
-  for (const auto& error : {error_of([&] { cuda::upload(&one, 1, Uplo::upper, Precision::double_, -1); }),
+  for (const auto& error : {error_of([&] { cuda::upload(&one, 1, Uplo::upper, Precision::double_, 0, -1); }),
                             error_of([&] { cuda::factorise(&one, 1, Uplo::upper, Precision::double_, -1, pivot); })}) {
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), ErrorCode::backend_unavailable);

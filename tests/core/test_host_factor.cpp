@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "cpu/host_factor.h"
+#include "reshape_call.h"
 
 /// Factors in ordinary memory of their own.
 namespace gpucholmod::test {
@@ -127,17 +128,40 @@ TEST(HostFactor, AReshapeThatBreaksOff) {
         const Poll poll = [&](double) {
           if (own ? begun.load() : ++calls == 2) throw Stop();
         };
-        const cpu::Means means{Instructions::plain, 1, poll};
         if (what == 0) {
-          EXPECT_THROW(f->remove({5, 50}, to, means, begun), Stop);
+          EXPECT_THROW(f->remove({5, 50}, task(*f, 0, 0), to, poll, begun), Stop);
         } else {
-          EXPECT_THROW(f->insert(100, Doubles(X * (size * size)).data(), 1, to, means, begun), Stop);
+          EXPECT_THROW(f->insert(100, Doubles(X * (size * size)).data(), 1, task(*f, 0, 0), to, poll, begun), Stop);
         }
         EXPECT_EQ(begun, own) << what << " " << size;
         EXPECT_FALSE(made);
         EXPECT_TRUE(own || same_bits(triangle(*f), before));
       }
   EXPECT_EQ(memory.held, 0u);
+}
+
+const Keep in_memory = [](const Doubles& R, Precision precision, index_t capacity) {
+  return cpu::hold(R.data(), R.cols(), Uplo::upper, precision, capacity, [](std::size_t bytes) {
+    return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
+  });
+};
+TEST(HostFactor, RowsAndColumnsComeGoAndMove) { expect_reshapes(in_memory, {1, 2, 65, 190}, {0, 1, 5, 40}); }
+TEST(HostFactor, GrowsAndShrinks) { expect_growth(in_memory, 150, 7); }
+TEST(HostFactor, WhatCannotBeInserted) { expect_pivots(in_memory); }
+
+/// In single precision, diagonal entries whose roots are too large for it.
+TEST(HostFactor, InsertsNothingTooLarge) {
+  const auto f = in_memory(Doubles::Identity(3, 3), Precision::single, 4);
+  Doubles X(4, 1);
+  X << 0, 0, 0, 1e80;
+  std::atomic<bool> begun{false};
+  const auto error = error_of([&] { f->insert(3, X.data(), 1, task(*f, 0, 0), nullptr, [](double) {}, begun); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::overflow);
+  EXPECT_EQ(number(*error, "row"), 4);
+  X(3) = 1e70;
+  EXPECT_EQ(f->insert(3, X.data(), 1, task(*f, 0, 0), nullptr, [](double) {}, begun), -1);
+  EXPECT_FLOAT_EQ(float(triangle(*f)(3, 3)), 1e35f);
 }
 
 TEST(HostFactor, SolvesInDoublePrecision) {

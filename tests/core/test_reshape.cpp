@@ -5,13 +5,19 @@
 
 #include "call.h"
 #include "cpu/reshape.h"
+#include "reshape_call.h"
 
 /// Rows and columns that go, come and move, against the matrix itself in long double.
 namespace gpucholmod::test {
 namespace {
 
 const Poll no_poll = [](double) {};
-const cpu::Means means{Instructions::plain, 1, no_poll};
+const Task how = [] {
+  Task task;
+  task.instructions = Instructions::plain;
+  task.threads = 1;
+  return task;
+}();
 
 template <class T>
 Stored<T> upper(const Stored<T>& M) { return M.template triangularView<Eigen::Upper>(); }
@@ -32,13 +38,6 @@ double residual(const Stored<T>& memory, const Matrix& A) {
   if (n == 0) return 0;
   if (!X.allFinite() || !(X.diagonal().minCoeff() > 0)) return std::numeric_limits<double>::infinity();
   return double(norm_1(gram(X) - A) / (real(std::numeric_limits<T>::epsilon()) * norm_1(A)));
-}
-
-Matrix picked(const Matrix& A, const std::vector<index_t>& order) {
-  Matrix out(order.size(), order.size());
-  for (std::size_t j = 0; j < order.size(); ++j)
-    for (std::size_t i = 0; i < order.size(); ++i) out(i, j) = A(order[i], order[j]);
-  return out;
 }
 
 /// f(R, out) from R, which has to stay as it is, to other memory and in place: the same bits. What it leaves.
@@ -73,7 +72,7 @@ void expect_right() {
       for (index_t j = 0; j < n; ++j)
         if (!drawn.count(j)) keep.push_back(j);
       const index_t m = n - k;
-      const Stored<T> less = both(R, m, [&](auto from, auto to) { cpu::remove<T>(from, gone, to, means, begun); });
+      const Stored<T> less = both(R, m, [&](auto from, auto to) { cpu::remove<T>(from, gone, to, how, no_poll, begun); });
       EXPECT_LT(residual(less, picked(A, keep)), 40);
       // and back: those that are gone come again, all in one place
       for (const index_t at : {index_t(0), m / 2, m}) {
@@ -84,7 +83,7 @@ void expect_right() {
         Stored<double> X = again.middleCols(at, k).cast<double>();
         for (index_t q = 0; q < k; ++q) X.col(q).segment(at, k).tail(k - q - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
         const Stored<T> before = upper(Stored<T>(less.topLeftCorner(m, m)));
-        const Stored<T> back = both(before, n, [&](auto from, auto to) { EXPECT_EQ(cpu::insert<T>(from, at, X.data(), k, to, means, begun), -1); });
+        const Stored<T> back = both(before, n, [&](auto from, auto to) { EXPECT_EQ(cpu::insert<T>(from, at, X.data(), k, to, how, no_poll, begun), -1); });
         EXPECT_LT(residual(back, again), 40 + 40);  // of both
       }
     }
@@ -95,7 +94,7 @@ void expect_right() {
         for (index_t j = 0; j < n; ++j)
           if (j != from) order.push_back(j);
         order.insert(order.begin() + to, from);
-        const Stored<T> moved = both(R, n, [&](auto a, auto b) { cpu::shift<T>(a, from, to, b, means, begun); });
+        const Stored<T> moved = both(R, n, [&](auto a, auto b) { cpu::shift<T>(a, from, to, b, how, no_poll, begun); });
         EXPECT_LT(residual(moved, picked(A, order)), 40);
       }
   }
@@ -115,9 +114,9 @@ TEST(Reshape, InsertsInTheMiddleOfManyColumns) {
   const Matrix A = gram(R);
   std::vector<index_t> gone = {at, at + 1};
   Stored<float> less = in_room(Stored<float>(0, 0), n), out = in_room(Stored<float>(0, 0), n + p);
-  cpu::remove<float>({R.data(), n + p, n + p, n + p}, gone, {less.data(), n, n, n}, means, begun);
+  cpu::remove<float>({R.data(), n + p, n + p, n + p}, gone, {less.data(), n, n, n}, how, no_poll, begun);
   const Stored<double> X = A.middleCols(at, p).cast<double>();
-  EXPECT_EQ(cpu::insert<float>({less.data(), n, n, n}, at, X.data(), p, {out.data(), n + p, n + p, n + p}, means, begun), -1);
+  EXPECT_EQ(cpu::insert<float>({less.data(), n, n, n}, at, X.data(), p, {out.data(), n + p, n + p, n + p}, how, no_poll, begun), -1);
   EXPECT_LT(residual(out, A), 80);
 }
 
@@ -135,7 +134,7 @@ TEST(Reshape, APivotThatIsNotPositive) {
       const Stored<double> columns = X.cast<double>(), from = in_room(R, n + p);
       Stored<double> place = from;
       const MatrixView<double> out{place.data(), n + p, n + p, n + p};
-      EXPECT_EQ(cpu::insert<double>({place.data(), n, n, n + p}, at, columns.data(), p, out, means, begun), at + bad);
+      EXPECT_EQ(cpu::insert<double>({place.data(), n, n, n + p}, at, columns.data(), p, out, how, no_poll, begun), at + bad);
       EXPECT_TRUE(same_bits(upper(place.topLeftCorner(n, n).eval()), upper(from.topLeftCorner(n, n).eval())));
     }
   // a row as another one is: of those behind it, that other one fails
@@ -143,7 +142,7 @@ TEST(Reshape, APivotThatIsNotPositive) {
   X << A.col(100).head(40).cast<double>(), double(A(100, 100)) * (1 - 1e-10), A.col(100).tail(n - 40).cast<double>();
   Stored<double> place = in_room(R, n + 1);
   const MatrixView<double> out{place.data(), n + 1, n + 1, n + 1};
-  EXPECT_EQ(cpu::insert<double>({place.data(), n, n, n + 1}, 40, X.data(), 1, out, means, begun), 101);
+  EXPECT_EQ(cpu::insert<double>({place.data(), n, n, n + 1}, 40, X.data(), 1, out, how, no_poll, begun), 101);
   EXPECT_TRUE(same_bits(upper(place.topLeftCorner(n, n).eval()), R));
   EXPECT_FALSE(begun);
 }
@@ -160,7 +159,7 @@ TEST(Reshape, ShiftsWhatIsNearlySingular) {
       if (j != from) order.push_back(j);
     order.insert(order.begin() + to, from);
     Stored<double> out = in_room(R, n);
-    cpu::shift<double>({R.data(), n, n, n}, from, to, {out.data(), n, n, n}, means, begun);
+    cpu::shift<double>({R.data(), n, n, n}, from, to, {out.data(), n, n, n}, how, no_poll, begun);
     EXPECT_LT(residual(out, picked(gram(R), order)), 40);
   }
 }

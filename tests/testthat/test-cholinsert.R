@@ -60,11 +60,11 @@ test_that("names are carried along, and made where they are given", {
   expect_identical(dimnames(cholshift_gpu(R, "a", 3)), list(NULL, c("c", "d", "a")))
 })
 
-test_that("what a new factor comes from stays as it is, bit for bit; in place gives the same bits", {
+at_each_home("what a new factor comes from stays as it is, bit for bit; in place gives the same bits", {
   set.seed(2)
   A <- spd(60)
   for (precision in c("double", "single")) {
-    f <- chol_factor(chol(A[1:50, 1:50]), "cpu", precision = precision)
+    f <- keep(chol(A[1:50, 1:50]), precision = precision)
     before <- as.matrix(f)
     calls <- list(function(f, ...) cholinsert_gpu(f, A[, 51:60], ...), function(f, ...) cholinsert_gpu(f, A[c(51:60, 1:50), 51:60], 1, ...),
                   function(f, ...) choldelete_gpu(f, c(1, 30, 50), ...), function(f, ...) cholshift_gpu(f, 40, 3, ...),
@@ -87,11 +87,11 @@ test_that("what a new factor comes from stays as it is, bit for bit; in place gi
   }
 })
 
-test_that("within the capacity nothing is allocated, and beyond it there is half as much again", {
+at_each_home("within the capacity nothing is allocated, and beyond it there is half as much again", {
   A <- spd(40)
-  f <- chol_factor(chol(A[1:10, 1:10]), "cpu", capacity = 20)
+  f <- keep(chol(A[1:10, 1:10]), capacity = 20)
   expect_identical(c(f$n, f$capacity), c(10L, 20L))
-  expect_identical(f$bytes, 8 * 20^2)
+  if (home == "cpu") expect_identical(f$bytes, 8 * 20^2)
   expect_output(print(f), "10 x 10.*room for 20 x 20")
   for (i in 11:20) cholinsert_gpu(f, A[1:i, i], in_place = TRUE)
   expect_identical(c(f$n, f$capacity), c(20L, 20L))
@@ -105,15 +105,15 @@ test_that("within the capacity nothing is allocated, and beyond it there is half
   expect_equal(solve(g, 1:15), solve(A[c(1:4, 11:21), c(1:4, 11:21)] + 0.01, 1:15))
   expect_equal(logdet(g), as.numeric(determinant(A[c(1:4, 11:21), c(1:4, 11:21)] + 0.01)$modulus))
   for (bad in list(9, 20.5, NA, "20", 1:2, 1e6)) {
-    expect_identical(expect_error(chol_factor(diag(10), "cpu", capacity = bad), class = "gpucholmod_bad_argument")$argument, "capacity")
+    expect_identical(expect_error(keep(diag(10), capacity = bad), class = "gpucholmod_bad_argument")$argument, "capacity")
   }
 })
 
-test_that("what cannot be inserted names the pivot in the new order, and changes nothing", {
+at_each_home("what cannot be inserted names the pivot in the new order, and changes nothing", {
   set.seed(3)
   A <- spd(30)
   R <- chol(A)
-  f <- chol_factor(R, "cpu", capacity = 40)
+  f <- keep(R, capacity = 40)
   twice <- function(j, at) { # point j once more: the later of the two is one too many
     x <- append(A[, j], A[j, j] * (1 - 1e-12), at - 1L)
     list(x = x, pivot = if (at > j) at else j + 1L)
@@ -132,14 +132,14 @@ test_that("what cannot be inserted names the pivot in the new order, and changes
   }
 })
 
-test_that("two thousand changes in a row stay close to the matrix", {
+at_each_home("two thousand changes in a row stay close to the matrix", {
   set.seed(4)
   for (precision in c("double", "single")) {
     tolerance <- if (precision == "double") 1e-12 else 1e-4
     points <- runif(20)
     covariance <- function(x, y) exp(-0.5 * (outer(x, y, "-") / 0.2)^2) + 0.5 * outer(x, y, "==")
     A <- covariance(points, points)
-    f <- chol_factor(chol(A), "cpu", precision = precision, capacity = 50)
+    f <- keep(chol(A), precision = precision, capacity = 50)
     worst <- 0
     for (i in seq_len(if (precision == "double") 2000 else 300)) {
       n <- length(points)
@@ -173,13 +173,84 @@ test_that("two thousand changes in a row stay close to the matrix", {
         worst <- max(worst, max(abs(crossprod(as.matrix(f)) - A)) / max(abs(A)))
         if (min(eigen(A, TRUE, TRUE)$values) < 0.2) {
           A <- covariance(points, points)
-          f <- chol_factor(chol(A), "cpu", precision = precision, capacity = 50)
+          f <- keep(chol(A), precision = precision, capacity = 50)
         }
       }
     }
     expect_lt(worst, tolerance)
     expect_lt(drift(f), if (precision == "double") 1e-10 else 1e-2)
   }
+})
+
+# A least squares fit as a factor, z and rss; what it is with other variables.
+fit <- function(X, y) {
+  R <- chol(crossprod(X))
+  z <- backsolve(R, crossprod(X, y), transpose = TRUE)
+  list(R = R, z = z, rss = colSums(as.matrix(y)^2) - colSums(z^2))
+}
+expect_fit <- function(done, X, y) {
+  expected <- fit(X, y)
+  expect_equal(as.matrix(done$R), expected$R)
+  expect_equal(unname(as.matrix(done$z)), expected$z)
+  expect_equal(done$rss, expected$rss)
+}
+
+at_each_home("right-hand sides come along: variables come, go and move in a fit", {
+  set.seed(5)
+  X <- normal(200, 30)
+  y <- rowSums(X[, 1:5]) + normal(200, 2)
+  whole <- fit(X, y)
+  f <- keep(whole$R, capacity = 30)
+  gone <- c(2, 7, 30)
+  less <- choldelete_gpu(f, gone, z = whole$z, rss = whole$rss)
+  expect_fit(less, X[, -gone], y)
+  at <- 4
+  order <- append(seq_len(30)[-gone], gone, at - 1L)
+  more <- cholinsert_gpu(less$R, crossprod(X[, order], X[, gone]), at, z = less$z, b = crossprod(X[, gone], y), rss = less$rss)
+  expect_fit(more, X[, order], y)
+  moved <- cholshift_gpu(more$R, 20, 3, z = more$z)
+  expect_fit(c(moved, list(rss = more$rss)), X[, append(order[-20], order[[20]], 2)], y)
+  # in place, and of an ordinary factor
+  expect_equal(choldelete_gpu(f, gone, z = whole$z, in_place = TRUE)$z, less$z)
+  expect_fit(choldelete_gpu(whole$R, gone, z = whole$z, rss = whole$rss), X[, -gone], y)
+  expect_fit(cholinsert_gpu(chol(crossprod(X[, -gone])), crossprod(X[, order], X[, gone]), at, z = less$z, b = crossprod(X[, gone], y), rss = less$rss),
+             X[, order], y)
+  expect_equal(cholshift_gpu(as.matrix(more$R), 20, 3, z = more$z)$z, moved$z)
+})
+
+test_that("z keeps its form, with names by the new order", {
+  A <- spd(4)
+  R <- chol(A)
+  z <- c(a = 1, b = 2, c = 3, d = 4)
+  expect_identical(names(choldelete_gpu(R, 2, z = z)$z), c("a", "c", "d"))
+  expect_identical(names(cholshift_gpu(R, 1, 4, z = z)$z), c("b", "c", "d", "a"))
+  X <- c(0.1, 0.1, 5, 0.1, 0.1)
+  expect_identical(names(cholinsert_gpu(R, X, 3, z = z, b = 1, names = "new")$z), c("a", "b", "new", "c", "d"))
+  expect_identical(names(cholinsert_gpu(R, X, 3, z = z, b = 1)$z), c("a", "b", "", "c", "d"))
+  expect_null(names(cholinsert_gpu(R, X, 3, z = 1:4, b = 1, names = "new")$z))
+  Z <- matrix(1:8, 4, dimnames = list(letters[1:4], c("u", "v")))
+  expect_identical(dimnames(choldelete_gpu(R, c(1, 3), z = Z)$z), list(c("b", "d"), c("u", "v")))
+  expect_identical(dim(choldelete_gpu(R, 1:4, z = Z)$z), c(0L, 2L))
+  same <- cholinsert_gpu(R, replace(X, 3, -1), 3, z = z, b = 1, rss = 100, check = FALSE)
+  expect_identical(same, list(R = R, z = z, pivot = 3L))
+})
+
+test_that("right-hand sides that do not fit, and a sum of squares that would be negative", {
+  R <- chol(spd(4))
+  X <- c(0, 0, 0, 0, 1)
+  refused <- function(call) expect_error(call, class = "gpucholmod_bad_argument")$argument
+  expect_identical(refused(cholinsert_gpu(R, X, b = 1)), "z")
+  expect_identical(refused(cholinsert_gpu(R, X, z = 1:4)), "b")
+  expect_identical(refused(choldelete_gpu(R, 1, rss = 1)), "z")
+  expect_identical(refused(choldelete_gpu(R, 1, z = 1:4, rss = -1)), "rss")
+  expect_error(cholinsert_gpu(R, X, z = 1:3, b = 1), class = "gpucholmod_dimension_mismatch")
+  expect_error(cholinsert_gpu(R, X, z = 1:4, b = 1:2), class = "gpucholmod_dimension_mismatch")
+  expect_error(cholshift_gpu(R, 1, 2, z = 1:5), class = "gpucholmod_dimension_mismatch")
+  expect_identical(unclass(expect_error(cholinsert_gpu(R, X, z = 1:4, b = NaN), class = "gpucholmod_not_finite"))$argument, "b")
+  expect_identical(unclass(expect_error(choldelete_gpu(R, 1, z = c(1, NA, 2, 3)), class = "gpucholmod_not_finite"))$argument, "z")
+  expect_warning(done <- cholinsert_gpu(R, X, z = 1:4, b = 3, rss = 1), class = "gpucholmod_negative_rss")
+  expect_identical(done$rss, NaN)
+  expect_equal(done$z, c(1:4, 3))
 })
 
 test_that("Matrix and float32 factors come back as they came", {

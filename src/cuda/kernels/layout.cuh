@@ -74,13 +74,14 @@ __global__ void scale_triangle(MatrixView<const T> R, T s, MatrixView<T> out, un
   }
 }
 
-/// sums (n) <- the sums of squares of the columns of R (upper), in double and in fixed order: repeatable.
+/// sums <- the sums of squares of columns of R (upper), of those with these numbers, or of all (null), in double and in fixed order:
+/// repeatable.
 ///   Grid     a block of 128 threads per column
 ///   Shared   sSum (128)
 template <class T>
-__global__ void __launch_bounds__(sum_threads) column_squares(MatrixView<const T> R, double* sums) {
+__global__ void __launch_bounds__(sum_threads) column_squares(MatrixView<const T> R, const int* columns, double* sums) {
   __shared__ double sSum[sum_threads];
-  const index_t j = blockIdx.x;
+  const index_t j = columns ? columns[blockIdx.x] : index_t(blockIdx.x);
   const int t = int(threadIdx.x);
   double sum = 0;
   for (index_t i = t; i <= j; i += sum_threads) {
@@ -92,7 +93,7 @@ __global__ void __launch_bounds__(sum_threads) column_squares(MatrixView<const T
     __syncthreads();
     if (t < half) sSum[t] += sSum[t + half];
   }
-  if (t == 0) sums[j] = sSum[0];
+  if (t == 0) sums[blockIdx.x] = sSum[0];
 }
 
 }  // namespace gpucholmod::cuda

@@ -43,7 +43,7 @@ Doubles resident(const Problem<double>& p, Precision precision, Method method = 
   request.removed = p.sign == Sign::downdate ? request.k : 0;
   request.precision = precision;
   request.method = method;
-  const auto F = cuda::upload(p.R.data(), n, Uplo::upper, precision, -1);
+  const auto F = cuda::upload(p.R.data(), n, Uplo::upper, precision, 0, -1);
   std::unique_ptr<HeldFactor> made;
   std::atomic<bool> begun{false};
   modify(Place<double>::held(*F, &made, begun), p.V.data(), request, [](double) {});

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "base/host_device.h"
+#include "base/types.h"
+
+namespace gpucholmod {
+
+/// The reflection of a plane (row i, row i + 1 of a factor) that takes (x, y) to (rho, 0), rho = sqrt(x^2 + y^2):
+///
+///   [ x~ ]   [ c   s ] [ x ]
+///   [ y~ ] = [ s  -c ] [ y ]      c = x / rho, s = y / rho
+///
+/// Of y > 0, as the diagonal of a factor is, s > 0: where a row or column moves, every new diagonal is positive without further ado.
+template <class T>
+struct Reflection {
+  T c, s;
+
+  /// x <- rho. Nothing is squared, so nothing over- or underflows on the way.
+  static GPUCHOLMOD_HOST_DEVICE Reflection of(T& x, T y) {
+    const T rho = hypot(x, y);
+    const Reflection made{x / rho, y / rho};
+    x = rho;
+    return made;
+  }
+  GPUCHOLMOD_HOST_DEVICE void apply(T& x, T& y) const {
+    const T was = x;
+    x = c * was + s * y;
+    y = s * was - c * y;
+  }
+};
+
+/// Those that take a column's entries below row `to` into the one above, from the last, row `from`, on; x (from + 1) <- what becomes of it.
+/// The first of them is of rows from - 1 and from.
+template <class T>
+std::vector<Reflection<T>> fold_up(T* x, index_t from, index_t to) {
+  std::vector<Reflection<T>> all;
+  for (index_t i = from; i > to; --i) all.push_back(Reflection<T>::of(x[i - 1], x[i]));
+  return all;
+}
+
+/// The rows of z (n x m) <- what reflections in the order in which they were found make of them: of rows i and i + 1, from `first` on, or,
+/// `back`, of rows i - 1 and i, from `first` on upwards.
+template <class T>
+void reflect_rows(const std::vector<Reflection<T>>& all, index_t first, bool back, double* z, index_t n, index_t m) {
+  for (index_t s = 0; s < m; ++s) {
+    double* x = z + first + s * n - (back ? 1 : 0);
+    for (const Reflection<T>& turn : all) {
+      Reflection<double>{double(turn.c), double(turn.s)}.apply(x[0], x[1]);
+      x += back ? -1 : 1;
+    }
+  }
+}
+
+}  // namespace gpucholmod

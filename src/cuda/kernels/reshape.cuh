@@ -1,0 +1,102 @@
+#pragma once
+
+#include "base/types.h"
+#include "block_columns/shifted.h"
+#include "cuda/kernels/block_columns.cuh"
+
+/// Kernels that move entries of a factor. Matrices are column-major, in device memory.
+namespace gpucholmod::cuda {
+
+constexpr int gather_threads = 256;
+
+/// How entries of a factor move; arrays in device memory, by the number of a column of the new factor.
+struct Moves {
+  const int* rows;     ///< of the old factor; negative: zero. Null: row i from row i
+  const int* columns;  ///< likewise; where a column stays, so do its rows
+  const int* readers;  ///< in place: the column that comes from the old one of this number, or -1. Null: not in place
+  int* counters;       ///< zero: tickets, and, in place, of each column the pieces that have been read
+  index_t first;       ///< columns from here on move
+  bool back;           ///< the last of them first: in place, no column comes from one that is written before
+};
+
+/// to(i, j) <- from(rows[i], columns[j]), i <= j; zero below the diagonal of `from`. In place a piece of a column is held in registers from when
+/// it has been read until everybody has read what it is written over: those have earlier tickets, so nobody waits for a block that has not begun.
+///   Grid     as many blocks as run at once
+template <class T>
+__global__ void __launch_bounds__(gather_threads) move_entries(MatrixView<const T> from, Moves moves, MatrixView<T> to) {
+  constexpr int each = 8, piece = each * gather_threads;
+  __shared__ int sTicket;
+  const int pieces = int((to.rows + piece - 1) / piece);
+  int* const read = moves.counters + 1;
+  while (true) {
+    if (threadIdx.x == 0) sTicket = atomicAdd(moves.counters, 1);
+    __syncthreads();
+    const index_t turn = sTicket / pieces, begin = index_t(sTicket % pieces) * piece + threadIdx.x;
+    if (turn >= to.cols - moves.first) return;
+    const index_t number = moves.back ? to.cols - 1 - turn : moves.first + turn, column = moves.columns[number];
+    if (moves.readers && column == number) {  // it is there
+      __syncthreads();
+      continue;
+    }
+    T value[each];
+#pragma unroll
+    for (int e = 0; e < each; ++e) {
+      const index_t i = begin + e * gather_threads;
+      const index_t row = i > number ? -1 : moves.rows ? moves.rows[i] : i;
+      value[e] = row >= 0 && row <= column ? from.data[row + column * from.ld] : T(0);
+    }
+    __syncthreads();
+    if (moves.readers) {
+      if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(read + number, 1);
+        const int reader = moves.readers[number];
+        if (reader >= 0)
+          while (*static_cast<volatile int*>(read + reader) < pieces) {}
+        __threadfence();
+      }
+      __syncthreads();
+    }
+#pragma unroll
+    for (int e = 0; e < each; ++e)
+      if (const index_t i = begin + e * gather_threads; i <= number) to.data[i + number * to.ld] = value[e];
+  }
+}
+
+/// V(i, q) <- R(gone[q], keep[first + i]); zero below R's diagonal.
+///   Grid     (V.rows / 256, V.cols), rounded up
+template <class T>
+__global__ void __launch_bounds__(gather_threads)
+    gather_rows(MatrixView<const T> R, const int* gone, const int* keep, index_t first, MatrixView<double> V) {
+  const index_t i = index_t(blockIdx.x) * gather_threads + threadIdx.x, q = blockIdx.y;
+  if (i >= V.rows) return;
+  const index_t row = gone[q], column = keep[first + i];
+  V.data[i + q * V.ld] = row < column ? double(R.data[row + column * R.ld]) : 0;
+}
+
+/// The next reflections of a column that has moved to the right; one block.
+template <class T>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) find_reflections(block_columns::Shifted<T> s, index_t begin) {
+  __shared__ double shared[block_columns::Reflecting<T, DeviceTeam>::words];
+  block_columns::Reflecting<T, DeviceTeam>(whole_block(shared), s).find(begin);
+}
+
+/// And on what lies to the right, columns from `behind` on.
+///   Grid     a block for every 32 columns
+template <class T>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) follow_reflections(block_columns::Shifted<T> s, index_t begin, index_t behind) {
+  using Reflecting = block_columns::Reflecting<T, DeviceTeam>;
+  __shared__ double shared[Reflecting::words];
+  Reflecting(whole_block(shared), s).follow(begin, behind + index_t(blockIdx.x) * Reflecting::COLUMNS);
+}
+
+/// All of a column that has moved to the left, on the columns behind it.
+///   Grid     a block for every 32 columns
+template <class T>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) follow_back(block_columns::Shifted<T> s) {
+  using Reflecting = block_columns::Reflecting<T, DeviceTeam>;
+  __shared__ double shared[Reflecting::words];
+  Reflecting(whole_block(shared), s).follow_back(s.first + 1 + index_t(blockIdx.x) * Reflecting::COLUMNS);
+}
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,335 @@
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "base/reshaped_sides.h"
+#include "cpu/blas.h"
+#include "cuda/by_cublas.cuh"
+#include "cuda/kernels/reshape.cuh"
+#include "cuda/modification.cuh"
+
+namespace gpucholmod::cuda {
+
+/// A factor on the GPU in its layout.
+template <class T>
+struct Placed {
+  T* data;
+  Layout layout;
+
+  MatrixView<T> all() const { return {data, layout.padded, layout.padded, layout.ld}; }
+  MatrixView<T> R() const { return all().block(0, 0, layout.n, layout.n); }
+  MatrixView<const T> read() const { return {data, layout.n, layout.n, layout.ld}; }
+  /// Its trailing part from row `first` on, which begins a strip.
+  Placed behind(index_t first) const { return {data + first * (layout.ld + 1), layout.behind(first)}; }
+
+  /// Behind its last row and column there is an identity.
+  void continue_behind(cudaStream_t stream) const {
+    const index_t more = layout.padded - layout.n;
+    if (more == 0) return;
+    set_identity<<<unsigned(more), 256, 0, stream>>>(all().block(0, layout.n, layout.padded, more), layout.n);
+    check(cudaGetLastError(), "start the continuation of a factor");
+  }
+};
+
+/// The first row of the strip that row i lies in.
+inline index_t strip_of(index_t i) { return i / block_columns::STRIP * block_columns::STRIP; }
+
+/// One change of the rows and columns of A, see HeldFactor: from a factor to another, or to itself, whose layout says how many there are then.
+/// Downdates of more than one pass are not done in place. In a Session.
+template <class T>
+class Reshaping {
+ public:
+  /// `begun` becomes true before anything is written.
+  Reshaping(Context& context, const Placed<T>& from, const Placed<T>& to, const Task& task, const Poll& poll, std::atomic<bool>& begun)
+      : context_(context), from_(from), to_(to), task_(task), poll_(poll), begun_(begun) {}
+
+  /// The same for another task.
+  Reshaping with(const Task& task) const { return {context_, from_, to_, task, poll_, begun_}; }
+
+  /// Returns the sum of the squares of the columns that go.
+  double remove(const std::vector<index_t>& gone) {
+    if (gone.empty()) {
+      leave();
+      return 0;
+    }
+    const index_t n = from_.layout.n, m = to_.layout.n, k = index_t(gone.size()), first = std::min(k > 0 ? gone[0] : n, m);
+    const std::vector<index_t> keep = others_than(gone, n);
+    const std::vector<double> Y = remove_rows(task_.right, gone, keep);
+    const PoolBuffer<int> dgone = on_device(gone);
+    const ToMove plan(*this, keep, true, first, false);
+    const PoolBuffer<double> dsums(pool(), k);
+    column_squares<<<unsigned(k), sum_threads, 0, stream()>>>(from_.read(), dgone.data(), dsums.data());
+    check(cudaGetLastError(), "start sums of squares");
+    const index_t start = strip_of(first), rows = m - start;
+    allow(sizeof(double) * double(rows * k));
+    const PoolBuffer<double> dV(pool(), first < m ? rows * k : 0);
+    const MatrixView<double> V{dV.data(), rows, k, rows};
+    if (first < m) {
+      gather_rows<<<dim3(blocks(rows), unsigned(k)), gather_threads, 0, stream()>>>(from_.read(), dgone.data(), plan.columns(), start, V);
+      check(cudaGetLastError(), "start to gather rows");
+    }
+    poll_(0);
+    begun_ = true;
+    move(plan);
+    to_.continue_behind(stream());
+    TrailingSides sides(task_.right, m, first < m ? start : m, Y);
+    if (first < m) {
+      const Placed<T> rest = to_.behind(start);
+      const Task update = modification(rest.layout.n, k, 0, sides.sides());
+      Modification<T>(context_, rest.layout, read(V), 0, 1, update, used_, poll_).run(rest.data, rest.data, rest.layout.n);
+    }
+    sides.settle();
+    std::vector<double> sums(k);
+    check(cudaMemcpyAsync(sums.data(), dsums.data(), dsums.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch sums of squares");
+    check(cudaStreamSynchronize(stream()), "delete rows and columns");
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
+  }
+
+  /// Returns the failing pivot, or -1.
+  index_t insert(index_t at, const double* X, index_t p) {
+    const index_t n = from_.layout.n, rows = n + p, behind = n - at;
+    if (p == 0) {
+      leave();
+      return -1;
+    }
+    allow(double(sizeof(double) + sizeof(T)) * double(rows * p));
+    const PoolBuffer<double> dX(pool(), rows * p);
+    const MatrixView<double> columns{dX.data(), rows, p, rows};
+    copy_matrix<double>({X, rows, p, rows}, columns, cudaMemcpyHostToDevice, stream());
+    std::vector<double> S22(p * p), Y;
+    if (const index_t pivot = factorise_inserted(at, columns, S22); pivot >= 0) return at + pivot;
+    if (task_.right.m > 0) Y = insert_rows(task_.right, n, at, inserted(at, columns), {S22.data(), p, p, p});
+    const PoolBuffer<T> dW(pool(), rows * p);
+    const MatrixView<T> W{dW.data(), rows, p, rows}, S32 = W.block(at + p, 0, behind, p);
+    convert_matrix<double, T>(false, read(columns), W, stream());
+    const index_t start = strip_of(at + p), lead = at + p - start;
+    constexpr index_t STRIP = block_columns::STRIP;
+    allow(sizeof(double) * double((STRIP + behind) * p));
+    const PoolBuffer<double> dV(pool(), behind > 0 ? (STRIP + behind) * p : 0);
+    const MatrixView<double> V{dV.data(), STRIP + behind, p, STRIP + behind};
+    if (behind > 0) {
+      if (at > 0) context_.cublas().subtract_product(behind, p, at, from_.data + at * from_.layout.ld, from_.layout.ld, W.data, rows, S32.data, rows);
+      context_.cublas().solve_right(behind, p, W.data + at, rows, S32.data, rows);
+      check(cudaMemsetAsync(dV.data(), 0, dV.bytes(), stream()), "clear V");
+      convert_matrix<T, double>(false, read(S32), V.block(STRIP, 0, behind, p), stream());
+      if (in_place())
+        if (const index_t pivot = verdict(at, V); pivot >= 0) return at + p + pivot;
+    }
+    poll_(0);
+    begun_ = true;
+    const auto fill = [&] {
+      move_up(at, p);
+      copy_matrix<T>(read(W.block(0, 0, at + p, p)), to_.R().block(0, at, at + p, p), cudaMemcpyDeviceToDevice, stream());
+      if (behind > 0) convert_matrix<T, T>(true, read(S32), to_.R().block(at, at + p, p, behind), stream());
+      to_.continue_behind(stream());
+    };
+    fill();
+    TrailingSides sides(task_.right, rows, behind > 0 ? start : rows, Y);
+    if (behind > 0) {
+      const Placed<T> rest = to_.behind(start);
+      const Task downdate = modification(rest.layout.n, p, p, sides.sides());
+      Modification<T> modification(context_, rest.layout, read(V.block(STRIP - lead, 0, lead + behind, p)), 0, 1, downdate, used_, poll_);
+      index_t pivot = modification.run(rest.data, rest.data, rest.layout.n);
+      if (pivot >= 0) {
+        const auto anew = [&] {
+          fill();
+          return rest.data;
+        };
+        return start + modification.first_pivot(anew, rest.data, pivot);
+      }
+    }
+    sides.settle();
+    return -1;
+  }
+
+  void shift(index_t from, index_t to) {
+    const index_t n = from_.layout.n, first = std::min(from, to), last = std::max(from, to), ld = from_.layout.ld;
+    if (from == to) return leave();
+    std::copy_n(task_.right.z, n * task_.right.m, task_.right.out);
+    poll_(0);
+    begun_ = true;
+    const PoolBuffer<T> dcolumn(pool(), n), dbelow(pool(), n);
+    const PoolBuffer<Reflection<T>> dturns(pool(), last - first);
+    std::vector<Reflection<T>> turns(last - first);
+    std::vector<T> column(n);
+    check(cudaMemcpyAsync(column.data(), from_.data + from * ld, sizeof(T) * (from + 1), cudaMemcpyDeviceToHost, stream()), "fetch a column");
+    copy_matrix<T>({from_.data, 1, n, ld + 1}, {dbelow.data(), 1, n, 1}, cudaMemcpyDeviceToDevice, stream());
+    check(cudaStreamSynchronize(stream()), "fetch a column");
+
+    std::vector<index_t> columns(n);
+    for (index_t j = 0; j < n; ++j) columns[j] = j == to ? -1 : j < first || j > last ? j : from < to ? j + 1 : j - 1;
+    move(ToMove(*this, columns, false, first, from > to));
+    using Reflecting = block_columns::Reflecting<T, DeviceTeam>;
+    const auto teams = [n](index_t column) { return unsigned((n - column + Reflecting::COLUMNS - 1) / Reflecting::COLUMNS); };
+    block_columns::Shifted<T> shifted{to_.data, to_.layout.ld, n, first, last, dturns.data(), dbelow.data() + first + 1};
+    if (from < to) {
+      send(column, to + 1, to_.data + to * to_.layout.ld);
+      for (index_t begin = first; begin < last; begin += block_columns::NB) {
+        const index_t behind = std::min(begin + block_columns::NB, last);
+        find_reflections<<<1, DeviceTeam::THREADS, 0, stream()>>>(shifted, begin);
+        follow_reflections<<<teams(behind), DeviceTeam::THREADS, 0, stream()>>>(shifted, begin, behind);
+      }
+      check(cudaGetLastError(), "start reflections");
+      check(cudaMemcpyAsync(turns.data(), dturns.data(), dturns.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch reflections");
+    } else {
+      turns = fold_up(column.data(), from, to);
+      send(std::vector<Reflection<T>>(turns.rbegin(), turns.rend()), last - first, dturns.data());
+      send(column, to + 1, to_.data + to * to_.layout.ld);
+      follow_back<<<teams(first + 1), DeviceTeam::THREADS, 0, stream()>>>(shifted);
+      check(cudaGetLastError(), "start reflections");
+    }
+    check(cudaStreamSynchronize(stream()), "move a row and column");
+    reflect_rows(turns, from, from > to, task_.right.out, n, task_.right.m);
+  }
+
+ private:
+  /// Which entries move where, on the device.
+  class ToMove {
+   public:
+    /// columns[j]: of the old factor, what becomes column j; negative: nothing. `rows`: so do rows.
+    ToMove(const Reshaping& change, const std::vector<index_t>& columns, bool rows, index_t first, bool back)
+        : count_(index_t(columns.size())), dplaces_(change.pool(), 2 * count_), dcounters_(change.pool(), count_ + 1) {
+      std::vector<int> places(2 * count_, -1);
+      for (index_t j = 0; j < count_; ++j) {
+        places[j] = int(columns[j]);
+        if (columns[j] >= 0 && columns[j] < count_) places[count_ + columns[j]] = int(j);
+      }
+      change.send(places, 2 * count_, dplaces_.data());
+      moves = {rows ? this->columns() : nullptr, this->columns(), change.in_place() ? this->columns() + count_ : nullptr, dcounters_.data(),
+               change.in_place() ? first : 0, back};
+    }
+    const int* columns() const { return dplaces_.data(); }
+
+    Moves moves;
+    void begin(cudaStream_t stream) const { check(cudaMemsetAsync(dcounters_.data(), 0, dcounters_.bytes(), stream), "prepare to move a factor"); }
+
+   private:
+    index_t count_;
+    PoolBuffer<int> dplaces_, dcounters_;
+  };
+
+  /// There is nothing to be done.
+  void leave() {
+    const index_t n = from_.layout.n;
+    std::copy_n(task_.right.z, n * task_.right.m, task_.right.out);
+    if (in_place()) return;
+    std::vector<index_t> columns(n);
+    std::iota(columns.begin(), columns.end(), 0);
+    move(ToMove(*this, columns, false, 0, false));
+  }
+
+  bool in_place() const { return from_.data == to_.data; }
+  cudaStream_t stream() const { return context_.stream(); }
+  Pool& pool() const { return context_.pool(); }
+  static unsigned blocks(index_t count) { return unsigned((count + gather_threads - 1) / gather_threads); }
+  template <class X>
+  static MatrixView<const X> read(MatrixView<X> A) { return {A.data, A.rows, A.cols, A.ld}; }
+
+  /// That the call takes so many bytes more.
+  void allow(double bytes) {
+    used_ += bytes;
+    if (used_ > task_.device_memory)
+      throw out_of_memory("'device_memory' allows less device memory than this takes", used_, task_.device_memory);
+  }
+
+  PoolBuffer<int> on_device(const std::vector<index_t>& numbers) const {
+    const std::vector<int> ints(numbers.begin(), numbers.end());
+    PoolBuffer<int> made(pool(), index_t(ints.size()));
+    send(ints, index_t(ints.size()), made.data());
+    return made;
+  }
+  template <class X>
+  void send(const std::vector<X>& numbers, index_t count, X* to) const {
+    if (count > 0) check(cudaMemcpyAsync(to, numbers.data(), sizeof(X) * count, cudaMemcpyHostToDevice, stream()), "send numbers");
+  }
+
+  /// V on the device, with rows that are zero ahead of what is to be modified, if it is not to begin a strip.
+  Task modification(index_t n, index_t k, index_t removed, const RightSides& sides) const {
+    Task task;
+    task.n = n;
+    task.k = k;
+    task.removed = removed;
+    task.precision = task_.precision;
+    task.algorithm = Algorithm::unscaled;
+    task.device_memory = task_.device_memory;
+    task.right = sides;
+    return task;
+  }
+
+  /// The factor's entries to their new places.
+  void move(const ToMove& plan) {
+    if (to_.layout.n == 0) return;
+    plan.begin(stream());
+    move_entries<<<unsigned(8 * multiprocessors()), gather_threads, 0, stream()>>>(from_.read(), plan.moves, to_.R());
+    check(cudaGetLastError(), "start to move a factor");
+  }
+  /// Rows and columns from `at` on by p.
+  void move_up(index_t at, index_t p) {
+    const index_t n = from_.layout.n;
+    if (in_place() && at == n) return;
+    std::vector<index_t> source(n + p);
+    for (index_t i = 0; i < n + p; ++i) source[i] = i < at ? i : i < at + p ? -1 : i - p;
+    move(ToMove(*this, source, true, at, true));
+  }
+
+  /// Of X's rows: the first <- S12, those of A22 <- S22, on the host as well. Returns the failing pivot, or -1.
+  index_t factorise_inserted(index_t at, MatrixView<double> X, std::vector<double>& S22) {
+    const index_t p = X.cols;
+    const MatrixView<double> middle = X.block(at, 0, p, p);
+    if (at > 0) {
+      const Layout leading = from_.layout.leading(at);
+      const index_t solved = p <= tuning::chain_solves(at)
+                                 ? Substitution<T>::solve(context_, leading, from_.data, TriangularSolve::forward, X.data, X.ld, p) : 0;
+      if (solved < p) solve_on_device(at, X.block(0, solved, at, p - solved));
+      context_.cublas().subtract_product(p, p, at, X.data, X.ld, X.data, X.ld, middle.data, middle.ld);
+    }
+    copy_matrix<double>(read(middle), {S22.data(), p, p, p}, cudaMemcpyDeviceToHost, stream());
+    check(cudaStreamSynchronize(stream()), "fetch what is to be factorised");
+    const int order = int(p);
+    int info = 0;
+    dpotrf_("U", &order, S22.data(), &order, &info, 1);
+    if (info > 0) return info - 1;
+    for (index_t q = 0; q < p; ++q) std::fill(S22.begin() + q * p + q + 1, S22.begin() + (q + 1) * p, 0.0);
+    copy_matrix<double>({S22.data(), p, p, p}, middle, cudaMemcpyHostToDevice, stream());
+    return -1;
+  }
+
+  /// B (at x m) <- R11'^-1 B by cuBLAS.
+  void solve_on_device(index_t at, MatrixView<double> B) {
+    const PoolBuffer<T> dB(pool(), at * B.cols);
+    const MatrixView<T> copy{dB.data(), at, B.cols, at};
+    convert_matrix<double, T>(false, read(B), copy, stream());
+    context_.cublas().solve(true, at, B.cols, static_cast<const T*>(from_.data), from_.layout.ld, copy.data, at);
+    convert_matrix<T, double>(false, read(copy), B, stream());
+  }
+
+  /// S12, on the host.
+  MatrixView<const double> inserted(index_t at, MatrixView<double> X) {
+    S12_.resize(at * X.cols);
+    copy_matrix<double>(read(X.block(0, 0, at, X.cols)), {S12_.data(), at, X.cols, at}, cudaMemcpyDeviceToHost, stream());
+    check(cudaStreamSynchronize(stream()), "fetch what is inserted");
+    return {S12_.data(), at, X.cols, at};
+  }
+
+  /// Whether R33'R33 - VV' has a factor, where R33 is now; V with STRIP rows of zeros ahead.
+  index_t verdict(index_t at, MatrixView<double> V) {
+    const index_t start = strip_of(at), lead = at - start, above = block_columns::STRIP - lead;
+    const Placed<T> rest = from_.behind(start);
+    const Task downdate = modification(rest.layout.n, V.cols, V.cols, {});
+    const index_t pivot = Modification<T>(context_, rest.layout, read(V.block(above, 0, V.rows - above, V.cols)), 0, 1, downdate, used_, poll_)
+                              .run(rest.data, nullptr, rest.layout.n);
+    return pivot < 0 ? -1 : pivot - lead;
+  }
+
+  Context& context_;
+  Placed<T> from_, to_;
+  const Task& task_;
+  const Poll& poll_;
+  std::atomic<bool>& begun_;
+  double used_ = 0;  ///< bytes of device memory
+  std::vector<double> S12_;
+};
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include "../reshape_call.h"
+#include "factor_call.h"
+
+/// Rows and columns that come, go and move, of a factor in the memory of a GPU.
+namespace gpucholmod::test {
+namespace {
+
+const Keep on_gpu = [](const Doubles& R, Precision precision, index_t capacity) {
+  return Factor(cuda::upload(R.data(), R.cols(), Uplo::upper, precision, capacity, -1));
+};
+
+TEST(ReshapeOnGpu, RowsAndColumnsComeGoAndMove) {
+  expect_reshapes(on_gpu, {1, 2, 65, 128, 300}, {0, 1, 5, 40});
+  expect_reshapes(on_gpu, {710}, {17});
+}
+TEST(ReshapeOnGpu, GrowsAndShrinks) {
+  expect_growth(on_gpu, 150, 7);
+  expect_growth(on_gpu, 400, 90);
+}
+TEST(ReshapeOnGpu, WhatCannotBeInserted) { expect_pivots(on_gpu); }
+
+/// The same bits in place and elsewhere, whatever the capacity.
+TEST(ReshapeOnGpu, TheSameInPlace) {
+  const index_t n = 900;
+  const Doubles R = example(n);
+  const Matrix A = gram(R);
+  Task how;
+  for (const index_t capacity : {n + 1, 2 * n}) {
+    const Factor f = on_gpu(R, Precision::double_, capacity), g = on_gpu(R, Precision::double_, 0);
+    std::atomic<bool> begun{false};
+    Factor made;
+    f->remove({3, 400, 401, 899}, how, nullptr, no_poll, begun);
+    g->remove({3, 400, 401, 899}, how, &made, no_poll, begun);
+    EXPECT_TRUE(same_bits(download(*f), download(*made)));
+    f->shift(800, 20, how, nullptr, no_poll, begun);
+    made->shift(800, 20, how, nullptr, no_poll, begun);
+    f->shift(7, 650, how, nullptr, no_poll, begun);
+    made->shift(7, 650, how, nullptr, no_poll, begun);
+    EXPECT_TRUE(same_bits(download(*f), download(*made)));
+  }
+}
+
+/// Numbers near the ends of their range go by way of a factor that is scaled.
+TEST(ReshapeOnGpu, NumbersOfAnySize) {
+  for (const double size : {1e-140, 1e150}) {
+    const index_t n = 260;
+    const Doubles R = example(n) * size;
+    const Factor f = on_gpu(R, Precision::double_, n), whole = on_gpu(R, Precision::double_, n);
+    Task how;
+    std::atomic<bool> begun{false};
+    f->remove({100}, how, nullptr, no_poll, begun);
+    const Doubles unit = example(n);
+    const Matrix A = gram(unit);
+    Doubles X = (A.col(100).cast<double>() * size) * size;
+    EXPECT_EQ(f->insert(100, X.data(), 1, how, nullptr, no_poll, begun), -1);
+    const Doubles back = download(*f) / size;
+    EXPECT_LT(double(norm_1(gram(back) - A) / norm_1(A)), 1e-13);
+    f->shift(3, 200, how, nullptr, no_poll, begun);
+    EXPECT_TRUE(download(*f).allFinite());
+  }
+}
+
+/// device_memory counts.
+TEST(ReshapeOnGpu, TakesWhatItMay) {
+  const index_t n = 500;
+  const Factor f = on_gpu(example(n), Precision::double_, n + 1);
+  const Doubles before = download(*f), X = Doubles::Identity(n + 1, n + 1).col(n) * 2;
+  Task how;
+  how.device_memory = 1000;
+  std::atomic<bool> begun{false};
+  EXPECT_EQ(error_of([&] { f->insert(n, X.data(), 1, how, nullptr, no_poll, begun); })->code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(error_of([&] { f->remove({1}, how, nullptr, no_poll, begun); })->code(), ErrorCode::out_of_memory);
+  EXPECT_FALSE(begun);
+  EXPECT_TRUE(same_bits(download(*f), before));
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
