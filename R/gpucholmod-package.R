@@ -19,7 +19,7 @@
 #' [bench_paper()] measures time and error of all methods on this machine; [stored_measurements()] has what was measured
 #' elsewhere.
 #'
-#' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"how-it-works"`, `"installation"`,
+#' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"recipes"`, `"how-it-works"`, `"installation"`,
 #' `"measurements"`, `"other-packages"` and `"the-papers-experiment"`. They are installed with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder
 #' leaves them out, as it does for every package.
 #'
