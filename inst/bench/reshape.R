@@ -22,13 +22,16 @@ seconds_of <- function(f) {
   f()
   as.numeric(Sys.time() - begin, units = "secs")
 }
-# Milliseconds of change(), undo() being run after each; the first is for warming up.
+# Milliseconds of change(), undo() being run after each; before, half a second of both for warming up: a GPU that had nothing to do is slow.
 time <- function(change, undo = function() NULL) {
-  1000 * stats::median(vapply(seq_len(repeats + 1L), function(i) {
+  once <- function(i) {
     seconds <- seconds_of(change)
     undo()
     seconds
-  }, 0)[-1L])
+  }
+  begin <- Sys.time()
+  while (Sys.time() - begin < 0.5) once()
+  1000 * stats::median(vapply(seq_len(repeats), once, 0))
 }
 # Stops where f is not the factor of A[keep, keep].
 look_at <- function(f, keep) {

@@ -32,7 +32,7 @@ class HostFactor : public HeldFactor {
   void load(const S* R, Uplo uplo) {
     bound_ = require_triangle<T>("R", R, n_, uplo) * std::sqrt(double(n_));
     require_diagonal<T>(R, n_);
-    load_factor<S, T>({R, n_, n_, n_}, uplo, 0, own(), threads_for(0));
+    load_factor<S, T>({R, n_, n_, n_}, uplo, 0, own(), copying_threads());
   }
 
   index_t order() const override { return n_; }
@@ -45,7 +45,7 @@ class HostFactor : public HeldFactor {
 
   void download(Uplo uplo, double* out) const override {
     prefer_huge_pages(out, sizeof(double) * n_ * n_);
-    store_factor(view(), uplo, 1, MatrixView<double>{out, n_, n_, n_}, threads_for(0));
+    store_factor(view(), uplo, 1, MatrixView<double>{out, n_, n_, n_}, copying_threads());
   }
   void diagonal(double* out) const override {
     for (index_t j = 0; j < n_; ++j) out[j] = double(view()(j, j));
@@ -177,13 +177,16 @@ class HostFactor : public HeldFactor {
     return sum;
   }
 
+  /// To start others takes as long as to copy a small factor.
+  int copying_threads() const { return n_ < 1000 ? 1 : threads_for(0); }
+
   T* data() const { return static_cast<T*>(memory_.get()); }
   MatrixView<const T> view() const { return {data(), n_, n_, room_}; }
   MatrixView<T> own() { return {data(), n_, n_, room_}; }
 
   std::unique_ptr<HostFactor> scaled(double by) const {
     auto made = std::make_unique<HostFactor>(n_, room_, allocate_);
-    store_factor(view(), Uplo::upper, by, made->own(), threads_for(0));
+    store_factor(view(), Uplo::upper, by, made->own(), copying_threads());
     for (index_t j = 0; j < n_; ++j) require_not_vanished(made->view()(j, j), view()(j, j), j);
     made->bound_ = by * bound_;
     return made;
