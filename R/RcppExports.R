@@ -117,8 +117,12 @@ rcpp_factor_inverse <- function(pointer, dimnames) {
     .Call(`_gpucholmod_rcpp_factor_inverse`, pointer, dimnames)
 }
 
-rcpp_factor_modify <- function(pointer, V, request, in_place, keep_intact, begun) {
-    .Call(`_gpucholmod_rcpp_factor_modify`, pointer, V, request, in_place, keep_intact, begun)
+rcpp_factor_modify <- function(handle, modified, V, request, keep_intact, half_modified) {
+    .Call(`_gpucholmod_rcpp_factor_modify`, handle, modified, V, request, keep_intact, half_modified)
+}
+
+rcpp_factor_count <- function(handle, added, removed, scale) {
+    invisible(.Call(`_gpucholmod_rcpp_factor_count`, handle, added, removed, scale))
 }
 
 rcpp_factor_delete <- function(pointer, gone, request, in_place, begun) {

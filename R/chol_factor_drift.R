@@ -35,26 +35,5 @@ drift <- function(f) {
   if (f$error == 0) 0 else if (is.finite(f$trace)) f$error / f$trace else NA_real_
 }
 
-precision_eps <- function(precision) if (precision == "double") .Machine$double.eps else 2^-23
-
-# The error that one modification may leave in A, in units of A.
-modification_error <- function(precision, trace_before, trace_after) {
-  4 * precision_eps(precision) * max(trace_before, trace_after)
-}
-
-# That of A with what is added and what is taken away, `added` and `removed` being the traces of these; NA where too few of its digits
-# would be right.
-modified_trace <- function(precision, trace, added, removed) {
-  after <- trace + added - removed
-  if (is.finite(after) && after > sqrt(precision_eps(precision)) * (trace + added)) after else NA_real_
-}
-
 # Enters a modification into the handle of the modified factor: of scale A by what has `traces`, of what is added and removed.
-count_modification <- function(f, traces, scale = 1) {
-  precision <- .subset2(f, "precision")
-  before <- scale * .subset2(f, "trace")
-  after <- modified_trace(precision, before, traces[[1L]], traces[[2L]])
-  if (is.na(after)) after <- rcpp_factor_trace(.subset2(f, "pointer"))
-  error <- scale * .subset2(f, "error") + modification_error(precision, before + traces[[1L]], after)
-  list2env(list(trace = after, error = error, modifications = .subset2(f, "modifications") + 1L), f)
-}
+count_modification <- function(f, traces, scale = 1) rcpp_factor_count(f, traces[[1L]], traces[[2L]], scale)

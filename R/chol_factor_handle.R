@@ -16,10 +16,10 @@ new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$poin
   structure(list2env(fields, parent = emptyenv()), class = c(if (is.na(made$device)) "cpu_factor" else "gpu_factor", "chol_factor"))
 }
 
-# A handle for what is at `pointer`, which is as `f` was but for its numbers.
-descendant <- function(f, pointer) {
+# A handle for what is at `pointer`, or will be, which is as `f` was but for its numbers.
+descendant <- function(f, pointer = NULL) {
   fields <- as.list.environment(f)
-  fields$pointer <- pointer
+  fields["pointer"] <- list(pointer)
   handle <- list2env(fields, parent = emptyenv())
   class(handle) <- class(f)
   handle
@@ -46,12 +46,12 @@ live <- function(f, argument = "f") {
     stop_gpucholmod("bad_argument", sprintf("'%s' must be a handle from chol_factor(), gpu_factor() or gpu_chol()", argument),
                     list(argument = argument, value = f))
   }
-  reason <- invalid_reason(f)
-  if (!is.null(reason)) {
-    stop_gpucholmod("invalid_factor", paste("this factor cannot be used:", invalid_message(reason)),
-                    list(reason = reason))
+  pointer <- .subset2(f, "pointer")
+  if (rcpp_factor_is_null(pointer)) {  # as it is whatever the reason
+    reason <- invalid_reason(f)
+    stop_gpucholmod("invalid_factor", paste("this factor cannot be used:", invalid_message(reason)), list(reason = reason))
   }
-  .subset2(f, "pointer")
+  pointer
 }
 
 # Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to, if

@@ -62,41 +62,28 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
                                        uplo = R$uplo, precision = R$precision, backend = if (inherits(R, "gpu_factor")) "cuda" else "cpu",
                                        control = cholupdate_control()) {
   if (...length()) require_no_more(...)
-  require_flag(downdate, "downdate")
   require_flag(in_place, "in_place")
-  require_flag(keep_intact, "keep_intact")
-  require_flag(check, "check")
   if (!missing(uplo)) match_choice(uplo, R$uplo, "uplo")
   if (!missing(precision)) match_choice(precision, R$precision, "precision")
   on_gpu <- inherits(R, "gpu_factor")
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
-  methods <- c("auto", if (on_gpu) c("persistent", "householder", "stepwise") else "blocked")
   request <- list(
-    downdate, FALSE, FALSE, .subset2(R, "precision") == "single", if (on_gpu) 2L else 1L,
-    if (missing(method)) 0L else method_number(method, methods),
+    downdate, check, FALSE, .subset2(R, "precision") == "single", if (on_gpu) 2L else 1L,
+    if (missing(method)) 0L else method_number(method, c("auto", if (on_gpu) c("persistent", "householder", "stepwise") else "blocked")),
     if (!missing(control)) control_numbers(control),
     if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale), NULL
   )
-  pointer <- live(R)
-  V <- open_columns(V, .subset2(R, "n"), float32 = FALSE)
-  if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, nrow(V), ncol(V)))
+  n <- .subset2(R, "n")
+  if (!are_plain_columns(V, n)) V <- open_columns(V, n, float32 = FALSE)
+  if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, n, NCOL(V)))
 
-  begun <- logical(1)  # src/rcpp_held_factor.cpp sets it
-  on.exit(if (begun) abandon(R, "half_modified"))
-  pivot <- carry_out(request, {
-    done <- with_room(function() rcpp_factor_modify(pointer, V, request, in_place, keep_intact, begun), function() !begun)
-    done$pivot
-  })
-  if (pivot > 0L) {
-    if (check) {
-      stop_not_positive_definite("the downdated matrix", pivot,
-                                 if (begun) "; the factor is half modified and cannot be used any more")
-    }
-    return(returned(R, pivot, check, z))
-  }
-  on.exit()
-  modified <- if (in_place) R else descendant(R, done$made)
-  if (ncol(V) > 0L || scale != 1) count_modification(modified, done$traces, scale)
-  value <- returned(modified, 0L, check, z)
+  modified <- if (in_place) R else descendant(R)
+  half <- logical(1)  # src/rcpp_held_factor.cpp sets it
+  on.exit(if (half) abandon(R, "half_modified"))
+  modify <- function() rcpp_factor_modify(R, modified, V, request, keep_intact, half)
+  # In ordinary memory R collects its garbage itself where there is too little.
+  pivot <- carry_out(request, if (on_gpu) with_room(modify, function() !half) else modify(),
+                     if (half) "; the factor is half modified and cannot be used any more")
+  value <- returned(if (pivot > 0L) R else modified, pivot, check, z)
   if (in_place && check) invisible(value) else value
 }

@@ -130,6 +130,11 @@ open_columns <- function(V, n, float32, argument = "V", beside = sprintf("the fa
   x
 }
 
+# Whether they are doubles of the right shape as they are, a matrix or a vector.
+are_plain_columns <- function(V, n) {
+  is.double(V) && !is.object(V) && (if (is.null(d <- dim(V))) length(V) == n else length(d) == 2L && d[[1L]] == n)
+}
+
 # Numbers with a class of S3, such as a time series, without it. integer64 keeps something else in its doubles.
 without_class <- function(x) {
   if (is.object(x) && !isS4(x) && is.numeric(x) && !inherits(x, "integer64")) unclass(x) else x

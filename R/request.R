@@ -114,11 +114,11 @@ method_number <- function(method, allowed) number_of(match_choice(method, allowe
 backend_number <- function(backend) number_of(match_choice(backend, choices$backend, "backend"), "backend")
 
 # Evaluates `code`, one of the calls of src/ that carry out a request and return the failing pivot, under its bar. The
-# pivot; 0 is success. Where the request says so, anything else is an error.
-carry_out <- function(request, code) {
+# pivot; 0 is success. Where the request says so, anything else is an error, whose message ends with `consequence`.
+carry_out <- function(request, code, consequence = NULL) {
   on.exit(if (!is.null(state$bar)) end_bar("failed"))
   pivot <- code
   if (!is.null(state$bar)) end_bar("done")
-  if (pivot > 0L && request[[2L]]) stop_not_positive_definite("the downdated matrix", pivot)
+  if (pivot > 0L && request[[2L]]) stop_not_positive_definite("the downdated matrix", pivot, consequence)
   pivot
 }

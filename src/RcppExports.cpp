@@ -329,18 +329,30 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_modify
-Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place, bool keep_intact, SEXP begun);
-RcppExport SEXP _gpucholmod_rcpp_factor_modify(SEXP pointerSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP in_placeSEXP, SEXP keep_intactSEXP, SEXP begunSEXP) {
+int rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact, SEXP half_modified);
+RcppExport SEXP _gpucholmod_rcpp_factor_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP keep_intactSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
-    Rcpp::traits::input_parameter< bool >::type keep_intact(keep_intactSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type begun(begunSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify(pointer, V, request, in_place, keep_intact, begun));
+    Rcpp::traits::input_parameter< SEXP >::type keep_intact(keep_intactSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify(handle, modified, V, request, keep_intact, half_modified));
     return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_count
+void rcpp_factor_count(SEXP handle, double added, double removed, double scale);
+RcppExport SEXP _gpucholmod_rcpp_factor_count(SEXP handleSEXP, SEXP addedSEXP, SEXP removedSEXP, SEXP scaleSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< double >::type added(addedSEXP);
+    Rcpp::traits::input_parameter< double >::type removed(removedSEXP);
+    Rcpp::traits::input_parameter< double >::type scale(scaleSEXP);
+    rcpp_factor_count(handle, added, removed, scale);
+    return R_NilValue;
 END_RCPP
 }
 // rcpp_factor_delete
@@ -511,6 +523,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 4},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 6},
+    {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
     {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 5},
     {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 6},
     {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 6},

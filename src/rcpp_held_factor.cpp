@@ -1,6 +1,7 @@
 #include <Rcpp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "base/factor_io.h"
@@ -58,6 +59,34 @@ Rcpp::List described(std::unique_ptr<HeldFactor> made) {
       _["capacity"] = int(made->capacity()));
   handle["pointer"] = handed_over(std::move(made));
   return handle;
+}
+
+/// Of a handle, which is an environment: R/chol_factor_handle.R.
+SEXP field(SEXP handle, const char* name) { return Rf_findVarInFrame(handle, Rf_install(name)); }
+void set_field(SEXP handle, const char* name, SEXP value) {
+  const Rcpp::Shield<SEXP> kept(value);
+  Rf_defineVar(Rf_install(name), kept, handle);
+}
+
+/// The factor of a handle; where that cannot be used, R's error.
+HeldFactor& live(SEXP handle) {
+  const SEXP pointer = field(handle, "pointer");
+  if (R_ExternalPtrAddr(pointer) == nullptr) in_r("live")(handle);
+  return factor(pointer);
+}
+
+/// Enters a modification of `scale` A into the handle of the modified factor. `added`, `removed`: the traces of what is added and taken away;
+/// where too few digits of their sum with that of A would be right, the factor is looked at. What it adds to the error: drift() in R.
+void count_modification(SEXP handle, double added, double removed, double scale) {
+  const HeldFactor& R = factor(field(handle, "pointer"));
+  const double eps = R.precision() == Precision::single ? 0x1p-23 : 0x1p-52;
+  const double most = scale * Rf_asReal(field(handle, "trace")) + added;
+  double after = most - removed;
+  if (!(std::isfinite(after) && after > std::sqrt(eps) * most)) after = R.trace();
+  const double error = scale * Rf_asReal(field(handle, "error")) + 4 * eps * std::max(most, after);
+  set_field(handle, "trace", Rcpp::wrap(after));
+  set_field(handle, "error", Rcpp::wrap(error));
+  set_field(handle, "modifications", Rcpp::wrap(Rf_asInteger(field(handle, "modifications")) + 1));
 }
 
 /// An n x n matrix that is not filled. Its names are set here: from R, that would copy it.
@@ -167,31 +196,37 @@ Rcpp::RObject rcpp_factor_inverse(SEXP pointer, SEXP dimnames) {
   });
 }
 
-// V: n x k double matrix, or n. Returns list(pivot, traces, made): pivot counts from 1, 0 means success; traces: of what is added to A, and
-// of what is taken away;
-// made: a pointer to the new factor, NULL when the downdate fails or is done in place. begun: a logical that becomes TRUE before the
-// factor itself changes; where the call then fails, or breaks off, the factor is half modified.
+// V: n x k double matrix, or n; modified: the handle itself, to be modified in place, or one that is to refer to a new factor. Returns the pivot,
+// counted from 1; 0 means success. half_modified: a logical that is TRUE while the factor itself is changed, and stays so where that fails or
+// breaks off.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_modify(SEXP pointer, SEXP V, SEXP request, bool in_place, bool keep_intact, SEXP begun) {
+int rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact, SEXP half_modified) {
   return guarded([&] {
-    HeldFactor& R = factor(pointer);
-    const index_t n = R.order(), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
+    const index_t n = Rf_asInteger(field(handle, "n")), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     Request what = to_request(request, n, k);
-    what.keep_intact = keep_intact;
-    Begun changed{LOGICAL(begun)};
+    what.keep_intact = flag(keep_intact, "keep_intact");
+    HeldFactor& R = live(handle);
+    Begun changed{LOGICAL(half_modified)};
     std::unique_ptr<HeldFactor> made;
-    const int pivot = carry_out(Place<double>::held(R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
-    Rcpp::NumericVector traces(2);
+    const int pivot = carry_out(Place<double>::held(R, modified == handle ? nullptr : &made, changed.flag), REAL(V), what);
+    if (pivot > 0) return pivot;
+    changed.flag = false;
+    if (made) set_field(modified, "pointer", handed_over(std::move(made)));
+    double traces[2] = {0, 0};
     for (index_t q = 0; q < k; ++q) {
       const double* const v = REAL(V) + q * n;
       const double w = !what.weights.empty() ? what.weights[q] : q < what.added() ? 1 : -1;
       traces[w < 0] += std::abs(w) * sum_of_squares(v, n);
     }
-    using Rcpp::_;
-    Rcpp::List result = Rcpp::List::create(_["pivot"] = pivot, _["traces"] = traces, _["made"] = R_NilValue);
-    if (made) result[2] = handed_over(std::move(made));
-    return result;
+    if (k > 0 || what.scale != 1) count_modification(modified, traces[0], traces[1], what.scale * what.scale);
+    return 0;
   });
+}
+
+// Enters a modification into the handle of the modified factor, as R/chol_factor_drift.R says.
+// [[Rcpp::export(rng = false)]]
+void rcpp_factor_count(SEXP handle, double added, double removed, double scale) {
+  guarded([&] { count_modification(handle, added, removed, scale); });
 }
 
 namespace {

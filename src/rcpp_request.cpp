@@ -15,12 +15,6 @@ bool is_set(SEXP option) { return Rf_GetOption1(option) != R_NilValue; }
 
 bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGICAL(x)[0] != NA_LOGICAL; }
 
-bool flag(SEXP given, int i, const char* argument) {
-  const SEXP value = VECTOR_ELT(given, i);
-  if (!is_flag(value)) in_r("require_flag")(Rcpp::Language("quote", value), argument);  // which is an error
-  return LOGICAL(value)[0];
-}
-
 /// One for each column of V, or one for all; numbers, which R has looked at.
 void take_weights(Request& request, SEXP weights) {
   const index_t count = Rf_xlength(weights);
@@ -66,14 +60,19 @@ void take_control(Request& request, SEXP control) {
 
 }  // namespace
 
+bool flag(SEXP value, const char* argument) {
+  if (!is_flag(value)) in_r("require_flag")(Rcpp::Language("quote", value), argument);  // which is an error
+  return LOGICAL(value)[0];
+}
+
 Request to_request(SEXP given, index_t n, index_t k) {
   static const SEXP backend_option = Rf_install("gpucholmod.backend"), threads_option = Rf_install("gpucholmod.threads");
   Request request;
   request.n = n;
   request.k = k;
-  request.downdate = flag(given, 0, "downdate");
+  request.downdate = flag(VECTOR_ELT(given, 0), "downdate");
   request.removed = request.downdate ? k : 0;
-  flag(given, 1, "check");
+  flag(VECTOR_ELT(given, 1), "check");
   request.uplo = Rf_asLogical(VECTOR_ELT(given, 2)) ? Uplo::lower : Uplo::upper;
   request.precision = Rf_asLogical(VECTOR_ELT(given, 3)) ? Precision::single : Precision::double_;
   if (const SEXP backend = VECTOR_ELT(given, 4); backend != R_NilValue) request.backend = Backend(Rf_asInteger(backend));

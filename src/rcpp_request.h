@@ -7,6 +7,9 @@
 
 namespace gpucholmod {
 
+/// TRUE or FALSE; anything else is R's error.
+bool flag(SEXP value, const char* argument);
+
 /// A request of R's, which R/request.R describes, for an n x n factor and n x k V.
 Request to_request(SEXP given, index_t n, index_t k);
 

@@ -1,24 +1,36 @@
 eps <- .Machine$double.eps
 
+# A handle whose factor has trace 10, or what it is said to be, after one modification.
+counted <- function(added, removed, scale = 1, precision = "double", trace = 10, error = 0) {
+  f <- chol_factor(diag(sqrt(5), 2), "cpu", precision = precision)
+  f$trace <- trace
+  f$error <- error
+  gpucholmod:::count_modification(f, c(added, removed), scale)
+  f
+}
+
 test_that("the error of a modification is counted by the larger of the two matrices", {
-  expect_identical(gpucholmod:::modification_error("double", 1, 10), 40 * eps)
-  expect_identical(gpucholmod:::modification_error("double", 10, 1), 40 * eps)
-  expect_identical(gpucholmod:::modification_error("single", 2, 1), 8 * 2^-23)
+  expect_identical(counted(3, 0)$error, 4 * eps * 13)
+  expect_identical(counted(0, 3)$error, 4 * eps * 10)
+  expect_identical(counted(3, 4)$error, 4 * eps * 13)
+  expect_identical(counted(0, 3, precision = "single")$error, 40 * 2^-23)
+  expect_identical(counted(3, 0, scale = 0.5, error = 1)$error, 0.5 + 4 * eps * 8)
 })
 
 test_that("the trace follows V, and is asked for where too few digits would be right", {
-  after <- gpucholmod:::modified_trace
-  expect_identical(after("double", 10, 3, 0), 13)
-  expect_identical(after("double", 10, 0, 3), 7)
-  expect_identical(after("double", 10, 0, 10 * (1 - 1e-6)), 10 - 10 * (1 - 1e-6))
-  expect_identical(after("single", 10, 0, 10 * (1 - 1e-6)), NA_real_)
-  expect_identical(after("double", 10, 0, 10), NA_real_)
-  expect_identical(after("double", 10, 0, 10.1), NA_real_)
-  expect_identical(after("double", 10, Inf, 0), NA_real_)
+  expect_identical(counted(3, 0)$trace, 13)
+  expect_identical(counted(0, 3)$trace, 7)
+  expect_identical(counted(1, 2, scale = 3)$trace, 29)
+  expect_identical(counted(0, 10 * (1 - 1e-6))$trace, 10 - 10 * (1 - 1e-6))
+  asked <- counted(0, 0, precision = "double", trace = NaN)$trace
+  expect_equal(asked, 10)
+  for (removed in c(10, 10.1, Inf)) expect_identical(counted(0, removed)$trace, asked)
+  expect_identical(counted(Inf, 0)$trace, asked)
+  expect_equal(counted(0, 10 * (1 - 1e-6), precision = "single")$trace, 10, tolerance = 1e-6)
 })
 
 test_that("modifications add up in the handle", {
-  f <- handle_of_nothing()
+  f <- chol_factor(chol(diag(3)), "cpu")
   gpucholmod:::count_modification(f, c(1, 0))
   gpucholmod:::count_modification(f, c(0, 2))
   expect_identical(f$modifications, 2L)
