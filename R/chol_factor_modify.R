@@ -5,6 +5,9 @@
 #' \eqn{V} would not find room on the multiprocessors); more are done in passes. In ordinary memory it is read and written once,
 #' by the steps of method `"blocked"`.
 #'
+#' `updown(update, C, L)` of package \pkg{Matrix} takes such a factor as `L` too: `update` is `TRUE` or `"+"`, or, for a downdate, `FALSE` or `"-"`,
+#' and the value a new factor.
+#'
 #' @param R A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
 #'   `float32`.
@@ -42,6 +45,7 @@
 #' Ctrl-C and [setTimeLimit()] stop a call between passes, with a bar as for ordinary matrices. A call in
 #' place that has begun to change the factor leaves a handle that cannot be used; with room for a second factor on the GPU, none has.
 #'
+#' @aliases updown updown,ANY,ANY,chol_factor-method
 #' @seealso [chol_factor()]; [drift()] for when to factorise afresh
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
