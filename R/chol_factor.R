@@ -143,8 +143,9 @@ gpu_chol <- function(A, precision = c("double", "single"), device = getOption("g
 
 capacity_for <- function(capacity, n) {
   if (is.null(capacity)) return(n)
-  if (!is.numeric(capacity) || length(capacity) != 1L || !isTRUE(capacity == round(capacity)) || capacity < n || capacity > 46340) {
-    stop_bad_argument("capacity", capacity, sprintf("must be a whole number from the order, %d, to 46340", n))
+  most <- 2^24  # with more, the bytes are soon too many for a vector of R's
+  if (!is.numeric(capacity) || length(capacity) != 1L || !isTRUE(capacity == round(capacity)) || capacity < n || capacity > most) {
+    stop_bad_argument("capacity", capacity, sprintf("must be a whole number from the order, %d, to %.0f", n, most))
   }
   as.integer(capacity)
 }
