@@ -76,8 +76,8 @@ cholshift_gpu <- function(R, from, to, ...) {
 cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL, uplo = c("upper", "lower"),
                                    check = TRUE, control = cholupdate_control()) {
   require_no_more(...)
-  f <- held_for_now(R, if (!missing(uplo)) uplo)
   require_flag(check, "check")
+  f <- held_for_now(R, uplo, missing(uplo))
   done <- insert_into(f, X, at, z, b, rss, names, TRUE, FALSE, if (!missing(control)) control)
   if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
   done$R <- if (done$pivot > 0L) R else given_back(f, R)
@@ -88,7 +88,7 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
 #' @export
 choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
-  f <- held_for_now(R, if (!missing(uplo)) uplo)
+  f <- held_for_now(R, uplo, missing(uplo))
   done <- delete_from(f, index, z, rss, TRUE, if (!missing(control)) control)
   if (is.null(z)) given_back(f, R) else replace(done, "R", list(given_back(f, R)))
 }
@@ -97,14 +97,14 @@ choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c
 #' @export
 cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
-  f <- held_for_now(R, if (!missing(uplo)) uplo)
+  f <- held_for_now(R, uplo, missing(uplo))
   done <- shift_within(f, from, to, z, TRUE, if (!missing(control)) control)
   if (is.null(z)) given_back(f, R) else replace(done, "R", list(given_back(f, R)))
 }
 
 # An ordinary factor in memory of its own, for one call, and the result in the form of `R`.
-held_for_now <- function(R, uplo) {
-  if (is.null(uplo)) chol_factor.default(R, "cpu") else chol_factor.default(R, "cpu", uplo = uplo)
+held_for_now <- function(R, uplo, by_default) {
+  if (by_default) chol_factor.default(R, "cpu") else chol_factor.default(R, "cpu", uplo = uplo)
 }
 given_back <- function(f, R) {
   x <- as.matrix(f)
@@ -152,7 +152,8 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
   n <- f$n
   at <- if (is.null(at)) n + 1L else place_of(at, n + 1L, "at", NULL)
-  p <- if (length(dim(if (is_float32(X)) X@Data else X)) == 2L) ncol(X) else 1L
+  shape <- dim(if (is_float32(X)) X@Data else X)
+  p <- if (length(shape) == 2L) shape[[2L]] else 1L
   X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
   if (!is.null(names) && (!is.character(names) || length(names) != p || anyNA(names))) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
@@ -225,6 +226,7 @@ reshaped <- function(done, z, order, names = NULL, check = TRUE) {
 
 # The dimnames of what has row order[[i]] of a factor as its row i; NA: one that is new.
 new_dimnames <- function(dimnames, order, names = NULL) {
+  if (all(vapply(dimnames, is.null, TRUE))) dimnames <- NULL  # as those of a Matrix may be
   if (is.null(dimnames) && is.null(names)) return(NULL)
   own <- lapply(if (is.null(dimnames)) list(NULL, NULL) else dimnames, function(old) {
     if (is.null(old) && (is.null(names) || !is.null(dimnames))) return(NULL)

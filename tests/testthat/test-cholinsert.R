@@ -104,7 +104,7 @@ at_each_home("within the capacity nothing is allocated, and beyond it there is h
   expect_identical(c(g$n, g$capacity), c(15L, 30L))
   expect_equal(solve(g, 1:15), solve(A[c(1:4, 11:21), c(1:4, 11:21)] + 0.01, 1:15))
   expect_equal(logdet(g), as.numeric(determinant(A[c(1:4, 11:21), c(1:4, 11:21)] + 0.01)$modulus))
-  for (bad in list(9, 20.5, NA, "20", 1:2, 1e6)) {
+  for (bad in list(9, 20.5, NA, "20", 1:2, 1e9, Inf)) {
     expect_identical(expect_error(keep(diag(10), capacity = bad), class = "gpucholmod_bad_argument")$argument, "capacity")
   }
 })
@@ -267,6 +267,17 @@ test_that("Matrix and float32 factors come back as they came", {
   expect_equal(as.matrix(cholshift_gpu(Matrix::t(T), 2, 5)), t(chol(A[c(1, 3:5, 2, 6), c(1, 3:5, 2, 6)])))
 })
 
+test_that("columns may be float32, and names given where an object of Matrix has none", {
+  A <- spd(4)
+  f <- chol_factor(chol(A[-2, -2]), "cpu")
+  expect_equal(as.matrix(cholinsert_gpu(f, make_float32(A[, 2, drop = FALSE]), 2)), chol(A), tolerance = 1e-6)
+  skip_if_not_installed("Matrix")
+  T <- methods::as(methods::as(Matrix::Matrix(chol(A[-2, -2])), "triangularMatrix"), "unpackedMatrix")
+  expect_identical(T@Dimnames, list(NULL, NULL))
+  expect_identical(cholinsert_gpu(T, A[, 2], 2, names = "b")@Dimnames, rep(list(c("", "b", "", "")), 2L))
+  expect_identical(cholinsert_gpu(T, A[, 2], 2)@Dimnames, list(NULL, NULL))
+})
+
 test_that("arguments that cannot be used are named", {
   R <- structure(chol(spd(5)), dimnames = list(NULL, letters[1:5]))
   f <- chol_factor(R, "cpu")
@@ -284,6 +295,7 @@ test_that("arguments that cannot be used are named", {
     error <- expect_error(cholinsert_gpu(g, cbind(1:7, c(1:5, NA, 7)), 3), class = "gpucholmod_not_finite")
     expect_identical(unclass(error)[c("argument", "row", "col")], list(argument = "X", row = 6, col = 2))
   }
+  expect_identical(refused(choldelete_gpu(R, 1, uplo = NULL)), "uplo")
   expect_same(as.matrix(f), R)
   expect_error(cholshift_gpu(handle_of_nothing("freed"), 1, 2), class = "gpucholmod_invalid_factor")
   expect_identical(expect_error(choldelete_gpu(replace(R, 1, -1), 1), class = "gpucholmod_bad_diagonal")$index, 1)
