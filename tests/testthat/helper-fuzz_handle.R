@@ -7,11 +7,16 @@
 fuzz_handle <- function(gpu) {
   state <- draw_handle(if (gpu && chance(0.8)) "cuda" else "cpu")
   if (!is.null(state$record)) return(state$record)
+  in_turns(state, list(act_modify, act_use, act_copy, act_lose, act_drift), c(6, 4, 1, 0.7, 1), 4L)
+}
+
+# Up to `most` of the acts, drawn by their shares.
+in_turns <- function(state, acts, shares, most) {
   what <- state$what
   worst <- NA_real_
   outcome <- "ok"
-  for (i in seq_len(whole(1L, 4L))) {
-    act <- one_of(list(act_modify, act_use, act_copy, act_lose, act_drift), c(6, 4, 1, 0.7, 1))
+  for (i in seq_len(whole(1L, most))) {
+    act <- one_of(acts, shares)
     done <- act(state)
     what <- sprintf("%s; %s", what, done$what)
     outcome <- done$outcome
@@ -47,7 +52,9 @@ draw_handle <- function(home) {
   if (single) X <- upper(replace(as_floats(X), is.na(X), NaN))
   what <- sprintf("chol_factor: %s, n %d, %s %s, %s, largest %.0e, fault: %s", home, n, uplo, container, precision,
                   max(0, abs(R), na.rm = TRUE), fault)
-  frame <- frame_of(list(R = given, backend = home, uplo = uplo, precision = precision))
+  args <- list(R = given, backend = home, uplo = uplo, precision = precision)
+  if (home == "cpu" && chance(0.4)) args$capacity <- n + whole(0L, 30L)
+  frame <- frame_of(args)
   at <- upper.tri(X, diag = TRUE)
   allowed <- c(if (anyNA(X[at])) "not_finite", if (any(is.infinite(X))) c("overflow", "not_finite"),
                if (any(diag(X) <= 0, na.rm = TRUE)) "bad_diagonal")

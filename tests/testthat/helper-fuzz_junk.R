@@ -22,6 +22,7 @@ right_calls <- function() {
   request <- list(precision = "double", backend = "cpu", method = "auto", control = control)
   path <- file.path(getwd(), "R.bin")
   f <- write_factor(R, path, replace = TRUE)
+  held <- chol_factor(R, "cpu", capacity = 4)
   list(
     cholupdate_gpu = list(needs = 2L, args = c(list(R = R, V = V, downdate = FALSE, uplo = "upper", check = TRUE),
                                                request)),
@@ -40,7 +41,14 @@ right_calls <- function() {
     factor_file = list(needs = 1L, args = list(path = path)),
     write_factor = list(needs = 2L, args = list(R = R, path = "other.bin", replace = TRUE)),
     chol_factor = list(needs = 1L, args = list(R = R, backend = "cpu", uplo = "upper", precision = "double",
-                                               device = NULL)),
+                                               device = NULL, capacity = 5)),
+    cholinsert_gpu = list(needs = 2L, args = list(R = R, X = c(1, 9, 1, 1), at = 2, names = "a", uplo = "upper", check = TRUE, control = control)),
+    cholinsert_gpu = list(needs = 2L, args = list(R = held, X = c(1, 9, 1, 1), at = 2, names = "a", in_place = TRUE, check = TRUE,
+                                                  control = control)),
+    choldelete_gpu = list(needs = 2L, args = list(R = R, index = 2, uplo = "upper", control = control)),
+    choldelete_gpu = list(needs = 2L, args = list(R = held, index = 2, in_place = TRUE, control = control)),
+    cholshift_gpu = list(needs = 3L, args = list(R = R, from = 3, to = 1, uplo = "upper", control = control)),
+    cholshift_gpu = list(needs = 3L, args = list(R = held, from = 3, to = 1, in_place = TRUE, control = control)),
     gpu_factor = list(needs = 1L, args = list(R = R, uplo = "upper", precision = "double", device = NULL)),
     gpu_chol = list(needs = 1L, args = list(A = crossprod(R), precision = "double", device = NULL)),
     copy_factor = list(needs = 1L, args = list(x = R)),
@@ -64,7 +72,7 @@ usable_value <- list(
     x >= 1 && x < 2^31
 )
 meaning_of <- c(
-  downdate = "flag", check = "flag", replace = "flag", copy = "flag", timeline = "flag", memory = "flag",
+  downdate = "flag", check = "flag", in_place = "flag", replace = "flag", copy = "flag", timeline = "flag", memory = "flag",
   uplo = "choice",
   precision = "choice", backend = "choice", method = "choice", loop_order = "choice", instructions = "choice",
   name = "choice",
