@@ -32,7 +32,7 @@
 #' @export
 drift <- function(f) {
   live(f)
-  if (f$error == 0) 0 else if (is.finite(f$trace)) f$error / f$trace else NA_real_
+  if (f$error == 0 || f$n == 0L) 0 else if (is.finite(f$trace)) f$error / f$trace else NA_real_
 }
 
 # Enters a modification into the handle of the modified factor: of scale A by what has `traces`, of what is added and removed.

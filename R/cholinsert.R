@@ -78,7 +78,7 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
   require_no_more(...)
   require_flag(check, "check")
   f <- held_for_now(R, uplo, missing(uplo))
-  done <- insert_into(f, X, at, z, b, rss, names, TRUE, FALSE, if (!missing(control)) control)
+  done <- insert_into(f, X, at, z, b, rss, names, TRUE, FALSE, if (!missing(control)) control_numbers(control))
   if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
   done$R <- if (done$pivot > 0L) R else given_back(f, R)
   if (check && is.null(z)) done$R else if (check) done[names(done) != "pivot"] else done
@@ -89,7 +89,7 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
 choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
   f <- held_for_now(R, uplo, missing(uplo))
-  done <- delete_from(f, index, z, rss, TRUE, if (!missing(control)) control)
+  done <- delete_from(f, index, z, rss, TRUE, if (!missing(control)) control_numbers(control))
   if (is.null(z)) given_back(f, R) else replace(done, "R", list(given_back(f, R)))
 }
 
@@ -98,7 +98,7 @@ choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c
 cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
   f <- held_for_now(R, uplo, missing(uplo))
-  done <- shift_within(f, from, to, z, TRUE, if (!missing(control)) control)
+  done <- shift_within(f, from, to, z, TRUE, if (!missing(control)) control_numbers(control))
   if (is.null(z)) given_back(f, R) else replace(done, "R", list(given_back(f, R)))
 }
 
@@ -126,7 +126,7 @@ given_back <- function(f, R) {
 cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL, in_place = FALSE, check = TRUE,
                                        control = cholupdate_control()) {
   require_no_more(...)
-  value <- insert_into(R, X, at, z, b, rss, names, in_place, check, if (!missing(control)) control)
+  value <- insert_into(R, X, at, z, b, rss, names, in_place, check, if (!missing(control)) control_numbers(control))
   if (in_place && check) invisible(value) else value
 }
 
@@ -134,7 +134,7 @@ cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL,
 #' @export
 choldelete_gpu.chol_factor <- function(R, index, ..., z = NULL, rss = NULL, in_place = FALSE, control = cholupdate_control()) {
   require_no_more(...)
-  value <- delete_from(R, index, z, rss, in_place, if (!missing(control)) control)
+  value <- delete_from(R, index, z, rss, in_place, if (!missing(control)) control_numbers(control))
   if (in_place) invisible(value) else value
 }
 
@@ -142,11 +142,11 @@ choldelete_gpu.chol_factor <- function(R, index, ..., z = NULL, rss = NULL, in_p
 #' @export
 cholshift_gpu.chol_factor <- function(R, from, to, ..., z = NULL, in_place = FALSE, control = cholupdate_control()) {
   require_no_more(...)
-  value <- shift_within(R, from, to, z, in_place, if (!missing(control)) control)
+  value <- shift_within(R, from, to, z, in_place, if (!missing(control)) control_numbers(control))
   if (in_place) invisible(value) else value
 }
 
-# The three of a handle f; control NULL where none was given. `order`, as reshape_factor() has it, is found only where something has names:
+# The three of a handle f; control: control_numbers(), or NULL where none was given. `order`, as reshape_factor() has it, is found only where something has names:
 # for a small change of a large factor it would take longer than the work.
 insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
@@ -159,7 +159,7 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
   delayedAssign("order", append(seq_len(n), rep(NA_integer_, p), at - 1L))
-  done <- reshape_factor(f, in_place, control, order, names, sides_of(z, b, rss, n, p, "b", "X"), function(pointer, request, begun) {
+  done <- reshape_factor(f, in_place, control, p > 0L, order, names, sides_of(z, b, rss, n, p, "b", "X"), function(pointer, request, begun) {
     rcpp_factor_insert(pointer, at, X, request, in_place, begun)
   })
   if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
@@ -171,7 +171,7 @@ delete_from <- function(f, index, z, rss, in_place, control) {
   index <- places_of(index, f)
   if (anyDuplicated(index)) index <- unique(index)
   delayedAssign("order", if (length(index)) seq_len(n)[-index] else seq_len(n))
-  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, rss, n, NULL), function(pointer, request, begun) {
+  done <- reshape_factor(f, in_place, control, length(index) > 0L, order, NULL, sides_of(z, NULL, rss, n, NULL), function(pointer, request, begun) {
     rcpp_factor_delete(pointer, index, request, in_place, begun)
   })
   reshaped(done, z, order)
@@ -182,29 +182,31 @@ shift_within <- function(f, from, to, z, in_place, control) {
   from <- place_of(from, n, "from", f)
   to <- place_of(to, n, "to", NULL)
   delayedAssign("order", append(seq_len(n)[-from], from, to - 1L))
-  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, NULL, n, NULL), function(pointer, request, begun) {
+  done <- reshape_factor(f, in_place, control, from != to, order, NULL, sides_of(z, NULL, NULL, n, NULL), function(pointer, request, begun) {
     rcpp_factor_shift(pointer, from, to, request, in_place, begun)
   })
   reshaped(done, z, order)
 }
 
 # Runs call(pointer, request, begun), one of the rcpp_factor_*() by which rows and columns come, go and move: list(R, pivot, sides), sides as
-# the C++ side has them. order[[i]]: which row of the factor as it is now becomes row i; NA: one that is new, of these names.
-reshape_factor <- function(f, in_place, control, order, names, sides, call) {
+# the C++ side has them. `changes`: there is something to be done. order[[i]]: which row of the factor as it is now becomes row i; NA: one that
+# is new, of these names.
+reshape_factor <- function(f, in_place, control, changes, order, names, sides, call) {
   require_flag(in_place, "in_place")
   dimnames <- new_dimnames(f$dimnames, order, names)
   pointer <- live(f, "R")
   single <- f$precision == "single"
-  request <- list(FALSE, FALSE, FALSE, single, 1L, 0L, if (!is.null(control)) control_numbers(control), NULL, NULL, sides)
+  request <- list(FALSE, FALSE, FALSE, single, 1L, 0L, control, NULL, NULL, sides)
   begun <- logical(1)
   on.exit(if (begun) abandon(f, "half_modified"))
-  done <- with_room(function() call(pointer, request, begun), function() !begun)
+  work <- function() call(pointer, request, begun)
+  done <- if (inherits(f, "gpu_factor")) with_room(work, function() !begun) else work()
   on.exit()
   if (done$pivot > 0L) return(list(R = f, pivot = done$pivot, sides = NULL))
   changed <- if (in_place) f else descendant(f, done$made)
   list2env(done[c("n", "bytes", "capacity")], changed)
   assign("dimnames", dimnames, changed)
-  count_modification(changed, done$traces)
+  if (changes) count_modification(changed, done$traces)
   list(R = changed, pivot = 0L, sides = done$sides)
 }
 

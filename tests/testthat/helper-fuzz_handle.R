@@ -53,7 +53,7 @@ draw_handle <- function(home) {
   what <- sprintf("chol_factor: %s, n %d, %s %s, %s, largest %.0e, fault: %s", home, n, uplo, container, precision,
                   max(0, abs(R), na.rm = TRUE), fault)
   args <- list(R = given, backend = home, uplo = uplo, precision = precision)
-  if (home == "cpu" && chance(0.4)) args$capacity <- n + whole(0L, 30L)
+  if (chance(0.4)) args$capacity <- n + whole(0L, 30L)
   frame <- frame_of(args)
   at <- upper.tri(X, diag = TRUE)
   allowed <- c(if (anyNA(X[at])) "not_finite", if (any(is.infinite(X))) c("overflow", "not_finite"),

@@ -3,7 +3,7 @@
 # Of an ordinary factor, or of one in ordinary memory of its own, with room to grow or not, between other things that are done with it.
 fuzz_reshape <- function(gpu) {
   if (chance(0.4)) return(reshape_ordinary())
-  state <- draw_handle("cpu")
+  state <- draw_handle(if (gpu && chance(0.8)) "cuda" else "cpu")
   if (!is.null(state$record)) return(state$record)
   in_turns(state, list(act_reshape, act_modify, act_use, act_copy, act_lose, act_drift), c(8, 2, 2, 0.5, 0.2, 0.3), 6L)
 }
@@ -230,7 +230,7 @@ act_reshape <- function(state) {
   m <- length(drawn$order)
   result <- as.matrix(g)
   problems <- c(problems, check_form(result, matrix(0, m, m, dimnames = reshaped_names(names, drawn)), state$uplo, FALSE))
-  if (g$n != m || g$capacity < m || g$bytes != g$capacity^2 * (if (single) 4 else 8)) problems <- c(problems, "its numbers do not fit")
+  if (g$n != m || g$capacity < m || (if (inherits(g, "cpu_factor")) `!=` else `<`)(g$bytes, g$capacity^2 * (if (single) 4 else 8))) problems <- c(problems, "its numbers do not fit")
   if (in_place && m <= before[[2L]] && g$capacity != before[[2L]]) problems <- c(problems, "it has another capacity")
   if (length(problems)) return(acted(what, "ok", state, problems))
   numbers <- check_numbers(plain_factor(result, state$uplo), drawn$judged)
@@ -238,7 +238,7 @@ act_reshape <- function(state) {
   if (is.finite(trace) && trace > 1e-290 && abs(g$trace - trace) > (if (single) 1e-3 else 1e-6) * trace) problems <- "the trace is another"
   state$frame$f <- g
   state$X <- plain_factor(result, state$uplo)
-  state$count <- state$count + 1L
+  state$count <- state$count + !identical(as.integer(drawn$order), seq_len(before[[1L]]))
   if (g$modifications != state$count) problems <- c(problems, "another number of modifications")
   acted(what, "ok", state, c(problems, numbers$problems), numbers$residual)
 }

@@ -310,3 +310,13 @@ test_that("numbers of any size", {
     expect_equal(cholshift_gpu(R, 9, 2) / sqrt(size), chol(A[c(1, 9, 2:8, 10:12), c(1, 9, 2:8, 10:12)]))
   }
 })
+
+at_each_home("what changes nothing does not count", {
+  f <- keep(chol(spd(5)))
+  choldelete_gpu(f, integer(), in_place = TRUE)
+  cholinsert_gpu(f, matrix(0, 5, 0), in_place = TRUE)
+  cholshift_gpu(f, 3, 3, in_place = TRUE)
+  expect_identical(c(f$modifications, drift(f)), c(0, 0))
+  choldelete_gpu(f, 1:5, in_place = TRUE)
+  expect_identical(drift(f), 0)
+})
