@@ -77,7 +77,7 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
                                    check = TRUE, control = cholupdate_control()) {
   require_no_more(...)
   require_flag(check, "check")
-  f <- held_for_now(R, uplo, missing(uplo))
+  f <- held_for_now(R, uplo, missing(uplo), columns_in(X))
   done <- insert_into(f, X, at, z, b, rss, names, TRUE, FALSE, if (!missing(control)) control_numbers(control))
   if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
   done$R <- if (done$pivot > 0L) R else given_back(f, R)
@@ -103,8 +103,16 @@ cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", 
 }
 
 # An ordinary factor in memory of its own, for one call, and the result in the form of `R`.
-held_for_now <- function(R, uplo, by_default) {
-  if (by_default) chol_factor.default(R, "cpu") else chol_factor.default(R, "cpu", uplo = uplo)
+# `more`: rows and columns to have room for besides.
+held_for_now <- function(R, uplo, by_default, more = 0L) {
+  n <- dim(if (is_float32(R)) R@Data else R)[1L]
+  capacity <- if (more > 0L && length(n)) n + more
+  if (by_default) chol_factor.default(R, "cpu", capacity = capacity) else chol_factor.default(R, "cpu", uplo = uplo, capacity = capacity)
+}
+# Of a matrix, or a vector, which is one column.
+columns_in <- function(X) {
+  shape <- dim(if (is_float32(X)) X@Data else X)
+  if (length(shape) == 2L) shape[[2L]] else 1L
 }
 given_back <- function(f, R) {
   x <- as.matrix(f)
@@ -152,8 +160,7 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
   n <- f$n
   at <- if (is.null(at)) n + 1L else place_of(at, n + 1L, "at", NULL)
-  shape <- dim(if (is_float32(X)) X@Data else X)
-  p <- if (length(shape) == 2L) shape[[2L]] else 1L
+  p <- columns_in(X)
   X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
   if (!is.null(names) && (!is.character(names) || length(names) != p || anyNA(names))) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))

@@ -1,6 +1,7 @@
 #include "rcpp_request.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "base/factor_io.h"
@@ -12,6 +13,13 @@ namespace {
 
 /// Whether an option is set.
 bool is_set(SEXP option) { return Rf_GetOption1(option) != R_NilValue; }
+
+/// A positive number of threads.
+bool is_whole(SEXP x) {
+  if (Rf_isObject(x) || Rf_xlength(x) != 1 || (TYPEOF(x) != INTSXP && TYPEOF(x) != REALSXP)) return false;
+  const double value = Rf_asReal(x);
+  return value >= 1 && value <= std::numeric_limits<int>::max() && value == std::floor(value);
+}
 
 bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGICAL(x)[0] != NA_LOGICAL; }
 
@@ -83,8 +91,9 @@ Request to_request(SEXP given, index_t n, index_t k) {
   if (const SEXP sides = VECTOR_ELT(given, 9); sides != R_NilValue) request.sides = to_sides(sides, n, k);
   static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
   if (const SEXP control = VECTOR_ELT(given, 6); control != R_NilValue) take_control(request, control);
-  else if (is_set(threads_option)) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));
-  else request.optimised_blas = optimised_blas;
+  else if (const SEXP threads = Rf_GetOption1(threads_option); is_whole(threads)) request.threads = Rf_asInteger(threads);
+  else if (threads != R_NilValue) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));  // which is an error
+  if (VECTOR_ELT(given, 6) == R_NilValue) request.optimised_blas = optimised_blas;
   return request;
 }
 

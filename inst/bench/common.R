@@ -113,3 +113,25 @@ make_factor <- function(family, n) {
   on.exit(free(f))
   as.matrix(f)
 }
+
+# The program, if there is one.
+octave <- Filter(nzchar, Sys.which(c("octave-cli", "octave")))
+
+# Runs lines of Octave, which know `matrices` by their names, and returns the folder to which they put() their results,
+# each a file of doubles. Whether they came to that is for the caller to see.
+in_octave <- function(lines, matrices) {
+  folder <- tempfile("octave")
+  dir.create(folder)
+  for (name in names(matrices)) writeBin(as.vector(matrices[[name]]), file.path(folder, name))
+  read <- sprintf("f = fopen('%1$s'); %1$s = fread(f, [%2$d %3$d], 'double'); fclose(f);", names(matrices),
+                  vapply(matrices, NROW, 0L), vapply(matrices, NCOL, 0L))
+  main <- file.path(folder, "main.m")
+  writeLines(c("1;", "function put(name, x)", "f = fopen(name, 'w'); fwrite(f, x, 'double'); fclose(f);", "end",
+               sprintf("cd('%s');", folder), read, lines), main)
+  system2(octave[[1L]], c("--norc", "--quiet", shQuote(main)), stdout = FALSE, stderr = FALSE)
+  folder
+}
+doubles <- function(folder, name) {
+  file <- file.path(folder, name)
+  if (file.exists(file)) readBin(file, "double", file.size(file) / 8)
+}

@@ -59,6 +59,9 @@ class Modification {
     if (task.timeline) stopwatch_.emplace(timeline_, context.stream());
   }
 
+  /// Throws out_of_memory where there is none for a pass now, so that none is missing later.
+  void reserve() const { PoolBuffer<double>(context_.pool(), size(way_.columns, layout_.strips()).words()); }
+
   /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
   /// verdict is of interest. Of the leading strips that hold `order` rows; V counts as zero from that row on. Returns the
   /// failing pivot, or -1; `out` is then unspecified. `poll` is called while the device works; where it throws, the

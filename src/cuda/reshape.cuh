@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "base/reshaped_sides.h"
@@ -70,16 +72,16 @@ class Reshaping {
       gather_rows<<<dim3(blocks(rows), unsigned(k)), gather_threads, 0, stream()>>>(from_.read(), dgone.data(), plan.columns(), start, V);
       check(cudaGetLastError(), "start to gather rows");
     }
+    TrailingSides sides(task_.right, m, first < m ? start : m, Y);
+    const Placed<T> rest = first < m ? to_.behind(start) : to_;
+    const Task update = task_for(rest.layout.n, k, 0, sides.sides());
+    std::optional<Modification<T>> modification;
+    if (first < m) modification.emplace(context_, rest.layout, read(V), 0, 1, update, used_, poll_).reserve();
     poll_(0);
     begun_ = true;
     move(plan);
     to_.continue_behind(stream());
-    TrailingSides sides(task_.right, m, first < m ? start : m, Y);
-    if (first < m) {
-      const Placed<T> rest = to_.behind(start);
-      const Task update = modification(rest.layout.n, k, 0, sides.sides());
-      Modification<T>(context_, rest.layout, read(V), 0, 1, update, used_, poll_).run(rest.data, rest.data, rest.layout.n);
-    }
+    if (modification) modification->run(rest.data, rest.data, rest.layout.n);
     sides.settle();
     std::vector<double> sums(k);
     check(cudaMemcpyAsync(sums.data(), dsums.data(), dsums.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch sums of squares");
@@ -94,16 +96,16 @@ class Reshaping {
       leave();
       return -1;
     }
-    allow(double(sizeof(double) + sizeof(T)) * double(rows * p));
+    const index_t copied = std::is_same_v<T, double> ? 0 : rows * p;
+    allow(double(sizeof(double)) * double(rows * p) + double(sizeof(T)) * double(copied));
     const PoolBuffer<double> dX(pool(), rows * p);
     const MatrixView<double> columns{dX.data(), rows, p, rows};
     copy_matrix<double>({X, rows, p, rows}, columns, cudaMemcpyHostToDevice, stream());
     std::vector<double> S22(p * p), Y;
     if (const index_t pivot = factorise_inserted(at, columns, S22); pivot >= 0) return at + pivot;
     if (task_.right.m > 0) Y = insert_rows(task_.right, n, at, inserted(at, columns), {S22.data(), p, p, p});
-    const PoolBuffer<T> dW(pool(), rows * p);
-    const MatrixView<T> W{dW.data(), rows, p, rows}, S32 = W.block(at + p, 0, behind, p);
-    convert_matrix<double, T>(false, read(columns), W, stream());
+    const PoolBuffer<T> dW(pool(), copied);
+    const MatrixView<T> W = in_scalar(columns, dW), S32 = W.block(at + p, 0, behind, p);
     const index_t start = strip_of(at + p), lead = at + p - start;
     constexpr index_t STRIP = block_columns::STRIP;
     allow(sizeof(double) * double((STRIP + behind) * p));
@@ -117,29 +119,31 @@ class Reshaping {
       if (in_place())
         if (const index_t pivot = verdict(at, V); pivot >= 0) return at + p + pivot;
     }
+    std::optional<ToMove> plan;
+    if (!in_place() || behind > 0) plan.emplace(*this, source_of(at, p), true, at, true);
+    TrailingSides sides(task_.right, rows, behind > 0 ? start : rows, Y);
+    const Placed<T> rest = behind > 0 ? to_.behind(start) : to_;
+    const Task downdate = task_for(rest.layout.n, p, p, sides.sides());
+    std::optional<Modification<T>> modification;
+    if (behind > 0)
+      modification.emplace(context_, rest.layout, read(V.block(STRIP - lead, 0, lead + behind, p)), 0, 1, downdate, used_, poll_).reserve();
     poll_(0);
     begun_ = true;
     const auto fill = [&] {
-      move_up(at, p);
+      if (plan) move(*plan);
       copy_matrix<T>(read(W.block(0, 0, at + p, p)), to_.R().block(0, at, at + p, p), cudaMemcpyDeviceToDevice, stream());
       if (behind > 0) convert_matrix<T, T>(true, read(S32), to_.R().block(at, at + p, p, behind), stream());
       to_.continue_behind(stream());
     };
     fill();
-    TrailingSides sides(task_.right, rows, behind > 0 ? start : rows, Y);
-    if (behind > 0) {
-      const Placed<T> rest = to_.behind(start);
-      const Task downdate = modification(rest.layout.n, p, p, sides.sides());
-      Modification<T> modification(context_, rest.layout, read(V.block(STRIP - lead, 0, lead + behind, p)), 0, 1, downdate, used_, poll_);
-      index_t pivot = modification.run(rest.data, rest.data, rest.layout.n);
-      if (pivot >= 0) {
+    if (modification)
+      if (const index_t pivot = modification->run(rest.data, rest.data, rest.layout.n); pivot >= 0) {
         const auto anew = [&] {
           fill();
           return rest.data;
         };
-        return start + modification.first_pivot(anew, rest.data, pivot);
+        return start + modification->first_pivot(anew, rest.data, pivot);
       }
-    }
     sides.settle();
     return -1;
   }
@@ -148,9 +152,7 @@ class Reshaping {
     const index_t n = from_.layout.n, first = std::min(from, to), last = std::max(from, to), ld = from_.layout.ld;
     if (from == to) return leave();
     std::copy_n(task_.right.z, n * task_.right.m, task_.right.out);
-    poll_(0);
-    begun_ = true;
-    const PoolBuffer<T> dcolumn(pool(), n), dbelow(pool(), n);
+    const PoolBuffer<T> dbelow(pool(), n);
     const PoolBuffer<Reflection<T>> dturns(pool(), last - first);
     std::vector<Reflection<T>> turns(last - first);
     std::vector<T> column(n);
@@ -160,7 +162,10 @@ class Reshaping {
 
     std::vector<index_t> columns(n);
     for (index_t j = 0; j < n; ++j) columns[j] = j == to ? -1 : j < first || j > last ? j : from < to ? j + 1 : j - 1;
-    move(ToMove(*this, columns, false, first, from > to));
+    const ToMove plan(*this, columns, false, first, from > to);
+    poll_(0);
+    begun_ = true;
+    move(plan);
     using Reflecting = block_columns::Reflecting<T, DeviceTeam>;
     const auto teams = [n](index_t column) { return unsigned((n - column + Reflecting::COLUMNS - 1) / Reflecting::COLUMNS); };
     block_columns::Shifted<T> shifted{to_.data, to_.layout.ld, n, first, last, dturns.data(), dbelow.data() + first + 1};
@@ -245,8 +250,8 @@ class Reshaping {
     if (count > 0) check(cudaMemcpyAsync(to, numbers.data(), sizeof(X) * count, cudaMemcpyHostToDevice, stream()), "send numbers");
   }
 
-  /// V on the device, with rows that are zero ahead of what is to be modified, if it is not to begin a strip.
-  Task modification(index_t n, index_t k, index_t removed, const RightSides& sides) const {
+  /// A modification of what lies behind, of so many rows.
+  Task task_for(index_t n, index_t k, index_t removed, const RightSides& sides) const {
     Task task;
     task.n = n;
     task.k = k;
@@ -265,13 +270,11 @@ class Reshaping {
     move_entries<<<unsigned(8 * multiprocessors()), gather_threads, 0, stream()>>>(from_.read(), plan.moves, to_.R());
     check(cudaGetLastError(), "start to move a factor");
   }
-  /// Rows and columns from `at` on by p.
-  void move_up(index_t at, index_t p) {
-    const index_t n = from_.layout.n;
-    if (in_place() && at == n) return;
-    std::vector<index_t> source(n + p);
-    for (index_t i = 0; i < n + p; ++i) source[i] = i < at ? i : i < at + p ? -1 : i - p;
-    move(ToMove(*this, source, true, at, true));
+  /// Of each row and column what it has been, where p come at `at`.
+  std::vector<index_t> source_of(index_t at, index_t p) const {
+    std::vector<index_t> source(to_.layout.n);
+    for (index_t i = 0; i < to_.layout.n; ++i) source[i] = i < at ? i : i < at + p ? -1 : i - p;
+    return source;
   }
 
   /// Of X's rows: the first <- S12, those of A22 <- S22, on the host as well. Returns the failing pivot, or -1.
@@ -296,6 +299,17 @@ class Reshaping {
     return -1;
   }
 
+  /// X in the scalar of R: itself, or a copy.
+  MatrixView<T> in_scalar(MatrixView<double> X, const PoolBuffer<T>& copy) const {
+    if constexpr (std::is_same_v<T, double>) {
+      return X;
+    } else {
+      const MatrixView<T> W{copy.data(), X.rows, X.cols, X.rows};
+      convert_matrix<double, T>(false, read(X), W, stream());
+      return W;
+    }
+  }
+
   /// B (at x m) <- R11'^-1 B by cuBLAS.
   void solve_on_device(index_t at, MatrixView<double> B) {
     const PoolBuffer<T> dB(pool(), at * B.cols);
@@ -317,7 +331,7 @@ class Reshaping {
   index_t verdict(index_t at, MatrixView<double> V) {
     const index_t start = strip_of(at), lead = at - start, above = block_columns::STRIP - lead;
     const Placed<T> rest = from_.behind(start);
-    const Task downdate = modification(rest.layout.n, V.cols, V.cols, {});
+    const Task downdate = task_for(rest.layout.n, V.cols, V.cols, {});
     const index_t pivot = Modification<T>(context_, rest.layout, read(V.block(above, 0, V.rows - above, V.cols)), 0, 1, downdate, used_, poll_)
                               .run(rest.data, nullptr, rest.layout.n);
     return pivot < 0 ? -1 : pivot - lead;

@@ -64,16 +64,16 @@ index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* 
 
 template <class T>
 Substitution<T>::Substitution(Pool& pool, int columns, int strips, const T* R, index_t ld)
-    : gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld), dV_(pool, index_t(strips) * STRIP * columns),
-      dmessages_(pool, index_t(strips) * BLOCKS * gangs_ * Message<CHAIN_COLUMNS>::stride),
-      dhanded_(pool, index_t(strips) * BLOCKS * LDB * columns), dinverses_(pool, index_t(strips) * BLOCKS * INVERSE),
-      dlinks_(pool, index_t(strips) * BLOCKS * INVERSE), dints_(pool, flags_at + index_t(gangs_) * Segment<T>::flag_words(strips * BLOCKS)) {}
+    : gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld), dmemory_(pool, ints_at() + (int_count() + 1) / 2) {}
+
+template <class T>
+index_t Substitution<T>::int_count() const { return flags_at + index_t(gangs_) * Segment<T>::flag_words(int(blocks())); }
 
 template <class T>
 void Substitution<T>::send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
   const index_t padded = index_t(strips_) * STRIP;
-  if (n < padded || m < gangs_ * CHAIN_COLUMNS) check(cudaMemsetAsync(dV_.data(), 0, dV_.bytes(), stream), "clear right-hand sides");
-  check(cudaMemcpy2DAsync(dV_.data(), sizeof(double) * padded, B, sizeof(double) * ldb, sizeof(double) * n, m, cudaMemcpyDefault,
+  if (n < padded || m < gangs_ * CHAIN_COLUMNS) check(cudaMemsetAsync(dmemory_.data(), 0, sizeof(double) * messages_at(), stream), "clear right-hand sides");
+  check(cudaMemcpy2DAsync(dmemory_.data(), sizeof(double) * padded, B, sizeof(double) * ldb, sizeof(double) * n, m, cudaMemcpyDefault,
                           stream), "send right-hand sides");
 }
 
@@ -90,7 +90,7 @@ void Substitution<T>::run(cudaStream_t stream) {
   const index_t column = index_t(CHAIN_COLUMNS) * blocks;
   Gangs<T, order> gangs{};
   gangs.count = gangs_;
-  int* const ints = dints_.data();
+  int* const ints = this->ints();
   gangs.inverted = inverted_;
   gangs.refused = ints + refused_at;
   for (int i = 0; i < gangs_; ++i) {
@@ -99,11 +99,11 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.ldv = index_t(blocks) * NB;
     s.R = R_;
     s.ld = ld_;
-    s.V = dV_.data() + i * column * NB;
-    s.handed = dhanded_.data() + i * column * LDB;
-    s.messages = dmessages_.data() + index_t(i) * blocks * Message<CHAIN_COLUMNS>::stride;
-    s.inverses = dinverses_.data();
-    s.links = dlinks_.data();
+    s.V = dmemory_.data() + i * column * NB;
+    s.handed = dmemory_.data() + handed_at() + i * column * LDB;
+    s.messages = dmemory_.data() + messages_at() + index_t(i) * blocks * Message<CHAIN_COLUMNS>::stride;
+    s.inverses = dmemory_.data() + inverses_at();
+    s.links = dmemory_.data() + links_at();
     s.inverted = ints + inverted_at;
     s.linked = ints + linked_at;
     s.flags = ints + flags_at + i * s.flag_words(blocks);
@@ -111,7 +111,7 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.advancers = advancers<T, order>(gangs_, blocks);
   }
   const int kept = inverted_ ? linked_at : 0;
-  check(cudaMemsetAsync(ints + kept, 0, dints_.bytes() - sizeof(int) * kept, stream), "clear the flags");
+  check(cudaMemsetAsync(ints + kept, 0, sizeof(int) * int_count() - sizeof(int) * kept, stream), "clear the flags");
   const ClusterLaunch<substitute<T, order>> launch(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream);
   check(cudaLaunchKernelEx(&launch.config, substitute<T, order>, gangs), "start a substitution");
   collect_solutions<<<dim3(unsigned(blocks), unsigned(gangs_)), 256, 0, stream>>>(gangs);
@@ -122,10 +122,10 @@ void Substitution<T>::run(cudaStream_t stream) {
 template <class T>
 bool Substitution<T>::fetch(double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
   int refused = 0;
-  check(cudaMemcpyAsync(&refused, dints_.data() + refused_at, sizeof refused, cudaMemcpyDeviceToHost, stream), "fetch what became of it");
+  check(cudaMemcpyAsync(&refused, ints() + refused_at, sizeof refused, cudaMemcpyDeviceToHost, stream), "fetch what became of it");
   check(cudaStreamSynchronize(stream), "solve");
   if (refused) return false;
-  check(cudaMemcpy2DAsync(B, sizeof(double) * ldb, dV_.data(), sizeof(double) * STRIP * strips_, sizeof(double) * n, m,
+  check(cudaMemcpy2DAsync(B, sizeof(double) * ldb, dmemory_.data(), sizeof(double) * STRIP * strips_, sizeof(double) * n, m,
                           cudaMemcpyDefault, stream), "fetch solutions");
   return true;
 }

@@ -39,8 +39,17 @@ class Substitution {
   bool inverted_ = false;
   const T* R_;
   index_t ld_;
-  PoolBuffer<double> dV_, dmessages_, dhanded_, dinverses_, dlinks_;
-  PoolBuffer<int> dints_;
+  index_t blocks() const { return index_t(strips_) * block_columns::BLOCKS; }
+  // One piece of memory, as to allocate takes as long as to launch: V, messages, handed, inverses, links, ints.
+  index_t messages_at() const { return blocks() * block_columns::NB * gangs_ * block_columns::CHAIN_COLUMNS; }
+  index_t handed_at() const { return messages_at() + blocks() * gangs_ * block_columns::Message<block_columns::CHAIN_COLUMNS>::stride; }
+  index_t inverses_at() const { return handed_at() + blocks() * block_columns::LDB * gangs_ * block_columns::CHAIN_COLUMNS; }
+  index_t links_at() const { return inverses_at() + blocks() * block_columns::INVERSE; }
+  index_t ints_at() const { return links_at() + blocks() * block_columns::INVERSE; }
+  index_t int_count() const;
+  int* ints() const { return reinterpret_cast<int*>(dmemory_.data() + ints_at()); }
+
+  PoolBuffer<double> dmemory_;
 };
 
 }  // namespace gpucholmod::cuda

@@ -206,6 +206,8 @@ act_reshape <- function(state) {
   single <- state$precision == "single"
   drawn <- draw_reshape(state$X, dimnames(f), state$uplo, single, TRUE)
   in_place <- isTRUE(drawn$args$in_place)
+  control <- drawn$args$control
+  if (inherits(f, "gpu_factor") && inherits(control, "gpucholmod_control") && is.finite(control$device_memory)) drawn$may <- c(drawn$may, "out_of_memory")
   what <- paste0(drawn$what, if (in_place) " in place")
   before <- c(f$n, f$capacity, f$bytes, f$trace, f$error)
   names <- dimnames(f)

@@ -68,8 +68,13 @@ TEST(ReshapeOnGpu, TakesWhatItMay) {
   const Factor f = on_gpu(example(n), Precision::double_, n + 1);
   const Doubles before = download(*f), X = Doubles::Identity(n + 1, n + 1).col(n) * 2;
   Task how;
-  how.device_memory = 1000;
   std::atomic<bool> begun{false};
+  for (const double most : {1000.0, 30000.0}) {  // not for what is gathered, and not for the pass
+    how.device_memory = most;
+    EXPECT_EQ(error_of([&] { f->remove({1, 2, 3}, how, nullptr, no_poll, begun); })->code(), ErrorCode::out_of_memory);
+    EXPECT_FALSE(begun);
+  }
+  how.device_memory = 1000;
   EXPECT_EQ(error_of([&] { f->insert(n, X.data(), 1, how, nullptr, no_poll, begun); })->code(), ErrorCode::out_of_memory);
   EXPECT_EQ(error_of([&] { f->remove({1}, how, nullptr, no_poll, begun); })->code(), ErrorCode::out_of_memory);
   EXPECT_FALSE(begun);
