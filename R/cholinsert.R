@@ -78,9 +78,9 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
   require_no_more(...)
   require_flag(check, "check")
   f <- held_for_now(R, uplo, missing(uplo), columns_in(X))
-  done <- insert_into(f, X, at, z, b, rss, names, TRUE, FALSE, if (!missing(control)) control_numbers(control))
+  done <- insert_into(f, X, at, z, b, rss, names, is_held(f), FALSE, if (!missing(control)) control_numbers(control))
   if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
-  done$R <- if (done$pivot > 0L) R else given_back(f, R)
+  done$R <- if (done$pivot > 0L) R else given_back(done$R, R)
   if (check && is.null(z)) done$R else if (check) done[names(done) != "pivot"] else done
 }
 
@@ -89,8 +89,8 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
 choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
   f <- held_for_now(R, uplo, missing(uplo))
-  done <- delete_from(f, index, z, rss, TRUE, if (!missing(control)) control_numbers(control))
-  if (is.null(z)) given_back(f, R) else replace(done, "R", list(given_back(f, R)))
+  done <- delete_from(f, index, z, rss, is_held(f), if (!missing(control)) control_numbers(control))
+  if (is.null(z)) given_back(done, R) else replace(done, "R", list(given_back(done$R, R)))
 }
 
 #' @rdname cholinsert_gpu
@@ -98,23 +98,33 @@ choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c
 cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
   f <- held_for_now(R, uplo, missing(uplo))
-  done <- shift_within(f, from, to, z, TRUE, if (!missing(control)) control_numbers(control))
-  if (is.null(z)) given_back(f, R) else replace(done, "R", list(given_back(f, R)))
+  done <- shift_within(f, from, to, z, is_held(f), if (!missing(control)) control_numbers(control))
+  if (is.null(z)) given_back(done, R) else replace(done, "R", list(given_back(done$R, R)))
 }
 
-# An ordinary factor in memory of its own, for one call, and the result in the form of `R`.
-# `more`: rows and columns to have room for besides.
+# An ordinary factor as the functions below want it, for one call: a plain upper matrix of doubles as it is, as `matrix` beside what they
+# ask a handle for; anything else in memory of its own, with room for so many rows and columns `more`.
 held_for_now <- function(R, uplo, by_default, more = 0L) {
+  if (!by_default) uplo <- match_choice(uplo, choices$uplo, "uplo")
+  if (is.double(R) && is.matrix(R) && !is.object(R) && (by_default || uplo == "upper")) {
+    open_factor(R)
+    return(list2env(list(matrix = R, n = nrow(R), uplo = "upper", precision = "double", dimnames = dimnames(R)), parent = emptyenv()))
+  }
   n <- dim(if (is_float32(R)) R@Data else R)[1L]
   capacity <- if (more > 0L && length(n)) n + more
   if (by_default) chol_factor.default(R, "cpu", capacity = capacity) else chol_factor.default(R, "cpu", uplo = uplo, capacity = capacity)
 }
+is_held <- function(f) inherits(f, "chol_factor")
+
 # Of a matrix, or a vector, which is one column.
 columns_in <- function(X) {
   shape <- dim(if (is_float32(X)) X@Data else X)
   if (length(shape) == 2L) shape[[2L]] else 1L
 }
+
+# The result, a matrix or a handle, in the form of `R`.
 given_back <- function(f, R) {
+  if (!is_held(f)) return(f)
   x <- as.matrix(f)
   if (!isS4(R)) return(x)
   if (is_float32(R)) {
@@ -201,10 +211,17 @@ shift_within <- function(f, from, to, z, in_place, control) {
 reshape_factor <- function(f, in_place, control, changes, order, names, sides, call) {
   require_flag(in_place, "in_place")
   dimnames <- new_dimnames(f$dimnames, order, names)
-  pointer <- live(f, "R")
-  single <- f$precision == "single"
-  request <- list(FALSE, FALSE, FALSE, single, 1L, 0L, control, NULL, NULL, sides)
+  request <- list(FALSE, FALSE, FALSE, f$precision == "single", 1L, 0L, control, NULL, NULL, sides)
   begun <- logical(1)
+  if (!is_held(f)) {
+    done <- call(f$matrix, request, begun)
+    R <- done$made
+    if (done$pivot > 0L) return(list(R = f$matrix, pivot = done$pivot, sides = NULL))
+    done["made"] <- NULL
+    dimnames(R) <- dimnames
+    return(list(R = R, pivot = 0L, sides = done$sides))
+  }
+  pointer <- live(f, "R")
   on.exit(if (begun) abandon(f, "half_modified"))
   work <- function() call(pointer, request, begun)
   done <- if (inherits(f, "gpu_factor")) with_room(work, function() !begun) else work()

@@ -231,13 +231,39 @@ void rcpp_factor_count(SEXP handle, double added, double removed, double scale) 
 
 namespace {
 
+/// A matrix of R's that becomes a new factor.
+struct MatrixOfR {
+  Rcpp::RObject numbers;  ///< the last that was asked for
+
+  cpu::Allocate allocate() {
+    return [this](std::size_t bytes) -> std::shared_ptr<void> {
+      numbers = Rcpp::RObject(Rcpp::unwindProtect([&] { return Rf_allocVector(REALSXP, R_xlen_t(bytes / sizeof(double))); }));
+      return {REAL(numbers), [kept = numbers](void*) {}};
+    };
+  }
+  /// That of `made`, whose own memory it is, or, where numbers had to be scaled, a copy.
+  Rcpp::RObject filled(const HeldFactor& made) {
+    const index_t n = made.order();
+    if (numbers.isNULL() || Rf_xlength(numbers) != n * n) {
+      numbers = square_matrix(n, R_NilValue);
+      made.download(Uplo::upper, REAL(numbers));
+    }
+    for (index_t j = 0; j < n; ++j) std::fill(REAL(numbers) + j + 1 + j * n, REAL(numbers) + n + j * n, 0.0);
+    numbers.attr("dim") = Rcpp::IntegerVector::create(int(n), int(n));
+    return numbers;
+  }
+};
+
 /// f(factor, task, made, poll, begun, traces), one of the calls by which rows and columns come, go and move; what becomes of it, for R:
-/// list(pivot, traces, made, n, bytes, capacity, sides), `made` as rcpp_factor_modify() has it. traces: of what comes and of what goes. k: how
-/// many come or go; `coming`: they come.
+/// list(pivot, traces, made, n, bytes, capacity, sides), `made` as rcpp_factor_modify() has it. `held`: a pointer to a factor, or an upper n x n
+/// matrix of doubles, of which `made` is a new one. traces: of what comes and of what goes. k: how many come or go; `coming`: they come.
 template <class F>
-Rcpp::List reshaped(SEXP pointer, SEXP request, bool in_place, SEXP begun, index_t k, bool coming, F&& f) {
+Rcpp::List reshaped(SEXP held, SEXP request, bool in_place, SEXP begun, index_t k, bool coming, F&& f) {
   return guarded([&] {
-    HeldFactor& R = factor(pointer);
+    MatrixOfR matrix;
+    const std::unique_ptr<HeldFactor> borrowed =
+        TYPEOF(held) == REALSXP ? cpu::borrow(REAL(held), Rf_nrows(held), matrix.allocate()) : nullptr;
+    HeldFactor& R = borrowed ? *borrowed : factor(held);
     const index_t n = R.order();
     Request what = resolved(to_request(request, n, k), Choice{});
     what.threads = threads_for(what.threads);
@@ -255,7 +281,8 @@ Rcpp::List reshaped(SEXP pointer, SEXP request, bool in_place, SEXP begun, index
     const HeldFactor& now = made ? *made : R;
     Rcpp::List result = Rcpp::List::create(_["pivot"] = int(pivot + 1), _["traces"] = traces, _["made"] = R_NilValue, _["n"] = int(now.order()),
                                            _["bytes"] = now.bytes(), _["capacity"] = int(now.capacity()), _["sides"] = to_list(what.sides.get()));
-    if (made) result[2] = handed_over(std::move(made));
+    if (made && borrowed) result[2] = matrix.filled(*made);
+    else if (made) result[2] = handed_over(std::move(made));
     return result;
   });
 }
@@ -264,8 +291,8 @@ Rcpp::List reshaped(SEXP pointer, SEXP request, bool in_place, SEXP begun, index
 
 // gone: from 1, each once.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_delete(SEXP pointer, Rcpp::IntegerVector gone, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(pointer, request, in_place, begun, gone.size(), false,
+Rcpp::List rcpp_factor_delete(SEXP held, Rcpp::IntegerVector gone, SEXP request, bool in_place, SEXP begun) {
+  return reshaped(held, request, in_place, begun, gone.size(), false,
                   [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto& traces) {
     std::vector<index_t> numbers(gone.begin(), gone.end());
     for (index_t& j : numbers) --j;
@@ -277,8 +304,8 @@ Rcpp::List rcpp_factor_delete(SEXP pointer, Rcpp::IntegerVector gone, SEXP reque
 
 // at: from 1; X: n + p x p doubles.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_insert(SEXP pointer, int at, Rcpp::NumericMatrix X, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(pointer, request, in_place, begun, X.ncol(), true,
+Rcpp::List rcpp_factor_insert(SEXP held, int at, Rcpp::NumericMatrix X, SEXP request, bool in_place, SEXP begun) {
+  return reshaped(held, request, in_place, begun, X.ncol(), true,
                   [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto& traces) {
     for (int q = 0; q < X.ncol(); ++q) traces[0] += X(at - 1 + q, q);
     return R.insert(at - 1, X.begin(), X.ncol(), task, made, poll, changed);
@@ -287,8 +314,8 @@ Rcpp::List rcpp_factor_insert(SEXP pointer, int at, Rcpp::NumericMatrix X, SEXP 
 
 // from, to: from 1.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_shift(SEXP pointer, int from, int to, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(pointer, request, in_place, begun, 0, false,
+Rcpp::List rcpp_factor_shift(SEXP held, int from, int to, SEXP request, bool in_place, SEXP begun) {
+  return reshaped(held, request, in_place, begun, 0, false,
                   [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto&) {
     R.shift(from - 1, to - 1, task, made, poll, changed);
     return index_t(-1);

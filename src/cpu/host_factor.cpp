@@ -28,6 +28,12 @@ class HostFactor : public HeldFactor {
     prefer_huge_pages(data(), sizeof(T) * room * room);
   }
 
+  /// Where it is.
+  HostFactor(T* R, index_t n, Allocate allocate) : n_(n), room_(n), own_(false), allocate_(std::move(allocate)), memory_(R, [](void*) {}) {
+    bound_ = require_triangle<T>("R", R, n, Uplo::upper) * std::sqrt(double(n));
+    require_diagonal<T>(R, n);
+  }
+
   template <class S>
   void load(const S* R, Uplo uplo) {
     bound_ = require_triangle<T>("R", R, n_, uplo) * std::sqrt(double(n_));
@@ -154,7 +160,7 @@ class HostFactor : public HeldFactor {
       bound_ = bound;
       return -1;
     }
-    const index_t room = m <= room_ ? room_ : made ? m : std::max(m, room_ + room_ / 2);
+    const index_t room = m <= room_ && own_ ? room_ : made ? m : std::max(m, room_ + room_ / 2);
     auto other = std::make_unique<HostFactor>(m, std::max(room, e != 0 ? n_ : 0), allocate_);
     MatrixView<const T> from = view();
     if (e != 0) {
@@ -225,6 +231,7 @@ class HostFactor : public HeldFactor {
   };
 
   index_t n_, room_;
+  bool own_ = true;  ///< the memory
   Allocate allocate_;
   std::shared_ptr<void> memory_;
   double bound_ = 0;  ///< no entry is larger
@@ -244,6 +251,10 @@ std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision pre
   return precision == Precision::single ? hold_as<float>(R, n, uplo, capacity, std::move(allocate))
                                         : hold_as<double>(R, n, uplo, capacity, std::move(allocate));
 }
+std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate) {
+  return std::make_unique<HostFactor<double>>(const_cast<double*>(R), n, std::move(allocate));
+}
+
 template std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate);
 template std::unique_ptr<HeldFactor> hold(const float*, index_t, Uplo, Precision, index_t, Allocate);
 

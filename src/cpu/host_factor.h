@@ -17,4 +17,8 @@ using Allocate = std::function<std::shared_ptr<void>(std::size_t bytes)>;
 template <class S>
 std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, Allocate allocate);
 
+/// The upper factor R (n x n) where it is, in memory of somebody else, which outlives this: new factors can be made of it, of no more than they
+/// need, and nothing is to be done in place. Throws as hold() does.
+std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate);
+
 }  // namespace gpucholmod::cpu
