@@ -34,6 +34,3 @@ drift <- function(f) {
   live(f)
   if (f$error == 0 || f$n == 0L) 0 else if (is.finite(f$trace)) f$error / f$trace else NA_real_
 }
-
-# Enters a modification into the handle of the modified factor: of scale A by what has `traces`, of what is added and removed.
-count_modification <- function(f, traces, scale = 1) rcpp_factor_count(f, traces[[1L]], traces[[2L]], scale)

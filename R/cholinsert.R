@@ -168,77 +168,69 @@ cholshift_gpu.chol_factor <- function(R, from, to, ..., z = NULL, in_place = FAL
 # for a small change of a large factor it would take longer than the work.
 insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
-  n <- f$n
+  n <- .subset2(f, "n")
   at <- if (is.null(at)) n + 1L else place_of(at, n + 1L, "at", NULL)
   p <- columns_in(X)
-  X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
+  if (!are_plain_columns(X, n + p)) X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
   if (!is.null(names) && (!is.character(names) || length(names) != p || anyNA(names))) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
   delayedAssign("order", append(seq_len(n), rep(NA_integer_, p), at - 1L))
-  done <- reshape_factor(f, in_place, control, p > 0L, order, names, sides_of(z, b, rss, n, p, "b", "X"), function(pointer, request, begun) {
-    rcpp_factor_insert(pointer, at, X, request, in_place, begun)
+  done <- reshape_factor(f, in_place, control, order, names, sides_of(z, b, rss, n, p, "b", "X"), function(modified, request, half) {
+    rcpp_factor_insert(f, modified, at, X, request, half)
   })
   if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
   reshaped(done, z, order, names, check)
 }
 
 delete_from <- function(f, index, z, rss, in_place, control) {
-  n <- f$n
+  n <- .subset2(f, "n")
   index <- places_of(index, f)
   if (anyDuplicated(index)) index <- unique(index)
   delayedAssign("order", if (length(index)) seq_len(n)[-index] else seq_len(n))
-  done <- reshape_factor(f, in_place, control, length(index) > 0L, order, NULL, sides_of(z, NULL, rss, n, NULL), function(pointer, request, begun) {
-    rcpp_factor_delete(pointer, index, request, in_place, begun)
+  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, rss, n, NULL), function(modified, request, half) {
+    rcpp_factor_delete(f, modified, index, request, half)
   })
   reshaped(done, z, order)
 }
 
 shift_within <- function(f, from, to, z, in_place, control) {
-  n <- f$n
+  n <- .subset2(f, "n")
   from <- place_of(from, n, "from", f)
   to <- place_of(to, n, "to", NULL)
   delayedAssign("order", append(seq_len(n)[-from], from, to - 1L))
-  done <- reshape_factor(f, in_place, control, from != to, order, NULL, sides_of(z, NULL, NULL, n, NULL), function(pointer, request, begun) {
-    rcpp_factor_shift(pointer, from, to, request, in_place, begun)
+  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, NULL, n, NULL), function(modified, request, half) {
+    rcpp_factor_shift(f, modified, from, to, request, half)
   })
   reshaped(done, z, order)
 }
 
-# Runs call(pointer, request, begun), one of the rcpp_factor_*() by which rows and columns come, go and move: list(R, pivot, sides), sides as
-# the C++ side has them. `changes`: there is something to be done. order[[i]]: which row of the factor as it is now becomes row i; NA: one that
-# is new, of these names.
-reshape_factor <- function(f, in_place, control, changes, order, names, sides, call) {
+# Runs call(modified, request, half), one of the rcpp_factor_*() by which rows and columns come, go and move: list(R, pivot), R a handle or a
+# matrix. order[[i]]: which row of the factor as it is now becomes row i; NA: one that is new, of these names.
+reshape_factor <- function(f, in_place, control, order, names, sides, call) {
   require_flag(in_place, "in_place")
-  dimnames <- new_dimnames(f$dimnames, order, names)
-  request <- list(FALSE, FALSE, FALSE, f$precision == "single", 1L, 0L, control, NULL, NULL, sides)
-  begun <- logical(1)
-  if (!is_held(f)) {
-    done <- call(f$matrix, request, begun)
-    R <- done$made
-    if (done$pivot > 0L) return(list(R = f$matrix, pivot = done$pivot, sides = NULL))
-    done["made"] <- NULL
-    dimnames(R) <- dimnames
-    return(list(R = R, pivot = 0L, sides = done$sides))
+  dimnames <- new_dimnames(.subset2(f, "dimnames"), order, names)
+  request <- list(FALSE, FALSE, FALSE, .subset2(f, "precision") == "single", 1L, 0L, control, NULL, NULL, sides)
+  modified <- if (in_place) f else if (is_held(f)) descendant(f) else new.env(parent = emptyenv())
+  half <- logical(1)  # src/rcpp_held_factor.cpp sets it
+  on.exit(if (half) abandon(f, "half_modified"))
+  pivot <- if (inherits(f, "gpu_factor")) with_room(function() call(modified, request, half), function() !half) else call(modified, request, half)
+  if (pivot > 0L) return(list(R = if (is_held(f)) f else f$matrix, pivot = pivot))
+  if (is_held(f)) {
+    assign("dimnames", dimnames, modified)
+    return(list(R = modified, pivot = 0L))
   }
-  pointer <- live(f, "R")
-  on.exit(if (begun) abandon(f, "half_modified"))
-  work <- function() call(pointer, request, begun)
-  done <- if (inherits(f, "gpu_factor")) with_room(work, function() !begun) else work()
-  on.exit()
-  if (done$pivot > 0L) return(list(R = f, pivot = done$pivot, sides = NULL))
-  changed <- if (in_place) f else descendant(f, done$made)
-  list2env(done[c("n", "bytes", "capacity")], changed)
-  assign("dimnames", dimnames, changed)
-  if (changes) count_modification(changed, done$traces)
-  list(R = changed, pivot = 0L, sides = done$sides)
+  R <- modified$matrix
+  rm("matrix", envir = modified)
+  dimnames(R) <- dimnames
+  list(R = R, pivot = 0L)
 }
 
 # The value of such a call. z as it was given; what it has become has its form, and names by the order of rows.
 reshaped <- function(done, z, order, names = NULL, check = TRUE) {
-  if (is.null(z)) return(if (check) done$R else done[c("R", "pivot")])
-  taken <- done$sides
-  if (is.null(taken)) return(with_sides(done$R, list(z = z), if (!check) done$pivot))
+  if (is.null(z)) return(if (check) done$R else done)
+  if (done$pivot > 0L) return(with_sides(done$R, list(z = z), if (!check) done$pivot))
+  taken <- rcpp_take_sides()
   old <- if (is_float32(z)) z@Data else z
   if (length(dim(old)) == 2L) {
     taken$z <- matrix(taken$z, length(order), ncol(old))
@@ -252,6 +244,7 @@ reshaped <- function(done, z, order, names = NULL, check = TRUE) {
 
 # The dimnames of what has row order[[i]] of a factor as its row i; NA: one that is new.
 new_dimnames <- function(dimnames, order, names = NULL) {
+  if (is.null(dimnames) && is.null(names)) return(NULL)
   if (all(vapply(dimnames, is.null, TRUE))) dimnames <- NULL  # as those of a Matrix may be
   if (is.null(dimnames) && is.null(names)) return(NULL)
   own <- lapply(if (is.null(dimnames)) list(NULL, NULL) else dimnames, function(old) {

@@ -356,46 +356,46 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_delete
-Rcpp::List rcpp_factor_delete(SEXP held, Rcpp::IntegerVector gone, SEXP request, bool in_place, SEXP begun);
-RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP goneSEXP, SEXP requestSEXP, SEXP in_placeSEXP, SEXP begunSEXP) {
+int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP request, SEXP half_modified);
+RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type gone(goneSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type begun(begunSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_delete(held, gone, request, in_place, begun));
+    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_delete(held, modified, gone, request, half_modified));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_insert
-Rcpp::List rcpp_factor_insert(SEXP held, int at, Rcpp::NumericMatrix X, SEXP request, bool in_place, SEXP begun);
-RcppExport SEXP _gpucholmod_rcpp_factor_insert(SEXP heldSEXP, SEXP atSEXP, SEXP XSEXP, SEXP requestSEXP, SEXP in_placeSEXP, SEXP begunSEXP) {
+int rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP request, SEXP half_modified);
+RcppExport SEXP _gpucholmod_rcpp_factor_insert(SEXP heldSEXP, SEXP modifiedSEXP, SEXP atSEXP, SEXP XSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
     Rcpp::traits::input_parameter< int >::type at(atSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type X(XSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type X(XSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type begun(begunSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_insert(held, at, X, request, in_place, begun));
+    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_insert(held, modified, at, X, request, half_modified));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_shift
-Rcpp::List rcpp_factor_shift(SEXP held, int from, int to, SEXP request, bool in_place, SEXP begun);
-RcppExport SEXP _gpucholmod_rcpp_factor_shift(SEXP heldSEXP, SEXP fromSEXP, SEXP toSEXP, SEXP requestSEXP, SEXP in_placeSEXP, SEXP begunSEXP) {
+int rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP request, SEXP half_modified);
+RcppExport SEXP _gpucholmod_rcpp_factor_shift(SEXP heldSEXP, SEXP modifiedSEXP, SEXP fromSEXP, SEXP toSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
     Rcpp::traits::input_parameter< int >::type from(fromSEXP);
     Rcpp::traits::input_parameter< int >::type to(toSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< bool >::type in_place(in_placeSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type begun(begunSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shift(held, from, to, request, in_place, begun));
+    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shift(held, modified, from, to, request, half_modified));
     return rcpp_result_gen;
 END_RCPP
 }

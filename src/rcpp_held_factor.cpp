@@ -223,7 +223,7 @@ int rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP ke
   });
 }
 
-// Enters a modification into the handle of the modified factor, as R/chol_factor_drift.R says.
+// For tests: enters a modification into a handle, as count_modification() does.
 // [[Rcpp::export(rng = false)]]
 void rcpp_factor_count(SEXP handle, double added, double removed, double scale) {
   guarded([&] { count_modification(handle, added, removed, scale); });
@@ -254,36 +254,46 @@ struct MatrixOfR {
   }
 };
 
-/// f(factor, task, made, poll, begun, traces), one of the calls by which rows and columns come, go and move; what becomes of it, for R:
-/// list(pivot, traces, made, n, bytes, capacity, sides), `made` as rcpp_factor_modify() has it. `held`: a pointer to a factor, or an upper n x n
-/// matrix of doubles, of which `made` is a new one. traces: of what comes and of what goes. k: how many come or go; `coming`: they come.
+/// f(factor, task, made, poll, begun, traces), one of the calls by which rows and columns come, go and move. `held`: a handle, or an environment
+/// with an upper `matrix` of doubles. `modified`: `held` itself, to be changed in place, or an environment that gets the new factor: all fields of
+/// a handle that change but its dimnames, or `matrix`. half_modified: as in rcpp_factor_modify(). traces: of what comes and of what goes. k: how
+/// many come or go; `coming`: they come; `changes`: there is something to be done. Right-hand sides: rcpp_take_sides(). Returns the pivot, counted
+/// from 1; 0 means success.
 template <class F>
-Rcpp::List reshaped(SEXP held, SEXP request, bool in_place, SEXP begun, index_t k, bool coming, F&& f) {
+int reshaped(SEXP held, SEXP modified, SEXP request, SEXP half_modified, index_t k, bool coming, bool changes, F&& f) {
   return guarded([&] {
+    const SEXP numbers = field(held, "matrix");
     MatrixOfR matrix;
     const std::unique_ptr<HeldFactor> borrowed =
-        TYPEOF(held) == REALSXP ? cpu::borrow(REAL(held), Rf_nrows(held), matrix.allocate()) : nullptr;
-    HeldFactor& R = borrowed ? *borrowed : factor(held);
+        numbers != R_UnboundValue ? cpu::borrow(REAL(numbers), Rf_nrows(numbers), matrix.allocate()) : nullptr;
+    HeldFactor& R = borrowed ? *borrowed : live(held);
     const index_t n = R.order();
     Request what = resolved(to_request(request, n, k), Choice{});
     what.threads = threads_for(what.threads);
     what.removed = coming ? k : 0;  // of the sum of squares, as of a modification
     Carried carried(what, what.sides ? what.sides->Y.data() : nullptr, n + (coming ? k : -k));
     what.right = carried.task();
-    Begun changed{LOGICAL(begun)};
+    Begun changed{LOGICAL(half_modified)};
     std::unique_ptr<HeldFactor> made;
     Progress progress(wants_bar());
     const Poll poll = progress.poll();
-    Rcpp::NumericVector traces(2);
-    const index_t pivot = f(R, what, in_place ? nullptr : &made, poll, changed.flag, traces);
-    if (pivot < 0) carried.settle(false);
-    using Rcpp::_;
+    double traces[2] = {0, 0};
+    const index_t pivot = f(R, what, modified == held ? nullptr : &made, poll, changed.flag, traces);
+    if (pivot >= 0) return int(pivot + 1);
+    changed.flag = false;
+    carried.settle(false);
+    last_call().request.sides = what.sides;
+    if (borrowed) {
+      set_field(modified, "matrix", matrix.filled(*made));
+      return 0;
+    }
     const HeldFactor& now = made ? *made : R;
-    Rcpp::List result = Rcpp::List::create(_["pivot"] = int(pivot + 1), _["traces"] = traces, _["made"] = R_NilValue, _["n"] = int(now.order()),
-                                           _["bytes"] = now.bytes(), _["capacity"] = int(now.capacity()), _["sides"] = to_list(what.sides.get()));
-    if (made && borrowed) result[2] = matrix.filled(*made);
-    else if (made) result[2] = handed_over(std::move(made));
-    return result;
+    set_field(modified, "n", Rcpp::wrap(int(now.order())));
+    set_field(modified, "bytes", Rcpp::wrap(now.bytes()));
+    set_field(modified, "capacity", Rcpp::wrap(int(now.capacity())));
+    if (made) set_field(modified, "pointer", handed_over(std::move(made)));
+    if (changes) count_modification(modified, traces[0], traces[1], 1);
+    return 0;
   });
 }
 
@@ -291,9 +301,9 @@ Rcpp::List reshaped(SEXP held, SEXP request, bool in_place, SEXP begun, index_t 
 
 // gone: from 1, each once.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_delete(SEXP held, Rcpp::IntegerVector gone, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(held, request, in_place, begun, gone.size(), false,
-                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto& traces) {
+int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP request, SEXP half_modified) {
+  return reshaped(held, modified, request, half_modified, gone.size(), false, gone.size() > 0,
+                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, double* traces) {
     std::vector<index_t> numbers(gone.begin(), gone.end());
     for (index_t& j : numbers) --j;
     std::sort(numbers.begin(), numbers.end());
@@ -302,21 +312,22 @@ Rcpp::List rcpp_factor_delete(SEXP held, Rcpp::IntegerVector gone, SEXP request,
   });
 }
 
-// at: from 1; X: n + p x p doubles.
+// at: from 1; X: n + p x p doubles, or n + 1.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_insert(SEXP held, int at, Rcpp::NumericMatrix X, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(held, request, in_place, begun, X.ncol(), true,
-                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto& traces) {
-    for (int q = 0; q < X.ncol(); ++q) traces[0] += X(at - 1 + q, q);
-    return R.insert(at - 1, X.begin(), X.ncol(), task, made, poll, changed);
+int rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP request, SEXP half_modified) {
+  const index_t p = Rf_ncols(X), first = at - 1;
+  return reshaped(held, modified, request, half_modified, p, true, p > 0,
+                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, double* traces) {
+    for (index_t q = 0; q < p; ++q) traces[0] += REAL(X)[first + q + q * (R.order() + p)];
+    return R.insert(first, REAL(X), p, task, made, poll, changed);
   });
 }
 
 // from, to: from 1.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_shift(SEXP held, int from, int to, SEXP request, bool in_place, SEXP begun) {
-  return reshaped(held, request, in_place, begun, 0, false,
-                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, auto&) {
+int rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP request, SEXP half_modified) {
+  return reshaped(held, modified, request, half_modified, 0, false, from != to,
+                  [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, double*) {
     R.shift(from - 1, to - 1, task, made, poll, changed);
     return index_t(-1);
   });

@@ -5,7 +5,7 @@ counted <- function(added, removed, scale = 1, precision = "double", trace = 10,
   f <- chol_factor(diag(sqrt(5), 2), "cpu", precision = precision)
   f$trace <- trace
   f$error <- error
-  gpucholmod:::count_modification(f, c(added, removed), scale)
+  gpucholmod:::rcpp_factor_count(f, added, removed, scale)
   f
 }
 
@@ -31,8 +31,8 @@ test_that("the trace follows V, and is asked for where too few digits would be r
 
 test_that("modifications add up in the handle", {
   f <- chol_factor(chol(diag(3)), "cpu")
-  gpucholmod:::count_modification(f, c(1, 0))
-  gpucholmod:::count_modification(f, c(0, 2))
+  gpucholmod:::rcpp_factor_count(f, 1, 0, 1)
+  gpucholmod:::rcpp_factor_count(f, 0, 2, 1)
   expect_identical(f$modifications, 2L)
   expect_identical(f$trace, 2)
   expect_equal(f$error, 4 * eps * (4 + 4))
