@@ -18,8 +18,8 @@
 #'   the order, or `capacity`, is at least 2,000, otherwise in ordinary memory. The default can be set with `options(gpucholmod.backend =)`.
 #' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used. The default can
 #'   be set with `options(gpucholmod.device =)`.
-#' @param capacity How many rows and columns to have room for, so that [cholinsert_gpu()] in place moves nothing that is there, and takes memory
-#'   for the new columns alone.
+#' @param capacity How many rows and columns to have room for, so that appending by [cholinsert_gpu()] in place moves nothing that is there, and takes
+#'   memory for the new columns alone.
 #' @param ... Must be empty.
 #'
 #' @return A handle of class `chol_factor`, and of class `gpu_factor` or `cpu_factor`, by where the factor is. `gpu_chol()` makes an upper factor.
@@ -46,7 +46,7 @@
 #' | [chol2inv()][solve.chol_factor] | \eqn{A^{-1}} |
 #' | [determinant()][solve.chol_factor], [logdet()] | the determinant |
 #'
-#' In ordinary memory, a modification in place needs no other: at n = 500 that takes an eighth of the time of a call of [cholupdate_gpu()] for a
+#' In ordinary memory, a modification in place needs no other: at n = 500 that takes a sixth to a twelfth of the time of a call of [cholupdate_gpu()] for a
 #' matrix, whose result is new memory every time (measured: `system.file("design", "measurements.md", package = "gpucholmod")`).
 #'
 #' The memory is given back when the last reference to the handle is gone and R collects its garbage. R does

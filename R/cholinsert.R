@@ -4,7 +4,7 @@
 #' process, an active set, cross-validation. Much quicker than factorising afresh: nothing left of and above what changes is touched.
 #'
 #' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the factor of a \eqn{p \times p}{p x p}
-#' matrix, and a downdate of what lies behind; at the end there is none. Moving is done by rotations, and cannot fail.
+#' matrix, and a downdate of what lies behind; at the end there is none. Moving is done by reflections, and cannot fail.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()]; with `in_place` and
 #'   room to grow that is the quickest.
@@ -21,8 +21,9 @@
 #'   where they come: of a least squares fit, whose `z` and `rss` they are, when variables do.
 #' @param names Names of the new rows and columns. Where the factor has names and none are given, they are `""`.
 #' @param uplo As for [cholupdate_gpu()].
-#' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor nothing is allocated; beyond it there
-#'   is half as much room again afterwards.
+#' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor that takes memory for what comes or
+#'   goes alone, and a second factor where numbers come near the ends of their range, and on a GPU, where there is room for one, or more than 32 columns
+#'   are inserted, for an insertion before the end. Beyond the capacity there is half as much again afterwards, where that can be had.
 #' @param check Whether an insertion that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
 #' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which limits what the call takes
 #'   besides the factor.
@@ -35,7 +36,8 @@
 #' @section Errors:
 #' New rows and columns that would leave the matrix not positive definite, such as those of points that are there already, are an error of class
 #' `gpucholmod_not_positive_definite` with the field `pivot`, counted in the new order; nothing has changed then. The other classes are
-#' listed in [gpucholmod-package].
+#' listed in [gpucholmod-package]. On a GPU without room for a second factor, an insertion in place before the end may turn out to be impossible when it has
+#' begun, where the matrix is singular but for rounding: the handle cannot be used any more then.
 #'
 #' @references
 #' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and column.
@@ -78,10 +80,10 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
   require_no_more(...)
   require_flag(check, "check")
   f <- held_for_now(R, uplo, missing(uplo), columns_in(X))
-  done <- insert_into(f, X, at, z, b, rss, names, is_held(f), FALSE, if (!missing(control)) control_numbers(control))
-  if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
-  done$R <- if (done$pivot > 0L) R else given_back(done$R, R)
-  if (check && is.null(z)) done$R else if (check) done[names(done) != "pivot"] else done
+  done <- insert_into(f, X, at, z, b, rss, names, is_held(f), check, if (!missing(control)) control_numbers(control))
+  if (check && is.null(z)) return(given_back(done, R))
+  done$R <- if (!check && done$pivot > 0L) R else given_back(done$R, R)
+  done
 }
 
 #' @rdname cholinsert_gpu
@@ -176,10 +178,9 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
   delayedAssign("order", append(seq_len(n), rep(NA_integer_, p), at - 1L))
-  done <- reshape_factor(f, in_place, control, order, names, sides_of(z, b, rss, n, p, "b", "X"), function(modified, request, half) {
-    rcpp_factor_insert(f, modified, at, X, request, half)
+  done <- reshape_factor(f, in_place, control, order, names, sides_of(z, b, rss, n, p, "b", "X"), check, function(modified, ...) {
+    rcpp_factor_insert(f, modified, at, X, ...)
   })
-  if (done$pivot > 0L && check) stop_not_positive_definite("the matrix with what is inserted", done$pivot)
   reshaped(done, z, order, names, check)
 }
 
@@ -188,8 +189,8 @@ delete_from <- function(f, index, z, rss, in_place, control) {
   index <- places_of(index, f)
   if (anyDuplicated(index)) index <- unique(index)
   delayedAssign("order", if (length(index)) seq_len(n)[-index] else seq_len(n))
-  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, rss, n, NULL), function(modified, request, half) {
-    rcpp_factor_delete(f, modified, index, request, half)
+  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, rss, n, NULL), TRUE, function(modified, ...) {
+    rcpp_factor_delete(f, modified, index, ...)
   })
   reshaped(done, z, order)
 }
@@ -199,31 +200,30 @@ shift_within <- function(f, from, to, z, in_place, control) {
   from <- place_of(from, n, "from", f)
   to <- place_of(to, n, "to", NULL)
   delayedAssign("order", append(seq_len(n)[-from], from, to - 1L))
-  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, NULL, n, NULL), function(modified, request, half) {
-    rcpp_factor_shift(f, modified, from, to, request, half)
+  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, NULL, n, NULL), TRUE, function(modified, ...) {
+    rcpp_factor_shift(f, modified, from, to, ...)
   })
   reshaped(done, z, order)
 }
 
-# Runs call(modified, request, half), one of the rcpp_factor_*() by which rows and columns come, go and move: list(R, pivot), R a handle or a
-# matrix. order[[i]]: which row of the factor as it is now becomes row i; NA: one that is new, of these names.
-reshape_factor <- function(f, in_place, control, order, names, sides, call) {
+# Runs call(modified, dimnames, request, half), one of the rcpp_factor_*() by which rows and columns come, go and move: list(R, pivot), R a
+# handle or a matrix. order[[i]]: which row of the factor as it is now becomes row i; NA: one that is new, of these names. check: what is not
+# possible is an error.
+reshape_factor <- function(f, in_place, control, order, names, sides, check, call) {
   require_flag(in_place, "in_place")
+  held <- is_held(f)
   dimnames <- new_dimnames(.subset2(f, "dimnames"), order, names)
   request <- list(FALSE, FALSE, FALSE, .subset2(f, "precision") == "single", 1L, 0L, control, NULL, NULL, sides)
-  modified <- if (in_place) f else if (is_held(f)) descendant(f) else new.env(parent = emptyenv())
+  modified <- if (in_place) f else if (held) descendant(f) else new.env(parent = emptyenv())
   half <- logical(1)  # src/rcpp_held_factor.cpp sets it
   on.exit(if (half) abandon(f, "half_modified"))
-  pivot <- if (inherits(f, "gpu_factor")) with_room(function() call(modified, request, half), function() !half) else call(modified, request, half)
-  if (pivot > 0L) return(list(R = if (is_held(f)) f else f$matrix, pivot = pivot))
-  if (is_held(f)) {
-    assign("dimnames", dimnames, modified)
-    return(list(R = modified, pivot = 0L))
+  work <- function() call(modified, dimnames, request, half)
+  pivot <- carry_out(request, if (inherits(f, "gpu_factor")) with_room(work, function() !half) else work())
+  if (pivot == 0L) return(list(R = if (held) modified else modified$matrix, pivot = 0L))
+  if (check) {
+    stop_not_positive_definite("the matrix with what is inserted", pivot, if (half) "; the factor is half modified and cannot be used any more")
   }
-  R <- modified$matrix
-  rm("matrix", envir = modified)
-  dimnames(R) <- dimnames
-  list(R = R, pivot = 0L)
+  list(R = if (held) f else f$matrix, pivot = pivot)
 }
 
 # The value of such a call. z as it was given; what it has become has its form, and names by the order of rows.
@@ -250,8 +250,9 @@ new_dimnames <- function(dimnames, order, names = NULL) {
   own <- lapply(if (is.null(dimnames)) list(NULL, NULL) else dimnames, function(old) {
     if (is.null(old) && (is.null(names) || !is.null(dimnames))) return(NULL)
     if (is.null(old)) old <- character(sum(!is.na(order)))
-    fresh <- is.na(order)
-    replace(ifelse(fresh, "", old[order]), which(fresh), if (is.null(names)) "" else names)
+    all <- old[order]
+    all[is.na(order)] <- if (is.null(names)) "" else names
+    all
   })
   if (all(vapply(own, is.null, TRUE))) NULL else own
 }

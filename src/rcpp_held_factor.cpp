@@ -89,6 +89,14 @@ void count_modification(SEXP handle, double added, double removed, double scale)
   set_field(handle, "modifications", Rcpp::wrap(Rf_asInteger(field(handle, "modifications")) + 1));
 }
 
+/// R has looked at what it was given beside the order of the factor; what is evaluated since may have changed that.
+void require_rows(const char* argument, index_t rows, index_t expected) {
+  if (rows != expected)
+    throw Error(ErrorCode::bad_argument, std::string("'") + argument + "' does not fit the factor, which has changed since it was looked at",
+                {{"argument", argument}, {"expected", double(expected)}, {"actual", double(rows)}});
+}
+index_t rows_of(SEXP x) { return Rf_isMatrix(x) ? Rf_nrows(x) : Rf_xlength(x); }
+
 /// An n x n matrix that is not filled. Its names are set here: from R, that would copy it.
 Rcpp::RObject square_matrix(index_t n, SEXP dimnames) {
   Rcpp::RObject matrix(Rcpp::unwindProtect([&] { return Rf_allocMatrix(REALSXP, int(n), int(n)); }));
@@ -206,6 +214,7 @@ int rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP ke
     Request what = to_request(request, n, k);
     what.keep_intact = flag(keep_intact, "keep_intact");
     HeldFactor& R = live(handle);
+    require_rows("V", rows_of(V), R.order());
     Begun changed{LOGICAL(half_modified)};
     std::unique_ptr<HeldFactor> made;
     const int pivot = carry_out(Place<double>::held(R, modified == handle ? nullptr : &made, changed.flag), REAL(V), what);
@@ -242,7 +251,7 @@ struct MatrixOfR {
     };
   }
   /// That of `made`, whose own memory it is, or, where numbers had to be scaled, a copy.
-  Rcpp::RObject filled(const HeldFactor& made) {
+  Rcpp::RObject filled(const HeldFactor& made, SEXP dimnames) {
     const index_t n = made.order();
     if (numbers.isNULL() || Rf_xlength(numbers) != n * n) {
       numbers = square_matrix(n, R_NilValue);
@@ -250,17 +259,18 @@ struct MatrixOfR {
     }
     for (index_t j = 0; j < n; ++j) std::fill(REAL(numbers) + j + 1 + j * n, REAL(numbers) + n + j * n, 0.0);
     numbers.attr("dim") = Rcpp::IntegerVector::create(int(n), int(n));
+    numbers.attr("dimnames") = dimnames;
     return numbers;
   }
 };
 
 /// f(factor, task, made, poll, begun, traces), one of the calls by which rows and columns come, go and move. `held`: a handle, or an environment
 /// with an upper `matrix` of doubles. `modified`: `held` itself, to be changed in place, or an environment that gets the new factor: all fields of
-/// a handle that change but its dimnames, or `matrix`. half_modified: as in rcpp_factor_modify(). traces: of what comes and of what goes. k: how
+/// a handle that change, or `matrix`. dimnames: of the new factor. half_modified: as in rcpp_factor_modify(). traces: of what comes and of what goes. k: how
 /// many come or go; `coming`: they come; `changes`: there is something to be done. Right-hand sides: rcpp_take_sides(). Returns the pivot, counted
 /// from 1; 0 means success.
 template <class F>
-int reshaped(SEXP held, SEXP modified, SEXP request, SEXP half_modified, index_t k, bool coming, bool changes, F&& f) {
+int reshaped(SEXP held, SEXP modified, SEXP dimnames, SEXP request, SEXP half_modified, index_t k, bool coming, bool changes, F&& f) {
   return guarded([&] {
     const SEXP numbers = field(held, "matrix");
     MatrixOfR matrix;
@@ -284,10 +294,11 @@ int reshaped(SEXP held, SEXP modified, SEXP request, SEXP half_modified, index_t
     carried.settle(false);
     last_call().request.sides = what.sides;
     if (borrowed) {
-      set_field(modified, "matrix", matrix.filled(*made));
+      set_field(modified, "matrix", matrix.filled(*made, dimnames));
       return 0;
     }
     const HeldFactor& now = made ? *made : R;
+    set_field(modified, "dimnames", dimnames);
     set_field(modified, "n", Rcpp::wrap(int(now.order())));
     set_field(modified, "bytes", Rcpp::wrap(now.bytes()));
     set_field(modified, "capacity", Rcpp::wrap(int(now.capacity())));
@@ -301,12 +312,13 @@ int reshaped(SEXP held, SEXP modified, SEXP request, SEXP half_modified, index_t
 
 // gone: from 1, each once.
 // [[Rcpp::export(rng = false)]]
-int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP request, SEXP half_modified) {
-  return reshaped(held, modified, request, half_modified, gone.size(), false, gone.size() > 0,
+int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request, SEXP half_modified) {
+  return reshaped(held, modified, dimnames, request, half_modified, gone.size(), false, gone.size() > 0,
                   [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, double* traces) {
     std::vector<index_t> numbers(gone.begin(), gone.end());
     for (index_t& j : numbers) --j;
     std::sort(numbers.begin(), numbers.end());
+    if (!numbers.empty()) require_rows("index", std::max(numbers.back() + 1, R.order()), R.order());
     traces[1] = R.remove(numbers, task, made, poll, changed);
     return index_t(-1);
   });
@@ -314,10 +326,11 @@ int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP 
 
 // at: from 1; X: n + p x p doubles, or n + 1.
 // [[Rcpp::export(rng = false)]]
-int rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP request, SEXP half_modified) {
+int rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request, SEXP half_modified) {
   const index_t p = Rf_ncols(X), first = at - 1;
-  return reshaped(held, modified, request, half_modified, p, true, p > 0,
+  return reshaped(held, modified, dimnames, request, half_modified, p, true, p > 0,
                   [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, double* traces) {
+    require_rows("X", rows_of(X), R.order() + p);
     for (index_t q = 0; q < p; ++q) traces[0] += REAL(X)[first + q + q * (R.order() + p)];
     return R.insert(first, REAL(X), p, task, made, poll, changed);
   });
@@ -325,9 +338,10 @@ int rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP request, S
 
 // from, to: from 1.
 // [[Rcpp::export(rng = false)]]
-int rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP request, SEXP half_modified) {
-  return reshaped(held, modified, request, half_modified, 0, false, from != to,
+int rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request, SEXP half_modified) {
+  return reshaped(held, modified, dimnames, request, half_modified, 0, false, from != to,
                   [&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, std::atomic<bool>& changed, double*) {
+    require_rows("from", std::max<index_t>({from, to, R.order()}), R.order());
     R.shift(from - 1, to - 1, task, made, poll, changed);
     return index_t(-1);
   });

@@ -42,6 +42,7 @@ std::shared_ptr<Sides> to_sides(SEXP given, index_t n, index_t k) {
   const char* const argument = CHAR(STRING_ELT(VECTOR_ELT(given, 3), 0));
   auto sides = std::make_shared<Sides>();
   const index_t m = sides->m = Rf_ncols(z);
+  if (Rf_nrows(z) != n) throw Error(ErrorCode::bad_argument, "'z' does not fit the factor, which has changed since it was looked at", {{"argument", "z"}});
   sides->z.assign(REAL(z), REAL(z) + n * m);
   if (y != R_NilValue) sides->Y.resize(m * k);
   for (index_t j = 0; j < m; ++j) {

@@ -1,8 +1,8 @@
 #include <vector>
 
+#include "base/check_column.h"
 #include "base/huge_pages.h"
 #include "cuda/by_cublas.cuh"
-#include "base/check_column.h"
 #include "cuda/context.h"
 #include "cuda/device_factor.h"
 #include "cuda/measure.cuh"
@@ -192,7 +192,8 @@ class Factor : public DeviceFactor {
   double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                 std::atomic<bool>& begun) override {
     double taken = 0;
-    reshape(order() - index_t(gone.size()), bound_, false, task, made, poll, begun, [&](auto& change, int e) {
+    const int e = scale_exponent<double>(std::min(bound_, std::numeric_limits<double>::max()));
+    reshape(order() - index_t(gone.size()), bound_, e, By::itself, task, made, poll, begun, [&](auto& change, int) {
       taken = std::scalbn(change.remove(gone), 2 * e);
       return index_t(-1);
     });
@@ -203,9 +204,11 @@ class Factor : public DeviceFactor {
                  std::atomic<bool>& begun) override {
     const index_t n = order();
     const double bound = std::max(bound_, require_inserted<T>(X, n, at, p));
-    // a downdate of several passes cannot be found out beforehand
-    const bool elsewhere = at < n && p > way_of<T>(std::max<index_t>(p, 1), p, layout_.strips(), true, task).columns;
-    return reshape(n + p, bound, elsewhere, task, made, poll, begun, [&](auto& change, int e) {
+    const int e = scale_exponent<T>(T(std::min(bound, double(std::numeric_limits<T>::max()))));  // X is computed with in T
+    // Whether it can be done is found out beforehand by one pass alone, and not to the last bit.
+    const bool several = p > way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task).columns;
+    const By by = at == n || p == 0 ? By::itself : several ? By::second : By::second_if_room;
+    return reshape(n + p, bound, e, by, task, made, poll, begun, [&](auto& change, int e) {
       if (e == 0) return change.insert(at, X, p);
       const ScaledRows scaled(X, n + p, p, task.right, e);
       return change.with(scaled.of(task)).insert(at, scaled.X(), p);
@@ -213,7 +216,7 @@ class Factor : public DeviceFactor {
   }
 
   void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
-    reshape(order(), bound_, false, task, made, poll, begun, [&](auto& change, int) {
+    reshape(order(), bound_, 0, By::itself, task, made, poll, begun, [&](auto& change, int) {
       change.shift(from, to);
       return index_t(-1);
     });
@@ -256,45 +259,61 @@ class Factor : public DeviceFactor {
   MatrixView<T> R() { return here().R(); }
   std::unique_ptr<Factor> another() const { return std::make_unique<Factor>(context_, order(), capacity_); }
 
+  /// Where a change in place is done: in the factor itself; in a second one, which takes its place, where there is memory for it, or in any case.
+  enum class By { itself, second_if_room, second };
+
+  /// A second factor of order m, for a change; null where there is no memory for one, and it is not `needed`. Beyond the capacity there is half
+  /// as much room again, where that can be had.
+  std::unique_ptr<Factor> second_factor(index_t m, bool grows, bool needed, const Task& task) const {
+    std::vector<index_t> rooms;
+    if (grows && m > capacity_) rooms.push_back(std::max(m, capacity_ + capacity_ / 2));
+    rooms.push_back(std::max(m, m <= capacity_ ? capacity_ : 0));
+    for (std::size_t i = 0; i < rooms.size(); ++i) {
+      const bool last = needed && i + 1 == rooms.size();
+      const double bytes = double(sizeof(T)) * double(Layout(m, rooms[i]).words());
+      try {
+        if (bytes > task.device_memory)
+          throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, task.device_memory);
+        return std::make_unique<Factor>(context_, m, rooms[i]);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory || last) throw;
+      }
+    }
+    return nullptr;
+  }
+
   /// f(change, e), with a Reshaping and numbers divided by 2^e, after which there are m rows and columns: in place, where `begun` is told, or,
-  /// for a new factor, where there is no room, and where it is to go `elsewhere`, into another. Returns what f does: where that is a failing pivot,
-  /// nothing has changed.
+  /// for a new factor, where there is no room, and as `by` says, into another. Returns what f does: where that is a failing pivot, nothing has
+  /// changed, if `begun` is not true.
   template <class F>
-  index_t reshape(index_t m, double bound, bool elsewhere, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+  index_t reshape(index_t m, double bound, int e, By by, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                   std::atomic<bool>& begun, F&& f) {
     const Session session(context_);
-    const int e = scale_exponent<double>(std::min(bound, std::numeric_limits<double>::max()));
-    if (!made && e == 0 && !elsewhere && m <= capacity_) {
-      Placed<T> out = here();
-      out.layout = Layout(m, capacity_);
-      Reshaping<T> change(context_, here(), out, task, poll, begun);
-      const index_t pivot = f(change, 0);
-      session.finish();
-      if (pivot >= 0) return pivot;
-      layout_ = out.layout;
-      bound_ = bound;
-      return -1;
-    }
-    const index_t room = m <= capacity_ ? capacity_ : made ? m : std::max(m, capacity_ + capacity_ / 2);
-    auto other = std::make_unique<Factor>(context_, m, room);
-    std::unique_ptr<Factor> scaled;
+    const bool itself = !made && e == 0 && by != By::second && m <= capacity_;
+    std::unique_ptr<Factor> other, scaled;
+    if (!itself || by == By::second_if_room) other = second_factor(m, !made, !itself, task);
     if (e != 0 && order() > 0) scale_factor(read(R()), std::scalbn(1.0, -e), (scaled = another())->R(), context_);
+    Placed<T> out = other ? other->here() : here();
+    if (!other) out.layout = Layout(m, capacity_);
     std::atomic<bool> in_other{false};
-    Reshaping<T> change(context_, scaled ? scaled->here() : here(), other->here(), task, poll, in_other);
+    const double beside = (other ? other->bytes() : 0) + (scaled ? scaled->bytes() : 0);
+    Reshaping<T> change(context_, scaled ? scaled->here() : here(), out, task, beside, poll, other ? in_other : begun);
     const index_t pivot = f(change, e);
     session.finish();
     if (pivot >= 0) return pivot;
     if (e != 0 && m > 0) scale_factor(read(other->R()), std::scalbn(1.0, e), other->R(), context_);
-    other->bound_ = bound;
+    (other ? *other : *this).bound_ = bound;
     session.finish();
     if (made) {
       *made = std::move(other);
-    } else {
+      return -1;
+    }
+    if (other) {
       dR_.swap(other->dR_);
-      layout_ = other->layout_;
       capacity_ = other->capacity_;
       bound_ = bound;
     }
+    layout_ = out.layout;
     return -1;
   }
 

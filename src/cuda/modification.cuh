@@ -60,7 +60,11 @@ class Modification {
   }
 
   /// Throws out_of_memory where there is none for a pass now, so that none is missing later.
-  void reserve() const { PoolBuffer<double>(context_.pool(), size(way_.columns, layout_.strips()).words()); }
+  void reserve() const {
+    const block_columns::SegmentSize memory = size(way_.columns, layout_.strips());
+    PoolBuffer<double>(context_.pool(), memory.words());
+    context_.staging(sizeof(int) * std::size_t(block_columns::PassInts::outcome_words(layout_.strips() * block_columns::BLOCKS)));
+  }
 
   /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
   /// verdict is of interest. Of the leading strips that hold `order` rows; V counts as zero from that row on. Returns the

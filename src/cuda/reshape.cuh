@@ -43,12 +43,13 @@ inline index_t strip_of(index_t i) { return i / block_columns::STRIP * block_col
 template <class T>
 class Reshaping {
  public:
-  /// `begun` becomes true before anything is written.
-  Reshaping(Context& context, const Placed<T>& from, const Placed<T>& to, const Task& task, const Poll& poll, std::atomic<bool>& begun)
-      : context_(context), from_(from), to_(to), task_(task), poll_(poll), begun_(begun) {}
+  /// `beside`: bytes of device memory that the call has taken already. `begun` becomes true before anything is written.
+  Reshaping(Context& context, const Placed<T>& from, const Placed<T>& to, const Task& task, double beside, const Poll& poll,
+            std::atomic<bool>& begun)
+      : context_(context), from_(from), to_(to), task_(task), poll_(poll), begun_(begun), used_(beside) {}
 
   /// The same for another task.
-  Reshaping with(const Task& task) const { return {context_, from_, to_, task, poll_, begun_}; }
+  Reshaping with(const Task& task) const { return {context_, from_, to_, task, used_, poll_, begun_}; }
 
   /// Returns the sum of the squares of the columns that go.
   double remove(const std::vector<index_t>& gone) {
@@ -69,7 +70,7 @@ class Reshaping {
     const PoolBuffer<double> dV(pool(), first < m ? rows * k : 0);
     const MatrixView<double> V{dV.data(), rows, k, rows};
     if (first < m) {
-      gather_rows<<<dim3(blocks(rows), unsigned(k)), gather_threads, 0, stream()>>>(from_.read(), dgone.data(), plan.columns(), start, V);
+      gather_rows<<<dim3(unsigned(k), blocks(rows)), gather_threads, 0, stream()>>>(from_.read(), dgone.data(), plan.columns(), start, V);
       check(cudaGetLastError(), "start to gather rows");
     }
     TrailingSides sides(task_.right, m, first < m ? start : m, Y);
@@ -89,9 +90,10 @@ class Reshaping {
     return std::accumulate(sums.begin(), sums.end(), 0.0);
   }
 
-  /// Returns the failing pivot, or -1.
+  /// Returns the failing pivot, or -1. In place, an insertion before the end may fail although it was found to be possible, as where A is
+  /// singular but for rounding: R is lost then, which `begun` tells.
   index_t insert(index_t at, const double* X, index_t p) {
-    const index_t n = from_.layout.n, rows = n + p, behind = n - at;
+    const index_t n = from_.layout.n, rows = n + p;
     if (p == 0) {
       leave();
       return -1;
@@ -105,47 +107,8 @@ class Reshaping {
     if (const index_t pivot = factorise_inserted(at, columns, S22); pivot >= 0) return at + pivot;
     if (task_.right.m > 0) Y = insert_rows(task_.right, n, at, inserted(at, columns), {S22.data(), p, p, p});
     const PoolBuffer<T> dW(pool(), copied);
-    const MatrixView<T> W = in_scalar(columns, dW), S32 = W.block(at + p, 0, behind, p);
-    const index_t start = strip_of(at + p), lead = at + p - start;
-    constexpr index_t STRIP = block_columns::STRIP;
-    allow(sizeof(double) * double((STRIP + behind) * p));
-    const PoolBuffer<double> dV(pool(), behind > 0 ? (STRIP + behind) * p : 0);
-    const MatrixView<double> V{dV.data(), STRIP + behind, p, STRIP + behind};
-    if (behind > 0) {
-      if (at > 0) context_.cublas().subtract_product(behind, p, at, from_.data + at * from_.layout.ld, from_.layout.ld, W.data, rows, S32.data, rows);
-      context_.cublas().solve_right(behind, p, W.data + at, rows, S32.data, rows);
-      check(cudaMemsetAsync(dV.data(), 0, dV.bytes(), stream()), "clear V");
-      convert_matrix<T, double>(false, read(S32), V.block(STRIP, 0, behind, p), stream());
-      if (in_place())
-        if (const index_t pivot = verdict(at, V); pivot >= 0) return at + p + pivot;
-    }
-    std::optional<ToMove> plan;
-    if (!in_place() || behind > 0) plan.emplace(*this, source_of(at, p), true, at, true);
-    TrailingSides sides(task_.right, rows, behind > 0 ? start : rows, Y);
-    const Placed<T> rest = behind > 0 ? to_.behind(start) : to_;
-    const Task downdate = task_for(rest.layout.n, p, p, sides.sides());
-    std::optional<Modification<T>> modification;
-    if (behind > 0)
-      modification.emplace(context_, rest.layout, read(V.block(STRIP - lead, 0, lead + behind, p)), 0, 1, downdate, used_, poll_).reserve();
-    poll_(0);
-    begun_ = true;
-    const auto fill = [&] {
-      if (plan) move(*plan);
-      copy_matrix<T>(read(W.block(0, 0, at + p, p)), to_.R().block(0, at, at + p, p), cudaMemcpyDeviceToDevice, stream());
-      if (behind > 0) convert_matrix<T, T>(true, read(S32), to_.R().block(at, at + p, p, behind), stream());
-      to_.continue_behind(stream());
-    };
-    fill();
-    if (modification)
-      if (const index_t pivot = modification->run(rest.data, rest.data, rest.layout.n); pivot >= 0) {
-        const auto anew = [&] {
-          fill();
-          return rest.data;
-        };
-        return start + modification->first_pivot(anew, rest.data, pivot);
-      }
-    sides.settle();
-    return -1;
+    const MatrixView<T> W = in_scalar(columns, dW);
+    return at < n ? insert_before(at, W, Y) : append(W, Y);
   }
 
   void shift(index_t from, index_t to) {
@@ -214,6 +177,64 @@ class Reshaping {
     index_t count_;
     PoolBuffer<int> dplaces_, dcounters_;
   };
+
+  /// W: S12 and S22.
+  index_t append(MatrixView<T> W, const std::vector<double>& Y) {
+    const index_t n = from_.layout.n, p = W.cols;
+    TrailingSides sides(task_.right, n + p, n + p, Y);
+    std::optional<ToMove> plan;
+    if (!in_place()) plan.emplace(*this, source_of(n, p), true, 0, false);
+    poll_(0);
+    begun_ = true;
+    if (plan) move(*plan);
+    put_in(n, W);
+    sides.settle();
+    return -1;
+  }
+
+  /// W: S12, S22 and the rest of X.
+  index_t insert_before(index_t at, MatrixView<T> W, const std::vector<double>& Y) {
+    constexpr index_t STRIP = block_columns::STRIP;
+    const index_t n = from_.layout.n, p = W.cols, rows = n + p, behind = n - at;
+    const MatrixView<T> S32 = W.block(at + p, 0, behind, p);
+    allow(sizeof(double) * double((STRIP + behind) * p));
+    const PoolBuffer<double> dV(pool(), (STRIP + behind) * p);
+    const MatrixView<double> V{dV.data(), STRIP + behind, p, STRIP + behind};  // S23', with rows of zeros ahead
+    const T* const R13 = from_.data + at * from_.layout.ld;
+    if (at > 0) context_.cublas().subtract_product(behind, p, at, R13, from_.layout.ld, W.data, W.ld, S32.data, S32.ld);
+    context_.cublas().solve_right(behind, p, W.data + at, W.ld, S32.data, S32.ld);
+    check(cudaMemsetAsync(dV.data(), 0, dV.bytes(), stream()), "clear V");
+    convert_matrix<T, double>(false, read(S32), V.block(STRIP, 0, behind, p), stream());
+    if (in_place())
+      if (const index_t pivot = verdict(at, V); pivot >= 0) return at + p + pivot;
+
+    const ToMove plan(*this, source_of(at, p), true, at, true);
+    const index_t start = strip_of(at + p), above = STRIP - (at + p - start);
+    const Placed<T> rest = to_.behind(start);
+    TrailingSides sides(task_.right, rows, start, Y);
+    const Task downdate = task_for(rest.layout.n, p, p, sides.sides());
+    Modification<T> modification(context_, rest.layout, read(V.block(above, 0, V.rows - above, p)), 0, 1, downdate, used_, poll_);
+    modification.reserve();
+    poll_(0);
+    begun_ = true;
+    const auto fill = [&] {
+      move(plan);
+      convert_matrix<T, T>(true, read(S32), to_.R().block(at, at + p, p, behind), stream());
+      put_in(at, W);
+      return rest.data;
+    };
+    const index_t pivot = modification.run(fill(), rest.data, rest.layout.n);
+    if (pivot >= 0) return start + (in_place() ? pivot : modification.first_pivot(fill, rest.data, pivot));
+    sides.settle();
+    return -1;
+  }
+
+  /// The new columns down to their diagonal, and what has to lie behind the factor.
+  void put_in(index_t at, MatrixView<T> W) {
+    const index_t p = W.cols;
+    copy_matrix<T>(read(W.block(0, 0, at + p, p)), to_.R().block(0, at, at + p, p), cudaMemcpyDeviceToDevice, stream());
+    to_.continue_behind(stream());
+  }
 
   /// There is nothing to be done.
   void leave() {
@@ -342,7 +363,7 @@ class Reshaping {
   const Task& task_;
   const Poll& poll_;
   std::atomic<bool>& begun_;
-  double used_ = 0;  ///< bytes of device memory
+  double used_;  ///< bytes of device memory
   std::vector<double> S12_;
 };
 

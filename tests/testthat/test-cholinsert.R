@@ -320,3 +320,19 @@ at_each_home("what changes nothing does not count", {
   choldelete_gpu(f, 1:5, in_place = TRUE)
   expect_identical(drift(f), 0)
 })
+
+test_that("an argument that changes the factor while it is evaluated is an error", {
+  f <- chol_factor(diag(2), "cpu", capacity = 6)
+  grow <- function(value) {
+    cholinsert_gpu(f, c(numeric(f$n), 1), in_place = TRUE)
+    value
+  }
+  expect_identical(expect_error(cholupdate_gpu(f, grow(c(1, 1)), in_place = TRUE), class = "gpucholmod_bad_argument")$argument, "V")
+  expect_identical(expect_error(cholinsert_gpu(f, grow(c(1, 1, 1, 9)), in_place = TRUE), class = "gpucholmod_bad_argument")$argument, "X")
+  expect_identical(as.matrix(f), diag(4))
+})
+
+test_that("names of nothing are no names", {
+  f <- choldelete_gpu(chol_factor(structure(diag(2), dimnames = list(NULL, c("a", "b"))), "cpu"), 1:2)
+  expect_identical(dimnames(f), list(NULL, character()))
+})

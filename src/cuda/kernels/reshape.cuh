@@ -64,11 +64,11 @@ __global__ void __launch_bounds__(gather_threads) move_entries(MatrixView<const 
 }
 
 /// V(i, q) <- R(gone[q], keep[first + i]); zero below R's diagonal.
-///   Grid     (V.rows / 256, V.cols), rounded up
+///   Grid     (V.cols, V.rows / 256), rounded up
 template <class T>
 __global__ void __launch_bounds__(gather_threads)
     gather_rows(MatrixView<const T> R, const int* gone, const int* keep, index_t first, MatrixView<double> V) {
-  const index_t i = index_t(blockIdx.x) * gather_threads + threadIdx.x, q = blockIdx.y;
+  const index_t i = index_t(blockIdx.y) * gather_threads + threadIdx.x, q = blockIdx.x;
   if (i >= V.rows) return;
   const index_t row = gone[q], column = keep[first + i];
   V.data[i + q * V.ld] = row < column ? double(R.data[row + column * R.ld]) : 0;

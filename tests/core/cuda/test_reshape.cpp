@@ -62,6 +62,45 @@ TEST(ReshapeOnGpu, NumbersOfAnySize) {
   }
 }
 
+/// In single precision A may be beyond the range of its scalar where R is not.
+TEST(ReshapeOnGpu, SingleNumbersOfAnySize) {
+  for (const double size : {1e-17, 1e15}) {
+    const index_t n = 200;
+    const Doubles unit = example(n);
+    const Matrix A = gram(unit);
+    const Factor f = on_gpu(unit * size, Precision::single, n);
+    Task how;
+    how.precision = Precision::single;
+    std::atomic<bool> begun{false};
+    f->remove({50}, how, nullptr, no_poll, begun);
+    Doubles X = (A.col(50).cast<double>() * size) * size;
+    EXPECT_EQ(f->insert(50, X.data(), 1, how, nullptr, no_poll, begun), -1);
+    EXPECT_LT(double(norm_1(gram(Doubles(download(*f) / size)) - A) / norm_1(A)), 1e-5);
+  }
+}
+
+/// A row that is there already, exactly: where the last pivot is rounding, it may be found positive or not, but nothing is lost where there is
+/// room for a second factor, and what is lost is told where there is none.
+TEST(ReshapeOnGpu, ARowTwice) {
+  const index_t n = 260;
+  for (const index_t twin : {30, 200, 259})
+    for (const double most : {std::numeric_limits<double>::infinity(), 1e6}) {
+      const Factor f = on_gpu(example(n), Precision::double_, n + 1);
+      const Doubles before = download(*f);
+      const Matrix A = gram(before);
+      Doubles X(n + 1, 1);
+      X << double(A(twin, twin)), A.col(twin).cast<double>();
+      Task how;
+      how.device_memory = most;
+      std::atomic<bool> begun{false};
+      const index_t pivot = f->insert(0, X.data(), 1, how, nullptr, no_poll, begun);
+      if (pivot < 0) continue;
+      EXPECT_EQ(pivot, twin + 1);
+      if (most > 1e6) EXPECT_FALSE(begun);
+      if (!begun) EXPECT_TRUE(same_bits(download(*f), before));
+    }
+}
+
 /// device_memory counts.
 TEST(ReshapeOnGpu, TakesWhatItMay) {
   const index_t n = 500;
