@@ -192,7 +192,7 @@ TEST(RightSides, ByTheKernelsOfTheGpu) {
               const auto run = stream::Pipeline<double, double>(plan, from, to, Uplo::upper, 0, 1, device, 2, no_poll, nullptr).run();
               ASSERT_EQ(run.end, stream::End::complete);
               Request request = asked(c, ways.at(2));
-              Carried carried(request, request.sides->Y.data());
+              Carried carried(request, request.sides->Y.data(), request.n);
               device.carry(carried.task());
               carried.settle(false);
               result->second = *request.sides;

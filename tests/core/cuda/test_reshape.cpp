@@ -96,8 +96,8 @@ TEST(ReshapeOnGpu, ARowTwice) {
       const index_t pivot = f->insert(0, X.data(), 1, how, nullptr, no_poll, begun);
       if (pivot < 0) continue;
       EXPECT_EQ(pivot, twin + 1);
-      if (most > 1e6) EXPECT_FALSE(begun);
-      if (!begun) EXPECT_TRUE(same_bits(download(*f), before));
+      EXPECT_FALSE(begun && most > 1e6);
+      EXPECT_TRUE(begun || same_bits(download(*f), before));
     }
 }
 
