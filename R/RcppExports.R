@@ -125,18 +125,6 @@ rcpp_factor_count <- function(handle, added, removed, scale) {
     invisible(.Call(`_gpucholmod_rcpp_factor_count`, handle, added, removed, scale))
 }
 
-rcpp_factor_delete <- function(held, modified, gone, dimnames, request, half_modified) {
-    .Call(`_gpucholmod_rcpp_factor_delete`, held, modified, gone, dimnames, request, half_modified)
-}
-
-rcpp_factor_insert <- function(held, modified, at, X, dimnames, request, half_modified) {
-    .Call(`_gpucholmod_rcpp_factor_insert`, held, modified, at, X, dimnames, request, half_modified)
-}
-
-rcpp_factor_shift <- function(held, modified, from, to, dimnames, request, half_modified) {
-    .Call(`_gpucholmod_rcpp_factor_shift`, held, modified, from, to, dimnames, request, half_modified)
-}
-
 rcpp_factor_multiply <- function(pointer, X) {
     .Call(`_gpucholmod_rcpp_factor_multiply`, pointer, X)
 }
@@ -167,5 +155,17 @@ rcpp_overwrite_own <- function(name, env) {
 
 rcpp_cholupdate_overwrite <- function(name, env, V, request) {
     .Call(`_gpucholmod_rcpp_cholupdate_overwrite`, name, env, V, request)
+}
+
+rcpp_factor_delete <- function(held, modified, gone, dimnames, request, half_modified) {
+    .Call(`_gpucholmod_rcpp_factor_delete`, held, modified, gone, dimnames, request, half_modified)
+}
+
+rcpp_factor_insert <- function(held, modified, at, X, dimnames, request, half_modified) {
+    .Call(`_gpucholmod_rcpp_factor_insert`, held, modified, at, X, dimnames, request, half_modified)
+}
+
+rcpp_factor_shift <- function(held, modified, from, to, dimnames, request, half_modified) {
+    .Call(`_gpucholmod_rcpp_factor_shift`, held, modified, from, to, dimnames, request, half_modified)
 }
 

@@ -215,7 +215,7 @@ reshape_factor <- function(f, in_place, control, order, names, sides, check, cal
   dimnames <- new_dimnames(.subset2(f, "dimnames"), order, names)
   request <- list(FALSE, FALSE, FALSE, .subset2(f, "precision") == "single", 1L, 0L, control, NULL, NULL, sides)
   modified <- if (in_place) f else if (held) descendant(f) else new.env(parent = emptyenv())
-  half <- logical(1)  # src/rcpp_held_factor.cpp sets it
+  half <- logical(1)  # src/rcpp_reshape.cpp sets it
   on.exit(if (half) abandon(f, "half_modified"))
   work <- function() call(modified, dimnames, request, half)
   pivot <- carry_out(request, if (inherits(f, "gpu_factor")) with_room(work, function() !half) else work())

@@ -355,53 +355,6 @@ BEGIN_RCPP
     return R_NilValue;
 END_RCPP
 }
-// rcpp_factor_delete
-int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request, SEXP half_modified);
-RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type gone(goneSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_delete(held, modified, gone, dimnames, request, half_modified));
-    return rcpp_result_gen;
-END_RCPP
-}
-// rcpp_factor_insert
-int rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request, SEXP half_modified);
-RcppExport SEXP _gpucholmod_rcpp_factor_insert(SEXP heldSEXP, SEXP modifiedSEXP, SEXP atSEXP, SEXP XSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
-    Rcpp::traits::input_parameter< int >::type at(atSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type X(XSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_insert(held, modified, at, X, dimnames, request, half_modified));
-    return rcpp_result_gen;
-END_RCPP
-}
-// rcpp_factor_shift
-int rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request, SEXP half_modified);
-RcppExport SEXP _gpucholmod_rcpp_factor_shift(SEXP heldSEXP, SEXP modifiedSEXP, SEXP fromSEXP, SEXP toSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
-    Rcpp::traits::input_parameter< int >::type from(fromSEXP);
-    Rcpp::traits::input_parameter< int >::type to(toSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shift(held, modified, from, to, dimnames, request, half_modified));
-    return rcpp_result_gen;
-END_RCPP
-}
 // rcpp_factor_multiply
 Rcpp::NumericMatrix rcpp_factor_multiply(SEXP pointer, Rcpp::NumericMatrix X);
 RcppExport SEXP _gpucholmod_rcpp_factor_multiply(SEXP pointerSEXP, SEXP XSEXP) {
@@ -494,6 +447,53 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_factor_delete
+int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request, SEXP half_modified);
+RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type gone(goneSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_delete(held, modified, gone, dimnames, request, half_modified));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_insert
+int rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request, SEXP half_modified);
+RcppExport SEXP _gpucholmod_rcpp_factor_insert(SEXP heldSEXP, SEXP modifiedSEXP, SEXP atSEXP, SEXP XSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
+    Rcpp::traits::input_parameter< int >::type at(atSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type X(XSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_insert(held, modified, at, X, dimnames, request, half_modified));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_shift
+int rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request, SEXP half_modified);
+RcppExport SEXP _gpucholmod_rcpp_factor_shift(SEXP heldSEXP, SEXP modifiedSEXP, SEXP fromSEXP, SEXP toSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
+    Rcpp::traits::input_parameter< int >::type from(fromSEXP);
+    Rcpp::traits::input_parameter< int >::type to(toSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shift(held, modified, from, to, dimnames, request, half_modified));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
@@ -527,9 +527,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 6},
     {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
-    {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 6},
-    {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 7},
-    {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 7},
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
     {"_gpucholmod_rcpp_factor_solve_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_solve_seconds, 4},
@@ -538,6 +535,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_overwrite_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_overwrite_other_triangle, 3},
     {"_gpucholmod_rcpp_overwrite_own", (DL_FUNC) &_gpucholmod_rcpp_overwrite_own, 2},
     {"_gpucholmod_rcpp_cholupdate_overwrite", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_overwrite, 4},
+    {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 6},
+    {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 7},
+    {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 7},
     {NULL, NULL, 0}
 };
 
