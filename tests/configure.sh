@@ -127,6 +127,16 @@ stale_objects() {
 }
 check "objects of another variant are removed" stale_objects
 
+# Windows has no configure: what it compiles is written down.
+objects_of() { # $1 a Makevars
+  sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' "$1" | sed -n 's/^OBJECTS = *//p' | tr -s ' ' '\n' | sort
+}
+windows_objects() {
+  configure ./configure --with-cuda=no &&
+    [ "$(objects_of "$scratch/copy/src/Makevars")" = "$(objects_of "$here/src/Makevars.win")" ]
+}
+check "Windows compiles the same files as a build for the CPU only" windows_objects
+
 cleaned() {
   configure CUDA_HOME="$scratch/good" ./configure && touch "$scratch/copy/src/base/a.o" "$scratch/copy/src/x.so" &&
     (cd "$scratch/copy" && ./cleanup) && [ ! -e "$scratch/copy/src/Makevars" ] &&
