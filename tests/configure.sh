@@ -108,6 +108,8 @@ targets() { configure CUDA_HOME="$scratch/good" ./configure && makevars 'arch=co
 check "targets are those that the toolkit knows, and PTX for the oldest" targets
 own_targets() { configure CUDA_HOME="$scratch/good" ./configure --with-cuda-arch=90,80 && makevars 'code=sm_80 -gencode arch=compute_90,code=sm_90' && ! makevars sm_75 && header 'OLDEST 80'; }
 check "--with-cuda-arch sets the targets" own_targets
+no_ptx() { configure CUDA_HOME="$scratch/good" ./configure --with-cuda-arch=80,90-real && makevars 'code=sm_80 -gencode arch=compute_90,code=sm_90' && ! makevars code=compute && header 'ARCHITECTURES "sm_80 sm_90"'; }
+check "--with-cuda-arch leaves PTX out" no_ptx
 bad_targets() { ! configure CUDA_HOME="$scratch/good" ./configure --with-cuda-arch=hopper && log 'takes numbers'; }
 check "--with-cuda-arch refuses what is no number" bad_targets
 bad_switch() { ! configure ./configure --with-cuda=maybe && log 'auto, yes or no'; }

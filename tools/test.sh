@@ -162,7 +162,7 @@ check_tarball() {
   (
     cd "$scratch"
     _R_CHECK_CRAN_INCOMING_=FALSE _R_CHECK_SYSTEM_CLOCK_=0 NOT_CRAN=false \
-      GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CUDA_ARCH:-90}" R_STRIP_SHARED_LIB="strip --strip-debug --discard-all" \
+      GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CUDA_ARCH:-90-real}" R_STRIP_SHARED_LIB="strip --strip-debug --discard-all" \
       R CMD check --as-cran --no-manual --install-args=--strip "$tarball" >"$scratch/check" 2>&1
   ) && grep -q '^Status: OK$' "$scratch/check" || status=1
   for log in "$scratch"/gpucholmod.Rcheck/00install.out "$scratch"/gpucholmod.Rcheck/tests/*.fail; do
