@@ -5,6 +5,7 @@
 namespace gpucholmod::tuning {
 
 constexpr int blocked_strip = 48;    ///< columns of R per strip; a multiple of the row blocks' height, 4 or 8
+constexpr int blocked_wide = 1024;   ///< the same where R is stored as a lower factor, by rows of such a strip, and one thread takes them all
 constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
 constexpr double blocked_share = 2e6;  ///< n^2 (k + 8) that is worth a thread of its own
 /// Below this order a factor lies in the cache of one core, and four times as much has to be done to be worth another one:

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "cpu/kernels.h"
 #include "cpu/kernels/macros.h"
 
@@ -11,6 +14,7 @@ namespace gpucholmod::cpu::avx512 {
 #include "cpu/kernels/pack_avx512.h"
 #include "cpu/kernels/tail.h"
 #include "cpu/kernels/diagonal.h"
+#include "cpu/kernels/rotations.h"
 #include "cpu/kernels/level.h"
 
 }  // namespace gpucholmod::cpu::avx512

@@ -36,19 +36,31 @@ struct BlockedSweep<T>::Walk {
 };
 
 template <class T>
-BlockedSweep<T>::Stage::Stage(const Kernels<T>& kernels, index_t first, index_t k, index_t n)
-    : kernels(kernels), first(first), k(k), words(kernels.transform_words(k)),
-      transforms((n + kernels.rows - 1) / kernels.rows * words) {}
+void BlockedSweep<T>::add_stage(const Kernels<T>& kernels, index_t first, index_t k) {
+  const index_t words = kernels.transform_words(k);
+  Stage& stage = stages_[count_++] = {&kernels, first, k, words, nullptr};
+  stage.transforms = scratch_.take(stage.transform(V_.rows + kernels.rows - 1) - stage.transforms);
+}
 
 template <class T>
 BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions, int threads)
     : V_(V), scale_(scale), uplo_(uplo), threads_(std::max(threads, 1)) {
   static_assert(tuning::blocked_strip % 8 == 0 && chunk % 8 == 0, "only the last row block of a factor is short");
   const index_t added = V.cols - removed;
-  if (added > 0 || removed == 0) stages_.emplace_back(kernels<T>(instructions, added, Sign::update, uplo), 0, added, V.rows);
-  if (removed > 0) stages_.emplace_back(kernels<T>(instructions, removed, Sign::downdate, uplo), added, removed, V.rows);
-  rows_ = stages_.front().kernels.rows;
-  ldv_ = tuning::blocked_strip + stages_.front().kernels.lanes;
+  if (added > 0 || removed == 0) add_stage(kernels<T>(instructions, added, Sign::update, uplo), 0, added);
+  if (removed > 0) add_stage(kernels<T>(instructions, removed, Sign::downdate, uplo), added, removed);
+  width_ = std::min<index_t>(uplo == Uplo::lower && threads_ == 1 ? tuning::blocked_wide : tuning::blocked_strip, (V.rows + 7) / 8 * 8);
+  rows_ = stages_[0].kernels->rows;
+  ldv_ = width_ + stages_[0].kernels->lanes;
+  first_.Vt = scratch_.take(V.cols * ldv_);
+  first_.block = scratch_.take(stages_[0].kernels->block_words(V.cols));
+  others_.reserve(threads_ - 1);
+  for (int t = 1; t < threads_; ++t) others_.push_back(workspace());
+}
+
+template <class T>
+typename BlockedSweep<T>::Workspace BlockedSweep<T>::workspace() {
+  return {scratch_.take(V_.cols * ldv_), scratch_.take(stages_[0].kernels->block_words(V_.cols)), {}, 0};
 }
 
 template <class T>
@@ -71,11 +83,11 @@ void BlockedSweep<T>::provide_columns(const Walk& walk, index_t first, index_t l
 /// Rows [row, end) of the strip, whose transforms are known, from `column` on.
 template <class T>
 void BlockedSweep<T>::apply(Strips& strips, index_t row, index_t end, index_t column) const {
-  const index_t at_once = stages_.size() > 1 || scale_ != 1 ? chunk : end;
+  const index_t at_once = count_ > 1 || scale_ != 1 ? chunk : end;
   for (index_t next; row < end; row = next) {
     next = std::min(end, row + at_once);
-    for (std::size_t i = 0; i < stages_.size(); ++i)
-      stages_[i].kernels.apply(stages_[i].transform(row), (next - row) / rows_, row, column, stages_[i].k, strips[i]);
+    for (index_t i = 0; i < count_; ++i)
+      stages_[i].kernels->apply(stages_[i].transform(row), (next - row) / rows_, row, column, stages_[i].k, strips[i]);
     if (column == 0) scale_rows(strips[0], row, next, next);
   }
 }
@@ -98,19 +110,18 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   strips[0] = {upper ? walk.R.col(entry) : walk.R.data + entry,
                discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
                walk.R.ld,
-               !discard ? walk.out.ld : upper ? last : tuning::blocked_strip,
+               !discard ? walk.out.ld : upper ? last : width_,
                last - first,
-               mine.Vt.data(),
+               mine.Vt,
                ldv_,
-               mine.block.data()};
-  strips[1] = strips[0];  // which goes on with what the first has made
-  strips[1].R = strips[0].out;
-  strips[1].ldr = strips[0].ldo;
-  strips[1].Vt += stages_.back().first * ldv_;
-  for (index_t q = 0; q < V_.cols; ++q) {
-    T* const to = mine.Vt.data() + q * ldv_;
-    std::fill(std::copy(V_.col(q) + first, V_.col(q) + last, to), to + ldv_, T(0));
+               mine.block};
+  if (count_ > 1) {  // the second goes on with what the first has made
+    strips[1] = strips[0];
+    strips[1].R = strips[0].out;
+    strips[1].ldr = strips[0].ldo;
+    strips[1].Vt += stages_[1].first * ldv_;
   }
+  for (index_t q = 0; q < V_.cols; ++q) stages_[0].kernels->fill(mine.Vt + q * ldv_, ldv_, V_.col(q) + first, last - first);
   for (index_t row = 0, idle = 0; row < first;) {
     const index_t known = std::min(walk.rows.load(std::memory_order_acquire), first);
     if (known > row) {
@@ -124,8 +135,8 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   }
   for (index_t row = first; row < last; row += rows_) {
     const index_t m = std::min(rows_, last - row), next = row + m;
-    for (std::size_t i = 0; i < stages_.size(); ++i) {
-      const index_t failing = stages_[i].kernels.diagonal(stages_[i].transform(row), row, row - first, m, stages_[i].k, strips[i]);
+    for (index_t i = 0; i < count_; ++i) {
+      const index_t failing = stages_[i].kernels->diagonal(stages_[i].transform(row), row, row - first, m, stages_[i].k, strips[i]);
       if (failing >= 0) {
         walk.failing = row + failing;
         return false;
@@ -140,30 +151,34 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   return true;
 }
 
+/// Strips, as long as there are any that nobody has taken.
+template <class T>
+void BlockedSweep<T>::work(Walk& walk, Workspace& mine, const Poll* told) {
+  const index_t ahead = threads_ * width_;
+  for (;;) {
+    const index_t turn = walk.strip.load(std::memory_order_relaxed);
+    if (next_ + turn * width_ >= walk.end || walk.stop) return;
+    const index_t first = next_ + (threads_ == 1 ? (walk.strip = turn + 1, turn) : walk.strip++) * width_;
+    if (first >= walk.end) return;
+    if (told) (*told)(share_of_columns(first, V_.rows));
+    provide_columns(walk, first + ahead, first + ahead + width_);
+    if (!modify_strip(walk, mine, first, std::min(first + width_, walk.end))) {
+      walk.stop = true;
+      return;
+    }
+  }
+}
+
 template <class T>
 index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll) {
-  const index_t n = V_.rows, k = V_.cols, end = uplo_ == Uplo::lower ? n : next_ + R.cols;
-  const index_t discarded = out.data != nullptr ? 0 : end * tuning::blocked_strip;
+  const index_t end = uplo_ == Uplo::lower ? V_.rows : next_ + R.cols;
   Walk walk{R, out, clear && out.data != nullptr, uplo_ == Uplo::lower ? 0 : next_, end, {}, {next_}, {-1}, {false}};
-  std::vector<Workspace> mine;
-  for (int t = 0; t < threads_; ++t)
-    mine.push_back({Aligned<T>(k * ldv_), Aligned<T>(stages_.front().kernels.block_words(k)), Aligned<T>(discarded)});
-
-  const index_t ahead = threads_ * tuning::blocked_strip;
-  provide_columns(walk, next_, next_ + ahead);
-  const auto work = [&](int thread, const Poll* told) {
-    for (;;) {
-      const index_t first = next_ + walk.strip++ * tuning::blocked_strip;
-      if (first >= end || walk.stop) return;
-      if (told) (*told)(share_of_columns(first, n));
-      provide_columns(walk, first + ahead, first + ahead + tuning::blocked_strip);
-      if (!modify_strip(walk, mine[thread], first, std::min<index_t>(first + tuning::blocked_strip, end))) {
-        walk.stop = true;
-        return;
-      }
-    }
-  };
-  poll(share_of_columns(next_, n));
+  if (out.data == nullptr) {
+    first_.discarded.resize(end * width_);
+    for (Workspace& other : others_) other.discarded.resize(end * width_);
+  }
+  provide_columns(walk, next_, next_ + threads_ * width_);
+  poll(share_of_columns(next_, V_.rows));
   {
     struct Threads {  // none outlives this call, also where poll throws
       Walk& walk;
@@ -175,13 +190,14 @@ index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool 
       }
     } others{walk, {}};
     try {
-      for (int t = 1; t < threads_; ++t) others.all.emplace_back(work, t, nullptr);
+      for (Workspace& mine : others_) others.all.emplace_back([&] { work(walk, mine, nullptr); });
     } catch (const std::system_error&) {  // fewer will do
     }
-    work(0, &poll);
+    work(walk, first_, &poll);
     others.done = true;
   }
-  for (const Workspace& workspace : mine) squares_ += workspace.squares;
+  squares_ += std::exchange(first_.squares, T(0));
+  for (Workspace& other : others_) squares_ += std::exchange(other.squares, T(0));
   next_ = end;
   return walk.failing;
 }
@@ -191,12 +207,12 @@ template <class T>
 void BlockedSweep<T>::carry(const RightSides& sides, index_t n) const {
   const bool upper = uplo_ == Uplo::upper;
   const index_t k = V_.cols, padded = (n + rows_ - 1) / rows_ * rows_;
-  Aligned<T> Vt(k * ldv_), block(stages_.front().kernels.block_words(k));
-  for (index_t first = 0; first < sides.m; first += tuning::blocked_strip) {
-    const index_t columns = std::min<index_t>(tuning::blocked_strip, sides.m - first);
-    Aligned<T> memory(padded * columns);
+  std::vector<T> Vt(k * ldv_), block(stages_[0].kernels->block_words(k));
+  for (index_t first = 0; first < sides.m; first += width_) {
+    const index_t columns = std::min(width_, sides.m - first);
+    std::vector<T> memory(padded * columns);
     const index_t ld = upper ? padded : columns;
-    const auto at = [&](index_t i, index_t j) -> T& { return memory.data()[upper ? i + j * ld : j + i * ld]; };
+    const auto at = [&](index_t i, index_t j) -> T& { return memory[upper ? i + j * ld : j + i * ld]; };
     for (index_t j = 0; j < columns; ++j)
       for (index_t i = 0; i < n; ++i) at(i, j) = T(sides.z[i + (first + j) * n]);
     for (index_t q = 0; q < k; ++q)
@@ -204,12 +220,15 @@ void BlockedSweep<T>::carry(const RightSides& sides, index_t n) const {
     Strips strips;
     strips[0] = {memory.data(), memory.data(), ld, ld, columns, Vt.data(), ldv_, block.data()};
     strips[1] = strips[0];
-    strips[1].Vt += stages_.back().first * ldv_;
+    strips[1].Vt += stages_[count_ - 1].first * ldv_;
     apply(strips, 0, padded, 0);
     for (index_t j = 0; j < columns; ++j)
       for (index_t i = 0; i < n; ++i) sides.out[i + (first + j) * n] = double(at(i, j));
-    for (index_t q = 0; q < k; ++q)
-      for (index_t j = 0; j < columns; ++j) sides.rest[first + j + q * sides.m] = double(Vt.data()[j + q * ldv_]);
+    for (index_t i = 0; i < count_; ++i)
+      for (index_t q = stages_[i].first; q < stages_[i].first + stages_[i].k; ++q) {
+        const T unit = stages_[i].kernels->unit(stages_[i].transform(padded - rows_), q - stages_[i].first);
+        for (index_t j = 0; j < columns; ++j) sides.rest[first + j + q * sides.m] = double(Vt.data()[j + q * ldv_] * unit);
+      }
   }
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <iterator>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/task.h"
@@ -9,22 +11,24 @@
 
 namespace gpucholmod::cpu {
 
-/// Memory that begins with a cache line.
+/// Memory that is given back all at once, piece by piece from a cache line on; a little of it without a call of the system's allocator.
 template <class T>
-class Aligned {
+class Scratch : NotCopied {
  public:
-  explicit Aligned(index_t count) : memory_(count + line / sizeof(T)) {
-    void* data = memory_.data();
-    std::size_t space = memory_.size() * sizeof(T);
-    data_ = static_cast<T*>(std::align(line, count * sizeof(T), data, space));
+  T* take(index_t count) {
+    const index_t whole = (count + line - 1) / line * line;
+    if (whole <= index_t(std::size(near_)) - used_) return near_ + std::exchange(used_, used_ + whole);
+    far_.emplace_back(new T[count + line]);
+    void* data = far_.back().get();
+    std::size_t space = (count + line) * sizeof(T);
+    return static_cast<T*>(std::align(64, count * sizeof(T), data, space));
   }
-  T* data() { return data_; }
-  const T* data() const { return data_; }
 
  private:
-  static constexpr std::size_t line = 64;
-  std::vector<T> memory_;
-  T* data_;
+  static constexpr index_t line = 64 / sizeof(T);
+  alignas(64) T near_[16384 / sizeof(T)];
+  index_t used_ = 0;
+  std::vector<std::unique_ptr<T[]>> far_;
 };
 
 /// Threads for n and k: `most` at the most, each of them with enough to do.
@@ -74,22 +78,25 @@ class BlockedSweep {
  private:
   /// What columns of V of one sign do.
   struct Stage {
-    Stage(const Kernels<T>& kernels, index_t first, index_t k, index_t n);
-    const T* transform(index_t row) const { return transforms.data() + row / kernels.rows * words; }
-    T* transform(index_t row) { return transforms.data() + row / kernels.rows * words; }
+    T* transform(index_t row) const { return transforms + (row >> (kernels->rows == 8 ? 3 : 2)) * words; }
 
-    Kernels<T> kernels;
+    const Kernels<T>* kernels;
     index_t first, k;  ///< columns of V
     index_t words;     ///< of a transform
-    Aligned<T> transforms;
+    T* transforms;
   };
+  /// Of a thread.
   struct Workspace {
-    Aligned<T> Vt, block, discarded;
+    T *Vt = nullptr, *block = nullptr;
+    std::vector<T> discarded;
     T squares = 0;
   };
   struct Walk;
   using Strips = std::array<Strip<T>, 2>;  ///< as each stage sees it
 
+  void add_stage(const Kernels<T>& kernels, index_t first, index_t k);
+  Workspace workspace();
+  void work(Walk& walk, Workspace& mine, const Poll* told);
   bool modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last);
   void apply(Strips& strips, index_t row, index_t end, index_t column) const;
   void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
@@ -100,8 +107,13 @@ class BlockedSweep {
   T scale_;
   Uplo uplo_;
   int threads_;
-  std::vector<Stage> stages_;
+  index_t width_;       ///< of a strip
+  index_t count_ = 0;   ///< of stages
+  std::array<Stage, 2> stages_;
   index_t rows_, ldv_;  ///< height of a row block; leading dimension of a strip's V
+  Scratch<T> scratch_;
+  Workspace first_;     ///< of the thread that calls
+  std::vector<Workspace> others_;
   index_t next_ = 0;    ///< column
   T squares_ = 0;
 };

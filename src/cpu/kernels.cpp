@@ -27,7 +27,7 @@ Instructions resolve(Instructions asked) {
 }
 
 template <class T>
-Kernels<T> kernels([[maybe_unused]] Instructions instructions, index_t k, Sign sign, Uplo uplo) {
+const Kernels<T>& kernels([[maybe_unused]] Instructions instructions, index_t k, Sign sign, Uplo uplo) {
 #if GPUCHOLMOD_X86
   if (instructions == Instructions::avx512) return avx512::kernels<T>(k, sign, uplo);
   if (instructions == Instructions::avx2) return avx2::kernels<T>(k, sign, uplo);
@@ -35,7 +35,7 @@ Kernels<T> kernels([[maybe_unused]] Instructions instructions, index_t k, Sign s
   return plain::kernels<T>(k, sign, uplo);
 }
 
-template Kernels<float> kernels(Instructions, index_t, Sign, Uplo);
-template Kernels<double> kernels(Instructions, index_t, Sign, Uplo);
+template const Kernels<float>& kernels(Instructions, index_t, Sign, Uplo);
+template const Kernels<double>& kernels(Instructions, index_t, Sign, Uplo);
 
 }  // namespace gpucholmod::cpu

@@ -46,6 +46,12 @@ struct Kernels {
   /// column .. column + m - 1, apply it to these, and leave it in H. m is `rows` unless the factor ends there.
   /// Returns the failing one of the m pivots, or -1.
   index_t (*diagonal)(T* H, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip);
+
+  /// A row of a strip's Vt, `ldv` entries: `columns` that come from there, and zeros.
+  void (*fill)(T* row, index_t ldv, const T* from, index_t columns);
+
+  /// What column q of V in a strip is to be multiplied by behind a block with this transform, in order to be V.
+  T (*unit)(const T* H, index_t q);
 };
 
 /// Whether this machine has them, and the package code for them.
@@ -54,10 +60,10 @@ bool available(Instructions instructions);
 Instructions resolve(Instructions asked);
 
 template <class T>
-Kernels<T> kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);
+const Kernels<T>& kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);
 
-namespace plain { template <class T> Kernels<T> kernels(index_t k, Sign sign, Uplo uplo); }
-namespace avx2 { template <class T> Kernels<T> kernels(index_t k, Sign sign, Uplo uplo); }
-namespace avx512 { template <class T> Kernels<T> kernels(index_t k, Sign sign, Uplo uplo); }
+namespace plain { template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo); }
+namespace avx2 { template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo); }
+namespace avx512 { template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo); }
 
 }  // namespace gpucholmod::cpu

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "cpu/eigen.h"
 #include "cpu/kernels.h"
 #include "cpu/kernels/macros.h"
@@ -7,6 +10,7 @@ namespace gpucholmod::cpu::plain {
 #include "cpu/kernels/pack_plain.h"
 #include "cpu/kernels/tail.h"
 #include "cpu/kernels/diagonal.h"
+#include "cpu/kernels/rotations.h"
 #include "cpu/kernels/level.h"
 
 }  // namespace gpucholmod::cpu::plain

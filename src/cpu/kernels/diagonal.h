@@ -10,33 +10,68 @@ struct Block {
   static index_t words(index_t k) { return (NB + k) * DW; }
 };
 
-/// Copy the m x m block whose corner is (row, column) of the strip, zero-padded.
+/// The m x m block on the diagonal whose corner is R, by rows; zeros left of its diagonal and behind it.
+template <class P, Uplo uplo>
+INLINE void load_triangle(const typename P::T* R, index_t ld, index_t m, typename Square<typename P::T>::V (&x)[P::rows]) {
+  using S = Square<typename P::T>;
+  constexpr int NB = P::rows;
+  if constexpr (uplo == Uplo::upper) {
+    alignas(64) typename P::T tile[NB * Block<P>::DW];
+    UNROLL for (int j = 0; j < NB; ++j) S::store(tile + j * NB, j < m ? S::load_part(R + j * ld, 0, j + 1) : S::zero());
+    UNROLL for (int j = NB; j < Block<P>::DW; ++j) S::store(tile + j * NB, S::zero());
+    S::load_block(tile, x);
+  } else {
+    UNROLL for (int i = 0; i < NB; ++i) x[i] = i < m ? S::load_part(R + i * ld, i, int(m)) : S::zero();
+  }
+}
+template <class P, Uplo uplo>
+INLINE void store_triangle(typename P::T* out, index_t ld, index_t m, typename Square<typename P::T>::V (&x)[P::rows]) {
+  using S = Square<typename P::T>;
+  constexpr int NB = P::rows;
+  if constexpr (uplo == Uplo::upper) {
+    alignas(64) typename P::T tile[NB * Block<P>::DW];
+    S::store_block(tile, x);
+    UNROLL for (int j = 0; j < NB; ++j)
+      if (j < m) S::store_part(out + j * ld, S::load(tile + j * NB), 0, j + 1);
+  } else {
+    UNROLL for (int i = 0; i < NB; ++i)
+      if (i < m) S::store_part(out + i * ld, x[i], i, int(m));
+  }
+}
+
+/// Sum of the squares of such a block.
+template <class T, int NB>
+INLINE T sum_of_squares(const typename Square<T>::V (&x)[NB]) {
+  using S = Square<T>;
+  typename S::V sum = S::mul(x[0], x[0]);
+  UNROLL for (int i = 1; i < NB; ++i) sum = S::fma(x[i], x[i], sum);
+  return S::last(S::sums(sum));
+}
+
+/// The same block, and the columns of V that belong to it, zero-padded.
 template <class P, Uplo uplo>
 Block<P> load_block(Strip<typename P::T>& strip, index_t row, index_t column, index_t m, index_t k) {
   using B = Block<P>;
+  using S = Square<typename P::T>;
   const B block{strip.block, strip.block + B::NB * B::DW};
-  const typename P::T* R = strip.R + at<uplo>(row, column, strip.ldr);
-  for (index_t i = 0; i < B::NB * B::DW; ++i) block.R[i] = 0;
-  for (index_t j = 0; j < m; ++j) {
-    typename P::T squares = 0;  // of each column, so that they do not wait for each other
-    for (index_t i = 0; i <= j; ++i) {
-      const typename P::T r = R[at<uplo>(i, j, strip.ldr)];
-      block.R[i * B::DW + j] = r;
-      squares += r * r;
-    }
-    strip.squares += squares;
+  typename S::V x[B::NB];
+  load_triangle<P, uplo>(strip.R + at<uplo>(row, column, strip.ldr), strip.ldr, m, x);
+  strip.squares += sum_of_squares<typename P::T>(x);
+  UNROLL for (int i = 0; i < B::NB; ++i) {
+    S::store(block.R + i * B::DW, x[i]);
+    if constexpr (B::DW > B::NB) S::store(block.R + i * B::DW + B::NB, S::zero());
   }
   for (index_t q = 0; q < k; ++q)
     UNROLL for (int c = 0; c < B::vectors; ++c)
       P::store(block.Vt + q * B::DW + c * P::lanes, P::load(strip.Vt + q * strip.ldv + column + c * P::lanes));
   return block;
 }
-
 template <class P, Uplo uplo>
-void store_block(const Block<P>& block, Strip<typename P::T>& strip, index_t row, index_t column, index_t m) {
-  typename P::T* out = strip.out + at<uplo>(row, column, strip.ldo);
-  for (index_t j = 0; j < m; ++j)
-    for (index_t i = 0; i <= j; ++i) out[at<uplo>(i, j, strip.ldo)] = block.R[i * Block<P>::DW + j];
+void store_block(const Block<P>& block, const Strip<typename P::T>& strip, index_t row, index_t column, index_t m) {
+  using S = Square<typename P::T>;
+  typename S::V x[P::rows];
+  UNROLL for (int i = 0; i < P::rows; ++i) x[i] = S::load(block.R + i * Block<P>::DW);
+  store_triangle<P, uplo>(strip.out + at<uplo>(row, column, strip.ldo), strip.ldo, m, x);
 }
 
 /// Whether r^2 + ||v||^2 can be formed, r > 0: what overflows has been scaled away (scale_exponent), and below this limit
@@ -156,50 +191,4 @@ void couple_rows(const Reflector<P, sign>& H, index_t m, index_t k) {
       H.L1()[i * NB + l] = below ? (sign == Sign::update ? yy[i][l] : -yy[i][l]) * H.inv_tau()[i] : T(0);
       if (sign == Sign::downdate) H.L2()[i * NB + l] = below ? yy[i][l] * H.inv_ctau()[i] : T(0);
     }
-}
-
-/// Plane rotations (cpu/rotation.h), K for each row, one after the other; words() entries.
-template <class P, int K>
-struct Rotations {
-  using T = typename P::T;
-  static constexpr index_t words = 4 * K * P::rows;
-  T* memory;  ///< c, s, 1 / c, s / c for each of the K, row by row
-};
-
-/// The rotation that takes (r, v) to (rho, 0); false as for compute() of cpu/rotation.h, and if r is not positive.
-template <Sign sign, class T>
-INLINE bool find_rotation(T& r, T v, T* csi) {
-  if (!(r > 0)) return false;
-  if (sign == Sign::downdate || v == 0) {
-    Rotation<T> g;
-    if (!compute<sign>(r, v, g)) return false;
-    csi[0] = g.c;
-    csi[1] = g.s;
-    csi[2] = g.inv_c;
-    csi[3] = g.s * g.inv_c;
-    return true;
-  }
-  T unit = 1;
-  if (!squares_well(r)) {
-    unit = std::scalbn(T(1), std::ilogb(r > std::abs(v) ? r : std::abs(v)));
-    r /= unit;
-    v /= unit;
-  }
-  const T rho = std::sqrt(r * r + v * v), inv = 1 / rho;
-  csi[0] = r * inv;
-  csi[1] = v * inv;
-  r = rho * unit;
-  return true;
-}
-
-template <Sign sign, class P>
-INLINE void rotate(const typename P::T* csi, typename P::V& r, typename P::V& v) {
-  const typename P::V c = P::set1(csi[0]), s = P::set1(csi[1]), old = r;
-  if (sign == Sign::update) {
-    r = P::fma(s, v, P::mul(c, old));
-    v = P::fms(c, v, P::mul(s, old));
-  } else {
-    r = P::fnma(P::set1(csi[3]), v, P::mul(P::set1(csi[2]), old));
-    v = P::fnma(s, r, P::mul(c, v));
-  }
 }

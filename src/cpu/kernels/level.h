@@ -7,76 +7,34 @@ struct Reflecting {
   using T = typename P::T;
   static index_t transform_words(index_t k) { return Reflector<P, sign>::words(k); }
 
-  template <int C>
-  static INLINE void down(const T* H, index_t blocks, const T* R, index_t ldr, T* out, index_t ldo, T* Vt, index_t ldv,
+  static index_t block_words(index_t k) { return Block<P>::words(k); }
+  static T unit(const T*, index_t) { return 1; }
+
+  template <int C, class Tile>
+  static INLINE void down(const Tile& tile, const T* H, index_t blocks, const T* R, index_t ldr, T* out, index_t ldo, T* Vt, index_t ldv,
                           index_t k, typename P::V& squares) {
     for (index_t b = 0; b < blocks; ++b) {
       const Reflector<P, sign> block{const_cast<T*>(H) + b * transform_words(k), k};
       const index_t row = b * P::rows;
-      reflect_tile<P, sign, uplo, C>(block, R + at<uplo>(row, 0, ldr), ldr, out + at<uplo>(row, 0, ldo), ldo, Vt, ldv, k,
+      reflect_tile<P, sign, uplo, C>(tile, block, R + at<uplo>(row, 0, ldr), ldr, out + at<uplo>(row, 0, ldo), ldo, Vt, ldv, k,
                                      squares);
     }
   }
 
-  static index_t find(T* memory, const Block<P>& block, index_t m, index_t k) {
+  static index_t diagonal(T* memory, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip) {
+    const Block<P> block = load_block<P, uplo>(strip, row, column, m, k);
+    if (m < P::rows) std::fill_n(memory, transform_words(k), T(0));
     const Reflector<P, sign> H{memory, k};
     for (index_t i = 0; i < m; ++i)
       if (!reflect_row<sign>(block, i, k, H)) return i;
     couple_rows<sign>(H, m, k);
+    store_block<P, uplo>(block, strip, row, column, m);
     return -1;
   }
-};
-
-/// Rotations, V in registers: K columns, K small.
-template <class P, Sign sign, Uplo uplo, int K>
-struct Rotating {
-  static constexpr int vectors = uplo == Uplo::upper ? 1 : P::vectors_lower;
-  using T = typename P::T;
-  using V = typename P::V;
-  static index_t transform_words(index_t) { return Rotations<P, K>::words; }
-
-  template <int C>
-  static INLINE void down(const T* H, index_t blocks, const T* R, index_t ldr, T* out, index_t ldo, T* Vt, index_t ldv,
-                          index_t, V& squares) {
-    V v[K][C];
-    UNROLL for (int q = 0; q < K; ++q)
-      UNROLL for (int c = 0; c < C; ++c) v[q][c] = P::load(Vt + q * ldv + c * P::lanes);
-    for (index_t b = 0; b < blocks; ++b) {
-      if constexpr (uplo == Uplo::lower) prefetch_rows<P, C>(R, ldr);
-      UNROLL for (int c = 0; c < C; ++c) {
-        V r[P::rows];
-        load_tile<P, uplo>(R + at<uplo>(0, c * P::lanes, ldr), ldr, r);
-        UNROLL for (int i = 0; i < P::rows; ++i) {
-          squares = P::fma(r[i], r[i], squares);
-          UNROLL for (int q = 0; q < K; ++q) rotate<sign, P>(H + 4 * (i * K + q), r[i], v[q][c]);
-        }
-        store_tile<P, uplo>(out + at<uplo>(0, c * P::lanes, ldo), ldo, r);
-      }
-      H += Rotations<P, K>::words;
-      R += at<uplo>(P::rows, 0, ldr);
-      out += at<uplo>(P::rows, 0, ldo);
-    }
-    UNROLL for (int q = 0; q < K; ++q)
-      UNROLL for (int c = 0; c < C; ++c) P::store(Vt + q * ldv + c * P::lanes, v[q][c]);
-  }
-
-  static index_t find(T* memory, const Block<P>& block, index_t m, index_t) {
-    using B = Block<P>;
-    for (index_t i = 0; i < m; ++i)
-      for (int q = 0; q < K; ++q) {
-        T *const row = block.R + i * B::DW, *const v = block.Vt + q * B::DW, *const g = memory + 4 * (i * K + q);
-        T r = row[i];
-        if (!find_rotation<sign>(r, v[i], g)) return i;
-        UNROLL for (int c = 0; c < B::vectors; ++c) {
-          V x = P::load(row + c * P::lanes), y = P::load(v + c * P::lanes);
-          rotate<sign, P>(g, x, y);
-          P::store(row + c * P::lanes, x);
-          P::store(v + c * P::lanes, y);
-        }
-        row[i] = r;
-      }
-    for (index_t g = 4 * m * K; g < Rotations<P, K>::words; g += 4) memory[g] = memory[g + 2] = 1;  // what lies behind the last row stays
-    return -1;
+  static constexpr bool careful_steps = false;
+  static index_t run_of(const T*, index_t blocks, bool& careful) {
+    careful = false;
+    return blocks;
   }
 };
 
@@ -88,84 +46,79 @@ typename P::T sum_of(typename P::V x) {
   return sum;
 }
 
-/// Less than a vector of columns: through a tile of its own.
-template <class P, Uplo uplo, class Steps>
-void down_edge(const typename P::T* H, index_t blocks, index_t row, index_t column, index_t columns, index_t k,
-               Strip<typename P::T>& strip, typename P::V& squares) {
-  using T = typename P::T;
-  constexpr index_t ld = uplo == Uplo::upper ? P::rows : P::lanes;
-  T tile[P::rows * P::lanes] = {};
-  for (index_t b = 0; b < blocks; ++b, row += P::rows, H += Steps::transform_words(k)) {
-    const T* R = strip.R + at<uplo>(row, column, strip.ldr);
-    T* out = strip.out + at<uplo>(row, column, strip.ldo);
-    for (index_t j = 0; j < columns; ++j)
-      for (int i = 0; i < P::rows; ++i) tile[at<uplo>(i, j, ld)] = R[at<uplo>(i, j, strip.ldr)];
-    Steps::template down<1>(H, 1, tile, ld, tile, ld, strip.Vt + column, strip.ldv, k, squares);
-    for (index_t j = 0; j < columns; ++j)
-      for (int i = 0; i < P::rows; ++i) out[at<uplo>(i, j, strip.ldo)] = tile[at<uplo>(i, j, ld)];
-  }
-}
-
 /// Columns column, column + 1, ... of the strip, from `row` on, by as many vectors at a time as pay: each all the way
 /// down where columns lie in memory (a column is read as a stream), each row block all the way across where rows do (what
 /// is fetched is used up).
 template <class P, Uplo uplo, class Steps>
 void down_columns(const typename P::T* H, index_t blocks, index_t row, index_t column, index_t k,
-                  Strip<typename P::T>& strip) {
+                  Strip<typename P::T>& strip, typename P::V& all_squares) {
+  typename P::V squares = all_squares;
   constexpr int most = Steps::vectors, lanes = P::lanes;
   const index_t at_once = uplo == Uplo::upper ? blocks : 1;
-  typename P::V squares = P::zero();
   for (index_t b = 0; b < blocks; b += at_once, row += P::rows, H += Steps::transform_words(k)) {
     index_t j = column;
-    const auto down = [&](auto vectors) INLINE_LAMBDA {
+    const auto down = [&](auto vectors, const auto& tile) INLINE_LAMBDA {
       constexpr int C = decltype(vectors)::value;
-      Steps::template down<C>(H, at_once, strip.R + at<uplo>(row, j, strip.ldr), strip.ldr,
+      Steps::template down<C>(tile, H, at_once, strip.R + at<uplo>(row, j, strip.ldr), strip.ldr,
                               strip.out + at<uplo>(row, j, strip.ldo), strip.ldo, strip.Vt + j, strip.ldv, k, squares);
       j += C * lanes;
     };
-    while (strip.columns - j >= most * lanes) down(Count<most>());
+    while (strip.columns - j >= most * lanes) down(Count<most>(), Whole());
     if constexpr (most > 2)
-      if (strip.columns - j >= 2 * lanes) down(Count<2>());
+      if (strip.columns - j >= 2 * lanes) down(Count<2>(), Whole());
     if constexpr (most > 1)
-      if (strip.columns - j >= lanes) down(Count<1>());
-    if (j < strip.columns) down_edge<P, uplo, Steps>(H, at_once, row, j, strip.columns - j, k, strip, squares);
+      if (strip.columns - j >= lanes) down(Count<1>(), Whole());
+    if (j < strip.columns) down(Count<1>(), Edge{int(strip.columns - j)});
   }
-  strip.squares += sum_of<P>(squares);
+  all_squares = squares;
 }
 
-template <class P, Uplo uplo, class Steps>
+template <class P, Sign sign, Uplo uplo, class Steps>
 struct Of {
   using T = typename P::T;
-  static index_t block_words(index_t k) { return Block<P>::words(k); }
-  static index_t diagonal(T* H, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip) {
-    const Block<P> block = load_block<P, uplo>(strip, row, column, m, k);
-    const index_t failing = Steps::find(H, block, m, k);
-    if (failing < 0) store_block<P, uplo>(block, strip, row, column, m);
-    return failing;
+  static void apply(const T* H, index_t blocks, index_t row, index_t column, index_t k, Strip<T>& strip) {
+    typename P::V squares = P::zero();
+    while (blocks > 0) {
+      bool careful;
+      const index_t run = Steps::run_of(H, blocks, careful);
+      if (!careful) down_columns<P, uplo, Steps>(H, run, row, column, k, strip, squares);
+      else if constexpr (Steps::careful_steps) Steps::carefully(H, run, row, column, strip);
+      blocks -= run;
+      row += run * P::rows;
+      H += run * Steps::transform_words(k);
+    }
+    strip.squares += sum_of<P>(squares);
   }
-  static Kernels<T> table() {
-    return {P::rows, P::lanes, Steps::transform_words, block_words, down_columns<P, uplo, Steps>, diagonal};
+  static void fill(T* row, index_t ldv, const T* from, index_t columns) {
+    index_t j = 0;
+    for (; j + P::lanes <= columns; j += P::lanes) P::store(row + j, P::load(from + j));
+    P::store(row + j, P::load_part(from + j, 0, int(columns - j)));
+    for (j += P::lanes; j + P::lanes <= ldv; j += P::lanes) P::store(row + j, P::zero());
+  }
+  static const Kernels<T>& table() {
+    static constexpr Kernels<T> all{P::rows, P::lanes, Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill, Steps::unit};
+    return all;
   }
 };
 
 template <class P, Sign sign, Uplo uplo>
-Kernels<typename P::T> choose(index_t k) {
+const Kernels<typename P::T>& choose(index_t k) {
   switch (k) {
-    case 1: return Of<P, uplo, Rotating<P, sign, uplo, 1>>::table();
-    case 2: return Of<P, uplo, Rotating<P, sign, uplo, 2>>::table();
-    case 3: return Of<P, uplo, Rotating<P, sign, uplo, 3>>::table();
-    case 4: return Of<P, uplo, Rotating<P, sign, uplo, 4>>::table();
-    default: return Of<P, uplo, Reflecting<P, sign, uplo>>::table();
+    case 1: return Of<P, sign, uplo, Rotating<P, sign, uplo, 1>>::table();
+    case 2: return Of<P, sign, uplo, Rotating<P, sign, uplo, 2>>::table();
+    case 3: return Of<P, sign, uplo, Rotating<P, sign, uplo, 3>>::table();
+    case 4: return Of<P, sign, uplo, Rotating<P, sign, uplo, 4>>::table();
+    default: return Of<P, sign, uplo, Reflecting<P, sign, uplo>>::table();
   }
 }
 
 template <class T>
-Kernels<T> kernels(index_t k, Sign sign, Uplo uplo) {
+const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo) {
   using P = Pack<T>;
   if (uplo == Uplo::upper)
     return sign == Sign::update ? choose<P, Sign::update, Uplo::upper>(k) : choose<P, Sign::downdate, Uplo::upper>(k);
   return sign == Sign::update ? choose<P, Sign::update, Uplo::lower>(k) : choose<P, Sign::downdate, Uplo::lower>(k);
 }
 
-template Kernels<float> kernels<float>(index_t, Sign, Uplo);
-template Kernels<double> kernels<double>(index_t, Sign, Uplo);
+template const Kernels<float>& kernels<float>(index_t, Sign, Uplo);
+template const Kernels<double>& kernels<double>(index_t, Sign, Uplo);

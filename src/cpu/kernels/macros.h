@@ -1,6 +1,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 // For the files in this folder alone, each of which is compiled for several sets of instructions.
 #define INLINE inline __attribute__((always_inline))
@@ -28,6 +29,8 @@
   static INLINE V add(V a, V b) { return intrinsic##_add_##scalar(a, b); } \
   static INLINE V sub(V a, V b) { return intrinsic##_sub_##scalar(a, b); } \
   static INLINE V mul(V a, V b) { return intrinsic##_mul_##scalar(a, b); } \
+  static INLINE V div(V a, V b) { return intrinsic##_div_##scalar(a, b); } \
+  static INLINE V sqrt(V a) { return intrinsic##_sqrt_##scalar(a); } \
   static INLINE V fma(V a, V b, V c) { return intrinsic##_fmadd_##scalar(a, b, c); } \
   static INLINE V fnma(V a, V b, V c) { return intrinsic##_fnmadd_##scalar(a, b, c); } \
   static INLINE V fms(V a, V b, V c) { return intrinsic##_fmsub_##scalar(a, b, c); }

@@ -2,6 +2,8 @@
 
 template <class T>
 struct Pack;
+template <class T>
+struct Square;
 
 template <>
 struct Pack<double> {
@@ -9,6 +11,12 @@ struct Pack<double> {
   using V = __m256d;
   static constexpr int lanes = 4, rows = 4, vectors_upper = 3, vectors_lower = 3;
   PACK_OPERATIONS(_mm256, pd)
+  static INLINE __m256i between(int first, int last) {
+    const __m256i lane = _mm256_setr_epi64x(0, 1, 2, 3);
+    return _mm256_andnot_si256(_mm256_cmpgt_epi64(_mm256_set1_epi64x(first), lane), _mm256_cmpgt_epi64(_mm256_set1_epi64x(last), lane));
+  }
+  static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskload_pd(p, between(first, last)); }
+  static INLINE void store_part(T* p, V x, int first, int last) { _mm256_maskstore_pd(p, between(first, last), x); }
 
   static INLINE void transpose(V (&x)[4]) {
     const V a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]), c = _mm256_unpacklo_pd(x[2], x[3]),
@@ -29,11 +37,47 @@ struct Pack<double> {
 };
 
 template <>
+struct Square<double> : Pack<double> {
+  template <int i>
+  static INLINE V lane(V x) { return _mm256_permute4x64_pd(x, i * 0x55); }
+  template <int i>
+  static INLINE V mul_from(V a, V b) { return _mm256_blend_pd(zero(), mul(a, b), 0xf & -(1 << i)); }
+  template <int i>
+  static INLINE V fma_from(V a, V b, V c) { return _mm256_blend_pd(c, fma(a, b, c), 0xf & -(1 << i)); }
+  template <int by>
+  static INLINE V shifted(V x, V from) {
+    return by == 1 ? _mm256_blend_pd(_mm256_permute4x64_pd(x, _MM_SHUFFLE(2, 1, 0, 0)), from, 1) : _mm256_permute2f128_pd(from, x, 0x20);
+  }
+  static INLINE T last(V x) { return _mm256_cvtsd_f64(lane<3>(x)); }
+  static INLINE V sums(V x) {
+    x = add(x, shifted<1>(x, zero()));
+    return add(x, shifted<2>(x, zero()));
+  }
+  static INLINE bool within(V x, V low, V high) {
+    return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) == 0xf;
+  }
+  /// R_00, R_11, ...; behind the first m of them ones.
+  static INLINE V diagonal(const T* R, index_t ld) { return _mm256_setr_pd(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)]); }
+  static INLINE V diagonal(const T* R, index_t ld, index_t m) {
+    const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
+    return _mm256_setr_pd(at(0), at(1), at(2), at(3));
+  }
+  static INLINE void load_block(const T* tile, V (&x)[4]) { load_columns(tile, 4, x); }
+  static INLINE void store_block(T* tile, V (&x)[4]) { store_columns(tile, 4, x); }
+};
+
+template <>
 struct Pack<float> {
   using T = float;
   using V = __m256;
   static constexpr int lanes = 8, rows = 4, vectors_upper = 2, vectors_lower = 3;
   PACK_OPERATIONS(_mm256, ps)
+  static INLINE __m256i between(int first, int last) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(first), lane), _mm256_cmpgt_epi32(_mm256_set1_epi32(last), lane));
+  }
+  static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskload_ps(p, between(first, last)); }
+  static INLINE void store_part(T* p, V x, int first, int last) { _mm256_maskstore_ps(p, between(first, last), x); }
 
   /// Each half on its own.
   static INLINE void transpose(V (&x)[4]) {
@@ -57,5 +101,47 @@ struct Pack<float> {
       _mm_storeu_ps(p + j * ld, _mm256_castps256_ps128(x[j]));
       _mm_storeu_ps(p + (j + 4) * ld, _mm256_extractf128_ps(x[j], 1));
     }
+  }
+};
+
+template <>
+struct Square<float> {
+  using T = float;
+  using V = __m128;
+  PACK_OPERATIONS(_mm, ps)
+  static INLINE __m128i between(int first, int last) { return _mm256_castsi256_si128(Pack<float>::between(first, last)); }
+  static INLINE V load_part(const T* p, int first, int last) { return _mm_maskload_ps(p, between(first, last)); }
+  static INLINE void store_part(T* p, V x, int first, int last) { _mm_maskstore_ps(p, between(first, last), x); }
+  template <int i>
+  static INLINE V lane(V x) { return _mm_permute_ps(x, i * 0x55); }
+  template <int i>
+  static INLINE V mul_from(V a, V b) { return _mm_blend_ps(zero(), mul(a, b), 0xf & -(1 << i)); }
+  template <int i>
+  static INLINE V fma_from(V a, V b, V c) { return _mm_blend_ps(c, fma(a, b, c), 0xf & -(1 << i)); }
+  template <int by>
+  static INLINE V shifted(V x, V from) {
+    return _mm_castsi128_ps(_mm_alignr_epi8(_mm_castps_si128(x), _mm_castps_si128(from), 16 - 4 * by));
+  }
+  static INLINE T last(V x) { return _mm_cvtss_f32(lane<3>(x)); }
+  static INLINE V sums(V x) {
+    x = add(x, shifted<1>(x, zero()));
+    return add(x, shifted<2>(x, zero()));
+  }
+  static INLINE bool within(V x, V low, V high) { return _mm_movemask_ps(_mm_and_ps(_mm_cmpge_ps(x, low), _mm_cmple_ps(x, high))) == 0xf; }
+  /// R_00, R_11, ...; behind the first m of them ones.
+  static INLINE V diagonal(const T* R, index_t ld) { return _mm_setr_ps(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)]); }
+  static INLINE V diagonal(const T* R, index_t ld, index_t m) {
+    const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
+    return _mm_setr_ps(at(0), at(1), at(2), at(3));
+  }
+  static INLINE void load_block(const T* tile, V (&x)[4]) {
+    Pack<float>::V y[4];
+    Pack<float>::load_columns(tile, 4, y);
+    UNROLL for (int i = 0; i < 4; ++i) x[i] = _mm256_castps256_ps128(y[i]);
+  }
+  static INLINE void store_block(T* tile, V (&x)[4]) {
+    Pack<float>::V y[4];
+    UNROLL for (int i = 0; i < 4; ++i) y[i] = _mm256_castps128_ps256(x[i]);
+    Pack<float>::store_columns(tile, 4, y);
   }
 };

@@ -2,6 +2,11 @@
 
 template <class T>
 struct Pack;
+template <class T>
+struct Square;
+
+/// The bits of lanes first .. last - 1.
+INLINE unsigned lanes_between(int first, int last) { return (1u << last) - (1u << first); }
 
 template <>
 struct Pack<double> {
@@ -9,33 +14,73 @@ struct Pack<double> {
   using V = __m512d;
   static constexpr int lanes = 8, rows = 8, vectors_upper = 2, vectors_lower = 3;
   PACK_OPERATIONS(_mm512, pd)
+  static INLINE V load_part(const T* p, int first, int last) { return _mm512_maskz_loadu_pd(__mmask8(lanes_between(first, last)), p); }
+  static INLINE void store_part(T* p, V x, int first, int last) { _mm512_mask_storeu_pd(p, __mmask8(lanes_between(first, last)), x); }
 
-  static INLINE void transpose(V (&x)[8]) {
+  /// 4 x 4 blocks within each half: x_0 .. x_3 and x_4 .. x_7.
+  static INLINE void transpose_halves(V (&x)[8]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
-    V a[8], b[8];
+    V a[8];
     UNROLL for (int i = 0; i < 8; i += 2) {
       a[i] = _mm512_unpacklo_pd(x[i], x[i + 1]);
       a[i + 1] = _mm512_unpackhi_pd(x[i], x[i + 1]);
     }
     UNROLL for (int i = 0; i < 8; i += 4)
       UNROLL for (int l = 0; l < 2; ++l) {
-        b[i + l] = _mm512_permutex2var_pd(a[i + l], low, a[i + 2 + l]);
-        b[i + 2 + l] = _mm512_permutex2var_pd(a[i + l], high, a[i + 2 + l]);
+        x[i + l] = _mm512_permutex2var_pd(a[i + l], low, a[i + 2 + l]);
+        x[i + 2 + l] = _mm512_permutex2var_pd(a[i + l], high, a[i + 2 + l]);
       }
-    UNROLL for (int i = 0; i < 4; ++i) {
-      x[i] = _mm512_shuffle_f64x2(b[i], b[i + 4], 0x44);
-      x[i + 4] = _mm512_shuffle_f64x2(b[i], b[i + 4], 0xee);
-    }
   }
-  /// x_i <- row i of a tile that is stored by columns, ld apart.
+  /// x_i <- row i of a tile that is stored by columns, ld apart. Columns j and j + 4 share a register: to bring two halves together, and to
+  /// take them apart, is done on the way from and to memory, where it takes no shuffle.
   static INLINE void load_columns(const T* p, index_t ld, V (&x)[8]) {
-    UNROLL for (int j = 0; j < 8; ++j) x[j] = load(p + j * ld);
-    transpose(x);
+    UNROLL for (int half = 0; half < 8; half += 4)
+      UNROLL for (int j = 0; j < 4; ++j) {
+        const T* from = p + j * ld + half;
+        x[half + j] = _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from)), _mm256_loadu_pd(from + 4 * ld), 1);
+      }
+    transpose_halves(x);
   }
   static INLINE void store_columns(T* p, index_t ld, V (&x)[8]) {
-    transpose(x);
-    UNROLL for (int j = 0; j < 8; ++j) store(p + j * ld, x[j]);
+    transpose_halves(x);
+    UNROLL for (int half = 0; half < 8; half += 4)
+      UNROLL for (int j = 0; j < 4; ++j) {
+        T* to = p + j * ld + half;
+        _mm256_storeu_pd(to, _mm512_castpd512_pd256(x[half + j]));
+        _mm256_storeu_pd(to + 4 * ld, _mm512_extractf64x4_pd(x[half + j], 1));
+      }
   }
+};
+
+template <>
+struct Square<double> : Pack<double> {
+  template <int i>
+  static INLINE V lane(V x) { return _mm512_permutexvar_pd(_mm512_set1_epi64(i), x); }
+  template <int i>
+  static INLINE V mul_from(V a, V b) { return _mm512_maskz_mul_pd(__mmask8(lanes_between(i, 8)), a, b); }
+  template <int i>
+  static INLINE V fma_from(V a, V b, V c) { return _mm512_mask3_fmadd_pd(a, b, c, __mmask8(lanes_between(i, 8))); }
+  template <int by>
+  static INLINE V shifted(V x, V from) {
+    return _mm512_castsi512_pd(_mm512_alignr_epi64(_mm512_castpd_si512(x), _mm512_castpd_si512(from), 8 - by));
+  }
+  static INLINE T last(V x) { return _mm512_cvtsd_f64(lane<7>(x)); }
+  static INLINE V sums(V x) {
+    x = add(x, shifted<1>(x, zero()));
+    x = add(x, shifted<2>(x, zero()));
+    return add(x, shifted<4>(x, zero()));
+  }
+  static INLINE bool within(V x, V low, V high) {
+    return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ) == 0xff;
+  }
+  /// R_00, R_11, ...; behind the first m of them ones.
+  static INLINE V diagonal(const T* R, index_t ld) { return _mm512_setr_pd(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)], R[4 * (ld + 1)], R[5 * (ld + 1)], R[6 * (ld + 1)], R[7 * (ld + 1)]); }
+  static INLINE V diagonal(const T* R, index_t ld, index_t m) {
+    const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
+    return _mm512_setr_pd(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
+  }
+  static INLINE void load_block(const T* tile, V (&x)[8]) { load_columns(tile, 8, x); }
+  static INLINE void store_block(T* tile, V (&x)[8]) { store_columns(tile, 8, x); }
 };
 
 template <>
@@ -44,6 +89,8 @@ struct Pack<float> {
   using V = __m512;
   static constexpr int lanes = 16, rows = 8, vectors_upper = 1, vectors_lower = 3;
   PACK_OPERATIONS(_mm512, ps)
+  static INLINE V load_part(const T* p, int first, int last) { return _mm512_maskz_loadu_ps(__mmask16(lanes_between(first, last)), p); }
+  static INLINE void store_part(T* p, V x, int first, int last) { _mm512_mask_storeu_ps(p, __mmask16(lanes_between(first, last)), x); }
 
   /// 4 x 4 blocks within each quarter: x_0 .. x_3 and x_4 .. x_7.
   static INLINE void transpose_quarters(V (&x)[8]) {
@@ -84,5 +131,49 @@ struct Pack<float> {
       _mm256_storeu_ps(to, _mm512_castps512_ps256(x[j]));
       _mm256_storeu_ps(to + 4 * ld, _mm512_extractf32x8_ps(x[j], 1));
     }
+  }
+};
+
+template <>
+struct Square<float> {
+  using T = float;
+  using V = __m256;
+  PACK_OPERATIONS(_mm256, ps)
+  static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskz_loadu_ps(__mmask8(lanes_between(first, last)), p); }
+  static INLINE void store_part(T* p, V x, int first, int last) { _mm256_mask_storeu_ps(p, __mmask8(lanes_between(first, last)), x); }
+  template <int i>
+  static INLINE V lane(V x) { return _mm256_permutevar8x32_ps(x, _mm256_set1_epi32(i)); }
+  template <int i>
+  static INLINE V mul_from(V a, V b) { return _mm256_maskz_mul_ps(__mmask8(lanes_between(i, 8)), a, b); }
+  template <int i>
+  static INLINE V fma_from(V a, V b, V c) { return _mm256_mask3_fmadd_ps(a, b, c, __mmask8(lanes_between(i, 8))); }
+  template <int by>
+  static INLINE V shifted(V x, V from) {
+    return _mm256_castsi256_ps(_mm256_alignr_epi32(_mm256_castps_si256(x), _mm256_castps_si256(from), 8 - by));
+  }
+  static INLINE T last(V x) { return _mm256_cvtss_f32(lane<7>(x)); }
+  static INLINE V sums(V x) {
+    x = add(x, shifted<1>(x, zero()));
+    x = add(x, shifted<2>(x, zero()));
+    return add(x, shifted<4>(x, zero()));
+  }
+  static INLINE bool within(V x, V low, V high) {
+    return _mm256_mask_cmp_ps_mask(_mm256_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ) == 0xff;
+  }
+  /// R_00, R_11, ...; behind the first m of them ones.
+  static INLINE V diagonal(const T* R, index_t ld) { return _mm256_setr_ps(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)], R[4 * (ld + 1)], R[5 * (ld + 1)], R[6 * (ld + 1)], R[7 * (ld + 1)]); }
+  static INLINE V diagonal(const T* R, index_t ld, index_t m) {
+    const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
+    return _mm256_setr_ps(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
+  }
+  static INLINE void load_block(const T* tile, V (&x)[8]) {
+    Pack<float>::V y[8];
+    Pack<float>::load_columns(tile, 8, y);
+    UNROLL for (int i = 0; i < 8; ++i) x[i] = _mm512_castps512_ps256(y[i]);
+  }
+  static INLINE void store_block(T* tile, V (&x)[8]) {
+    Pack<float>::V y[8];
+    UNROLL for (int i = 0; i < 8; ++i) y[i] = _mm512_castps256_ps512(x[i]);
+    Pack<float>::store_columns(tile, 8, y);
   }
 };

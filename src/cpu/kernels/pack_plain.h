@@ -19,6 +19,17 @@ struct Pack {
   static INLINE V fnma(V a, V b, V c) { return sub(c, mul(a, b)); }
   static INLINE V fms(V a, V b, V c) { return sub(mul(a, b), c); }
 
+  static INLINE V load_part(const T* p, int first, int last) {
+    T x[lanes] = {};
+    for (int i = first; i < last; ++i) x[i] = p[i];
+    return load(x);
+  }
+  static INLINE void store_part(T* p, V x, int first, int last) {
+    T y[lanes];
+    store(y, x);
+    for (int i = first; i < last; ++i) p[i] = y[i];
+  }
+
   /// By tiles of lanes x lanes.
   static INLINE void load_columns(const T* p, index_t ld, V (&x)[rows]) {
     if constexpr (lanes == 1) {
@@ -43,5 +54,61 @@ struct Pack {
         UNROLL for (int j = 0; j < lanes; ++j) store(p + i + j * ld, tile.packet[j]);
       }
     }
+  }
+};
+
+template <class Scalar>
+struct Square {
+  static constexpr int rows = Pack<Scalar>::rows;
+  using T = Scalar;
+  struct V {
+    T x[rows];
+  };
+  template <class F>
+  static INLINE V of(F&& f) {
+    V y;
+    UNROLL for (int i = 0; i < rows; ++i) y.x[i] = f(i);
+    return y;
+  }
+  static INLINE V zero() { return set1(0); }
+  static INLINE V set1(T a) { return of([&](int) { return a; }); }
+  static INLINE V load(const T* p) { return of([&](int i) { return p[i]; }); }
+  static INLINE void store(T* p, V a) { UNROLL for (int i = 0; i < rows; ++i) p[i] = a.x[i]; }
+  static INLINE V add(V a, V b) { return of([&](int i) { return a.x[i] + b.x[i]; }); }
+  static INLINE V sub(V a, V b) { return of([&](int i) { return a.x[i] - b.x[i]; }); }
+  static INLINE V mul(V a, V b) { return of([&](int i) { return a.x[i] * b.x[i]; }); }
+  static INLINE V div(V a, V b) { return of([&](int i) { return a.x[i] / b.x[i]; }); }
+  static INLINE V sqrt(V a) { return of([&](int i) { return std::sqrt(a.x[i]); }); }
+  static INLINE V fma(V a, V b, V c) { return of([&](int i) { return a.x[i] * b.x[i] + c.x[i]; }); }
+  static INLINE V fnma(V a, V b, V c) { return of([&](int i) { return c.x[i] - a.x[i] * b.x[i]; }); }
+  static INLINE V load_part(const T* p, int first, int last) { return of([&](int i) { return i >= first && i < last ? p[i] : T(0); }); }
+  static INLINE void store_part(T* p, V a, int first, int last) {
+    for (int i = first; i < last; ++i) p[i] = a.x[i];
+  }
+  template <int at>
+  static INLINE V lane(V a) { return set1(a.x[at]); }
+  template <int at>
+  static INLINE V mul_from(V a, V b) { return of([&](int i) { return i >= at ? a.x[i] * b.x[i] : T(0); }); }
+  template <int at>
+  static INLINE V fma_from(V a, V b, V c) { return of([&](int i) { return i >= at ? a.x[i] * b.x[i] + c.x[i] : c.x[i]; }); }
+  template <int by>
+  static INLINE V shifted(V a, V from) { return of([&](int i) { return i >= by ? a.x[i - by] : from.x[i + rows - by]; }); }
+  static INLINE T last(V a) { return a.x[rows - 1]; }
+  static INLINE V sums(V a) {
+    UNROLL for (int i = 1; i < rows; ++i) a.x[i] += a.x[i - 1];
+    return a;
+  }
+  static INLINE bool within(V a, V low, V high) {
+    bool all = true;
+    UNROLL for (int i = 0; i < rows; ++i) all = all && a.x[i] >= low.x[i] && a.x[i] <= high.x[i];
+    return all;
+  }
+  static INLINE V diagonal(const T* R, index_t ld, index_t m = rows) { return of([&](int i) { return i < m ? R[i * (ld + 1)] : T(1); }); }
+  static INLINE void load_block(const T* tile, V (&x)[rows]) {
+    UNROLL for (int i = 0; i < rows; ++i) x[i] = of([&](int j) { return tile[i + j * rows]; });
+  }
+  static INLINE void store_block(T* tile, V (&x)[rows]) {
+    UNROLL for (int i = 0; i < rows; ++i)
+      UNROLL for (int j = 0; j < rows; ++j) tile[i + j * rows] = x[i].x[j];
   }
 };

@@ -1,19 +1,65 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// Rows of one vector's columns: tile (rows x lanes) at `p`.
-template <class P, Uplo uplo>
-INLINE void load_tile(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) {
-  if constexpr (uplo == Uplo::upper) P::load_columns(p, ld, x);
-  else {
-    UNROLL for (int i = 0; i < P::rows; ++i) x[i] = P::load(p + i * ld);
+/// f(Count<0>()), f(Count<1>()), ...
+template <class F, int... i>
+INLINE void each(F&& f, std::integer_sequence<int, i...>) { (f(Count<i>()), ...); }
+template <int n, class F>
+INLINE void each(F&& f) { each(f, std::make_integer_sequence<int, n>()); }
+
+/// A tile of rows x lanes at `p`, by rows in registers.
+struct Whole {
+  template <class P, Uplo uplo>
+  INLINE void load(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
+    if constexpr (uplo == Uplo::upper) P::load_columns(p, ld, x);
+    else {
+      UNROLL for (int i = 0; i < P::rows; ++i) x[i] = P::load(p + i * ld);
+    }
   }
-}
-template <class P, Uplo uplo>
-INLINE void store_tile(typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) {
-  if constexpr (uplo == Uplo::upper) P::store_columns(p, ld, x);
-  else {
-    UNROLL for (int i = 0; i < P::rows; ++i) P::store(p + i * ld, x[i]);
+  template <class P, Uplo uplo>
+  INLINE void store(typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
+    if constexpr (uplo == Uplo::upper) P::store_columns(p, ld, x);
+    else {
+      UNROLL for (int i = 0; i < P::rows; ++i) P::store(p + i * ld, x[i]);
+    }
   }
+};
+
+/// The same where only some of its columns are there; the others are zero.
+struct Edge {
+  int columns;
+  template <class P, Uplo uplo>
+  INLINE void load(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
+    if constexpr (uplo == Uplo::upper) {
+      using S = Square<typename P::T>;
+      alignas(64) typename P::T tile[P::rows * P::lanes];
+      for (int j = 0; j < P::lanes; ++j) S::store(tile + j * P::rows, j < columns ? S::load(p + j * ld) : S::zero());
+      P::load_columns(tile, P::rows, x);
+    } else {
+      UNROLL for (int i = 0; i < P::rows; ++i) x[i] = P::load_part(p + i * ld, 0, columns);
+    }
+  }
+  template <class P, Uplo uplo>
+  INLINE void store(typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
+    if constexpr (uplo == Uplo::upper) {
+      using S = Square<typename P::T>;
+      alignas(64) typename P::T tile[P::rows * P::lanes];
+      P::store_columns(tile, P::rows, x);
+      for (int j = 0; j < columns; ++j) S::store(p + j * ld, S::load(tile + j * P::rows));
+    } else {
+      UNROLL for (int i = 0; i < P::rows; ++i) P::store_part(p + i * ld, x[i], 0, columns);
+    }
+  }
+};
+
+/// Adds up squares in two chains, so that one tile does not wait for another.
+template <class P>
+INLINE void add_squares(const typename P::V (&x)[P::rows], typename P::V& squares) {
+  typename P::V even = P::mul(x[0], x[0]), odd = P::mul(x[1], x[1]);
+  UNROLL for (int i = 2; i < P::rows; i += 2) {
+    even = P::fma(x[i], x[i], even);
+    odd = P::fma(x[i + 1], x[i + 1], odd);
+  }
+  squares = P::add(squares, P::add(even, odd));
 }
 
 /// Offset of entry (i, j).
@@ -59,8 +105,8 @@ struct Reflector {
 ///   downdate  V <- V - Y Z,  Z = T2^-1 (R~ + Y'V),  T2 = diag(1 - tau) + L
 /// The rows of T1 and T2 are divided by their diagonal entries beforehand: a step of the substitutions is one
 /// multiply-add.
-template <class P, Sign sign, Uplo uplo, int C>
-INLINE void reflect_tile(const Reflector<P, sign>& H, const typename P::T* R, index_t ldr, typename P::T* out, index_t ldo,
+template <class P, Sign sign, Uplo uplo, int C, class Tile>
+INLINE void reflect_tile(const Tile& tile, const Reflector<P, sign>& H, const typename P::T* R, index_t ldr, typename P::T* out, index_t ldo,
                          typename P::T* Vt, index_t ldv, index_t k, typename P::V& squares) {
   using V = typename P::V;
   constexpr int NB = P::rows, lanes = P::lanes;
@@ -80,9 +126,9 @@ INLINE void reflect_tile(const Reflector<P, sign>& H, const typename P::T* R, in
   }
   UNROLL for (int c = 0; c < C; ++c) {
     V r[NB], yv[NB];
-    load_tile<P, uplo>(R + at<uplo>(0, c * lanes, ldr), ldr, r);
+    tile.template load<P, uplo>(R + at<uplo>(0, c * lanes, ldr), ldr, r);
+    add_squares<P>(r, squares);
     UNROLL for (int i = 0; i < NB; ++i) {
-      squares = P::fma(r[i], r[i], squares);
       yv[i] = x[i][c];
       V sum = P::mul(sign == Sign::update ? P::add(r[i], yv[i]) : P::sub(r[i], yv[i]), P::set1(inv_tau[i]));
       UNROLL for (int l = 0; l < i; ++l) sum = P::fnma(P::set1(L1[i * NB + l]), x[l][c], sum);
@@ -96,7 +142,7 @@ INLINE void reflect_tile(const Reflector<P, sign>& H, const typename P::T* R, in
         x[i][c] = sum;
       }
     }
-    store_tile<P, uplo>(out + at<uplo>(0, c * lanes, ldo), ldo, r);
+    tile.template store<P, uplo>(out + at<uplo>(0, c * lanes, ldo), ldo, r);
   }
   for (index_t q = 0; q < k; ++q) {
     V v[C];

@@ -1,0 +1,226 @@
+// Included once for each set of instructions, in a namespace of its own.
+
+/// Plane rotations without square roots on the way, K for each row of a block of NB, K small.
+///
+/// A column v of V is kept as w = sqrt(h) v, and row i of R as x = R_i / d_i. With p = w_i / x_i, both of them before the step,
+///
+///   t = (d_i p)^2        h~ = h + sigma t                      h: 1 before the first row
+///   update    x~ = x + (d_i^2 p / h) w      w~ = w - p x       d~_i = d_i sqrt(h / h~)
+///   downdate  x~ = x - (d_i^2 p / h~) w~    w~ = w - p x       d~_i = d_i sqrt(h~ / h)
+///
+/// is the rotation with c = sqrt(h / h~), s = d_i p / sqrt(h~) (update), and the hyperbolic one with c = sqrt(h~ / h),
+/// s = d_i p / sqrt(h), whose new row is made of the old row and the *new* v (a mixed form, as Chambers' is). What a row waits for is
+/// w alone: a product and a difference. All else is done for a block's rows at once.
+///
+/// Rounding errors are those of rotations: what w~ loses, divided by sqrt(h~), is eps (c |v| + s |d x|).
+/// References: Fletcher & Powell (1974) Math. Comp. 28, 1067-1087, for w; Gentleman (1973) J. Inst. Maths Applics 12, 329-336, for d;
+/// inst/design/block-householder.md.
+template <class P, int K>
+struct Rotations {
+  using T = typename P::T;
+  static constexpr int NB = P::rows, head = (2 * K + NB) / NB * NB;
+  static constexpr index_t words = head + 4 * K * NB;
+  T* memory;
+
+  T* h() const { return memory; }                ///< K: after the block
+  T* unit() const { return memory + K; }         ///< K: 1 / sqrt(h) before it
+  T& careful() const { return memory[2 * K]; }   ///< not 0: what follows are c, s, 1 / c, s / c of true rotations, row by row
+  T* p(int q) const { return memory + head + 2 * q * NB; }
+  T* u(int q) const { return p(q) + NB; }        ///< what w is multiplied by for x
+  T* d() const { return p(K); }
+  T* csi(index_t i, int q) const { return memory + head + 4 * (i * K + q); }
+};
+
+/// Within these bounds nothing over- or underflows, and little is lost to rounding: h and 1 / d^2; w, which shows what is too large, or
+/// no number, in the column of R above it; what a downdate of one block leaves of h.
+template <class T>
+constexpr T most_growth = sizeof(T) == 8 ? T(0x1p200) : T(0x1p40);
+template <class T>
+constexpr T largest_w = sizeof(T) == 8 ? T(0x1p500) : T(0x1p80);
+template <class T>
+constexpr T least_left = T(0.125);
+
+/// The rotation that takes (r, v) to (rho, 0); false as for compute() of cpu/rotation.h, and if r is not positive or one of them not finite.
+template <Sign sign, class T>
+INLINE bool find_rotation(T& r, T v, T* csi) {
+  Rotation<T> g;
+  if (!(r > 0 && r <= std::numeric_limits<T>::max()) || !std::isfinite(v) || !compute<sign>(r, v, g)) return false;
+  csi[0] = g.c;
+  csi[1] = g.s;
+  csi[2] = g.inv_c;
+  csi[3] = g.s * g.inv_c;
+  return true;
+}
+
+template <Sign sign, class T>
+INLINE void rotate(const T* csi, T& r, T& v) {
+  const T old = r;
+  if (sign == Sign::update) {
+    r = csi[0] * old + csi[1] * v;
+    v = csi[0] * v - csi[1] * old;
+  } else {
+    r = csi[2] * old - csi[3] * v;
+    v = csi[0] * v - csi[1] * r;
+  }
+}
+
+/// True rotations, one number after the other: for blocks where the bounds are exceeded, and to find the pivot that fails.
+template <class P, Sign sign, Uplo uplo, int K>
+struct Careful {
+  using T = typename P::T;
+
+  /// Columns [column, end) of m rows of the strip; the first `triangle` of them lie on the diagonal, one row more in each.
+  static NOINLINE void apply(const Rotations<P, K>& H, index_t row, index_t m, index_t column, index_t end, Strip<T>& strip) {
+    for (index_t j = column; j < end; ++j) {
+      T v[K];
+      for (int q = 0; q < K; ++q) v[q] = strip.Vt[j + q * strip.ldv] * H.unit()[q];
+      for (index_t i = 0; i < m; ++i) {
+        T r = strip.R[at<uplo>(row + i, j, strip.ldr)];
+        for (int q = 0; q < K; ++q) rotate<sign>(H.csi(i, q), r, v[q]);
+        strip.out[at<uplo>(row + i, j, strip.ldo)] = r;
+      }
+      for (int q = 0; q < K; ++q) strip.Vt[j + q * strip.ldv] = v[q];
+    }
+  }
+
+  static NOINLINE index_t diagonal(const Rotations<P, K>& H, const T* h, index_t row, index_t column, index_t m, Strip<T>& strip) {
+    H.careful() = 1;
+    for (int q = 0; q < K; ++q) {
+      H.unit()[q] = 1 / std::sqrt(h[q]);
+      H.h()[q] = 1;
+    }
+    for (index_t j = 0; j < m; ++j) {
+      apply(H, row, j, column + j, column + j + 1, strip);
+      T r = strip.R[at<uplo>(row + j, column + j, strip.ldr)];
+      strip.squares += r * r;
+      for (int q = 0; q < K; ++q)
+        if (!find_rotation<sign>(r, strip.Vt[column + j + q * strip.ldv], H.csi(j, q))) return j;
+      strip.out[at<uplo>(row + j, column + j, strip.ldo)] = r;
+    }
+    for (index_t i = m; i < P::rows; ++i)  // what lies behind the last row stays
+      for (int q = 0; q < K; ++q) {
+        T* const csi = H.csi(i, q);
+        csi[0] = csi[2] = 1;
+        csi[1] = csi[3] = 0;
+      }
+    return -1;
+  }
+};
+
+template <class P, Sign sign, Uplo uplo, int K>
+struct Rotating {
+  static constexpr int vectors = uplo == Uplo::upper ? 1 : P::vectors_lower;
+  using T = typename P::T;
+  using V = typename P::V;
+  using S = Square<T>;
+  using W = typename S::V;
+  using H = Rotations<P, K>;
+  static index_t transform_words(index_t) { return H::words; }
+  static index_t block_words(index_t) { return 0; }
+  static T unit(const T* memory, index_t q) { return 1 / std::sqrt(memory[q]); }
+
+  template <int C, class Tile>
+  static INLINE void down(const Tile& tile, const T* memory, index_t blocks, const T* R, index_t ldr, T* out, index_t ldo, T* Vt,
+                          index_t ldv, index_t, V&) {
+    V w[K][C];
+    UNROLL for (int q = 0; q < K; ++q)
+      UNROLL for (int c = 0; c < C; ++c) w[q][c] = P::load(Vt + q * ldv + c * P::lanes);
+    for (index_t b = 0; b < blocks; ++b) {
+      const H block{const_cast<T*>(memory)};
+      if constexpr (uplo == Uplo::lower) prefetch_rows<P, C>(R, ldr);
+      UNROLL for (int c = 0; c < C; ++c) {
+        V x[P::rows];
+        tile.template load<P, uplo>(R + at<uplo>(0, c * P::lanes, ldr), ldr, x);
+        UNROLL for (int i = 0; i < P::rows; ++i) {
+          UNROLL for (int q = 0; q < K; ++q) {
+            const V p = P::set1(block.p(q)[i]), u = P::set1(block.u(q)[i]), old = w[q][c];
+            w[q][c] = P::fnma(p, x[i], old);
+            x[i] = P::fma(u, sign == Sign::update ? old : w[q][c], x[i]);
+          }
+          x[i] = P::mul(x[i], P::set1(block.d()[i]));
+        }
+        tile.template store<P, uplo>(out + at<uplo>(0, c * P::lanes, ldo), ldo, x);
+      }
+      memory += H::words;
+      R += at<uplo>(P::rows, 0, ldr);
+      out += at<uplo>(P::rows, 0, ldo);
+    }
+    UNROLL for (int q = 0; q < K; ++q)
+      UNROLL for (int c = 0; c < C; ++c) P::store(Vt + q * ldv + c * P::lanes, w[q][c]);
+  }
+
+  static index_t diagonal(T* memory, index_t row, index_t column, index_t m, index_t, Strip<T>& strip) {
+    constexpr int NB = P::rows;
+    const H block{memory};
+    T h_before[K];
+    for (int q = 0; q < K; ++q) h_before[q] = row == 0 ? T(1) : memory[q - H::words];
+    const T* const R = strip.R + at<uplo>(row, column, strip.ldr);
+    W x[NB];
+    load_triangle<P, uplo>(R, strip.ldr, m, x);
+    const T squares = sum_of_squares<T>(x);
+    const W one = S::set1(1), most = S::set1(most_growth<T>);
+    W diagonal = m == NB ? S::diagonal(R, strip.ldr) : S::diagonal(R, strip.ldr, m), growth = one, square_of_d = one;  // growth: 1 / d^2
+    bool good = S::within(diagonal, S::set1(std::numeric_limits<T>::min()), S::set1(std::numeric_limits<T>::max()));
+    for (int q = 0; q < K; ++q) {
+      const W inverse = S::div(one, diagonal);
+      W w[NB];  // as it is before each row; what lies left of the diagonal stays
+      w[0] = S::load(strip.Vt + q * strip.ldv + column);
+      each<NB - 1>([&](auto at) INLINE_LAMBDA {
+        constexpr int i = decltype(at)::value;
+        w[i + 1] = S::fnma(S::template lane<i>(w[i]), S::template mul_from<i + 1>(x[i], S::template lane<i>(inverse)), w[i]);
+      });
+      good = good & S::within(w[NB - 1], S::set1(-largest_w<T>), S::set1(largest_w<T>));
+      const W p = S::mul(w[NB - 1], inverse), pg = S::mul(p, growth), t = S::mul(p, pg), h = S::set1(h_before[q]);
+      const W after = sign == Sign::update ? S::add(h, S::sums(t)) : S::sub(h, S::sums(t));
+      const W before = S::template shifted<1>(after, h);
+      W u, share;  // of d^2: exactly 1 where t is 0
+      if (sign == Sign::update) {
+        const W part = S::div(one, before), ratio = S::fma(t, part, one);
+        u = S::mul(pg, part);
+        share = S::div(before, S::add(before, t));
+        growth = S::mul(growth, ratio);
+        diagonal = S::mul(diagonal, ratio);
+        good = good & S::within(after, S::set1(1 / most_growth<T>), most);
+      } else {
+        const W part = S::div(one, S::sub(before, t));
+        u = S::sub(S::zero(), S::mul(pg, part));
+        share = S::fnma(t, S::div(one, before), one);
+        growth = S::mul(growth, S::mul(before, part));
+        good = good & S::within(after, S::set1(std::max(least_left<T> * h_before[q], 1 / most_growth<T>)), most);
+      }
+      square_of_d = S::mul(square_of_d, share);
+      S::store(block.p(q), p);
+      S::store(block.u(q), u);
+      block.h()[q] = S::last(after);
+      each<NB>([&](auto at) INLINE_LAMBDA {
+        constexpr int i = decltype(at)::value;
+        if constexpr (sign == Sign::update) x[i] = S::template fma_from<i>(S::template lane<i>(u), w[i], x[i]);
+        else if constexpr (i + 1 < NB) x[i] = S::template fma_from<i + 1>(S::template lane<i>(u), w[i + 1], x[i]);
+      });
+    }
+    if (!(good & S::within(growth, one, most))) return Careful<P, sign, uplo, K>::diagonal(block, h_before, row, column, m, strip);
+    block.careful() = 0;
+    const W d = S::sqrt(square_of_d);
+    S::store(block.d(), d);
+    each<NB>([&](auto at) INLINE_LAMBDA {
+      constexpr int i = decltype(at)::value;
+      x[i] = S::mul(x[i], S::template lane<i>(d));
+    });
+    store_triangle<P, uplo>(strip.out + at<uplo>(row, column, strip.ldo), strip.ldo, m, x);
+    strip.squares += squares;
+    return -1;
+  }
+
+  static constexpr bool careful_steps = true;
+  static void carefully(const T* memory, index_t blocks, index_t row, index_t column, Strip<T>& strip) {
+    for (index_t b = 0; b < blocks; ++b)
+      Careful<P, sign, uplo, K>::apply(H{const_cast<T*>(memory) + b * H::words}, row + b * P::rows, P::rows, column, strip.columns, strip);
+  }
+  /// How many of the blocks from the first on are alike: done with care, or not.
+  static index_t run_of(const T* memory, index_t blocks, bool& careful) {
+    careful = H{const_cast<T*>(memory)}.careful() != 0;
+    index_t run = 1;
+    while (run < blocks && (H{const_cast<T*>(memory) + run * H::words}.careful() != 0) == careful) ++run;
+    return run;
+  }
+};
