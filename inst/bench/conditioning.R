@@ -10,7 +10,7 @@
 #   downdate               the same backwards: A~ is that matrix, R the triangular factor of [R~; V'] by QR
 #   downdate in early rows R well-conditioned, V = R'P with all singular values of P equal. The parameter, 1 - p'p, is
 #                          what the downdate leaves of A in k directions: 1e-1 ... 1e-13. Rows of P from 65 on are
-#                          smaller by its square root. (E2 and E3 of tests/core/families.h are such.)
+#                          smaller by its square root. (E2 and E3 of tests/core/families.cpp are such.)
 # With k at most 4 the CPU's methods would use rotations instead of Householder steps.
 #
 # Methods: chol(A + sigma VV'); all of the package's, on the CPU and, where it can be used, on the GPU; and, in plain R

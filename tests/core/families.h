@@ -12,52 +12,11 @@ struct Family {
   Matrix (*columns)(index_t n, index_t k, Level, Random&);
   bool contracts;  ///< a downdate takes away R'P, P a contraction; otherwise it undoes an update
 
-  Problem<double> make(Sign sign, const Matrix& R, index_t k, Level level, Random& random) const {
-    const Matrix V = columns(R.cols(), k, level, random);
-    if (sign == Sign::update) return problem(sign, R, V);
-    return contracts ? contraction(R, V, level.wide(1e-4)) : undo(R, V);
-  }
+  Problem<double> make(Sign sign, const Matrix& R, index_t k, Level level, Random& random) const;
 };
 
-inline Matrix normal_columns(index_t n, index_t k, Level, Random& random) {
-  return random.normal(n, k) / std::sqrt(real(n));
-}
-inline Matrix well(index_t n, Level, Random& random) { return well_conditioned(n, random); }
-
-inline const Family families[] = {
-    {"uniform",  // Walder (2010)
-     [](index_t n, Level, Random& random) {
-       const Matrix B = random.uniform(n, n);
-       return factor(B.transpose() * B + Matrix::Identity(n, n));
-     },
-     [](index_t n, index_t k, Level, Random& random) { return random.uniform(n, k); }, false},
-    {"kernel_1e6", [](index_t n, Level level, Random& random) { return kernel(n, level.tiny(1e-6), random); },
-     normal_columns, false},
-    {"kernel_1e12", [](index_t n, Level level, Random& random) { return kernel(n, level.tiny(1e-12), random); },
-     normal_columns, false},
-    {"graded_rows",
-     [](index_t n, Level level, Random& random) {
-       return Matrix(powers(std::log10(level.wide(1e-8)), 0, n).asDiagonal() * well_conditioned(n, random));
-     },
-     normal_columns, true},
-    {"graded_columns",
-     [](index_t n, Level level, Random& random) {
-       return Matrix(well_conditioned(n, random) * powers(0, std::log10(level.wide(1e-8)), n).asDiagonal());
-     },
-     normal_columns, true},
-    {"parallel", well,
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix v = random.normal(n, 1);
-       return Matrix(v.replicate(1, k) + level.wide(1e-7) * random.normal(n, k));
-     },
-     false},
-    {"scaled", well,
-     [](index_t n, index_t k, Level level, Random& random) {
-       const real top = std::log10(level.wide(1e6));
-       return Matrix(normal_columns(n, k, level, random) * powers(-top, top, k).asDiagonal());
-     },
-     false},
-};
+Matrix normal_columns(index_t n, index_t k, Level, Random& random);
+extern const Family families[7];
 
 /// Updates (U) and downdates (D), each hard for one kind of method; E: downdates with their mass in the first rows.
 struct Case {
@@ -65,97 +24,6 @@ struct Case {
   Problem<double> (*make)(index_t n, index_t k, Level, Random&);
 };
 
-inline Problem<double> mass_in_first_rows(index_t n, index_t k, real rest, real gap, Random& random) {
-  const Matrix R = well_conditioned(n, random);
-  Matrix seed = random.normal(n, k);
-  seed.bottomRows(n - 64) *= rest;
-  return contraction(R, seed, gap);
-}
-
-inline const Case cases[] = {
-    {"U1_well_conditioned",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = well_conditioned(n, random);
-       return problem(Sign::update, R, normal_columns(n, k, level, random));
-     }},
-    {"U2_condition_1e12",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = random_with_condition(level.wide(1e12), n, random);
-       return problem(Sign::update, R, normal_columns(n, k, level, random));
-     }},
-    {"U3_condition_1e12_large_V",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = random_with_condition(level.wide(1e12), n, random);
-       return problem(Sign::update, R, level.wide(1e6) * normal_columns(n, k, level, random));
-     }},
-    {"U4_kernel_1e8",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = kernel(n, level.wide(1e-8), random);
-       return problem(Sign::update, R, random.normal(n, k));
-     }},
-    {"U5_condition_1e12_parallel_V",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = random_with_condition(level.wide(1e12), n, random), v = random.normal(n, 1);
-       return problem(Sign::update, R, v.replicate(1, k) + level.wide(1e-7) * random.normal(n, k));
-     }},
-    {"U6_graded_rows",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = powers(std::log10(level.wide(1e-8)), 0, n).asDiagonal() * well_conditioned(n, random);
-       return problem(Sign::update, R, normal_columns(n, k, level, random));
-     }},
-    {"D1_well_conditioned",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = well_conditioned(n, random);
-       return undo(R, normal_columns(n, k, level, random));
-     }},
-    {"D2_gap_1e8",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = well_conditioned(n, random);
-       return contraction(R, random.normal(n, k), level.wide(1e-8));
-     }},
-    {"D2_gap_1e13",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = well_conditioned(n, random);
-       return contraction(R, random.normal(n, k), level.tiny(1e-13));
-     }},
-    {"D3_smallest_eigenvectors",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix Q = orthonormal(random.normal(n, n)), R = with_condition(level.wide(1e6), Q);
-       const Matrix P = R.transpose().triangularView<Eigen::Lower>().solve(Q.rightCols(k));
-       return contraction(R, P, level.wide(1e-8));
-     }},
-    {"D4_condition_1e10",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = random_with_condition(level.wide(1e10), n, random);
-       return contraction(R, random.normal(n, k), level.wide(1e-8));
-     }},
-    {"D5_undo_condition_1e8",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = random_with_condition(level.wide(1e8), n, random);
-       return undo(R, random.normal(n, k));
-     }},
-    {"D6_most_taken_away",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = well_conditioned(n, random);
-       return undo(R, level.wide(1e4) * normal_columns(n, k, level, random));
-     }},
-    {"D7_graded_rows",
-     [](index_t n, index_t k, Level level, Random& random) {
-       const Matrix R = powers(std::log10(level.wide(1e-6)), 0, n).asDiagonal() * well_conditioned(n, random);
-       return contraction(R, random.normal(n, k), level.wide(1e-8));
-     }},
-    {"E1_rest_1e2",
-     [](index_t n, index_t k, Level level, Random& random) {
-       return mass_in_first_rows(n, k, level.wide(1e-2), level.wide(1e-8), random);
-     }},
-    {"E2_rest_1e4",
-     [](index_t n, index_t k, Level level, Random& random) {
-       return mass_in_first_rows(n, k, level.wide(1e-4), level.wide(1e-8), random);
-     }},
-    {"E3_rest_1e6",
-     [](index_t n, index_t k, Level level, Random& random) {
-       return mass_in_first_rows(n, k, level.wide(1e-6), level.tiny(1e-12), random);
-     }},
-};
+extern const Case cases[17];
 
 }  // namespace gpucholmod::test

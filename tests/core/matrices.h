@@ -1,7 +1,6 @@
 #pragma once
 
-#include <Eigen/Cholesky>
-#include <Eigen/QR>
+#include <Eigen/Core>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -23,9 +22,7 @@ struct Problem {
   Stored<S> V;  ///< n x k
 };
 
-inline Problem<double> problem(Sign sign, const Matrix& R, const Matrix& V) {
-  return {sign, R.cast<double>(), V.cast<double>()};
-}
+Problem<double> problem(Sign sign, const Matrix& R, const Matrix& V);
 
 inline double epsilon(Precision precision) { return precision == Precision::single ? 0x1p-23 : 0x1p-52; }
 
@@ -35,8 +32,8 @@ class Random {
   explicit Random(unsigned seed) : bits_(seed) {}
   real uniform() { return real(bits_() >> 11) * 0x1p-53L; }
   real normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(6.283185307179586477L * uniform()); }
-  Matrix uniform(index_t m, index_t n) { return Matrix::NullaryExpr(m, n, [this] { return uniform(); }); }
-  Matrix normal(index_t m, index_t n) { return Matrix::NullaryExpr(m, n, [this] { return normal(); }); }
+  Matrix uniform(index_t m, index_t n);
+  Matrix normal(index_t m, index_t n);
 
  private:
   std::mt19937_64 bits_;
@@ -49,97 +46,58 @@ struct Level {
   double tiny(double x) const { return x * (eps / 0x1p-52); }                             ///< a distance from singular
 };
 
-inline Matrix factor(const Matrix& A) { return Eigen::LLT<Matrix>(A).matrixU(); }
-inline Matrix orthonormal(const Matrix& M) {
-  return Eigen::HouseholderQR<Matrix>(M).householderQ() * Matrix::Identity(M.rows(), M.cols());
-}
+Matrix product(const Matrix& A, const Matrix& B);
+Matrix factor(const Matrix& A);
+Matrix orthonormal(const Matrix& M);
 
 /// Ten to the powers from .. to, in equal steps.
-inline Matrix powers(real from, real to, index_t m) {
-  return Matrix::NullaryExpr(
-      m, 1, [=](Eigen::Index i) { return std::pow(10.0L, m == 1 ? to : from + (to - from) * i / (m - 1)); });
-}
+Matrix powers(real from, real to, index_t m);
 
-inline Matrix well_conditioned(index_t n, Random& random) {
-  const Matrix M = random.normal(2 * n, n) / std::sqrt(2 * real(n));
-  return factor(M.transpose() * M);
-}
+Matrix well_conditioned(index_t n, Random& random);
 
 /// Factor of a matrix with eigenvalues from 1 down to 1 / condition, eigenvectors Q.
-inline Matrix with_condition(real condition, const Matrix& Q) {
-  const Matrix lambda = powers(0, -std::log10(condition), Q.cols());
-  return factor(Q * lambda.asDiagonal() * Q.transpose());
-}
-
-inline Matrix random_with_condition(real condition, index_t n, Random& random) {
-  return with_condition(condition, orthonormal(random.normal(n, n)));
-}
+Matrix with_condition(real condition, const Matrix& Q);
+Matrix random_with_condition(real condition, index_t n, Random& random);
 
 /// Factor of the covariance of a smooth function at n points, plus `nugget`.
-inline Matrix kernel(index_t n, real nugget, Random& random) {
-  const Matrix x = random.uniform(n, 1);
-  Matrix K(n, n);
-  for (index_t j = 0; j < n; ++j)
-    for (index_t i = 0; i < n; ++i) K(i, j) = std::exp(-50 * (x(i) - x(j)) * (x(i) - x(j))) + (i == j ? nugget : 0);
-  return factor(K);
-}
+Matrix kernel(index_t n, real nugget, Random& random);
 
 /// V to take away from R'R: V = R'P with all min(n, k) singular values of P equal to sqrt(1 - gap).
-inline Problem<double> contraction(const Matrix& R, const Matrix& seed, real gap) {
-  const Matrix P = seed.cols() <= seed.rows() ? orthonormal(seed) : Matrix(orthonormal(seed.transpose()).transpose());
-  return problem(Sign::downdate, R, std::sqrt(1 - gap) * (R.transpose() * P));
-}
+Problem<double> contraction(const Matrix& R, const Matrix& seed, real gap);
 
 /// The downdate that undoes the update of R by V.
-inline Problem<double> undo(const Matrix& R, const Matrix& V) {
-  return problem(Sign::downdate, factor(R.transpose() * R + V * V.transpose()), V);
-}
+Problem<double> undo(const Matrix& R, const Matrix& V);
 
-/// R'R for an upper R, in long double.
+/// R'R for an upper R.
+Matrix gram_of(const Matrix& R);
 template <class S>
-Matrix gram(const Stored<S>& R_stored) {
-  const Matrix R = R_stored.template cast<real>();
-  Matrix A(R.cols(), R.cols());
-  for (index_t j = 0; j < R.cols(); ++j)
-    for (index_t i = 0; i <= j; ++i) {
-      real sum = 0;
-      for (index_t l = 0; l <= i; ++l) sum += R(l, i) * R(l, j);
-      A(i, j) = A(j, i) = sum;
-    }
-  return A;
+Matrix gram(const Stored<S>& R) {
+  return gram_of(R.template cast<real>());
 }
 
-inline real norm_1(const Matrix& A) { return A.size() == 0 ? 0 : A.cwiseAbs().colwise().sum().maxCoeff(); }
+real norm_1(const Matrix& A);
 
 /// ratio = ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1)), to be below 30.
 class Residual {
  public:
   template <class S>
-  explicit Residual(const Problem<S>& p) : size_(p.R.cols() + p.V.cols()) {
-    const Matrix A = gram(p.R), V = p.V.template cast<real>(), VV = V * V.transpose();
-    target_ = p.sign == Sign::update ? Matrix(A + VV) : Matrix(A - VV);
-    scale_ = norm_1(A) + norm_1(VV);
-  }
+  explicit Residual(const Problem<S>& p) : Residual(p.sign, p.R.template cast<real>(), p.V.template cast<real>()) {}
   template <class S>
   double ratio(const Stored<S>& R, double eps) const {
     if (!R.allFinite()) return std::numeric_limits<double>::infinity();
-    return double(norm_1(gram(R) - target_) / (size_ * real(eps) * scale_));
+    return ratio_of(R.template cast<real>(), eps);
   }
   const Matrix& target() const { return target_; }
 
  private:
+  Residual(Sign sign, const Matrix& R, const Matrix& V);
+  double ratio_of(const Matrix& R, double eps) const;
+
   real size_, scale_;
   Matrix target_;
 };
 
 /// From 0, the last row of the first leading minor of A that is not positive definite; -1 where there is none.
-inline index_t first_indefinite(Matrix A) {
-  for (index_t i = 0; i < A.cols(); ++i) {
-    if (!(A(i, i) > 0)) return i;
-    const index_t m = A.cols() - i - 1;
-    A.bottomRightCorner(m, m) -= A.col(i).tail(m) * A.row(i).tail(m) / A(i, i);
-  }
-  return -1;
-}
+index_t first_indefinite(Matrix A);
 
 }  // namespace gpucholmod::test

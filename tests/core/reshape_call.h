@@ -98,7 +98,7 @@ struct HeldSystem {
     EXPECT_GT(R.diagonal().minCoeff(), 0);
     EXPECT_LT(double(norm_1(gram(R) - A) / (eps * norm_1(A))), 40);
     const Matrix X = R.cast<real>(), Z = out_.cast<real>();
-    EXPECT_LT(double(norm_1(X.transpose() * Z - B) / (eps * norm_1(Matrix(X.transpose().cwiseAbs() * Z.cwiseAbs())))), 80);
+    EXPECT_LT(double(norm_1(product(X.transpose(), Z) - B) / (eps * norm_1(product(X.transpose().cwiseAbs(), Z.cwiseAbs())))), 80);
     const real before_all = z.cast<real>().squaredNorm(), now = Z.squaredNorm(), over = rest.cast<real>().squaredNorm();
     EXPECT_NEAR(double(shrinks ? now + over : now - over), double(before_all), 1000 * double(eps) * double(before_all + now + over));
   }
@@ -115,7 +115,7 @@ inline HeldSystem held_system(const Keep& keep, index_t n, Precision precision, 
   const Stored<double> held = contents(*s.f);
   s.A = gram(held);
   s.z = random.normal(n, 2).cast<double>();
-  s.B = held.cast<real>().transpose() * s.z.cast<real>();
+  s.B = product(held.cast<real>().transpose(), s.z.cast<real>());
   return s;
 }
 

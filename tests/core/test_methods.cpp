@@ -134,7 +134,7 @@ TEST(Pivot, IsTheFirstLeadingMinorThatIsNotPositive) {
     for (const index_t k : {1, 3, 16}) {
       Matrix P = random.normal(n, k) / (4 * std::sqrt(real(n * k)));
       P.row(pivot) *= 1.5 / P.row(pivot).norm();
-      const Problem<double> p = problem(Sign::downdate, R, R.transpose() * P);
+      const Problem<double> p = problem(Sign::downdate, R, product(R.transpose(), P));
       ASSERT_EQ(first_indefinite(Residual(p).target()), pivot);
       for (const Precision precision : precisions)
         for (const Way& way : ways)

@@ -154,7 +154,7 @@ TEST(Modify, DowndateUndoesUpdate) {
       const Result<double> back = call(Problem<double>{Sign::downdate, R1, p.V}, by(way, precision));
       ASSERT_EQ(back.outcome.pivot, -1);
       const Matrix V = p.V.cast<real>();
-      const real scale = norm_1(gram(R1)) + norm_1(V * V.transpose());
+      const real scale = norm_1(gram(R1)) + norm_1(product(V, V.transpose()));
       EXPECT_LT(norm_1(gram(back.R) - gram(p.R)) / ((131 + 5) * real(epsilon(precision)) * scale), 60) << way.name;
     }
 }

@@ -37,7 +37,7 @@ TEST(SegmentsPivot, IsTheFirstLeadingMinorThatIsNotPositive) {
     for (const index_t k : {1, 16}) {
       Matrix P = random.normal(n, k) / (4 * std::sqrt(real(n * k)));
       P.row(pivot) *= 1.5 / P.row(pivot).norm();
-      const Problem<double> p = problem(Sign::downdate, R, R.transpose() * P);
+      const Problem<double> p = problem(Sign::downdate, R, product(R.transpose(), P));
       ASSERT_EQ(first_indefinite(Residual(p).target()), pivot);
       expect_pivot<double>(p, pivot);
       if (pivot % 64 == 0) expect_pivot<float>(p, pivot);

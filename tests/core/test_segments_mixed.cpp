@@ -18,18 +18,21 @@ struct Mixed {
   Problem<double> problem() const { return {Sign::update, R, V}; }
   Matrix target() const {
     const Matrix V = this->V.cast<real>(), plus = V.leftCols(V.cols() - removed), minus = V.rightCols(removed);
-    return gram(R) + plus * plus.transpose() - minus * minus.transpose();
+    return gram(R) + product(plus, plus.transpose()) - product(minus, minus.transpose());
   }
   /// Whether all results within the bound are positive definite.
   bool has_factor(double eps) const {
     return first_indefinite(target() - 40 * real(eps) * size() * Matrix::Identity(R.cols(), R.cols())) < 0;
   }
-  real size() const { return norm_1(gram(R)) + norm_1(V.cast<real>() * V.cast<real>().transpose()); }
+  real size() const {
+    const Matrix V = this->V.cast<real>();
+    return norm_1(gram(R)) + norm_1(product(V, V.transpose()));
+  }
 };
 
 /// The removed columns: P'F of F'F = A + V+V+', the singular values of P sqrt(1 - gap).
 Mixed mixed(const Matrix& R, const Matrix& added, const Matrix& seed, real gap) {
-  const Matrix F = factor(R.transpose() * R + added * added.transpose());
+  const Matrix F = factor(gram_of(R) + product(added, added.transpose()));
   Matrix V(R.cols(), added.cols() + seed.cols());
   V << added, contraction(F, seed, gap).V.cast<real>();
   return {R.cast<double>(), V.cast<double>(), seed.cols()};

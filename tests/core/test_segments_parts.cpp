@@ -1,3 +1,4 @@
+#include <Eigen/Cholesky>
 #include <set>
 
 #include "grid_measure.h"

@@ -78,11 +78,10 @@ Stored<double> substitute(Factor<T>& R, const Stored<double>& B, const Substitut
 /// ||B - op(R) X||_1 / (eps (||R||_1 ||X||_1 + ||B||_1)), in long double.
 template <class T>
 double residual(Order order, const Stored<T>& R, const Stored<double>& B, const Stored<double>& X) {
-  const auto wide = [](const auto& A) { return A.template cast<long double>().eval(); };
-  const auto norm = [](const auto& A) { return A.cwiseAbs().colwise().sum().maxCoeff(); };
-  const auto U = wide(Stored<T>(R.template triangularView<Eigen::Upper>()));
-  const auto left = (wide(B) - (order == Order::forward ? (U.transpose() * wide(X)).eval() : (U * wide(X)).eval())).eval();
-  return double(norm(left) / (eps<double> * (norm(U) * norm(wide(X)) + norm(wide(B)))));
+  const Matrix U = Stored<T>(R.template triangularView<Eigen::Upper>()).template cast<real>();
+  const Matrix Y = X.cast<real>(), C = B.cast<real>();
+  const Matrix left = C - product(order == Order::forward ? Matrix(U.transpose()) : U, Y);
+  return double(norm_1(left) / (eps<double> * (norm_1(U) * norm_1(Y) + norm_1(C))));
 }
 
 template <Order order, class T>

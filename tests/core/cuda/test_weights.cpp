@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <Eigen/Cholesky>
+
 #include "factor_call.h"
 
 /// A factor in the memory of a GPU, or on its way through it, modified by columns of both signs, and scaled.
