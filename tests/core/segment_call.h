@@ -1,11 +1,22 @@
 #pragma once
 
-#include "block_columns/closing.h"
-#include "block_columns/turns.h"
-#include "grid_call.h"
-#include "segment_grid.h"
+#include <functional>
+#include <memory>
 
-/// One modification by segments, every team of warps a thread.
+#include "block_columns/pass.h"
+#include "grid_call.h"
+
+/// Modifications by segments, every team of warps a thread. What takes the compiler long is compiled once, in
+/// segment_double.cpp and segment_float.cpp.
+namespace gpucholmod::block_columns {
+
+/// Called before each team begins.
+using Disturb = std::function<void(const char* role, int number)>;
+template <int K, class S>
+void run_segment_on_host(const S& s, const Disturb& disturb);
+
+}  // namespace gpucholmod::block_columns
+
 namespace gpucholmod::test {
 
 struct SegmentsRun {
@@ -31,157 +42,9 @@ class HostPass {
   virtual void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, const SegmentsRun& how) = 0;
 };
 
-template <int K, class T>
-class HostPassOf : public HostPass<T> {
-  using Message = block_columns::Message<K>;
-  static constexpr int NB = block_columns::NB;
-
- public:
-  HostPassOf(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips)
-      : strips_(strips), columns_(columns), V_(Stored<double>::Zero(index_t(strips) * block_columns::STRIP, K)),
-        messages_((size_t(strips) * block_columns::BLOCKS + 1) * Message::stride, nan) {
-    columns.each([&](index_t to, index_t from, index_t count) {
-      for (index_t q = 0; q < count; ++q) std::copy_n(V + (from + q) * ldv, n, V_.col(to + q).data());
-    });
-  }
-
-  block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) override {
-    begin_panel(first, end, R, out, ld);
-    s_.scaling = how.scaling;
-    if (how.by_steps) return run_steps();
-    for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i);
-    pass_.progress_of(0).first = turns_.back().first + s_.top;
-    for (int turn = 0;; ++turn) {
-      if (turn > 0) begin_turn(turn);
-      segment(how, turn);
-      if (const auto done = outcome(pass_, turn, s_.blocks)) {
-        EXPECT_EQ(done->turns, turn + 1);
-        return *done;
-      }
-      const block_columns::Progress next = pass_.behind(turn, s_.blocks);
-      turns_.push_back({next.first - s_.top, next.steps});
-    }
-  }
-
-  void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, const SegmentsRun& how) override {
-    Stored<double> V = Stored<double>::Zero(block_columns::STRIP, K);
-    columns_.each([&](index_t to, index_t from, index_t count) {
-      for (index_t q = 0; q < count; ++q) std::copy_n(Y + (from + q) * ldy, m, V.col(to + q).data());
-    });
-    begin_panel(strips_, strips_ + 1, z, z, ld);
-    s_.scaling = how.scaling;
-    s_.V = V.data();
-    s_.ldv = V.rows();
-    if (how.by_steps)
-      for (int b = s_.top; b < 0; ++b) take_steps(b);
-    else
-      for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i, true);
-    columns_.each([&](index_t from, index_t to, index_t count) {
-      for (index_t q = 0; q < count; ++q) std::copy_n(V.col(from + q).data(), m, rest + (to + q) * ldy);
-    });
-  }
-
- private:
-  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-  void begin_panel(int first, int end, const T* R, T* out, index_t ld) {
-    using namespace block_columns;
-    const index_t above = index_t(first) * STRIP;
-    s_ = {};
-    s_.blocks = s_.end = (end - first) * BLOCKS;
-    s_.top = -first * BLOCKS;
-    s_.sigma = columns_.sigma();
-    s_.later = columns_.later();
-    s_.bound = s_.sigma > 0 ? largest_update : least_downdate;
-    s_.R = R + above;
-    s_.out = out ? out + above : nullptr;
-    s_.ld = ld;
-    s_.V = V_.data() + above;
-    s_.ldv = V_.rows();
-    s_.messages = messages_.data() - index_t(s_.top) * Message::stride;
-    handed_.assign(size_t(s_.blocks) * LDB * K, nan);
-    inverses_.assign(size_t(s_.blocks) * INVERSE, nan);
-    links_ = inverses_;
-    ints_.assign(PassInts::words(s_.blocks), 0);
-    pass_ = {ints_.data()};
-    s_.handed = handed_.data();
-    s_.inverses = inverses_.data();
-    s_.links = links_.data();
-    s_.inverted = ints_.data() + PassInts::inverted;
-    s_.linked = ints_.data() + PassInts::linked;
-  }
-
-  block_columns::PassOutcome run_steps() {
-    for (int b = s_.top; b < s_.blocks && !pass_.pass_state().stop; ++b) take_steps(b);
-    return {pass_.pass_state().stop ? pass_.pass_state().pivot : -1, s_.blocks};
-  }
-  /// Row block b, of the panel or above it.
-  void take_steps(int b) {
-    using Block = block_columns::RefusedBlock<T, K, block_columns::HostTeam>;
-    std::vector<double> shared(Block::words, nan);
-    for (int number = 0; number < Block::count(s_.blocks, b); ++number) Block({shared.data()}, s_, b, number).run(&pass_.pass_state());
-    if (b >= 0) Block::store_diagonal_block(s_, b, 0, 1);
-  }
-
-  /// What turn i has done, to this panel, but for the segment of the last, which goes on in it.
-  void repeat(const SegmentsRun& how, size_t i, bool all = false) {
-    s_.first = turns_[i].first + s_.top;
-    if (turns_[i].steps) take_steps(s_.first - 1);
-    const bool last = i + 1 == turns_.size();
-    if (last && !all) return;
-    s_.end = last ? 0 : turns_[i + 1].first - turns_[i + 1].steps + s_.top;
-    s_.flags = pass_.flags_of(1, s_.blocks);
-    if (last && s_.end > s_.first) {
-      std::vector<double> shared(block_columns::Closing<T, K, block_columns::HostTeam>::words, nan);
-      block_columns::Closing<T, K, block_columns::HostTeam>({shared.data()}, s_).run();
-    }
-    part(how, false, true);
-    s_.end = s_.blocks;
-  }
-
-  /// As the kernels of that name.
-  void begin_turn(int turn) {
-    const block_columns::Progress now = pass_.behind(turn - 1, s_.blocks);
-    std::fill_n(pass_.flags_of(turn, s_.blocks), s_.flag_words(s_.blocks), 0);
-    pass_.progress_of(turn) = now;
-    if (now.steps) take_steps(now.first - 1);
-  }
-  void segment(const SegmentsRun& how, int turn) {
-    s_.first = pass_.progress_of(turn).first;
-    s_.flags = pass_.flags_of(turn, s_.blocks);
-    if (s_.first == s_.blocks || pass_.pass_state().stop) return;
-    if (s_.out != s_.R) return part(how, true, true);
-    part(how, true, false);
-    part(how, false, true);
-  }
-  void part(const SegmentsRun& how, bool chain, bool rest) {
-    s_.solvers = chain ? K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER : 0;
-    s_.advancers = chain ? how.advancers : 0;
-    s_.finishers = rest && s_.end == s_.blocks ? how.finishers : 0;
-    s_.workers = rest ? how.workers : 0;
-    s_.window = chain && rest ? how.window : s_.blocks - s_.top;
-    block_columns::run_segment_on_host<K>(s_, [&](const char* role, int number) {
-      if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    });
-  }
-
-  int strips_;
-  block_columns::PassColumns columns_;
-  Stored<double> V_;
-  std::vector<double> messages_, handed_, inverses_, links_;
-  std::vector<int> ints_;
-  block_columns::PassInts pass_{};
-  block_columns::Segment<T> s_{};
-  std::vector<block_columns::Turn> turns_{{0, 0}};
-};
-
 /// V: n rows, of which the pass takes its columns.
 template <class T>
-std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips) {
-  return block_columns::with_width(columns.width(), [&](auto K) -> std::unique_ptr<HostPass<T>> {
-    return std::make_unique<HostPassOf<decltype(K)::value, T>>(V, n, columns, ldv, strips);
-  });
-}
+std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips);
 
 template <class T>
 struct SegmentsResult {
@@ -193,33 +56,6 @@ struct SegmentsResult {
 
 /// V of no more columns than a pass has.
 template <class T = double>
-SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how = {}) {
-  struct Memory {
-    explicit Memory(const Problem<double>& p) : grid(p) {}
-    Grid<T> grid;
-    block_columns::PassOutcome done;
-  };
-  const auto memory = std::make_shared<Memory>(p);
-  Grid<T>& grid = memory->grid;
-  const Stored<T> before = grid.R;
-  const index_t n = p.R.cols();
-  within_a_minute([=, &grid] {
-    T* const out = how.into == Into::place ? grid.R.data() : how.into == Into::nowhere ? nullptr : grid.out.data();
-    const index_t k = p.V.cols(), removed = how.removed >= 0 ? how.removed : p.sign == Sign::downdate ? k : 0;
-    const auto pass = host_pass<T>(p.V.data(), n, {0, k, removed}, n, grid.strips);
-    const int width = how.panels > 0 ? how.panels : grid.strips;
-    for (int first = 0; first < grid.strips && memory->done.pivot < 0; first += width) {
-      const index_t ld = grid.R.rows(), column = index_t(first) * block_columns::STRIP;
-      const block_columns::PassOutcome done = pass->run_panel(first, std::min(first + width, grid.strips), grid.R.data() + column * ld,
-                                                              out ? out + column * ld : nullptr, ld, how);
-      memory->done.fallbacks += done.fallbacks;
-      memory->done.rescalings += done.rescalings;
-      if (done.pivot >= 0) memory->done.pivot = column + done.pivot;
-    }
-  });
-  SegmentsResult<T> result{{}, how.into == Into::place ? grid.R : grid.out, same_bits(grid.R, before), memory->done};
-  result.R = result.memory.topLeftCorner(n, n).template triangularView<Eigen::Upper>();
-  return result;
-}
+SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how = {});
 
 }  // namespace gpucholmod::test

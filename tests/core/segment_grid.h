@@ -11,6 +11,7 @@
 #include "block_columns/refused.h"
 #include "block_columns/solve.h"
 #include "host_grid.h"
+#include "segment_call.h"
 
 /// A segment on the CPU, for tests: every team of warps is a thread.
 namespace gpucholmod::block_columns {
@@ -139,9 +140,8 @@ size_t places(const S&) {
   return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<S, SUBS, HostWarp>::words);
 }
 
-/// disturb(role, number) is called before each team begins.
-template <int K, class S, class F>
-void run_segment_on_host(const S& s, F&& disturb) {
+template <int K, class S>
+void run_segment_on_host(const S& s, const Disturb& disturb) {
   using T = typename S::Scalar;
   if (s.solvers > 0) {
     std::vector<double> shared(InverseMemory::words);

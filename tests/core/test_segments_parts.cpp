@@ -1,6 +1,8 @@
 #include <Eigen/Cholesky>
 #include <set>
 
+#include "block_columns/finish.h"
+#include "block_columns/rewrite.h"
 #include "grid_measure.h"
 #include "segment_call.h"
 

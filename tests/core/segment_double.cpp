@@ -1,0 +1,19 @@
+#include "segment_pass.h"
+
+namespace gpucholmod::block_columns {
+
+template void run_segment_on_host<8>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<16>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<32>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<8>(const Segment<double, Order::back>&, const Disturb&);
+template void run_segment_on_host<16>(const Segment<double, Order::back>&, const Disturb&);
+template void run_segment_on_host<32>(const Segment<double, Order::back>&, const Disturb&);
+
+}  // namespace gpucholmod::block_columns
+
+namespace gpucholmod::test {
+
+template std::unique_ptr<HostPass<double>> host_pass(const double*, index_t, const block_columns::PassColumns&, index_t, int);
+template SegmentsResult<double> run_segments(const Problem<double>&, const SegmentsRun&);
+
+}  // namespace gpucholmod::test
