@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "call.h"
 
@@ -49,10 +51,16 @@ Swept<T> sweep(const Problem<double>& p, const Sweep& how, const Poll& poll = []
   return {pivot, sweep.squares(), out.topRows(n)};
 }
 
-Problem<double> random_problem(Sign sign, index_t n, index_t k) {
-  Random random(3);
-  const Matrix R = well_conditioned(n, random), V = random.normal(n, k);
-  return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
+/// Made once for each size: tests ask for the same one again and again.
+const Problem<double>& random_problem(Sign sign, index_t n, index_t k) {
+  static std::map<std::tuple<Sign, index_t, index_t>, Problem<double>> made;
+  const auto [at, is_new] = made.try_emplace({sign, n, k});
+  if (is_new) {
+    Random random(3);
+    const Matrix R = well_conditioned(n, random), V = random.normal(n, k);
+    at->second = sign == Sign::update ? problem(sign, R, V) : undo(R, V);
+  }
+  return at->second;
 }
 
 template <class F>
