@@ -5,9 +5,11 @@
 namespace gpucholmod::tuning {
 
 constexpr int blocked_strip = 48;    ///< columns of R per strip; a multiple of the row blocks' height, 4 or 8
-constexpr int blocked_wide = 1024;   ///< the same where R is stored as a lower factor, by rows of such a strip, and one thread takes them all
+constexpr int blocked_wide = 1024;   ///< the same for one thread where R is stored as a lower factor
 constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
-constexpr double blocked_share = 2e6;  ///< n^2 (k + 8) that is worth a thread of its own
+/// n^2 (k + 8) that takes as long as to start a thread. Two cores of a Xeon with AVX-512, 2026-11-23, from what order on two threads
+/// were quicker than one, k = 1 / 4 / 16 / 64: R by columns 750 / 650 / 400 / 350, by rows 1000 / 1000 / 700 / 430.
+constexpr double thread_start_upper = 2.5e6, thread_start_lower = 6e6;
 /// Below this order a factor lies in the cache of one core, and four times as much has to be done to be worth another one:
 /// two Zen 5 cores, 2026-11-22, n = 500, k = 16: 0.43 ms a call with one thread, 1.0 with two; n = 600: 0.75 and 0.60.
 constexpr int blocked_in_cache = 576;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <system_error>
 #include <thread>
 
@@ -15,11 +16,20 @@ constexpr index_t chunk = 128;
 
 }  // namespace
 
-int useful_threads(index_t n, index_t k, int most) {
-  const double share = tuning::blocked_share * (n < tuning::blocked_in_cache ? 4 : 1);
-  const double shares = double(n) * double(n) * double(k + 8) / share;
+/// p threads take work / p + p, in units of what it takes to start one.
+int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
+  const double start = (uplo == Uplo::upper ? tuning::thread_start_upper : tuning::thread_start_lower) * (n < tuning::blocked_in_cache ? 4 : 1);
+  const double work = double(n) * double(n) * double(k + 8) / start;
   const index_t strips = (n + tuning::blocked_strip - 1) / tuning::blocked_strip;
-  return int(std::clamp(std::min(shares, double(strips)), 1.0, double(std::max(most, 1))));
+  const double best = 1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2);
+  return int(std::clamp(std::min(best, double(strips)), 1.0, double(std::max(most, 1))));
+}
+
+/// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread.
+index_t width_of_strips(index_t n, Uplo uplo, int threads) {
+  if (uplo == Uplo::upper) return tuning::blocked_strip;
+  if (threads == 1) return tuning::blocked_wide;
+  return std::clamp<index_t>(n / (8 * threads) / 8 * 8, tuning::blocked_strip, 4 * tuning::blocked_strip);
 }
 
 /// What the threads of one call share.
@@ -49,7 +59,7 @@ BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, U
   const index_t added = V.cols - removed;
   if (added > 0 || removed == 0) add_stage(kernels<T>(instructions, added, Sign::update, uplo), 0, added);
   if (removed > 0) add_stage(kernels<T>(instructions, removed, Sign::downdate, uplo), added, removed);
-  width_ = std::min<index_t>(uplo == Uplo::lower && threads_ == 1 ? tuning::blocked_wide : tuning::blocked_strip, (V.rows + 7) / 8 * 8);
+  width_ = std::min(width_of_strips(V.rows, uplo, threads_), (V.rows + 7) / 8 * 8);
   rows_ = stages_[0].kernels->rows;
   ldv_ = width_ + stages_[0].kernels->lanes;
   first_.Vt = scratch_.take(V.cols * ldv_);

@@ -31,8 +31,8 @@ class Scratch : NotCopied {
   std::vector<std::unique_ptr<T[]>> far_;
 };
 
-/// Threads for n and k: `most` at the most, each of them with enough to do.
-int useful_threads(index_t n, index_t k, int most);
+/// Threads for n and k, `most` at the most: as many as still save more than it takes to start the last of them.
+int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 
 /// Rank-k modification by blocks of mixed hyperbolic Householder steps (k <= 4: of rotations), from left to right.
 ///
@@ -72,7 +72,8 @@ class BlockedSweep {
   /// When all of R is done: the right-hand sides, of n rows. Behind these V is zero.
   void carry(const RightSides& sides, index_t n) const;
 
-  /// Sum of the squares of all entries of R so far: not finite if one of them is not.
+  /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an entry is not finite,
+  /// neither is this, or the pivot of its column fails.
   T squares() const { return squares_; }
 
  private:

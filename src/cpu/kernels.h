@@ -27,7 +27,7 @@ struct Strip {
   T* Vt;          ///< k x columns by rows, `ldv` apart; zeros follow each row up to there. Modified in place
   index_t ldv;
   T* block;       ///< scratch of `block_words(k)` entries
-  T squares = 0;  ///< of the entries of R that were read, summed up: not finite if one of them is not
+  T squares = 0;  ///< of entries of R that were read, summed up, those of blocks on the diagonal among them
 };
 
 /// Block transforms for one k and sign; a table of functions, so that the walk over the matrix is the same for all.

@@ -18,7 +18,7 @@ index_t modify_rest(MatrixView<const T> R, const std::vector<T>& V, index_t k, S
   const index_t n = R.cols;
   if (n == 0 || k == 0) return -1;
   BlockedSweep<T> sweep({V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper, task.instructions,
-                        useful_threads(n, k, task.threads));
+                        useful_threads(n, k, Uplo::upper, task.threads));
   const index_t pivot = sweep.advance(R, out, false, poll);
   if (pivot < 0 && out.data) sweep.carry(right, n);
   return pivot;

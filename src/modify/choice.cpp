@@ -70,7 +70,7 @@ Expected expected(const Request& request) {
   const double passes = double(block_columns::passes_of(request.k, request.removed, block_columns::most_columns).size());
   const double threads = threads_for(request.threads);
   const int instructions = int(cpu::resolve(request.instructions)) - int(Instructions::plain);
-  const double working = cpu::useful_threads(request.n, request.k, int(threads));
+  const double working = cpu::useful_threads(request.n, request.k, request.uplo, int(threads));
   Expected time;
   time.blocked = Costs::cpu_call + n * n * word * (Costs::cpu_element + (Costs::cpu_thread_element +
                                                                          Costs::cpu_column[instructions] * k) / working);
@@ -174,7 +174,8 @@ Request resolved(const Request& request, const Choice& choice) {
   if (choice.backend == Backend::cpu && task.algorithm == Algorithm::householder)
     task.instructions = cpu::resolve(request.instructions);
   task.threads = choice.route() == Route::column_panels ? threads_for(request.threads)
-                 : choice.method == Method::blocked     ? cpu::useful_threads(request.n, request.k, threads_for(request.threads))
+                 : choice.method == Method::blocked
+                     ? cpu::useful_threads(request.n, request.k, request.uplo, threads_for(request.threads))
                                                         : 0;
   return task;
 }

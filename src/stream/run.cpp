@@ -102,7 +102,7 @@ class Runner {
     const std::unique_ptr<Device<T>> device =
         make_device_ ? make_device_(plan, V.data(), wanted)
                      : std::make_unique<HostDevice<T>>(plan, V.data(), task_.removed, task_.instructions,
-                                                       cpu::useful_threads(n, k_, task_.threads), poll_);
+                                                       cpu::useful_threads(n, k_, Uplo::upper, task_.threads), poll_);
     in_passes_ = device->in_passes();
     Run<S> done;
     {

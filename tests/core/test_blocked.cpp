@@ -103,6 +103,53 @@ TEST(BlockedSweep, GivesTheSameBitsHoweverItIsCalled) {
   same_bits_however_it_is_called<float>();
 }
 
+/// Rows so small beside V, and downdates that leave so little, that a block of rotations is done with care; and again without, behind it.
+template <class T>
+void takes_care() {
+  const double small = sizeof(T) == 8 ? 1e-120 : 1e-15, smallest = sizeof(T) == 8 ? 1e-290 : 1e-30, eps = sizeof(T) == 8 ? 0x1p-52 : 0x1p-23;
+  each_level([&](Instructions instructions) {
+    for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+      for (const index_t k : {1, 2, 3, 4})
+        for (const index_t n : {3, 45, 61}) {
+          SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + (uplo == Uplo::upper ? ", upper" : ", lower"));
+          Problem<double> update = random_problem(Sign::update, n, k);
+          update.R.row(n / 2) *= smallest;
+          update.R.row(n / 2 + 1) *= small;
+          Random random(7);
+          const Matrix R = well_conditioned(n, random);
+          Matrix little = R;
+          little.row(n / 2) *= sizeof(T) == 8 ? 1e-5 : 1e-2;  // which the downdate gets back
+          for (const Problem<double>& p : {update, undo(little, random.normal(n, k))}) {
+            Problem<T> rounded{p.sign, p.R.cast<T>(), p.V.cast<T>()};
+            Swept<T> result = sweep<T>(p, {instructions, uplo});
+            ASSERT_EQ(result.pivot, -1);
+            if (uplo == Uplo::lower) result.R.transposeInPlace();
+            EXPECT_LT(Residual(rounded).ratio(result.R, eps), p.sign == Sign::update ? 2 : 4);
+          }
+        }
+  });
+}
+TEST(BlockedSweep, TakesCareWhereNumbersLieFarApart) {
+  takes_care<double>();
+  takes_care<float>();
+}
+
+/// As with true rotations: by columns of V that begin with zeros, too.
+TEST(BlockedSweep, LeavesRowsAloneThatTurnByNothing) {
+  each_level([](Instructions instructions) {
+    for (const Sign sign : signs)
+      for (const index_t k : {1, 2, 3, 4}) {
+        Problem<double> p = random_problem(sign, 50, k);
+        p.V *= 1e-2;
+        p.V.topRows(21).setZero();
+        const Swept<double> result = sweep<double>(p, {instructions});
+        ASSERT_EQ(result.pivot, -1);
+        EXPECT_TRUE(same_bits(Stored<double>(result.R.topRows(21)), Stored<double>(p.R.topRows(21))));
+        EXPECT_FALSE(same_bits(Stored<double>(result.R.row(21)), Stored<double>(p.R.row(21))));
+      }
+  });
+}
+
 TEST(BlockedSweep, LevelsAgreeUpToRounding) {
   for (const Sign sign : signs)
     for (const index_t k : {1, 4, 7, 20}) {
@@ -147,7 +194,7 @@ TEST(BlockedSweep, ThreadsStopAtTheFirstFailingPivot) {
   });
 }
 
-TEST(BlockedSweep, SumsUpWhatItRead) {
+TEST(BlockedSweep, SumsUpSquaresAndSeesWhatIsNotFinite) {
   each_level([](Instructions instructions) {
     for (const Uplo uplo : {Uplo::upper, Uplo::lower})
       for (const int threads : {1, 4})
@@ -156,8 +203,10 @@ TEST(BlockedSweep, SumsUpWhatItRead) {
             Problem<double> p = random_problem(Sign::update, n, k);
             const Sweep how{instructions, uplo, threads};
             const double squares = p.R.triangularView<Eigen::Upper>().toDenseMatrix().squaredNorm();
-            EXPECT_NEAR(sweep<double>(p, how).squares, squares, 1e-12 * squares);
-            for (const index_t j : {index_t(3), n - 1})
+            const double found = sweep<double>(p, how).squares;
+            EXPECT_LE(found, (1 + 1e-12) * squares);
+            EXPECT_GE(found, (1 - 1e-12) * (k > 4 ? squares : p.R.diagonal().squaredNorm()));
+            for (const index_t j : {index_t(3), n / 2, n - 1})
               for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
                 Problem<double> q = p;
                 q.R(2, j) = bad;
@@ -189,11 +238,11 @@ TEST(BlockedSweep, NoThreadOutlivesAnInterruptedCall) {
 }
 
 TEST(BlockedSweep, TakesMoreThreadsForMoreWorkOnly) {
-  EXPECT_EQ(cpu::useful_threads(100, 1, 16), 1);
-  EXPECT_EQ(cpu::useful_threads(10000, 16, 16), 16);
-  EXPECT_EQ(cpu::useful_threads(10000, 16, 1), 1);
-  EXPECT_EQ(cpu::useful_threads(0, 0, 8), 1);
-  EXPECT_LE(cpu::useful_threads(tuning::blocked_strip, 100000, 8), 1);
+  EXPECT_EQ(cpu::useful_threads(100, 1, Uplo::upper, 16), 1);
+  EXPECT_EQ(cpu::useful_threads(10000, 16, Uplo::upper, 16), 16);
+  EXPECT_EQ(cpu::useful_threads(10000, 16, Uplo::upper, 1), 1);
+  EXPECT_EQ(cpu::useful_threads(0, 0, Uplo::lower, 8), 1);
+  EXPECT_LE(cpu::useful_threads(tuning::blocked_strip, 100000, Uplo::upper, 8), 1);
 }
 
 TEST(Instructions, TheBestAreTaken) {

@@ -48,9 +48,9 @@ INLINE T sum_of_squares(const typename Square<T>::V (&x)[NB]) {
   return S::last(S::sums(sum));
 }
 
-/// The same block, and the columns of V that belong to it, zero-padded.
+/// The same block, and room for the columns of V that belong to it.
 template <class P, Uplo uplo>
-Block<P> load_block(Strip<typename P::T>& strip, index_t row, index_t column, index_t m, index_t k) {
+Block<P> load_block(Strip<typename P::T>& strip, index_t row, index_t column, index_t m) {
   using B = Block<P>;
   using S = Square<typename P::T>;
   const B block{strip.block, strip.block + B::NB * B::DW};
@@ -61,9 +61,6 @@ Block<P> load_block(Strip<typename P::T>& strip, index_t row, index_t column, in
     S::store(block.R + i * B::DW, x[i]);
     if constexpr (B::DW > B::NB) S::store(block.R + i * B::DW + B::NB, S::zero());
   }
-  for (index_t q = 0; q < k; ++q)
-    UNROLL for (int c = 0; c < B::vectors; ++c)
-      P::store(block.Vt + q * B::DW + c * P::lanes, P::load(strip.Vt + q * strip.ldv + column + c * P::lanes));
   return block;
 }
 template <class P, Uplo uplo>
@@ -97,46 +94,77 @@ NOINLINE typename P::T scale_column(const Block<P>& block, index_t i, index_t k,
   return std::scalbn(T(1), e);
 }
 
-/// v_i'V: products of column i of V with all columns of the block.
+/// Sums of products in four chains.
 template <class P>
-INLINE void multiply_column(const Block<P>& block, index_t i, index_t k, typename P::V (&products)[Block<P>::vectors]) {
-  constexpr int DW = Block<P>::DW, C = Block<P>::vectors, ways = 4;
-  typename P::V sums[ways][C];
-  UNROLL for (int w = 0; w < ways; ++w)
-    UNROLL for (int c = 0; c < C; ++c) sums[w][c] = P::zero();
-  const auto add = [&](index_t q, int w) INLINE_LAMBDA {
-    const typename P::T* v = block.Vt + q * DW;
-    UNROLL for (int c = 0; c < C; ++c) sums[w][c] = P::fma(P::set1(v[i]), P::load(v + c * P::lanes), sums[w][c]);
+struct Products {
+  using V = typename P::V;
+  static constexpr int C = Block<P>::vectors, ways = 4;
+  V sums[ways][C];
+
+  INLINE Products() {
+    UNROLL for (int w = 0; w < ways; ++w)
+      UNROLL for (int c = 0; c < C; ++c) sums[w][c] = P::zero();
+  }
+  INLINE void add(int way, typename P::T a, const V (&b)[C]) {
+    UNROLL for (int c = 0; c < C; ++c) sums[way][c] = P::fma(P::set1(a), b[c], sums[way][c]);
+  }
+  INLINE void total(V (&products)[C]) const {
+    UNROLL for (int c = 0; c < C; ++c) products[c] = P::add(P::add(sums[0][c], sums[1][c]), P::add(sums[2][c], sums[3][c]));
+  }
+};
+
+/// V <- change(q, row q of V), and v_i'V with column i of what comes of it.
+template <class P, class Change>
+INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Change&& change, typename P::V (&products)[Block<P>::vectors]) {
+  constexpr int DW = Block<P>::DW, C = Block<P>::vectors, ways = Products<P>::ways;
+  Products<P> sums;
+  const auto step = [&](index_t q, int way) INLINE_LAMBDA {
+    typename P::V v[C];
+    change(q, v);
+    UNROLL for (int c = 0; c < C; ++c) P::store(block.Vt + q * DW + c * P::lanes, v[c]);
+    sums.add(way, block.Vt[q * DW + i], v);
   };
   index_t q = 0;
   for (; q + ways <= k; q += ways)
-    UNROLL for (int w = 0; w < ways; ++w) add(q + w, w);
-  for (; q < k; ++q) add(q, 0);
-  UNROLL for (int c = 0; c < C; ++c)
-    products[c] = P::add(P::add(sums[0][c], sums[1][c]), P::add(sums[2][c], sums[3][c]));
+    UNROLL for (int way = 0; way < ways; ++way) step(q + way, way);
+  for (; q < k; ++q) step(q, 0);
+  sums.total(products);
 }
 
-/// Row i of the block by a Householder step, r = R_ii, v = V(:, i):
+/// What the steps of a block have in common besides y = v g: g = 1 / (r + rho) of each.
+template <class P>
+struct Steps {
+  alignas(64) typename P::T g[P::rows] = {};
+};
+
+/// Row i of the block by a Householder step, r = R_ii, v = V(:, i); `products`: v'V, for row i + 1 when it is done.
 ///   rho = sqrt(r^2 + sigma ||v||^2),  y = v / (r + rho),  tau = rho / (r + rho)
 ///   R~_i = (R_i + sigma y'V) / tau - R_i
 ///   V <- V - y (R~_i + R_i)               update
 ///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
-/// All lanes are computed with; those up to i become meaningless in R, and in V from the next row on.
+/// to the right of column i; up to there V stays, and R becomes meaningless.
 /// False if there is no such rho, or r is not positive.
 template <Sign sign, class P>
-INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign>& H) {
+INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign>& H, Steps<P>& steps,
+                        typename P::V (&products)[Block<P>::vectors]) {
   using T = typename P::T;
   using V = typename P::V;
-  constexpr int NB = P::rows, DW = Block<P>::DW, C = Block<P>::vectors, lanes = P::lanes;
+  constexpr int DW = Block<P>::DW, C = Block<P>::vectors, lanes = P::lanes;
+  static constexpr auto right = [] {  // zeros, then ones
+    std::array<T, 2 * DW> x{};
+    for (int j = DW; j < 2 * DW; ++j) x[j] = 1;
+    return x;
+  }();
   T* row = block.R + i * DW;
   T r = row[i], unit = 1;
   if (!(r > 0)) return false;
   if (!squares_well(r)) {
     unit = scale_column(block, i, k, r);
     r /= unit;
+    change_and_multiply(block, i, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {
+      UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(block.Vt + q * DW + c * lanes);
+    }, products);
   }
-  V products[C];
-  multiply_column(block, i, k, products);
   alignas(64) T all[DW];
   UNROLL for (int c = 0; c < C; ++c) P::store(all + c * lanes, products[c]);
   const T square = all[i];  // of the norm of v
@@ -155,40 +183,38 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
     const V old = P::load(row + c * lanes), yv = P::mul(P::set1(g), products[c]);
     const V x = sign == Sign::update ? P::add(old, yv) : P::sub(old, yv), now = P::fms(x, P::set1(inv_tau), old);
     P::store(row + c * lanes, now);
-    w[c] = P::mul(sign == Sign::update ? x : P::add(now, yv), P::set1(scale));
+    w[c] = P::mul(P::mul(sign == Sign::update ? x : P::add(now, yv), P::set1(scale)), P::load(right.data() + DW - 1 - i + c * lanes));
   }
   row[i] = rho * unit;
+  steps.g[i] = g;
   H.inv_tau()[i] = inv_tau;
   if (sign == Sign::downdate) H.inv_ctau()[i] = sum / r;
-  for (index_t q = 0; q < k; ++q) {
-    T* v = block.Vt + q * DW;
-    const T vi = v[i];
-    UNROLL for (int c = 0; c < C; ++c) P::store(v + c * lanes, P::fnma(P::set1(vi), w[c], P::load(v + c * lanes)));
-    H.Y()[q * NB + i] = vi * g;
-  }
+  if (i + 1 < P::rows)
+    change_and_multiply(block, i + 1, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {
+      const V vi = P::set1(block.Vt[q * DW + i]);
+      UNROLL for (int c = 0; c < C; ++c) v[c] = P::fnma(vi, w[c], P::load(block.Vt + q * DW + c * lanes));
+    }, products);
   return true;
 }
 
-/// The products of the y's, in the two ways that the tail kernel needs them.
+/// The y's, and their products in the two ways that the tail kernel needs them.
 template <Sign sign, class P>
-void couple_rows(const Reflector<P, sign>& H, index_t m, index_t k) {
-  using T = typename P::T;
-  constexpr int NB = P::rows, DW = Block<P>::DW, C = Block<P>::vectors;
-  typename P::V sums[NB][C];
-  UNROLL for (int i = 0; i < NB; ++i)
-    UNROLL for (int c = 0; c < C; ++c) sums[i][c] = P::zero();
+void couple_rows(const Block<P>& block, const Reflector<P, sign>& H, const Steps<P>& steps, index_t k) {
+  using S = Square<typename P::T>;
+  constexpr int NB = P::rows;
+  const typename S::V g = S::load(steps.g);
+  typename S::V sums[NB];
+  UNROLL for (int i = 1; i < NB; ++i) sums[i] = S::zero();
   for (index_t q = 0; q < k; ++q) {
-    const T* y = H.Y() + q * NB;  // a vector may be longer than a row, and then goes on in the next, or in L1
-    UNROLL for (int i = 0; i < NB; ++i)
-      UNROLL for (int c = 0; c < C; ++c) sums[i][c] = P::fma(P::set1(y[i]), P::load(y + c * P::lanes), sums[i][c]);
+    const typename S::V y = S::mul(S::load(block.Vt + q * Block<P>::DW), g);
+    S::store(H.Y() + q * NB, y);
+    UNROLL for (int i = 1; i < NB; ++i) sums[i] = S::fma(S::set1(H.Y()[q * NB + i]), y, sums[i]);
   }
-  alignas(64) T yy[NB][DW];
-  UNROLL for (int i = 0; i < NB; ++i)
-    UNROLL for (int c = 0; c < C; ++c) P::store(yy[i] + c * P::lanes, sums[i][c]);
-  for (index_t i = 0; i < NB; ++i)
-    for (index_t l = 0; l < NB; ++l) {
-      const bool below = l < i && i < m;
-      H.L1()[i * NB + l] = below ? (sign == Sign::update ? yy[i][l] : -yy[i][l]) * H.inv_tau()[i] : T(0);
-      if (sign == Sign::downdate) H.L2()[i * NB + l] = below ? yy[i][l] * H.inv_ctau()[i] : T(0);
-    }
+  for (int l = 0; l < NB * NB; ++l) H.L1()[l] = 0;
+  UNROLL for (int i = 1; i < NB; ++i)
+    S::store_part(H.L1() + i * NB, S::mul(sums[i], S::set1(sign == Sign::update ? H.inv_tau()[i] : -H.inv_tau()[i])), 0, i);
+  if constexpr (sign == Sign::downdate) {
+    for (int l = 0; l < NB * NB; ++l) H.L2()[l] = 0;
+    UNROLL for (int i = 1; i < NB; ++i) S::store_part(H.L2() + i * NB, S::mul(sums[i], S::set1(H.inv_ctau()[i])), 0, i);
+  }
 }

@@ -22,12 +22,21 @@ struct Reflecting {
   }
 
   static index_t diagonal(T* memory, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip) {
-    const Block<P> block = load_block<P, uplo>(strip, row, column, m, k);
-    if (m < P::rows) std::fill_n(memory, transform_words(k), T(0));
+    const Block<P> block = load_block<P, uplo>(strip, row, column, m);
+    constexpr int C = Block<P>::vectors;
     const Reflector<P, sign> H{memory, k};
+    for (int i = 0; i < P::rows; ++i) {
+      H.inv_tau()[i] = 0;
+      if (sign == Sign::downdate) H.inv_ctau()[i] = 0;
+    }
+    Steps<P> steps;
+    typename P::V products[C];
+    change_and_multiply(block, 0, k, [&](index_t q, typename P::V (&v)[C]) INLINE_LAMBDA {
+      UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(strip.Vt + q * strip.ldv + column + c * P::lanes);
+    }, products);
     for (index_t i = 0; i < m; ++i)
-      if (!reflect_row<sign>(block, i, k, H)) return i;
-    couple_rows<sign>(H, m, k);
+      if (!reflect_row<sign>(block, i, k, H, steps, products)) return i;
+    couple_rows<sign>(block, H, steps, k);
     store_block<P, uplo>(block, strip, row, column, m);
     return -1;
   }

@@ -69,7 +69,7 @@ template <class P, Sign sign, Uplo uplo, int K>
 struct Careful {
   using T = typename P::T;
 
-  /// Columns [column, end) of m rows of the strip; the first `triangle` of them lie on the diagonal, one row more in each.
+  /// Columns [column, end) of m rows of the strip.
   static NOINLINE void apply(const Rotations<P, K>& H, index_t row, index_t m, index_t column, index_t end, Strip<T>& strip) {
     for (index_t j = column; j < end; ++j) {
       T v[K];
