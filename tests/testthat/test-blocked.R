@@ -1,8 +1,8 @@
 test_that("the number of threads does not change a bit", {
   set.seed(1)
-  R <- well_conditioned(700)
+  R <- well_conditioned(1200)
   for (k in c(1, 6)) {
-    V <- normal(700, k, 0.5)
+    V <- normal(1200, k, 0.5)
     for (set in instructions_here) {
       for (uplo in c("upper", "lower")) {
         given <- if (uplo == "upper") R else t(R)

@@ -45,7 +45,7 @@ INLINE T sum_of_squares(const typename Square<T>::V (&x)[NB]) {
   using S = Square<T>;
   typename S::V sum = S::mul(x[0], x[0]);
   UNROLL for (int i = 1; i < NB; ++i) sum = S::fma(x[i], x[i], sum);
-  return S::last(S::sums(sum));
+  return S::last(running_sums<T, NB>(sum));
 }
 
 /// The same block, and room for the columns of V that belong to it.

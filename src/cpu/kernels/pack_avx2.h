@@ -49,10 +49,6 @@ struct Square<double> : Pack<double> {
     return by == 1 ? _mm256_blend_pd(_mm256_permute4x64_pd(x, _MM_SHUFFLE(2, 1, 0, 0)), from, 1) : _mm256_permute2f128_pd(from, x, 0x20);
   }
   static INLINE T last(V x) { return _mm256_cvtsd_f64(lane<3>(x)); }
-  static INLINE V sums(V x) {
-    x = add(x, shifted<1>(x, zero()));
-    return add(x, shifted<2>(x, zero()));
-  }
   static INLINE bool within(V x, V low, V high) {
     return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) == 0xf;
   }
@@ -123,10 +119,6 @@ struct Square<float> {
     return _mm_castsi128_ps(_mm_alignr_epi8(_mm_castps_si128(x), _mm_castps_si128(from), 16 - 4 * by));
   }
   static INLINE T last(V x) { return _mm_cvtss_f32(lane<3>(x)); }
-  static INLINE V sums(V x) {
-    x = add(x, shifted<1>(x, zero()));
-    return add(x, shifted<2>(x, zero()));
-  }
   static INLINE bool within(V x, V low, V high) { return _mm_movemask_ps(_mm_and_ps(_mm_cmpge_ps(x, low), _mm_cmple_ps(x, high))) == 0xf; }
   /// R_00, R_11, ...; behind the first m of them ones.
   static INLINE V diagonal(const T* R, index_t ld) { return _mm_setr_ps(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)]); }

@@ -65,11 +65,6 @@ struct Square<double> : Pack<double> {
     return _mm512_castsi512_pd(_mm512_alignr_epi64(_mm512_castpd_si512(x), _mm512_castpd_si512(from), 8 - by));
   }
   static INLINE T last(V x) { return _mm512_cvtsd_f64(lane<7>(x)); }
-  static INLINE V sums(V x) {
-    x = add(x, shifted<1>(x, zero()));
-    x = add(x, shifted<2>(x, zero()));
-    return add(x, shifted<4>(x, zero()));
-  }
   static INLINE bool within(V x, V low, V high) {
     return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ) == 0xff;
   }
@@ -152,11 +147,6 @@ struct Square<float> {
     return _mm256_castsi256_ps(_mm256_alignr_epi32(_mm256_castps_si256(x), _mm256_castps_si256(from), 8 - by));
   }
   static INLINE T last(V x) { return _mm256_cvtss_f32(lane<7>(x)); }
-  static INLINE V sums(V x) {
-    x = add(x, shifted<1>(x, zero()));
-    x = add(x, shifted<2>(x, zero()));
-    return add(x, shifted<4>(x, zero()));
-  }
   static INLINE bool within(V x, V low, V high) {
     return _mm256_mask_cmp_ps_mask(_mm256_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ) == 0xff;
   }

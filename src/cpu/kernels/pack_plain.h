@@ -94,10 +94,6 @@ struct Square {
   template <int by>
   static INLINE V shifted(V a, V from) { return of([&](int i) { return i >= by ? a.x[i - by] : from.x[i + rows - by]; }); }
   static INLINE T last(V a) { return a.x[rows - 1]; }
-  static INLINE V sums(V a) {
-    UNROLL for (int i = 1; i < rows; ++i) a.x[i] += a.x[i - 1];
-    return a;
-  }
   static INLINE bool within(V a, V low, V high) {
     bool all = true;
     UNROLL for (int i = 0; i < rows; ++i) all = all && a.x[i] >= low.x[i] && a.x[i] <= high.x[i];

@@ -171,7 +171,8 @@ struct Rotating {
       });
       good = good & S::within(w[NB - 1], S::set1(-largest_w<T>), S::set1(largest_w<T>));
       const W p = S::mul(w[NB - 1], inverse), pg = S::mul(p, growth), t = S::mul(p, pg), h = S::set1(h_before[q]);
-      const W after = sign == Sign::update ? S::add(h, S::sums(t)) : S::sub(h, S::sums(t));
+      const W sums = running_sums<T, NB>(t);
+      const W after = sign == Sign::update ? S::add(h, sums) : S::sub(h, sums);
       const W before = S::template shifted<1>(after, h);
       W u, share;  // of d^2: exactly 1 where t is 0
       if (sign == Sign::update) {

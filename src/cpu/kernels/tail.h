@@ -6,6 +6,16 @@ INLINE void each(F&& f, std::integer_sequence<int, i...>) { (f(Count<i>()), ...)
 template <int n, class F>
 INLINE void each(F&& f) { each(f, std::make_integer_sequence<int, n>()); }
 
+/// x_0, x_0 + x_1, ...
+template <class T, int lanes>
+INLINE typename Square<T>::V running_sums(typename Square<T>::V x) {
+  using S = Square<T>;
+  x = S::add(x, S::template shifted<1>(x, S::zero()));
+  x = S::add(x, S::template shifted<2>(x, S::zero()));
+  if constexpr (lanes > 4) x = S::add(x, S::template shifted<4>(x, S::zero()));
+  return x;
+}
+
 /// A tile of rows x lanes at `p`, by rows in registers.
 struct Whole {
   template <class P, Uplo uplo>
