@@ -14,22 +14,22 @@ namespace {
 /// Rows of a strip that stay in the first-level cache from what columns of V of one sign do to those of the other.
 constexpr index_t chunk = 128;
 
+/// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread.
+index_t width_of_strips(index_t n, Uplo uplo, int threads, index_t stages) {
+  if (uplo == Uplo::upper) return tuning::blocked_strip;
+  if (threads == 1 && stages == 1) return tuning::blocked_wide;
+  return std::clamp<index_t>(n / (8 * threads) / 8 * 8, tuning::blocked_strip, 4 * tuning::blocked_strip);
+}
+
 }  // namespace
 
 /// p threads take work / p + p, in units of what it takes to start one.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
-  const double start = (uplo == Uplo::upper ? tuning::thread_start_upper : tuning::thread_start_lower) * (n < tuning::blocked_in_cache ? 4 : 1);
-  const double work = double(n) * double(n) * double(k + 8) / start;
+  const double start = uplo == Uplo::upper ? tuning::thread_start_upper : tuning::thread_start_lower;
+  const double work = double(n) * double(n) * double(k + 8) / (n < tuning::blocked_in_cache ? 4 * start : start);
   const index_t strips = (n + tuning::blocked_strip - 1) / tuning::blocked_strip;
   const double best = 1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2);
   return int(std::clamp(std::min(best, double(strips)), 1.0, double(std::max(most, 1))));
-}
-
-/// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread.
-index_t width_of_strips(index_t n, Uplo uplo, int threads) {
-  if (uplo == Uplo::upper) return tuning::blocked_strip;
-  if (threads == 1) return tuning::blocked_wide;
-  return std::clamp<index_t>(n / (8 * threads) / 8 * 8, tuning::blocked_strip, 4 * tuning::blocked_strip);
 }
 
 /// What the threads of one call share.
@@ -59,18 +59,19 @@ BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, U
   const index_t added = V.cols - removed;
   if (added > 0 || removed == 0) add_stage(kernels<T>(instructions, added, Sign::update, uplo), 0, added);
   if (removed > 0) add_stage(kernels<T>(instructions, removed, Sign::downdate, uplo), added, removed);
-  width_ = std::min(width_of_strips(V.rows, uplo, threads_), (V.rows + 7) / 8 * 8);
+  width_ = std::min(width_of_strips(V.rows, uplo, threads_, count_), (V.rows + 7) / 8 * 8);
   rows_ = stages_[0].kernels->rows;
   ldv_ = width_ + stages_[0].kernels->lanes;
+  for (index_t i = 0; i < count_; ++i) block_words_ = std::max(block_words_, stages_[i].kernels->block_words(stages_[i].k));
   first_.Vt = scratch_.take(V.cols * ldv_);
-  first_.block = scratch_.take(stages_[0].kernels->block_words(V.cols));
+  first_.block = scratch_.take(block_words_);
   others_.reserve(threads_ - 1);
   for (int t = 1; t < threads_; ++t) others_.push_back(workspace());
 }
 
 template <class T>
 typename BlockedSweep<T>::Workspace BlockedSweep<T>::workspace() {
-  return {scratch_.take(V_.cols * ldv_), scratch_.take(stages_[0].kernels->block_words(V_.cols)), {}, 0};
+  return {scratch_.take(V_.cols * ldv_), scratch_.take(block_words_), {}, 0};
 }
 
 template <class T>
@@ -120,7 +121,7 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   strips[0] = {upper ? walk.R.col(entry) : walk.R.data + entry,
                discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
                walk.R.ld,
-               !discard ? walk.out.ld : upper ? last : width_,
+               !discard ? walk.out.ld : count_ == 1 ? 0 : upper ? last : width_,
                last - first,
                mine.Vt,
                ldv_,
@@ -183,9 +184,10 @@ template <class T>
 index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll) {
   const index_t end = uplo_ == Uplo::lower ? V_.rows : next_ + R.cols;
   Walk walk{R, out, clear && out.data != nullptr, uplo_ == Uplo::lower ? 0 : next_, end, {}, {next_}, {-1}, {false}};
-  if (out.data == nullptr) {
-    first_.discarded.resize(end * width_);
-    for (Workspace& other : others_) other.discarded.resize(end * width_);
+  if (out.data == nullptr) {  // unless another stage goes on with it, a line of the strip is written over the one before
+    const index_t words = count_ == 1 ? std::max(end, width_) : end * width_;
+    first_.discarded.resize(words);
+    for (Workspace& other : others_) other.discarded.resize(words);
   }
   provide_columns(walk, next_, next_ + threads_ * width_);
   poll(share_of_columns(next_, V_.rows));
@@ -217,7 +219,7 @@ template <class T>
 void BlockedSweep<T>::carry(const RightSides& sides, index_t n) const {
   const bool upper = uplo_ == Uplo::upper;
   const index_t k = V_.cols, padded = (n + rows_ - 1) / rows_ * rows_;
-  std::vector<T> Vt(k * ldv_), block(stages_[0].kernels->block_words(k));
+  std::vector<T> Vt(k * ldv_), block(block_words_);
   for (index_t first = 0; first < sides.m; first += width_) {
     const index_t columns = std::min(width_, sides.m - first);
     std::vector<T> memory(padded * columns);

@@ -112,6 +112,7 @@ class BlockedSweep {
   index_t count_ = 0;   ///< of stages
   std::array<Stage, 2> stages_;
   index_t rows_, ldv_;  ///< height of a row block; leading dimension of a strip's V
+  index_t block_words_ = 0;
   Scratch<T> scratch_;
   Workspace first_;     ///< of the thread that calls
   std::vector<Workspace> others_;

@@ -150,6 +150,30 @@ TEST(BlockedSweep, LeavesRowsAloneThatTurnByNothing) {
   });
 }
 
+/// Columns that come and go in one pass are as those that come and then go, whichever kind of steps there are for so many.
+TEST(BlockedSweep, BothSignsAtOnceGiveTheSameBitsAsOneAfterTheOther) {
+  each_level([](Instructions instructions) {
+    for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+      for (const auto& [added, removed] : {std::pair<index_t, index_t>{2, 40}, {40, 2}, {1, 3}, {30, 5}})
+        for (const int threads : {1, 3}) {
+          constexpr index_t n = 150;
+          const Stored<double> given = random_problem(Sign::update, n, 1).R;
+          Stored<double> R = uplo == Uplo::upper ? given : Stored<double>(given.transpose()), V(n, added + removed), expected = R;
+          V << random_problem(Sign::update, n, added).V, 0.01 * random_problem(Sign::update, n, removed).V;
+          const auto sweep = [&](Stored<double>& R, index_t first, index_t k, index_t removed) {
+            cpu::BlockedSweep<double> sweep({V.data() + first * n, n, k, n}, removed, 1, uplo, instructions, threads);
+            EXPECT_EQ(sweep.advance({R.data(), n, n, n}, {nullptr, n, n, n}, false, [](double) {}), -1);
+            cpu::BlockedSweep<double> again({V.data() + first * n, n, k, n}, removed, 1, uplo, instructions, threads);
+            EXPECT_EQ(again.advance({R.data(), n, n, n}, {R.data(), n, n, n}, false, [](double) {}), -1);
+          };
+          sweep(expected, 0, added, 0);
+          sweep(expected, added, removed, removed);
+          sweep(R, 0, added + removed, removed);
+          EXPECT_TRUE(same_bits(R, expected)) << added << " and " << removed;
+        }
+  });
+}
+
 TEST(BlockedSweep, LevelsAgreeUpToRounding) {
   for (const Sign sign : signs)
     for (const index_t k : {1, 4, 7, 20}) {

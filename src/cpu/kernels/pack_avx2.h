@@ -53,7 +53,10 @@ struct Square<double> : Pack<double> {
     return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) == 0xf;
   }
   /// R_00, R_11, ...; behind the first m of them ones.
-  static INLINE V diagonal(const T* R, index_t ld) { return _mm256_setr_pd(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)]); }
+  static INLINE V diagonal(const T* R, index_t ld) {
+    const index_t d = ld + 1;
+    return _mm256_setr_pd(R[0], R[d], R[2 * d], R[3 * d]);
+  }
   static INLINE V diagonal(const T* R, index_t ld, index_t m) {
     const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
     return _mm256_setr_pd(at(0), at(1), at(2), at(3));
@@ -121,7 +124,10 @@ struct Square<float> {
   static INLINE T last(V x) { return _mm_cvtss_f32(lane<3>(x)); }
   static INLINE bool within(V x, V low, V high) { return _mm_movemask_ps(_mm_and_ps(_mm_cmpge_ps(x, low), _mm_cmple_ps(x, high))) == 0xf; }
   /// R_00, R_11, ...; behind the first m of them ones.
-  static INLINE V diagonal(const T* R, index_t ld) { return _mm_setr_ps(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)]); }
+  static INLINE V diagonal(const T* R, index_t ld) {
+    const index_t d = ld + 1;
+    return _mm_setr_ps(R[0], R[d], R[2 * d], R[3 * d]);
+  }
   static INLINE V diagonal(const T* R, index_t ld, index_t m) {
     const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
     return _mm_setr_ps(at(0), at(1), at(2), at(3));

@@ -69,7 +69,10 @@ struct Square<double> : Pack<double> {
     return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ) == 0xff;
   }
   /// R_00, R_11, ...; behind the first m of them ones.
-  static INLINE V diagonal(const T* R, index_t ld) { return _mm512_setr_pd(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)], R[4 * (ld + 1)], R[5 * (ld + 1)], R[6 * (ld + 1)], R[7 * (ld + 1)]); }
+  static INLINE V diagonal(const T* R, index_t ld) {
+    const index_t d = ld + 1;
+    return _mm512_setr_pd(R[0], R[d], R[2 * d], R[3 * d], R[4 * d], R[5 * d], R[6 * d], R[7 * d]);
+  }
   static INLINE V diagonal(const T* R, index_t ld, index_t m) {
     const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
     return _mm512_setr_pd(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
@@ -151,7 +154,10 @@ struct Square<float> {
     return _mm256_mask_cmp_ps_mask(_mm256_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ) == 0xff;
   }
   /// R_00, R_11, ...; behind the first m of them ones.
-  static INLINE V diagonal(const T* R, index_t ld) { return _mm256_setr_ps(R[0], R[ld + 1], R[2 * (ld + 1)], R[3 * (ld + 1)], R[4 * (ld + 1)], R[5 * (ld + 1)], R[6 * (ld + 1)], R[7 * (ld + 1)]); }
+  static INLINE V diagonal(const T* R, index_t ld) {
+    const index_t d = ld + 1;
+    return _mm256_setr_ps(R[0], R[d], R[2 * d], R[3 * d], R[4 * d], R[5 * d], R[6 * d], R[7 * d]);
+  }
   static INLINE V diagonal(const T* R, index_t ld, index_t m) {
     const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
     return _mm256_setr_ps(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
