@@ -89,7 +89,7 @@ void same_bits_however_it_is_called() {
             how.threads = std::array{1, 2, 3, 7}[i % 4];
             how.uplo = i % 3 == 2 ? Uplo::lower : Uplo::upper;
             how.panel = how.uplo == Uplo::upper ? std::array{0, 32, 96, 8}[(i + 1) % 4] : 0;
-            how.margin = i % 5 * 3;
+            how.margin = std::array<index_t, 5>{0, 3, 6, 9, 1024 - n}[i % 5];  // the last one crowds the first-level cache
             how.in_place = i % 2;
             Stored<T> R = sweep<T>(p, how).R;
             if (how.uplo == Uplo::lower) R.transposeInPlace();

@@ -133,7 +133,7 @@ INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Cha
 
 /// What the steps of a block have in common besides y = v g: g = 1 / (r + rho) of each.
 template <class P>
-struct Steps {
+struct Scales {
   alignas(64) typename P::T g[P::rows] = {};
 };
 
@@ -145,7 +145,7 @@ struct Steps {
 /// to the right of column i; up to there V stays, and R becomes meaningless.
 /// False if there is no such rho, or r is not positive.
 template <Sign sign, class P>
-INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign>& H, Steps<P>& steps,
+INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign>& H, Scales<P>& steps,
                         typename P::V (&products)[Block<P>::vectors]) {
   using T = typename P::T;
   using V = typename P::V;
@@ -199,7 +199,7 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
 
 /// The y's, and their products in the two ways that the tail kernel needs them.
 template <Sign sign, class P>
-void couple_rows(const Block<P>& block, const Reflector<P, sign>& H, const Steps<P>& steps, index_t k) {
+void couple_rows(const Block<P>& block, const Reflector<P, sign>& H, const Scales<P>& steps, index_t k) {
   using S = Square<typename P::T>;
   constexpr int NB = P::rows;
   const typename S::V g = S::load(steps.g);

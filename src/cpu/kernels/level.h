@@ -1,9 +1,11 @@
 // Included once for each set of instructions, in a namespace of its own.
 
 /// Householder steps: any k.
-template <class P, Sign sign, Uplo uplo>
+template <class Packed, Sign sign, Uplo uplo>
 struct Reflecting {
+  using P = Packed;
   static constexpr int vectors = uplo == Uplo::upper ? P::vectors_upper : P::vectors_lower;
+  using Crowded = Reflecting;
   using T = typename P::T;
   static index_t transform_words(index_t k) { return Reflector<P, sign>::words(k); }
 
@@ -29,7 +31,7 @@ struct Reflecting {
       H.inv_tau()[i] = 0;
       if (sign == Sign::downdate) H.inv_ctau()[i] = 0;
     }
-    Steps<P> steps;
+    Scales<P> steps;
     typename P::V products[C];
     change_and_multiply(block, 0, k, [&](index_t q, typename P::V (&v)[C]) INLINE_LAMBDA {
       UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(strip.Vt + q * strip.ldv + column + c * P::lanes);
@@ -58,11 +60,11 @@ typename P::T sum_of(typename P::V x) {
 /// Columns column, column + 1, ... of the strip, from `row` on, by as many vectors at a time as pay: each all the way
 /// down where columns lie in memory (a column is read as a stream), each row block all the way across where rows do (what
 /// is fetched is used up).
-template <class P, Uplo uplo, class Steps>
-void down_columns(const typename P::T* H, index_t blocks, index_t row, index_t column, index_t k,
-                  Strip<typename P::T>& strip, typename P::V& all_squares) {
-  typename P::V squares = all_squares;
+template <Uplo uplo, class Steps, class T = typename Steps::T>
+void down_columns(const T* H, index_t blocks, index_t row, index_t column, index_t k, Strip<T>& strip) {
+  using P = typename Steps::P;
   constexpr int most = Steps::vectors, lanes = P::lanes;
+  typename P::V squares = P::zero();
   const index_t at_once = uplo == Uplo::upper ? blocks : 1;
   for (index_t b = 0; b < blocks; b += at_once, row += P::rows, H += Steps::transform_words(k)) {
     index_t j = column;
@@ -79,24 +81,27 @@ void down_columns(const typename P::T* H, index_t blocks, index_t row, index_t c
       if (strip.columns - j >= lanes) down(Count<1>(), Whole());
     if (j < strip.columns) down(Count<1>(), Edge{int(strip.columns - j)});
   }
-  all_squares = squares;
+  strip.squares += sum_of<P>(squares);
 }
 
 template <class P, Sign sign, Uplo uplo, class Steps>
 struct Of {
   using T = typename P::T;
+
   static void apply(const T* H, index_t blocks, index_t row, index_t column, index_t k, Strip<T>& strip) {
-    typename P::V squares = P::zero();
+    // Columns a multiple of 4 KB apart want the same few places in the first-level cache, and fewer of them fit.
+    const bool crowded = strip.ldr * sizeof(T) % 4096 == 0;
     while (blocks > 0) {
       bool careful;
       const index_t run = Steps::run_of(H, blocks, careful);
-      if (!careful) down_columns<P, uplo, Steps>(H, run, row, column, k, strip, squares);
-      else if constexpr (Steps::careful_steps) Steps::carefully(H, run, row, column, strip);
+      if constexpr (Steps::careful_steps)
+        if (careful) Steps::carefully(H, run, row, column, strip);
+      if (!careful && crowded) down_columns<uplo, typename Steps::Crowded>(H, run, row, column, k, strip);
+      if (!careful && !crowded) down_columns<uplo, Steps>(H, run, row, column, k, strip);
       blocks -= run;
       row += run * P::rows;
       H += run * Steps::transform_words(k);
     }
-    strip.squares += sum_of<P>(squares);
   }
   static void fill(T* row, index_t ldv, const T* from, index_t columns) {
     index_t j = 0;

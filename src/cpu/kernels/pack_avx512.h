@@ -10,6 +10,7 @@ INLINE unsigned lanes_between(int first, int last) { return (1u << last) - (1u <
 
 template <>
 struct Pack<double> {
+  using Narrow = Pack;
   using T = double;
   using V = __m512d;
   static constexpr int lanes = 8, rows = 8, vectors_upper = 2, vectors_lower = 3;
@@ -83,6 +84,7 @@ struct Square<double> : Pack<double> {
 
 template <>
 struct Pack<float> {
+  using Narrow = Square<float>;
   using T = float;
   using V = __m512;
   static constexpr int lanes = 16, rows = 8, vectors_upper = 1, vectors_lower = 3;
@@ -134,8 +136,10 @@ struct Pack<float> {
 
 template <>
 struct Square<float> {
+  using Narrow = Square;
   using T = float;
   using V = __m256;
+  static constexpr int lanes = 8, rows = 8, vectors_upper = 1, vectors_lower = 1;
   PACK_OPERATIONS(_mm256, ps)
   static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskz_loadu_ps(__mmask8(lanes_between(first, last)), p); }
   static INLINE void store_part(T* p, V x, int first, int last) { _mm256_mask_storeu_ps(p, __mmask8(lanes_between(first, last)), x); }
@@ -162,14 +166,35 @@ struct Square<float> {
     const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
     return _mm256_setr_ps(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
   }
-  static INLINE void load_block(const T* tile, V (&x)[8]) {
-    Pack<float>::V y[8];
-    Pack<float>::load_columns(tile, 8, y);
-    UNROLL for (int i = 0; i < 8; ++i) x[i] = _mm512_castps512_ps256(y[i]);
+  /// 4 x 4 blocks within each half: x_0 .. x_3 and x_4 .. x_7.
+  static INLINE void transpose_halves(V (&x)[8]) {
+    UNROLL for (int i = 0; i < 8; i += 4) {
+      const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(x[i], x[i + 1])), b = _mm256_castps_pd(_mm256_unpackhi_ps(x[i], x[i + 1])),
+                    c = _mm256_castps_pd(_mm256_unpacklo_ps(x[i + 2], x[i + 3])),
+                    d = _mm256_castps_pd(_mm256_unpackhi_ps(x[i + 2], x[i + 3]));
+      x[i] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, c));
+      x[i + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, c));
+      x[i + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(b, d));
+      x[i + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(b, d));
+    }
   }
-  static INLINE void store_block(T* tile, V (&x)[8]) {
-    Pack<float>::V y[8];
-    UNROLL for (int i = 0; i < 8; ++i) y[i] = _mm512_castps256_ps512(x[i]);
-    Pack<float>::store_columns(tile, 8, y);
+  static INLINE void load_columns(const T* p, index_t ld, V (&x)[8]) {
+    UNROLL for (int half = 0; half < 8; half += 4)
+      UNROLL for (int j = 0; j < 4; ++j) {
+        const T* from = p + j * ld + half;
+        x[half + j] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(from)), _mm_loadu_ps(from + 4 * ld), 1);
+      }
+    transpose_halves(x);
   }
+  static INLINE void store_columns(T* p, index_t ld, V (&x)[8]) {
+    transpose_halves(x);
+    UNROLL for (int half = 0; half < 8; half += 4)
+      UNROLL for (int j = 0; j < 4; ++j) {
+        T* to = p + j * ld + half;
+        _mm_storeu_ps(to, _mm256_castps256_ps128(x[half + j]));
+        _mm_storeu_ps(to + 4 * ld, _mm256_extractf128_ps(x[half + j], 1));
+      }
+  }
+  static INLINE void load_block(const T* tile, V (&x)[8]) { load_columns(tile, 8, x); }
+  static INLINE void store_block(T* tile, V (&x)[8]) { store_columns(tile, 8, x); }
 };

@@ -4,6 +4,7 @@
 /// doubles or four floats on x86-64, Arm and POWER; on others a vector is one number.
 template <class Scalar>
 struct Pack {
+  using Narrow = Pack;
   using T = Scalar;
   using V = typename EigenVector<T>::type;
   static constexpr int lanes = EigenVector<T>::size, rows = 4, vectors_upper = 2, vectors_lower = 2;

@@ -107,9 +107,11 @@ struct Careful {
   }
 };
 
-template <class P, Sign sign, Uplo uplo, int K>
+template <class Packed, Sign sign, Uplo uplo, int K>
 struct Rotating {
+  using P = Packed;
   static constexpr int vectors = uplo == Uplo::upper ? 1 : P::vectors_lower;
+  using Crowded = Rotating<std::conditional_t<uplo == Uplo::upper, typename P::Narrow, P>, sign, uplo, K>;
   using T = typename P::T;
   using V = typename P::V;
   using S = Square<T>;
@@ -199,7 +201,7 @@ struct Rotating {
         else if constexpr (i + 1 < NB) x[i] = S::template fma_from<i + 1>(S::template lane<i>(u), w[i + 1], x[i]);
       });
     }
-    if (!(good & S::within(growth, one, most))) return Careful<P, sign, uplo, K>::diagonal(block, h_before, row, column, m, strip);
+    if (!(good & S::within(growth, S::set1(T(0.5)), most))) return Careful<P, sign, uplo, K>::diagonal(block, h_before, row, column, m, strip);
     block.careful() = 0;
     const W d = S::sqrt(square_of_d);
     S::store(block.d(), d);
