@@ -2,8 +2,8 @@
 #
 #   Rscript inst/bench/threads.R [--threads=1,2,4,8,16] [--out=threads.csv]
 #
-# For each n and k, and for R by columns (upper) and by rows (lower): medians over updates and downdates by the same V in turn, for 0.2 seconds,
-# six calls at least, and a row for the number of threads that a call takes by itself.
+# For each n and k, and for R by columns (upper) and by rows (lower): medians of updates, of which downdates by the same V undo each, for 0.2 seconds, three
+# at least, and a row for the number of threads that a call takes by itself.
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)[[1L]]))
 source(file.path(here, "common.R"))
 library(gpucholmod)
@@ -11,14 +11,15 @@ counts <- as.integer(strsplit(option("threads", "1,2,4,8,16"), ",")[[1L]])
 options(gpucholmod.backend = "cpu", gpucholmod.threads = max(counts))
 
 milliseconds <- function(R, V, uplo, threads) {
-  call <- function(downdate) {
-    cholupdate_overwrite(R, V, downdate, uplo = uplo, keep_intact = FALSE, control = cholupdate_control(threads = threads))
-    last_cholupdate()$seconds
-  }
+  control <- cholupdate_control(threads = threads)
   start <- proc.time()[["elapsed"]]
   seconds <- numeric()
-  while (length(seconds) < 8L || proc.time()[["elapsed"]] - start < 0.2) seconds <- c(seconds, call(FALSE), call(TRUE))
-  1e3 * median(seconds[-(1:2)])
+  while (length(seconds) < 4L || proc.time()[["elapsed"]] - start < 0.2) {
+    suppressMessages(cholupdate_overwrite(R, V, uplo = uplo, control = control))  # that it copies R first
+    seconds <- c(seconds, last_cholupdate()$seconds)
+    cholupdate_overwrite(R, V, downdate = TRUE, uplo = uplo, control = control)
+  }
+  1e3 * median(seconds[-1L])
 }
 
 set.seed(1)

@@ -20,7 +20,8 @@ index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t st
   if (uplo == Uplo::upper) return tuning::blocked_strip;
   if (threads == 1 && stages == 1) return tuning::blocked_wide;
   const bool few = k <= 4 && threads > 1;
-  return std::clamp<index_t>(n / (few ? 8 : 8 * threads) / 8 * 8, tuning::blocked_strip, few ? tuning::blocked_lower : 4 * tuning::blocked_strip);
+  const index_t pieces = few ? 8 : std::max(8, 4 * threads);
+  return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip, few ? tuning::blocked_lower : 4 * tuning::blocked_strip);
 }
 
 }  // namespace
