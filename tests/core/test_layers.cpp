@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 const fs::path source = fs::path(__FILE__).parent_path() / "../../src";
 
 const std::map<std::string, int> layers = {{"base", 0},  {"cpu", 1},    {"block_columns", 1}, {"paper", 2},
-                                           {"stream", 2}, {"cuda", 3}, {"cuda_absent", 3},   {"modify", 4}};
-constexpr int glue = 5;
+                                           {"stream", 2}, {"cuda", 3}, {"cuda_absent", 3},   {"modify", 4}, {"c", 5}};
+constexpr int glue = 6;
 
 /// The layer of a file by its path in src/; what lies in src/ itself is glue, but for what configure writes.
 int layer_of(const std::string& path) {

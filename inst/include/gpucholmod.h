@@ -1,0 +1,148 @@
+/* gpucholmod: rank-k modification of dense Cholesky factors, for programs in C and what can call C.
+ *
+ * A = R'R with R upper, or A = RR' with R lower, column-major, ld >= n; the other triangle is neither read nor written. Functions that end
+ * in _d take doubles, those in _s floats; what belongs to the least squares side (right-hand sides, weights) is double in both.
+ *
+ * Every function returns GPUCHOLMOD_OK or another gpucholmod_code, and tells more in *status, which may be NULL. What it was given to change is
+ * then as it was, to the last bit. All run in the calling thread, alone, and may be called by several at once, for different factors; for
+ * factors on a GPU by one at a time. None calls R.
+ *
+ * From an R package: LinkingTo: gpucholmod, Imports: gpucholmod, and
+ *
+ *     #define GPUCHOLMOD_FROM_R      before this header, in every file
+ *     GPUCHOLMOD_DEFINE              once, outside of functions
+ *     gpucholmod_load();             in R_init_<package>, after importing the namespace of gpucholmod: an R error where the versions differ
+ *
+ * From any other program: link with libgpucholmod. */
+#ifndef GPUCHOLMOD_H
+#define GPUCHOLMOD_H
+
+#include <stddef.h>
+
+#define GPUCHOLMOD_ABI 1 /* changes where this header stops being right for a program that was compiled with an older one */
+
+typedef enum gpucholmod_code {
+  GPUCHOLMOD_OK = 0,
+  GPUCHOLMOD_NOT_POSITIVE_DEFINITE, /* status->pivot: order of the first leading minor that is not */
+  GPUCHOLMOD_BAD_ARGUMENT,
+  GPUCHOLMOD_NOT_FINITE,            /* row, col */
+  GPUCHOLMOD_BAD_DIAGONAL,          /* of R; row: which entry */
+  GPUCHOLMOD_OVERFLOW,              /* of V in the precision of R, or of the result */
+  GPUCHOLMOD_BACKEND_UNAVAILABLE,   /* a GPU was asked for */
+  GPUCHOLMOD_OUT_OF_MEMORY,
+  GPUCHOLMOD_CUDA_FAILURE,
+  GPUCHOLMOD_INTERNAL
+} gpucholmod_code;
+
+/* What went wrong. Indices count from 1; 0: there is none. */
+typedef struct gpucholmod_status {
+  int code; /* gpucholmod_code */
+  ptrdiff_t pivot, row, col;
+  char message[240];
+} gpucholmod_status;
+
+/* Right-hand sides that come along: of R'z = b, b being X'y of a regression, z becomes that of the modified factor, for b + V diag(w) Y; rss
+ * likewise (LINPACK's dchud and dchdd). Where rows and columns of A come or go, Y is their rows of b, p x m. */
+typedef struct gpucholmod_sides {
+  ptrdiff_t m;     /* columns */
+  double *z;       /* n x m, changed; of insert: with room for n + p rows */
+  ptrdiff_t ldz;
+  const double *Y; /* k x m: a row for each column of V. remove: not looked at */
+  ptrdiff_t ldy;
+  double *rss;     /* m residual sums of squares, changed; or NULL. NaN afterwards: there was not so much */
+} gpucholmod_sides;
+
+/* A factor with memory of its own, in doubles: where it is, is told to gpucholmod_hold(). */
+typedef struct gpucholmod_factor gpucholmod_factor;
+enum gpucholmod_home { GPUCHOLMOD_MEMORY = 0, GPUCHOLMOD_GPU = 1 };
+enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD_BACK = 2 };
+
+/* Every function: X(result, name, parameters, arguments).
+ *
+ *   abi               GPUCHOLMOD_ABI of the library.
+ *   workspace         bytes that update_d (scalar 8) or update_s (scalar 4) need for n and k.
+ *   update_d, _s      R <- the factor of scale A + V diag(weights) V', V n x k. weights: k, of any sign; NULL: 1. lower: 0 or 1. workspace: memory
+ *                     of so many bytes, or NULL: then it is allocated.
+ *   insert_d          R (n x n, room for n + p) <- with p rows and columns of A more, from number `at` (0 .. n) on. X (n + p x p): their
+ *                     columns of the new A.
+ *   remove_d          R <- without `count` rows and columns of A, `gone`, ascending, from 0 on. Order n - count afterwards.
+ *   hold              a factor with memory of its own, with room for `capacity` rows and columns (at least n). R is copied. home:
+ *                     gpucholmod_home; device: the GPU's number, or -1 for the first that can be used.
+ *   copy, release     another one that is the same; give the memory back (NULL is allowed).
+ *   order             rows and columns.
+ *   modify            as update_d, in place; of factors in memory to the same bits as there for R upper.
+ *   insert, remove    as insert_d, remove_d. Beyond its capacity a factor grows.
+ *   solve             B (n x m) <- the solution of A x = b, R'x = b or R x = b, for R upper: gpucholmod_system.
+ *   store             R (n x n) <- the factor, upper or lower; the other triangle zero. */
+#define GPUCHOLMOD_FUNCTIONS(X) \
+  X(int, abi, (void), ()) \
+  X(size_t, workspace, (ptrdiff_t n, ptrdiff_t k, size_t scalar), (n, k, scalar)) \
+  X(int, update_d, (int lower, ptrdiff_t n, ptrdiff_t k, double *R, ptrdiff_t ldr, const double *V, ptrdiff_t ldv, const double *weights, \
+                    double scale, const gpucholmod_sides *sides, void *workspace, size_t bytes, gpucholmod_status *status), \
+    (lower, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status)) \
+  X(int, update_s, (int lower, ptrdiff_t n, ptrdiff_t k, float *R, ptrdiff_t ldr, const float *V, ptrdiff_t ldv, const double *weights, \
+                    double scale, const gpucholmod_sides *sides, void *workspace, size_t bytes, gpucholmod_status *status), \
+    (lower, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status)) \
+  X(int, insert_d, (int lower, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double *R, ptrdiff_t ldr, const double *X, ptrdiff_t ldx, \
+                    const gpucholmod_sides *sides, gpucholmod_status *status), (lower, n, at, p, R, ldr, X, ldx, sides, status)) \
+  X(int, remove_d, (int lower, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t *gone, double *R, ptrdiff_t ldr, const gpucholmod_sides *sides, \
+                    gpucholmod_status *status), (lower, n, count, gone, R, ldr, sides, status)) \
+  X(int, hold, (int lower, ptrdiff_t n, const double *R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor **made, \
+                gpucholmod_status *status), (lower, n, R, ldr, capacity, home, device, made, status)) \
+  X(int, copy, (const gpucholmod_factor *factor, gpucholmod_factor **made, gpucholmod_status *status), (factor, made, status)) \
+  X(int, release, (gpucholmod_factor *factor), (factor)) \
+  X(ptrdiff_t, order, (const gpucholmod_factor *factor), (factor)) \
+  X(int, modify, (gpucholmod_factor *factor, ptrdiff_t k, const double *V, ptrdiff_t ldv, const double *weights, double scale, \
+                  const gpucholmod_sides *sides, gpucholmod_status *status), (factor, k, V, ldv, weights, scale, sides, status)) \
+  X(int, insert, (gpucholmod_factor *factor, ptrdiff_t at, ptrdiff_t p, const double *X, ptrdiff_t ldx, const gpucholmod_sides *sides, \
+                  gpucholmod_status *status), (factor, at, p, X, ldx, sides, status)) \
+  X(int, remove, (gpucholmod_factor *factor, ptrdiff_t count, const ptrdiff_t *gone, const gpucholmod_sides *sides, gpucholmod_status *status), \
+    (factor, count, gone, sides, status)) \
+  X(int, solve, (const gpucholmod_factor *factor, int system, ptrdiff_t m, double *B, ptrdiff_t ldb, gpucholmod_status *status), \
+    (factor, system, m, B, ldb, status)) \
+  X(int, store, (const gpucholmod_factor *factor, int lower, double *R, ptrdiff_t ldr, gpucholmod_status *status), \
+    (factor, lower, R, ldr, status))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef GPUCHOLMOD_FROM_R
+
+#include <R_ext/Error.h>
+#include <R_ext/Rdynload.h>
+
+#define GPUCHOLMOD_DECLARE(result, name, parameters, arguments) \
+  extern result(*gpucholmod_##name##_) parameters; \
+  static inline result gpucholmod_##name parameters { return gpucholmod_##name##_ arguments; }
+#define GPUCHOLMOD_VARIABLE(result, name, parameters, arguments) result(*gpucholmod_##name##_) parameters = 0;
+#define GPUCHOLMOD_FETCH(result, name, parameters, arguments) \
+  gpucholmod_##name##_ = (result(*) parameters)R_GetCCallable("gpucholmod", "gpucholmod_" #name);
+GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_DECLARE)
+
+#ifdef __cplusplus
+#define GPUCHOLMOD_DEFINE extern "C" { GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_VARIABLE) }
+#else
+#define GPUCHOLMOD_DEFINE GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_VARIABLE)
+#endif
+
+static inline void gpucholmod_load(void) {
+  gpucholmod_abi_ = (int (*)(void))R_GetCCallable("gpucholmod", "gpucholmod_abi");
+  if (gpucholmod_abi_() != GPUCHOLMOD_ABI)
+    Rf_error("this package was compiled for version %d of the C interface of gpucholmod, and version %d is installed: install it again",
+             GPUCHOLMOD_ABI, gpucholmod_abi_());
+  GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_FETCH)
+}
+
+#else
+
+#define GPUCHOLMOD_DECLARE(result, name, parameters, arguments) result gpucholmod_##name parameters;
+GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_DECLARE)
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

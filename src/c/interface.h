@@ -1,0 +1,96 @@
+#pragma once
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "base/error.h"
+#include "base/held_factor.h"
+#include <gpucholmod.h>
+
+/// What the functions of inst/include/gpucholmod.h share.
+namespace gpucholmod::c {
+
+inline int code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::not_finite: return GPUCHOLMOD_NOT_FINITE;
+    case ErrorCode::bad_diagonal: return GPUCHOLMOD_BAD_DIAGONAL;
+    case ErrorCode::overflow: return GPUCHOLMOD_OVERFLOW;
+    case ErrorCode::backend_unavailable: return GPUCHOLMOD_BACKEND_UNAVAILABLE;
+    case ErrorCode::out_of_memory: return GPUCHOLMOD_OUT_OF_MEMORY;
+    case ErrorCode::cuda_failure: return GPUCHOLMOD_CUDA_FAILURE;
+    default: return GPUCHOLMOD_BAD_ARGUMENT;
+  }
+}
+
+inline int tell(gpucholmod_status* status, int code, const char* message, index_t pivot = 0, index_t row = 0, index_t col = 0) {
+  if (status) {
+    status->code = code;
+    status->pivot = pivot;
+    status->row = row;
+    status->col = col;
+    std::strncpy(status->message, message, sizeof status->message - 1);
+    status->message[sizeof status->message - 1] = 0;
+  }
+  return code;
+}
+
+/// What f() returns: a pivot, from 0, or -1. No exception leaves it.
+template <class F>
+int guarded(gpucholmod_status* status, F&& f) noexcept {
+  try {
+    const index_t pivot = f();
+    if (pivot < 0) return tell(status, GPUCHOLMOD_OK, "");
+    return tell(status, GPUCHOLMOD_NOT_POSITIVE_DEFINITE, "the modified matrix is not positive definite", pivot + 1);
+  } catch (const Error& error) {
+    index_t row = 0, col = 0;
+    for (const auto& [name, value] : error.fields()) {
+      const double* const number = std::get_if<double>(&value);
+      if (number && (name == "row" || name == "index")) row = index_t(*number);
+      if (number && name == "col") col = index_t(*number);
+    }
+    return tell(status, code_of(error.code()), error.what(), 0, row, col);
+  } catch (const std::bad_alloc&) {
+    return tell(status, GPUCHOLMOD_OUT_OF_MEMORY, "the host is out of memory");
+  } catch (const std::exception& error) {
+    return tell(status, GPUCHOLMOD_INTERNAL, error.what());
+  } catch (...) {
+    return tell(status, GPUCHOLMOD_INTERNAL, "something unknown was thrown");
+  }
+}
+
+/// Throws bad_argument.
+inline void require(bool holds, const char* argument, const char* what) {
+  if (!holds) throw Error(ErrorCode::bad_argument, std::string("'") + argument + "' " + what, {{"argument", argument}});
+}
+
+/// A matrix of somebody else's.
+template <class S>
+MatrixView<S> matrix(const char* argument, S* data, index_t rows, index_t cols, index_t ld) {
+  require(data != nullptr || rows == 0 || cols == 0, argument, "is missing");
+  require(ld >= rows, argument, "has a leading dimension below its rows");
+  return {data, rows, cols, ld};
+}
+
+/// Columns one after the other, without a gap.
+template <class S>
+std::vector<S> packed(MatrixView<const S> A) {
+  std::vector<S> all(A.rows * A.cols);
+  for (index_t j = 0; j < A.cols; ++j) std::copy_n(A.col(j), A.rows, all.data() + j * A.rows);
+  return all;
+}
+
+/// A triangle to another place of the same order.
+template <class S>
+void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<S> to) {
+  for (index_t j = 0; j < from.cols; ++j) {
+    const index_t first = uplo == Uplo::upper ? 0 : j, last = uplo == Uplo::upper ? j + 1 : from.cols;
+    std::copy_n(from.col(j) + first, last - first, to.col(j) + first);
+  }
+}
+
+const Poll unwatched = [](double) {};
+
+}  // namespace gpucholmod::c

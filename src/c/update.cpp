@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/factor_io.h"
+#include "c/right_sides.h"
+#include "cpu/blocked.h"
+#include "modify/modify.h"
+
+/// Modifications of a factor in the caller's memory.
+namespace gpucholmod::c {
+namespace {
+
+/// Up to this order a factor that columns are taken away from is modified beside itself and copied back; above, a run that writes nothing
+/// finds out first whether that can be done.
+constexpr index_t beside = 512;
+
+std::size_t words(index_t n, index_t k) { return std::size_t(n) * k + (n <= beside ? std::size_t(n) * n : 0); }
+
+/// The caller's memory, if it is enough.
+template <class S>
+class Workspace {
+ public:
+  Workspace(void* given, std::size_t bytes, std::size_t words) {
+    constexpr std::size_t line = 64;
+    const std::uintptr_t at = (reinterpret_cast<std::uintptr_t>(given) + line - 1) / line * line;
+    if (given && at + words * sizeof(S) <= reinterpret_cast<std::uintptr_t>(given) + bytes) {
+      data_ = reinterpret_cast<S*>(at);
+      return;
+    }
+    require(given == nullptr, "workspace", "is too small");
+    own_.reset(new S[words]);
+    data_ = own_.get();
+  }
+  S* data() const { return data_; }
+
+ private:
+  std::unique_ptr<S[]> own_;
+  S* data_;
+};
+
+template <class S>
+struct Call {
+  Uplo uplo;
+  MatrixView<S> R;
+  MatrixView<const S> V;
+  const double* weights;
+  double scale;
+
+  double weight(index_t q) const { return weights ? weights[q] : 1; }
+};
+
+/// Whether R can be used, and no number of it needs scaling.
+template <class S>
+bool is_plain(MatrixView<const S> R, Uplo uplo) {
+  S squares = 0;
+  bool positive = true;
+  for (index_t j = 0; j < R.cols; ++j) {
+    const auto [first, last] = rows_of(j, R.cols, uplo);
+    squares += sum_of_squares(R.col(j) + first, last - first);
+    positive = positive && R(j, j) > 0;
+  }
+  return positive && in_range(squares);
+}
+
+/// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be used.
+template <class S>
+std::optional<index_t> directly(const Call<S>& call, S* memory) {
+  const index_t n = call.R.cols;
+  if (n == 0 || !(call.scale > 0x1p-40 && call.scale < 0x1p40)) return {};
+  const double root = call.scale == 1 ? 1 : std::sqrt(call.scale);
+  index_t k = 0, removed = 0;
+  for (const bool removes : {false, true})
+    for (index_t q = 0; q < call.V.cols; ++q) {
+      const double w = call.weight(q);
+      if (!(w != 0) || (w < 0) != removes) continue;
+      const S by = S(std::abs(w) == 1 && root == 1 ? 1 : std::sqrt(std::abs(w)) / root);
+      S* const to = memory + k * n;
+      const S* const from = call.V.col(q);
+      for (index_t i = 0; i < n; ++i) to[i] = from[i] * by;
+      ++k;
+      removed += removes;
+    }
+  if (k == 0 || !in_range(sum_of_squares(memory, n * k)) || !is_plain<S>({call.R.data, n, n, call.R.ld}, call.uplo)) return {};
+  static const Instructions instructions = cpu::resolve(Instructions::automatic);
+  const MatrixView<const S> R{call.R.data, n, n, call.R.ld};
+  const auto run = [&](MatrixView<S> out) {
+    cpu::BlockedSweep<S> sweep({memory, n, k, n}, removed, S(root), call.uplo, instructions, 1);
+    return sweep.advance(R, out, false, unwatched);
+  };
+  if (removed > 0 && n <= beside) {
+    const MatrixView<S> made{memory + n * call.V.cols, n, n, n};
+    const index_t pivot = run(made);
+    if (pivot < 0) copy_triangle<S>({made.data, n, n, n}, call.uplo, call.R);
+    return pivot;
+  }
+  if (removed > 0)
+    if (const index_t pivot = run({nullptr, n, n, n}); pivot >= 0) return pivot;
+  return run(call.R);
+}
+
+/// Everything else.
+template <class S>
+index_t by_request(const Call<S>& call, const gpucholmod_sides* given) {
+  const index_t n = call.R.cols;
+  Request request;
+  request.n = n;
+  request.k = call.V.cols;
+  request.uplo = call.uplo;
+  request.precision = sizeof(S) == 8 ? Precision::double_ : Precision::single;
+  request.backend = Backend::cpu;
+  request.method = Method::blocked;
+  request.threads = 1;
+  request.scale = std::sqrt(call.scale);
+  for (index_t q = 0; q < request.k; ++q) request.weights.push_back(call.weight(q));
+  const SidesOfCall sides(given, n, request.k, n);
+  request.sides = sides.sides();
+  const std::vector<S> R = packed<S>({call.R.data, n, n, call.R.ld}), V = packed<S>(call.V);
+  std::vector<S> out(R.size());
+  const Outcome outcome = modify(Place<S>::memory(R.data(), out.data()), V.data(), request, unwatched);
+  if (outcome.pivot >= 0) return outcome.pivot;
+  copy_triangle<S>({out.data(), n, n, n}, call.uplo, call.R);
+  sides.put_back();
+  return -1;
+}
+
+template <class S>
+int update(int lower, index_t n, index_t k, S* R, index_t ldr, const S* V, index_t ldv, const double* weights, double scale,
+           const gpucholmod_sides* sides, void* workspace, std::size_t bytes, gpucholmod_status* status) {
+  return guarded(status, [&] {
+    require(lower == 0 || lower == 1, "lower", "must be 0 or 1");
+    require(n >= 0 && k >= 0, n < 0 ? "n" : "k", "must not be negative");
+    require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
+    for (index_t q = 0; q < k && weights; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
+    const Call<S> call{lower ? Uplo::lower : Uplo::upper, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights, scale};
+    if (!sides) {
+      const Workspace<S> memory(workspace, bytes, words(n, k));
+      if (const std::optional<index_t> pivot = directly(call, memory.data())) return *pivot;
+    }
+    return by_request(call, sides);
+  });
+}
+
+}  // namespace
+}  // namespace gpucholmod::c
+
+using namespace gpucholmod::c;
+
+extern "C" {
+
+int gpucholmod_abi(void) { return GPUCHOLMOD_ABI; }
+
+size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, size_t scalar) {
+  return n < 0 || k < 0 ? 0 : words(n, k) * scalar + 64;
+}
+
+int gpucholmod_update_d(int lower, ptrdiff_t n, ptrdiff_t k, double* R, ptrdiff_t ldr, const double* V, ptrdiff_t ldv, const double* weights,
+                        double scale, const gpucholmod_sides* sides, void* workspace, size_t bytes, gpucholmod_status* status) {
+  return update(lower, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
+}
+
+int gpucholmod_update_s(int lower, ptrdiff_t n, ptrdiff_t k, float* R, ptrdiff_t ldr, const float* V, ptrdiff_t ldv, const double* weights,
+                        double scale, const gpucholmod_sides* sides, void* workspace, size_t bytes, gpucholmod_status* status) {
+  return update(lower, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
+}
+
+}  // extern "C"
