@@ -542,9 +542,9 @@ static const R_CallMethodDef CallEntries[] = {
     {NULL, NULL, 0}
 };
 
-;
+void register_c_interface(DllInfo* dll);
 RcppExport void R_init_gpucholmod(DllInfo *dll) {
     R_registerRoutines(dll, NULL, CallEntries, NULL, NULL);
     R_useDynamicSymbols(dll, FALSE);
-    (dll);
+    register_c_interface(dll);
 }

@@ -4,7 +4,8 @@
 
 /// For other packages: inst/include/gpucholmod.h.
 // [[Rcpp::init]]
-void register_c_interface(DllInfo*) {
+void register_c_interface(DllInfo* dll) {
+  static_cast<void>(dll);
 #define GPUCHOLMOD_REGISTER(result, name, parameters, arguments) \
   R_RegisterCCallable("gpucholmod", "gpucholmod_" #name, reinterpret_cast<DL_FUNC>(gpucholmod_##name));
   GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_REGISTER)

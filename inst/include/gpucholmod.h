@@ -34,6 +34,14 @@ typedef enum gpucholmod_code {
   GPUCHOLMOD_INTERNAL
 } gpucholmod_code;
 
+/* How a factor is given: one of the first two, and the third or not. */
+enum gpucholmod_form {
+  GPUCHOLMOD_UPPER = 0,
+  GPUCHOLMOD_LOWER = 1,
+  GPUCHOLMOD_TRUSTED = 2 /* finite numbers and a positive diagonal, as these functions leave it: an update does not look for what is wrong before it
+                            changes R. If something is, R is half changed when that is found out. */
+};
+
 /* What went wrong. Indices count from 1; 0: there is none. */
 typedef struct gpucholmod_status {
   int code; /* gpucholmod_code */
@@ -61,7 +69,7 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
  *
  *   abi               GPUCHOLMOD_ABI of the library.
  *   workspace         bytes that update_d (scalar 8) or update_s (scalar 4) need for n and k.
- *   update_d, _s      R <- the factor of scale A + V diag(weights) V', V n x k. weights: k, of any sign; NULL: 1. lower: 0 or 1. workspace: memory
+ *   update_d, _s      R <- the factor of scale A + V diag(weights) V', V n x k. weights: k, of any sign; NULL: 1. form: gpucholmod_form. workspace: memory
  *                     of so many bytes, or NULL: then it is allocated.
  *   insert_d          R (n x n, room for n + p) <- with p rows and columns of A more, from number `at` (0 .. n) on. X (n + p x p): their
  *                     columns of the new A.
@@ -77,18 +85,18 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
 #define GPUCHOLMOD_FUNCTIONS(X) \
   X(int, abi, (void), ()) \
   X(size_t, workspace, (ptrdiff_t n, ptrdiff_t k, size_t scalar), (n, k, scalar)) \
-  X(int, update_d, (int lower, ptrdiff_t n, ptrdiff_t k, double *R, ptrdiff_t ldr, const double *V, ptrdiff_t ldv, const double *weights, \
+  X(int, update_d, (int form, ptrdiff_t n, ptrdiff_t k, double *R, ptrdiff_t ldr, const double *V, ptrdiff_t ldv, const double *weights, \
                     double scale, const gpucholmod_sides *sides, void *workspace, size_t bytes, gpucholmod_status *status), \
-    (lower, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status)) \
-  X(int, update_s, (int lower, ptrdiff_t n, ptrdiff_t k, float *R, ptrdiff_t ldr, const float *V, ptrdiff_t ldv, const double *weights, \
+    (form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status)) \
+  X(int, update_s, (int form, ptrdiff_t n, ptrdiff_t k, float *R, ptrdiff_t ldr, const float *V, ptrdiff_t ldv, const double *weights, \
                     double scale, const gpucholmod_sides *sides, void *workspace, size_t bytes, gpucholmod_status *status), \
-    (lower, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status)) \
-  X(int, insert_d, (int lower, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double *R, ptrdiff_t ldr, const double *X, ptrdiff_t ldx, \
-                    const gpucholmod_sides *sides, gpucholmod_status *status), (lower, n, at, p, R, ldr, X, ldx, sides, status)) \
-  X(int, remove_d, (int lower, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t *gone, double *R, ptrdiff_t ldr, const gpucholmod_sides *sides, \
-                    gpucholmod_status *status), (lower, n, count, gone, R, ldr, sides, status)) \
-  X(int, hold, (int lower, ptrdiff_t n, const double *R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor **made, \
-                gpucholmod_status *status), (lower, n, R, ldr, capacity, home, device, made, status)) \
+    (form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status)) \
+  X(int, insert_d, (int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double *R, ptrdiff_t ldr, const double *X, ptrdiff_t ldx, \
+                    const gpucholmod_sides *sides, gpucholmod_status *status), (form, n, at, p, R, ldr, X, ldx, sides, status)) \
+  X(int, remove_d, (int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t *gone, double *R, ptrdiff_t ldr, const gpucholmod_sides *sides, \
+                    gpucholmod_status *status), (form, n, count, gone, R, ldr, sides, status)) \
+  X(int, hold, (int form, ptrdiff_t n, const double *R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor **made, \
+                gpucholmod_status *status), (form, n, R, ldr, capacity, home, device, made, status)) \
   X(int, copy, (const gpucholmod_factor *factor, gpucholmod_factor **made, gpucholmod_status *status), (factor, made, status)) \
   X(int, release, (gpucholmod_factor *factor), (factor)) \
   X(ptrdiff_t, order, (const gpucholmod_factor *factor), (factor)) \
@@ -100,8 +108,8 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
     (factor, count, gone, sides, status)) \
   X(int, solve, (const gpucholmod_factor *factor, int system, ptrdiff_t m, double *B, ptrdiff_t ldb, gpucholmod_status *status), \
     (factor, system, m, B, ldb, status)) \
-  X(int, store, (const gpucholmod_factor *factor, int lower, double *R, ptrdiff_t ldr, gpucholmod_status *status), \
-    (factor, lower, R, ldr, status))
+  X(int, store, (const gpucholmod_factor *factor, int form, double *R, ptrdiff_t ldr, gpucholmod_status *status), \
+    (factor, form, R, ldr, status))
 
 #ifdef __cplusplus
 extern "C" {

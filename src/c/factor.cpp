@@ -6,6 +6,7 @@
 
 #include "c/right_sides.h"
 #include "cpu/host_factor.h"
+#include "cpu/kernels.h"
 #include "cuda/device_factor.h"
 #include "modify/choice.h"
 #include "modify/modify.h"
@@ -24,15 +25,15 @@ std::shared_ptr<void> allocate(std::size_t bytes) {
   return {data, std::free};
 }
 
-std::unique_ptr<HeldFactor> held(int lower, index_t n, const double* R, index_t ldr, index_t capacity, int home, int device) {
-  require(lower == 0 || lower == 1, "lower", "must be 0 or 1");
+std::unique_ptr<HeldFactor> held(int form, index_t n, const double* R, index_t ldr, index_t capacity, int home, int device) {
+  require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
   require(n >= 0, "n", "must not be negative");
   require(home == GPUCHOLMOD_MEMORY || home == GPUCHOLMOD_GPU, "home", "must be one of gpucholmod_home");
   const MatrixView<const double> given = matrix("R", R, n, n, ldr);
   std::vector<double> copied;
   if (ldr != n) copied = packed(given);
   const double* const numbers = ldr != n ? copied.data() : R;
-  const Uplo uplo = lower ? Uplo::lower : Uplo::upper;
+  const Uplo uplo = uplo_of(form);
   if (home == GPUCHOLMOD_GPU) return cuda::upload(numbers, n, uplo, Precision::double_, capacity, device);
   return cpu::hold(numbers, n, uplo, Precision::double_, capacity, allocate);
 }
@@ -93,13 +94,23 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
   require(k >= 0, "k", "must not be negative");
   require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
   for (index_t q = 0; q < k && weights; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
-  const std::vector<double> columns = packed(matrix("V", V, n, k, ldv));
+  const MatrixView<const double> given_V = matrix("V", V, n, k, ldv);
+  std::atomic<bool> begun{false};
+  if (!weights && scale == 1 && !given && ldv == n && !R.on_gpu()) {  // what samplers do: nothing to be prepared
+    static const Instructions instructions = cpu::resolve(Instructions::automatic);
+    Task task;
+    task.n = n;
+    task.k = k;
+    task.threads = 1;
+    task.instructions = instructions;
+    return R.modify(V, task, nullptr, unwatched, begun).pivot;
+  }
+  const std::vector<double> columns = packed(given_V);
   const SidesOfCall sides(given, n, k, n);
   Request request = request_of(n, k, sides);
   if (weights) request.weights.assign(weights, weights + k);
   request.scale = std::sqrt(scale);
   request.precision = R.precision();
-  std::atomic<bool> begun{false};
   const Outcome outcome = modify(Place<double>::held(R, nullptr, begun), columns.data(), request, unwatched);
   if (outcome.pivot < 0) sides.put_back();
   return outcome.pivot;
@@ -126,14 +137,14 @@ int make(gpucholmod_factor** made, gpucholmod_status* status, F&& f) {
 
 /// f(factor), for a factor in the caller's memory, which becomes what f leaves; `room`: rows that there has to be place for.
 template <class F>
-int in_memory(int lower, index_t n, index_t room, double* R, index_t ldr, gpucholmod_status* status, F&& f) {
+int in_memory(int form, index_t n, index_t room, double* R, index_t ldr, gpucholmod_status* status, F&& f) {
   return guarded(status, [&] {
     require(ldr >= room, "ldr", "leaves no room for the rows that come");
-    const std::unique_ptr<HeldFactor> copy = held(lower, n, R, ldr, std::max(n, room), GPUCHOLMOD_MEMORY, -1);
+    const std::unique_ptr<HeldFactor> copy = held(form, n, R, ldr, std::max(n, room), GPUCHOLMOD_MEMORY, -1);
     std::vector<double> numbers(room * room);  // nothing can fail behind f
     const index_t pivot = f(*copy);
     if (pivot >= 0) return pivot;
-    const Uplo uplo = lower ? Uplo::lower : Uplo::upper;
+    const Uplo uplo = uplo_of(form);
     const index_t m = copy->order();
     copy->download(uplo, numbers.data());
     copy_triangle<double>({numbers.data(), m, m, m}, uplo, {R, m, m, ldr});
@@ -149,19 +160,19 @@ using namespace gpucholmod::c;
 
 extern "C" {
 
-int gpucholmod_insert_d(int lower, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double* R, ptrdiff_t ldr, const double* X, ptrdiff_t ldx,
+int gpucholmod_insert_d(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double* R, ptrdiff_t ldr, const double* X, ptrdiff_t ldx,
                         const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return in_memory(lower, n, n + std::max<ptrdiff_t>(p, 0), R, ldr, status, [&](HeldFactor& copy) { return c::insert(copy, at, p, X, ldx, sides); });
+  return in_memory(form, n, n + std::max<ptrdiff_t>(p, 0), R, ldr, status, [&](HeldFactor& copy) { return c::insert(copy, at, p, X, ldx, sides); });
 }
 
-int gpucholmod_remove_d(int lower, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, double* R, ptrdiff_t ldr, const gpucholmod_sides* sides,
+int gpucholmod_remove_d(int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, double* R, ptrdiff_t ldr, const gpucholmod_sides* sides,
                         gpucholmod_status* status) {
-  return in_memory(lower, n, n, R, ldr, status, [&](HeldFactor& copy) { return c::remove(copy, count, gone, sides); });
+  return in_memory(form, n, n, R, ldr, status, [&](HeldFactor& copy) { return c::remove(copy, count, gone, sides); });
 }
 
-int gpucholmod_hold(int lower, ptrdiff_t n, const double* R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor** made,
+int gpucholmod_hold(int form, ptrdiff_t n, const double* R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor** made,
                     gpucholmod_status* status) {
-  return make(made, status, [&] { return held(lower, n, R, ldr, capacity, home, device); });
+  return make(made, status, [&] { return held(form, n, R, ldr, capacity, home, device); });
 }
 
 int gpucholmod_copy(const gpucholmod_factor* given, gpucholmod_factor** made, gpucholmod_status* status) {
@@ -202,14 +213,14 @@ int gpucholmod_solve(const gpucholmod_factor* given, int system, ptrdiff_t m, do
   });
 }
 
-int gpucholmod_store(const gpucholmod_factor* given, int lower, double* R, ptrdiff_t ldr, gpucholmod_status* status) {
+int gpucholmod_store(const gpucholmod_factor* given, int form, double* R, ptrdiff_t ldr, gpucholmod_status* status) {
   return guarded(status, [&] {
     const HeldFactor& held = factor(given);
-    require(lower == 0 || lower == 1, "lower", "must be 0 or 1");
+    require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
     const index_t n = held.order();
     const MatrixView<double> to = matrix("R", R, n, n, ldr);
     std::vector<double> numbers(n * n);
-    held.download(lower ? Uplo::lower : Uplo::upper, numbers.data());
+    held.download(uplo_of(form), numbers.data());
     for (index_t j = 0; j < n; ++j) std::copy_n(numbers.data() + j * n, n, to.col(j));
     return index_t(-1);
   });

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/held_factor.h"
+#include "cpu/eigen.h"
 #include <gpucholmod.h>
 
 /// What the functions of inst/include/gpucholmod.h share.
@@ -66,6 +67,8 @@ inline void require(bool holds, const char* argument, const char* what) {
   if (!holds) throw Error(ErrorCode::bad_argument, std::string("'") + argument + "' " + what, {{"argument", argument}});
 }
 
+inline Uplo uplo_of(int form) { return form & GPUCHOLMOD_LOWER ? Uplo::lower : Uplo::upper; }
+
 /// A matrix of somebody else's.
 template <class S>
 MatrixView<S> matrix(const char* argument, S* data, index_t rows, index_t cols, index_t ld) {
@@ -82,12 +85,13 @@ std::vector<S> packed(MatrixView<const S> A) {
   return all;
 }
 
-/// A triangle to another place of the same order.
+/// A triangle to another place of the same order. By vectors, without a call for each column: small factors are copied in no time.
 template <class S>
 void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<S> to) {
+  using Column = Eigen::Array<S, Eigen::Dynamic, 1>;
   for (index_t j = 0; j < from.cols; ++j) {
-    const index_t first = uplo == Uplo::upper ? 0 : j, last = uplo == Uplo::upper ? j + 1 : from.cols;
-    std::copy_n(from.col(j) + first, last - first, to.col(j) + first);
+    const index_t first = uplo == Uplo::upper ? 0 : j, rows = uplo == Uplo::upper ? j + 1 : from.cols - j;
+    Eigen::Map<Column>(to.col(j) + first, rows) = Eigen::Map<const Column>(from.col(j) + first, rows);
   }
 }
 

@@ -13,9 +13,9 @@
 namespace gpucholmod::c {
 namespace {
 
-/// Up to this order a factor that columns are taken away from is modified beside itself and copied back; above, a run that writes nothing
-/// finds out first whether that can be done.
-constexpr index_t beside = 512;
+/// Up to this order a factor is modified beside itself and copied back where that has gone well. Above, R is looked at first, and where columns are
+/// taken away, a run that writes nothing finds out whether that can be done.
+constexpr index_t beside = 256;
 
 std::size_t words(index_t n, index_t k) { return std::size_t(n) * k + (n <= beside ? std::size_t(n) * n : 0); }
 
@@ -44,6 +44,7 @@ class Workspace {
 template <class S>
 struct Call {
   Uplo uplo;
+  bool trusted;
   MatrixView<S> R;
   MatrixView<const S> V;
   const double* weights;
@@ -59,10 +60,20 @@ bool is_plain(MatrixView<const S> R, Uplo uplo) {
   bool positive = true;
   for (index_t j = 0; j < R.cols; ++j) {
     const auto [first, last] = rows_of(j, R.cols, uplo);
-    squares += sum_of_squares(R.col(j) + first, last - first);
+    squares += Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>(R.col(j) + first, last - first).square().sum();
     positive = positive && R(j, j) > 0;
   }
   return positive && in_range(squares);
+}
+
+template <class S>
+bool has_plain_diagonal(MatrixView<const S> R) {
+  S least = R(0, 0), largest = least;
+  for (index_t j = 1; j < R.cols; ++j) {
+    least = std::min(least, R(j, j));
+    largest = std::max(largest, R(j, j));
+  }
+  return least > 0 && in_range(largest * largest) && largest < S(1e30) * least;
 }
 
 /// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be used.
@@ -83,19 +94,26 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
       ++k;
       removed += removes;
     }
-  if (k == 0 || !in_range(sum_of_squares(memory, n * k)) || !is_plain<S>({call.R.data, n, n, call.R.ld}, call.uplo)) return {};
+  if (k == 0 || !in_range(sum_of_squares(memory, n * k))) return {};
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
   const MatrixView<const S> R{call.R.data, n, n, call.R.ld};
+  S squares = 0;
   const auto run = [&](MatrixView<S> out) {
     cpu::BlockedSweep<S> sweep({memory, n, k, n}, removed, S(root), call.uplo, instructions, 1);
-    return sweep.advance(R, out, false, unwatched);
+    const index_t pivot = sweep.advance(R, out, false, unwatched);
+    squares = sweep.squares();
+    return pivot;
   };
-  if (removed > 0 && n <= beside) {
+  if (call.trusted && removed == 0 && has_plain_diagonal(R)) return run(call.R);
+  if (n <= beside) {
     const MatrixView<S> made{memory + n * call.V.cols, n, n, n};
     const index_t pivot = run(made);
-    if (pivot < 0) copy_triangle<S>({made.data, n, n, n}, call.uplo, call.R);
+    if (pivot >= 0) return removed > 0 && is_plain(R, call.uplo) ? std::optional(pivot) : std::nullopt;
+    if (!in_range(squares)) return {};
+    copy_triangle<S>({made.data, n, n, n}, call.uplo, call.R);
     return pivot;
   }
+  if (!is_plain(R, call.uplo)) return {};
   if (removed > 0)
     if (const index_t pivot = run({nullptr, n, n, n}); pivot >= 0) return pivot;
   return run(call.R);
@@ -127,14 +145,14 @@ index_t by_request(const Call<S>& call, const gpucholmod_sides* given) {
 }
 
 template <class S>
-int update(int lower, index_t n, index_t k, S* R, index_t ldr, const S* V, index_t ldv, const double* weights, double scale,
+int update(int form, index_t n, index_t k, S* R, index_t ldr, const S* V, index_t ldv, const double* weights, double scale,
            const gpucholmod_sides* sides, void* workspace, std::size_t bytes, gpucholmod_status* status) {
   return guarded(status, [&] {
-    require(lower == 0 || lower == 1, "lower", "must be 0 or 1");
+    require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
     require(n >= 0 && k >= 0, n < 0 ? "n" : "k", "must not be negative");
     require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
     for (index_t q = 0; q < k && weights; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
-    const Call<S> call{lower ? Uplo::lower : Uplo::upper, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights, scale};
+    const Call<S> call{uplo_of(form), (form & GPUCHOLMOD_TRUSTED) != 0, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights, scale};
     if (!sides) {
       const Workspace<S> memory(workspace, bytes, words(n, k));
       if (const std::optional<index_t> pivot = directly(call, memory.data())) return *pivot;
@@ -156,14 +174,14 @@ size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, size_t scalar) {
   return n < 0 || k < 0 ? 0 : words(n, k) * scalar + 64;
 }
 
-int gpucholmod_update_d(int lower, ptrdiff_t n, ptrdiff_t k, double* R, ptrdiff_t ldr, const double* V, ptrdiff_t ldv, const double* weights,
+int gpucholmod_update_d(int form, ptrdiff_t n, ptrdiff_t k, double* R, ptrdiff_t ldr, const double* V, ptrdiff_t ldv, const double* weights,
                         double scale, const gpucholmod_sides* sides, void* workspace, size_t bytes, gpucholmod_status* status) {
-  return update(lower, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
+  return update(form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
 }
 
-int gpucholmod_update_s(int lower, ptrdiff_t n, ptrdiff_t k, float* R, ptrdiff_t ldr, const float* V, ptrdiff_t ldv, const double* weights,
+int gpucholmod_update_s(int form, ptrdiff_t n, ptrdiff_t k, float* R, ptrdiff_t ldr, const float* V, ptrdiff_t ldv, const double* weights,
                         double scale, const gpucholmod_sides* sides, void* workspace, size_t bytes, gpucholmod_status* status) {
-  return update(lower, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
+  return update(form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
 }
 
 }  // extern "C"

@@ -120,6 +120,22 @@ TEST(CInterface, LargeFactorsWeightsScalesAndWorkspaces) {
   }
 }
 
+TEST(CInterface, TrustsAFactorToTheSameBits) {
+  for (const index_t n : {1, 30, 300})
+    for (const int lower : {0, 1})
+      for (const double weight : {1., -0.01}) {
+        Random random(13);
+        const Stored<double> R = stored(Stored<double>(well_conditioned(n, random).cast<double>()), lower), V = random.normal(n, 1).cast<double>() * 0.1;
+        Stored<double> looked_at = R, trusted = R;
+        ASSERT_EQ(update(lower, n, 1, looked_at.data(), n, V.data(), n, &weight, 1, nullptr, nullptr), GPUCHOLMOD_OK);
+        ASSERT_EQ(update(lower | GPUCHOLMOD_TRUSTED, n, 1, trusted.data(), n, V.data(), n, &weight, 1, nullptr, nullptr), GPUCHOLMOD_OK);
+        EXPECT_EQ(looked_at, trusted);
+      }
+  double far = 1e-200, v = 1;  // not by this way
+  EXPECT_EQ(update(GPUCHOLMOD_TRUSTED, 1, 1, &far, 1, &v, 1, nullptr, 1, nullptr, nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(far, 1);
+}
+
 TEST(CInterface, LeavesWhatItCannotChange) {
   for (const index_t n : {4, 50, 600})
     for (const bool lower : {false, true}) {
@@ -159,7 +175,7 @@ TEST(CInterface, LeavesWhatItCannotChange) {
     }
   gpucholmod_status status;
   double x = 2;
-  EXPECT_EQ(update(2, 1, 1, &x, 1, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(update(4, 1, 1, &x, 1, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, 1, 1, &x, 0, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, 1, 1, &x, 1, static_cast<double*>(nullptr), 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, 1, 1, &x, 1, &x, 1, nullptr, 0, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
