@@ -4,6 +4,7 @@
 #   core           the core's own C++ tests (tests/core), plain and under sanitizers; the GPU's are compiled
 #   configure      configure and cleanup, with and without nvcc (tests/configure.sh)
 #   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
+#   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
 #   README         README.md is what README.Rmd gives
 #   pasted blocks  the R code of README.md and the vignettes runs as it stands (tools/paste_blocks.R)
 #   check          R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
@@ -130,6 +131,18 @@ r_tests() { # $1 name, $2 the library
   count "$good" "$bad" "$left" "testthat, $1"
 }
 
+c_interface() { # $1 the library
+  stage "C interface"
+  mkdir "$scratch/client"
+  status=0
+  (cd "$scratch/client" && export R_LIBS="$1${R_LIBS:+:$R_LIBS}" && R CMD build "$root/tests/client" &&
+    _R_CHECK_FORCE_SUGGESTS_=false R CMD check --no-manual --install-args=--no-docs gpucholmodclient_*.tar.gz &&
+    grep -q '^Status: OK$' gpucholmodclient.Rcheck/00check.log &&
+    R_LIBS="$PWD/gpucholmodclient.Rcheck:$R_LIBS" Rscript "$root/tests/client.R") >"$scratch/client/log" 2>&1 || status=$?
+  grep '^RAM' "$scratch/client/log" || :
+  count_one "$status" "$scratch/client/log" "C interface"
+}
+
 knit_readme() {
   cd "$scratch/readme" &&
     R_LIBS="$scratch/cpu${R_LIBS:+:$R_LIBS}" Rscript -e 'knitr::knit("README.Rmd", quiet = TRUE)' &&
@@ -194,6 +207,7 @@ elif [ -n "${GPUCHOLMOD_REQUIRE_NVCC:-}" ]; then
 else
   count 0 0 1 "built with CUDA: nvcc was not found"
 fi
+c_interface "$scratch/cpu"
 readme
 pasted_blocks
 check_tarball
