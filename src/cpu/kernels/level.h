@@ -31,14 +31,14 @@ struct Reflecting {
       H.inv_tau()[i] = 0;
       if (sign == Sign::downdate) H.inv_ctau()[i] = 0;
     }
-    Scales<P> steps;
+    T scales[P::rows] = {};
     typename P::V products[C];
     change_and_multiply(block, 0, k, [&](index_t q, typename P::V (&v)[C]) INLINE_LAMBDA {
       UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(strip.Vt + q * strip.ldv + column + c * P::lanes);
     }, products);
     for (index_t i = 0; i < m; ++i)
-      if (!reflect_row<sign>(block, i, k, H, steps, products)) return i;
-    couple_rows<sign>(block, H, steps, k);
+      if (!reflect_row<sign>(block, i, k, H, scales, products)) return i;
+    couple_rows<sign>(block, H, scales, k);
     store_block<P, uplo>(block, strip, row, column, m);
     return -1;
   }
