@@ -32,7 +32,7 @@ measured <- function(program, instructions = "-") {
 core <- file.path(here, "core.cpp")
 own <- compiled("own", paste(config("CXX17"), config("CXX17STD"), config("CXX17FLAGS"), "-w"), eigen, paste0("-I", src), core,
                 paste(file.path(src, "cpu", paste0(c("blocked", "kernels", "plain", "avx2", "avx512"), ".cpp")), collapse = " "),
-                "-lpthread")
+                file.path(src, "base", "thread_pool.cpp"), "-lpthread")
 if (is.null(own)) stop("the core cannot be compiled: ", paste(readLines(file.path(scratch, "log")), collapse = "\n"))
 figures <- do.call(rbind, lapply(c("avx512", "avx2", "plain"), function(set) measured(own, set)))
 

@@ -5,11 +5,10 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
-#include <vector>
 
 #include "base/types.h"
+#include "base/thread_pool.h"
 #include "base/tuning.h"
 
 namespace gpucholmod {
@@ -45,13 +44,10 @@ void for_columns(index_t n, int threads, F&& f, W&& watch) {
       if (!failure) failure = std::current_exception();
     }
   };
-  std::vector<std::thread> others;
-  try {
-    for (int t = 1; t < std::min<index_t>(threads, (n + block - 1) / block); ++t) others.emplace_back(work, false);
-  } catch (const std::system_error&) {  // fewer will do
+  {
+    const Helpers helpers(int(std::min<index_t>(threads, (n + block - 1) / block)) - 1, [&work](int) { work(false); });
+    work(true);
   }
-  work(true);
-  for (std::thread& thread : others) thread.join();
   if (failure) std::rethrow_exception(failure);
 }
 

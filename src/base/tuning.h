@@ -7,12 +7,11 @@ namespace gpucholmod::tuning {
 constexpr int blocked_strip = 48;    ///< columns of R per strip; a multiple of the row blocks' height, 4 or 8
 constexpr int blocked_wide = 1024;   ///< the same for one thread where R is stored as a lower factor
 constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
-/// n^2 (k + 8) that takes as long as to start a thread. Two cores of a Xeon with AVX-512, 2026-11-23, from what order on two threads
-/// were quicker than one, k = 1 / 4 / 16 / 64: R by columns 750 / 650 / 400 / 350, by rows 1000 / 1000 / 700 / 430.
-constexpr double thread_start_upper = 2.5e6, thread_start_lower = 6e6;
-/// Below this order a factor lies in the cache of one core, and four times as much has to be done to be worth another one:
-/// two Zen 5 cores, 2026-11-22, n = 500, k = 16: 0.43 ms a call with one thread, 1.0 with two; n = 600: 0.75 and 0.60.
-constexpr int blocked_in_cache = 576;
+constexpr int blocked_lower = 384;   ///< the most columns of it for several threads, k <= 4
+/// n^2 (k + 8) that takes as long as it takes to have one more thread's help. 16 cores of a Xeon, 2026-11-23 (thread_pool.h), k = 1 / 4 / 16 / 64:
+/// R by columns, two threads are quicker than one from n = 450 / 280 / 260 / 130 on, and 16 from 4000 / 2000 / 1500 / 1000; by rows, two from
+/// 1000 / 900 / 700 / 450.
+constexpr double thread_help_upper = 7.5e5, thread_help_lower = 3.2e6;
 /// Right-hand sides that a GPU solves for by the chain of a modification; more by cuBLAS. One H200, 2026-11-22, chain and cuBLAS for
 /// 256 of them: 0.27 and 0.62 ms at n = 1,000, 1.7 and 3.4 at 5,000, 14.2 and 13.1 at 16,384; for 64 at 32,768: 12.0 to 13.3 and 24.7.
 constexpr int chain_solves(long long n) { return n <= 8192 ? 192 : 64; }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <system_error>
 #include <thread>
 
 #include "base/huge_pages.h"
+#include "base/thread_pool.h"
 
 namespace gpucholmod::cpu {
 namespace {
@@ -14,19 +14,21 @@ namespace {
 /// Rows of a strip that stay in the first-level cache from what columns of V of one sign do to those of the other.
 constexpr index_t chunk = 128;
 
-/// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread.
-index_t width_of_strips(index_t n, Uplo uplo, int threads, index_t stages) {
+/// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread, where k is so large that
+/// the arithmetic counts.
+index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t stages) {
   if (uplo == Uplo::upper) return tuning::blocked_strip;
   if (threads == 1 && stages == 1) return tuning::blocked_wide;
-  return std::clamp<index_t>(n / (8 * threads) / 8 * 8, tuning::blocked_strip, 4 * tuning::blocked_strip);
+  const bool few = k <= 4 && threads > 1;
+  const index_t pieces = few ? 8 : std::max(8, 4 * threads);
+  return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip, few ? tuning::blocked_lower : 4 * tuning::blocked_strip);
 }
 
 }  // namespace
 
-/// p threads take work / p + p, in units of what it takes to start one.
+/// p threads take work / p + p, in units of what it takes to have the help of one.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
-  const double start = uplo == Uplo::upper ? tuning::thread_start_upper : tuning::thread_start_lower;
-  const double work = double(n) * double(n) * double(k + 8) / (n < tuning::blocked_in_cache ? 4 * start : start);
+  const double work = double(n) * double(n) * double(k + 8) / (uplo == Uplo::upper ? tuning::thread_help_upper : tuning::thread_help_lower);
   const index_t strips = (n + tuning::blocked_strip - 1) / tuning::blocked_strip;
   const double best = 1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2);
   return int(std::clamp(std::min(best, double(strips)), 1.0, double(std::max(most, 1))));
@@ -59,7 +61,7 @@ BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, U
   const index_t added = V.cols - removed;
   if (added > 0 || removed == 0) add_stage(kernels<T>(instructions, added, Sign::update, uplo), 0, added);
   if (removed > 0) add_stage(kernels<T>(instructions, removed, Sign::downdate, uplo), added, removed);
-  width_ = std::min(width_of_strips(V.rows, uplo, threads_, count_), (V.rows + 7) / 8 * 8);
+  width_ = std::min(width_of_strips(V.rows, V.cols, uplo, threads_, count_), (V.rows + 7) / 8 * 8);
   rows_ = stages_[0].kernels->rows;
   ldv_ = width_ + stages_[0].kernels->lanes;
   for (index_t i = 0; i < count_; ++i) block_words_ = std::max(block_words_, stages_[i].kernels->block_words(stages_[i].k));
@@ -192,21 +194,13 @@ index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool 
   provide_columns(walk, next_, next_ + threads_ * width_);
   poll(share_of_columns(next_, V_.rows));
   {
-    struct Threads {  // none outlives this call, also where poll throws
-      Walk& walk;
-      std::vector<std::thread> all;
-      bool done = false;
-      ~Threads() {
-        if (!done) walk.stop = true;
-        for (std::thread& thread : all) thread.join();
-      }
-    } others{walk, {}};
+    const Helpers helpers(threads_ - 1, [&](int t) { work(walk, others_[t - 1], nullptr); });
     try {
-      for (Workspace& mine : others_) others.all.emplace_back([&] { work(walk, mine, nullptr); });
-    } catch (const std::system_error&) {  // fewer will do
+      work(walk, first_, &poll);
+    } catch (...) {
+      walk.stop = true;
+      throw;
     }
-    work(walk, first_, &poll);
-    others.done = true;
   }
   squares_ += std::exchange(first_.squares, T(0));
   for (Workspace& other : others_) squares_ += std::exchange(other.squares, T(0));

@@ -31,7 +31,7 @@ class Scratch : NotCopied {
   std::vector<std::unique_ptr<T[]>> far_;
 };
 
-/// Threads for n and k, `most` at the most: as many as still save more than it takes to start the last of them.
+/// Threads for n and k, `most` at the most: as many as still save more than it takes to have the help of the last of them.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 
 /// Rank-k modification by blocks of mixed hyperbolic Householder steps (k <= 4: of rotations), from left to right.

@@ -1,0 +1,144 @@
+#include "base/thread_pool.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#ifdef _WIN32
+#include <process.h>
+#else
+#include <csignal>
+#include <unistd.h>
+#endif
+
+namespace gpucholmod {
+namespace {
+
+#ifdef _WIN32
+int this_process() { return _getpid(); }
+struct WithoutSignals {};
+#else
+int this_process() { return int(getpid()); }
+
+/// Threads started meanwhile are sent no signals: R's handlers are for its own thread.
+struct WithoutSignals : NotCopied {
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  sigset_t before;
+};
+#endif
+
+}  // namespace
+
+/// A thread, which sleeps while it is idle.
+struct Helpers::Worker {
+  enum State { idle, called, working };
+
+  std::mutex mutex;
+  std::condition_variable wake, finished;
+  std::atomic<State> state{idle};  ///< changed under the mutex
+  Helpers* helpers = nullptr;      ///< that it is one of
+  int number = 0;                  ///< its place there, from 1 on
+
+  void live() {
+    std::unique_lock<std::mutex> lock(mutex);
+    for (;;) {
+      wake.wait(lock, [&] { return state == called; });
+      state = working;
+      lock.unlock();
+      for (const std::size_t next : {2 * number, 2 * number + 1})  // everybody wakes two others: all are awake sooner
+        if (next < helpers->workers_.size()) helpers->workers_[next]->wake.notify_one();
+      helpers->work_(number);
+      lock.lock();
+      state = idle;
+      finished.notify_one();
+    }
+  }
+
+  void call(Helpers& by, int as) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    helpers = &by;
+    number = as;
+    state = called;
+  }
+
+  /// It does not begin any more, or has finished.
+  void release() {
+    for (int turn = 0; turn < 1000 && state == working; ++turn) std::this_thread::yield();
+    std::unique_lock<std::mutex> lock(mutex);
+    if (state == called) state = idle;
+    finished.wait(lock, [&] { return state == idle; });
+  }
+};
+
+/// The idle ones of this process. Never destroyed, as they wait for ever.
+class Helpers::Pool {
+ public:
+  static Pool& of_this_process() {
+    static std::atomic<Pool*> pool{nullptr};
+    Pool* found = pool;
+    if (found != nullptr && found->owner_ == this_process()) return *found;
+    Pool* const made = new Pool;  // the threads of the process that this one was forked from have stayed there
+    if (pool.compare_exchange_strong(found, made)) return *made;
+    delete made;
+    return *found;
+  }
+
+  /// An idle one, or a new one; null: there are no more.
+  Worker* take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!idle_.empty()) {
+      Worker* const worker = idle_.back();
+      idle_.pop_back();
+      return worker;
+    }
+    const WithoutSignals meanwhile;
+    try {
+      idle_.reserve(++count_);  // so that giving back cannot fail
+      auto worker = std::make_unique<Worker>();
+      std::thread([it = worker.get()] { it->live(); }).detach();
+      return worker.release();
+    } catch (const std::exception&) {  // of memory or threads
+      return nullptr;
+    }
+  }
+
+  void give_back(const std::vector<Worker*>& workers) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    idle_.insert(idle_.end(), workers.rbegin(), workers.rend());  // the one taken first is the next to be taken
+  }
+
+ private:
+  const int owner_ = this_process();
+  std::mutex mutex_;
+  std::vector<Worker*> idle_;
+  std::size_t count_ = 0;  ///< of threads ever asked for
+};
+
+Helpers::Helpers(int count, std::function<void(int)> work) : work_(std::move(work)) {
+  if (count < 1) return;
+  Pool& pool = Pool::of_this_process();
+  workers_.reserve(count);
+  while (int(workers_.size()) < count) {
+    Worker* const worker = pool.take();
+    if (worker == nullptr) break;
+    workers_.push_back(worker);
+  }
+  for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i]->call(*this, int(i) + 1);
+  for (std::size_t i = 0; i < workers_.size() && i < 2; ++i) workers_[i]->wake.notify_one();
+}
+
+Helpers::~Helpers() {
+  for (Worker* worker : workers_) worker->release();
+  if (!workers_.empty()) Pool::of_this_process().give_back(workers_);
+}
+
+}  // namespace gpucholmod
