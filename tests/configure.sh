@@ -131,7 +131,7 @@ check "objects of another variant are removed" stale_objects
 
 small() {
   configure ./configure && makevars '-Os -c modify/choice.cpp' && makevars '-Os -c rcpp_request.cpp' &&
-    ! makevars '-Os -c cpu/' && ! makevars '-Os -c modify/modify.cpp' && makevars 'PKG_LIBS = -Wl,--version-script=exports.map '
+    ! makevars '-Os -c cpu/' && ! makevars '-Os -c modify/modify.cpp' && makevars 'PKG_LIBS = -Wl,--version-script=exports.map -Wl,-z,nodelete '
 }
 check "what is in no inner loop is compiled for size, and one symbol is exported" small
 mkdir "$scratch/plain"
