@@ -8,7 +8,8 @@
 #' where \eqn{\epsilon}{eps} is 2.2e-16 in double and 1.2e-7 in single precision: measured backward errors of one
 #' modification lie below that (`system.file("design", "accuracy.md", package = "gpucholmod")`). The sum since the
 #' factor was put where it is, divided by the trace of \eqn{A} as it is now, is the drift. So a downdate
-#' that removes nearly all of \eqn{A} shows in it, as it should. It is an estimate, not a bound, and knows nothing of
+#' that removes nearly all of \eqn{A} shows in it, as it should. The trace is known to half its digits: a modification
+#' looks at the factor where it would not be. The drift is an estimate, not a bound, and knows nothing of
 #' errors that the factor came with.
 #'
 #' @section When to refactor:

@@ -5,6 +5,7 @@
 #   n, precision, device, device_name, bytes, capacity     what the HeldFactor says of itself; no device: it is in ordinary memory
 #   uplo, dimnames the form in which as.matrix() returns it
 #   trace          of A, as far as it is known without looking at the factor
+#   trace_error    how far that may be off: as `error`, since the factor was looked at
 #   modifications, error                         since the last factorisation: see chol_factor_drift.R
 #
 # What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time.
@@ -12,7 +13,7 @@
 # `made` is what src/rcpp_held_factor.cpp hands over.
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
   fields <- c(with_names(made), list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
-                         modifications = modifications, error = error))
+                         trace_error = 0, modifications = modifications, error = error))
   structure(list2env(fields, parent = emptyenv()), class = c(if (is.na(made$device)) "cpu_factor" else "gpu_factor", "chol_factor"))
 }
 

@@ -43,16 +43,22 @@ inline HeldFactor& live(SEXP handle) {
   return factor(pointer);
 }
 
-/// Enters a modification of `scale` A into the handle of the modified factor. `added`, `removed`: the traces of what is added and taken away;
-/// where too few digits of their sum with that of A would be right, the factor is looked at. What it adds to the error: drift() in R.
+/// Enters a modification of `scale` A into the handle of the modified factor. `added`, `removed`: the traces of what is added and taken away.
+/// The trace of A is kept by their differences, and is off by as much as the factor may be since it was looked at: where that is more than
+/// sqrt(eps) of it, or no number, the factor is looked at again. What a modification adds to the error: drift() in R.
 inline void count_modification(SEXP handle, double added, double removed, double scale) {
   const HeldFactor& R = factor(field(handle, "pointer"));
   const double eps = R.precision() == Precision::single ? 0x1p-23 : 0x1p-52;
   const double most = scale * Rf_asReal(field(handle, "trace")) + added;
   double after = most - removed;
-  if (!(std::isfinite(after) && after > std::sqrt(eps) * most)) after = R.trace();
+  double off = scale * Rf_asReal(field(handle, "trace_error")) + 4 * eps * most;
+  if (!(std::isfinite(after) && off <= std::sqrt(eps) * after)) {
+    after = R.trace();
+    off = 0;
+  }
   const double error = scale * Rf_asReal(field(handle, "error")) + 4 * eps * std::max(most, after);
   set_field(handle, "trace", Rcpp::wrap(after));
+  set_field(handle, "trace_error", Rcpp::wrap(off));
   set_field(handle, "error", Rcpp::wrap(error));
   set_field(handle, "modifications", Rcpp::wrap(Rf_asInteger(field(handle, "modifications")) + 1));
 }

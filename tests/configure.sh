@@ -129,6 +129,24 @@ stale_objects() {
 }
 check "objects of another variant are removed" stale_objects
 
+small() {
+  configure ./configure && makevars '-Os -c modify/choice.cpp' && makevars '-Os -c rcpp_request.cpp' &&
+    ! makevars '-Os -c cpu/' && ! makevars '-Os -c modify/modify.cpp' && makevars 'PKG_LIBS = -Wl,--version-script=exports.map -Wl,-z,nodelete '
+}
+check "what is in no inner loop is compiled for size, and one symbol is exported" small
+mkdir "$scratch/plain"
+cat >"$scratch/plain/g++" <<CXX
+#!/bin/sh
+case "\$*" in *-Os* | *version-script*) exit 1 ;; esac
+exec "$scratch/bin/g++" "\$@"
+CXX
+chmod +x "$scratch/plain/g++"
+not_small() {
+  configure PATH="$scratch/plain:$scratch/bin" ./configure && cpu_only && ! makevars '-Os' && ! makevars 'version-script' &&
+    log 'does not take -Os' && log 'does not take -Wl,--version-script=src/exports.map'
+}
+check "where the compiler does not take that, it is left out, with a line" not_small
+
 # Windows has no configure: what it compiles is written down.
 objects_of() { # $1 a Makevars
   sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' "$1" | sed -n 's/^OBJECTS = *//p' | tr -s ' ' '\n' | sort

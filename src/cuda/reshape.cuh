@@ -9,34 +9,10 @@
 #include "base/reshaped_sides.h"
 #include "cpu/blas.h"
 #include "cuda/by_cublas.cuh"
-#include "cuda/kernels/reshape.cuh"
 #include "cuda/modification.cuh"
+#include "cuda/moves.cuh"
 
 namespace gpucholmod::cuda {
-
-/// A factor on the GPU in its layout.
-template <class T>
-struct Placed {
-  T* data;
-  Layout layout;
-
-  MatrixView<T> all() const { return {data, layout.padded, layout.padded, layout.ld}; }
-  MatrixView<T> R() const { return all().block(0, 0, layout.n, layout.n); }
-  MatrixView<const T> read() const { return {data, layout.n, layout.n, layout.ld}; }
-  /// Its trailing part from row `first` on, which begins a strip.
-  Placed behind(index_t first) const { return {data + first * (layout.ld + 1), layout.behind(first)}; }
-
-  /// Behind its last row and column there is an identity.
-  void continue_behind(cudaStream_t stream) const {
-    const index_t more = layout.padded - layout.n;
-    if (more == 0) return;
-    set_identity<<<unsigned(more), 256, 0, stream>>>(all().block(0, layout.n, layout.padded, more), layout.n);
-    check(cudaGetLastError(), "start the continuation of a factor");
-  }
-};
-
-/// The first row of the strip that row i lies in.
-inline index_t strip_of(index_t i) { return i / block_columns::STRIP * block_columns::STRIP; }
 
 /// One change of the rows and columns of A, see HeldFactor: from a factor to another, or to itself, whose layout says how many there are then.
 /// Downdates of more than one pass are not done in place. In a Session.
@@ -61,7 +37,7 @@ class Reshaping {
     const std::vector<index_t> keep = others_than(gone, n);
     const std::vector<double> Y = remove_rows(task_.right, gone, keep);
     const PoolBuffer<int> dgone = on_device(gone);
-    const ToMove plan(*this, keep, true, first, false);
+    const EntriesToMove<T> plan = to_move(keep, true, first, false);
     const PoolBuffer<double> dsums(pool(), k);
     column_squares<<<unsigned(k), sum_threads, 0, stream()>>>(from_.read(), dgone.data(), dsums.data());
     check(cudaGetLastError(), "start sums of squares");
@@ -80,7 +56,7 @@ class Reshaping {
     if (first < m) modification.emplace(context_, rest.layout, read(V), 0, 1, update, used_, poll_).reserve();
     poll_(0);
     begun_ = true;
-    move(plan);
+    plan.move();
     to_.continue_behind(stream());
     if (modification) modification->run(rest.data, rest.data, rest.layout.n);
     sides.settle();
@@ -125,15 +101,15 @@ class Reshaping {
 
     std::vector<index_t> columns(n);
     for (index_t j = 0; j < n; ++j) columns[j] = j == to ? -1 : j < first || j > last ? j : from < to ? j + 1 : j - 1;
-    const ToMove plan(*this, columns, false, first, from > to);
+    const EntriesToMove<T> plan = to_move(columns, false, first, from > to);
     poll_(0);
     begun_ = true;
-    move(plan);
+    plan.move();
     using Reflecting = block_columns::Reflecting<T, DeviceTeam>;
     const auto teams = [n](index_t column) { return unsigned((n - column + Reflecting::COLUMNS - 1) / Reflecting::COLUMNS); };
     block_columns::Shifted<T> shifted{to_.data, to_.layout.ld, n, first, last, dturns.data(), dbelow.data() + first + 1};
     if (from < to) {
-      send(column, to + 1, to_.data + to * to_.layout.ld);
+      send(column, to + 1, to_.data + to * to_.layout.ld, stream());
       for (index_t begin = first; begin < last; begin += block_columns::NB) {
         const index_t behind = std::min(begin + block_columns::NB, last);
         find_reflections<<<1, DeviceTeam::THREADS, 0, stream()>>>(shifted, begin);
@@ -143,8 +119,8 @@ class Reshaping {
       check(cudaMemcpyAsync(turns.data(), dturns.data(), dturns.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch reflections");
     } else {
       turns = fold_up(column.data(), from, to);
-      send(std::vector<Reflection<T>>(turns.rbegin(), turns.rend()), last - first, dturns.data());
-      send(column, to + 1, to_.data + to * to_.layout.ld);
+      send(std::vector<Reflection<T>>(turns.rbegin(), turns.rend()), last - first, dturns.data(), stream());
+      send(column, to + 1, to_.data + to * to_.layout.ld, stream());
       follow_back<<<teams(first + 1), DeviceTeam::THREADS, 0, stream()>>>(shifted);
       check(cudaGetLastError(), "start reflections");
     }
@@ -153,40 +129,15 @@ class Reshaping {
   }
 
  private:
-  /// Which entries move where, on the device.
-  class ToMove {
-   public:
-    /// columns[j]: of the old factor, what becomes column j; negative: nothing. `rows`: so do rows.
-    ToMove(const Reshaping& change, const std::vector<index_t>& columns, bool rows, index_t first, bool back)
-        : count_(index_t(columns.size())), dplaces_(change.pool(), 2 * count_), dcounters_(change.pool(), count_ + 1) {
-      std::vector<int> places(2 * count_, -1);
-      for (index_t j = 0; j < count_; ++j) {
-        places[j] = int(columns[j]);
-        if (columns[j] >= 0 && columns[j] < count_) places[count_ + columns[j]] = int(j);
-      }
-      change.send(places, 2 * count_, dplaces_.data());
-      moves = {rows ? this->columns() : nullptr, this->columns(), change.in_place() ? this->columns() + count_ : nullptr, dcounters_.data(),
-               change.in_place() ? first : 0, back};
-    }
-    const int* columns() const { return dplaces_.data(); }
-
-    Moves moves;
-    void begin(cudaStream_t stream) const { check(cudaMemsetAsync(dcounters_.data(), 0, dcounters_.bytes(), stream), "prepare to move a factor"); }
-
-   private:
-    index_t count_;
-    PoolBuffer<int> dplaces_, dcounters_;
-  };
-
   /// W: S12 and S22.
   index_t append(MatrixView<T> W, const std::vector<double>& Y) {
     const index_t n = from_.layout.n, p = W.cols;
     TrailingSides sides(task_.right, n + p, n + p, Y);
-    std::optional<ToMove> plan;
-    if (!in_place()) plan.emplace(*this, source_of(n, p), true, 0, false);
+    std::optional<EntriesToMove<T>> plan;
+    if (!in_place()) plan.emplace(context_, from_, to_, source_of(n, p), true, 0, false);
     poll_(0);
     begun_ = true;
-    if (plan) move(*plan);
+    if (plan) plan->move();
     put_in(n, W);
     sides.settle();
     return -1;
@@ -208,7 +159,7 @@ class Reshaping {
     if (in_place())
       if (const index_t pivot = verdict(at, V); pivot >= 0) return at + p + pivot;
 
-    const ToMove plan(*this, source_of(at, p), true, at, true);
+    const EntriesToMove<T> plan = to_move(source_of(at, p), true, at, true);
     const index_t start = strip_of(at + p), above = STRIP - (at + p - start);
     const Placed<T> rest = to_.behind(start);
     TrailingSides sides(task_.right, rows, start, Y);
@@ -218,7 +169,7 @@ class Reshaping {
     poll_(0);
     begun_ = true;
     const auto fill = [&] {
-      move(plan);
+      plan.move();
       convert_matrix<T, T>(true, read(S32), to_.R().block(at, at + p, p, behind), stream());
       put_in(at, W);
       return rest.data;
@@ -243,7 +194,7 @@ class Reshaping {
     if (in_place()) return;
     std::vector<index_t> columns(n);
     std::iota(columns.begin(), columns.end(), 0);
-    move(ToMove(*this, columns, false, 0, false));
+    to_move(columns, false, 0, false).move();
   }
 
   bool in_place() const { return from_.data == to_.data; }
@@ -263,14 +214,9 @@ class Reshaping {
   PoolBuffer<int> on_device(const std::vector<index_t>& numbers) const {
     const std::vector<int> ints(numbers.begin(), numbers.end());
     PoolBuffer<int> made(pool(), index_t(ints.size()));
-    send(ints, index_t(ints.size()), made.data());
+    send(ints, index_t(ints.size()), made.data(), stream());
     return made;
   }
-  template <class X>
-  void send(const std::vector<X>& numbers, index_t count, X* to) const {
-    if (count > 0) check(cudaMemcpyAsync(to, numbers.data(), sizeof(X) * count, cudaMemcpyHostToDevice, stream()), "send numbers");
-  }
-
   /// A modification of what lies behind, of so many rows.
   Task task_for(index_t n, index_t k, index_t removed, const RightSides& sides) const {
     Task task;
@@ -284,12 +230,8 @@ class Reshaping {
     return task;
   }
 
-  /// The factor's entries to their new places.
-  void move(const ToMove& plan) {
-    if (to_.layout.n == 0) return;
-    plan.begin(stream());
-    move_entries<<<unsigned(8 * multiprocessors()), gather_threads, 0, stream()>>>(from_.read(), plan.moves, to_.R());
-    check(cudaGetLastError(), "start to move a factor");
+  EntriesToMove<T> to_move(const std::vector<index_t>& columns, bool rows, index_t first, bool back) const {
+    return {context_, from_, to_, columns, rows, first, back};
   }
   /// Of each row and column what it has been, where p come at `at`.
   std::vector<index_t> source_of(index_t at, index_t p) const {

@@ -7,17 +7,12 @@
 
 #include "call.h"
 #include "cuda/backend.h"
+#include "random_problem.h"
 
 namespace gpucholmod::test {
 namespace {
 
 constexpr Uplo uplos[] = {Uplo::upper, Uplo::lower};
-
-Problem<double> random_problem(Sign sign, index_t n, index_t k, unsigned seed = 12) {
-  Random random(seed);
-  const Matrix R = well_conditioned(n, random), V = random.normal(n, k);
-  return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
-}
 
 template <class S>
 Problem<S> as(const Problem<double>& p) {

@@ -117,6 +117,12 @@ check_handle <- function(state) {
   NULL
 }
 
+# That the trace, by which drift() goes, is known to half its digits.
+check_trace <- function(f, result, single) {
+  trace <- sum(result^2)
+  if (is.finite(trace) && trace > 1e-290 && abs(f$trace - trace) > (if (single) 1e-3 else 1e-7) * trace) "the trace is another"
+}
+
 act_modify <- function(state) {
   n <- nrow(state$X)
   f <- state$frame$f
@@ -184,6 +190,7 @@ act_modify <- function(state) {
   state$X <- plain_factor(result, state$uplo)
   state$count <- state$count + (k > 0L || !is.null(args$scale) && args$scale != 1)
   if (g$modifications != state$count) problems <- c(problems, "another number of modifications")
+  problems <- c(problems, check_trace(g, result, state$precision == "single"))
   acted(what, "ok", state, c(problems, check_form(result, shape, state$uplo, FALSE), numbers$problems),
         numbers$residual)
 }

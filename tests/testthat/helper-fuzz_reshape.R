@@ -236,8 +236,7 @@ act_reshape <- function(state) {
   if (in_place && m <= before[[2L]] && g$capacity != before[[2L]]) problems <- c(problems, "it has another capacity")
   if (length(problems)) return(acted(what, "ok", state, problems))
   numbers <- check_numbers(plain_factor(result, state$uplo), drawn$judged)
-  trace <- sum(result^2)
-  if (is.finite(trace) && trace > 1e-290 && abs(g$trace - trace) > (if (single) 1e-3 else 1e-6) * trace) problems <- "the trace is another"
+  problems <- check_trace(g, result, single)
   state$frame$f <- g
   state$X <- plain_factor(result, state$uplo)
   state$count <- state$count + !identical(as.integer(drawn$order), seq_len(before[[1L]]))

@@ -29,6 +29,38 @@ test_that("the trace follows V, and is asked for where too few digits would be r
   expect_equal(counted(0, 10 * (1 - 1e-6), precision = "single")$trace, 10, tolerance = 1e-6)
 })
 
+test_that("the trace is asked for again where what it may be off has added up", {
+  for (precision in c("double", "single")) {
+    f <- chol_factor(diag(2, 2), "cpu", precision = precision)
+    step <- eps_of(precision)^-0.25 / 4
+    gpucholmod:::rcpp_factor_count(f, 0, 8 - 8 / step, 1)
+    before <- f$trace
+    expect_identical(before, 8 - (8 - 8 / step))
+    expect_identical(f$trace_error, 32 * eps_of(precision))
+    gpucholmod:::rcpp_factor_count(f, 0, before - before / step, 1)
+    expect_lt(f$trace, 1.01 * before / step)
+    gpucholmod:::rcpp_factor_count(f, 0, 0.99 * f$trace, 1)
+    expect_identical(f$trace, 8)
+    expect_identical(f$trace_error, 0)
+    for (i in 1:3) gpucholmod:::rcpp_factor_count(f, 8, 8, 0.5)  # the larger traces: 12, 10, 9
+    expect_equal(f$trace_error, 4 * eps_of(precision) * (12 / 4 + 10 / 2 + 9))
+  }
+})
+
+at_each_home("the trace keeps its digits through deletions and downdates in a row", {
+  set.seed(3)
+  for (precision in c("double", "single")) {
+    sizes <- if (precision == "double") 10^-(0:8) else 10^-(0:4)
+    n <- length(sizes)
+    f <- keep(well_conditioned(n) %*% diag(sizes), precision = precision)
+    for (j in seq_len(n - 1L)) {
+      choldelete_gpu(f, 1L, in_place = TRUE)
+      expect_equal(f$trace / sum(as.matrix(f)^2), 1, tolerance = sqrt(eps_of(precision)))
+    }
+    expect_lt(f$trace, 2 * min(sizes)^2 * n)
+  }
+})
+
 test_that("modifications add up in the handle", {
   f <- chol_factor(chol(diag(3)), "cpu")
   gpucholmod:::rcpp_factor_count(f, 1, 0, 1)

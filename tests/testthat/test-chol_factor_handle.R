@@ -182,3 +182,13 @@ test_that("copy_factor() and free() of what is no handle are errors of their own
     expect_identical(expect_error(use(3), class = "gpucholmod_bad_argument")$argument, "x")
   }
 })
+
+test_that("the library may be unloaded while there are handles, and threads that wait", {
+  skip_on_cran()
+  code <- "library(gpucholmod); x <- cholupdate_gpu(diag(2, 600), matrix(0.01, 600, 40), control = cholupdate_control(threads = 2))
+    pointer <- chol_factor(diag(2), \"cpu\")$pointer; path <- find.package(\"gpucholmod\")
+    unloadNamespace(\"gpucholmod\"); library.dynam.unload(\"gpucholmod\", path); rm(pointer); for (i in 1:2) gc(); cat(\"alive\")"
+  libs <- paste(.libPaths(), collapse = .Platform$path.sep)
+  out <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE, env = paste0("R_LIBS=", shQuote(libs)))
+  expect_identical(out, "alive")
+})

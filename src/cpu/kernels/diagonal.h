@@ -131,21 +131,15 @@ INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Cha
   sums.total(products);
 }
 
-/// What the steps of a block have in common besides y = v g: g = 1 / (r + rho) of each.
-template <class P>
-struct Scales {
-  alignas(64) typename P::T g[P::rows] = {};
-};
-
 /// Row i of the block by a Householder step, r = R_ii, v = V(:, i); `products`: v'V, for row i + 1 when it is done.
 ///   rho = sqrt(r^2 + sigma ||v||^2),  y = v / (r + rho),  tau = rho / (r + rho)
 ///   R~_i = (R_i + sigma y'V) / tau - R_i
 ///   V <- V - y (R~_i + R_i)               update
 ///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
-/// to the right of column i; up to there V stays, and R becomes meaningless.
+/// to the right of column i; up to there V stays, and R becomes meaningless. scales[i] <- 1 / (r + rho).
 /// False if there is no such rho, or r is not positive.
 template <Sign sign, class P>
-INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign>& H, Scales<P>& steps,
+INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign>& H, typename P::T* scales,
                         typename P::V (&products)[Block<P>::vectors]) {
   using T = typename P::T;
   using V = typename P::V;
@@ -186,7 +180,7 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
     w[c] = P::mul(P::mul(sign == Sign::update ? x : P::add(now, yv), P::set1(scale)), P::load(right.data() + DW - 1 - i + c * lanes));
   }
   row[i] = rho * unit;
-  steps.g[i] = g;
+  scales[i] = g;
   H.inv_tau()[i] = inv_tau;
   if (sign == Sign::downdate) H.inv_ctau()[i] = sum / r;
   if (i + 1 < P::rows)
@@ -197,12 +191,12 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
   return true;
 }
 
-/// The y's, and their products in the two ways that the tail kernel needs them.
+/// The y's, v times `scales` (NB), and their products in the two ways that the tail kernel needs them.
 template <Sign sign, class P>
-void couple_rows(const Block<P>& block, const Reflector<P, sign>& H, const Scales<P>& steps, index_t k) {
+void couple_rows(const Block<P>& block, const Reflector<P, sign>& H, const typename P::T* scales, index_t k) {
   using S = Square<typename P::T>;
   constexpr int NB = P::rows;
-  const typename S::V g = S::load(steps.g);
+  const typename S::V g = S::load(scales);
   typename S::V sums[NB];
   UNROLL for (int i = 1; i < NB; ++i) sums[i] = S::zero();
   for (index_t q = 0; q < k; ++q) {

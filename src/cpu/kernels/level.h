@@ -31,14 +31,14 @@ struct Reflecting {
       H.inv_tau()[i] = 0;
       if (sign == Sign::downdate) H.inv_ctau()[i] = 0;
     }
-    Scales<P> steps;
+    T scales[P::rows] = {};
     typename P::V products[C];
     change_and_multiply(block, 0, k, [&](index_t q, typename P::V (&v)[C]) INLINE_LAMBDA {
       UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(strip.Vt + q * strip.ldv + column + c * P::lanes);
     }, products);
     for (index_t i = 0; i < m; ++i)
-      if (!reflect_row<sign>(block, i, k, H, steps, products)) return i;
-    couple_rows<sign>(block, H, steps, k);
+      if (!reflect_row<sign>(block, i, k, H, scales, products)) return i;
+    couple_rows<sign>(block, H, scales, k);
     store_block<P, uplo>(block, strip, row, column, m);
     return -1;
   }
@@ -84,6 +84,14 @@ void down_columns(const T* H, index_t blocks, index_t row, index_t column, index
   strip.squares += sum_of<P>(squares);
 }
 
+template <class P, class T = typename P::T>
+void fill(T* row, index_t ldv, const T* from, index_t columns) {
+  index_t j = 0;
+  for (; j + P::lanes <= columns; j += P::lanes) P::store(row + j, P::load(from + j));
+  P::store(row + j, P::load_part(from + j, 0, int(columns - j)));
+  for (j += P::lanes; j + P::lanes <= ldv; j += P::lanes) P::store(row + j, P::zero());
+}
+
 template <class P, Sign sign, Uplo uplo, class Steps>
 struct Of {
   using T = typename P::T;
@@ -103,14 +111,8 @@ struct Of {
       H += run * Steps::transform_words(k);
     }
   }
-  static void fill(T* row, index_t ldv, const T* from, index_t columns) {
-    index_t j = 0;
-    for (; j + P::lanes <= columns; j += P::lanes) P::store(row + j, P::load(from + j));
-    P::store(row + j, P::load_part(from + j, 0, int(columns - j)));
-    for (j += P::lanes; j + P::lanes <= ldv; j += P::lanes) P::store(row + j, P::zero());
-  }
   static const Kernels<T>& table() {
-    static constexpr Kernels<T> all{P::rows, P::lanes, Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill, Steps::unit};
+    static constexpr Kernels<T> all{P::rows, P::lanes, Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill<P>, Steps::unit};
     return all;
   }
 };

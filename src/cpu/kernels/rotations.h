@@ -15,21 +15,24 @@
 /// Rounding errors are those of rotations: what w~ loses, divided by sqrt(h~), is eps (c |v| + s |d x|).
 /// References: Fletcher & Powell (1974) Math. Comp. 28, 1067-1087, for w; Gentleman (1973) J. Inst. Maths Applics 12, 329-336, for d;
 /// inst/design/block-householder.md.
-template <class P, int K>
+template <class P>
 struct Rotations {
   using T = typename P::T;
-  static constexpr int NB = P::rows, head = (2 * K + NB) / NB * NB;
-  static constexpr index_t words = head + 4 * K * NB;
+  static constexpr int NB = P::rows;
   T* memory;
+  index_t K;
 
   T* h() const { return memory; }                ///< K: after the block
   T* unit() const { return memory + K; }         ///< K: 1 / sqrt(h) before it
   T& careful() const { return memory[2 * K]; }   ///< not 0: what follows are c, s, 1 / c, s / c of true rotations, row by row
-  T* p(int q) const { return memory + head + 2 * q * NB; }
-  T* u(int q) const { return p(q) + NB; }        ///< what w is multiplied by for x
+  T* p(index_t q) const { return memory + head(K) + 2 * q * NB; }
+  T* u(index_t q) const { return p(q) + NB; }    ///< what w is multiplied by for x
   T* d() const { return p(K); }
-  T* csi(index_t i, int q) const { return memory + head + 4 * (i * K + q); }
+  T* csi(index_t i, index_t q) const { return memory + head(K) + 4 * (i * K + q); }
+  static index_t head(index_t K) { return (2 * K + NB) / NB * NB; }
+  static index_t words(index_t K) { return head(K) + 4 * K * NB; }
 };
+constexpr index_t most_rotations = 4;  ///< K is no more than that
 
 /// Within these bounds nothing over- or underflows, and little is lost to rounding: h and 1 / d^2; w, which shows what is too large, or
 /// no number, in the column of R above it; what a downdate of one block leaves of h.
@@ -65,27 +68,27 @@ INLINE void rotate(const T* csi, T& r, T& v) {
 }
 
 /// True rotations, one number after the other: for blocks where the bounds are exceeded, and to find the pivot that fails.
-template <class P, Sign sign, Uplo uplo, int K>
+template <class P, Sign sign, Uplo uplo>
 struct Careful {
   using T = typename P::T;
 
   /// Columns [column, end) of m rows of the strip.
-  static NOINLINE void apply(const Rotations<P, K>& H, index_t row, index_t m, index_t column, index_t end, Strip<T>& strip) {
+  static NOINLINE void apply(const Rotations<P>& H, index_t row, index_t m, index_t column, index_t end, Strip<T>& strip) {
     for (index_t j = column; j < end; ++j) {
-      T v[K];
-      for (int q = 0; q < K; ++q) v[q] = strip.Vt[j + q * strip.ldv] * H.unit()[q];
+      T v[most_rotations];
+      for (index_t q = 0; q < H.K; ++q) v[q] = strip.Vt[j + q * strip.ldv] * H.unit()[q];
       for (index_t i = 0; i < m; ++i) {
         T r = strip.R[at<uplo>(row + i, j, strip.ldr)];
-        for (int q = 0; q < K; ++q) rotate<sign>(H.csi(i, q), r, v[q]);
+        for (index_t q = 0; q < H.K; ++q) rotate<sign>(H.csi(i, q), r, v[q]);
         strip.out[at<uplo>(row + i, j, strip.ldo)] = r;
       }
-      for (int q = 0; q < K; ++q) strip.Vt[j + q * strip.ldv] = v[q];
+      for (index_t q = 0; q < H.K; ++q) strip.Vt[j + q * strip.ldv] = v[q];
     }
   }
 
-  static NOINLINE index_t diagonal(const Rotations<P, K>& H, const T* h, index_t row, index_t column, index_t m, Strip<T>& strip) {
+  static NOINLINE index_t diagonal(const Rotations<P>& H, const T* h, index_t row, index_t column, index_t m, Strip<T>& strip) {
     H.careful() = 1;
-    for (int q = 0; q < K; ++q) {
+    for (index_t q = 0; q < H.K; ++q) {
       H.unit()[q] = 1 / std::sqrt(h[q]);
       H.h()[q] = 1;
     }
@@ -93,12 +96,12 @@ struct Careful {
       apply(H, row, j, column + j, column + j + 1, strip);
       T r = strip.R[at<uplo>(row + j, column + j, strip.ldr)];
       strip.squares += r * r;
-      for (int q = 0; q < K; ++q)
+      for (index_t q = 0; q < H.K; ++q)
         if (!find_rotation<sign>(r, strip.Vt[column + j + q * strip.ldv], H.csi(j, q))) return j;
       strip.out[at<uplo>(row + j, column + j, strip.ldo)] = r;
     }
     for (index_t i = m; i < P::rows; ++i)  // what lies behind the last row stays
-      for (int q = 0; q < K; ++q) {
+      for (index_t q = 0; q < H.K; ++q) {
         T* const csi = H.csi(i, q);
         csi[0] = csi[2] = 1;
         csi[1] = csi[3] = 0;
@@ -107,6 +110,76 @@ struct Careful {
   }
 };
 
+/// Diagonal kernel: Kernels::diagonal, in registers. `single`: K is 1, which takes a tenth less where the compiler knows it; for all others, one
+/// kernel will do.
+template <class P, Sign sign, Uplo uplo, bool single>
+index_t find_rotations(typename P::T* memory, index_t row, index_t column, index_t m, index_t k, Strip<typename P::T>& strip) {
+  const index_t K = single ? 1 : k;
+  using T = typename P::T;
+  using S = Square<T>;
+  using W = typename S::V;
+  constexpr int NB = P::rows;
+  const Rotations<P> block{memory, K};
+  T h_before[most_rotations];
+  for (index_t q = 0; q < K; ++q) h_before[q] = row == 0 ? T(1) : memory[q - Rotations<P>::words(K)];
+  const T* const R = strip.R + at<uplo>(row, column, strip.ldr);
+  W x[NB];
+  load_triangle<P, uplo>(R, strip.ldr, m, x);
+  const T squares = sum_of_squares<T>(x);
+  const W one = S::set1(1), most = S::set1(most_growth<T>);
+  W diagonal = m == NB ? S::diagonal(R, strip.ldr) : S::diagonal(R, strip.ldr, m), growth = one, square_of_d = one;  // growth: 1 / d^2
+  bool good = S::within(diagonal, S::set1(std::numeric_limits<T>::min()), S::set1(std::numeric_limits<T>::max()));
+  for (index_t q = 0; q < K; ++q) {
+    const W inverse = S::div(one, diagonal);
+    W w[NB];  // as it is before each row; what lies left of the diagonal stays
+    w[0] = S::load(strip.Vt + q * strip.ldv + column);
+    each<NB - 1>([&](auto at) INLINE_LAMBDA {
+      constexpr int i = decltype(at)::value;
+      w[i + 1] = S::fnma(S::template lane<i>(w[i]), S::template mul_from<i + 1>(x[i], S::template lane<i>(inverse)), w[i]);
+    });
+    good = good & S::within(w[NB - 1], S::set1(-largest_w<T>), S::set1(largest_w<T>));
+    const W p = S::mul(w[NB - 1], inverse), pg = S::mul(p, growth), t = S::mul(p, pg), h = S::set1(h_before[q]);
+    const W sums = running_sums<T, NB>(t);
+    const W after = sign == Sign::update ? S::add(h, sums) : S::sub(h, sums);
+    const W before = S::template shifted<1>(after, h);
+    W u, share;  // of d^2: exactly 1 where t is 0
+    if (sign == Sign::update) {
+      const W part = S::div(one, before), ratio = S::fma(t, part, one);
+      u = S::mul(pg, part);
+      share = S::div(before, S::add(before, t));
+      growth = S::mul(growth, ratio);
+      diagonal = S::mul(diagonal, ratio);
+      good = good & S::within(after, S::set1(1 / most_growth<T>), most);
+    } else {
+      const W part = S::div(one, S::sub(before, t));
+      u = S::sub(S::zero(), S::mul(pg, part));
+      share = S::fnma(t, S::div(one, before), one);
+      growth = S::mul(growth, S::mul(before, part));
+      good = good & S::within(after, S::set1(std::max(least_left<T> * h_before[q], 1 / most_growth<T>)), most);
+    }
+    square_of_d = S::mul(square_of_d, share);
+    S::store(block.p(q), p);
+    S::store(block.u(q), u);
+    block.h()[q] = S::last(after);
+    each<NB>([&](auto at) INLINE_LAMBDA {
+      constexpr int i = decltype(at)::value;
+      if constexpr (sign == Sign::update) x[i] = S::template fma_from<i>(S::template lane<i>(u), w[i], x[i]);
+      else if constexpr (i + 1 < NB) x[i] = S::template fma_from<i + 1>(S::template lane<i>(u), w[i + 1], x[i]);
+    });
+  }
+  if (!(good & S::within(growth, S::set1(T(0.5)), most))) return Careful<P, sign, uplo>::diagonal(block, h_before, row, column, m, strip);
+  block.careful() = 0;
+  const W d = S::sqrt(square_of_d);
+  S::store(block.d(), d);
+  each<NB>([&](auto at) INLINE_LAMBDA {
+    constexpr int i = decltype(at)::value;
+    x[i] = S::mul(x[i], S::template lane<i>(d));
+  });
+  store_triangle<P, uplo>(strip.out + at<uplo>(row, column, strip.ldo), strip.ldo, m, x);
+  strip.squares += squares;
+  return -1;
+}
+
 template <class Packed, Sign sign, Uplo uplo, int K>
 struct Rotating {
   using P = Packed;
@@ -114,10 +187,8 @@ struct Rotating {
   using Crowded = Rotating<std::conditional_t<uplo == Uplo::upper, typename P::Narrow, P>, sign, uplo, K>;
   using T = typename P::T;
   using V = typename P::V;
-  using S = Square<T>;
-  using W = typename S::V;
-  using H = Rotations<P, K>;
-  static index_t transform_words(index_t) { return H::words; }
+  using H = Rotations<P>;
+  static index_t transform_words(index_t) { return H::words(K); }
   static index_t block_words(index_t) { return 0; }
   static T unit(const T* memory, index_t q) { return 1 / std::sqrt(memory[q]); }
 
@@ -128,7 +199,7 @@ struct Rotating {
     UNROLL for (int q = 0; q < K; ++q)
       UNROLL for (int c = 0; c < C; ++c) w[q][c] = P::load(Vt + q * ldv + c * P::lanes);
     for (index_t b = 0; b < blocks; ++b) {
-      const H block{const_cast<T*>(memory)};
+      const H block{const_cast<T*>(memory), K};
       if constexpr (uplo == Uplo::lower) prefetch_rows<P, C>(R, ldr);
       UNROLL for (int c = 0; c < C; ++c) {
         V x[P::rows];
@@ -143,7 +214,7 @@ struct Rotating {
         }
         tile.template store<P, uplo>(out + at<uplo>(0, c * P::lanes, ldo), ldo, x);
       }
-      memory += H::words;
+      memory += H::words(K);
       R += at<uplo>(P::rows, 0, ldr);
       out += at<uplo>(P::rows, 0, ldo);
     }
@@ -151,79 +222,17 @@ struct Rotating {
       UNROLL for (int c = 0; c < C; ++c) P::store(Vt + q * ldv + c * P::lanes, w[q][c]);
   }
 
-  static index_t diagonal(T* memory, index_t row, index_t column, index_t m, index_t, Strip<T>& strip) {
-    constexpr int NB = P::rows;
-    const H block{memory};
-    T h_before[K];
-    for (int q = 0; q < K; ++q) h_before[q] = row == 0 ? T(1) : memory[q - H::words];
-    const T* const R = strip.R + at<uplo>(row, column, strip.ldr);
-    W x[NB];
-    load_triangle<P, uplo>(R, strip.ldr, m, x);
-    const T squares = sum_of_squares<T>(x);
-    const W one = S::set1(1), most = S::set1(most_growth<T>);
-    W diagonal = m == NB ? S::diagonal(R, strip.ldr) : S::diagonal(R, strip.ldr, m), growth = one, square_of_d = one;  // growth: 1 / d^2
-    bool good = S::within(diagonal, S::set1(std::numeric_limits<T>::min()), S::set1(std::numeric_limits<T>::max()));
-    for (int q = 0; q < K; ++q) {
-      const W inverse = S::div(one, diagonal);
-      W w[NB];  // as it is before each row; what lies left of the diagonal stays
-      w[0] = S::load(strip.Vt + q * strip.ldv + column);
-      each<NB - 1>([&](auto at) INLINE_LAMBDA {
-        constexpr int i = decltype(at)::value;
-        w[i + 1] = S::fnma(S::template lane<i>(w[i]), S::template mul_from<i + 1>(x[i], S::template lane<i>(inverse)), w[i]);
-      });
-      good = good & S::within(w[NB - 1], S::set1(-largest_w<T>), S::set1(largest_w<T>));
-      const W p = S::mul(w[NB - 1], inverse), pg = S::mul(p, growth), t = S::mul(p, pg), h = S::set1(h_before[q]);
-      const W sums = running_sums<T, NB>(t);
-      const W after = sign == Sign::update ? S::add(h, sums) : S::sub(h, sums);
-      const W before = S::template shifted<1>(after, h);
-      W u, share;  // of d^2: exactly 1 where t is 0
-      if (sign == Sign::update) {
-        const W part = S::div(one, before), ratio = S::fma(t, part, one);
-        u = S::mul(pg, part);
-        share = S::div(before, S::add(before, t));
-        growth = S::mul(growth, ratio);
-        diagonal = S::mul(diagonal, ratio);
-        good = good & S::within(after, S::set1(1 / most_growth<T>), most);
-      } else {
-        const W part = S::div(one, S::sub(before, t));
-        u = S::sub(S::zero(), S::mul(pg, part));
-        share = S::fnma(t, S::div(one, before), one);
-        growth = S::mul(growth, S::mul(before, part));
-        good = good & S::within(after, S::set1(std::max(least_left<T> * h_before[q], 1 / most_growth<T>)), most);
-      }
-      square_of_d = S::mul(square_of_d, share);
-      S::store(block.p(q), p);
-      S::store(block.u(q), u);
-      block.h()[q] = S::last(after);
-      each<NB>([&](auto at) INLINE_LAMBDA {
-        constexpr int i = decltype(at)::value;
-        if constexpr (sign == Sign::update) x[i] = S::template fma_from<i>(S::template lane<i>(u), w[i], x[i]);
-        else if constexpr (i + 1 < NB) x[i] = S::template fma_from<i + 1>(S::template lane<i>(u), w[i + 1], x[i]);
-      });
-    }
-    if (!(good & S::within(growth, S::set1(T(0.5)), most))) return Careful<P, sign, uplo, K>::diagonal(block, h_before, row, column, m, strip);
-    block.careful() = 0;
-    const W d = S::sqrt(square_of_d);
-    S::store(block.d(), d);
-    each<NB>([&](auto at) INLINE_LAMBDA {
-      constexpr int i = decltype(at)::value;
-      x[i] = S::mul(x[i], S::template lane<i>(d));
-    });
-    store_triangle<P, uplo>(strip.out + at<uplo>(row, column, strip.ldo), strip.ldo, m, x);
-    strip.squares += squares;
-    return -1;
-  }
-
+  static constexpr auto diagonal = find_rotations<P, sign, uplo, K == 1>;
   static constexpr bool careful_steps = true;
   static void carefully(const T* memory, index_t blocks, index_t row, index_t column, Strip<T>& strip) {
     for (index_t b = 0; b < blocks; ++b)
-      Careful<P, sign, uplo, K>::apply(H{const_cast<T*>(memory) + b * H::words}, row + b * P::rows, P::rows, column, strip.columns, strip);
+      Careful<P, sign, uplo>::apply(H{const_cast<T*>(memory) + b * H::words(K), K}, row + b * P::rows, P::rows, column, strip.columns, strip);
   }
   /// How many of the blocks from the first on are alike: done with care, or not.
   static index_t run_of(const T* memory, index_t blocks, bool& careful) {
-    careful = H{const_cast<T*>(memory)}.careful() != 0;
+    careful = H{const_cast<T*>(memory), K}.careful() != 0;
     index_t run = 1;
-    while (run < blocks && (H{const_cast<T*>(memory) + run * H::words}.careful() != 0) == careful) ++run;
+    while (run < blocks && (H{const_cast<T*>(memory) + run * H::words(K), K}.careful() != 0) == careful) ++run;
     return run;
   }
 };

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/huge_pages.h"
+#include "cuda/context.h"
+#include "cuda/device_factor.h"
+#include "cuda/placed.cuh"
+#include "cuda/transfer.cuh"
+
+namespace gpucholmod::cuda {
+
+/// A factor of scalars T: its memory, and what goes in and comes out. Work is done in the stream of its context, and finished when a function
+/// returns.
+template <class T>
+class PlacedFactor : public DeviceFactor {
+ public:
+  /// Not a factor yet: only the continuation behind row and column n is there, and what else Layout wants. In a Session.
+  PlacedFactor(Context& context, index_t n, index_t capacity = 0)
+      : context_(context), layout_(n, capacity), capacity_(std::max(n, capacity)), dR_(context.pool(), layout_.words()) {
+    clear();
+    here().continue_behind(stream());
+  }
+  ~PlacedFactor() override {
+    if (context_.forked()) dR_.abandon();
+  }
+
+  index_t order() const override { return layout_.n; }
+  index_t capacity() const override { return capacity_; }
+  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  int device() const override { return context_.device(); }
+  std::string device_name() const override { return context_.device_name(); }
+  double bytes() const override { return double(dR_.bytes()); }
+
+  /// From a checked triangle on the host, whose largest entry is `largest`.
+  template <class S>
+  void send(const S* A, Uplo uplo, double largest) {
+    send_triangle<S, T>({A, order(), order(), order()}, uplo, Uplo::upper, R(), context_);
+    clear();
+    bound_ = largest * std::sqrt(double(order()));
+  }
+
+  /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER finds
+  /// sooner, transposed. Returns the failing pivot, or -1. Where there is one, the upper triangle is factorised to find it:
+  /// for the lower one cuSOLVER may report the pivot behind it (seen with CUDA 13.0 on an H200, where the pivot ends a block).
+  /// Behind the last one there is none, so that is looked at.
+  template <class S>
+  index_t factorise(const S* A, Uplo uplo) {
+    const index_t n = order();
+    for (index_t j = 0; j < n; ++j) bound_ = std::max(bound_, std::sqrt(std::max(double(A[j + j * n]), 0.0)));
+    if (n == 0) return -1;
+    send_triangle<S, T>({A, n, n, n}, uplo, Uplo::lower, R(), context_);
+    index_t pivot = factorise(Uplo::lower);
+    if (pivot >= 0) {
+      send_triangle<S, T>({A, n, n, n}, uplo, Uplo::upper, R(), context_);
+      const index_t upper = factorise(Uplo::upper);
+      return upper >= 0 ? upper : pivot;
+    }
+    const unsigned tiles = unsigned((n + convert_tile - 1) / convert_tile);
+    lower_to_upper<<<dim3(tiles, tiles), dim3(convert_tile, convert_rows), 0, stream()>>>(R());
+    check(cudaGetLastError(), "start the transposition of a factor");
+    clear();
+    check(cudaStreamSynchronize(stream()), "transpose a factor");
+    return -1;
+  }
+
+  void download(Uplo uplo, double* out) const override {
+    const index_t n = order();
+    const Session session(context_);
+    prefer_huge_pages(out, sizeof(double) * n * n);
+    fetch_triangle<double, T>(R(), uplo, {out, n, n, n}, context_);
+    session.finish();
+    for (index_t j = 0; j < n; ++j)
+      if (uplo == Uplo::upper) std::fill(out + j + 1 + j * n, out + n + j * n, 0.0);
+      else std::fill(out + j * n, out + j + j * n, 0.0);
+  }
+
+  void diagonal(double* out) const override {
+    const index_t n = order();
+    if (n == 0) return;
+    const Session session(context_);
+    const PoolBuffer<double> ddiagonal(context_.pool(), n);
+    const MatrixView<const T> along{dR_.data(), 1, n, layout_.ld + 1};
+    convert_matrix<T, double>(false, along, {ddiagonal.data(), 1, n, 1}, stream());
+    fetch(ddiagonal, n, out);
+    session.finish();
+  }
+
+  double trace() const override {
+    const index_t n = order();
+    if (n == 0) return 0;
+    const Session session(context_);
+    const PoolBuffer<double> dsums(context_.pool(), n);
+    column_squares<<<unsigned(n), sum_threads, 0, stream()>>>(R(), nullptr, dsums.data());
+    check(cudaGetLastError(), "start the trace");
+    std::vector<double> sums(n);
+    fetch(dsums, n, sums.data());
+    session.finish();
+    double sum = 0;
+    for (const double s : sums) sum += s;
+    return sum;
+  }
+
+ protected:
+  cudaStream_t stream() const { return context_.stream(); }
+  Placed<T> here() const { return {dR_.data(), layout_}; }
+  MatrixView<const T> R() const { return here().read(); }
+  MatrixView<T> R() { return here().R(); }
+  template <class X>
+  static MatrixView<const X> read(MatrixView<X> A) {
+    return {A.data, A.rows, A.cols, A.ld};
+  }
+
+  Context& context_;
+  Layout layout_;
+  index_t capacity_;
+  PoolBuffer<T> dR_;
+  double bound_ = 0;  ///< no column of R has a larger norm
+
+ private:
+  /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
+  index_t factorise(Uplo uplo) {
+    const index_t n = order();
+    const Cusolver& cusolver = context_.cusolver();
+    const index_t words = cusolver.workspace(uplo, n, dR_.data(), layout_.ld);
+    const PoolBuffer<T> dwork(context_.pool(), words);
+    const PoolBuffer<int> dinfo(context_.pool(), 1);
+    cusolver.factorise(uplo, n, dR_.data(), layout_.ld, dwork.data(), words, dinfo.data());
+    int info = 0;
+    T last = 0;
+    check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream()),
+          "fetch the failing pivot");
+    check(cudaMemcpyAsync(&last, dR_.data() + (n - 1) * (layout_.ld + 1), sizeof last, cudaMemcpyDeviceToHost, stream()),
+          "fetch the last pivot");
+    check(cudaStreamSynchronize(stream()), "factorise");
+    return info > 0 ? info - 1 : last > 0 ? -1 : n - 1;
+  }
+
+  /// Zeroes what Layout wants to be zero below the diagonal.
+  void clear() {
+    if (layout_.room == 0) return;
+    clear_below<<<unsigned(layout_.room), 32, 0, stream()>>>(MatrixView<T>{dR_.data(), layout_.room, layout_.room, layout_.ld}, block_columns::NB);
+    check(cudaGetLastError(), "clear below the diagonal");
+  }
+
+  void fetch(const PoolBuffer<double>& from, index_t count, double* out) const {
+    check(cudaMemcpyAsync(out, from.data(), sizeof(double) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
+  }
+};
+
+}  // namespace gpucholmod::cuda
