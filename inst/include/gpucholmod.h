@@ -13,7 +13,7 @@
  *     GPUCHOLMOD_DEFINE              once, outside of functions
  *     gpucholmod_load();             in R_init_<package>, after importing the namespace of gpucholmod: an R error where the versions differ
  *
- * From any other program: link with libgpucholmod. */
+ * From any other program: link with libgpucholmod, which tools/library.mk builds. */
 #ifndef GPUCHOLMOD_H
 #define GPUCHOLMOD_H
 
@@ -144,7 +144,10 @@ static inline void gpucholmod_load(void) {
 
 #else
 
-#define GPUCHOLMOD_DECLARE(result, name, parameters, arguments) result gpucholmod_##name parameters;
+#ifndef GPUCHOLMOD_EXPORT /* for those who build the library: visible from outside of it */
+#define GPUCHOLMOD_EXPORT
+#endif
+#define GPUCHOLMOD_DECLARE(result, name, parameters, arguments) GPUCHOLMOD_EXPORT result gpucholmod_##name parameters;
 GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_DECLARE)
 
 #endif
