@@ -46,5 +46,13 @@ install: all
 	cp $(BUILD)/gpucholmod.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	cp $(root)/inst/include/gpucholmod.h $(DESTDIR)$(PREFIX)/include
 
+# Functions for Octave: $(BUILD)/octave is to be on its path. MATLAB's mex takes the same source; that has not been tried.
+octave: $(BUILD)/octave/gpucholmod_mex.mex
+	cp $(root)/inst/octave/*.m $(BUILD)/octave
+
+$(BUILD)/octave/gpucholmod_mex.mex: $(root)/inst/octave/gpucholmod_mex.c $(root)/inst/include/gpucholmod.h $(BUILD)/libgpucholmod.a
+	@mkdir -p $(@D)
+	mkoctfile --mex -I$(root)/inst/include $< $(abspath $(BUILD)/libgpucholmod.a) $(LAPACK) -lpthread -lstdc++ -o $@
+
 -include $(objects:.o=.d)
-.PHONY: all install
+.PHONY: all install octave

@@ -55,6 +55,7 @@ missing() {
       r-base-dev) have_toolchain || echo r-base-dev ;;
       gtest) have_gtest || echo libgtest-dev ;;
       checkbashisms) command -v checkbashisms >/dev/null || echo devscripts ;;
+      octave) command -v mkoctfile >/dev/null || echo octave-dev ;;
       pandoc | tidy | qpdf) command -v "$need" >/dev/null || echo "$need" ;;
       ccache) command -v ccache >/dev/null || ! can_install || echo ccache ;;  # saves time, no more
       *) have_r_package "$need" || echo "r-cran-$need" | tr '[:upper:]' '[:lower:]' ;;
@@ -66,7 +67,7 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Installs what is missing of: r-base-dev, gtest, checkbashisms, pandoc, tidy, qpdf, ccache, and R packages by name.
+# Installs what is missing of: r-base-dev, gtest, checkbashisms, octave, pandoc, tidy, qpdf, ccache, and R packages by name.
 install_missing() {
   packages=$(missing "$@" | tr '\n' ' ')
   if [ -z "$packages" ]; then

@@ -5,6 +5,7 @@
 #   configure      configure and cleanup, with and without nvcc (tests/configure.sh)
 #   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
+#   library        the core as a library for programs without R (tools/library.mk): tests/library.c, and in Octave tests/octave.m
 #   README         README.md is what README.Rmd gives
 #   pasted blocks  the R code of README.md and the vignettes runs as it stands (tools/paste_blocks.R)
 #   check          R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
@@ -143,6 +144,25 @@ c_interface() { # $1 the library
   count_one "$status" "$scratch/client/log" "C interface"
 }
 
+library_without_r() {
+  stage "library"
+  status=0
+  (
+    set -e
+    at="$scratch/library"
+    make -s -f "$root/tools/library.mk" -j "$jobs" install octave BUILD="$at/build" PREFIX="$at" \
+      EIGEN="$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')"
+    cc -std=c99 -Wall -Wextra -Werror -pedantic "$root/tests/library.c" \
+      -I"$at/include" "$at/lib/libgpucholmod.so" -Wl,-rpath,"$at/lib" -lm -o "$at/shared"
+    "$at/shared"
+    cc -std=c99 "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.a" -llapack -lblas -lpthread -lstdc++ -lm -o "$at/static"
+    "$at/static"
+    octave-cli --quiet --norc --path "$at/build/octave" "$root/tests/octave.m"
+  ) >"$scratch/library.log" 2>&1 || status=$?
+  grep '^Octave' "$scratch/library.log" || :
+  count_one "$status" "$scratch/library.log" "library"
+}
+
 knit_readme() {
   cd "$scratch/readme" &&
     R_LIBS="$scratch/cpu${R_LIBS:+:$R_LIBS}" Rscript -e 'knitr::knit("README.Rmd", quiet = TRUE)' &&
@@ -186,7 +206,7 @@ check_tarball() {
 }
 
 stage "what is needed"
-install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest checkbashisms pandoc tidy qpdf ccache
+install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest checkbashisms octave pandoc tidy qpdf ccache
 
 jobs=$(getconf _NPROCESSORS_ONLN)
 export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
@@ -208,6 +228,7 @@ else
   count 0 0 1 "built with CUDA: nvcc was not found"
 fi
 c_interface "$scratch/cpu"
+library_without_r
 readme
 pasted_blocks
 check_tarball

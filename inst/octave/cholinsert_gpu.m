@@ -1,0 +1,24 @@
+## [R1, err] = cholinsert_gpu (R, j, X)
+##
+## The Cholesky factor of a matrix with p rows and columns more, R being that of the matrix without: what cholinsert does for p = 1. X
+## (n + p x p) are its columns j .. j + p - 1. err: 0; 1, the matrix is not positive definite; 2, R is singular. Without err, these are
+## errors. Where err is not 0, R1 is R.
+
+function [R1, err] = cholinsert_gpu (R, j, X)
+  if (nargin != 3)
+    print_usage ();
+  endif
+  n = columns (R);
+  if (! isa (R, "double") || ! isreal (R) || ndims (R) != 2 || rows (R) != n)
+    error ("cholinsert_gpu: R must be a real square matrix of doubles");
+  elseif (! isfloat (X) || ! isreal (X) || ndims (X) != 2 || rows (X) != n + columns (X))
+    error ("cholinsert_gpu: dimension mismatch between R and X");
+  elseif (! isscalar (j) || j != fix (j) || j < 1 || j > n + 1)
+    error ("cholinsert_gpu: index J out of range");
+  endif
+  [R1, code, pivot, message] = gpucholmod_mex ("insert", triu (full (R)), j, double (full (X)));
+  err = (code == 1) + 2 * (code == 4);
+  if (code != 0 && (err == 0 || nargout < 2))
+    error ("gpucholmod:insert", "cholinsert_gpu: %s", message);
+  endif
+endfunction
