@@ -147,20 +147,18 @@ c_interface() { # $1 the library
 library_without_r() {
   stage "library"
   status=0
+  at="$scratch/library"
+  mkdir "$at"
   (
-    set -e
-    at="$scratch/library"
-    make -s -f "$root/tools/library.mk" -j "$jobs" install octave BUILD="$at/build" PREFIX="$at" \
-      EIGEN="$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')"
-    cc -std=c99 -Wall -Wextra -Werror -pedantic "$root/tests/library.c" \
-      -I"$at/include" "$at/lib/libgpucholmod.so" -Wl,-rpath,"$at/lib" -lm -o "$at/shared"
-    "$at/shared"
-    cc -std=c99 "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.a" -llapack -lblas -lpthread -lstdc++ -lm -o "$at/static"
-    "$at/static"
-    octave-cli --quiet --norc --path "$at/build/octave" "$root/tests/octave.m"
-  ) >"$scratch/library.log" 2>&1 || status=$?
-  grep '^Octave' "$scratch/library.log" || :
-  count_one "$status" "$scratch/library.log" "library"
+    eigen=$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')
+    make -s -f "$root/tools/library.mk" -j "$jobs" install octave BUILD="$at/build" PREFIX="$at" EIGEN="$eigen" &&
+      cc -std=c99 -Wall -Wextra -Werror -pedantic "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.so" -Wl,-rpath,"$at/lib" -lm \
+        -o "$at/shared" && "$at/shared" &&
+      cc -std=c99 "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.a" -llapack -lblas -lpthread -lstdc++ -lm -o "$at/static" &&
+      "$at/static" && octave-cli --quiet --norc --path "$at/build/octave" "$root/tests/octave.m"
+  ) >"$at/log" 2>&1 || status=$?
+  grep '^Octave' "$at/log" || :
+  count_one "$status" "$at/log" "library"
 }
 
 knit_readme() {
