@@ -20,6 +20,7 @@ constexpr double stream_panel = 32e6;  ///< bytes of a panel of the stream metho
 constexpr int stream_slots = 4;        ///< its panels on the device at once
 constexpr double stream_chunk = 2e6;   ///< bytes that travel at once
 constexpr int stream_buffers = 16;     ///< page-locked buffers for that, in each direction
+constexpr double members_block = 1 << 22;  ///< doubles of n x k_j columns for which one substitution is made, of solve_modified()
 constexpr int most_threads = 16;       ///< of the CPU, where the caller does not say how many
 constexpr std::size_t stream_kept = std::size_t(256) << 20;  ///< bytes of device memory kept for the next call
 constexpr double staging_kept = 2.1 * stream_buffers * stream_chunk;  ///< bytes of page-locked memory kept: a long column takes more
