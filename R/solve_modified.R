@@ -123,9 +123,8 @@ members_of <- function(V, n) {
     return(list(V = whole, k = vapply(all, NCOL, 1L), names = names(V), columns = FALSE))
   }
   if (length(dim(V)) == 3L) {
-    x <- open_array(V, n, "V")
     d <- dim(V)
-    return(list(V = matrix(x, n, d[[2L]] * d[[3L]]), k = rep.int(d[[2L]], d[[3L]]), names = dimnames(V)[[3L]], columns = FALSE))
+    return(list(V = open_array(V, n, "V"), k = rep.int(d[[2L]], d[[3L]]), names = dimnames(V)[[3L]], columns = FALSE))
   }
   x <- open_columns(V, n, float32 = FALSE)
   list(V = x, k = rep.int(1L, ncol(x)), names = colnames(x), columns = TRUE)

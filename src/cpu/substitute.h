@@ -25,7 +25,7 @@ const double* as_doubles(MatrixView<const T> R, index_t first, index_t last, ind
 /// B (n x m) <- R'^-1 B, or R^-1 B, in double precision, by R's BLAS: at once, or, where R has to be made doubles, by blocks of columns.
 template <class T>
 void substitute(MatrixView<const T> R, bool forward, double* B, index_t m, index_t ldb_given) {
-  const index_t n = R.cols, width = sizeof(T) == sizeof(double) ? n : 256, blocks = n > 0 ? (n + width - 1) / width : 0;
+  const index_t n = R.cols, width = sizeof(T) < sizeof(double) ? 256 : m < 64 ? n : 64, blocks = n > 0 ? (n + width - 1) / width : 0;
   if (m == 0) return;
   const int ldb = int(ldb_given), sides = int(m);
   const double one = 1, minus = -1;

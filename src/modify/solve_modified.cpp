@@ -16,9 +16,9 @@
 namespace gpucholmod {
 namespace {
 
-/// The bounds of inst/design/fan-out.md, within which the factor of A_j is not needed: p v <= most_growth hypot(a, v), p and v norms of P_j and
-/// V_j |W_j|^1/2 / scale_j, a one that ||R|| is not below; and a smallest pivot of so many (n + k) eps (1 + p^2).
-constexpr double most_growth = 8, least_pivot = 16;
+/// The bounds of inst/design/fan-out.md, within which the factor of A_j is not needed: p v <= most_growth hypot(a, v), p and v norms of P and
+/// V_j |W_j|^1/2 / scale_j, a not above that of R; and a smallest pivot of so many sqrt(n + k) eps (1 + p^2).
+constexpr double most_growth = 6, least_pivot = 4096;
 
 /// f(), of which errors tell of which member they are.
 template <class F>
@@ -84,10 +84,10 @@ class Solving {
 
   /// As many members as find room, one at least.
   index_t end_of_block(index_t first) const {
-    const double most = double(tuning::members_block) / double(std::max<index_t>(n_, 1));
+    const index_t most = std::max(tuning::members_columns, tuning::members_block / std::max<index_t>(n_, 1));
     index_t last = first;
-    for (double columns = 0; last < f_; ++last) {
-      columns += double(std::min(given_.k[last], n_) + (solves() ? given_.m : 0) + 1);
+    for (index_t columns = 0; last < f_; ++last) {
+      columns += std::min(given_.k[last], n_) + (solves() ? given_.m : 0) + 1;
       if (last > first && columns > most) break;
     }
     return last;
@@ -107,12 +107,12 @@ class Solving {
         const double w = weight(q), by = std::sqrt(std::abs(w)) / given_.scale[j];
         if (w == 0 || (w < 0) != removes) continue;
         const double* const from = given_.V + q * n_;
-        double* const to = P_.data() + columns++ * n_;
+        double* const to = P_.get() + columns++ * n_;
         for (index_t i = 0; i < n_; ++i) to[i] = by * from[i];
         ++member.k;
         member.removed += removes;
       }
-    const double squares = sum_of_squares(P_.data() + member.first * n_, member.k * n_);
+    const double squares = sum_of_squares(P_.get() + member.first * n_, member.k * n_);
     member.by_factor = squares != 0 && !in_range(squares);
     member.v = std::sqrt(squares);
     return member;
@@ -122,11 +122,11 @@ class Solving {
     const index_t m = given_.m, count = last - first;
     index_t columns = 0;
     for (index_t j = first; j < last; ++j) columns += given_.k[j] > n_ ? 0 : given_.k[j];
-    P_.resize(n_ * columns);
+    if (n_ * columns > room_) P_.reset(new double[room_ = n_ * columns]);
     columns = 0;
     std::vector<Member> members;
     for (index_t j = first; j < last; ++j) members.push_back(pack(j, columns));
-    substitute(TriangularSolve::forward, P_.data(), columns);
+    substitute(TriangularSolve::forward, P_.get(), columns);
 
     double* Y = nullptr;
     if (solves()) {
@@ -156,15 +156,15 @@ class Solving {
     T_.resize(ldt * given_.m);
     const int rows = int(columns), m = int(given_.m), inner = int(n_), ld = int(ldt);
     const double zero = 0, one = 1;
-    if (columns > 0 && n_ > 0) dgemm_("T", "N", &rows, &m, &inner, &one, P_.data() + first * n_, &inner, C, &inner, &zero, T_.data(), &ld, 1, 1);
+    if (columns > 0 && n_ > 0) dgemm_("T", "N", &rows, &m, &inner, &one, P_.get() + first * n_, &inner, C, &inner, &zero, T_.data(), &ld, 1, 1);
   }
 
   /// False where the bounds do not allow it. Y (n x m): what becomes the solution, but for a substitution; columns: of P.
   bool by_capacitance(index_t j, const Member& member, index_t columns, double* Y) {
-    if (!capacitance_.factorise({P_.data() + member.first * n_, n_, member.k, n_}, member.removed)) return false;
+    if (!capacitance_.factorise({P_.get() + member.first * n_, n_, member.k, n_}, member.removed)) return false;
     const double p_squared = capacitance_.size();
     if (!(std::sqrt(p_squared) * member.v <= most_growth * std::hypot(norm_, member.v))) return false;
-    if (!(capacitance_.least_pivot() >= least_pivot * double(n_ + member.k) * eps_ * (1 + p_squared))) return false;
+    if (!(capacitance_.least_pivot() >= least_pivot * std::sqrt(double(n_ + member.k)) * eps_ * (1 + p_squared))) return false;
     const double scale = given_.scale[j];
     if (given_.logdet) given_.logdet[j] = capacitance_.logdet() + logdet_ + 2 * double(n_) * std::log(scale);
     if (!Y) return true;
@@ -219,7 +219,9 @@ class Solving {
   ModifiedOutcome outcome_;
   double logdet_ = 0, norm_ = 0;  ///< of A; of R, from below
   std::vector<double> common_;    ///< R'^-1 b, where b is that of all
-  std::vector<double> P_, Y_, T_;
+  std::unique_ptr<double[]> P_;   ///< room_ numbers
+  index_t room_ = 0;
+  std::vector<double> Y_, T_;
   cpu::Capacitance capacitance_;
 };
 

@@ -34,7 +34,7 @@ struct ModifiedOutcome {
 /// that might lose accuracy, or A_j might not be positive definite, the factor of A_j is made, by modify(), and used: so a failing pivot is that of
 /// modify(). R itself does not change. `poll` is told the share of members that are done.
 ///
-/// Memory: about tuning::members_block doubles of V_j at once, as many as one V_j has if those are more, and a factor where one is made.
+/// Memory: P of as many members as have tuning::members_block numbers or tuning::members_columns columns, or of one; and a factor where one is made.
 /// Error: of solutions ||b - A_j x|| < 40 eps ((||A|| + ||V_j |W_j| V_j'||) ||x|| + ||b||), in the 1-norm; more in inst/design/fan-out.md.
 /// Throws not_finite of V and b, what modify() throws, with a field `member`, and what `poll` throws.
 ModifiedOutcome solve_modified(HeldFactor& R, const ModifiedSystems& systems, const Poll& poll);
