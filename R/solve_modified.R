@@ -1,49 +1,52 @@
 #' Solve with many modifications of one matrix
 #'
 #' Given the factor \eqn{R} of \eqn{A = R'R} and \eqn{V_1, \ldots, V_f}, solves with each
-#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and tells its determinant and quadratic forms, without
-#' making any of their factors: for candidates of which one will be chosen, groups of observations each of which is left out, and the like. Where the
-#' factor of one of them is wanted, that is [cholupdate_gpu()].
+#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and tells its determinant and
+#' quadratic forms, without making any of their factors: for candidates of which one will be chosen, groups of observations each of which is
+#' left out, and the like. Where the factor of one of them is wanted, that is [cholupdate_gpu()].
 #'
 #' One substitution is made for all \eqn{V_j} together, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, and for each \eqn{j} what is left is of order \eqn{k_j},
 #' by the formula of Sherman, Morrison and Woodbury: \eqn{O(n^2 k_j)} operations in BLAS and, for solutions, \eqn{O(n^2)} for each right-hand side.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()], [gpu_factor()] or [gpu_chol()], on a GPU
 #'   or not: there its substitutions are done. Of a `float32` matrix, all is computed in double precision.
-#' @param V The modifications: an \eqn{n \times k \times f}{n x k x f} array; a list of \eqn{f} matrices with \eqn{n} rows, of any numbers of columns, or vectors; or an
-#'   \eqn{n \times f}{n x f} matrix, each column of which is a modification. In a list, or for the latter, also of class `Matrix` or `float32`.
-#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, for all modifications, also of class `Matrix` or `float32`; or an
-#'   \eqn{n \times m \times f}{n x m x f} array, with \eqn{m} for each. `NULL`, where nothing but the determinants is wanted.
+#' @param V The modifications: an \eqn{n \times k \times f}{n x k x f} array; a list of \eqn{f} matrices with \eqn{n} rows, of any numbers of
+#'   columns, or vectors; or an \eqn{n \times f}{n x f} matrix, each column of which is a modification. In a list, or for the latter, also of
+#'   class `Matrix` or `float32`.
+#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, for all modifications, also of class `Matrix` or
+#'   `float32`; or an \eqn{n \times m \times f}{n x m x f} array, with \eqn{m} for each. `NULL`, where nothing but the determinants is wanted.
 #' @param downdate `TRUE` for \eqn{A_j = scale_j A - V_jV_j'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Of the columns of \eqn{V_j}, of any sign: one number; one for each column, for all \eqn{j}; a \eqn{k \times f}{k x f} matrix, or a list of
-#'   such numbers, with those of each \eqn{j}. Where `V` is a matrix, \eqn{f} numbers are one for each of its columns.
+#' @param weights Of the columns of \eqn{V_j}, of any sign: one number; one for each column, for all \eqn{j}; a \eqn{k \times f}{k x f} matrix,
+#'   or a list of such numbers, with those of each \eqn{j}. Where `V` is a matrix, \eqn{f} numbers are one for each of its columns.
 #' @param scale One positive number, or one for each \eqn{j}.
-#' @param what What is wanted, one or more of `"solution"`, `"logdet"`, `"quadratic"`; by default all of them, without `b` the second. Nothing else is computed.
+#' @param what What is wanted, one or more of `"solution"`, `"logdet"`, `"quadratic"`; by default all of them, without `b` the second. Nothing else
+#'   is computed.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; as in [cholupdate_gpu()]. Handles know it.
 #' @param check Whether an \eqn{A_j} that is not positive definite is an error (`TRUE`), or is told in the return value (`FALSE`).
 #' @param control What [cholupdate_control()] gives: `threads`, `instructions` and `device_memory` of modifications by the factor, see below.
 #'
 #' @return A list with, of what is wanted,
-#'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector, otherwise an \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the
-#'     names of `V`}
+#'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector, otherwise an
+#'     \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the names of `V`}
 #'   \item{logdet}{the logarithms of the determinants of \eqn{A_j}}
 #'   \item{quadratic}{\eqn{b'A_j^{-1}b}: \eqn{f} numbers, or, for each column of `b`, an \eqn{m \times f}{m x f} matrix}
-#'   \item{pivot}{with `check = FALSE`: for each \eqn{j} 0, or, if \eqn{A_j} is not positive definite, the order of its first leading minor that is not, and
-#'     everything else is `NA`}
+#'   \item{pivot}{with `check = FALSE`: for each \eqn{j} 0, or, if \eqn{A_j} is not positive definite, the order of its first leading minor that
+#'     is not, and everything else is `NA`}
 #'   \item{by_factor}{which \eqn{j} were done by the factor of \eqn{A_j}, see below; mostly none}
 #'
 #' @section Accuracy:
 #' As of a solution with the modified factor: the solution is that of a system that differs from \eqn{A_j} by a few units of rounding times
-#' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. A bound tells where the formula may lose more: where a downdate comes near to a singular matrix, or may not be possible, and
-#' where an update is large in a direction in which \eqn{A} is small. There, and where a \eqn{V_j} has more than \eqn{n} columns, a copy of `R` is modified as by
-#' [cholupdate_gpu()], and used. So what is positive definite, and the pivot of what is not, is told by the same arithmetic. See
-#' `system.file("design", "fan-out.md", package = "gpucholmod")`.
+#' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. Bounds tell where the formula
+#' may lose more, or rounding may decide: where a downdate comes near to a singular matrix, or is not possible, and where an update is large in a
+#' direction in which \eqn{A} is small. There, and where a \eqn{V_j} has more than \eqn{n} columns, a copy of `R` is modified as by
+#' [cholupdate_gpu()], and used; what is not positive definite, and its pivot, is always told by that. On a GPU, or of a factor in single
+#' precision, that takes the precision of the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
 #'
 #' @section Errors:
-#' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the fields `members`, their numbers, and
-#' `pivot`, their pivots. The other classes are listed in [gpucholmod-package]; of what is found for one \eqn{j}, there is a field `member`. `R`, `V` and `b` are unchanged in every case. Ctrl-C and [setTimeLimit()] stop
-#' a call between two modifications.
+#' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the fields `members`, their
+#' numbers, and `pivot`, their pivots. The other classes are listed in [gpucholmod-package]; of what is found for one \eqn{j}, there is a field
+#' `member`. `R`, `V` and `b` are unchanged in every case. Ctrl-C and [setTimeLimit()] stop a call between two modifications.
 #'
 #' @seealso [cholupdate_gpu()]; `vignette("recipes")` for groups of observations that are left out
 #' @references
@@ -82,7 +85,8 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
   if (is.null(b) && !identical(what, "logdet")) stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
   wants <- c("solution", "logdet", "quadratic") %in% what
 
-  request <- list(downdate, check, FALSE, factor$single, if (factor$on_gpu) 2L else 1L, 0L, if (!missing(control)) control_numbers(control), NULL, NULL, NULL)
+  request <- list(downdate, check, FALSE, factor$single, if (factor$on_gpu) 2L else 1L, 0L, if (!missing(control)) control_numbers(control),
+                  NULL, NULL, NULL)
   solve_all <- function() {
     rcpp_solve_modified(held, members$V, members$k, weights, scale, sides$b, sides$m, sides$own, wants, request)
   }
@@ -148,7 +152,9 @@ weights_of_members <- function(weights, members, downdate) {
     if (length(weights) != length(k)) refuse(sprintf("must be a list of %d, one for each modification", length(k)))
     each <- Map(function(w, count) {
       w <- weights_of(if (is.null(w)) numeric() else w, downdate)
-      if (length(w) != 1L && length(w) != count) refuse(sprintf("must have one number for each of the columns of its V, %d, not %d", count, length(w)))
+      if (length(w) != 1L && length(w) != count) {
+        refuse(sprintf("must have one number for each of the columns of its V, %d, not %d", count, length(w)))
+      }
       rep_len(w, count)
     }, weights, k)
     return(as.double(unlist(each)))
@@ -176,7 +182,8 @@ sides_of_members <- function(b, n, f) {
   if (length(dim(b)) == 3L) {
     x <- open_array(b, n, "b")
     if (dim(b)[[3L]] != f) {
-      stop_gpucholmod("dimension_mismatch", sprintf("'b' is for %d modifications, there are %d", dim(b)[[3L]], f), list(expected = f, actual = dim(b)[[3L]]))
+      stop_gpucholmod("dimension_mismatch", sprintf("'b' is for %d modifications, there are %d", dim(b)[[3L]], f),
+                      list(expected = f, actual = dim(b)[[3L]]))
     }
     return(list(b = x, m = dim(b)[[2L]], own = TRUE, names = dimnames(b)[[2L]], vector = FALSE))
   }
@@ -199,6 +206,7 @@ shaped <- function(x, d, names, vector) {
 stop_members <- function(failed, pivot, f) {
   shown <- paste0(paste(utils::head(failed, 5L), collapse = ", "), if (length(failed) > 5L) " and others")
   stop_gpucholmod("not_positive_definite",
-                  sprintf("%d of the %d modified matrices %s not positive definite: %s", length(failed), f, if (length(failed) == 1L) "is" else "are", shown),
+                  sprintf("%d of the %d modified matrices %s not positive definite: %s", length(failed), f,
+                          if (length(failed) == 1L) "is" else "are", shown),
                   list(pivot = pivot, members = failed))
 }
