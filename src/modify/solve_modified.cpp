@@ -144,7 +144,7 @@ class Solving {
       double* const mine = Y ? Y + n_ * m * (j - first) : nullptr;
       member.by_factor = member.by_factor || !by_capacitance(j, member, columns, mine);
       if (mine && member.by_factor) std::fill_n(mine, n_ * m, 0.0);
-      poll_(double(j) / double(f_));
+      poll_(double(first) / double(f_));
     }
     if (given_.solution) substitute(TriangularSolve::back, Y, m * count);
     for (index_t j = first; j < last; ++j)
