@@ -110,7 +110,7 @@ Errors errors(const Doubles& R, const Member& member, const Matrix& b, const Mat
   return found;
 }
 
-/// Right-hand sides: any, one in the range of V, one that is a column of A_j's operand, and one in R's weakest direction.
+/// Right-hand sides: any, one in the range of V, one that A has made large where A is, and the last column of R'.
 Doubles sides(const Doubles& R, const Doubles& V, Random& random) {
   const index_t n = R.cols();
   Doubles b = random.normal(n, 4).cast<double>();
@@ -148,17 +148,17 @@ index_t expect_accurate(const Doubles& R, const std::vector<Member>& members, co
   return found.by_factor();
 }
 
-/// A problem, and the same with less, or with more, of V: none of them where V is taken away, and half of it was too much.
+/// A problem, and the same with less of V, none, or, where it is added, more.
 std::vector<Member> around(const Problem<double>& p) {
   std::vector<Member> members = {signed_member(p.sign, p.V), signed_member(p.sign, p.V / 8), signed_member(p.sign, p.V.leftCols(0))};
   if (p.sign == Sign::update) members.push_back(signed_member(p.sign, p.V * 64));
   return members;
 }
 
-constexpr index_t ranks[] = {1, 2, 5, 16, 40};
+constexpr index_t ranks[] = {1, 2, 6, 40};
 
 TEST(SolveModified, FamiliesOfMatrices) {
-  for (const index_t n : {1, 9, 66, 140})
+  for (const index_t n : {1, 9, 70})
     for (const index_t k : ranks)
       for (const Family& family : families)
         for (const Sign sign : signs) {
@@ -170,13 +170,12 @@ TEST(SolveModified, FamiliesOfMatrices) {
 }
 
 TEST(SolveModified, HardCases) {
-  for (const index_t n : {66, 140})
-    for (const index_t k : ranks)
-      for (const Case& c : cases) {
-        Random random(4);
-        const Problem<double> p = c.make(n, k, Level{0x1p-52}, random);
-        expect_accurate(factor_of(p), around(p), std::string(c.name) + " " + std::to_string(n) + " " + std::to_string(k));
-      }
+  for (const index_t k : ranks)
+    for (const Case& c : cases) {
+      Random random(4);
+      const Problem<double> p = c.make(75, k, Level{0x1p-52}, random);
+      expect_accurate(factor_of(p), around(p), std::string(c.name) + " " + std::to_string(k));
+    }
 }
 
 TEST(SolveModified, SinglePrecision) {
