@@ -98,8 +98,9 @@ class Solving {
   Member pack(index_t j, index_t& columns) {
     Member member;
     member.first = columns;
+    double largest = 0;
     for (index_t q = start_[j]; q < start_[j + 1]; ++q)
-      of_member(j, [&] { return largest_of("V", given_.V + q * n_, n_, 0, q - start_[j]); });
+      largest = std::max(largest, of_member(j, [&] { return largest_of("V", given_.V + q * n_, n_, 0, q - start_[j]); }));
     member.by_factor = given_.k[j] > n_;  // which takes less
     if (member.by_factor) return member;
     for (const bool removes : {false, true})
@@ -113,7 +114,7 @@ class Solving {
         member.removed += removes;
       }
     const double squares = sum_of_squares(P_.get() + member.first * n_, member.k * n_);
-    member.by_factor = squares != 0 && !in_range(squares);
+    member.by_factor = member.k > 0 && largest > 0 && !in_range(squares);
     member.v = std::sqrt(squares);
     return member;
   }
