@@ -169,3 +169,7 @@ rcpp_factor_shift <- function(held, modified, from, to, dimnames, request, half_
     .Call(`_gpucholmod_rcpp_factor_shift`, held, modified, from, to, dimnames, request, half_modified)
 }
 
+rcpp_solve_modified <- function(held, V, k, weights, scale, b, m, own_b, wants, request) {
+    .Call(`_gpucholmod_rcpp_solve_modified`, held, V, k, weights, scale, b, m, own_b, wants, request)
+}
+

@@ -45,6 +45,7 @@
 #' | [solve()][solve.chol_factor] | \eqn{A^{-1}b}, \eqn{A^{-1}} |
 #' | [chol2inv()][solve.chol_factor] | \eqn{A^{-1}} |
 #' | [determinant()][solve.chol_factor], [logdet()] | the determinant |
+#' | [solve_modified()] | the same of many modifications of \eqn{A} |
 #'
 #' In ordinary memory, a modification in place needs no other: at n = 500 that takes a sixth to a twelfth of the time of a call of [cholupdate_gpu()] for a
 #' matrix, whose result is new memory every time (measured: `system.file("design", "measurements.md", package = "gpucholmod")`).

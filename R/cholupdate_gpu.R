@@ -88,7 +88,7 @@
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
 #' \doi{10.48550/arXiv.1011.1173}
 #'
-#' @seealso [solve_forward()], [solve_back()] and [logdet()] for what to do with the result; [cholupdate_plan()], [cholupdate_overwrite()], [factor_file()], [gpu_factor()], [chol()], [gpu_info()],
+#' @seealso [solve_forward()], [solve_back()] and [logdet()] for what to do with the result; [solve_modified()] for many `V`, where no factors are wanted; [cholupdate_plan()], [cholupdate_overwrite()], [factor_file()], [gpu_factor()], [chol()], [gpu_info()],
 #'   [last_cholupdate()], [cholupdate_control()]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)

@@ -36,7 +36,7 @@
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
 #' | `gpucholmod_shared` | something else refers to the matrix that is to be overwritten, and it may not be copied | `argument`, `value`, `bytes` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
-#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
+#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot`; `members` of [solve_modified()] |
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
 #' | `gpucholmod_invalid_factor` | a [chol_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
 #' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |

@@ -50,7 +50,7 @@ scale_of <- function(scale) {
 finite_numbers <- function(x, argument) {
   if (!is.numeric(x) || is.object(x)) {
     stop_gpucholmod("not_numeric", sprintf("'%s' must be numeric, not %s", argument, class(x)[[1L]]),
-                    list(argument = argument, value = class(x)[[1L]]))
+                    list(argument = argument, type = class(x)[[1L]]))
   }
   at <- match(FALSE, is.finite(x), 0L)
   if (at > 0L) {

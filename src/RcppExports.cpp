@@ -495,6 +495,25 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_solve_modified
+Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale, SEXP b, int m, bool own_b, Rcpp::LogicalVector wants, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_solve_modified(SEXP heldSEXP, SEXP VSEXP, SEXP kSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP bSEXP, SEXP mSEXP, SEXP own_bSEXP, SEXP wantsSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type k(kSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< bool >::type own_b(own_bSEXP);
+    Rcpp::traits::input_parameter< Rcpp::LogicalVector >::type wants(wantsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_solve_modified(held, V, k, weights, scale, b, m, own_b, wants, request));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
@@ -539,6 +558,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 6},
     {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 7},
     {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 7},
+    {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 10},
     {NULL, NULL, 0}
 };
 

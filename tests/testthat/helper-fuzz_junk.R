@@ -49,6 +49,10 @@ right_calls <- function() {
     choldelete_gpu = list(needs = 2L, args = list(R = held, index = 2, in_place = TRUE, control = control)),
     cholshift_gpu = list(needs = 3L, args = list(R = R, from = 3, to = 1, uplo = "upper", control = control)),
     cholshift_gpu = list(needs = 3L, args = list(R = held, from = 3, to = 1, in_place = TRUE, control = control)),
+    solve_modified = list(needs = 2L, args = list(R = R, V = V, b = 1:3, downdate = FALSE, scale = 2, what = "quadratic", uplo = "upper", check = TRUE,
+                                                  control = control)),
+    solve_modified = list(needs = 2L, args = list(R = held, V = list(V, 1:3), b = array(1, c(3, 1, 2)), weights = list(1:2, -0.01), scale = 1:2,
+                                                  check = FALSE, control = control)),
     gpu_factor = list(needs = 1L, args = list(R = R, uplo = "upper", precision = "double", device = NULL)),
     gpu_chol = list(needs = 1L, args = list(A = crossprod(R), precision = "double", device = NULL)),
     copy_factor = list(needs = 1L, args = list(x = R)),
@@ -75,7 +79,7 @@ meaning_of <- c(
   downdate = "flag", check = "flag", in_place = "flag", replace = "flag", copy = "flag", timeline = "flag", memory = "flag",
   uplo = "choice",
   precision = "choice", backend = "choice", method = "choice", loop_order = "choice", instructions = "choice",
-  name = "choice",
+  name = "choice", what = "choice",
   blocks_per_kernel = "count", threads_per_block = "count", elements_per_thread = "count", panel_rows = "count",
   threads = "count"
 )

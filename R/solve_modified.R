@@ -1,0 +1,212 @@
+#' Solve with many modifications of one matrix
+#'
+#' Given the factor \eqn{R} of \eqn{A = R'R} and \eqn{V_1, \ldots, V_f}, solves with each
+#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and tells its determinant and
+#' quadratic forms, without making any of their factors: for candidates of which one will be chosen, groups of observations each of which is
+#' left out, and the like. Where the factor of one of them is wanted, that is [cholupdate_gpu()].
+#'
+#' One substitution is made for all \eqn{V_j} together, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, and for each \eqn{j} what is left is of order \eqn{k_j},
+#' by the formula of Sherman, Morrison and Woodbury: \eqn{O(n^2 k_j)} operations in BLAS and, for solutions, \eqn{O(n^2)} for each right-hand side.
+#'
+#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()], [gpu_factor()] or [gpu_chol()], on a GPU
+#'   or not: there its substitutions are done. Of a `float32` matrix, all is computed in double precision.
+#' @param V The modifications: an \eqn{n \times k \times f}{n x k x f} array; a list of \eqn{f} matrices with \eqn{n} rows, of any numbers of
+#'   columns, or vectors; or an \eqn{n \times f}{n x f} matrix, each column of which is a modification. In a list, or for the latter, also of
+#'   class `Matrix` or `float32`.
+#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, for all modifications, also of class `Matrix` or
+#'   `float32`; or an \eqn{n \times m \times f}{n x m x f} array, with \eqn{m} for each. `NULL`, where nothing but the determinants is wanted.
+#' @param downdate `TRUE` for \eqn{A_j = scale_j A - V_jV_j'}. With `weights` it is left out.
+#' @param ... Must be empty: the arguments below are given by name.
+#' @param weights Of the columns of \eqn{V_j}, of any sign: one number; one for each column, for all \eqn{j}; a \eqn{k \times f}{k x f} matrix,
+#'   or a list of such numbers, with those of each \eqn{j}. Where `V` is a matrix, \eqn{f} numbers are one for each of its columns.
+#' @param scale One positive number, or one for each \eqn{j}.
+#' @param what What is wanted, one or more of `"solution"`, `"logdet"`, `"quadratic"`; by default all of them, without `b` the second. Nothing else
+#'   is computed.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; as in [cholupdate_gpu()]. Handles know it.
+#' @param check Whether an \eqn{A_j} that is not positive definite is an error (`TRUE`), or is told in the return value (`FALSE`).
+#' @param control What [cholupdate_control()] gives: `threads`, `instructions` and `device_memory` of modifications by the factor, see below.
+#'
+#' @return A list with, of what is wanted,
+#'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector, otherwise an
+#'     \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the names of `V`}
+#'   \item{logdet}{the logarithms of the determinants of \eqn{A_j}}
+#'   \item{quadratic}{\eqn{b'A_j^{-1}b}: \eqn{f} numbers, or, for each column of `b`, an \eqn{m \times f}{m x f} matrix}
+#'   \item{pivot}{with `check = FALSE`: for each \eqn{j} 0, or, if \eqn{A_j} is not positive definite, the order of its first leading minor that
+#'     is not, and everything else is `NA`}
+#'   \item{by_factor}{which \eqn{j} were done by the factor of \eqn{A_j}, see below; mostly none}
+#'
+#' @section Accuracy:
+#' As of a solution with the modified factor: the solution is that of a system that differs from \eqn{A_j} by a few units of rounding times
+#' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. Bounds tell where the formula
+#' may lose more, or rounding may decide: where a downdate comes near to a singular matrix, or is not possible, and where an update is large in a
+#' direction in which \eqn{A} is small. There, and where a \eqn{V_j} has more than \eqn{n} columns, a copy of `R` is modified as by
+#' [cholupdate_gpu()], and used; what is not positive definite, and its pivot, is always told by that. On a GPU, or of a factor in single
+#' precision, that takes the precision of the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
+#'
+#' @section Errors:
+#' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the fields `members`, their
+#' numbers, and `pivot`, their pivots. The other classes are listed in [gpucholmod-package]; of what is found for one \eqn{j}, there is a field
+#' `member`. `R`, `V` and `b` are unchanged in every case. Ctrl-C and [setTimeLimit()] stop a call between two modifications.
+#'
+#' @seealso [cholupdate_gpu()]; `vignette("recipes")` for groups of observations that are left out
+#' @references
+#' W. W. Hager (1989). Updating the inverse of a matrix. SIAM Review 31, 221--239. \doi{10.1137/1031049}
+#' @examples
+#' # a ridge regression without each of ten groups of observations
+#' x <- matrix(rnorm(6000), 200)
+#' y <- x[, 1] + rnorm(200)
+#' groups <- split(1:200, rep(1:10, 20))
+#' R <- chol(crossprod(x) + diag(30))
+#' out <- lapply(groups, function(g) t(x[g, ]))
+#' rhs <- sapply(groups, function(g) crossprod(x[-g, ], y[-g]))
+#' fits <- solve_modified(R, out, array(rhs, c(30, 1, 10)), downdate = TRUE)
+#' g <- groups[[3]]
+#' all.equal(fits$solution[, 1, 3], solve(crossprod(x[-g, ]) + diag(30), rhs[, 3]))
+#'
+#' # which of 1,000 new observations would tell most: that with the largest determinant
+#' candidates <- matrix(rnorm(30000), 30)
+#' gain <- solve_modified(R, candidates, what = "logdet")$logdet - logdet(R)
+#' which.max(gain)
+#' all.equal(gain, log1p(colSums(solve_forward(R, candidates)^2)))
+#' @export
+solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL, scale = 1, what = c("solution", "logdet", "quadratic"),
+                           uplo = c("upper", "lower"), check = TRUE, control = cholupdate_control()) {
+  if (...length()) require_no_more(...)
+  factor <- if (missing(uplo)) factor_to_solve_with(R, NULL) else factor_to_solve_with(R, uplo)
+  held <- factor$held
+  n <- factor$n
+  members <- members_of(V, n)
+  f <- length(members$k)
+  weights <- weights_of_members(weights, members, downdate)
+  scale <- rep_len(scale_of_members(scale, f), f)
+  sides <- sides_of_members(b, n, f)
+  what <- if (!missing(what)) match_choices(what, eval(formals()$what), "what") else if (is.null(b)) "logdet" else eval(formals()$what)
+  if (!length(what)) stop_bad_argument("what", what, "is empty")
+  if (is.null(b) && !identical(what, "logdet")) stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
+  wants <- c("solution", "logdet", "quadratic") %in% what
+
+  request <- list(downdate, check, FALSE, factor$single, if (factor$on_gpu) 2L else 1L, 0L, if (!missing(control)) control_numbers(control),
+                  NULL, NULL, NULL)
+  solve_all <- function() {
+    rcpp_solve_modified(held, members$V, members$k, weights, scale, sides$b, sides$m, sides$own, wants, request)
+  }
+  done <- NULL
+  carry_out(request, {
+    done <- if (factor$on_gpu) with_room(solve_all) else solve_all()
+    0L
+  })
+  failed <- which(done$pivot > 0L)
+  if (check && length(failed)) stop_members(failed, done$pivot[failed], f)
+  c(if (wants[[1L]]) list(solution = shaped(done$solution, c(n, sides$m, f), list(factor$names, sides$names, members$names), sides$vector)),
+    if (wants[[2L]]) list(logdet = stats::setNames(done$logdet, members$names)),
+    if (wants[[3L]]) list(quadratic = shaped(done$quadratic, c(sides$m, f), list(sides$names, members$names), sides$vector)),
+    if (!check) list(pivot = done$pivot), list(by_factor = which(done$by_factor)))
+}
+
+# list(held, n, single, on_gpu, names): `held` is a handle, or an environment with the upper `matrix` of doubles; names: those of A.
+factor_to_solve_with <- function(R, uplo) {
+  if (inherits(R, "chol_factor")) {
+    live(R, "R")
+    if (!is.null(uplo)) match_choice(uplo, R$uplo, "uplo")
+    return(list(held = R, n = R$n, single = R$precision == "single", on_gpu = inherits(R, "gpu_factor"), names = variable_names(R)))
+  }
+  factor <- open_factor(R, if (!is.null(uplo)) match_choice(uplo, choices$uplo, "uplo"))
+  x <- opened_doubles(factor, R)
+  if (factor$lower) x <- t(x)
+  list(held = list2env(list(matrix = x), parent = emptyenv()), n = nrow(x), single = FALSE, on_gpu = FALSE,
+       names = factor_dimnames(R)[[if (factor$lower) 1L else 2L]])
+}
+
+# list(V, k, names, columns): all V_j side by side, and how many columns each has; `columns`: each is a column of a matrix.
+members_of <- function(V, n) {
+  if (is.list(V) && !is.object(V)) {
+    all <- lapply(seq_along(V), function(j) {
+      if (are_plain_columns(V[[j]], n)) V[[j]] else open_columns(V[[j]], n, float32 = FALSE, sprintf("V[[%d]]", j))
+    })
+    whole <- if (length(all)) do.call(cbind, all) else matrix(0, n, 0L)
+    return(list(V = whole, k = vapply(all, NCOL, 1L), names = names(V), columns = FALSE))
+  }
+  if (length(dim(V)) == 3L) {
+    d <- dim(V)
+    return(list(V = open_array(V, n, "V"), k = rep.int(d[[2L]], d[[3L]]), names = dimnames(V)[[3L]], columns = FALSE))
+  }
+  x <- open_columns(V, n, float32 = FALSE)
+  list(V = x, k = rep.int(1L, ncol(x)), names = colnames(x), columns = TRUE)
+}
+
+# Doubles, of an array of three dimensions with n rows.
+open_array <- function(x, n, argument) {
+  if (!is.numeric(x) || is.object(x)) stop_not_numeric(x, argument)
+  if (dim(x)[[1L]] != n) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d rows, the factor is %d x %d", argument, dim(x)[[1L]], n, n),
+                    list(expected = n, actual = dim(x)[[1L]]))
+  }
+  as_double(x)
+}
+
+# One for each column of V, or NULL.
+weights_of_members <- function(weights, members, downdate) {
+  k <- members$k
+  refuse <- function(rule) stop_bad_argument("weights", weights, rule)
+  if (is.list(weights) && !is.object(weights)) {
+    if (length(weights) != length(k)) refuse(sprintf("must be a list of %d, one for each modification", length(k)))
+    each <- Map(function(w, count) {
+      w <- weights_of(if (is.null(w)) numeric() else w, downdate)
+      if (length(w) != 1L && length(w) != count) {
+        refuse(sprintf("must have one number for each of the columns of its V, %d, not %d", count, length(w)))
+      }
+      rep_len(w, count)
+    }, weights, k)
+    return(as.double(unlist(each)))
+  }
+  w <- weights_of(weights, downdate)
+  if (is.null(w)) return(NULL)
+  if (length(dim(weights)) == 2L) {
+    if (ncol(weights) != length(k) || any(k != nrow(weights))) refuse("must have a row for each column of every V, and a column for each V")
+  } else if (!(members$columns && length(w) == length(k))) {
+    if (length(w) != 1L && any(k != length(w))) refuse(sprintf("must be one number, or one for each column of every V, not %d", length(w)))
+    return(rep_len(w, sum(k)))
+  }
+  w
+}
+
+scale_of_members <- function(scale, f) {
+  scale <- finite_numbers(scale, "scale")
+  if (!length(scale) %in% c(1L, f) || any(scale <= 0)) stop_bad_argument("scale", scale, sprintf("must be one positive number, or %d of them", f))
+  scale
+}
+
+# list(b, m, own, names, vector): m right-hand sides for each; `own`: each has others; `vector`: b is one.
+sides_of_members <- function(b, n, f) {
+  if (is.null(b)) return(list(b = NULL, m = 0L, own = FALSE, vector = FALSE))
+  if (length(dim(b)) == 3L) {
+    x <- open_array(b, n, "b")
+    if (dim(b)[[3L]] != f) {
+      stop_gpucholmod("dimension_mismatch", sprintf("'b' is for %d modifications, there are %d", dim(b)[[3L]], f),
+                      list(expected = f, actual = dim(b)[[3L]]))
+    }
+    return(list(b = x, m = dim(b)[[2L]], own = TRUE, names = dimnames(b)[[2L]], vector = FALSE))
+  }
+  x <- right_sides(b, n)
+  list(b = x, m = ncol(x), own = FALSE, names = colnames(x), vector = length(dim(if (is_float32(b)) b@Data else b)) != 2L)
+}
+
+# Numbers with these dimensions and names, the last dimension but one of which is 1 and not there where b is a vector.
+shaped <- function(x, d, names, vector) {
+  if (vector) {
+    d <- d[-(length(d) - 1L)]
+    names <- names[-(length(names) - 1L)]
+  }
+  if (length(d) == 1L) return(stats::setNames(x, names[[1L]]))
+  dim(x) <- d
+  if (!all(vapply(names, is.null, TRUE))) dimnames(x) <- names
+  x
+}
+
+stop_members <- function(failed, pivot, f) {
+  shown <- paste0(paste(utils::head(failed, 5L), collapse = ", "), if (length(failed) > 5L) " and others")
+  stop_gpucholmod("not_positive_definite",
+                  sprintf("%d of the %d modified matrices %s not positive definite: %s", length(failed), f,
+                          if (length(failed) == 1L) "is" else "are", shown),
+                  list(pivot = pivot, members = failed))
+}

@@ -1,0 +1,73 @@
+#include <Rcpp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "cpu/host_factor.h"
+#include "modify/solve_modified.h"
+#include "rcpp_guard.h"
+#include "rcpp_handle.h"
+#include "rcpp_request.h"
+
+using namespace gpucholmod;
+
+namespace {
+
+/// Where a factor of this call alone is made: R need not know of it.
+std::shared_ptr<void> of_this_call(std::size_t bytes) {
+  return {::operator new(bytes), [](void* memory) { ::operator delete(memory); }};
+}
+
+/// A result of `count` numbers, or NULL.
+SEXP room(bool wanted, index_t count) {
+  if (!wanted) return R_NilValue;
+  return Rcpp::unwindProtect([&] { return Rf_allocVector(REALSXP, R_xlen_t(count)); });
+}
+double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
+
+}  // namespace
+
+// f modifications of a factor and what is wanted of them. held: a handle, or an environment with an upper `matrix` of doubles. V: n x sum(k)
+// doubles; k, scale: f numbers; weights: of the columns of V, or NULL; b: n x m doubles, or n x m x f where own_b, or NULL; wants: solution,
+// logdet, quadratic. list(solution, logdet, quadratic, pivot, by_factor): NULL for what is not wanted, NA for what is not positive definite;
+// pivot from 1, 0: success; by_factor: for which R was modified.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale, SEXP b, int m, bool own_b,
+                               Rcpp::LogicalVector wants, SEXP request) {
+  return guarded([&] {
+    const SEXP matrix = field(held, "matrix");
+    const std::unique_ptr<HeldFactor> borrowed = matrix != R_UnboundValue ? cpu::borrow(REAL(matrix), Rf_nrows(matrix), of_this_call) : nullptr;
+    HeldFactor& R = borrowed ? *borrowed : live(held);
+    const index_t n = R.order(), f = k.size();
+    ModifiedSystems systems;
+    systems.asked = to_request(request, n, 1);
+    require_rows("V", Rf_nrows(V), n);
+    if (b != R_NilValue) require_rows("b", Rf_xlength(b), n * m * (own_b ? f : 1));
+    systems.k.assign(k.begin(), k.end());
+    systems.V = REAL(V);
+    systems.weights = numbers(weights);
+    for (const double s : scale) systems.scale.push_back(std::sqrt(s));
+    systems.m = m;
+    systems.b = numbers(b);
+    systems.own_b = own_b;
+    const Rcpp::Shield<SEXP> solution(room(wants[0], n * m * f)), logdet(room(wants[1], f)), quadratic(room(wants[2], m * f));
+    systems.solution = numbers(solution);
+    systems.logdet = numbers(logdet);
+    systems.quadratic = numbers(quadratic);
+    Progress progress(wants_bar());
+    const ModifiedOutcome outcome = solve_modified(R, systems, progress.poll());
+    Rcpp::IntegerVector pivot(f);
+    Rcpp::LogicalVector by_factor(outcome.by_factor.begin(), outcome.by_factor.end());
+    for (index_t j = 0; j < f; ++j) {
+      pivot[j] = int(outcome.pivot[j] + 1);
+      if (pivot[j] == 0) continue;
+      if (systems.solution) std::fill_n(systems.solution + n * m * j, n * m, NA_REAL);
+      if (systems.logdet) systems.logdet[j] = NA_REAL;
+      if (systems.quadratic) std::fill_n(systems.quadratic + m * j, m, NA_REAL);
+    }
+    using Rcpp::_;
+    return Rcpp::List::create(_["solution"] = SEXP(solution), _["logdet"] = SEXP(logdet), _["quadratic"] = SEXP(quadratic), _["pivot"] = pivot,
+                              _["by_factor"] = by_factor);
+  });
+}

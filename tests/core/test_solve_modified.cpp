@@ -1,0 +1,399 @@
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <atomic>
+
+#include "call.h"
+#include "cpu/host_factor.h"
+#include "families.h"
+#include "modify/solve_modified.h"
+
+/// Many modifications of one factor, solved with.
+namespace gpucholmod::test {
+namespace {
+
+using Doubles = Stored<double>;
+
+/// One of them: A_j = scale^2 A + V diag(w) V'.
+struct Member {
+  Doubles V;
+  std::vector<double> w;
+  double scale = 1;
+};
+
+Member signed_member(Sign sign, const Doubles& V) { return {V, std::vector<double>(V.cols(), sign == Sign::update ? 1 : -1)}; }
+
+struct Found {
+  Doubles solution, quadratic;
+  std::vector<double> logdet;
+  ModifiedOutcome outcome;
+  index_t by_factor() const { return std::count(outcome.by_factor.begin(), outcome.by_factor.end(), char(1)); }
+};
+
+std::shared_ptr<void> memory(std::size_t bytes) { return {::operator new(bytes), [](void* data) { ::operator delete(data); }}; }
+
+/// b: n x m for all, or n x m f.
+Found solved(HeldFactor& R, const std::vector<Member>& members, const Doubles& b, index_t m, const Poll& poll = [](double) {}) {
+  const index_t n = R.order(), f = index_t(members.size());
+  ModifiedSystems systems;
+  systems.asked.n = n;
+  systems.asked.precision = R.precision();
+  std::vector<double> V, w;
+  for (const Member& member : members) {
+    V.insert(V.end(), member.V.data(), member.V.data() + member.V.size());
+    w.insert(w.end(), member.w.begin(), member.w.end());
+    systems.k.push_back(member.V.cols());
+    systems.scale.push_back(member.scale);
+  }
+  Found found{Doubles::Constant(n, m * f, NAN), Doubles::Constant(m, f, NAN), std::vector<double>(f, NAN), {}};
+  systems.V = V.data();
+  systems.weights = w.data();
+  systems.m = m;
+  systems.b = b.data();
+  systems.own_b = b.cols() != m;
+  systems.solution = found.solution.data();
+  systems.quadratic = found.quadratic.data();
+  systems.logdet = found.logdet.data();
+  found.outcome = solve_modified(R, systems, poll);
+  return found;
+}
+Found solved(const Doubles& R, const std::vector<Member>& members, const Doubles& b, index_t m) {
+  const auto held = cpu::borrow(R.data(), R.cols(), memory);
+  return solved(*held, members, b, m);
+}
+
+/// What is wrong with a solution, a quadratic form and a determinant, in eps of what an error of A_j by eps D makes of them,
+/// D = ||scale^2 A||_1 + ||V |W| V'||_1: ||b - A_j x|| / (D ||x|| + ||b||) in the 1-norm, |q - q~| / (D |x| |x~| + q), and
+/// |log det - log det~| / (D tr(A_j^-1) + the sum of the logarithms' sizes).
+struct Errors {
+  double solution = 0, quadratic = 0, logdet = 0;
+  void take(const Errors& other) {
+    solution = std::max(solution, other.solution);
+    quadratic = std::max(quadratic, other.quadratic);
+    logdet = std::max(logdet, other.logdet);
+  }
+};
+
+/// A_j, and D.
+struct Operand {
+  Matrix A;
+  real D;
+  Operand(const Doubles& R, const Member& member) {
+    const real s = real(member.scale) * real(member.scale);
+    const Matrix V = member.V.cast<real>();
+    Matrix W = V, sizes = V;
+    for (index_t q = 0; q < V.cols(); ++q) W.col(q) *= real(member.w[size_t(q)]), sizes.col(q) *= std::abs(real(member.w[size_t(q)]));
+    A = s * gram(R);
+    D = norm_1(A) + norm_1(product(sizes, V.transpose()));
+    A += product(W, V.transpose());
+  }
+};
+
+Errors errors(const Doubles& R, const Member& member, const Matrix& b, const Matrix& x, const double* quadratic, double logdet, double eps) {
+  const auto [target, D] = Operand(R, member);
+  const Eigen::LLT<Matrix> factor(target);
+  const bool known = factor.info() == Eigen::Success;  // for weights so far apart that long double does not find it positive definite, x is looked at alone
+  const Matrix exact = factor.solve(b), rest = b - product(target, x);
+  Errors found;
+  for (index_t i = 0; i < b.cols(); ++i) {
+    const real size = D * norm_1(x.col(i)) + norm_1(b.col(i));
+    found.solution = std::max(found.solution, double(norm_1(rest.col(i)) / (eps * size)));
+    if (!known) continue;
+    const real q = b.col(i).dot(exact.col(i));
+    found.quadratic = std::max(found.quadratic, double(std::abs(q - real(quadratic[i])) / (eps * (D * x.col(i).norm() * exact.col(i).norm() + q))));
+  }
+  if (!known) return found;
+  const Matrix U = factor.matrixU(), inverse = factor.solve(Matrix::Identity(target.rows(), target.rows()));
+  real sum = 0, sizes_of_logs = 0;
+  for (index_t i = 0; i < target.rows(); ++i) sum += 2 * std::log(U(i, i)), sizes_of_logs += 1 + 2 * std::abs(std::log(U(i, i)));
+  found.logdet = double(std::abs(sum - real(logdet)) / (eps * (D * inverse.trace() + sizes_of_logs)));
+  return found;
+}
+
+/// Right-hand sides: any, one in the range of V, one that A has made large where A is, and the last column of R'.
+Doubles sides(const Doubles& R, const Doubles& V, Random& random) {
+  const index_t n = R.cols();
+  Doubles b = random.normal(n, 4).cast<double>();
+  if (V.cols() > 0) b.col(1) = V * random.normal(V.cols(), 1).cast<double>();
+  b.col(2) = R.transpose() * (R * b.col(2)).eval();
+  b.col(3) = R.transpose().col(n - 1);
+  return b;
+}
+
+/// Upper, with NaN where nothing may be read.
+Doubles factor_of(const Problem<double>& p) {
+  Doubles R = p.R;
+  for (index_t j = 0; j < R.cols(); ++j) R.col(j).tail(R.cols() - j - 1).setConstant(NAN);
+  return R;
+}
+Doubles upper(const Doubles& R) { return R.triangularView<Eigen::Upper>(); }
+
+/// Solves with members of the upper factor R, each of which has to be positive definite, and looks at the errors. Returns how many were done by factor.
+index_t expect_accurate(const Doubles& R, const std::vector<Member>& members, const std::string& what, Precision precision = Precision::double_,
+                        double most = 40) {
+  Random random(9);
+  const Doubles b = sides(upper(R), members[0].V, random);
+  const auto held = cpu::hold(R.data(), R.cols(), Uplo::upper, precision, 0, memory);
+  const Found found = solved(*held, members, b, b.cols());
+  for (std::size_t j = 0; j < members.size(); ++j) {
+    EXPECT_EQ(found.outcome.pivot[j], -1) << what << " " << j;
+    if (found.outcome.pivot[j] >= 0) continue;
+    const index_t first = index_t(j) * b.cols();
+    const Errors e = errors(upper(R), members[j], b.cast<real>(), found.solution.middleCols(first, b.cols()).cast<real>(),
+                            found.quadratic.col(index_t(j)).data(), found.logdet[j], epsilon(precision));
+    EXPECT_LT(e.solution, most) << what << " " << j;
+    EXPECT_LT(e.quadratic, most) << what << " " << j;
+    EXPECT_LT(e.logdet, most) << what << " " << j;
+  }
+  return found.by_factor();
+}
+
+/// A problem, and the same with less of V, none, or, where it is added, more.
+std::vector<Member> around(const Problem<double>& p) {
+  std::vector<Member> members = {signed_member(p.sign, p.V), signed_member(p.sign, p.V / 8), signed_member(p.sign, p.V.leftCols(0))};
+  if (p.sign == Sign::update) members.push_back(signed_member(p.sign, p.V * 64));
+  return members;
+}
+
+constexpr index_t ranks[] = {1, 2, 6, 40};
+
+TEST(SolveModified, FamiliesOfMatrices) {
+  for (const index_t n : {1, 9, 70})
+    for (const index_t k : ranks)
+      for (const Family& family : families)
+        for (const Sign sign : signs) {
+          Random random(3);
+          const Level level{0x1p-52};
+          const Problem<double> p = family.make(sign, family.factor(n, level, random), std::min(n, k), level, random);
+          expect_accurate(factor_of(p), around(p), std::string(family.name) + " " + std::to_string(n) + " " + std::to_string(k));
+        }
+}
+
+TEST(SolveModified, HardCases) {
+  for (const index_t k : ranks)
+    for (const Case& c : cases) {
+      Random random(4);
+      const Problem<double> p = c.make(75, k, Level{0x1p-52}, random);
+      expect_accurate(factor_of(p), around(p), std::string(c.name) + " " + std::to_string(k));
+    }
+}
+
+TEST(SolveModified, SinglePrecision) {
+  for (const index_t k : ranks)
+    for (const Family& family : families)
+      for (const Sign sign : signs) {
+        Random random(5);
+        const Level level{0x1p-23};
+        Problem<double> p = family.make(sign, family.factor(90, level, random), k, level, random);
+        p.R = p.R.cast<float>().cast<double>().eval();
+        p.V = p.V.cast<float>().cast<double>().eval();
+        expect_accurate(upper(p.R), around(p), std::string(family.name) + " " + std::to_string(k), Precision::single);
+      }
+}
+
+TEST(SolveModified, TheFactorIsMadeOnlyWhereItIsNeeded) {
+  Random random(6);
+  const index_t n = 80;
+  const Doubles R = well_conditioned(n, random).cast<double>(), V = (random.normal(n, 6) / 9).cast<double>();
+  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::update, V), signed_member(Sign::downdate, V / 10), {V, {1, -0.01, 1, -0.01, 0, 1}, 3}}, "plain"), 0);
+  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::update, V), signed_member(Sign::update, V * 1e3), {V, std::vector<double>(6, 1e12)}}, "large"), 2);
+  Doubles many = (random.normal(n, n + 1) / 30).cast<double>();
+  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::update, many.leftCols(n)), signed_member(Sign::update, many)}, "more columns than rows"), 1);
+  const Problem<double> near = contraction(R.cast<real>(), random.normal(n, 1), 1e-12L), far = contraction(R.cast<real>(), random.normal(n, 1), 1e-8L);
+  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::downdate, near.V), signed_member(Sign::downdate, far.V)}, "nearly singular"), 1);
+}
+
+TEST(SolveModified, WeightsAndScales) {
+  Random random(7);
+  for (const index_t n : {1, 7, 65, 200})
+    for (const index_t k : {1, 2, 5, 9, 40}) {
+      const Doubles R = well_conditioned(n, random).cast<double>();
+      std::vector<Member> members;
+      for (const double scale : {1.0, 0.995, 3.0, 1e-3}) {
+        const Doubles V = (random.normal(n, k) / std::sqrt(real(n)) * scale).cast<double>();
+        std::vector<double> mixed, wide;
+        for (index_t q = 0; q < k; ++q) {
+          mixed.push_back(q % 5 == 4 ? 0 : q % 2 ? -0.02 : 1.5);
+          wide.push_back(std::pow(10, 24 * double(q * 7 % k) / double(k) - 12));
+        }
+        members.push_back({V, mixed, scale});
+        members.push_back({V, wide, scale});
+      }
+      expect_accurate(R, members, std::to_string(n) + " " + std::to_string(k));
+    }
+}
+
+/// What is added and removed gives A back, and nothing fails under way, however large it is: what is added goes first.
+TEST(SolveModified, SameColumnsInAndOut) {
+  Random random(8);
+  const Doubles R = well_conditioned(90, random).cast<double>();
+  for (const double size : {0.1, 1.0, 1e3, 1e5}) {
+    Doubles V = (random.normal(90, 8) * real(size) / 9).cast<double>();
+    V.rightCols(4) = V.leftCols(4);
+    expect_accurate(R, {{V, {-1, -1, -1, -1, 1, 1, 1, 1}}}, std::to_string(size));
+  }
+}
+
+/// The verdict, and the pivot, are those of modify(), on both sides of singular; unless A_j is so near to it that rounding decides.
+TEST(SolveModified, WhatIsPositiveDefinite) {
+  for (const index_t n : {9, 64, 130})
+    for (const index_t k : {1, 5})
+      for (const Family& family : families) {
+        Random random(unsigned(n + k));
+        const Doubles R = family.factor(n, Level{0x1p-52}, random).cast<double>();
+        std::vector<Member> members;
+        for (int e = -17; e <= -1; ++e)
+          for (const real sign : {1, -1}) {
+            members.push_back(signed_member(Sign::downdate, contraction(R.cast<real>(), random.normal(n, k), sign * std::pow(10.0L, e)).V));
+            members.push_back({members.back().V, std::vector<double>(k, -0.25), 0.5});
+          }
+        const auto held = cpu::borrow(R.data(), n, memory);
+        const Found found = solved(*held, members, Doubles::Ones(n, 1), 1);
+        index_t failed = 0;
+        for (std::size_t j = 0; j < members.size(); ++j) {
+          Request request;
+          request.n = n;
+          request.k = k;
+          request.weights = members[j].w;
+          request.scale = members[j].scale;
+          std::unique_ptr<HeldFactor> made;
+          std::atomic<bool> begun{false};
+          const Outcome done = modify(Place<double>::held(*held, &made, begun), members[j].V.data(), request, [](double) {});
+          EXPECT_FALSE(begun);
+          if (found.outcome.pivot[j] != done.pivot) {
+            const Operand operand(R, members[j]);
+            const Matrix slack = real(40 * 0x1p-52) * operand.D * Matrix::Identity(n, n);
+            EXPECT_TRUE(first_indefinite(operand.A - slack) >= 0 && first_indefinite(operand.A + slack) < 0) << family.name << " " << n << " " << k << " " << j;
+          }
+          failed += done.pivot >= 0;
+        }
+        EXPECT_GE(failed, index_t(members.size()) / 4) << family.name;
+      }
+}
+
+/// Members come in blocks, and with right-hand sides of their own or not; each is as it is alone.
+TEST(SolveModified, ManyAreAsEachAlone) {
+  Random random(10);
+  const index_t n = 130, f = 700;
+  const Doubles R = well_conditioned(n, random).cast<double>(), b = random.normal(n, 2 * f).cast<double>();
+  std::vector<Member> members;
+  for (index_t j = 0; j < f; ++j)
+    members.push_back(signed_member(j % 3 ? Sign::update : Sign::downdate, (random.normal(n, j % 4) / (j == 5 ? 1 : 60)).cast<double>()));
+  const Found own = solved(R, members, b, 2), common = solved(R, members, b.leftCols(2), 2);
+  for (index_t j = 0; j < f; ++j) {
+    const std::vector<Member> one = {members[size_t(j)]};
+    const Found a = solved(R, one, b.middleCols(2 * j, 2), 2), c = solved(R, one, b.leftCols(2), 2);
+    ASSERT_EQ(own.outcome.pivot[j], a.outcome.pivot[0]);
+    if (a.outcome.pivot[0] >= 0) continue;
+    EXPECT_LT((own.solution.middleCols(2 * j, 2) - a.solution).norm(), 1e-13 * a.solution.norm()) << j;
+    EXPECT_LT((common.solution.middleCols(2 * j, 2) - c.solution).norm(), 1e-13 * c.solution.norm()) << j;
+    EXPECT_LT((own.quadratic.col(j) - a.quadratic).norm(), 1e-13 * a.quadratic.norm()) << j;
+    EXPECT_NEAR(common.logdet[size_t(j)], c.logdet[0], 1e-12 * std::abs(c.logdet[0])) << j;
+  }
+  EXPECT_EQ(own.outcome.pivot[5], -1);
+}
+
+TEST(SolveModified, OnlyWhatIsWanted) {
+  Random random(11);
+  const index_t n = 40, f = 6;
+  const Doubles R = well_conditioned(n, random).cast<double>(), V = (random.normal(n, 3 * f) / 20).cast<double>(), b = random.normal(n, 2).cast<double>();
+  std::vector<double> w(3 * f, 1);
+  for (index_t q = 0; q < 3 * f; q += 2) w[size_t(q)] = -1;
+  w[3] = 1e14;  // by the factor
+  std::vector<Member> members;
+  for (index_t j = 0; j < f; ++j) members.push_back({V.middleCols(3 * j, 3), {w.begin() + 3 * j, w.begin() + 3 * j + 3}});
+  const Found all = solved(R, members, b, 2);
+  EXPECT_EQ(all.by_factor(), 1);
+  const auto held = cpu::borrow(R.data(), n, memory);
+  for (int wants = 0; wants < 8; ++wants) {
+    ModifiedSystems systems;
+    systems.asked.n = n;
+    systems.k.assign(f, 3);
+    systems.scale.assign(f, 1);
+    systems.V = V.data();
+    systems.weights = w.data();
+    systems.m = wants & 5 ? 2 : 0;
+    systems.b = wants & 5 ? b.data() : nullptr;
+    Doubles solution(n, 2 * f), quadratic(2, f), logdet(1, f);
+    if (wants & 1) systems.solution = solution.data();
+    if (wants & 2) systems.logdet = logdet.data();
+    if (wants & 4) systems.quadratic = quadratic.data();
+    solve_modified(*held, systems, [](double) {});
+    EXPECT_TRUE(!(wants & 1) || same_bits(solution, all.solution)) << wants;
+    EXPECT_TRUE(!(wants & 2) || std::equal(all.logdet.begin(), all.logdet.end(), logdet.data())) << wants;
+    EXPECT_TRUE(!(wants & 4) || same_bits(quadratic, all.quadratic)) << wants;
+  }
+}
+
+TEST(SolveModified, NothingToDo) {
+  const Doubles none(0, 0), R = Doubles::Identity(3, 3) * 2, b = Doubles::Ones(3, 1);
+  const Found empty = solved(none, {{Doubles(0, 0), {}}, {Doubles(0, 2), {1, -1}, 2}}, Doubles(0, 1), 1);
+  EXPECT_EQ(empty.logdet[0], 0);
+  EXPECT_EQ(empty.logdet[1], 0);
+  EXPECT_EQ(empty.quadratic(0, 1), 0);
+  EXPECT_TRUE(solved(R, {}, b, 1).outcome.pivot.empty());
+  const Found same = solved(R, {{Doubles(3, 0), {}, 2}, {Doubles::Ones(3, 1), {0}}}, b, 1);
+  EXPECT_EQ(same.solution, (Doubles(3, 2) << 1, 4, 1, 4, 1, 4).finished() / 16);
+  EXPECT_EQ(same.quadratic(0, 0), 3.0 / 16);
+  EXPECT_DOUBLE_EQ(same.logdet[0], 3 * std::log(16.0));
+}
+
+/// Numbers whose squares leave the range go by the factor, which is scaled.
+TEST(SolveModified, EndsOfTheRange) {
+  Random random(12);
+  const Doubles R = well_conditioned(30, random).cast<double>(), V = (random.normal(30, 2) / 9).cast<double>(), b = random.normal(30, 1).cast<double>();
+  const Found plain = solved(R, {signed_member(Sign::update, V), signed_member(Sign::downdate, V / 4)}, b, 1);
+  for (const int e : {-1800, -1000, -600, 500, 600, 1000}) {
+    const double by = std::ldexp(1.0, e / 2);
+    const Doubles large = R * by, V_large = V * by;
+    const Found found = solved(large, {signed_member(Sign::update, V_large), signed_member(Sign::downdate, V_large / 4)}, b * by, 1);
+    EXPECT_EQ(found.by_factor(), std::abs(e) < 800 ? 0 : 2) << e;
+    EXPECT_LT((found.solution * by - plain.solution).norm(), 1e-13 * plain.solution.norm()) << e;
+    EXPECT_NEAR(found.logdet[0] - 30 * e * std::log(2), plain.logdet[0], 1e-10) << e;
+  }
+}
+
+TEST(SolveModified, ErrorsTellTheMember) {
+  Random random(13);
+  const Doubles R = well_conditioned(20, random).cast<double>(), b = random.normal(20, 1).cast<double>();
+  std::vector<Member> members(4, signed_member(Sign::update, (random.normal(20, 3) / 9).cast<double>()));
+  members[2].V(6, 1) = NAN;
+  auto error = error_of([&] { solved(R, members, b, 1); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::not_finite);
+  EXPECT_EQ(number(*error, "member"), 3);
+  EXPECT_EQ(number(*error, "row"), 7);
+  EXPECT_EQ(number(*error, "col"), 2);
+  members[2].V(6, 1) = 1e200;
+  members[2].w[1] = 1e300;
+  error = error_of([&] { solved(R, members, b, 1); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), ErrorCode::overflow);
+  EXPECT_EQ(number(*error, "member"), 3);
+  Doubles bad = b;
+  bad(4) = INFINITY;
+  members.resize(1);
+  error = error_of([&] { solved(R, members, bad, 1); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(text(*error, "argument"), "b");
+}
+
+TEST(SolveModified, CanBeStopped) {
+  Random random(14);
+  const Doubles R = well_conditioned(20, random).cast<double>(), b = random.normal(20, 1).cast<double>();
+  std::vector<Member> members(6000, signed_member(Sign::update, (random.normal(20, 3) / 9).cast<double>()));
+  for (std::size_t j = 0; j < members.size(); j += 1500) members[j].w.assign(3, 1e12);  // by the factor
+  const auto held = cpu::borrow(R.data(), 20, memory);
+  struct Stop {};
+  double told = -1;
+  EXPECT_THROW(solved(*held, members, b, 1, [&](double done) {
+    EXPECT_GE(done, told);
+    told = done;
+    if (done > 0.5) throw Stop();
+  }), Stop);
+  EXPECT_GT(told, 0.5);
+  EXPECT_LT(told, 0.8);
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
