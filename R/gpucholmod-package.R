@@ -20,7 +20,7 @@
 #' elsewhere.
 #'
 #' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"recipes"`, `"how-it-works"`, `"installation"`,
-#' `"measurements"`, `"other-packages"` and `"the-papers-experiment"`. They are installed with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder
+#' `"measurements"`, `"other-packages"`, `"from-c"` and `"the-papers-experiment"`. They are installed with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder
 #' leaves them out, as it does for every package.
 #'
 #' @section Conditions:
