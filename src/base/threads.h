@@ -25,11 +25,10 @@ inline int threads_for(int asked) {
   return most;
 }
 
-/// f(first, last) for each 64 neighbouring ones of n columns, by several threads, in any order; the calling thread does its
+/// f(first, last) for each `block` neighbouring ones of n columns, by several threads, in any order; the calling thread does its
 /// share and calls watch() in between. Throws what one of them has thrown.
 template <class F, class W>
-void for_columns(index_t n, int threads, F&& f, W&& watch) {
-  constexpr index_t block = 64;
+void for_columns(index_t n, int threads, F&& f, W&& watch, index_t block = 64) {
   std::atomic<index_t> next{0};
   std::exception_ptr failure;
   std::mutex mutex;
