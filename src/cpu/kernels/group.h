@@ -19,7 +19,8 @@ struct GroupSteps {
   T d[rows][lanes];
 };
 
-enum class GroupSigns { added, removed, both };
+/// `verdict`: of one column, either; nothing is written but w.
+enum class GroupSigns { added, removed, both, verdict };
 
 /// C columns of rows whose steps are known, of as many members as a vector has lanes, the first of which is `lane`.
 template <class P, int K, int C, GroupSigns signs, class T = typename P::T>
@@ -38,10 +39,12 @@ INLINE void group_tile(const GroupSteps<T, K>& steps, index_t lane, const T* con
       UNROLL for (int c = 0; c < C; ++c) {
         const V old = w[q][c];
         w[q][c] = P::fnma(p, x[c], old);
+        if constexpr (signs == GroupSigns::verdict) continue;
         if constexpr (signs != GroupSigns::removed) x[c] = P::fma(P::load(steps.up[r][q] + lane), old, x[c]);
         if constexpr (signs != GroupSigns::added) x[c] = P::fma(P::load(steps.down[r][q] + lane), w[q][c], x[c]);
       }
     }
+    if constexpr (signs == GroupSigns::verdict) continue;
     UNROLL for (int c = 0; c < C; ++c) P::store(out[r] + c * lanes + lane, P::mul(x[c], P::load(steps.d[r] + lane)));
   }
   UNROLL for (int c = 0; c < C; ++c)
@@ -144,6 +147,8 @@ unsigned group_rows(const GroupPass<T>& pass, index_t& row) {
       if (!pass.removes) column = group_tail<P, K, 2, GroupSigns::added>(pass, row, column, steps);
       if (!pass.adds) column = group_tail<P, K, 2, GroupSigns::removed>(pass, row, column, steps);
     }
+    if constexpr (K == 1)
+      if (pass.discard) column = group_tail<P, K, 2, GroupSigns::verdict>(pass, row, column, steps);
     column = group_tail<P, K, 2, GroupSigns::both>(pass, row, column, steps);
     group_tail<P, K, 1, GroupSigns::both>(pass, row, column, steps);
   }
