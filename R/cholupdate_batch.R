@@ -180,7 +180,8 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
   if (is.list(weights)) {
     if (isTRUE(downdate)) weights_of(1, downdate)  # which is an error
     if (length(weights) != b) stop_bad_argument("weights", weights, sprintf("must be one number, or a list of %d", b))
-    weights <- utils::relist(finite_numbers(unlist(weights), "weights"), weights)
+    finite_numbers(c(unlist(weights), double()), "weights")
+    weights <- lapply(weights, as.double)
     if (any(lengths(weights) != columns$columns)) {
       stop_bad_argument("weights", weights, "must have as many numbers for each member as its V has columns")
     }
