@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -45,8 +46,13 @@ Rcpp::IntegerVector to_pivots(const std::vector<index_t>& pivots) {
   std::transform(pivots.begin(), pivots.end(), out.begin(), [](index_t pivot) { return int(pivot + 1); });
   return out;
 }
-bool any_failed(const std::vector<index_t>& pivots) {
-  return std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+/// list(R, pivots); R is NULL where `check` and a member fails.
+Rcpp::List with_pivots(SEXP R, const std::vector<index_t>& pivots, bool check) {
+  const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+  Rcpp::List list = Rcpp::List::create(Rcpp::_["R"] = R_NilValue, Rcpp::_["pivots"] = R_NilValue);
+  if (!check || !failed) list[0] = R;
+  list[1] = to_pivots(pivots);
+  return list;
 }
 
 /// An array of doubles that is not filled.
@@ -62,8 +68,9 @@ Rcpp::List described(std::unique_ptr<HeldBatch> made) {
   using Rcpp::_;
   const auto* const there = dynamic_cast<const DeviceBatch*>(made.get());
   Rcpp::List handle = Rcpp::List::create(
-      _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["count"] = int(made->count()), _["precision"] = int(made->precision()),
-      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes());
+      _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
+      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes(),
+      _["count"] = int(made->count()));
   handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
@@ -76,10 +83,9 @@ struct Alike {
 };
 
 /// f(), whose errors name the member that they are of: members[i] of number i.
-template <class F>
-auto naming_members(F&& f, const std::vector<index_t>* members = nullptr) -> decltype(f()) {
+void naming_members(const std::function<void()>& f, const std::vector<index_t>* members = nullptr) {
   try {
-    return f();
+    f();
   } catch (const Error& error) {
     Error::Fields fields = error.fields();
     std::string message = error.what();
@@ -94,17 +100,17 @@ auto naming_members(F&& f, const std::vector<index_t>* members = nullptr) -> dec
 
 /// On a GPU: brought together, modified there, and brought back.
 void modify_on_gpu(const cpu::ScatteredBatch& of, BatchTask task, std::vector<index_t>& pivots, const Poll& poll) {
-  const index_t n = of.n, b = index_t(of.R.size());
+  const index_t n = of.n, b = index_t(of.members.size());
   std::vector<double> R(n * n * b), V(n * task.k * b);
   for (index_t m = 0; m < b; ++m) {
-    std::copy_n(of.R[m], n * n, R.data() + m * n * n);
-    std::copy_n(of.V[m], n * task.k, V.data() + m * n * task.k);
+    std::copy_n(of.members[m].R, n * n, R.data() + m * n * n);
+    std::copy_n(of.members[m].V, n * task.k, V.data() + m * n * task.k);
   }
   const auto held = cuda::upload_batch(R.data(), n, b, of.uplo, of.precision, -1);
   std::atomic<bool> begun{false};
   task.common_V = false;
   held->modify(V.data(), task, nullptr, pivots, poll, begun);
-  for (index_t m = 0; m < b; ++m) held->download(m, of.uplo, of.out[m]);
+  for (index_t m = 0; m < b; ++m) held->download(m, of.uplo, of.members[m].out);
 }
 
 void modify_members(const cpu::ScatteredBatch& of, const BatchTask& task, Backend backend, std::vector<index_t>& pivots) {
@@ -119,7 +125,9 @@ void modify_members(const cpu::ScatteredBatch& of, const BatchTask& task, Backen
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, int uplo, int precision) {
   return guarded([&] {
-    return naming_members([&] { return described(cpu::hold_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), of_r)); });
+    std::unique_ptr<HeldBatch> made;
+    naming_members([&] { made = cpu::hold_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), of_r); });
+    return described(std::move(made));
   });
 }
 
@@ -127,7 +135,9 @@ Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, int uplo, int precision) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, int uplo, int precision, int device) {
   return guarded([&] {
-    return naming_members([&] { return described(cuda::upload_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), device)); });
+    std::unique_ptr<HeldBatch> made;
+    naming_members([&] { made = cuda::upload_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), device); });
+    return described(std::move(made));
   });
 }
 
@@ -183,8 +193,8 @@ Rcpp::RObject rcpp_batch_solve(SEXP pointer, SEXP B, int m, int which) {
 Rcpp::IntegerVector rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check,
                                       SEXP half_modified) {
   return guarded([&] {
+    const BatchTask task = to_task(to_request(request, Rf_asInteger(field(handle, "n")), k), weights, scale, k, common, check);
     HeldBatch& R = batch(field(handle, "pointer"));
-    const BatchTask task = to_task(to_request(request, R.order(), k), weights, scale, k, common, check);
     Begun changed{LOGICAL(half_modified)};
     Progress progress(false);
     std::vector<index_t> pivots;
@@ -198,21 +208,19 @@ Rcpp::IntegerVector rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k,
 
 // R: n x n x b, or n x n where common_R; V as above. Returns list(R, pivots); R is NULL where `check` and a member fails.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request, SEXP weights, SEXP scale, bool check) {
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request, SEXP weights, SEXP scale,
+                                 bool check) {
   return guarded([&] {
     const Request what = to_request(request, n, k);
     const Rcpp::RObject out = array_of({n, n, b});
     prefer_huge_pages(REAL(out), sizeof(double) * Rf_xlength(out));
     const index_t size = index_t(n) * n;
-    cpu::ScatteredBatch all{n, what.uplo, what.precision, {}, {}, {}};
-    for (index_t m = 0; m < b; ++m) {
-      all.R.push_back(REAL(R) + (common_R ? 0 : m * size));
-      all.V.push_back(REAL(V) + (common_V ? 0 : m * n * k));
-      all.out.push_back(REAL(out) + m * size);
-    }
+    cpu::ScatteredBatch all{n, what.uplo, what.precision, {}};
+    for (index_t m = 0; m < b; ++m)
+      all.members.push_back({REAL(R) + (common_R ? 0 : m * size), REAL(V) + (common_V ? 0 : m * n * k), REAL(out) + m * size});
     std::vector<index_t> pivots;
     naming_members([&] { modify_members(all, to_task(what, weights, scale, k, false, check), what.backend, pivots); });
-    return Rcpp::List::create(Rcpp::_["R"] = check && any_failed(pivots) ? Rcpp::RObject(R_NilValue) : out, Rcpp::_["pivots"] = to_pivots(pivots));
+    return with_pivots(out, pivots, check);
   });
 }
 
@@ -245,9 +253,7 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
       out[m] = made;
       Alike& alike = sizes[{n, k}];
       alike.members.push_back(m);
-      alike.batch.R.push_back(REAL(r));
-      alike.batch.V.push_back(REAL(v));
-      alike.batch.out.push_back(REAL(made));
+      alike.batch.members.push_back({REAL(r), REAL(v), REAL(made)});
       if (TYPEOF(weights) == VECSXP) alike.weights.insert(alike.weights.end(), REAL(VECTOR_ELT(weights, m)), REAL(VECTOR_ELT(weights, m)) + k);
       else if (weights != R_NilValue) alike.weights.insert(alike.weights.end(), k, Rf_asReal(weights));
       if (scale != R_NilValue) alike.scale.push_back(REAL(scale)[Rf_xlength(scale) == 1 ? 0 : m]);
@@ -264,7 +270,6 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
       naming_members([&] { modify_members(alike.batch, task, what.backend, own); }, &alike.members);
       for (std::size_t i = 0; i < own.size(); ++i) pivots[alike.members[i]] = own[i];
     }
-    return Rcpp::List::create(Rcpp::_["R"] = check && any_failed(pivots) ? Rcpp::RObject(R_NilValue) : Rcpp::RObject(out),
-                              Rcpp::_["pivots"] = to_pivots(pivots));
+    return with_pivots(out, pivots, check);
   });
 }

@@ -1,6 +1,6 @@
 // A batch of factors, 36 MB of them as n x n matrices of doubles, modified in place over and over; compiled by batch.R. The arguments are
-// instructions (for this package) and seconds for each figure. Prints lines "name;threads;n;k;update;downdate", in microseconds a member, the least of many calls:
-// updates and downdates by the same V in turn, so that the factors stay what they are. Eigen's rankUpdate checks nothing.
+// instructions (for this package) and seconds for each figure. Prints lines "name;threads;n;k;update;downdate", in microseconds a member, the
+// least of many calls: updates and downdates by the same V in turn, so that the factors stay what they are. Eigen's rankUpdate checks nothing.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

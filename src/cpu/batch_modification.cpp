@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <memory>
 
+#include "base/factor_io.h"
 #include "base/threads.h"
 #include "cpu/host_factor.h"
 #include "cpu/kernels.h"
@@ -50,7 +52,7 @@ void BatchModification<T>::prepare(index_t g, const std::vector<double>& bounds,
   for (index_t m = g * lanes; m < std::min(b_, (g + 1) * lanes); ++m) {
     const ColumnOrder& order = order_of(m, own);
     const double* const V = V_(m);
-    if (V != seen || !same_columns_) largest = for_member(m, [&] { return largest_weighted<T>(V, n_, order); });
+    if (V != seen || !same_columns_) for_member(m, [&] { largest = largest_weighted(V, n_, order, top); });
     seen = V;
     const double scale = std::sqrt(task_.scale_of(m)), unscaled = std::sqrt(bounds[m] * bounds[m] + largest * largest * double(order.added));
     bounds_[m] = scale * unscaled;
@@ -194,8 +196,8 @@ void BatchModification<T>::modify_apart(index_t member, const T* R) {
   std::vector<double> made = member_of(R, n_, member % lanes), V(n_ * task_.k);
   for (index_t q = 0; q < task_.k; ++q)
     for (index_t i = 0; i < n_; ++i) V[i + q * n_] = V_(member)[i + order.column[q] * n_] * order.by[q];
-  pivots_[member] = for_member(member, [&] {
-    return modify_alone(made, n_, V, task_.k, task_.k - order.added, std::sqrt(task_.scale_of(member)));
+  for_member(member, [&] {
+    pivots_[member] = modify_alone(made, n_, V, task_.k, task_.k - order.added, std::sqrt(task_.scale_of(member)));
   });
   if (pivots_[member] >= 0) {
     fate_[member] = Fate::failed;

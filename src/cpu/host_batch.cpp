@@ -57,7 +57,6 @@ void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, in
       for_member(first + l, [&] {
         require_triangle<T>("R", members[l], n, uplo);
         require_diagonal<T>(members[l], n);
-        return 0;
       });
     bounds[l] = double(largest[l]) * std::sqrt(double(n));
   }
@@ -224,13 +223,13 @@ template <class T>
 Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots, const Poll& poll) {
   constexpr index_t lanes = group_size<T>;
   const Clock clock;
-  const index_t n = batch.n, b = index_t(batch.R.size()), words = group_words<T>(n);
-  BatchModification<T> run(n, b, task, [&](index_t m) { return batch.V[m]; }, pivots);
+  const index_t n = batch.n, b = index_t(batch.members.size()), words = group_words<T>(n);
+  BatchModification<T> run(n, b, task, [&](index_t m) { return batch.members[m].V; }, pivots);
   WorkMemory<T> memory;
   std::vector<double> bounds(b);
   const auto load = [&](index_t g, T* R) {
     Lanes<T, const double*> members{};
-    for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.R[g * lanes + l];
+    for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.members[g * lanes + l].R;
     load_group<T>(members, n, batch.uplo, g * lanes, R, bounds.data() + g * lanes);
     run.prepare(g, bounds, R);
   };
@@ -240,9 +239,9 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
     load(g, R);
     run.modify(g, R, made);
     Lanes<T, double*> members{};
-    for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.out[g * lanes + l];
+    for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.members[g * lanes + l].out;
     for (index_t l = 0; l < lanes; ++l)
-      if (members[l] && run.failed(g * lanes + l)) copy_triangle(batch.R[g * lanes + l], n, batch.uplo, std::exchange(members[l], nullptr));
+      if (members[l] && run.failed(g * lanes + l)) copy_triangle(batch.members[g * lanes + l].R, n, batch.uplo, std::exchange(members[l], nullptr));
     scatter<T>(made, n, batch.uplo, members);
   };
   try {

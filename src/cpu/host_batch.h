@@ -17,8 +17,11 @@ struct ScatteredBatch {
   index_t n = 0;
   Uplo uplo = Uplo::upper;
   Precision precision = Precision::double_;
-  std::vector<const double*> R, V;  ///< of each member: n x n, n x k; several may be the same
-  std::vector<double*> out;         ///< n x n, the other triangle becomes zero; none of them is one of R
+  struct Member {
+    const double *R, *V;  ///< n x n, n x k; several members may have the same
+    double* out;          ///< n x n, the other triangle becomes zero; no R of any member
+  };
+  std::vector<Member> members;
 };
 
 /// The same modification of such. pivots as in HeldBatch; `out` of a member that fails is R, with the other triangle zero. With

@@ -93,13 +93,10 @@ Made modified(Batch& batch, Precision precision, How how) {
   std::atomic<bool> begun{false};
   const auto nothing = [](double) {};
   if (how == How::scattered) {
-    cpu::ScatteredBatch all{batch.n, Uplo::upper, precision, {}, {}, {}};
+    cpu::ScatteredBatch all{batch.n, Uplo::upper, precision, {}};
     result.R.assign(batch.n * batch.n * batch.b, NAN);
-    for (index_t m = 0; m < batch.b; ++m) {
-      all.R.push_back(batch.R.data() + m * batch.n * batch.n);
-      all.V.push_back(batch.given().V_of(batch.V.data(), batch.n, m));
-      all.out.push_back(result.R.data() + m * batch.n * batch.n);
-    }
+    for (index_t m = 0, size = batch.n * batch.n; m < batch.b; ++m)
+      all.members.push_back({batch.R.data() + m * size, batch.given().V_of(batch.V.data(), batch.n, m), result.R.data() + m * size});
     cpu::modify_scattered(all, batch.given(), result.pivots, nothing);
     return result;
   }

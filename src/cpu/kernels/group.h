@@ -10,12 +10,12 @@
 /// and R~_i = d x in the end. h is 1 before the first row, d before the first column of each; x_i = R_ii y, where y grows by rho with an update and
 /// stays with a downdate. These are the rotations of cpu/kernels/rotations.h, which says why that is as good as true ones. The inverses of
 /// h, d^2 and y are what is kept: a column and row take one division, by rho.
-template <class T, int K>
+template <class T>
 struct GroupSteps {
-  static constexpr int rows = GroupPass<T>::rows;
+  static constexpr int rows = GroupPass<T>::rows, most = 4;  ///< columns
   static constexpr index_t lanes = group_size<T>;
-  alignas(64) T p[rows][K][lanes];
-  T up[rows][K][lanes], down[rows][K][lanes];  ///< what w, and w~, is multiplied by for x~: one of them is zero
+  alignas(64) T p[rows][most][lanes];
+  T up[rows][most][lanes], down[rows][most][lanes];  ///< what w, and w~, is multiplied by for x~: one of them is zero
   T d[rows][lanes];
 };
 
@@ -24,7 +24,7 @@ enum class GroupSigns { added, removed, both, verdict };
 
 /// C columns of rows whose steps are known, of as many members as a vector has lanes, the first of which is `lane`.
 template <class P, int K, int C, GroupSigns signs, class T = typename P::T>
-INLINE void group_tile(const GroupSteps<T, K>& steps, index_t lane, const T* const (&R)[GroupPass<T>::rows], T* const (&out)[GroupPass<T>::rows],
+INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const (&R)[GroupPass<T>::rows], T* const (&out)[GroupPass<T>::rows],
                        T* W) {
   using V = typename P::V;
   constexpr index_t lanes = group_size<T>;
@@ -53,21 +53,22 @@ INLINE void group_tile(const GroupSteps<T, K>& steps, index_t lane, const T* con
 
 /// The m x m block on the diagonal from `row` on, of as many members: finds their steps, leaves the new block in X (by rows, `rows` apart) and the
 /// new 1 / h in `unit`. Returns the bits of lanes where the bounds of a GroupPass are exceeded.
-template <class P, int K, class T = typename P::T>
-NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, index_t lane, GroupSteps<T, K>& steps, T* X, T* unit) {
+template <class P, bool one_column, class T = typename P::T>
+NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, index_t lane, GroupSteps<T>& steps, T* X, T* unit) {
   using V = typename P::V;
   constexpr index_t lanes = group_size<T>;
   constexpr int rows = GroupPass<T>::rows;
   const V one = P::set1(1), most = P::set1(GroupPass<T>::most), least = P::set1(1 / GroupPass<T>::most);
-  V part[K], started[K];  // 1 / h
-  for (int q = 0; q < K; ++q) started[q] = part[q] = P::load(pass.unit + q * lanes + lane);
+  const int k = one_column ? 1 : pass.k;
+  V part[GroupSteps<T>::most], started[GroupSteps<T>::most];  // 1 / h
+  for (int q = 0; q < k; ++q) started[q] = part[q] = P::load(pass.unit + q * lanes + lane);
   unsigned outside = 0;
   for (int c = 0; c < m; ++c) {
-    V w[K];
-    for (int q = 0; q < K; ++q) w[q] = P::load(pass.W + ((row + c) * K + q) * lanes + lane);
+    V w[GroupSteps<T>::most];
+    for (int q = 0; q < k; ++q) w[q] = P::load(pass.W + ((row + c) * k + q) * lanes + lane);
     for (int r = 0; r < c; ++r) {
       V x = P::load(pass.R + group_entry<T>(pass.n, row + r, row + c) + lane);
-      for (int q = 0; q < K; ++q) {
+      for (int q = 0; q < k; ++q) {
         const V old = w[q];
         w[q] = P::fnma(P::load(steps.p[r][q] + lane), x, old);
         x = P::fma(P::load(steps.up[r][q] + lane), old, x);
@@ -77,7 +78,7 @@ NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, i
     }
     const V diagonal = P::load(pass.R + group_entry<T>(pass.n, row + c, row + c) + lane), inverse = P::div(one, diagonal);
     V square = one, inv_square = one, y = one, inv_y = one;  // square: d^2
-    for (int q = 0; q < K; ++q) {
+    for (int q = 0; q < k; ++q) {
       const V added = P::load(pass.added + q * lanes + lane), removed = P::sub(one, added);
       const V p = P::mul(P::mul(w[q], inverse), inv_y), pd = P::mul(p, inv_square), u = P::mul(pd, part[q]);
       const V rho = P::fma(P::sub(added, removed), P::mul(p, u), one), left = P::div(one, rho);
@@ -97,7 +98,7 @@ NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, i
     P::store(steps.d[c] + lane, d);
     P::store(X + (c * rows + c) * lanes + lane, P::mul(P::mul(diagonal, y), d));
   }
-  for (int q = 0; q < K; ++q) {
+  for (int q = 0; q < k; ++q) {
     P::store(unit + q * lanes + lane, part[q]);
     outside |= P::outside(part[q], least, most);
     outside |= P::outside(P::mul(part[q], P::set1(GroupPass<T>::least_left)), P::zero(), started[q]);
@@ -107,7 +108,7 @@ NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, i
 
 /// Columns [column, n) of the rows from `row` on, whose steps are known.
 template <class P, int K, int C, GroupSigns signs, class T = typename P::T>
-INLINE index_t group_tail(const GroupPass<T>& pass, index_t row, index_t column, const GroupSteps<T, K>& steps) {
+INLINE index_t group_tail(const GroupPass<T>& pass, index_t row, index_t column, const GroupSteps<T>& steps) {
   constexpr index_t lanes = group_size<T>;
   constexpr int rows = GroupPass<T>::rows;
   const T* R[rows];
@@ -130,26 +131,25 @@ template <class P, int K, class T = typename P::T>
 unsigned group_rows(const GroupPass<T>& pass, index_t& row) {
   constexpr index_t lanes = group_size<T>;
   constexpr int rows = GroupPass<T>::rows;
-  GroupSteps<T, K> steps;
+  GroupSteps<T> steps;
   alignas(64) T X[rows * rows * lanes], unit[K * lanes];
   for (; row < pass.n; row += rows) {
     const int m = int(std::min<index_t>(rows, pass.n - row));
     unsigned outside = 0;
     for (index_t lane = 0; lane < lanes; lane += P::lanes)
-      outside |= group_diagonal<P, K>(pass, row, m, lane, steps, X, unit) << lane;
+      outside |= group_diagonal<P, K == 1>(pass, row, m, lane, steps, X, unit) << lane;
     if (outside != 0) return outside;
     std::copy_n(unit, K * lanes, pass.unit);
     if (!pass.discard)
       for (int r = 0; r < m; ++r) std::copy_n(X + (r * rows + r) * lanes, (m - r) * lanes, pass.out + group_entry<T>(pass.n, row + r, row + r));
     index_t column = row + rows;
     if (column >= pass.n) continue;
+    if constexpr (K == 1)
+      if (pass.discard) column = group_tail<P, K, 1, GroupSigns::verdict>(pass, row, column, steps);
     if constexpr (K > 2) {
       if (!pass.removes) column = group_tail<P, K, 2, GroupSigns::added>(pass, row, column, steps);
       if (!pass.adds) column = group_tail<P, K, 2, GroupSigns::removed>(pass, row, column, steps);
     }
-    if constexpr (K == 1)
-      if (pass.discard) column = group_tail<P, K, 2, GroupSigns::verdict>(pass, row, column, steps);
-    column = group_tail<P, K, 2, GroupSigns::both>(pass, row, column, steps);
     group_tail<P, K, 1, GroupSigns::both>(pass, row, column, steps);
   }
   row = pass.n;
