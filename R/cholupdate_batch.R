@@ -59,13 +59,14 @@ cholupdate_batch.default <- function(R, V, downdate = FALSE, ..., weights = NULL
                                      precision = c("double", "single"), backend = getOption("gpucholmod.backend", "auto"),
                                      control = cholupdate_control()) {
   require_no_more(...)
-  lower <- match_choice(uplo, choices$uplo, "uplo") == "lower"
+  many <- is.list(R) && !is.object(R)
+  one <- !many && length(dim(R)) < 3L
+  factor <- if (one) open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
+  lower <- if (one) factor$lower else match_choice(uplo, choices$uplo, "uplo") == "lower"
   single <- match_choice(precision, choices$precision, "precision") == "single"
   request <- batch_request(downdate, check, lower, single, if (!missing(backend)) backend_number(backend), if (!missing(control)) control)
-  if (is.list(R) && !is.object(R)) return(modify_list(R, V, downdate, weights, scale, check, request))
-  one <- length(dim(R)) < 3L
-  x <- if (one) open_factor(R, if (lower) "lower") else NULL
-  x <- if (one) opened_doubles(x, R) else open_batch(R, lower)
+  if (many) return(modify_list(R, V, downdate, weights, scale, check, request))
+  x <- if (one) opened_doubles(factor, R) else open_batch(R, lower)
   n <- nrow(x)
   given <- open_members(V, n, if (!one) dim(x)[[3L]])
   b <- given$b

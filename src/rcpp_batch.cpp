@@ -1,3 +1,8 @@
+// Called once for many factors: compiled for size.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("Os")
+#endif
+
 #include <Rcpp.h>
 
 #include <algorithm>

@@ -97,22 +97,25 @@ template <class T>
 std::vector<typename BatchModification<T>::Rest> BatchModification<T>::run(GroupPass<T>& pass) {
   std::vector<Rest> left;
   for (index_t row = 0; const unsigned out = sweep(task_.instructions, pass, row);)
-    for (index_t l = 0; l < lanes; ++l) {
-      if ((out >> l & 1) == 0) continue;
-      Rest rest{l, row, std::vector<double>((n_ - row) * pass.k)};
-      for (int q = 0; q < pass.k; ++q) {
-        const double unit = std::sqrt(double(pass.unit[q * lanes + l]));
-        for (index_t j = row; j < n_; ++j) {
-          T& w = pass.W[(j * pass.k + q) * lanes + l];
-          rest.V[j - row + q * (n_ - row)] = double(w) * unit;
-          w = 0;
-        }
-        pass.unit[q * lanes + l] = 1;
-      }
-      const_cast<T*>(pass.scale)[l] = 1;
-      left.push_back(std::move(rest));
-    }
+    for (index_t l = 0; l < lanes; ++l)
+      if (out >> l & 1) left.push_back(take_out(pass, row, l));
   return left;
+}
+
+template <class T>
+typename BatchModification<T>::Rest BatchModification<T>::take_out(GroupPass<T>& pass, index_t row, index_t lane) const {
+  Rest rest{lane, row, std::vector<double>((n_ - row) * pass.k)};
+  for (int q = 0; q < pass.k; ++q) {
+    const double unit = std::sqrt(double(pass.unit[q * lanes + lane]));
+    for (index_t j = row; j < n_; ++j) {
+      T& w = pass.W[(j * pass.k + q) * lanes + lane];
+      rest.V[j - row + q * (n_ - row)] = double(w) * unit;
+      w = 0;
+    }
+    pass.unit[q * lanes + lane] = 1;
+  }
+  const_cast<T*>(pass.scale)[lane] = 1;
+  return rest;
 }
 
 /// All passes, where R is to stay: members that leave one of them have to be done apart. Returns their lanes.
@@ -214,10 +217,15 @@ void BatchModification<T>::modify_apart(index_t member, const T* R) {
 /// What is not done with the group, into `out`.
 template <class T>
 void BatchModification<T>::put(index_t g, const T* R, T* out) {
-  for (index_t l = 0; l < std::min(lanes, b_ - g * lanes); ++l) {
-    const index_t m = g * lanes + l;
+  const auto first = fate_.begin() + g * lanes, last = fate_.begin() + std::min(b_, (g + 1) * lanes);
+  if (std::any_of(first, last, [](Fate fate) { return fate != Fate::grouped; })) put_apart(g, R, out);
+}
+
+template <class T>
+void BatchModification<T>::put_apart(index_t g, const T* R, T* out) {
+  for (index_t m = g * lanes; m < std::min(b_, (g + 1) * lanes); ++m) {
     if (fate_[m] == Fate::failed && R != out)
-      for (index_t i = l; i < group_words<T>(n_); i += lanes) out[i] = R[i];
+      for (index_t i = m % lanes; i < group_words<T>(n_); i += lanes) out[i] = R[i];
     if (fate_[m] != Fate::apart) continue;
     std::vector<double> made;
     {
@@ -225,7 +233,7 @@ void BatchModification<T>::put(index_t g, const T* R, T* out) {
       made.swap(apart_[m]);
       apart_.erase(m);
     }
-    put_member(made, out, n_, l);
+    put_member(made, out, n_, m % lanes);
   }
 }
 

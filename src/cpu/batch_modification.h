@@ -13,6 +13,9 @@
 #include "cpu/batch_columns.h"
 #include "cpu/group_layout.h"
 
+// What is done once in a call, or for few members, is compiled for size.
+#define SELDOM __attribute__((cold, noinline))
+
 namespace gpucholmod::cpu {
 
 /// Memory that threads take in turn: as many pieces as there are threads.
@@ -65,7 +68,7 @@ class BatchModification : NotCopied {
   using Columns = std::function<const double*(index_t member)>;
 
   /// `task`, and what `V` tells, have to outlive this. pivots (b) <- -1.
-  BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, std::vector<index_t>& pivots);
+  SELDOM BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, std::vector<index_t>& pivots);
 
   /// Looks at V of group g, and does apart what numbers need scaling for. bounds (b): of the norms of each factor's columns. R: the group.
   /// Before anything else is done with it. Throws not_finite and overflow.
@@ -102,11 +105,13 @@ class BatchModification : NotCopied {
   GroupPass<T> lay_out(index_t g, index_t first, T* memory);
   /// One pass; the members that leave it under way, with what is left to be done of it.
   std::vector<Rest> run(GroupPass<T>& pass);
+  SELDOM Rest take_out(GroupPass<T>& pass, index_t row, index_t lane) const;
   std::vector<index_t> run_passes(index_t g, const T* R, T* out, bool discard, T* memory);
-  void finish(index_t g, index_t first, const Rest& rest, T* R);
-  index_t modify_alone(std::vector<double>& R, index_t m, const std::vector<double>& V, index_t k, index_t removed, double scale) const;
+  SELDOM void finish(index_t g, index_t first, const Rest& rest, T* R);
+  SELDOM index_t modify_alone(std::vector<double>& R, index_t m, const std::vector<double>& V, index_t k, index_t removed, double scale) const;
   /// Finds the new factor of a member of group R by itself, or that it fails.
-  void modify_apart(index_t member, const T* R);
+  SELDOM void modify_apart(index_t member, const T* R);
+  SELDOM void put_apart(index_t g, const T* R, T* out);
   void put(index_t g, const T* R, T* out);
   const ColumnOrder& order_of(index_t member, ColumnOrder& own) const {
     if (same_columns_) return common_;

@@ -22,6 +22,8 @@ BatchTask resolved(BatchTask task) {
   return task;
 }
 
+const Poll unwatched = [](double) {};
+
 /// Groups that a thread takes at once: some 16 times for each.
 index_t at_once(index_t groups, int threads) { return std::max<index_t>(1, groups / (16 * threads)); }
 
@@ -68,7 +70,7 @@ class HostBatch : public HeldBatch {
   static constexpr index_t lanes = group_size<T>;
 
  public:
-  HostBatch(index_t n, index_t b, Allocate allocate) : n_(n), b_(b), bounds_(b), allocate_(std::move(allocate)) {
+  HostBatch(index_t n, index_t b, const Allocate& allocate) : n_(n), b_(b), bounds_(b), allocate_(allocate) {
     const std::size_t bytes = sizeof(T) * group_words<T>(n) * groups();
     if (bytes == 0) return;
     memory_ = allocate_(bytes + 64);
@@ -77,7 +79,7 @@ class HostBatch : public HeldBatch {
   }
 
   void load(const double* R, Uplo uplo) {
-    check_groups(groups(), copying_threads(), [](double) {}, [&](index_t g) {
+    check_groups(groups(), copying_threads(), unwatched, [&](index_t g) {
       Lanes<T, const double*> members{};
       for (index_t l = 0; l < count(g); ++l) members[l] = R + (g * lanes + l) * n_ * n_;
       load_group<T>(members, n_, uplo, g * lanes, group(g), bounds_.data() + g * lanes);
@@ -93,13 +95,13 @@ class HostBatch : public HeldBatch {
   std::unique_ptr<HeldBatch> copy() const override {
     auto made = std::make_unique<HostBatch>(n_, b_, allocate_);
     made->bounds_ = bounds_;
-    for_groups(groups(), copying_threads(), [](double) {}, [&](index_t g) { std::copy_n(group(g), group_words<T>(n_), made->group(g)); });
+    for_groups(groups(), copying_threads(), unwatched, [&](index_t g) { std::copy_n(group(g), group_words<T>(n_), made->group(g)); });
     return made;
   }
 
   void download(Uplo uplo, double* out) const override {
     prefer_huge_pages(out, sizeof(double) * n_ * n_ * b_);
-    for_groups(groups(), copying_threads(), [](double) {}, [&](index_t g) {
+    for_groups(groups(), copying_threads(), unwatched, [&](index_t g) {
       Lanes<T, double*> members{};
       for (index_t l = 0; l < count(g); ++l) members[l] = out + (g * lanes + l) * n_ * n_;
       scatter<T>(group(g), n_, uplo, members);
@@ -116,7 +118,7 @@ class HostBatch : public HeldBatch {
   }
 
   void solve(TriangularSolve which, double* B, index_t m) const override {
-    for_groups(groups(), solving_threads(m), [](double) {}, [&](index_t g) {
+    for_groups(groups(), solving_threads(m), unwatched, [&](index_t g) {
       std::vector<double> b(n_ * lanes);
       for (index_t s = 0; s < m; ++s) {
         for (index_t l = 0; l < count(g); ++l)
@@ -203,8 +205,8 @@ class HostBatch : public HeldBatch {
 };
 
 template <class T>
-std::unique_ptr<HeldBatch> made_of(const double* R, index_t n, index_t b, Uplo uplo, Allocate allocate) {
-  auto made = std::make_unique<HostBatch<T>>(n, b, std::move(allocate));
+std::unique_ptr<HeldBatch> made_of(const double* R, index_t n, index_t b, Uplo uplo, const Allocate& allocate) {
+  auto made = std::make_unique<HostBatch<T>>(n, b, allocate);
   made->load(R, uplo);
   return made;
 }
@@ -258,9 +260,8 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
 
 }  // namespace
 
-std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, Allocate allocate) {
-  return precision == Precision::single ? made_of<float>(R, n, b, uplo, std::move(allocate))
-                                        : made_of<double>(R, n, b, uplo, std::move(allocate));
+std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, const Allocate& allocate) {
+  return precision == Precision::single ? made_of<float>(R, n, b, uplo, allocate) : made_of<double>(R, n, b, uplo, allocate);
 }
 
 Work modify_scattered(const ScatteredBatch& batch, const BatchTask& asked, std::vector<index_t>& pivots, const Poll& poll) {

@@ -10,7 +10,7 @@ namespace gpucholmod::cpu {
 
 /// Keeps b factors R (n x n x b, each upper, or lower when uplo says so; the other triangles are never read) in memory of their own, as
 /// inst/design/batches.md says. Throws not_finite, bad_diagonal and overflow, with a field `member`, and what `allocate` throws.
-std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, Allocate allocate);
+std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, const Allocate& allocate);
 
 /// Factors of one order that lie each for itself, and where the modified ones go.
 struct ScatteredBatch {

@@ -18,7 +18,7 @@ struct Pack {
   static INLINE V mul(V a, V b) { return Eigen::internal::pmul(a, b); }
   static INLINE V div(V a, V b) { return Eigen::internal::pdiv(a, b); }
   /// One number after the other: what Eigen has for vectors of floats is not correctly rounded.
-  static INLINE V sqrt(V a) {
+  static NOINLINE V sqrt(V a) {
     T x[lanes];
     store(x, a);
     UNROLL for (int i = 0; i < lanes; ++i) x[i] = std::sqrt(x[i]);
@@ -39,7 +39,7 @@ struct Pack {
     for (int i = first; i < last; ++i) p[i] = y[i];
   }
 
-  static INLINE unsigned outside(V x, V low, V high) {
+  static NOINLINE unsigned outside(V x, V low, V high) {
     T values[lanes], least[lanes], most[lanes];
     store(values, x);
     store(least, low);
