@@ -12,7 +12,7 @@
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all members; or a
-#'   \eqn{k \times b}{k x b} matrix. For a list: one number, or a list of as many as each V has columns.
+#'   \eqn{k \times b}{k x b} matrix. For a list: one number, one for each column where all members have as many, or a list.
 #' @param scale Of \eqn{A}: one positive number, or one for each member.
 #' @param check Whether members whose downdate cannot be done stop the call (`TRUE`), or are reported (`FALSE`).
 #' @param uplo,precision As for [cholupdate_gpu()]. For a handle they may be given, but not changed.
@@ -187,7 +187,9 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
       stop_bad_argument("weights", weights, "must have as many numbers for each member as its V has columns")
     }
   } else {
-    weights <- batch_weights(weights, downdate, 1L, b)
+    k <- unique(columns$columns)
+    weights <- batch_weights(weights, downdate, if (length(k) == 1L) k else if (b == 0L) length(weights) else 1L, 1L)
+    if (!is.null(weights) && length(weights) != 1L) weights <- rep(list(weights), b)
   }
   done <- rcpp_cholupdate_list(R, V, request, weights, batch_scale(scale, b), check)
   if (is.null(done$R)) stop_members(done$pivots)

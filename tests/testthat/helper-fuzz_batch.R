@@ -9,11 +9,12 @@ fuzz_batch <- function(gpu) {
   precision <- one_of(c("double", "single"), c(2, 1))
   form <- one_of(c("array", "list", "handle", "in place"))
   home <- if (gpu && chance(0.5)) "cuda" else "cpu"
-  drawn <- lapply(seq_len(b), function(m) draw_member(n, k, downdate, precision == "single"))
-  change <- draw_change(k, downdate, moderate = TRUE)
+  far <- chance(0.3)
+  drawn <- lapply(seq_len(b), function(m) draw_member(n, k, downdate, far && chance(0.4), precision == "single"))
+  change <- draw_change(k, downdate, moderate = !far)
   fault <- if (b > 0L && n > 0L && chance(0.1)) one_of(c("R", if (k > 0L) "V")) else "none"
   if (fault != "none") drawn[[whole(1L, b)]][[fault]][[1L]] <- NaN
-  judged <- lapply(drawn, function(p) judge_input(p$R, p$V, change, computed = precision))
+  judged <- lapply(drawn, function(p) judge_input(p$R, p$V, change, precision, precision))
   what <- sprintf("cholupdate_batch: %s, %s, n %d, k %d, b %d, %s %s, %s, fault: %s", form, home, n, k, b, uplo, precision,
                   paste(names(change$args), collapse = " and "), fault)
 
@@ -25,7 +26,7 @@ fuzz_batch <- function(gpu) {
   if (form == "list") {
     frame$R <- lapply(seq_len(b), function(m) matrix(R[, , m], n))
     frame$V <- lapply(seq_len(b), function(m) matrix(V[, , m], n, k))
-    if (length(frame$weights) > 1L) frame$weights <- rep(list(frame$weights), b)
+    if (length(frame$weights) > 1L && chance(0.5)) frame$weights <- rep(list(frame$weights), b)
   }
   handle <- form %in% c("handle", "in place")
   if (handle) {
@@ -46,7 +47,7 @@ fuzz_batch <- function(gpu) {
   worst <- NA_real_
   if (seen$outcome == "ok" && !length(problems)) {
     X <- seen$value$R
-    X <- if (handle) as.array(X) else if (form == "list") array(unlist(X), c(n, n, b)) else X
+    X <- if (handle) as.array(X) else if (form == "list") array(as.double(unlist(X)), c(n, n, b)) else X
     checked <- lapply(seq_len(b), function(m) check_member(X[, , m], seen$value$pivot[[m]], drawn[[m]], judged[[m]], uplo, precision))
     problems <- unlist(lapply(checked, function(x) x$problems))
     worst <- suppressWarnings(max(vapply(checked, function(x) as.double(x$residual), 0), na.rm = TRUE))
@@ -56,12 +57,12 @@ fuzz_batch <- function(gpu) {
   record(what, seen$outcome, problems, worst)
 }
 
-# Mostly of order 1; some near the ends of the range.
-draw_member <- function(n, k, downdate, single) {
+# Of order 1, or, `far`, perhaps near the ends of the range.
+draw_member <- function(n, k, downdate, far, single) {
   R <- draw_factor(n)
   V <- draw_columns(n, k)
   if (downdate && n > 0L && k > 0L && chance(0.8)) R <- factor_of_sum(R, V * (1 + 10^runif(1, -9, 0)))
-  by <- if (chance(0.15)) draw_scales(R, V, single) else c(1, 1)
+  by <- if (far) draw_scales(R, V, single) else c(1, 1)
   list(R = R * by[[1L]], V = V * by[[2L]])
 }
 

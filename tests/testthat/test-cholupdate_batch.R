@@ -106,6 +106,8 @@ test_that("lists of several orders are grouped, and come back as they were", {
     }
   }
   both <- cholupdate_batch(R[c(1, 3)], V[c(1, 3)])
+  expect_identical(cholupdate_batch(R[c(4, 5)], V[c(4, 5)], weights = 1:3),
+                   cholupdate_batch(R[c(4, 5)], V[c(4, 5)], weights = list(1:3, 1:3)))
   expect_identical(both[[2]], cholupdate_batch(array(R[[3]], c(3, 3, 1)), V[[3]])[, , 1])
   some <- cholupdate_batch(R, lapply(V, function(v) 100 * v), downdate = TRUE, check = FALSE)
   expect_identical(some$pivot > 0L, n > 0)
