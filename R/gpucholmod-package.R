@@ -9,6 +9,8 @@
 #' moving it, and [solve()][solve.chol_factor] and others use it. [solve_forward()], [solve_back()] and [logdet()] take factors of every
 #' kind.
 #'
+#' Many small factors are modified in one call by [cholupdate_batch()].
+#'
 #' A factor that does not fit into memory twice can be modified in its own memory with [cholupdate_overwrite()], and
 #' one that does not fit at all in a [factor_file()].
 #'
@@ -43,6 +45,9 @@
 #' | `gpucholmod_backend_unavailable` | there is no GPU that can be used | `backend`, `reason` |
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
+#'
+#' What is wrong with one of many factors ([cholupdate_batch()]) has its number as a field `member` besides; for `gpucholmod_not_positive_definite`
+#' there are `members` and `pivots`.
 #'
 #' An error in an expression that is given to `diag()` or `chol2inv()` loses its class, as these are S4 generics as soon as
 #' this package is attached: assign the factor to a variable first.

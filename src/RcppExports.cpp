@@ -12,6 +12,153 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
+// rcpp_batch_hold
+Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, int uplo, int precision);
+RcppExport SEXP _gpucholmod_rcpp_batch_hold(SEXP RSEXP, SEXP nSEXP, SEXP bSEXP, SEXP uploSEXP, SEXP precisionSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    Rcpp::traits::input_parameter< int >::type b(bSEXP);
+    Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
+    Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_hold(R, n, b, uplo, precision));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_upload
+Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, int uplo, int precision, int device);
+RcppExport SEXP _gpucholmod_rcpp_batch_upload(SEXP RSEXP, SEXP nSEXP, SEXP bSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    Rcpp::traits::input_parameter< int >::type b(bSEXP);
+    Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
+    Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
+    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_upload(R, n, b, uplo, precision, device));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_copy
+Rcpp::RObject rcpp_batch_copy(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_batch_copy(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_copy(pointer));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_free
+void rcpp_batch_free(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_batch_free(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_batch_free(pointer);
+    return R_NilValue;
+END_RCPP
+}
+// rcpp_batch_download
+Rcpp::RObject rcpp_batch_download(SEXP pointer, int member, int uplo);
+RcppExport SEXP _gpucholmod_rcpp_batch_download(SEXP pointerSEXP, SEXP memberSEXP, SEXP uploSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< int >::type member(memberSEXP);
+    Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_download(pointer, member, uplo));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_diagonals
+Rcpp::RObject rcpp_batch_diagonals(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_batch_diagonals(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_diagonals(pointer));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_solve
+Rcpp::RObject rcpp_batch_solve(SEXP pointer, SEXP B, int m, int which);
+RcppExport SEXP _gpucholmod_rcpp_batch_solve(SEXP pointerSEXP, SEXP BSEXP, SEXP mSEXP, SEXP whichSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type B(BSEXP);
+    Rcpp::traits::input_parameter< int >::type m(mSEXP);
+    Rcpp::traits::input_parameter< int >::type which(whichSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_solve(pointer, B, m, which));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_modify
+Rcpp::IntegerVector rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check, SEXP half_modified);
+RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP kSEXP, SEXP commonSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP, SEXP half_modifiedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< int >::type k(kSEXP);
+    Rcpp::traits::input_parameter< bool >::type common(commonSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, V, k, common, request, weights, scale, check, half_modified));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_cholupdate_batch
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request, SEXP weights, SEXP scale, bool check);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_batch(SEXP RSEXP, SEXP common_RSEXP, SEXP VSEXP, SEXP common_VSEXP, SEXP nSEXP, SEXP kSEXP, SEXP bSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< bool >::type common_R(common_RSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< bool >::type common_V(common_VSEXP);
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    Rcpp::traits::input_parameter< int >::type k(kSEXP);
+    Rcpp::traits::input_parameter< int >::type b(bSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_batch(R, common_R, V, common_V, n, k, b, request, weights, scale, check));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_shapes
+Rcpp::IntegerMatrix rcpp_batch_shapes(Rcpp::List of);
+RcppExport SEXP _gpucholmod_rcpp_batch_shapes(SEXP ofSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type of(ofSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_shapes(of));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_cholupdate_list
+Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP weights, SEXP scale, bool check);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_list(SEXP RSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< Rcpp::List >::type R(RSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type V(VSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_list(R, V, request, weights, scale, check));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_blas_threads
 int rcpp_blas_threads(int threads);
 RcppExport SEXP _gpucholmod_rcpp_blas_threads(SEXP threadsSEXP) {
@@ -516,6 +663,17 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
+    {"_gpucholmod_rcpp_batch_hold", (DL_FUNC) &_gpucholmod_rcpp_batch_hold, 5},
+    {"_gpucholmod_rcpp_batch_upload", (DL_FUNC) &_gpucholmod_rcpp_batch_upload, 6},
+    {"_gpucholmod_rcpp_batch_copy", (DL_FUNC) &_gpucholmod_rcpp_batch_copy, 1},
+    {"_gpucholmod_rcpp_batch_free", (DL_FUNC) &_gpucholmod_rcpp_batch_free, 1},
+    {"_gpucholmod_rcpp_batch_download", (DL_FUNC) &_gpucholmod_rcpp_batch_download, 3},
+    {"_gpucholmod_rcpp_batch_diagonals", (DL_FUNC) &_gpucholmod_rcpp_batch_diagonals, 1},
+    {"_gpucholmod_rcpp_batch_solve", (DL_FUNC) &_gpucholmod_rcpp_batch_solve, 4},
+    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 10},
+    {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 11},
+    {"_gpucholmod_rcpp_batch_shapes", (DL_FUNC) &_gpucholmod_rcpp_batch_shapes, 1},
+    {"_gpucholmod_rcpp_cholupdate_list", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_list, 6},
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 5},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},

@@ -71,6 +71,17 @@ inline void require_rows(const char* argument, index_t rows, index_t expected) {
 }
 inline index_t rows_of(SEXP x) { return Rf_isMatrix(x) ? Rf_nrows(x) : Rf_xlength(x); }
 
+/// Memory that R knows of, so that it collects its garbage before the machine is full.
+inline std::shared_ptr<void> of_r(std::size_t bytes) {
+  const SEXP memory = Rcpp::unwindProtect([&] {
+    const SEXP made = PROTECT(Rf_allocVector(RAWSXP, R_xlen_t(bytes)));
+    R_PreserveObject(made);
+    UNPROTECT(1);
+    return made;
+  });
+  return {RAW(memory), [memory](void*) { R_ReleaseObject(memory); }};
+}
+
 /// An n x n matrix that is not filled. Its names are set here: from R, that would copy it.
 inline Rcpp::RObject square_matrix(index_t n, SEXP dimnames) {
   Rcpp::RObject matrix(Rcpp::unwindProtect([&] { return Rf_allocMatrix(REALSXP, int(n), int(n)); }));

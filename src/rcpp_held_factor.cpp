@@ -20,17 +20,6 @@ DeviceFactor& on_device(SEXP pointer) {
   throw Error(ErrorCode::bad_argument, "the factor is not on a GPU", {{"argument", "pointer"}});
 }
 
-/// Memory that R knows of, so that it collects its garbage before the machine is full.
-std::shared_ptr<void> of_r(std::size_t bytes) {
-  const SEXP memory = Rcpp::unwindProtect([&] {
-    const SEXP made = PROTECT(Rf_allocVector(RAWSXP, R_xlen_t(bytes)));
-    R_PreserveObject(made);
-    UNPROTECT(1);
-    return made;
-  });
-  return {RAW(memory), [memory](void*) { R_ReleaseObject(memory); }};
-}
-
 /// The R side of a new factor.
 Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   using Rcpp::_;

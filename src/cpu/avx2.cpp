@@ -2,6 +2,7 @@
 #include <array>
 #include <limits>
 
+#include "cpu/group_pass.h"
 #include "cpu/kernels.h"
 #include "cpu/kernels/macros.h"
 
@@ -17,6 +18,7 @@ namespace gpucholmod::cpu::avx2 {
 #include "cpu/kernels/diagonal.h"
 #include "cpu/kernels/rotations.h"
 #include "cpu/kernels/level.h"
+#include "cpu/kernels/group.h"
 
 }  // namespace gpucholmod::cpu::avx2
 GPUCHOLMOD_TARGET_END

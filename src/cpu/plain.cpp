@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "cpu/eigen.h"
+#include "cpu/group_pass.h"
 #include "cpu/kernels.h"
 #include "cpu/kernels/macros.h"
 
@@ -13,5 +14,6 @@ namespace gpucholmod::cpu::plain {
 #include "cpu/kernels/diagonal.h"
 #include "cpu/kernels/rotations.h"
 #include "cpu/kernels/level.h"
+#include "cpu/kernels/group.h"
 
 }  // namespace gpucholmod::cpu::plain

@@ -1,6 +1,7 @@
 #include "cuda/backend.h"
 
 #include "base/error.h"
+#include "cuda/device_batch.h"
 #include "cuda/device_factor.h"
 #include "cuda_build.h"
 #include "paper/shape.h"
@@ -27,6 +28,8 @@ Status status(bool) {
   status.message = "this package was built without CUDA; " + status.configured;
   return status;
 }
+
+std::unique_ptr<DeviceBatch> upload_batch(const double*, index_t, index_t, Uplo, Precision, int) { refuse(); }
 
 template <class T>
 Work paper_panels(MatrixView<T>, MatrixView<const T>, Sign, double, const paper::Shape&, const Poll&) { refuse(); }

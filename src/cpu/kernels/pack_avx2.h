@@ -18,6 +18,9 @@ struct Pack<double> {
   }
   static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskload_pd(p, between(first, last)); }
   static INLINE void store_part(T* p, V x, int first, int last) { _mm256_maskstore_pd(p, between(first, last), x); }
+  static INLINE unsigned outside(V x, V low, V high) {
+    return 0xfu & ~unsigned(_mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))));
+  }
 
   static INLINE void transpose(V (&x)[4]) {
     const V a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]), c = _mm256_unpacklo_pd(x[2], x[3]),
@@ -79,6 +82,9 @@ struct Pack<float> {
   }
   static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskload_ps(p, between(first, last)); }
   static INLINE void store_part(T* p, V x, int first, int last) { _mm256_maskstore_ps(p, between(first, last), x); }
+  static INLINE unsigned outside(V x, V low, V high) {
+    return 0xffu & ~unsigned(_mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))));
+  }
 
   /// Each half on its own.
   static INLINE void transpose(V (&x)[4]) {

@@ -17,6 +17,10 @@ struct Pack<double> {
   PACK_OPERATIONS(_mm512, pd)
   static INLINE V load_part(const T* p, int first, int last) { return _mm512_maskz_loadu_pd(__mmask8(lanes_between(first, last)), p); }
   static INLINE void store_part(T* p, V x, int first, int last) { _mm512_mask_storeu_pd(p, __mmask8(lanes_between(first, last)), x); }
+  /// The bits of lanes of x that are not between the bounds, or no numbers.
+  static INLINE unsigned outside(V x, V low, V high) {
+    return 0xffu & ~unsigned(_mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ));
+  }
 
   /// 4 x 4 blocks within each half: x_0 .. x_3 and x_4 .. x_7.
   static INLINE void transpose_halves(V (&x)[8]) {
@@ -91,6 +95,9 @@ struct Pack<float> {
   PACK_OPERATIONS(_mm512, ps)
   static INLINE V load_part(const T* p, int first, int last) { return _mm512_maskz_loadu_ps(__mmask16(lanes_between(first, last)), p); }
   static INLINE void store_part(T* p, V x, int first, int last) { _mm512_mask_storeu_ps(p, __mmask16(lanes_between(first, last)), x); }
+  static INLINE unsigned outside(V x, V low, V high) {
+    return 0xffffu & ~unsigned(_mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ));
+  }
 
   /// 4 x 4 blocks within each quarter: x_0 .. x_3 and x_4 .. x_7.
   static INLINE void transpose_quarters(V (&x)[8]) {

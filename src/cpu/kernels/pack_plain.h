@@ -16,6 +16,14 @@ struct Pack {
   static INLINE V add(V a, V b) { return Eigen::internal::padd(a, b); }
   static INLINE V sub(V a, V b) { return Eigen::internal::psub(a, b); }
   static INLINE V mul(V a, V b) { return Eigen::internal::pmul(a, b); }
+  static INLINE V div(V a, V b) { return Eigen::internal::pdiv(a, b); }
+  /// One number after the other: what Eigen has for vectors of floats is not correctly rounded.
+  static NOINLINE V sqrt(V a) {
+    T x[lanes];
+    store(x, a);
+    UNROLL for (int i = 0; i < lanes; ++i) x[i] = std::sqrt(x[i]);
+    return load(x);
+  }
   static INLINE V fma(V a, V b, V c) { return Eigen::internal::pmadd(a, b, c); }
   static INLINE V fnma(V a, V b, V c) { return sub(c, mul(a, b)); }
   static INLINE V fms(V a, V b, V c) { return sub(mul(a, b), c); }
@@ -29,6 +37,16 @@ struct Pack {
     T y[lanes];
     store(y, x);
     for (int i = first; i < last; ++i) p[i] = y[i];
+  }
+
+  static NOINLINE unsigned outside(V x, V low, V high) {
+    T values[lanes], least[lanes], most[lanes];
+    store(values, x);
+    store(least, low);
+    store(most, high);
+    unsigned bits = 0;
+    for (int i = 0; i < lanes; ++i) bits |= unsigned(!(values[i] >= least[i] && values[i] <= most[i])) << i;
+    return bits;
   }
 
   /// By tiles of lanes x lanes.

@@ -1,0 +1,211 @@
+#' Many small factors with memory of their own
+#'
+#' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory or in that of a GPU, side by side as they are
+#' modified best: [cholupdate_batch()] modifies all of them in one call, in place if that is asked for.
+#'
+#' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not looked at.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors, of the members and of what comes back.
+#' @param precision What to keep the factors and compute in, `"double"` or `"single"`.
+#' @param backend Where to keep them: `"cuda"`, on a GPU; `"cpu"` and `"auto"`, in ordinary memory.
+#' @param device Which GPU, as for [chol_factor()].
+#' @param ... Must be empty.
+#' @param x,a,f A handle of class `chol_batch`.
+#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array; an \eqn{n \times b}{n x b} matrix, a column for each member; or a
+#'   vector of length \eqn{n}, for all members.
+#' @param i The number of a member, or its name.
+#' @param nrow,ncol,names Not for batches: see [base::diag()].
+#'
+#' @return `chol_batch()`: a handle of class `chol_batch`. It refers to data, as the handles of [chol_factor()] do, and what is said there about
+#'   assignment, files, other processes and memory is true of it too.
+#'
+#' `dim()` is `c(n, n, b)`, `length()` is `b`. `as.array()`: the factors, with the dimnames they came with; `f[[i]]`: one of them, a
+#' matrix. `diag()`: an \eqn{n \times b}{n x b} matrix of their diagonals. `logdet()`: `b` logarithms of determinants, of the matrices
+#' \eqn{A}. `solve()`, `solve_forward()`, `solve_back()`: \eqn{A^{-1}b}, \eqn{R'^{-1}b}, \eqn{R^{-1}b} of each member, in double precision, an
+#' array as `b` or an \eqn{n \times b}{n x b} matrix. [copy_factor()] and [free()] do what they do for a factor.
+#'
+#' @seealso [cholupdate_batch()]
+#' @examples
+#' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5
+#' f <- chol_batch(array(apply(A, 3, chol), dim(A)))
+#' f
+#' cholupdate_batch(f, matrix(1:15, 3), in_place = TRUE)     # a column for each member
+#' all.equal(crossprod(f[[2]]), A[, , 2] + tcrossprod(4:6))
+#' solve(f, c(1, 0, 0))
+#' logdet(f)
+#' @export
+chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
+                       precision = c("double", "single"), device = getOption("gpucholmod.device"), ...) {
+  require_no_more(...)
+  backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
+  uplo <- match_choice(uplo, choices$uplo, "uplo")
+  precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
+  device <- require_device(device, missing(device))
+  x <- open_batch(R, uplo == "lower")
+  d <- dim(x)
+  lower <- number_of(uplo, "uplo")
+  made <- if (backend == "cuda") {
+    with_room(function() rcpp_batch_upload(x, d[[1L]], d[[3L]], lower, precision, device))
+  } else {
+    rcpp_batch_hold(x, d[[1L]], d[[3L]], lower, precision)
+  }
+  fields <- c(made, list(status = "live", uplo = uplo, dimnames = dimnames(R)))
+  fields$precision <- choice_of(made$precision, "precision")
+  structure(list2env(fields, parent = emptyenv()), class = "chol_batch")
+}
+
+# An n x n x b array of doubles.
+open_batch <- function(R, lower, argument = "R") {
+  R <- without_class(R)
+  if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
+  d <- dim(R)
+  if (length(d) != 3L || d[[1L]] != d[[2L]]) {
+    stop_gpucholmod("not_square", sprintf("'%s' must be an n x n x b array", argument),
+                    list(nrow = if (length(d)) d[[1L]] else length(R), ncol = if (length(d) > 1L) d[[2L]] else NA_integer_))
+  }
+  if (length(R)) warn_of_other_triangle(rcpp_other_triangle(as_double(matrix(R[seq_len(d[[1L]]^2)], d[[1L]])), lower), lower, argument)
+  as_double(R)
+}
+
+# The pointer of a handle that can be used.
+live_batch <- function(f) {
+  pointer <- .subset2(f, "pointer")
+  if (rcpp_factor_is_null(pointer)) {
+    reason <- invalid_reason(f)
+    stop_gpucholmod("invalid_factor", paste("this batch cannot be used:", invalid_message(reason)), list(reason = reason))
+  }
+  pointer
+}
+
+abandon_batch <- function(f, status) {
+  f$status <- status
+  rcpp_batch_free(f$pointer)
+}
+
+#' @rdname chol_batch
+#' @export
+copy_factor.chol_batch <- function(x, ...) {
+  pointer <- live_batch(x)
+  descendant(x, with_room(function() rcpp_batch_copy(pointer)))
+}
+
+#' @rdname chol_batch
+#' @export
+free.chol_batch <- function(x, ...) {
+  if (is.null(invalid_reason(x))) abandon_batch(x, "freed")
+  invisible(NULL)
+}
+
+#' @rdname chol_batch
+#' @export
+as.array.chol_batch <- function(x, ...) {
+  pointer <- live_batch(x)
+  out <- with_room(function() rcpp_batch_download(pointer, 0L, number_of(x$uplo, "uplo")))
+  if (!is.null(x$dimnames)) dimnames(out) <- x$dimnames
+  out
+}
+
+#' @rdname chol_batch
+#' @export
+`[[.chol_batch` <- function(x, i, ...) {
+  pointer <- live_batch(x)
+  member <- if (is.character(i)) match(i, .subset2(x, "dimnames")[[3L]]) else i
+  count <- .subset2(x, "count")
+  if (!is_number(member) || member != round(member) || member < 1 || member > count) {
+    stop_bad_argument("i", i, sprintf("must be the number of a member, from 1 to %d, or its name", count))
+  }
+  uplo <- number_of(.subset2(x, "uplo"), "uplo")
+  out <- with_room(function() rcpp_batch_download(pointer, as.integer(member), uplo))
+  names <- .subset2(x, "dimnames")
+  if (!is.null(names)) dimnames(out) <- names[1:2]
+  out
+}
+
+#' @export
+dim.chol_batch <- function(x) {
+  c(.subset2(x, "n"), .subset2(x, "n"), .subset2(x, "count"))
+}
+
+#' @export
+length.chol_batch <- function(x) {
+  .subset2(x, "count")
+}
+
+#' @export
+dimnames.chol_batch <- function(x) {
+  .subset2(x, "dimnames")
+}
+
+describe_batch <- function(f) {
+  shape <- sprintf("<chol_batch> %d of %d x %d, %s, %s precision", .subset2(f, "count"), f$n, f$n, f$uplo, f$precision)
+  reason <- invalid_reason(f)
+  if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
+  c(shape, paste(format_bytes(f$bytes), if (is.na(f$device)) "in ordinary memory" else sprintf("on device %d (%s)", f$device, f$device_name)))
+}
+
+#' @export
+format.chol_batch <- function(x, ...) {
+  paste(describe_batch(x), collapse = ", ")
+}
+
+#' @export
+print.chol_batch <- function(x, ...) {
+  lines <- describe_batch(x)
+  writeLines(c(lines[1L], paste0("  ", lines[-1L])))
+  invisible(x)
+}
+
+#' @export
+str.chol_batch <- function(object, ...) {
+  cat(" ", format(object), "\n", sep = "")
+}
+
+#' @rdname chol_batch
+#' @export
+solve.chol_batch <- function(a, b, ...) {
+  solve_batch(a, b, 0L)
+}
+
+#' @rdname chol_batch
+#' @export
+solve_forward.chol_batch <- function(f, b, ...) {
+  require_no_more(...)
+  solve_batch(f, b, 1L)
+}
+
+#' @rdname chol_batch
+#' @export
+solve_back.chol_batch <- function(f, b, ...) {
+  require_no_more(...)
+  solve_batch(f, b, 2L)
+}
+
+solve_batch <- function(f, b, which) {
+  pointer <- live_batch(f)
+  if (missing(b)) stop_bad_argument("b", NULL, "is missing: an inverse for each member is solve(f, array(diag(n), c(n, n, b)))")
+  given <- open_members(b, f$n, f$count, "b")
+  B <- if (given$common) rep(given$x, f$count) else given$x
+  out <- with_room(function() rcpp_batch_solve(pointer, as.double(B), given$k, which))
+  if (length(dim(b)) != 3L) dim(out) <- c(f$n, f$count)
+  out
+}
+
+#' @rdname chol_batch
+#' @export
+logdet.chol_batch <- function(f, ...) {
+  require_no_more(...)
+  2 * colSums(log(batch_diagonals(f)))
+}
+
+batch_diagonals <- function(f) {
+  pointer <- live_batch(f)
+  with_room(function() rcpp_batch_diagonals(pointer))
+}
+
+setOldClass("chol_batch")
+
+#' @rdname chol_batch
+#' @aliases diag,chol_batch-method
+#' @export
+setMethod("diag", "chol_batch", function(x = 1, nrow, ncol, names = TRUE) {
+  batch_diagonals(x)
+})

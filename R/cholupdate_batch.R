@@ -1,0 +1,218 @@
+#' Rank-k update or downdate of many small Cholesky factors
+#'
+#' [cholupdate_gpu()] for many factors of small order, each with its own \eqn{V}, in one call: several of them share the vectors of a
+#' processor, and threads share them out. What comes of a member has the same bits whatever its neighbours, their number, and
+#' the threads.
+#'
+#' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all members; a list of
+#'   matrices, of one order or of several; or a handle from [chol_batch()].
+#' @param V For an array: \eqn{n \times k \times b}{n x k x b}, or \eqn{n \times k \times 1}{n x k x 1} for all members. A matrix has a column for
+#'   each member (\eqn{n \times b}{n x b}), never one for each of k: for all members give it as `array(V, c(dim(V), 1))`. A vector of length \eqn{n} is one
+#'   column for all. For a list: a list of matrices or vectors.
+#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
+#' @param ... Must be empty: the arguments below are given by name.
+#' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all members; or a
+#'   \eqn{k \times b}{k x b} matrix. For a list: one number, one for each column where all members have as many, or a list.
+#' @param scale Of \eqn{A}: one positive number, or one for each member.
+#' @param check Whether members whose downdate cannot be done stop the call (`TRUE`), or are reported (`FALSE`).
+#' @param uplo,precision As for [cholupdate_gpu()]. For a handle they may be given, but not changed.
+#' @param backend `"cuda"` for the GPU; `"cpu"` and `"auto"` for the CPU.
+#' @param control What [cholupdate_control()] gives: `threads`, `instructions` and, on a GPU, `device_memory`.
+#' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to it.
+#'
+#' @return The modified factors, in the form of `R`: an array, a list, or a handle (`R` itself, invisibly, with `in_place = TRUE`), with the
+#'   dimnames of `R`; the other triangles are zero. With `check = FALSE` a list of these, `R`, and `pivot`, a number for each member: 0, or
+#'   the order of the first leading minor that is not positive definite; such a member stays as it is, and all others are modified.
+#'
+#' @section Errors:
+#' With `check = TRUE`, members that cannot be downdated are one error of class `gpucholmod_not_positive_definite` with the fields `members`, their
+#' numbers, and `pivots`, of each of them, and nothing is changed. Errors of a member's numbers (`gpucholmod_not_finite`, `gpucholmod_bad_diagonal`,
+#' `gpucholmod_overflow`) have its number as a field `member` besides those listed in [gpucholmod-package]. Ctrl-C during a call in place may
+#' leave a handle that cannot be used.
+#'
+#' @seealso [chol_batch()], which keeps the factors from call to call. How it is done: `system.file("design", "batches.md", package = "gpucholmod")`.
+#' @examples
+#' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5
+#' R <- array(apply(A, 3, chol), dim(A))
+#' V <- array(rnorm(30), c(3, 2, 5))
+#' up <- cholupdate_batch(R, V)
+#' all.equal(up[, , 4], chol(A[, , 4] + tcrossprod(V[, , 4])))
+#'
+#' # one column comes, another goes, and what is old counts less
+#' moved <- cholupdate_batch(up, V, weights = c(1, -0.9), scale = 0.9)
+#'
+#' # of several orders
+#' cholupdate_batch(list(diag(2), diag(3)), list(1:2, 1:3))
+#'
+#' # some cannot be downdated
+#' cholupdate_batch(R, V * c(1, 1, 1, 1, 1, 1, rep(0.01, 24)), downdate = TRUE, check = FALSE)$pivot
+#' @export
+cholupdate_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE, uplo = c("upper", "lower"),
+                             precision = c("double", "single"), backend = getOption("gpucholmod.backend", "auto"),
+                             control = cholupdate_control()) {
+  UseMethod("cholupdate_batch")
+}
+
+#' @rdname cholupdate_batch
+#' @export
+cholupdate_batch.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE, uplo = c("upper", "lower"),
+                                     precision = c("double", "single"), backend = getOption("gpucholmod.backend", "auto"),
+                                     control = cholupdate_control()) {
+  require_no_more(...)
+  many <- is.list(R) && !is.object(R)
+  one <- !many && length(dim(R)) < 3L
+  factor <- if (one) open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
+  lower <- if (one) factor$lower else match_choice(uplo, choices$uplo, "uplo") == "lower"
+  single <- match_choice(precision, choices$precision, "precision") == "single"
+  request <- batch_request(downdate, check, lower, single, if (!missing(backend)) backend_number(backend), if (!missing(control)) control)
+  if (many) return(modify_list(R, V, downdate, weights, scale, check, request))
+  x <- if (one) opened_doubles(factor, R) else open_batch(R, lower)
+  n <- nrow(x)
+  given <- open_members(V, n, if (!one) dim(x)[[3L]])
+  b <- given$b
+  weights <- batch_weights(weights, downdate, given$k, b)
+  done <- rcpp_cholupdate_batch(x, one, given$x, given$common, n, given$k, b, request, weights, batch_scale(scale, b), check)
+  if (is.null(done$R)) stop_members(done$pivots)
+  names <- if (one) factor_dimnames(R) else dimnames(R)
+  if (!is.null(names)) dimnames(done$R) <- if (one) c(names, list(NULL)) else names
+  if (check) done$R else list(R = done$R, pivot = done$pivots)
+}
+
+#' @rdname cholupdate_batch
+#' @export
+cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE, uplo = R$uplo,
+                                        precision = R$precision, backend = if (is.na(R$device)) "cpu" else "cuda",
+                                        control = cholupdate_control(), in_place = FALSE) {
+  require_no_more(...)
+  require_flag(in_place, "in_place")
+  if (!missing(uplo)) match_choice(uplo, R$uplo, "uplo")
+  if (!missing(precision)) match_choice(precision, R$precision, "precision")
+  on_gpu <- !is.na(R$device)
+  if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
+  request <- batch_request(downdate, check, FALSE, FALSE, if (on_gpu) 2L else 1L, if (!missing(control)) control)
+  live_batch(R)
+  given <- open_members(V, R$n, R$count)
+  weights <- batch_weights(weights, downdate, given$k, R$count)
+  scale <- batch_scale(scale, R$count)
+  modified <- if (in_place) R else descendant(R)
+  half <- logical(1)  # src/rcpp_batch.cpp sets it
+  on.exit(if (half) abandon_batch(R, "half_modified"))
+  modify <- function() rcpp_batch_modify(R, modified, given$x, given$k, given$common, request, weights, scale, check, half)
+  pivots <- with_room(modify, function() !half)
+  if (check && any(pivots > 0L)) stop_members(pivots)
+  value <- if (check) modified else list(R = modified, pivot = pivots)
+  if (in_place && check) invisible(value) else value
+}
+
+# See R/request.R.
+batch_request <- function(downdate, check, lower, single, backend, control) {
+  require_flag(downdate, "downdate")
+  require_flag(check, "check")
+  list(downdate, check, lower, single, backend, 0L, if (!is.null(control)) control_numbers(control), NULL, NULL, NULL)
+}
+
+# Columns for each of b members, or, b NULL, for as many as there are: list(x, k, b, common), x doubles.
+open_members <- function(V, n, b, argument = "V") {
+  V <- without_class(if (isS4(V) && methods::is(V, "Matrix")) as.matrix(V) else V)
+  if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
+  d <- dim(V)
+  if (is.null(d)) d <- c(length(V), 1L, 1L)
+  if (length(d) == 2L) d <- c(d[[1L]], 1L, d[[2L]])
+  if (length(d) != 3L || d[[1L]] != n) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'%s' must have %d rows, as the factors have", argument, n), list(expected = n, actual = d[[1L]]))
+  }
+  if (is.null(b)) b <- d[[3L]]
+  common <- d[[3L]] == 1L && b != 1L && length(dim(V)) != 2L
+  if (d[[3L]] != b && !common) {
+    hint <- if (length(dim(V)) == 2L) sprintf("; one for all members is array(%s, c(dim(%s), 1))", argument, argument) else ""
+    stop_gpucholmod("dimension_mismatch", sprintf("'%s' is for %d members, there are %d%s", argument, d[[3L]], b, hint),
+                    list(expected = b, actual = d[[3L]]))
+  }
+  list(x = as_double(V), k = d[[2L]], b = b, common = common)
+}
+
+# NULL, k numbers, or k x b.
+batch_weights <- function(weights, downdate, k, b) {
+  checked <- weights_of(weights, downdate)
+  if (is.null(checked)) return(if (downdate) rep(-1, k))
+  if (length(dim(weights)) == 2L) {
+    if (!identical(dim(weights), as.integer(c(k, b)))) {
+      stop_bad_argument("weights", weights, sprintf("must be one number, %d, or a %d x %d matrix", k, k, b))
+    }
+    dim(checked) <- dim(weights)
+    return(checked)
+  }
+  if (!length(checked) %in% c(1L, k)) {
+    stop_bad_argument("weights", weights, sprintf("must be one number, one for each of the %d columns of a member, or a %d x %d matrix", k, k, b))
+  }
+  rep_len(checked, k)
+}
+
+# NULL, one number or b.
+batch_scale <- function(scale, b) {
+  if (identical(scale, 1)) return(NULL)
+  scale <- finite_numbers(scale, "scale")
+  if (!length(scale) %in% c(1L, b) || any(scale <= 0)) {
+    stop_bad_argument("scale", scale, sprintf("must be one positive number, or one for each of the %d members", b))
+  }
+  scale
+}
+
+# Of a list: members of one size together, in the core.
+modify_list <- function(R, V, downdate, weights, scale, check, request) {
+  b <- length(R)
+  if (!is.list(V) || is.object(V) || length(V) != b) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'V' must be a list of %d, as 'R' is", b), list(expected = b, actual = length(V)))
+  }
+  shape <- shapes_of(R, "R")
+  R <- shape$of
+  columns <- shapes_of(V, "V")
+  V <- columns$of
+  if (any(odd <- shape$rows != shape$columns)) {
+    m <- which(odd)[[1L]]
+    stop_gpucholmod("not_square", sprintf("member %d of 'R' is not a square matrix", m),
+                    list(nrow = shape$rows[[m]], ncol = shape$columns[[m]], member = m))
+  }
+  if (any(odd <- columns$rows != shape$rows)) {
+    m <- which(odd)[[1L]]
+    stop_gpucholmod("dimension_mismatch", sprintf("member %d of 'V' has %d rows, the factor %d", m, columns$rows[[m]], shape$rows[[m]]),
+                    list(expected = shape$rows[[m]], actual = columns$rows[[m]], member = m))
+  }
+  if (is.list(weights)) {
+    if (isTRUE(downdate)) weights_of(1, downdate)  # which is an error
+    if (length(weights) != b) stop_bad_argument("weights", weights, sprintf("must be one number, or a list of %d", b))
+    finite_numbers(c(unlist(weights), double()), "weights")
+    weights <- lapply(weights, as.double)
+    if (any(lengths(weights) != columns$columns)) {
+      stop_bad_argument("weights", weights, "must have as many numbers for each member as its V has columns")
+    }
+  } else {
+    k <- unique(columns$columns)
+    weights <- batch_weights(weights, downdate, if (length(k) == 1L) k else if (b == 0L) length(weights) else 1L, 1L)
+    if (!is.null(weights) && length(weights) != 1L) weights <- rep(list(weights), b)
+  }
+  done <- rcpp_cholupdate_list(R, V, request, weights, batch_scale(scale, b), check)
+  if (is.null(done$R)) stop_members(done$pivots)
+  names(done$R) <- names(R)
+  if (check) done$R else list(R = done$R, pivot = done$pivots)
+}
+
+# list(of, rows, columns): the list with members of doubles, and their shapes.
+shapes_of <- function(of, argument) {
+  shape <- rcpp_batch_shapes(of)
+  for (m in which(is.na(shape[1L, ]))) {
+    x <- of[[m]]
+    if (!is.numeric(x) || is.object(x) || length(dim(x)) > 2L) stop_not_numeric(x, sprintf("%s[[%d]]", argument, m))
+    of[[m]] <- as_double(x)
+  }
+  if (anyNA(shape)) shape <- rcpp_batch_shapes(of)
+  list(of = of, rows = shape[1L, ], columns = shape[2L, ])
+}
+
+stop_members <- function(pivots) {
+  members <- which(pivots > 0L)
+  first <- sprintf("member %d at the leading minor of order %d", members[[1L]], pivots[members[[1L]]])
+  message <- sprintf("the downdated matrices of %d of %d members are not positive definite: %s%s", length(members), length(pivots), first,
+                     if (length(members) > 1L) ", and others" else "")
+  stop_gpucholmod("not_positive_definite", message, list(pivot = pivots[members[[1L]]], members = members, pivots = pivots[members]))
+}

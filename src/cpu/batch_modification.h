@@ -1,0 +1,140 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/held_batch.h"
+#include "cpu/batch_columns.h"
+#include "cpu/group_layout.h"
+
+// What is done once in a call, or for few members, is compiled for size.
+#define SELDOM __attribute__((cold, noinline))
+
+namespace gpucholmod::cpu {
+
+/// Memory that threads take in turn: as many pieces as there are threads.
+template <class T>
+class WorkMemory {
+ public:
+  class Lease : NotCopied {
+   public:
+    Lease(WorkMemory& from, index_t words) : from_(from) {
+      const std::lock_guard<std::mutex> lock(from.mutex_);
+      if (!from.free_.empty()) {
+        memory_.swap(from.free_.back());
+        from.free_.pop_back();
+      }
+      if (index_t(memory_.size()) < words + line) memory_.resize(words + line);
+    }
+    ~Lease() {
+      const std::lock_guard<std::mutex> lock(from_.mutex_);
+      try {
+        from_.free_.push_back(std::move(memory_));
+      } catch (const std::bad_alloc&) {  // then it is given back
+      }
+    }
+    T* data() {
+      return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.data()) + 63) / 64 * 64);
+    }
+
+   private:
+    static constexpr index_t line = 64 / sizeof(T);
+    WorkMemory& from_;
+    std::vector<T> memory_;
+  };
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::vector<T>> free_;
+};
+
+/// What becomes of a member.
+enum class Fate : char {
+  grouped,  ///< it is modified with its group
+  apart,    ///< by itself: its new factor is kept here until it is put in its place
+  failed    ///< it stays as it is
+};
+
+/// One modification of a batch. T is what is computed in. The groups are somebody else's.
+template <class T>
+class BatchModification : NotCopied {
+ public:
+  using Columns = std::function<const double*(index_t member)>;
+
+  /// `task`, and what `V` tells, have to outlive this. pivots (b) <- -1.
+  SELDOM BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, std::vector<index_t>& pivots);
+
+  /// Looks at V of group g, and does apart what numbers need scaling for. bounds (b): of the norms of each factor's columns. R: the group.
+  /// Before anything else is done with it. Throws not_finite and overflow.
+  void prepare(index_t g, const std::vector<double>& bounds, const T* R);
+
+  index_t groups() const { return (b_ + lanes - 1) / lanes; }
+  int threads() const { return threads_; }
+  /// Whether anything may be found not positive definite.
+  bool removes() const { return removes_; }
+  bool failed(index_t member) const { return fate_[member] == Fate::failed; }
+  bool any_failed() const {
+    return std::any_of(fate_.begin(), fate_.end(), [](Fate fate) { return fate == Fate::failed; });
+  }
+
+  /// Group g, from R to `out`, which is not R: what becomes of each member, or that it fails, where nothing of the member is written.
+  void modify(index_t g, const T* R, T* out);
+  /// Finds out what would become of it.
+  void test(index_t g, const T* R);
+  /// In place; where anything is taken away, after test().
+  void modify_in_place(index_t g, T* R);
+
+  /// Of the norms of the new factors' columns.
+  double bound(index_t member) const { return bounds_[member]; }
+
+ private:
+  static constexpr index_t lanes = group_size<T>;
+  /// What is left of a pass for a member that has left it.
+  struct Rest {
+    index_t lane, row;
+    std::vector<double> V;  ///< n - row x columns of the pass
+  };
+
+  index_t pass_width(index_t first) const { return task_.k - first > 2 ? 4 : std::max<index_t>(task_.k - first, 1); }
+  GroupPass<T> lay_out(index_t g, index_t first, T* memory);
+  /// One pass; the members that leave it under way, with what is left to be done of it.
+  std::vector<Rest> run(GroupPass<T>& pass);
+  SELDOM Rest take_out(GroupPass<T>& pass, index_t row, index_t lane) const;
+  std::vector<index_t> run_passes(index_t g, const T* R, T* out, bool discard, T* memory);
+  SELDOM void finish(index_t g, index_t first, const Rest& rest, T* R);
+  SELDOM index_t modify_alone(std::vector<double>& R, index_t m, const std::vector<double>& V, index_t k, index_t removed, double scale) const;
+  /// Finds the new factor of a member of group R by itself, or that it fails.
+  SELDOM void modify_apart(index_t member, const T* R);
+  SELDOM void put_apart(index_t g, const T* R, T* out);
+  void put(index_t g, const T* R, T* out);
+  const ColumnOrder& order_of(index_t member, ColumnOrder& own) const {
+    if (same_columns_) return common_;
+    own.find(task_, member);
+    return own;
+  }
+  index_t pass_words() const { return (n_ + 3) * 4 * lanes; }
+
+  index_t n_, b_;
+  const BatchTask& task_;
+  Columns V_;
+  std::vector<index_t>& pivots_;
+  bool removes_ = false, same_columns_;
+  int threads_;
+  ColumnOrder common_;
+  std::vector<Fate> fate_;
+  std::vector<double> bounds_;
+  std::mutex mutex_;
+  std::map<index_t, std::vector<double>> apart_;
+  WorkMemory<T> memory_;
+};
+
+extern template class BatchModification<float>;
+extern template class BatchModification<double>;
+
+}  // namespace gpucholmod::cpu

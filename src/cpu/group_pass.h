@@ -1,0 +1,49 @@
+#pragma once
+
+#include "base/types.h"
+
+/// Small factors of one order side by side, so many that a number of each makes a cache line; see inst/design/batches.md.
+namespace gpucholmod::cpu {
+
+/// Members of a group: 8 of doubles, 16 of floats, whatever the instructions.
+template <class T>
+constexpr index_t group_size = 64 / sizeof(T);
+
+/// Numbers of a group's triangles, and where the members' entries (i, j), j >= i, are in it: by rows, `group_size` numbers for each.
+template <class T>
+constexpr index_t group_words(index_t n) {
+  return n * (n + 1) / 2 * group_size<T>;
+}
+template <class T>
+constexpr index_t group_entry(index_t n, index_t i, index_t j) {
+  return (i * n - i * (i - 1) / 2 + j - i) * group_size<T>;
+}
+
+/// What 1, 2 or 4 columns of V, of every member, do to a group. `lane`: a member of it.
+template <class T>
+struct GroupPass {
+  static constexpr int rows = 4;  ///< that are done at once
+  static constexpr index_t discarded = 2 * rows;
+  static constexpr T most = sizeof(T) == 8 ? T(0x1p200) : T(0x1p40);  ///< of h, and of what a row grows by
+  static constexpr T least_left = T(0.125);                           ///< of h, by what is taken away in `rows` rows
+
+  index_t n;
+  int k;
+  const T* R;      ///< group_words(n)
+  T* out;          ///< the same, R itself or another; or, where `discard`, `discarded` entries
+  bool discard;
+  bool adds, removes;  ///< whether any column of any lane is added, or taken away
+  T* W;            ///< n x k x lanes, the last contiguous: w = sqrt(h) V. Used up from the first row on
+  const T* added;  ///< k x lanes: 1 for columns that are added, otherwise 0
+  T* unit;         ///< k x lanes: 1 / h. 1 at first
+  const T* scale;  ///< lanes: what the result is multiplied by; 1 where another pass follows
+};
+
+/// Goes down the rows from `row` on, which is n at the end. Where the bounds above are exceeded in some lanes, it stops before any of the
+/// next rows has changed, with these as bits: the caller takes W of those from `row` on, makes it zero and `unit` 1, and calls again.
+/// A lane with W = 0 and scale 1 stays as it is, bit for bit.
+namespace plain { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }
+namespace avx2 { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }
+namespace avx512 { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }
+
+}  // namespace gpucholmod::cpu

@@ -1,0 +1,273 @@
+#include "cpu/host_batch.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "base/check_column.h"
+#include "base/clock.h"
+#include "base/huge_pages.h"
+#include "base/threads.h"
+#include "cpu/batch_modification.h"
+#include "cpu/kernels.h"
+
+namespace gpucholmod::cpu {
+namespace {
+
+/// `task` with what is automatic resolved.
+BatchTask resolved(BatchTask task) {
+  task.instructions = resolve(task.instructions);
+  return task;
+}
+
+const Poll unwatched = [](double) {};
+
+/// Groups that a thread takes at once: some 16 times for each.
+index_t at_once(index_t groups, int threads) { return std::max<index_t>(1, groups / (16 * threads)); }
+
+/// f(g) for each group.
+void for_groups(index_t groups, int threads, const Poll& poll, const std::function<void(index_t)>& f) {
+  std::atomic<index_t> done{0};
+  for_columns(groups, threads, [&](index_t first, index_t last) {
+    for (index_t g = first; g < last; ++g) f(g);
+    done += last - first;
+  }, [&] { poll(double(done) / double(groups)); }, at_once(groups, threads));
+}
+
+/// The same of f that may throw, and may be called again: the error of the first group.
+void check_groups(index_t groups, int threads, const Poll& poll, const std::function<void(index_t)>& f) {
+  try {
+    for_groups(groups, threads, poll, f);
+  } catch (const Error&) {
+    for (index_t g = 0; g < groups && threads > 1; ++g) f(g);
+    throw;
+  }
+}
+
+/// Where `group` lies, of members from `first` on: looks at each of them. bounds: of the norms of their columns.
+template <class T>
+void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, index_t first, T* group, double* bounds) {
+  Lanes<T, T> largest;
+  gather<T>(members, n, uplo, group, largest);
+  for (index_t l = 0; l < group_size<T>; ++l) {
+    if (!members[l]) continue;
+    bool good = std::isfinite(largest[l]);
+    for (index_t j = 0; j < n && good; ++j) good = group[group_entry<T>(n, j, j) + l] > 0;
+    if (!good)  // which, and where
+      for_member(first + l, [&] {
+        require_triangle<T>("R", members[l], n, uplo);
+        require_diagonal<T>(members[l], n);
+      });
+    bounds[l] = double(largest[l]) * std::sqrt(double(n));
+  }
+}
+
+/// Groups one after the other, from a cache line on.
+template <class T>
+class HostBatch : public HeldBatch {
+  static constexpr index_t lanes = group_size<T>;
+
+ public:
+  HostBatch(index_t n, index_t b, const Allocate& allocate) : n_(n), b_(b), bounds_(b), allocate_(allocate) {
+    const std::size_t bytes = sizeof(T) * group_words<T>(n) * groups();
+    if (bytes == 0) return;
+    memory_ = allocate_(bytes + 64);
+    data_ = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.get()) + 63) / 64 * 64);
+    prefer_huge_pages(data_, bytes);
+  }
+
+  void load(const double* R, Uplo uplo) {
+    check_groups(groups(), copying_threads(), unwatched, [&](index_t g) {
+      Lanes<T, const double*> members{};
+      for (index_t l = 0; l < count(g); ++l) members[l] = R + (g * lanes + l) * n_ * n_;
+      load_group<T>(members, n_, uplo, g * lanes, group(g), bounds_.data() + g * lanes);
+    });
+  }
+
+  index_t order() const override { return n_; }
+  index_t count() const override { return b_; }
+  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  bool on_gpu() const override { return false; }
+  double bytes() const override { return double(sizeof(T)) * double(group_words<T>(n_)) * double(groups()); }
+
+  std::unique_ptr<HeldBatch> copy() const override {
+    auto made = std::make_unique<HostBatch>(n_, b_, allocate_);
+    made->bounds_ = bounds_;
+    for_groups(groups(), copying_threads(), unwatched, [&](index_t g) { std::copy_n(group(g), group_words<T>(n_), made->group(g)); });
+    return made;
+  }
+
+  void download(Uplo uplo, double* out) const override {
+    prefer_huge_pages(out, sizeof(double) * n_ * n_ * b_);
+    for_groups(groups(), copying_threads(), unwatched, [&](index_t g) {
+      Lanes<T, double*> members{};
+      for (index_t l = 0; l < count(g); ++l) members[l] = out + (g * lanes + l) * n_ * n_;
+      scatter<T>(group(g), n_, uplo, members);
+    });
+  }
+  void download(index_t member, Uplo uplo, double* out) const override {
+    Lanes<T, double*> members{};
+    members[member % lanes] = out;
+    scatter<T>(group(member / lanes), n_, uplo, members);
+  }
+  void diagonals(double* out) const override {
+    for (index_t m = 0; m < b_; ++m)
+      for (index_t j = 0; j < n_; ++j) out[j + m * n_] = double(group(m / lanes)[group_entry<T>(n_, j, j) + m % lanes]);
+  }
+
+  void solve(TriangularSolve which, double* B, index_t m) const override {
+    for_groups(groups(), solving_threads(m), unwatched, [&](index_t g) {
+      std::vector<double> b(n_ * lanes);
+      for (index_t s = 0; s < m; ++s) {
+        for (index_t l = 0; l < count(g); ++l)
+          for (index_t i = 0; i < n_; ++i) b[i * lanes + l] = B[i + (s + (g * lanes + l) * m) * n_];
+        if (which != TriangularSolve::back) solve_forward(group(g), b.data());
+        if (which != TriangularSolve::forward) solve_back(group(g), b.data());
+        for (index_t l = 0; l < count(g); ++l)
+          for (index_t i = 0; i < n_; ++i) B[i + (s + (g * lanes + l) * m) * n_] = b[i * lanes + l];
+      }
+    });
+  }
+
+  Work modify(const double* V, const BatchTask& asked, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots, const Poll& poll,
+              std::atomic<bool>& begun) override {
+    const Clock clock;
+    const BatchTask task = resolved(asked);
+    BatchModification<T> run(n_, b_, task, [&](index_t m) { return task.V_of(V, n_, m); }, pivots);
+    check_groups(groups(), run.threads(), poll, [&](index_t g) { run.prepare(g, bounds_, group(g)); });
+    if (made) modify_into(run, task, made, poll);
+    else modify_in_place(run, task, poll, begun);
+    Work work;
+    work.seconds = clock.seconds();
+    return work;
+  }
+
+ private:
+  void modify_into(BatchModification<T>& run, const BatchTask& task, std::unique_ptr<HeldBatch>* made, const Poll& poll) const {
+    made->reset();
+    auto other = std::make_unique<HostBatch>(n_, b_, allocate_);
+    for_groups(groups(), run.threads(), poll, [&](index_t g) { run.modify(g, group(g), other->group(g)); });
+    if (task.all_or_none && run.any_failed()) return;
+    other->keep_bounds(run, bounds_);
+    *made = std::move(other);
+  }
+
+  void modify_in_place(BatchModification<T>& run, const BatchTask& task, const Poll& poll, std::atomic<bool>& begun) {
+    if (task.all_or_none && run.removes()) for_groups(groups(), run.threads(), poll, [&](index_t g) { run.test(g, group(g)); });
+    if (task.all_or_none && run.any_failed()) return;
+    const bool tests = !task.all_or_none && run.removes();
+    begun = true;
+    for_groups(groups(), run.threads(), poll, [&](index_t g) {
+      if (tests) run.test(g, group(g));
+      run.modify_in_place(g, group(g));
+    });
+    keep_bounds(run, bounds_);
+  }
+
+  void keep_bounds(const BatchModification<T>& run, const std::vector<double>& before) {
+    for (index_t m = 0; m < b_; ++m) bounds_[m] = run.failed(m) ? before[m] : run.bound(m);
+  }
+
+  void solve_forward(const T* R, double* b) const {
+    for (index_t i = 0; i < n_; ++i) {
+      double x[lanes];
+      for (index_t l = 0; l < lanes; ++l) x[l] = b[i * lanes + l] /= double(R[l]);
+      R += lanes;
+      for (index_t j = i + 1; j < n_; ++j, R += lanes)
+        for (index_t l = 0; l < lanes; ++l) b[j * lanes + l] -= double(R[l]) * x[l];
+    }
+  }
+  void solve_back(const T* group, double* b) const {
+    for (index_t i = n_; i-- > 0;) {
+      const T* R = group + group_entry<T>(n_, i, i) + lanes;
+      double x[lanes];
+      std::copy_n(b + i * lanes, lanes, x);
+      for (index_t j = i + 1; j < n_; ++j, R += lanes)
+        for (index_t l = 0; l < lanes; ++l) x[l] -= double(R[l]) * b[j * lanes + l];
+      for (index_t l = 0; l < lanes; ++l) b[i * lanes + l] = x[l] / double(group[group_entry<T>(n_, i, i) + l]);
+    }
+  }
+
+  index_t groups() const { return (b_ + lanes - 1) / lanes; }
+  index_t count(index_t g) const { return std::min(lanes, b_ - g * lanes); }
+  T* group(index_t g) const { return data_ + g * group_words<T>(n_); }
+  /// To start others takes as long as to copy a megabyte.
+  int copying_threads() const { return bytes() < 4e6 ? 1 : threads_for(0); }
+  int solving_threads(index_t m) const { return bytes() * double(m) < 4e6 ? 1 : threads_for(0); }
+
+  index_t n_, b_;
+  std::vector<double> bounds_;
+  Allocate allocate_;
+  std::shared_ptr<void> memory_;
+  T* data_ = nullptr;
+};
+
+template <class T>
+std::unique_ptr<HeldBatch> made_of(const double* R, index_t n, index_t b, Uplo uplo, const Allocate& allocate) {
+  auto made = std::make_unique<HostBatch<T>>(n, b, allocate);
+  made->load(R, uplo);
+  return made;
+}
+
+/// The other triangle becomes zero.
+void copy_triangle(const double* R, index_t n, Uplo uplo, double* out) {
+  std::fill(out, out + n * n, 0.0);
+  for (index_t j = 0; j < n; ++j) {
+    const auto [first, last] = rows_of(j, n, uplo);
+    std::copy(R + j * n + first, R + j * n + last, out + j * n + first);
+  }
+}
+
+/// Each group is put together in memory that stays in the cache, and taken apart again.
+template <class T>
+Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots, const Poll& poll) {
+  constexpr index_t lanes = group_size<T>;
+  const Clock clock;
+  const index_t n = batch.n, b = index_t(batch.members.size()), words = group_words<T>(n);
+  BatchModification<T> run(n, b, task, [&](index_t m) { return batch.members[m].V; }, pivots);
+  WorkMemory<T> memory;
+  std::vector<double> bounds(b);
+  const auto load = [&](index_t g, T* R) {
+    Lanes<T, const double*> members{};
+    for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.members[g * lanes + l].R;
+    load_group<T>(members, n, batch.uplo, g * lanes, R, bounds.data() + g * lanes);
+    run.prepare(g, bounds, R);
+  };
+  const auto modify = [&](index_t g) {
+    typename WorkMemory<T>::Lease both(memory, 2 * words);
+    T *const R = both.data(), *const made = R + words;
+    load(g, R);
+    run.modify(g, R, made);
+    Lanes<T, double*> members{};
+    for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.members[g * lanes + l].out;
+    for (index_t l = 0; l < lanes; ++l)
+      if (members[l] && run.failed(g * lanes + l)) copy_triangle(batch.members[g * lanes + l].R, n, batch.uplo, std::exchange(members[l], nullptr));
+    scatter<T>(made, n, batch.uplo, members);
+  };
+  try {
+    for_groups(run.groups(), run.threads(), poll, modify);
+  } catch (const Error&) {  // the first of them, in the order of members
+    typename WorkMemory<T>::Lease one(memory, words);
+    for (index_t g = 0; g < run.groups() && run.threads() > 1; ++g) load(g, one.data());
+    throw;
+  }
+  Work work;
+  work.seconds = clock.seconds();
+  return work;
+}
+
+}  // namespace
+
+std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, const Allocate& allocate) {
+  return precision == Precision::single ? made_of<float>(R, n, b, uplo, allocate) : made_of<double>(R, n, b, uplo, allocate);
+}
+
+Work modify_scattered(const ScatteredBatch& batch, const BatchTask& asked, std::vector<index_t>& pivots, const Poll& poll) {
+  const BatchTask task = resolved(asked);
+  return batch.precision == Precision::single ? modify_in_groups<float>(batch, task, pivots, poll)
+                                              : modify_in_groups<double>(batch, task, pivots, poll);
+}
+
+}  // namespace gpucholmod::cpu

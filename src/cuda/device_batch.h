@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/held_batch.h"
+
+namespace gpucholmod {
+
+/// A batch in the memory of a GPU. Every function throws what those of DeviceFactor do besides.
+class DeviceBatch : public HeldBatch {
+ public:
+  bool on_gpu() const override { return true; }
+  virtual int device() const = 0;
+  virtual std::string device_name() const = 0;
+};
+
+namespace cuda {
+
+/// Puts b factors R (n x n x b, each upper, or lower when uplo says so; the other triangles are never read) on a GPU. `device` is its id, or
+/// -1 for the first that can be used.
+/// Throws what DeviceFactor does, bad_argument where there is no such device, and, with a field `member`, not_finite and bad_diagonal.
+std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, int device);
+
+}  // namespace cuda
+}  // namespace gpucholmod

@@ -1,0 +1,280 @@
+// Called once for many factors: compiled for size.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("Os")
+#endif
+
+#include <Rcpp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/huge_pages.h"
+#include "cpu/host_batch.h"
+#include "cuda/device_batch.h"
+#include "rcpp_guard.h"
+#include "rcpp_handle.h"
+#include "rcpp_request.h"
+
+using namespace gpucholmod;
+
+namespace {
+
+using BatchPointer = Rcpp::XPtr<HeldBatch, Rcpp::PreserveStorage, Rcpp::standard_delete_finalizer<HeldBatch>, false>;
+
+HeldBatch& batch(SEXP pointer) { return *BatchPointer(pointer).checked_get(); }
+BatchPointer handed_over(std::unique_ptr<HeldBatch> made) { return BatchPointer(made.release()); }
+
+/// weights: NULL, k, or a matrix k x b; scale: NULL, one or b.
+BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index_t k, bool common_V, bool all_or_none) {
+  BatchTask task;
+  task.k = k;
+  task.common_V = common_V;
+  if (weights != R_NilValue) task.weights = REAL(weights);
+  task.common_weights = !Rf_isMatrix(weights);
+  if (scale != R_NilValue) task.scale = REAL(scale);
+  task.common_scale = Rf_xlength(scale) == 1;
+  task.all_or_none = all_or_none;
+  task.threads = request.threads;
+  task.instructions = request.instructions;
+  task.device_memory = request.device_memory;
+  return task;
+}
+
+/// Counted from 1; 0: success.
+Rcpp::IntegerVector to_pivots(const std::vector<index_t>& pivots) {
+  Rcpp::IntegerVector out(pivots.size());
+  std::transform(pivots.begin(), pivots.end(), out.begin(), [](index_t pivot) { return int(pivot + 1); });
+  return out;
+}
+/// list(R, pivots); R is NULL where `check` and a member fails.
+Rcpp::List with_pivots(SEXP R, const std::vector<index_t>& pivots, bool check) {
+  const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+  Rcpp::List list = Rcpp::List::create(Rcpp::_["R"] = R_NilValue, Rcpp::_["pivots"] = R_NilValue);
+  if (!check || !failed) list[0] = R;
+  list[1] = to_pivots(pivots);
+  return list;
+}
+
+/// An array of doubles that is not filled.
+Rcpp::RObject array_of(const std::vector<index_t>& dim) {
+  double count = 1;
+  for (const index_t d : dim) count *= double(d);
+  Rcpp::RObject made(Rcpp::unwindProtect([&] { return Rf_allocVector(REALSXP, R_xlen_t(count)); }));
+  made.attr("dim") = Rcpp::IntegerVector(dim.begin(), dim.end());
+  return made;
+}
+
+Rcpp::List described(std::unique_ptr<HeldBatch> made) {
+  using Rcpp::_;
+  const auto* const there = dynamic_cast<const DeviceBatch*>(made.get());
+  Rcpp::List handle = Rcpp::List::create(
+      _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
+      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes(),
+      _["count"] = int(made->count()));
+  handle["pointer"] = handed_over(std::move(made));
+  return handle;
+}
+
+/// Members that are alike, of a list.
+struct Alike {
+  std::vector<index_t> members;
+  cpu::ScatteredBatch batch;
+  std::vector<double> weights, scale;
+};
+
+/// f(), whose errors name the member that they are of: members[i] of number i.
+void naming_members(const std::function<void()>& f, const std::vector<index_t>* members = nullptr) {
+  try {
+    f();
+  } catch (const Error& error) {
+    Error::Fields fields = error.fields();
+    std::string message = error.what();
+    for (auto& [key, value] : fields) {
+      if (key != "member") continue;
+      if (members) value = double((*members)[index_t(std::get<double>(value)) - 1] + 1);
+      message += ", in member " + std::to_string(index_t(std::get<double>(value)));
+    }
+    throw Error(error.code(), message, std::move(fields));
+  }
+}
+
+/// On a GPU: brought together, modified there, and brought back.
+void modify_on_gpu(const cpu::ScatteredBatch& of, BatchTask task, std::vector<index_t>& pivots, const Poll& poll) {
+  const index_t n = of.n, b = index_t(of.members.size());
+  std::vector<double> R(n * n * b), V(n * task.k * b);
+  for (index_t m = 0; m < b; ++m) {
+    std::copy_n(of.members[m].R, n * n, R.data() + m * n * n);
+    std::copy_n(of.members[m].V, n * task.k, V.data() + m * n * task.k);
+  }
+  const auto held = cuda::upload_batch(R.data(), n, b, of.uplo, of.precision, -1);
+  std::atomic<bool> begun{false};
+  task.common_V = false;
+  held->modify(V.data(), task, nullptr, pivots, poll, begun);
+  for (index_t m = 0; m < b; ++m) held->download(m, of.uplo, of.members[m].out);
+}
+
+void modify_members(const cpu::ScatteredBatch& of, const BatchTask& task, Backend backend, std::vector<index_t>& pivots) {
+  Progress progress(false);
+  if (backend == Backend::cuda) modify_on_gpu(of, task, pivots, progress.poll());
+  else cpu::modify_scattered(of, task, pivots, progress.poll());
+}
+
+}  // namespace
+
+// R: n x n x b doubles; uplo, precision: numbers from 0 (R/request.R).
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, int uplo, int precision) {
+  return guarded([&] {
+    std::unique_ptr<HeldBatch> made;
+    naming_members([&] { made = cpu::hold_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), of_r); });
+    return described(std::move(made));
+  });
+}
+
+// The same on a GPU; device: its id, or -1 for the first that can be used.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, int uplo, int precision, int device) {
+  return guarded([&] {
+    std::unique_ptr<HeldBatch> made;
+    naming_members([&] { made = cuda::upload_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), device); });
+    return described(std::move(made));
+  });
+}
+
+// [[Rcpp::export(rng = false)]]
+Rcpp::RObject rcpp_batch_copy(SEXP pointer) {
+  return guarded([&] { return Rcpp::RObject(handed_over(batch(pointer).copy())); });
+}
+
+// [[Rcpp::export(rng = false)]]
+void rcpp_batch_free(SEXP pointer) {
+  guarded([&] { BatchPointer(pointer).release(); });
+}
+
+// member: from 1; 0: all, n x n x b.
+// [[Rcpp::export(rng = false)]]
+Rcpp::RObject rcpp_batch_download(SEXP pointer, int member, int uplo) {
+  return guarded([&] {
+    const HeldBatch& R = batch(pointer);
+    const index_t n = R.order();
+    const Rcpp::RObject out = member == 0 ? array_of({n, n, R.count()}) : array_of({n, n});
+    if (member == 0) R.download(Uplo(uplo), REAL(out));
+    else R.download(member - 1, Uplo(uplo), REAL(out));
+    return out;
+  });
+}
+
+// n x b.
+// [[Rcpp::export(rng = false)]]
+Rcpp::RObject rcpp_batch_diagonals(SEXP pointer) {
+  return guarded([&] {
+    const HeldBatch& R = batch(pointer);
+    const Rcpp::RObject out = array_of({R.order(), R.count()});
+    R.diagonals(REAL(out));
+    return out;
+  });
+}
+
+// B: n x m x b doubles; which as for rcpp_factor_solve().
+// [[Rcpp::export(rng = false)]]
+Rcpp::RObject rcpp_batch_solve(SEXP pointer, SEXP B, int m, int which) {
+  return guarded([&] {
+    const HeldBatch& R = batch(pointer);
+    const Rcpp::RObject X = array_of({R.order(), m, R.count()});
+    std::copy_n(REAL(B), Rf_xlength(X), REAL(X));
+    if (Rf_xlength(X) > 0) R.solve(TriangularSolve(which), REAL(X), m);
+    return X;
+  });
+}
+
+// modified: the handle itself, or one that is to refer to a new batch; V: n x k x b, or n x k where `common`. Returns the pivots, from 1; 0: success.
+// half_modified as in rcpp_factor_modify().
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerVector rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check,
+                                      SEXP half_modified) {
+  return guarded([&] {
+    const BatchTask task = to_task(to_request(request, Rf_asInteger(field(handle, "n")), k), weights, scale, k, common, check);
+    HeldBatch& R = batch(field(handle, "pointer"));
+    Begun changed{LOGICAL(half_modified)};
+    Progress progress(false);
+    std::vector<index_t> pivots;
+    std::unique_ptr<HeldBatch> made;
+    naming_members([&] { R.modify(REAL(V), task, modified == handle ? nullptr : &made, pivots, progress.poll(), changed.flag); });
+    changed.flag = false;
+    if (made) set_field(modified, "pointer", handed_over(std::move(made)));
+    return to_pivots(pivots);
+  });
+}
+
+// R: n x n x b, or n x n where common_R; V as above. Returns list(R, pivots); R is NULL where `check` and a member fails.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request, SEXP weights, SEXP scale,
+                                 bool check) {
+  return guarded([&] {
+    const Request what = to_request(request, n, k);
+    const Rcpp::RObject out = array_of({n, n, b});
+    prefer_huge_pages(REAL(out), sizeof(double) * Rf_xlength(out));
+    const index_t size = index_t(n) * n;
+    cpu::ScatteredBatch all{n, what.uplo, what.precision, {}};
+    for (index_t m = 0; m < b; ++m)
+      all.members.push_back({REAL(R) + (common_R ? 0 : m * size), REAL(V) + (common_V ? 0 : m * n * k), REAL(out) + m * size});
+    std::vector<index_t> pivots;
+    naming_members([&] { modify_members(all, to_task(what, weights, scale, k, false, check), what.backend, pivots); });
+    return with_pivots(out, pivots, check);
+  });
+}
+
+// Of each element of a list: rows and columns of a matrix or vector of doubles; NA for anything else.
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerMatrix rcpp_batch_shapes(Rcpp::List of) {
+  Rcpp::IntegerMatrix shapes(2, of.size());
+  for (R_xlen_t m = 0; m < of.size(); ++m) {
+    const SEXP x = of[m];
+    const bool good = TYPEOF(x) == REALSXP && !Rf_isObject(x) && (Rf_isMatrix(x) || Rf_getAttrib(x, R_DimSymbol) == R_NilValue);
+    shapes(0, m) = !good ? NA_INTEGER : Rf_isMatrix(x) ? Rf_nrows(x) : int(Rf_xlength(x));
+    shapes(1, m) = !good ? NA_INTEGER : Rf_isMatrix(x) ? Rf_ncols(x) : 1;
+  }
+  return shapes;
+}
+
+// R, V: lists of matrices of doubles that fit; weights: NULL, one number, or a list of as many as each V has columns; scale: NULL, one or b. Those of
+// one order and k are done together. Returns as above, R a list.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP weights, SEXP scale, bool check) {
+  return guarded([&] {
+    const index_t b = R.size();
+    Rcpp::List out(b);
+    std::map<std::pair<index_t, index_t>, Alike> sizes;
+    const Request what = to_request(request, 0, 0);
+    for (index_t m = 0; m < b; ++m) {
+      const SEXP r = R[m], v = V[m];
+      const index_t n = Rf_nrows(r), k = Rf_isMatrix(v) ? Rf_ncols(v) : 1;
+      const Rcpp::RObject made = square_matrix(n, Rf_getAttrib(r, R_DimNamesSymbol));
+      out[m] = made;
+      Alike& alike = sizes[{n, k}];
+      alike.members.push_back(m);
+      alike.batch.members.push_back({REAL(r), REAL(v), REAL(made)});
+      if (TYPEOF(weights) == VECSXP) alike.weights.insert(alike.weights.end(), REAL(VECTOR_ELT(weights, m)), REAL(VECTOR_ELT(weights, m)) + k);
+      else if (weights != R_NilValue) alike.weights.insert(alike.weights.end(), k, Rf_asReal(weights));
+      if (scale != R_NilValue) alike.scale.push_back(REAL(scale)[Rf_xlength(scale) == 1 ? 0 : m]);
+    }
+    std::vector<index_t> pivots(b, -1), own;
+    for (auto& [size, alike] : sizes) {
+      alike.batch.n = size.first;
+      alike.batch.uplo = what.uplo;
+      alike.batch.precision = what.precision;
+      BatchTask task = to_task(what, R_NilValue, R_NilValue, size.second, false, check);
+      if (weights != R_NilValue) task.weights = alike.weights.data();
+      task.common_weights = task.common_scale = false;
+      if (scale != R_NilValue) task.scale = alike.scale.data();
+      naming_members([&] { modify_members(alike.batch, task, what.backend, own); }, &alike.members);
+      for (std::size_t i = 0; i < own.size(); ++i) pivots[alike.members[i]] = own[i];
+    }
+    return with_pivots(out, pivots, check);
+  });
+}

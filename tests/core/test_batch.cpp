@@ -1,0 +1,447 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "call.h"
+#include "cpu/host_batch.h"
+#include "families.h"
+
+/// Batches of small factors in ordinary memory.
+namespace gpucholmod::test {
+namespace {
+
+using Doubles = Stored<double>;
+using Pivots = std::vector<index_t>;
+
+cpu::Allocate allocate() {
+  return [](std::size_t bytes) -> std::shared_ptr<void> {
+    return {::operator new(bytes), [](void* data) { ::operator delete(data); }};
+  };
+}
+
+/// Members side by side: R n x n x b, with NaN where nothing may be read, V n x k x b.
+struct Batch {
+  index_t n, k, b;
+  std::vector<double> R, V, weights, scale;
+  BatchTask task;
+
+  explicit Batch(const std::vector<Problem<double>>& members) : n(members[0].R.cols()), k(members[0].V.cols()), b(index_t(members.size())) {
+    for (const Problem<double>& p : members) {
+      Doubles one = Doubles::Constant(n, n, std::numeric_limits<double>::quiet_NaN());
+      one.triangularView<Eigen::Upper>() = p.R;
+      R.insert(R.end(), one.data(), one.data() + n * n);
+      V.insert(V.end(), p.V.data(), p.V.data() + n * k);
+      weights.insert(weights.end(), k, p.sign == Sign::update ? 1 : -1);
+    }
+    task.k = k;
+    task.common_weights = false;
+    task.threads = 1;
+  }
+  const BatchTask& given() {
+    task.weights = weights.data();
+    task.scale = scale.empty() ? nullptr : scale.data();
+    task.common_scale = scale.size() == 1;
+    return task;
+  }
+  Doubles factor(index_t m) const {
+    Doubles out = Eigen::Map<const Doubles>(R.data() + m * n * n, n, n);
+    return out.triangularView<Eigen::Upper>();
+  }
+  std::unique_ptr<HeldBatch> hold(Precision precision) const { return cpu::hold_batch(R.data(), n, b, Uplo::upper, precision, allocate()); }
+
+  /// The first pivot that fails of what is to come of member m.
+  index_t indefinite_from(index_t m) const {
+    const Matrix columns = Eigen::Map<const Doubles>(V.data() + m * n * k, n, k).cast<real>();
+    Matrix target = gram(factor(m));
+    for (index_t q = 0; q < k; ++q) target += real(weights[q + m * k]) * (columns.col(q) * columns.col(q).transpose());
+    return first_indefinite(target);
+  }
+
+  /// ||R~'R~ - (scale R'R + V diag(w) V')||_1 / (eps (||scale R'R||_1 + ||V diag(|w|) V'||_1)), in long double.
+  double units(index_t m, const Doubles& made, double eps) const {
+    const real s = scale.empty() ? 1 : scale[scale.size() == 1 ? 0 : m];
+    Matrix target = s * gram(factor(m));
+    real size = norm_1(target);
+    const Matrix columns = Eigen::Map<const Doubles>(V.data() + m * n * k, n, k).cast<real>();
+    Matrix all = Matrix::Zero(n, n);
+    for (index_t q = 0; q < k; ++q) {
+      const real w = weights[q + m * k];
+      const Matrix square = columns.col(q) * columns.col(q).transpose();
+      target += w * square;
+      all += std::abs(w) * square;
+    }
+    return made.allFinite() ? double(norm_1(gram(made) - target) / (eps * (size + norm_1(all)))) : INFINITY;
+  }
+};
+
+/// What a batch holds, n x n x b.
+std::vector<double> numbers(const HeldBatch& batch, Uplo uplo = Uplo::upper) {
+  std::vector<double> out(batch.order() * batch.order() * batch.count(), NAN);
+  batch.download(uplo, out.data());
+  return out;
+}
+Doubles member(const std::vector<double>& all, index_t n, index_t m) { return Eigen::Map<const Doubles>(all.data() + m * n * n, n, n); }
+
+struct Made {
+  std::vector<double> R;
+  Pivots pivots;
+};
+enum class How { in_place, made, scattered };
+
+Made modified(Batch& batch, Precision precision, How how) {
+  Made result;
+  std::atomic<bool> begun{false};
+  const auto nothing = [](double) {};
+  if (how == How::scattered) {
+    cpu::ScatteredBatch all{batch.n, Uplo::upper, precision, {}};
+    result.R.assign(batch.n * batch.n * batch.b, NAN);
+    for (index_t m = 0, size = batch.n * batch.n; m < batch.b; ++m)
+      all.members.push_back({batch.R.data() + m * size, batch.given().V_of(batch.V.data(), batch.n, m), result.R.data() + m * size});
+    cpu::modify_scattered(all, batch.given(), result.pivots, nothing);
+    return result;
+  }
+  const auto held = batch.hold(precision);
+  std::unique_ptr<HeldBatch> made;
+  held->modify(batch.V.data(), batch.given(), how == How::made ? &made : nullptr, result.pivots, nothing, begun);
+  EXPECT_EQ(begun, how == How::in_place);
+  result.R = numbers(how == How::made ? *made : *held);
+  return result;
+}
+
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+}
+
+std::vector<Problem<double>> all_families(index_t n, index_t k, Precision precision, unsigned seed) {
+  const Level level{epsilon(precision)};
+  Random random(seed);
+  std::vector<Problem<double>> members;
+  for (const Family& family : families)
+    for (const Sign sign : signs) members.push_back(family.make(sign, family.factor(n, level, random), k, level, random));
+  for (const Case& one : cases)
+    if (n > 64) members.push_back(one.make(n, k, level, random));
+  for (Problem<double>& p : members)
+    if (precision == Precision::single) p = {p.sign, p.R.cast<float>().cast<double>(), p.V.cast<float>().cast<double>()};
+  return members;
+}
+
+class Instructed : public testing::TestWithParam<std::tuple<Instructions, Precision>> {
+ protected:
+  void SetUp() override {
+    if (!cpu::available(std::get<0>(GetParam()))) GTEST_SKIP() << "this machine does not have them";
+  }
+};
+
+/// A member's error does not depend on what is beside it, and is that of every other method: 40 units, n + k left out of the ratio.
+TEST_P(Instructed, EveryFamilyBesideAllOthers) {
+  const auto [instructions, precision] = GetParam();
+  for (const index_t n : {1, 2, 3, 4, 5, 8, 11, 30, 33, 100})
+    for (const index_t k : {1, 2, 3, 4, 5, 7, 8, 9}) {
+      Batch batch(all_families(n, k, precision, 17));
+      batch.task.instructions = instructions;
+      batch.task.all_or_none = false;
+      const Made made = modified(batch, precision, How::made);
+      for (index_t m = 0; m < batch.b; ++m) {
+        if (made.pivots[m] >= 0) {
+          EXPECT_GE(batch.indefinite_from(m), 0) << m << ", n = " << n << ", k = " << k;
+        } else {
+          EXPECT_LT(batch.units(m, member(made.R, n, m), epsilon(precision)), 40) << m << ", n = " << n << ", k = " << k;
+        }
+      }
+      for (const How how : {How::in_place, How::scattered}) EXPECT_TRUE(same(modified(batch, precision, how).R, made.R)) << n << ", " << k;
+    }
+}
+
+/// Each member alone, all of them by several threads, and others before it: the same bits.
+TEST_P(Instructed, NothingDependsOnNeighboursOrThreads) {
+  const auto [instructions, precision] = GetParam();
+  const index_t n = 37;
+  for (const index_t k : {1, 2, 3, 6}) {
+    const std::vector<Problem<double>> members = all_families(n, k, precision, 5);
+    Batch batch(members);
+    batch.task.instructions = instructions;
+    const Made all = modified(batch, precision, How::in_place);
+    for (index_t m = 0; m < batch.b; ++m) {
+      Batch one({members[m]});
+      one.task.instructions = instructions;
+      EXPECT_TRUE(same(modified(one, precision, How::in_place).R, {all.R.begin() + m * n * n, all.R.begin() + (m + 1) * n * n})) << m;
+    }
+    std::vector<Problem<double>> many;
+    for (int i = 0; i < 40; ++i) many.insert(many.end(), members.rbegin(), members.rend());
+    Batch large(many);
+    large.task.instructions = instructions;
+    large.task.threads = 3;
+    for (const How how : {How::in_place, How::made, How::scattered}) {
+      const Made made = modified(large, precision, how);
+      for (index_t m = 0; m < large.b; ++m)
+        EXPECT_TRUE(member(made.R, n, m) == member(all.R, n, batch.b - 1 - m % batch.b)) << m;
+    }
+  }
+}
+
+/// Both signs in one call, of weights that span 24 powers of ten, another order of them in every member, and scales.
+TEST_P(Instructed, WeightsAndScalesOfEachMember) {
+  const auto [instructions, precision] = GetParam();
+  const double widest = precision == Precision::single ? 4 : 12;
+  Random random(8);
+  for (const index_t n : {1, 6, 40})
+    for (const index_t k : {1, 2, 3, 5, 8}) {
+      std::vector<Problem<double>> members;
+      for (int i = 0; i < 19; ++i) members.push_back(problem(Sign::update, well_conditioned(n, random), random.normal(n, k) / std::sqrt(real(n))));
+      Batch batch(members);
+      batch.task.instructions = instructions;
+      for (index_t m = 0; m < batch.b; ++m) {
+        batch.scale.push_back(m % 3 == 0 ? 1 : 0.5 + double(random.uniform()));
+        for (index_t q = 0; q < k; ++q) {
+          const double w = std::pow(10, widest * (2 * double(random.uniform()) - 1));
+          batch.weights[q + m * k] = (q + m) % 4 == 0 ? -std::min(w, 0.05 / double(k)) : (q + m) % 7 == 0 ? 0 : w;
+        }
+      }
+      const Made made = modified(batch, precision, How::made);
+      for (index_t m = 0; m < batch.b; ++m) {
+        EXPECT_EQ(made.pivots[m], -1) << m << ", n = " << n << ", k = " << k;
+        EXPECT_LT(batch.units(m, member(made.R, n, m), epsilon(precision)), 40) << m << ", n = " << n << ", k = " << k;
+      }
+      EXPECT_TRUE(same(modified(batch, precision, How::in_place).R, made.R));
+      EXPECT_TRUE(same(modified(batch, precision, How::scattered).R, made.R));
+    }
+}
+
+/// R'R - (1 + 1e-6) v v' / v'A^-1 v fails at the last row; with less of it in the first rows, earlier.
+std::vector<Problem<double>> some_that_fail(index_t n, index_t k, Pivots& expected) {
+  Random random(21);
+  std::vector<Problem<double>> members;
+  for (int i = 0; i < 21; ++i) {
+    const Matrix R = well_conditioned(n, random);
+    Matrix V = random.normal(n, k) / (10 * std::sqrt(real(n * k)));
+    if (i % 4 == 1) V.col(k - 1) = R.row(i % n).transpose() * 1.01L;
+    members.push_back(problem(Sign::downdate, R, V));
+    const Matrix target = gram(members.back().R) - product(members.back().V.cast<real>(), members.back().V.cast<real>().transpose());
+    expected.push_back(first_indefinite(target));
+  }
+  return members;
+}
+
+TEST_P(Instructed, MembersThatFailStayAndOthersDoNot) {
+  const auto [instructions, precision] = GetParam();
+  for (const index_t n : {3, 30})
+    for (const index_t k : {1, 2, 6}) {
+      Pivots expected;
+      Batch batch(some_that_fail(n, k, expected));
+      batch.task.instructions = instructions;
+      ASSERT_GT(std::count_if(expected.begin(), expected.end(), [](index_t p) { return p >= 0; }), 3);
+      const auto before = numbers(*batch.hold(precision));
+      std::atomic<bool> begun{false};
+      Pivots pivots;
+      const auto held = batch.hold(precision);
+      held->modify(batch.V.data(), batch.given(), nullptr, pivots, [](double) {}, begun);
+      EXPECT_FALSE(begun);
+      EXPECT_EQ(pivots, expected);
+      EXPECT_TRUE(same(numbers(*held), before));
+      std::unique_ptr<HeldBatch> made;
+      held->modify(batch.V.data(), batch.given(), &made, pivots, [](double) {}, begun);
+      EXPECT_EQ(made, nullptr);
+      EXPECT_EQ(pivots, expected);
+
+      batch.task.all_or_none = false;
+      for (const How how : {How::in_place, How::made, How::scattered}) {
+        const Made some = modified(batch, precision, how);
+        EXPECT_EQ(some.pivots, expected);
+        for (index_t m = 0; m < batch.b; ++m) {
+          const Doubles R = member(some.R, n, m);
+          if (expected[m] >= 0) {
+            EXPECT_TRUE(R == (how == How::scattered ? batch.factor(m) : member(before, n, m))) << int(how) << " " << m << " " << n << " " << k;
+          } else {
+            EXPECT_LT(batch.units(m, R, epsilon(precision)), 40);
+          }
+        }
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Batch, Instructed, testing::Combine(testing::ValuesIn(all_instructions), testing::ValuesIn(precisions)),
+                         [](const auto& info) {
+                           return text(std::get<0>(info.param)) + (std::get<1>(info.param) == Precision::single ? "_single" : "_double");
+                         });
+
+/// Numbers near the ends of the range, each beside others that are not.
+TEST(Batch, NumbersOfAnySize) {
+  for (const Precision precision : precisions) {
+    const double largest = precision == Precision::single ? 1e25 : 1e220;
+    const std::vector<Problem<double>> members = all_families(20, 3, precision, 3);
+    Batch batch(members);
+    const Made plain = modified(batch, precision, How::made);
+    std::vector<double> sizes(batch.b, 1);
+    for (index_t m = 0; m < batch.b; m += 2) sizes[m] = m % 4 ? largest : 1 / largest;
+    for (index_t m = 0; m < batch.b; ++m) {
+      for (index_t i = 0; i < 400; ++i) batch.R[i + m * 400] *= sizes[m];
+      for (index_t i = 0; i < 60; ++i) batch.V[i + m * 60] *= sizes[m];
+    }
+    for (const How how : {How::in_place, How::made, How::scattered}) {
+      const Made made = modified(batch, precision, how);
+      for (index_t m = 0; m < batch.b; ++m) {
+        EXPECT_EQ(made.pivots[m], -1);
+        const Doubles R = member(made.R, 20, m) / sizes[m];
+        EXPECT_LT(Batch(members).units(m, R, epsilon(precision)), 40) << m;
+        if (sizes[m] == 1) { EXPECT_TRUE(R == member(plain.R, 20, m)); }
+      }
+    }
+  }
+}
+
+/// Growth beyond what the vectors are trusted with, under way: the rest of the member is done by itself.
+TEST(Batch, WhatGrowsTooMuchIsFinishedAlone) {
+  for (const Precision precision : precisions)
+    for (const index_t k : {1, 2, 4, 6}) {
+      const double tiny = precision == Precision::single ? 1e-9 : 1e-100;
+      Random random(6);
+      std::vector<Problem<double>> members;
+      for (index_t i = 0; i < 11; ++i) {
+        Matrix R = well_conditioned(25, random);
+        if (i % 3 == 1) R(i + 3, i + 3) = tiny;
+        if (i % 3 == 1) R.row(i + 3).tail(25 - i - 4) *= real(tiny);
+        members.push_back(problem(Sign::update, R, random.normal(25, k)));
+      }
+      Batch batch(members);
+      batch.scale = {0.81};
+      const Made in_place = modified(batch, precision, How::in_place), made = modified(batch, precision, How::made);
+      for (index_t m = 0; m < batch.b; ++m) {
+        EXPECT_LT(batch.units(m, member(in_place.R, 25, m), epsilon(precision)), 40) << m;
+        EXPECT_LT(batch.units(m, member(made.R, 25, m), epsilon(precision)), 40) << m;
+      }
+    }
+}
+
+TEST(Batch, IsSolvedWithAndLookedAt) {
+  for (const Precision precision : precisions)
+    for (const index_t b : {1, 5, 19}) {
+      Random random(2);
+      std::vector<Problem<double>> members;
+      for (index_t i = 0; i < b; ++i) members.push_back(problem(Sign::update, well_conditioned(13, random), random.normal(13, 2)));
+      const Batch batch(members);
+      const auto held = batch.hold(precision);
+      EXPECT_EQ(held->order(), 13);
+      EXPECT_EQ(held->count(), b);
+      EXPECT_EQ(held->precision(), precision);
+      const std::vector<double> all = numbers(*held), lower = numbers(*held, Uplo::lower);
+      std::vector<double> one(169), diagonals(13 * b), B(batch.V);
+      held->diagonals(diagonals.data());
+      held->solve(TriangularSolve::both, B.data(), 2);
+      for (index_t m = 0; m < b; ++m) {
+        const Doubles R = member(all, 13, m);
+        if (precision == Precision::double_) { EXPECT_TRUE(R == batch.factor(m)); }
+        EXPECT_TRUE(R.transpose() == member(lower, 13, m));
+        held->download(m, Uplo::lower, one.data());
+        EXPECT_TRUE(same(one, {lower.begin() + m * 169, lower.begin() + (m + 1) * 169}));
+        EXPECT_TRUE(R.diagonal() == Eigen::Map<Eigen::VectorXd>(diagonals.data() + m * 13, 13));
+        const Eigen::Map<const Doubles> X(B.data() + m * 26, 13, 2), V(batch.V.data() + m * 26, 13, 2);
+        EXPECT_LT((R.transpose() * (R * X) - V).cwiseAbs().maxCoeff(), 1e-12);
+        Doubles halves = V;
+        const auto single = cpu::hold_batch(R.data(), 13, 1, Uplo::upper, precision, allocate());
+        single->solve(TriangularSolve::forward, halves.data(), 2);
+        EXPECT_LT((R.transpose() * halves - V).cwiseAbs().maxCoeff(), 1e-13);
+        single->solve(TriangularSolve::back, halves.data(), 2);
+        EXPECT_TRUE(halves == X);
+      }
+      const auto copy = held->copy();
+      std::atomic<bool> begun{false};
+      Pivots pivots;
+      BatchTask task;
+      task.k = 2;
+      copy->modify(batch.V.data(), task, nullptr, pivots, [](double) {}, begun);
+      EXPECT_TRUE(same(numbers(*held), all));
+      EXPECT_FALSE(same(numbers(*copy), all));
+    }
+}
+
+TEST(Batch, ALowerFactorIsItsTranspose) {
+  const std::vector<Problem<double>> members = all_families(9, 1, Precision::double_, 4);
+  Batch batch(members);
+  std::vector<double> lower(batch.R.size());
+  for (index_t m = 0; m < batch.b; ++m) Eigen::Map<Doubles>(lower.data() + m * 81, 9, 9) = member(batch.R, 9, m).transpose();
+  const auto held = cpu::hold_batch(lower.data(), 9, batch.b, Uplo::lower, Precision::double_, allocate());
+  EXPECT_TRUE(same(numbers(*held), numbers(*batch.hold(Precision::double_))));
+}
+
+TEST(Batch, BadNumbersAreNamed) {
+  Batch batch(all_families(6, 2, Precision::double_, 9));
+  const auto refused = [&](auto&& change) {
+    Batch other = batch;
+    change(other);
+    const std::optional<Error> held = error_of([&] { other.hold(Precision::single); });
+    if (!held) return *error_of([&] { modified(other, Precision::single, How::in_place); });
+    const std::optional<Error> scattered = error_of([&] { modified(other, Precision::single, How::scattered); });
+    EXPECT_EQ(scattered->what(), std::string(held->what()));
+    return *held;
+  };
+  const Error nan = refused([](Batch& x) { x.R[36 * 3 + 6 * 4 + 2] = NAN; });
+  EXPECT_EQ(nan.code(), ErrorCode::not_finite);
+  EXPECT_EQ(number(nan, "member"), 4);
+  EXPECT_EQ(number(nan, "row"), 3);
+  EXPECT_EQ(number(nan, "col"), 5);
+  const Error zero = refused([](Batch& x) { x.R[36 * 10 + 7 * 2] = 0; });
+  EXPECT_EQ(zero.code(), ErrorCode::bad_diagonal);
+  EXPECT_EQ(number(zero, "member"), 11);
+  EXPECT_EQ(number(zero, "index"), 3);
+  const Error large = refused([](Batch& x) { x.R[36 * 2 + 6] = 1e60; });
+  EXPECT_EQ(large.code(), ErrorCode::overflow);
+  EXPECT_EQ(number(large, "member"), 3);
+  const Error infinite = refused([](Batch& x) { x.V[12 * 9 + 7] = INFINITY; });
+  EXPECT_EQ(infinite.code(), ErrorCode::not_finite);
+  EXPECT_EQ(number(infinite, "member"), 10);
+  EXPECT_EQ(number(infinite, "row"), 2);
+  EXPECT_EQ(number(infinite, "col"), 2);
+  const Error weighted = refused([](Batch& x) {
+    x.V[12 * 5 + 3] = 1e30;
+    x.weights[10] = 1e30;
+  });
+  EXPECT_EQ(weighted.code(), ErrorCode::overflow);
+  EXPECT_EQ(number(weighted, "member"), 6);
+}
+
+/// The error comes before anything has changed.
+TEST(Batch, AfterAnErrorABatchIsAsItWas) {
+  Batch batch(all_families(6, 2, Precision::double_, 9));
+  const auto held = batch.hold(Precision::double_);
+  const std::vector<double> before = numbers(*held);
+  batch.V.back() = NAN;
+  std::atomic<bool> begun{false};
+  Pivots pivots;
+  EXPECT_TRUE(error_of([&] { held->modify(batch.V.data(), batch.given(), nullptr, pivots, [](double) {}, begun); }));
+  EXPECT_FALSE(begun);
+  EXPECT_TRUE(same(numbers(*held), before));
+}
+
+TEST(Batch, OfNothing) {
+  for (const auto& [n, b] : {std::pair<index_t, index_t>{0, 3}, {5, 0}, {0, 0}}) {
+    const std::vector<double> R(n * n * b), V(n * 2 * b);
+    const auto held = cpu::hold_batch(R.data(), n, b, Uplo::upper, Precision::double_, allocate());
+    std::atomic<bool> begun{false};
+    Pivots pivots;
+    BatchTask task;
+    task.k = 2;
+    held->modify(V.data(), task, nullptr, pivots, [](double) {}, begun);
+    EXPECT_EQ(pivots, Pivots(b, -1));
+    EXPECT_EQ(numbers(*held).size(), std::size_t(0));
+  }
+  Batch batch(all_families(5, 1, Precision::double_, 9));  // k = 0: scaled
+  batch.task.k = 0;
+  batch.scale = {4};
+  const auto before = numbers(*batch.hold(Precision::double_));
+  for (const How how : {How::in_place, How::made, How::scattered}) {
+    const Made made = modified(batch, Precision::double_, how);
+    for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(made.R[i], 2 * before[i]);
+  }
+}
+
+TEST(Batch, OneVForAll) {
+  Batch batch(all_families(12, 3, Precision::double_, 9));
+  std::fill(batch.weights.begin(), batch.weights.end(), 1);
+  for (index_t m = 1; m < batch.b; ++m) std::copy_n(batch.V.begin(), 36, batch.V.begin() + m * 36);
+  const Made each = modified(batch, Precision::double_, How::in_place);
+  batch.task.common_V = batch.task.common_weights = true;
+  EXPECT_TRUE(same(modified(batch, Precision::double_, How::in_place).R, each.R));
+}
+
+}  // namespace
+}  // namespace gpucholmod::test

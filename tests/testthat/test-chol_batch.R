@@ -1,0 +1,127 @@
+# Handles of batches.
+
+set.seed(3)
+R <- array(vapply(1:11, function(i) well_conditioned(6), numeric(36)), c(6, 6, 11))
+V <- array(rnorm(6 * 2 * 11) / 30, c(6, 2, 11))
+
+test_that("a batch is what was put into it", {
+  for (uplo in c("upper", "lower")) {
+    X <- if (uplo == "upper") R else aperm(R, c(2, 1, 3))
+    f <- chol_batch(X, backend = "cpu", uplo = uplo)
+    expect_s3_class(f, "chol_batch")
+    expect_identical(dim(f), c(6L, 6L, 11L))
+    expect_length(f, 11)
+    expect_identical(as.array(f), X)
+    expect_identical(f[[3]], X[, , 3])
+    expect_identical(diag(f), apply(R, 3, diag))
+    expect_equal(logdet(f), apply(R, 3, function(r) 2 * sum(log(diag(r)))), tolerance = 1e-14)
+  }
+  expect_output(print(f), "<chol_batch> 11 of 6 x 6, lower, double precision")
+  expect_output(str(f), "in ordinary memory")
+  expect_match(format(f), "^<chol_batch>")
+})
+
+test_that("names are kept, of members too", {
+  X <- R
+  dimnames(X) <- list(letters[1:6], LETTERS[1:6], paste0("m", 1:11))
+  f <- chol_batch(X)
+  expect_identical(as.array(f), X)
+  expect_identical(f[["m4"]], X[, , 4])
+  expect_identical(dimnames(cholupdate_batch(f, V)), dimnames(X))
+})
+
+test_that("it is modified as an array is, in place or not", {
+  for (precision in c("double", "single")) {
+    f <- chol_batch(R, precision = precision)
+    start <- as.array(f)
+    g <- cholupdate_batch(f, V)
+    expect_identical(as.array(f), start)
+    expect_identical(as.array(g), cholupdate_batch(R, V, precision = precision))
+    h <- copy_factor(f)
+    expect_identical(cholupdate_batch(h, V, in_place = TRUE), h)
+    expect_identical(as.array(h), as.array(g))
+    expect_identical(as.array(f), start)
+    cholupdate_batch(h, V, weights = c(-1, -1), in_place = TRUE)
+    expect_equal(as.array(h), R, tolerance = if (precision == "single") 1e-5 else 1e-13)
+  }
+})
+
+test_that("where a member fails, nothing changes, or all others do", {
+  U <- V
+  U[, 1, 7] <- 2 * R[1, , 7]
+  f <- chol_batch(R)
+  for (in_place in c(FALSE, TRUE)) {
+    error <- expect_error(cholupdate_batch(f, U, downdate = TRUE, in_place = in_place), class = "gpucholmod_not_positive_definite")
+    expect_identical(error[c("members", "pivots")], list(members = 7L, pivots = 1L))
+    expect_identical(as.array(f), R)
+  }
+  some <- cholupdate_batch(f, U, downdate = TRUE, check = FALSE)
+  expect_identical(some$pivot, replace(integer(11), 7, 1L))
+  expect_identical(some$R[[7]], R[, , 7])
+  expect_identical(some$R[[8]], cholupdate_batch(R, V, downdate = TRUE)[, , 8])
+  cholupdate_batch(f, U, downdate = TRUE, check = FALSE, in_place = TRUE)
+  expect_identical(as.array(f), as.array(some$R))
+})
+
+test_that("it is solved with", {
+  f <- chol_batch(R)
+  B <- array(rnorm(6 * 3 * 11), c(6, 3, 11))
+  x <- solve(f, B)
+  for (m in 1:11) expect_equal(x[, , m], solve(crossprod(R[, , m]), B[, , m]), tolerance = 1e-10)
+  expect_identical(solve(f, B[, 1, ]), x[, 1, ])
+  expect_identical(solve(f, B[, 1, 1]), solve(f, matrix(B[, 1, 1], 6, 11)))
+  expect_equal(solve_back(f, solve_forward(f, B)), x)
+  expect_equal(solve_forward(f, B)[, , 2], solve_forward(R[, , 2], B[, , 2]))
+  for (bad in list(1:5, matrix(1, 6, 2), array(1, c(6, 1, 3)))) expect_error(solve(f, bad), class = "gpucholmod_dimension_mismatch")
+  expect_error(solve(f), class = "gpucholmod_bad_argument")
+})
+
+test_that("a handle that cannot be used says why, whatever is asked of it", {
+  uses <- list(as.array, copy_factor, logdet, diag, function(f) f[[1]], function(f) solve(f, 1:6), function(f) solve_forward(f, 1:6),
+               function(f) solve_back(f, 1:6), function(f) cholupdate_batch(f, V), function(f) cholupdate_batch(f, V, in_place = TRUE))
+  freed <- chol_batch(R)
+  expect_null(free(freed))
+  expect_null(free(freed))
+  restored <- unserialize(serialize(chol_batch(R), NULL))
+  for (use in uses) {
+    expect_identical(expect_error(use(freed), class = "gpucholmod_invalid_factor")$reason, "freed")
+    expect_identical(expect_error(use(restored), class = "gpucholmod_invalid_factor")$reason, "restored")
+  }
+  expect_output(print(freed), "given back")
+  expect_identical(length(restored), 11L)
+})
+
+test_that("bad input is refused, and names the member", {
+  bad <- R
+  bad[2, 2, 9] <- -1
+  error <- expect_error(chol_batch(bad), class = "gpucholmod_bad_diagonal")
+  expect_equal(error[c("member", "index")], list(member = 9, index = 2))
+  f <- chol_batch(R)
+  bad <- V
+  bad[3, 1, 10] <- NA
+  for (in_place in c(FALSE, TRUE)) {
+    error <- expect_error(cholupdate_batch(f, bad, in_place = in_place), class = "gpucholmod_not_finite")
+    expect_equal(error[c("member", "row", "col")], list(member = 10, row = 3, col = 1))
+  }
+  expect_identical(as.array(f), R)
+  refused <- function(call, class = "bad_argument") expect_error(call, class = paste0("gpucholmod_", class))
+  refused(chol_batch(R[, , 1]), "not_square")
+  refused(chol_batch("x"), "not_numeric")
+  refused(chol_batch(R, uplo = "both"))
+  refused(chol_batch(R, "cpu", "upper", "double", NULL, 1))
+  for (i in list(0, 12, 1.5, "x", 1:2, NULL)) refused(f[[i]])
+  refused(cholupdate_batch(f, V, precision = "single"))
+  refused(cholupdate_batch(f, V, uplo = "lower"))
+  refused(cholupdate_batch(f, V, backend = "cuda"))
+  refused(cholupdate_batch(f, V, in_place = NA))
+  if (!gpu_info(memory = FALSE)$usable) refused(chol_batch(R, backend = "cuda"), "backend_unavailable")
+})
+
+test_that("there may be none, and of none", {
+  f <- chol_batch(array(0, c(4, 4, 0)))
+  expect_identical(as.array(cholupdate_batch(f, array(0, c(4, 1, 0)))), array(0, c(4, 4, 0)))
+  expect_identical(logdet(f), numeric())
+  f <- chol_batch(array(0, c(0, 0, 3)))
+  expect_identical(dim(cholupdate_batch(f, array(0, c(0, 2, 3)), in_place = TRUE)), c(0L, 0L, 3L))
+  expect_identical(logdet(f), numeric(3))
+})
