@@ -164,21 +164,21 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   return true;
 }
 
-/// Strips, as long as there are any that nobody has taken.
+/// Strips, as long as there are any that nobody has taken. Where the others have the last of them, `told` is called once more.
 template <class T>
 void BlockedSweep<T>::work(Walk& walk, Workspace& mine, const Poll* told) {
   const index_t ahead = threads_ * width_;
-  for (;;) {
+  while (!walk.stop) {
     const index_t turn = walk.strip.load(std::memory_order_relaxed);
-    if (next_ + turn * width_ >= walk.end || walk.stop) return;
-    const index_t first = next_ + (threads_ == 1 ? (walk.strip = turn + 1, turn) : walk.strip++) * width_;
-    if (first >= walk.end) return;
-    if (told) (*told)(share_of_columns(first, V_.rows));
-    provide_columns(walk, first + ahead, first + ahead + width_);
-    if (!modify_strip(walk, mine, first, std::min(first + width_, walk.end))) {
-      walk.stop = true;
+    const bool over = next_ + turn * width_ >= walk.end;
+    const index_t first = over ? walk.end : next_ + (threads_ == 1 ? (walk.strip = turn + 1, turn) : walk.strip++) * width_;
+    if (first >= walk.end) {
+      if (told && threads_ > 1) (*told)(share_of_columns(walk.end, V_.rows));
       return;
     }
+    if (told) (*told)(share_of_columns(first, V_.rows));
+    provide_columns(walk, first + ahead, first + ahead + width_);
+    if (!modify_strip(walk, mine, first, std::min(first + width_, walk.end))) walk.stop = true;
   }
 }
 

@@ -153,7 +153,7 @@ TEST(Resolve, TimesThatAreComparedAreToldApart) {
   request.optimised_blas = true;
   int compared = 0;
   for (request.n = 20; request.n < 3000; request.n += 7)
-    for (request.k = request.n / 8; request.k <= 2 * request.n; request.k += request.n / 8 + 1) {
+    for (request.k = request.n / 8; request.k <= 4 * request.n; request.k += request.n / 8 + 1) {
       const std::string why = gpucholmod::why(choose(request, Where::memory));
       const std::size_t instead = why.find(" instead of "), colon = why.rfind(": ", instead);
       if (instead == std::string::npos) continue;
