@@ -13,6 +13,7 @@ constexpr double thread_start_upper = 2.5e6, thread_start_lower = 6e6;
 /// Below this order a factor lies in the cache of one core, and four times as much has to be done to be worth another one:
 /// two Zen 5 cores, 2026-11-22, n = 500, k = 16: 0.43 ms a call with one thread, 1.0 with two; n = 600: 0.75 and 0.60.
 constexpr int blocked_in_cache = 576;
+constexpr int batch_prefetch = 400;  ///< entries of a member of a batch up to which the next ones are fetched ahead
 /// Right-hand sides that a GPU solves for by the chain of a modification; more by cuBLAS. One H200, 2026-11-22, chain and cuBLAS for
 /// 256 of them: 0.27 and 0.62 ms at n = 1,000, 1.7 and 3.4 at 5,000, 14.2 and 13.1 at 16,384; for 64 at 32,768: 12.0 to 13.3 and 24.7.
 constexpr int chain_solves(long long n) { return n <= 8192 ? 192 : 64; }
