@@ -211,6 +211,15 @@ std::unique_ptr<HeldBatch> made_of(const double* R, index_t n, index_t b, Uplo u
   return made;
 }
 
+/// A member whose turn comes: of streams as short as this, processors do not find out by themselves.
+void prefetch(const ScatteredBatch::Member& member, index_t count) {
+  constexpr index_t line = 64 / sizeof(double);
+  for (index_t i = 0; i < count; i += line) {
+    __builtin_prefetch(member.R + i);
+    __builtin_prefetch(member.out + i, 1);
+  }
+}
+
 /// The other triangle becomes zero.
 void copy_triangle(const double* R, index_t n, Uplo uplo, double* out) {
   std::fill(out, out + n * n, 0.0);
@@ -238,6 +247,8 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
   const auto modify = [&](index_t g) {
     typename WorkMemory<T>::Lease both(memory, 2 * words);
     T *const R = both.data(), *const made = R + words;
+    if (n * n <= tuning::batch_prefetch)
+      for (index_t m = (g + 1) * lanes; m < std::min(b, (g + 2) * lanes); ++m) prefetch(batch.members[m], n * n);
     load(g, R);
     run.modify(g, R, made);
     Lanes<T, double*> members{};

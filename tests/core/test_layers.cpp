@@ -31,7 +31,8 @@ std::string folder_of(const std::string& path) { return path.substr(0, path.find
 bool may_include(const std::string& from, const std::string& to) {
   if (layer_of(to) < layer_of(from)) return true;
   if (layer_of(from) == glue || folder_of(from) == folder_of(to)) return true;
-  return folder_of(from) == "cuda_absent" && (to == "cuda/backend.h" || to == "cuda/device_factor.h");  // what it stands in for
+  return folder_of(from) == "cuda_absent" &&  // what it stands in for
+         (to == "cuda/backend.h" || to == "cuda/device_factor.h" || to == "cuda/device_batch.h");
 }
 
 /// What a line includes, with the quote or bracket before it; empty where it includes nothing.
