@@ -1,8 +1,3 @@
-// Called once for many factors: compiled for size.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("Os")
-#endif
-
 #include <Rcpp.h>
 
 #include <algorithm>

@@ -4,12 +4,12 @@
 ///
 /// A column v of V is kept as w = sqrt(h) v, and row i of R as x = R_i / d_i. With p = w_i / x_i, both of them before the step,
 ///
-///   t = (d_i p)^2        h~ = h + sigma t                      h: 1 before the first row
-///   update    x~ = x + (d_i^2 p / h) w      w~ = w - p x       d~_i = d_i sqrt(h / h~)
-///   downdate  x~ = x - (d_i^2 p / h~) w~    w~ = w - p x       d~_i = d_i sqrt(h~ / h)
+///   t = (p / d_i)^2      h~ = h + sigma t                      h: 1 before the first row
+///   update    x~ = x + p / (d_i^2 h) w      w~ = w - p x       d~_i = d_i sqrt(h / h~)
+///   downdate  x~ = x - p / (d_i^2 h~) w~    w~ = w - p x       d~_i = d_i sqrt(h~ / h)
 ///
-/// is the rotation with c = sqrt(h / h~), s = d_i p / sqrt(h~) (update), and the hyperbolic one with c = sqrt(h~ / h),
-/// s = d_i p / sqrt(h), whose new row is made of the old row and the *new* v (a mixed form, as Chambers' is). What a row waits for is
+/// is the rotation with c = sqrt(h / h~), s = p / (d_i sqrt(h~)) (update), and the hyperbolic one with c = sqrt(h~ / h),
+/// s = p / (d_i sqrt(h)), whose new row is made of the old row and the *new* v (a mixed form, as Chambers' is). What a row waits for is
 /// w alone: a product and a difference. All else is done for a block's rows at once.
 ///
 /// Rounding errors are those of rotations: what w~ loses, divided by sqrt(h~), is eps (c |v| + s |d x|).
