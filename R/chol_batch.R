@@ -1,13 +1,14 @@
 #' Many small factors with memory of their own
 #'
-#' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory or in that of a GPU, side by side as they are
-#' modified best: [cholupdate_batch()] modifies all of them in one call, in place if that is asked for.
+#' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory, side by side as they are modified best:
+#' [cholupdate_batch()] modifies all of them in one call, in place if that is asked for.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not looked at.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors, of the members and of what comes back.
 #' @param precision What to keep the factors and compute in, `"double"` or `"single"`.
-#' @param backend Where to keep them: `"cuda"`, on a GPU; `"cpu"` and `"auto"`, in ordinary memory.
-#' @param device Which GPU, as for [chol_factor()].
+#' @param backend Where to keep them: `"cpu"` and `"auto"`, in ordinary memory. On a GPU they cannot be yet: `"cuda"` is an error of class
+#'   `gpucholmod_backend_unavailable`.
+#' @param device Not used yet.
 #' @param ... Must be empty.
 #' @param x,a,f A handle of class `chol_batch`.
 #' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array; an \eqn{n \times b}{n x b} matrix, a column for each member; or a

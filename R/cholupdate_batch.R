@@ -16,8 +16,8 @@
 #' @param scale Of \eqn{A}: one positive number, or one for each member.
 #' @param check Whether members whose downdate cannot be done stop the call (`TRUE`), or are reported (`FALSE`).
 #' @param uplo,precision As for [cholupdate_gpu()]. For a handle they may be given, but not changed.
-#' @param backend `"cuda"` for the GPU; `"cpu"` and `"auto"` for the CPU.
-#' @param control What [cholupdate_control()] gives: `threads`, `instructions` and, on a GPU, `device_memory`.
+#' @param backend `"cpu"` or `"auto"`: the CPU. There is no code for the GPU yet: `"cuda"` is an error of class `gpucholmod_backend_unavailable`.
+#' @param control What [cholupdate_control()] gives: `threads` and `instructions`.
 #' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to it.
 #'
 #' @return The modified factors, in the form of `R`: an array, a list, or a handle (`R` itself, invisibly, with `in_place = TRUE`), with the
