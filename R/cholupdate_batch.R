@@ -208,11 +208,3 @@ shapes_of <- function(of, argument) {
   if (anyNA(shape)) shape <- rcpp_batch_shapes(of)
   list(of = of, rows = shape[1L, ], columns = shape[2L, ])
 }
-
-stop_members <- function(pivots) {
-  members <- which(pivots > 0L)
-  first <- sprintf("member %d at the leading minor of order %d", members[[1L]], pivots[members[[1L]]])
-  message <- sprintf("the downdated matrices of %d of %d members are not positive definite: %s%s", length(members), length(pivots), first,
-                     if (length(members) > 1L) ", and others" else "")
-  stop_gpucholmod("not_positive_definite", message, list(pivot = pivots[members[[1L]]], members = members, pivots = pivots[members]))
-}

@@ -38,7 +38,7 @@
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
 #' | `gpucholmod_shared` | something else refers to the matrix that is to be overwritten, and it may not be copied | `argument`, `value`, `bytes` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
-#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot`; `members` of [solve_modified()] |
+#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
 #' | `gpucholmod_invalid_factor` | a [chol_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
 #' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |
@@ -46,7 +46,7 @@
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
-#' What is wrong with one of many factors ([cholupdate_batch()]) has its number as a field `member` besides; for `gpucholmod_not_positive_definite`
+#' What is wrong with one of many factors ([cholupdate_batch()], [solve_modified()]) has its number as a field `member` besides; for `gpucholmod_not_positive_definite`
 #' there are `members` and `pivots`.
 #'
 #' An error in an expression that is given to `diag()` or `chol2inv()` loses its class, as these are S4 generics as soon as

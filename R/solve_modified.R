@@ -45,7 +45,7 @@
 #'
 #' @section Errors:
 #' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the fields `members`, their
-#' numbers, and `pivot`, their pivots. The other classes are listed in [gpucholmod-package]; of what is found for one \eqn{j}, there is a field
+#' numbers, and `pivots`, their pivots. The other classes are listed in [gpucholmod-package]; of what is found for one \eqn{j}, there is a field
 #' `member`. `R`, `V` and `b` are unchanged in every case. Ctrl-C and [setTimeLimit()] stop a call between two modifications.
 #'
 #' @seealso [cholupdate_gpu()]; `vignette("recipes")` for groups of observations that are left out
@@ -96,7 +96,7 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
     0L
   })
   failed <- which(done$pivot > 0L)
-  if (check && length(failed)) stop_members(failed, done$pivot[failed], f)
+  if (check && length(failed)) stop_members(done$pivot)
   c(if (wants[[1L]]) list(solution = shaped(done$solution, c(n, sides$m, f), list(factor$names, sides$names, members$names), sides$vector)),
     if (wants[[2L]]) list(logdet = stats::setNames(done$logdet, members$names)),
     if (wants[[3L]]) list(quadratic = shaped(done$quadratic, c(sides$m, f), list(sides$names, members$names), sides$vector)),
@@ -201,12 +201,4 @@ shaped <- function(x, d, names, vector) {
   dim(x) <- d
   if (!all(vapply(names, is.null, TRUE))) dimnames(x) <- names
   x
-}
-
-stop_members <- function(failed, pivot, f) {
-  shown <- paste0(paste(utils::head(failed, 5L), collapse = ", "), if (length(failed) > 5L) " and others")
-  stop_gpucholmod("not_positive_definite",
-                  sprintf("%d of the %d modified matrices %s not positive definite: %s", length(failed), f,
-                          if (length(failed) == 1L) "is" else "are", shown),
-                  list(pivot = pivot, members = failed))
 }

@@ -10,7 +10,7 @@ fuzz_batch <- function(gpu) {
   form <- one_of(c("array", "list", "handle", "in place"))
   home <- if (gpu && chance(0.5)) "cuda" else "cpu"
   far <- chance(0.3)
-  drawn <- lapply(seq_len(b), function(m) draw_member(n, k, downdate, far && chance(0.4), precision == "single"))
+  drawn <- lapply(seq_len(b), function(m) draw_batch_member(n, k, downdate, far && chance(0.4), precision == "single"))
   change <- draw_change(k, downdate, moderate = !far)
   fault <- if (b > 0L && n > 0L && chance(0.1)) one_of(c("R", if (k > 0L) "V")) else "none"
   if (fault != "none") drawn[[whole(1L, b)]][[fault]][[1L]] <- NaN
@@ -58,7 +58,7 @@ fuzz_batch <- function(gpu) {
 }
 
 # Of order 1, or, `far`, perhaps near the ends of the range.
-draw_member <- function(n, k, downdate, far, single) {
+draw_batch_member <- function(n, k, downdate, far, single) {
   R <- draw_factor(n)
   V <- draw_columns(n, k)
   if (downdate && n > 0L && k > 0L && chance(0.8)) R <- factor_of_sum(R, V * (1 + 10^runif(1, -9, 0)))
