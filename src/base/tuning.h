@@ -8,9 +8,8 @@ constexpr int blocked_strip = 48;    ///< columns of R per strip; a multiple of 
 constexpr int blocked_wide = 1024;   ///< the same for one thread where R is stored as a lower factor
 constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
 constexpr int blocked_lower = 384;   ///< the most columns of it for several threads, k <= 4
-/// n^2 (k + 8) that takes as long as it takes to have one more thread's help. 16 cores of a Xeon, and two of another, 2026-11-23, k = 1 / 4 / 16 / 64:
-/// R by columns, two threads are quicker than one from n = 450 / 280 / 260 / 130 on, and 16 from 4000 / 2000 / 1500 / 1000; by rows, two from
-/// 1100 / 1000 / 700 / 450.
+/// n^2 (k + 8) that takes as long as it takes to have one more thread's help. By the orders from which two threads were quicker than one on
+/// 16 cores of a Xeon and on two of another, 2026-11-23 (inst/bench/threads.R measures it): vignette "measurements", "Threads".
 constexpr double thread_help_upper = 7.5e5, thread_help_lower = 4.8e6;
 constexpr int batch_prefetch = 400;  ///< entries of a member of a batch up to which the next ones are fetched ahead
 /// Right-hand sides that a GPU solves for by the chain of a modification; more by cuBLAS. One H200, 2026-11-22, chain and cuBLAS for
