@@ -1,14 +1,13 @@
 #' Many small factors with memory of their own
 #'
-#' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory, side by side as they are modified best:
+#' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory or on a GPU, side by side as they are modified best:
 #' [cholupdate_batch()] modifies all of them in one call, in place if that is asked for.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not looked at.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors, of the members and of what comes back.
 #' @param precision What to keep the factors and compute in, `"double"` or `"single"`.
-#' @param backend Where to keep them: `"cpu"` and `"auto"`, in ordinary memory. On a GPU they cannot be yet: `"cuda"` is an error of class
-#'   `gpucholmod_backend_unavailable`.
-#' @param device Not used yet.
+#' @param backend Where to keep them: `"cpu"` and `"auto"`, in ordinary memory; `"cuda"`, on a GPU, where a call then sends nothing but \eqn{V}.
+#' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used.
 #' @param ... Must be empty.
 #' @param x,a,f A handle of class `chol_batch`.
 #' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array; an \eqn{n \times b}{n x b} matrix, a column for each member; or a

@@ -1,7 +1,7 @@
 #' Rank-k update or downdate of many small Cholesky factors
 #'
 #' [cholupdate_gpu()] for many factors of small order, each with its own \eqn{V}, in one call: several of them share the vectors of a
-#' processor, and threads share them out. What comes of a member has the same bits whatever its neighbours, their number, and
+#' processor, and threads share them out; on a GPU each has threads of its own. What comes of a member has the same bits whatever its neighbours, their number, and
 #' the threads.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all members; a list of
@@ -16,7 +16,8 @@
 #' @param scale Of \eqn{A}: one positive number, or one for each member.
 #' @param check Whether members whose downdate cannot be done stop the call (`TRUE`), or are reported (`FALSE`).
 #' @param uplo,precision As for [cholupdate_gpu()]. For a handle they may be given, but not changed.
-#' @param backend `"cpu"` or `"auto"`: the CPU. There is no code for the GPU yet: `"cuda"` is an error of class `gpucholmod_backend_unavailable`.
+#' @param backend `"cpu"` or `"auto"`: the CPU. `"cuda"`: a GPU, to which arrays and lists travel and back, which takes longer than the CPU
+#'   computes: it is meant for handles, which have it from [chol_batch()].
 #' @param control What [cholupdate_control()] gives: `threads` and `instructions`.
 #' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to it.
 #'
@@ -28,7 +29,7 @@
 #' With `check = TRUE`, members that cannot be downdated are one error of class `gpucholmod_not_positive_definite` with the fields `members`, their
 #' numbers, and `pivots`, of each of them, and nothing is changed. Errors of a member's numbers (`gpucholmod_not_finite`, `gpucholmod_bad_diagonal`,
 #' `gpucholmod_overflow`) have its number as a field `member` besides those listed in [gpucholmod-package]. Ctrl-C during a call in place may
-#' leave a handle that cannot be used.
+#' leave a handle in ordinary memory that cannot be used.
 #'
 #' @seealso [chol_batch()], which keeps the factors from call to call. How it is done: `system.file("design", "batches.md", package = "gpucholmod")`.
 #' @examples

@@ -4,25 +4,27 @@ state <- new.env(parent = emptyenv())
 with_names <- function(x) {
   for (what in intersect(c("backend", "method", "precision", "instructions"), names(x))) x[[what]] <- choice_of(x[[what]], what)
   if (identical(x$instructions, "auto")) x$instructions <- ""
+  if (isTRUE(x$members > 0)) x$method <- "batch"
   x
 }
 
-#' What the last call of `cholupdate_gpu()` did
+#' What the last call of `cholupdate_gpu()` or `cholupdate_batch()` did
 #'
 #' @return `NULL` before the first call; then, of the last call that computed something, a list of class
 #'   `gpucholmod_report`:
 #'   \item{n, k, downdate, removed, scale}{the problem; `removed`: columns of V that are taken away}
-#'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved}
+#'   \item{members}{of [cholupdate_batch()], how many; 0 for one factor. What differs from member to member is `NA` above}
+#'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved, and the method of batches is `"batch"`}
 #'   \item{device}{name of the GPU, `""` on the CPU}
 #'   \item{seconds}{time in seconds. Methods `"blocked"`, `"stream"` and `"resident"`: of everything but the allocation
 #'     of the result, as reading and checking R, modifying it and writing the result go on at once. The others: without
 #'     the checks of the input and, on the host, the copy of R to the result, but with all transfers to and from the
-#'     GPU. For a [gpu_factor()]: on the GPU, without the transfer of V}
+#'     GPU. For a [gpu_factor()], and batches on a GPU: there, without the transfer of V}
 #'   \item{panels}{panels processed: off-diagonal ones (method `"panel"`), or of whole columns (`"stream"`,
 #'   `"resident"`)}
 #'   \item{device_bytes_peak}{most device memory held at once, in bytes (these three methods, and for a
 #'     [gpu_factor()] what the call allocated besides it)}
-#'   \item{pivot}{0, or the failing pivot of a downdate that could not be done}
+#'   \item{pivot}{0, or the failing pivot of a downdate that could not be done, of the first member that fails}
 #'   \item{pinned}{whether the result could be page-locked for its transfers (method `"panel"`, backend `"cuda"`)}
 #'   \item{blocks}{row blocks done (of a [gpu_factor()], and methods `"stream"` and `"resident"` on the GPU)}
 #'   \item{fallbacks}{of these, the ones done by Householder steps, slower and always stable, where a test said that the
@@ -50,6 +52,7 @@ last_cholupdate <- function() {
 #' @export
 print.gpucholmod_report <- function(x, ...) {
   where <- if (nzchar(x$device)) sprintf("%s (%s)", x$backend, x$device) else x$backend
+  if (x$members > 0) return(invisible(print_batch_report(x, where)))
   cat(sprintf("rank-%d %s of order %d: method \"%s\", backend %s, %s precision, %s s\n",
               as.integer(x$k), if (x$downdate) "downdate" else if (x$removed > 0) "modification" else "update", as.integer(x$n),
               x$method, where, x$precision,
@@ -70,6 +73,14 @@ print.gpucholmod_report <- function(x, ...) {
                 if (x$rescalings > 0) sprintf(", V rescaled before %d", as.integer(x$rescalings)) else ""))
   }
   invisible(x)
+}
+
+print_batch_report <- function(x, where) {
+  size <- if (is.na(x$n)) "" else sprintf(", of order %d, of rank %d", as.integer(x$n), as.integer(x$k))
+  cat(sprintf("%s of %d factors%s: backend %s, %s precision, %s s\n", if (x$downdate) "downdate" else "modification", as.integer(x$members), size,
+              where, x$precision, format(x$seconds, digits = 3)))
+  if (x$pivot > 0L) cat(sprintf("a member's leading minor of order %d is not positive definite\n", x$pivot))
+  x
 }
 
 format_bytes <- function(bytes) {

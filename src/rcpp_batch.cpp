@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -98,8 +99,28 @@ void naming_members(const std::function<void()>& f, const std::vector<index_t>* 
   }
 }
 
+/// For last_cholupdate(): what was done with members of order n, or of several orders for n < 0. `pivot`: of the first that fails.
+void take_note(const Request& request, const BatchTask& task, index_t n, const Work& work, const std::vector<index_t>& pivots, bool in_place) {
+  LastCall& last = last_call();
+  last = {};
+  last.any = true;
+  last.in_place = in_place;
+  last.members = index_t(pivots.size());
+  last.request.n = n;
+  last.request.k = n < 0 ? -1 : task.k;
+  last.request.downdate = request.downdate;
+  for (index_t q = 0; q < task.k && task.common_weights; ++q) last.request.removed += task.weight(q, 0) < 0;
+  if (!task.common_weights) last.request.removed = -1;
+  if (task.common_scale) last.request.scale = std::sqrt(task.scale_of(0));
+  static_cast<Work&>(last.outcome) = work;
+  last.outcome.backend = work.device.empty() ? Backend::cpu : Backend::cuda;
+  last.outcome.precision = request.precision;
+  const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+  last.outcome.pivot = failed == pivots.end() ? -1 : *failed;
+}
+
 /// On a GPU: brought together, modified there, and brought back.
-void modify_on_gpu(const cpu::ScatteredBatch& of, BatchTask task, std::vector<index_t>& pivots, const Poll& poll) {
+Work modify_on_gpu(const cpu::ScatteredBatch& of, BatchTask task, std::vector<index_t>& pivots, const Poll& poll) {
   const index_t n = of.n, b = index_t(of.members.size());
   std::vector<double> R(n * n * b), V(n * task.k * b);
   for (index_t m = 0; m < b; ++m) {
@@ -109,14 +130,15 @@ void modify_on_gpu(const cpu::ScatteredBatch& of, BatchTask task, std::vector<in
   const auto held = cuda::upload_batch(R.data(), n, b, of.uplo, of.precision, -1);
   std::atomic<bool> begun{false};
   task.common_V = false;
-  held->modify(V.data(), task, nullptr, pivots, poll, begun);
-  for (index_t m = 0; m < b; ++m) held->download(m, of.uplo, of.members[m].out);
+  const Work work = held->modify(V.data(), task, nullptr, pivots, poll, begun);
+  held->download(of.uplo, R.data());
+  for (index_t m = 0; m < b; ++m) std::copy_n(R.data() + m * n * n, n * n, of.members[m].out);
+  return work;
 }
 
-void modify_members(const cpu::ScatteredBatch& of, const BatchTask& task, Backend backend, std::vector<index_t>& pivots) {
+Work modify_members(const cpu::ScatteredBatch& of, const BatchTask& task, Backend backend, std::vector<index_t>& pivots) {
   Progress progress(false);
-  if (backend == Backend::cuda) modify_on_gpu(of, task, pivots, progress.poll());
-  else cpu::modify_scattered(of, task, pivots, progress.poll());
+  return backend == Backend::cuda ? modify_on_gpu(of, task, pivots, progress.poll()) : cpu::modify_scattered(of, task, pivots, progress.poll());
 }
 
 }  // namespace
@@ -193,14 +215,18 @@ Rcpp::RObject rcpp_batch_solve(SEXP pointer, SEXP B, int m, int which) {
 Rcpp::IntegerVector rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check,
                                       SEXP half_modified) {
   return guarded([&] {
-    const BatchTask task = to_task(to_request(request, Rf_asInteger(field(handle, "n")), k), weights, scale, k, common, check);
+    Request what = to_request(request, Rf_asInteger(field(handle, "n")), k);
+    const BatchTask task = to_task(what, weights, scale, k, common, check);
     HeldBatch& R = batch(field(handle, "pointer"));
     Begun changed{LOGICAL(half_modified)};
     Progress progress(false);
     std::vector<index_t> pivots;
     std::unique_ptr<HeldBatch> made;
-    naming_members([&] { R.modify(REAL(V), task, modified == handle ? nullptr : &made, pivots, progress.poll(), changed.flag); });
+    Work work;
+    naming_members([&] { work = R.modify(REAL(V), task, modified == handle ? nullptr : &made, pivots, progress.poll(), changed.flag); });
     changed.flag = false;
+    what.precision = R.precision();
+    take_note(what, task, R.order(), work, pivots, modified == handle);
     if (made) set_field(modified, "pointer", handed_over(std::move(made)));
     return to_pivots(pivots);
   });
@@ -219,7 +245,10 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, i
     for (index_t m = 0; m < b; ++m)
       all.members.push_back({REAL(R) + (common_R ? 0 : m * size), REAL(V) + (common_V ? 0 : m * n * k), REAL(out) + m * size});
     std::vector<index_t> pivots;
-    naming_members([&] { modify_members(all, to_task(what, weights, scale, k, false, check), what.backend, pivots); });
+    const BatchTask task = to_task(what, weights, scale, k, false, check);
+    Work work;
+    naming_members([&] { work = modify_members(all, task, what.backend, pivots); });
+    take_note(what, task, n, work, pivots, false);
     return with_pivots(out, pivots, check);
   });
 }
@@ -259,6 +288,7 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
       if (scale != R_NilValue) alike.scale.push_back(REAL(scale)[Rf_xlength(scale) == 1 ? 0 : m]);
     }
     std::vector<index_t> pivots(b, -1), own;
+    Work work;
     for (auto& [size, alike] : sizes) {
       alike.batch.n = size.first;
       alike.batch.uplo = what.uplo;
@@ -267,9 +297,18 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
       if (weights != R_NilValue) task.weights = alike.weights.data();
       task.common_weights = task.common_scale = false;
       if (scale != R_NilValue) task.scale = alike.scale.data();
-      naming_members([&] { modify_members(alike.batch, task, what.backend, own); }, &alike.members);
+      naming_members([&] {
+        const Work done = modify_members(alike.batch, task, what.backend, own);
+        work.seconds += done.seconds;
+        work.device = done.device;
+        work.device_bytes = std::max(work.device_bytes, done.device_bytes);
+      }, &alike.members);
       for (std::size_t i = 0; i < own.size(); ++i) pivots[alike.members[i]] = own[i];
     }
+    BatchTask of_all = to_task(what, R_NilValue, R_NilValue, sizes.size() == 1 ? sizes.begin()->first.second : 0, false, check);
+    of_all.common_weights = weights == R_NilValue;
+    of_all.common_scale = scale == R_NilValue;
+    take_note(what, of_all, sizes.size() == 1 ? sizes.begin()->first.first : -1, work, pivots, false);
     return with_pivots(out, pivots, check);
   });
 }

@@ -69,23 +69,27 @@ Rcpp::DataFrame to_data_frame(const std::vector<Timeline::Entry>& entries) {
                                  _["stringsAsFactors"] = false);
 }
 
+/// Below zero: NA.
+double or_na(index_t count) { return count < 0 ? NA_REAL : double(count); }
+
 }  // namespace
 
 // What the last call did, choices as numbers; NULL before the first.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_last_call() {
-  const auto& [any, in_place, what, done] = last_call();
+  const auto& [any, in_place, what, done, members] = last_call();
   if (!any) return R_NilValue;
   using Rcpp::_;
   Rcpp::List report = Rcpp::List::create(
-      _["n"] = double(what.n), _["k"] = double(what.k), _["downdate"] = what.downdate,
+      _["n"] = or_na(what.n), _["k"] = or_na(what.k), _["downdate"] = what.downdate,
       _["backend"] = int(done.backend), _["method"] = int(done.method), _["precision"] = int(done.precision),
       _["device"] = done.device, _["seconds"] = done.seconds, _["panels"] = double(done.panels),
       _["device_bytes_peak"] = done.device_bytes, _["pinned"] = done.pinned, _["pivot"] = int(done.pivot + 1),
       _["blocks"] = double(done.blocks), _["fallbacks"] = double(done.fallbacks), _["rescalings"] = double(done.rescalings),
       _["in_place"] = in_place, _["threads"] = done.threads, _["instructions"] = int(done.instructions));
-  report["removed"] = double(std::count_if(what.weights.begin(), what.weights.end(), [](double w) { return w < 0; }) + what.removed);
+  report["removed"] = or_na(std::count_if(what.weights.begin(), what.weights.end(), [](double w) { return w < 0; }) + what.removed);
   report["scale"] = what.scale * what.scale;
+  report["members"] = double(members);
   if (what.timeline) report["timeline"] = to_data_frame(done.timeline);
   return report;
 }

@@ -21,6 +21,7 @@ struct LastCall {
   bool any = false, in_place = false;
   Request request;
   Outcome outcome;
+  index_t members = 0;  ///< of a batch; 0: one factor
 };
 LastCall& last_call();
 
@@ -37,6 +38,7 @@ int carry_out(const Place<S>& place, const S* V, const Request& request) {
   last.request = request;
   last.request.right = {};
   last.any = true;
+  last.members = 0;
   last.in_place = place.factor && !place.made;
   return int(last.outcome.pivot + 1);
 }

@@ -1,10 +1,11 @@
 # Many small factors: the core by itself beside Eigen, and the call from R, in microseconds a member.
 #
-#   Rscript inst/bench/batch.R [--seconds=0.5] [--instructions=auto] [--out=batch.csv]
+#   Rscript inst/bench/batch.R [--seconds=0.5] [--instructions=auto] [--gpu-only=no] [--out=batch.csv]
 #
-# In the package's sources: batch.cpp, which says what is measured, is compiled together with src/cpu, by R's compiler and with R's flags;
+# In the package's sources: batch.cpp, which says what is measured, is compiled together with src/base and src/cpu, by R's compiler and with R's flags;
 # Eigen (RcppEigen) with -O3 -march=native. Every batch has 36 MB as n x n matrices. From R, an array in and an array out is compared with
-# `R + 0` of the array, and the call in place of a handle with the core. Each figure is the least of many.
+# `R + 0` of the array, and the call in place of a handle with the core. Each figure is the least of many. Where there is a GPU, batches that are
+# kept there, too.
 library(gpucholmod)
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)[[1L]]))
 source(file.path(here, "common.R"))
@@ -21,17 +22,16 @@ measured <- function(name, command, ...) {
   lines <- system2(program, c(option("instructions", "auto"), seconds), stdout = TRUE)
   utils::read.table(text = lines, sep = ";", col.names = c("name", "threads", "n", "k", "update", "downdate"))
 }
-batch <- file.path(here, "batch.cpp")
-own <- measured("own", paste(config("CXX17"), config("CXX17STD"), config("CXX17FLAGS"), "-w"), eigen, paste0("-I", src), batch,
-                paste(list.files(file.path(src, "cpu"), "[.]cpp$", full.names = TRUE), collapse = " "), config("LAPACK_LIBS"), config("BLAS_LIBS"),
-                config("FLIBS"), "-lpthread")
-eigens <- measured("eigen", paste(config("CXX17"), "-std=c++17 -O3 -march=native -DNDEBUG -DOF_EIGEN -w"), eigen, batch)
-
-# The least time of f() in microseconds a member.
+# The least time of f() in microseconds a member; by a clock of microseconds.
 least <- function(f, b) {
-  start <- proc.time()[["elapsed"]]
+  now <- function() as.numeric(Sys.time())
+  start <- now()
   times <- numeric()
-  while (proc.time()[["elapsed"]] - start < as.numeric(seconds)) times <- c(times, system.time(f(), gcFirst = FALSE)[["elapsed"]])
+  while (now() - start < as.numeric(seconds)) {
+    begin <- now()
+    f()
+    times <- c(times, now() - begin)
+  }
   1e6 * min(times) / b
 }
 from_R <- function(n, k) {
@@ -46,6 +46,46 @@ from_R <- function(n, k) {
              array_2 = least(function() cholupdate_batch(R, V, backend = "cpu", control = cholupdate_control(threads = 2)), b),
              in_place = least(function() cholupdate_batch(f, V, in_place = TRUE, control = control), b))
 }
+
+# On a GPU: milliseconds of the device for a batch of b, the median of nine, and how often that is what reading and writing the triangles takes,
+# at the rate at which a plain kernel reads and writes the triangle of a large factor.
+on_gpu <- function(n, k, b, precision, rate) {
+  set.seed(n)
+  one <- chol(crossprod(matrix(stats::rnorm(2 * n^2), 2 * n)) / n)
+  f <- chol_batch(array(one, c(n, n, b)), "cuda", precision = precision)
+  V <- array(stats::rnorm(n * k * b) / 10, c(n, k, b))
+  times <- replicate(9, vapply(c(FALSE, TRUE), function(downdate) {
+    cholupdate_batch(f, V, downdate, in_place = TRUE)
+    last_cholupdate()$seconds
+  }, 0))
+  least <- 2 * n * (n + 1) / 2 * b * (if (precision == "double") 8 else 4) / rate
+  took <- apply(times, 1L, stats::median)
+  error <- max(abs(crossprod(f[[b]]) - crossprod(one))) / max(crossprod(one))
+  free(f)
+  data.frame(n, k, b, precision, update = 1e3 * took[[1L]], downdate = 1e3 * took[[2L]], times_sweep = took[[1L]] / least,
+             times_sweep_down = took[[2L]] / least, error)
+}
+sweep_rate <- function(n = 12000L) {
+  f <- chol_factor(diag(n), "cuda")
+  on.exit(free(f))
+  8 * n * (n + 1) / gpucholmod:::rcpp_factor_sweep_seconds(f$pointer, 9L)
+}
+if (gpu_info()$usable) {
+  rate <- sweep_rate()
+  cases <- data.frame(n = c(10, 32, 32, 32, 64, 100, 128, 128, 200, 300, 1000), k = c(1, 1, 4, 16, 4, 1, 1, 16, 1, 16, 16),
+                      b = c(400000, 100000, 100000, 50000, 12500, 10000, 8000, 4000, 2500, 1000, 200), precision = "double")
+  cases <- rbind(cases, transform(cases[c(2, 8), ], precision = "single"))
+  there <- do.call(rbind, lapply(seq_len(nrow(cases)), function(i) do.call(on_gpu, c(as.list(cases[i, ]), rate = rate))))
+  cat(sprintf("On %s, in place, ms of the device; a sweep reads and writes %.2f TB/s:\n", gpu_info()$devices$name[[1L]], rate / 1e12))
+  print(there, row.names = FALSE, digits = 3)
+}
+if (option("gpu-only", "no") == "yes") quit()
+
+batch <- file.path(here, "batch.cpp")
+own <- measured("own", paste(config("CXX17"), config("CXX17STD"), config("CXX17FLAGS"), "-w"), eigen, paste0("-I", src), batch,
+                paste(list.files(file.path(src, c("base", "cpu")), "[.]cpp$", full.names = TRUE), collapse = " "), config("LAPACK_LIBS"), config("BLAS_LIBS"),
+                config("FLIBS"), "-lpthread")
+eigens <- measured("eigen", paste(config("CXX17"), "-std=c++17 -O3 -march=native -DNDEBUG -DOF_EIGEN -w"), eigen, batch)
 figures <- rbind(own, eigens)
 calls <- do.call(rbind, Map(from_R, c(10, 30, 100, 200), 1))
 if (nzchar(option("out", ""))) save_measurements(figures, option("out", ""), "batch.R")

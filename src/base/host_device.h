@@ -7,9 +7,12 @@
 #define GPUCHOLMOD_HOST_DEVICE_CALL __host__ __device__ __noinline__
 #define GPUCHOLMOD_UNROLL _Pragma("unroll")
 #define GPUCHOLMOD_NO_UNROLL _Pragma("unroll 1")
+#define GPUCHOLMOD_PRAGMA(x) _Pragma(#x)
+#define GPUCHOLMOD_UNROLL_BY(n) GPUCHOLMOD_PRAGMA(unroll n)
 #else
 #define GPUCHOLMOD_HOST_DEVICE inline
 #define GPUCHOLMOD_HOST_DEVICE_CALL inline
 #define GPUCHOLMOD_UNROLL
 #define GPUCHOLMOD_NO_UNROLL
+#define GPUCHOLMOD_UNROLL_BY(n)
 #endif

@@ -1,11 +1,14 @@
 #include "cpu/batch_columns.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "base/factor_io.h"
+#include "cpu/host_factor.h"
 
 namespace gpucholmod::cpu {
 
@@ -35,6 +38,13 @@ void ColumnOrder::find(const BatchTask& task, index_t member) {
   }
 }
 
+std::vector<double> ColumnOrder::taken(const double* V, index_t n) const {
+  std::vector<double> out(n * index_t(column.size()));
+  for (index_t q = 0; q < index_t(column.size()); ++q)
+    for (index_t i = 0; i < n; ++i) out[i + q * n] = V[i + column[q] * n] * by[q];
+  return out;
+}
+
 double largest_weighted(const double* V, index_t n, const ColumnOrder& order, double most) {
   double largest = 0;
   for (index_t p = 0; p < index_t(order.column.size()); ++p) {
@@ -49,6 +59,25 @@ double largest_weighted(const double* V, index_t n, const ColumnOrder& order, do
                 {{"argument", "V"}, {"row", double(i + 1)}, {"col", double(q + 1)}});
   }
   return largest;
+}
+
+index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed, double scale,
+                     Precision precision, Instructions instructions) {
+  const std::unique_ptr<HeldFactor> factor = hold(R.data(), n, Uplo::upper, precision, 0, [](std::size_t bytes) {
+    return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
+  });
+  Task task;
+  task.n = n;
+  task.k = k;
+  task.removed = removed;
+  task.scale = scale;
+  task.precision = precision;
+  task.instructions = instructions;
+  task.threads = 1;
+  std::atomic<bool> begun{false};
+  const index_t pivot = factor->modify(V.data(), task, nullptr, [](double) {}, begun).pivot;
+  if (pivot < 0) factor->download(Uplo::upper, R.data());
+  return pivot;
 }
 
 }  // namespace gpucholmod::cpu

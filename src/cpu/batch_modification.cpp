@@ -7,7 +7,6 @@
 
 #include "base/factor_io.h"
 #include "base/threads.h"
-#include "cpu/host_factor.h"
 #include "cpu/kernels.h"
 
 namespace gpucholmod::cpu {
@@ -64,10 +63,10 @@ void BatchModification<T>::prepare(index_t g, const std::vector<double>& bounds,
 
 /// V for a pass, of members that are grouped; zeros for all others.
 template <class T>
-GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, T* memory) {
+GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, T* work) {
   const index_t k = pass_width(first);
   const bool last = first + k >= task_.k;
-  T *const W = memory, *const added = W + n_ * k * lanes, *const unit = added + k * lanes, *const scale = unit + k * lanes;
+  T *const W = work, *const added = W + n_ * k * lanes, *const unit = added + k * lanes, *const scale = unit + k * lanes;
   std::fill(W, unit, T(0));
   std::fill(unit, scale + lanes, T(1));
   std::fill(added, unit, T(1));
@@ -120,10 +119,10 @@ typename BatchModification<T>::Rest BatchModification<T>::take_out(GroupPass<T>&
 
 /// All passes, where R is to stay: members that leave one of them have to be done apart. Returns their lanes.
 template <class T>
-std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* out, bool discard, T* memory) {
+std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* out, bool discard, T* work) {
   std::vector<index_t> left;
   for (index_t first = 0; first == 0 || first < task_.k; first += pass_width(first)) {
-    GroupPass<T> pass = lay_out(g, first, memory);
+    GroupPass<T> pass = lay_out(g, first, work);
     for (const index_t l : left)
       for (index_t i = 0; i < n_ * pass.k; ++i) pass.W[i * lanes + l] = 0;
     pass.R = first == 0 ? R : out;
@@ -135,26 +134,21 @@ std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* 
 }
 
 template <class T>
-void BatchModification<T>::modify(index_t g, const T* R, T* out) {
-  typename WorkMemory<T>::Lease memory(memory_, pass_words());
-  for (const index_t lane : run_passes(g, R, out, false, memory.data())) modify_apart(g * lanes + lane, R);
+void BatchModification<T>::modify(index_t g, const T* R, T* out, T* work) {
+  for (const index_t lane : run_passes(g, R, out, false, work)) modify_apart(g * lanes + lane, R);
   put(g, R, out);
 }
 
 template <class T>
-void BatchModification<T>::test(index_t g, const T* R) {
-  const bool one = pass_width(0) >= task_.k;
-  const index_t kept = one ? GroupPass<T>::discarded * lanes : group_words<T>(n_);
-  typename WorkMemory<T>::Lease memory(memory_, pass_words() + kept);
-  for (const index_t lane : run_passes(g, R, memory.data() + pass_words(), one, memory.data())) modify_apart(g * lanes + lane, R);
+void BatchModification<T>::test(index_t g, const T* R, T* work) {
+  for (const index_t lane : run_passes(g, R, work + pass_words(), one_pass(), work)) modify_apart(g * lanes + lane, R);
 }
 
 /// What leaves a pass here is an update: the rest of it is done at once, and cannot fail.
 template <class T>
-void BatchModification<T>::modify_in_place(index_t g, T* R) {
-  typename WorkMemory<T>::Lease memory(memory_, pass_words());
+void BatchModification<T>::modify_in_place(index_t g, T* R, T* work) {
   for (index_t first = 0; first == 0 || first < task_.k; first += pass_width(first)) {
-    GroupPass<T> pass = lay_out(g, first, memory.data());
+    GroupPass<T> pass = lay_out(g, first, work);
     pass.R = pass.out = R;
     for (const Rest& rest : run(pass)) finish(g, first, rest, R);
   }
@@ -166,41 +160,18 @@ void BatchModification<T>::finish(index_t g, index_t first, const Rest& rest, T*
   const index_t m = n_ - rest.row, k = index_t(rest.V.size()) / m;
   const double scale = first + k >= task_.k ? std::sqrt(task_.scale_of(g * lanes + rest.lane)) : 1;
   std::vector<double> trailing = member_of(R, n_, rest.lane, rest.row);
-  modify_alone(trailing, m, rest.V, k, 0, scale);
+  modify_alone(trailing, m, rest.V, k, 0, scale, precision, task_.instructions);
   put_member(trailing, R, n_, rest.lane, rest.row);
-}
-
-/// R (m x m) <- the new factor. Returns the failing pivot, or -1.
-template <class T>
-index_t BatchModification<T>::modify_alone(std::vector<double>& R, index_t m, const std::vector<double>& V, index_t k, index_t removed,
-                                           double scale) const {
-  constexpr Precision precision = sizeof(T) == 8 ? Precision::double_ : Precision::single;
-  const std::unique_ptr<HeldFactor> factor = hold(R.data(), m, Uplo::upper, precision, 0, [](std::size_t bytes) {
-    return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-  });
-  Task task;
-  task.n = m;
-  task.k = k;
-  task.removed = removed;
-  task.scale = scale;
-  task.precision = precision;
-  task.instructions = task_.instructions;
-  task.threads = 1;
-  std::atomic<bool> begun{false};
-  const index_t pivot = factor->modify(V.data(), task, nullptr, [](double) {}, begun).pivot;
-  if (pivot < 0) factor->download(Uplo::upper, R.data());
-  return pivot;
 }
 
 template <class T>
 void BatchModification<T>::modify_apart(index_t member, const T* R) {
   ColumnOrder own;
   const ColumnOrder& order = order_of(member, own);
-  std::vector<double> made = member_of(R, n_, member % lanes), V(n_ * task_.k);
-  for (index_t q = 0; q < task_.k; ++q)
-    for (index_t i = 0; i < n_; ++i) V[i + q * n_] = V_(member)[i + order.column[q] * n_] * order.by[q];
+  std::vector<double> made = member_of(R, n_, member % lanes);
   for_member(member, [&] {
-    pivots_[member] = modify_alone(made, n_, V, task_.k, task_.k - order.added, std::sqrt(task_.scale_of(member)));
+    pivots_[member] = modify_alone(made, n_, order.taken(V_(member), n_), task_.k, task_.k - order.added, std::sqrt(task_.scale_of(member)),
+                                   precision, task_.instructions);
   });
   if (pivots_[member] >= 0) {
     fate_[member] = Fate::failed;

@@ -18,7 +18,7 @@
 
 namespace gpucholmod::cpu {
 
-/// Memory that threads take in turn: as many pieces as there are threads.
+/// Memory that threads take in turn: as many pieces as there are threads. Best for many groups at once: pieces change caches with their thread.
 template <class T>
 class WorkMemory {
  public:
@@ -83,18 +83,21 @@ class BatchModification : NotCopied {
     return std::any_of(fate_.begin(), fate_.end(), [](Fate fate) { return fate == Fate::failed; });
   }
 
+  /// Memory to work in, for several groups one after the other.
+  typename WorkMemory<T>::Lease work_memory() { return {memory_, pass_words() + (removes_ ? tested_words() : 0)}; }
   /// Group g, from R to `out`, which is not R: what becomes of each member, or that it fails, where nothing of the member is written.
-  void modify(index_t g, const T* R, T* out);
+  void modify(index_t g, const T* R, T* out, T* work);
   /// Finds out what would become of it.
-  void test(index_t g, const T* R);
+  void test(index_t g, const T* R, T* work);
   /// In place; where anything is taken away, after test().
-  void modify_in_place(index_t g, T* R);
+  void modify_in_place(index_t g, T* R, T* work);
 
   /// Of the norms of the new factors' columns.
   double bound(index_t member) const { return bounds_[member]; }
 
  private:
   static constexpr index_t lanes = group_size<T>;
+  static constexpr Precision precision = sizeof(T) == 8 ? Precision::double_ : Precision::single;
   /// What is left of a pass for a member that has left it.
   struct Rest {
     index_t lane, row;
@@ -102,13 +105,12 @@ class BatchModification : NotCopied {
   };
 
   index_t pass_width(index_t first) const { return task_.k - first > 2 ? 4 : std::max<index_t>(task_.k - first, 1); }
-  GroupPass<T> lay_out(index_t g, index_t first, T* memory);
+  GroupPass<T> lay_out(index_t g, index_t first, T* work);
   /// One pass; the members that leave it under way, with what is left to be done of it.
   std::vector<Rest> run(GroupPass<T>& pass);
   SELDOM Rest take_out(GroupPass<T>& pass, index_t row, index_t lane) const;
-  std::vector<index_t> run_passes(index_t g, const T* R, T* out, bool discard, T* memory);
+  std::vector<index_t> run_passes(index_t g, const T* R, T* out, bool discard, T* work);
   SELDOM void finish(index_t g, index_t first, const Rest& rest, T* R);
-  SELDOM index_t modify_alone(std::vector<double>& R, index_t m, const std::vector<double>& V, index_t k, index_t removed, double scale) const;
   /// Finds the new factor of a member of group R by itself, or that it fails.
   SELDOM void modify_apart(index_t member, const T* R);
   SELDOM void put_apart(index_t g, const T* R, T* out);
@@ -119,6 +121,9 @@ class BatchModification : NotCopied {
     return own;
   }
   index_t pass_words() const { return (n_ + 3) * 4 * lanes; }
+  bool one_pass() const { return pass_width(0) >= task_.k; }
+  /// What test() makes and drops.
+  index_t tested_words() const { return one_pass() ? GroupPass<T>::discarded * lanes : group_words<T>(n_); }
 
   index_t n_, b_;
   const BatchTask& task_;

@@ -27,13 +27,29 @@ const Poll unwatched = [](double) {};
 /// Groups that a thread takes at once: some 16 times for each.
 index_t at_once(index_t groups, int threads) { return std::max<index_t>(1, groups / (16 * threads)); }
 
-/// f(g) for each group.
-void for_groups(index_t groups, int threads, const Poll& poll, const std::function<void(index_t)>& f) {
+/// f(first, last) for all groups, some at once.
+void for_ranges(index_t groups, int threads, const Poll& poll, const std::function<void(index_t, index_t)>& f) {
   std::atomic<index_t> done{0};
   for_columns(groups, threads, [&](index_t first, index_t last) {
-    for (index_t g = first; g < last; ++g) f(g);
+    f(first, last);
     done += last - first;
   }, [&] { poll(double(done) / double(groups)); }, at_once(groups, threads));
+}
+
+/// f(g) for each group.
+void for_groups(index_t groups, int threads, const Poll& poll, const std::function<void(index_t)>& f) {
+  for_ranges(groups, threads, poll, [&](index_t first, index_t last) {
+    for (index_t g = first; g < last; ++g) f(g);
+  });
+}
+
+/// f(g, work) for each group, in memory that `run` works in.
+template <class T>
+void for_groups(BatchModification<T>& run, const Poll& poll, const std::function<void(index_t, T*)>& f) {
+  for_ranges(run.groups(), run.threads(), poll, [&](index_t first, index_t last) {
+    auto work = run.work_memory();
+    for (index_t g = first; g < last; ++g) f(g, work.data());
+  });
 }
 
 /// The same of f that may throw, and may be called again: the error of the first group.
@@ -148,20 +164,20 @@ class HostBatch : public HeldBatch {
   void modify_into(BatchModification<T>& run, const BatchTask& task, std::unique_ptr<HeldBatch>* made, const Poll& poll) const {
     made->reset();
     auto other = std::make_unique<HostBatch>(n_, b_, allocate_);
-    for_groups(groups(), run.threads(), poll, [&](index_t g) { run.modify(g, group(g), other->group(g)); });
+    for_groups<T>(run, poll, [&](index_t g, T* work) { run.modify(g, group(g), other->group(g), work); });
     if (task.all_or_none && run.any_failed()) return;
     other->keep_bounds(run, bounds_);
     *made = std::move(other);
   }
 
   void modify_in_place(BatchModification<T>& run, const BatchTask& task, const Poll& poll, std::atomic<bool>& begun) {
-    if (task.all_or_none && run.removes()) for_groups(groups(), run.threads(), poll, [&](index_t g) { run.test(g, group(g)); });
+    if (task.all_or_none && run.removes()) for_groups<T>(run, poll, [&](index_t g, T* work) { run.test(g, group(g), work); });
     if (task.all_or_none && run.any_failed()) return;
     const bool tests = !task.all_or_none && run.removes();
     begun = true;
-    for_groups(groups(), run.threads(), poll, [&](index_t g) {
-      if (tests) run.test(g, group(g));
-      run.modify_in_place(g, group(g));
+    for_groups<T>(run, poll, [&](index_t g, T* work) {
+      if (tests) run.test(g, group(g), work);
+      run.modify_in_place(g, group(g), work);
     });
     keep_bounds(run, bounds_);
   }
@@ -236,7 +252,7 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
   const Clock clock;
   const index_t n = batch.n, b = index_t(batch.members.size()), words = group_words<T>(n);
   BatchModification<T> run(n, b, task, [&](index_t m) { return batch.members[m].V; }, pivots);
-  WorkMemory<T> memory;
+  WorkMemory<T> members_memory;
   std::vector<double> bounds(b);
   const auto load = [&](index_t g, T* R) {
     Lanes<T, const double*> members{};
@@ -244,13 +260,12 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
     load_group<T>(members, n, batch.uplo, g * lanes, R, bounds.data() + g * lanes);
     run.prepare(g, bounds, R);
   };
-  const auto modify = [&](index_t g) {
-    typename WorkMemory<T>::Lease both(memory, 2 * words);
-    T *const R = both.data(), *const made = R + words;
+  const auto modify = [&](index_t g, T* R, T* work) {
+    T* const made = R + words;
     if (n * n <= tuning::batch_prefetch)
       for (index_t m = (g + 1) * lanes; m < std::min(b, (g + 2) * lanes); ++m) prefetch(batch.members[m], n * n);
     load(g, R);
-    run.modify(g, R, made);
+    run.modify(g, R, made, work);
     Lanes<T, double*> members{};
     for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.members[g * lanes + l].out;
     for (index_t l = 0; l < lanes; ++l)
@@ -258,9 +273,13 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
     scatter<T>(made, n, batch.uplo, members);
   };
   try {
-    for_groups(run.groups(), run.threads(), poll, modify);
+    for_ranges(run.groups(), run.threads(), poll, [&](index_t first, index_t last) {
+      typename WorkMemory<T>::Lease both(members_memory, 2 * words);
+      auto work = run.work_memory();
+      for (index_t g = first; g < last; ++g) modify(g, both.data(), work.data());
+    });
   } catch (const Error&) {  // the first of them, in the order of members
-    typename WorkMemory<T>::Lease one(memory, words);
+    typename WorkMemory<T>::Lease one(members_memory, words);
     for (index_t g = 0; g < run.groups() && run.threads() > 1; ++g) load(g, one.data());
     throw;
   }

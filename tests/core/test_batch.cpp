@@ -1,129 +1,8 @@
-#include <gtest/gtest.h>
-
-#include <atomic>
-
-#include "call.h"
-#include "cpu/host_batch.h"
-#include "families.h"
+#include "batch_call.h"
 
 /// Batches of small factors in ordinary memory.
 namespace gpucholmod::test {
 namespace {
-
-using Doubles = Stored<double>;
-using Pivots = std::vector<index_t>;
-
-cpu::Allocate allocate() {
-  return [](std::size_t bytes) -> std::shared_ptr<void> {
-    return {::operator new(bytes), [](void* data) { ::operator delete(data); }};
-  };
-}
-
-/// Members side by side: R n x n x b, with NaN where nothing may be read, V n x k x b.
-struct Batch {
-  index_t n, k, b;
-  std::vector<double> R, V, weights, scale;
-  BatchTask task;
-
-  explicit Batch(const std::vector<Problem<double>>& members) : n(members[0].R.cols()), k(members[0].V.cols()), b(index_t(members.size())) {
-    for (const Problem<double>& p : members) {
-      Doubles one = Doubles::Constant(n, n, std::numeric_limits<double>::quiet_NaN());
-      one.triangularView<Eigen::Upper>() = p.R;
-      R.insert(R.end(), one.data(), one.data() + n * n);
-      V.insert(V.end(), p.V.data(), p.V.data() + n * k);
-      weights.insert(weights.end(), k, p.sign == Sign::update ? 1 : -1);
-    }
-    task.k = k;
-    task.common_weights = false;
-    task.threads = 1;
-  }
-  const BatchTask& given() {
-    task.weights = weights.data();
-    task.scale = scale.empty() ? nullptr : scale.data();
-    task.common_scale = scale.size() == 1;
-    return task;
-  }
-  Doubles factor(index_t m) const {
-    Doubles out = Eigen::Map<const Doubles>(R.data() + m * n * n, n, n);
-    return out.triangularView<Eigen::Upper>();
-  }
-  std::unique_ptr<HeldBatch> hold(Precision precision) const { return cpu::hold_batch(R.data(), n, b, Uplo::upper, precision, allocate()); }
-
-  /// The first pivot that fails of what is to come of member m.
-  index_t indefinite_from(index_t m) const {
-    const Matrix columns = Eigen::Map<const Doubles>(V.data() + m * n * k, n, k).cast<real>();
-    Matrix target = gram(factor(m));
-    for (index_t q = 0; q < k; ++q) target += real(weights[q + m * k]) * (columns.col(q) * columns.col(q).transpose());
-    return first_indefinite(target);
-  }
-
-  /// ||R~'R~ - (scale R'R + V diag(w) V')||_1 / (eps (||scale R'R||_1 + ||V diag(|w|) V'||_1)), in long double.
-  double units(index_t m, const Doubles& made, double eps) const {
-    const real s = scale.empty() ? 1 : scale[scale.size() == 1 ? 0 : m];
-    Matrix target = s * gram(factor(m));
-    real size = norm_1(target);
-    const Matrix columns = Eigen::Map<const Doubles>(V.data() + m * n * k, n, k).cast<real>();
-    Matrix all = Matrix::Zero(n, n);
-    for (index_t q = 0; q < k; ++q) {
-      const real w = weights[q + m * k];
-      const Matrix square = columns.col(q) * columns.col(q).transpose();
-      target += w * square;
-      all += std::abs(w) * square;
-    }
-    return made.allFinite() ? double(norm_1(gram(made) - target) / (eps * (size + norm_1(all)))) : INFINITY;
-  }
-};
-
-/// What a batch holds, n x n x b.
-std::vector<double> numbers(const HeldBatch& batch, Uplo uplo = Uplo::upper) {
-  std::vector<double> out(batch.order() * batch.order() * batch.count(), NAN);
-  batch.download(uplo, out.data());
-  return out;
-}
-Doubles member(const std::vector<double>& all, index_t n, index_t m) { return Eigen::Map<const Doubles>(all.data() + m * n * n, n, n); }
-
-struct Made {
-  std::vector<double> R;
-  Pivots pivots;
-};
-enum class How { in_place, made, scattered };
-
-Made modified(Batch& batch, Precision precision, How how) {
-  Made result;
-  std::atomic<bool> begun{false};
-  const auto nothing = [](double) {};
-  if (how == How::scattered) {
-    cpu::ScatteredBatch all{batch.n, Uplo::upper, precision, {}};
-    result.R.assign(batch.n * batch.n * batch.b, NAN);
-    for (index_t m = 0, size = batch.n * batch.n; m < batch.b; ++m)
-      all.members.push_back({batch.R.data() + m * size, batch.given().V_of(batch.V.data(), batch.n, m), result.R.data() + m * size});
-    cpu::modify_scattered(all, batch.given(), result.pivots, nothing);
-    return result;
-  }
-  const auto held = batch.hold(precision);
-  std::unique_ptr<HeldBatch> made;
-  held->modify(batch.V.data(), batch.given(), how == How::made ? &made : nullptr, result.pivots, nothing, begun);
-  EXPECT_EQ(begun, how == How::in_place);
-  result.R = numbers(how == How::made ? *made : *held);
-  return result;
-}
-
-bool same(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
-}
-
-std::vector<Problem<double>> all_families(index_t n, index_t k, Precision precision, unsigned seed) {
-  const Level level{epsilon(precision)};
-  Random random(seed);
-  std::vector<Problem<double>> members;
-  for (const Family& family : families)
-    for (const Sign sign : signs) members.push_back(family.make(sign, family.factor(n, level, random), k, level, random));
-  for (const Case& one : cases)
-    if (n > 64) members.push_back(one.make(n, k, level, random));
-  for (Problem<double>& p : members)
-    if (precision == Precision::single) p = {p.sign, p.R.cast<float>().cast<double>(), p.V.cast<float>().cast<double>()};
-  return members;
-}
 
 class Instructed : public testing::TestWithParam<std::tuple<Instructions, Precision>> {
  protected:
@@ -179,24 +58,12 @@ TEST_P(Instructed, NothingDependsOnNeighboursOrThreads) {
   }
 }
 
-/// Both signs in one call, of weights that span 24 powers of ten, another order of them in every member, and scales.
 TEST_P(Instructed, WeightsAndScalesOfEachMember) {
   const auto [instructions, precision] = GetParam();
-  const double widest = precision == Precision::single ? 4 : 12;
-  Random random(8);
   for (const index_t n : {1, 6, 40})
     for (const index_t k : {1, 2, 3, 5, 8}) {
-      std::vector<Problem<double>> members;
-      for (int i = 0; i < 19; ++i) members.push_back(problem(Sign::update, well_conditioned(n, random), random.normal(n, k) / std::sqrt(real(n))));
-      Batch batch(members);
+      Batch batch = weighted_and_scaled(n, k, precision);
       batch.task.instructions = instructions;
-      for (index_t m = 0; m < batch.b; ++m) {
-        batch.scale.push_back(m % 3 == 0 ? 1 : 0.5 + double(random.uniform()));
-        for (index_t q = 0; q < k; ++q) {
-          const double w = std::pow(10, widest * (2 * double(random.uniform()) - 1));
-          batch.weights[q + m * k] = (q + m) % 4 == 0 ? -std::min(w, 0.05 / double(k)) : (q + m) % 7 == 0 ? 0 : w;
-        }
-      }
       const Made made = modified(batch, precision, How::made);
       for (index_t m = 0; m < batch.b; ++m) {
         EXPECT_EQ(made.pivots[m], -1) << m << ", n = " << n << ", k = " << k;
@@ -205,21 +72,6 @@ TEST_P(Instructed, WeightsAndScalesOfEachMember) {
       EXPECT_TRUE(same(modified(batch, precision, How::in_place).R, made.R));
       EXPECT_TRUE(same(modified(batch, precision, How::scattered).R, made.R));
     }
-}
-
-/// R'R - (1 + 1e-6) v v' / v'A^-1 v fails at the last row; with less of it in the first rows, earlier.
-std::vector<Problem<double>> some_that_fail(index_t n, index_t k, Pivots& expected) {
-  Random random(21);
-  std::vector<Problem<double>> members;
-  for (int i = 0; i < 21; ++i) {
-    const Matrix R = well_conditioned(n, random);
-    Matrix V = random.normal(n, k) / (10 * std::sqrt(real(n * k)));
-    if (i % 4 == 1) V.col(k - 1) = R.row(i % n).transpose() * 1.01L;
-    members.push_back(problem(Sign::downdate, R, V));
-    const Matrix target = gram(members.back().R) - product(members.back().V.cast<real>(), members.back().V.cast<real>().transpose());
-    expected.push_back(first_indefinite(target));
-  }
-  return members;
 }
 
 TEST_P(Instructed, MembersThatFailStayAndOthersDoNot) {

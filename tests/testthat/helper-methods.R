@@ -54,7 +54,7 @@ handle_of_nothing <- function(status = "live") {
   f
 }
 
-# Tests of factors with memory of their own, `home` "cpu" or "cuda": in each place that there is. keep(R) and keep_chol(A) put one
+# Tests of factors with memory of their own, `home` "cpu" or "cuda": in each place that there is. keep(R), keep_chol(A) and keep_batch(R) put them
 # there, modify_kept() goes from matrix to matrix, by one of `methods`.
 at_each_home <- function(what, code) {
   code <- substitute(code)
@@ -68,6 +68,10 @@ home_of <- function(home, parent) {
   here$keep <- function(R, ...) {
     if (home == "cuda") skip_without_gpu()
     chol_factor(R, home, ...)
+  }
+  here$keep_batch <- function(R, ...) {
+    if (home == "cuda") skip_without_gpu()
+    chol_batch(R, home, ...)
   }
   here$keep_chol <- function(A, ...) here$keep(chol(as.matrix(A)), ...)
   here$modify_kept <- function(R, V, downdate, precision = "double", ...) {

@@ -4,10 +4,10 @@ set.seed(3)
 R <- array(vapply(1:11, function(i) well_conditioned(6), numeric(36)), c(6, 6, 11))
 V <- array(rnorm(6 * 2 * 11) / 30, c(6, 2, 11))
 
-test_that("a batch is what was put into it", {
+at_each_home("a batch is what was put into it", {
   for (uplo in c("upper", "lower")) {
     X <- if (uplo == "upper") R else aperm(R, c(2, 1, 3))
-    f <- chol_batch(X, backend = "cpu", uplo = uplo)
+    f <- keep_batch(X, uplo = uplo)
     expect_s3_class(f, "chol_batch")
     expect_identical(dim(f), c(6L, 6L, 11L))
     expect_length(f, 11)
@@ -17,26 +17,28 @@ test_that("a batch is what was put into it", {
     expect_equal(logdet(f), apply(R, 3, function(r) 2 * sum(log(diag(r)))), tolerance = 1e-14)
   }
   expect_output(print(f), "<chol_batch> 11 of 6 x 6, lower, double precision")
-  expect_output(str(f), "in ordinary memory")
+  expect_output(str(f), if (home == "cpu") "in ordinary memory" else "on device")
   expect_match(format(f), "^<chol_batch>")
 })
 
-test_that("names are kept, of members too", {
+at_each_home("names are kept, of members too", {
   X <- R
   dimnames(X) <- list(letters[1:6], LETTERS[1:6], paste0("m", 1:11))
-  f <- chol_batch(X)
+  f <- keep_batch(X)
   expect_identical(as.array(f), X)
   expect_identical(f[["m4"]], X[, , 4])
   expect_identical(dimnames(cholupdate_batch(f, V)), dimnames(X))
 })
 
-test_that("it is modified as an array is, in place or not", {
+at_each_home("it is modified as an array is, in place or not", {
   for (precision in c("double", "single")) {
-    f <- chol_batch(R, precision = precision)
+    f <- keep_batch(R, precision = precision)
     start <- as.array(f)
     g <- cholupdate_batch(f, V)
     expect_identical(as.array(f), start)
-    expect_identical(as.array(g), cholupdate_batch(R, V, precision = precision))
+    as_array <- cholupdate_batch(R, V, precision = precision, backend = "cpu")
+    if (home == "cpu") expect_identical(as.array(g), as_array)
+    expect_equal(as.array(g), as_array, tolerance = if (precision == "single") 1e-6 else 1e-14)
     h <- copy_factor(f)
     expect_identical(cholupdate_batch(h, V, in_place = TRUE), h)
     expect_identical(as.array(h), as.array(g))
@@ -46,10 +48,10 @@ test_that("it is modified as an array is, in place or not", {
   }
 })
 
-test_that("where a member fails, nothing changes, or all others do", {
+at_each_home("where a member fails, nothing changes, or all others do", {
   U <- V
   U[, 1, 7] <- 2 * R[1, , 7]
-  f <- chol_batch(R)
+  f <- keep_batch(R)
   for (in_place in c(FALSE, TRUE)) {
     error <- expect_error(cholupdate_batch(f, U, downdate = TRUE, in_place = in_place), class = "gpucholmod_not_positive_definite")
     expect_identical(error[c("members", "pivots")], list(members = 7L, pivots = 1L))
@@ -58,13 +60,13 @@ test_that("where a member fails, nothing changes, or all others do", {
   some <- cholupdate_batch(f, U, downdate = TRUE, check = FALSE)
   expect_identical(some$pivot, replace(integer(11), 7, 1L))
   expect_identical(some$R[[7]], R[, , 7])
-  expect_identical(some$R[[8]], cholupdate_batch(R, V, downdate = TRUE)[, , 8])
+  expect_equal(some$R[[8]], cholupdate_batch(R, V, downdate = TRUE, backend = "cpu")[, , 8], tolerance = 1e-14)
   cholupdate_batch(f, U, downdate = TRUE, check = FALSE, in_place = TRUE)
   expect_identical(as.array(f), as.array(some$R))
 })
 
-test_that("it is solved with", {
-  f <- chol_batch(R)
+at_each_home("it is solved with", {
+  f <- keep_batch(R)
   B <- array(rnorm(6 * 3 * 11), c(6, 3, 11))
   x <- solve(f, B)
   for (m in 1:11) expect_equal(x[, , m], solve(crossprod(R[, , m]), B[, , m]), tolerance = 1e-10)
@@ -76,13 +78,13 @@ test_that("it is solved with", {
   expect_error(solve(f), class = "gpucholmod_bad_argument")
 })
 
-test_that("a handle that cannot be used says why, whatever is asked of it", {
+at_each_home("a handle that cannot be used says why, whatever is asked of it", {
   uses <- list(as.array, copy_factor, logdet, diag, function(f) f[[1]], function(f) solve(f, 1:6), function(f) solve_forward(f, 1:6),
                function(f) solve_back(f, 1:6), function(f) cholupdate_batch(f, V), function(f) cholupdate_batch(f, V, in_place = TRUE))
-  freed <- chol_batch(R)
+  freed <- keep_batch(R)
   expect_null(free(freed))
   expect_null(free(freed))
-  restored <- unserialize(serialize(chol_batch(R), NULL))
+  restored <- unserialize(serialize(keep_batch(R), NULL))
   for (use in uses) {
     expect_identical(expect_error(use(freed), class = "gpucholmod_invalid_factor")$reason, "freed")
     expect_identical(expect_error(use(restored), class = "gpucholmod_invalid_factor")$reason, "restored")
@@ -91,12 +93,12 @@ test_that("a handle that cannot be used says why, whatever is asked of it", {
   expect_identical(length(restored), 11L)
 })
 
-test_that("bad input is refused, and names the member", {
+at_each_home("bad input is refused, and names the member", {
   bad <- R
   bad[2, 2, 9] <- -1
-  error <- expect_error(chol_batch(bad), class = "gpucholmod_bad_diagonal")
+  error <- expect_error(keep_batch(bad), class = "gpucholmod_bad_diagonal")
   expect_equal(error[c("member", "index")], list(member = 9, index = 2))
-  f <- chol_batch(R)
+  f <- keep_batch(R)
   bad <- V
   bad[3, 1, 10] <- NA
   for (in_place in c(FALSE, TRUE)) {
@@ -112,16 +114,50 @@ test_that("bad input is refused, and names the member", {
   for (i in list(0, 12, 1.5, "x", 1:2, NULL)) refused(f[[i]])
   refused(cholupdate_batch(f, V, precision = "single"))
   refused(cholupdate_batch(f, V, uplo = "lower"))
-  refused(cholupdate_batch(f, V, backend = "cuda"))
+  refused(cholupdate_batch(f, V, backend = setdiff(c("cpu", "cuda"), home)))
   refused(cholupdate_batch(f, V, in_place = NA))
-  refused(chol_batch(R, backend = "cuda"), "backend_unavailable")
 })
 
-test_that("there may be none, and of none", {
-  f <- chol_batch(array(0, c(4, 4, 0)))
+at_each_home("there may be none, and of none", {
+  f <- keep_batch(array(0, c(4, 4, 0)))
   expect_identical(as.array(cholupdate_batch(f, array(0, c(4, 1, 0)))), array(0, c(4, 4, 0)))
   expect_identical(logdet(f), numeric())
-  f <- chol_batch(array(0, c(0, 0, 3)))
+  f <- keep_batch(array(0, c(0, 0, 3)))
   expect_identical(dim(cholupdate_batch(f, array(0, c(0, 2, 3)), in_place = TRUE)), c(0L, 0L, 3L))
   expect_identical(logdet(f), numeric(3))
+})
+
+test_that("where there is no GPU, one that is asked for is an error", {
+  skip_if(gpu_info(memory = FALSE)$usable)
+  expect_error(chol_batch(R, backend = "cuda"), class = "gpucholmod_backend_unavailable")
+  expect_error(cholupdate_batch(R, V, backend = "cuda"), class = "gpucholmod_backend_unavailable")
+})
+
+test_that("on a GPU arrays and lists come back as from the CPU", {
+  skip_without_gpu()
+  for (downdate in c(FALSE, TRUE)) {
+    here <- cholupdate_batch(R, V, downdate, backend = "cpu")
+    expect_equal(cholupdate_batch(R, V, downdate, backend = "cuda"), here, tolerance = 1e-14)
+    of <- lapply(1:11, function(m) list(R[, , m], V[, , m]))
+    there <- cholupdate_batch(lapply(of, `[[`, 1), lapply(of, `[[`, 2), downdate, backend = "cuda")
+    expect_equal(array(unlist(there), dim(R)), here, tolerance = 1e-14)
+  }
+  expect_identical(last_cholupdate()$backend, "cuda")
+  f <- chol_batch(R, "cuda")
+  cholupdate_batch(f, V, in_place = TRUE)
+  last <- last_cholupdate()
+  expect_identical(last[c("members", "backend", "in_place")], list(members = 11, backend = "cuda", in_place = TRUE))
+  expect_gt(last$seconds, 0)
+})
+
+test_that("on a GPU members may be larger than a block of threads", {
+  skip_without_gpu()
+  n <- 1100
+  one <- well_conditioned(n)
+  X <- array(one, c(n, n, 2))
+  U <- array(rnorm(n * 3 * 2) / n, c(n, 3, 2))
+  f <- chol_batch(X, "cuda")
+  cholupdate_batch(f, U, downdate = TRUE, in_place = TRUE)
+  expect_equal(f[[2]], chol(crossprod(one) - tcrossprod(U[, , 2])), tolerance = 1e-10)
+  expect_equal(diag(f)[, 1], diag(f[[1]]))
 })

@@ -1,0 +1,334 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/check_column.h"
+#include "base/threads.h"
+#include "cpu/batch_columns.h"
+#include "cpu/kernels.h"
+#include "cuda/context.h"
+#include "cuda/device_batch.h"
+#include "cuda/kernels/batch.cuh"
+#include "cuda/large_batch.h"
+
+namespace gpucholmod::cuda {
+namespace {
+
+constexpr index_t most_order = 1024;                  ///< a thread for each column; members beyond are factors of their own
+constexpr double staged = double(std::size_t(16) << 20);  ///< bytes of triangles that travel at once
+
+/// Columns of V in a pass, V having k columns.
+index_t columns_of_pass(index_t n, index_t k) { return k <= 1 ? 1 : k <= 4 || n > most_columns<16> ? 4 : 16; }
+
+/// What a modification is to each member, found on the host.
+struct Prepared {
+  std::vector<int> order, added;  ///< as BatchPass has them; order is empty where columns are taken as they are
+  std::vector<double> by;
+  std::vector<Factors> factors;   ///< empty: 1
+  std::vector<double> bounds;     ///< of the new factors, see Batch
+  bool removes = false, in_range = true;
+};
+
+template <class T>
+class Batch : public DeviceBatch {
+ public:
+  Batch(Context& context, index_t n, index_t b) : context_(context), n_(n), b_(b), bounds_(b), dR_(context.pool(), words_of(n) * b) {}
+  ~Batch() override {
+    if (context_.forked()) dR_.abandon();
+  }
+
+  index_t order() const override { return n_; }
+  index_t count() const override { return b_; }
+  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  int device() const override { return context_.device(); }
+  std::string device_name() const override { return context_.device_name(); }
+  double bytes() const override { return double(dR_.bytes()); }
+
+  /// From the host, in a Session.
+  void send(const double* R, Uplo uplo) {
+    for_members([&](index_t m) {
+      const double* const A = R + m * n_ * n_;
+      cpu::for_member(m, [&] {
+        bounds_[m] = require_triangle<T>("R", A, n_, uplo) * std::sqrt(double(n_));
+        require_diagonal<T>(A, n_);
+      });
+    });
+    in_pieces([&](index_t first, index_t last, T* buffer) {
+      for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
+        for (index_t m = from; m < to; ++m) pack(R + (first + m) * n_ * n_, uplo, buffer + m * words_of(n_));
+      }, [] {}, 16);
+      check(cudaMemcpyAsync(at(first), buffer, sizeof(T) * words_of(n_) * (last - first), cudaMemcpyHostToDevice, stream()), "send factors");
+      check(cudaStreamSynchronize(stream()), "send factors");
+    });
+  }
+
+  std::unique_ptr<HeldBatch> copy() const override { return duplicate(); }
+
+  void download(Uplo uplo, double* out) const override {
+    const Session session(context_);
+    in_pieces([&](index_t first, index_t last, T* buffer) {
+      fetch(at(first), words_of(n_) * (last - first), buffer);
+      for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
+        for (index_t m = from; m < to; ++m) unpack(buffer + m * words_of(n_), uplo, out + (first + m) * n_ * n_);
+      }, [] {}, 16);
+    });
+  }
+  void download(index_t member, Uplo uplo, double* out) const override {
+    const Session session(context_);
+    std::vector<T> words(words_of(n_));
+    fetch(at(member), words_of(n_), words.data());
+    unpack(words.data(), uplo, out);
+  }
+
+  void diagonals(double* out) const override {
+    if (n_ * b_ == 0) return;
+    const Session session(context_);
+    const PoolBuffer<double> ddiagonals(context_.pool(), n_ * b_);
+    diagonals_of_batch<<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(dR_.data(), n_, n_ * b_, ddiagonals.data());
+    check(cudaGetLastError(), "start to look for diagonals");
+    fetch(ddiagonals.data(), n_ * b_, out);
+  }
+
+  void solve(TriangularSolve which, double* B, index_t m) const override {
+    if (n_ * b_ * m == 0) return;
+    constexpr int columns = 8;
+    const Session session(context_);
+    const PoolBuffer<double> dB(context_.pool(), n_ * m * b_);
+    check(cudaMemcpyAsync(dB.data(), B, dB.bytes(), cudaMemcpyHostToDevice, stream()), "send right-hand sides");
+    const BatchSolve<T> what{n_, m, dR_.data(), dB.data()};
+    solve_batch<columns><<<blocks(), team(), 0, stream()>>>(what, b_, which != TriangularSolve::back, which != TriangularSolve::forward);
+    check(cudaGetLastError(), "start to solve");
+    fetch(dB.data(), n_ * m * b_, B);
+  }
+
+  /// Updates whose results are in range are done in place at once: they cannot fail. All else by way of a second batch.
+  Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots, const Poll& poll,
+              std::atomic<bool>& begun) override {
+    pivots.assign(b_, -1);
+    Work work;
+    work.device = device_name();
+    if (made) made->reset();
+    if (n_ * b_ == 0 || (task.k == 0 && !task.scale)) {
+      if (made) *made = duplicate();
+      return work;
+    }
+    const Prepared prepared = prepare(V, task);
+    poll(0);
+    const Session session(context_);
+    const bool direct = !made && !prepared.removes && prepared.in_range;
+    const index_t V_words = n_ * task.k * (task.common_V ? 1 : b_);
+    work.device_bytes = 8.0 * double(V_words + prepared.by.size()) + 4.0 * double(prepared.order.size() + b_) + (direct ? 1 : 2) * bytes();
+    if (work.device_bytes - bytes() > task.device_memory)
+      throw out_of_memory("'device_memory' allows less device memory than this takes", work.device_bytes - bytes(), task.device_memory);
+    const std::unique_ptr<Batch> other = direct ? nullptr : std::make_unique<Batch>(context_, n_, b_);
+    std::vector<int> told(b_, -1);
+    const OnDevice<double> dV(context_, V, V_words), dby(context_, prepared.by);
+    const OnDevice<int> dorder(context_, prepared.order), dadded(context_, prepared.added), dpivots(context_, told);
+    const OnDevice<Factors> dfactors(context_, prepared.factors);
+    if (direct) begun = true;
+    context_.marks().begin.record(stream());
+    const index_t columns = columns_of_pass(n_, task.k);
+    T* const out = direct ? dR_.data() : other->dR_.data();
+    for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
+      const BatchPass<T> pass{n_, first == 0 ? dR_.data() : out, out, dR_.data(), dV.data(), task.common_V ? 0 : n_ * task.k, dorder.data(), dby.data(),
+                              dadded.data(), prepared.added.size() > 1 ? task.k : 0, prepared.added.size() > 1 ? 1 : 0, dfactors.data(),
+                              int(first), int(std::min(columns, task.k - first)), first + columns >= task.k, !prepared.in_range, dpivots.data()};
+      if (columns == 1) launch<1>(pass);
+      else if (columns == 4) launch<4>(pass);
+      else launch<16>(pass);
+    }
+    context_.marks().end.record(stream());
+    fetch(dpivots.data(), b_, told.data());
+    work.seconds = context_.marks().end.seconds_since(context_.marks().begin);
+    for (index_t m = 0; m < b_; ++m)
+      if (told[m] < -1) cpu::for_member(m, [&] { throw lost(told[m]); });
+      else pivots[m] = told[m] >= 0 && columns < task.k ? pivot_of_all_columns(m, told[m], V, task) : told[m];
+    const bool any = std::any_of(told.begin(), told.end(), [](int pivot) { return pivot >= 0; });
+    if (any && task.all_or_none) return work;
+    Batch& changed = direct ? *this : *other;
+    for (index_t m = 0; m < b_; ++m) changed.bounds_[m] = told[m] >= 0 ? bounds_[m] : prepared.bounds[m];
+    if (made) {
+      *made = std::unique_ptr<HeldBatch>(const_cast<std::unique_ptr<Batch>&>(other).release());
+    } else if (!direct) {
+      dR_.swap(other->dR_);
+      bounds_.swap(other->bounds_);
+    }
+    return work;
+  }
+
+ private:
+  /// Numbers on the device while a call runs; nothing, and null, where there are none.
+  template <class S>
+  class OnDevice {
+   public:
+    OnDevice(Context& context, const S* numbers, index_t count) : memory_(context.workspace(), count) {
+      if (count > 0) check(cudaMemcpyAsync(memory_.data(), numbers, memory_.bytes(), cudaMemcpyHostToDevice, context.stream()), "send numbers");
+    }
+    OnDevice(Context& context, const std::vector<S>& numbers) : OnDevice(context, numbers.data(), index_t(numbers.size())) {}
+    S* data() const { return memory_.data(); }
+
+   private:
+    PoolBuffer<S> memory_;
+  };
+
+  cudaStream_t stream() const { return context_.stream(); }
+  T* at(index_t member) const { return dR_.data() + member * words_of(n_); }
+  dim3 team() const { return n_ <= WARP ? dim3(WARP, warps_of_block) : dim3(unsigned((n_ + WARP - 1) / WARP * WARP)); }
+  unsigned blocks() const { return unsigned(n_ <= WARP ? (b_ + warps_of_block - 1) / warps_of_block : b_); }
+
+  template <int K>
+  void launch(const BatchPass<T>& pass) const {
+    const unsigned quarters = unsigned((b_ + warps_of_block - 1) / warps_of_block);
+    const dim3 warps(WARP, warps_of_block);
+    if (n_ <= WARP) modify_by_warps<K, 1><<<quarters, warps, 0, stream()>>>(pass, b_);
+    else if (n_ <= 4 * WARP) modify_by_warps<K, 4><<<quarters, warps, 0, stream()>>>(pass, b_);
+    else modify_by_blocks<K><<<unsigned(b_), team(), 0, stream()>>>(pass);
+    check(cudaGetLastError(), "start the modification of a batch");
+  }
+
+  template <class S>
+  void fetch(const S* from, index_t count, S* to) const {
+    check(cudaMemcpyAsync(to, from, sizeof(S) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
+    check(cudaStreamSynchronize(stream()), "fetch numbers");
+  }
+
+  std::unique_ptr<Batch> duplicate() const {
+    const Session session(context_);
+    auto made = std::make_unique<Batch>(context_, n_, b_);
+    made->bounds_ = bounds_;
+    if (bytes() > 0) check(cudaMemcpyAsync(made->dR_.data(), dR_.data(), dR_.bytes(), cudaMemcpyDeviceToDevice, stream()), "copy a batch");
+    session.finish();
+    return made;
+  }
+
+  /// f(m), which may throw, and is called again then: the error of the first member.
+  template <class F>
+  void for_members(F&& f) const {
+    const int threads = double(n_) * double(n_) * double(b_) < 5e5 ? 1 : threads_for(0);
+    try {
+      for_columns(b_, threads, [&](index_t first, index_t last) {
+        for (index_t m = first; m < last; ++m) f(m);
+      }, [] {});
+    } catch (const Error&) {
+      for (index_t m = 0; m < b_ && threads > 1; ++m) f(m);
+      throw;
+    }
+  }
+
+  /// f(first, last, buffer), for members as many as fit the buffer, in page-locked memory.
+  template <class F>
+  void in_pieces(F&& f) const {
+    if (n_ * b_ == 0) return;
+    const index_t each = std::max<index_t>(1, index_t(staged / (sizeof(T) * double(words_of(n_)))));
+    T* const buffer = static_cast<T*>(context_.staging(sizeof(T) * words_of(n_) * std::min(each, b_)));
+    for (index_t first = 0; first < b_; first += each) f(first, std::min(first + each, b_), buffer);
+  }
+
+  void pack(const double* A, Uplo uplo, T* words) const {
+    for (index_t i = 0; i < n_; ++i)
+      for (index_t j = i; j < n_; ++j) words[row_of(n_, i) + j] = T(uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]);
+  }
+  void unpack(const T* words, Uplo uplo, double* A) const {
+    std::fill_n(A, n_ * n_, 0.0);
+    for (index_t i = 0; i < n_; ++i)
+      for (index_t j = i; j < n_; ++j) (uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]) = double(words[row_of(n_, i) + j]);
+  }
+
+  /// Throws not_finite and overflow, of the first member that is so.
+  Prepared prepare(const double* V, const BatchTask& task) const {
+    const double top = double(std::numeric_limits<T>::max());
+    Prepared made;
+    const bool plain = !task.weights && !task.scale, common = (!task.weights || task.common_weights) && (!task.scale || task.common_scale);
+    const index_t orders = plain || common ? 1 : b_;
+    made.added.assign(orders, int(task.k));
+    if (!plain) {
+      made.order.resize(orders * task.k);
+      made.by.resize(orders * task.k);
+    }
+    made.bounds.resize(b_);
+    std::vector<Factors> factors(b_, Factors{1, 1, 1});
+    std::atomic<bool> removes{false}, in_range{true}, scaled{false};
+    for_members([&](index_t m) {
+      cpu::ColumnOrder order;
+      order.find(task, m);
+      if (orders > 1 || m == 0) {
+        made.added[orders > 1 ? m : 0] = int(order.added);
+        for (index_t p = 0; p < task.k && !plain; ++p) {
+          made.order[(orders > 1 ? m : 0) * task.k + p] = int(order.column[p]);
+          made.by[(orders > 1 ? m : 0) * task.k + p] = order.by[p];
+        }
+      }
+      double largest = 0;
+      cpu::for_member(m, [&] { largest = cpu::largest_weighted(task.V_of(V, n_, m), n_, order, top); });
+      const double root = std::sqrt(task.scale_of(m)), bound = root * std::hypot(bounds_[m], largest * std::sqrt(double(order.added)));
+      const int e = scale_exponent<double>(std::min(std::max(bounds_[m], largest), std::numeric_limits<double>::max()));
+      factors[m] = {std::scalbn(1.0, -e), std::scalbn(1.0, e), std::scalbn(root, e)};
+      if (order.added < task.k) removes = true;
+      if (!(bound <= top) || e != 0 || root != 1) in_range = false;
+      if (e != 0 || root != 1) scaled = true;
+      made.bounds[m] = std::min(bound, top);
+    });
+    const bool natural = orders == 1 && std::all_of(made.by.begin(), made.by.end(), [](double by) { return by == 1; }) &&
+                         std::is_sorted(made.order.begin(), made.order.end());
+    if (natural) made.order.clear(), made.by.clear();
+    made.removes = removes;
+    made.in_range = in_range;
+    if (scaled) made.factors = std::move(factors);
+    return made;
+  }
+
+  /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be an earlier one.
+  index_t pivot_of_all_columns(index_t m, index_t pivot, const double* V, const BatchTask& task) const {
+    std::vector<T> words(words_of(n_));
+    fetch(at(m), words_of(n_), words.data());
+    std::vector<double> R(n_ * n_);
+    unpack(words.data(), Uplo::upper, R.data());
+    cpu::ColumnOrder order;
+    order.find(task, m);
+    const index_t found = cpu::modify_alone(R, n_, order.taken(task.V_of(V, n_, m), n_), task.k, task.k - order.added, 1, precision(),
+                                            cpu::resolve(task.instructions));
+    return found >= 0 ? std::min(found, pivot) : pivot;
+  }
+
+  /// What too_large_at() and vanished_at() stand for.
+  static Error lost(int told) {
+    const bool large = (told + 2) % 2 == 0;
+    const int j = large ? -(told + 2) / 2 : -(told + 3) / 2;
+    if (large) return Error(ErrorCode::overflow, "the modified factor has entries too large to represent", {{"col", double(j + 1)}});
+    return Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) + " of the modified factor is too small for its precision",
+                 {{"index", double(j + 1)}, {"value", 0.0}});
+  }
+
+  Context& context_;
+  index_t n_, b_;
+  std::vector<double> bounds_;  ///< of the norms of a member's columns
+  PoolBuffer<T> dR_;
+};
+
+template <class T>
+std::unique_ptr<DeviceBatch> upload_as(const double* R, index_t n, index_t b, Uplo uplo, int device) {
+  Context& context = Context::of(device);
+  const Session session(context);
+  auto made = std::make_unique<Batch<T>>(context, n, b);
+  made->send(R, uplo);
+  return made;
+}
+
+std::unique_ptr<DeviceBatch> upload_large(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, int device) {
+  LargeBatch::Members members;
+  for (index_t m = 0; m < b; ++m) cpu::for_member(m, [&] { members.push_back(upload(R + m * n * n, n, uplo, precision, n, device)); });
+  const auto& first = static_cast<const DeviceFactor&>(*members[0]);
+  const int where = first.device();
+  std::string name = first.device_name();
+  return std::make_unique<LargeBatch>(std::move(members), where, std::move(name));
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, int device) {
+  if (n > most_order && b > 0) return upload_large(R, n, b, uplo, precision, device);
+  return precision == Precision::single ? upload_as<float>(R, n, b, uplo, device) : upload_as<double>(R, n, b, uplo, device);
+}
+
+}  // namespace gpucholmod::cuda

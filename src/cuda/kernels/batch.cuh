@@ -1,0 +1,124 @@
+#pragma once
+
+#include "cuda/kernels/member.h"
+
+namespace gpucholmod::cuda {
+
+/// What member.h asks of a team, by the threads of a block, or by one of its warps.
+class DeviceTeam {
+ public:
+  template <class S>
+  struct PerThread {
+    S value;
+    __device__ __forceinline__ S& operator[](int) { return value; }
+  };
+
+  __device__ DeviceTeam(int thread, int size) : thread_(thread), size_(size) {}
+  __device__ __forceinline__ int size() const { return size_; }
+  template <class F>
+  __device__ __forceinline__ void threads(F&& f) const { f(thread_); }
+  template <class F>
+  __device__ __forceinline__ void warp(int w, F&& f) const {
+    if (thread_ / WARP == w) f(thread_);
+  }
+  template <class F>
+  __device__ __forceinline__ void later_warps(int w, F&& f) const {
+    if (thread_ / WARP > w) f(thread_);
+  }
+  __device__ __forceinline__ bool has(int w) const { return thread_ / WARP == w; }
+  /// Of shared memory, which is the same for all.
+  template <int K>
+  __device__ static __forceinline__ ColumnOfV<K> load(const double (&v)[K]) {
+    ColumnOfV<K> out;
+    if constexpr (K % 2 == 0) {
+      GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 2) {
+        const double2 two = *reinterpret_cast<const double2*>(v + q);
+        out.q[q] = two.x;
+        out.q[q + 1] = two.y;
+      }
+    } else {
+      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) out.q[q] = v[q];
+    }
+    return out;
+  }
+  __device__ __forceinline__ double broadcast(int, PerThread<double>& x, int thread) const { return __shfl_sync(0xffffffffu, x.value, thread % WARP); }
+  __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
+  __device__ __forceinline__ void sync() const {
+    if (size_ == WARP) __syncwarp();
+    else __syncthreads();
+  }
+
+  __device__ static __forceinline__ double rounded_square(double x) { return __dmul_rn(x, x); }
+  /// For x far from the ends of the range; NaN beyond. The first guess has 20 bits, and third order makes them 60.
+  __device__ static __forceinline__ double reciprocal(double x) {
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    const double e = fma(-x, y, 1.0);
+    return fma(y, fma(e, e, e), y);
+  }
+  __device__ static __forceinline__ double reciprocal_root(double x) {
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    const double e = fma(-x * y, y, 1.0);
+    return fma(y * e, fma(0.375, e, 0.5), y);
+  }
+
+ private:
+  int thread_, size_;
+};
+
+constexpr int warps_of_block = 4;  ///< that have a member each
+template <int K>
+constexpr int most_columns = K > 4 ? 512 : 1024;  ///< the order of a member that a block does K columns of V for
+
+/// The member that a thread works for, as part of `team`, whose number in its block is `place`.
+__device__ __forceinline__ DeviceTeam team_of(index_t& member, int& place) {
+  const bool small = blockDim.y > 1;
+  place = small ? int(threadIdx.y) : 0;
+  member = index_t(blockIdx.x) * blockDim.y + place;
+  return DeviceTeam(int(threadIdx.x), int(blockDim.x));
+}
+
+///   Grid     a block for warps_of_block members, threads x by members y
+///   Shared   WarpRoom for each
+template <int K, int C, class T>
+__global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const BatchPass<T> pass, index_t count) {
+  __shared__ WarpRoom<K> sRooms[warps_of_block];
+  const index_t member = index_t(blockIdx.x) * warps_of_block + threadIdx.y;
+  if (member < count) modify_by_warp<K, C>(DeviceTeam(int(threadIdx.x), WARP), pass, member, sRooms[threadIdx.y]);
+}
+
+///   Grid     a block for each member, of a thread for each column in whole warps
+///   Shared   BlockRoom
+template <int K, class T>
+__global__ void __launch_bounds__(most_columns<K>) modify_by_blocks(const BatchPass<T> pass) {
+  __shared__ BlockRoom<K> sRoom;
+  modify_by_block<K>(DeviceTeam(int(threadIdx.x), int(blockDim.x)), pass, blockIdx.x, sRoom);
+}
+
+/// The same for K columns of B at a time.
+template <int K, class T>
+__global__ void __launch_bounds__(1024) solve_batch(const BatchSolve<T> solve, index_t count, bool forward, bool back) {
+  __shared__ double sX[warps_of_block][2][K];
+  index_t member;
+  int place;
+  const DeviceTeam team = team_of(member, place);
+  if (member >= count) return;
+  for (index_t first = 0; first < solve.m; first += K) {
+    if (forward) substitute_forward<K>(team, solve, member, first, sX[place]);
+    team.sync();
+    if (back) substitute_back<K>(team, solve, member, first, sX[place]);
+    team.sync();
+  }
+}
+
+/// out (n x b) <- the diagonals of packed triangles; `count` is n b.
+template <class T>
+__global__ void diagonals_of_batch(const T* R, index_t n, index_t count, double* out) {
+  const index_t at = index_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (at >= count) return;
+  const index_t member = at / n, j = at % n;
+  out[at] = double(R[member * words_of(n) + row_of(n, j) + j]);
+}
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,231 @@
+#include "cuda/kernels/member.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "families.h"
+#include "matrices.h"
+
+/// Members of a batch, as a GPU's team of threads modifies them, by threads that run one after the other.
+namespace gpucholmod::test {
+namespace {
+
+using namespace cuda;
+
+/// What each function does is said in member.h; the device's: cuda/kernels/batch.cuh.
+struct HostTeam {
+  template <class S>
+  struct PerThread {
+    std::vector<S> of = std::vector<S>(1024);
+    decltype(auto) operator[](int thread) const { return const_cast<PerThread*>(this)->of[thread]; }
+    decltype(auto) operator[](int thread) { return of[thread]; }
+  };
+  int columns;
+  int size() const { return (columns + WARP - 1) / WARP * WARP; }
+  template <class F>
+  void threads(F&& f) const {
+    for (int thread = 0; thread < size(); ++thread) f(thread);
+  }
+  template <class F>
+  void warp(int w, F&& f) const {
+    for (int thread = w * WARP; thread < (w + 1) * WARP; ++thread) f(thread);
+  }
+  template <class F>
+  void later_warps(int w, F&& f) const {
+    for (int thread = (w + 1) * WARP; thread < size(); ++thread) f(thread);
+  }
+  bool has(int) const { return true; }
+  template <int K>
+  static ColumnOfV<K> load(const double (&v)[K]) {
+    ColumnOfV<K> out;
+    std::copy_n(v, K, out.q);
+    return out;
+  }
+  double broadcast(int, const PerThread<double>& x, int thread) const { return x[thread]; }
+  void sync_warp() const {}
+  void sync() const {}
+  static double rounded_square(double x) { return x * x; }
+  static double reciprocal(double x) { return 1 / x; }
+  static double reciprocal_root(double x) { return 1 / std::sqrt(x); }
+};
+
+template <class T>
+std::vector<T> packed(const Stored<T>& R) {
+  const index_t n = R.cols();
+  std::vector<T> words(words_of(n));
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i; j < n; ++j) words[row_of(n, i) + j] = R(i, j);
+  return words;
+}
+template <class T>
+Stored<T> unpacked(const std::vector<T>& words, index_t n) {
+  Stored<T> R = Stored<T>::Zero(n, n);
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i; j < n; ++j) R(i, j) = words[row_of(n, i) + j];
+  return R;
+}
+
+/// What becomes of a member, in passes of K columns.
+template <class T>
+struct Modified {
+  std::vector<T> R;
+  int pivot = -1;
+};
+
+/// `added`: how many columns of V, from the first on, are added.
+template <int K, class T>
+Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, const std::vector<double>& by = {}, Factors factors = {1, 1, 1},
+                     bool by_block = false) {
+  const index_t n = R.cols();
+  const int k = int(V.cols());
+  std::vector<int> order;
+  for (int q = 0; q < k && !by.empty(); ++q) order.push_back(q);
+  const std::vector<T> origin = packed<T>(R);
+  std::vector<T> from = origin;
+  Modified<T> made{std::vector<T>(from.size(), T(-7)), -1};
+  for (int first = 0; first < std::max(k, 1) && made.pivot == -1; first += K) {
+    const BatchPass<T> pass{n, from.data(), made.R.data(), origin.data(), V.data(), 0, by.empty() ? nullptr : order.data(), by.empty() ? nullptr : by.data(),
+                            &added, 0, 0, &factors, first, std::min(K, k - first), first + K >= k, true, &made.pivot};
+    if (by_block || n > 4 * WARP) {
+      BlockRoom<K> room{};
+      modify_by_block<K>(HostTeam{int(n)}, pass, 0, room);
+    } else {
+      WarpRoom<K> room{};
+      n <= WARP ? modify_by_warp<K, 1>(HostTeam{WARP}, pass, 0, room) : modify_by_warp<K, 4>(HostTeam{WARP}, pass, 0, room);
+    }
+    if (first + K < k) from = made.R;
+  }
+  return made;
+}
+template <class T>
+Modified<T> modified(int K, const Stored<T>& R, const Stored<double>& V, int added, bool by_block) {
+  const std::vector<double> by;
+  const Factors ones{1, 1, 1};
+  return K == 1   ? modified<1>(R, V, added, by, ones, by_block)
+         : K == 4 ? modified<4>(R, V, added, by, ones, by_block)
+                  : modified<16>(R, V, added, by, ones, by_block);
+}
+
+template <class T>
+void expect_right(const Problem<T>& p, int K, const std::string& what) {
+  const index_t n = p.R.cols();
+  const Residual residual(p);
+  for (const bool by_block : {false, true}) {
+    const Modified<T> made = modified<T>(K, p.R, p.V.template cast<double>(), p.sign == Sign::update ? int(p.V.cols()) : 0, by_block);
+    ASSERT_EQ(made.pivot, -1) << what;
+    EXPECT_LT(residual.ratio(unpacked(made.R, n), sizeof(T) == 8 ? 0x1p-52 : 0x1p-23), 10) << what;
+  }
+}
+
+class MemberFamilies : public testing::TestWithParam<int> {};
+
+TEST_P(MemberFamilies, AreModifiedAccurately) {
+  const Level level{0x1p-52};
+  const bool by_case = GetParam() < int(std::size(cases));
+  for (const index_t n : by_case ? std::vector<index_t>{130} : std::vector<index_t>{1, 2, 5, 31, 32, 33, 70})
+    for (const auto& [K, k] : {std::pair<int, index_t>{1, 1}, {1, 3}, {4, 3}, {16, 9}, {16, 16}, {16, 20}}) {
+      Random random(unsigned(n * 100 + k));
+      const std::string what = "n = " + std::to_string(n) + ", k = " + std::to_string(k) + ", K = " + std::to_string(K);
+      if (by_case) {
+        expect_right(cases[GetParam()].make(n, k, level, random), K, cases[GetParam()].name + (", " + what));
+        continue;
+      }
+      const Family& family = families[GetParam() - std::size(cases)];
+      const Matrix R = family.factor(n, level, random);
+      for (const Sign sign : {Sign::update, Sign::downdate})
+        expect_right(family.make(sign, R, k, level, random), K, family.name + (", " + what) + (sign == Sign::update ? ", update" : ", downdate"));
+    }
+}
+INSTANTIATE_TEST_SUITE_P(, MemberFamilies, testing::Range(0, int(std::size(cases) + std::size(families))));
+
+TEST(Member, WithBothSignsAndWeightsAndInSinglePrecision) {
+  for (const index_t n : {1, 20, 40})
+    for (const int k : {4, 20}) {
+      Random random(3);
+      const Stored<double> R = well_conditioned(n, random).cast<double>();
+      Stored<double> V = (random.normal(n, k) / std::sqrt(real(n))).cast<double>(), weighted = V;
+      std::vector<double> by(k, 1.0);
+      for (int q = 0; q < k; ++q) {
+        by[q] = q < k / 2 ? std::pow(10, q % 7 - 3) : 0.01;
+        weighted.col(q) *= by[q];
+      }
+      const Modified<double> made = modified<16>(R, V, k / 2, by);
+      ASSERT_EQ(made.pivot, -1);
+      const Stored<double> X = unpacked(made.R, n);
+      Matrix W = weighted.cast<real>();
+      const Matrix target = gram(R) + product(W.leftCols(k / 2), W.leftCols(k / 2).transpose()) - product(W.rightCols(k - k / 2), W.rightCols(k - k / 2).transpose());
+      const real size = norm_1(gram(R)) + norm_1(product(W, W.transpose()));
+      EXPECT_LT(double(norm_1(gram(X) - target) / size), 40 * 0x1p-52);
+
+      const Stored<float> single = R.cast<float>();
+      const Modified<float> made_single = modified<16>(single, V, k / 2, by);
+      ASSERT_EQ(made_single.pivot, -1);
+      const Matrix aim = gram(single) + (target - gram(R));
+      EXPECT_LT(double(norm_1(gram(unpacked(made_single.R, n)) - aim) / size), 40 * 0x1p-23);
+    }
+}
+
+TEST(Member, OfNumbersNearTheEndsOfTheRange) {
+  for (const double exponent : {-480., 480., -150., 150.}) {
+    Random random(4);
+    const index_t n = 35;
+    const Stored<double> R = well_conditioned(n, random).cast<double>(), V = random.normal(n, 5).cast<double>() * 0.1;
+    const Modified<double> as_it_is = modified<4>(R, V, 5);
+    const Stored<double> far = R * std::scalbn(1, int(exponent)), V_far = V * std::scalbn(1, int(exponent));
+    const double up = std::scalbn(1, int(exponent));
+    const Factors back{1 / up, up, up};
+    const Modified<double> made = modified<4>(far, V_far, 5, {}, back);
+    for (size_t i = 0; i < made.R.size(); ++i) ASSERT_EQ(made.R[i], std::scalbn(as_it_is.R[i], int(exponent)));
+    const Modified<double> down = modified<4>(unpacked(made.R, n), V_far, 0, {}, back);  // and back
+    EXPECT_EQ(down.pivot, -1);
+    EXPECT_LT((unpacked(down.R, n) - far).norm() / far.norm(), 1e-13);
+  }
+  Stored<double> one(1, 1), two(1, 1);
+  one << 1e-250;
+  two << 1;
+  EXPECT_EQ(modified<1>(one, two, 1).R[0], 1);
+  EXPECT_EQ(modified<1>(two, one, 1).R[0], 1);
+  one << 1e308;
+  EXPECT_EQ(modified<1>(one, Stored<double>(one), 1, {1.9}, {1e-308, 1e308, 1e308}).pivot, too_large_at(0));
+  const Stored<float> small = Stored<float>::Constant(1, 1, 0x1p-149f);
+  EXPECT_EQ(modified<1>(small, Stored<double>::Constant(1, 1, 0x1p-149 * 0.99), 0).pivot, vanished_at(0));
+}
+
+TEST(Member, ThatFailsStaysAsItIs) {
+  for (const index_t n : {3, 33, 64})
+    for (const int row : {0, 2, int(n) - 1}) {
+      Random random(6);
+      const Stored<double> R = well_conditioned(n, random).cast<double>();
+      Stored<double> V = Stored<double>::Zero(n, 2);
+      V(row, 1) = R(row, row) * 1.0001;
+      const Modified<double> made = modified<4>(R, V, 0);
+      EXPECT_EQ(made.pivot, row);
+      EXPECT_EQ(made.R, packed<double>(R));
+      V(row, 1) = R(row, row);
+      EXPECT_EQ(modified<4>(R, V, 0).pivot, row);
+      V(row, 1) = std::numeric_limits<double>::quiet_NaN();
+      EXPECT_EQ(modified<4>(R, V, 0).pivot, row);
+    }
+}
+
+TEST(Member, SolvesForItsRightHandSides) {
+  for (const index_t n : {1, 32, 33, 70}) {
+    Random random(7);
+    const Stored<double> R = well_conditioned(n, random).cast<double>(), B = random.normal(n, 5).cast<double>();
+    const std::vector<double> words = packed<double>(R);
+    Stored<double> X = B;
+    double room[2][3];
+    const BatchSolve<double> solve{n, 5, words.data(), X.data()};
+    for (const index_t first : {0, 3}) substitute_forward<3>(HostTeam{int(n)}, solve, 0, first, room);
+    const Stored<double> U = R.triangularView<Eigen::Upper>();
+    EXPECT_LT((U.transpose() * X - B).norm(), 1e-13 * U.norm() * X.norm());
+    const Stored<double> Y = X;
+    for (const index_t first : {0, 3}) substitute_back<3>(HostTeam{int(n)}, solve, 0, first, room);
+    EXPECT_LT((U * X - Y).norm(), 1e-13 * U.norm() * X.norm());
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
