@@ -5,8 +5,8 @@
 
 #include "base/check_column.h"
 #include "base/threads.h"
-#include "cpu/batch_columns.h"
 #include "cpu/kernels.h"
+#include "cuda/batch_prepared.h"
 #include "cuda/context.h"
 #include "cuda/device_batch.h"
 #include "cuda/kernels/batch.cuh"
@@ -20,15 +20,6 @@ constexpr double staged = double(std::size_t(16) << 20);  ///< bytes of triangle
 
 /// Columns of V in a pass, V having k columns.
 index_t columns_of_pass(index_t n, index_t k) { return k <= 1 ? 1 : k <= 4 || n > most_columns<16> ? 4 : 16; }
-
-/// What a modification is to each member, found on the host.
-struct Prepared {
-  std::vector<int> order, added;  ///< as BatchPass has them; order is empty where columns are taken as they are
-  std::vector<double> by;
-  std::vector<Factors> factors;   ///< empty: 1
-  std::vector<double> bounds;     ///< of the new factors, see Batch
-  bool removes = false, in_range = true;
-};
 
 template <class T>
 class Batch : public DeviceBatch {
@@ -47,7 +38,7 @@ class Batch : public DeviceBatch {
 
   /// From the host, in a Session.
   void send(const double* R, Uplo uplo) {
-    for_members([&](index_t m) {
+    for_members(n_, b_, [&](index_t m) {
       const double* const A = R + m * n_ * n_;
       cpu::for_member(m, [&] {
         bounds_[m] = require_triangle<T>("R", A, n_, uplo) * std::sqrt(double(n_));
@@ -113,7 +104,7 @@ class Batch : public DeviceBatch {
       if (made) *made = duplicate();
       return work;
     }
-    const Prepared prepared = prepare(V, task);
+    const Prepared prepared = prepare<T>(V, n_, b_, bounds_, task);
     poll(0);
     const Session session(context_);
     const bool direct = !made && !prepared.removes && prepared.in_range;
@@ -202,20 +193,6 @@ class Batch : public DeviceBatch {
     return made;
   }
 
-  /// f(m), which may throw, and is called again then: the error of the first member.
-  template <class F>
-  void for_members(F&& f) const {
-    const int threads = double(n_) * double(n_) * double(b_) < 5e5 ? 1 : threads_for(0);
-    try {
-      for_columns(b_, threads, [&](index_t first, index_t last) {
-        for (index_t m = first; m < last; ++m) f(m);
-      }, [] {});
-    } catch (const Error&) {
-      for (index_t m = 0; m < b_ && threads > 1; ++m) f(m);
-      throw;
-    }
-  }
-
   /// f(first, last, buffer), for members as many as fit the buffer, in page-locked memory.
   template <class F>
   void in_pieces(F&& f) const {
@@ -233,49 +210,6 @@ class Batch : public DeviceBatch {
     std::fill_n(A, n_ * n_, 0.0);
     for (index_t i = 0; i < n_; ++i)
       for (index_t j = i; j < n_; ++j) (uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]) = double(words[row_of(n_, i) + j]);
-  }
-
-  /// Throws not_finite and overflow, of the first member that is so.
-  Prepared prepare(const double* V, const BatchTask& task) const {
-    const double top = double(std::numeric_limits<T>::max());
-    Prepared made;
-    const bool plain = !task.weights && !task.scale, common = (!task.weights || task.common_weights) && (!task.scale || task.common_scale);
-    const index_t orders = plain || common ? 1 : b_;
-    made.added.assign(orders, int(task.k));
-    if (!plain) {
-      made.order.resize(orders * task.k);
-      made.by.resize(orders * task.k);
-    }
-    made.bounds.resize(b_);
-    std::vector<Factors> factors(b_, Factors{1, 1, 1});
-    std::atomic<bool> removes{false}, in_range{true}, scaled{false};
-    for_members([&](index_t m) {
-      cpu::ColumnOrder order;
-      order.find(task, m);
-      if (orders > 1 || m == 0) {
-        made.added[orders > 1 ? m : 0] = int(order.added);
-        for (index_t p = 0; p < task.k && !plain; ++p) {
-          made.order[(orders > 1 ? m : 0) * task.k + p] = int(order.column[p]);
-          made.by[(orders > 1 ? m : 0) * task.k + p] = order.by[p];
-        }
-      }
-      double largest = 0;
-      cpu::for_member(m, [&] { largest = cpu::largest_weighted(task.V_of(V, n_, m), n_, order, top); });
-      const double root = std::sqrt(task.scale_of(m)), bound = root * std::hypot(bounds_[m], largest * std::sqrt(double(order.added)));
-      const int e = scale_exponent<double>(std::min(std::max(bounds_[m], largest), std::numeric_limits<double>::max()));
-      factors[m] = {std::scalbn(1.0, -e), std::scalbn(1.0, e), std::scalbn(root, e)};
-      if (order.added < task.k) removes = true;
-      if (!(bound <= top) || e != 0 || root != 1) in_range = false;
-      if (e != 0 || root != 1) scaled = true;
-      made.bounds[m] = std::min(bound, top);
-    });
-    const bool natural = orders == 1 && std::all_of(made.by.begin(), made.by.end(), [](double by) { return by == 1; }) &&
-                         std::is_sorted(made.order.begin(), made.order.end());
-    if (natural) made.order.clear(), made.by.clear();
-    made.removes = removes;
-    made.in_range = in_range;
-    if (scaled) made.factors = std::move(factors);
-    return made;
   }
 
   /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be an earlier one.

@@ -1,4 +1,6 @@
-#include "cuda/kernels/member.h"
+#include "cuda/kernels/member_by_block.h"
+#include "cuda/kernels/member_by_warp.h"
+#include "cuda/kernels/member_solve.h"
 
 #include <cmath>
 #include <vector>

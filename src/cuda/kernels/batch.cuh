@@ -1,6 +1,8 @@
 #pragma once
 
-#include "cuda/kernels/member.h"
+#include "cuda/kernels/member_by_block.h"
+#include "cuda/kernels/member_by_warp.h"
+#include "cuda/kernels/member_solve.h"
 
 namespace gpucholmod::cuda {
 
