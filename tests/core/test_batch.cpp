@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 
 #include "call.h"
 #include "cpu/host_batch.h"
@@ -104,6 +105,7 @@ Made modified(Batch& batch, Precision precision, How how) {
   std::unique_ptr<HeldBatch> made;
   held->modify(batch.V.data(), batch.given(), how == How::made ? &made : nullptr, result.pivots, nothing, begun);
   EXPECT_EQ(begun, how == How::in_place);
+  if (how == How::made && !made) throw std::runtime_error("a member has failed");
   result.R = numbers(how == How::made ? *made : *held);
   return result;
 }
@@ -187,14 +189,19 @@ TEST_P(Instructed, WeightsAndScalesOfEachMember) {
   for (const index_t n : {1, 6, 40})
     for (const index_t k : {1, 2, 3, 5, 8}) {
       std::vector<Problem<double>> members;
-      for (int i = 0; i < 19; ++i) members.push_back(problem(Sign::update, well_conditioned(n, random), random.normal(n, k) / std::sqrt(real(n))));
+      for (int i = 0; i < 19; ++i) {
+        const Matrix R = well_conditioned(n, random);  // before V: the order of arguments is the compiler's
+        members.push_back(problem(Sign::update, R, random.normal(n, k) / std::sqrt(real(n))));
+      }
       Batch batch(members);
       batch.task.instructions = instructions;
       for (index_t m = 0; m < batch.b; ++m) {
         batch.scale.push_back(m % 3 == 0 ? 1 : 0.5 + double(random.uniform()));
+        const Doubles P = members[m].R.transpose().triangularView<Eigen::Lower>().solve(members[m].V);
         for (index_t q = 0; q < k; ++q) {
           const double w = std::pow(10, widest * (2 * double(random.uniform()) - 1));
-          batch.weights[q + m * k] = (q + m) % 4 == 0 ? -std::min(w, 0.05 / double(k)) : (q + m) % 7 == 0 ? 0 : w;
+          const double removed = std::min(w, 0.1 / (double(k) * P.col(q).squaredNorm()));  // of all k: at most A / 10, of A / 2 or more
+          batch.weights[q + m * k] = (q + m) % 4 == 0 ? -removed : (q + m) % 7 == 0 ? 0 : w;
         }
       }
       const Made made = modified(batch, precision, How::made);
