@@ -259,7 +259,8 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
       if (scale != R_NilValue) alike.scale.push_back(REAL(scale)[Rf_xlength(scale) == 1 ? 0 : m]);
     }
     std::vector<index_t> pivots(b, -1), own;
-    for (auto& [size, alike] : sizes) {
+    for (auto& [size, of_this_size] : sizes) {
+      Alike& alike = of_this_size;  // a lambda does not capture a structured binding
       alike.batch.n = size.first;
       alike.batch.uplo = what.uplo;
       alike.batch.precision = what.precision;
