@@ -47,7 +47,7 @@ export LC_ALL=C.UTF-8
 
 # What is run where not everything is: every kernel, threads, and what has to give the same bits, without what takes qemu minutes.
 quick_tests="test_blocked test_batch test_thread_pool"
-quick="Batch*:BlockedSweep.GivesTheSameBits*:BlockedSweep.BothSigns*:BlockedSweep.LevelsAgree*:Helpers.*"
+quick="Batch.*:Batch/Instructed.NothingDepends*:BlockedSweep.GivesTheSameBits*:BlockedSweep.BothSigns*:BlockedSweep.LevelsAgree*:Helpers.*"
 
 warned='-Wall -Wextra -Werror'
 
