@@ -47,9 +47,10 @@ export LC_ALL=C.UTF-8
 
 # What is run where not everything is: every kernel, threads, and what has to give the same bits, without what takes qemu minutes.
 quick_tests="test_blocked test_batch test_thread_pool"
-quick="Batch.*:Batch/Instructed.NothingDepends*:BlockedSweep.GivesTheSameBits*:BlockedSweep.BothSigns*:BlockedSweep.LevelsAgree*:Helpers.*"
+quick="Batch.*:Batch/Instructed.NothingDepends*:BlockedSweep.BothSigns*:BlockedSweep.LevelsAgree*:Helpers.*"
 
-warned='-Wall -Wextra -Werror'
+quick_or_whole() { if [ -n "$whole" ]; then echo "$2"; else echo "$1"; fi; }
+flags="-std=c++17 $(quick_or_whole -O1 -O2) -Wall -Wextra -Werror"
 
 # The core's tests: compiled into $scratch/$1, run by $2 (nothing: as they are). Further arguments are make's.
 core_tests() { # $1 name, $2 what runs them, $3 filter
@@ -68,8 +69,6 @@ core_tests() { # $1 name, $2 what runs them, $3 filter
   tr -d '\r' <"$scratch/log" >"$scratch/core"
   count_core "$status" "core, $name"
 }
-
-quick_or_whole() { if [ -n "$whole" ]; then echo "$2"; else echo "$1"; fi; }
 
 # The sources of the reference BLAS and LAPACK, $scratch/lapack: Debian has no compiled ones for Windows, nor, without a second
 # architecture, for Arm.
@@ -136,7 +135,7 @@ on_clang() {
   tests=$(quick_or_whole "$quick_tests" "")
   for compiler in clang++ $(quick_or_whole "" "$(newest_clang)"); do
     core_tests "$("$compiler" --version | sed -n '1s/.*clang version \([0-9]*\).*/clang \1/p')" "" "$(quick_or_whole "$quick" '*')" \
-      CXX="$compiler" ${tests:+TESTS="$tests"}
+      CXX="$compiler" CXXFLAGS="$flags -ffp-contract=off" ${tests:+TESTS="$tests"}
   done
   [ -z "$whole" ] || { install_missing Rcpp Matrix testthat cli knitr rmarkdown; clang_r_package; }
 }
@@ -154,8 +153,10 @@ on_arm64() {
   test_libraries arm64 aarch64-linux-gnu ''
   tests=$(quick_or_whole "$quick_tests" "")
   for contraction in $(quick_or_whole fast "fast off"); do
-    core_tests "arm64, contraction $contraction" qemu-aarch64-static "$(quick_or_whole "$quick" '*')" \
-      CXX=aarch64-linux-gnu-g++ CXXFLAGS="-std=c++17 -O2 $warned -ffp-contract=$contraction" LDFLAGS=-static GTEST_INCLUDE="$googletest/include" \
+    contracted='*'  # with fma, the panel method's arithmetic is not that of the reference to the bit (inst/design/panel-method.md)
+    [ "$contraction" = off ] || contracted='-Drive.NeedsNoMoreOfAnExecutorThanItsContract'
+    core_tests "arm64, contraction $contraction" qemu-aarch64-static "$(quick_or_whole "$quick" "$contracted")" \
+      CXX=aarch64-linux-gnu-g++ CXXFLAGS="$flags -ffp-contract=$contraction" LDFLAGS=-static GTEST_INCLUDE="$googletest/include" \
       LIBRARIES="-L$scratch/arm64-lib -lblas -lgtest -lgfortran -lm -lpthread" ${tests:+TESTS="$tests"}
   done
 }
@@ -178,15 +179,16 @@ mingw_r_package() {
   rm -rf "$at"
   mkdir "$at"
   objects=$(sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' "$root/src/Makevars.win" | sed -n 's/^OBJECTS = *//p')
-  flags=$(sed -n 's/^PKG_CPPFLAGS = //p' "$root/src/Makevars.win")
-  flags="$flags $(Rscript -e 'for (p in c("Rcpp", "RcppEigen")) cat(" -isystem", system.file("include", package = p))') -isystem $(Rscript -e 'cat(R.home("include"))')"
+  r_flags=$(sed -n 's/^PKG_CPPFLAGS = //p' "$root/src/Makevars.win")
+  r_flags="$r_flags $(Rscript -e 'for (p in c("Rcpp", "RcppEigen")) cat(" -isystem", system.file("include", package = p))') -isystem $(Rscript -e 'cat(R.home("include"))')"
   status=0
+  # shellcheck disable=SC2046,SC2086  # a word for each flag and file
   (
     cd "$root/src"
     for object in $objects; do
       mkdir -p "$at/$(dirname "$object")"
       echo "-c ${object%.o}.cpp -o $at/$object"
-    done | xargs -P "$jobs" -L 1 x86_64-w64-mingw32-g++-posix -std=c++17 $(quick_or_whole -O0 -O2) -Wall -Werror $flags &&
+    done | xargs -P "$jobs" -L 1 x86_64-w64-mingw32-g++-posix -std=c++17 $(quick_or_whole -O0 -O2) -Wall -Werror $r_flags &&
       import_libraries "$at" && cd "$at" && x86_64-w64-mingw32-g++-posix -shared -static -o gpucholmod.dll $objects -L. -lR -lRblas &&
       x86_64-w64-mingw32-objdump -p gpucholmod.dll >contents && grep -q 'R_init_gpucholmod$' contents
   ) >"$scratch/log" 2>&1 || status=$?
@@ -196,7 +198,7 @@ mingw_r_package() {
 
 mingw_core_tests() { # $1 name, further flags
   core_tests "mingw-w64, $1" /usr/lib/wine/wine64 '*' CXX=x86_64-w64-mingw32-g++-posix LEFT_OUT="test_file test_output_file test_thread_pool" \
-    CXXFLAGS="-std=c++17 -O2 $warned -ffp-contract=off -Wa,-mbig-obj ${2:-}" LDFLAGS=-static GTEST_INCLUDE="$googletest/include" \
+    CXXFLAGS="$flags -ffp-contract=off -Wa,-mbig-obj ${2:-}" LDFLAGS=-static GTEST_INCLUDE="$googletest/include" \
     LIBRARIES="-L$scratch/mingw-lib -lblas -lgtest -lgfortran -lquadmath"
 }
 
