@@ -289,7 +289,8 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
     }
     std::vector<index_t> pivots(b, -1), own;
     Work work;
-    for (auto& [size, alike] : sizes) {
+    for (auto& [size, of_this_size] : sizes) {
+      Alike& alike = of_this_size;  // a lambda does not capture a structured binding
       alike.batch.n = size.first;
       alike.batch.uplo = what.uplo;
       alike.batch.precision = what.precision;

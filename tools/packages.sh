@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Sourced by demo.sh and test.sh: what they need from Debian or Ubuntu, how it is installed, and how stages are announced.
+# Sourced by demo.sh, test.sh and platforms.sh: what they need from Debian or Ubuntu, how it is installed, and how stages are announced.
 
 # Announces a stage, and what the one before it took.
 stage_name=
@@ -58,6 +58,17 @@ missing() {
       octave) command -v mkoctfile >/dev/null || echo octave-dev ;;
       pandoc | tidy | qpdf) command -v "$need" >/dev/null || echo "$need" ;;
       ccache) command -v ccache >/dev/null || ! can_install || echo ccache ;;  # saves time, no more
+      clang) command -v clang++ >/dev/null || echo clang ;;
+      arm64)
+        command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu
+        command -v aarch64-linux-gnu-gfortran >/dev/null || echo gfortran-aarch64-linux-gnu
+        command -v qemu-aarch64-static >/dev/null || echo qemu-user-static
+        ;;
+      mingw) command -v x86_64-w64-mingw32-g++-posix >/dev/null || echo g++-mingw-w64-x86-64-posix ;;
+      wine)
+        command -v x86_64-w64-mingw32-gfortran-posix >/dev/null || echo gfortran-mingw-w64-x86-64-posix
+        [ -x /usr/lib/wine/wine64 ] || echo wine64
+        ;;
       *) have_r_package "$need" || echo "r-cran-$need" | tr '[:upper:]' '[:lower:]' ;;
     esac
   done
@@ -67,7 +78,8 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Installs what is missing of: r-base-dev, gtest, checkbashisms, octave, pandoc, tidy, qpdf, ccache, and R packages by name.
+# Installs what is missing of: r-base-dev, gtest, checkbashisms, octave, pandoc, tidy, qpdf, ccache, clang, arm64 and
+# mingw (cross-compilers), wine, and R packages by name.
 install_missing() {
   packages=$(missing "$@" | tr '\n' ' ')
   if [ -z "$packages" ]; then

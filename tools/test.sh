@@ -19,63 +19,21 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tools/packages.sh"
+. "$root/tools/counts.sh"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/gpucholmod-test.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-passed=0 failed=0 skipped=0
 export LC_ALL=C.UTF-8  # a bare machine has no other UTF-8 locale, and R CMD check wants one
-
-# Adds "N passed, N failed, N skipped" to the sums.
-count() { # $1 passed, $2 failed, $3 skipped, $4 of what
-  echo "$4: $1 passed, $2 failed, $3 skipped"
-  passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-}
-
-# The same for one test, with its log shown if it failed.
-count_one() { # $1 exit status, $2 log, $3 name
-  if [ "$1" -eq 0 ]; then
-    count 1 0 0 "$3"
-  else
-    cat "$2"
-    count 0 1 0 "$3"
-  fi
-}
-
-# The same for a log whose last line has the numbers; it is shown if something failed, or there are none.
-count_last_line() { # $1 exit status, $2 log, $3 name
-  numbers=$(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$2")
-  if [ "$1" -ne 0 ] || [ -z "$numbers" ]; then cat "$2"; fi
-  # shellcheck disable=SC2086  # three numbers
-  set -- "$3" ${numbers:-0 1 0}
-  count "$2" "$3" "$4" "$1"
-}
-
-finish() {
-  stage ""
-  printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-  [ "$failed" -eq 0 ]
-  exit
-}
-
-# The sum of the numbers that a sed script finds in the log of the core's tests.
-core_sum() { sed -n "$1" "$scratch/core" | awk '{ sum += $1 } END { print sum + 0 }'; }
 
 core_tests() { # $1 name, further arguments for make
   name=$1
   shift
   stage "core, $name"
-  bad=0
-  # A run that exits with an error has failed, whatever it printed: a leak is found after the last test has passed.
-  if ! make -s -j "$jobs" -C "$root/tests/core" check SHARDS=$((4 * jobs)) "$@" >"$scratch/core" 2>&1; then
-    cat "$scratch/core"
-    bad=$(grep -c '^\[  FAILED  \] .* ms)$' "$scratch/core" || :)
-    [ "$bad" -gt 0 ] || bad=1
-  fi
-  good=$(core_sum 's/^\[  PASSED  \] \([0-9]*\) tests\{0,1\}\.$/\1/p')
-  [ "$good" -gt 0 ] || [ "$bad" -gt 0 ] || bad=1
-  count "$good" "$bad" "$(core_sum 's/^\[  SKIPPED \] \([0-9]*\) tests\{0,1\}[.,].*$/\1/p')" "core, $name"
+  status=0
+  make -s -j "$jobs" -C "$root/tests/core" check SHARDS=$((4 * jobs)) "$@" >"$scratch/core" 2>&1 || status=$?
+  count_core "$status" "core, $name"
 }
 
 # The GPU's own tests can be compiled without a GPU; `make check-cuda` runs them where there is one.
@@ -120,16 +78,6 @@ install_tarball() { # $1 name, $2 the library, $3 yes or no: with CUDA
   R CMD INSTALL --library="$2" --configure-args="--with-cuda=$3" "$tarball" >"$scratch/install" 2>&1 || status=$?
   grep '^configure:' "$scratch/install" || :
   count_one "$status" "$scratch/install" "installation, $1"
-}
-
-# The R tests on the package of a library.
-r_tests() { # $1 name, $2 the library
-  stage "testthat, $1"
-  rm -f "$scratch/counts"
-  (cd "$root" && R_LIBS="$2${R_LIBS:+:$R_LIBS}" NOT_CRAN=true Rscript tools/testthat.R "$scratch/counts") || :
-  good=0 bad=1 left=0
-  if [ -s "$scratch/counts" ]; then read -r good bad left <"$scratch/counts"; fi
-  count "$good" "$bad" "$left" "testthat, $1"
 }
 
 c_interface() { # $1 the library

@@ -100,7 +100,7 @@ class Helpers::Pool {
       idle_.pop_back();
       return worker;
     }
-    const WithoutSignals meanwhile;
+    [[maybe_unused]] const WithoutSignals meanwhile;
     try {
       idle_.reserve(++count_);  // so that giving back cannot fail
       auto worker = std::make_unique<Worker>();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 
 #include "call.h"
 #include "cpu/host_batch.h"
@@ -96,6 +97,7 @@ inline Made modified(Batch& batch, How how, std::unique_ptr<HeldBatch> held) {
   std::unique_ptr<HeldBatch> made;
   held->modify(batch.V.data(), batch.given(), how == How::made ? &made : nullptr, result.pivots, [](double) {}, begun);
   if (how == How::made || !held->on_gpu()) { EXPECT_EQ(begun, how == How::in_place); }
+  if (how == How::made && !made) throw std::runtime_error("a member has failed");
   result.R = numbers(how == How::made ? *made : *held);
   return result;
 }
@@ -133,13 +135,18 @@ inline Batch weighted_and_scaled(index_t n, index_t k, Precision precision) {
   const double widest = precision == Precision::single ? 4 : 12;
   Random random(8);
   std::vector<Problem<double>> members;
-  for (int i = 0; i < 19; ++i) members.push_back(problem(Sign::update, well_conditioned(n, random), random.normal(n, k) / std::sqrt(real(n))));
+  for (int i = 0; i < 19; ++i) {
+    const Matrix R = well_conditioned(n, random);  // before V: the order of arguments is the compiler's
+    members.push_back(problem(Sign::update, R, random.normal(n, k) / std::sqrt(real(n))));
+  }
   Batch batch(members);
   for (index_t m = 0; m < batch.b; ++m) {
     batch.scale.push_back(m % 3 == 0 ? 1 : 0.5 + double(random.uniform()));
+    const Doubles P = members[m].R.transpose().triangularView<Eigen::Lower>().solve(members[m].V);
     for (index_t q = 0; q < k; ++q) {
       const double w = std::pow(10, widest * (2 * double(random.uniform()) - 1));
-      batch.weights[q + m * k] = (q + m) % 4 == 0 ? -std::min(w, 0.05 / double(k)) : (q + m) % 7 == 0 ? 0 : w;
+      const double removed = std::min(w, 0.1 / (double(k) * P.col(q).squaredNorm()));  // of all k: at most A / 10, of A / 2 or more
+      batch.weights[q + m * k] = (q + m) % 4 == 0 ? -removed : (q + m) % 7 == 0 ? 0 : w;
     }
   }
   return batch;
