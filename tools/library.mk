@@ -1,7 +1,7 @@
 # The core as a library for programs without R:
 #
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local
-#   make -f tools/library.mk -j4 install PREFIX=/usr/local CUDA=yes
+#   make -f tools/library.mk -j4 install PREFIX=/usr/local CUDA=yes BUILD=build/gpu
 #
 # puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod.h, include/gpucholmod.hpp and lib/pkgconfig/gpucholmod.pc there, for the CPU or
 # with what runs on a GPU. It takes GNU make, a compiler of C++17, Eigen 3.3 or later (header files only; EIGEN=, where pkg-config does not know it)
@@ -33,9 +33,9 @@ sources := $(foreach folder,base c cpu modify stream $(cuda),$(wildcard $(root)/
 objects := $(sources:$(root)/src/%.cpp=$(BUILD)/%.o) $(patsubst $(root)/src/%.cu,$(BUILD)/%.o,$(wildcard $(root)/src/$(cuda)/*.cu))
 libraries = $(cuda_libraries) $(LAPACK) -lpthread
 flags = -std=c++17 -fPIC -fvisibility=hidden -ffp-contract=off -DGPUCHOLMOD_EXPORT='__attribute__((visibility("default")))' \
-  -I$(root)/src -I$(root)/inst/include -I$(BUILD) -isystem $(EIGEN) $(if $(oldest),-isystem $(CUDA_HOME)/include)
+  -I$(BUILD) -I$(root)/src -I$(root)/inst/include -isystem $(EIGEN) $(if $(oldest),-isystem $(CUDA_HOME)/include)
 nvcc_flags = -std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
-  -gencode arch=compute_$(oldest),code=compute_$(oldest) -I$(root)/src -I$(BUILD)
+  -gencode arch=compute_$(oldest),code=compute_$(oldest) -I$(BUILD) -I$(root)/src
 
 all: $(BUILD)/libgpucholmod.a $(BUILD)/libgpucholmod.so $(BUILD)/gpucholmod.pc
 
@@ -70,6 +70,16 @@ install: all
 	cp $(BUILD)/gpucholmod.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	cp $(root)/inst/include/gpucholmod.h $(root)/inst/include/gpucholmod.hpp $(DESTDIR)$(PREFIX)/include
 
+# Programs that use the library, on a GPU where it was built with CUDA.
+check: $(BUILD)/program_c $(BUILD)/program_cpp
+	$(BUILD)/program_c
+	$(BUILD)/program_cpp $(if $(oldest),gpu)
+
+$(BUILD)/program_c: $(root)/tests/library.c $(BUILD)/libgpucholmod.a
+	$(CC) -std=c99 -I$(root)/inst/include $^ $(libraries) -lstdc++ -lm -o $@
+$(BUILD)/program_cpp: $(root)/tests/library.cpp $(root)/inst/include/gpucholmod.hpp $(BUILD)/libgpucholmod.a
+	$(CXX) -std=c++17 -O1 -I$(root)/inst/include $(filter %.cpp %.a,$^) $(libraries) -o $@
+
 # Functions for Octave: $(BUILD)/octave is to be on its path. MATLAB's mex takes the same source; that has not been tried.
 octave: $(BUILD)/octave/gpucholmod_mex.mex
 	cp $(root)/inst/octave/*.m $(BUILD)/octave
@@ -79,4 +89,4 @@ $(BUILD)/octave/gpucholmod_mex.mex: $(root)/inst/octave/gpucholmod_mex.c $(root)
 	mkoctfile --mex -I$(root)/inst/include $< $(abspath $(BUILD)/libgpucholmod.a) $(libraries) -lstdc++ -o $@
 
 -include $(objects:.o=.d)
-.PHONY: all install octave
+.PHONY: all install check octave
