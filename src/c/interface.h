@@ -33,8 +33,8 @@ inline int tell(gpucholmod_status* status, int code, const char* message, index_
     status->pivot = pivot;
     status->row = row;
     status->col = col;
-    std::strncpy(status->message, message, sizeof status->message - 1);
-    status->message[sizeof status->message - 1] = 0;
+    status->message[0] = status->message[sizeof status->message - 1] = 0;
+    if (*message) std::strncpy(status->message, message, sizeof status->message - 1);
   }
   return code;
 }

@@ -193,7 +193,9 @@ index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool 
   }
   provide_columns(walk, next_, next_ + threads_ * width_);
   poll(share_of_columns(next_, V_.rows));
-  {
+  if (threads_ == 1) {
+    work(walk, first_, &poll);
+  } else {
     const Helpers helpers(threads_ - 1, [&](int t) { work(walk, others_[t - 1], nullptr); });
     try {
       work(walk, first_, &poll);

@@ -99,7 +99,7 @@ TEST(CInterface, TrustsAFactorToTheSameBits) {
 }
 
 TEST(CInterface, LeavesWhatItCannotChange) {
-  for (const index_t n : {4, 50, 600})
+  for (const index_t n : {4, 50, 256, 257, 600})
     for (const bool lower : {false, true}) {
       Random random(9);
       const Stored<double> R = stored(Stored<double>(well_conditioned(n, random).cast<double>()), lower);
@@ -146,6 +146,23 @@ TEST(CInterface, LeavesWhatItCannotChange) {
   EXPECT_EQ(update(0, 0, 3, static_cast<double*>(nullptr), 0, static_cast<double*>(nullptr), 0, nullptr, 1, nullptr, &status), GPUCHOLMOD_OK);
   EXPECT_EQ(update(0, 1, 0, &x, 1, static_cast<double*>(nullptr), 1, nullptr, 4, nullptr, &status), GPUCHOLMOD_OK);
   EXPECT_EQ(x, 4);
+}
+
+TEST(CInterface, PutsAFactorBackToTheLastBit) {
+  for (const index_t n : {1, 9, 100, 256, 300})
+    for (const int form : {0, 1, 2, 3}) {
+      Random random(14);
+      const Stored<float> R = stored(Stored<float>(well_conditioned(n, random).cast<float>()), form & GPUCHOLMOD_LOWER);
+      Padded<float> made(R, n + 2);
+      const std::vector<float> before = made.data;
+      Stored<float> V = (random.normal(n, 6) / (100 * real(n))).cast<float>();
+      V(n / 2, 3) = 3 * R(n / 2, n / 2);  // what is added comes first, and changes every row before
+      const double weights[] = {1, -1, 1, -1, 0.5, -2};
+      gpucholmod_status status;
+      EXPECT_EQ(update(form, n, 6, made.data.data(), made.ld, V.data(), n, weights, 1, nullptr, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+      EXPECT_EQ(status.pivot, n / 2 + 1);
+      EXPECT_EQ(made.data, before);
+    }
 }
 
 /// A regression: rows of X and y come with weights; compared with the factor of all of them.
