@@ -96,6 +96,10 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
   const MatrixView<const S> R{call.R.data, n, n, call.R.ld};
   const auto run = [&](MatrixView<S> out) {
+    if (n <= 8 && (removed == 0 || removed == k) && root == 1) {
+      const cpu::Kernels<S>& kernels = cpu::kernels<S>(instructions, k, removed == 0 ? Sign::update : Sign::downdate, call.uplo);
+      if (n <= kernels.rows) return cpu::modify_block(kernels, {memory, n, k, n}, out);
+    }
     cpu::BlockedSweep<S> sweep({memory, n, k, n}, removed, S(root), call.uplo, instructions, 1);
     return sweep.advance(R, out, false, unwatched);
   };

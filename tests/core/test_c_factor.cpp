@@ -171,6 +171,26 @@ TYPED_TEST(CFactor, TellsOfItself) {
   EXPECT_NE(status.message[0], 0);
 }
 
+/// Small factors go another way there, a block at once, to the same bits.
+TEST(CFactorOfDoubles, AreModifiedAsInTheCallersMemory) {
+  for (index_t n = 1; n <= 12; ++n)
+    for (const index_t k : {1, 2, 6})
+      for (const double weight : {1., -1.}) {
+        Random random(unsigned(10 * n + k));
+        Stored<double> R = Stored<double>(well_conditioned(n, random).cast<double>());
+        const Stored<double> V = (random.normal(n, k) / (20 * real(n))).cast<double>();
+        const std::vector<double> weights(size_t(k), weight);
+        Released held;
+        gpucholmod_status status;
+        ASSERT_EQ(gpucholmod_hold(0, n, R.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held.held, &status), GPUCHOLMOD_OK);
+        ASSERT_EQ(gpucholmod_modify(held.held, k, V.data(), n, weights.data(), 1, nullptr, &status), GPUCHOLMOD_OK) << status.message;
+        ASSERT_EQ(gpucholmod_update_d(0, n, k, R.data(), n, V.data(), n, weights.data(), 1, nullptr, nullptr, 0, &status), GPUCHOLMOD_OK);
+        Stored<double> out(n, n);
+        ASSERT_EQ(gpucholmod_store(held.held, 0, out.data(), n, &status), GPUCHOLMOD_OK);
+        EXPECT_EQ(out, Stored<double>(R.triangularView<Eigen::Upper>())) << n << ", " << k;
+      }
+}
+
 TEST(CFactorOfDoubles, DoNotFitIntoFloats) {
   const double R = 1e100;
   float out = 7;
