@@ -222,8 +222,8 @@ class Factor {
     void operator()(gpucholmod_factor* held) const noexcept { gpucholmod_release(held); }
   };
 
-  template <class Hold, class S>
-  Factor(Hold hold, View<const S> R, Triangle triangle, Home home, int device, std::ptrdiff_t capacity) {
+  template <class Function, class S>
+  Factor(Function hold, View<const S> R, Triangle triangle, Home home, int device, std::ptrdiff_t capacity) {
     detail::require(R.rows() == R.cols(), "R", "is not square");
     make([&](gpucholmod_factor** made, gpucholmod_status* status) {
       return hold(int(triangle), R.rows(), R.data(), R.ld(), capacity, int(home), device, made, status);
@@ -249,10 +249,10 @@ class Factor {
     detail::call([&](gpucholmod_status* status) { return gpucholmod_solve(held_.get(), system, B.cols(), B.data(), B.ld(), status); });
   }
 
-  template <class Store, class S>
-  void store(Store store, View<S> R, Triangle triangle) const {
+  template <class Function, class S>
+  void store(Function function, View<S> R, Triangle triangle) const {
     detail::require(R.rows() == order() && R.cols() == order(), "R", "has another shape than the factor");
-    detail::call([&](gpucholmod_status* status) { return store(held_.get(), int(triangle), R.data(), R.ld(), status); });
+    detail::call([&](gpucholmod_status* status) { return function(held_.get(), int(triangle), R.data(), R.ld(), status); });
   }
 
   std::unique_ptr<gpucholmod_factor, Release> held_;
@@ -289,16 +289,16 @@ class FactorView {
   void insert(std::ptrdiff_t at, View<const S> X, const RightHandSides* sides = nullptr) {
     detail::require(X.rows() == n_ + X.cols(), "X", "has other rows than the factor that is to be");
     detail::require(X.rows() <= capacity(), "R", "leaves no room for the rows and columns that come");
-    const auto insert = of_scalar(gpucholmod_insert_d, gpucholmod_insert_s);
+    const auto function = of_scalar(gpucholmod_insert_d, gpucholmod_insert_s);
     detail::with_sides(sides, n_, X.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return insert(form_, n_, at, X.cols(), R_.data(), R_.ld(), X.data(), X.ld(), with, status);
+      return function(form_, n_, at, X.cols(), R_.data(), R_.ld(), X.data(), X.ld(), with, status);
     });
     n_ += X.cols();
   }
   void remove(const std::vector<std::ptrdiff_t>& gone, const RightHandSides* sides = nullptr) {
-    const auto remove = of_scalar(gpucholmod_remove_d, gpucholmod_remove_s);
+    const auto function = of_scalar(gpucholmod_remove_d, gpucholmod_remove_s);
     detail::with_sides(sides, n_, 0, [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return remove(form_, n_, std::ptrdiff_t(gone.size()), gone.data(), R_.data(), R_.ld(), with, status);
+      return function(form_, n_, std::ptrdiff_t(gone.size()), gone.data(), R_.data(), R_.ld(), with, status);
     });
     n_ -= std::ptrdiff_t(gone.size());
   }
@@ -318,9 +318,9 @@ class FactorView {
     detail::require_columns(V.rows(), n_);
     const std::size_t bytes = sides ? 0 : gpucholmod_workspace(n_, V.cols(), sizeof(S));
     if (workspace_.size() < bytes) workspace_.resize(bytes);
-    const auto update = of_scalar(gpucholmod_update_d, gpucholmod_update_s);
+    const auto function = of_scalar(gpucholmod_update_d, gpucholmod_update_s);
     detail::with_sides(sides, n_, V.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return update(form_, n_, V.cols(), R_.data(), R_.ld(), V.data(), V.ld(), weights, scale, with, workspace_.data(), workspace_.size(), status);
+      return function(form_, n_, V.cols(), R_.data(), R_.ld(), V.data(), V.ld(), weights, scale, with, workspace_.data(), workspace_.size(), status);
     });
   }
 

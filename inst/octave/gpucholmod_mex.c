@@ -74,7 +74,8 @@ static size_t place_of(const gpucholmod_factor *factor) {
   return i;
 }
 static gpucholmod_factor *named(const mxArray *number) {
-  return mxIsUint64(number) && mxGetNumberOfElements(number) == 1 ? (gpucholmod_factor *)(size_t) * (const unsigned long long *)mxGetData(number) : NULL;
+  if (!mxIsUint64(number) || mxGetNumberOfElements(number) != 1) return NULL;
+  return (gpucholmod_factor *)(size_t) * (const unsigned long long *)mxGetData(number);
 }
 static gpucholmod_factor *factor(struct call *c) {
   gpucholmod_factor *found = named(c->in[0]);
