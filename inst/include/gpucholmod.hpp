@@ -67,7 +67,7 @@ using Contiguous = std::enable_if_t<std::is_convertible_v<Element<C> (*)[], T (*
 
 }  // namespace detail
 
-/// A column-major matrix that somebody else owns, rows x cols; ld >= rows.
+/// A column-major matrix that somebody else owns, rows x cols; ld >= rows. One of a temporary is good for the call that it is given to.
 template <class T>
 class View {
  public:

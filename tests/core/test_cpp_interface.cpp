@@ -223,7 +223,7 @@ TYPED_TEST(CppInterface, ThrowsAndChangesNothing) {
   EXPECT_EQ(code_of([&] { F.update(View<const double>(given.wide.data(), n, k, n - 1)); }), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(code_of([&] { F.update(V, 0); }), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(code_of([&] { F.modify(V, std::vector<double>(k - 1)); }), GPUCHOLMOD_BAD_ARGUMENT);
-  const RightHandSides other{View<double>(z.data(), n - 1, 1), Y, rss}, no_room{View<double>(z.data(), n, 1), std::array<double, 1>{2}, rss};
+  const RightHandSides other{View<double>(z.data(), n - 1, 1), Y, rss}, no_room{View<double>(z.data(), n, 1), View<const double>(Y.data(), 1, 1), rss};
   EXPECT_EQ(code_of([&] { F.update(V, 1, &other); }), GPUCHOLMOD_BAD_ARGUMENT);
   far[0] = -1;
   EXPECT_THROW(F.insert(0, far), NotPositiveDefinite);
