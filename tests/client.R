@@ -2,7 +2,7 @@
 library(gpucholmodclient)
 
 # every function is there
-stopifnot(length(client_names()) >= 15, all(startsWith(client_names(), "gpucholmod_")))
+stopifnot(length(client_names()) >= 25, all(startsWith(client_names(), "gpucholmod_")))
 
 set.seed(1)
 A <- crossprod(matrix(rnorm(900), 30)) + diag(30)
@@ -15,6 +15,7 @@ stopifnot(all.equal(client_update(R, V), chol(A + tcrossprod(V))),
 # what cannot be done is told, and changes nothing
 told <- client_refused(R, 100 * V[, 1, drop = FALSE], -1)
 stopifnot(told[[1]] == 1L, told[[2]] >= 1L, nzchar(told[[3]]), identical(told[[4]], R))
+stopifnot(inherits(try(client_update(R, V, 1:2 / 2), silent = TRUE), "try-error"), inherits(try(client_update(R, V[-1, ]), silent = TRUE), "try-error"))
 V[7, 2] <- NaN
 stopifnot(inherits(try(client_update(R, V), silent = TRUE), "try-error"))
 

@@ -1,4 +1,4 @@
-## The functions of inst/octave beside Octave's own. Stops at the first thing that is wrong.
+## The functions of inst/octave beside Octave's own, and factors with memory of their own. Stops at the first thing that is wrong.
 1;
 function same (X, Y, eps)
   assert (norm (X - Y, 1) <= 100 * eps * norm (Y, 1));
@@ -58,8 +58,61 @@ for n = [1 2 7 40]
   if (n > 3)
     without = chol (A([1, 4:n], [1, 4:n]));
     same (cholinsert_gpu (without, 2, A(:, 2:3)), R, eps * n);
+    single_R = cholinsert_gpu (single (without), 2, A(:, 2:3));
+    assert (isa (single_R, "single"));
+    same (double (single_R), R, double (eps ("single")) * n);
+    single_R = choldelete_gpu (single (R), 2);
+    assert (isa (single_R, "single"));
+    same (double (single_R), chol (A([1, 3:n], [1, 3:n])), double (eps ("single")) * n);
   endif
 endfor
+
+## A factor that stays where it is, with every backend that there is.
+backends = {"cpu"};
+try
+  cholfactor_gpu (R, "gpu");
+  backends{end + 1} = "gpu";
+catch problem
+  assert (problem.identifier, "gpucholmod:hold");
+  assert (! isempty (strfind (problem.message, "CUDA")) || ! isempty (strfind (problem.message, "NVIDIA")));
+end_try_catch
+for i = 1:numel (backends)
+  for kind = {"double", "single"}
+    tolerance = double (eps (kind{1})) * n;
+    F = cholfactor_gpu (cast (R, kind{1}), backends{i});
+    assert ({backend(F), precision(F), order(F)}, {backends{i}, kind{1}, n});
+    X = randn (n, 3);
+    assert (update (F, X), 0);
+    assert (isa (full (F), kind{1}));
+    same (double (full (F)), chol (A + X * X'), tolerance);
+    G = copy (F);
+    H = F;  # the same factor
+    update (F, X, "-");
+    update (H, X, [0.5 1 2], 2);
+    B = 2 * A + X * diag ([0.5 1 2]) * X';
+    same (double (full (F)), chol (B), 10 * tolerance);
+    same (double (full (G)), chol (A + X * X'), tolerance);
+    b = randn (n, 2);
+    assert (norm (B * (F \ b) - b, 1) <= 1e4 * tolerance * norm (b, 1));
+    assert (logdet (F), 2 * sum (log (diag (F))), 100 * eps * n);
+    same (diag (F), double (diag (full (F))), tolerance);
+    before = full (F);
+    assert (update (F, 100 * X, "-"), 1);
+    assert (full (F), before);
+    assert (update (F, zeros (n, 0), zeros (1, 0)), 0);
+    remove (F, 4);
+    same (double (full (F)), chol (B([1:3, 5:n], [1:3, 5:n])), 10 * tolerance);
+    insert (F, 4, B(:, 4));
+    same (double (full (F)), chol (B), 10 * tolerance);
+    assert (insert (F, 1, [-1; zeros(n, 1)]), 1);
+    assert (order (F), n);
+    same (double (cholupdate_gpu (cast (R, kind{1}), X, "+", backends{i})), chol (A + X * X'), tolerance);
+    [R1, err] = cholupdate_gpu (R, 100 * X, "-", backends{i});
+    assert (err, 1);
+    assert (R1, R);
+  endfor
+endfor
+
 assert (size (cholupdate_gpu (zeros (0, 0), zeros (0, 2))), [0, 0]);
 refused = {{R, x(2:end)}, {R(:, 2:end), x}, {R, x, "?"}, {1i * R, x}, {"a", "b"}, {R, nan(40, 1)}, {R, x, [1 2]}};
 for i = 1:numel (refused)
@@ -71,4 +124,23 @@ for i = 1:numel (refused)
   end_try_catch
   assert (failed);
 endfor
-disp ("Octave: as its own cholupdate, cholinsert, choldelete");
+clear F G H
+F = cholfactor_gpu (chol (A));
+of_factor = {@() update(F, x(2:end)), @() update(F, x, "?"), @() update(F, 100 * x, "-"), @() update(F, nan (n, 1)), @() update(F, x, "+", 0), ...
+             @() insert(F, n + 2, ones (n + 1, 1)), @() insert(F, 1, x), @() remove(F, 0), @() F \ x(2:end), @() cholfactor_gpu(1i * A), ...
+             @() cholfactor_gpu(A, "abacus"), @() cholfactor_gpu(-A), @() cholupdate_gpu(R, x, "+", "abacus"), @() full(cholfactor_gpu(uint64 (8))), ...
+             @() gpucholmod_mex("order", uint64 (8)), @() gpucholmod_mex("order"), @() gpucholmod_mex("orders", uint64 (8))};
+before = full (F);
+for i = 1:numel (of_factor)
+  failed = false;
+  try
+    of_factor{i}();
+  catch
+    failed = true;
+  end_try_catch
+  assert (failed);
+endfor
+assert (full (F), before);
+clear F of_factor
+assert (! mislocked ("gpucholmod_mex"));  # every factor has been given back
+printf ("Octave: as its own cholupdate, cholinsert, choldelete; factors of their own in: %s\n", strjoin (backends, ", "));

@@ -5,7 +5,7 @@
 #   configure      configure and cleanup, with and without nvcc (tests/configure.sh)
 #   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
-#   library        the core as a library for programs without R (tools/library.mk): tests/library.c, and in Octave tests/octave.m
+#   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp, and in Octave tests/octave.m
 #   README         README.md is what README.Rmd gives
 #   pasted blocks  the R code of README.md and the vignettes runs as it stands (tools/paste_blocks.R)
 #   check          R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
@@ -103,9 +103,13 @@ library_without_r() {
       cc -std=c99 -Wall -Wextra -Werror -pedantic "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.so" -Wl,-rpath,"$at/lib" -lm \
         -o "$at/shared" && "$at/shared" &&
       cc -std=c99 "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.a" -llapack -lblas -lpthread -lstdc++ -lm -o "$at/static" &&
-      "$at/static" && octave-cli --quiet --norc --path "$at/build/octave" "$root/tests/octave.m"
+      "$at/static" &&
+      for standard in c++17 c++20; do
+        c++ -std=$standard -Wall -Wextra -Werror -pedantic "$root/tests/library.cpp" -I"$at/include" "$at/lib/libgpucholmod.so" \
+          -Wl,-rpath,"$at/lib" -o "$at/cpp" && "$at/cpp" || exit 1
+      done && octave-cli --quiet --norc --path "$at/build/octave" "$root/tests/octave.m"
   ) >"$at/log" 2>&1 || status=$?
-  grep '^Octave' "$at/log" || :
+  grep -E '^(Octave|C\+\+)' "$at/log" || :
   count_one "$status" "$at/log" "library"
 }
 

@@ -13,7 +13,7 @@
  *     GPUCHOLMOD_DEFINE              once, outside of functions
  *     gpucholmod_load();             in R_init_<package>, after importing the namespace of gpucholmod: an R error where the versions differ
  *
- * From any other program: link with libgpucholmod, which tools/library.mk builds. */
+ * From any other program: link with libgpucholmod, which tools/library.mk builds. In C++: gpucholmod.hpp. */
 #ifndef GPUCHOLMOD_H
 #define GPUCHOLMOD_H
 
@@ -28,10 +28,11 @@ typedef enum gpucholmod_code {
   GPUCHOLMOD_NOT_FINITE,            /* row, col */
   GPUCHOLMOD_BAD_DIAGONAL,          /* of R; row: which entry */
   GPUCHOLMOD_OVERFLOW,              /* of V in the precision of R, or of the result */
-  GPUCHOLMOD_BACKEND_UNAVAILABLE,   /* a GPU was asked for */
+  GPUCHOLMOD_BACKEND_UNAVAILABLE,   /* a GPU was asked for, and there is none that can be used */
   GPUCHOLMOD_OUT_OF_MEMORY,
   GPUCHOLMOD_CUDA_FAILURE,
-  GPUCHOLMOD_INTERNAL
+  GPUCHOLMOD_INTERNAL,
+  GPUCHOLMOD_NOT_BUILT              /* a GPU was asked for, and there is no code for any: the build is for the CPU alone */
 } gpucholmod_code;
 
 /* How a factor is given: one of the first two, and the third or not. */
@@ -60,7 +61,8 @@ typedef struct gpucholmod_sides {
   double *rss;     /* m residual sums of squares, changed; or NULL. NaN afterwards: there was not so much */
 } gpucholmod_sides;
 
-/* A factor with memory of its own, in doubles: where it is, is told to gpucholmod_hold(). */
+/* A factor with memory of its own, of doubles or of floats: where it is, is told to gpucholmod_hold(). What goes to it and comes from it (V, X, B)
+ * is double. */
 typedef struct gpucholmod_factor gpucholmod_factor;
 enum gpucholmod_home { GPUCHOLMOD_MEMORY = 0, GPUCHOLMOD_GPU = 1 };
 enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD_BACK = 2 };
@@ -71,17 +73,21 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
  *   workspace         bytes that update_d (scalar 8) or update_s (scalar 4) need for n and k.
  *   update_d, _s      R <- the factor of scale A + V diag(weights) V', V n x k. weights: k, of any sign; NULL: 1. form: gpucholmod_form. workspace: memory
  *                     of so many bytes, or NULL: then it is allocated.
- *   insert_d          R (n x n, room for n + p) <- with p rows and columns of A more, from number `at` (0 .. n) on. X (n + p x p): their
+ *   insert_d, _s      R (n x n, room for n + p) <- with p rows and columns of A more, from number `at` (0 .. n) on. X (n + p x p): their
  *                     columns of the new A.
- *   remove_d          R <- without `count` rows and columns of A, `gone`, ascending, from 0 on. Order n - count afterwards.
- *   hold              a factor with memory of its own, with room for `capacity` rows and columns (at least n). R is copied. home:
+ *   remove_d, _s      R <- without `count` rows and columns of A, `gone`, ascending, from 0 on. Order n - count afterwards.
+ *   hold, hold_s      a factor with memory of its own, of the scalar of R, with room for `capacity` rows and columns (at least n). R is copied. home:
  *                     gpucholmod_home; device: the GPU's number, or -1 for the first that can be used.
  *   copy, release     another one that is the same; give the memory back (NULL is allowed).
  *   order             rows and columns.
  *   modify            as update_d, in place; of factors in memory to the same bits as there for R upper.
  *   insert, remove    as insert_d, remove_d. Beyond its capacity a factor grows.
  *   solve             B (n x m) <- the solution of A x = b, R'x = b or R x = b, for R upper: gpucholmod_system.
- *   store             R (n x n) <- the factor, upper or lower; the other triangle zero. */
+ *   store, store_s    R (n x n) <- the factor, upper or lower; the other triangle zero.
+ *   diagonal, logdet  out (n) <- that of the factor; *out <- log det A.
+ *   home, scalar, capacity
+ *                     gpucholmod_home; 8 or 4; rows and columns that there is room for. Of NULL: 0.
+ *   gpu               whether a GPU can be used, with `device` as above: OK and its name as status->message, or why not. */
 #define GPUCHOLMOD_FUNCTIONS(X) \
   X(int, abi, (void), ()) \
   X(size_t, workspace, (ptrdiff_t n, ptrdiff_t k, size_t scalar), (n, k, scalar)) \
@@ -109,7 +115,21 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
   X(int, solve, (const gpucholmod_factor *factor, int system, ptrdiff_t m, double *B, ptrdiff_t ldb, gpucholmod_status *status), \
     (factor, system, m, B, ldb, status)) \
   X(int, store, (const gpucholmod_factor *factor, int form, double *R, ptrdiff_t ldr, gpucholmod_status *status), \
-    (factor, form, R, ldr, status))
+    (factor, form, R, ldr, status)) \
+  X(int, insert_s, (int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, float *R, ptrdiff_t ldr, const float *X, ptrdiff_t ldx, \
+                    const gpucholmod_sides *sides, gpucholmod_status *status), (form, n, at, p, R, ldr, X, ldx, sides, status)) \
+  X(int, remove_s, (int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t *gone, float *R, ptrdiff_t ldr, const gpucholmod_sides *sides, \
+                    gpucholmod_status *status), (form, n, count, gone, R, ldr, sides, status)) \
+  X(int, hold_s, (int form, ptrdiff_t n, const float *R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor **made, \
+                  gpucholmod_status *status), (form, n, R, ldr, capacity, home, device, made, status)) \
+  X(int, store_s, (const gpucholmod_factor *factor, int form, float *R, ptrdiff_t ldr, gpucholmod_status *status), \
+    (factor, form, R, ldr, status)) \
+  X(int, diagonal, (const gpucholmod_factor *factor, double *out, gpucholmod_status *status), (factor, out, status)) \
+  X(int, logdet, (const gpucholmod_factor *factor, double *out, gpucholmod_status *status), (factor, out, status)) \
+  X(int, home, (const gpucholmod_factor *factor), (factor)) \
+  X(size_t, scalar, (const gpucholmod_factor *factor), (factor)) \
+  X(ptrdiff_t, capacity, (const gpucholmod_factor *factor), (factor)) \
+  X(int, gpu, (int device, gpucholmod_status *status), (device, status))
 
 #ifdef __cplusplus
 extern "C" {

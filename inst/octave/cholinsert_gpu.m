@@ -9,14 +9,18 @@ function [R1, err] = cholinsert_gpu (R, j, X)
     print_usage ();
   endif
   n = columns (R);
-  if (! isa (R, "double") || ! isreal (R) || ndims (R) != 2 || rows (R) != n)
-    error ("cholinsert_gpu: R must be a real square matrix of doubles");
+  if (! isfloat (R) || ! isreal (R) || ndims (R) != 2 || rows (R) != n)
+    error ("cholinsert_gpu: R must be a real square matrix");
   elseif (! isfloat (X) || ! isreal (X) || ndims (X) != 2 || rows (X) != n + columns (X))
     error ("cholinsert_gpu: dimension mismatch between R and X");
   elseif (! isscalar (j) || j != fix (j) || j < 1 || j > n + 1)
     error ("cholinsert_gpu: index J out of range");
   endif
-  [R1, code, pivot, message] = gpucholmod_mex ("insert", triu (full (R)), j, double (full (X)));
+  if (isa (R, "single") || isa (X, "single"))
+    R = single (R);
+    X = single (X);
+  endif
+  [R1, code, pivot, message] = gpucholmod_mex ("insert", triu (full (R)), double (j), full (X));
   err = (code == 1) + 2 * (code == 4);
   if (code != 0 && (err == 0 || nargout < 2))
     error ("gpucholmod:insert", "cholinsert_gpu: %s", message);

@@ -1,57 +1,205 @@
-/* What cholupdate_gpu.m, cholinsert_gpu.m and choldelete_gpu.m call. Built by  make -f tools/library.mk octave
+/* What cholupdate_gpu.m and the others beside it call. Built by  make -f tools/library.mk octave
  *
- *   [R1, code, pivot, message] = gpucholmod_mex ("update", R, V, weights)
- *   [R1, code, pivot, message] = gpucholmod_mex ("insert", R, j, X)       X: the columns of the new matrix
- *   [R1, code, pivot, message] = gpucholmod_mex ("delete", R, j)
+ *   [result, code, pivot, message] = gpucholmod_mex (what, ...)
  *
- * R: n x n, real, double or single (update; the others double), upper triangular. code: gpucholmod_code; where it is not 0, R1 is R. */
+ *   "update", R, V, weights      R1; "insert", R, j, X; "delete", R, j likewise. X: the columns of the new matrix. R: n x n, real, double or single,
+ *                                upper triangular; V and X of the same class. Where code is not 0, the result is R.
+ *   "hold", R, gpu, device       a factor with memory of its own: its number, of class uint64. "copy", F likewise
+ *   "modify", F, V, weights, scale; "insert_held", F, j, X; "remove_held", F, j: [], F is changed. All that is given is double.
+ *   "solve", F, B                X; "store", F; "diagonal", F; "logdet", F; "order", F; "scalar", F; "home", F: what there is to be told
+ *   "release", F                 []; a factor that is not there is passed over
+ *
+ * code: gpucholmod_code. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpucholmod.h"
 #include "mex.h"
 
-/* The factor with room for p rows and columns more, or fewer; what is below its diagonal is zero. */
-static mxArray *resized(const mxArray *R, ptrdiff_t from, ptrdiff_t to) {
-  mxArray *made = mxCreateDoubleMatrix(to, to, mxREAL);
-  const ptrdiff_t m = from < to ? from : to;
-  for (ptrdiff_t j = 0; j < m; ++j) memcpy(mxGetPr(made) + j * to, mxGetPr(R) + j * from, sizeof(double) * (j + 1));
-  return made;
+/* Factors that have been given out, and not come back. */
+static gpucholmod_factor **held = NULL;
+static size_t held_count = 0;
+
+struct call {
+  const mxArray **in; /* behind the name */
+  mxArray *out;
+  gpucholmod_status status;
+};
+
+static ptrdiff_t columns(const mxArray *A) { return (ptrdiff_t)mxGetN(A); }
+static ptrdiff_t whole(const mxArray *x) { return (ptrdiff_t)mxGetScalar(x); }
+static mxArray *matrix(ptrdiff_t rows, ptrdiff_t cols, int single) {
+  return mxCreateNumericMatrix((mwSize)rows, (mwSize)cols, single ? mxSINGLE_CLASS : mxDOUBLE_CLASS, mxREAL);
 }
+
+/* The upper triangle of `from`, n x n, to `to`, in columns of ld numbers. */
+static void copy_upper(const mxArray *from, ptrdiff_t n, mxArray *to) {
+  const size_t size = mxGetElementSize(from), ld_from = mxGetM(from), ld = mxGetM(to);
+  for (ptrdiff_t j = 0; j < n; ++j)
+    memcpy((char *)mxGetData(to) + j * ld * size, (const char *)mxGetData(from) + j * ld_from * size, size * (size_t)(j + 1));
+}
+
+static int update(struct call *c) {
+  const ptrdiff_t n = columns(c->in[0]), k = columns(c->in[1]);
+  const double *weights = mxGetPr(c->in[2]);
+  void *R = mxGetData(c->out = mxDuplicateArray(c->in[0]));
+  const void *V = mxGetData(c->in[1]);
+  return mxIsSingle(c->in[0]) ? gpucholmod_update_s(GPUCHOLMOD_UPPER, n, k, R, n, V, n, weights, 1, NULL, NULL, 0, &c->status)
+                              : gpucholmod_update_d(GPUCHOLMOD_UPPER, n, k, R, n, V, n, weights, 1, NULL, NULL, 0, &c->status);
+}
+
+static int insert(struct call *c) {
+  const ptrdiff_t n = columns(c->in[0]), at = whole(c->in[1]) - 1, p = columns(c->in[2]), m = n + p;
+  copy_upper(c->in[0], n, c->out = matrix(m, m, mxIsSingle(c->in[0])));
+  void *R = mxGetData(c->out);
+  const void *X = mxGetData(c->in[2]);
+  return mxIsSingle(c->in[0]) ? gpucholmod_insert_s(GPUCHOLMOD_UPPER, n, at, p, R, m, X, m, NULL, &c->status)
+                              : gpucholmod_insert_d(GPUCHOLMOD_UPPER, n, at, p, R, m, X, m, NULL, &c->status);
+}
+
+static int delete_row(struct call *c) {
+  const ptrdiff_t n = columns(c->in[0]), gone = whole(c->in[1]) - 1;
+  mxArray *all = mxDuplicateArray(c->in[0]);
+  void *R = mxGetData(all);
+  const int code = mxIsSingle(all) ? gpucholmod_remove_s(GPUCHOLMOD_UPPER, n, 1, &gone, R, n, NULL, &c->status)
+                                   : gpucholmod_remove_d(GPUCHOLMOD_UPPER, n, 1, &gone, R, n, NULL, &c->status);
+  if (code == GPUCHOLMOD_OK) copy_upper(all, n - 1, c->out = matrix(n - 1, n - 1, mxIsSingle(all)));
+  mxDestroyArray(all);
+  return code;
+}
+
+static size_t place_of(const gpucholmod_factor *factor) {
+  size_t i = 0;
+  while (i < held_count && held[i] != factor) ++i;
+  return i;
+}
+static gpucholmod_factor *named(const mxArray *number) {
+  if (!mxIsUint64(number) || mxGetNumberOfElements(number) != 1) return NULL;
+  return (gpucholmod_factor *)(size_t) * (const unsigned long long *)mxGetData(number);
+}
+static gpucholmod_factor *factor(struct call *c) {
+  gpucholmod_factor *found = named(c->in[0]);
+  if (found == NULL || place_of(found) == held_count) mexErrMsgTxt("gpucholmod_mex: there is no such factor");
+  return found;
+}
+
+static void release_all(void) {
+  while (held_count > 0) gpucholmod_release(held[--held_count]);
+  free(held);
+  held = NULL;
+}
+
+/* A new factor becomes one of those that have been given out. */
+static int give_out(struct call *c, int code, gpucholmod_factor *made) {
+  if (code != GPUCHOLMOD_OK) return code;
+  gpucholmod_factor **more = realloc(held, sizeof *held * (held_count + 1));
+  if (more == NULL) {
+    gpucholmod_release(made);
+    strcpy(c->status.message, "the host is out of memory");
+    return GPUCHOLMOD_OUT_OF_MEMORY;
+  }
+  held = more;
+  if (held_count == 0) {
+    mexAtExit(release_all);
+    mexLock();
+  }
+  held[held_count++] = made;
+  c->out = mxCreateNumericMatrix(1, 1, mxUINT64_CLASS, mxREAL);
+  *(unsigned long long *)mxGetData(c->out) = (size_t)made;
+  return code;
+}
+
+static int hold(struct call *c) {
+  const mxArray *R = c->in[0];
+  const ptrdiff_t n = columns(R);
+  const int home = whole(c->in[1]) ? GPUCHOLMOD_GPU : GPUCHOLMOD_MEMORY, device = (int)mxGetScalar(c->in[2]);
+  gpucholmod_factor *made = NULL;
+  const int code = mxIsSingle(R) ? gpucholmod_hold_s(GPUCHOLMOD_UPPER, n, mxGetData(R), n, n, home, device, &made, &c->status)
+                                 : gpucholmod_hold(GPUCHOLMOD_UPPER, n, mxGetData(R), n, n, home, device, &made, &c->status);
+  return give_out(c, code, made);
+}
+static int copy(struct call *c) {
+  gpucholmod_factor *made = NULL;
+  const int code = gpucholmod_copy(factor(c), &made, &c->status);
+  return give_out(c, code, made);
+}
+static int release(struct call *c) {
+  gpucholmod_factor *gone = named(c->in[0]);
+  const size_t at = place_of(gone);
+  if (at == held_count) return GPUCHOLMOD_OK;
+  held[at] = held[--held_count];
+  if (held_count == 0) mexUnlock();
+  return gpucholmod_release(gone);
+}
+
+static int modify(struct call *c) {
+  gpucholmod_factor *F = factor(c);
+  return gpucholmod_modify(F, columns(c->in[1]), mxGetPr(c->in[1]), gpucholmod_order(F), mxGetPr(c->in[2]), mxGetScalar(c->in[3]), NULL, &c->status);
+}
+static int insert_held(struct call *c) {
+  const ptrdiff_t p = columns(c->in[2]);
+  gpucholmod_factor *F = factor(c);
+  return gpucholmod_insert(F, whole(c->in[1]) - 1, p, mxGetPr(c->in[2]), gpucholmod_order(F) + p, NULL, &c->status);
+}
+static int remove_held(struct call *c) {
+  const ptrdiff_t gone = whole(c->in[1]) - 1;
+  return gpucholmod_remove(factor(c), 1, &gone, NULL, &c->status);
+}
+
+static int solve(struct call *c) {
+  const gpucholmod_factor *F = factor(c);
+  c->out = mxDuplicateArray(c->in[1]);
+  return gpucholmod_solve(F, GPUCHOLMOD_BOTH, columns(c->out), mxGetPr(c->out), gpucholmod_order(F), &c->status);
+}
+static int store(struct call *c) {
+  const gpucholmod_factor *F = factor(c);
+  const ptrdiff_t n = gpucholmod_order(F);
+  const int single = gpucholmod_scalar(F) == sizeof(float);
+  c->out = matrix(n, n, single);
+  return single ? gpucholmod_store_s(F, GPUCHOLMOD_UPPER, mxGetData(c->out), n, &c->status)
+                : gpucholmod_store(F, GPUCHOLMOD_UPPER, mxGetData(c->out), n, &c->status);
+}
+static int diagonal(struct call *c) {
+  const gpucholmod_factor *F = factor(c);
+  c->out = matrix(gpucholmod_order(F), 1, 0);
+  return gpucholmod_diagonal(F, mxGetPr(c->out), &c->status);
+}
+static int logdet(struct call *c) {
+  const gpucholmod_factor *F = factor(c);
+  c->out = matrix(1, 1, 0);
+  return gpucholmod_logdet(F, mxGetPr(c->out), &c->status);
+}
+
+static int number(struct call *c, double value) {
+  c->out = mxCreateDoubleScalar(value);
+  return GPUCHOLMOD_OK;
+}
+static int order(struct call *c) { return number(c, (double)gpucholmod_order(factor(c))); }
+static int scalar(struct call *c) { return number(c, (double)gpucholmod_scalar(factor(c))); }
+static int home(struct call *c) { return number(c, gpucholmod_home(factor(c))); }
+
+static const struct command {
+  const char *name;
+  int takes; /* arguments behind the name */
+  int (*run)(struct call *);
+} commands[] = {{"update", 3, update},           {"insert", 3, insert},           {"delete", 2, delete_row}, {"hold", 3, hold},
+                {"copy", 1, copy},               {"release", 1, release},         {"modify", 4, modify},     {"insert_held", 3, insert_held},
+                {"remove_held", 2, remove_held}, {"solve", 2, solve},             {"store", 1, store},       {"diagonal", 1, diagonal},
+                {"logdet", 1, logdet},           {"order", 1, order},             {"scalar", 1, scalar},     {"home", 1, home}};
 
 void mexFunction(int count, mxArray *out[], int given, const mxArray *in[]) {
   char what[16];
-  if (given < 3 || mxGetString(in[0], what, sizeof what) != 0) mexErrMsgTxt("gpucholmod_mex: called by cholupdate_gpu and others only");
-  const mxArray *R = in[1];
-  const ptrdiff_t n = (ptrdiff_t)mxGetN(R);
-  gpucholmod_status status;
-  int code;
-  if (strcmp(what, "update") == 0) {
-    const mxArray *V = in[2];
-    const ptrdiff_t k = (ptrdiff_t)mxGetN(V);
-    out[0] = mxDuplicateArray(R);
-    if (mxIsSingle(R))
-      code = gpucholmod_update_s(GPUCHOLMOD_UPPER, n, k, (float *)mxGetData(out[0]), n, (const float *)mxGetData(V), n, mxGetPr(in[3]), 1, NULL,
-                                 NULL, 0, &status);
-    else
-      code = gpucholmod_update_d(GPUCHOLMOD_UPPER, n, k, mxGetPr(out[0]), n, mxGetPr(V), n, mxGetPr(in[3]), 1, NULL, NULL, 0, &status);
-  } else if (strcmp(what, "insert") == 0) {
-    const ptrdiff_t p = (ptrdiff_t)mxGetN(in[3]);
-    out[0] = resized(R, n, n + p);
-    code = gpucholmod_insert_d(GPUCHOLMOD_UPPER, n, (ptrdiff_t)mxGetScalar(in[2]) - 1, p, mxGetPr(out[0]), n + p, mxGetPr(in[3]), n + p, NULL,
-                               &status);
-  } else {
-    const ptrdiff_t gone = (ptrdiff_t)mxGetScalar(in[2]) - 1;
-    mxArray *whole = mxDuplicateArray(R);
-    code = gpucholmod_remove_d(GPUCHOLMOD_UPPER, n, 1, &gone, mxGetPr(whole), n, NULL, &status);
-    out[0] = mxCreateDoubleMatrix(n - 1, n - 1, mxREAL);
-    for (ptrdiff_t j = 0; j < n - 1; ++j) memcpy(mxGetPr(out[0]) + j * (n - 1), mxGetPr(whole) + j * n, sizeof(double) * (j + 1));
-    mxDestroyArray(whole);
-  }
-  if (code != GPUCHOLMOD_OK) {
-    mxDestroyArray(out[0]);
-    out[0] = mxDuplicateArray(R);
-  }
+  const struct command *command = commands, *const end = commands + sizeof commands / sizeof *commands;
+  if (given < 1 || mxGetString(in[0], what, sizeof what) != 0) mexErrMsgTxt("gpucholmod_mex: called by cholupdate_gpu and others only");
+  while (command != end && strcmp(command->name, what) != 0) ++command;
+  if (command == end || given != command->takes + 1) mexErrMsgTxt("gpucholmod_mex: called by cholupdate_gpu and others only");
+  struct call call = {in + 1, NULL, {0, 0, 0, 0, {0}}};
+  const int code = command->run(&call);
+  const int keeps = command - commands < 3; /* R of the caller's */
+  if (code != GPUCHOLMOD_OK && call.out != NULL) mxDestroyArray(call.out);
+  if (code != GPUCHOLMOD_OK || call.out == NULL) call.out = keeps ? mxDuplicateArray(in[1]) : matrix(0, 0, 0);
+  out[0] = call.out;
   if (count > 1) out[1] = mxCreateDoubleScalar(code);
-  if (count > 2) out[2] = mxCreateDoubleScalar((double)status.pivot);
-  if (count > 3) out[3] = mxCreateString(status.message);
+  if (count > 2) out[2] = mxCreateDoubleScalar((double)call.status.pivot);
+  if (count > 3) out[3] = mxCreateString(call.status.message);
 }

@@ -150,8 +150,9 @@ T sum_of_squares(const T* values, index_t count) {
   index_t i = 0;
   for (; i + sums <= count; i += sums)
     for (index_t l = 0; l < sums; ++l) part[l] += values[i + l] * values[i + l];
+  if (i > 0)
+    for (const T x : part) sum += x;
   for (; i < count; ++i) sum += values[i] * values[i];
-  for (const T x : part) sum += x;
   return sum;
 }
 

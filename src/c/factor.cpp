@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/factor_io.h"
 #include "c/right_sides.h"
 #include "cpu/host_factor.h"
 #include "cpu/kernels.h"
@@ -25,19 +27,20 @@ std::shared_ptr<void> allocate(std::size_t bytes) {
   return {data, std::free};
 }
 
-std::unique_ptr<HeldFactor> held(int form, index_t n, const double* R, index_t ldr, index_t capacity, int home, int device) {
+template <class S>
+std::unique_ptr<HeldFactor> held(int form, index_t n, const S* R, index_t ldr, index_t capacity, int home, int device) {
   require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
   require(n >= 0, "n", "must not be negative");
   require(home == GPUCHOLMOD_MEMORY || home == GPUCHOLMOD_GPU, "home", "must be one of gpucholmod_home");
-  const MatrixView<const double> given = matrix("R", R, n, n, ldr);
-  std::vector<double> copied;
+  const MatrixView<const S> given = matrix("R", R, n, n, ldr);
+  std::vector<S> copied;
   if (ldr != n) copied = packed(given);
-  const double* const numbers = ldr != n ? copied.data() : R;
+  const S* const numbers = ldr != n ? copied.data() : R;
   const Uplo uplo = uplo_of(form);
-  if (home == GPUCHOLMOD_GPU) return cuda::upload(numbers, n, uplo, Precision::double_, capacity, device);
-  return cpu::hold(numbers, n, uplo, Precision::double_, capacity, allocate);
+  const Precision precision = sizeof(S) == 8 ? Precision::double_ : Precision::single;
+  if (home == GPUCHOLMOD_GPU) return cuda::upload(numbers, n, uplo, precision, capacity, device);
+  return cpu::hold(numbers, n, uplo, precision, capacity, allocate);
 }
-
 
 Request request_of(index_t n, index_t k, const SidesOfCall& sides) {
   Request request;
@@ -66,11 +69,13 @@ index_t reshape(HeldFactor& R, index_t k, bool coming, const gpucholmod_sides* g
   return -1;
 }
 
-index_t insert(HeldFactor& R, index_t at, index_t p, const double* X, index_t ldx, const gpucholmod_sides* sides) {
+template <class S>
+index_t insert(HeldFactor& R, index_t at, index_t p, const S* X, index_t ldx, const gpucholmod_sides* sides) {
   const index_t n = R.order();
   require(p >= 0, "p", "must not be negative");
   require(at >= 0 && at <= n, "at", "must be one of 0 .. n");
-  const std::vector<double> columns = packed(matrix("X", X, n + p, p, ldx));
+  const std::vector<S> given = packed(matrix("X", X, n + p, p, ldx));
+  const std::vector<double> columns(given.begin(), given.end());
   if (p == 0) return -1;
   return reshape(R, p, true, sides, [&](const Task& task, std::atomic<bool>& begun) {
     return R.insert(at, columns.data(), p, task, nullptr, unwatched, begun);
@@ -116,6 +121,21 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
   return outcome.pivot;
 }
 
+/// Throws backend_unavailable, and bad_argument where there is no such device.
+std::string gpu_name(int id) {
+  const cuda::Status now = cuda::status(false);
+  if (!now.usable) throw Error(ErrorCode::backend_unavailable, now.message, {{"backend", "cuda"}, {"reason", now.reason}});
+  for (const cuda::Device& device : now.devices)
+    if (device.usable && device.id == (id == -1 ? now.device : id)) return device.name;
+  throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used", {{"argument", "device"}});
+}
+
+std::vector<double> diagonal(const HeldFactor& R) {
+  std::vector<double> all(R.order());
+  R.diagonal(all.data());
+  return all;
+}
+
 const HeldFactor& factor(const gpucholmod_factor* given) {
   require(given != nullptr, "factor", "is missing");
   return *given->held;
@@ -136,20 +156,48 @@ int make(gpucholmod_factor** made, gpucholmod_status* status, F&& f) {
 }
 
 /// f(factor), for a factor in the caller's memory, which becomes what f leaves; `room`: rows that there has to be place for.
-template <class F>
-int in_memory(int form, index_t n, index_t room, double* R, index_t ldr, gpucholmod_status* status, F&& f) {
+template <class S, class F>
+int in_memory(int form, index_t n, index_t room, S* R, index_t ldr, gpucholmod_status* status, F&& f) {
   return guarded(status, [&] {
     require(ldr >= room, "ldr", "leaves no room for the rows that come");
     const std::unique_ptr<HeldFactor> copy = held(form, n, R, ldr, std::max(n, room), GPUCHOLMOD_MEMORY, -1);
     std::vector<double> numbers(room * room);  // nothing can fail behind f
     const index_t pivot = f(*copy);
     if (pivot >= 0) return pivot;
-    const Uplo uplo = uplo_of(form);
     const index_t m = copy->order();
-    copy->download(uplo, numbers.data());
-    copy_triangle<double>({numbers.data(), m, m, m}, uplo, {R, m, m, ldr});
+    copy->download(uplo_of(form), numbers.data());
+    const MatrixView<S> to{R, m, m, ldr};
+    for (index_t j = 0; j < m; ++j) {
+      const auto [first, last] = rows_of(j, m, uplo_of(form));
+      std::copy(numbers.data() + j * m + first, numbers.data() + j * m + last, to.col(j) + first);
+    }
     return index_t(-1);
   });
+}
+
+template <class S>
+int insert_in_memory(int form, index_t n, index_t at, index_t p, S* R, index_t ldr, const S* X, index_t ldx, const gpucholmod_sides* sides,
+                     gpucholmod_status* status) {
+  return in_memory(form, n, n + std::max<index_t>(p, 0), R, ldr, status, [&](HeldFactor& copy) { return insert(copy, at, p, X, ldx, sides); });
+}
+
+template <class S>
+int remove_in_memory(int form, index_t n, index_t count, const index_t* gone, S* R, index_t ldr, const gpucholmod_sides* sides,
+                     gpucholmod_status* status) {
+  return in_memory(form, n, n, R, ldr, status, [&](HeldFactor& copy) { return remove(copy, count, gone, sides); });
+}
+
+/// R (n x n) <- the factor, in S.
+template <class S>
+void store(const HeldFactor& held, int form, S* R, index_t ldr) {
+  require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
+  const index_t n = held.order();
+  const MatrixView<S> to = matrix("R", R, n, n, ldr);
+  std::vector<double> numbers(n * n);
+  held.download(uplo_of(form), numbers.data());
+  for (index_t i = 0; i < n * n; ++i)
+    if (!std::isfinite(S(numbers[i]))) throw overflow(i % n, i / n);
+  for (index_t j = 0; j < n; ++j) std::copy_n(numbers.data() + j * n, n, to.col(j));
 }
 
 }  // namespace
@@ -162,16 +210,28 @@ extern "C" {
 
 int gpucholmod_insert_d(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double* R, ptrdiff_t ldr, const double* X, ptrdiff_t ldx,
                         const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return in_memory(form, n, n + std::max<ptrdiff_t>(p, 0), R, ldr, status, [&](HeldFactor& copy) { return c::insert(copy, at, p, X, ldx, sides); });
+  return insert_in_memory(form, n, at, p, R, ldr, X, ldx, sides, status);
+}
+int gpucholmod_insert_s(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, float* R, ptrdiff_t ldr, const float* X, ptrdiff_t ldx,
+                        const gpucholmod_sides* sides, gpucholmod_status* status) {
+  return insert_in_memory(form, n, at, p, R, ldr, X, ldx, sides, status);
 }
 
 int gpucholmod_remove_d(int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, double* R, ptrdiff_t ldr, const gpucholmod_sides* sides,
                         gpucholmod_status* status) {
-  return in_memory(form, n, n, R, ldr, status, [&](HeldFactor& copy) { return c::remove(copy, count, gone, sides); });
+  return remove_in_memory(form, n, count, gone, R, ldr, sides, status);
+}
+int gpucholmod_remove_s(int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, float* R, ptrdiff_t ldr, const gpucholmod_sides* sides,
+                        gpucholmod_status* status) {
+  return remove_in_memory(form, n, count, gone, R, ldr, sides, status);
 }
 
 int gpucholmod_hold(int form, ptrdiff_t n, const double* R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor** made,
                     gpucholmod_status* status) {
+  return make(made, status, [&] { return held(form, n, R, ldr, capacity, home, device); });
+}
+int gpucholmod_hold_s(int form, ptrdiff_t n, const float* R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor** made,
+                      gpucholmod_status* status) {
   return make(made, status, [&] { return held(form, n, R, ldr, capacity, home, device); });
 }
 
@@ -185,6 +245,9 @@ int gpucholmod_release(gpucholmod_factor* given) {
 }
 
 ptrdiff_t gpucholmod_order(const gpucholmod_factor* given) { return given ? given->held->order() : 0; }
+ptrdiff_t gpucholmod_capacity(const gpucholmod_factor* given) { return given ? given->held->capacity() : 0; }
+int gpucholmod_home(const gpucholmod_factor* given) { return given && given->held->on_gpu() ? GPUCHOLMOD_GPU : GPUCHOLMOD_MEMORY; }
+size_t gpucholmod_scalar(const gpucholmod_factor* given) { return !given ? 0 : given->held->precision() == Precision::double_ ? 8 : 4; }
 
 int gpucholmod_modify(gpucholmod_factor* given, ptrdiff_t k, const double* V, ptrdiff_t ldv, const double* weights, double scale,
                       const gpucholmod_sides* sides, gpucholmod_status* status) {
@@ -214,16 +277,35 @@ int gpucholmod_solve(const gpucholmod_factor* given, int system, ptrdiff_t m, do
 }
 
 int gpucholmod_store(const gpucholmod_factor* given, int form, double* R, ptrdiff_t ldr, gpucholmod_status* status) {
+  return guarded(status, [&] { return store(factor(given), form, R, ldr), index_t(-1); });
+}
+int gpucholmod_store_s(const gpucholmod_factor* given, int form, float* R, ptrdiff_t ldr, gpucholmod_status* status) {
+  return guarded(status, [&] { return store(factor(given), form, R, ldr), index_t(-1); });
+}
+
+int gpucholmod_diagonal(const gpucholmod_factor* given, double* out, gpucholmod_status* status) {
   return guarded(status, [&] {
-    const HeldFactor& held = factor(given);
-    require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
-    const index_t n = held.order();
-    const MatrixView<double> to = matrix("R", R, n, n, ldr);
-    std::vector<double> numbers(n * n);
-    held.download(uplo_of(form), numbers.data());
-    for (index_t j = 0; j < n; ++j) std::copy_n(numbers.data() + j * n, n, to.col(j));
+    const std::vector<double> all = diagonal(factor(given));
+    require(out != nullptr || all.empty(), "out", "is missing");
+    std::copy(all.begin(), all.end(), out);
     return index_t(-1);
   });
+}
+
+int gpucholmod_logdet(const gpucholmod_factor* given, double* out, gpucholmod_status* status) {
+  return guarded(status, [&] {
+    require(out != nullptr, "out", "is missing");
+    double sum = 0;
+    for (const double r : diagonal(factor(given))) sum += std::log(r);
+    *out = 2 * sum;
+    return index_t(-1);
+  });
+}
+
+int gpucholmod_gpu(int device, gpucholmod_status* status) {
+  std::string name;
+  const int code = guarded(status, [&] { return name = gpu_name(device), index_t(-1); });
+  return code == GPUCHOLMOD_OK ? tell(status, code, name.c_str()) : code;
 }
 
 }  // extern "C"

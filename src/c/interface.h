@@ -9,17 +9,18 @@
 #include "base/error.h"
 #include "base/held_factor.h"
 #include "cpu/eigen.h"
+#include "cuda/backend.h"
 #include <gpucholmod.h>
 
 /// What the functions of inst/include/gpucholmod.h share.
 namespace gpucholmod::c {
 
-inline int code_of(ErrorCode code) {
-  switch (code) {
+inline int code_of(const Error& error) {
+  switch (error.code()) {
     case ErrorCode::not_finite: return GPUCHOLMOD_NOT_FINITE;
     case ErrorCode::bad_diagonal: return GPUCHOLMOD_BAD_DIAGONAL;
     case ErrorCode::overflow: return GPUCHOLMOD_OVERFLOW;
-    case ErrorCode::backend_unavailable: return GPUCHOLMOD_BACKEND_UNAVAILABLE;
+    case ErrorCode::backend_unavailable: return cuda::built() ? GPUCHOLMOD_BACKEND_UNAVAILABLE : GPUCHOLMOD_NOT_BUILT;
     case ErrorCode::out_of_memory: return GPUCHOLMOD_OUT_OF_MEMORY;
     case ErrorCode::cuda_failure: return GPUCHOLMOD_CUDA_FAILURE;
     default: return GPUCHOLMOD_BAD_ARGUMENT;
@@ -32,8 +33,8 @@ inline int tell(gpucholmod_status* status, int code, const char* message, index_
     status->pivot = pivot;
     status->row = row;
     status->col = col;
-    std::strncpy(status->message, message, sizeof status->message - 1);
-    status->message[sizeof status->message - 1] = 0;
+    status->message[0] = status->message[sizeof status->message - 1] = 0;
+    if (*message) std::strncpy(status->message, message, sizeof status->message - 1);
   }
   return code;
 }
@@ -52,7 +53,7 @@ int guarded(gpucholmod_status* status, F&& f) noexcept {
       if (number && (name == "row" || name == "index")) row = index_t(*number);
       if (number && name == "col") col = index_t(*number);
     }
-    return tell(status, code_of(error.code()), error.what(), 0, row, col);
+    return tell(status, code_of(error), error.what(), 0, row, col);
   } catch (const std::bad_alloc&) {
     return tell(status, GPUCHOLMOD_OUT_OF_MEMORY, "the host is out of memory");
   } catch (const std::exception& error) {

@@ -13,8 +13,8 @@
 namespace gpucholmod::c {
 namespace {
 
-/// Up to this order a factor is modified beside itself and copied back where that has gone well. Above, R is looked at first, and where columns are
-/// taken away, a run that writes nothing finds out whether that can be done.
+/// Up to this order a factor that columns are taken away from is copied beforehand, and put back where that cannot be done. Above, a run that writes
+/// nothing finds out.
 constexpr index_t beside = 256;
 
 std::size_t words(index_t n, index_t k) { return std::size_t(n) * k + (n <= beside ? std::size_t(n) * n : 0); }
@@ -53,27 +53,25 @@ struct Call {
   double weight(index_t q) const { return weights ? weights[q] : 1; }
 };
 
-/// Whether R can be used, and no number of it needs scaling.
+/// Whether all of the diagonal is positive, and a `trusted` one such that no number of R needs scaling.
 template <class S>
-bool is_plain(MatrixView<const S> R, Uplo uplo) {
-  S squares = 0;
-  bool positive = true;
-  for (index_t j = 0; j < R.cols; ++j) {
-    const auto [first, last] = rows_of(j, R.cols, uplo);
-    squares += Eigen::Map<const Eigen::Array<S, Eigen::Dynamic, 1>>(R.col(j) + first, last - first).square().sum();
-    positive = positive && R(j, j) > 0;
-  }
-  return positive && in_range(squares);
-}
-
-template <class S>
-bool has_plain_diagonal(MatrixView<const S> R) {
+bool has_plain_diagonal(MatrixView<const S> R, bool trusted) {
   S least = R(0, 0), largest = least;
   for (index_t j = 1; j < R.cols; ++j) {
     least = std::min(least, R(j, j));
     largest = std::max(largest, R(j, j));
   }
-  return least > 0 && in_range(largest * largest) && largest < S(1e30) * least;
+  return least > 0 && (!trusted || (in_range(largest * largest) && largest < S(1e30) * least));
+}
+
+/// A triangle that has been kept by squares_of_triangle().
+template <class S>
+void put_back(const S* kept, Uplo uplo, MatrixView<S> R) {
+  for (index_t j = 0; j < R.cols; ++j) {
+    const auto [first, last] = rows_of(j, R.cols, uplo);
+    std::copy_n(kept, last - first, R.col(j) + first);
+    kept += last - first;
+  }
 }
 
 /// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be used.
@@ -97,26 +95,24 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   if (k == 0 || !in_range(sum_of_squares(memory, n * k))) return {};
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
   const MatrixView<const S> R{call.R.data, n, n, call.R.ld};
-  S squares = 0;
   const auto run = [&](MatrixView<S> out) {
+    if (n <= 8 && (removed == 0 || removed == k) && root == 1) {
+      const cpu::Kernels<S>& kernels = cpu::kernels<S>(instructions, k, removed == 0 ? Sign::update : Sign::downdate, call.uplo);
+      if (n <= kernels.rows) return cpu::modify_block(kernels, {memory, n, k, n}, out);
+    }
     cpu::BlockedSweep<S> sweep({memory, n, k, n}, removed, S(root), call.uplo, instructions, 1);
-    const index_t pivot = sweep.advance(R, out, false, unwatched);
-    squares = sweep.squares();
-    return pivot;
+    return sweep.advance(R, out, false, unwatched);
   };
-  if (call.trusted && removed == 0 && has_plain_diagonal(R)) return run(call.R);
-  if (n <= beside) {
-    const MatrixView<S> made{memory + n * call.V.cols, n, n, n};
-    const index_t pivot = run(made);
-    if (pivot >= 0) return removed > 0 && is_plain(R, call.uplo) ? std::optional(pivot) : std::nullopt;
-    if (!in_range(squares)) return {};
-    copy_triangle<S>({made.data, n, n, n}, call.uplo, call.R);
-    return pivot;
-  }
-  if (!is_plain(R, call.uplo)) return {};
-  if (removed > 0)
+  const bool trusted = call.trusted && removed == 0;
+  if (!has_plain_diagonal(R, trusted)) return {};
+  S* const kept = removed > 0 && n <= beside ? memory + n * call.V.cols : nullptr;
+  if (!trusted && !in_range(cpu::squares_of_triangle(instructions, R, call.uplo, kept))) return {};
+  if (removed > 0 && !kept)
     if (const index_t pivot = run({nullptr, n, n, n}); pivot >= 0) return pivot;
-  return run(call.R);
+  const index_t pivot = run(call.R);
+  if (pivot >= 0 && removed == 0) throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", "R"}});
+  if (pivot >= 0 && kept) put_back(kept, call.uplo, call.R);
+  return pivot;
 }
 
 /// Everything else.

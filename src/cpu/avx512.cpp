@@ -18,6 +18,7 @@ namespace gpucholmod::cpu::avx512 {
 #include "cpu/kernels/diagonal.h"
 #include "cpu/kernels/rotations.h"
 #include "cpu/kernels/level.h"
+#include "cpu/kernels/triangle.h"
 #include "cpu/kernels/group.h"
 
 }  // namespace gpucholmod::cpu::avx512

@@ -193,7 +193,9 @@ index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool 
   }
   provide_columns(walk, next_, next_ + threads_ * width_);
   poll(share_of_columns(next_, V_.rows));
-  {
+  if (threads_ == 1) {
+    work(walk, first_, &poll);
+  } else {
     const Helpers helpers(threads_ - 1, [&](int t) { work(walk, others_[t - 1], nullptr); });
     try {
       work(walk, first_, &poll);
@@ -238,6 +240,18 @@ void BlockedSweep<T>::carry(const RightSides& sides, index_t n) const {
   }
 }
 
+template <class T>
+index_t modify_block(const Kernels<T>& kernels, MatrixView<const T> V, MatrixView<T> R) {
+  const index_t n = R.cols, k = V.cols, ldv = kernels.rows + kernels.lanes;
+  Scratch<T> scratch;
+  T* const H = scratch.take(kernels.transform_words(k));
+  Strip<T> strip{R.data, R.data, R.ld, R.ld, n, scratch.take(k * ldv), ldv, scratch.take(kernels.block_words(k))};
+  for (index_t q = 0; q < k; ++q) kernels.fill(strip.Vt + q * ldv, ldv, V.col(q), n);
+  return kernels.diagonal(H, 0, 0, n, k, strip);
+}
+
+template index_t modify_block(const Kernels<float>&, MatrixView<const float>, MatrixView<float>);
+template index_t modify_block(const Kernels<double>&, MatrixView<const double>, MatrixView<double>);
 template class BlockedSweep<float>;
 template class BlockedSweep<double>;
 

@@ -120,4 +120,9 @@ class BlockedSweep {
   T squares_ = 0;
 };
 
+/// The same for R (n x n) of no more rows than a block of `kernels` has, with columns of V of one sign, in place: without what a walk needs. To the
+/// same bits.
+template <class T>
+index_t modify_block(const Kernels<T>& kernels, MatrixView<const T> V, MatrixView<T> R);
+
 }  // namespace gpucholmod::cpu

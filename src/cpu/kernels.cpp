@@ -35,6 +35,17 @@ const Kernels<T>& kernels([[maybe_unused]] Instructions instructions, index_t k,
   return plain::kernels<T>(k, sign, uplo);
 }
 
+template <class T>
+T squares_of_triangle([[maybe_unused]] Instructions instructions, MatrixView<const T> R, Uplo uplo, T* copy) {
+#if GPUCHOLMOD_X86
+  if (instructions == Instructions::avx512) return avx512::squares_of_triangle(R, uplo, copy);
+  if (instructions == Instructions::avx2) return avx2::squares_of_triangle(R, uplo, copy);
+#endif
+  return plain::squares_of_triangle(R, uplo, copy);
+}
+
+template double squares_of_triangle(Instructions, MatrixView<const double>, Uplo, double*);
+template float squares_of_triangle(Instructions, MatrixView<const float>, Uplo, float*);
 template const Kernels<float>& kernels(Instructions, index_t, Sign, Uplo);
 template const Kernels<double>& kernels(Instructions, index_t, Sign, Uplo);
 

@@ -65,8 +65,22 @@ Instructions resolve(Instructions asked);
 template <class T>
 const Kernels<T>& kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);
 
-namespace plain { template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo); }
-namespace avx2 { template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo); }
-namespace avx512 { template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo); }
+/// Sum of the squares of a triangle of R (n x n); where `copy` is not null, the triangle goes there, n (n + 1) / 2 numbers, its columns one
+/// behind the other. Where an entry is not finite, neither is the sum.
+template <class T>
+T squares_of_triangle(Instructions instructions, MatrixView<const T> R, Uplo uplo, T* copy);
+
+namespace plain {
+template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo);
+template <class T> T squares_of_triangle(MatrixView<const T> R, Uplo uplo, T* copy);
+}
+namespace avx2 {
+template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo);
+template <class T> T squares_of_triangle(MatrixView<const T> R, Uplo uplo, T* copy);
+}
+namespace avx512 {
+template <class T> const Kernels<T>& kernels(index_t k, Sign sign, Uplo uplo);
+template <class T> T squares_of_triangle(MatrixView<const T> R, Uplo uplo, T* copy);
+}
 
 }  // namespace gpucholmod::cpu

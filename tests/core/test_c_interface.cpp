@@ -7,50 +7,12 @@
 #include <vector>
 
 #include "families.h"
+#include "padded.h"
 #include "tests.h"
 
 /// The C interface: every function, for both triangles, with leading dimensions above the order, and what it says of what it cannot do.
 namespace gpucholmod::test {
 namespace {
-
-constexpr double unused = -7.25;  ///< where nothing is to be read or written
-
-/// A matrix with rows of `unused` below it; of a factor, the other triangle too.
-template <class S>
-struct Padded {
-  index_t rows, ld;
-  std::vector<S> data;
-
-  Padded(const Stored<S>& A, index_t ld) : rows(A.rows()), ld(ld), data(std::max<index_t>(ld * A.cols(), 1), S(unused)) {
-    for (index_t j = 0; j < A.cols(); ++j) std::copy_n(A.data() + j * rows, rows, data.data() + j * ld);
-  }
-  Stored<S> matrix(index_t m) const {
-    Stored<S> A(m, m);
-    for (index_t j = 0; j < m; ++j) std::copy_n(data.data() + j * ld, m, A.data() + j * m);
-    return A;
-  }
-};
-
-/// R, upper, as it is stored; the other triangle is `unused`.
-template <class S>
-Stored<S> stored(const Stored<S>& R, bool lower) {
-  Stored<S> A = lower ? Stored<S>(R.transpose()) : R;
-  for (index_t j = 0; j < R.cols(); ++j)
-    for (index_t i = 0; i < R.rows(); ++i)
-      if (lower ? i < j : i > j) A(i, j) = S(unused);
-  return A;
-}
-/// The upper factor that is stored so. The other triangle has to be as it was.
-template <class S>
-Stored<S> upper(const Stored<S>& A, bool lower) {
-  Stored<S> R = lower ? Stored<S>(A.transpose()) : A;
-  for (index_t j = 0; j < R.cols(); ++j)
-    for (index_t i = j + 1; i < R.rows(); ++i) {
-      EXPECT_EQ(R(i, j), S(unused));
-      R(i, j) = 0;
-    }
-  return R;
-}
 
 int update(int lower, index_t n, index_t k, double* R, index_t ldr, const double* V, index_t ldv, const double* weights, double scale,
            const gpucholmod_sides* sides, gpucholmod_status* status) {
@@ -137,7 +99,7 @@ TEST(CInterface, TrustsAFactorToTheSameBits) {
 }
 
 TEST(CInterface, LeavesWhatItCannotChange) {
-  for (const index_t n : {4, 50, 600})
+  for (const index_t n : {4, 50, 256, 257, 600})
     for (const bool lower : {false, true}) {
       Random random(9);
       const Stored<double> R = stored(Stored<double>(well_conditioned(n, random).cast<double>()), lower);
@@ -184,6 +146,23 @@ TEST(CInterface, LeavesWhatItCannotChange) {
   EXPECT_EQ(update(0, 0, 3, static_cast<double*>(nullptr), 0, static_cast<double*>(nullptr), 0, nullptr, 1, nullptr, &status), GPUCHOLMOD_OK);
   EXPECT_EQ(update(0, 1, 0, &x, 1, static_cast<double*>(nullptr), 1, nullptr, 4, nullptr, &status), GPUCHOLMOD_OK);
   EXPECT_EQ(x, 4);
+}
+
+TEST(CInterface, PutsAFactorBackToTheLastBit) {
+  for (const index_t n : {1, 9, 100, 256, 300})
+    for (const int form : {0, 1, 2, 3}) {
+      Random random(14);
+      const Stored<float> R = stored(Stored<float>(well_conditioned(n, random).cast<float>()), form & GPUCHOLMOD_LOWER);
+      Padded<float> made(R, n + 2);
+      const std::vector<float> before = made.data;
+      Stored<float> V = (random.normal(n, 6) / (100 * real(n))).cast<float>();
+      V(n / 2, 3) = 3 * R(n / 2, n / 2);  // what is added comes first, and changes every row before
+      const double weights[] = {1, -1, 1, -1, 0.5, -2};
+      gpucholmod_status status;
+      EXPECT_EQ(update(form, n, 6, made.data.data(), made.ld, V.data(), n, weights, 1, nullptr, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+      EXPECT_EQ(status.pivot, n / 2 + 1);
+      EXPECT_EQ(made.data, before);
+    }
 }
 
 /// A regression: rows of X and y come with weights; compared with the factor of all of them.
@@ -280,7 +259,7 @@ TEST(CInterface, RowsAndColumnsComeAndGo) {
     bad(at + 1, 1) = 0;
     EXPECT_EQ(gpucholmod_insert(held, at, p, bad.data(), n + p, nullptr, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
     gpucholmod_factor* on_gpu = nullptr;
-    EXPECT_EQ(gpucholmod_hold(lower, n, R.data(), n, n, GPUCHOLMOD_GPU, -1, &on_gpu, &status), GPUCHOLMOD_BACKEND_UNAVAILABLE);
+    EXPECT_EQ(gpucholmod_hold(lower, n, R.data(), n, n, GPUCHOLMOD_GPU, -1, &on_gpu, &status), GPUCHOLMOD_NOT_BUILT);
     gpucholmod_release(held);
     gpucholmod_release(other);
   }

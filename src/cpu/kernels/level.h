@@ -51,10 +51,11 @@ struct Reflecting {
 
 template <class P>
 typename P::T sum_of(typename P::V x) {
-  typename P::T lanes[P::lanes], sum = 0;
+  typename P::T lanes[P::lanes];
   P::store(lanes, x);
-  for (int i = 0; i < P::lanes; ++i) sum += lanes[i];
-  return sum;
+  UNROLL for (int half = P::lanes / 2; half > 0; half /= 2)
+    UNROLL for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  return lanes[0];
 }
 
 /// Columns column, column + 1, ... of the strip, from `row` on, by as many vectors at a time as pay: each all the way

@@ -1,5 +1,5 @@
 #define GPUCHOLMOD_FROM_R
-#include <gpucholmod.h>
+#include <gpucholmod.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -108,13 +108,22 @@ SEXP ram(SEXP B, SEXP steps, SEXP target, SEXP seeds) {
   return result;
 }
 
+/// By the C++ header. R's error comes after every destructor.
 SEXP update(SEXP R, SEXP V, SEXP weights, SEXP lower) {
+  using namespace gpucholmod;
   const int n = Rf_ncols(R);
   SEXP made = PROTECT(Rf_duplicate(R));
-  gpucholmod_status status;
-  const int code = gpucholmod_update_d(Rf_asLogical(lower) ? GPUCHOLMOD_LOWER : GPUCHOLMOD_UPPER, n, Rf_ncols(V), REAL(made), n, REAL(V), n,
-                                       Rf_isNull(weights) ? nullptr : REAL(weights), 1, nullptr, nullptr, 0, &status);
-  if (code != GPUCHOLMOD_OK) Rf_error("%s", status.message);
+  static char message[256];
+  message[0] = 0;
+  try {
+    FactorView<double> factor(View<double>(REAL(made), n, n), Rf_asLogical(lower) ? Triangle::lower : Triangle::upper);
+    const View<const double> columns(REAL(V), Rf_nrows(V), Rf_ncols(V));
+    if (Rf_isNull(weights)) factor.update(columns);
+    else factor.modify(columns, View<const double>(REAL(weights), Rf_length(weights), 1));
+  } catch (const std::exception& failure) {
+    snprintf(message, sizeof message, "%s", failure.what());
+  }
+  if (message[0]) Rf_error("%s", message);
   UNPROTECT(1);
   return made;
 }
