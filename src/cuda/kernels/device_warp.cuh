@@ -95,8 +95,7 @@ struct DeviceWarp {
       multiply_add_eight(d, a[2], b1);
       multiply_add_eight(d + 2, a[3], b1);
     } else {
-      multiply_add_lanes<0>(d, a, b0);
-      multiply_add_lanes<2>(d, a, b1);
+      multiply_add_lanes(d, a, b0, b1);
     }
   }
   /// Eight rows of D by four columns of A, or eight rows and four columns of B: a quarter of the product.
@@ -105,19 +104,21 @@ struct DeviceWarp {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(d[0]), "+d"(d[1]) : "d"(a), "d"(b));
 #endif
   }
-  /// Four of the eight terms of every sum, without tensor cores: a lane has what it needs of A in its quad, of B in the groups 2t and
-  /// 2t + 1.
-  template <int first>
-  __device__ __forceinline__ void multiply_add_lanes(double* d, const double* a, double b) const {
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int of_A = lane / 4 * 4 + k, of_B = lane % 4 * 8 + k;
-      const double low = __shfl_sync(all, a[first], of_A), high = __shfl_sync(all, a[first + 1], of_A);
-      const double left = __shfl_sync(all, b, of_B), right = __shfl_sync(all, b, of_B + 4);
+  /// All of it, without tensor cores: a lane has what it needs of A in its quad, of B in the groups 2t and 2t + 1. A loop, as there are many
+  /// products in a kernel, and the compiler takes minutes over them otherwise.
+  __device__ __forceinline__ void multiply_add_lanes(double* d, const double* a, double b0, double b1) const {
+    const auto add = [d](double low, double high, double left, double right) {
       d[0] = fma(low, left, d[0]);
       d[1] = fma(low, right, d[1]);
       d[2] = fma(high, left, d[2]);
       d[3] = fma(high, right, d[3]);
+    };
+#pragma unroll 1
+    for (int k = 0; k < 4; ++k) {
+      const auto from_A = [&](double x) { return __shfl_sync(all, x, lane / 4 * 4 + k); };
+      const auto from_B = [&](double x, int next) { return __shfl_sync(all, x, lane % 4 * 8 + 4 * next + k); };
+      add(from_A(a[0]), from_A(a[1]), from_B(b0, 0), from_B(b0, 1));
+      add(from_A(a[2]), from_A(a[3]), from_B(b1, 0), from_B(b1, 1));
     }
   }
 
