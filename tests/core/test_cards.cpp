@@ -46,7 +46,7 @@ TEST(Cards, ReachTheSameBits) {
 
 /// More row blocks than the chain reaches, and than teams that solve; by panels too.
 TEST(Cards, ReachTheSameBitsWithManyRowBlocks) {
-  const index_t n = sanitized ? 700 : 1500;
+  const index_t n = sanitized ? 600 : 700;
   for (const Sign sign : signs)
     for (const index_t k : {3, 16}) {
       SegmentsRun how;
