@@ -207,6 +207,20 @@ TEST(FactorModify, APollThatThrowsStopsBetweenPasses) {
   EXPECT_TRUE(begun);
 }
 
+/// What a user is told of a GPU is what runs there.
+TEST(FactorModify, GoesByTheKernelsThatAreTold) {
+  const index_t n = 300;
+  const Factor F = upload(example(n));
+  const cuda::Status status = cuda::status(false);
+  for (const cuda::Device& device : status.devices) {
+    if (device.id != status.device) continue;
+    Work work;
+    modified(*F, Doubles::Constant(n, 5, 1e-3), task(*F, 5, Sign::update), work);
+    EXPECT_EQ(work.launch, device.kernels >= cuda::Kernels::plain ? Launch::persistent : Launch::stepwise);
+    EXPECT_GE(device.kernels, cuda::Kernels::steps);
+  }
+}
+
 TEST(FactorModify, HasATimeline) {
   const index_t n = 700, k = 70;
   const Doubles V = Doubles::Constant(n, k, 1e-3);
