@@ -89,7 +89,8 @@ class Solve {
     }
     const double* P_b = mail_.P(b);
     Tile<Warp> D[2] = {sum, zero_tile(warp)};
-    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) warp.template multiply_add_apart<-1>(D[l % 2], rows[l], P_b + 8 * l * Mail::row, Mail::row, Mail::column);
+    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
+      warp.template multiply_add_apart<-1>(D[l % 2], rows[l], P_b + 8 * l * Mail::row, Mail::row, Mail::column);
     add_tile(warp, D[0], D[1]);
     sum = D[0];
     if (side_ == 0 && warp.id == 0) mail_.expect_next(warp, b);
