@@ -7,7 +7,7 @@
 #' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they return of anything
 #' else does not change.
 #'
-#' In ordinary memory that is done by R's BLAS and LAPACK, in double precision. On a GPU: up to 192 right-hand sides, or 64 where n is above 8,192, are solved for, on GPUs of compute capability 9.0 and 10.0, by kernels of
+#' In ordinary memory that is done by R's BLAS and LAPACK, in double precision. On a GPU: up to 192 right-hand sides, or 64 where n is above 8,192, are solved for, on GPUs of compute capability 8.0 and later, by kernels of
 #' the package, in double precision whatever the precision of the factor: a column's solution is then the same to the last bit whichever others come with it. More of
 #' them, and those of a factor that has diagonal blocks (of 64 rows) of condition above \eqn{10^7}, or of which a number is not
 #' finite, are solved for by cuBLAS, in the factor's precision.

@@ -14,7 +14,11 @@
 #'     `"device_too_old"`, `"forked"`, `"failed"`; and the same as a sentence}
 #'   \item{device}{number of the GPU that is used, `NA` if none}
 #'   \item{devices}{a data frame of all GPUs: `id`, `name`, `compute_capability`, `multiprocessors`, `memory_total` and
-#'     `memory_free` in bytes, `usable`}
+#'     `memory_free` in bytes, `usable`, `kernels` (what this build has for it):
+#'     `"clusters"` (compute capability 9.0 to 11) and `"tensor_cores"` (8.0) are quick methods on FP64 tensor cores;
+#'     `"plain"` (8.6 to 8.9, 12) is the same method where few units compute in double precision, so that these are what
+#'     is waited for, in single precision too; `"steps"` is method `"stepwise"` alone, some 20 times slower. A GPU runs
+#'     code for an older one where the build has none for its own generation: see `architectures`}
 #' @examples
 #' gpu_info()
 #' gpu_info()$backend
@@ -29,6 +33,12 @@ gpu_info <- function(memory = TRUE) {
   info$devices$compute_capability <- sprintf("%.1f", info$devices$compute_capability / 10)
   structure(c(list(backend = if (info$usable) "cuda" else "cpu"), info), class = "gpucholmod_info")
 }
+
+# What `kernels` of a device means, for print().
+kernels_mean <- c(clusters = "quick kernels, on FP64 tensor cores and clusters",
+                  tensor_cores = "quick kernels, on FP64 tensor cores",
+                  plain = "quick kernels; few units compute in double precision, which takes most of the time",
+                  steps = "method \"stepwise\" alone, some 20 times slower than quick kernels")
 
 #' @export
 print.gpucholmod_info <- function(x, ...) {
@@ -46,6 +56,7 @@ print.gpucholmod_info <- function(x, ...) {
                 d$compute_capability, d$multiprocessors, format_bytes(d$memory_total),
                 if (is.na(d$memory_free)) "" else paste0(" (", format_bytes(d$memory_free), " free)"),
                 if (d$usable) "" else ", too old"))
+    if (d$usable) cat("                   ", kernels_mean[[d$kernels]], "\n", sep = "")
   }
   cat("  backend \"auto\":  ", x$backend,
       if (x$usable) ", where it is expected to be quicker" else paste0(" (", x$message, ")"), "\n", sep = "")

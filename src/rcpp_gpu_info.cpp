@@ -5,6 +5,21 @@
 
 using namespace gpucholmod;
 
+namespace {
+
+Rcpp::String name_of(cuda::Kernels kernels) {
+  switch (kernels) {
+    case cuda::Kernels::steps: return "steps";
+    case cuda::Kernels::plain: return "plain";
+    case cuda::Kernels::tensor_cores: return "tensor_cores";
+    case cuda::Kernels::clusters: return "clusters";
+    case cuda::Kernels::none: break;
+  }
+  return NA_STRING;
+}
+
+}  // namespace
+
 // Everything that cuda::status() knows; memory in bytes.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_gpu_info(bool with_memory) {
@@ -13,7 +28,7 @@ Rcpp::List rcpp_gpu_info(bool with_memory) {
     const int count = int(status.devices.size());
     Rcpp::IntegerVector id(count), compute_capability(count), multiprocessors(count);
     Rcpp::NumericVector memory_total(count), memory_free(count);
-    Rcpp::CharacterVector device_name(count);
+    Rcpp::CharacterVector device_name(count), kernels(count);
     Rcpp::LogicalVector usable(count);
     for (int i = 0; i < count; ++i) {
       const cuda::Device& device = status.devices[i];
@@ -24,6 +39,7 @@ Rcpp::List rcpp_gpu_info(bool with_memory) {
       memory_total[i] = device.memory_total;
       memory_free[i] = device.memory_free < 0 ? NA_REAL : device.memory_free;
       usable[i] = device.usable;
+      kernels[i] = name_of(device.kernels);
     }
     using Rcpp::_;
     return Rcpp::List::create(
@@ -34,7 +50,7 @@ Rcpp::List rcpp_gpu_info(bool with_memory) {
         _["devices"] = Rcpp::DataFrame::create(
             _["id"] = id, _["name"] = device_name, _["compute_capability"] = compute_capability,
             _["multiprocessors"] = multiprocessors, _["memory_total"] = memory_total,
-            _["memory_free"] = memory_free, _["usable"] = usable, _["stringsAsFactors"] = false));
+            _["memory_free"] = memory_free, _["usable"] = usable, _["kernels"] = kernels, _["stringsAsFactors"] = false));
   });
 }
 

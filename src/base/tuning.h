@@ -38,6 +38,9 @@ struct Costs {
   static constexpr double gpu_row = 1e-7, gpu_column = 5e-9;           ///< of n for every other pass, and of n k
   static constexpr double gpu_element = 3e-10, staging = 2.2e-9;       ///< of n^2; and divided by the threads but one
   static constexpr double gpu_start = 0.36;                            ///< of CUDA, once
+  static constexpr double gpu_step_row = 8e-7;                         ///< of n, a pass: by Householder steps alone; one H200, n = 5,000, 2026-11-23
+  /// Operations a second of a multiprocessor of a GPU with few units for double precision: two of them, 1.7 GHz. From data sheets, not measured.
+  static constexpr double gpu_plain_flops = 6.8e9;
 };
 
 }  // namespace gpucholmod::tuning

@@ -47,7 +47,7 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& stat
 template <class Segment, int K, class Team, class Inbox>
 class Advance {
   using Warp = typename Team::Warp;
-  using RTiles = Tiles<Segment, ahead<K>, Warp>;
+  using RTiles = Tiles<Segment, Warp::Card::template ahead<K>, Warp>;
 
  public:
   /// team.shared: RTiles::words for each warp, and V of near_groups() groups.

@@ -15,7 +15,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
     inbox.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= b) {
-      known = b + warp.leading([&](int lane) { return b + lane < end && Warp::load_acquire(s.has_P(b + lane)) == publishers<K>; });
+      known = b + warp.leading([&](int lane) { return b + lane < end && Warp::load_acquire(s.has_P(b + lane)) == all_published<K>; });
       if (known > b) break;
       if (is_over<Warp>(s, b)) {
         inbox.close(warp, i);

@@ -5,19 +5,21 @@
 
 namespace gpucholmod::block_columns {
 
-constexpr int invert_factor_words = 3 * IB * LDC;  ///< of shared memory, for invert_factor()
+constexpr int invert_factor_words = 3 * IB * LDC;  ///< of shared memory, for invert_factor() of order 32
 
 /// Shared memory of a block of threads that finishes messages, in doubles.
-template <int K>
+template <int K, class Card>
 struct FinishMemory {
   static constexpr int KP = Message<K>::KP;
   static constexpr int LDW = KP + 8;  ///< of KP contiguous
-  static constexpr int slots = K > 16 ? 3 : 4;  ///< for P of row blocks
+  static constexpr int slots = Card::template finish_slots<K>;  ///< for P of row blocks
   static constexpr int P_words = KP * LDB;
   static constexpr int square = KP * LDW;
-  static constexpr int scratch = IB * LDW + invert_factor_words;
-  static constexpr int P = 0, H = P + slots * P_words, X = H + (SUBS + 1) * square, work = X + (SUBS + 1) * square,
-                       ints = work + (SUBS + 1) * scratch, words = ints + 4;
+  static constexpr int scratch = IB * LDW + 2 * IB * LDC;  ///< of a sub-block, and of the guard, unless KP is 32
+  static constexpr int of_guard = KP > IB ? invert_factor_words + IB * LDC : scratch;
+  static_assert(KP == IB || scratch >= invert_factor_words);
+  static constexpr int P = 0, H = P + slots * P_words, X = H + (SUBS + 1) * square, work = X + 2 * square,
+                       words = work + SUBS * scratch + of_guard;
 };
 
 /// f(half, D) for both halves (16 x 8) of the product A B of order 16, D begun by begin(half). left(l): columns l .. l + 7 of A;
@@ -33,7 +35,7 @@ GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& l
   warp.sync();
 }
 
-/// X <- U^-1, U'SU = A, S = diag(I, `other` I), by one warp. A symmetric, of order KP = 16 or 32, ld KP + 8; X(l, c) at
+/// X <- U^-1, U'SU = A, S = diag(I, `other` I), by one warp. X may be A. A symmetric, of order KP = 16 or 32, ld KP + 8; X(l, c) at
 /// c * (KP + 8) + l, its strict lower triangle zero. False where there is no such U. `work`: invert_factor_words words.
 ///
 ///   KP = 32:  X11 from A11,  U12 = X11'A12,  X22 from other * (A22 - U12'U12) - bound I,  X12 = -X11 (U12 X22)
@@ -144,7 +146,7 @@ template <class T, int K, class Team, class Inbox>
 class Finish {
   using Warp = typename Team::Warp;
   using Parts = Message<K>;
-  using S = FinishMemory<K>;
+  using S = FinishMemory<K, typename Warp::Card>;
   static constexpr int KP = S::KP, LDW = S::LDW, tiles = KP / 16 * (KP / 8);
 
  public:
@@ -194,7 +196,8 @@ class Finish {
 
   /// Of sub-block a; SUBS: behind the row block.
   GPUCHOLMOD_HOST_DEVICE double* H(int a) const { return shared_ + S::H + a * S::square; }
-  GPUCHOLMOD_HOST_DEVICE double* X(int a) const { return shared_ + S::X + a * S::square; }
+  /// U_a^-1, in the place of H_a, but for the first and the last of these, which a refused row block asks for again.
+  GPUCHOLMOD_HOST_DEVICE double* X(int a) const { return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a); }
   GPUCHOLMOD_HOST_DEVICE double* work(int a) const { return shared_ + S::work + a * S::scratch; }
 
   /// The warp's tile of H.
@@ -247,7 +250,7 @@ class Finish {
 
   GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const double* sP, double* to) {
     double *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW;
-    if (!invert_factor<KP>(warp, H(a), X, M, s_.sigma * s_.later)) return false;
+    if (!invert_factor<KP>(warp, H(a), X, W, s_.sigma * s_.later)) return false;
     GPUCHOLMOD_UNROLL for (int q = 0; q < KP; q += 8) {
       Tile<Warp> D = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)

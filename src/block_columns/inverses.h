@@ -5,41 +5,47 @@
 
 namespace gpucholmod::block_columns {
 
-/// Shared memory that inverting two diagonal blocks takes, in doubles.
+/// Shared memory that inverting `count` diagonal blocks takes, in doubles, and the warps that do it.
+template <int count>
 struct InverseMemory {
-  static constexpr int block = NB * LDB, D = 0, X = D + 2 * block, E = X + 2 * block, partial = E + 8 * IB * LDC, words = partial + 8;
+  static constexpr int warps = count * SUBS;
+  static constexpr int block = NB * LDB, D = 0, X = D + count * block, E = X + count * block, partial = E + warps * IB * LDC,
+                       words = partial + warps;
 };
+template <class Team>
+using InverseMemoryOf = InverseMemory<Team::Warp::Card::inverted_at_once>;
 
-/// Tiles (c - above, c) of R, c = 2 * pair and 2 * pair + 1 in the order of the segment, by rows; where there is none, some other one.
+/// Tiles (c - above, c) of R, c counting from `first` in the order of the segment, by rows; where there is none, some other one.
 template <class S, class Team>
-GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int pair, int above, double* sD) {
+GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int above, double* sD) {
   using T = typename S::Scalar;
-  constexpr int threads = WARPS * LANES, batch = 16;  // loads at a time, as each takes long
+  constexpr int count = Team::Warp::Card::inverted_at_once, threads = InverseMemory<count>::warps * LANES,
+                batch = NB * NB / threads;  // loads at a time, as each takes long
   // Thread i of a batch: a warp has 4 rows and 8 columns, which lie in 16 different pairs of banks, half by half.
   const auto row = [](int i) { return i % 4 + i / LANES % (NB / 4) * 4; };
   const auto column = [](int i) { return i / 4 % 8 + i / LANES / (NB / 4) * 8; };
   team.threads_sync([&](int thread) {
-    T tile[2][batch];
-    GPUCHOLMOD_UNROLL for (int x = 0; x < 2; ++x) {
-      const int c = 2 * pair + x;
+    T tile[count][batch];
+    GPUCHOLMOD_UNROLL for (int x = 0; x < count; ++x) {
+      const int c = first + x;
       const T* from = s.tile(c - above < s.top ? c : c - above, c);
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
         tile[x][j] = from[column(thread + j * threads) * s.ld + row(thread + j * threads)];
     }
-    GPUCHOLMOD_UNROLL for (int x = 0; x < 2; ++x)
+    GPUCHOLMOD_UNROLL for (int x = 0; x < count; ++x)
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
         sD[(x * NB + row(thread + j * threads)) * LDB + column(thread + j * threads)] = double(tile[x][j]);
   });
-  static_assert(batch * threads == NB * NB);
 }
 
-/// The inverses of diagonal blocks 2 * pair and 2 * pair + 1, to global memory, each with a word at refine_at. By a team of 8 warps.
+/// The inverses of diagonal blocks from `first` on, as many as are inverted at once, to global memory, each with a word at refine_at. By
+/// a team of InverseMemory::warps warps.
 template <class S, class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const S& s, int pair) {
+GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first) {
   using Warp = typename Team::Warp;
-  using M = InverseMemory;
+  using M = InverseMemoryOf<Team>;
   double *sD = team.shared + M::D, *sX = team.shared + M::X, *partial = team.shared + M::partial;
-  take_tiles(team, s, pair, 0, sD);
+  take_tiles(team, s, first, 0, sD);
   invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
   team.warps_sync([&](Warp& warp) {  // ||R_bb||_F^2 and ||X||_F^2, in two parts each
     const double* from = (warp.id % 2 == 1 ? sX : sD) + warp.id / 2 * (M::block / 2);
@@ -57,9 +63,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const S& s, int pair) {
     warp.once([&] { partial[warp.id] = all; });
   });
   team.threads_sync([&](int thread) {
-    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < 2 * INVERSE; i += team.size() * LANES) {
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < Warp::Card::inverted_at_once * INVERSE; i += team.size() * LANES) {
       const int row = i % LDT, column = i / LDT;
-      double* to = s.inverse(2 * pair + column / NB) + i % INVERSE;
+      double* to = s.inverse(first + column / NB) + i % INVERSE;
       const double* part = partial + column / NB * 4;
       const double squared = (part[0] + part[2]) * (part[1] + part[3]);
       *to = i % INVERSE == refine_at ? (squared < unrefined * unrefined ? 0 : squared < solvable * solvable ? 1 : 2)
@@ -69,31 +75,32 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_pair(Team team, const S& s, int pair) {
   team.once([&] { Warp::add_release(s.inverted); });
 }
 
-/// To the team's memory what invert_pair() leaves there, where the inverses have been found before.
+/// To the team's memory what invert_blocks() leaves there, where the inverses have been found before.
 template <class S, class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int pair) {
-  double* sX = team.shared + InverseMemory::X;
+GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int first) {
+  using M = InverseMemoryOf<Team>;
+  double* sX = team.shared + M::X;
   team.threads_sync([&](int thread) {
-    for (int x = 0; x < 2; ++x) {
-      const double* from = s.inverse(2 * pair + x);
-      GPUCHOLMOD_UNROLL for (int i = thread; i < NB * NB; i += WARPS * LANES) sX[(x * NB + i / NB) * LDB + i % NB] = from[i / NB * LDT + i % NB];
+    for (int x = 0; x < Team::Warp::Card::inverted_at_once; ++x) {
+      const double* from = s.inverse(first + x);
+      GPUCHOLMOD_UNROLL for (int i = thread; i < NB * NB; i += M::warps * LANES) sX[(x * NB + i / NB) * LDB + i % NB] = from[i / NB * LDT + i % NB];
     }
   });
 }
 
-/// The links of block columns c = 2 * pair and 2 * pair + 1, G = R_(c-1)c X_c, or X_c R_c(c-1) in the order back, X being in the
-/// team's memory as invert_pair() leaves it. The left factor of G'P, or GP, is at m * LDT + l.
+/// The links of the same block columns c, G = R_(c-1)c X_c, or X_c R_c(c-1) in the order back, X being in the
+/// team's memory as invert_blocks() leaves it. The left factor of G'P, or GP, is at m * LDT + l.
 ///
 ///     forward   G(l, m) = sum over j of R_(c-1)c(l, j) X(j, m)     left X' by rows m, tile by rows l
 ///     back      G(m, l) = sum over j of X(m, j) R_c(c-1)(j, l)     left X by rows m, tile by columns l
 template <class S, class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void link_pair(Team team, const S& s, int pair) {
+GPUCHOLMOD_HOST_DEVICE_CALL void link_blocks(Team team, const S& s, int first) {
   using Warp = typename Team::Warp;
   constexpr bool forward = S::order == Order::forward;
-  double *sD = team.shared + InverseMemory::D, *sX = team.shared + InverseMemory::X;
-  take_tiles(team, s, pair, 1, sD);
+  double *sD = team.shared + InverseMemoryOf<Team>::D, *sX = team.shared + InverseMemoryOf<Team>::X;
+  take_tiles(team, s, first, 1, sD);
   team.warps_sync([&](Warp& warp) {
-    const int x = warp.id / SUBS, m = warp.id % SUBS * IB, c = 2 * pair + x;
+    const int x = warp.id / SUBS, m = warp.id % SUBS * IB, c = first + x;
     if (c == s.top) return;
     Left<Warp> X[NB / 8];
     GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j)

@@ -9,7 +9,7 @@ namespace gpucholmod::block_columns {
 template <class T, int K, class Team, class Inbox>
 class Rewrite {
   using Warp = typename Team::Warp;
-  using RTiles = Tiles<Segment<T>, ahead<K>, Warp>;
+  using RTiles = Tiles<Segment<T>, Warp::Card::template ahead<K>, Warp>;
   using Parts = Message<K>;
 
  public:

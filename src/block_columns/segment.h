@@ -1,5 +1,6 @@
 #pragma once
 
+#include "block_columns/cards.h"
 #include "block_columns/sizes.h"
 #include "block_columns/warp.h"
 
@@ -13,21 +14,24 @@
 /// This header: what they share. Reference: inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
-constexpr int CLUSTER = 4;                ///< blocks of threads that solve for the same columns of V
 constexpr int REACH = 8;                  ///< row blocks before its own that a column is taken past by the chain itself
 constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solves for
 constexpr int GROUP = 16;                 ///< columns of R that a warp works on: a group
 constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
 
-constexpr int SOLVE_TEAMS = 2, SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 11;
+constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 11;
 
-/// Sub-blocks of R that a warp has on their way, V having K columns; measured: inst/design/segments.md.
-template <int K>
-constexpr int ahead = K > 16 ? 2 : SUBS;
-
+/// What a warp that solves adds to `has_P`: every cluster has eight bits of it.
+GPUCHOLMOD_HOST_DEVICE constexpr int published_by(int cluster) { return 1 << 8 * cluster; }
+/// What has been added of that cluster's.
+GPUCHOLMOD_HOST_DEVICE constexpr int published(int has_P, int cluster) { return has_P >> 8 * cluster & 255; }
 /// What `has_P` comes to, V having K columns.
 template <int K>
-constexpr int publishers = K / CHAIN_COLUMNS * SOLVE_WARPS;
+constexpr int all_published = [] {
+  int sum = 0;
+  for (int cluster = 0; cluster < K / CHAIN_COLUMNS; ++cluster) sum += SOLVE_WARPS * published_by(cluster);
+  return sum;
+}();
 
 /// Leading dimension of tiles of R, inverses and links where the chain has them: free of bank conflicts, see load_left_apart().
 constexpr int LDT = NB + 4;
@@ -74,11 +78,11 @@ struct Segment {
   double* links;     ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
   double* messages;  ///< Message<K>::stride for each row block, and one more
   double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
-  int* inverted;     ///< pairs of diagonal blocks whose inverses are there
-  int* linked;       ///< pairs of block columns whose links are there
+  int* inverted;     ///< how often a block of threads has left inverses of the diagonal blocks that it takes at once
+  int* linked;       ///< and their links
   int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
-  int solvers, advancers, finishers, workers;  ///< blocks of threads: CLUSTER for each CHAIN_COLUMNS columns of V, or none
+  int solvers, advancers, finishers, workers;  ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
 
   /// Whether columns are added and others taken away.
   GPUCHOLMOD_HOST_DEVICE bool mixed() const { return later != sigma; }
@@ -87,7 +91,7 @@ struct Segment {
   GPUCHOLMOD_HOST_DEVICE static int flag_words(int blocks) { return state_words + 4 * blocks; }
 
   GPUCHOLMOD_HOST_DEVICE SegmentState* state() const { return reinterpret_cast<SegmentState*>(flags); }
-  /// How many warps have published their rows of P_b, CHAIN_COLUMNS wide.
+  /// How many warps of each cluster have published their rows of P_b, CHAIN_COLUMNS wide: published().
   GPUCHOLMOD_HOST_DEVICE int* has_P(int b) const { return flags + state_words + b; }
   /// How many groups of `handed` are there.
   GPUCHOLMOD_HOST_DEVICE int* has_V(int b) const { return has_P(blocks + b); }

@@ -39,18 +39,18 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, in
   return ok;
 }
 
-/// X <- R^-1 for the two diagonal blocks of a strip, each upper of order NB.
+/// X <- R^-1 for diagonal blocks, each upper of order NB, SUBS warps to each.
 ///
-///   sD  R(r, l) at (x * NB + r) * LDB + l, x = 0, 1; strict lower triangle zero
+///   sD  R(r, l) at (x * NB + r) * LDB + l, x counting the blocks; strict lower triangle zero
 ///   sX  out: X(l, c) at (x * NB + c) * LDB + l, strict lower triangle zero
-///   sE  scratch: the inverses of the eight sub-blocks on the diagonal, by rows, ld LDC
+///   sE  scratch: the inverses of the sub-blocks on the diagonal, by rows, ld LDC
 ///
 /// X_aa for all a; then diagonal by diagonal X_ij = -X_ii (sum over l of R_il X_lj), i < l <= j.
 template <class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const double* sD, double* sX, double* sE) {
   using Warp = typename Team::Warp;
   team.threads_sync([&](int thread) {
-    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < BLOCKS * NB * LDB; i += team.size() * LANES) sX[i] = 0;
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < team.size() / SUBS * NB * LDB; i += team.size() * LANES) sX[i] = 0;
   });
   team.warps_sync([&](Warp& warp) {
     const int at = (warp.id / SUBS * NB + warp.id % SUBS * IB) * LDB + warp.id % SUBS * IB;

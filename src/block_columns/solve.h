@@ -7,19 +7,19 @@ namespace gpucholmod::block_columns {
 constexpr int LP = CHAIN_COLUMNS + 4;  ///< leading dimension of P, by rows, where the chain has it: free of bank conflicts
 
 /// Shared memory of a block of threads that solves, in doubles.
-template <class T>
+template <class Card>
 struct SolveMemory {
-  static constexpr int tile_slots = 2;  ///< for each of the two teams
   static constexpr int tile = NB * LDT, V_words = CHAIN_COLUMNS * LDB;
-  static constexpr int tiles = 0, X = tiles + SOLVE_TEAMS * tile_slots * tile, V = X + INVERSE, words = V + V_words;
+  static constexpr int tiles = 0, X = tiles + Card::solve_teams * Card::tile_slots * tile, V = X + INVERSE, words = V + V_words;
 };
 
-/// The block columns of a block of threads: every CLUSTER-th, its two teams in turn.
-template <class S>
+/// The block columns of a block of threads: every Card::cluster-th, its teams in turn.
+template <class S, class Card>
 struct Own {
+  static constexpr int cluster = Card::cluster;
   const S& s;
   int rank;  ///< in the cluster
-  GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.start() + (rank - s.start() % CLUSTER + CLUSTER) % CLUSTER + i * CLUSTER; }
+  GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.start() + (rank - s.start() % cluster + cluster) % cluster + i * cluster; }
   /// Whether P of block column c is found by way of its link; the first have no time to wait for theirs.
   GPUCHOLMOD_HOST_DEVICE bool by_link(int c, double refined) const { return c >= s.first + REACH && refined == 0; }
   /// The first row block that the chain itself takes block column c past.
@@ -39,14 +39,15 @@ struct Own {
 ///
 /// Where R_cc is so ill-conditioned that its inverse is not used as it is, it goes by the first formula, and a step of refinement.
 ///
-/// Block column c belongs to block c mod CLUSTER of the cluster and there to one of two teams in turn, which takes it past
+/// Block column c belongs to block c mod Card::cluster of the cluster and there to one of its teams in turn, which takes it past
 /// the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has been handed over. So
-/// every team has one block column in hand at any time. P goes to the whole cluster at once, and to everybody else by way of
-/// global memory. `post`: the inboxes `tiles` (the team's own), X and V.
+/// every team has one block column in hand at any time. P goes to the whole cluster at once, if that has a way of its own, and to
+/// everybody else by way of global memory. `post`: the inboxes `tiles` (the team's own), X and V.
 template <class Segment, int K, class Team, class Mail, class Post>
 class Solve {
   using T = typename Segment::Scalar;
   using Warp = typename Team::Warp;
+  using Card = typename Warp::Card;
   static constexpr bool forward = Segment::order == Order::forward;
   using Tiles = typename Team::template PerWarp<Tile<Warp>>;
 
@@ -57,7 +58,7 @@ class Solve {
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) { stopped_[warp] = false; });
-    for (int i = side_; own_.column(i) < s_.blocks; i += SOLVE_TEAMS) {
+    for (int i = side_; own_.column(i) < s_.blocks; i += Card::solve_teams) {
       const int c = own_.column(i);
       team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
       for (int b = own_.begin(c); b < c - 1; ++b)
@@ -88,7 +89,8 @@ class Solve {
     }
     const double* P_b = mail_.P(b);
     Tile<Warp> D[2] = {sum, zero_tile(warp)};
-    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) warp.template multiply_add_apart<-1>(D[l % 2], rows[l], P_b + 8 * l * LP, LP, 1);
+    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
+      warp.template multiply_add_apart<-1>(D[l % 2], rows[l], P_b + 8 * l * Mail::row, Mail::row, Mail::column);
     add_tile(warp, D[0], D[1]);
     sum = D[0];
     if (side_ == 0 && warp.id == 0) mail_.expect_next(warp, b);
@@ -122,7 +124,7 @@ class Solve {
       mail_.send(warp, c, P_c[warp]);
       store_columns(warp, P_c[warp], to + warp.id * 16, LDB);
       warp.sync();
-      warp.once([&] { Warp::add_release(s_.has_P(c)); });
+      warp.once([&] { Warp::add_release(s_.has_P(c), published_by(cluster_)); });
     });
     return true;
   }
@@ -171,7 +173,7 @@ class Solve {
 
   Team team_;
   const Segment& s_;
-  Own<Segment> own_;
+  Own<Segment, Card> own_;
   int side_, cluster_;
   Mail& mail_;
   Post& post_;
@@ -195,16 +197,17 @@ GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, i
 /// Tiles of R and links for one team, in the order of its products.
 template <class S, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, int side, Inbox& inbox) {
-  const Own<S> own{s, rank};
+  using Card = typename Warp::Card;
+  const Own<S, Card> own{s, rank};
   const int* stop = &s.state()->stop;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
   int product = 0;
-  for (int i = side; own.column(i) < s.blocks; i += SOLVE_TEAMS) {
+  for (int i = side; own.column(i) < s.blocks; i += Card::solve_teams) {
     const int c = own.column(i);
     for (int b = own.begin(c); b < c; ++b, ++product) {
       bool by_link = false;
       if (b == c - 1 && own.by_link(c, 0)) {
-        if (!wait_until(warp, s.linked, s.blocks / 2, stop)) return;
+        if (!wait_until(warp, s.linked, s.blocks / Card::inverted_at_once, stop)) return;
         by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverse(c) + refine_at));
       }
       if (!inbox.wait_empty(warp, product, over)) return;
@@ -216,13 +219,14 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
   }
 }
 
-/// Inverses of diagonal blocks, and V as it is at the start or is handed over, for both teams in turn.
+/// Inverses of diagonal blocks, and V as it is at the start or is handed over, for all teams in turn.
 template <int K, class S, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster, int rank, Inbox& X, Inbox& V) {
-  const Own<S> own{s, rank};
+  using Card = typename Warp::Card;
+  const Own<S, Card> own{s, rank};
   const int* stop = &s.state()->stop;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
-  if (!wait_until(warp, s.inverted, s.blocks / 2, stop)) return;
+  if (!wait_until(warp, s.inverted, s.blocks / Card::inverted_at_once, stop)) return;
   for (int i = 0; own.column(i) < s.blocks; ++i) {
     const int c = own.column(i);
     if (!X.wait_empty(warp, i, over)) return;

@@ -19,6 +19,15 @@ class Device;
 /// build without nvcc, so that no caller needs to know which of them was linked.
 namespace gpucholmod::cuda {
 
+/// What a build has for a GPU, the slowest first; which goes by the code that its driver takes.
+enum class Kernels {
+  none,          ///< it cannot be used
+  steps,         ///< Householder steps alone, a launch for each row block: method "stepwise"
+  plain,         ///< segments, in plain arithmetic: few units for double precision
+  tensor_cores,  ///< segments, products by FP64 tensor cores
+  clusters       ///< likewise, and what blocks of threads tell each other goes by clusters
+};
+
 struct Device {
   int id = 0;
   std::string name;
@@ -27,6 +36,7 @@ struct Device {
   double memory_total = 0;     ///< bytes
   double memory_free = -1;     ///< bytes; -1 where it was not asked for
   bool usable = false;         ///< this build has code for it
+  Kernels kernels = Kernels::none;
 };
 
 struct Status {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cuda/cluster_launch.cuh"
+#include "cuda/segment_launch.cuh"
 
 namespace gpucholmod::cuda {
 
@@ -33,34 +33,42 @@ constexpr int most_expected = 4;
 /// What a launch does of a segment; `again`: what it has done, to a panel to its right.
 enum class Part { all, chain, rest, again };
 
-/// Shares the blocks of threads out between the roles of a launch. False where V does not find room in shared memory.
-template <class T, int K>
-bool assign_roles(Segment<T>& s, Part part) {
+/// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles. False where V does not find room in
+/// shared memory.
+template <class Card, int K, class T>
+bool assign_roles(Segment<T>& s, Part part, int most) {
   using namespace block_columns;
-  const int most = ClusterLaunch<modify_segment<T, K>>::most_blocks(), groups = s.blocks * GROUPS;
+  if constexpr (!fits<K, Card>) return false;
+  const int groups = s.blocks * GROUPS;
   const bool with_chain = part == Part::all || part == Part::chain;
-  s.solvers = !with_chain ? 0 : K / CHAIN_COLUMNS * CLUSTER;
+  s.solvers = !with_chain ? 0 : K / CHAIN_COLUMNS * Card::cluster;
   s.window = part == Part::all ? window : s.blocks - s.top;
   const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
   const int ahead = std::max(0, std::min(s.blocks, 1 + s.window) - first) * GROUPS;  // groups to be advanced at a time
-  s.advancers = !with_chain ? 0 : std::min(in_clusters((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers);
-  if (part == Part::chain) s.advancers = std::max(s.advancers, CLUSTER);  // somebody has to invert
+  s.advancers = !with_chain ? 0 : std::min(in_clusters<Card>((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers);
+  if (part == Part::chain) s.advancers = std::max(s.advancers, in_clusters<Card>(4));  // somebody has to invert
   s.finishers = part == Part::chain || part == Part::again ? 0 : finishers;
   const int left = most - s.solvers - s.advancers - s.finishers;
-  s.workers = part == Part::chain ? 0 : std::min(left, in_clusters(groups));
+  s.workers = part == Part::chain ? 0 : std::min(left, in_clusters<Card>(groups));
   if (K > 16 && s.finishers > 0 && left - s.workers >= finishers) s.finishers += finishers;
   if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
-  int words = fixed_words<T, K>;
-  if (s.advancers > 0) words = std::max(words, AdvanceMemory<K>::words(s, Share{0, s.advancers, groups}));
-  if (s.workers > 0) words = std::max(words, WorkerMemory<K>::template words<T>(Share{0, s.workers, groups}));
-  return words * int(sizeof(double)) <= segment_shared;
+  int words = fixed_words<K, Card>;
+  if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card>::words(s, Share{0, s.advancers, groups}));
+  if (s.workers > 0) words = std::max(words, WorkerMemory<K, Card>::template words<T>(Share{0, s.workers, groups}));
+  return words * int(sizeof(double)) <= Card::shared;
+}
+
+/// The same for the current device, and whether it has kernels.
+template <class T, int K>
+bool assign_roles(Segment<T>& s, Part part) {
+  return SegmentLaunch<modify_segment<T, K>>::if_it_runs(
+      [&](auto card, int most) { return assign_roles<decltype(card), K>(s, part, most); });
 }
 
 template <class T, int K>
 void start_segment(Segment<T> s, PassInts ints, int turn, Part part, cudaStream_t stream) {
   assign_roles<T, K>(s, part);
-  const ClusterLaunch<modify_segment<T, K>> launch(s.solvers + s.advancers + s.finishers + s.workers, stream);
-  check(cudaLaunchKernelEx(&launch.config, modify_segment<T, K>, s, ints, turn), "start a segment");
+  SegmentLaunch<modify_segment<T, K>>(s.solvers + s.advancers + s.finishers + s.workers, stream).start("start a segment", s, ints, turn);
 }
 
 /// All row blocks by steps, a launch each; one more, as every launch brings the diagonal block of the one before to its place.
@@ -102,7 +110,7 @@ Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task&
   for (int columns = widest; columns >= 8; columns /= 2)
     if (has_room<T>(columns, panel_strips * block_columns::BLOCKS, whole)) return {Launch::persistent, columns};
   if (task.launch == Launch::automatic) return {Launch::stepwise, widest};
-  throw Error(ErrorCode::backend_unavailable, "this method needs a GPU for data centres of compute capability 9.0 or later",
+  throw Error(ErrorCode::backend_unavailable, "this method needs a GPU of compute capability 8.0 or later, and room for its columns in shared memory",
               {{"backend", "cuda"}, {"reason", "device_too_old"}});
 }
 template Way way_of<float>(index_t, index_t, int, bool, const Task&);

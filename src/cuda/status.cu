@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "cuda/backend.h"
+#include "cuda/kernels/block_columns.cuh"
 #include "cuda/memory.h"
 #include "cuda_build.h"
 
@@ -24,6 +25,24 @@ double free_memory(int device) {
   const bool known = cudaMemGetInfo(&free, &total) == cudaSuccess;
   cudaSetDevice(before);
   return known ? double(free) : -1;
+}
+
+/// The architecture that the code was compiled for which the driver takes: machine code of the GPU's own generation, or PTX of the oldest.
+int taken_for(int compute_capability) {
+  constexpr int compiled[] = {__CUDA_ARCH_LIST__};  // in rising order
+  int taken = compiled[0];
+  for (const int architecture : compiled)
+    if (architecture / 100 == compute_capability / 10 && architecture <= 10 * compute_capability) taken = architecture;
+  return taken;
+}
+
+Kernels kernels_for(int architecture, std::size_t shared_memory) {
+  if (!GPUCHOLMOD_SEGMENTS(architecture)) return Kernels::steps;
+  return with_card(architecture, [&](auto card) {
+    using Card = decltype(card);
+    if (shared_memory < Card::shared) return Kernels::steps;
+    return Card::clusters ? Kernels::clusters : Card::products == block_columns::Products::fma ? Kernels::plain : Kernels::tensor_cores;
+  });
 }
 
 /// Everything but the free memory, asked of the driver.
@@ -55,6 +74,7 @@ Status look() {
     device.multiprocessors = properties.multiProcessorCount;
     device.memory_total = double(properties.totalGlobalMem);
     device.usable = device.compute_capability >= GPUCHOLMOD_CUDA_OLDEST;
+    if (device.usable) device.kernels = kernels_for(taken_for(device.compute_capability), properties.sharedMemPerBlockOptin);
     if (device.usable && status.device < 0) status.device = id;
     status.devices.push_back(device);
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cuda/cluster_launch.cuh"
+#include "cuda/segment_launch.cuh"
 #include "cuda/kernels/substitute.cuh"
 
 namespace gpucholmod::cuda {
@@ -14,17 +14,33 @@ using namespace block_columns;
 constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, flags_at = 3;
 
 /// Blocks of threads that advance in each gang; 0 where V does not find room in their shared memory, or there is no kernel.
-template <class T, Order order>
-int advancers(int gangs, int blocks) {
-  const int most = ClusterLaunch<substitute<T, order>>::most_blocks() / CLUSTER / gangs * CLUSTER - CLUSTER;
-  const int ahead = std::max(0, blocks - 1 - REACH) * GROUPS, wanted = std::max((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS, blocks / 2);
-  const int count = std::min(in_clusters(wanted), most);
+template <class Card, class T, Order order>
+int advancers(int gangs, int blocks, int most_blocks) {
+  const int unit = in_clusters<Card>(1), most = most_blocks / unit / gangs * unit - Card::cluster;
+  const int ahead = std::max(0, blocks - 1 - REACH) * GROUPS, wanted = std::max((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS, blocks / Card::inverted_at_once);
+  const int count = std::min(in_clusters<Card>(wanted), most);
   if (count <= 0) return 0;
   Segment<T, order> s{};
   s.blocks = s.window = blocks;
   const Share share{0, count, blocks * GROUPS};
-  const int words = std::max(fixed_words<T, CHAIN_COLUMNS>, AdvanceMemory<CHAIN_COLUMNS>::words(s, share));
-  return words * int(sizeof(double)) <= segment_shared ? count : 0;
+  const int words = std::max(fixed_words<CHAIN_COLUMNS, Card>, AdvanceMemory<CHAIN_COLUMNS, Card>::words(s, share));
+  return words * int(sizeof(double)) <= Card::shared ? count : 0;
+}
+
+/// Blocks of threads of each gang: those that solve and those that advance. False where there is no kernel, or no room.
+template <class T, Order order>
+bool assign_roles(Segment<T, order>& s, int gangs, int blocks) {
+  return SegmentLaunch<substitute<T, order>>::if_it_runs([&](auto card, int most) {
+    using Card = decltype(card);
+    s.solvers = Card::cluster;
+    s.advancers = advancers<Card, T, order>(gangs, blocks, most);
+    return s.advancers > 0;
+  });
+}
+template <class T, Order order>
+bool has_room(int gangs, int blocks) {
+  Segment<T, order> s{};
+  return assign_roles(s, gangs, blocks);
 }
 
 /// Gangs that run side by side: with more of them the second-level cache no longer holds what one reads until the last has read it.
@@ -36,7 +52,7 @@ template <class T>
 int Substitution<T>::columns(index_t m, int strips) {
   const index_t wanted = (m + CHAIN_COLUMNS - 1) / CHAIN_COLUMNS;
   for (int gangs = int(std::min<index_t>(wanted, most_side_by_side(strips * BLOCKS))); gangs > 0; --gangs)
-    if (advancers<T, Order::forward>(gangs, strips * BLOCKS) > 0 && advancers<T, Order::back>(gangs, strips * BLOCKS) > 0)
+    if (has_room<T, Order::forward>(gangs, strips * BLOCKS) && has_room<T, Order::back>(gangs, strips * BLOCKS))
       return gangs * CHAIN_COLUMNS;
   return 0;
 }
@@ -107,13 +123,11 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.inverted = ints + inverted_at;
     s.linked = ints + linked_at;
     s.flags = ints + flags_at + i * s.flag_words(blocks);
-    s.solvers = CLUSTER;
-    s.advancers = advancers<T, order>(gangs_, blocks);
+    assign_roles(s, gangs_, blocks);
   }
   const int kept = inverted_ ? linked_at : 0;
   check(cudaMemsetAsync(ints + kept, 0, sizeof(int) * int_count() - sizeof(int) * kept, stream), "clear the flags");
-  const ClusterLaunch<substitute<T, order>> launch(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream);
-  check(cudaLaunchKernelEx(&launch.config, substitute<T, order>, gangs), "start a substitution");
+  SegmentLaunch<substitute<T, order>>(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream).start("start a substitution", gangs);
   collect_solutions<<<dim3(unsigned(blocks), unsigned(gangs_)), 256, 0, stream>>>(gangs);
   check(cudaGetLastError(), "collect solutions");
   inverted_ = true;

@@ -84,6 +84,18 @@ Expected expected(const Request& request) {
   return time;
 }
 
+double longer_on(const cuda::Device& device, const Request& request) {
+  using tuning::Costs;
+  using namespace block_columns;
+  const double n = double(request.n);
+  if (device.kernels == cuda::Kernels::steps)
+    return n * Costs::gpu_step_row * double(passes_of(request.k, request.removed, most_columns).size());
+  if (device.kernels != cuda::Kernels::plain) return 0;
+  double flops = 0;  // of an entry of the triangle, twice
+  for (const PassColumns& pass : passes_of(request.k, request.removed, 16)) flops += IB + 2 * pass.width();
+  return n * n * flops / (Costs::gpu_plain_flops * device.multiprocessors);
+}
+
 Choice choose(const Request& request, Where where) {
   const bool any_method = request.method == Method::automatic;
   if (!any_method) require_possible(request, where);
@@ -118,6 +130,12 @@ Choice choose(const Request& request, Where where) {
 
   const cuda::Status status = cuda::status(false);
   if (status.usable) {
+    if (free_choice) {
+      for (const cuda::Device& device : status.devices)
+        if (device.id == status.device) choice.expected.gpu += longer_on(device, request);
+      choice.saved = missed() + choice.expected.cpu - choice.expected.gpu;
+      if (choice.expected.gpu >= choice.expected.cpu) return because(Reason::cpu_quicker);
+    }
     choice.backend = Backend::cuda;
     if (any_method) choice.method = Method::stream;
     choice.refactors = false;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cuda/backend.h"
 #include "modify/methods.h"
 
 /// How a call chooses its method: the only place where "auto" is resolved.
@@ -16,6 +17,9 @@ struct Expected {
   double start = 0;     ///< of CUDA in this process; 0 when it has
 };
 Expected expected(const Request& request);
+
+/// Seconds that `gpu` is more on a device which is slower than what that was measured on: by the kind of its kernels alone.
+double longer_on(const cuda::Device& device, const Request& request);
 
 /// Why a backend was taken.
 enum class Reason { cpu_asked, cpu_method, not_built, cpu_quicker, not_started, gpu_quicker, gpu_asked, unusable, on_gpu, held };

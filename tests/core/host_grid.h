@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "block_columns/segment.h"
-#include "block_columns/segment.h"
 
 /// The resident method on the CPU, for tests: as many blocks of threads as one likes, each of them a thread.
 namespace gpucholmod::block_columns {
 
-struct HostWarp {
+struct HostLanes {
   /// One S in every lane.
   template <class S>
   struct PerLane {
@@ -127,7 +126,7 @@ struct HostWarp {
   static int load_acquire(const int* flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
   static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
   static void store_release(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
-  static void add_release(int* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE); }
+  static void add_release(int* counter, int more = 1) { __atomic_fetch_add(counter, more, __ATOMIC_RELEASE); }
   static void prefetch(const void*) {}  ///< the cache line into the second-level cache
   /// Begins to copy 16 bytes into shared memory; they count as one copy with all others up to the next end_copy().
   static void copy_16(void* to, const void* from) { std::memcpy(to, from, 16); }
@@ -140,13 +139,21 @@ struct HostWarp {
   static void pause() { std::this_thread::yield(); }
   /// One wait, which polls.
   struct Wait {
-    void pause() const { HostWarp::pause(); }
+    void pause() const { HostLanes::pause(); }
   };
 };
 
-/// A block of threads, or a half of one: its warps take turns, so that what is to end in a barrier does.
-struct HostTeam {
-  using Warp = HostWarp;
+/// The warp of a card, of which it has the sizes.
+template <class Card_>
+struct HostWarpOf : HostLanes {
+  using Card = Card_;
+};
+using HostWarp = HostWarpOf<Card90>;
+
+/// A block of threads, or a part of one: its warps take turns, so that what is to end in a barrier does.
+template <class Card>
+struct HostTeamOf {
+  using Warp = HostWarpOf<Card>;
   template <class S>
   struct PerWarp {
     S of[16];  // no team has more warps
@@ -166,7 +173,7 @@ struct HostTeam {
   template <class F>
   void warps_sync(F&& f) {
     for (int w = 0; w < warp_count; ++w) {
-      Warp warp{w};
+      Warp warp{{w}};
       f(warp);
     }
   }
@@ -176,7 +183,7 @@ struct HostTeam {
   bool all_sync(F&& f) {
     bool all = true;
     for (int w = 0; w < warp_count; ++w) {
-      Warp warp{w};
+      Warp warp{{w}};
       all = f(warp) && all;
     }
     return all;
@@ -205,5 +212,7 @@ struct HostTeam {
     store_release(&pass_state->stop);
   }
 };
+
+using HostTeam = HostTeamOf<Card90>;
 
 }  // namespace gpucholmod::block_columns

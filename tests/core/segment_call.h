@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "block_columns/cards.h"
 #include "block_columns/pass.h"
 #include "grid_call.h"
 
@@ -12,12 +13,16 @@ namespace gpucholmod::block_columns {
 
 /// Called before each team begins.
 using Disturb = std::function<void(const char* role, int number)>;
-template <int K, class S>
+/// On the simulated card.
+template <int K, class Card = Card90, class S>
 void run_segment_on_host(const S& s, const Disturb& disturb);
 
 }  // namespace gpucholmod::block_columns
 
 namespace gpucholmod::test {
+
+/// What GPU is simulated: Card90, Card80 or Card86.
+enum class Simulated { clusters, data_centre, graphics };
 
 struct SegmentsRun {
   int workers = 3, finishers = 2;
@@ -28,6 +33,7 @@ struct SegmentsRun {
   int panels = 0;  ///< of so many strips each; 0: the factor in one piece
   bool by_steps = false;
   block_columns::Scaling scaling = {};
+  Simulated card = Simulated::clusters;
   index_t removed = -1;  ///< the last columns of V, which are taken away where others are added; -1: as the problem's sign says
 };
 

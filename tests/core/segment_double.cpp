@@ -2,12 +2,17 @@
 
 namespace gpucholmod::block_columns {
 
-template void run_segment_on_host<8>(const Segment<double, Order::forward>&, const Disturb&);
-template void run_segment_on_host<16>(const Segment<double, Order::forward>&, const Disturb&);
-template void run_segment_on_host<32>(const Segment<double, Order::forward>&, const Disturb&);
-template void run_segment_on_host<8>(const Segment<double, Order::back>&, const Disturb&);
-template void run_segment_on_host<16>(const Segment<double, Order::back>&, const Disturb&);
-template void run_segment_on_host<32>(const Segment<double, Order::back>&, const Disturb&);
+extern template void run_segment_on_host<8, Card80>(const Segment<double, Order::forward>&, const Disturb&);
+extern template void run_segment_on_host<16, Card80>(const Segment<double, Order::forward>&, const Disturb&);
+extern template void run_segment_on_host<8, Card86>(const Segment<double, Order::forward>&, const Disturb&);
+extern template void run_segment_on_host<16, Card86>(const Segment<double, Order::forward>&, const Disturb&);
+
+template void run_segment_on_host<8, Card90>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<16, Card90>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<32, Card90>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<8, Card90>(const Segment<double, Order::back>&, const Disturb&);
+template void run_segment_on_host<16, Card90>(const Segment<double, Order::back>&, const Disturb&);
+template void run_segment_on_host<32, Card90>(const Segment<double, Order::back>&, const Disturb&);
 
 }  // namespace gpucholmod::block_columns
 

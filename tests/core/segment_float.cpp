@@ -2,12 +2,12 @@
 
 namespace gpucholmod::block_columns {
 
-template void run_segment_on_host<8>(const Segment<float, Order::forward>&, const Disturb&);
-template void run_segment_on_host<16>(const Segment<float, Order::forward>&, const Disturb&);
-template void run_segment_on_host<32>(const Segment<float, Order::forward>&, const Disturb&);
-template void run_segment_on_host<8>(const Segment<float, Order::back>&, const Disturb&);
-template void run_segment_on_host<16>(const Segment<float, Order::back>&, const Disturb&);
-template void run_segment_on_host<32>(const Segment<float, Order::back>&, const Disturb&);
+template void run_segment_on_host<8, Card90>(const Segment<float, Order::forward>&, const Disturb&);
+template void run_segment_on_host<16, Card90>(const Segment<float, Order::forward>&, const Disturb&);
+template void run_segment_on_host<32, Card90>(const Segment<float, Order::forward>&, const Disturb&);
+template void run_segment_on_host<8, Card90>(const Segment<float, Order::back>&, const Disturb&);
+template void run_segment_on_host<16, Card90>(const Segment<float, Order::back>&, const Disturb&);
+template void run_segment_on_host<32, Card90>(const Segment<float, Order::back>&, const Disturb&);
 
 }  // namespace gpucholmod::block_columns
 

@@ -22,48 +22,48 @@ class HostInbox {
   HostInbox(int slots, int words, int consumers)
       : slots_(slots), words_(words), consumers_(consumers), memory_(size_t(slots) * words, 0.0), released_(slots) {}
 
-  bool wait(const HostWarp&, int i) const {
+  bool wait(const HostLanes&, int i) const {
     while (filled_.load(std::memory_order_acquire) <= i) {
       if (closed_.load(std::memory_order_acquire)) return filled_.load(std::memory_order_acquire) > i;
-      HostWarp::pause();
+      HostLanes::pause();
     }
     return true;
   }
-  bool wait(const HostWarp&, int i, const int* stop) const {
+  bool wait(const HostLanes&, int i, const int* stop) const {
     while (filled_.load(std::memory_order_acquire) <= i) {
-      if (HostWarp::load_acquire(stop) != 0) return false;
-      HostWarp::pause();
+      if (HostLanes::load_acquire(stop) != 0) return false;
+      HostLanes::pause();
     }
     return true;
   }
   double* slot(int i) { return memory_.data() + size_t(i % slots_) * words_; }
-  void release(const HostWarp&, int i) { released_[i % slots_].fetch_add(1, std::memory_order_release); }
+  void release(const HostLanes&, int i) { released_[i % slots_].fetch_add(1, std::memory_order_release); }
 
   template <class F>
-  bool wait_empty(const HostWarp&, int i, F&& over) const {
+  bool wait_empty(const HostLanes&, int i, F&& over) const {
     while (released_[i % slots_].load(std::memory_order_acquire) < consumers_ * (i / slots_)) {
       if (over()) return false;
-      HostWarp::pause();
+      HostLanes::pause();
     }
     return true;
   }
-  void fill(const HostWarp&, int i, const double* from, int words) {
+  void fill(const HostLanes&, int i, const double* from, int words) {
     std::memcpy(memory_.data() + size_t(i % slots_) * words_, from, sizeof(double) * words);
     filled_.store(i + 1, std::memory_order_release);
   }
   /// A tile of R, or a link, with leading dimension LDT.
   template <class T>
-  void fill_columns(const HostWarp&, int i, const T* from, index_t ld) {
+  void fill_columns(const HostLanes&, int i, const T* from, index_t ld) {
     T* to = reinterpret_cast<T*>(slot(i));
     for (int j = 0; j < NB; ++j) std::memcpy(to + j * LDT, from + j * ld, sizeof(T) * NB);
     filled_.store(i + 1, std::memory_order_release);
   }
   /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
-  void fill_columns_of_V(const HostWarp&, int i, const double* from, index_t ld) {
+  void fill_columns_of_V(const HostLanes&, int i, const double* from, index_t ld) {
     for (int q = 0; q < CHAIN_COLUMNS; ++q) std::memcpy(slot(i) + q * LDB, from + q * ld, sizeof(double) * NB);
     filled_.store(i + 1, std::memory_order_release);
   }
-  void close(const HostWarp&, int) { closed_.store(true, std::memory_order_release); }
+  void close(const HostLanes&, int) { closed_.store(true, std::memory_order_release); }
 
  private:
   int slots_, words_, consumers_;
@@ -75,10 +75,11 @@ class HostInbox {
 
 constexpr int mail_slots = REACH;  ///< as on a GPU
 
-/// P within a cluster: what DeviceMail is on a GPU.
+/// P within a cluster: what ClusterMail is on a GPU.
 struct HostMailboxes {
-  std::vector<double> P[CLUSTER];
-  std::atomic<int> arrived[CLUSTER][mail_slots]{}, expected[CLUSTER][mail_slots]{};  ///< warps; phases, which begin when one is expected
+  static constexpr int cluster = Card90::cluster;
+  std::vector<double> P[cluster];
+  std::atomic<int> arrived[cluster][mail_slots]{}, expected[cluster][mail_slots]{};  ///< warps; phases, which begin when one is expected
   HostMailboxes() {
     for (auto& p : P) p.assign(mail_slots * NB * LP, std::numeric_limits<double>::quiet_NaN());
     for (auto& of : expected)
@@ -86,6 +87,7 @@ struct HostMailboxes {
   }
 };
 struct HostMail {
+  static constexpr int row = LP, column = 1;
   HostMailboxes& post;
   int rank, first;  ///< the first row block whose P comes
 
@@ -99,34 +101,57 @@ struct HostMail {
         for (int i = 0; i < NB; ++i) to[i * LP + q] = from[q * LDB + i];
       post.arrived[rank][b - first].store(SOLVE_WARPS, std::memory_order_release);
     }
-    for (int i = 0; i < Own<S>{s, rank}.unused_mail(); ++i) ++post.expected[rank][i];
+    for (int i = 0; i < Own<S, Card90>{s, rank}.unused_mail(); ++i) ++post.expected[rank][i];
   }
 
-  bool wait(const HostWarp&, int b, const int* stop) const {
+  bool wait(const HostLanes&, int b, const int* stop) const {
     const int i = b - first;
     while (post.arrived[rank][i % mail_slots].load(std::memory_order_acquire) < SOLVE_WARPS * (i / mail_slots + 1) ||
            post.expected[rank][i % mail_slots].load(std::memory_order_acquire) <= i / mail_slots) {
-      if (HostWarp::load_acquire(stop) != 0) return false;
-      HostWarp::pause();
+      if (HostLanes::load_acquire(stop) != 0) return false;
+      HostLanes::pause();
     }
     return true;
   }
   const double* P(int b) const { return post.P[rank].data() + (b - first) % mail_slots * NB * LP; }
-  void send(const HostWarp& warp, int b, const Tile<HostWarp>& tile) {
+  void send(const HostLanes& warp, int b, const Tile<HostLanes>& tile) {
     const int slot = (b - first) % mail_slots;
-    for (int to = 0; to < CLUSTER; ++to) {
+    for (int to = 0; to < HostMailboxes::cluster; ++to) {
       store_tile(warp, tile, post.P[to].data() + slot * NB * LP + warp.id * 16 * LP, LP);
       post.arrived[to][slot].fetch_add(1, std::memory_order_release);
     }
   }
-  void expect_next(const HostWarp&, int b) { ++post.expected[rank][(b - first) % mail_slots]; }
+  void expect_next(const HostLanes&, int b) { ++post.expected[rank][(b - first) % mail_slots]; }
 };
 
-template <class T>
+/// And where there are no clusters: what PublishedMail is.
+template <int K, class S>
+struct HostPublishedMail {
+  static constexpr int row = 1, column = LDB;
+  const S& s;
+  int cluster;
+
+  bool wait(const HostLanes&, int b, const int* stop) const {
+    if (b < s.start()) return true;
+    while (published(HostLanes::load_acquire(s.has_P(b)), cluster) < SOLVE_WARPS) {
+      if (HostLanes::load_acquire(stop) != 0) return false;
+      HostLanes::pause();
+    }
+    return true;
+  }
+  const double* P(int b) const { return s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB; }
+  void expect_next(const HostLanes&, int) const {}
+  void send(const HostLanes&, int, const Tile<HostLanes>&) const {}
+};
+
+template <class Card>
 struct HostPost {
-  using S = SolveMemory<T>;
-  HostInbox of_team[SOLVE_TEAMS] = {{S::tile_slots, S::tile, SOLVE_WARPS}, {S::tile_slots, S::tile, SOLVE_WARPS}};
+  using S = SolveMemory<Card>;
+  std::deque<HostInbox> of_team;
   HostInbox X{1, INVERSE, SOLVE_WARPS}, V{1, S::V_words, SOLVE_WARPS};
+  HostPost() {
+    for (int side = 0; side < Card::solve_teams; ++side) of_team.emplace_back(Card::tile_slots, S::tile, SOLVE_WARPS);
+  }
 
   struct Post {
     HostInbox &tiles, &X, &V;
@@ -137,73 +162,83 @@ struct HostPost {
 /// Words of shared memory in which tiles of R come.
 template <class S>
 size_t places(const S&) {
-  return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<S, SUBS, HostWarp>::words);
+  return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<S, SUBS, HostLanes>::words);
 }
 
-template <int K, class S>
+template <int K, class Card, class S>
 void run_segment_on_host(const S& s, const Disturb& disturb) {
   using T = typename S::Scalar;
+  using Warp = HostWarpOf<Card>;
+  using Team = HostTeamOf<Card>;
   if (s.solvers > 0) {
-    std::vector<double> shared(InverseMemory::words);
+    constexpr int at_once = Card::inverted_at_once;
+    std::vector<double> shared(InverseMemory<at_once>::words);
+    const Team team{shared.data(), InverseMemory<at_once>::warps};
     const int inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
-    for (int pair = __atomic_load_n(s.linked, __ATOMIC_RELAXED); pair < s.blocks / 2; ++pair) {
-      if (pair < inverted) take_inverses(HostTeam{shared.data()}, s, pair);
-      else invert_pair(HostTeam{shared.data()}, s, pair);
-      link_pair(HostTeam{shared.data()}, s, pair);
+    for (int i = __atomic_load_n(s.linked, __ATOMIC_RELAXED); i < s.blocks / at_once; ++i) {
+      if (i < inverted) take_inverses(team, s, i * at_once);
+      else invert_blocks(team, s, i * at_once);
+      link_blocks(team, s, i * at_once);
     }
   }
   std::vector<std::thread> running;
   std::deque<HostMailboxes> mailboxes(K / CHAIN_COLUMNS);
-  using Post = typename HostPost<T>::Post;
-  std::deque<HostPost<T>> posts;
-  const int first_mail = Own<S>{s, 0}.first_mail();
-  for (int cluster = 0; cluster < s.solvers / CLUSTER; ++cluster)
-    for (int rank = 0; rank < CLUSTER; ++rank) HostMail{mailboxes[cluster], rank, first_mail}.template put<K>(s, cluster);
+  using Post = typename HostPost<Card>::Post;
+  std::deque<HostPost<Card>> posts;
+  const int first_mail = Own<S, Card>{s, 0}.first_mail();
+  if constexpr (Card::clusters)
+    for (int cluster = 0; cluster < s.solvers / Card::cluster; ++cluster)
+      for (int rank = 0; rank < Card::cluster; ++rank) HostMail{mailboxes[cluster], rank, first_mail}.template put<K>(s, cluster);
+  const auto mail_of = [&](int cluster, [[maybe_unused]] int rank) {
+    if constexpr (Card::clusters) return HostMail{mailboxes[cluster], rank, first_mail};
+    else return HostPublishedMail<K, S>{s, cluster};
+  };
+  using Mail = decltype(mail_of(0, 0));
   const auto start = [&](const char* role, int number, auto f) {
     running.emplace_back([=, &disturb] {
       disturb(role, number);
       f();
     });
   };
-  for (int cluster = 0; cluster < s.solvers / CLUSTER; ++cluster)
-    for (int rank = 0; rank < CLUSTER; ++rank) {
-      HostPost<T>& post = posts.emplace_back();
-      for (int side = 0; side < SOLVE_TEAMS; ++side) {
-        start("solve", 2 * rank + side, [=, &s, &mailboxes, &post] {
-          HostMail mail{mailboxes[cluster], rank, first_mail};
+  for (int cluster = 0; cluster < s.solvers / Card::cluster; ++cluster)
+    for (int rank = 0; rank < Card::cluster; ++rank) {
+      HostPost<Card>& post = posts.emplace_back();
+      for (int side = 0; side < Card::solve_teams; ++side) {
+        start("solve", 2 * rank + side, [=, &s, &post] {
+          Mail mail = mail_of(cluster, rank);
           Post own = post.of(side);
-          Solve<S, K, HostTeam, HostMail, Post>(HostTeam{nullptr, SOLVE_WARPS}, s, cluster, rank, side, mail, own).run();
+          Solve<S, K, Team, Mail, Post>(Team{nullptr, SOLVE_WARPS}, s, cluster, rank, side, mail, own).run();
         });
-        start("feed", rank, [=, &s, &post] { feed_tiles(HostWarp{}, s, rank, side, post.of_team[side]); });
+        start("feed", rank, [=, &s, &post] { feed_tiles(Warp{}, s, rank, side, post.of_team[side]); });
       }
-      start("feed", rank, [=, &s, &post] { feed_solve<K>(HostWarp{}, s, cluster, rank, post.X, post.V); });
+      start("feed", rank, [=, &s, &post] { feed_solve<K>(Warp{}, s, cluster, rank, post.X, post.V); });
     }
   std::deque<HostInbox> inboxes;
   if constexpr (S::order == Order::forward) for (int i = 0; i < s.finishers; ++i) {
-    HostInbox& inbox = inboxes.emplace_back(FinishMemory<K>::slots, FinishMemory<K>::P_words, FINISH_WARPS);
+    HostInbox& inbox = inboxes.emplace_back(FinishMemory<K, Card>::slots, FinishMemory<K, Card>::P_words, FINISH_WARPS);
     start("finish", i, [=, &s, &inbox] {
-      std::vector<double> shared(FinishMemory<K>::words);
-      Finish<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), FINISH_WARPS}, s, i, inbox).run();
+      std::vector<double> shared(FinishMemory<K, Card>::words);
+      Finish<T, K, Team, HostInbox>(Team{shared.data(), FINISH_WARPS}, s, i, inbox).run();
     });
-    start("feed", i, [=, &s, &inbox] { feed_P<K>(HostWarp{}, s, s.blocks, inbox); });
+    start("feed", i, [=, &s, &inbox] { feed_P<K>(Warp{}, s, s.blocks, inbox); });
   }
   for (int w = 0; w < s.advancers; ++w) {
     const Share share{w, s.advancers, s.blocks * GROUPS};
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
       std::vector<double> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K>::words, std::numeric_limits<double>::quiet_NaN());
-      Advance<S, K, HostTeam, HostInbox>(HostTeam{shared.data(), ADVANCE_WARPS}, s, share, P).run();
+      Advance<S, K, Team, HostInbox>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
-    start("feed", w, [=, &s, &P] { feed_P<K>(HostWarp{}, s, s.blocks - 1 - REACH, P); });
+    start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.blocks - 1 - REACH, P); });
   }
   if constexpr (S::order == Order::forward) for (int w = 0; w < s.workers; ++w) {
     const Share share{w, s.workers, s.blocks * GROUPS};
     HostInbox& messages = inboxes.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
     start("rewrite", w, [=, &s, &messages] {
       std::vector<double> shared(places(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K>::words);
-      Rewrite<T, K, HostTeam, HostInbox>(HostTeam{shared.data(), REWRITE_WARPS}, s, share, messages).run();
+      Rewrite<T, K, Team, HostInbox>(Team{shared.data(), REWRITE_WARPS}, s, share, messages).run();
     });
-    start("feed", w, [=, &s, &messages] { feed_messages<K>(HostWarp{}, s, messages); });
+    start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, messages); });
   }
   for (std::thread& thread : running) thread.join();
 }

@@ -134,12 +134,22 @@ class HostPassOf : public HostPass<T> {
     part(how, false, true);
   }
   void part(const SegmentsRun& how, bool chain, bool rest) {
-    s_.solvers = chain ? K / block_columns::CHAIN_COLUMNS * block_columns::CLUSTER : 0;
+    using namespace block_columns;
+    if constexpr (K <= 16 && std::is_same_v<T, double>) {
+      if (how.card == Simulated::data_centre) return part_on<Card80>(how, chain, rest);
+      if (how.card == Simulated::graphics) return part_on<Card86>(how, chain, rest);
+    }
+    ASSERT_EQ(how.card, Simulated::clusters) << "not compiled";
+    part_on<Card90>(how, chain, rest);
+  }
+  template <class Card>
+  void part_on(const SegmentsRun& how, bool chain, bool rest) {
+    s_.solvers = chain ? K / block_columns::CHAIN_COLUMNS * Card::cluster : 0;
     s_.advancers = chain ? how.advancers : 0;
     s_.finishers = rest && s_.end == s_.blocks ? how.finishers : 0;
     s_.workers = rest ? how.workers : 0;
     s_.window = chain && rest ? how.window : s_.blocks - s_.top;
-    block_columns::run_segment_on_host<K>(s_, [&](const char* role, int number) {
+    block_columns::run_segment_on_host<K, Card>(s_, [&](const char* role, int number) {
       if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
     });
   }

@@ -84,6 +84,27 @@ TEST(Expected, TheGpuPaysForLargeFactorsOnly) {
   }
 }
 
+/// Where there are steps alone, or few units for double precision, the GPU pays later or never; nothing else changes.
+TEST(Expected, LongerOnSlowerDevices) {
+  cuda::Device device;
+  device.multiprocessors = 28;
+  for (const index_t n : {1000, 16384})
+    for (const index_t k : {1, 16, 64}) {
+      Request request;
+      request.n = n;
+      request.k = k;
+      const auto longer = [&](cuda::Kernels kernels) {
+        device.kernels = kernels;
+        return longer_on(device, request);
+      };
+      EXPECT_EQ(longer(cuda::Kernels::clusters), 0);
+      EXPECT_EQ(longer(cuda::Kernels::tensor_cores), 0);
+      EXPECT_EQ(longer(cuda::Kernels::steps), 8e-7 * double(n) * (k == 64 ? 2 : 1));
+      const double passes = double((k + 15) / 16), width = k == 1 ? 8 : 16, flops = double(n * n) * passes * (16 + 2 * width);
+      EXPECT_DOUBLE_EQ(longer(cuda::Kernels::plain), flops / (28 * 6.8e9));
+    }
+}
+
 TEST(AbsentBackend, SaysSo) {
   const cuda::Status status = cuda::status(true);
   EXPECT_FALSE(status.built);

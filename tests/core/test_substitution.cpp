@@ -11,6 +11,7 @@ using namespace block_columns;
 struct SubstitutionRun {
   int advancers = 2;
   unsigned delay = 0;
+  Simulated card = Simulated::clusters;
 };
 
 /// A factor as it lies on a GPU, and what a substitution leaves behind for the next.
@@ -55,11 +56,19 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   s.inverted = &R.inverted;
   s.linked = &linked;
   s.flags = flags.data();
-  s.solvers = K / CHAIN_COLUMNS * CLUSTER;
   s.advancers = how.advancers;
-  run_segment_on_host<K>(s, [&](const char* role, int number) {
-    if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-  });
+  const auto run = [&](auto card) {
+    using Card = decltype(card);
+    s.solvers = K / CHAIN_COLUMNS * Card::cluster;
+    run_segment_on_host<K, Card>(s, [&](const char* role, int number) {
+      if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    });
+  };
+  if constexpr (K == CHAIN_COLUMNS && std::is_same_v<T, double>) {
+    if (how.card == Simulated::data_centre) run(Card80{});
+    if (how.card == Simulated::graphics) run(Card86{});
+  }
+  if (how.card == Simulated::clusters) run(Card90{});
   Stored<double> X(n, k);
   for (index_t q = 0; q < k; ++q)
     for (index_t i = 0; i < n; ++i) X(i, q) = messages[s.place(int(i / NB)) * size_t(Message<K>::stride) + Message<K>::P + q * LDB + i % NB];
@@ -97,6 +106,12 @@ void expect_solved(const Matrix& R, index_t k) {
     Factor<T> anew(stored);
     EXPECT_TRUE(same_bits(substitute<order>(anew, B, how), X));
   }
+  if constexpr (std::is_same_v<T, double>)
+    if (k <= CHAIN_COLUMNS)
+      for (const Simulated card : {Simulated::data_centre, Simulated::graphics}) {
+        Factor<T> anew(stored);
+        EXPECT_TRUE(same_bits(substitute<order>(anew, B, {3, 2, card}), X));
+      }
   Factor<T> other(stored);  // whose inverses have been found in the other order
   substitute<order == Order::forward ? Order::back : Order::forward>(other, B);
   EXPECT_TRUE(same_bits(substitute<order>(other, B), X));

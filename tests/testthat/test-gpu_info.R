@@ -14,6 +14,8 @@ test_that("gpu_info() says what 'auto' takes, and why", {
     expect_true(is.na(info$toolkit_version))
   }
   expect_s3_class(info$devices, "data.frame")
+  expect_true(all(info$devices$kernels %in% c("clusters", "tensor_cores", "plain", "steps", NA)))
+  expect_identical(is.na(info$devices$kernels), !info$devices$usable)
   expect_output(print(info), "backend \"auto\"")
   expect_identical(cholupdate_plan(50000, 16, control = cholupdate_control(threads = 16))$backend, info$backend)
 })
@@ -26,6 +28,7 @@ test_that("a GPU that can be used is described", {
   expect_gt(device$memory_total, 2^30)
   expect_lte(device$memory_free, device$memory_total)
   expect_output(print(info), device$name, fixed = TRUE)
+  expect_output(print(info), if (device$kernels == "steps") "stepwise" else "quick kernels")
 })
 
 test_that("loading the package calls nothing of CUDA", {

@@ -3,12 +3,18 @@
 #include <type_traits>
 
 #include "block_columns/segment.h"
+#include "cuda/kernels/block_columns.cuh"
 
 namespace gpucholmod::cuda {
 
 /// What block_columns/warp.h asks of a warp, by the lanes of a real one; what each function does: HostWarp in
-/// tests/core/host_grid.h. Products need compute capability 9.0.
+/// tests/core/host_grid.h. Products need compute capability 8.0.
 struct DeviceWarp {
+#ifdef __CUDA_ARCH__
+  using Card = CardOf<__CUDA_ARCH__>;
+#else
+  using Card = block_columns::Card90;  // only for what does not depend on it
+#endif
   template <class S>
   struct PerLane {
     S value;
@@ -76,12 +82,44 @@ struct DeviceWarp {
                                                   double b0, double b1) const {
     double* d = D.value.e;
     const double* a = A.value.e;
-#if __CUDA_ARCH__ >= 900
-    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b0), "d"(b1));
+    if constexpr (Card::products == block_columns::Products::tensor_16_8_8) {
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
+      asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+          "{%0, %1, %2, %3};"
+          : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+          : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b0), "d"(b1));
 #endif
+    } else if constexpr (Card::products == block_columns::Products::tensor_8_8_4) {
+      multiply_add_eight(d, a[0], b0);
+      multiply_add_eight(d + 2, a[1], b0);
+      multiply_add_eight(d, a[2], b1);
+      multiply_add_eight(d + 2, a[3], b1);
+    } else {
+      multiply_add_lanes(d, a, b0, b1);
+    }
+  }
+  /// Eight rows of D by four columns of A, or eight rows and four columns of B: a quarter of the product.
+  __device__ static __forceinline__ void multiply_add_eight(double* d, double a, double b) {
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(d[0]), "+d"(d[1]) : "d"(a), "d"(b));
+#endif
+  }
+  /// All of it, without tensor cores: a lane has what it needs of A in its quad, of B in the groups 2t and 2t + 1. A loop, as there are many
+  /// products in a kernel, and the compiler takes minutes over them otherwise.
+  __device__ __forceinline__ void multiply_add_lanes(double* d, const double* a, double b0, double b1) const {
+    const auto add = [d](double low, double high, double left, double right) {
+      d[0] = fma(low, left, d[0]);
+      d[1] = fma(low, right, d[1]);
+      d[2] = fma(high, left, d[2]);
+      d[3] = fma(high, right, d[3]);
+    };
+#pragma unroll 1
+    for (int k = 0; k < 4; ++k) {
+      const auto from_A = [&](double x) { return __shfl_sync(all, x, lane / 4 * 4 + k); };
+      const auto from_B = [&](double x, int next) { return __shfl_sync(all, x, lane % 4 * 8 + 4 * next + k); };
+      add(from_A(a[0]), from_A(a[1]), from_B(b0, 0), from_B(b0, 1));
+      add(from_A(a[2]), from_A(a[3]), from_B(b1, 0), from_B(b1, 1));
+    }
   }
 
   /// The same with B(k, n) at B[k * ld + n].
@@ -151,9 +189,9 @@ struct DeviceWarp {
     asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 #endif
   }
-  __device__ static __forceinline__ void add_release(int* counter) {
+  __device__ static __forceinline__ void add_release(int* counter, int more = 1) {
 #if __CUDA_ARCH__ >= 700
-    asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
+    asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(counter), "r"(more) : "memory");
 #endif
   }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
@@ -275,5 +313,9 @@ struct DeviceTeam {
     store_release(&pass_state->stop);
   }
 };
+
+__device__ __forceinline__ DeviceTeam whole_block(double* shared) {
+  return {shared, {int(threadIdx.x) / block_columns::LANES, int(threadIdx.x) % block_columns::LANES}};
+}
 
 }  // namespace gpucholmod::cuda

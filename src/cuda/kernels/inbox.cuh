@@ -1,12 +1,12 @@
 #pragma once
 
 #include "block_columns/solve.h"
-#include "cuda/kernels/block_columns.cuh"
+#include "cuda/kernels/device_warp.cuh"
 
 /// How the teams of a segment get what others have found: inboxes in shared memory, and mail within a cluster.
 namespace gpucholmod::cuda {
 
-/// Barriers in shared memory that count arrivals and bytes (PTX: mbarrier), of compute capability 9.0.
+/// Barriers in shared memory that count arrivals, and from compute capability 9.0 on bytes (PTX: mbarrier).
 struct Mbarrier {
   unsigned long long word;
 
@@ -16,6 +16,16 @@ struct Mbarrier {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
   }
   __device__ __forceinline__ void arrive() { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address()) : "memory"); }
+  /// When all copies that this thread has begun are there.
+  __device__ __forceinline__ void arrive_behind_copies() {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(address()) : "memory");
+  }
+#else
+  __device__ void init(int) {}
+  __device__ void arrive() {}
+  __device__ void arrive_behind_copies() {}
+#endif
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
   __device__ __forceinline__ void arrive_expecting(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes) : "memory");
   }
@@ -41,11 +51,22 @@ struct Mbarrier {
     return over != 0;
   }
 #else
-  __device__ void init(int) {}
-  __device__ void arrive() {}
+  __device__ __forceinline__ bool is_past(int number) const {
+    unsigned over = 1;
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(over) : "r"(address()), "r"(number & 1) : "memory");
+#endif
+    return over != 0;
+  }
+  __device__ __forceinline__ bool passed(int number) const {
+    if (is_past(number)) return true;
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+    __nanosleep(20);
+#endif
+    return false;
+  }
   __device__ void arrive_expecting(int) {}
-  __device__ bool is_past(int) const { return true; }
-  __device__ bool passed(int) const { return true; }
   __device__ bool has_come(int) const { return true; }
 #endif
 };
@@ -61,11 +82,13 @@ __device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
   return true;
 }
 
-/// What block_columns/feed.h fills, by bulk copies: a ring of `slots` slots for one team.
-/// `fillers`: lanes of which each says that its copies are there.
-template <int slots, int fillers = 1>
+/// What block_columns/feed.h fills, by bulk copies where there are such, otherwise by all lanes: a ring of `slots` slots for one team.
+/// `columns`: it is filled by columns, and never closed.
+template <int slots, bool columns = false>
 struct DeviceInbox {
   using Warp = DeviceWarp;
+  static constexpr bool bulk = Warp::Card::clusters;
+  static constexpr int arrivals = columns ? block_columns::LANES : bulk ? 1 : block_columns::LANES + 1;  ///< that a fill takes
   struct State {
     Mbarrier full[slots], empty[slots];
     int open[slots];
@@ -76,7 +99,7 @@ struct DeviceInbox {
 
   __device__ __forceinline__ void init(int consumers) {
     for (int i = 0; i < slots; ++i) {
-      state->full[i].init(fillers);
+      state->full[i].init(arrivals);
       state->empty[i].init(consumers);
     }
   }
@@ -106,27 +129,35 @@ struct DeviceInbox {
     return true;
   }
   __device__ __forceinline__ void fill(const Warp& warp, int i, const double* from, int count) const {
-#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+    Mbarrier& full = state->full[unsigned(i) % slots];
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     warp.once([&] {
-      Mbarrier& full = state->full[unsigned(i) % slots];
       state->open[unsigned(i) % slots] = 1;
       asm volatile("fence.proxy.async.global;" ::: "memory");
       full.arrive_expecting(count * 8);
       copy(slot(i), from, count * 8, full);
     });
+#else
+    open(warp, i);
+    for (int j = 2 * warp.lane; j < count; j += 2 * block_columns::LANES) Warp::copy_16(slot(i) + j, from + j);
+    full.arrive_behind_copies();
 #endif
   }
   /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
   __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const double* from, index_t ld) const {
-#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     using namespace block_columns;
+    Mbarrier& full = state->full[unsigned(i) % slots];
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     warp.once([&] {
-      Mbarrier& full = state->full[unsigned(i) % slots];
       state->open[unsigned(i) % slots] = 1;
       asm volatile("fence.proxy.async.global;" ::: "memory");
       full.arrive_expecting(CHAIN_COLUMNS * NB * 8);
       for (int q = 0; q < CHAIN_COLUMNS; ++q) copy(slot(i) + q * LDB, from + q * ld, NB * 8, full);
     });
+#else
+    open(warp, i);
+    for (int q = 0; q < CHAIN_COLUMNS; ++q) Warp::copy_16(slot(i) + q * LDB + 2 * warp.lane, from + q * ld + 2 * warp.lane);
+    full.arrive_behind_copies();
 #endif
   }
   /// A tile of R, or a link, with leading dimension LDT.
@@ -134,25 +165,35 @@ struct DeviceInbox {
   __device__ __forceinline__ void fill_columns(const Warp& warp, int i, const T* from, index_t ld) const {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     using namespace block_columns;
-    static_assert(fillers == LANES);
-    constexpr int words = 16 / int(sizeof(T)), parts = NB / words, columns = LANES / parts;
+    static_assert(columns);
+    constexpr int words = 16 / int(sizeof(T)), parts = NB / words, at_once = LANES / parts;
     T* const to = reinterpret_cast<T*>(slot(i)) + warp.lane / parts * LDT + warp.lane % parts * words;
     from += warp.lane / parts * ld + warp.lane % parts * words;
 #pragma unroll 16
-    for (int j = 0; j < NB; j += columns) DeviceWarp::copy_16(to + j * LDT, from + j * ld);
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(state->full[unsigned(i) % slots].address()) : "memory");
+    for (int j = 0; j < NB; j += at_once) DeviceWarp::copy_16(to + j * LDT, from + j * ld);
+    state->full[unsigned(i) % slots].arrive_behind_copies();
 #endif
   }
   __device__ __forceinline__ void close(const Warp& warp, int i) const {
+    Mbarrier& full = state->full[unsigned(i) % slots];
     warp.once([&] {
       state->open[unsigned(i) % slots] = 0;
-      state->full[unsigned(i) % slots].arrive();
+      full.arrive();
     });
+    if (!bulk) full.arrive();
   }
 
  private:
+  /// What the lanes copy from now on may have been seen by one of them only.
+  __device__ __forceinline__ void open(const Warp& warp, int i) const {
+    warp.once([&] {
+      state->open[unsigned(i) % slots] = 1;
+      state->full[unsigned(i) % slots].arrive();
+    });
+    warp.sync();
+  }
   __device__ static __forceinline__ void copy(double* to, const double* from, int bytes, const Mbarrier& full) {
-#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from), "r"(bytes), "r"(full.address()) : "memory");
 #endif
@@ -160,7 +201,8 @@ struct DeviceInbox {
 };
 
 /// P within a cluster: 16 rows of a warp go to every block's shared memory, which a barrier there counts.
-struct DeviceMail {
+struct ClusterMail {
+  static constexpr int row = block_columns::LP, column = 1;  ///< where the neighbours of an entry of P are
   static constexpr int slots = block_columns::REACH;  ///< P_(b + REACH) needs P_(b + 1) and on from all teams, which have used P_b then
   static constexpr int slot_words = block_columns::NB * block_columns::LP, words = slots * slot_words;
   static constexpr int bytes = block_columns::NB * block_columns::CHAIN_COLUMNS * 8;
@@ -197,14 +239,14 @@ struct DeviceMail {
     warp.once([&] { arrived[(b - first) % slots].arrive_expecting(bytes); });
   }
   __device__ __forceinline__ void send(const DeviceWarp& warp, int b, const DeviceWarp::PerLane<block_columns::Fragment>& tile) const {
-#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     constexpr int LP = block_columns::LP;
     const double* at = P(b) + (warp.id * 16 + block_columns::group_id(warp.lane)) * LP + 2 * block_columns::thread_in_group(warp.lane);
     const double* e = tile.value.e;
     const unsigned to = unsigned(__cvta_generic_to_shared(at)), barrier = arrived[(b - first) % slots].address();
 #pragma unroll
-    for (int i = 1; i <= block_columns::CLUSTER; ++i) {  // the next in turn first
-      const int other = (rank + i) % block_columns::CLUSTER;
+    for (int i = 1; i <= DeviceWarp::Card::cluster; ++i) {  // the next in turn first
+      const int other = (rank + i) % DeviceWarp::Card::cluster;
       unsigned there, counter;
       asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(to), "r"(other));
       asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(counter) : "r"(barrier), "r"(other));
@@ -217,13 +259,36 @@ struct DeviceMail {
   }
 };
 
+/// P where it is published for everybody: its flag says whether it is there.
+template <class S>
+struct PublishedMail {
+  static constexpr int row = 1, column = block_columns::LDB, words = 0;
+  const S& s;
+  int cluster;
+  index_t stride;       ///< from one message to the next
+  const double* first;  ///< P of row block 0, the columns of the cluster
+
+  __device__ __forceinline__ bool wait(const DeviceWarp&, int b, const int* stop) const {
+    if (b < s.start()) return true;
+    return wait_or_stop(stop, [&] {
+      return block_columns::published(DeviceWarp::load_acquire(s.has_P(b)), cluster) == block_columns::SOLVE_WARPS;
+    });
+  }
+  __device__ __forceinline__ const double* P(int b) const { return first + b * stride; }
+  __device__ __forceinline__ void expect_next(const DeviceWarp&, int) const {}
+  __device__ __forceinline__ void send(const DeviceWarp&, int, const DeviceWarp::PerLane<block_columns::Fragment>&) const {}
+};
+
+/// By all threads of the blocks that solve for the same columns, where these are a cluster; otherwise by those of one block.
 __device__ __forceinline__ void cluster_sync() {
-#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#else
+  __syncthreads();
 #endif
 }
 __device__ __forceinline__ void fence_barriers() {
-#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
 }

@@ -2,7 +2,7 @@
 
 #include "base/types.h"
 #include "block_columns/shifted.h"
-#include "cuda/kernels/block_columns.cuh"
+#include "cuda/kernels/device_warp.cuh"
 
 /// Kernels that move entries of a factor. Matrices are column-major, in device memory.
 namespace gpucholmod::cuda {

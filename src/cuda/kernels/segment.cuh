@@ -14,77 +14,97 @@ namespace gpucholmod::cuda {
 /// Warps of a block of threads; a team's barrier has the number of its place.
 constexpr int segment_warps = block_columns::REWRITE_WARPS + 1;
 constexpr int segment_threads = segment_warps * block_columns::LANES;
-static_assert(segment_warps >= block_columns::SOLVE_TEAMS * block_columns::SOLVE_WARPS + 3 &&
-              segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS);
+static_assert(segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS);
 
-template <class T, int K>
-constexpr int tile_words = block_columns::Tiles<block_columns::Segment<T>, block_columns::ahead<K>, DeviceWarp>::words;
+template <class T, int K, class Card>
+constexpr int tile_words = block_columns::Tiles<block_columns::Segment<T>, Card::template ahead<K>, DeviceWarp>::words;
 
 /// Shared memory of the roles, in doubles, behind the state of their inboxes.
-template <int K>
+template <int K, class Card>
 struct AdvanceMemory {
-  static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16, P = 40, tiles = P + P_slots * K * block_columns::LDB;
+  static constexpr int P_slots = Card::template P_slots<K>, P = 40, tiles = P + P_slots * K * block_columns::LDB;
   template <class Segment>
   GPUCHOLMOD_HOST_DEVICE static int words(const Segment& s, const block_columns::Share& share) {
-    return tiles + block_columns::ADVANCE_WARPS * tile_words<typename Segment::Scalar, K> + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::ADVANCE_WARPS * tile_words<typename Segment::Scalar, K, Card> + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
   }
 };
-template <int K>
+template <int K, class Card>
 struct WorkerMemory {
-  static constexpr int message_slots = K > 16 ? 2 : 3;
+  static constexpr int message_slots = Card::template message_slots<K>;
   static constexpr int messages = 16, tiles = messages + message_slots * block_columns::Message<K>::words;
   template <class T>
   GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Share& share) {
-    return tiles + block_columns::REWRITE_WARPS * tile_words<T, K> + share.count() * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::REWRITE_WARPS * tile_words<T, K, Card> + share.count() * block_columns::GroupsOfV<K>::words;
   }
 };
-template <class T, int K>
+template <int K, class Card>
 constexpr int fixed_words = [] {
   using namespace block_columns;
-  const int solve = 40 + DeviceMail::words + SolveMemory<T>::words, finish = 32 + FinishMemory<K>::words;
+  const int mail = Card::clusters ? ClusterMail::words : 0, inverses = InverseMemory<Card::inverted_at_once>::words;
+  const int solve = 40 + mail + SolveMemory<Card>::words, finish = 32 + FinishMemory<K, Card>::words;
   const int most = solve > finish ? solve : finish;
-  return most > InverseMemory::words ? most : InverseMemory::words;
+  return most > inverses ? most : inverses;
 }();
+/// Whether a pass of K columns finds room in shared memory, but for V.
+template <int K, class Card>
+constexpr bool fits = fixed_words<K, Card> * int(sizeof(double)) <= Card::shared;
 
 struct DevicePost {
-  DeviceInbox<2, block_columns::LANES> tiles;
+  DeviceInbox<DeviceWarp::Card::tile_slots, true> tiles;
   DeviceInbox<1> X, V;
 };
+
+/// Where those who solve for the same columns have P from.
+template <int K, class Segment>
+__device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank, double* memory, Mbarrier* arrived) {
+  using namespace block_columns;
+  if constexpr (DeviceWarp::Card::clusters) {
+    return ClusterMail{memory, arrived, rank, Own<Segment, DeviceWarp::Card>{s, rank}.first_mail()};
+  } else {
+    return PublishedMail<Segment>{s, cluster, Message<K>::stride, s.messages + Message<K>::P + cluster * CHAIN_COLUMNS * LDB};
+  }
+}
 
 /// `block`: its number among those that solve.
 template <int K, class Segment>
 __device__ __forceinline__ void solve_role(const Segment& s, int block, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using S = SolveMemory<typename Segment::Scalar>;
-  static_assert(S::tile_slots == 2 && SOLVE_TEAMS == 2);
-  double *const places = shared, *const work = shared + 40 + DeviceMail::words;
-  const int cluster = block / CLUSTER, rank = block % CLUSTER;
-  DeviceMail mail{shared + 40, reinterpret_cast<Mbarrier*>(places), rank, Own<Segment>{s, rank}.first_mail()};
-  const int side = warp < SOLVE_TEAMS * SOLVE_WARPS ? warp / SOLVE_WARPS : warp % SOLVE_TEAMS;
+  using Card = DeviceWarp::Card;
+  using S = SolveMemory<Card>;
+  using Tiles = DeviceInbox<Card::tile_slots, true>;
+  using Single = DeviceInbox<1>;
+  constexpr int solving = Card::solve_teams * SOLVE_WARPS, feeding = solving + Card::solve_teams;
+  constexpr int tiles_at = REACH, tiles_state = (sizeof(typename Tiles::State) + 7) / 8, single_state = (sizeof(typename Single::State) + 7) / 8;
+  constexpr int X_at = tiles_at + Card::solve_teams * tiles_state, V_at = X_at + single_state;
+  static_assert(V_at + single_state <= 40 && segment_warps > feeding);
+  double *const places = shared, *const memory = shared + 40;
+  double* const work = memory + (Card::clusters ? ClusterMail::words : 0);
+  const int cluster = block / Card::cluster, rank = block % Card::cluster;
+  const int side = warp < solving ? warp / SOLVE_WARPS : warp % Card::solve_teams;
+  auto mail = mail_of<K>(s, cluster, rank, memory, reinterpret_cast<Mbarrier*>(places));
   const auto tiles_of = [&](int side) {
-    using Tiles = DeviceInbox<2, LANES>;
-    return Tiles{work + S::tiles + 2 * side * S::tile, S::tile, reinterpret_cast<Tiles::State*>(places + 8 + 6 * side)};
+    return Tiles{work + S::tiles + Card::tile_slots * side * S::tile, S::tile,
+                 reinterpret_cast<typename Tiles::State*>(places + tiles_at + tiles_state * side)};
   };
   DevicePost post{tiles_of(side),
-                  {work + S::X, INVERSE, reinterpret_cast<DeviceInbox<1>::State*>(places + 20)},
-                  {work + S::V, S::V_words, reinterpret_cast<DeviceInbox<1>::State*>(places + 24)}};
-  static_assert(sizeof(DeviceInbox<2>::State) <= 6 * 8 && sizeof(DeviceInbox<1>::State) <= 4 * 8);
+                  {work + S::X, INVERSE, reinterpret_cast<Single::State*>(places + X_at)},
+                  {work + S::V, S::V_words, reinterpret_cast<Single::State*>(places + V_at)}};
   if (threadIdx.x == 0) {
-    mail.init(s.start() - mail.first, Own<Segment>{s, rank}.unused_mail());
-    for (int side = 0; side < SOLVE_TEAMS; ++side) tiles_of(side).init(SOLVE_WARPS);
+    if constexpr (Card::clusters) mail.init(s.start() - mail.first, Own<Segment, Card>{s, rank}.unused_mail());
+    for (int side = 0; side < Card::solve_teams; ++side) tiles_of(side).init(SOLVE_WARPS);
     post.X.init(SOLVE_WARPS);
     post.V.init(SOLVE_WARPS);
     fence_barriers();
   }
-  mail.put<K>(s, cluster);
+  if constexpr (Card::clusters) mail.template put<K>(s, cluster);
   cluster_sync();
   const DeviceWarp single{0, lane};
-  if (warp < SOLVE_TEAMS * SOLVE_WARPS) {
+  if (warp < solving) {
     const DeviceTeam team{nullptr, {warp % SOLVE_WARPS, lane}, 1 + side, SOLVE_WARPS};
-    Solve<Segment, K, DeviceTeam, DeviceMail, DevicePost>(team, s, cluster, rank, side, mail, post).run();
-  } else if (warp < 10) {
+    Solve<Segment, K, DeviceTeam, decltype(mail), DevicePost>(team, s, cluster, rank, side, mail, post).run();
+  } else if (warp < feeding) {
     feed_tiles(single, s, rank, side, post.tiles);
-  } else if (warp == 10) {
+  } else if (warp == feeding) {
     feed_solve<K>(single, s, cluster, rank, post.X, post.V);
   }
   __syncwarp();
@@ -94,7 +114,7 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
 template <class T, int K>
 __device__ __forceinline__ void finish_role(const block_columns::Segment<T>& s, int finisher, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using S = FinishMemory<K>;
+  using S = FinishMemory<K, DeviceWarp::Card>;
   using Inbox = DeviceInbox<S::slots>;
   Inbox inbox{shared + 32 + S::P, S::P_words, reinterpret_cast<typename Inbox::State*>(shared)};
   if (threadIdx.x == 0) {
@@ -114,7 +134,7 @@ __device__ __forceinline__ void finish_role(const block_columns::Segment<T>& s, 
 template <int K, class Segment>
 __device__ __forceinline__ void advance_role(const Segment& s, int advancer, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using S = AdvanceMemory<K>;
+  using S = AdvanceMemory<K, DeviceWarp::Card>;
   using Inbox = DeviceInbox<S::P_slots>;
   Inbox inbox{shared + S::P, K * LDB, reinterpret_cast<typename Inbox::State*>(shared)};
   static_assert(sizeof(typename Inbox::State) <= S::P * 8);
@@ -134,7 +154,7 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
 template <class T, int K>
 __device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, int worker, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using S = WorkerMemory<K>;
+  using S = WorkerMemory<K, DeviceWarp::Card>;
   using Inbox = DeviceInbox<S::message_slots>;
   Inbox messages{shared + S::messages, Message<K>::words, reinterpret_cast<typename Inbox::State*>(shared)};
   static_assert(sizeof(typename Inbox::State) <= S::messages * 8);
@@ -151,27 +171,19 @@ __device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, in
   }
 }
 
-/// The segment of a turn in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
-/// advance, then those that finish and rewrite. How far the pass has come is found in device memory, so that turns can be queued
-/// before it is known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
-/// blocks [s.first, s.end), by those that rewrite.
-///
-///   Grid      s.solvers + s.advancers + s.finishers + s.workers blocks, in clusters of CLUSTER, all of which must run at once
-///   Threads   segment_threads, one block a multiprocessor
-///   Shared    fixed_words<T, K> doubles, or what AdvanceMemory or WorkerMemory takes if that is more
+/// What modify_segment() does.
 template <class T, int K>
-__global__ void __launch_bounds__(segment_threads, 1)
-    modify_segment(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> pass, block_columns::PassInts ints, int turn) {
-#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+__device__ __forceinline__ void run_segment(const block_columns::Segment<T>& pass, block_columns::PassInts ints, int turn) {
   using namespace block_columns;
   extern __shared__ __align__(128) double shared[];
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
   int block = int(blockIdx.x) - pass.solvers;
-  if (turn == 0 && pass.solvers > 0 && block >= 0 && warp < WARPS)
-    for (int pair = block; pair < pass.blocks / 2; pair += int(gridDim.x) - pass.solvers) {
-      const DeviceTeam team{shared, {warp, lane}, 1, WARPS};
-      invert_pair(team, pass, pair);
-      link_pair(team, pass, pair);
+  constexpr int at_once = DeviceWarp::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
+  if (turn == 0 && pass.solvers > 0 && block >= 0 && warp < inverting)
+    for (int c = block * at_once; c < pass.blocks; c += (int(gridDim.x) - pass.solvers) * at_once) {
+      const DeviceTeam team{shared, {warp, lane}, 1, inverting};
+      invert_blocks(team, pass, c);
+      link_blocks(team, pass, c);
     }
   __syncthreads();
   if (ints.pass_state().stop != 0) return;
@@ -189,6 +201,21 @@ __global__ void __launch_bounds__(segment_threads, 1)
   block -= s.advancers;
   if (block < s.finishers) return finish_role<T, K>(s, block, shared, warp, lane);
   work_role<T, K>(s, block - s.finishers, shared, warp, lane);
+}
+
+/// The segment of a turn in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
+/// advance, then those that finish and rewrite. How far the pass has come is found in device memory, so that turns can be queued
+/// before it is known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
+/// blocks [s.first, s.end), by those that rewrite.
+///
+///   Grid      s.solvers + s.advancers + s.finishers + s.workers blocks, in clusters where the card has such, all of which must run at once
+///   Threads   segment_threads, one block a multiprocessor
+///   Shared    fixed_words<K, Card> doubles, or what AdvanceMemory or WorkerMemory takes if that is more
+template <class T, int K>
+__global__ void __launch_bounds__(segment_threads, 1)
+    modify_segment(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> pass, block_columns::PassInts ints, int turn) {
+#if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+  if constexpr (fits<K, DeviceWarp::Card>) run_segment<T, K>(pass, ints, turn);
 #endif
 }
 

@@ -18,9 +18,9 @@ struct Gangs {
 
 /// Solves, into the messages of each gang: forward or back substitution as the chain of a segment, in one launch.
 ///
-///   Grid      s.solvers + s.advancers blocks for each gang, in clusters of CLUSTER, all of which must run at once
+///   Grid      s.solvers + s.advancers blocks for each gang, in clusters where the card has such, all of which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
-///   Shared    fixed_words<T, CHAIN_COLUMNS> doubles, or what AdvanceMemory takes if that is more
+///   Shared    fixed_words<CHAIN_COLUMNS, Card> doubles, or what AdvanceMemory takes if that is more
 template <class T, block_columns::Order order>
 __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order> gangs) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
@@ -30,12 +30,13 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMO
   const int blocks = int(gridDim.x) / gangs.count, gang = int(blockIdx.x) / blocks;
   const Segment<T, order>& s = gangs.of[gang];
   const int block = int(blockIdx.x) % blocks, advancer = block - s.solvers;
-  if (advancer >= 0 && warp < WARPS)
-    for (int pair = gang * s.advancers + advancer; pair < s.blocks / 2; pair += gangs.count * s.advancers) {
-      const DeviceTeam team{shared, {warp, lane}, 1, WARPS};
-      if (gangs.inverted) take_inverses(team, s, pair);
-      else invert_pair(team, s, pair);
-      link_pair(team, s, pair);
+  constexpr int at_once = DeviceWarp::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
+  if (advancer >= 0 && warp < inverting)
+    for (int c = (gang * s.advancers + advancer) * at_once; c < s.blocks; c += gangs.count * s.advancers * at_once) {
+      const DeviceTeam team{shared, {warp, lane}, 1, inverting};
+      if (gangs.inverted) take_inverses(team, s, c);
+      else invert_blocks(team, s, c);
+      link_blocks(team, s, c);
     }
   __syncthreads();
   if (advancer < 0) solve_role<CHAIN_COLUMNS>(s, block, shared, warp, lane);

@@ -80,4 +80,19 @@ inline Work modify(HeldFactor& F, const Doubles& V, const Task& task, bool* chan
   return work;
 }
 
+/// Passes that a modification of a factor of order n has taken.
+inline int passes(const Work& work, index_t n) { return work.blocks / int((n + 127) / 128 * 2); }
+
+/// Columns of the widest pass: fewer where a GPU has less shared memory.
+inline index_t widest_pass() {
+  static const index_t width = [] {
+    const index_t n = 100;
+    const Factor F = upload(example(n));
+    Work work;
+    modified(*F, Doubles::Constant(n, 32, 1e-3), task(*F, 32, Sign::update), work);
+    return 32 / passes(work, n);
+  }();
+  return width;
+}
+
 }  // namespace gpucholmod::test

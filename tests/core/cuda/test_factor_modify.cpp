@@ -94,10 +94,10 @@ TEST(FactorModify, TheSameBitsInPlaceWithRoomAndWithout) {
         const Doubles R = in(precision, example(n)), V = Random(5).normal(n, k).cast<double>() * 0.01;
         const Factor F = upload(R, precision);
         Task task_ = task(*F, k, sign);
-        task_.keep_intact = k < 70;
+        task_.keep_intact = k <= widest_pass();
         Work work;
         const Doubles expected = download(*modified(*F, V, task_, work));
-        task_.device_memory = work.device_bytes - (k < 70 ? 1 : 2) * F->bytes();
+        task_.device_memory = work.device_bytes - (k <= widest_pass() ? 1 : 2) * F->bytes();
         bool changed = false;
         EXPECT_EQ(modify(*F, V, task_, &changed).pivot, -1);
         EXPECT_TRUE(changed);
@@ -207,6 +207,20 @@ TEST(FactorModify, APollThatThrowsStopsBetweenPasses) {
   EXPECT_TRUE(begun);
 }
 
+/// What a user is told of a GPU is what runs there.
+TEST(FactorModify, GoesByTheKernelsThatAreTold) {
+  const index_t n = 300;
+  const Factor F = upload(example(n));
+  const cuda::Status status = cuda::status(false);
+  for (const cuda::Device& device : status.devices) {
+    if (device.id != status.device) continue;
+    Work work;
+    modified(*F, Doubles::Constant(n, 5, 1e-3), task(*F, 5, Sign::update), work);
+    EXPECT_EQ(work.launch, device.kernels >= cuda::Kernels::plain ? Launch::persistent : Launch::stepwise);
+    EXPECT_GE(device.kernels, cuda::Kernels::steps);
+  }
+}
+
 TEST(FactorModify, HasATimeline) {
   const index_t n = 700, k = 70;
   const Doubles V = Doubles::Constant(n, k, 1e-3);
@@ -215,7 +229,7 @@ TEST(FactorModify, HasATimeline) {
   timed.timeline = true;
   Work work;
   modified(*F, V, timed, work);
-  ASSERT_EQ(work.timeline.size(), 6u);  // three passes
+  ASSERT_EQ(work.timeline.size(), 2 * std::size_t((k + widest_pass() - 1) / widest_pass()));
   double last = 0;
   for (const Timeline::Entry& entry : work.timeline) {
     EXPECT_LE(last, entry.begin);

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <map>
+
+#include "cuda/engine.h"
+#include "cuda/memory.h"
+#include "cuda/kernels/segment.cuh"
+
+namespace gpucholmod::cuda {
+
+/// How a kernel is launched whose blocks of threads wait for each other, in clusters where the card has such: all of them at once, each
+/// with a multiprocessor of its own, and all of its shared memory that the card gives. On the current device.
+template <auto kernel>
+class SegmentLaunch {
+ public:
+  SegmentLaunch(int blocks, cudaStream_t stream) {
+    const Code code = SegmentLaunch::code();
+    with_card(code.architecture, [&](auto card) { set<decltype(card)>(blocks, stream); });
+  }
+  template <class... Parameters>
+  void start(const char* what, const Parameters&... parameters) const {
+    check(cudaLaunchKernelEx(&config_, kernel, parameters...), what);
+  }
+
+  /// f(card, how many blocks of threads run at once); false where the kernel does not run.
+  template <class F>
+  static bool if_it_runs(F&& f) {
+    const Code code = SegmentLaunch::code();
+    return code.most_blocks > 0 && with_card(code.architecture, [&](auto card) { return bool(f(card, code.most_blocks)); });
+  }
+
+ private:
+  /// What the device has loaded of the kernel.
+  struct Code {
+    int architecture = 0;  ///< that it has been compiled for, as __CUDA_ARCH__ counts them
+    int most_blocks = 0;   ///< that run at once; 0: none, or there is too little shared memory
+  };
+
+  static Code code() {
+    static std::map<int, Code> known;
+    int device = 0;
+    check(cudaGetDevice(&device), "ask for the current device");
+    const auto found = known.find(device);
+    return found != known.end() ? found->second : known[device] = ask();
+  }
+
+  static Code ask() {
+    Code code;
+    cudaFuncAttributes of_kernel;
+    check(cudaFuncGetAttributes(&of_kernel, kernel), "ask about a kernel");
+    code.architecture = 10 * of_kernel.ptxVersion;
+    if (GPUCHOLMOD_SEGMENTS(code.architecture)) with_card(code.architecture, [&](auto card) { code.most_blocks = most_blocks<decltype(card)>(); });
+    return code;
+  }
+
+  template <class Card>
+  static int most_blocks() {
+    if (attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) < Card::shared) return 0;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Card::shared), "set up a kernel");
+    int count = 0;
+    if constexpr (Card::clusters) {
+      SegmentLaunch launch;
+      launch.template set<Card>(Card::cluster, nullptr);
+      check(cudaOccupancyMaxActiveClusters(&count, kernel, &launch.config_), "ask about clusters");
+      return count * Card::cluster;
+    } else {
+      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, segment_threads, Card::shared), "ask about blocks of threads");
+      return std::min(count, 1) * multiprocessors();
+    }
+  }
+
+  SegmentLaunch() = default;
+  template <class Card>
+  void set(int blocks, cudaStream_t stream) {
+    attributes_[0].id = cudaLaunchAttributeCooperative;
+    attributes_[0].val.cooperative = 1;
+    attributes_[1].id = cudaLaunchAttributeClusterDimension;
+    attributes_[1].val.clusterDim = {Card::cluster, 1, 1};
+    config_.blockDim = segment_threads;
+    config_.gridDim = unsigned(blocks);
+    config_.dynamicSmemBytes = Card::shared;
+    config_.stream = stream;
+    config_.attrs = attributes_;
+    config_.numAttrs = Card::clusters ? 2 : 1;
+  }
+
+  cudaLaunchAttribute attributes_[2] = {};
+  cudaLaunchConfig_t config_ = {};
+};
+
+/// At least so many blocks of threads, a whole number of clusters.
+template <class Card>
+constexpr int in_clusters(int blocks) {
+  return Card::clusters ? (blocks + Card::cluster - 1) / Card::cluster * Card::cluster : blocks;
+}
+
+}  // namespace gpucholmod::cuda

@@ -1,0 +1,13 @@
+#include "segment_grid.h"
+
+/// On simulated cards without clusters.
+namespace gpucholmod::block_columns {
+
+template void run_segment_on_host<8, Card80>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<16, Card80>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<8, Card86>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<16, Card86>(const Segment<double, Order::forward>&, const Disturb&);
+template void run_segment_on_host<8, Card80>(const Segment<double, Order::back>&, const Disturb&);
+template void run_segment_on_host<8, Card86>(const Segment<double, Order::back>&, const Disturb&);
+
+}  // namespace gpucholmod::block_columns
