@@ -21,11 +21,13 @@ class Stopwatch {
     laps_.back().begin->record(stream);
   }
   void end(cudaStream_t stream) { laps_.back().end->record(stream); }
-  /// When everything has been done.
+  /// When everything has been done, but for the last of the events.
   void report() {
-    for (const Lap& lap : laps_)
+    for (const Lap& lap : laps_) {
+      lap.end->synchronize();
       timeline_.add({lap.stage, lap.panel, offset_ + lap.begin->seconds_since(zero_),
                      offset_ + lap.end->seconds_since(zero_)});
+    }
   }
 
  private:

@@ -191,6 +191,8 @@ TEST(Member, OfNumbersNearTheEndsOfTheRange) {
   EXPECT_EQ(modified<1>(two, one, 1).R[0], 1);
   one << 1e308;
   EXPECT_EQ(modified<1>(one, Stored<double>(one), 1, {1.9}, {1e-308, 1e308, 1e308}).pivot, too_large_at(0));
+  one << 1e-300;
+  EXPECT_EQ(modified<1>(one, two, 1, {}, {0x1p-100, 0x1p100, 0x1p100}).pivot, vanished_at(0));  // beside what the member is scaled by
   const Stored<float> small = Stored<float>::Constant(1, 1, 0x1p-149f);
   EXPECT_EQ(modified<1>(small, Stored<double>::Constant(1, 1, 0x1p-149 * 0.99), 0).pivot, vanished_at(0));
 }

@@ -94,10 +94,11 @@ GPUCHOLMOD_HOST_DEVICE double product(const ColumnOfV<K>& x, const ColumnOfV<K>&
 
 constexpr double tiny = 0x1p-300, up_from_tiny = 0x1p600;
 
-/// Where the numbers of a row are all tiny, so that squares might vanish.
+/// Where the numbers of a row are all tiny, so that squares might vanish. r_ii = 0 has vanished when the member was scaled: it fails.
 template <int K>
 GPUCHOLMOD_HOST_DEVICE_CALL void lift(RowSteps<K>& row, bool both) {
   double largest = row.r;
+  if (largest == 0) row.r = NAN;
   for (int q = 0; q < K; ++q) largest = fmax(largest, fmax(fabs(row.v[0][q]), both ? fabs(row.v[1][q]) : 0));
   if (!(largest < tiny)) return;
   row.up = up_from_tiny;
@@ -190,7 +191,7 @@ GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass<T>& pass, index_t memb
     }
     return;
   }
-  if (j == 0) pass.pivots[member] = failed;
+  if (j == 0) pass.pivots[member] = double(own.origin[row_of(own.n, failed) + failed]) * own.in == 0 ? vanished_at(failed) : failed;
   if (own.out != own.origin)
     for (index_t at = j; at < words_of(own.n); at += threads) own.out[at] = own.origin[at];
 }
