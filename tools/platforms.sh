@@ -180,7 +180,7 @@ mingw_r_package() {
   mkdir "$at"
   objects=$(sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' "$root/src/Makevars.win" | sed -n 's/^OBJECTS = *//p')
   r_flags=$(sed -n 's/^PKG_CPPFLAGS = //p' "$root/src/Makevars.win")
-  r_flags="$r_flags $(Rscript -e 'for (p in c("Rcpp", "RcppEigen")) cat(" -isystem", system.file("include", package = p))') -isystem $(Rscript -e 'cat(R.home("include"))')"
+  r_flags="$r_flags $(Rscript -e 'cat(paste("-isystem", c(file.path(find.package(c("Rcpp", "RcppEigen")), "include"), R.home("include"))))')"
   status=0
   # shellcheck disable=SC2046,SC2086  # a word for each flag and file
   (
