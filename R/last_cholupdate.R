@@ -52,7 +52,7 @@ last_cholupdate <- function() {
 #' @export
 print.gpucholmod_report <- function(x, ...) {
   where <- if (nzchar(x$device)) sprintf("%s (%s)", x$backend, x$device) else x$backend
-  if (x$members > 0) return(invisible(print_batch_report(x, where)))
+  if (identical(x$method, "batch")) return(invisible(print_batch_report(x, where)))
   cat(sprintf("rank-%d %s of order %d: method \"%s\", backend %s, %s precision, %s s\n",
               as.integer(x$k), if (x$downdate) "downdate" else if (x$removed > 0) "modification" else "update", as.integer(x$n),
               x$method, where, x$precision,

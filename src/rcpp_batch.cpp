@@ -111,7 +111,7 @@ void take_note(const Request& request, const BatchTask& task, index_t n, const W
   last.request.downdate = request.downdate;
   for (index_t q = 0; q < task.k && task.common_weights; ++q) last.request.removed += task.weight(q, 0) < 0;
   if (!task.common_weights) last.request.removed = -1;
-  if (task.common_scale) last.request.scale = std::sqrt(task.scale_of(0));
+  last.request.scale = task.common_scale ? std::sqrt(task.scale_of(0)) : NA_REAL;
   static_cast<Work&>(last.outcome) = work;
   last.outcome.backend = work.device.empty() ? Backend::cpu : Backend::cuda;
   last.outcome.precision = request.precision;
@@ -308,7 +308,8 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
     }
     BatchTask of_all = to_task(what, R_NilValue, R_NilValue, sizes.size() == 1 ? sizes.begin()->first.second : 0, false, check);
     of_all.common_weights = weights == R_NilValue;
-    of_all.common_scale = scale == R_NilValue;
+    if (Rf_xlength(scale) == 1) of_all.scale = REAL(scale);
+    of_all.common_scale = scale == R_NilValue || of_all.scale;
     take_note(what, of_all, sizes.size() == 1 ? sizes.begin()->first.first : -1, work, pivots, false);
     return with_pivots(out, pivots, check);
   });

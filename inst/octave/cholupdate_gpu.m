@@ -24,6 +24,13 @@ function [R1, err] = cholupdate_gpu (R, X, op = "+", backend = "cpu")
   endif
   if (! strcmp (backend, "cpu"))
     R1 = R;
+    if (any (diag (R) <= 0))
+      err = 2;
+      if (nargout < 2)
+        error ("gpucholmod:update", "cholupdate_gpu: the diagonal of R must be positive");
+      endif
+      return;
+    endif
     F = cholfactor_gpu (R, backend);
     err = update (F, X, weights);
     if (err == 0)

@@ -8,7 +8,7 @@ function weights = gpucholmod_weights (who, op, k)
   elseif (ischar (op) && any (strcmp (op, {"-", "downdate"})))
     weights = -ones (1, k);
   elseif (isfloat (op) && isreal (op) && numel (op) == k)
-    weights = double (op);
+    weights = double (full (op));
   else
     error ('%s: OP must be "+", "update", "-", "downdate", or a weight for each column of X', who);
   endif

@@ -76,7 +76,7 @@ class Batch : public DeviceBatch {
     if (n_ * b_ == 0) return;
     const Session session(context_);
     const PoolBuffer<double> ddiagonals(context_.pool(), n_ * b_);
-    diagonals_of_batch<<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(dR_.data(), n_, n_ * b_, ddiagonals.data());
+    diagonals_of_batch<<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(Numbers::of(dR_.data()), n_, n_ * b_, ddiagonals.data());
     check(cudaGetLastError(), "start to look for diagonals");
     fetch(ddiagonals.data(), n_ * b_, out);
   }
@@ -87,7 +87,7 @@ class Batch : public DeviceBatch {
     const Session session(context_);
     const PoolBuffer<double> dB(context_.pool(), n_ * m * b_);
     check(cudaMemcpyAsync(dB.data(), B, dB.bytes(), cudaMemcpyHostToDevice, stream()), "send right-hand sides");
-    const BatchSolve<T> what{n_, m, dR_.data(), dB.data()};
+    const BatchSolve what{n_, m, Numbers::of(dR_.data()), dB.data()};
     solve_batch<columns><<<blocks(), team(), 0, stream()>>>(what, b_, which != TriangularSolve::back, which != TriangularSolve::forward);
     check(cudaGetLastError(), "start to solve");
     fetch(dB.data(), n_ * m * b_, B);
@@ -109,10 +109,11 @@ class Batch : public DeviceBatch {
     const Session session(context_);
     const bool direct = !made && !prepared.removes && prepared.in_range;
     const index_t V_words = n_ * task.k * (task.common_V ? 1 : b_);
-    work.device_bytes = 8.0 * double(V_words + prepared.by.size()) + 4.0 * double(prepared.order.size() + b_) + (direct ? 1 : 2) * bytes();
+    work.device_bytes = 8.0 * double(V_words + prepared.by.size() + 3 * prepared.factors.size()) +
+                        4.0 * double(prepared.order.size() + prepared.added.size() + b_) + (direct ? 1 : 2) * bytes();
     if (work.device_bytes - bytes() > task.device_memory)
       throw out_of_memory("'device_memory' allows less device memory than this takes", work.device_bytes - bytes(), task.device_memory);
-    const std::unique_ptr<Batch> other = direct ? nullptr : std::make_unique<Batch>(context_, n_, b_);
+    std::unique_ptr<Batch> other = direct ? nullptr : std::make_unique<Batch>(context_, n_, b_);
     std::vector<int> told(b_, -1);
     const OnDevice<double> dV(context_, V, V_words), dby(context_, prepared.by);
     const OnDevice<int> dorder(context_, prepared.order), dadded(context_, prepared.added), dpivots(context_, told);
@@ -122,7 +123,7 @@ class Batch : public DeviceBatch {
     const index_t columns = columns_of_pass(n_, task.k);
     T* const out = direct ? dR_.data() : other->dR_.data();
     for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
-      const BatchPass<T> pass{n_, first == 0 ? dR_.data() : out, out, dR_.data(), dV.data(), task.common_V ? 0 : n_ * task.k, dorder.data(), dby.data(),
+      const BatchPass pass{n_, Numbers::of(first == 0 ? dR_.data() : out), Numbers::of(out), Numbers::of(dR_.data()), dV.data(), task.common_V ? 0 : n_ * task.k, dorder.data(), dby.data(),
                               dadded.data(), prepared.added.size() > 1 ? task.k : 0, prepared.added.size() > 1 ? 1 : 0, dfactors.data(),
                               int(first), int(std::min(columns, task.k - first)), first + columns >= task.k, !prepared.in_range, dpivots.data()};
       if (columns == 1) launch<1>(pass);
@@ -134,13 +135,13 @@ class Batch : public DeviceBatch {
     work.seconds = context_.marks().end.seconds_since(context_.marks().begin);
     for (index_t m = 0; m < b_; ++m)
       if (told[m] < -1) cpu::for_member(m, [&] { throw lost(told[m]); });
-      else pivots[m] = told[m] >= 0 && columns < task.k ? pivot_of_all_columns(m, told[m], V, task) : told[m];
+      else cpu::for_member(m, [&] { pivots[m] = told[m] >= 0 && columns < task.k ? pivot_of_all_columns(m, told[m], V, task) : told[m]; });
     const bool any = std::any_of(told.begin(), told.end(), [](int pivot) { return pivot >= 0; });
     if (any && task.all_or_none) return work;
     Batch& changed = direct ? *this : *other;
     for (index_t m = 0; m < b_; ++m) changed.bounds_[m] = told[m] >= 0 ? bounds_[m] : prepared.bounds[m];
     if (made) {
-      *made = std::unique_ptr<HeldBatch>(const_cast<std::unique_ptr<Batch>&>(other).release());
+      *made = std::move(other);
     } else if (!direct) {
       dR_.swap(other->dR_);
       bounds_.swap(other->bounds_);
@@ -169,7 +170,7 @@ class Batch : public DeviceBatch {
   unsigned blocks() const { return unsigned(n_ <= WARP ? (b_ + warps_of_block - 1) / warps_of_block : b_); }
 
   template <int K>
-  void launch(const BatchPass<T>& pass) const {
+  void launch(const BatchPass& pass) const {
     const unsigned quarters = unsigned((b_ + warps_of_block - 1) / warps_of_block);
     const dim3 warps(WARP, warps_of_block);
     if (n_ <= WARP) modify_by_warps<K, 1><<<quarters, warps, 0, stream()>>>(pass, b_);

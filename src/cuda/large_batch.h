@@ -54,6 +54,7 @@ class LargeBatch : public DeviceBatch {
     Work all;
     all.device = device_name_;
     for (index_t m = 0; m < count(); ++m) {
+      if (direct && m > 0) begun = true;  // those before have changed
       const Work work = modify_member(m, task.V_of(V, order(), m), task, direct ? nullptr : &others[m], poll, begun);
       pivots[m] = work.pivot;
       all.seconds += work.seconds;

@@ -88,7 +88,7 @@ Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, con
   std::vector<T> from = origin;
   Modified<T> made{std::vector<T>(from.size(), T(-7)), -1};
   for (int first = 0; first < std::max(k, 1) && made.pivot == -1; first += K) {
-    const BatchPass<T> pass{n, from.data(), made.R.data(), origin.data(), V.data(), 0, by.empty() ? nullptr : order.data(), by.empty() ? nullptr : by.data(),
+    const BatchPass pass{n, Numbers::of(from.data()), Numbers::of(made.R.data()), Numbers::of(origin.data()), V.data(), 0, by.empty() ? nullptr : order.data(), by.empty() ? nullptr : by.data(),
                             &added, 0, 0, &factors, first, std::min(K, k - first), first + K >= k, true, &made.pivot};
     if (by_block || n > 4 * WARP) {
       BlockRoom<K> room{};
@@ -221,7 +221,7 @@ TEST(Member, SolvesForItsRightHandSides) {
     const std::vector<double> words = packed<double>(R);
     Stored<double> X = B;
     double room[2][3];
-    const BatchSolve<double> solve{n, 5, words.data(), X.data()};
+    const BatchSolve solve{n, 5, Numbers::of(words.data()), X.data()};
     for (const index_t first : {0, 3}) substitute_forward<3>(HostTeam{int(n)}, solve, 0, first, room);
     const Stored<double> U = R.triangularView<Eigen::Upper>();
     EXPECT_LT((U.transpose() * X - B).norm(), 1e-13 * U.norm() * X.norm());

@@ -7,7 +7,7 @@
 namespace gpucholmod::cuda {
 
 /// What member.h asks of a team, by the threads of a block, or by one of its warps.
-class DeviceTeam {
+class MemberTeam {
  public:
   template <class S>
   struct PerThread {
@@ -15,7 +15,7 @@ class DeviceTeam {
     __device__ __forceinline__ S& operator[](int) { return value; }
   };
 
-  __device__ DeviceTeam(int thread, int size) : thread_(thread), size_(size) {}
+  __device__ MemberTeam(int thread, int size) : thread_(thread), size_(size) {}
   __device__ __forceinline__ int size() const { return size_; }
   template <class F>
   __device__ __forceinline__ void threads(F&& f) const { f(thread_); }
@@ -74,37 +74,37 @@ template <int K>
 constexpr int most_columns = K > 4 ? 512 : 1024;  ///< the order of a member that a block does K columns of V for
 
 /// The member that a thread works for, as part of `team`, whose number in its block is `place`.
-__device__ __forceinline__ DeviceTeam team_of(index_t& member, int& place) {
+__device__ __forceinline__ MemberTeam team_of(index_t& member, int& place) {
   const bool small = blockDim.y > 1;
   place = small ? int(threadIdx.y) : 0;
   member = index_t(blockIdx.x) * blockDim.y + place;
-  return DeviceTeam(int(threadIdx.x), int(blockDim.x));
+  return MemberTeam(int(threadIdx.x), int(blockDim.x));
 }
 
 ///   Grid     a block for warps_of_block members, threads x by members y
 ///   Shared   WarpRoom for each
-template <int K, int C, class T>
-__global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const BatchPass<T> pass, index_t count) {
+template <int K, int C>
+__global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const BatchPass pass, index_t count) {
   __shared__ WarpRoom<K> sRooms[warps_of_block];
   const index_t member = index_t(blockIdx.x) * warps_of_block + threadIdx.y;
-  if (member < count) modify_by_warp<K, C>(DeviceTeam(int(threadIdx.x), WARP), pass, member, sRooms[threadIdx.y]);
+  if (member < count) modify_by_warp<K, C>(MemberTeam(int(threadIdx.x), WARP), pass, member, sRooms[threadIdx.y]);
 }
 
 ///   Grid     a block for each member, of a thread for each column in whole warps
 ///   Shared   BlockRoom
-template <int K, class T>
-__global__ void __launch_bounds__(most_columns<K>) modify_by_blocks(const BatchPass<T> pass) {
+template <int K>
+__global__ void __launch_bounds__(most_columns<K>) modify_by_blocks(const BatchPass pass) {
   __shared__ BlockRoom<K> sRoom;
-  modify_by_block<K>(DeviceTeam(int(threadIdx.x), int(blockDim.x)), pass, blockIdx.x, sRoom);
+  modify_by_block<K>(MemberTeam(int(threadIdx.x), int(blockDim.x)), pass, blockIdx.x, sRoom);
 }
 
 /// The same for K columns of B at a time.
-template <int K, class T>
-__global__ void __launch_bounds__(1024) solve_batch(const BatchSolve<T> solve, index_t count, bool forward, bool back) {
+template <int K>
+__global__ void __launch_bounds__(1024) solve_batch(const BatchSolve solve, index_t count, bool forward, bool back) {
   __shared__ double sX[warps_of_block][2][K];
   index_t member;
   int place;
-  const DeviceTeam team = team_of(member, place);
+  const MemberTeam team = team_of(member, place);
   if (member >= count) return;
   for (index_t first = 0; first < solve.m; first += K) {
     if (forward) substitute_forward<K>(team, solve, member, first, sX[place]);
@@ -115,12 +115,11 @@ __global__ void __launch_bounds__(1024) solve_batch(const BatchSolve<T> solve, i
 }
 
 /// out (n x b) <- the diagonals of packed triangles; `count` is n b.
-template <class T>
-__global__ void diagonals_of_batch(const T* R, index_t n, index_t count, double* out) {
+__global__ void diagonals_of_batch(Numbers R, index_t n, index_t count, double* out) {
   const index_t at = index_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (at >= count) return;
   const index_t member = at / n, j = at % n;
-  out[at] = double(R[member * words_of(n) + row_of(n, j) + j]);
+  out[at] = R.get(member * words_of(n) + row_of(n, j) + j);
 }
 
 }  // namespace gpucholmod::cuda

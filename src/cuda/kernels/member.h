@@ -6,7 +6,7 @@
 #include "base/types.h"
 
 /// A member of a batch: the work of a team of threads, a warp (member_by_warp.h), or, for larger members, a block (member_by_block.h). Written
-/// once, over a class Team: DeviceTeam (batch.cuh) is the real thing, HostTeam (tests/core/test_member.cpp) runs the threads one after the other.
+/// once, over a class Team: MemberTeam (batch.cuh) is the real thing, HostTeam (tests/core/test_member.cpp) runs the threads one after the other.
 ///
 /// The triangle lies packed by rows: R(i, j) at row_of(n, i) + j. Every row is read once and written once for up to K columns of V, which stay
 /// in the registers, V(j, .) with the thread that has column j. Row i takes one reflection for the columns that are added, and then a hyperbolic
@@ -20,8 +20,27 @@
 /// Reference: inst/design/batches.md; inst/design/block-householder.md for one row.
 namespace gpucholmod::cuda {
 
-template <class T>
-GPUCHOLMOD_HOST_DEVICE constexpr T largest() { return sizeof(T) == 8 ? T(0x1.fffffffffffffp1023) : T(0x1.fffffep127); }
+/// Numbers in memory, doubles or floats; what is computed with them is in double. (Kernels for each of the two would take twice the room.)
+struct Numbers {
+  char* at;
+  int bytes;  ///< of one of them
+
+  template <class T>
+  static Numbers of(const T* numbers) {
+    return {reinterpret_cast<char*>(const_cast<T*>(numbers)), int(sizeof(T))};
+  }
+  GPUCHOLMOD_HOST_DEVICE Numbers operator+(index_t i) const { return {at + i * bytes, bytes}; }
+  GPUCHOLMOD_HOST_DEVICE void operator+=(int i) { at += index_t(i) * bytes; }
+  GPUCHOLMOD_HOST_DEVICE bool single() const { return bytes == int(sizeof(float)); }
+  GPUCHOLMOD_HOST_DEVICE double largest() const { return single() ? 0x1.fffffep127 : 0x1.fffffffffffffp1023; }
+  GPUCHOLMOD_HOST_DEVICE double get(index_t i = 0) const {
+    return single() ? double(reinterpret_cast<const float*>(at)[i]) : reinterpret_cast<const double*>(at)[i];
+  }
+  GPUCHOLMOD_HOST_DEVICE void set(double x, index_t i = 0) const {
+    if (single()) reinterpret_cast<float*>(at)[i] = float(x);
+    else reinterpret_cast<double*>(at)[i] = x;
+  }
+};
 
 constexpr int WARP = 32;
 
@@ -39,12 +58,11 @@ GPUCHOLMOD_HOST_DEVICE constexpr int too_large_at(int j) { return -2 - 2 * j; }
 GPUCHOLMOD_HOST_DEVICE constexpr int vanished_at(int j) { return -3 - 2 * j; }
 
 /// Up to K columns of V, of every member. Strides are from one member to the next, 0 where something is common to all.
-template <class T>
 struct BatchPass {
   index_t n;
-  const T* R;              ///< packed triangles
-  T* out;                  ///< may be R
-  const T* origin;         ///< what `out` becomes where a member fails, unless it is `out`
+  Numbers R;              ///< packed triangles
+  Numbers out;                  ///< may be R
+  Numbers origin;         ///< what `out` becomes where a member fails, unless it is `out`
   const double* V;         ///< n x k each
   index_t V_stride;
   const int* order;        ///< the columns of V as they are taken, added ones first, k each; null: as they are
@@ -145,15 +163,13 @@ GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const 
 }
 
 /// What all threads know of their member.
-template <class T>
 struct MemberPass {
   int n;
-  const T *R, *origin;
-  T* out;
+  Numbers R, origin, out;
   double in, up;
   Signs signs;
 
-  GPUCHOLMOD_HOST_DEVICE MemberPass(const BatchPass<T>& pass, index_t member)
+  GPUCHOLMOD_HOST_DEVICE MemberPass(const BatchPass& pass, index_t member)
       : n(int(pass.n)),
         R(pass.R + member * words_of(pass.n)),
         origin(pass.origin + member * words_of(pass.n)),
@@ -164,8 +180,8 @@ struct MemberPass {
 };
 
 /// V(j, .) of a pass; all loads are under way before the first is used.
-template <int K, class T>
-GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass<T>& pass, index_t member, double in, int j, ColumnOfV<K>& V) {
+template <int K>
+GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass& pass, index_t member, double in, int j, ColumnOfV<K>& V) {
   const double* const from = pass.V + member * pass.V_stride + j;
   const int columns = j < pass.n ? pass.columns : 0;
   if (!pass.order) {
@@ -181,19 +197,18 @@ GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass<T>& pass, index_t member, dou
 }
 
 /// After the last row: where one has failed, the member is put back; otherwise column j is looked at.
-template <class T>
-GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass<T>& pass, index_t member, const MemberPass<T>& own, int failed, int j, int threads) {
+GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass& pass, index_t member, const MemberPass& own, int failed, int j, int threads) {
   if (failed < 0) {
     for (; j < own.n; j += threads) {
-      if (!(own.out[row_of(own.n, j) + j] > 0)) pass.pivots[member] = vanished_at(j);
+      if (!(own.out.get(row_of(own.n, j) + j) > 0)) pass.pivots[member] = vanished_at(j);
       for (int i = 0; i <= j && pass.may_overflow; ++i)
-        if (!(fabs(double(own.out[row_of(own.n, i) + j])) <= double(largest<T>()))) pass.pivots[member] = too_large_at(j);
+        if (!(fabs(own.out.get(row_of(own.n, i) + j)) <= own.out.largest())) pass.pivots[member] = too_large_at(j);
     }
     return;
   }
-  if (j == 0) pass.pivots[member] = double(own.origin[row_of(own.n, failed) + failed]) * own.in == 0 ? vanished_at(failed) : failed;
-  if (own.out != own.origin)
-    for (index_t at = j; at < words_of(own.n); at += threads) own.out[at] = own.origin[at];
+  if (j == 0) pass.pivots[member] = own.origin.get(row_of(own.n, failed) + failed) * own.in == 0 ? vanished_at(failed) : failed;
+  if (own.out.at != own.origin.at)
+    for (index_t at = j; at < words_of(own.n); at += threads) own.out.set(own.origin.get(at), at);
 }
 
 }  // namespace gpucholmod::cuda

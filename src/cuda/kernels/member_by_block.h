@@ -15,30 +15,29 @@ struct BlockRoom {
 };
 
 /// The column of a thread of a block that has a member.
-template <int K, class T>
+template <int K>
 struct OwnColumn {
   int j;  ///< -1 for threads without one
   ColumnOfV<K> V;
-  T ahead[CHUNK];
-  const T* next;
-  T* out;
+  double ahead[CHUNK];
+  Numbers next, out;
 
   /// R(i, j), u = i % CHUNK; row i + CHUNK starts.
   GPUCHOLMOD_HOST_DEVICE double read(int n, int i, int u) {
-    const double r = double(ahead[u]);
-    if (i + CHUNK <= j) ahead[u] = *next;
+    const double r = ahead[u];
+    if (i + CHUNK <= j) ahead[u] = next.get();
     next += n - 1 - i - CHUNK;
     return r;
   }
   GPUCHOLMOD_HOST_DEVICE void write(int n, int i, double r) {
-    if (i <= j) *out = T(r);
+    if (i <= j) out.set(r);
     out += n - 1 - i;
   }
 };
 
 /// Rows of a chunk that another warp has found.
-template <int K, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE void take_chunk(const RowSteps<K>* rows, int first, int last, const MemberPass<T>& own, OwnColumn<K, T>& column) {
+template <int K, class Team>
+GPUCHOLMOD_HOST_DEVICE void take_chunk(const RowSteps<K>* rows, int first, int last, const MemberPass& own, OwnColumn<K>& column) {
   GPUCHOLMOD_UNROLL for (int u = 0; u < CHUNK; ++u) {
     const int i = first + u;
     if (i >= last) break;
@@ -55,9 +54,9 @@ GPUCHOLMOD_HOST_DEVICE void take_chunk(const RowSteps<K>* rows, int first, int l
 }
 
 /// Rows of a chunk on the diagonal, by the warp that has it. Returns the first that fails, or -1.
-template <int K, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE int find_chunk(const Team& team, RowSteps<K>* rows, int first, const MemberPass<T>& own,
-                                      typename Team::template PerThread<OwnColumn<K, T>>& columns) {
+template <int K, class Team>
+GPUCHOLMOD_HOST_DEVICE int find_chunk(const Team& team, RowSteps<K>* rows, int first, const MemberPass& own,
+                                      typename Team::template PerThread<OwnColumn<K>>& columns) {
   const int warp = first / WARP;
   typename Team::template PerThread<double> r, products;
   typename Team::template PerThread<ColumnOfV<K>> v;
@@ -94,30 +93,31 @@ GPUCHOLMOD_HOST_DEVICE int find_chunk(const Team& team, RowSteps<K>* rows, int f
 }
 
 /// A pass over one member by a block of a thread for each column. Where row i fails, pivots[member] <- i.
-template <int K, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE void modify_by_block(const Team& team, const BatchPass<T>& pass, index_t member, BlockRoom<K>& room) {
-  const MemberPass<T> own(pass, member);
-  typename Team::template PerThread<OwnColumn<K, T>> columns;
+template <int K, class Team>
+GPUCHOLMOD_HOST_DEVICE void modify_by_block(const Team& team, const BatchPass& pass, index_t member, BlockRoom<K>& room) {
+  const MemberPass own(pass, member);
+  int failed = pass.pivots[member];
+  if (failed < -1) return;  // lost in an earlier pass
+  typename Team::template PerThread<OwnColumn<K>> columns;
   team.threads([&](int j) {
     load_V<K>(pass, member, own.in, j, columns[j].V);
     columns[j].j = j < own.n ? j : -1;
-    GPUCHOLMOD_UNROLL for (int u = 0; u < CHUNK; ++u) columns[j].ahead[u] = u <= columns[j].j ? own.R[row_of(own.n, u) + j] : T(0);
-    columns[j].next = own.R + row_of(own.n, CHUNK) + j;
+    GPUCHOLMOD_UNROLL for (int u = 0; u < CHUNK; ++u) columns[j].ahead[u] = u <= columns[j].j ? own.R.get(row_of(own.n, u) + j) : 0;
+    columns[j].next = own.R + (row_of(own.n, CHUNK) + j);
     columns[j].out = own.out + j;
   });
-  int failed = pass.pivots[member];
   GPUCHOLMOD_NO_UNROLL for (int first = 0; first < own.n && failed < 0; first += CHUNK) {
     const int warp = first / WARP, half = first / CHUNK % 2;
     RowSteps<K>* const rows = room.rows[half];
     if (team.has(warp)) {
-      const int failing = find_chunk<K, Team, T>(team, rows, first, own, columns);
+      const int failing = find_chunk<K, Team>(team, rows, first, own, columns);
       team.warp(warp, [&](int j) {
         if (j % WARP == 0) room.failing[half] = failing;
       });
     }
     team.sync();
     failed = room.failing[half];
-    team.later_warps(warp, [&](int j) { take_chunk<K, Team, T>(rows, first, failed < 0 ? own.n : failed, own, columns[j]); });
+    team.later_warps(warp, [&](int j) { take_chunk<K, Team>(rows, first, failed < 0 ? own.n : failed, own, columns[j]); });
   }
   team.sync();
   team.threads([&](int j) { finish_member(pass, member, own, failed, j, team.size()); });

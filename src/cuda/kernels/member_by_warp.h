@@ -16,18 +16,18 @@ struct WarpRoom {
 };
 
 /// The columns j, j + 32 ... of a thread of a warp that has a member by itself, and their entries of the rows that come next.
-template <int K, int C, class T>
+template <int K, int C>
 struct Columns {
   ColumnOfV<K> V[C];
-  T ahead[C][rows_ahead<K, C>];
-  const T* next;  ///< R(i + rows_ahead, j)
-  T* out;         ///< out(i, j)
+  double ahead[C][rows_ahead<K, C>];
+  Numbers next;   ///< R(i + rows_ahead, j)
+  Numbers out;  ///< out(i, j)
 };
 
 /// Rows WARP slot ... of a member, in `slot`. Returns the first that fails, or -1.
-template <int K, int C, int slot, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass<T>& own, WarpRoom<K>& room,
-                                             typename Team::template PerThread<Columns<K, C, T>>& columns) {
+template <int K, int C, int slot, class Team>
+GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass& own, WarpRoom<K>& room,
+                                             typename Team::template PerThread<Columns<K, C>>& columns) {
   struct Numbers {
     double r[C], products[C];
     ColumnOfV<K> v;
@@ -43,9 +43,9 @@ GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass<
       RowSteps<K>& row = room.rows[i % 2];
       team.threads([&](int j) {
         GPUCHOLMOD_UNROLL for (int c = slot; c < C; ++c) {
-          at[j].r[c] = double(columns[j].ahead[c][u]) * own.in;
+          at[j].r[c] = columns[j].ahead[c][u] * own.in;
           const int column = j + c * WARP;
-          if (column < n && i + ahead <= column) columns[j].ahead[c][u] = columns[j].next[c * WARP];
+          if (column < n && i + ahead <= column) columns[j].ahead[c][u] = columns[j].next.get(c * WARP);
         }
         columns[j].next += n - 1 - i - ahead;
         if (j == lane) publish_row<K>(row, at[j].r[slot], columns[j].V[slot], own.signs);
@@ -74,7 +74,7 @@ GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass<
       team.threads([&](int j) {
         GPUCHOLMOD_UNROLL for (int c = slot; c < C; ++c) {
           const int column = j + c * WARP;
-          if (column < n && i <= column) columns[j].out[c * WARP] = T((c == slot && j == lane ? made : at[j].r[c]) * own.up);
+          if (column < n && i <= column) columns[j].out.set((c == slot && j == lane ? made : at[j].r[c]) * own.up, c * WARP);
         }
         columns[j].out += n - 1 - i;
       });
@@ -83,9 +83,9 @@ GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass<
   return -1;
 }
 
-template <int K, int C, int slot, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE int take_rows_from(const Team& team, const MemberPass<T>& own, WarpRoom<K>& room,
-                                          typename Team::template PerThread<Columns<K, C, T>>& columns) {
+template <int K, int C, int slot, class Team>
+GPUCHOLMOD_HOST_DEVICE int take_rows_from(const Team& team, const MemberPass& own, WarpRoom<K>& room,
+                                          typename Team::template PerThread<Columns<K, C>>& columns) {
   const int failed = take_rows_of_slot<K, C, slot>(team, own, room, columns);
   if constexpr (slot + 1 < C) {
     if (failed < 0 && own.n > (slot + 1) * WARP) return take_rows_from<K, C, slot + 1>(team, own, room, columns);
@@ -94,19 +94,20 @@ GPUCHOLMOD_HOST_DEVICE int take_rows_from(const Team& team, const MemberPass<T>&
 }
 
 /// A pass over one member of order n <= 32 C, by a warp. Where row i fails, pivots[member] <- i.
-template <int K, int C, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE void modify_by_warp(const Team& team, const BatchPass<T>& pass, index_t member, WarpRoom<K>& room) {
-  const MemberPass<T> own(pass, member);
+template <int K, int C, class Team>
+GPUCHOLMOD_HOST_DEVICE void modify_by_warp(const Team& team, const BatchPass& pass, index_t member, WarpRoom<K>& room) {
+  const MemberPass own(pass, member);
   int failed = pass.pivots[member];
+  if (failed < -1) return;  // lost in an earlier pass
   if (failed < 0) {
-    typename Team::template PerThread<Columns<K, C, T>> columns;
+    typename Team::template PerThread<Columns<K, C>> columns;
     team.threads([&](int j) {
       GPUCHOLMOD_UNROLL for (int c = 0; c < C; ++c) {
         load_V<K>(pass, member, own.in, j + c * WARP, columns[j].V[c]);
         GPUCHOLMOD_UNROLL for (int u = 0; u < rows_ahead<K, C>; ++u)
-          columns[j].ahead[c][u] = j + c * WARP < own.n && u <= j + c * WARP ? own.R[row_of(own.n, u) + j + c * WARP] : T(0);
+          columns[j].ahead[c][u] = j + c * WARP < own.n && u <= j + c * WARP ? own.R.get(row_of(own.n, u) + j + c * WARP) : 0;
       }
-      columns[j].next = own.R + row_of(own.n, rows_ahead<K, C>) + j;
+      columns[j].next = own.R + (row_of(own.n, rows_ahead<K, C>) + j);
       columns[j].out = own.out + j;
     });
     failed = take_rows_from<K, C, 0>(team, own, room, columns);
