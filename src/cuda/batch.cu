@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "base/check_column.h"
@@ -123,9 +122,10 @@ class Batch : public DeviceBatch {
     const index_t columns = columns_of_pass(n_, task.k);
     T* const out = direct ? dR_.data() : other->dR_.data();
     for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
-      const BatchPass pass{n_, Numbers::of(first == 0 ? dR_.data() : out), Numbers::of(out), Numbers::of(dR_.data()), dV.data(), task.common_V ? 0 : n_ * task.k, dorder.data(), dby.data(),
-                              dadded.data(), prepared.added.size() > 1 ? task.k : 0, prepared.added.size() > 1 ? 1 : 0, dfactors.data(),
-                              int(first), int(std::min(columns, task.k - first)), first + columns >= task.k, !prepared.in_range, dpivots.data()};
+      const BatchPass pass{n_, Numbers::of(first == 0 ? dR_.data() : out), Numbers::of(out), Numbers::of(dR_.data()),
+                           dV.data(), task.common_V ? 0 : n_ * task.k, dorder.data(), dby.data(),
+                           dadded.data(), prepared.added.size() > 1 ? task.k : 0, prepared.added.size() > 1 ? 1 : 0, dfactors.data(),
+                           int(first), int(std::min(columns, task.k - first)), first + columns >= task.k, !prepared.in_range, dpivots.data()};
       if (columns == 1) launch<1>(pass);
       else if (columns == 4) launch<4>(pass);
       else launch<16>(pass);

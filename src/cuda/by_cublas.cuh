@@ -1,5 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include "cuda/context.h"
 #include "cuda/device_factor.h"
 #include "cuda/transfer.cuh"
@@ -7,9 +11,42 @@
 /// What cuBLAS does with a factor on the GPU, in a Session: by panels of columns, so that O(n) device memory is enough.
 namespace gpucholmod::cuda {
 
-/// B (host) <- R'^-1 B, R^-1 B or both, R upper. Where it throws, columns of B may be solved already.
+/// What keeps substitutions in single precision from leaving its range, though their results, in double, would not: R counts as R / 2^e, its
+/// columns having norms of at most `bound`, and each right-hand side as one whose largest number is about 1. In double there is nothing to do.
 template <class T>
-void solve_by_cublas(MatrixView<const T> R, TriangularSolve which, MatrixView<double> B, Context& context) {
+class WithinRange {
+ public:
+  explicit WithinRange(double bound) {
+    if (sizeof(T) < sizeof(double) && bound > 0 && std::isfinite(bound)) e_ = std::min(std::max(std::ilogb(bound), -100), 100);
+  }
+  /// 2^e
+  T size() const { return T(std::ldexp(1.0, e_)); }
+  /// b (n) <- b 2^-f; returns f.
+  static int shrink(double* b, index_t n) {
+    double largest = 0;
+    if (sizeof(T) < sizeof(double))
+      for (index_t i = 0; i < n; ++i) largest = std::isfinite(b[i]) ? std::max(largest, std::abs(b[i])) : largest;
+    const int f = largest > 0 ? std::ilogb(largest) : 0;
+    multiply(b, n, -f);
+    return f;
+  }
+  /// x (n) <- x 2^f, behind so many substitutions.
+  void grow(double* x, index_t n, int f, int substitutions) const { multiply(x, n, f - substitutions * e_); }
+
+ private:
+  static void multiply(double* x, index_t n, int f) {
+    for (index_t i = 0; f != 0 && i < n; ++i) x[i] = std::ldexp(x[i], f);
+  }
+
+  int e_ = 0;
+};
+
+/// B (host) <- R'^-1 B, R^-1 B or both, R upper, whose columns have norms of at most `bound`. Where it throws, columns of B may have changed.
+template <class T>
+void solve_by_cublas(MatrixView<const T> R, double bound, TriangularSolve which, MatrixView<double> B, Context& context) {
+  const WithinRange<T> range(bound);
+  std::vector<int> shrunk(B.cols);
+  for (index_t j = 0; j < B.cols; ++j) shrunk[j] = range.shrink(B.col(j), B.rows);
   const index_t n = R.cols, most = std::min(B.cols, transfer_columns);
   const cudaStream_t stream = context.stream();
   const Cublas& cublas = context.cublas();
@@ -20,11 +57,13 @@ void solve_by_cublas(MatrixView<const T> R, TriangularSolve which, MatrixView<do
     const MatrixView<double> panel = B.block(0, first, n, cols), dpanel{staging.data(), n, cols, n};
     copy_matrix<double>({panel.data, n, cols, panel.ld}, dpanel, cudaMemcpyHostToDevice, stream);
     convert_matrix<double, T>(false, {staging.data(), n, cols, n}, {dB.data(), n, cols, n}, stream);
-    if (which != TriangularSolve::back) cublas.solve(true, n, cols, R.data, R.ld, dB.data(), n);
-    if (which != TriangularSolve::forward) cublas.solve(false, n, cols, R.data, R.ld, dB.data(), n);
+    if (which != TriangularSolve::back) cublas.solve(true, n, cols, R.data, R.ld, dB.data(), n, range.size());
+    if (which != TriangularSolve::forward) cublas.solve(false, n, cols, R.data, R.ld, dB.data(), n, range.size());
     convert_matrix<T, double>(false, {dB.data(), n, cols, n}, dpanel, stream);
     copy_matrix<double>({staging.data(), n, cols, n}, panel, cudaMemcpyDeviceToHost, stream);
   }
+  check(cudaStreamSynchronize(stream), "solve by cuBLAS");
+  for (index_t j = 0; j < B.cols; ++j) range.grow(B.col(j), B.rows, shrunk[j], which == TriangularSolve::both ? 2 : 1);
 }
 
 /// A (host) <- A^-1 from its factor R: of a panel of columns only the rows from the diagonal on are solved for; with R22 the
@@ -32,9 +71,10 @@ void solve_by_cublas(MatrixView<const T> R, TriangularSolve which, MatrixView<do
 ///
 ///     A^-1(j:n, panel) = R22^-1 R22'^-1 [I; 0],
 ///
-/// and the rest is their mirror image. As many operations as LAPACK's potri.
+/// and the rest is their mirror image. As many operations as LAPACK's potri. bound: as above.
 template <class T>
-void invert_by_cublas(MatrixView<const T> R, MatrixView<double> A, Context& context) {
+void invert_by_cublas(MatrixView<const T> R, double bound, MatrixView<double> A, Context& context) {
+  const WithinRange<T> range(bound);
   const index_t n = R.cols, most = std::min(n, transfer_columns);
   const cudaStream_t stream = context.stream();
   const Cublas& cublas = context.cublas();
@@ -46,8 +86,8 @@ void invert_by_cublas(MatrixView<const T> R, MatrixView<double> A, Context& cont
     set_identity<<<unsigned(cols), 256, 0, stream>>>(X, 0);
     check(cudaGetLastError(), "start an identity");
     const T* dR22 = R.col(first) + first;
-    cublas.solve(true, rows, cols, dR22, R.ld, X.data, rows);
-    cublas.solve(false, rows, cols, dR22, R.ld, X.data, rows);
+    cublas.solve(true, rows, cols, dR22, R.ld, X.data, rows, range.size());
+    cublas.solve(false, rows, cols, dR22, R.ld, X.data, rows, range.size());
 
     convert_matrix<T, double>(false, {X.data, rows, cols, rows}, {staging.data(), rows, cols, rows}, stream);
     copy_matrix<double>({staging.data(), rows, cols, rows}, A.block(first, first, rows, cols), cudaMemcpyDeviceToHost, stream);
@@ -56,8 +96,10 @@ void invert_by_cublas(MatrixView<const T> R, MatrixView<double> A, Context& cont
     copy_matrix<double>({staging.data(), cols, below, cols}, A.block(first, first + cols, cols, below), cudaMemcpyDeviceToHost, stream);
   }
   check(cudaStreamSynchronize(stream), "invert by cuBLAS");
-  for (index_t j = 0; j < n; ++j)
+  for (index_t j = 0; j < n; ++j) {
+    range.grow(A.col(j), n, 0, 2);
     for (index_t i = j / most * most; i < j; ++i) A(i, j) = A(j, i);
+  }
 }
 
 }  // namespace gpucholmod::cuda

@@ -32,7 +32,7 @@ class Factor : public PlacedFactor<T> {
     const Session session(context_);
     const index_t first = m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, n, m) : 0;
     if (first == m) return;
-    solve_by_cublas(R(), which, {B + first * n, n, m - first, n}, context_);
+    solve_by_cublas(R(), bound_, which, {B + first * n, n, m - first, n}, context_);
     session.finish();
   }
 
@@ -41,7 +41,7 @@ class Factor : public PlacedFactor<T> {
     if (n == 0) return;
     const Session session(context_);
     prefer_huge_pages(out, sizeof(double) * n * n);
-    invert_by_cublas(R(), {out, n, n, n}, context_);
+    invert_by_cublas(R(), bound_, {out, n, n, n}, context_);
   }
 
   /// The factor times `by`: what is left of a modification where V has no columns.

@@ -89,13 +89,12 @@ Cublas::Cublas(void* stream) {
 }
 
 template <class T>
-void Cublas::solve(bool transposed, index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const {
-  const T one = 1;
+void Cublas::solve(bool transposed, index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb, T size) const {
   const int trans = transposed ? transpose : no_transpose;
-  if (m == 1)
+  if (m == 1 && size == 1)
     cublas().call(of<T>("cublas", "trsv_v2"), "cublas trsv", handle_, upper, trans, not_unit, int(n), dR, int(ldr), dB, 1);
   else
-    cublas().call(of<T>("cublas", "trsm_v2"), "cublas trsm", handle_, left, upper, trans, not_unit, int(n), int(m), &one,
+    cublas().call(of<T>("cublas", "trsm_v2"), "cublas trsm", handle_, left, upper, trans, not_unit, int(n), int(m), &size,
                   dR, int(ldr), dB, int(ldb));
 }
 
@@ -139,8 +138,8 @@ void Cusolver::factorise(Uplo uplo, index_t n, T* dA, index_t lda, T* dwork, ind
                   int(words), dinfo);
 }
 
-template void Cublas::solve(bool, index_t, index_t, const double*, index_t, double*, index_t) const;
-template void Cublas::solve(bool, index_t, index_t, const float*, index_t, float*, index_t) const;
+template void Cublas::solve(bool, index_t, index_t, const double*, index_t, double*, index_t, double) const;
+template void Cublas::solve(bool, index_t, index_t, const float*, index_t, float*, index_t, float) const;
 template void Cublas::solve_right(index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::solve_right(index_t, index_t, const float*, index_t, float*, index_t) const;
 template void Cublas::subtract_product(index_t, index_t, index_t, const double*, index_t, const double*, index_t, double*, index_t) const;

@@ -13,9 +13,9 @@ class Cublas {
  public:
   explicit Cublas(void* stream);
 
-  /// dB (n x m) <- R^-1 dB, or R'^-1 dB when `transposed`; dR n x n, upper.
+  /// dB (n x m) <- size R^-1 dB, or size R'^-1 dB when `transposed`; dR n x n, upper.
   template <class T>
-  void solve(bool transposed, index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const;
+  void solve(bool transposed, index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb, T size = 1) const;
 
   /// dB (m x n) <- dB R^-1; dR likewise.
   template <class T>

@@ -20,21 +20,21 @@ template <int K, int C>
 struct Columns {
   ColumnOfV<K> V[C];
   double ahead[C][rows_ahead<K, C>];
-  Numbers next;   ///< R(i + rows_ahead, j)
-  Numbers out;  ///< out(i, j)
+  Numbers next;  ///< R(i + rows_ahead, j)
+  Numbers out;   ///< out(i, j)
 };
 
 /// Rows WARP slot ... of a member, in `slot`. Returns the first that fails, or -1.
 template <int K, int C, int slot, class Team>
 GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass& own, WarpRoom<K>& room,
                                              typename Team::template PerThread<Columns<K, C>>& columns) {
-  struct Numbers {
+  struct AtRow {
     double r[C], products[C];
     ColumnOfV<K> v;
   };
   constexpr int ahead = rows_ahead<K, C>;
   const int n = own.n, last = n < (slot + 1) * WARP ? n : (slot + 1) * WARP;
-  typename Team::template PerThread<Numbers> at;
+  typename Team::template PerThread<AtRow> at;
   typename Team::template PerThread<double> diagonal;
   GPUCHOLMOD_NO_UNROLL for (int first = slot * WARP; first < last; first += ahead) {
     GPUCHOLMOD_UNROLL for (int u = 0; u < ahead; ++u) {

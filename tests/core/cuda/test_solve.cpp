@@ -73,6 +73,26 @@ TEST(Solve, LeavesAResidualOfRoundingWhereBlocksAreIllConditioned) {
   }
 }
 
+/// More right-hand sides than the chain takes, and an inverse: by cuBLAS in single precision, whose numbers end at 3e38.
+TEST(Solve, FindsWhatSinglePrecisionHasNoRoomFor) {
+  const index_t n = 300, m = 200;
+  for (const double size : {1e-22, 1e-30, 1e22}) {
+    const Doubles R = in(Precision::single, size * example(n)), B = 1e20 * right_hand_sides(n, m);
+    const Factor F = upload(R, Precision::single);
+    for (const TriangularSolve which : {TriangularSolve::forward, TriangularSolve::back}) {
+      const Doubles X = solved(*F, which, B), x = solved(*F, which, B.col(0));
+      EXPECT_LT(residual(R, which, B, X), 40 * 0x1p29) << size;
+      EXPECT_LT((X.col(0) - x).norm(), 1e-4 * x.norm()) << size;
+    }
+    const Doubles both = solved(*F, TriangularSolve::both, B), one_by_one = solved(*F, TriangularSolve::back, solved(*F, TriangularSolve::forward, B));
+    EXPECT_LT((both - one_by_one).norm(), 1e-4 * both.norm()) << size;
+    Doubles inverse(n, n);
+    F->inverse(inverse.data());
+    const Matrix U = R.cast<real>(), identity = U.transpose().lazyProduct(U.lazyProduct(inverse.cast<real>()).eval());
+    EXPECT_LT(double((identity - Matrix::Identity(n, n)).cwiseAbs().maxCoeff()), 1e-3) << size;
+  }
+}
+
 TEST(Solve, KeepsColumnsThatAreNotFiniteToThemselves) {
   const index_t n = 700;
   const Factor F = upload(example(n));
