@@ -80,6 +80,12 @@ $(BUILD)/program_c: $(root)/tests/library.c $(BUILD)/libgpucholmod.a
 $(BUILD)/program_cpp: $(root)/tests/library.cpp $(root)/inst/include/gpucholmod.hpp $(BUILD)/libgpucholmod.a
 	$(CXX) -std=c++17 -O1 -I$(root)/inst/include $(filter %.cpp %.a,$^) $(libraries) -o $@
 
+# Times of the C interface beside Eigen's, which is compiled for this machine.
+bench: $(BUILD)/bench_c
+	$(BUILD)/bench_c
+$(BUILD)/bench_c: $(root)/inst/bench/c_interface.cpp $(root)/inst/include/gpucholmod.h $(BUILD)/libgpucholmod.a
+	$(CXX) -std=c++17 -O3 -march=native -I$(root)/inst/include -isystem $(EIGEN) $(filter %.cpp %.a,$^) $(libraries) -o $@
+
 # Functions for Octave: $(BUILD)/octave is to be on its path. MATLAB's mex takes the same source; that has not been tried.
 octave: $(BUILD)/octave/gpucholmod_mex.mex
 	cp $(root)/inst/octave/*.m $(BUILD)/octave
@@ -89,4 +95,4 @@ $(BUILD)/octave/gpucholmod_mex.mex: $(root)/inst/octave/gpucholmod_mex.c $(root)
 	mkoctfile --mex -I$(root)/inst/include $< $(abspath $(BUILD)/libgpucholmod.a) $(libraries) -lstdc++ -o $@
 
 -include $(objects:.o=.d)
-.PHONY: all install check octave
+.PHONY: all install check bench octave

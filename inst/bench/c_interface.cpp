@@ -1,0 +1,76 @@
+// What a modification by one column takes through inst/include/gpucholmod.h, in cache and by one thread, beside Eigen's rankUpdate, which checks
+// nothing:
+//
+//   make -f tools/library.mk bench
+//
+// Prints a line for each n: microseconds, the least of many calls: some updates, then as many downdates by the same column, so that the
+// factor stays what it is.
+#include <gpucholmod.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Least {
+  double update = 1e9, downdate = 1e9;
+};
+
+/// change(1) many times, then change(-1) as often, over and over for 0.3 seconds: microseconds a call.
+template <class F>
+Least measure(int n, F&& change) {
+  const int calls = std::max(1, 2000 / n);
+  Least least;
+  for (const double start = now(); now() - start < 0.3;) {
+    const double t = now();
+    for (int i = 0; i < calls; ++i) change(1);
+    const double between = now();
+    for (int i = 0; i < calls; ++i) change(-1);
+    least.update = std::min(least.update, 1e6 * (between - t) / calls);
+    least.downdate = std::min(least.downdate, 1e6 * (now() - between) / calls);
+  }
+  return least;
+}
+
+void require(int code, const gpucholmod_status& status) {
+  if (code != GPUCHOLMOD_OK) std::puts(status.message), std::exit(1);
+}
+
+}  // namespace
+
+int main() {
+  std::puts("update / downdate, us         lower          trusted            upper           factor            Eigen");
+  for (const int n : {5, 10, 20, 50, 100, 200, 300, 500, 1000}) {
+    std::mt19937 bits(n);
+    std::normal_distribution<> normal;
+    Eigen::MatrixXd B = Eigen::MatrixXd::NullaryExpr(n + 3, n, [&] { return normal(bits); });
+    const Eigen::LLT<Eigen::MatrixXd> factor(B.transpose() * B + Eigen::MatrixXd::Identity(n, n));
+    const Eigen::MatrixXd L = factor.matrixL(), U = factor.matrixU();
+    const Eigen::VectorXd v = 0.3 * Eigen::VectorXd::NullaryExpr(n, [&] { return normal(bits); });
+    std::vector<char> workspace(gpucholmod_workspace(n, 1, sizeof(double)));
+    gpucholmod_status status;
+    const auto updates = [&](int form) {
+      Eigen::MatrixXd R = form & GPUCHOLMOD_LOWER ? L : U;
+      return measure(n, [&](double sign) {
+        require(gpucholmod_update_d(form, n, 1, R.data(), n, v.data(), n, &sign, 1, nullptr, workspace.data(), workspace.size(), &status), status);
+      });
+    };
+    const Least lower = updates(GPUCHOLMOD_LOWER), trusted = updates(GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), upper = updates(GPUCHOLMOD_UPPER);
+    gpucholmod_factor* held = nullptr;
+    require(gpucholmod_hold(GPUCHOLMOD_LOWER, n, L.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held, &status), status);
+    const Least of_factor = measure(n, [&](double sign) { require(gpucholmod_modify(held, 1, v.data(), n, &sign, 1, nullptr, &status), status); });
+    gpucholmod_release(held);
+    Eigen::MatrixXd M = L;
+    const Least eigen = measure(n, [&](double sign) { Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(M, v, sign); });
+    std::printf("n = %-5d", n);
+    for (const Least& t : {lower, trusted, upper, of_factor, eigen}) std::printf("  %7.3g / %-7.3g", t.update, t.downdate);
+    std::puts("");
+  }
+}
