@@ -130,6 +130,9 @@ if (!length(files)) stop("usage: Rscript tools/paste_blocks.R README.md vignette
 # Where this process finds packages, those that it starts shall, too.
 Sys.setenv(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep))
 gpu <- gpucholmod::gpu_info(memory = FALSE)$usable
-sums <- rowSums(vapply(files, run_file, integer(3), gpu))
+# Without a GPU, which they would share, files run side by side.
+counts <- parallel::mclapply(files, run_file, gpu, mc.cores = if (gpu) 1L else parallel::detectCores(), mc.preschedule = FALSE)
+if (!all(vapply(counts, is.integer, NA))) stop("a file has not been run to its end", call. = FALSE)
+sums <- Reduce(`+`, counts)
 cat(sprintf("%d passed, %d failed, %d skipped\n", sums[[1L]], sums[[2L]], sums[[3L]]))
 quit(status = sums[[2L]] > 0)
