@@ -86,8 +86,13 @@ chol_factor <- function(R, ...) {
 #' @rdname chol_factor
 #' @export
 chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
-                                precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, ...) {
+                                precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, processes = FALSE, ...) {
   require_no_more(...)
+  require_flag(processes, "processes")
+  if (processes) {
+    return(deal_factor(R, if (!missing(uplo)) uplo, if (!missing(precision)) precision, if (!missing(backend)) backend,
+                       if (!missing(device)) device, capacity))
+  }
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
   factor <- open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
   if (missing(precision) && factor$float32) precision <- "single"
@@ -101,6 +106,11 @@ chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "au
     rcpp_factor_hold(x, as.integer(factor$lower), precision, capacity)
   }
   new_factor(made, if (factor$lower) "lower" else "upper", factor_dimnames(R))
+}
+
+#' @export
+chol_factor.factor_file <- function(R, ..., processes = FALSE) {
+  chol_factor.default(if (isTRUE(processes)) R else as.matrix(R), ..., processes = processes)
 }
 
 #' @export
