@@ -233,6 +233,10 @@ rcpp_processes_leave <- function() {
     invisible(.Call(`_gpucholmod_rcpp_processes_leave`))
 }
 
+rcpp_processes_built <- function() {
+    .Call(`_gpucholmod_rcpp_processes_built`)
+}
+
 rcpp_factor_delete <- function(held, modified, gone, dimnames, request, half_modified) {
     .Call(`_gpucholmod_rcpp_factor_delete`, held, modified, gone, dimnames, request, half_modified)
 }

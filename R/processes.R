@@ -135,10 +135,63 @@ write_together <- function(f, path, replace) {
   processes_here()
   together({
     pointer <- live(f, "R")
-    path <- absolute_path(path, "path")
     require_flag(replace, "replace")
-    path <- agreed(path, "path", list("write_factor", replace))
+    path <- agreed(if (f$process == 0L && !is.null(path)) absolute_path(path, "path"), "path", list("write_factor", replace))
     rcpp_processes_write(pointer, path, replace)
     structure(list(path = path, n = f$n), class = "factor_file")
   })
+}
+
+#' The processes that MPI has started
+#'
+#' Under `mpirun`, all processes run the same script, and `chol_factor(R, processes = TRUE)` makes one factor whose columns lie in all of them, each in
+#' its memory: blocks of 64 columns, in turn. They compute on CPUs. `process_info()` tells a process which it is.
+#'
+#' To start it, with the packages `openmpi-bin` and `libopenmpi-dev` of Debian installed before this one, so that `configure` finds MPI:
+#'
+#' ```
+#' # shared.R: f <- gpucholmod::chol_factor(gpucholmod::factor_file("R.bin"), processes = TRUE)
+#' #           print(gpucholmod::logdet(gpucholmod::cholupdate_gpu(f, rep(1, nrow(f)))))
+#' mpirun -np 4 Rscript shared.R
+#' ```
+#'
+#' MPI is begun at the first call of `process_info()` or `chol_factor(processes = TRUE)`, unless package \pkg{Rmpi} or other code has begun it, and ends
+#' with R. R waits then until all processes end.
+#'
+#' @section One factor over several processes:
+#' Every function of such a factor is called by all processes, in the same order, with the same arguments; what differs is an error of all of them.
+#' The factor `R`, and the right-hand sides `b` and columns `V`, are needed in process 0 alone: `NULL` stands for them in others. (`V` and `b` may be
+#' given by all; they are compared.) From a [factor_file()], which is the same for all, each process reads its own columns, so that the factor is
+#' never whole in the memory of any.
+#'
+#' These are as for every [chol_factor()]: [cholupdate_gpu()][cholupdate_gpu.chol_factor], new or in place, with weights, scale and both signs, to the same
+#' bits with any number of processes; [solve()][solve.chol_factor] with right-hand sides, few of them, [solve_forward()], [solve_back()], [logdet()],
+#' `determinant()`, `diag()`, whose results all processes get; `copy_factor()`, `free()`, `drift()`, `print()`. [as.matrix()][as.matrix.chol_factor]
+#' gives the matrix to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by column.
+#'
+#' Not there yet, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: GPUs, inserting, deleting and moving rows
+#' and columns, right-hand sides `z` that come along, the inverse, and [solve_modified()].
+#'
+#' @section Errors:
+#' They are the same in all processes, with the number of the process that has found them in the field `process`, where one has; nothing is changed
+#' then anywhere. A downdate that fails has the same `pivot` in all.
+#'
+#' A process that fails to take part makes the others stop with an error of class `gpucholmod_process_failed` with its number, `process`, and a `reason`:
+#' `"gone"`, it is no more (on the same machine that is seen at once); `"left"`, its R has ended; `"silent"`, nothing has come from it for a minute, or
+#' `options(gpucholmod.process_timeout =)` seconds, which should be more than a process ever spends on something of its own; `"stopped"`, it was interrupted
+#' under way, or `"out_of_step"`, it has called something else. Most often `mpirun` is quicker, and ends all processes where one dies.
+#'
+#' Where the package was built without MPI, `gpucholmod_backend_unavailable` says so, with the reason `"not_built"`; in a forked process the reason is
+#' `"forked"`.
+#'
+#' @return A list: `built`, whether the package was built with MPI; `configured`, what its configure script decided, and why; `process`, the number of
+#'   this process, from 0; `processes`, how many there are; `threads`, how many threads of this machine's CPU are of use to it.
+#' @seealso [chol_factor()]; how it is done: `system.file("design", "processes.md", package = "gpucholmod")`
+#' @examples
+#' process_info()
+#' @export
+process_info <- function() {
+  built <- rcpp_processes_built()
+  at <- if (built$built) processes_here() else list(rank = 0L, size = 1L, threads = 1L)
+  c(built, list(process = at$rank, processes = at$size, threads = at$threads))
 }

@@ -682,6 +682,15 @@ BEGIN_RCPP
     return R_NilValue;
 END_RCPP
 }
+// rcpp_processes_built
+Rcpp::List rcpp_processes_built();
+RcppExport SEXP _gpucholmod_rcpp_processes_built() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_built());
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_factor_delete
 int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request, SEXP half_modified);
 RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
@@ -808,6 +817,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_processes_download", (DL_FUNC) &_gpucholmod_rcpp_processes_download, 4},
     {"_gpucholmod_rcpp_processes_write", (DL_FUNC) &_gpucholmod_rcpp_processes_write, 3},
     {"_gpucholmod_rcpp_processes_leave", (DL_FUNC) &_gpucholmod_rcpp_processes_leave, 0},
+    {"_gpucholmod_rcpp_processes_built", (DL_FUNC) &_gpucholmod_rcpp_processes_built, 0},
     {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 6},
     {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 7},
     {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 7},

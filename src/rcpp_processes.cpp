@@ -98,3 +98,9 @@ void rcpp_processes_write(SEXP pointer, std::string path, bool replace) {
 
 // [[Rcpp::export(rng = false)]]
 void rcpp_processes_leave() { mpi::leave(); }
+
+// Whether there is MPI, and what configure decided.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_processes_built() {
+  return Rcpp::List::create(Rcpp::_["built"] = mpi::built(), Rcpp::_["configured"] = mpi::configured());
+}

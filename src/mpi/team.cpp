@@ -187,39 +187,36 @@ index_t Team::together(Operation what, index_t of, const std::function<index_t()
     const index_t pivot = end(own);
     within_ = false;
     return pivot;
-  } catch (const Error&) {
+  } catch (const Error& error) {
     within_ = false;
+    is_missing(error);
     if (other) std::rethrow_exception(other);
     throw;
   }
 }
 
-namespace {
-
 /// Whether somebody is missing, so that nobody needs to wait for the others.
-bool somebody_is_missing(const Error& error) {
+bool Team::is_missing(const Error& error) {
   if (error.code() != ErrorCode::process_failed) return false;
-  for (const auto& [name, value] : error.fields())
-    if (name == "reason") return std::get<std::string>(value) == "gone" || std::get<std::string>(value) == "silent" || std::get<std::string>(value) == "left";
+  for (const auto& [name, value] : error.fields()) {
+    if (name != "reason") continue;
+    const std::string reason = std::get<std::string>(value);
+    lost_ = lost_ || reason == "gone" || reason == "silent";
+    return reason == "gone" || reason == "silent" || reason == "left";
+  }
   return false;
 }
-
-}  // namespace
 
 index_t Team::end(const End& own) {
   const Bytes told = packed(own);
   tell_all(Kind::end, told.data(), told.size());
   ends_[rank()] = own;
-  if (own.error && somebody_is_missing(*own.error)) {
-    progress();
-    lost_ = true;
-    throw *own.error;
-  }
+  if (own.error && is_missing(*own.error)) throw *own.error;
   const Clock since;
   for (int idle = 0; int(ends_.size()) < size(); ++idle) {
     progress();
     for (const auto& [process, end] : ends_)
-      if (end.error && somebody_is_missing(*end.error)) throw *end.error;
+      if (end.error && is_missing(*end.error)) throw *end.error;
     for (const int p : others())
       if (!ends_.count(p)) expect(p, since);
     pause(idle);
@@ -238,14 +235,8 @@ index_t Team::end(const End& own) {
 void Team::expect(int process, const Clock& since) {
   const double now = clock_.seconds(), began = now - since.seconds();
   if (left_[process]) fail(process, "left");
-  if (now - std::max(heard_[process], began) > limit_) {
-    lost_ = true;
-    fail(process, "silent");
-  }
-  if (now - began > look_for && transport_.gone(process)) {
-    lost_ = true;
-    fail(process, "gone");
-  }
+  if (now - std::max(heard_[process], began) > limit_) fail(process, "silent");
+  if (now - began > look_for && transport_.gone(process)) fail(process, "gone");
   if (now - told_ > notice) tell_all(Kind::alive, nullptr, 0);
 }
 

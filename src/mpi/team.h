@@ -100,6 +100,7 @@ class Team : NotCopied {
   void enter(int from, const Header& header, Bytes&& message);
   std::shared_ptr<Bytes> message(Kind kind, index_t index, const void* data, std::size_t bytes) const;
   void tell_all(Kind kind, const void* data, std::size_t bytes);
+  bool is_missing(const Error& error);
   static Bytes packed(const End& end);
   static End unpacked(const Bytes& message);
   [[noreturn]] void fail(int process, const char* reason) const;
@@ -112,7 +113,7 @@ class Team : NotCopied {
   index_t factors_ = 0, exchanges_ = 0;
   bool within_ = false;  ///< an operation
   int out_of_step_ = -1;
-  bool lost_ = false;    ///< a process
+  bool lost_ = false;    ///< a process: there is no end that all take part in
   double told_ = 0;      ///< when the others were last given notice of life
   std::vector<double> heard_;
   std::vector<char> left_;
