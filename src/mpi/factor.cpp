@@ -200,8 +200,7 @@ class Shared : public SharedFactor {
   }
 
   /// put(column, number) in process 0 for each column, from left to right.
-  template <class F>
-  void collect(F&& put) const {
+  void collect(const std::function<void(const T* column, index_t j)>& put) const {
     team_.together(Operation::collect, number_, [&]() -> index_t {
       const index_t apart = ahead * layout_.size;
       std::vector<T> packed;
@@ -230,8 +229,7 @@ class Shared : public SharedFactor {
   }
 
   /// out (n) <- f(column, entries of it), in all.
-  template <class F>
-  void by_columns(double* out, F&& f) const {
+  void by_columns(double* out, const std::function<double(const T* column, index_t count)>& f) const {
     team_.together(Operation::columns, number_, [&]() -> index_t {
       std::vector<double> own;
       columns_.each_column([&](const T* column, index_t count, index_t) { own.push_back(f(column, count)); });

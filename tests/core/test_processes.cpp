@@ -82,13 +82,11 @@ void expect_same_bits(index_t n, index_t k, index_t removed, Precision precision
 TEST(Processes, SameBitsAsOne) {
   for (const int size : {1, 2, 3, 4})
     for (const Precision precision : precisions) {
-      for (const index_t n : {0, 1, 64, 65, 300})
-        for (const index_t k : {1, 6}) expect_same_bits(n, k, 0, precision, size, 1, 0);
-      for (const auto& [k, removed] : {std::pair<index_t, index_t>{3, 3}, {16, 16}, {17, 5}, {0, 0}})
-        expect_same_bits(331, k, removed, precision, size, 1, 2e-5);
+      for (const index_t n : {0, 1, 64, 65, 130}) expect_same_bits(n, n == 65 ? 1 : 6, 0, precision, size, 1, 0);
+      for (const auto& [k, removed] : {std::pair<index_t, index_t>{3, 3}, {17, 5}, {0, 0}}) expect_same_bits(331, k, removed, precision, size, 1, 2e-5);
     }
-  expect_same_bits(700, 16, 0, Precision::double_, 3, 2, 1e-4);
-  expect_same_bits(700, 9, 4, Precision::double_, 2, 3, 1e-4, 0.75);
+  expect_same_bits(400, 16, 0, Precision::double_, 3, 2, 1e-4);
+  expect_same_bits(400, 9, 4, Precision::double_, 2, 3, 1e-4, 0.75);
 }
 
 /// Numbers near the ends of the range go by way of a second factor.
@@ -113,7 +111,7 @@ TEST(Processes, NumbersOfAnySize) {
 TEST(Processes, ADowndateThatFails) {
   const index_t n = 400;
   for (const index_t at : {0, 70, 399})
-    for (const int size : {1, 2, 4}) {
+    for (const int size : {1, 3}) {
       Example p(n, 6);
       p.V.setZero();
       p.V(at, 2) = 2 * p.R(at, at) + 1;
