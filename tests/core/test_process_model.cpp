@@ -31,7 +31,7 @@ Traffic traffic(index_t n, index_t k, int size, Instructions instructions) {
 
 /// The formulas of the note.
 double messages_of(index_t n, int size) { return (size - 1) * (double(n) / 64 - 0.5 * size); }
-double bytes_of(index_t n, index_t k, int size, index_t rows) { return 8.0 * double(n) * (double(k) + double(rows) + 2) * (size - 1); }
+double bytes_of(index_t n, index_t k, int size, index_t rows) { return 8.0 * double(n) * (double(k) + double(rows) + 1) * (size - 1); }
 
 TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
   for (const Instructions instructions : all_instructions) {
