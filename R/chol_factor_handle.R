@@ -79,7 +79,7 @@ with_room <- function(call, may_repeat = function() TRUE) {
 #' used any more does nothing.
 #'
 #' `as.matrix()`: the factor as an ordinary matrix of doubles with the dimnames it came with, upper or lower triangular
-#' as it was given, the other triangle exactly zero.
+#' as it was given, the other triangle exactly zero. Of a factor over several processes in process 0, `NULL` in others.
 #'
 #' @seealso [chol_factor()]
 #' @examples
