@@ -187,7 +187,7 @@ write_together <- function(f, path, replace) {
 #' @return A list: `built`, whether the package was built with MPI; `configured`, what its configure script decided, and why; `process`, the number of
 #'   this process, from 0; `processes`, how many there are; `threads`, how many threads of this machine's CPU are of use to it.
 #' @seealso [chol_factor()]; how it is done: `system.file("design", "processes.md", package = "gpucholmod")`
-#' @examples
+#' @examplesIf nzchar(Sys.getenv("OMPI_COMM_WORLD_SIZE")) # under mpirun
 #' process_info()
 #' @export
 process_info <- function() {
