@@ -201,6 +201,42 @@ rcpp_cholupdate_overwrite <- function(name, env, V, request) {
     .Call(`_gpucholmod_rcpp_cholupdate_overwrite`, name, env, V, request)
 }
 
+rcpp_processes_start <- function(limit) {
+    .Call(`_gpucholmod_rcpp_processes_start`, limit)
+}
+
+rcpp_processes_turn <- function() {
+    .Call(`_gpucholmod_rcpp_processes_turn`)
+}
+
+rcpp_processes_refuse <- function(condition) {
+    invisible(.Call(`_gpucholmod_rcpp_processes_refuse`, condition))
+}
+
+rcpp_processes_agree <- function(key, name, x, n) {
+    .Call(`_gpucholmod_rcpp_processes_agree`, key, name, x, n)
+}
+
+rcpp_processes_hold <- function(R, path, n, uplo, precision) {
+    .Call(`_gpucholmod_rcpp_processes_hold`, R, path, n, uplo, precision)
+}
+
+rcpp_processes_download <- function(pointer, uplo, dimnames, here) {
+    .Call(`_gpucholmod_rcpp_processes_download`, pointer, uplo, dimnames, here)
+}
+
+rcpp_processes_write <- function(pointer, path, replace) {
+    invisible(.Call(`_gpucholmod_rcpp_processes_write`, pointer, path, replace))
+}
+
+rcpp_processes_leave <- function() {
+    invisible(.Call(`_gpucholmod_rcpp_processes_leave`))
+}
+
+rcpp_processes_built <- function() {
+    .Call(`_gpucholmod_rcpp_processes_built`)
+}
+
 rcpp_factor_delete <- function(held, modified, gone, dimnames, request, half_modified) {
     .Call(`_gpucholmod_rcpp_factor_delete`, held, modified, gone, dimnames, request, half_modified)
 }

@@ -20,9 +20,11 @@
 #'   be set with `options(gpucholmod.device =)`.
 #' @param capacity How many rows and columns to have room for, so that appending by [cholinsert_gpu()] in place moves nothing that is there, and takes
 #'   memory for the new columns alone.
+#' @param processes `TRUE`: one factor over all processes that MPI has started, which all make this call: [process_info()]. `R` is needed in process 0 alone,
+#'   `NULL` stands for it in others. It may also be a [factor_file()], as it may without `processes`.
 #' @param ... Must be empty.
 #'
-#' @return A handle of class `chol_factor`, and of class `gpu_factor` or `cpu_factor`, by where the factor is. `gpu_chol()` makes an upper factor.
+#' @return A handle of class `chol_factor`, and of class `gpu_factor`, `cpu_factor` or `process_factor`, by where the factor is. `gpu_chol()` makes an upper factor.
 #'
 #' @section Handles:
 #' A handle refers to data, as an environment does to its contents: assignment and passing it to a function
@@ -86,8 +88,13 @@ chol_factor <- function(R, ...) {
 #' @rdname chol_factor
 #' @export
 chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
-                                precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, ...) {
+                                precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, processes = FALSE, ...) {
   require_no_more(...)
+  require_flag(processes, "processes")
+  if (processes) {
+    return(deal_factor(R, if (!missing(uplo)) uplo, if (!missing(precision)) precision, if (!missing(backend)) backend,
+                       if (!missing(device)) device, capacity))
+  }
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
   factor <- open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
   if (missing(precision) && factor$float32) precision <- "single"
@@ -101,6 +108,11 @@ chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "au
     rcpp_factor_hold(x, as.integer(factor$lower), precision, capacity)
   }
   new_factor(made, if (factor$lower) "lower" else "upper", factor_dimnames(R))
+}
+
+#' @export
+chol_factor.factor_file <- function(R, ..., processes = FALSE) {
+  chol_factor.default(if (isTRUE(processes)) R else as.matrix(R), ..., processes = processes)
 }
 
 #' @export

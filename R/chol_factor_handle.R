@@ -3,6 +3,7 @@
 #   pointer        external pointer to the HeldFactor (src/base/held_factor.h); null when it is gone
 #   status         "live", "freed" or "half_modified"
 #   n, precision, device, device_name, bytes, capacity     what the HeldFactor says of itself; no device: it is in ordinary memory
+#   processes, process     only over several processes: how many, and which this is, from 0; `bytes` are those of its own columns
 #   uplo, dimnames the form in which as.matrix() returns it
 #   trace          of A, as far as it is known without looking at the factor
 #   trace_error    how far that may be off: as `error`, since the factor was looked at
@@ -14,7 +15,7 @@
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
   fields <- c(with_names(made), list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
                          trace_error = 0, modifications = modifications, error = error))
-  structure(list2env(fields, parent = emptyenv()), class = c(if (is.na(made$device)) "cpu_factor" else "gpu_factor", "chol_factor"))
+  structure(list2env(fields, parent = emptyenv()), class = c(if (!is.null(made$processes)) "process_factor" else if (is.na(made$device)) "cpu_factor" else "gpu_factor", "chol_factor"))
 }
 
 # A handle for what is at `pointer`, or will be, which is as `f` was but for its numbers.
@@ -78,7 +79,7 @@ with_room <- function(call, may_repeat = function() TRUE) {
 #' used any more does nothing.
 #'
 #' `as.matrix()`: the factor as an ordinary matrix of doubles with the dimnames it came with, upper or lower triangular
-#' as it was given, the other triangle exactly zero.
+#' as it was given, the other triangle exactly zero. Of a factor over several processes in process 0, `NULL` in others.
 #'
 #' @seealso [chol_factor()]
 #' @examples
@@ -150,7 +151,8 @@ describe_factor <- function(f) {
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
-  place <- if (is.na(f$device)) "in ordinary memory" else sprintf("on device %d (%s)", f$device, f$device_name)
+  place <- if (!is.null(f$processes)) sprintf("here, in process %d of 0 to %d, which have blocks of columns in turn", f$process, f$processes - 1L)
+           else if (is.na(f$device)) "in ordinary memory" else sprintf("on device %d (%s)", f$device, f$device_name)
   room <- if (f$capacity > f$n) sprintf(", room for %d x %d", f$capacity, f$capacity)
   c(shape, paste0(format_bytes(f$bytes), " ", place, room), past)
 }

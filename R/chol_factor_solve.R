@@ -99,13 +99,17 @@ logdet.chol_factor <- function(f, ...) {
 }
 
 factor_diagonal <- function(f) {
-  pointer <- live(f)
-  with_room(function() rcpp_factor_diagonal(pointer))
+  diagonal <- function() {
+    pointer <- live(f)
+    with_room(function() rcpp_factor_diagonal(pointer))
+  }
+  if (inherits(f, "process_factor")) together(diagonal()) else diagonal()
 }
 
 #' @importFrom methods setMethod setOldClass
 setOldClass(c("gpu_factor", "chol_factor"))
 setOldClass(c("cpu_factor", "chol_factor"))
+setOldClass(c("process_factor", "chol_factor"))
 
 #' @rdname solve.chol_factor
 #' @aliases chol2inv,chol_factor-method

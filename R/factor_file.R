@@ -76,6 +76,7 @@ factor_file <- function(path) {
 #' @rdname factor_file
 #' @export
 write_factor <- function(R, path, replace = FALSE) {
+  if (inherits(R, "process_factor")) return(write_together(R, path, replace))
   path <- absolute_path(path, "path")
   require_flag(replace, "replace")
   factor <- open_factor(R)

@@ -9,6 +9,8 @@
 #' moving it, and [solve()][solve.chol_factor] and others use it. [solve_forward()], [solve_back()] and [logdet()] take factors of every
 #' kind.
 #'
+#' Under `mpirun`, one factor can lie in the memory of several processes: [process_info()].
+#'
 #' Many small factors are modified in one call by [cholupdate_batch()].
 #'
 #' A factor that does not fit into memory twice can be modified in its own memory with [cholupdate_overwrite()], and
@@ -42,7 +44,9 @@
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
 #' | `gpucholmod_invalid_factor` | a [chol_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
 #' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |
-#' | `gpucholmod_backend_unavailable` | there is no GPU that can be used | `backend`, `reason` |
+#' | `gpucholmod_backend_unavailable` | there is no GPU, or no MPI, that can be used | `backend`, `reason` |
+#' | `gpucholmod_process_failed` | a process does not take part: see [process_info()] | `process`, `reason` |
+#' | `gpucholmod_not_supported` | a factor over several processes does not know that yet | `operation`, `backend` |
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'

@@ -107,6 +107,7 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
 factor_to_solve_with <- function(R, uplo) {
   if (inherits(R, "chol_factor")) {
     live(R, "R")
+    if (inherits(R, "process_factor")) stop_not_supported("solve_modified", "solve_modified()")
     if (!is.null(uplo)) match_choice(uplo, R$uplo, "uplo")
     return(list(held = R, n = R$n, single = R$precision == "single", on_gpu = inherits(R, "gpu_factor"), names = variable_names(R)))
   }

@@ -595,6 +595,102 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_processes_start
+Rcpp::IntegerVector rcpp_processes_start(double limit);
+RcppExport SEXP _gpucholmod_rcpp_processes_start(SEXP limitSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< double >::type limit(limitSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_start(limit));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_processes_turn
+double rcpp_processes_turn();
+RcppExport SEXP _gpucholmod_rcpp_processes_turn() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_turn());
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_processes_refuse
+void rcpp_processes_refuse(std::string condition);
+RcppExport SEXP _gpucholmod_rcpp_processes_refuse(SEXP conditionSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< std::string >::type condition(conditionSEXP);
+    rcpp_processes_refuse(condition);
+    return R_NilValue;
+END_RCPP
+}
+// rcpp_processes_agree
+SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n);
+RcppExport SEXP _gpucholmod_rcpp_processes_agree(SEXP keySEXP, SEXP nameSEXP, SEXP xSEXP, SEXP nSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type key(keySEXP);
+    Rcpp::traits::input_parameter< std::string >::type name(nameSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_agree(key, name, x, n));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_processes_hold
+Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision);
+RcppExport SEXP _gpucholmod_rcpp_processes_hold(SEXP RSEXP, SEXP pathSEXP, SEXP nSEXP, SEXP uploSEXP, SEXP precisionSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
+    Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_hold(R, path, n, uplo, precision));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_processes_download
+SEXP rcpp_processes_download(SEXP pointer, int uplo, SEXP dimnames, bool here);
+RcppExport SEXP _gpucholmod_rcpp_processes_download(SEXP pointerSEXP, SEXP uploSEXP, SEXP dimnamesSEXP, SEXP hereSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    Rcpp::traits::input_parameter< bool >::type here(hereSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_download(pointer, uplo, dimnames, here));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_processes_write
+void rcpp_processes_write(SEXP pointer, std::string path, bool replace);
+RcppExport SEXP _gpucholmod_rcpp_processes_write(SEXP pointerSEXP, SEXP pathSEXP, SEXP replaceSEXP) {
+BEGIN_RCPP
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    Rcpp::traits::input_parameter< bool >::type replace(replaceSEXP);
+    rcpp_processes_write(pointer, path, replace);
+    return R_NilValue;
+END_RCPP
+}
+// rcpp_processes_leave
+void rcpp_processes_leave();
+RcppExport SEXP _gpucholmod_rcpp_processes_leave() {
+BEGIN_RCPP
+    rcpp_processes_leave();
+    return R_NilValue;
+END_RCPP
+}
+// rcpp_processes_built
+Rcpp::List rcpp_processes_built();
+RcppExport SEXP _gpucholmod_rcpp_processes_built() {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_built());
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_factor_delete
 int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request, SEXP half_modified);
 RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
@@ -713,6 +809,15 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_overwrite_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_overwrite_other_triangle, 3},
     {"_gpucholmod_rcpp_overwrite_own", (DL_FUNC) &_gpucholmod_rcpp_overwrite_own, 2},
     {"_gpucholmod_rcpp_cholupdate_overwrite", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_overwrite, 4},
+    {"_gpucholmod_rcpp_processes_start", (DL_FUNC) &_gpucholmod_rcpp_processes_start, 1},
+    {"_gpucholmod_rcpp_processes_turn", (DL_FUNC) &_gpucholmod_rcpp_processes_turn, 0},
+    {"_gpucholmod_rcpp_processes_refuse", (DL_FUNC) &_gpucholmod_rcpp_processes_refuse, 1},
+    {"_gpucholmod_rcpp_processes_agree", (DL_FUNC) &_gpucholmod_rcpp_processes_agree, 4},
+    {"_gpucholmod_rcpp_processes_hold", (DL_FUNC) &_gpucholmod_rcpp_processes_hold, 5},
+    {"_gpucholmod_rcpp_processes_download", (DL_FUNC) &_gpucholmod_rcpp_processes_download, 4},
+    {"_gpucholmod_rcpp_processes_write", (DL_FUNC) &_gpucholmod_rcpp_processes_write, 3},
+    {"_gpucholmod_rcpp_processes_leave", (DL_FUNC) &_gpucholmod_rcpp_processes_leave, 0},
+    {"_gpucholmod_rcpp_processes_built", (DL_FUNC) &_gpucholmod_rcpp_processes_built, 0},
     {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 6},
     {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 7},
     {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 7},

@@ -67,6 +67,8 @@ check() { # $1 what is tested, then a command
 }
 
 cpu_only() { makevars 'cuda_absent/backend.o' && ! makevars '@' && ! header '@' && log 'without CUDA'; }
+with_mpi() { makevars 'mpi/world.o' && ! makevars mpi_absent && ! makevars '@' && log 'building with MPI'; }
+without_mpi() { makevars 'mpi_absent/backend.o' && ! makevars ' mpi/' && log 'without MPI'; }
 with_cuda() { makevars 'cuda/paper.o' && ! makevars '@' && log 'building with CUDA'; }
 
 stand_in "$scratch/good" works
@@ -146,6 +148,36 @@ not_small() {
     log 'does not take -Os' && log 'does not take -Wl,--version-script=src/exports.map'
 }
 check "where the compiler does not take that, it is left out, with a line" not_small
+
+# A stand-in mpicc, whose mpi.h lets the probe compile, or does not.
+stand_in_mpi() { # $1 folder, $2 what mpi.h says
+  mkdir -p "$1/bin" "$1/include"
+  echo "$2" >"$1/include/mpi.h"
+  printf '#!/bin/sh\necho "gcc -I%s/include -pthread -lm"\n' "$1" >"$1/bin/mpicc"
+  chmod +x "$1/bin/mpicc"
+}
+stand_in_mpi "$scratch/mpi" "typedef int MPI_Comm, MPI_Request, MPI_Message;
+inline int MPI_Comm_idup(int, int*, int*) { return 0; }
+inline int MPI_Improbe(int, int, int, int*, int*, int*) { return 0; }
+#define MPI_COMM_WORLD 0
+#define MPI_ANY_SOURCE 0
+#define MPI_STATUS_IGNORE nullptr"
+stand_in_mpi "$scratch/old" "typedef int MPI_Comm;"
+
+no_mpi() { configure ./configure && without_mpi && log 'mpicc was not found' && header 'MPI_CONFIGURED "mpicc was not found"'; }
+check "auto without mpicc builds for one process and says why" no_mpi
+mpi_required() { ! configure ./configure --with-mpi=yes && log 'MPI was required'; }
+check "--with-mpi=yes without mpicc stops" mpi_required
+mpi_on_path() { configure PATH="$scratch/mpi/bin:$scratch/bin" ./configure && with_mpi && makevars "-I$scratch/mpi/include" && makevars ' -lm'; }
+check "mpicc on the PATH is found" mpi_on_path
+mpi_named() { configure MPICC="$scratch/mpi/bin/mpicc" GPUCHOLMOD_MPI=yes ./configure && with_mpi; }
+check "MPICC says which" mpi_named
+mpi_refused() { configure MPICC="$scratch/mpi/bin/mpicc" ./configure --with-mpi=no && without_mpi && header 'MPI was refused'; }
+check "--with-mpi=no builds for one process" mpi_refused
+mpi_broken() { configure MPICC="$scratch/old/bin/mpicc" ./configure && without_mpi && log 'cannot use' && ! configure MPICC="$scratch/old/bin/mpicc" ./configure --with-mpi; }
+check "an mpicc that fails the probe is not used" mpi_broken
+mpi_switch() { ! configure ./configure --with-mpi=maybe && log 'auto, yes or no'; }
+check "--with-mpi refuses what it does not know" mpi_switch
 
 # Windows has no configure: what it compiles is written down.
 objects_of() { # $1 a Makevars

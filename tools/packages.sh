@@ -55,6 +55,10 @@ missing() {
       r-base-dev) have_toolchain || echo r-base-dev ;;
       gtest) have_gtest || echo libgtest-dev ;;
       checkbashisms) command -v checkbashisms >/dev/null || echo devscripts ;;
+      mpi)
+        command -v mpicc >/dev/null || echo libopenmpi-dev
+        command -v mpirun >/dev/null || echo openmpi-bin
+        ;;
       octave) command -v mkoctfile >/dev/null || echo octave-dev ;;
       pandoc | tidy | qpdf) command -v "$need" >/dev/null || echo "$need" ;;
       ccache) command -v ccache >/dev/null || ! can_install || echo ccache ;;  # saves time, no more
@@ -78,7 +82,7 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Installs what is missing of: r-base-dev, gtest, checkbashisms, octave, pandoc, tidy, qpdf, ccache, clang, arm64 and
+# Installs what is missing of: r-base-dev, gtest, mpi, checkbashisms, octave, pandoc, tidy, qpdf, ccache, clang, arm64 and
 # mingw (cross-compilers), wine, and R packages by name.
 install_missing() {
   packages=$(missing "$@" | tr '\n' ' ')

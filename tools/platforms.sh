@@ -197,7 +197,7 @@ mingw_r_package() {
 }
 
 mingw_core_tests() { # $1 name, further flags
-  core_tests "mingw-w64, $1" /usr/lib/wine/wine64 '*' CXX=x86_64-w64-mingw32-g++-posix LEFT_OUT="test_file test_output_file test_thread_pool" \
+  core_tests "mingw-w64, $1" /usr/lib/wine/wine64 '*' CXX=x86_64-w64-mingw32-g++-posix LEFT_OUT="test_file test_output_file test_process_file test_thread_pool" \
     CXXFLAGS="$flags -ffp-contract=off -Wa,-mbig-obj ${2:-}" LDFLAGS=-static GTEST_INCLUDE="$googletest/include" \
     LIBRARIES="-L$scratch/mingw-lib -lblas -lgtest -lgfortran -lquadmath"
 }

@@ -137,7 +137,7 @@ pasted_blocks() {
 }
 
 # What a machine without network or TeX cannot check is left out. Debian compiles R packages with debugging symbols,
-# which the check would count into the size of the package, as it would local symbols, and code for many GPUs: without
+# which the check would count into the size of the package, as it would local symbols, code for many GPUs, and that for MPI: without
 # them here. The names of the functions called, which are checked, stay.
 check_tarball() {
   stage "R CMD check"
@@ -145,7 +145,7 @@ check_tarball() {
   (
     cd "$scratch"
     _R_CHECK_CRAN_INCOMING_=FALSE _R_CHECK_SYSTEM_CLOCK_=0 NOT_CRAN=false \
-      GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CUDA_ARCH:-90-real}" R_STRIP_SHARED_LIB="strip --strip-debug --discard-all" \
+      GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CUDA_ARCH:-90-real}" GPUCHOLMOD_MPI=no R_STRIP_SHARED_LIB="strip --strip-debug --discard-all" \
       R CMD check --as-cran --no-manual --install-args=--strip "$tarball" >"$scratch/check" 2>&1
   ) && grep -q '^Status: OK$' "$scratch/check" || status=1
   for log in "$scratch"/gpucholmod.Rcheck/00install.out "$scratch"/gpucholmod.Rcheck/tests/*.fail; do
@@ -156,7 +156,7 @@ check_tarball() {
 }
 
 stage "what is needed"
-install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest checkbashisms octave pandoc tidy qpdf ccache
+install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest mpi checkbashisms octave pandoc tidy qpdf ccache
 
 jobs=$(getconf _NPROCESSORS_ONLN)
 export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"

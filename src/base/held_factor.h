@@ -23,6 +23,7 @@ class HeldFactor {
   virtual bool on_gpu() const = 0;
   virtual index_t capacity() const = 0;  ///< rows and columns that there is room for
   virtual double bytes() const = 0;  ///< of memory held
+  virtual int processes() const { return 0; }  ///< over which it is dealt out (mpi/factor.h); 0: it is whole
 
   virtual std::unique_ptr<HeldFactor> copy() const = 0;
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 const fs::path source = fs::path(__FILE__).parent_path() / "../../src";
 
 const std::map<std::string, int> layers = {{"base", 0},  {"cpu", 1},    {"block_columns", 1}, {"paper", 2},
-                                           {"stream", 2}, {"cuda", 3}, {"cuda_absent", 3},   {"modify", 4}, {"c", 5}};
+                                           {"stream", 2}, {"mpi", 2},  {"mpi_absent", 2}, {"cuda", 3},  {"cuda_absent", 3},   {"modify", 4}, {"c", 5}};
 constexpr int glue = 6;
 
 /// The layer of a file by its path in src/; what lies in src/ itself is glue, but for what configure writes.
@@ -31,7 +31,8 @@ std::string folder_of(const std::string& path) { return path.substr(0, path.find
 bool may_include(const std::string& from, const std::string& to) {
   if (layer_of(to) < layer_of(from)) return true;
   if (layer_of(from) == glue || folder_of(from) == folder_of(to)) return true;
-  return folder_of(from) == "cuda_absent" &&  // what it stands in for
+  if (folder_of(from) == "mpi_absent") return to == "mpi/backend.h";  // what it stands in for
+  return folder_of(from) == "cuda_absent" &&
          (to == "cuda/backend.h" || to == "cuda/device_factor.h" || to == "cuda/device_batch.h");
 }
 

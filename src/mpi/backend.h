@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "mpi/factor.h"
+
+/// What the glue expects of the processes that MPI has started. src/mpi/ implements it; src/mpi_absent/ has the same symbols for a build without
+/// MPI.
+namespace gpucholmod::mpi {
+
+bool built();
+/// What configure decided, and why.
+std::string configured();
+
+/// This process among all of them.
+struct Place {
+  int rank = 0, size = 1;
+  int threads = 1;  ///< of use to it: its share of the cores of its machine
+};
+
+/// Begins MPI where nobody has, at the first call, which all processes make. From then on `watch` is called in long operations, and a process that
+/// says nothing is waited for `limit` seconds. Throws backend_unavailable, with the fields `backend`, "mpi", and `reason`: "not_built", "forked",
+/// "ended" or "failed"; process_failed.
+Place start(const std::function<void()>& watch, double limit);
+
+/// Operations so far.
+std::int64_t turn();
+/// Ends what the others are just doing together: `condition` is an error of R's, for them to have too. Throws process_failed with reason "refused"
+/// and the field `condition`, that of the first process that refuses.
+void refuse(const std::string& condition);
+
+// See mpi/factor.h.
+void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data);
+std::unique_ptr<HeldFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate);
+std::unique_ptr<HeldFactor> read_out(const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate);
+/// To a file, by process 0.
+void write(const HeldFactor& factor, const std::string& path, bool replace);
+
+/// When R ends: waits until all processes do, and ends MPI where it was begun here.
+void leave();
+
+}  // namespace gpucholmod::mpi

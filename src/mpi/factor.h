@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/held_factor.h"
+#include "base/storage.h"
+#include "mpi/columns.h"
+#include "mpi/team.h"
+
+namespace gpucholmod::mpi {
+
+/// A factor whose columns lie in several processes, in ordinary memory. Every function that is not told otherwise is an operation of the team: all
+/// processes call it, with the same arguments, and get the same result, or the same error. Not supported, which is an error of that class at
+/// once: inverse(), insert(), remove(), shift(), and right-hand sides that come along.
+class SharedFactor : public HeldFactor {
+ public:
+  // Told by each process for itself: order(), precision(), capacity(), bytes() of its own columns, and
+  int processes() const override = 0;
+
+  bool on_gpu() const override { return false; }
+  /// As of HeldFactor, in process 0; out is not looked at in others.
+  void download(Uplo uplo, double* out) const override = 0;
+  /// R, column by column, to the sink of process 0.
+  virtual void write(Sink<double>* sink) const = 0;
+};
+
+/// Deals R (n x n, upper, or lower when uplo says so; whole in process 0, not looked at elsewhere) out. Throws as cpu::hold().
+std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate);
+
+/// Each process reads its columns of the file, which is known to have order n. Throws also bad_file.
+std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate);
+
+/// `data` of process 0 to all that have not `given` any; those that have are to have the same bytes, where that is asked for. `key` is what is
+/// asked of a process, and has to be the same in all. Throws bad_argument with the field `argument`, "processes" or `name`.
+void agree(Team& team, const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data);
+
+}  // namespace gpucholmod::mpi

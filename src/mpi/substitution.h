@@ -1,0 +1,128 @@
+#pragma once
+
+#include "cpu/substitute.h"
+#include "mpi/columns.h"
+#include "mpi/team.h"
+
+namespace gpucholmod::mpi {
+
+/// B (n x m, in every process) <- R'^-1 B or R^-1 B, for few right-hand sides, in double precision; within an operation of the team.
+template <class T>
+class SharedSubstitution {
+ public:
+  SharedSubstitution(Team& team, const Layout& layout, const Columns<T>& R, double* B, index_t m)
+      : team_(team), layout_(layout), R_(R), B_{B, layout.n, m, layout.n} {}
+
+  /// Block by block, by the owner of its columns, which has all that is above the diagonal there, and needs the solution above. What is computed
+  /// does not depend on who owns what.
+  void forward() {
+    for (index_t b = 0; b < layout_.blocks(); ++b) {
+      if (layout_.owner(b) != team_.rank()) continue;
+      for (index_t t = 0; t < b; ++t) {
+        receive(t, t);
+        subtract_above(b, t);
+      }
+      solve_diagonal(b, true);
+      distribute(b, b);
+    }
+    for (index_t b = 0; b < layout_.blocks(); ++b) receive(b, b);
+  }
+
+  /// From below: a process sums up what its columns take from the rows above, and gives the owner of a block its sum when that comes up. Sums of
+  /// several processes round otherwise than that of one.
+  void back() {
+    const index_t n = layout_.n, m = B_.cols, blocks = layout_.blocks();
+    std::vector<double> memory(n * m);
+    const MatrixView<double> taken{memory.data(), n, m, n};
+    index_t waiting = -1;  // a block that has been taken from the row block above it alone
+    for (index_t b = blocks - 1; b >= 0; --b) {
+      const std::vector<int> behind = layout_.behind(b, layout_.owner(b));
+      if (layout_.owner(b) != team_.rank()) {
+        if (layout_.has_behind(team_.rank(), b)) send_rows(taken, b);
+        if (waiting > 0) take_from(waiting, 0, layout_.first(waiting - 1), taken);
+        waiting = -1;
+        continue;
+      }
+      if (waiting > 0) take_from(waiting, 0, layout_.first(waiting - 1), taken);
+      for (const int p : behind) add_rows(team_.take(p, b), taken, b);
+      for (index_t s = 0; s < m; ++s)
+        for (index_t i = layout_.first(b); i < layout_.last(b); ++i) B_(i, s) -= taken(i, s);
+      solve_diagonal(b, false);
+      if (b > 0) take_from(b, layout_.first(b - 1), layout_.first(b), taken);
+      waiting = b;
+      distribute(b, blocks + b);
+    }
+    for (index_t b = 0; b < blocks; ++b) receive(b, blocks + b);
+  }
+
+ private:
+  /// Rows of the solution that this process has not made, once.
+  void receive(index_t b, index_t index) {
+    if (layout_.owner(b) == team_.rank() || (b < index_t(there_.size()) && there_[b])) return;
+    const Bytes got = team_.take(layout_.owner(b), index);
+    copy_rows(reinterpret_cast<const double*>(got.data()), b);
+    there_.resize(layout_.blocks());
+    there_[b] = true;
+  }
+  void copy_rows(const double* from, index_t b) {
+    for (index_t s = 0; s < B_.cols; ++s, from += layout_.columns(b)) std::copy_n(from, layout_.columns(b), B_.col(s) + layout_.first(b));
+  }
+  std::vector<double> rows(MatrixView<const double> X, index_t b) const {
+    std::vector<double> all;
+    for (index_t s = 0; s < X.cols; ++s) all.insert(all.end(), X.col(s) + layout_.first(b), X.col(s) + layout_.last(b));
+    return all;
+  }
+  void distribute(index_t b, index_t index) {
+    const std::vector<double> solved = rows({B_.data, B_.rows, B_.cols, B_.ld}, b);
+    team_.send(team_.others(), index, solved.data(), sizeof(double) * solved.size());
+  }
+  void send_rows(const MatrixView<double>& taken, index_t b) {
+    const std::vector<double> sum = rows({taken.data, taken.rows, taken.cols, taken.ld}, b);
+    team_.send(layout_.owner(b), b, sum.data(), sizeof(double) * sum.size());
+  }
+  void add_rows(const Bytes& message, const MatrixView<double>& taken, index_t b) const {
+    const double* from = reinterpret_cast<const double*>(message.data());
+    for (index_t s = 0; s < taken.cols; ++s)
+      for (index_t i = layout_.first(b); i < layout_.last(b); ++i) taken(i, s) += *from++;
+  }
+
+  /// Rows [first, last) of block b's columns, as doubles.
+  const double* part(index_t b, index_t first, index_t last, int& ld) {
+    const MatrixView<T> all = R_.block(b);
+    return cpu::as_doubles(MatrixView<const T>{all.data + first, last - first, all.cols, all.ld}, 0, all.cols, last - first, buffer_, ld);
+  }
+  /// B_b <- B_b - R_tb' B_t
+  void subtract_above(index_t b, index_t t) {
+    int ld;
+    const double* const R = part(b, layout_.first(t), layout_.last(t), ld);
+    const int wide = int(layout_.columns(b)), sides = int(B_.cols), high = int(layout_.columns(t)), ldb = int(B_.ld);
+    const double one = 1, minus = -1;
+    dgemm_("T", "N", &wide, &sides, &high, &minus, R, &ld, B_.data + layout_.first(t), &ldb, &one, B_.data + layout_.first(b), &ldb, 1, 1);
+  }
+  /// taken <- taken + R_b x_b in rows [first, last).
+  void take_from(index_t b, index_t first, index_t last, const MatrixView<double>& taken) {
+    if (first == last) return;
+    int ld;
+    const double* const R = part(b, first, last, ld);
+    const int high = int(last - first), sides = int(B_.cols), wide = int(layout_.columns(b)), ldb = int(B_.ld);
+    const double one = 1;
+    dgemm_("N", "N", &high, &sides, &wide, &one, R, &ld, B_.data + layout_.first(b), &ldb, &one, taken.data + first, &ldb, 1, 1);
+    team_.look();
+  }
+  void solve_diagonal(index_t b, bool forward) {
+    int ld;
+    const double* const R = part(b, layout_.first(b), layout_.last(b), ld);
+    const int wide = int(layout_.columns(b)), sides = int(B_.cols), ldb = int(B_.ld);
+    const double one = 1;
+    dtrsm_("L", "U", forward ? "T" : "N", "N", &wide, &sides, &one, R, &ld, B_.data + layout_.first(b), &ldb, 1, 1, 1, 1);
+  }
+
+  Team& team_;
+  const Layout& layout_;
+  const Columns<T>& R_;
+  MatrixView<double> B_;
+  std::vector<char> there_;
+  std::vector<double> buffer_;
+};
+
+}  // namespace gpucholmod::mpi

@@ -1,0 +1,318 @@
+#include "mpi/team.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+namespace gpucholmod::mpi {
+namespace {
+
+constexpr double notice = 2;        ///< seconds after which a process says that it is alive
+constexpr double look_for = 0.05;   ///< seconds between looks whether others are
+constexpr std::size_t piece = 64 << 20;  ///< bytes of a message of broadcast()
+
+struct Packer {
+  Bytes bytes;
+  void raw(const void* data, std::size_t count) { bytes.insert(bytes.end(), static_cast<const char*>(data), static_cast<const char*>(data) + count); }
+  template <class X>
+  void put(const X& x) { raw(&x, sizeof x); }
+  void put(const std::string& x) {
+    put(x.size());
+    raw(x.data(), x.size());
+  }
+};
+struct Unpacker {
+  const char* at;
+  template <class X>
+  X get() {
+    X x;
+    std::memcpy(&x, at, sizeof x);
+    at += sizeof x;
+    return x;
+  }
+  std::string text() {
+    const std::size_t count = get<std::size_t>();
+    at += count;
+    return {at - count, count};
+  }
+};
+
+}  // namespace
+
+void pause(index_t idle) {
+  if (idle < 5000) std::this_thread::yield();
+  else std::this_thread::sleep_for(std::chrono::microseconds(200));
+}
+
+Team::Team(Transport& transport, std::function<void()> watch)
+    : transport_(transport), watch_(std::move(watch)), heard_(transport.size(), 0), left_(transport.size(), false) {}
+
+std::vector<int> Team::others() const {
+  std::vector<int> all;
+  for (int p = 0; p < size(); ++p)
+    if (p != rank()) all.push_back(p);
+  return all;
+}
+
+void Team::fail(int process, const char* reason) const {
+  const std::string who = "process " + std::to_string(process), why = reason;
+  const std::string message = why == "gone"     ? who + " is no more"
+                              : why == "left"   ? who + " has ended its R"
+                              : why == "silent" ? who + " has not said anything for " + std::to_string(int(limit_)) + " s"
+                              : why == "stopped" ? who + " was interrupted, or stopped by an error of its own"
+                                                 : who + " does something else: the processes are out of step";
+  throw Error(ErrorCode::process_failed, message, {{"process", double(process)}, {"reason", why}});
+}
+
+Bytes Team::packed(const End& end) {
+  Packer to;
+  to.put(end.state);
+  to.put(end.pivot);
+  if (end.error) {
+    to.put(end.error->code());
+    to.put(std::string(end.error->what()));
+    to.put(end.error->fields().size());
+    for (const auto& [name, value] : end.error->fields()) {
+      to.put(name);
+      to.put(value.index());
+      if (const double* number = std::get_if<double>(&value)) to.put(*number);
+      else to.put(std::get<std::string>(value));
+    }
+  }
+  return std::move(to.bytes);
+}
+
+Team::End Team::unpacked(const Bytes& message) {
+  Unpacker from{message.data() + sizeof(Header)};
+  End end;
+  end.state = from.get<State>();
+  end.pivot = from.get<index_t>();
+  if (end.state != State::failed) return end;
+  const ErrorCode code = from.get<ErrorCode>();
+  const std::string text = from.text();
+  Error::Fields fields(from.get<std::size_t>());
+  for (auto& [name, value] : fields) {
+    name = from.text();
+    if (from.get<std::size_t>() == 0) value = from.get<double>();
+    else value = from.text();
+  }
+  end.error.emplace(code, text, fields);
+  return end;
+}
+
+std::shared_ptr<Bytes> Team::message(Kind kind, index_t index, const void* data, std::size_t bytes) const {
+  const Header header{turn_, what_, index, kind};
+  auto made = std::make_shared<Bytes>(sizeof header + bytes);
+  std::memcpy(made->data(), &header, sizeof header);
+  if (bytes > 0) std::memcpy(made->data() + sizeof header, data, bytes);
+  return made;
+}
+
+void Team::send(const std::vector<int>& to, index_t index, const void* data, std::size_t bytes) {
+  const auto made = message(Kind::data, index, data, bytes);
+  for (const int p : to) transport_.send(p, made);
+}
+void Team::send(int to, index_t index, const void* data, std::size_t bytes) { send(std::vector<int>{to}, index, data, bytes); }
+
+void Team::tell_all(Kind kind, const void* data, std::size_t bytes) {
+  const auto made = message(kind, 0, data, bytes);
+  for (const int p : others()) transport_.send(p, made);
+  told_ = clock_.seconds();
+}
+
+void Team::enter(int from, const Header& header, Bytes&& message) {
+  const auto refuses = [](std::int64_t what) { return what == std::int64_t(Operation::refuse); };
+  if (header.what != what_ && !refuses(header.what) && !refuses(what_)) out_of_step_ = from;
+  if (header.kind == Kind::end) ends_[from] = unpacked(message);
+  else inbox_[{from, header.index}] = std::move(message);
+}
+
+void Team::progress() {
+  int from;
+  for (Bytes message; transport_.receive(from, message); message = Bytes()) {
+    Header header;
+    std::memcpy(&header, message.data(), sizeof header);
+    heard_[from] = clock_.seconds();
+    if (header.kind == Kind::leave) left_[from] = true;
+    if (header.kind == Kind::leave || header.kind == Kind::alive) continue;
+    if (within_ && header.turn == turn_) enter(from, header, std::move(message));
+    else if (header.turn > turn_) later_.push_back({from, header, std::move(message)});
+  }
+}
+
+void Team::begin(Operation what, index_t of) {
+  ++turn_;
+  what_ = std::int64_t(what) + 16 * of;
+  inbox_.clear();
+  ends_.clear();
+  out_of_step_ = -1;
+  exchanges_ = 0;
+  within_ = true;
+  std::vector<Later> later;
+  later.swap(later_);
+  for (Later& one : later) {
+    if (one.header.turn == turn_) enter(one.from, one.header, std::move(one.message));
+    else if (one.header.turn > turn_) later_.push_back(std::move(one));
+  }
+}
+
+/// Before anything is changed: whether all are still there is looked at first.
+index_t Team::together(Operation what, index_t of, const std::function<index_t()>& f) {
+  begin(what, of);
+  End own;
+  std::exception_ptr other;
+  try {
+    progress();
+    for (const int p : others())
+      if (transport_.gone(p)) fail(p, "gone");
+    own.pivot = f();
+  } catch (const LeftOff&) {
+    own.state = State::left_off;
+  } catch (const Error& error) {
+    own.error = error;
+  } catch (const std::bad_alloc&) {
+    own.error.emplace(ErrorCode::out_of_memory, "process " + std::to_string(rank()) + " is out of memory");
+  } catch (...) {
+    other = std::current_exception();
+    try {
+      fail(rank(), "stopped");
+    } catch (const Error& error) {
+      own.error = error;
+    }
+  }
+  if (own.error) own.state = State::failed;
+  try {
+    const index_t pivot = end(own);
+    within_ = false;
+    return pivot;
+  } catch (const Error& error) {
+    within_ = false;
+    is_missing(error);
+    if (other) std::rethrow_exception(other);
+    throw;
+  }
+}
+
+/// Whether somebody is missing, so that nobody needs to wait for the others.
+bool Team::is_missing(const Error& error) {
+  if (error.code() != ErrorCode::process_failed) return false;
+  for (const auto& [name, value] : error.fields()) {
+    if (name != "reason") continue;
+    const std::string reason = std::get<std::string>(value);
+    lost_ = lost_ || reason == "gone" || reason == "silent";
+    return reason == "gone" || reason == "silent" || reason == "left";
+  }
+  return false;
+}
+
+index_t Team::end(const End& own) {
+  const Bytes told = packed(own);
+  tell_all(Kind::end, told.data(), told.size());
+  ends_[rank()] = own;
+  if (own.error && is_missing(*own.error)) throw *own.error;
+  const Clock since;
+  for (int idle = 0; int(ends_.size()) < size(); ++idle) {
+    progress();
+    for (const auto& [process, end] : ends_)
+      if (end.error && is_missing(*end.error)) throw *end.error;
+    for (const int p : others())
+      if (!ends_.count(p)) expect(p, since);
+    pause(idle);
+  }
+  index_t pivot = -1;
+  for (const auto& [process, end] : ends_) {
+    pivot = std::max(pivot, end.pivot);
+    if (!end.error) continue;
+    Error::Fields fields = end.error->fields();
+    if (end.error->code() != ErrorCode::process_failed) fields.emplace_back("process", double(process));
+    throw Error(end.error->code(), end.error->what(), fields);
+  }
+  return pivot;
+}
+
+void Team::expect(int process, const Clock& since) {
+  const double now = clock_.seconds(), began = now - since.seconds();
+  if (left_[process]) fail(process, "left");
+  if (now - std::max(heard_[process], began) > limit_) fail(process, "silent");
+  if (now - began > look_for && transport_.gone(process)) fail(process, "gone");
+  if (now - told_ > notice) tell_all(Kind::alive, nullptr, 0);
+}
+
+void Team::look() {
+  progress();
+  if (clock_.seconds() - told_ > notice) tell_all(Kind::alive, nullptr, 0);
+  for (const auto& [process, end] : ends_)
+    if (end.ends_all()) throw LeftOff();
+  if (out_of_step_ >= 0) fail(out_of_step_, "out_of_step");
+  watch_();
+}
+
+Bytes Team::take(int from, index_t index, const std::function<void()>& meanwhile) {
+  const Clock since;
+  for (int idle = 0;; ++idle) {
+    if (const auto found = inbox_.find({from, index}); found != inbox_.end()) {
+      Bytes message = std::move(found->second);
+      inbox_.erase(found);
+      message.erase(message.begin(), message.begin() + sizeof(Header));
+      return message;
+    }
+    look();
+    meanwhile();
+    if (idle % 64 == 63) expect(from, since);
+    if (!arrived(from, index)) pause(idle);
+  }
+}
+
+std::vector<Bytes> Team::exchange(const void* data, std::size_t bytes) {
+  const index_t index = next_index();
+  send(others(), index, data, bytes);
+  std::vector<Bytes> all(size());
+  for (int p = 0; p < size(); ++p)
+    if (p != rank()) all[p] = take(p, index);
+    else all[p].assign(static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
+  return all;
+}
+
+double Team::largest(double x) {
+  for (const Bytes& other : exchange(&x, sizeof x)) x = std::max(x, Unpacker{other.data()}.get<double>());
+  return x;
+}
+
+void Team::broadcast(const std::vector<int>& to, Bytes& data) {
+  index_t index = next_index();
+  if (rank() != 0 && std::find(to.begin(), to.end(), rank()) == to.end()) return;
+  std::size_t count = data.size();
+  if (rank() == 0) send(to, index, &count, sizeof count);
+  else count = Unpacker{take(0, index).data()}.get<std::size_t>();
+  data.resize(count);
+  for (std::size_t at = 0; at < count; at += piece) {
+    const std::size_t part = std::min(piece, count - at);
+    --index;
+    if (rank() == 0) {
+      send(to, index, data.data() + at, part);
+      look();
+    } else {
+      const Bytes got = take(0, index);
+      std::copy(got.begin(), got.end(), data.begin() + at);
+    }
+  }
+}
+
+bool Team::leave() {
+  tell_all(Kind::leave, nullptr, 0);
+  for (int idle = 0; !lost_; ++idle) {
+    progress();
+    bool all = true;
+    for (const int p : others()) {
+      all = all && left_[p];
+      if (idle % 64 == 63 && !left_[p] && transport_.gone(p)) return false;
+    }
+    if (all) return true;
+    pause(idle);
+  }
+  return false;
+}
+
+}  // namespace gpucholmod::mpi

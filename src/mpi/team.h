@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "mpi/transport.h"
+
+namespace gpucholmod::mpi {
+
+/// Between two looks at something that is waited for: quick at first, later without keeping a core busy.
+void pause(index_t idle);
+
+/// What processes do together. A process that refuses does so whatever the others do.
+enum class Operation { refuse, meet, agree, hold, copy, modify, collect, columns, solve, write };
+
+/// Processes that carry out the same operations in the same order, each its part, and come to the same end of each: success, the same failing
+/// pivot, or the same error, in all of them. Every wait in between has a limit.
+///
+/// A message belongs to a turn, the number of an operation: those of turns that are over are dropped, those of turns to come are kept, so that
+/// an operation that one process breaks off leaves nothing behind. An operation ends when each has told all others how its part has ended.
+/// One that has failed tells so at once, upon which the others leave off.
+///
+/// Throws process_failed with the fields `process`, from 0, and `reason`:
+///   gone         the process is no more
+///   left         it has ended its R
+///   silent       nothing has come from it for the limit of time
+///   stopped      it was interrupted, or something that is no Error was thrown there
+///   out_of_step  it does something else
+class Team : NotCopied {
+ public:
+  /// `watch` is called in long operations; what it throws ends them.
+  Team(Transport& transport, std::function<void()> watch);
+
+  int rank() const { return transport_.rank(); }
+  int size() const { return transport_.size(); }
+  /// Operations so far.
+  std::int64_t turn() const { return turn_; }
+  /// Seconds to wait for a process that does not say anything.
+  void set_limit(double seconds) { limit_ = seconds; }
+  /// A number for a new factor, the same in all.
+  index_t new_number() { return ++factors_; }
+
+  /// Calls f, this process's part of an operation on factor number `of`. Returns the failing pivot that one of them has come to, or -1.
+  index_t together(Operation what, index_t of, const std::function<index_t()>& f);
+
+  // Within an operation:
+
+  void send(int to, index_t index, const void* data, std::size_t bytes);
+  /// To those of `to`.
+  void send(const std::vector<int>& to, index_t index, const void* data, std::size_t bytes);
+  bool arrived(int from, index_t index) const { return inbox_.count({from, index}) > 0; }
+  /// The message of that index, once it is there; `meanwhile` is called while it is not.
+  Bytes take(int from, index_t index, const std::function<void()>& meanwhile = [] {});
+  /// Lets messages come and go, and gives notice of life. Throws where another process has ended the operation. To be called several times a
+  /// second.
+  void look();
+
+  /// Throws where nothing is to be expected of a process any more that is waited for since then.
+  void expect(int process, const Clock& since);
+
+  /// All processes' bytes, by process.
+  std::vector<Bytes> exchange(const void* data, std::size_t bytes);
+  double largest(double x);
+  /// From process 0, which alone gives it, to `to`. Called by all.
+  void broadcast(const std::vector<int>& to, Bytes& data);
+  std::vector<int> others() const;
+
+  /// Tells the others that this process comes to its end, and waits until they do. False where one of them is gone, and nobody should wait for
+  /// the others any more.
+  bool leave();
+
+ private:
+  enum class Kind : std::int32_t { data, end, alive, leave };
+  struct Header {
+    std::int64_t turn, what, index;
+    Kind kind;
+  };
+  enum class State : std::int32_t { done, left_off, failed };
+  /// How a part has ended.
+  struct End {
+    State state = State::done;
+    index_t pivot = -1;
+    std::optional<Error> error;
+    bool ends_all() const { return state != State::done || pivot >= 0; }
+  };
+  struct LeftOff {};
+
+  /// Of messages of exchange() and broadcast(): negative, those of one a million apart.
+  index_t next_index() { return -1000000 * ++exchanges_; }
+  void begin(Operation what, index_t of);
+  index_t end(const End& own);
+  void progress();
+  void enter(int from, const Header& header, Bytes&& message);
+  std::shared_ptr<Bytes> message(Kind kind, index_t index, const void* data, std::size_t bytes) const;
+  void tell_all(Kind kind, const void* data, std::size_t bytes);
+  bool is_missing(const Error& error);
+  static Bytes packed(const End& end);
+  static End unpacked(const Bytes& message);
+  [[noreturn]] void fail(int process, const char* reason) const;
+
+  Transport& transport_;
+  std::function<void()> watch_;
+  double limit_ = 60;
+  const Clock clock_;
+  std::int64_t turn_ = 0, what_ = 0;
+  index_t factors_ = 0, exchanges_ = 0;
+  bool within_ = false;  ///< an operation
+  int out_of_step_ = -1;
+  bool lost_ = false;    ///< a process: there is no end that all take part in
+  double told_ = 0;      ///< when the others were last given notice of life
+  std::vector<double> heard_;
+  std::vector<char> left_;
+  std::map<std::pair<int, index_t>, Bytes> inbox_;
+  std::map<int, End> ends_;
+  struct Later {
+    int from;
+    Header header;
+    Bytes message;
+  };
+  std::vector<Later> later_;
+};
+
+}  // namespace gpucholmod::mpi

@@ -1,0 +1,225 @@
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <list>
+#include <thread>
+
+#include "base/file.h"
+#include "base/threads.h"
+#include "cuda_build.h"
+#include "mpi/backend.h"
+
+namespace gpucholmod::mpi {
+namespace {
+
+[[noreturn]] void unavailable(const char* reason, const std::string& message) {
+  throw Error(ErrorCode::backend_unavailable, message, {{"backend", "mpi"}, {"reason", reason}});
+}
+
+void require(int status, const char* doing) {
+  if (status == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  unavailable("failed", std::string("MPI fails to ") + doing + ": " + text);
+}
+
+/// Messages by nonblocking requests that are looked at, and never waited for.
+class World : public Transport {
+ public:
+  explicit World(double limit) {
+    int begun = 0, ended = 0;
+    MPI_Finalized(&ended);
+    if (ended) unavailable("ended", "MPI has ended in this process");
+    MPI_Initialized(&begun);
+    if (!begun) {
+      int provided;
+      require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "begin");
+      own_ = true;
+    }
+    MPI_Request request;
+    require(MPI_Comm_idup(MPI_COMM_WORLD, &comm_, &request), "make a communicator");
+    const Clock since;
+    for (int done = 0, idle = 0; !done; ++idle) {
+      require(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "make a communicator");
+      if (since.seconds() > limit) unavailable("failed", "not all processes that MPI has started have come to compute together");
+      pause(idle);
+    }
+    require(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set a handler of errors");
+    require(MPI_Comm_rank(comm_, &rank_), "number processes");
+    require(MPI_Comm_size(comm_, &size_), "count processes");
+    pids_.assign(size_, 0);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void send(int to, std::shared_ptr<const Bytes> message) override {
+    sent_.emplace_back(std::move(message), MPI_REQUEST_NULL);
+    auto& [kept, request] = sent_.back();
+    require(MPI_Isend(kept->data(), int(kept->size()), MPI_BYTE, to, 0, comm_, &request), "send");
+  }
+
+  bool receive(int& from, Bytes& message) override {
+    forget_sent();
+    for (int there = 1; there;) {
+      MPI_Message found;
+      MPI_Status status;
+      require(MPI_Improbe(MPI_ANY_SOURCE, 0, comm_, &there, &found, &status), "look for messages");
+      if (!there) break;
+      int bytes;
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      coming_.push_back({status.MPI_SOURCE, Bytes(bytes), MPI_REQUEST_NULL});
+      Coming& one = coming_.back();
+      require(MPI_Imrecv(one.message.data(), bytes, MPI_BYTE, &found, &one.request), "receive");
+    }
+    for (auto one = coming_.begin(); one != coming_.end(); ++one) {
+      int done;
+      require(MPI_Test(&one->request, &done, MPI_STATUS_IGNORE), "receive");
+      if (!done) continue;
+      from = one->from;
+      message = std::move(one->message);
+      coming_.erase(one);
+      return true;
+    }
+    return false;
+  }
+
+  /// Of this machine alone: others are found to be silent.
+  bool gone(int process) override { return pids_[process] > 0 && kill(pids_[process], 0) != 0 && errno == ESRCH; }
+
+  /// Who is who, on which machine. Returns the number of processes on this one.
+  int meet(Team& team) {
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    int length = 0;
+    MPI_Get_processor_name(name, &length);
+    const std::string here(name, std::size_t(length));
+    int together = 0;
+    team.together(Operation::meet, 0, [&]() -> index_t {
+      const std::string told = std::to_string(getpid()) + " " + here;
+      const std::vector<Bytes> all = team.exchange(told.data(), told.size());
+      for (int p = 0; p < size_; ++p) {
+        const std::string other(all[p].begin(), all[p].end());
+        if (other.substr(other.find(' ') + 1) != here) continue;
+        ++together;
+        const pid_t pid = std::stoi(other);
+        if (kill(pid, 0) == 0) pids_[p] = pid;  // where machines of one name do not see each other's processes, they are not looked for
+      }
+      return -1;
+    });
+    return together;
+  }
+
+  void end(bool all_there) {
+    forget_sent();
+    if (own_ && all_there) MPI_Finalize();
+  }
+
+ private:
+  struct Coming {
+    int from;
+    Bytes message;
+    MPI_Request request;
+  };
+  void forget_sent() {
+    for (auto one = sent_.begin(); one != sent_.end();) {
+      int done;
+      require(MPI_Test(&one->second, &done, MPI_STATUS_IGNORE), "send");
+      one = done ? sent_.erase(one) : std::next(one);
+    }
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  bool own_ = false;  ///< MPI was begun here
+  std::vector<pid_t> pids_;
+  std::list<std::pair<std::shared_ptr<const Bytes>, MPI_Request>> sent_;
+  std::list<Coming> coming_;
+};
+
+/// It stays until the process ends: factors refer to it.
+struct State {
+  explicit State(double limit) : world(limit) {}
+
+  World world;
+  std::function<void()> watch;
+  Team team{world, [this] { watch(); }};
+  pid_t process = getpid();
+  int together = 0;
+  bool left = false;
+};
+State* state = nullptr;
+
+Team& team() {
+  if (!state) unavailable("failed", "no processes compute together yet");
+  if (state->process != getpid()) unavailable("forked", "this process was forked from one that computes with others");
+  if (state->left) unavailable("ended", "this process has taken its leave of the others");
+  return state->team;
+}
+
+}  // namespace
+
+bool built() { return true; }
+std::string configured() { return GPUCHOLMOD_MPI_CONFIGURED; }
+
+Place start(const std::function<void()>& watch, double limit) {
+  if (!state) {
+    auto made = std::make_unique<State>(limit);
+    made->watch = watch;
+    made->team.set_limit(limit);
+    made->together = made->world.meet(made->team);
+    state = made.release();
+  }
+  Team& all = team();
+  all.set_limit(limit);
+  const int cores = int(sysconf(_SC_NPROCESSORS_ONLN));
+  return {all.rank(), all.size(), std::max(1, std::min(threads_for(0), cores / std::max(1, state->together)))};
+}
+
+std::int64_t turn() { return state ? state->team.turn() : 0; }
+
+void refuse(const std::string& condition) {
+  Team& all = team();
+  all.together(Operation::refuse, 0, [&]() -> index_t {
+    throw Error(ErrorCode::process_failed, "process " + std::to_string(all.rank()) + " refuses",
+                {{"process", double(all.rank())}, {"reason", "refused"}, {"condition", condition}});
+  });
+}
+
+void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data) { agree(team(), key, name, given, compared, data); }
+
+std::unique_ptr<HeldFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate) {
+  return deal_out(team(), R, n, uplo, precision, allocate);
+}
+std::unique_ptr<HeldFactor> read_out(const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate) {
+  return read_out(team(), path, n, precision, allocate);
+}
+
+/// Whether it can be written is known to all before anything is sent.
+void write(const HeldFactor& factor, const std::string& path, bool replace) {
+  const bool writing = team().rank() == 0;
+  std::unique_ptr<OutputFile> out;
+  const auto if_writing = [&](auto&& f) {
+    team().together(Operation::write, 0, [&]() -> index_t {
+      if (writing) f();
+      return -1;
+    });
+  };
+  if_writing([&] { out = std::make_unique<OutputFile>(path, factor.order(), replace); });
+  dynamic_cast<const SharedFactor&>(factor).write(out.get());
+  if_writing([&] { out->commit(); });
+}
+
+void leave() {
+  if (!state || state->process != getpid() || state->left) return;
+  state->left = true;
+  state->world.end(state->team.leave());
+}
+
+}  // namespace gpucholmod::mpi

@@ -1,0 +1,26 @@
+#include "mpi/backend.h"
+
+#include "base/error.h"
+#include "cuda_build.h"
+
+namespace gpucholmod::mpi {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error(ErrorCode::backend_unavailable, "this package was built without MPI; " + configured(), {{"backend", "mpi"}, {"reason", "not_built"}});
+}
+
+}  // namespace
+
+bool built() { return false; }
+std::string configured() { return GPUCHOLMOD_MPI_CONFIGURED; }
+Place start(const std::function<void()>&, double) { refuse(); }
+std::int64_t turn() { return 0; }
+void refuse(const std::string&) { refuse(); }
+void agree(const Bytes&, const std::string&, bool, bool, Bytes&) { refuse(); }
+std::unique_ptr<HeldFactor> deal_out(const double*, index_t, Uplo, Precision, const cpu::Allocate&) { refuse(); }
+std::unique_ptr<HeldFactor> read_out(const std::string&, index_t, Precision, const cpu::Allocate&) { refuse(); }
+void write(const HeldFactor&, const std::string&, bool) { refuse(); }
+void leave() {}
+
+}  // namespace gpucholmod::mpi

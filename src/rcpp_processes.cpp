@@ -1,0 +1,106 @@
+#include <Rcpp.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "mpi/backend.h"
+#include "rcpp_guard.h"
+#include "rcpp_handle.h"
+
+using namespace gpucholmod;
+
+namespace {
+
+/// Heeds Ctrl-C and time limits, 20 times a second.
+void watch() {
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point next;
+  if (Clock::now() < next) return;
+  next = Clock::now() + std::chrono::milliseconds(50);
+  heed_user();
+}
+
+mpi::Bytes bytes_of(SEXP raw) { return {reinterpret_cast<const char*>(RAW(raw)), reinterpret_cast<const char*>(RAW(raw)) + Rf_xlength(raw)}; }
+
+}  // namespace
+
+// Begins, at the first call. limit: seconds to wait for a process that says nothing. Returns c(rank, size, threads of use).
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerVector rcpp_processes_start(double limit) {
+  return guarded([&] {
+    const mpi::Place place = mpi::start(watch, limit);
+    return Rcpp::IntegerVector::create(place.rank, place.size, place.threads);
+  });
+}
+
+// Operations so far.
+// [[Rcpp::export(rng = false)]]
+double rcpp_processes_turn() { return double(mpi::turn()); }
+
+// Does not return: see mpi/backend.h.
+// [[Rcpp::export(rng = false)]]
+void rcpp_processes_refuse(std::string condition) {
+  guarded([&] { mpi::refuse(condition); });
+}
+
+// key: a raw vector, the same in all; x: process 0's, NULL in those that have none, the same in all others: a double matrix of n rows, or, n being
+// negative, a raw vector. Returns x, that of process 0.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
+  return guarded([&]() -> SEXP {
+    mpi::Bytes data;
+    const bool given = x != R_NilValue, raw = n < 0;
+    if (given && raw) data = bytes_of(x);
+    if (given && !raw) data.assign(reinterpret_cast<const char*>(REAL(x)), reinterpret_cast<const char*>(REAL(x) + Rf_xlength(x)));
+    mpi::agree(bytes_of(key), name, given, true, data);
+    if (given) return x;
+    const Rcpp::Shield<SEXP> made(Rcpp::unwindProtect([&] {
+      return raw ? Rf_allocVector(RAWSXP, R_xlen_t(data.size()))
+                 : Rf_allocMatrix(REALSXP, n, n > 0 ? int(data.size() / sizeof(double) / std::size_t(n)) : 0);
+    }));
+    if (!data.empty()) std::memcpy(raw ? static_cast<void*>(RAW(made)) : REAL(made), data.data(), data.size());
+    return made;
+  });
+}
+
+// R: process 0's n x n double matrix, NULL elsewhere; or path: the name of a file, in all. Returns what new_factor() takes.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision) {
+  using Rcpp::_;
+  return guarded([&] {
+    std::unique_ptr<HeldFactor> made = path.empty() ? mpi::deal_out(R == R_NilValue ? nullptr : REAL(R), n, Uplo(uplo), Precision(precision), of_r)
+                                                    : mpi::read_out(path, n, Precision(precision), of_r);
+    Rcpp::List handle =
+        Rcpp::List::create(_["pointer"] = R_NilValue, _["n"] = n, _["precision"] = precision, _["device"] = NA_INTEGER, _["device_name"] = "",
+                           _["bytes"] = made->bytes(), _["capacity"] = n, _["processes"] = made->processes());
+    handle["pointer"] = handed_over(std::move(made));
+    return handle;
+  });
+}
+
+// The matrix in process 0, NULL elsewhere.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_processes_download(SEXP pointer, int uplo, SEXP dimnames, bool here) {
+  return guarded([&]() -> SEXP {
+    const HeldFactor& R = factor(pointer);
+    Rcpp::RObject out;
+    if (here) out = square_matrix(R.order(), dimnames);
+    R.download(Uplo(uplo), here ? REAL(out) : nullptr);
+    return out;
+  });
+}
+
+// By process 0.
+// [[Rcpp::export(rng = false)]]
+void rcpp_processes_write(SEXP pointer, std::string path, bool replace) {
+  guarded([&] { mpi::write(factor(pointer), path, replace); });
+}
+
+// [[Rcpp::export(rng = false)]]
+void rcpp_processes_leave() { mpi::leave(); }
+
+// Whether there is MPI, and what configure decided.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_processes_built() {
+  return Rcpp::List::create(Rcpp::_["built"] = mpi::built(), Rcpp::_["configured"] = mpi::configured());
+}

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "mpi/team.h"
+
+/// Threads that stand in for processes: mpi::Transport in one address space, with messages that take their time.
+namespace gpucholmod::test {
+
+class Threads {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// A message takes up to `delay` seconds, each another time.
+  explicit Threads(int size, double delay = 0) : boxes_(size), delay_(delay) {}
+
+  class Process : public mpi::Transport {
+   public:
+    Process(Threads& all, int rank) : all_(all), rank_(rank) {}
+    int rank() const override { return rank_; }
+    int size() const override { return int(all_.boxes_.size()); }
+    void send(int to, std::shared_ptr<const mpi::Bytes> message) override { all_.post(rank_, to, *message); }
+    bool receive(int& from, mpi::Bytes& message) override { return all_.fetch(rank_, from, message); }
+    bool gone(int process) override {
+      const std::lock_guard<std::mutex> lock(all_.mutex_);
+      return all_.boxes_[process].gone;
+    }
+
+   private:
+    Threads& all_;
+    int rank_;
+  };
+
+  void end(int process) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    boxes_[process].gone = true;
+  }
+  index_t messages = 0;
+  double bytes = 0;
+
+ private:
+  struct Message {
+    int from;
+    Time due;
+    mpi::Bytes content;
+  };
+  struct Box {
+    std::deque<Message> messages;
+    bool gone = false;
+  };
+
+  void post(int from, int to, const mpi::Bytes& content) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const double wait = delay_ * std::uniform_real_distribution<>()(random_);
+    boxes_[to].messages.push_back(
+        {from, std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::int64_t(1e9 * wait)), content});
+    ++messages;
+    bytes += double(content.size());
+  }
+  bool fetch(int rank, int& from, mpi::Bytes& message) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::deque<Message>& box = boxes_[rank].messages;
+    const Time now = std::chrono::steady_clock::now();
+    for (auto one = box.begin(); one != box.end(); ++one) {
+      if (one->due > now) continue;
+      from = one->from;
+      message = std::move(one->content);
+      box.erase(one);
+      return true;
+    }
+    return false;
+  }
+
+  std::mutex mutex_;
+  std::vector<Box> boxes_;
+  double delay_;
+  std::mt19937 random_{7};
+};
+
+/// Calls f(team) in a thread for each process. The errors, by process.
+template <class F>
+std::vector<std::optional<Error>> in_processes(Threads& all, int size, double limit, F&& f) {
+  std::vector<std::optional<Error>> errors(size);
+  std::vector<std::thread> threads;
+  for (int p = 0; p < size; ++p)
+    threads.emplace_back([&, p] {
+      Threads::Process transport(all, p);
+      mpi::Team team(transport, [] {});
+      team.set_limit(limit);
+      try {
+        f(team);
+      } catch (const Error& error) {
+        errors[p] = error;
+      }
+    });
+  for (std::thread& one : threads) one.join();
+  return errors;
+}
+
+}  // namespace gpucholmod::test

@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include "call.h"
+#include "mpi/factor.h"
+#include "mpi/sweep.h"
+#include "process_model.h"
+#include "process_threads.h"
+
+/// What processes send, and what they are expected to take: inst/design/processes.md.
+namespace gpucholmod::test {
+namespace {
+
+constexpr double header = 32;  ///< bytes
+
+/// Messages of a sweep, and their bytes, exactly: a transform for each row block, to each process that has columns behind it.
+struct Traffic {
+  index_t messages = 0;
+  double bytes = 0;
+};
+Traffic traffic(index_t n, index_t k, int size, Instructions instructions) {
+  const cpu::Kernels<double>& kernels = cpu::kernels<double>(instructions, k, Sign::update, Uplo::upper);
+  const mpi::Layout layout{n, size};
+  Traffic all;
+  for (index_t b = 0; b < layout.blocks(); ++b) {
+    const index_t to = index_t(layout.behind(b, layout.owner(b)).size()), steps = (layout.columns(b) + kernels.rows - 1) / kernels.rows;
+    all.messages += to;
+    all.bytes += double(to) * (header + 8.0 * double(steps * kernels.transform_words(k)));
+  }
+  return all;
+}
+
+/// The formulas of the note.
+double messages_of(index_t n, int size) { return (size - 1) * (double(n) / 64 - 0.5 * size); }
+double bytes_of(index_t n, index_t k, int size, index_t rows) { return 8.0 * double(n) * (double(k) + double(rows) + 1) * (size - 1); }
+
+TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
+  for (const Instructions instructions : all_instructions) {
+    if (!cpu::available(instructions)) continue;
+    for (const index_t n : {1000, 2000})
+      for (const int size : {1, 2, 4}) {
+        const index_t k = 16;
+        const Stored<double> R = Stored<double>::Identity(n, n), V = Stored<double>::Constant(n, k, 0.01);
+        Threads net(size);
+        Traffic before;
+        const auto errors = in_processes(net, size, 60, [&](mpi::Team& team) {
+          const auto f = mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_,
+                                       [](std::size_t bytes) { return std::shared_ptr<void>(::operator new(bytes), [](void* p) { ::operator delete(p); }); });
+          team.together(mpi::Operation::agree, 0, [&] {  // all have done before what is counted begins
+            if (team.rank() == 0) before = {net.messages, net.bytes};
+            team.exchange("", 1);
+            return -1;
+          });
+          Task task;
+          task.n = n;
+          task.k = k;
+          task.instructions = instructions;
+          task.threads = 1;
+          std::atomic<bool> begun{false};
+          f->modify(V.data(), task, nullptr, [](double) {}, begun);
+        });
+        for (const auto& error : errors) EXPECT_FALSE(error);
+        const Traffic exact = traffic(n, k, size, instructions);
+        // Beside the sweep's: ends of operations, three to each other process at the most, an exchange, notices of life.
+        EXPECT_NEAR(double(net.messages - before.messages), double(exact.messages), 4.0 * size * (size - 1));
+        EXPECT_NEAR(net.bytes - before.bytes, exact.bytes, 4.0 * 80 * size * (size - 1));
+      }
+    for (const index_t n : {2000, 32768})
+      for (const index_t k : {5, 16, 32})
+        for (const int size : {2, 4, 16}) {
+          const Traffic exact = traffic(n, k, size, instructions);
+          const index_t rows = cpu::kernels<double>(instructions, k, Sign::update, Uplo::upper).rows;
+          const bool long_enough = n / 64 > 8 * size;  // otherwise many of the last blocks have few behind them
+          EXPECT_TRUE(!long_enough || std::abs(double(exact.messages) / messages_of(n, size) - 1) < 0.1) << n << " " << size;
+          EXPECT_TRUE(!long_enough || std::abs(exact.bytes / bytes_of(n, k, size, rows) - 1) < 0.1) << n << " " << k << " " << size;
+        }
+  }
+}
+
+/// What the schedule has to do: nobody can be quicker than his share of the work, nor than the chain of block steps; nor much slower.
+TEST(ProcessModel, NobodyWaitsButForTheChain) {
+  const Pieces pieces{20e-6, 40e-6, 16e3};
+  for (const index_t n : {4096, 32768})
+    for (const Network& network : {Network{1e-6, 1e10}, {20e-6, 1.25e9}, {50e-6, 1.25e8}}) {
+      const double blocks = double(n) / 64, all = blocks * (blocks - 1) / 2 * pieces.tile + blocks * pieces.diagonal;
+      EXPECT_NEAR(predicted(n, 1, pieces, network), all, 1e-9 * all);
+      for (const int size : {2, 4, 8, 16}) {
+        const double step = network.latency + pieces.bytes / network.bytes_a_second + pieces.tile + pieces.diagonal;
+        const double chain = blocks * step, share = all / size, found = predicted(n, size, pieces, network);
+        EXPECT_GE(found, std::max(0.9 * chain, 0.999 * share));
+        EXPECT_LE(found, 1.05 * (chain + share)) << n << " " << size;
+      }
+    }
+  // The note's: long factors gain from many, short ones from few.
+  const Network ethernet{20e-6, 1.25e9};
+  EXPECT_GT(predicted(32768, 1, pieces, ethernet) / predicted(32768, 8, pieces, ethernet), 7);
+  EXPECT_GT(predicted(4096, 1, pieces, ethernet) / predicted(4096, 4, pieces, ethernet), 3);
+}
+
+}  // namespace
+}  // namespace gpucholmod::test

@@ -1,0 +1,296 @@
+#include <gtest/gtest.h>
+
+#include "call.h"
+#include "cpu/host_factor.h"
+#include "mpi/factor.h"
+#include "process_threads.h"
+
+/// A factor over several processes, which are threads here: inst/design/processes.md.
+namespace gpucholmod::test {
+namespace {
+
+using Doubles = Stored<double>;
+
+const cpu::Allocate allocate = [](std::size_t bytes) {
+  return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
+};
+const Poll no_poll = [](double) {};
+
+Task task(index_t n, index_t k, index_t removed, Precision precision, int threads = 1) {
+  Task t;
+  t.n = n;
+  t.k = k;
+  t.removed = removed;
+  t.precision = precision;
+  t.instructions = cpu::resolve(Instructions::automatic);
+  t.threads = threads;
+  return t;
+}
+
+/// An upper factor with NaN where nothing may be read, and columns of which any can be taken away.
+struct Example {
+  Doubles R, V;
+  Example(index_t n, index_t k, double size = 1) {
+    Random random(3);
+    R = well_conditioned(n, random).cast<double>() * size;
+    for (index_t j = 0; j < n; ++j) R.col(j).tail(n - j - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
+    V = random.normal(n, k).cast<double>() * (size / (10 * std::sqrt(double(n) * k + 1)));
+  }
+};
+
+Doubles whole(const HeldFactor& f, int rank, Uplo uplo = Uplo::upper) {
+  Doubles out = Doubles::Constant(f.order(), f.order(), std::numeric_limits<double>::quiet_NaN());
+  f.download(uplo, rank == 0 ? out.data() : nullptr);
+  return out;
+}
+
+/// What one process makes of it without any of this.
+Doubles expected(const Example& p, const Task& t, Uplo uplo = Uplo::upper) {
+  const auto f = cpu::hold(p.R.data(), p.R.cols(), Uplo::upper, t.precision, 0, allocate);
+  std::atomic<bool> begun{false};
+  EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, -1);
+  return whole(*f, 0, uplo);
+}
+
+void expect_none(const std::vector<std::optional<Error>>& errors) {
+  for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
+}
+
+void expect_same_bits(index_t n, index_t k, index_t removed, Precision precision, int size, int threads, double delay, double scale = 1) {
+  const Example p(n, k);
+  Task t = task(n, k, removed, precision, threads);
+  t.scale = scale;
+  const Doubles right = expected(p, t, Uplo::lower);
+  Threads all(size, delay);
+  expect_none(in_processes(all, size, 60, [&](mpi::Team& team) {
+    const int rank = team.rank();
+    const auto f = mpi::deal_out(team, rank == 0 ? p.R.data() : nullptr, n, Uplo::upper, precision, allocate);
+    std::atomic<bool> begun{false};
+    std::unique_ptr<HeldFactor> made;
+    EXPECT_EQ(f->modify(p.V.data(), t, &made, no_poll, begun).pivot, -1);
+    EXPECT_FALSE(begun);
+    EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, -1);
+    for (const HeldFactor* const one : {static_cast<const HeldFactor*>(f.get()), static_cast<const HeldFactor*>(made.get())}) {
+      const Doubles got = whole(*one, rank, Uplo::lower);
+      EXPECT_TRUE(rank != 0 || same_bits(got, right)) << n << " " << k << " " << removed << " " << size << " " << threads;
+    }
+  }));
+}
+
+TEST(Processes, SameBitsAsOne) {
+  for (const int size : {1, 2, 4})
+    for (const Precision precision : precisions) {
+      for (const index_t n : {0, 1, 64, 65, 130}) expect_same_bits(n, n == 65 ? 1 : 6, 0, precision, size, 1, 0);
+      for (const auto& [k, removed] : {std::pair<index_t, index_t>{3, 3}, {17, 5}, {0, 0}}) expect_same_bits(331, k, removed, precision, size, 1, 2e-5);
+    }
+  expect_same_bits(400, 16, 0, Precision::double_, 3, 2, 1e-4);
+  expect_same_bits(400, 9, 4, Precision::double_, 2, 3, 1e-4, 0.75);
+}
+
+/// Numbers near the ends of the range go by way of a second factor.
+TEST(Processes, NumbersOfAnySize) {
+  for (const double size : {1e-200, 1e200}) {
+    const Example p(150, 6, size);
+    const Task t = task(150, 6, 2, Precision::double_);
+    const Doubles right = expected(p, t);
+    Threads all(2);
+    expect_none(in_processes(all, 2, 60, [&](mpi::Team& team) {
+      const auto f = mpi::deal_out(team, p.R.data(), 150, Uplo::upper, Precision::double_, allocate);
+      std::atomic<bool> begun{false};
+      EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, -1);
+      EXPECT_FALSE(begun);
+      const Doubles got = whole(*f, team.rank());
+      EXPECT_TRUE(team.rank() != 0 || same_bits(got, right));
+    }));
+  }
+}
+
+/// The same pivot in all of them, as in one, and nothing is changed.
+TEST(Processes, ADowndateThatFails) {
+  const index_t n = 400;
+  for (const index_t at : {0, 70, 399})
+    for (const int size : {1, 3}) {
+      Example p(n, 6);
+      p.V.setZero();
+      p.V(at, 2) = 2 * p.R(at, at) + 1;
+      Threads all(size, 1e-5);
+      expect_none(in_processes(all, size, 60, [&](mpi::Team& team) {
+        const auto f = mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, allocate);
+        const Doubles before = whole(*f, team.rank());
+        std::atomic<bool> begun{false};
+        std::unique_ptr<HeldFactor> made;
+        const Task t = task(n, 6, 6, Precision::double_);
+        EXPECT_EQ(f->modify(p.V.data(), t, &made, no_poll, begun).pivot, at);
+        EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, at);
+        EXPECT_FALSE(made || begun);
+        const Doubles after = whole(*f, team.rank());
+        EXPECT_TRUE(team.rank() != 0 || same_bits(after, before));
+        Task careless = t;
+        careless.keep_intact = false;
+        EXPECT_EQ(f->modify(p.V.data(), careless, nullptr, no_poll, begun).pivot, at);
+        EXPECT_TRUE(begun);
+      }));
+    }
+}
+
+TEST(Processes, UsesOfAFactor) {
+  const index_t n = 300;
+  const Example p(n, 1);
+  for (const int size : {1, 2, 3})
+    for (const Precision precision : precisions) {
+      Threads all(size);
+      const auto alone = cpu::hold(p.R.data(), n, Uplo::upper, precision, 0, allocate);
+      const Doubles R = whole(*alone, 0), B = Random(5).normal(n, 3).cast<double>(), lower = p.R.transpose();
+      Doubles written = Doubles::Zero(n, n);
+      expect_none(in_processes(all, size, 60, [&](mpi::Team& team) {
+        const auto f = mpi::deal_out(team, team.rank() == 0 ? lower.data() : nullptr, n, Uplo::lower, precision, allocate);
+        EXPECT_EQ(f->processes(), size);
+        EXPECT_LT(f->bytes(), (n * (n + 2 * mpi::block_width + 32)) / 2 * 8.0 / size + 8 * n * mpi::block_width);
+        Doubles diagonal(n, 1);
+        f->diagonal(diagonal.data());
+        EXPECT_TRUE(same_bits(diagonal, Doubles(R.diagonal())));
+        EXPECT_NEAR(f->trace(), R.squaredNorm(), 1e-12 * R.squaredNorm());
+        for (const TriangularSolve which : {TriangularSolve::both, TriangularSolve::forward, TriangularSolve::back}) {
+          Doubles x = B, y = B;
+          f->copy()->solve(which, x.data(), 3);
+          alone->solve(which, y.data(), 3);
+          EXPECT_LT((x - y).cwiseAbs().maxCoeff(), 1e-12 * (1 + y.cwiseAbs().maxCoeff()));
+        }
+        MemorySink<double> sink(written.data(), n);
+        f->write(team.rank() == 0 ? &sink : nullptr);
+      }));
+      EXPECT_TRUE(same_bits(written, R));
+    }
+}
+
+TEST(Processes, WhatIsNotSupported) {
+  Threads all(1);
+  expect_none(in_processes(all, 1, 60, [&](mpi::Team& team) {
+    const auto f = mpi::deal_out(team, Doubles(Doubles::Identity(3, 3)).data(), 3, Uplo::upper, Precision::double_, allocate);
+    std::atomic<bool> begun{false};
+    const Task t = task(3, 0, 0, Precision::double_);
+    Doubles X(4, 4);
+    for (const auto& error : {error_of([&] { f->inverse(X.data()); }), error_of([&] { f->remove({1}, t, nullptr, no_poll, begun); }),
+                              error_of([&] { f->insert(0, X.data(), 1, t, nullptr, no_poll, begun); }),
+                              error_of([&] { f->shift(0, 1, t, nullptr, no_poll, begun); })}) {
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::not_supported);
+      EXPECT_EQ(text(*error, "backend"), "mpi");
+    }
+  }));
+}
+
+/// Errors that one process alone finds are those of all; the next operation is as if there had been none.
+TEST(Processes, TheSameErrorInAll) {
+  const index_t n = 200;
+  Example p(n, 5);
+  Doubles bad = p.R;
+  bad(3, 100) = INFINITY;
+  Threads all(3, 1e-5);
+  std::atomic<int> count{0};
+  expect_none(in_processes(all, 3, 60, [&](mpi::Team& team) {
+    const auto made = [&](const Doubles& R) { return mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_, allocate); };
+    const auto infinite = error_of([&] { made(bad); });
+    ASSERT_TRUE(infinite);
+    EXPECT_EQ(infinite->code(), ErrorCode::not_finite);
+    EXPECT_EQ(number(*infinite, "col"), 101);
+    EXPECT_EQ(number(*infinite, "process"), 0);
+    const cpu::Allocate little = [&](std::size_t bytes) {
+      if (team.rank() == 2) throw out_of_memory("full", double(bytes), 0);
+      return allocate(bytes);
+    };
+    const auto full = error_of([&] { mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, little); });
+    ASSERT_TRUE(full);
+    EXPECT_EQ(full->code(), ErrorCode::out_of_memory);
+    EXPECT_EQ(number(*full, "process"), 2);
+    mpi::Bytes none, key{'a'}, other{team.rank() == 1 ? 'b' : 'a'}, data(100, team.rank() == 2 ? 'x' : 'y');
+    for (const auto& error : {error_of([&] { mpi::agree(team, other, "V", true, true, none); }),
+                              error_of([&] { mpi::agree(team, key, "V", team.rank() > 0, true, none); }),
+                              error_of([&] { mpi::agree(team, key, "V", true, true, data); })}) {
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::bad_argument);
+    }
+    if (team.rank() != 1) data = mpi::Bytes(100, 'z');
+    mpi::agree(team, key, "V", team.rank() != 1, true, data);
+    EXPECT_EQ(data, mpi::Bytes(100, 'z'));
+    const auto f = made(p.R);
+    ++count;
+  }));
+  EXPECT_EQ(count, 3);
+}
+
+/// One that is interrupted gets what interrupted it, the others are told, and what was begun in place is known to be.
+TEST(Processes, OneIsInterrupted) {
+  struct Stop {};
+  const index_t n = 500;
+  const Example p(n, 5);
+  for (const bool in_place : {false, true}) {
+    Threads all(3, 1e-5);
+    expect_none(in_processes(all, 3, 60, [&](mpi::Team& team) {
+      const auto f = mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, allocate);
+      std::atomic<bool> begun{false};
+      std::unique_ptr<HeldFactor> made;
+      const Task t = task(n, 5, 0, Precision::double_);
+      const Poll poll = [&](double done) {
+        if (team.rank() == 1 && done > 0.2) throw Stop();
+      };
+      const auto modify = [&] { f->modify(p.V.data(), t, in_place ? nullptr : &made, poll, begun); };
+      if (team.rank() == 1) {
+        EXPECT_THROW(modify(), Stop);
+      } else {
+        const auto error = error_of(modify);
+        ASSERT_TRUE(error);
+        EXPECT_EQ(text(*error, "reason"), "stopped");
+        EXPECT_EQ(number(*error, "process"), 1);
+      }
+      EXPECT_EQ(begun, in_place);
+      EXPECT_FALSE(made);
+      const auto again = mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, allocate);
+    }));
+  }
+}
+
+/// One that dies, ends, does not come, or comes to something else: the others say so, in time.
+TEST(Processes, OneIsMissing) {
+  const index_t n = 300;
+  const Example p(n, 5);
+  for (const std::string reason : {"gone", "left", "silent", "out_of_step"}) {
+    Threads all(3);
+    const Clock clock;
+    std::atomic<int> through{0};
+    const auto errors = in_processes(all, 3, reason == "silent" ? 0.3 : 60, [&](mpi::Team& team) {
+      const auto f = mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, allocate);
+      std::atomic<bool> begun{false};
+      std::unique_ptr<HeldFactor> made;
+      const Poll poll = [&](double done) {
+        if (team.rank() != 1 || done < 0.1 || reason != "gone") return;
+        all.end(1);
+        while (through < 2) std::this_thread::yield();
+      };
+      if (team.rank() == 1 && reason == "left") {
+        EXPECT_FALSE(team.leave() && through < 2);
+        return;
+      }
+      if (team.rank() == 1 && reason == "silent")
+        while (through < 2) std::this_thread::yield();
+      try {
+        if (team.rank() == 1 && reason == "out_of_step") f->trace();
+        else f->modify(p.V.data(), task(n, 5, 0, Precision::double_), &made, poll, begun);
+      } catch (const Error&) {
+        ++through;
+        if (reason == "left") team.leave();
+        throw;
+      }
+    });
+    for (const int p : {0, 2}) {
+      ASSERT_TRUE(errors[p]) << reason;
+      EXPECT_EQ(errors[p]->code(), ErrorCode::process_failed);
+      EXPECT_EQ(text(*errors[p], "reason"), reason);
+      EXPECT_TRUE(reason == "out_of_step" || number(*errors[p], "process") == 1);
+    }
+    EXPECT_LT(clock.seconds(), 20);
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
