@@ -99,6 +99,7 @@ class Pass {
   void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, cudaStream_t stream);
 
   Launch launch() const { return launch_; }
+  int cards() const { return crew_ ? crew_->cards() : 1; }
   int blocks() const { return size_.strips * block_columns::BLOCKS; }
 
  private:
