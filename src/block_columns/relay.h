@@ -4,8 +4,8 @@
 
 namespace gpucholmod::block_columns {
 
-/// Brings messages of row blocks from the first card of a factor to the memory of another, every relays-th of them, and says there that they
-/// are complete: so those that rewrite wait for nothing but their own card. The message of a refused row block comes with its scaling.
+/// Brings messages of row blocks from the first owner of a factor to the memory of another, every relays-th of them, and says there that they
+/// are complete: so those that rewrite wait for nothing but their own GPU. The message of a refused row block comes with its scaling.
 ///
 ///   Threads   one team of RELAY_WARPS warps
 ///   Shared    a word
@@ -15,7 +15,7 @@ class Relay {
   using Parts = Message<K>;
 
  public:
-  /// `number`: of the block of threads among the card's relays.
+  /// `number`: of the block of threads among the owner's relays.
   GPUCHOLMOD_HOST_DEVICE Relay(Team team, const Segment<T>& segment, int number) : team_(team), s_(segment), number_(number) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {

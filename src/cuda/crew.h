@@ -8,8 +8,8 @@
 
 namespace gpucholmod::cuda {
 
-/// The cards that a factor lies on. The first leads: it has the stream that all work is ordered by. Each of the others has a stream, and memory
-/// for what a pass brings there. For tests a card may be there several times, with its part of the blocks of threads each time.
+/// The GPUs that a factor lies on, its owners. The first leads: it has the stream that all work is ordered by. Each of the others has a stream, and memory
+/// for what a pass brings there. For tests a GPU may be there several times, with its part of the blocks of threads each time.
 class Crew : NotCopied {
  public:
   /// The first is current.
@@ -20,27 +20,27 @@ class Crew : NotCopied {
     }
   }
   ~Crew() {
-    for (int card = 1; card < cards(); ++card) {
-      const CurrentDevice current(device(card));
-      cudaFree(others_[card - 1]->memory);
+    for (int owner = 1; owner < owners(); ++owner) {
+      const CurrentDevice current(device(owner));
+      cudaFree(others_[owner - 1]->memory);
     }
   }
 
-  int cards() const { return int(devices_.size()); }
-  int device(int card) const { return devices_[card]; }
-  /// How many launches share a card at most.
+  int owners() const { return int(devices_.size()); }
+  int device(int owner) const { return devices_[owner]; }
+  /// How many launches share a GPU at most.
   int side_by_side() const {
     std::ptrdiff_t most = 1;
     for (const int device : devices_) most = std::max(most, std::count(devices_.begin(), devices_.end(), device));
     return int(most);
   }
 
-  /// At least so many bytes on each card but the first, for as long as there is no larger call. Throws out_of_memory.
+  /// At least so many bytes on each owner but the first, for as long as there is no larger call. Throws out_of_memory.
   void reserve(std::size_t bytes) {
-    for (int card = 1; card < cards(); ++card) {
-      Other& other = *others_[card - 1];
+    for (int owner = 1; owner < owners(); ++owner) {
+      Other& other = *others_[owner - 1];
       if (other.bytes >= bytes) continue;
-      const CurrentDevice current(device(card));
+      const CurrentDevice current(device(owner));
       other.stream.synchronize();
       cudaFree(other.memory);
       other.memory = nullptr;
@@ -50,23 +50,23 @@ class Crew : NotCopied {
         cudaGetLastError();
         std::size_t free = 0, total = 0;
         cudaMemGetInfo(&free, &total);
-        throw out_of_memory("GPU " + std::to_string(device(card)) + " is out of memory", double(bytes), double(free));
+        throw out_of_memory("GPU " + std::to_string(device(owner)) + " is out of memory", double(bytes), double(free));
       }
       check(error, "allocate device memory");
       other.bytes = bytes;
     }
   }
-  void* memory(int card) const { return others_[card - 1]->memory; }
+  void* memory(int owner) const { return others_[owner - 1]->memory; }
 
-  /// f(card, stream) on each card but the first, which is current then, behind what is queued in `stream`, the first card's.
+  /// f(owner, stream) on each owner but the first, which is current then, behind what is queued in `stream`, the first owner's.
   template <class F>
   void each_other(cudaStream_t stream, F&& f) {
     ready_.record(stream);
-    for (int card = 1; card < cards(); ++card) {
-      Other& other = *others_[card - 1];
-      const CurrentDevice current(device(card));
+    for (int owner = 1; owner < owners(); ++owner) {
+      Other& other = *others_[owner - 1];
+      const CurrentDevice current(device(owner));
       other.stream.wait(ready_);
-      f(card, static_cast<cudaStream_t>(other.stream));
+      f(owner, static_cast<cudaStream_t>(other.stream));
       other.done.record(other.stream);
     }
   }

@@ -28,9 +28,9 @@ constexpr int finishers = 8;
 constexpr int window = 16;
 static_assert(window > block_columns::REACH);
 
-/// Blocks of threads that relay messages, on each card but the first: a message takes one of them some 5 us.
+/// Blocks of threads that relay messages, on each owner but the first: a message takes one of them some 5 us.
 constexpr int relays = 4;
-static_assert(relays <= finishers);  // where the first card has room for these, the others have for those
+static_assert(relays <= finishers);  // where the first owner has room for these, the others have for those
 
 /// Turns that are queued before it is known whether they are needed: one that is not costs its launches.
 constexpr int most_expected = 4;
@@ -55,8 +55,8 @@ bool assign_roles(Segment<T>& s, Part part, int most) {
   s.finishers = part == Part::chain || part == Part::again ? 0 : finishers;
   const int left = most - s.solvers - s.advancers - s.finishers;
   int here = part == Part::chain ? 0 : std::min(left, in_clusters<Card>(groups));
-  if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + s.cards - 1) / s.cards) * WORKERS_OF_STRIP;
-  s.workers = s.several() ? here * s.cards : here;
+  if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + s.owners - 1) / s.owners) * WORKERS_OF_STRIP;
+  s.workers = s.several() ? here * s.owners : here;
   if (K > 16 && s.finishers > 0 && left - here >= finishers) s.finishers += finishers;
   if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
   if (s.solvers + s.advancers + s.finishers + s.workers > most) return false;
@@ -73,13 +73,13 @@ bool assign_roles(Segment<T>& s, Part part) {
       [&](auto card, int most) { return assign_roles<decltype(card), K>(s, part, most); });
 }
 
-/// The same for the first of several cards, the current one, where all have room for as many.
+/// The same for the first of several owners, the current one, where all have room for as many.
 template <class T, int K>
 bool assign_roles(Segment<T>& s, Part part, const Crew& crew) {
   using Launch = SegmentLaunch<modify_segment<T, K>>;
-  s.cards = crew.cards();
+  s.owners = crew.owners();
   int least = INT_MAX;
-  for (int i = 0; i < crew.cards(); ++i) {
+  for (int i = 0; i < crew.owners(); ++i) {
     const CurrentDevice current(crew.device(i));
     if (!Launch::if_it_runs([&](auto, int most) { return least = std::min(least, most); })) return false;
   }
@@ -149,7 +149,7 @@ template Way way_of<double>(index_t, index_t, int, bool, const Task&);
 
 namespace {
 
-/// Whether several cards have room for a pass; one does it alone otherwise, in the same way.
+/// Whether several owners have room for a pass; one does it alone otherwise, in the same way.
 template <class T>
 bool fits_on(const Crew& crew, const block_columns::SegmentSize& size) {
   return block_columns::with_width(size.columns, [&](auto width) {
@@ -160,7 +160,7 @@ bool fits_on(const Crew& crew, const block_columns::SegmentSize& size) {
   });
 }
 
-/// On a card but the first: messages, and behind them its own flags.
+/// On an owner but the first: messages, and behind them its own flags.
 index_t messages_on_others(const block_columns::SegmentSize& size) {
   const index_t stride = block_columns::with_width(size.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
   return index_t(size.strips) * block_columns::BLOCKS * stride;
@@ -183,18 +183,18 @@ std::size_t Pass<T>::bytes_on_others(const block_columns::SegmentSize& size) {
 
 template <class T>
 template <int K>
-void Pass<T>::start_on_cards(bool all, int turn, cudaStream_t stream) const {
+void Pass<T>::start_on_owners(bool all, int turn, cudaStream_t stream) const {
   Segment<T> s = panel_;
   assign_roles<T, K>(s, all ? Part::all : Part::rest, *crew_);
-  crew_->each_other(stream, [&](int card, cudaStream_t own) {
+  crew_->each_other(stream, [&](int owner, cudaStream_t own) {
     Segment<T> other = s;
-    other.card = card;
+    other.owner = owner;
     other.solvers = other.advancers = other.finishers = 0;
     other.relays = relays;
-    other.messages = static_cast<double*>(crew_->memory(card));
+    other.messages = static_cast<double*>(crew_->memory(owner));
     other.first_messages = s.messages;
     other.own_flags = reinterpret_cast<int*>(other.messages + messages_on_others(size_));
-    check(cudaMemsetAsync(other.own_flags, 0, sizeof(int) * s.own_flag_words(s.blocks), own), "clear the flags of a card");
+    check(cudaMemsetAsync(other.own_flags, 0, sizeof(int) * s.own_flag_words(s.blocks), own), "clear the flags of an owner");
     launch_segment<T, K>(other, ints(), turn, own);
   });
   launch_segment<T, K>(s, ints(), turn, stream);
@@ -302,7 +302,7 @@ void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
     }
     const bool at_once = s.R != s.out;
     if (!at_once) start_segment<T, K>(s, ints(), turn, Part::chain, stream);
-    if (crew_) return start_on_cards<K>(at_once, turn, stream);
+    if (crew_) return start_on_owners<K>(at_once, turn, stream);
     start_segment<T, K>(s, ints(), turn, at_once ? Part::all : Part::rest, stream);
   });
 }

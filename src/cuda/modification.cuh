@@ -171,7 +171,7 @@ class Modification {
     if (done.pivot < 0)
       for (const CarriedStrip<T>& strip : sides) strip.follow(pass);
     work_.launch = way_.launch;
-    work_.cards = pass.cards();
+    work_.owners = pass.owners();
     work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;
     work_.rescalings += done.rescalings;

@@ -38,7 +38,7 @@ class PlacedFactor : public DeviceFactor {
     if (!context_.spread() || bytes() == 0) return {{device(), bytes()}};
     std::vector<Share> shares;
     const std::vector<double>& on = context_.spread()->shares(dR_.data());
-    for (std::size_t card = 0; card < on.size(); ++card) shares.push_back({context_.devices()[card], on[card]});
+    for (std::size_t owner = 0; owner < on.size(); ++owner) shares.push_back({context_.devices()[owner], on[owner]});
     return shares;
   }
 

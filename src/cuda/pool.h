@@ -13,7 +13,7 @@ namespace gpucholmod::cuda {
 class Memory : NotCopied {
  public:
   virtual ~Memory() = default;
-  /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current. Where there are several cards, pieces
+  /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current. Where there are several GPUs, pieces
   /// of so many bytes are on one each.
   virtual void* allocate(std::size_t bytes, std::size_t piece) = 0;
   virtual void free(void* data, std::size_t bytes) noexcept = 0;

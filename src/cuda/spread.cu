@@ -117,23 +117,23 @@ void* SpreadMemory::map(Block& block) const {
   std::size_t mapped = 0;
   try {
     while (mapped < block.size) {
-      const std::size_t card = card_of(mapped / page_);
+      const std::size_t owner = owner_of(mapped / page_);
       std::size_t end = mapped + page_;
-      while (end < block.size && card_of(end / page_) == card) end += page_;
-      const CUmemAllocationProp properties = memory_of(devices_[card]);
+      while (end < block.size && owner_of(end / page_) == owner) end += page_;
+      const CUmemAllocationProp properties = memory_of(devices_[owner]);
       CUmemGenericAllocationHandle handle = 0;
       const CUresult made = driver.create(&handle, end - mapped, &properties, 0);
       if (made == CUDA_ERROR_OUT_OF_MEMORY) {
         std::size_t free = 0, total = 0;
-        const CurrentDevice current(devices_[card]);
+        const CurrentDevice current(devices_[owner]);
         cudaMemGetInfo(&free, &total);
-        throw out_of_memory("GPU " + std::to_string(devices_[card]) + " is out of memory", double(end - mapped), double(free));
+        throw out_of_memory("GPU " + std::to_string(devices_[owner]) + " is out of memory", double(end - mapped), double(free));
       }
       check_driver(made, "allocate device memory");
       const CUresult placed = driver.map(at + mapped, end - mapped, 0, handle, 0);
       driver.release(handle);  // the memory stays as long as it is mapped
       check_driver(placed, "map device memory");
-      block.on[card] += double(end - mapped);
+      block.on[owner] += double(end - mapped);
       mapped = end;
     }
     std::vector<CUmemAccessDesc> access;

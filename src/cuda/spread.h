@@ -13,8 +13,8 @@ namespace gpucholmod::cuda {
 /// backend_unavailable with reason "no_peer_access" and fields `device` and `peer`, or "no_virtual_memory" and `device`.
 void require_peers(const std::vector<int>& devices);
 
-/// Memory of several cards at addresses that follow each other, the same on all of them: piece after piece in turn, as far as pages, of 2 MB,
-/// allow. So what works on the memory of one card works on it too, and no kernel knows where it lies.
+/// Memory of several GPUs at addresses that follow each other, the same on all of them: piece after piece in turn, as far as pages, of 2 MB,
+/// allow. So what works on the memory of one works on it too, and no kernel knows where it lies.
 ///
 /// To map it takes some 0.1 ms a piece, so memory that is given back is kept for the next that is as large: at most as much as is in use.
 class SpreadMemory : public Memory {
@@ -27,14 +27,14 @@ class SpreadMemory : public Memory {
   void trim(std::size_t bytes) noexcept override;
   void stand_beside(Memory& other) { beside_ = &other; }
 
-  /// Of what lies there, bytes on each of the cards.
+  /// Of what lies there, bytes on each of the GPUs.
   const std::vector<double>& shares(const void* data) const { return in_use_.at(data).on; }
 
  private:
   struct Block {
     std::size_t bytes = 0, piece = 0;  ///< as asked for
     std::size_t size = 0;              ///< of whole pages
-    std::vector<double> on;            ///< bytes on each card
+    std::vector<double> on;            ///< bytes on each GPU
   };
 
   /// Throws out_of_memory.

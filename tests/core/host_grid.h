@@ -123,7 +123,7 @@ struct HostLanes {
     while (lane < LANES && f(lane)) ++lane;
     return lane;
   }
-  /// `several`: what another card has written before may be read then, and, below, what was written before may be read by another.
+  /// `several`: what another owner has written before may be read then, and, below, what was written before may be read by another.
   static int load_acquire(const int* flag, bool = false) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
   static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
   static void store_release(int* flag, int value, bool = false) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }

@@ -242,7 +242,7 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, messages); });
   }
   if constexpr (S::order == Order::forward) for (int i = 0; i < s.relays; ++i)
-    start("relay", s.card + i, [=, &s] {
+    start("relay", s.owner + i, [=, &s] {
       double shared = 0;
       Relay<T, K, Team>(Team{&shared, RELAY_WARPS}, s, i).run();
     });

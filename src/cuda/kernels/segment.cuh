@@ -191,7 +191,7 @@ __device__ __forceinline__ void run_segment(const block_columns::Segment<T>& pas
   Segment<T> s = pass;
   if (turn >= 0) {
     const Progress& now = ints.progress_of(turn);
-    if (now.steps && pass.card == 0 && blockIdx.x == gridDim.x - 1)
+    if (now.steps && pass.owner == 0 && blockIdx.x == gridDim.x - 1)
       RefusedBlock<T, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x), segment_threads);
     if (now.first == pass.blocks) return;
     s.first = now.first;
@@ -209,7 +209,7 @@ __device__ __forceinline__ void run_segment(const block_columns::Segment<T>& pas
 /// The segment of a turn in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
 /// advance, then those that finish and rewrite. How far the pass has come is found in device memory, so that turns can be queued
 /// before it is known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
-/// blocks [s.first, s.end), by those that rewrite. Where a factor lies on several cards, a launch on each, which have to run at once.
+/// blocks [s.first, s.end), by those that rewrite. Where a factor lies on several owners, a launch on each, which have to run at once.
 ///
 ///   Grid      s.solvers + s.advancers + s.finishers + s.relays + s.workers_here() blocks, in clusters where the card has such, all of
 ///             which must run at once

@@ -2,27 +2,27 @@
 
 #include "factor_call.h"
 
-/// A factor on several cards, whose place one GPU takes: the same launches, messages and addresses, side by side.
+/// A factor on several GPUs, whose place one takes: the same launches, messages and addresses, side by side.
 namespace gpucholmod::test {
 namespace {
 
 int first_device() { return cuda::status(false).device; }
 
 /// The first GPU, so many times.
-std::vector<int> times(int cards) { return std::vector<int>(std::size_t(cards), first_device()); }
+std::vector<int> times(int owners) { return std::vector<int>(std::size_t(owners), first_device()); }
 
-constexpr int numbers_of_cards[] = {2, 3};
+constexpr int numbers_of_owners[] = {2, 3};
 
 std::unique_ptr<DeviceFactor> upload_to(const std::vector<int>& devices, const Doubles& R, Precision precision = Precision::double_) {
   return cuda::upload(stored(R, Uplo::upper).data(), R.cols(), Uplo::upper, precision, 0, devices);
 }
 
 TEST(Devices, HoldAFactor) {
-  for (const int cards : numbers_of_cards)
+  for (const int owners : numbers_of_owners)
     for (const Precision precision : precisions)
       for (const index_t n : sizes) {
         const Doubles R = in(precision, example(n));
-        const auto F = upload_to(times(cards), R, precision);
+        const auto F = upload_to(times(owners), R, precision);
         const Factor one = upload(R, precision);
         EXPECT_TRUE(same_bits(download(*F), R)) << n;
         EXPECT_TRUE(same_bits(download(*F, Uplo::lower), Doubles(R.transpose()))) << n;
@@ -34,7 +34,7 @@ TEST(Devices, HoldAFactor) {
         EXPECT_TRUE(same_bits(d, expected));
         if (n == 0) continue;
         const std::vector<DeviceFactor::Share> shares = F->shares();
-        ASSERT_EQ(shares.size(), std::size_t(cards));
+        ASSERT_EQ(shares.size(), std::size_t(owners));
         double sum = 0;
         for (const DeviceFactor::Share& share : shares) sum += share.bytes;
         EXPECT_GE(sum, F->bytes());
@@ -43,11 +43,11 @@ TEST(Devices, HoldAFactor) {
 }
 
 TEST(Devices, UseAFactor) {
-  for (const int cards : numbers_of_cards)
+  for (const int owners : numbers_of_owners)
     for (const index_t n : {129, 1100})
       for (const index_t m : {1, 20, 300}) {
         const Doubles R = example(n), B = Random(3).normal(n, m).cast<double>();
-        const Factor F = upload_to(times(cards), R), one = upload(R);
+        const Factor F = upload_to(times(owners), R), one = upload(R);
         for (const TriangularSolve which : {TriangularSolve::both, TriangularSolve::forward, TriangularSolve::back}) {
           Doubles X = B, expected = B;
           F->solve(which, X.data(), m);
@@ -66,12 +66,12 @@ void expect_same_modified(const Doubles& R, const Doubles& V, const Task& task_,
   Work work, expected_work;
   const Factor one = upload(R, precision);
   const Factor expected = modified(*one, V, task_, expected_work);
-  for (const int cards : numbers_of_cards) {
-    SCOPED_TRACE("cards " + std::to_string(cards) + ", n " + std::to_string(R.cols()) + ", k " + std::to_string(V.cols()));
-    const Factor F = upload_to(times(cards), R, precision);
+  for (const int owners : numbers_of_owners) {
+    SCOPED_TRACE("owners " + std::to_string(owners) + ", n " + std::to_string(R.cols()) + ", k " + std::to_string(V.cols()));
+    const Factor F = upload_to(times(owners), R, precision);
     const Factor made = modified(*F, V, task_, work);
     EXPECT_EQ(work.pivot, expected_work.pivot);
-    EXPECT_EQ(work.cards, cards);
+    EXPECT_EQ(work.owners, owners);
     EXPECT_EQ(work.fallbacks, expected_work.fallbacks);
     EXPECT_EQ(work.rescalings, expected_work.rescalings);
     EXPECT_TRUE(same_bits(download(*F), R));
