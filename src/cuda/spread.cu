@@ -113,7 +113,7 @@ void* SpreadMemory::map(Block& block) const {
   CUdeviceptr at = 0;
   check_driver(driver.reserve(&at, block.size, 0, 0, 0), "reserve addresses");
   void* const data = reinterpret_cast<void*>(at);
-  const auto card_of = [&](std::size_t page) { return (page * page_ + page_ / 2) / block.piece % devices_.size(); };
+  const auto owner_of = [&](std::size_t page) { return (page * page_ + page_ / 2) / block.piece % devices_.size(); };
   std::size_t mapped = 0;
   try {
     while (mapped < block.size) {
