@@ -59,7 +59,7 @@ bool assign_roles(Segment<T>& s, Part part, int most) {
   s.workers = s.several() ? here * s.owners : here;
   if (K > 16 && s.finishers > 0 && left - here >= finishers) s.finishers += finishers;
   if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
-  if (s.solvers + s.advancers + s.finishers + s.workers > most) return false;
+  if (s.solvers + s.advancers + s.finishers + here > most) return false;
   int words = fixed_words<K, Card>;
   if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card>::words(s, Share{0, s.advancers, groups}));
   if (s.workers > 0) words = std::max(words, WorkerMemory<K, Card>::template words<T>(Share{0, s.workers, groups}));
