@@ -121,12 +121,16 @@ rcpp_factor_hold <- function(R, uplo, precision, capacity) {
     .Call(`_gpucholmod_rcpp_factor_hold`, R, uplo, precision, capacity)
 }
 
-rcpp_factor_upload <- function(R, uplo, precision, capacity, device) {
-    .Call(`_gpucholmod_rcpp_factor_upload`, R, uplo, precision, capacity, device)
+rcpp_factor_upload <- function(R, uplo, precision, capacity, devices) {
+    .Call(`_gpucholmod_rcpp_factor_upload`, R, uplo, precision, capacity, devices)
 }
 
-rcpp_factor_factorise <- function(A, precision, device) {
-    .Call(`_gpucholmod_rcpp_factor_factorise`, A, precision, device)
+rcpp_factor_factorise <- function(A, precision, devices) {
+    .Call(`_gpucholmod_rcpp_factor_factorise`, A, precision, devices)
+}
+
+rcpp_factor_shares <- function(pointer) {
+    .Call(`_gpucholmod_rcpp_factor_shares`, pointer)
 }
 
 rcpp_factor_copy <- function(pointer) {

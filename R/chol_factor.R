@@ -18,6 +18,8 @@
 #'   the order, or `capacity`, is at least 2,000, otherwise in ordinary memory. The default can be set with `options(gpucholmod.backend =)`.
 #' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used. The default can
 #'   be set with `options(gpucholmod.device =)`.
+#' @param devices Several GPUs of this machine that hold the factor together: their ids, or `"all"` for every one that can be used; `NULL` for
+#'   `device` alone. See section Several GPUs.
 #' @param capacity How many rows and columns to have room for, so that appending by [cholinsert_gpu()] in place moves nothing that is there, and takes
 #'   memory for the new columns alone.
 #' @param processes `TRUE`: one factor over all processes that MPI has started, which all make this call: [process_info()]. `R` is needed in process 0 alone,
@@ -61,6 +63,13 @@
 #' instead. In a process forked from this one ([parallel::mclapply()]), a factor in ordinary memory is a copy; for one on a GPU the error has
 #' the class `gpucholmod_backend_unavailable` and the reason `"forked"`, as everywhere in this package.
 #'
+#' @section Several GPUs:
+#' With `devices`, strips of 128 columns lie on the GPUs in turn, so that a factor may be as large as their memory together, and each rewrites its
+#' own strips when the factor is modified. All functions for handles take such a factor, and every bit of a result is the same on any number of
+#' GPUs. What is not a modification is done by the first of them, which reads the memory of the others. The GPUs must be of one compute capability, and
+#' have access to each other's memory, as over NVLink; otherwise the error is of class `gpucholmod_backend_unavailable`, with reason
+#' `"no_peer_access"` and fields `device` and `peer`. This has been tested on one GPU that takes the place of several, and not yet on several.
+#'
 #' @section Errors:
 #' Where a GPU is asked for and none can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to the CPU. If \eqn{A}
 #' is not positive definite, the error has the class `gpucholmod_not_positive_definite` and the field `pivot`, the order
@@ -88,22 +97,24 @@ chol_factor <- function(R, ...) {
 #' @rdname chol_factor
 #' @export
 chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
-                                precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, processes = FALSE, ...) {
+                                precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, devices = NULL,
+                                processes = FALSE, ...) {
   require_no_more(...)
   require_flag(processes, "processes")
   if (processes) {
     return(deal_factor(R, if (!missing(uplo)) uplo, if (!missing(precision)) precision, if (!missing(backend)) backend,
-                       if (!missing(device)) device, capacity))
+                       if (!is.null(devices)) devices else if (!missing(device)) device, capacity))
   }
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
+  if (!is.null(devices)) backend <- require_gpu(backend, devices)
   factor <- open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
   if (missing(precision) && factor$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
-  device <- require_device(device, missing(device))
+  ids <- require_devices(devices, device, missing(device))
   x <- opened(factor, R)
   capacity <- capacity_for(capacity, nrow(x))
   made <- if (held_on_gpu(backend, capacity)) {
-    with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, capacity, device))
+    with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, capacity, ids))
   } else {
     rcpp_factor_hold(x, as.integer(factor$lower), precision, capacity)
   }
@@ -130,9 +141,9 @@ gpu_factor <- function(R, ...) {
 #' @rdname chol_factor
 #' @export
 gpu_factor.default <- function(R, uplo = c("upper", "lower"), precision = c("double", "single"),
-                               device = getOption("gpucholmod.device"), ...) {
+                               device = getOption("gpucholmod.device"), devices = NULL, ...) {
   require_no_more(...)
-  arguments <- list(R, backend = "cuda")
+  arguments <- list(R, backend = "cuda", devices = devices)
   if (!missing(uplo)) arguments$uplo <- uplo
   if (!missing(precision)) arguments$precision <- precision
   if (!missing(device)) arguments["device"] <- list(device)
@@ -144,12 +155,12 @@ gpu_factor.chol_factor <- chol_factor.chol_factor
 
 #' @rdname chol_factor
 #' @export
-gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device")) {
+gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device"), devices = NULL) {
   opened <- open_symmetric(A)
   if (missing(precision) && opened$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
-  device <- require_device(device, missing(device))
-  done <- with_room(function() rcpp_factor_factorise(opened$x, precision, device))
+  ids <- require_devices(devices, device, missing(device))
+  done <- with_room(function() rcpp_factor_factorise(opened$x, precision, ids))
   if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot)
   new_factor(done$made, "upper", opened$dimnames)
 }
@@ -180,4 +191,29 @@ require_device <- function(device, by_default) {
                     list(argument = argument, value = device))
   }
   as.integer(device)
+}
+
+# The ids of GPUs as the core wants them, from arguments `devices` and `device`. One twice only where tests allow it.
+require_devices <- function(devices, device, by_default) {
+  if (is.null(devices)) return(require_device(device, by_default))
+  if (!by_default && !is.null(device)) stop_bad_argument("devices", devices, "cannot be given together with 'device'")
+  if (identical(devices, "all")) {
+    known <- gpu_info(memory = FALSE)$devices
+    ids <- known$id[known$usable]
+    return(if (length(ids)) ids else -1L)
+  }
+  if (!is.numeric(devices) || length(devices) == 0L || !all(is.finite(devices) & devices == round(devices) & devices >= 0) ||
+      any(devices > .Machine$integer.max)) {
+    stop_bad_argument("devices", devices, "must be NULL, \"all\" or ids of GPUs, whole numbers from 0 on")
+  }
+  if (anyDuplicated(devices) && !isTRUE(getOption("gpucholmod.repeat_devices"))) {
+    stop_bad_argument("devices", devices, "must name each GPU once")
+  }
+  as.integer(devices)
+}
+
+# The backend where `devices` are given: a factor on them is on GPUs whatever its order.
+require_gpu <- function(backend, devices) {
+  if (backend == "cpu") stop_bad_argument("devices", devices, "cannot be given with backend = \"cpu\"")
+  "cuda"
 }

@@ -3,6 +3,7 @@
 #   pointer        external pointer to the HeldFactor (src/base/held_factor.h); null when it is gone
 #   status         "live", "freed" or "half_modified"
 #   n, precision, device, device_name, bytes, capacity     what the HeldFactor says of itself; no device: it is in ordinary memory
+#   devices        all on which it lies, of which `device` is the first
 #   processes, process     only over several processes: how many, and which this is, from 0; `bytes` are those of its own columns
 #   uplo, dimnames the form in which as.matrix() returns it
 #   trace          of A, as far as it is known without looking at the factor
@@ -152,9 +153,15 @@ describe_factor <- function(f) {
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
   place <- if (!is.null(f$processes)) sprintf("here, in process %d of 0 to %d, which have blocks of columns in turn", f$process, f$processes - 1L)
-           else if (is.na(f$device)) "in ordinary memory" else sprintf("on device %d (%s)", f$device, f$device_name)
+           else if (is.na(f$device)) "in ordinary memory" else sprintf("on %s (%s)", describe_devices(f), f$device_name)
   room <- if (f$capacity > f$n) sprintf(", room for %d x %d", f$capacity, f$capacity)
   c(shape, paste0(format_bytes(f$bytes), " ", place, room), past)
+}
+
+# "device 0", or "devices 0 (1.2 GiB), 1 (1.1 GiB)".
+describe_devices <- function(f) {
+  if (length(f$devices) == 1L) return(sprintf("device %d", f$device))
+  paste("devices", paste0(f$devices, " (", vapply(rcpp_factor_shares(f$pointer), format_bytes, ""), ")", collapse = ", "))
 }
 
 #' @export

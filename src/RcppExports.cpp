@@ -366,28 +366,38 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_upload
-Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, int device);
-RcppExport SEXP _gpucholmod_rcpp_factor_upload(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP capacitySEXP, SEXP deviceSEXP) {
+Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std::vector<int> devices);
+RcppExport SEXP _gpucholmod_rcpp_factor_upload(SEXP RSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP capacitySEXP, SEXP devicesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
     Rcpp::traits::input_parameter< int >::type capacity(capacitySEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_upload(R, uplo, precision, capacity, device));
+    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_upload(R, uplo, precision, capacity, devices));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_factorise
-Rcpp::List rcpp_factor_factorise(SEXP A, int precision, int device);
-RcppExport SEXP _gpucholmod_rcpp_factor_factorise(SEXP ASEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
+Rcpp::List rcpp_factor_factorise(SEXP A, int precision, std::vector<int> devices);
+RcppExport SEXP _gpucholmod_rcpp_factor_factorise(SEXP ASEXP, SEXP precisionSEXP, SEXP devicesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type A(ASEXP);
     Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
-    Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_factorise(A, precision, device));
+    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_factorise(A, precision, devices));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_shares
+std::vector<double> rcpp_factor_shares(SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_factor_shares(SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shares(pointer));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -791,6 +801,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_hold", (DL_FUNC) &_gpucholmod_rcpp_factor_hold, 4},
     {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 5},
     {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 3},
+    {"_gpucholmod_rcpp_factor_shares", (DL_FUNC) &_gpucholmod_rcpp_factor_shares, 1},
     {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
     {"_gpucholmod_rcpp_factor_free", (DL_FUNC) &_gpucholmod_rcpp_factor_free, 1},
     {"_gpucholmod_rcpp_factor_is_null", (DL_FUNC) &_gpucholmod_rcpp_factor_is_null, 1},

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <vector>
 
 #include "base/factor_io.h"
 #include "cpu/host_factor.h"
@@ -24,10 +25,13 @@ DeviceFactor& on_device(SEXP pointer) {
 Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   using Rcpp::_;
   const auto* const there = dynamic_cast<const DeviceFactor*>(made.get());
+  const std::vector<DeviceFactor::Share> shares = there ? there->shares() : std::vector<DeviceFactor::Share>{};
+  std::vector<int> devices;
+  for (const DeviceFactor::Share& share : shares) devices.push_back(share.device);
   Rcpp::List handle = Rcpp::List::create(
       _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
       _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes(),
-      _["capacity"] = int(made->capacity()));
+      _["capacity"] = int(made->capacity()), _["devices"] = devices);
   handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
@@ -45,29 +49,39 @@ Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
   });
 }
 
-// The same on a GPU; device: its id, or -1 for the first that can be used.
+// The same on GPUs; devices: their ids, or -1 for the first that can be used.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, int device) {
+Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std::vector<int> devices) {
   return guarded([&] {
     const index_t n = Rf_nrows(R);
-    return described(TYPEOF(R) == INTSXP ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), capacity, device)
-                                         : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), capacity, device));
+    return described(TYPEOF(R) == INTSXP ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), capacity, devices)
+                                         : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), capacity, devices));
   });
 }
 
-// A as R above, its upper triangle. Returns list(pivot, made): made is NULL when A is not positive definite; pivot counts
+// A as R above, its upper triangle, and devices. Returns list(pivot, made): made is NULL when A is not positive definite; pivot counts
 // from 1, 0 means success.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_factor_factorise(SEXP A, int precision, int device) {
+Rcpp::List rcpp_factor_factorise(SEXP A, int precision, std::vector<int> devices) {
   return guarded([&] {
     const index_t n = Rf_nrows(A);
     index_t pivot = -1;
     std::unique_ptr<HeldFactor> made =
-        TYPEOF(A) == INTSXP ? cuda::factorise(floats(A), n, Uplo::upper, Precision(precision), device, pivot)
-                            : cuda::factorise(REAL(A), n, Uplo::upper, Precision(precision), device, pivot);
+        TYPEOF(A) == INTSXP ? cuda::factorise(floats(A), n, Uplo::upper, Precision(precision), devices, pivot)
+                            : cuda::factorise(REAL(A), n, Uplo::upper, Precision(precision), devices, pivot);
     Rcpp::List result = Rcpp::List::create(Rcpp::_["pivot"] = made ? 0 : int(pivot + 1));
     if (made) result["made"] = described(std::move(made));
     return result;
+  });
+}
+
+// For print(): bytes on each of the GPUs of a factor.
+// [[Rcpp::export(rng = false)]]
+std::vector<double> rcpp_factor_shares(SEXP pointer) {
+  return guarded([&] {
+    std::vector<double> bytes;
+    for (const DeviceFactor::Share& share : on_device(pointer).shares()) bytes.push_back(share.bytes);
+    return bytes;
   });
 }
 

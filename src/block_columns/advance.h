@@ -104,7 +104,7 @@ class Advance {
     }
     if (c > s_.first + s_.window) {  // rewritten up to here
       const typename Warp::Wait wait;
-      while (Warp::load_acquire(s_.is_near(c)) < GROUPS) {
+      while (Warp::load_acquire(s_.is_near(c), s_.several()) < GROUPS) {
         if (is_over<Warp>(s_, b)) return false;
         wait.pause();
       }

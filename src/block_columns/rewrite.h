@@ -61,7 +61,7 @@ class Rewrite {
       if (c == b + 1 + s_.window) {
         leave_V<K>(warp, state, s_, group);
         warp.sync();
-        warp.once([&] { Warp::add_release(s_.is_near(c)); });
+        warp.once([&] { Warp::add_release(s_.is_near(c), 1, s_.several()); });
       }
       warp.sync();
     }

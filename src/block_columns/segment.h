@@ -11,6 +11,10 @@
 ///   finish    H, the guard, Z and C of a row block, from P
 ///   rewrite   R~ and V, row block after row block, over all columns
 ///
+/// Where a factor lies on several GPUs, its owners, the first has all of them, and the others rewrite their strips, with a role besides:
+///
+///   relay     messages and verdicts, from the first owner's memory to this one's
+///
 /// This header: what they share. Reference: inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
@@ -19,7 +23,8 @@ constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solve
 constexpr int GROUP = 16;                 ///< columns of R that a warp works on: a group
 constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
 
-constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 11;
+constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 11, RELAY_WARPS = 12;
+constexpr int WORKERS_OF_STRIP = STRIP / GROUP;  ///< blocks of threads that rewrite a strip, a group each
 
 /// What a warp that solves adds to `has_P`: every cluster has eight bits of it.
 GPUCHOLMOD_HOST_DEVICE constexpr int published_by(int cluster) { return 1 << 8 * cluster; }
@@ -83,6 +88,12 @@ struct Segment {
   int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
   int solvers, advancers, finishers, workers;  ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
+  int owners, owner;   ///< that have the factor's strips in turn, and which of them this is; 0 where it lies on one. V, handed and flags are
+                     ///< the first one's, and only it has others than relays and workers. Of workers all have the same number, a
+                     ///< multiple of WORKERS_OF_STRIP; `workers` is the sum
+  int relays;        ///< blocks of threads, on the others
+  const double* first_messages;  ///< where the relays have messages from
+  int* own_flags;    ///< null on the first owner; on the others SegmentState and `complete`, of which the relays tell
 
   /// Whether columns are added and others taken away.
   GPUCHOLMOD_HOST_DEVICE bool mixed() const { return later != sigma; }
@@ -97,8 +108,20 @@ struct Segment {
   GPUCHOLMOD_HOST_DEVICE int* has_V(int b) const { return has_P(blocks + b); }
   /// How many groups of V have been left to Advance.
   GPUCHOLMOD_HOST_DEVICE int* is_near(int b) const { return has_P(2 * blocks + b); }
-  /// Verdict
-  GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return has_P(3 * blocks + b); }
+  /// Verdict, as the first owner says it, and as this one knows it.
+  GPUCHOLMOD_HOST_DEVICE int* completed(int b) const { return has_P(3 * blocks + b); }
+  GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return own_flags ? own_flags + state_words + b : completed(b); }
+  GPUCHOLMOD_HOST_DEVICE static int own_flag_words(int blocks) { return state_words + blocks; }
+  GPUCHOLMOD_HOST_DEVICE SegmentState* own_state() const { return reinterpret_cast<SegmentState*>(own_flags); }
+
+  /// Whether other owners look at what is told here, or tell it.
+  GPUCHOLMOD_HOST_DEVICE bool several() const { return owners > 1; }
+  /// Blocks of threads that rewrite, on this owner; and the number of the i-th of them among all. As every workers-th group belongs to one,
+  /// the strips that an owner rewrites are its own.
+  GPUCHOLMOD_HOST_DEVICE int workers_here() const { return several() ? workers / owners : workers; }
+  GPUCHOLMOD_HOST_DEVICE int worker(int i) const {
+    return several() ? (i / WORKERS_OF_STRIP * owners + owner) * WORKERS_OF_STRIP + i % WORKERS_OF_STRIP : i;
+  }
 
   /// The first row block whose message is not there, and the first block column that is solved for.
   GPUCHOLMOD_HOST_DEVICE int start() const { return first > 0 ? first : 0; }
@@ -158,10 +181,14 @@ GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, cons
   });
 }
 
-/// Whether row block b lies behind one that is refused.
+/// Whether row block b of `blocks` lies behind one that is refused.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE bool is_over(const SegmentState* state, int blocks, int b) {
+  return Warp::load_acquire(&state->stop) != 0 && blocks - Warp::load_relaxed(&state->left) / 2 < b;
+}
 template <class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE bool is_over(const S& s, int b) {
-  return Warp::load_acquire(&s.state()->stop) != 0 && s.blocks - Warp::load_relaxed(&s.state()->left) / 2 < b;
+  return is_over<Warp>(s.state(), s.blocks, b);
 }
 
 /// Waits until a counter has reached `value`. False: everybody is to stop.

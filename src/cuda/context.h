@@ -6,11 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/tuning.h"
 #include "cuda/backend.h"
+#include "cuda/crew.h"
 #include "cuda/libraries.h"
 #include "cuda/pool.h"
+#include "cuda/spread.h"
 #include "cuda/stopwatch.h"
 
 namespace gpucholmod::cuda {
@@ -34,20 +37,29 @@ class Context {
   static Context& of(int id) {
     const Status now = status(false);
     if (!now.usable) unavailable(now);
-    for (const Device& device : now.devices) {
-      if (!device.usable || device.id != (id == -1 ? now.device : id)) continue;
-      const CurrentDevice current(device.id);
-      std::unique_ptr<Context>& context = all()[device.id];
-      if (!context) context.reset(new Context(device));
-      return *context;
-    }
-    throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used",
-                {{"argument", "device"}, {"value", double(id)}});
+    return made_for({find(now, id == -1 ? now.device : id, "device")});
   }
 
-  /// Those that have been made, by the id of their device.
-  static std::map<int, std::unique_ptr<Context>>& all() {
-    static auto& contexts = *new std::map<int, std::unique_ptr<Context>>;
+  /// For factors that lie on several GPUs, of one kind: the first has the stream, and all but the factors themselves. The same exceptions, and
+  /// those of require_peers().
+  static Context& of(const std::vector<int>& ids) {
+    if (ids.size() == 1) return of(ids[0]);
+    const Status now = status(false);
+    if (!now.usable) unavailable(now);
+    std::vector<Device> devices;
+    for (const int id : ids) {
+      devices.push_back(find(now, id, "devices"));
+      if (devices[0].compute_capability != devices.back().compute_capability)
+        throw Error(ErrorCode::bad_argument, "GPUs that share a factor must be of one compute capability; GPU " + std::to_string(id) + " has another",
+                    {{"argument", "devices"}, {"value", double(id)}});
+    }
+    require_peers(ids);
+    return made_for(devices);
+  }
+
+  /// Those that have been made, by the ids of their devices.
+  static std::map<std::vector<int>, std::unique_ptr<Context>>& all() {
+    static auto& contexts = *new std::map<std::vector<int>, std::unique_ptr<Context>>;
     return contexts;
   }
 
@@ -57,6 +69,15 @@ class Context {
   const std::string& device_name() const { return name_; }
   cudaStream_t stream() const { return stream_; }
   Pool& pool() { return pool_; }
+  /// For factors.
+  Memory& factors() {
+    if (spread_) return *spread_;
+    return pool_;
+  }
+  /// Where factors lie on several devices; null where they do not.
+  const SpreadMemory* spread() const { return spread_ ? &*spread_ : nullptr; }
+  Crew* crew() { return crew_ ? &*crew_ : nullptr; }
+  const std::vector<int>& devices() const { return devices_; }
   Marks& marks() { return marks_; }
   /// How many turns the last pass by segments has taken (block_columns/turns.h): as a rule the next one takes as many.
   int& turns() { return turns_; }
@@ -81,10 +102,30 @@ class Context {
   const Cusolver& cusolver() { return opened(cusolver_); }
 
  private:
-  explicit Context(const Device& device) : device_(device.id), name_(device.name), pool_(device.id, stream_),
-        workspace_(device.id, stream_, tuning::stream_kept) {
+  explicit Context(const std::vector<int>& devices, const std::string& name)
+      : devices_(devices), device_(devices[0]), name_(name), pool_(device_, stream_), workspace_(device_, stream_, tuning::stream_kept) {
     pool_.stand_beside(workspace_);
     workspace_.stand_beside(pool_);
+    if (devices.size() == 1) return;
+    pool_.open_to(devices);
+    spread_.emplace(devices, stream_);
+    crew_.emplace(devices);
+    pool_.stand_beside(*spread_);
+    spread_->stand_beside(pool_);
+  }
+
+  static Device find(const Status& status, int id, const char* argument) {
+    for (const Device& device : status.devices)
+      if (device.usable && device.id == id) return device;
+    throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used", {{"argument", argument}, {"value", double(id)}});
+  }
+  static Context& made_for(const std::vector<Device>& devices) {
+    std::vector<int> ids;
+    for (const Device& device : devices) ids.push_back(device.id);
+    const CurrentDevice current(ids[0]);
+    std::unique_ptr<Context>& context = all()[ids];
+    if (!context) context.reset(new Context(ids, devices[0].name));
+    return *context;
   }
 
   template <class Library>
@@ -98,12 +139,15 @@ class Context {
   }
 
   pid_t owner_ = getpid();
+  std::vector<int> devices_;
   int device_;
   std::string name_;
   Stream stream_;
   Marks marks_;
   int turns_ = 1;
   Pool pool_, workspace_;
+  std::optional<SpreadMemory> spread_;
+  std::optional<Crew> crew_;
   std::optional<PinnedBuffer<char>> staging_;
   std::optional<Cublas> cublas_;
   std::optional<Cusolver> cusolver_;

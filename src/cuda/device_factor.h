@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/held_factor.h"
 
@@ -17,6 +19,12 @@ class DeviceFactor : public HeldFactor {
   bool on_gpu() const override { return true; }
   virtual int device() const = 0;
   virtual std::string device_name() const = 0;
+  /// Where it lies: on one GPU, or its strips in turn on several.
+  struct Share {
+    int device;
+    double bytes;
+  };
+  virtual std::vector<Share> shares() const = 0;
 
   // To measure by; device times are medians of `repeats` >= 1 by events, after one run to warm up. 0 for order 0.
 
@@ -34,18 +42,25 @@ class DeviceFactor : public HeldFactor {
 
 namespace cuda {
 
+/// GPUs by their ids: one, or -1 for the first that can be used, or several that hold a factor together.
+struct Devices {
+  std::vector<int> ids;
+  Devices(int id) : ids{id} {}
+  Devices(std::vector<int> all) : ids(std::move(all)) {}
+};
+
 /// Puts the factor R (n x n, upper, or lower when uplo says so; the other triangle is never read; finite, positive
-/// diagonal) on a GPU, with room for `capacity` rows and columns. `device` is its id, or -1 for the first that can be used. S is double or
-/// float.
-/// Throws what DeviceFactor does, and bad_argument where there is no such device.
+/// diagonal) on GPUs, with room for `capacity` rows and columns. S is double or float.
+/// Throws what DeviceFactor does, bad_argument where there is no such device or they are not of one kind, and backend_unavailable with
+/// reason "no_peer_access" or "no_virtual_memory" where they cannot hold a factor together.
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, int device);
+std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, const Devices& devices);
 
 /// The factor of the symmetric A (n x n; the triangle that uplo names is read), made on the GPU by cuSOLVER. Null when A is
 /// not positive definite: pivot is then the first leading minor (from 0) that is not.
 /// Throws also backend_unavailable with reason "no_cusolver".
 template <class S>
-std::unique_ptr<DeviceFactor> factorise(const S* A, index_t n, Uplo uplo, Precision precision, int device,
+std::unique_ptr<DeviceFactor> factorise(const S* A, index_t n, Uplo uplo, Precision precision, const Devices& devices,
                                         index_t& pivot);
 
 }  // namespace cuda

@@ -1,6 +1,7 @@
 #include "cuda/engine.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "cuda/segment_launch.cuh"
 
@@ -27,6 +28,10 @@ constexpr int finishers = 8;
 constexpr int window = 16;
 static_assert(window > block_columns::REACH);
 
+/// Blocks of threads that relay messages, on each owner but the first: a message takes one of them some 5 us.
+constexpr int relays = 4;
+static_assert(relays <= finishers);  // where the first owner has room for these, the others have for those
+
 /// Turns that are queued before it is known whether they are needed: one that is not costs its launches.
 constexpr int most_expected = 4;
 
@@ -49,10 +54,12 @@ bool assign_roles(Segment<T>& s, Part part, int most) {
   if (part == Part::chain) s.advancers = std::max(s.advancers, in_clusters<Card>(4));  // somebody has to invert
   s.finishers = part == Part::chain || part == Part::again ? 0 : finishers;
   const int left = most - s.solvers - s.advancers - s.finishers;
-  s.workers = part == Part::chain ? 0 : std::min(left, in_clusters<Card>(groups));
-  if (K > 16 && s.finishers > 0 && left - s.workers >= finishers) s.finishers += finishers;
+  int here = part == Part::chain ? 0 : std::min(left, in_clusters<Card>(groups));
+  if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + s.owners - 1) / s.owners) * WORKERS_OF_STRIP;
+  s.workers = s.several() ? here * s.owners : here;
+  if (K > 16 && s.finishers > 0 && left - here >= finishers) s.finishers += finishers;
   if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
-  if (s.solvers + s.advancers + s.finishers + s.workers > most) return false;
+  if (s.solvers + s.advancers + s.finishers + here > most) return false;
   int words = fixed_words<K, Card>;
   if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card>::words(s, Share{0, s.advancers, groups}));
   if (s.workers > 0) words = std::max(words, WorkerMemory<K, Card>::template words<T>(Share{0, s.workers, groups}));
@@ -66,10 +73,33 @@ bool assign_roles(Segment<T>& s, Part part) {
       [&](auto card, int most) { return assign_roles<decltype(card), K>(s, part, most); });
 }
 
+/// The same for the first of several owners, the current one, where all have room for as many.
+template <class T, int K>
+bool assign_roles(Segment<T>& s, Part part, const Crew& crew) {
+  using Launch = SegmentLaunch<modify_segment<T, K>>;
+  s.owners = crew.owners();
+  int least = INT_MAX;
+  for (int i = 0; i < crew.owners(); ++i) {
+    const CurrentDevice current(crew.device(i));
+    if (!Launch::if_it_runs([&](auto, int most) { return least = std::min(least, most); })) return false;
+  }
+  return Launch::if_it_runs([&](auto card, int) {
+    using Card = decltype(card);
+    const int unit = in_clusters<Card>(1);
+    return assign_roles<Card, K>(s, part, least / crew.side_by_side() / unit * unit);
+  });
+}
+
+template <class T, int K>
+void launch_segment(const Segment<T>& s, PassInts ints, int turn, cudaStream_t stream) {
+  const int blocks = s.solvers + s.advancers + s.finishers + s.relays + s.workers_here();
+  SegmentLaunch<modify_segment<T, K>>(blocks, stream).start("start a segment", s, ints, turn);
+}
+
 template <class T, int K>
 void start_segment(Segment<T> s, PassInts ints, int turn, Part part, cudaStream_t stream) {
   assign_roles<T, K>(s, part);
-  SegmentLaunch<modify_segment<T, K>>(s.solvers + s.advancers + s.finishers + s.workers, stream).start("start a segment", s, ints, turn);
+  launch_segment<T, K>(s, ints, turn, stream);
 }
 
 /// All row blocks by steps, a launch each; one more, as every launch brings the diagonal block of the one before to its place.
@@ -117,10 +147,59 @@ Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task&
 template Way way_of<float>(index_t, index_t, int, bool, const Task&);
 template Way way_of<double>(index_t, index_t, int, bool, const Task&);
 
+namespace {
+
+/// Whether several owners have room for a pass; one does it alone otherwise, in the same way.
+template <class T>
+bool fits_on(const Crew& crew, const block_columns::SegmentSize& size) {
+  return block_columns::with_width(size.columns, [&](auto width) {
+    constexpr int K = decltype(width)::value;
+    Segment<T> s{};
+    s.blocks = s.end = size.strips * block_columns::BLOCKS;
+    return assign_roles<T, K>(s, Part::all, crew) && assign_roles<T, K>(s, Part::rest, crew);
+  });
+}
+
+/// On an owner but the first: messages, and behind them its own flags.
+index_t messages_on_others(const block_columns::SegmentSize& size) {
+  const index_t stride = block_columns::with_width(size.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
+  return index_t(size.strips) * block_columns::BLOCKS * stride;
+}
+
+}  // namespace
+
 template <class T>
 Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
-              block_columns::Scaling scaling)
-    : launch_(launch), size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()) {}
+              block_columns::Scaling scaling, Crew* crew)
+    : launch_(launch), size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()),
+      crew_(crew && launch != Launch::stepwise && fits_on<T>(*crew, size) ? crew : nullptr) {
+  if (crew_) crew_->reserve(bytes_on_others(size));
+}
+
+template <class T>
+std::size_t Pass<T>::bytes_on_others(const block_columns::SegmentSize& size) {
+  return sizeof(double) * messages_on_others(size) + sizeof(int) * Segment<T>::own_flag_words(size.strips * block_columns::BLOCKS);
+}
+
+template <class T>
+template <int K>
+void Pass<T>::start_on_owners(bool all, int turn, cudaStream_t stream) const {
+  Segment<T> s = panel_;
+  assign_roles<T, K>(s, all ? Part::all : Part::rest, *crew_);
+  crew_->each_other(stream, [&](int owner, cudaStream_t own) {
+    Segment<T> other = s;
+    other.owner = owner;
+    other.solvers = other.advancers = other.finishers = 0;
+    other.relays = relays;
+    other.messages = static_cast<double*>(crew_->memory(owner));
+    other.first_messages = s.messages;
+    other.own_flags = reinterpret_cast<int*>(other.messages + messages_on_others(size_));
+    check(cudaMemsetAsync(other.own_flags, 0, sizeof(int) * s.own_flag_words(s.blocks), own), "clear the flags of an owner");
+    launch_segment<T, K>(other, ints(), turn, own);
+  });
+  launch_segment<T, K>(s, ints(), turn, stream);
+  crew_->join(stream);
+}
 
 template <class T>
 void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const {
@@ -221,9 +300,10 @@ void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
       begin_turn<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, ints(), turn);
       check(cudaGetLastError(), "begin a turn");
     }
-    if (s.R != s.out) return start_segment<T, K>(s, ints(), turn, Part::all, stream);
-    start_segment<T, K>(s, ints(), turn, Part::chain, stream);
-    start_segment<T, K>(s, ints(), turn, Part::rest, stream);
+    const bool at_once = s.R != s.out;
+    if (!at_once) start_segment<T, K>(s, ints(), turn, Part::chain, stream);
+    if (crew_) return start_on_owners<K>(at_once, turn, stream);
+    start_segment<T, K>(s, ints(), turn, at_once ? Part::all : Part::rest, stream);
   });
 }
 

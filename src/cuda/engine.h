@@ -7,6 +7,7 @@
 
 #include "base/task.h"
 #include "block_columns/pass.h"
+#include "cuda/crew.h"
 #include "cuda/pool.h"
 
 namespace gpucholmod::cuda {
@@ -64,9 +65,11 @@ Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task&
 template <class T>
 class Pass {
  public:
-  /// Throws out_of_memory.
+  /// `crew`: the owners that a whole factor lies on, if they are several. Throws out_of_memory.
   Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
-       block_columns::Scaling scaling = {});
+       block_columns::Scaling scaling = {}, Crew* crew = nullptr);
+  /// Of memory on each of them but the first.
+  static std::size_t bytes_on_others(const block_columns::SegmentSize& size);
 
   /// Queues what the pass begins with: its columns of V (n rows; what is behind them counts as zero), from the device, or host memory that
   /// may be reused on return where it is pageable.
@@ -96,6 +99,7 @@ class Pass {
   void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, cudaStream_t stream);
 
   Launch launch() const { return launch_; }
+  int owners() const { return crew_ ? crew_->owners() : 1; }
   int blocks() const { return size_.strips * block_columns::BLOCKS; }
 
  private:
@@ -104,6 +108,9 @@ class Pass {
   bool by_steps() const { return launch_ == Launch::stepwise; }
   /// The panel that is next, its own row blocks left aside.
   void place_panel(int first, int end, const T* R, T* out, index_t ld);
+  /// Starts what finishes and rewrites, and, with the first part, all, on every owner.
+  template <int K>
+  void start_on_owners(bool all, int turn, cudaStream_t stream) const;
   template <int K>
   void repeat_turns(cudaStream_t stream, bool all) const;
 
@@ -112,6 +119,7 @@ class Pass {
   block_columns::PassColumns columns_;
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
+  Crew* crew_;  ///< null where the first owner does it alone
   block_columns::Segment<T> panel_{};
   std::vector<block_columns::Turn> turns_{{0, 0}};  ///< so far; the segment of the last one is not over
 };

@@ -247,8 +247,7 @@ class Factor : public PlacedFactor<T> {
     auto made = another();
     for (index_t first = 0; first < order(); first += transfer_columns) {
       const TrianglePanel panel(first, order(), Uplo::upper);
-      copy_matrix(panel.in(R(), Uplo::upper), panel.in(made->R(), Uplo::upper), cudaMemcpyDeviceToDevice,
-                  stream());
+      copy_on_device(panel.in(R(), Uplo::upper), panel.in(made->R(), Uplo::upper), context_);
     }
     made->bound_ = bound_;
     session.finish();
@@ -258,8 +257,8 @@ class Factor : public PlacedFactor<T> {
 };
 
 template <class T, class S>
-std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, index_t capacity, int device) {
-  Context& context = Context::of(device);
+std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, index_t capacity, const Devices& devices) {
+  Context& context = Context::of(devices.ids);
   const double largest = require_triangle<T>("R", R, n, uplo);
   require_diagonal<T>(R, n);
   const Session session(context);
@@ -270,8 +269,8 @@ std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, index_
 }
 
 template <class T, class S>
-std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, int device, index_t& pivot) {
-  Context& context = Context::of(device);
+std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, const Devices& devices, index_t& pivot) {
+  Context& context = Context::of(devices.ids);
   require_triangle<T>("A", A, n, uplo);
   const Session session(context);
   auto made = std::make_unique<Factor<T>>(context, n);
@@ -283,21 +282,21 @@ std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, int
 }  // namespace
 
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, int device) {
-  return precision == Precision::single ? upload_as<float>(R, n, uplo, capacity, device) : upload_as<double>(R, n, uplo, capacity, device);
+std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, const Devices& devices) {
+  return precision == Precision::single ? upload_as<float>(R, n, uplo, capacity, devices) : upload_as<double>(R, n, uplo, capacity, devices);
 }
 
 template <class S>
-std::unique_ptr<DeviceFactor> factorise(const S* A, index_t n, Uplo uplo, Precision precision, int device,
+std::unique_ptr<DeviceFactor> factorise(const S* A, index_t n, Uplo uplo, Precision precision, const Devices& devices,
                                         index_t& pivot) {
-  return precision == Precision::single ? factorise_as<float>(A, n, uplo, device, pivot)
-                                        : factorise_as<double>(A, n, uplo, device, pivot);
+  return precision == Precision::single ? factorise_as<float>(A, n, uplo, devices, pivot)
+                                        : factorise_as<double>(A, n, uplo, devices, pivot);
 }
 
 using Pointer = std::unique_ptr<DeviceFactor>;
-template Pointer upload(const double*, index_t, Uplo, Precision, index_t, int);
-template Pointer upload(const float*, index_t, Uplo, Precision, index_t, int);
-template Pointer factorise(const double*, index_t, Uplo, Precision, int, index_t&);
-template Pointer factorise(const float*, index_t, Uplo, Precision, int, index_t&);
+template Pointer upload(const double*, index_t, Uplo, Precision, index_t, const Devices&);
+template Pointer upload(const float*, index_t, Uplo, Precision, index_t, const Devices&);
+template Pointer factorise(const double*, index_t, Uplo, Precision, const Devices&, index_t&);
+template Pointer factorise(const float*, index_t, Uplo, Precision, const Devices&, index_t&);
 
 }  // namespace gpucholmod::cuda

@@ -10,6 +10,7 @@
 #include "cuda/context.h"
 #include "cuda/engine.h"
 #include "cuda/right_sides.cuh"
+#include "cuda/transfer.cuh"
 #include "cuda/kernels/layout.cuh"
 
 namespace gpucholmod::cuda {
@@ -63,6 +64,7 @@ class Modification {
   void reserve() const {
     const block_columns::SegmentSize memory = size(way_.columns, layout_.strips());
     PoolBuffer<double>(context_.pool(), memory.words());
+    if (Crew* const crew = context_.crew()) crew->reserve(Pass<T>::bytes_on_others(memory));
     context_.staging(sizeof(int) * std::size_t(block_columns::PassInts::outcome_words(layout_.strips() * block_columns::BLOCKS)));
   }
 
@@ -135,9 +137,7 @@ class Modification {
   void take_leading(const T* R, T* to, index_t order) {
     const index_t rows = index_t(block_columns::strips_of(order)) * block_columns::STRIP, behind = rows - order;
     const cudaStream_t stream = context_.stream();
-    if (R != to)
-      check(cudaMemcpy2DAsync(to, sizeof(T) * layout_.ld, R, sizeof(T) * layout_.ld, sizeof(T) * rows, order, cudaMemcpyDeviceToDevice,
-                              stream), "copy the leading part of a factor");
+    if (R != to) copy_on_device<T>({R, rows, order, layout_.ld}, {to, rows, order, layout_.ld}, context_);
     if (behind == 0) return;
     const MatrixView<T> rest{to + order * layout_.ld, rows, behind, layout_.ld};
     set_identity<<<unsigned(behind), 256, 0, stream>>>(rest, order);
@@ -147,15 +147,16 @@ class Modification {
   /// A place for the result of every other pass, where there are several: a pass in place takes longer.
   std::unique_ptr<PoolBuffer<T>> room_between() {
     if (passes_.size() == 1) return nullptr;
+    const std::size_t piece = sizeof(T) * std::size_t(layout_.ld * block_columns::STRIP);
     return if_room(double(sizeof(T)) * layout_.words(),
-                   [&] { return std::make_unique<PoolBuffer<T>>(context_.pool(), layout_.words()); });
+                   [&] { return std::make_unique<PoolBuffer<T>>(context_.factors(), layout_.words(), piece); });
   }
 
   /// Returns the failing pivot, or -1.
   index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R, T* out,
                    const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order});
+    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order}, context_.crew());
     void* const staging = context_.staging(pass.outcome_bytes());
     timed(Stage::send, [&] { pass.prepare(V_.data, order, V_.ld, stream); });
     if (begun) *begun = true;
@@ -170,6 +171,7 @@ class Modification {
     if (done.pivot < 0)
       for (const CarriedStrip<T>& strip : sides) strip.follow(pass);
     work_.launch = way_.launch;
+    work_.owners = pass.owners();
     work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;
     work_.rescalings += done.rescalings;

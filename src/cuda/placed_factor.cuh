@@ -20,7 +20,7 @@ class PlacedFactor : public DeviceFactor {
  public:
   /// Not a factor yet: only the continuation behind row and column n is there, and what else Layout wants. In a Session.
   PlacedFactor(Context& context, index_t n, index_t capacity = 0)
-      : context_(context), layout_(n, capacity), capacity_(std::max(n, capacity)), dR_(context.pool(), layout_.words()) {
+      : context_(context), layout_(n, capacity), capacity_(std::max(n, capacity)), dR_(memory_for(layout_, context)) {
     clear();
     here().continue_behind(stream());
   }
@@ -34,6 +34,13 @@ class PlacedFactor : public DeviceFactor {
   int device() const override { return context_.device(); }
   std::string device_name() const override { return context_.device_name(); }
   double bytes() const override { return double(dR_.bytes()); }
+  std::vector<Share> shares() const override {
+    if (!context_.spread() || bytes() == 0) return {{device(), bytes()}};
+    std::vector<Share> shares;
+    const std::vector<double>& on = context_.spread()->shares(dR_.data());
+    for (std::size_t owner = 0; owner < on.size(); ++owner) shares.push_back({context_.devices()[owner], on[owner]});
+    return shares;
+  }
 
   /// From a checked triangle on the host, whose largest entry is `largest`.
   template <class S>
@@ -105,6 +112,11 @@ class PlacedFactor : public DeviceFactor {
   }
 
  protected:
+  /// Where there are several devices, they have the strips in turn.
+  static PoolBuffer<T> memory_for(const Layout& layout, Context& context) {
+    return {context.factors(), layout.words(), sizeof(T) * std::size_t(layout.ld * block_columns::STRIP)};
+  }
+
   cudaStream_t stream() const { return context_.stream(); }
   Placed<T> here() const { return {dR_.data(), layout_}; }
   MatrixView<const T> R() const { return here().read(); }

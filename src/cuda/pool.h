@@ -3,16 +3,29 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "cuda/memory.h"
 
 namespace gpucholmod::cuda {
 
+/// Where PoolBuffer has its memory from.
+class Memory : NotCopied {
+ public:
+  virtual ~Memory() = default;
+  /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current. Where there are several GPUs, pieces
+  /// of so many bytes are on one each.
+  virtual void* allocate(std::size_t bytes, std::size_t piece) = 0;
+  virtual void free(void* data, std::size_t bytes) noexcept = 0;
+  /// Gives back what is kept beyond `bytes`, in use or not.
+  virtual void trim(std::size_t bytes) noexcept = 0;
+};
+
 /// Memory of one device, allocated and freed in the order of one stream. A loop of modifications takes and gives back
 /// gigabytes at every turn, so freed memory is kept for the next: at most twice as much as is in use, which is what a
 /// modification in several passes takes, and `spare` bytes; once nothing is in use, `kept` bytes. Plain cudaMalloc where the
 /// device has no memory pools.
-class Pool : NotCopied {
+class Pool : public Memory {
  public:
   /// Made while `device` is current; stays until the process ends.
   Pool(int device, cudaStream_t stream, std::size_t kept = 0) : device_(device), stream_(stream), kept_(kept) {
@@ -28,8 +41,7 @@ class Pool : NotCopied {
     check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_all), "set up a memory pool");
   }
 
-  /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current.
-  void* allocate(std::size_t bytes) {
+  void* allocate(std::size_t bytes, std::size_t) override {
     void* data = nullptr;
     cudaError_t error = try_to_allocate(&data, bytes);
     if (error == cudaErrorMemoryAllocation) {
@@ -49,7 +61,7 @@ class Pool : NotCopied {
     return data;
   }
 
-  void free(void* data, std::size_t bytes) noexcept {
+  void free(void* data, std::size_t bytes) noexcept override {
     int before = 0;
     cudaGetDevice(&before);
     cudaSetDevice(device_);
@@ -64,10 +76,21 @@ class Pool : NotCopied {
   }
 
   /// Another pool that gives back what it keeps when this one finds no memory.
-  void stand_beside(Pool& other) { beside_ = &other; }
+  void stand_beside(Memory& other) { beside_ = &other; }
 
-  /// Gives back what is kept beyond `bytes`, in use or not.
-  void trim(std::size_t bytes) noexcept {
+  /// Other devices, which have access to this one's memory, may use it too.
+  void open_to(const std::vector<int>& devices) {
+    for (const int device : devices) {
+      if (device == device_) continue;
+      cudaMemAccessDesc access = {};
+      access.location.type = cudaMemLocationTypeDevice;
+      access.location.id = device;
+      access.flags = cudaMemAccessFlagsProtReadWrite;
+      check(cudaMemPoolSetAccess(pool_, &access, 1), "give a GPU access to a memory pool");
+    }
+  }
+
+  void trim(std::size_t bytes) noexcept override {
     if (!pool_) return;
     cudaStreamSynchronize(stream_);  // memory is given back only once it has been freed
     cudaMemPoolTrimTo(pool_, bytes);
@@ -84,15 +107,15 @@ class Pool : NotCopied {
   cudaStream_t stream_;
   cudaMemPool_t pool_ = nullptr;
   std::size_t kept_, in_use_ = 0;
-  Pool* beside_ = nullptr;
+  Memory* beside_ = nullptr;
 };
 
 /// `count` objects of T from a pool; none, and null, where count is 0.
 template <class T>
 class PoolBuffer : NotCopied {
  public:
-  PoolBuffer(Pool& pool, index_t count) : pool_(&pool), bytes_(sizeof(T) * count) {
-    if (bytes_ > 0) data_ = static_cast<T*>(pool.allocate(bytes_));
+  PoolBuffer(Memory& pool, index_t count, std::size_t piece = 0) : pool_(&pool), bytes_(sizeof(T) * count) {
+    if (bytes_ > 0) data_ = static_cast<T*>(pool.allocate(bytes_, piece));
   }
   PoolBuffer(PoolBuffer&& other) noexcept : pool_(other.pool_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   ~PoolBuffer() {
@@ -110,7 +133,7 @@ class PoolBuffer : NotCopied {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  Pool* pool_;
+  Memory* pool_;
   std::size_t bytes_;
   T* data_ = nullptr;
 };

@@ -185,12 +185,13 @@ class StreamDevice : public stream::Device<T> {
 
 double release() {
   double bytes = 0;
-  for (const auto& [id, context] : Context::all()) {
+  for (const auto& [devices, context] : Context::all()) {
     if (context->forked()) continue;
-    const CurrentDevice current(id);
+    const CurrentDevice current(context->device());
     bytes += double(context->staging_bytes());
     context->release();
     context->pool().trim(0);
+    context->factors().trim(0);
     context->workspace().trim(0);
   }
   return bytes;

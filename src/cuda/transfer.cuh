@@ -46,6 +46,13 @@ void convert_matrix(bool transposed, MatrixView<const S> dfrom, MatrixView<T> dt
   check(cudaGetLastError(), "start the conversion of a matrix");
 }
 
+/// dto <- dfrom, of factors: by a kernel where they lie on several devices, which no copy is known to go across.
+template <class T>
+void copy_on_device(MatrixView<const T> dfrom, MatrixView<T> dto, Context& context) {
+  if (context.spread()) convert_matrix<T, T>(false, dfrom, dto, context.stream());
+  else copy_matrix(dfrom, dto, cudaMemcpyDeviceToDevice, context.stream());
+}
+
 /// The triangle `to` of dR (n x n) <- that of A (n x n) that uplo names, or its transpose.
 template <class S, class T>
 void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, Context& context) {

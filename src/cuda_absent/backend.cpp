@@ -35,10 +35,10 @@ template <class T>
 Work paper_panels(MatrixView<T>, MatrixView<const T>, Sign, double, const paper::Shape&, const Poll&) { refuse(); }
 
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, index_t, int) { refuse(); }
+std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, index_t, const Devices&) { refuse(); }
 
 template <class S>
-std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, int, index_t&) { refuse(); }
+std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, const Devices&, index_t&) { refuse(); }
 
 template Work paper_panels(MatrixView<float>, MatrixView<const float>, Sign, double, const paper::Shape&, const Poll&);
 template Work paper_panels(MatrixView<double>, MatrixView<const double>, Sign, double, const paper::Shape&, const Poll&);
@@ -50,9 +50,9 @@ template std::unique_ptr<stream::Device<float>> stream_device(const stream::Plan
 template std::unique_ptr<stream::Device<double>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*);
 
 using Pointer = std::unique_ptr<DeviceFactor>;
-template Pointer upload(const double*, index_t, Uplo, Precision, index_t, int);
-template Pointer upload(const float*, index_t, Uplo, Precision, index_t, int);
-template Pointer factorise(const double*, index_t, Uplo, Precision, int, index_t&);
-template Pointer factorise(const float*, index_t, Uplo, Precision, int, index_t&);
+template Pointer upload(const double*, index_t, Uplo, Precision, index_t, const Devices&);
+template Pointer upload(const float*, index_t, Uplo, Precision, index_t, const Devices&);
+template Pointer factorise(const double*, index_t, Uplo, Precision, const Devices&, index_t&);
+template Pointer factorise(const float*, index_t, Uplo, Precision, const Devices&, index_t&);
 
 }  // namespace gpucholmod::cuda

@@ -123,10 +123,11 @@ struct HostLanes {
     while (lane < LANES && f(lane)) ++lane;
     return lane;
   }
-  static int load_acquire(const int* flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
+  /// `several`: what another owner has written before may be read then, and, below, what was written before may be read by another.
+  static int load_acquire(const int* flag, bool = false) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
   static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
-  static void store_release(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
-  static void add_release(int* counter, int more = 1) { __atomic_fetch_add(counter, more, __ATOMIC_RELEASE); }
+  static void store_release(int* flag, int value, bool = false) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
+  static void add_release(int* counter, int more = 1, bool = false) { __atomic_fetch_add(counter, more, __ATOMIC_RELEASE); }
   static void prefetch(const void*) {}  ///< the cache line into the second-level cache
   /// Begins to copy 16 bytes into shared memory; they count as one copy with all others up to the next end_copy().
   static void copy_16(void* to, const void* from) { std::memcpy(to, from, 16); }

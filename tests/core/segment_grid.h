@@ -9,6 +9,7 @@
 #include "block_columns/inverses.h"
 #include "block_columns/rewrite.h"
 #include "block_columns/refused.h"
+#include "block_columns/relay.h"
 #include "block_columns/solve.h"
 #include "host_grid.h"
 #include "segment_call.h"
@@ -231,8 +232,8 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.blocks - 1 - REACH, P); });
   }
-  if constexpr (S::order == Order::forward) for (int w = 0; w < s.workers; ++w) {
-    const Share share{w, s.workers, s.blocks * GROUPS};
+  if constexpr (S::order == Order::forward) for (int w = 0; w < s.workers_here(); ++w) {
+    const Share share{s.worker(w), s.workers, s.blocks * GROUPS};
     HostInbox& messages = inboxes.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
     start("rewrite", w, [=, &s, &messages] {
       std::vector<double> shared(places(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K>::words);
@@ -240,6 +241,11 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     });
     start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, messages); });
   }
+  if constexpr (S::order == Order::forward) for (int i = 0; i < s.relays; ++i)
+    start("relay", s.owner + i, [=, &s] {
+      double shared = 0;
+      Relay<T, K, Team>(Team{&shared, RELAY_WARPS}, s, i).run();
+    });
   for (std::thread& thread : running) thread.join();
 }
 

@@ -147,11 +147,64 @@ class HostPassOf : public HostPass<T> {
     s_.solvers = chain ? K / block_columns::CHAIN_COLUMNS * Card::cluster : 0;
     s_.advancers = chain ? how.advancers : 0;
     s_.finishers = rest && s_.end == s_.blocks ? how.finishers : 0;
-    s_.workers = rest ? how.workers : 0;
+    s_.workers = rest ? how.workers * how.owners : 0;
     s_.window = chain && rest ? how.window : s_.blocks - s_.top;
-    block_columns::run_segment_on_host<K, Card>(s_, [&](const char* role, int number) {
+    if (how.owners > 1 && rest) run_on_owners<Card>(how);
+    else run_on_owner<Card>(s_, how);
+  }
+  template <class Card>
+  void run_on_owner(const block_columns::Segment<T>& s, const SegmentsRun& how) {
+    block_columns::run_segment_on_host<K, Card>(s, [&](const char* role, int number) {
       if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
     });
+  }
+
+  /// What an owner but the first has, and, of all, what those that rewrite have: of R and out its own strips, NaN elsewhere.
+  struct OfOwner {
+    std::vector<T> R, out;
+    std::vector<double> messages;
+    std::vector<int> flags;
+    block_columns::Segment<T> s;
+  };
+  bool is_of(int owner, int owners, index_t column) const { return column / block_columns::STRIP % owners == owner; }
+
+  template <class Card>
+  void run_on_owners(const SegmentsRun& how) {
+    const index_t words = s_.ld * s_.blocks * NB;
+    std::deque<OfOwner> owners;
+    for (int owner = 0; owner < how.owners; ++owner) {
+      OfOwner& own = owners.emplace_back();
+      own.s = s_;
+      own.s.owners = how.owners;
+      own.s.owner = owner;
+      const auto strips_of = [&](const T* from) {
+        std::vector<T> memory(from, from + words);
+        for (index_t i = 0; i < words; ++i)
+          if (!is_of(owner, how.owners, i / s_.ld)) memory[i] = T(nan);
+        return memory;
+      };
+      if (s_.out) own.out = strips_of(s_.out);
+      if (s_.out) own.s.out = own.out.data();
+      if (s_.out == s_.R) own.s.R = own.s.out;
+      if (owner == 0) continue;  // the chain reads all of R
+      if (s_.out != s_.R) own.R = strips_of(s_.R);
+      if (s_.out != s_.R) own.s.R = own.R.data();
+      own.s.solvers = own.s.advancers = own.s.finishers = 0;
+      own.s.relays = how.relays;
+      own.flags.assign(s_.own_flag_words(s_.blocks), 0);
+      own.s.own_flags = own.flags.data();
+      own.messages.assign(size_t(s_.blocks) * Message::stride, nan);
+      own.s.messages = own.messages.data();
+      own.s.first_messages = s_.messages;
+    }
+    std::vector<std::thread> running;
+    for (OfOwner& own : owners) running.emplace_back([&] { run_on_owner<Card>(own.s, how); });
+    for (std::thread& thread : running) thread.join();
+    if (!s_.out) return;
+    for (int owner = 0; owner < how.owners; ++owner)
+      for (index_t i = 0; i < words; ++i)
+        if (is_of(owner, how.owners, i / s_.ld)) s_.out[i] = owners[owner].out[i];
+        else EXPECT_TRUE(std::isnan(owners[owner].out[i])) << "owner " << owner << " has written what is not its own";
   }
 
   int strips_;

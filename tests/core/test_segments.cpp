@@ -138,6 +138,55 @@ TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
   EXPECT_GT(done.rescalings, 0);
 }
 
+/// On several owners, each with memory of its own, everything is the same.
+const SegmentsRun on_owners[] = {[] {
+                                  SegmentsRun how{8, 2, narrow, other, 3, 2};
+                                  how.owners = 2;
+                                  return how;
+                                }(),
+                                [] {
+                                  SegmentsRun how{8, 3, 12, other, 5, 3};
+                                  how.owners = 3;
+                                  how.relays = 1;
+                                  return how;
+                                }(),
+                                [] {
+                                  SegmentsRun how{8, 2, wide, Into::place, 2, 3};
+                                  how.owners = 3;
+                                  how.relays = 3;
+                                  return how;
+                                }()};
+
+template <class T>
+PassOutcome expect_same_on_owners(const Problem<double>& p) {
+  const SegmentsResult<T> expected = run_segments<T>(p);
+  for (const SegmentsRun& how : on_owners) {
+    SCOPED_TRACE("owners " + std::to_string(how.owners) + ", relays " + std::to_string(how.relays));
+    const SegmentsResult<T> result = run_segments<T>(p, how);
+    EXPECT_TRUE(expected.done.pivot >= 0 || same_bits(result.R, expected.R));
+    EXPECT_TRUE(same(result.done, expected.done));
+    EXPECT_EQ(result.input_kept, how.into != Into::place);
+  }
+  return expected.done;
+}
+
+TEST(Segments, DoesNotDependOnTheNumberOfOwners) {
+  PassOutcome done;
+  const auto count = [&](const PassOutcome& of) {
+    done.fallbacks += of.fallbacks;
+    done.rescalings += of.rescalings;
+  };
+  for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16)) count(expect_same_on_owners<double>(p));
+  EXPECT_GT(done.fallbacks, 0);
+  EXPECT_GT(done.rescalings, 0);
+  expect_same_on_owners<float>(many_blocks(Sign::update, small_rows(960, 7, 20)));
+  if (sanitized) return;
+  expect_same_on_owners<double>(many_blocks(Sign::update, small_rows(960, 32, 0.5)));
+  Stored<double> P = small_rows(960, 17, 0.02);
+  P.row(600) *= 0.9995 / P.row(600).norm();
+  EXPECT_EQ(expect_same_on_owners<double>(many_blocks(Sign::downdate, P)).fallbacks, 1);
+}
+
 /// A factor that goes by panels becomes the same, bit for bit; also where more row blocks are above them than the chain reaches.
 TEST(Segments, ByPanelsIsTheSame) {
   PassOutcome done;
@@ -248,7 +297,7 @@ TEST(Segments, FailsWithTheFirstLeadingMinorThatIsNotPositive) {
     for (const index_t k : {1, 16}) expect_pivot(failing(260, k, pivot), pivot, pivot % 64 == 0 ? all : std::vector{all.front()});
   for (index_t b = 0; b < 15; b += sanitized ? 4 : 1) {  // every row block
     const index_t pivot = b * NB + (b * 29) % NB;
-    expect_pivot(failing(960, b % 2 ? 8 : 9, pivot), pivot, {all[size_t(b) % all.size()]});
+    expect_pivot(failing(960, b % 2 ? 8 : 9, pivot), pivot, {all[size_t(b) % all.size()], on_owners[size_t(b) % std::size(on_owners)]});
   }
 }
 

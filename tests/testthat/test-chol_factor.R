@@ -119,6 +119,57 @@ test_that("a matrix that is not positive definite names the pivot", {
   }
 })
 
+test_that("several devices are ids, each once, or all", {
+  R <- chol(diag(3) + 1)
+  for (devices in list(-1, 0.5, NA_integer_, "0", integer(), c(0, 1e10), c(0, 0), "each", c(0, NA))) {
+    expect_identical(expect_error(chol_factor(R, devices = devices), class = "gpucholmod_bad_argument")$argument, "devices")
+    expect_identical(expect_error(gpu_factor(R, devices = devices), class = "gpucholmod_bad_argument")$argument, "devices")
+    expect_identical(expect_error(gpu_chol(R, devices = devices), class = "gpucholmod_bad_argument")$argument, "devices")
+  }
+  for (call in expression(chol_factor(R, "cpu", devices = 0), gpu_factor(R, device = 0, devices = 0:1), gpu_chol(R, device = 0, devices = "all"))) {
+    expect_identical(expect_error(eval(call), class = "gpucholmod_bad_argument")$argument, "devices")
+  }
+  if (gpu_info(memory = FALSE)$usable) {
+    error <- expect_error(gpu_factor(R, devices = c(gpu_info(memory = FALSE)$device, 10000)), class = "gpucholmod_bad_argument")
+    expect_identical(unclass(error)[c("argument", "value")], list(argument = "devices", value = 10000))
+    expect_identical(gpu_chol(R, devices = "all")$n, 3L)
+  } else {
+    expect_error(chol_factor(R, devices = "all"), class = "gpucholmod_backend_unavailable")
+    expect_error(gpu_chol(R, devices = 0:1), class = "gpucholmod_backend_unavailable")
+  }
+})
+
+test_that("a factor on several devices is used as one on one", {
+  skip_without_gpu()
+  old <- options(gpucholmod.repeat_devices = TRUE)
+  on.exit(options(old))
+  id <- gpu_info(memory = FALSE)$device
+  set.seed(1)
+  n <- 1500
+  R <- well_conditioned(n)
+  V <- matrix(rnorm(20 * n), n) / 100
+  f <- gpu_factor(R, devices = c(id, id))
+  g <- gpu_factor(R, device = id)
+  expect_identical(f$devices, c(id, id))
+  expect_match(format(f), sprintf("on devices %d \\(.*\\), %d \\(.*\\)", id, id))
+  expect_identical(as.matrix(f), R)
+  same <- function(f, g) {
+    expect_identical(as.matrix(f), as.matrix(g))
+    expect_identical(solve(f, V[, 1:2]), solve(g, V[, 1:2]))
+    expect_identical(solve(f, V), solve(g, V))
+    expect_identical(c(logdet(f), diag(f), drift(f)), c(logdet(g), diag(g), drift(g)))
+  }
+  same(cholupdate_gpu(f, V), cholupdate_gpu(g, V))
+  w <- rep(c(1, -0.1), 10)
+  for (h in list(f, g)) cholupdate_gpu(h, V, weights = w, scale = 2, in_place = TRUE)
+  same(f, g)
+  error <- expect_error(cholupdate_gpu(f, 1e3 * V, downdate = TRUE, in_place = TRUE), class = "gpucholmod_not_positive_definite")
+  expect_identical(error$pivot, expect_error(cholupdate_gpu(g, 1e3 * V, downdate = TRUE), class = "gpucholmod_not_positive_definite")$pivot)
+  same(copy_factor(f), g)
+  free(f)
+  expect_error(diag(f), class = "gpucholmod_invalid_factor")
+})
+
 test_that("the device can be chosen by argument and option", {
   skip_without_gpu()
   id <- gpu_info(memory = FALSE)$device

@@ -176,22 +176,25 @@ struct DeviceWarp {
     const unsigned no = ~__ballot_sync(all, f(lane));
     return no == 0 ? block_columns::LANES : __ffs(int(no)) - 1;
   }
-  __device__ static __forceinline__ int load_acquire(const int* flag) {
+  __device__ static __forceinline__ int load_acquire(const int* flag, bool several = false) {
     int value = 0;
 #if __CUDA_ARCH__ >= 700
-    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    if (several) asm volatile("ld.acquire.sys.global.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    else asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
 #endif
     return value;
   }
   __device__ static __forceinline__ int load_relaxed(const int* flag) { return *static_cast<const volatile int*>(flag); }
-  __device__ static __forceinline__ void store_release(int* flag, int value) {
+  __device__ static __forceinline__ void store_release(int* flag, int value, bool several = false) {
 #if __CUDA_ARCH__ >= 700
-    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+    if (several) asm volatile("st.release.sys.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+    else asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 #endif
   }
-  __device__ static __forceinline__ void add_release(int* counter, int more = 1) {
+  __device__ static __forceinline__ void add_release(int* counter, int more = 1, bool several = false) {
 #if __CUDA_ARCH__ >= 700
-    asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(counter), "r"(more) : "memory");
+    if (several) asm volatile("red.release.sys.global.add.s32 [%0], %1;" ::"l"(counter), "r"(more) : "memory");
+    else asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(counter), "r"(more) : "memory");
 #endif
   }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }

@@ -6,6 +6,7 @@
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
 #include "block_columns/refused.h"
+#include "block_columns/relay.h"
 #include "block_columns/rewrite.h"
 #include "cuda/kernels/inbox.cuh"
 
@@ -14,7 +15,7 @@ namespace gpucholmod::cuda {
 /// Warps of a block of threads; a team's barrier has the number of its place.
 constexpr int segment_warps = block_columns::REWRITE_WARPS + 1;
 constexpr int segment_threads = segment_warps * block_columns::LANES;
-static_assert(segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS);
+static_assert(segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS && segment_warps == block_columns::RELAY_WARPS);
 
 template <class T, int K, class Card>
 constexpr int tile_words = block_columns::Tiles<block_columns::Segment<T>, Card::template ahead<K>, DeviceWarp>::words;
@@ -164,7 +165,7 @@ __device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, in
   }
   __syncthreads();
   if (warp < REWRITE_WARPS) {
-    const Share share{worker, s.workers, s.blocks * GROUPS};
+    const Share share{s.worker(worker), s.workers, s.blocks * GROUPS};
     Rewrite<T, K, DeviceTeam, Inbox>({shared + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s, share, messages).run();
   } else if (warp == REWRITE_WARPS) {
     feed_messages<K>(DeviceWarp{0, lane}, s, messages);
@@ -190,7 +191,7 @@ __device__ __forceinline__ void run_segment(const block_columns::Segment<T>& pas
   Segment<T> s = pass;
   if (turn >= 0) {
     const Progress& now = ints.progress_of(turn);
-    if (now.steps && blockIdx.x == gridDim.x - 1)
+    if (now.steps && pass.owner == 0 && blockIdx.x == gridDim.x - 1)
       RefusedBlock<T, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x), segment_threads);
     if (now.first == pass.blocks) return;
     s.first = now.first;
@@ -200,15 +201,18 @@ __device__ __forceinline__ void run_segment(const block_columns::Segment<T>& pas
   if (block < s.advancers) return advance_role<K>(s, block, shared, warp, lane);
   block -= s.advancers;
   if (block < s.finishers) return finish_role<T, K>(s, block, shared, warp, lane);
-  work_role<T, K>(s, block - s.finishers, shared, warp, lane);
+  block -= s.finishers;
+  if (block < s.relays) return Relay<T, K, DeviceTeam>({shared, {warp, lane}, 0, RELAY_WARPS}, s, block).run();
+  work_role<T, K>(s, block - s.relays, shared, warp, lane);
 }
 
 /// The segment of a turn in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
 /// advance, then those that finish and rewrite. How far the pass has come is found in device memory, so that turns can be queued
 /// before it is known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
-/// blocks [s.first, s.end), by those that rewrite.
+/// blocks [s.first, s.end), by those that rewrite. Where a factor lies on several owners, a launch on each, which have to run at once.
 ///
-///   Grid      s.solvers + s.advancers + s.finishers + s.workers blocks, in clusters where the card has such, all of which must run at once
+///   Grid      s.solvers + s.advancers + s.finishers + s.relays + s.workers_here() blocks, in clusters where the card has such, all of
+///             which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<K, Card> doubles, or what AdvanceMemory or WorkerMemory takes if that is more
 template <class T, int K>

@@ -27,8 +27,8 @@ Stored<S> stored(const Stored<S>& R, Uplo uplo) {
 }
 
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const Stored<S>& R, Precision precision = Precision::double_, Uplo uplo = Uplo::upper, int device = -1) {
-  return cuda::upload(stored(R, uplo).data(), R.cols(), uplo, precision, 0, device);
+std::unique_ptr<DeviceFactor> upload(const Stored<S>& R, Precision precision = Precision::double_, Uplo uplo = Uplo::upper, const cuda::Devices& devices = -1) {
+  return cuda::upload(stored(R, uplo).data(), R.cols(), uplo, precision, 0, devices);
 }
 
 /// Into memory full of NaN.

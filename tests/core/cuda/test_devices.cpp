@@ -1,0 +1,188 @@
+#include <gtest/gtest.h>
+
+#include "factor_call.h"
+
+/// A factor on several GPUs, whose place one takes: the same launches, messages and addresses, side by side.
+namespace gpucholmod::test {
+namespace {
+
+int first_device() { return cuda::status(false).device; }
+
+/// The first GPU, so many times.
+std::vector<int> times(int owners) { return std::vector<int>(std::size_t(owners), first_device()); }
+
+constexpr int numbers_of_owners[] = {2, 3};
+
+std::unique_ptr<DeviceFactor> upload_to(const std::vector<int>& devices, const Doubles& R, Precision precision = Precision::double_) {
+  return cuda::upload(stored(R, Uplo::upper).data(), R.cols(), Uplo::upper, precision, 0, devices);
+}
+
+TEST(Devices, HoldAFactor) {
+  for (const int owners : numbers_of_owners)
+    for (const Precision precision : precisions)
+      for (const index_t n : sizes) {
+        const Doubles R = in(precision, example(n));
+        const auto F = upload_to(times(owners), R, precision);
+        const Factor one = upload(R, precision);
+        EXPECT_TRUE(same_bits(download(*F), R)) << n;
+        EXPECT_TRUE(same_bits(download(*F, Uplo::lower), Doubles(R.transpose()))) << n;
+        EXPECT_TRUE(same_bits(download(*F->copy()), R)) << n;
+        EXPECT_EQ(F->trace(), one->trace());
+        Doubles d(n, 1), expected(n, 1);
+        F->diagonal(d.data());
+        one->diagonal(expected.data());
+        EXPECT_TRUE(same_bits(d, expected));
+        if (n == 0) continue;
+        const std::vector<DeviceFactor::Share> shares = F->shares();
+        ASSERT_EQ(shares.size(), std::size_t(owners));
+        double sum = 0;
+        for (const DeviceFactor::Share& share : shares) sum += share.bytes;
+        EXPECT_GE(sum, F->bytes());
+        EXPECT_GT(n < 1100 || shares[1].bytes > 0, 0);
+      }
+}
+
+TEST(Devices, UseAFactor) {
+  for (const int owners : numbers_of_owners)
+    for (const index_t n : {129, 1100})
+      for (const index_t m : {1, 20, 300}) {
+        const Doubles R = example(n), B = Random(3).normal(n, m).cast<double>();
+        const Factor F = upload_to(times(owners), R), one = upload(R);
+        for (const TriangularSolve which : {TriangularSolve::both, TriangularSolve::forward, TriangularSolve::back}) {
+          Doubles X = B, expected = B;
+          F->solve(which, X.data(), m);
+          one->solve(which, expected.data(), m);
+          EXPECT_TRUE(same_bits(X, expected)) << n << " " << m;
+        }
+        Doubles inverse(n, n), expected(n, n);
+        F->inverse(inverse.data());
+        one->inverse(expected.data());
+        EXPECT_TRUE(same_bits(inverse, expected));
+      }
+}
+
+/// As a new factor, in place with room for a second one and without.
+void expect_same_modified(const Doubles& R, const Doubles& V, const Task& task_, Precision precision) {
+  Work work, expected_work;
+  const Factor one = upload(R, precision);
+  const Factor expected = modified(*one, V, task_, expected_work);
+  for (const int owners : numbers_of_owners) {
+    SCOPED_TRACE("owners " + std::to_string(owners) + ", n " + std::to_string(R.cols()) + ", k " + std::to_string(V.cols()));
+    const Factor F = upload_to(times(owners), R, precision);
+    const Factor made = modified(*F, V, task_, work);
+    EXPECT_EQ(work.pivot, expected_work.pivot);
+    EXPECT_EQ(work.owners, owners);
+    EXPECT_EQ(work.fallbacks, expected_work.fallbacks);
+    EXPECT_EQ(work.rescalings, expected_work.rescalings);
+    EXPECT_TRUE(same_bits(download(*F), R));
+    ASSERT_EQ(made != nullptr, expected != nullptr);
+    if (made) {
+      EXPECT_TRUE(same_bits(download(*made), download(*expected)));
+    }
+    for (const bool room : {true, false}) {
+      const Factor G = F->copy();
+      Task in_place = task_;
+      in_place.keep_intact = room;
+      if (!room) in_place.device_memory = work.device_bytes - F->bytes();
+      EXPECT_EQ(modify(*G, V, in_place).pivot, work.pivot);
+      if (made) {
+        EXPECT_TRUE(same_bits(download(*G), download(*expected))) << room;
+      } else if (room) {
+        EXPECT_TRUE(same_bits(download(*G), R));
+      }
+    }
+  }
+}
+
+TEST(Devices, ModifyTheSameBits) {
+  for (const Precision precision : precisions)
+    for (const index_t n : {1, 100, 129, 500, 2500})
+      for (const index_t k : {1, 9, 32}) {
+        const Doubles R = in(precision, example(n)), V = Random(5).normal(n, k).cast<double>();
+        for (const double size : {0.01, 10.0}) {
+          if (n == 2500 && (k == 9) == (size > 1)) continue;
+          Task update = task(*upload(R, precision), k, Sign::update);
+          update.scale = 1.5;
+          expect_same_modified(R, size * V, update, precision);
+        }
+        expect_same_modified(R, 0.01 * V, task(*upload(R, precision), k, Sign::downdate), precision);
+      }
+}
+
+TEST(Devices, ModifyInPassesAndOfBothSigns) {
+  const index_t n = 900;
+  const Doubles R = example(n), V = Random(5).normal(n, 70).cast<double>() * 0.01;
+  expect_same_modified(R, V, task(*upload(R), 70, Sign::update), Precision::double_);
+  Task mixed = task(*upload(R), 20, Sign::update);
+  mixed.removed = 9;
+  expect_same_modified(R, V.leftCols(20), mixed, Precision::double_);
+}
+
+/// Blocks refused at any place, in one turn or several; and downdates that fail.
+TEST(Devices, RefuseTheSame) {
+  const index_t n = 1100, k = 5;
+  const Doubles R = example(n);
+  for (const index_t row : {0, 63, 128, 700, 1099})
+    for (const double by : {0.5, 0.9999, 2.0}) {
+      Doubles P = Doubles::Constant(n, k, 1e-4);
+      P.row(row).setConstant(by / std::sqrt(double(k)));
+      const Doubles V = R.transpose() * P;
+      expect_same_modified(R, V, task(*upload(R), k, Sign::downdate), Precision::double_);
+    }
+}
+
+TEST(Devices, UseTheirMemoryAgain) {
+  const Factor F = upload_to(times(2), example(300));
+  for (int i = 0; i < 20; ++i) {  // memory is used again, and given back
+    const Factor G = F->copy(), H = G->copy();
+    EXPECT_TRUE(same_bits(download(*H), example(300)));
+  }
+  cuda::release();
+  EXPECT_TRUE(same_bits(download(*F), example(300)));
+}
+
+TEST(Devices, Factorise) {
+  for (const index_t n : {129, 600}) {
+    const Doubles A = example(n).transpose() * example(n);
+    index_t pivot = -1, expected_pivot = -1;
+    const Factor F = cuda::factorise(A.data(), n, Uplo::upper, Precision::double_, times(2), pivot);
+    const Factor one = cuda::factorise(A.data(), n, Uplo::upper, Precision::double_, first_device(), expected_pivot);
+    ASSERT_TRUE(F && one);
+    EXPECT_TRUE(same_bits(download(*F), download(*one)));
+  }
+}
+
+TEST(Devices, MustBeThere) {
+  try {
+    upload_to({first_device(), 10000}, example(3));
+    FAIL() << "there is no such device";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_argument);
+    EXPECT_EQ(std::get<std::string>(error.fields()[0].second), "devices");
+    EXPECT_EQ(std::get<double>(error.fields()[1].second), 10000);
+  }
+}
+
+/// Rows and columns come, go and move.
+TEST(Devices, Reshape) {
+  const index_t n = 700;
+  const Doubles R = example(n), X = [&] {
+    Doubles columns = Random(4).normal(n + 3, 3).cast<double>() * 0.01;
+    for (index_t q = 0; q < 3; ++q) columns(300 + q, q) += 3;
+    return columns;
+  }();
+  const Factor F = upload_to(times(2), R), one = upload(R);
+  Task t = task(*F, 0, Sign::update);
+  for (const Factor* of : {&F, &one}) {
+    HeldFactor& G = **of;
+    std::atomic<bool> begun{false};
+    G.remove({5, 130, 131, 600}, t, nullptr, no_poll, begun);
+    G.shift(10, 400, t, nullptr, no_poll, begun);
+    G.shift(500, 20, t, nullptr, no_poll, begun);
+    EXPECT_EQ(G.insert(300, X.topRows(n - 1).eval().data(), 3, t, nullptr, no_poll, begun), -1);
+  }
+  EXPECT_TRUE(same_bits(download(*F), download(*one)));
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
