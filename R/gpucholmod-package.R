@@ -42,7 +42,7 @@
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
 #' | `gpucholmod_invalid_factor` | a [chol_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
 #' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |
-#' | `gpucholmod_backend_unavailable` | there is no GPU that can be used | `backend`, `reason` |
+#' | `gpucholmod_backend_unavailable` | there is no GPU that can be used, or several cannot hold a factor together | `backend`, `reason`; `device`, `peer` |
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
