@@ -44,7 +44,7 @@
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
 #' | `gpucholmod_invalid_factor` | a [chol_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
 #' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |
-#' | `gpucholmod_backend_unavailable` | there is no GPU, or no MPI, that can be used | `backend`, `reason` |
+#' | `gpucholmod_backend_unavailable` | there is no GPU, or no MPI, that can be used, or several GPUs cannot hold a factor together | `backend`, `reason`; `device`, `peer` |
 #' | `gpucholmod_process_failed` | a process does not take part: see [process_info()] | `process`, `reason` |
 #' | `gpucholmod_not_supported` | a factor over several processes does not know that yet | `operation`, `backend` |
 #' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |

@@ -117,7 +117,8 @@ class Context {
   static Device find(const Status& status, int id, const char* argument) {
     for (const Device& device : status.devices)
       if (device.usable && device.id == id) return device;
-    throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used", {{"argument", argument}, {"value", double(id)}});
+    throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used",
+                {{"argument", argument}, {"value", double(id)}});
   }
   static Context& made_for(const std::vector<Device>& devices) {
     std::vector<int> ids;

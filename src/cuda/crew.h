@@ -8,8 +8,8 @@
 
 namespace gpucholmod::cuda {
 
-/// The GPUs that a factor lies on, its owners. The first leads: it has the stream that all work is ordered by. Each of the others has a stream, and memory
-/// for what a pass brings there. For tests a GPU may be there several times, with its part of the blocks of threads each time.
+/// The GPUs that a factor lies on, its owners. The first leads: it has the stream that all work is ordered by. Each of the others has a
+/// stream, and memory for what a pass brings there. For tests a GPU may be there several times, with its part of the blocks of threads each time.
 class Crew : NotCopied {
  public:
   /// The first is current.

@@ -95,8 +95,8 @@ class Reshaping {
     const PoolBuffer<Reflection<T>> dturns(pool(), last - first);
     std::vector<Reflection<T>> turns(last - first);
     std::vector<T> column(n);
-    check(cudaMemcpyAsync(column.data(), from_.data + from * ld, sizeof(T) * (from + 1), cudaMemcpyDeviceToHost, stream()), "fetch a column");
-    copy_matrix<T>({from_.data, 1, n, ld + 1}, {dbelow.data(), 1, n, 1}, cudaMemcpyDeviceToDevice, stream());
+    move_column(from_.data + from * ld, column.data(), from + 1, cudaMemcpyDeviceToHost, context_);
+    copy_on_device<T>({from_.data, 1, n, ld + 1}, {dbelow.data(), 1, n, 1}, context_);
     check(cudaStreamSynchronize(stream()), "fetch a column");
 
     std::vector<index_t> columns(n);
@@ -109,7 +109,7 @@ class Reshaping {
     const auto teams = [n](index_t column) { return unsigned((n - column + Reflecting::COLUMNS - 1) / Reflecting::COLUMNS); };
     block_columns::Shifted<T> shifted{to_.data, to_.layout.ld, n, first, last, dturns.data(), dbelow.data() + first + 1};
     if (from < to) {
-      send(column, to + 1, to_.data + to * to_.layout.ld, stream());
+      move_column<T>(column.data(), to_.data + to * to_.layout.ld, to + 1, cudaMemcpyHostToDevice, context_);
       for (index_t begin = first; begin < last; begin += block_columns::NB) {
         const index_t behind = std::min(begin + block_columns::NB, last);
         find_reflections<<<1, DeviceTeam::THREADS, 0, stream()>>>(shifted, begin);
@@ -120,7 +120,7 @@ class Reshaping {
     } else {
       turns = fold_up(column.data(), from, to);
       send(std::vector<Reflection<T>>(turns.rbegin(), turns.rend()), last - first, dturns.data(), stream());
-      send(column, to + 1, to_.data + to * to_.layout.ld, stream());
+      move_column<T>(column.data(), to_.data + to * to_.layout.ld, to + 1, cudaMemcpyHostToDevice, context_);
       follow_back<<<teams(first + 1), DeviceTeam::THREADS, 0, stream()>>>(shifted);
       check(cudaGetLastError(), "start reflections");
     }
@@ -183,7 +183,7 @@ class Reshaping {
   /// The new columns down to their diagonal, and what has to lie behind the factor.
   void put_in(index_t at, MatrixView<T> W) {
     const index_t p = W.cols;
-    copy_matrix<T>(read(W.block(0, 0, at + p, p)), to_.R().block(0, at, at + p, p), cudaMemcpyDeviceToDevice, stream());
+    copy_on_device<T>(read(W.block(0, 0, at + p, p)), to_.R().block(0, at, at + p, p), context_);
     to_.continue_behind(stream());
   }
 

@@ -11,15 +11,17 @@ namespace {
 template <class F>
 F* from_driver(const char* name) {
   void* address = nullptr;
-  cudaDriverEntryPointQueryResult found;
+  bool found = false;
+#if CUDART_VERSION >= 12000
+  cudaDriverEntryPointQueryResult result;
 #if CUDART_VERSION >= 12050
-  check(cudaGetDriverEntryPointByVersion(name, &address, 11000, cudaEnableDefault, &found), "look for a function of the driver");
-#elif CUDART_VERSION >= 12000
-  check(cudaGetDriverEntryPoint(name, &address, cudaEnableDefault, &found), "look for a function of the driver");
+  check(cudaGetDriverEntryPointByVersion(name, &address, 11000, cudaEnableDefault, &result), "look for a function of the driver");
 #else
-  found = cudaDriverEntryPointSymbolNotFound;
+  check(cudaGetDriverEntryPoint(name, &address, cudaEnableDefault, &result), "look for a function of the driver");
 #endif
-  if (address && found == cudaDriverEntryPointSuccess) return reinterpret_cast<F*>(address);
+  found = result == cudaDriverEntryPointSuccess;
+#endif
+  if (address && found) return reinterpret_cast<F*>(address);
   throw Error(ErrorCode::backend_unavailable, std::string("the NVIDIA driver has no function ") + name,
               {{"backend", "cuda"}, {"reason", std::string("no_virtual_memory")}});
 }
@@ -87,7 +89,9 @@ SpreadMemory::SpreadMemory(std::vector<int> devices, cudaStream_t stream) : devi
 }
 
 void* SpreadMemory::allocate(std::size_t bytes, std::size_t piece) {
-  const auto alike = std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) { return kept.second.bytes == bytes && kept.second.piece == piece; });
+  const auto alike = std::find_if(kept_.begin(), kept_.end(), [&](const auto& kept) {
+    return kept.second.bytes == bytes && kept.second.piece == piece;
+  });
   if (alike != kept_.end()) {
     const auto node = kept_.extract(alike);
     in_use_[node.key()] = node.mapped();

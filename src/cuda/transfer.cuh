@@ -53,6 +53,20 @@ void copy_on_device(MatrixView<const T> dfrom, MatrixView<T> dto, Context& conte
   else copy_matrix(dfrom, dto, cudaMemcpyDeviceToDevice, context.stream());
 }
 
+/// Entries of a column of a factor to the host (`kind`), or from it; where it lies on several devices, by way of memory of one.
+template <class T>
+void move_column(const T* from, T* to, index_t count, cudaMemcpyKind kind, Context& context) {
+  if (count == 0) return;
+  const bool spread = context.spread() != nullptr, fetching = kind == cudaMemcpyDeviceToHost;
+  const PoolBuffer<T> beside(context.pool(), spread ? count : 0);
+  const auto column = [&](T* data) { return MatrixView<T>{data, count, 1, count}; };
+  const auto read = [&](const T* data) { return MatrixView<const T>{data, count, 1, count}; };
+  if (spread && fetching) copy_on_device(read(from), column(beside.data()), context);
+  check(cudaMemcpyAsync(spread && !fetching ? beside.data() : to, spread && fetching ? beside.data() : from, sizeof(T) * count, kind, context.stream()),
+        "copy a column");
+  if (spread && !fetching) copy_on_device(read(beside.data()), column(to), context);
+}
+
 /// The triangle `to` of dR (n x n) <- that of A (n x n) that uplo names, or its transpose.
 template <class S, class T>
 void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, Context& context) {
