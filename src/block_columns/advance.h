@@ -43,13 +43,15 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& stat
     store_columns(warp, state.V[j], s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
 
-/// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain.
-template <class Segment, int K, class Team, class Inbox>
+/// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain. `alike`: every
+/// column of V has its sums in the same order, wherever it is (products that take their factors in place differ in that).
+template <class Segment, int K, class Team, class Inbox, bool alike = false>
 class Advance {
   using Warp = typename Team::Warp;
   using A = typename Segment::Arithmetic;
   using RTiles = Tiles<Segment, Warp::Card::template ahead<K>, Warp>;
-  static constexpr bool in_place = Warp::in_place && Segment::order == Order::forward && std::is_same_v<typename Segment::Scalar, A>;
+  static constexpr bool in_place = Warp::in_place && !alike;
+  static_assert(!in_place || (Segment::order == Order::forward && std::is_same_v<typename Segment::Scalar, A>));
 
  public:
   /// team.shared: RTiles::words for each warp, and V of near_groups() groups.

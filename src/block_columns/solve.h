@@ -80,8 +80,8 @@ class Solve {
       return;
     }
     const S* M = reinterpret_cast<const S*>(tiles.slot(number)) + warp.id * 16 * (by_rows ? LDT : 1);
-    if constexpr (Warp::by_parts) {
-      static_assert(by_rows && Mail::row == 1);
+    if constexpr (Warp::in_place && by_rows && std::is_same_v<S, A>) {
+      static_assert(Mail::row == 1);
       const auto rows = warp.load_rows(M, LDT);
       tiles.release(warp, number);
       stopped_[warp] = !mail_.wait(warp, b, stop);
@@ -167,7 +167,7 @@ class Solve {
     const A *X = post_.X.slot(i), *V = post_.V.slot(i);
     const int m = warp.id * 16;
     Tile<Warp> D[2] = {begin, zero_tile(warp)};
-    if constexpr (Warp::by_parts) {
+    if constexpr (Warp::in_place && forward) {
       warp.template multiply_add_rows_of<1>(D[0], warp.load_rows(X + m * LDT, LDT), V, LDB);
     } else {
       GPUCHOLMOD_UNROLL for (int l = 0; l < NB; l += 16) {

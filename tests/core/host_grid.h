@@ -103,7 +103,10 @@ struct HostLanes {
   /// D <- D + s rows P, P(l, q) at P[q * ld + l].
   template <int s>
   void multiply_add_rows_of(PerLane<Fragment<A>>& D, const Rows& rows, const A* P, int ld) const {
-    for (int first = 0; first < NB; first += 8) multiply_add_in_place<s, 1>(&D, rows.e[0] + first, NB, P + first, ld, 0);
+    PerLane<Fragment<A>> sum[2] = {D, {}};  // in the order that other warps have
+    for (int first = 0; first < NB; first += 8) multiply_add_in_place<s, 1>(&sum[first / 8 % 2], rows.e[0] + first, NB, P + first, ld, 0);
+    for (int lane = 0; lane < LANES; ++lane)
+      for (int i = 0; i < 4; ++i) D[lane].e[i] = sum[0][lane].e[i] + sum[1][lane].e[i];
   }
 
   /// D <- D + s AB, A by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
@@ -174,7 +177,7 @@ struct HostLanes {
 template <class Card_, class A = double>
 struct HostWarpOf : HostLanes<A> {
   using Card = Card_;
-  static constexpr bool in_place = Card::products == Products::fma, by_parts = in_place && std::is_same_v<A, float>;
+  static constexpr bool in_place = Card::products == Products::fma;
 };
 using HostWarp = HostWarpOf<Card90>;
 

@@ -171,6 +171,7 @@ size_t places(const S&) {
   return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<S, SUBS, HostLanes<typename S::Arithmetic>>::words);
 }
 
+/// What only substitution asks for is not done in place.
 template <int K, class Card, class S>
 void run_segment_on_host(const S& s, const Disturb& disturb) {
   using A = typename S::Arithmetic;
@@ -234,7 +235,8 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
       std::vector<A> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
-      Advance<S, K, Team, HostInbox>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
+      constexpr bool alike = S::order == Order::back || !std::is_same_v<typename S::Scalar, A>;
+      Advance<S, K, Team, HostInbox, alike>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.blocks - 1 - REACH, P); });
   }

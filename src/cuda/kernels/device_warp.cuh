@@ -17,7 +17,7 @@ struct DeviceWarpOf {
 #else
   using Card = block_columns::Card90;  // only for what does not depend on it
 #endif
-  static constexpr bool in_place = Card::products == block_columns::Products::fma, by_parts = in_place && std::is_same_v<A, float>;
+  static constexpr bool in_place = Card::products == block_columns::Products::fma;
   template <class S>
   struct PerLane {
     S value;
@@ -203,27 +203,33 @@ struct DeviceWarpOf {
   /// D <- D + s rows P, P(l, q) at P[q * ld + l].
   template <int s>
   __device__ __forceinline__ void multiply_add_rows_of(PerLane<block_columns::Fragment<A>>& D, const Rows& rows, const A* P, int ld) const {
-    A sum[4][8] = {};
-    P += first_of_sum();
-#pragma unroll
-    for (int l = 0; l < 8; l += in_16) {
-      Sixteen part[8];
-#pragma unroll
-      for (int q = 0; q < 8; ++q) part[q] = sixteen(P + q * ld + l);
-#pragma unroll
-      for (int k = 0; k < in_16; ++k)
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-#pragma unroll
-          for (int q = 0; q < 8; ++q) sum[i][q] = fma(rows.e[i][l + k], part[q].e[k], sum[i][q]);
-    }
     // Each step leaves a lane half of what it has, of those eight lanes that have the same rows: at last rows g and g + 8, columns 2t, 2t + 1.
     const bool upper = lane & 16, right = lane & 2, odd = lane & 1;
     A two[2][8], four[2][4];
+    constexpr int columns = sizeof(A) == sizeof(float) ? 8 : 2;  // at a time, for the registers
+    P += first_of_sum();
+#pragma unroll
+    for (int first = 0; first < 8; first += columns) {
+      A sum[4][columns] = {};
+#pragma unroll
+      for (int l = 0; l < 8; l += in_16) {
+        Sixteen part[columns];
+#pragma unroll
+        for (int q = 0; q < columns; ++q) part[q] = sixteen(P + (first + q) * ld + l);
+#pragma unroll
+        for (int k = 0; k < in_16; ++k)
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+#pragma unroll
+            for (int q = 0; q < columns; ++q) sum[i][q] = fma(rows.e[i][l + k], part[q].e[k], sum[i][q]);
+      }
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+#pragma unroll
+        for (int q = 0; q < columns; ++q) two[i][first + q] = halve(sum[2 * i][q], sum[2 * i + 1][q], upper, 16);
+    }
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-#pragma unroll
-      for (int q = 0; q < 8; ++q) two[i][q] = halve(sum[2 * i][q], sum[2 * i + 1][q], upper, 16);
 #pragma unroll
       for (int q = 0; q < 4; ++q) four[i][q] = halve(two[i][q], two[i][q + 4], right, 2);
 #pragma unroll

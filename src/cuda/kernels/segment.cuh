@@ -149,7 +149,7 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
   }
 }
 
-template <int K, class Segment>
+template <int K, bool alike = false, class Segment>
 __device__ __forceinline__ void advance_role(const Segment& s, int advancer, double* shared, int warp, int lane) {
   using namespace block_columns;
   using A = typename Segment::Arithmetic;
@@ -166,7 +166,7 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   __syncthreads();
   if (warp < ADVANCE_WARPS) {
     const Share share{advancer, s.advancers, s.blocks * GROUPS};
-    Advance<Segment, K, Team, Inbox>({memory + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
+    Advance<Segment, K, Team, Inbox, alike>({memory + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
   } else if (warp == ADVANCE_WARPS) {
     feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks - 1 - REACH, inbox);
   }

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMO
     }
   __syncthreads();
   if (advancer < 0) solve_role<CHAIN_COLUMNS>(s, block, shared, warp, lane);
-  else advance_role<CHAIN_COLUMNS>(s, advancer, shared, warp, lane);
+  else advance_role<CHAIN_COLUMNS, true>(s, advancer, shared, warp, lane);
 #endif
 }
 
