@@ -6,20 +6,20 @@
 namespace gpucholmod::block_columns {
 
 /// V of groups in shared memory: a tile for each 8 columns of V.
-template <int K>
+template <int K, class A>
 struct GroupsOfV {
   static constexpr int words = GROUP * K;
-  double* at;
+  A* at;
   int slots;  ///< groups there is room for, a group having the place of the one `slots` before it; 0: all
-  GPUCHOLMOD_HOST_DEVICE double* of(int l) const { return at + (slots == 0 ? l : l % slots) * words; }
+  GPUCHOLMOD_HOST_DEVICE A* of(int l) const { return at + (slots == 0 ? l : l % slots) * words; }
 };
 
 template <class Warp, int K>
-GPUCHOLMOD_HOST_DEVICE void get_V(const Warp& warp, State<Warp, K>& state, const double* from) {
+GPUCHOLMOD_HOST_DEVICE void get_V(const Warp& warp, State<Warp, K>& state, const typename Warp::Arithmetic* from) {
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared>(warp, from + j * 8 * GROUP, 8);
 }
 template <class Warp, int K>
-GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state, double* to) {
+GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state, typename Warp::Arithmetic* to) {
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_tile(warp, state.V[j], to + j * 8 * GROUP, 8);
 }
 
@@ -43,11 +43,15 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& stat
     store_columns(warp, state.V[j], s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
 
-/// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain.
-template <class Segment, int K, class Team, class Inbox>
+/// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain. `alike`: every
+/// column of V has its sums in the same order, wherever it is (products that take their factors in place differ in that).
+template <class Segment, int K, class Team, class Inbox, bool alike = false>
 class Advance {
   using Warp = typename Team::Warp;
+  using A = typename Segment::Arithmetic;
   using RTiles = Tiles<Segment, Warp::Card::template ahead<K>, Warp>;
+  static constexpr bool in_place = Warp::in_place && !alike;
+  static_assert(!in_place || (Segment::order == Order::forward && std::is_same_v<typename Segment::Scalar, A>));
 
  public:
   /// team.shared: RTiles::words for each warp, and V of near_groups() groups.
@@ -73,7 +77,7 @@ class Advance {
   /// Row block b, on the warp's groups. False: nothing comes any more.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
     if (!inbox_.wait(warp, b - s_.first)) return false;
-    const double* P = inbox_.slot(b - s_.first);
+    const A* P = inbox_.slot(b - s_.first);
     while (tiles.at().b == b) {
       const int group = tiles.at().group, l = tiles.at().l, c = group / GROUPS;
       State<Warp, K> state;
@@ -82,9 +86,13 @@ class Advance {
         break;
       }
       GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
-        Left<Warp> R[2];
-        tiles.take(warp, a, R);
-        subtract<K>(warp, state.V, R, P + a * IB);
+        if constexpr (in_place) {
+          subtract<K>(warp, state.V, tiles.take(warp, a), RTiles::EIGHT, P + a * IB);
+        } else {
+          Left<Warp> R[2];
+          tiles.take(warp, a, R);
+          subtract<K>(warp, state.V, R, P + a * IB);
+        }
         tiles.next(warp, s_, range(), a);
       }
       if (c == b + 1 + REACH) hand_over(warp, state, group);
@@ -115,7 +123,7 @@ class Advance {
   }
 
   GPUCHOLMOD_HOST_DEVICE void hand_over(const Warp& warp, const State<Warp, K>& state, int group) const {
-    double* to = s_.handed + index_t(group / GROUPS) * K * LDB + s_.group_place(group) % GROUPS * GROUP;
+    A* to = s_.handed + index_t(group / GROUPS) * K * LDB + s_.group_place(group) % GROUPS * GROUP;
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * LDB, LDB);
     warp.sync();
     warp.once([&] { Warp::add_release(s_.has_V(group / GROUPS)); });
@@ -124,7 +132,7 @@ class Advance {
   Team team_;
   const Segment& s_;
   Share share_;
-  GroupsOfV<K> V_;
+  GroupsOfV<K, A> V_;
   Inbox& inbox_;
   typename Team::template PerWarp<RTiles> tiles_;
 };

@@ -13,15 +13,22 @@ struct State {
 
 /// V <- V - R'P for IB rows, held in two tiles.
 template <int K, class Warp>
-GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left<Warp>* R, const double* P) {
+GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left<Warp>* R, const typename Warp::Arithmetic* P) {
   GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
       warp.template multiply_add<-1, Access::shared>(V[j], R[half], P + 8 * j * LDB + 8 * half, LDB);
 }
 
+/// The same, R by columns of eight rows, `half` words to each eight rows, in place.
+template <int K, class Warp>
+GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const typename Warp::Arithmetic* R, int half, const typename Warp::Arithmetic* P) {
+  GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i)
+    warp.template multiply_add_in_place<-1, K / 8>(V, R + i * half, 8, P + 8 * i, LDB, 8 * LDB);
+}
+
 /// V <- V T: what a rescaling asks for.
 template <int K, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL void rescale(Warp warp, State<Warp, K>& state, const double* T) {
+GPUCHOLMOD_HOST_DEVICE_CALL void rescale(Warp warp, State<Warp, K>& state, const typename Warp::Arithmetic* T) {
   Tile<Warp> scaled[K / 8];
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
     scaled[j] = zero_tile(warp);

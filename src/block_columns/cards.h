@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "base/host_device.h"
 
 /// What differs from one family of GPUs to another in a segment: how products are formed, how copies and P travel, and how much shared
@@ -27,9 +29,13 @@ enum class Products {
 ///   P_slots<K>           places for P of row blocks, of a block that advances
 ///   message_slots<K>     places for messages, of one that rewrites
 ///   finish_slots<K>      places for P, of one that finishes
+///   Arithmetic<T>        what is computed with, for a factor of T's: double, or T
+///   With<A>              the card, when it computes with A's: where these are shorter, there is room for more of them
 ///
 /// Compute capability 9.0 to 11.x: GPUs of data centres with clusters. Numbers measured on an H200: inst/design/segments.md.
 struct Card90 {
+  template <class T> using Arithmetic = double;
+  template <class A> using With = Card90;
   static constexpr int shared = 227 * 1024;
   static constexpr bool clusters = true;
   static constexpr Products products = Products::tensor_16_8_8;
@@ -42,6 +48,8 @@ struct Card90 {
 
 /// Compute capability 8.0: A100, A30. Numbers measured with these kernels on an H200, 2026-11-23: inst/design/other-gpus.md.
 struct Card80 {
+  template <class T> using Arithmetic = double;
+  template <class A> using With = Card80;
   static constexpr int shared = 163 * 1024;
   static constexpr bool clusters = false;
   static constexpr Products products = Products::tensor_8_8_4;
@@ -53,7 +61,10 @@ struct Card80 {
 };
 
 /// Compute capability 8.6 to 8.9, and 12.x: GeForce cards and workstations, with few units for double precision.
+struct Card86Single;
 struct Card86 {
+  template <class T> using Arithmetic = T;
+  template <class A> using With = std::conditional_t<std::is_same_v<A, float>, Card86Single, Card86>;
   static constexpr int shared = 99 * 1024;
   static constexpr bool clusters = false;
   static constexpr Products products = Products::fma;
@@ -62,6 +73,14 @@ struct Card86 {
   template <int K> static constexpr int P_slots = K > 8 ? 2 : 4;
   template <int K> static constexpr int message_slots = K > 8 ? 1 : 2;
   template <int K> static constexpr int finish_slots = 1;
+};
+/// The same with floats.
+struct Card86Single : Card86 {
+  static constexpr int cluster = 4, solve_teams = 2, tile_slots = 2;
+  template <int K> static constexpr int ahead = K > 16 ? 2 : 4;
+  template <int K> static constexpr int P_slots = K > 16 ? 2 : K > 8 ? 4 : 8;
+  template <int K> static constexpr int message_slots = K > 8 ? 2 : 3;
+  template <int K> static constexpr int finish_slots = K > 16 ? 2 : 4;
 };
 
 }  // namespace gpucholmod::block_columns

@@ -6,19 +6,20 @@ namespace gpucholmod::block_columns {
 
 /// U^-1 of the H behind a segment that nothing has ended, from the P of its row blocks: by it what is left of V has to be scaled where
 /// right-hand sides come behind the factor. It goes to where the next row block's message would have it. One team of WARPS warps.
-template <class T, int K, class Team>
+template <class Segment, int K, class Team>
 class Closing {
   using Warp = typename Team::Warp;
+  using A = typename Segment::Arithmetic;
   using Parts = Message<K>;
   static constexpr int KP = Parts::KP, LDW = KP + 8, tiles = KP / 16 * (KP / 8);
   static constexpr int H = KP * LDB, X = H + KP * LDW, work = X + KP * LDW;
   static_assert(tiles <= WARPS);
 
  public:
-  static constexpr int words = work + invert_factor_words;  ///< shared memory, in doubles
+  static constexpr int words = work + invert_factor_words;  ///< shared memory, in words
 
   /// Row blocks [segment.first, segment.end), whose messages are there.
-  GPUCHOLMOD_HOST_DEVICE Closing(Team team, const Segment<T>& segment) : team_(team), s_(segment), shared_(team.shared) {}
+  GPUCHOLMOD_HOST_DEVICE Closing(Team team, const Segment& segment) : team_(team), s_(segment), shared_(team.shared) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
@@ -26,7 +27,7 @@ class Closing {
       GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * LDB; i += WARPS * LANES) shared_[i] = 0;
     });
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < s_.end; ++b) {
-      const double* P = s_.messages + index_t(b) * Parts::stride + Parts::P;
+      const A* P = s_.messages + index_t(b) * Parts::stride + Parts::P;
       team_.threads_sync([&](int thread) {
         GPUCHOLMOD_NO_UNROLL for (int i = thread; i < K * LDB; i += WARPS * LANES) shared_[i] = P[i];
       });
@@ -42,7 +43,7 @@ class Closing {
     team_.all_sync([&](Warp& warp) {
       return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work, s_.sigma * s_.later);
     });
-    double* to = s_.messages + index_t(s_.end) * Parts::stride + Parts::scaling;
+    A* to = s_.messages + index_t(s_.end) * Parts::stride + Parts::scaling;
     team_.threads_sync([&](int thread) {
       GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += WARPS * LANES) to[i / KP * LDB + i % KP] = shared_[X + i / KP * LDW + i % KP];
     });
@@ -63,14 +64,14 @@ class Closing {
     Tile<Warp> D = sum_[warp];
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-        D[lane].e[e] = on_diagonal(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * D[lane].e[e];
+        D[lane].e[e] = on_diagonal<A>(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * D[lane].e[e];
     });
     store_tile(warp, D, shared_ + H + row(warp) * LDW + column(warp), LDW);
   }
 
   Team team_;
-  const Segment<T>& s_;
-  double* shared_;
+  const Segment& s_;
+  A* shared_;
   typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile
 };
 

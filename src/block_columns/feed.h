@@ -28,8 +28,8 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
 }
 
 /// Messages of accepted row blocks.
-template <int K, class T, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const Segment<T>& s, Inbox& inbox) {
+template <int K, class S, class Warp, class Inbox>
+GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, Inbox& inbox) {
   int known = s.start();
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.end; ++b) {
     const int i = b - s.first;

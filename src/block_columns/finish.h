@@ -7,7 +7,7 @@ namespace gpucholmod::block_columns {
 
 constexpr int invert_factor_words = 3 * IB * LDC;  ///< of shared memory, for invert_factor() of order 32
 
-/// Shared memory of a block of threads that finishes messages, in doubles.
+/// Shared memory of a block of threads that finishes messages, in words.
 template <int K, class Card>
 struct FinishMemory {
   static constexpr int KP = Message<K>::KP;
@@ -25,7 +25,7 @@ struct FinishMemory {
 /// f(half, D) for both halves (16 x 8) of the product A B of order 16, D begun by begin(half). left(l): columns l .. l + 7 of A;
 /// B(k, n) at n * ld + k.
 template <int s, class Warp, class Begin, class Left, class Store>
-GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& left, const double* B, int ld, Store&& store) {
+GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& left, const typename Warp::Arithmetic* B, int ld, Store&& store) {
   GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
     Tile<Warp> D = begin(half);
     GPUCHOLMOD_UNROLL for (int l = 0; l < IB; l += 8)
@@ -40,16 +40,18 @@ GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& l
 ///
 ///   KP = 32:  X11 from A11,  U12 = X11'A12,  X22 from other * (A22 - U12'U12) - bound I,  X12 = -X11 (U12 X22)
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, double* sX, double* work, double other = 1, double bound = 0) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const typename Warp::Arithmetic* sA, typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work,
+                                               typename Warp::Arithmetic other = 1, typename Warp::Arithmetic bound = 0) {
+  using A = typename Warp::Arithmetic;
   constexpr int ld = KP + 8;
   bool ok = invert_cholesky(warp, sA, ld, sX, ld);
   warp.sync();
   if constexpr (KP > IB) {
-    double *sU = work, *sS = work + IB * LDC, *sY = sS + IB * LDC;
-    const double *A12 = sA + IB * ld, *A22 = A12 + IB;
-    double *X12 = sX + IB * ld, *X22 = X12 + IB;
+    A *sU = work, *sS = work + IB * LDC, *sY = sS + IB * LDC;
+    const A *A12 = sA + IB * ld, *A22 = A12 + IB;
+    A *X12 = sX + IB * ld, *X22 = X12 + IB;
     const auto zero = [&](int) { return zero_tile(warp); };
-    const auto to = [&](double* p, int ldp) {
+    const auto to = [&](A* p, int ldp) {
       return [&warp, p, ldp](int half, const Tile<Warp>& D) { store_columns(warp, D, p + 8 * half * ldp, ldp); };
     };
     warp.each([&](int lane) {
@@ -60,7 +62,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, doub
                    [&](int l) { return load_left(warp, sU + l, LDC); }, sU, LDC, [&](int half, Tile<Warp>& D) {
                      warp.each([&](int lane) {
                        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-                         D[lane].e[e] = other * D[lane].e[e] - on_diagonal(0, 8 * half, lane, e) * bound;
+                         D[lane].e[e] = other * D[lane].e[e] - on_diagonal<A>(0, 8 * half, lane, e) * bound;
                      });
                      to(sS, LDC)(half, D);
                    });
@@ -75,7 +77,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const double* sA, doub
 /// Whether a row block passes the guard if H is I before it: with H_0 before and H behind it that is the question whether
 /// -sigma (H - bound H_0) is positive definite. `sH`: -sigma (H - bound I), which is lost; the rest as in invert_factor().
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, double* sH, const double* sH_0, double sigma_bound, double* sX, double* work) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmetic* sH, const typename Warp::Arithmetic* sH_0, typename Warp::Arithmetic sigma_bound,
+                                              typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work) {
   constexpr int ld = KP + 8;
   warp.each([&](int lane) {
     GPUCHOLMOD_NO_UNROLL for (int i = lane; i < KP * KP; i += LANES) {
@@ -90,15 +93,16 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, double* sH, const doubl
 /// With columns of both signs: whether what is left of the removed ones, minus their Schur complement in H, is above the bound. sX, work:
 /// as in invert_factor().
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool passes_below(Warp warp, const double* sH, double* sX, double* work) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_below(Warp warp, const typename Warp::Arithmetic* sH, typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work) {
   return invert_factor<KP>(warp, sH, sX, work, -1, least_downdate);
 }
 
 /// And whether the added ones' H, and I + P'P of the removed ones, are below theirs. `work`: IB * LDC words.
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const double* sH, double* work) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const typename Warp::Arithmetic* sH, typename Warp::Arithmetic* work) {
+  using A = typename Warp::Arithmetic;
   constexpr int ld = KP + 8;
-  const auto below = [&](const double* block, double bound) {
+  const auto below = [&](const A* block, A bound) {
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int i = lane; i < IB * IB; i += LANES)
         work[i / IB * LDC + i % IB] = (i / IB == i % IB ? bound : 0) - block[i / IB * ld + i % IB];
@@ -113,9 +117,11 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const double* sH, doubl
 
 /// G <- X'HX, X upper: H of a row block with S before it, for the one behind U'SU, X = U^-1. sT: as large as G.
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const double* sH, const double* sX, double* sT, double* sG) {
+GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arithmetic* sH, const typename Warp::Arithmetic* sX,
+                                           typename Warp::Arithmetic* sT, typename Warp::Arithmetic* sG) {
+  using A = typename Warp::Arithmetic;
   constexpr int ld = KP + 8;
-  const auto product = [&](const double* left, const double* right, double* to) {  // left' right, both by columns
+  const auto product = [&](const A* left, const A* right, A* to) {  // left' right, both by columns
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i < KP; i += IB)
       GPUCHOLMOD_NO_UNROLL for (int j = 0; j < KP; j += 8) {
         Tile<Warp> D = zero_tile(warp);
@@ -131,7 +137,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const double* sH, const do
 
 /// What H begins with, times sigma, in row q.
 template <class S>
-GPUCHOLMOD_HOST_DEVICE double sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.later; }
+GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.later; }
 
 /// Finishes the messages of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far; then, of
 /// the sub-blocks side by side,
@@ -142,15 +148,16 @@ GPUCHOLMOD_HOST_DEVICE double sign_of(const S& s, int q) { return q < HALF ? 1 :
 /// signs, S = diag(I, -I), H begins with S, and
 ///
 ///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
-template <class T, int K, class Team, class Inbox>
+template <class Segment, int K, class Team, class Inbox>
 class Finish {
   using Warp = typename Team::Warp;
+  using A = typename Segment::Arithmetic;
   using Parts = Message<K>;
   using S = FinishMemory<K, typename Warp::Card>;
   static constexpr int KP = S::KP, LDW = S::LDW, tiles = KP / 16 * (KP / 8);
 
  public:
-  GPUCHOLMOD_HOST_DEVICE Finish(Team team, const Segment<T>& segment, int finisher, Inbox& inbox)
+  GPUCHOLMOD_HOST_DEVICE Finish(Team team, const Segment& segment, int finisher, Inbox& inbox)
       : team_(team), s_(segment), finisher_(finisher), inbox_(inbox), shared_(team.shared) {}
 
   /// The inbox's slots must hold zeros from row K of P on.
@@ -192,20 +199,20 @@ class Finish {
 
   GPUCHOLMOD_HOST_DEVICE bool mixed() const { return KP > HALF && s_.mixed(); }
   /// Of the last columns of V.
-  GPUCHOLMOD_HOST_DEVICE double last_sign() const { return KP > HALF ? s_.later : s_.sigma; }
+  GPUCHOLMOD_HOST_DEVICE A last_sign() const { return KP > HALF ? s_.later : s_.sigma; }
 
   /// Of sub-block a; SUBS: behind the row block.
-  GPUCHOLMOD_HOST_DEVICE double* H(int a) const { return shared_ + S::H + a * S::square; }
+  GPUCHOLMOD_HOST_DEVICE A* H(int a) const { return shared_ + S::H + a * S::square; }
   /// U_a^-1, in the place of H_a, but for the first and the last of these, which a refused row block asks for again.
-  GPUCHOLMOD_HOST_DEVICE double* X(int a) const { return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a); }
-  GPUCHOLMOD_HOST_DEVICE double* work(int a) const { return shared_ + S::work + a * S::scratch; }
+  GPUCHOLMOD_HOST_DEVICE A* X(int a) const { return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a); }
+  GPUCHOLMOD_HOST_DEVICE A* work(int a) const { return shared_ + S::work + a * S::scratch; }
 
   /// The warp's tile of H.
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
 
   /// The sum of P'P, with 16 rows more.
-  GPUCHOLMOD_HOST_DEVICE void add_sub_block(const Warp& warp, const double* sP, int a) {
+  GPUCHOLMOD_HOST_DEVICE void add_sub_block(const Warp& warp, const A* sP, int a) {
     GPUCHOLMOD_UNROLL for (int i = a * IB; i < (a + 1) * IB; i += 8)
       warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, sP + row(warp) * LDB + i, LDB),
                                                     sP + column(warp) * LDB + i, LDB);
@@ -216,14 +223,14 @@ class Finish {
     Tile<Warp> H = sum_[warp];
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-        H[lane].e[e] = on_diagonal(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * H[lane].e[e];
+        H[lane].e[e] = on_diagonal<A>(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * H[lane].e[e];
     });
     store_tile(warp, H, this->H(a) + row(warp) * LDW + column(warp), LDW);
   }
 
   /// Row block b, whose P is in sP. False: refused.
-  GPUCHOLMOD_HOST_DEVICE bool finish(int b, const double* sP) {
-    double* to = s_.messages + index_t(b) * Parts::stride;
+  GPUCHOLMOD_HOST_DEVICE bool finish(int b, const A* sP) {
+    A* to = s_.messages + index_t(b) * Parts::stride;
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
       if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to);
@@ -248,8 +255,8 @@ class Finish {
   }
 
 
-  GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const double* sP, double* to) {
-    double *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW;
+  GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const A* sP, A* to) {
+    A *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW;
     if (!invert_factor<KP>(warp, H(a), X, W, s_.sigma * s_.later)) return false;
     GPUCHOLMOD_UNROLL for (int q = 0; q < KP; q += 8) {
       Tile<Warp> D = zero_tile(warp);
@@ -266,7 +273,7 @@ class Finish {
         warp.template multiply_add<1, Access::shared>(D, load_left(warp, W + l, LDW), W + n * LDW + l, LDW);
       }
       warp.each([&](int lane) {
-        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] = on_diagonal(0, n, lane, e) + last_sign() * D[lane].e[e];
+        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] = on_diagonal<A>(0, n, lane, e) + last_sign() * D[lane].e[e];
       });
       store_tile(warp, D, M + n, LDC);
     }
@@ -280,7 +287,7 @@ class Finish {
       warp.sync();
       store_tile(warp, D, W + q, LDW);
     }
-    double* C = M + IB * LDC;
+    A* C = M + IB * LDC;
     const index_t rows = index_t(b) * NB + a * IB;
     const bool good = invert_cholesky(warp, M, LDC, C, LDC);
     warp.sync();
@@ -288,7 +295,7 @@ class Finish {
     GPUCHOLMOD_UNROLL for (int h = 0; h < 2; ++h) {
       C_left[h] = load_left(warp, C + 8 * h, LDC);
       warp.each([&](int lane) {
-        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) C_left[h][lane].e[e] *= s_.scaling.of(rows + group_id(lane) + e % 2 * 8);
+        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) C_left[h][lane].e[e] *= A(s_.scaling.of(rows + group_id(lane) + e % 2 * 8));
       });
       store_left(warp, C_left[h], to + Parts::C + (a * 2 + h) * LEFT);
     }
@@ -302,7 +309,7 @@ class Finish {
 
   /// Whether the H behind the row block has all its eigenvalues above the bound (downdate), or below it (update).
   GPUCHOLMOD_HOST_DEVICE bool passes(const Warp& warp) {
-    double* const H = this->H(SUBS);
+    A* const H = this->H(SUBS);
     warp.each([&](int lane) {
       GPUCHOLMOD_NO_UNROLL for (int i = lane; i < KP * KP; i += LANES) {
         const int q = i / KP, l = i % KP;
@@ -314,10 +321,10 @@ class Finish {
   }
 
   Team team_;
-  const Segment<T>& s_;
+  const Segment& s_;
   int finisher_;
   Inbox& inbox_;
-  double* shared_;
+  A* shared_;
   typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile of the sum of P'P
 };
 

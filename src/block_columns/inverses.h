@@ -5,7 +5,7 @@
 
 namespace gpucholmod::block_columns {
 
-/// Shared memory that inverting `count` diagonal blocks takes, in doubles, and the warps that do it.
+/// Shared memory that inverting `count` diagonal blocks takes, in words, and the warps that do it.
 template <int count>
 struct InverseMemory {
   static constexpr int warps = count * SUBS;
@@ -17,7 +17,7 @@ using InverseMemoryOf = InverseMemory<Team::Warp::Card::inverted_at_once>;
 
 /// Tiles (c - above, c) of R, c counting from `first` in the order of the segment, by rows; where there is none, some other one.
 template <class S, class Team>
-GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int above, double* sD) {
+GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int above, typename S::Arithmetic* sD) {
   using T = typename S::Scalar;
   constexpr int count = Team::Warp::Card::inverted_at_once, threads = InverseMemory<count>::warps * LANES,
                 batch = NB * NB / threads;  // loads at a time, as each takes long
@@ -34,7 +34,7 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int abo
     }
     GPUCHOLMOD_UNROLL for (int x = 0; x < count; ++x)
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
-        sD[(x * NB + row(thread + j * threads)) * LDB + column(thread + j * threads)] = double(tile[x][j]);
+        sD[(x * NB + row(thread + j * threads)) * LDB + column(thread + j * threads)] = typename S::Arithmetic(tile[x][j]);
   });
 }
 
@@ -43,32 +43,33 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int abo
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first) {
   using Warp = typename Team::Warp;
+  using A = typename S::Arithmetic;
   using M = InverseMemoryOf<Team>;
-  double *sD = team.shared + M::D, *sX = team.shared + M::X, *partial = team.shared + M::partial;
+  A *sD = team.shared + M::D, *sX = team.shared + M::X, *partial = team.shared + M::partial;
   take_tiles(team, s, first, 0, sD);
   invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
   team.warps_sync([&](Warp& warp) {  // ||R_bb||_F^2 and ||X||_F^2, in two parts each
-    const double* from = (warp.id % 2 == 1 ? sX : sD) + warp.id / 2 * (M::block / 2);
-    typename Warp::template PerLane<double> sum;
+    const A* from = (warp.id % 2 == 1 ? sX : sD) + warp.id / 2 * (M::block / 2);
+    typename Warp::template PerLane<A> sum;
     warp.each([&](int lane) {
-      double part[4] = {};
+      A part[4] = {};
       GPUCHOLMOD_NO_UNROLL for (int l = 0; l < NB / 2; l += 2)
         GPUCHOLMOD_UNROLL for (int i = 0; i < 4; ++i) {
-          const double e = from[(l + i / 2) * LDB + i % 2 * LANES + lane];
+          const A e = from[(l + i / 2) * LDB + i % 2 * LANES + lane];
           part[i] += e * e;
         }
       sum[lane] = (part[0] + part[1]) + (part[2] + part[3]);
     });
-    const double all = warp.total(sum);
+    const A all = warp.total(sum);
     warp.once([&] { partial[warp.id] = all; });
   });
   team.threads_sync([&](int thread) {
     GPUCHOLMOD_NO_UNROLL for (int i = thread; i < Warp::Card::inverted_at_once * INVERSE; i += team.size() * LANES) {
       const int row = i % LDT, column = i / LDT;
-      double* to = s.inverse(first + column / NB) + i % INVERSE;
-      const double* part = partial + column / NB * 4;
-      const double squared = (part[0] + part[2]) * (part[1] + part[3]);
-      *to = i % INVERSE == refine_at ? (squared < unrefined * unrefined ? 0 : squared < solvable * solvable ? 1 : 2)
+      A* to = s.inverse(first + column / NB) + i % INVERSE;
+      const A* part = partial + column / NB * 4;
+      const A squared = (part[0] + part[2]) * (part[1] + part[3]);
+      *to = i % INVERSE == refine_at ? (squared < A(unrefined * unrefined) ? 0 : squared < solvable<A> * solvable<A> ? 1 : 2)
                                       : row < NB ? sX[column * LDB + row] : 0;
     }
   });
@@ -79,10 +80,10 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first)
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int first) {
   using M = InverseMemoryOf<Team>;
-  double* sX = team.shared + M::X;
+  typename S::Arithmetic* sX = team.shared + M::X;
   team.threads_sync([&](int thread) {
     for (int x = 0; x < Team::Warp::Card::inverted_at_once; ++x) {
-      const double* from = s.inverse(first + x);
+      const auto* from = s.inverse(first + x);
       GPUCHOLMOD_UNROLL for (int i = thread; i < NB * NB; i += M::warps * LANES) sX[(x * NB + i / NB) * LDB + i % NB] = from[i / NB * LDT + i % NB];
     }
   });
@@ -97,7 +98,7 @@ template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void link_blocks(Team team, const S& s, int first) {
   using Warp = typename Team::Warp;
   constexpr bool forward = S::order == Order::forward;
-  double *sD = team.shared + InverseMemoryOf<Team>::D, *sX = team.shared + InverseMemoryOf<Team>::X;
+  typename S::Arithmetic *sD = team.shared + InverseMemoryOf<Team>::D, *sX = team.shared + InverseMemoryOf<Team>::X;
   take_tiles(team, s, first, 1, sD);
   team.warps_sync([&](Warp& warp) {
     const int x = warp.id / SUBS, m = warp.id % SUBS * IB, c = first + x;

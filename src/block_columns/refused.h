@@ -24,8 +24,12 @@ GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) 
 /// With columns of both signs, two steps a row: with those that are added, then with the others.
 ///
 /// They are left as the message of the row block, by which they are done on the panels to its right: there it has a negative number.
-template <class T, int K, class Team>
+/// In double whatever the rest is computed with: they are rare, and what they are for is what single precision cannot tell.
+template <class Segment, int K, class Team>
 class RefusedBlock {
+  using T = typename Segment::Scalar;
+  using A = typename Segment::Arithmetic;
+
  public:
   static constexpr int threads = WARPS * LANES, others = threads - NB;  ///< columns behind the diagonal block, of each block of threads
   /// Blocks of threads for row block b.
@@ -37,11 +41,11 @@ class RefusedBlock {
   static constexpr int halves = K > HALF ? 2 : 1;
   /// Shared memory, in doubles, and what the message takes.
   static constexpr int words = NB * (K + 3 * halves);
-  static_assert(NB * NB <= INVERSE);         // for the diagonal block
-  static_assert(words <= Message<K>::scaling);  // which is needed as well
+  static_assert(NB * NB * sizeof(T) <= INVERSE * sizeof(A));                   // for the diagonal block
+  static_assert(words * sizeof(double) <= Message<K>::scaling * sizeof(A));  // which is needed as well
 
   /// `number`: of the block of threads.
-  GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment<T>& segment, int b, int number)
+  GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment& segment, int b, int number)
       : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared) {}
 
   /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to the place of its
@@ -49,7 +53,7 @@ class RefusedBlock {
   /// says so.
   GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
     team_.each_thread([&](int thread) { begin(thread, columns_[thread]); });
-    double* message = s_.messages + index_t(b_) * Message<K>::stride;
+    double* message = reinterpret_cast<double*>(s_.messages + index_t(b_) * Message<K>::stride);
     if (b_ < 0) return repeat(message);
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) {
       team_.threads_sync([&](int thread) {
@@ -69,7 +73,7 @@ class RefusedBlock {
   }
 
   /// The diagonal block to s.out, in a later launch, by so many threads.
-  GPUCHOLMOD_HOST_DEVICE static void store_diagonal_block(const Segment<T>& s, int b, int thread, int threads) {
+  GPUCHOLMOD_HOST_DEVICE static void store_diagonal_block(const Segment& s, int b, int thread, int threads) {
     if (!s.out) return;
     const T* from = tile(s, b);
     T* to = s.out + index_t(b) * NB * (s.ld + 1);
@@ -98,7 +102,7 @@ class RefusedBlock {
   };
 
   /// Of a diagonal block that is not yet in its place.
-  GPUCHOLMOD_HOST_DEVICE static T* tile(const Segment<T>& s, int b) {
+  GPUCHOLMOD_HOST_DEVICE static T* tile(const Segment& s, int b) {
     return reinterpret_cast<T*>(s.links + index_t(b) * INVERSE);
   }
   /// Of row i, of either half of V's columns.
@@ -117,7 +121,7 @@ class RefusedBlock {
     own.R = c < index_t(s_.blocks) * NB ? s_.R + c * s_.ld + index_t(b_) * NB : nullptr;
     own.next = own.R ? double(own.R[0]) : 0;
     own.by_pivot = !is_behind(thread) ? 1 / double(own.R[thread]) : 0;
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? s_.V[q * s_.ldv + c] : 0;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? double(s_.V[q * s_.ldv + c]) : 0;
   }
 
   /// The steps of row i, from the column that it begins with. False: a downdate fails.
@@ -212,11 +216,11 @@ class RefusedBlock {
 
   GPUCHOLMOD_HOST_DEVICE void leave(int thread, const Column& own) const {
     if (!is_behind(thread) || !own.R) return;
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) s_.V[q * s_.ldv + column(thread)] = own.V[q];
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) s_.V[q * s_.ldv + column(thread)] = A(own.V[q]);
   }
 
   Team team_;
-  const Segment<T>& s_;
+  const Segment& s_;
   int b_, number_;
   double* steps_;   ///< y_i, K each, then 1 / tau_i, 1 / (1 - tau_i), rho_i
   typename Team::template PerThread<Column> columns_;

@@ -9,14 +9,15 @@ namespace gpucholmod::block_columns {
 ///
 ///   Threads   one team of RELAY_WARPS warps
 ///   Shared    a word
-template <class T, int K, class Team>
+template <class Segment, int K, class Team>
 class Relay {
+  using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
   using Parts = Message<K>;
 
  public:
   /// `number`: of the block of threads among the owner's relays.
-  GPUCHOLMOD_HOST_DEVICE Relay(Team team, const Segment<T>& segment, int number) : team_(team), s_(segment), number_(number) {}
+  GPUCHOLMOD_HOST_DEVICE Relay(Team team, const Segment& segment, int number) : team_(team), s_(segment), number_(number) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first + number_; b < s_.end; b += s_.relays) {
@@ -46,12 +47,12 @@ class Relay {
   }
 
   /// A thread's share of so many words, an even number: all is on its way before anything has come.
-  GPUCHOLMOD_HOST_DEVICE static void copy(const double* from, double* to, int words, int thread) {
+  GPUCHOLMOD_HOST_DEVICE static void copy(const A* from, A* to, int words, int thread) {
     constexpr int threads = RELAY_WARPS * LANES, batch = 8;
-    const auto *const source = reinterpret_cast<const Pair<double>*>(from), *const end = source + words / 2;
-    auto* target = reinterpret_cast<Pair<double>*>(to) + thread;
+    const auto *const source = reinterpret_cast<const Pair<A>*>(from), *const end = source + words / 2;
+    auto* target = reinterpret_cast<Pair<A>*>(to) + thread;
     GPUCHOLMOD_NO_UNROLL for (const auto* at = source + thread; at < end; at += batch * threads, target += batch * threads) {
-      Pair<double> held[batch];
+      Pair<A> held[batch];
       GPUCHOLMOD_UNROLL for (int i = 0; i < batch; ++i)
         if (end - at > i * threads) held[i] = Warp::template read<Access::transform>(at + i * threads);
       GPUCHOLMOD_UNROLL for (int i = 0; i < batch; ++i)
@@ -60,7 +61,7 @@ class Relay {
   }
 
   Team team_;
-  const Segment<T>& s_;
+  const Segment& s_;
   int number_;
 };
 

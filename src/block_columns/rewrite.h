@@ -6,15 +6,17 @@ namespace gpucholmod::block_columns {
 
 /// Rewrites the groups of a worker, row block after row block, as messages come; V of all of them stays in shared memory. Those
 /// that come near the diagonal are left to Advance besides.
-template <class T, int K, class Team, class Inbox>
+template <class Segment, int K, class Team, class Inbox>
 class Rewrite {
+  using T = typename Segment::Scalar;
+  using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
-  using RTiles = Tiles<Segment<T>, Warp::Card::template ahead<K>, Warp>;
+  using RTiles = Tiles<Segment, Warp::Card::template ahead<K>, Warp>;
   using Parts = Message<K>;
 
  public:
   /// team.shared: RTiles::words for each warp, and V of all groups.
-  GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment<T>& segment, const Share& share, Inbox& inbox)
+  GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment& segment, const Share& share, Inbox& inbox)
       : team_(team), s_(segment), share_(share),
         V_{team.shared + REWRITE_WARPS * RTiles::words, 0}, inbox_(inbox) {}
 
@@ -49,15 +51,16 @@ class Rewrite {
   /// Row block b, on the warp's groups. False: it is refused.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
     if (!inbox_.wait(warp, b - s_.first)) return false;
-    const double* message = inbox_.slot(b - s_.first);
+    const A* message = inbox_.slot(b - s_.first);
     while (tiles.at().b == b) {
       const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
       T* out = s_.out ? s_.out + index_t(group) * GROUP * s_.ld + index_t(b) * NB : nullptr;
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
-      rewrite(warp, message, tiles, state, out);
+      if constexpr (Warp::in_place) rewrite_in_place(warp, message, tiles, state, V_.of(l), out);
+      else rewrite(warp, message, tiles, state, out);
       if (c == b && out) clear_below_diagonal(warp, group % GROUPS * GROUP, out);
-      put_V<Warp, K>(warp, state, V_.of(l));
+      if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V_.of(l));
       if (c == b + 1 + s_.window) {
         leave_V<K>(warp, state, s_, group);
         warp.sync();
@@ -72,11 +75,11 @@ class Rewrite {
   /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V - R_a'P_a. What is
   /// multiplied lies in the registers as the products take it; in this order none waits for the one before, nor anything for
   /// what has been multiplied.
-  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const double* message, RTiles& tiles, State<Warp, K>& state, T* out) {
+  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state, T* out) {
     constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
     Tile<Warp> done[2];              // 16 rows by 8 columns each
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
-      const double *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT, *P = message + Parts::P + a * IB;
+      const A *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT, *P = message + Parts::P + a * IB;
       Left<Warp> R[2], Z_left[K / 8];
       Tile<Warp> R_tile[2];
       tiles.take(warp, a, R, R_tile);
@@ -99,6 +102,24 @@ class Rewrite {
     if (later) put(warp, done, SUBS - 1, out);
   }
 
+  /// The same where products take their factors in place: V goes to its place after each sub-block.
+  GPUCHOLMOD_HOST_DEVICE void rewrite_in_place(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state, A* sV, T* out) {
+    static_assert(std::is_same_v<T, A>);
+    GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
+      const A *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT, *P = message + Parts::P + a * IB;
+      Tile<Warp> done[2] = {zero_tile(warp), zero_tile(warp)};
+      const A* R = tiles.take(warp, a);
+      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
+        warp.template multiply_add_in_place<1, 2>(done, Z + j * LEFT, 8, sV + j * 8 * GROUP, 8, 64);
+      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+        warp.template multiply_add_in_place<1, 2>(done, C + half * LEFT, 8, R + half * RTiles::EIGHT, 8, 64);
+      subtract<K>(warp, state.V, R, RTiles::EIGHT, P);
+      tiles.next(warp, s_, range(), a);
+      put_V<Warp, K>(warp, state, sV);
+      put(warp, done, a, out);
+    }
+  }
+
   /// Sub-block a of R~, to memory.
   GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[2], int a, T* out) const {
     index_t ld = s_.ld;
@@ -107,10 +128,10 @@ class Rewrite {
       GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) store_columns<Access::stream>(warp, done[i], out + i * 8 * ld + a * IB, ld);
   }
 
-  /// D <- D + A B, 16 x 16: B transposed, as it is summed up.
-  GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[2], const Left<Warp>& A, const Tile<Warp>& B) {
-    warp.template multiply_add_half<0>(D[0], A, B);
-    warp.template multiply_add_half<1>(D[1], A, B);
+  /// D <- D + left B, 16 x 16: B transposed, as it is summed up.
+  GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[2], const Left<Warp>& left, const Tile<Warp>& B) {
+    warp.template multiply_add_half<0>(D[0], left, B);
+    warp.template multiply_add_half<1>(D[1], left, B);
   }
 
   /// Of a group that begins in column `first` of a diagonal block.
@@ -124,7 +145,7 @@ class Rewrite {
 
   /// Nothing is done from row block b on: V of what is left to do, scaled so that H is I before it.
   GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) {
-    const double* scaling = s_.messages + index_t(b) * Parts::stride + Parts::scaling;
+    const A* scaling = s_.messages + index_t(b) * Parts::stride + Parts::scaling;
     each_group(warp, b, [&](int l, int group) {
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
@@ -134,9 +155,9 @@ class Rewrite {
   }
 
   Team team_;
-  const Segment<T>& s_;
+  const Segment& s_;
   Share share_;
-  GroupsOfV<K> V_;
+  GroupsOfV<K, A> V_;
   Inbox& inbox_;
   typename Team::template PerWarp<RTiles> tiles_;
 };

@@ -63,26 +63,28 @@ enum class Order { forward, back };
 /// Row blocks [first, end) of `blocks` block columns, by unscaled steps, up to the first that the guard refuses: of a whole factor,
 /// or of a panel of it, whose columns go from the top of the factor to their diagonal. Row block b crosses the diagonal in block
 /// column b. So the row blocks above the diagonal blocks of a panel have negative numbers, down to `top`; their messages are there.
-template <class T, Order order_ = Order::forward>
+/// R is of T's, all that is computed of A's.
+template <class T, Order order_ = Order::forward, class A = double>
 struct Segment {
   using Scalar = T;
+  using Arithmetic = A;
   static constexpr Order order = order_;
   int first, end, blocks;
   int top;           ///< 0, or, of a panel, minus the row blocks above it
-  double sigma;      ///< 1 or -1: of the first HALF columns of V
-  double later;      ///< of those behind
-  double bound;      ///< eigenvalues of H, where both are the same: below it in an update, above it in a downdate
+  A sigma;           ///< 1 or -1: of the first HALF columns of V
+  A later;           ///< of those behind
+  A bound;           ///< eigenvalues of H, where both are the same: below it in an update, above it in a downdate
   Scaling scaling;
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;
-  double* V;         ///< of the columns, with K columns of its own, leading dimension ldv; on exit, where a block is refused or `end` is
+  A* V;              ///< of the columns, with K columns of its own, leading dimension ldv; on exit, where a block is refused or `end` is
                      ///< less than `blocks`, what is left to do
   index_t ldv;
-  double* inverses;  ///< of the diagonal blocks, by their place, INVERSE words each
-  double* links;     ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
-  double* messages;  ///< Message<K>::stride for each row block, and one more
-  double* handed;    ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
+  A* inverses;       ///< of the diagonal blocks, by their place, INVERSE words each
+  A* links;          ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
+  A* messages;       ///< Message<K>::stride for each row block, and one more
+  A* handed;         ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
   int* inverted;     ///< how often a block of threads has left inverses of the diagonal blocks that it takes at once
   int* linked;       ///< and their links
   int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
@@ -92,7 +94,7 @@ struct Segment {
                      ///< the first one's, and only it has others than relays and workers. Of workers all have the same number, a
                      ///< multiple of WORKERS_OF_STRIP; `workers` is the sum
   int relays;        ///< blocks of threads, on the others
-  const double* first_messages;  ///< where the relays have messages from
+  const A* first_messages;  ///< where the relays have messages from
   int* own_flags;    ///< null on the first owner; on the others SegmentState and `complete`, of which the relays tell
 
   /// Whether columns are added and others taken away.
@@ -129,7 +131,7 @@ struct Segment {
   /// The place in the factor of block b, and of a group of columns.
   GPUCHOLMOD_HOST_DEVICE int place(int b) const { return order == Order::forward ? b : blocks - 1 - b; }
   GPUCHOLMOD_HOST_DEVICE int group_place(int group) const { return order == Order::forward ? group : blocks * GROUPS - 1 - group; }
-  GPUCHOLMOD_HOST_DEVICE double* inverse(int c) const { return inverses + index_t(place(c)) * INVERSE; }
+  GPUCHOLMOD_HOST_DEVICE A* inverse(int c) const { return inverses + index_t(place(c)) * INVERSE; }
   /// The tile that takes block column c past row block b; its diagonal block where b is c.
   GPUCHOLMOD_HOST_DEVICE const T* tile(int b, int c) const {
     const index_t row = place(order == Order::forward ? b : c), column = place(order == Order::forward ? c : b);
@@ -163,11 +165,12 @@ struct Share {
 
 template <Access access, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void fetch_rows(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
+  using A = typename Warp::Arithmetic;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const Pair<T> low = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at));
     const Pair<T> high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
-    to[lane] = {{double(low.x), double(high.x), double(low.y), double(high.y)}};
+    to[lane] = {{A(low.x), A(high.x), A(low.y), A(high.y)}};
   });
 }
 
@@ -176,7 +179,7 @@ template <Access access, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
   warp.each([&](int lane) {
     const T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
-    const auto read = [](const T* from) { return double(Warp::template read<access>(from)); };
+    const auto read = [](const T* from) { return typename Warp::Arithmetic(Warp::template read<access>(from)); };
     to[lane] = {{read(at), read(at + 8), read(at + ld), read(at + ld + 8)}};
   });
 }

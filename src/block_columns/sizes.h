@@ -30,7 +30,8 @@ struct Scaling {
 
 /// A diagonal block whose condition number in the Frobenius norm is below this is solved with by its inverse alone.
 constexpr double unrefined = 300;
-/// Up to here a step of refinement leaves a residual of the order of rounding: (u kappa)^2 < u.
-constexpr double solvable = 1e7;
+/// Up to here a step of refinement leaves a residual of the order of rounding, A being what is computed with: (u kappa)^2 < u.
+template <class A>
+constexpr A solvable = sizeof(A) == sizeof(float) ? 400 : 1e7;
 
 }  // namespace gpucholmod::block_columns

@@ -14,20 +14,21 @@ namespace gpucholmod::block_columns {
 /// Lanes 0 .. 15 hold the columns of A, lanes 16 .. 31 those of I; elimination takes [A I] to [C C'^-1].
 /// False when a pivot is not positive.
 template <class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, int lda, double* sC, int ldc) {
-  typename Warp::template PerLane<double> column[IB], pivot_row;
-  double diagonal[IB];  // every lane keeps it, so that no pivot has to be fetched
+GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const typename Warp::Arithmetic* sA, int lda, typename Warp::Arithmetic* sC, int ldc) {
+  using A = typename Warp::Arithmetic;
+  typename Warp::template PerLane<A> column[IB], pivot_row;
+  A diagonal[IB];  // every lane keeps it, so that no pivot has to be fetched
   GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) {
-    warp.each([&](int lane) { column[i][lane] = lane < IB ? sA[lane * lda + i] : (lane - IB == i ? 1.0 : 0.0); });
+    warp.each([&](int lane) { column[i][lane] = lane < IB ? sA[lane * lda + i] : A(lane - IB == i ? 1 : 0); });
     diagonal[i] = sA[i * lda + i];
   }
   bool ok = true;
   GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) {
     ok = ok && diagonal[i] > 0;
-    const double d = Warp::reciprocal_root(diagonal[i]);
+    const A d = Warp::reciprocal_root(diagonal[i]);
     warp.each([&](int lane) { pivot_row[lane] = column[i][lane] *= d; });
     GPUCHOLMOD_UNROLL for (int j = i + 1; j < IB; ++j) {
-      const double factor = warp.from_lane(pivot_row, j);
+      const A factor = warp.from_lane(pivot_row, j);
       diagonal[j] -= factor * factor;
       warp.each([&](int lane) { column[j][lane] -= factor * pivot_row[lane]; });
     }
@@ -47,25 +48,27 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const double* sA, in
 ///
 /// X_aa for all a; then diagonal by diagonal X_ij = -X_ii (sum over l of R_il X_lj), i < l <= j.
 template <class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const double* sD, double* sX, double* sE) {
+GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const typename Team::Warp::Arithmetic* sD, typename Team::Warp::Arithmetic* sX,
+                                                         typename Team::Warp::Arithmetic* sE) {
   using Warp = typename Team::Warp;
+  using A = typename Warp::Arithmetic;
   team.threads_sync([&](int thread) {
     GPUCHOLMOD_NO_UNROLL for (int i = thread; i < team.size() / SUBS * NB * LDB; i += team.size() * LANES) sX[i] = 0;
   });
   team.warps_sync([&](Warp& warp) {
     const int at = (warp.id / SUBS * NB + warp.id % SUBS * IB) * LDB + warp.id % SUBS * IB;
-    const double* D = sD + at;
-    double *X = sX + at, *E = sE + warp.id * IB * LDC;
+    const A* D = sD + at;
+    A *X = sX + at, *E = sE + warp.id * IB * LDC;
     warp.each([&](int lane) {
       if (lane < IB) E[lane * LDC + lane] = 1 / D[lane * LDB + lane];
     });
     warp.sync();
     warp.each([&](int lane) {
       if (lane >= IB) return;
-      double sum[IB];
+      A sum[IB];
       GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) sum[i] = i == lane ? 1 : 0;
       GPUCHOLMOD_UNROLL for (int i = IB - 1; i >= 0; --i) {
-        const double x = i <= lane ? sum[i] * E[i * LDC + i] : 0;
+        const A x = i <= lane ? sum[i] * E[i * LDC + i] : 0;
         GPUCHOLMOD_UNROLL for (int j = 0; j < i; ++j) sum[j] -= D[j * LDB + i] * x;
         X[lane * LDB + i] = sum[i] = x;
       }
@@ -77,14 +80,14 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const double*
     team.warps_sync([&](Warp& warp) {
       const int x = warp.id / SUBS, i = warp.id % SUBS, j = i + d;
       if (j >= SUBS) return;
-      const double* D = sD + (x * NB + i * IB) * LDB;
-      double* X = sX + (x * NB + j * IB) * LDB;
-      const double* E = sE + warp.id * IB * LDC;
+      const A* D = sD + (x * NB + i * IB) * LDB;
+      A* X = sX + (x * NB + j * IB) * LDB;
+      const A* E = sE + warp.id * IB * LDC;
       Tile<Warp> sum[2] = {zero_tile(warp), zero_tile(warp)};  // transposed: columns of block j by rows of block i
       for (int l = (i + 1) * IB; l < (j + 1) * IB; l += 8) {
-        const Left<Warp> A = load_left(warp, X + l, LDB);
+        const Left<Warp> left = load_left(warp, X + l, LDB);
         GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-          warp.template multiply_add<1, Access::shared>(sum[half], A, D + 8 * half * LDB + l, LDB);
+          warp.template multiply_add<1, Access::shared>(sum[half], left, D + 8 * half * LDB + l, LDB);
       }
       GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
         Tile<Warp> out = zero_tile(warp);

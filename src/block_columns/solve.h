@@ -6,7 +6,7 @@ namespace gpucholmod::block_columns {
 
 constexpr int LP = CHAIN_COLUMNS + 4;  ///< leading dimension of P, by rows, where the chain has it: free of bank conflicts
 
-/// Shared memory of a block of threads that solves, in doubles.
+/// Shared memory of a block of threads that solves, in words.
 template <class Card>
 struct SolveMemory {
   static constexpr int tile = NB * LDT, V_words = CHAIN_COLUMNS * LDB;
@@ -21,7 +21,7 @@ struct Own {
   int rank;  ///< in the cluster
   GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.start() + (rank - s.start() % cluster + cluster) % cluster + i * cluster; }
   /// Whether P of block column c is found by way of its link; the first have no time to wait for theirs.
-  GPUCHOLMOD_HOST_DEVICE bool by_link(int c, double refined) const { return c >= s.first + REACH && refined == 0; }
+  GPUCHOLMOD_HOST_DEVICE bool by_link(int c, typename S::Arithmetic refined) const { return c >= s.first + REACH && refined == 0; }
   /// The first row block that the chain itself takes block column c past.
   GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
   /// The first row block whose P comes by mail, or, where it is above the panel, is there from the start; and how many of these the
@@ -46,6 +46,7 @@ struct Own {
 template <class Segment, int K, class Team, class Mail, class Post>
 class Solve {
   using T = typename Segment::Scalar;
+  using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
   using Card = typename Warp::Card;
   static constexpr bool forward = Segment::order == Order::forward;
@@ -79,21 +80,29 @@ class Solve {
       return;
     }
     const S* M = reinterpret_cast<const S*>(tiles.slot(number)) + warp.id * 16 * (by_rows ? LDT : 1);
-    Left<Warp> rows[NB / 8];
-    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
-      rows[l] = by_rows ? load_left_apart(warp, M + 8 * l, LDT, 1) : load_left_apart(warp, M + 8 * l * LDT, 1, LDT);
-    tiles.release(warp, number);
-    if (!mail_.wait(warp, b, stop)) {
-      stopped_[warp] = true;
-      return;
+    if constexpr (Warp::in_place && by_rows && std::is_same_v<S, A>) {
+      static_assert(Mail::row == 1);
+      const auto rows = warp.load_rows(M, LDT);
+      tiles.release(warp, number);
+      stopped_[warp] = !mail_.wait(warp, b, stop);
+      if (!stopped_[warp]) warp.template multiply_add_rows_of<-1>(sum, rows, mail_.P(b), Mail::column);
+    } else {
+      Left<Warp> rows[NB / 8];
+      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
+        rows[l] = by_rows ? load_left_apart(warp, M + 8 * l, LDT, 1) : load_left_apart(warp, M + 8 * l * LDT, 1, LDT);
+      tiles.release(warp, number);
+      if (!mail_.wait(warp, b, stop)) {
+        stopped_[warp] = true;
+        return;
+      }
+      const A* P_b = mail_.P(b);
+      Tile<Warp> D[2] = {sum, zero_tile(warp)};
+      GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
+        warp.template multiply_add_apart<-1>(D[l % 2], rows[l], P_b + 8 * l * Mail::row, Mail::row, Mail::column);
+      add_tile(warp, D[0], D[1]);
+      sum = D[0];
+      if (side_ == 0 && warp.id == 0) mail_.expect_next(warp, b);
     }
-    const double* P_b = mail_.P(b);
-    Tile<Warp> D[2] = {sum, zero_tile(warp)};
-    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
-      warp.template multiply_add_apart<-1>(D[l % 2], rows[l], P_b + 8 * l * Mail::row, Mail::row, Mail::column);
-    add_tile(warp, D[0], D[1]);
-    sum = D[0];
-    if (side_ == 0 && warp.id == 0) mail_.expect_next(warp, b);
   }
 
   /// P of block column c, the block's own number i. False: stop.
@@ -116,9 +125,9 @@ class Solve {
     team_.each_warp([&](Warp& warp) {
       post_.X.release(warp, i);
       post_.V.release(warp, i);
-      if (by_link) multiply<double, true>(warp, c - 1, product_ - 1, P_c[warp]);
+      if (by_link) multiply<A, true>(warp, c - 1, product_ - 1, P_c[warp]);
     });
-    double* to = s_.messages + index_t(c) * Message<K>::stride + Message<K>::P + cluster_ * CHAIN_COLUMNS * LDB;
+    A* to = s_.messages + index_t(c) * Message<K>::stride + Message<K>::P + cluster_ * CHAIN_COLUMNS * LDB;
     team_.each_warp([&](Warp& warp) {
       if (stopped_[warp]) return;
       mail_.send(warp, c, P_c[warp]);
@@ -155,19 +164,23 @@ class Solve {
 
   /// D + X'V for the warp's rows of P; X is upper.
   GPUCHOLMOD_HOST_DEVICE Tile<Warp> multiply_by_X(const Warp& warp, const Tile<Warp>& begin, int i) const {
-    const double *X = post_.X.slot(i), *V = post_.V.slot(i);
+    const A *X = post_.X.slot(i), *V = post_.V.slot(i);
     const int m = warp.id * 16;
     Tile<Warp> D[2] = {begin, zero_tile(warp)};
-    GPUCHOLMOD_UNROLL for (int l = 0; l < NB; l += 16) {
-      if (forward && l > m) break;
-      if (!forward && l < m) continue;
-      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
-        const int k = l + 8 * half;
-        const Left<Warp> X_left = forward ? load_left_apart(warp, X + m * LDT + k, LDT, 1) : load_left_apart(warp, X + k * LDT + m, 1, LDT);
-        warp.template multiply_add_apart<1>(D[half], X_left, V + k, 1, LDB);
+    if constexpr (Warp::in_place && forward) {
+      warp.template multiply_add_rows_of<1>(D[0], warp.load_rows(X + m * LDT, LDT), V, LDB);
+    } else {
+      GPUCHOLMOD_UNROLL for (int l = 0; l < NB; l += 16) {
+        if (forward && l > m) break;
+        if (!forward && l < m) continue;
+        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
+          const int k = l + 8 * half;
+          const Left<Warp> X_left = forward ? load_left_apart(warp, X + m * LDT + k, LDT, 1) : load_left_apart(warp, X + k * LDT + m, 1, LDT);
+          warp.template multiply_add_apart<1>(D[half], X_left, V + k, 1, LDB);
+        }
       }
+      add_tile(warp, D[0], D[1]);
     }
-    add_tile(warp, D[0], D[1]);
     return D[0];
   }
 

@@ -61,14 +61,14 @@ template <class Segment, int ahead, class Warp>
 class Tiles {
   using T = typename Segment::Scalar;
   static constexpr bool forward = Segment::order == Order::forward;
-  static constexpr int EIGHT = 8 * GROUP;  ///< eight rows of all columns after the other, without gaps
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;  ///< that a warp copies at a time
 
  public:
-  static constexpr int words = ahead * IB * GROUP;  ///< doubles of shared memory, whatever T is
+  static constexpr int EIGHT = 8 * GROUP;  ///< eight rows of all columns after the other, without gaps
+  static constexpr int words = ahead * IB * GROUP;  ///< of shared memory, as long as what is computed with, whatever T is
 
   Tiles() = default;
-  GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, double* memory, const Segment& s, const Range& range, const Cursor& at)
+  GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, typename Segment::Arithmetic* memory, const Segment& s, const Range& range, const Cursor& at)
       : memory_(reinterpret_cast<T*>(memory)), at_(at) {
     point(warp, s, range);
     GPUCHOLMOD_UNROLL for (int a = 0; a < ahead; ++a) fetch(warp, a);
@@ -79,6 +79,13 @@ class Tiles {
   /// Nothing more is taken.
   GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { at_.leave(range); }
 
+  /// Where sub-block a of the next tile is, its columns by eight rows each: EIGHT words, row r of column c at c * 8 + r. For products that
+  /// take it in place, which must be over when next() is called.
+  GPUCHOLMOD_HOST_DEVICE const T* take(const Warp& warp, int a) const {
+    Warp::template wait_for_copies<ahead - 1>();
+    warp.sync();
+    return place(a);
+  }
   /// Sub-block a of the next tile, its columns by eight rows each, as left factors of products, and as tiles, if they are wanted;
   /// after which next() is to be called.
   GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, int a, Left<Warp> R[2], Tile<Warp>* as_tiles = nullptr) const {
@@ -142,7 +149,7 @@ class Tiles {
     warp.each([&](int lane) {
       const int t = thread_in_group(lane);
       const T* at = p + t * 8 + (group_id(lane) ^ (t & 2) * 2);
-      const auto word = [](const T* from) { return double(Warp::shared_word(from)); };
+      const auto word = [](const T* from) { return typename Segment::Arithmetic(Warp::shared_word(from)); };
       left[lane] = {{word(at), word(at + EIGHT), word(at + 4 * 8), word(at + EIGHT + 4 * 8)}};
     });
     return left;

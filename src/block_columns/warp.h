@@ -3,7 +3,8 @@
 #include "base/host_device.h"
 #include "base/types.h"
 
-/// What the algorithm asks of a warp: 32 lanes in step, and products of small matrices spread over them.
+/// What the algorithm asks of a warp: 32 lanes in step, and products of small matrices spread over them, in Warp::Arithmetic: double, or
+/// float where the card computes with that for a factor of floats (cards.h).
 ///
 /// The algorithm is written once, over a class Warp: DeviceWarp (cuda/kernels/device_warp.cuh) is the real thing, HostWarp
 /// (tests/core/host_grid.h, which says what each function does) runs the lanes one after the other, with the same share of
@@ -19,20 +20,22 @@ enum class Access {
   stream      ///< the factor: read once
 };
 
-/// A lane's share of a 16 x 8 tile: of rows g and g + 8, g = lane / 4, the columns 2t and 2t + 1, t = lane % 4.
+/// A lane's share of a 16 x 8 tile, A being what is computed with: of rows g and g + 8, g = lane / 4, the columns 2t and 2t + 1, t = lane % 4.
+template <class A>
 struct Fragment {
-  double e[4];  ///< (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
+  A e[4];  ///< (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 };
 
 /// The same share in the order in which a product takes its left factor from the registers.
+template <class A>
 struct LeftFragment {
-  double e[4];  ///< (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1)
+  A e[4];  ///< (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1)
 };
 
 template <class Warp>
-using Tile = typename Warp::template PerLane<Fragment>;
+using Tile = typename Warp::template PerLane<Fragment<typename Warp::Arithmetic>>;
 template <class Warp>
-using Left = typename Warp::template PerLane<LeftFragment>;
+using Left = typename Warp::template PerLane<LeftFragment<typename Warp::Arithmetic>>;
 
 /// groupID and threadID_in_group, as PTX calls them where it says which lane holds what of a tile.
 GPUCHOLMOD_HOST_DEVICE constexpr int group_id(int lane) { return lane / 4; }
@@ -47,12 +50,13 @@ struct alignas(2 * sizeof(T)) Pair {
 /// The tile whose element (m, n) is p[m * ld + n].
 template <Access access, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_t ld) {
+  using A = typename Warp::Arithmetic;
   Tile<Warp> tile;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const Pair<T> low = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at));
     const Pair<T> high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
-    tile[lane] = {{double(low.x), double(low.y), double(high.x), double(high.y)}};
+    tile[lane] = {{A(low.x), A(low.y), A(high.x), A(high.y)}};
   });
   return tile;
 }
@@ -63,29 +67,8 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_
   Left<Warp> left;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
-    const auto word = [](const T* from) { return double(Warp::shared_word(from)); };
+    const auto word = [](const T* from) { return typename Warp::Arithmetic(Warp::shared_word(from)); };
     left[lane] = {{word(at), word(at + 8 * ld), word(at + 1), word(at + 8 * ld + 1)}};
-  });
-  return left;
-}
-
-constexpr int LEFT = 16 * 8;  ///< words of a left factor that is stored as it is taken: each lane's share after the other
-
-template <class Warp>
-GPUCHOLMOD_HOST_DEVICE void store_left(const Warp& warp, const Left<Warp>& left, double* p) {
-  warp.each([&](int lane) {
-    auto* at = reinterpret_cast<Pair<double>*>(p + 4 * lane);
-    at[0] = {left[lane].e[0], left[lane].e[1]};
-    at[1] = {left[lane].e[2], left[lane].e[3]};
-  });
-}
-/// From shared memory.
-template <class Warp>
-GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const double* p) {
-  Left<Warp> left;
-  warp.each([&](int lane) {
-    const auto* at = reinterpret_cast<const Pair<double>*>(p + 4 * lane);
-    left[lane] = {{at[0].x, at[0].y, at[1].x, at[1].y}};
   });
   return left;
 }
@@ -97,7 +80,7 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_apart(const Warp& warp, const T* p, 
   Left<Warp> left;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * m_stride + thread_in_group(lane) * k_stride;
-    const auto word = [](const T* from) { return double(Warp::shared_word(from)); };
+    const auto word = [](const T* from) { return typename Warp::Arithmetic(Warp::shared_word(from)); };
     left[lane] = {{word(at), word(at + 8 * m_stride), word(at + 4 * k_stride), word(at + 8 * m_stride + 4 * k_stride)}};
   });
   return left;
@@ -106,10 +89,11 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_apart(const Warp& warp, const T* p, 
 /// The left factor whose element (m, l) is p[l * ld + m], from shared memory.
 template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_transposed(const Warp& warp, const T* p, index_t ld) {
+  using A = typename Warp::Arithmetic;
   Left<Warp> left;
   warp.each([&](int lane) {
     const T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
-    left[lane] = {{double(at[0]), double(at[8]), double(at[ld]), double(at[ld + 8])}};
+    left[lane] = {{A(at[0]), A(at[8]), A(at[ld]), A(at[ld + 8])}};
   });
   return left;
 }
@@ -118,7 +102,7 @@ template <class Warp>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> as_left(const Warp& warp, const Tile<Warp>& tile) {
   Left<Warp> left;
   warp.each([&](int lane) {
-    const Fragment& q = tile[lane];
+    const auto& q = tile[lane];
     left[lane] = {{q.e[0], q.e[2], q.e[1], q.e[3]}};
   });
   return left;
@@ -128,7 +112,7 @@ template <class Warp>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> as_tile(const Warp& warp, const Left<Warp>& left) {
   Tile<Warp> tile;
   warp.each([&](int lane) {
-    const LeftFragment& q = left[lane];
+    const auto& q = left[lane];
     tile[lane] = {{q.e[0], q.e[2], q.e[1], q.e[3]}};
   });
   return tile;
@@ -138,17 +122,40 @@ template <Access access = Access::shared, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
     T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
-    const Fragment& q = tile[lane];
+    const auto& q = tile[lane];
     Warp::template write<access>(reinterpret_cast<Pair<T>*>(at), {T(q.e[0]), T(q.e[1])});
     Warp::template write<access>(reinterpret_cast<Pair<T>*>(at + 8 * ld), {T(q.e[2]), T(q.e[3])});
   });
+}
+
+constexpr int LEFT = 16 * 8;  ///< words of a left factor that is stored as it is taken: each lane's share after the other
+
+/// Where products take their factors in place, by rows.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE void store_left(const Warp& warp, const Left<Warp>& left, typename Warp::Arithmetic* p) {
+  if constexpr (Warp::in_place) return store_tile(warp, as_tile(warp, left), p, 8);
+  warp.each([&](int lane) {
+    auto* at = reinterpret_cast<Pair<typename Warp::Arithmetic>*>(p + 4 * lane);
+    at[0] = {left[lane].e[0], left[lane].e[1]};
+    at[1] = {left[lane].e[2], left[lane].e[3]};
+  });
+}
+/// From shared memory.
+template <class Warp>
+GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const typename Warp::Arithmetic* p) {
+  Left<Warp> left;
+  warp.each([&](int lane) {
+    const auto* at = reinterpret_cast<const Pair<typename Warp::Arithmetic>*>(p + 4 * lane);
+    left[lane] = {{at[0].x, at[0].y, at[1].x, at[1].y}};
+  });
+  return left;
 }
 
 /// Element (m, n) to p[n * ld + m].
 template <Access access = Access::shared, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void store_columns(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
-    const Fragment& q = tile[lane];
+    const auto& q = tile[lane];
     T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
     Warp::template write<access>(at, T(q.e[0]));
     Warp::template write<access>(at + ld, T(q.e[1]));
@@ -159,11 +166,12 @@ GPUCHOLMOD_HOST_DEVICE void store_columns(const Warp& warp, const Tile<Warp>& ti
 
 /// The tile whose element (m, n) is p[n * ld + m].
 template <Access access = Access::shared, class Warp>
-GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_columns(const Warp& warp, const double* p, index_t ld) {
+GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_columns(const Warp& warp, const typename Warp::Arithmetic* p, index_t ld) {
+  using A = typename Warp::Arithmetic;
   Tile<Warp> tile;
   warp.each([&](int lane) {
-    const double* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
-    const auto read = [](const double* from) { return Warp::template read<access>(from); };
+    const A* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
+    const auto read = [](const A* from) { return Warp::template read<access>(from); };
     tile[lane] = {{read(at), read(at + ld), read(at + 8), read(at + ld + 8)}};
   });
   return tile;
@@ -185,23 +193,24 @@ GPUCHOLMOD_HOST_DEVICE void add_tile(const Warp& warp, Tile<Warp>& D, const Tile
 }
 
 template <class Warp>
-GPUCHOLMOD_HOST_DEVICE void scale_tile(const Warp& warp, Tile<Warp>& D, double by) {
+GPUCHOLMOD_HOST_DEVICE void scale_tile(const Warp& warp, Tile<Warp>& D, typename Warp::Arithmetic by) {
   warp.each([&](int lane) {
     GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] *= by;
   });
 }
 
 /// 1 where element e of a lane's share of the tile at (m, n) is on the diagonal, otherwise 0.
-GPUCHOLMOD_HOST_DEVICE double on_diagonal(int m, int n, int lane, int e) {
+template <class A>
+GPUCHOLMOD_HOST_DEVICE A on_diagonal(int m, int n, int lane, int e) {
   return m + group_id(lane) + 8 * (e / 2) == n + 2 * thread_in_group(lane) + e % 2;
 }
 
 /// The sum of squares of a tile's elements over the whole warp.
 template <class Warp>
-GPUCHOLMOD_HOST_DEVICE double sum_of_squares(const Warp& warp, const Tile<Warp>& tile) {
-  typename Warp::template PerLane<double> sum;
+GPUCHOLMOD_HOST_DEVICE auto sum_of_squares(const Warp& warp, const Tile<Warp>& tile) {
+  typename Warp::template PerLane<typename Warp::Arithmetic> sum;
   warp.each([&](int lane) {
-    const Fragment& q = tile[lane];
+    const auto& q = tile[lane];
     sum[lane] = (q.e[0] * q.e[0] + q.e[1] * q.e[1]) + (q.e[2] * q.e[2] + q.e[3] * q.e[3]);
   });
   return warp.total(sum);

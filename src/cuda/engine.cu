@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "cuda/segment_launch.cuh"
+#include "cuda/kernels/layout.cuh"
 
 namespace gpucholmod::cuda {
 
@@ -40,10 +41,10 @@ enum class Part { all, chain, rest, again };
 
 /// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles. False where V does not find room in
 /// shared memory.
-template <class Card, int K, class T>
-bool assign_roles(Segment<T>& s, Part part, int most) {
+template <class Card, int K, class T, class A>
+bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
   using namespace block_columns;
-  if constexpr (!fits<K, Card>) return false;
+  if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
   const int groups = s.blocks * GROUPS;
   const bool with_chain = part == Part::all || part == Part::chain;
   s.solvers = !with_chain ? 0 : K / CHAIN_COLUMNS * Card::cluster;
@@ -60,23 +61,23 @@ bool assign_roles(Segment<T>& s, Part part, int most) {
   if (K > 16 && s.finishers > 0 && left - here >= finishers) s.finishers += finishers;
   if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
   if (s.solvers + s.advancers + s.finishers + here > most) return false;
-  int words = fixed_words<K, Card>;
-  if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card>::words(s, Share{0, s.advancers, groups}));
-  if (s.workers > 0) words = std::max(words, WorkerMemory<K, Card>::template words<T>(Share{0, s.workers, groups}));
-  return words * int(sizeof(double)) <= Card::shared;
+  int words = fixed_words<K, Card, A>;
+  if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, groups}));
+  if (s.workers > 0) words = std::max(words, WorkerMemory<K, Card, A>::template words<SegmentOf<T, A>>(Share{0, s.workers, groups}));
+  return words * int(sizeof(A)) <= Card::shared;
 }
 
 /// The same for the current device, and whether it has kernels.
-template <class T, int K>
-bool assign_roles(Segment<T>& s, Part part) {
-  return SegmentLaunch<modify_segment<T, K>>::if_it_runs(
-      [&](auto card, int most) { return assign_roles<decltype(card), K>(s, part, most); });
+template <int K, class T, class A>
+bool assign_roles(SegmentOf<T, A>& s, Part part) {
+  return SegmentLaunch<modify_segment<T, K, A>>::if_it_runs(
+      [&](auto card, int most) { return assign_roles<typename decltype(card)::template With<A>, K, T, A>(s, part, most); });
 }
 
 /// The same for the first of several owners, the current one, where all have room for as many.
-template <class T, int K>
-bool assign_roles(Segment<T>& s, Part part, const Crew& crew) {
-  using Launch = SegmentLaunch<modify_segment<T, K>>;
+template <int K, class T, class A>
+bool assign_roles(SegmentOf<T, A>& s, Part part, const Crew& crew) {
+  using Launch = SegmentLaunch<modify_segment<T, K, A>>;
   s.owners = crew.owners();
   int least = INT_MAX;
   for (int i = 0; i < crew.owners(); ++i) {
@@ -84,51 +85,86 @@ bool assign_roles(Segment<T>& s, Part part, const Crew& crew) {
     if (!Launch::if_it_runs([&](auto, int most) { return least = std::min(least, most); })) return false;
   }
   return Launch::if_it_runs([&](auto card, int) {
-    using Card = decltype(card);
+    using Card = typename decltype(card)::template With<A>;
     const int unit = in_clusters<Card>(1);
-    return assign_roles<Card, K>(s, part, least / crew.side_by_side() / unit * unit);
+    return assign_roles<Card, K, T, A>(s, part, least / crew.side_by_side() / unit * unit);
   });
 }
 
-template <class T, int K>
-void launch_segment(const Segment<T>& s, PassInts ints, int turn, cudaStream_t stream) {
+template <int K, class T, class A>
+void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStream_t stream) {
   const int blocks = s.solvers + s.advancers + s.finishers + s.relays + s.workers_here();
-  SegmentLaunch<modify_segment<T, K>>(blocks, stream).start("start a segment", s, ints, turn);
+  SegmentLaunch<modify_segment<T, K, A>>(blocks, stream).start("start a segment", s, ints, turn);
 }
 
-template <class T, int K>
-void start_segment(Segment<T> s, PassInts ints, int turn, Part part, cudaStream_t stream) {
-  assign_roles<T, K>(s, part);
-  launch_segment<T, K>(s, ints, turn, stream);
+/// f(A()), A being what segments of a factor of T's are computed with on the current device.
+template <class T, class F>
+auto with_arithmetic(F&& f) {
+  if constexpr (std::is_same_v<T, double>) {
+    return f(double());
+  } else {
+    return SegmentLaunch<modify_segment<T, block_columns::CHAIN_COLUMNS, double>>::with_its_card(
+        [&](auto card) { return f(typename decltype(card)::template Arithmetic<T>()); });
+  }
+}
+
+template <int K, class T, class A>
+void start_segment(SegmentOf<T, A> s, PassInts ints, int turn, Part part, cudaStream_t stream) {
+  assign_roles<K, T, A>(s, part);
+  launch_segment<K, T, A>(s, ints, turn, stream);
 }
 
 /// All row blocks by steps, a launch each; one more, as every launch brings the diagonal block of the one before to its place.
 template <class T, int K>
 void start_steps(const Segment<T>& s, PassInts ints, cudaStream_t stream) {
   for (int b = 0; b <= s.blocks; ++b) {
-    const int count = b < s.blocks ? block_columns::RefusedBlock<T, K, DeviceTeam>::count(s.blocks, b) : 1;
+    const int count = b < s.blocks ? block_columns::RefusedBlock<Segment<T>, K, DeviceTeam>::count(s.blocks, b) : 1;
     take_steps<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, ints);
     check(cudaGetLastError(), "start a row block by Householder steps");
   }
 }
 
 /// Row block b above the panel, on the panel.
-template <class T, int K>
-void start_repeating(const Segment<T>& s, int b, PassInts ints, cudaStream_t stream) {
-  const int count = block_columns::RefusedBlock<T, K, DeviceTeam>::count(s.blocks, b);
-  repeat_steps<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, ints);
+template <int K, class T, class A>
+void start_repeating(const SegmentOf<T, A>& s, int b, PassInts ints, cudaStream_t stream) {
+  const int count = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>::count(s.blocks, b);
+  repeat_steps<T, K, A><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, ints);
   check(cudaGetLastError(), "repeat steps");
+}
+
+/// The segment of a pass whose pointers say in doubles where everything is in its memory, in words of A's.
+template <class A, class T>
+SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
+  if constexpr (std::is_same_v<A, double>) {
+    return s;
+  } else {
+    const auto at = [=](double* p) { return reinterpret_cast<A*>(memory) + (p - memory); };
+    return {s.first, s.end, s.blocks, s.top, A(s.sigma), A(s.later), A(s.bound), s.scaling, s.R, s.out, s.ld, at(s.V), s.ldv, at(s.inverses),
+            at(s.links), at(s.messages), at(s.handed), s.inverted, s.linked, s.flags, s.window, s.solvers, s.advancers, s.finishers, s.workers};
+  }
+}
+
+/// to <- from (m x count), in the scalar of `to`.
+template <class S, class U>
+void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index_t m, index_t count, cudaStream_t stream) {
+  const dim3 grid(unsigned((m + convert_tile - 1) / convert_tile), unsigned((count + convert_tile - 1) / convert_tile));
+  convert<false><<<grid, dim3(convert_tile, convert_rows), 0, stream>>>(MatrixView<const S>{from, m, count, from_ld},
+                                                                       MatrixView<U>{to, m, count, to_ld});
+  check(cudaGetLastError(), "convert columns");
 }
 
 /// Whether V of a whole factor, or of a panel, finds room in shared memory, and there are kernels.
 template <class T>
 bool has_room(int columns, int blocks, bool whole) {
-  return block_columns::with_width(columns, [&](auto K) {
-    Segment<T> s{};
-    s.blocks = s.end = blocks;
-    s.top = whole ? 0 : -1;
-    return (!whole || assign_roles<T, decltype(K)::value>(s, Part::all)) && assign_roles<T, decltype(K)::value>(s, Part::chain) &&
-           assign_roles<T, decltype(K)::value>(s, Part::rest);
+  return with_arithmetic<T>([&](auto arithmetic) {
+    using A = decltype(arithmetic);
+    return block_columns::with_width(columns, [&](auto width) {
+      constexpr int K = decltype(width)::value;
+      SegmentOf<T, A> s{};
+      s.blocks = s.end = blocks;
+      s.top = whole ? 0 : -1;
+      return (!whole || assign_roles<K, T, A>(s, Part::all)) && assign_roles<K, T, A>(s, Part::chain) && assign_roles<K, T, A>(s, Part::rest);
+    });
   });
 }
 
@@ -154,9 +190,12 @@ template <class T>
 bool fits_on(const Crew& crew, const block_columns::SegmentSize& size) {
   return block_columns::with_width(size.columns, [&](auto width) {
     constexpr int K = decltype(width)::value;
-    Segment<T> s{};
-    s.blocks = s.end = size.strips * block_columns::BLOCKS;
-    return assign_roles<T, K>(s, Part::all, crew) && assign_roles<T, K>(s, Part::rest, crew);
+    return with_arithmetic<T>([&](auto arithmetic) {
+      using A = decltype(arithmetic);
+      SegmentOf<T, A> s{};
+      s.blocks = s.end = size.strips * block_columns::BLOCKS;
+      return assign_roles<K, T, A>(s, Part::all, crew) && assign_roles<K, T, A>(s, Part::rest, crew);
+    });
   });
 }
 
@@ -171,7 +210,9 @@ index_t messages_on_others(const block_columns::SegmentSize& size) {
 template <class T>
 Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
               block_columns::Scaling scaling, Crew* crew)
-    : launch_(launch), size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()),
+    : launch_(launch),
+      single_(launch != Launch::stepwise && with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
+      size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()),
       crew_(crew && launch != Launch::stepwise && fits_on<T>(*crew, size) ? crew : nullptr) {
   if (crew_) crew_->reserve(bytes_on_others(size));
 }
@@ -182,34 +223,62 @@ std::size_t Pass<T>::bytes_on_others(const block_columns::SegmentSize& size) {
 }
 
 template <class T>
-template <int K>
+template <int K, class A>
 void Pass<T>::start_on_owners(bool all, int turn, cudaStream_t stream) const {
-  Segment<T> s = panel_;
-  assign_roles<T, K>(s, all ? Part::all : Part::rest, *crew_);
+  SegmentOf<T, A> s = in_words<A>(panel_, memory());
+  assign_roles<K, T, A>(s, all ? Part::all : Part::rest, *crew_);
   crew_->each_other(stream, [&](int owner, cudaStream_t own) {
-    Segment<T> other = s;
+    SegmentOf<T, A> other = s;
+    double* const messages = static_cast<double*>(crew_->memory(owner));
     other.owner = owner;
     other.solvers = other.advancers = other.finishers = 0;
     other.relays = relays;
-    other.messages = static_cast<double*>(crew_->memory(owner));
+    other.messages = reinterpret_cast<A*>(messages);
     other.first_messages = s.messages;
-    other.own_flags = reinterpret_cast<int*>(other.messages + messages_on_others(size_));
+    other.own_flags = reinterpret_cast<int*>(messages + messages_on_others(size_));
     check(cudaMemsetAsync(other.own_flags, 0, sizeof(int) * s.own_flag_words(s.blocks), own), "clear the flags of an owner");
-    launch_segment<T, K>(other, ints(), turn, own);
+    launch_segment<K, T, A>(other, ints(), turn, own);
   });
-  launch_segment<T, K>(s, ints(), turn, stream);
+  launch_segment<K, T, A>(s, ints(), turn, stream);
   crew_->join(stream);
 }
 
 template <class T>
-void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const {
-  const index_t padded = index_t(size_.strips) * block_columns::STRIP;
-  if (n < padded || columns_.count < size_.columns)
-    check(cudaMemsetAsync(memory(), 0, sizeof(double) * padded * size_.columns, stream), "clear V");
-  columns_.each([&](index_t to, index_t from, index_t count) {
-    check(cudaMemcpy2DAsync(memory() + to * padded, sizeof(double) * padded, V + from * ldv, sizeof(double) * ldv, sizeof(double) * n, count,
-                            cudaMemcpyDefault, stream), "send V");
+template <class F>
+void Pass<T>::with_words(F&& f) const {
+  block_columns::with_width(size_.columns, [&](auto width) {
+    if constexpr (std::is_same_v<T, float>)
+      if (single_) return f(width, float());
+    f(width, double());
   });
+}
+
+/// Floats take the first half of the memory; in the second, which holds nothing else, there is room for V in double.
+template <class T>
+void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const {
+  double* const to = single_ ? memory() + size_.ints() / 2 : memory();
+  if (m < rows || columns_.count < size_.columns)
+    check(cudaMemsetAsync(memory(), 0, (single_ ? sizeof(float) : sizeof(double)) * rows * size_.columns, stream), "clear columns");
+  columns_.each([&](index_t own, index_t from, index_t count) {
+    check(cudaMemcpy2DAsync(to + own * rows, sizeof(double) * rows, V + from * ldv, sizeof(double) * ldv, sizeof(double) * m, count,
+                            cudaMemcpyDefault, stream), "send columns");
+    if (single_) convert_columns(to + own * rows, rows, reinterpret_cast<float*>(memory()) + own * rows, rows, m, count, stream);
+  });
+}
+
+template <class T>
+void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const {
+  double* const from = single_ ? memory() + size_.ints() / 2 : memory();
+  columns_.each([&](index_t own, index_t to, index_t count) {
+    if (single_) convert_columns(reinterpret_cast<const float*>(memory()) + own * rows, rows, from + own * rows, rows, m, count, stream);
+    check(cudaMemcpy2DAsync(V + to * ldv, sizeof(double) * ldv, from + own * rows, sizeof(double) * rows, sizeof(double) * m, count,
+                            cudaMemcpyDeviceToHost, stream), "fetch columns");
+  });
+}
+
+template <class T>
+void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const {
+  send(V, ldv, n, index_t(size_.strips) * block_columns::STRIP, stream);
 }
 
 template <class T>
@@ -242,7 +311,7 @@ void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cu
   gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, turns_.back().first + panel_.top,
                                                          before ? before->ints() : PassInts{});
   check(cudaGetLastError(), "begin with a panel");
-  block_columns::with_width(size_.columns, [&](auto K) { repeat_turns<decltype(K)::value>(stream, false); });
+  with_words([&](auto K, auto words) { repeat_turns<decltype(K)::value, decltype(words)>(stream, false); });
 }
 
 /// Y takes the place of V, of which nothing is left.
@@ -252,59 +321,56 @@ void Pass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy
   place_panel(size_.strips, size_.strips + 1, z, z, ld);
   panel_.V = memory();
   panel_.ldv = STRIP;
-  check(cudaMemsetAsync(memory(), 0, sizeof(double) * STRIP * size_.columns, stream), "clear right-hand sides");
-  columns_.each([&](index_t to, index_t from, index_t count) {
-    check(cudaMemcpy2DAsync(memory() + to * STRIP, sizeof(double) * STRIP, Y + from * ldy, sizeof(double) * ldy, sizeof(double) * m, count,
-                            cudaMemcpyHostToDevice, stream), "send right-hand sides");
-  });
+  send(Y, ldy, m, STRIP, stream);
   gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, 0, PassInts{});
   check(cudaGetLastError(), "begin with right-hand sides");
-  block_columns::with_width(size_.columns, [&](auto K) { repeat_turns<decltype(K)::value>(stream, true); });
-  columns_.each([&](index_t from, index_t to, index_t count) {
-    check(cudaMemcpy2DAsync(rest + to * ldy, sizeof(double) * ldy, memory() + from * STRIP, sizeof(double) * STRIP, sizeof(double) * m, count,
-                            cudaMemcpyDeviceToHost, stream), "fetch what is left of right-hand sides");
-  });
+  with_words([&](auto K, auto words) { repeat_turns<decltype(K)::value, decltype(words)>(stream, true); });
+  fetch(rest, ldy, m, STRIP, stream);
 }
 
 /// To the row blocks above the panel; `all`: the last turn is over too.
 template <class T>
-template <int K>
+template <int K, class A>
 void Pass<T>::repeat_turns(cudaStream_t stream, bool all) const {
+  const SegmentOf<T, A> panel = in_words<A>(panel_, memory());
   if (by_steps())
-    for (int b = panel_.top; b < 0; ++b) start_repeating<T, K>(panel_, b, ints(), stream);
+    for (int b = panel_.top; b < 0; ++b) start_repeating<K, T, A>(panel, b, ints(), stream);
   if (by_steps() || panel_.top == 0) return;
   for (std::size_t i = 0; i < turns_.size(); ++i) {
-    Segment<T> done = panel_;
+    SegmentOf<T, A> done = panel;
     done.first = turns_[i].first + done.top;
-    if (turns_[i].steps) start_repeating<T, K>(done, done.first - 1, ints(), stream);
+    if (turns_[i].steps) start_repeating<K, T, A>(done, done.first - 1, ints(), stream);
     const bool last = i + 1 == turns_.size();
     if (last && !all) break;
     done.end = last ? 0 : turns_[i + 1].first - turns_[i + 1].steps + done.top;
     if (done.end <= done.first) continue;
     if (last) {
-      close_segment<T, K><<<1, DeviceTeam::THREADS, 0, stream>>>(done);
+      close_segment<T, K, A><<<1, DeviceTeam::THREADS, 0, stream>>>(done);
       check(cudaGetLastError(), "close a segment");
     }
-    start_segment<T, K>(done, ints(), -1, Part::again, stream);
+    start_segment<K, T, A>(done, ints(), -1, Part::again, stream);
   }
 }
 
 template <class T>
 void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
-  const Segment<T>& s = panel_;
-  block_columns::with_width(size_.columns, [&](auto width) {
-    constexpr int K = decltype(width)::value;
-    if (by_steps()) return start_steps<T, K>(s, ints(), stream);
-    if (turn > 0) {
-      const int count = block_columns::RefusedBlock<T, K, DeviceTeam>::count(s.blocks, 0);
-      begin_turn<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, ints(), turn);
-      check(cudaGetLastError(), "begin a turn");
-    }
-    const bool at_once = s.R != s.out;
-    if (!at_once) start_segment<T, K>(s, ints(), turn, Part::chain, stream);
-    if (crew_) return start_on_owners<K>(at_once, turn, stream);
-    start_segment<T, K>(s, ints(), turn, at_once ? Part::all : Part::rest, stream);
-  });
+  with_words([&](auto K, auto words) { start_turn<decltype(K)::value, decltype(words)>(turn, stream); });
+}
+
+template <class T>
+template <int K, class A>
+void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
+  if (by_steps()) return start_steps<T, K>(panel_, ints(), stream);
+  const SegmentOf<T, A> s = in_words<A>(panel_, memory());
+  if (turn > 0) {
+    const int count = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>::count(s.blocks, 0);
+    begin_turn<T, K, A><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, ints(), turn);
+    check(cudaGetLastError(), "begin a turn");
+  }
+  const bool at_once = s.R != s.out;
+  if (!at_once) start_segment<K, T, A>(s, ints(), turn, Part::chain, stream);
+  if (crew_) return start_on_owners<K, A>(at_once, turn, stream);
+  start_segment<K, T, A>(s, ints(), turn, at_once ? Part::all : Part::rest, stream);
 }
 
 template <class T>

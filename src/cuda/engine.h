@@ -109,12 +109,21 @@ class Pass {
   /// The panel that is next, its own row blocks left aside.
   void place_panel(int first, int end, const T* R, T* out, index_t ld);
   /// Starts what finishes and rewrites, and, with the first part, all, on every owner.
-  template <int K>
+  template <int K, class A>
   void start_on_owners(bool all, int turn, cudaStream_t stream) const;
-  template <int K>
+  template <int K, class A>
   void repeat_turns(cudaStream_t stream, bool all) const;
+  template <int K, class A>
+  void start_turn(int turn, cudaStream_t stream) const;
+  /// f(width of the pass, A()), A being what it computes with; its words take the first part of memory() where they are not doubles.
+  template <class F>
+  void with_words(F&& f) const;
+  /// Columns of V, in double, to where the pass has them, and back from there: with leading dimension `rows`, and one of their own.
+  void send(const double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const;
+  void fetch(double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const;
 
   Launch launch_;
+  bool single_;  ///< computes with floats
   block_columns::SegmentSize size_;
   block_columns::PassColumns columns_;
   block_columns::Scaling scaling_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 
 #include "cuda/engine.h"
 #include "cuda/memory.h"
@@ -23,6 +24,9 @@ class SegmentLaunch {
     check(cudaLaunchKernelEx(&config_, kernel, parameters...), what);
   }
 
+  /// f(card), the card being that of the code which the current device has loaded.
+  template <class F>
+  static auto with_its_card(F&& f) { return with_card(code().architecture, std::forward<F>(f)); }
   /// f(card, how many blocks of threads run at once); false where the kernel does not run.
   template <class F>
   static bool if_it_runs(F&& f) {
@@ -39,8 +43,10 @@ class SegmentLaunch {
 
   static Code code() {
     static std::map<int, Code> known;
+    static std::mutex mutex;
     int device = 0;
     check(cudaGetDevice(&device), "ask for the current device");
+    const std::lock_guard<std::mutex> lock(mutex);
     const auto found = known.find(device);
     return found != known.end() ? found->second : known[device] = ask();
   }

@@ -23,7 +23,7 @@ int advancers(int gangs, int blocks, int most_blocks) {
   Segment<T, order> s{};
   s.blocks = s.window = blocks;
   const Share share{0, count, blocks * GROUPS};
-  const int words = std::max(fixed_words<CHAIN_COLUMNS, Card>, AdvanceMemory<CHAIN_COLUMNS, Card>::words(s, share));
+  const int words = std::max(fixed_words<CHAIN_COLUMNS, Card, double>, AdvanceMemory<CHAIN_COLUMNS, Card, double>::words(s, share));
   return words * int(sizeof(double)) <= Card::shared ? count : 0;
 }
 

@@ -53,12 +53,11 @@ void expect_sound(const SegmentsResult<T>& result) {
 ///
 /// in long double, eps the machine epsilon of T; by the unscaled step and its guard, and by Householder steps alone.
 template <class T>
-void measure(const Problem<double>& given) {
+void measure(const Problem<double>& given, SegmentsRun how = {}) {
   const Problem<double> p = stored_as<T>(given);
   const Residual residual(p);
   const index_t n = p.R.cols(), k = p.V.cols();
   for (const bool fall_back : {false, true}) {
-    SegmentsRun how;
     how.by_steps = fall_back;
     const SegmentsResult<T> result = run_segments<T>(p, how);
     SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + (fall_back ? ", always falling back" : ""));

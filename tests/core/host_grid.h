@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <thread>
@@ -10,7 +11,10 @@
 /// The resident method on the CPU, for tests: as many blocks of threads as one likes, each of them a thread.
 namespace gpucholmod::block_columns {
 
+/// Of a warp that computes with A's.
+template <class A>
 struct HostLanes {
+  using Arithmetic = A;
   /// One S in every lane.
   template <class S>
   struct PerLane {
@@ -28,63 +32,89 @@ struct HostLanes {
   void sync() const {}
 
   /// x <- the sum over the four lanes of a quad.
-  void quad_sum(PerLane<double>& x) const {
+  void quad_sum(PerLane<A>& x) const {
     for (int first = 0; first < LANES; first += 4) {
-      const double sum = (x[first] + x[first + 1]) + (x[first + 2] + x[first + 3]);
+      const A sum = (x[first] + x[first + 1]) + (x[first + 2] + x[first + 3]);
       for (int t = 0; t < 4; ++t) x[first + t] = sum;
     }
   }
   /// x <- the largest of the four lanes of a quad.
-  void quad_max(PerLane<double>& x) const {
+  void quad_max(PerLane<A>& x) const {
     for (int first = 0; first < LANES; first += 4) {
-      double top = x[first];
+      A top = x[first];
       for (int t = 1; t < 4; ++t) top = x[first + t] > top ? x[first + t] : top;
       for (int t = 0; t < 4; ++t) x[first + t] = top;
     }
   }
   /// x <- what lane `t` of each quad holds.
-  void quad_broadcast(PerLane<double>& x, int t) const {
+  void quad_broadcast(PerLane<A>& x, int t) const {
     for (int first = 0; first < LANES; first += 4) {
-      const double value = x[first + t];
+      const A value = x[first + t];
       for (int other = 0; other < 4; ++other) x[first + other] = value;
     }
   }
   /// The sum over all lanes, in every lane.
-  double total(const PerLane<double>& x) const {
-    double sum[LANES];
+  A total(const PerLane<A>& x) const {
+    A sum[LANES];
     for (int lane = 0; lane < LANES; ++lane) sum[lane] = x[lane];
     for (int stride = 16; stride > 0; stride /= 2)
       for (int lane = 0; lane < stride; ++lane) sum[lane] += sum[lane + stride];
     return sum[0];
   }
-  double from_lane(const PerLane<double>& x, int lane) const { return x[lane]; }
-  static double reciprocal_root(double x) { return 1 / std::sqrt(x); }
+  A from_lane(const PerLane<A>& x, int lane) const { return x[lane]; }
+  static A reciprocal_root(A x) { return 1 / std::sqrt(x); }
 
   /// D (16 x 8) <- D + s A B, A 16 x 8, B 8 x 8 with B(k, n) at B[n * ld + k].
   template <int s, Access>
-  void multiply_add(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const double* B, int ld) const {
-    double a[16][8];
+  void multiply_add(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const A* B, int ld) const {
+    A a[16][8];
     for (int lane = 0; lane < LANES; ++lane)
-      for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][2 * thread_in_group(lane) + i / 2] = A[lane].e[i];
+      for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][2 * thread_in_group(lane) + i / 2] = left[lane].e[i];
     multiply_add_dense<s>(D, a, B, ld);
   }
   template <int s>
-  void multiply_add_dense(PerLane<Fragment>& D, const double (&a)[16][8], const double* B, int ld) const {
+  void multiply_add_dense(PerLane<Fragment<A>>& D, const A (&a)[16][8], const A* B, int ld) const {
     for (int lane = 0; lane < LANES; ++lane)
       for (int i = 0; i < 4; ++i) {
         const int m = group_id(lane) + 8 * (i / 2), n = 2 * thread_in_group(lane) + i % 2;
-        double sum = D[lane].e[i];
+        A sum = D[lane].e[i];
         for (int k = 0; k < 8; ++k) sum += a[m][k] * (s * B[n * ld + k]);
         D[lane].e[i] = sum;
       }
   }
 
+  /// D_j <- D_j + s L B_j, L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at right[j * stride + n * right_ld + k], count of them.
+  template <int s, int count>
+  void multiply_add_in_place(PerLane<Fragment<A>>* D, const A* left, int left_ld, const A* right, int right_ld, int stride) const {
+    A a[16][8];
+    for (int m = 0; m < 16; ++m)
+      for (int k = 0; k < 8; ++k) a[m][k] = left[m * left_ld + k];
+    for (int j = 0; j < count; ++j) multiply_add_dense<s>(D[j], a, right + j * stride, right_ld);
+  }
+  /// 16 rows of a matrix of order NB, element (m, l) at p[m * ld + l].
+  struct Rows {
+    A e[16][NB];
+  };
+  Rows load_rows(const A* p, int ld) const {
+    Rows rows;
+    for (int m = 0; m < 16; ++m) std::copy_n(p + m * ld, NB, rows.e[m]);
+    return rows;
+  }
+  /// D <- D + s rows P, P(l, q) at P[q * ld + l].
+  template <int s>
+  void multiply_add_rows_of(PerLane<Fragment<A>>& D, const Rows& rows, const A* P, int ld) const {
+    PerLane<Fragment<A>> sum[2] = {D, {}};  // in the order that other warps have
+    for (int first = 0; first < NB; first += 8) multiply_add_in_place<s, 1>(&sum[first / 8 % 2], rows.e[0] + first, NB, P + first, ld, 0);
+    for (int lane = 0; lane < LANES; ++lane)
+      for (int i = 0; i < 4; ++i) D[lane].e[i] = sum[0][lane].e[i] + sum[1][lane].e[i];
+  }
+
   /// D <- D + s AB, A by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
   template <int s>
-  void multiply_add_apart(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const double* B, int k_stride, int n_stride) const {
-    double a[16][8], columns[64];
+  void multiply_add_apart(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const A* B, int k_stride, int n_stride) const {
+    A a[16][8], columns[64];
     for (int lane = 0; lane < LANES; ++lane)
-      for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][thread_in_group(lane) + 4 * (i / 2)] = A[lane].e[i];
+      for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][thread_in_group(lane) + 4 * (i / 2)] = left[lane].e[i];
     for (int k = 0; k < 8; ++k)
       for (int n = 0; n < 8; ++n) columns[n * 8 + k] = B[k * k_stride + n * n_stride];
     multiply_add_dense<s>(D, a, columns, 8);
@@ -92,20 +122,20 @@ struct HostLanes {
 
   /// The same with B(k, n) at B[k * ld + n].
   template <int s>
-  void multiply_add_rows(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const double* B, int ld) const {
-    double columns[64];
+  void multiply_add_rows(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const A* B, int ld) const {
+    A columns[64];
     for (int k = 0; k < 8; ++k)
       for (int n = 0; n < 8; ++n) columns[n * 8 + k] = B[k * ld + n];
-    multiply_add<s, Access::shared>(D, A, columns, 8);
+    multiply_add<s, Access::shared>(D, left, columns, 8);
   }
 
   /// The same with B(k, n) = tile(8 * half + n, k).
   template <int half>
-  void multiply_add_half(PerLane<Fragment>& D, const PerLane<LeftFragment>& A, const PerLane<Fragment>& tile) const {
-    double columns[64];
+  void multiply_add_half(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const PerLane<Fragment<A>>& tile) const {
+    A columns[64];
     for (int lane = 0; lane < LANES; ++lane)
       for (int i = 0; i < 2; ++i) columns[group_id(lane) * 8 + 2 * thread_in_group(lane) + i] = tile[lane].e[2 * half + i];
-    multiply_add<1, Access::shared>(D, A, columns, 8);
+    multiply_add<1, Access::shared>(D, left, columns, 8);
   }
   template <class T>
   static T shared_word(const T* p) { return *p; }
@@ -145,16 +175,17 @@ struct HostLanes {
 };
 
 /// The warp of a card, of which it has the sizes.
-template <class Card_>
-struct HostWarpOf : HostLanes {
+template <class Card_, class A = double>
+struct HostWarpOf : HostLanes<A> {
   using Card = Card_;
+  static constexpr bool in_place = Card::products == Products::fma;
 };
 using HostWarp = HostWarpOf<Card90>;
 
 /// A block of threads, or a part of one: its warps take turns, so that what is to end in a barrier does.
-template <class Card>
+template <class Card, class A = double>
 struct HostTeamOf {
-  using Warp = HostWarpOf<Card>;
+  using Warp = HostWarpOf<Card, A>;
   template <class S>
   struct PerWarp {
     S of[16];  // no team has more warps
@@ -167,7 +198,7 @@ struct HostTeamOf {
     S& operator[](int thread) { return of[thread]; }
   };
 
-  double* shared;
+  A* shared;
   int warp_count = WARPS;
 
   int size() const { return warp_count; }

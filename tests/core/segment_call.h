@@ -52,7 +52,8 @@ class HostPass {
 
 /// V: n rows, of which the pass takes its columns.
 template <class T>
-std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips);
+std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips,
+                                       Simulated card = Simulated::clusters);
 
 template <class T>
 struct SegmentsResult {

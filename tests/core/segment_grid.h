@@ -18,57 +18,60 @@
 namespace gpucholmod::block_columns {
 
 /// What DeviceInbox is on a GPU.
+template <class A>
 class HostInbox {
+  using Lanes = HostLanes<A>;
+
  public:
   HostInbox(int slots, int words, int consumers)
-      : slots_(slots), words_(words), consumers_(consumers), memory_(size_t(slots) * words, 0.0), released_(slots) {}
+      : slots_(slots), words_(words), consumers_(consumers), memory_(size_t(slots) * words, A(0)), released_(slots) {}
 
-  bool wait(const HostLanes&, int i) const {
+  bool wait(const Lanes&, int i) const {
     while (filled_.load(std::memory_order_acquire) <= i) {
       if (closed_.load(std::memory_order_acquire)) return filled_.load(std::memory_order_acquire) > i;
-      HostLanes::pause();
+      Lanes::pause();
     }
     return true;
   }
-  bool wait(const HostLanes&, int i, const int* stop) const {
+  bool wait(const Lanes&, int i, const int* stop) const {
     while (filled_.load(std::memory_order_acquire) <= i) {
-      if (HostLanes::load_acquire(stop) != 0) return false;
-      HostLanes::pause();
+      if (Lanes::load_acquire(stop) != 0) return false;
+      Lanes::pause();
     }
     return true;
   }
-  double* slot(int i) { return memory_.data() + size_t(i % slots_) * words_; }
-  void release(const HostLanes&, int i) { released_[i % slots_].fetch_add(1, std::memory_order_release); }
+  A* slot(int i) { return memory_.data() + size_t(i % slots_) * words_; }
+  void release(const Lanes&, int i) { released_[i % slots_].fetch_add(1, std::memory_order_release); }
 
   template <class F>
-  bool wait_empty(const HostLanes&, int i, F&& over) const {
+  bool wait_empty(const Lanes&, int i, F&& over) const {
     while (released_[i % slots_].load(std::memory_order_acquire) < consumers_ * (i / slots_)) {
       if (over()) return false;
-      HostLanes::pause();
+      Lanes::pause();
     }
     return true;
   }
-  void fill(const HostLanes&, int i, const double* from, int words) {
-    std::memcpy(memory_.data() + size_t(i % slots_) * words_, from, sizeof(double) * words);
+  void fill(const Lanes&, int i, const A* from, int words) {
+    std::memcpy(memory_.data() + size_t(i % slots_) * words_, from, sizeof(A) * words);
     filled_.store(i + 1, std::memory_order_release);
   }
   /// A tile of R, or a link, with leading dimension LDT.
   template <class T>
-  void fill_columns(const HostLanes&, int i, const T* from, index_t ld) {
+  void fill_columns(const Lanes&, int i, const T* from, index_t ld) {
     T* to = reinterpret_cast<T*>(slot(i));
     for (int j = 0; j < NB; ++j) std::memcpy(to + j * LDT, from + j * ld, sizeof(T) * NB);
     filled_.store(i + 1, std::memory_order_release);
   }
   /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
-  void fill_columns_of_V(const HostLanes&, int i, const double* from, index_t ld) {
-    for (int q = 0; q < CHAIN_COLUMNS; ++q) std::memcpy(slot(i) + q * LDB, from + q * ld, sizeof(double) * NB);
+  void fill_columns_of_V(const Lanes&, int i, const A* from, index_t ld) {
+    for (int q = 0; q < CHAIN_COLUMNS; ++q) std::memcpy(slot(i) + q * LDB, from + q * ld, sizeof(A) * NB);
     filled_.store(i + 1, std::memory_order_release);
   }
-  void close(const HostLanes&, int) { closed_.store(true, std::memory_order_release); }
+  void close(const Lanes&, int) { closed_.store(true, std::memory_order_release); }
 
  private:
   int slots_, words_, consumers_;
-  std::vector<double> memory_;
+  std::vector<A> memory_;
   std::deque<std::atomic<int>> released_;
   std::atomic<int> filled_{0};
   std::atomic<bool> closed_{false};
@@ -105,49 +108,52 @@ struct HostMail {
     for (int i = 0; i < Own<S, Card90>{s, rank}.unused_mail(); ++i) ++post.expected[rank][i];
   }
 
-  bool wait(const HostLanes&, int b, const int* stop) const {
+  bool wait(const HostLanes<double>&, int b, const int* stop) const {
     const int i = b - first;
     while (post.arrived[rank][i % mail_slots].load(std::memory_order_acquire) < SOLVE_WARPS * (i / mail_slots + 1) ||
            post.expected[rank][i % mail_slots].load(std::memory_order_acquire) <= i / mail_slots) {
-      if (HostLanes::load_acquire(stop) != 0) return false;
-      HostLanes::pause();
+      if (HostLanes<double>::load_acquire(stop) != 0) return false;
+      HostLanes<double>::pause();
     }
     return true;
   }
   const double* P(int b) const { return post.P[rank].data() + (b - first) % mail_slots * NB * LP; }
-  void send(const HostLanes& warp, int b, const Tile<HostLanes>& tile) {
+  void send(const HostLanes<double>& warp, int b, const Tile<HostLanes<double>>& tile) {
     const int slot = (b - first) % mail_slots;
     for (int to = 0; to < HostMailboxes::cluster; ++to) {
       store_tile(warp, tile, post.P[to].data() + slot * NB * LP + warp.id * 16 * LP, LP);
       post.arrived[to][slot].fetch_add(1, std::memory_order_release);
     }
   }
-  void expect_next(const HostLanes&, int b) { ++post.expected[rank][(b - first) % mail_slots]; }
+  void expect_next(const HostLanes<double>&, int b) { ++post.expected[rank][(b - first) % mail_slots]; }
 };
 
 /// And where there are no clusters: what PublishedMail is.
 template <int K, class S>
 struct HostPublishedMail {
+  using A = typename S::Arithmetic;
+  using Lanes = HostLanes<A>;
   static constexpr int row = 1, column = LDB;
   const S& s;
   int cluster;
 
-  bool wait(const HostLanes&, int b, const int* stop) const {
+  bool wait(const Lanes&, int b, const int* stop) const {
     if (b < s.start()) return true;
-    while (published(HostLanes::load_acquire(s.has_P(b)), cluster) < SOLVE_WARPS) {
-      if (HostLanes::load_acquire(stop) != 0) return false;
-      HostLanes::pause();
+    while (published(Lanes::load_acquire(s.has_P(b)), cluster) < SOLVE_WARPS) {
+      if (Lanes::load_acquire(stop) != 0) return false;
+      Lanes::pause();
     }
     return true;
   }
-  const double* P(int b) const { return s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB; }
-  void expect_next(const HostLanes&, int) const {}
-  void send(const HostLanes&, int, const Tile<HostLanes>&) const {}
+  const A* P(int b) const { return s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB; }
+  void expect_next(const Lanes&, int) const {}
+  void send(const Lanes&, int, const Tile<Lanes>&) const {}
 };
 
-template <class Card>
+template <class Card, class A>
 struct HostPost {
   using S = SolveMemory<Card>;
+  using HostInbox = block_columns::HostInbox<A>;
   std::deque<HostInbox> of_team;
   HostInbox X{1, INVERSE, SOLVE_WARPS}, V{1, S::V_words, SOLVE_WARPS};
   HostPost() {
@@ -163,17 +169,19 @@ struct HostPost {
 /// Words of shared memory in which tiles of R come.
 template <class S>
 size_t places(const S&) {
-  return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<S, SUBS, HostLanes>::words);
+  return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<S, SUBS, HostLanes<typename S::Arithmetic>>::words);
 }
 
+/// What only substitution asks for is not done in place.
 template <int K, class Card, class S>
 void run_segment_on_host(const S& s, const Disturb& disturb) {
-  using T = typename S::Scalar;
-  using Warp = HostWarpOf<Card>;
-  using Team = HostTeamOf<Card>;
+  using A = typename S::Arithmetic;
+  using Warp = HostWarpOf<Card, A>;
+  using Team = HostTeamOf<Card, A>;
+  using HostInbox = block_columns::HostInbox<A>;
   if (s.solvers > 0) {
     constexpr int at_once = Card::inverted_at_once;
-    std::vector<double> shared(InverseMemory<at_once>::words);
+    std::vector<A> shared(InverseMemory<at_once>::words);
     const Team team{shared.data(), InverseMemory<at_once>::warps};
     const int inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
     for (int i = __atomic_load_n(s.linked, __ATOMIC_RELAXED); i < s.blocks / at_once; ++i) {
@@ -184,8 +192,8 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
   }
   std::vector<std::thread> running;
   std::deque<HostMailboxes> mailboxes(K / CHAIN_COLUMNS);
-  using Post = typename HostPost<Card>::Post;
-  std::deque<HostPost<Card>> posts;
+  using Post = typename HostPost<Card, A>::Post;
+  std::deque<HostPost<Card, A>> posts;
   const int first_mail = Own<S, Card>{s, 0}.first_mail();
   if constexpr (Card::clusters)
     for (int cluster = 0; cluster < s.solvers / Card::cluster; ++cluster)
@@ -203,7 +211,7 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
   };
   for (int cluster = 0; cluster < s.solvers / Card::cluster; ++cluster)
     for (int rank = 0; rank < Card::cluster; ++rank) {
-      HostPost<Card>& post = posts.emplace_back();
+      HostPost<Card, A>& post = posts.emplace_back();
       for (int side = 0; side < Card::solve_teams; ++side) {
         start("solve", 2 * rank + side, [=, &s, &post] {
           Mail mail = mail_of(cluster, rank);
@@ -218,8 +226,8 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
   if constexpr (S::order == Order::forward) for (int i = 0; i < s.finishers; ++i) {
     HostInbox& inbox = inboxes.emplace_back(FinishMemory<K, Card>::slots, FinishMemory<K, Card>::P_words, FINISH_WARPS);
     start("finish", i, [=, &s, &inbox] {
-      std::vector<double> shared(FinishMemory<K, Card>::words);
-      Finish<T, K, Team, HostInbox>(Team{shared.data(), FINISH_WARPS}, s, i, inbox).run();
+      std::vector<A> shared(FinishMemory<K, Card>::words);
+      Finish<S, K, Team, HostInbox>(Team{shared.data(), FINISH_WARPS}, s, i, inbox).run();
     });
     start("feed", i, [=, &s, &inbox] { feed_P<K>(Warp{}, s, s.blocks, inbox); });
   }
@@ -227,8 +235,9 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     const Share share{w, s.advancers, s.blocks * GROUPS};
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
-      std::vector<double> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K>::words, std::numeric_limits<double>::quiet_NaN());
-      Advance<S, K, Team, HostInbox>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
+      std::vector<A> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
+      constexpr bool alike = S::order == Order::back || !std::is_same_v<typename S::Scalar, A>;
+      Advance<S, K, Team, HostInbox, alike>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.blocks - 1 - REACH, P); });
   }
@@ -236,15 +245,15 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     const Share share{s.worker(w), s.workers, s.blocks * GROUPS};
     HostInbox& messages = inboxes.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
     start("rewrite", w, [=, &s, &messages] {
-      std::vector<double> shared(places(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K>::words);
-      Rewrite<T, K, Team, HostInbox>(Team{shared.data(), REWRITE_WARPS}, s, share, messages).run();
+      std::vector<A> shared(places(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K, A>::words);
+      Rewrite<S, K, Team, HostInbox>(Team{shared.data(), REWRITE_WARPS}, s, share, messages).run();
     });
     start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, messages); });
   }
   if constexpr (S::order == Order::forward) for (int i = 0; i < s.relays; ++i)
     start("relay", s.owner + i, [=, &s] {
-      double shared = 0;
-      Relay<T, K, Team>(Team{&shared, RELAY_WARPS}, s, i).run();
+      A shared = 0;
+      Relay<S, K, Team>(Team{&shared, RELAY_WARPS}, s, i).run();
     });
   for (std::thread& thread : running) thread.join();
 }

@@ -10,14 +10,16 @@
 /// What segment_call.h declares.
 namespace gpucholmod::test {
 
-template <int K, class T>
+/// A: what the card computes with.
+template <int K, class T, class A>
 class HostPassOf : public HostPass<T> {
   using Message = block_columns::Message<K>;
+  using Segment = block_columns::Segment<T, block_columns::Order::forward, A>;
   static constexpr int NB = block_columns::NB;
 
  public:
   HostPassOf(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips)
-      : strips_(strips), columns_(columns), V_(Stored<double>::Zero(index_t(strips) * block_columns::STRIP, K)),
+      : strips_(strips), columns_(columns), V_(Stored<A>::Zero(index_t(strips) * block_columns::STRIP, K)),
         messages_((size_t(strips) * block_columns::BLOCKS + 1) * Message::stride, nan) {
     columns.each([&](index_t to, index_t from, index_t count) {
       for (index_t q = 0; q < count; ++q) std::copy_n(V + (from + q) * ldv, n, V_.col(to + q).data());
@@ -43,7 +45,7 @@ class HostPassOf : public HostPass<T> {
   }
 
   void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, const SegmentsRun& how) override {
-    Stored<double> V = Stored<double>::Zero(block_columns::STRIP, K);
+    Stored<A> V = Stored<A>::Zero(block_columns::STRIP, K);
     columns_.each([&](index_t to, index_t from, index_t count) {
       for (index_t q = 0; q < count; ++q) std::copy_n(Y + (from + q) * ldy, m, V.col(to + q).data());
     });
@@ -61,7 +63,7 @@ class HostPassOf : public HostPass<T> {
   }
 
  private:
-  static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  static constexpr A nan = std::numeric_limits<A>::quiet_NaN();
 
   void begin_panel(int first, int end, const T* R, T* out, index_t ld) {
     using namespace block_columns;
@@ -96,8 +98,8 @@ class HostPassOf : public HostPass<T> {
   }
   /// Row block b, of the panel or above it.
   void take_steps(int b) {
-    using Block = block_columns::RefusedBlock<T, K, block_columns::HostTeam>;
-    std::vector<double> shared(Block::words, nan);
+    using Block = block_columns::RefusedBlock<Segment, K, block_columns::HostTeam>;
+    std::vector<double> shared(Block::words, std::numeric_limits<double>::quiet_NaN());
     for (int number = 0; number < Block::count(s_.blocks, b); ++number) Block({shared.data()}, s_, b, number).run(&pass_.pass_state());
     if (b >= 0) Block::store_diagonal_block(s_, b, 0, 1);
   }
@@ -111,8 +113,9 @@ class HostPassOf : public HostPass<T> {
     s_.end = last ? 0 : turns_[i + 1].first - turns_[i + 1].steps + s_.top;
     s_.flags = pass_.flags_of(1, s_.blocks);
     if (last && s_.end > s_.first) {
-      std::vector<double> shared(block_columns::Closing<T, K, block_columns::HostTeam>::words, nan);
-      block_columns::Closing<T, K, block_columns::HostTeam>({shared.data()}, s_).run();
+      using Team = block_columns::HostTeamOf<block_columns::Card90, A>;
+      std::vector<A> shared(block_columns::Closing<Segment, K, Team>::words, nan);
+      block_columns::Closing<Segment, K, Team>({shared.data()}, s_).run();
     }
     part(how, false, true);
     s_.end = s_.blocks;
@@ -135,12 +138,16 @@ class HostPassOf : public HostPass<T> {
   }
   void part(const SegmentsRun& how, bool chain, bool rest) {
     using namespace block_columns;
-    if constexpr (K <= 16 && std::is_same_v<T, double>) {
-      if (how.card == Simulated::data_centre) return part_on<Card80>(how, chain, rest);
-      if (how.card == Simulated::graphics) return part_on<Card86>(how, chain, rest);
+    if constexpr (std::is_same_v<A, float>) {
+      part_on<Card86Single>(how, chain, rest);
+    } else {
+      if constexpr (K <= 16 && std::is_same_v<T, double>) {
+        if (how.card == Simulated::data_centre) return part_on<Card80>(how, chain, rest);
+        if (how.card == Simulated::graphics) return part_on<Card86>(how, chain, rest);
+      }
+      ASSERT_EQ(how.card, Simulated::clusters) << "not compiled";
+      part_on<Card90>(how, chain, rest);
     }
-    ASSERT_EQ(how.card, Simulated::clusters) << "not compiled";
-    part_on<Card90>(how, chain, rest);
   }
   template <class Card>
   void part_on(const SegmentsRun& how, bool chain, bool rest) {
@@ -209,18 +216,21 @@ class HostPassOf : public HostPass<T> {
 
   int strips_;
   block_columns::PassColumns columns_;
-  Stored<double> V_;
-  std::vector<double> messages_, handed_, inverses_, links_;
+  Stored<A> V_;
+  std::vector<A> messages_, handed_, inverses_, links_;
   std::vector<int> ints_;
   block_columns::PassInts pass_{};
-  block_columns::Segment<T> s_{};
+  Segment s_{};
   std::vector<block_columns::Turn> turns_{{0, 0}};
 };
 
 template <class T>
-std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips) {
+std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips,
+                                       Simulated card) {
   return block_columns::with_width(columns.width(), [&](auto K) -> std::unique_ptr<HostPass<T>> {
-    return std::make_unique<HostPassOf<decltype(K)::value, T>>(V, n, columns, ldv, strips);
+    using Graphics = block_columns::Card86::Arithmetic<T>;
+    if (card == Simulated::graphics) return std::make_unique<HostPassOf<decltype(K)::value, T, Graphics>>(V, n, columns, ldv, strips);
+    return std::make_unique<HostPassOf<decltype(K)::value, T, double>>(V, n, columns, ldv, strips);
   });
 }
 
@@ -238,7 +248,7 @@ SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how)
   within_a_minute([=, &grid] {
     T* const out = how.into == Into::place ? grid.R.data() : how.into == Into::nowhere ? nullptr : grid.out.data();
     const index_t k = p.V.cols(), removed = how.removed >= 0 ? how.removed : p.sign == Sign::downdate ? k : 0;
-    const auto pass = host_pass<T>(p.V.data(), n, {0, k, removed}, n, grid.strips);
+    const auto pass = host_pass<T>(p.V.data(), n, {0, k, removed}, n, grid.strips, how.by_steps ? Simulated::clusters : how.card);
     const int width = how.panels > 0 ? how.panels : grid.strips;
     for (int first = 0; first < grid.strips && memory->done.pivot < 0; first += width) {
       const index_t ld = grid.R.rows(), column = index_t(first) * block_columns::STRIP;

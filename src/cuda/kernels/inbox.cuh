@@ -84,16 +84,17 @@ __device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
 
 /// What block_columns/feed.h fills, by bulk copies where there are such, otherwise by all lanes: a ring of `slots` slots for one team.
 /// `columns`: it is filled by columns, and never closed.
-template <int slots, bool columns = false>
+template <class A, int slots, bool columns = false>
 struct DeviceInbox {
-  using Warp = DeviceWarp;
+  using Warp = DeviceWarpOf<A>;
   static constexpr bool bulk = Warp::Card::clusters;
+  static constexpr int in_16 = 16 / int(sizeof(A));  ///< words of 16 bytes
   static constexpr int arrivals = columns ? block_columns::LANES : bulk ? 1 : block_columns::LANES + 1;  ///< that a fill takes
   struct State {
     Mbarrier full[slots], empty[slots];
     int open[slots];
   };
-  double* memory;
+  A* memory;
   int words;  ///< of a slot
   State* state;
 
@@ -104,7 +105,7 @@ struct DeviceInbox {
     }
   }
   __device__ __forceinline__ bool wait(const Warp&, int i) const {
-    const Warp::Wait wait;
+    const typename Warp::Wait wait;
     while (!state->full[unsigned(i) % slots].passed(int(unsigned(i) / slots))) wait.pause();
     return state->open[unsigned(i) % slots] != 0;
   }
@@ -112,7 +113,7 @@ struct DeviceInbox {
   __device__ __forceinline__ bool wait(const Warp&, int i, const int* stop) const {
     return wait_or_stop(stop, [&] { return state->full[unsigned(i) % slots].is_past(int(unsigned(i) / slots)); });
   }
-  __device__ __forceinline__ double* slot(int i) const { return memory + unsigned(i) % slots * words; }
+  __device__ __forceinline__ A* slot(int i) const { return memory + unsigned(i) % slots * words; }
   __device__ __forceinline__ void release(const Warp& warp, int i) const {
     warp.sync();
     warp.once([&] { state->empty[unsigned(i) % slots].arrive(); });
@@ -121,42 +122,44 @@ struct DeviceInbox {
   template <class F>
   __device__ __forceinline__ bool wait_empty(const Warp&, int i, F&& over) const {
     if (i < slots) return true;
-    const Warp::Wait wait;
+    const typename Warp::Wait wait;
     while (!state->empty[unsigned(i) % slots].passed(int(unsigned(i) / slots) - 1)) {
       if (over()) return false;
       wait.pause();
     }
     return true;
   }
-  __device__ __forceinline__ void fill(const Warp& warp, int i, const double* from, int count) const {
+  __device__ __forceinline__ void fill(const Warp& warp, int i, const A* from, int count) const {
     Mbarrier& full = state->full[unsigned(i) % slots];
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     warp.once([&] {
       state->open[unsigned(i) % slots] = 1;
       asm volatile("fence.proxy.async.global;" ::: "memory");
-      full.arrive_expecting(count * 8);
-      copy(slot(i), from, count * 8, full);
+      full.arrive_expecting(count * int(sizeof(A)));
+      copy(slot(i), from, count * int(sizeof(A)), full);
     });
 #else
     open(warp, i);
-    for (int j = 2 * warp.lane; j < count; j += 2 * block_columns::LANES) Warp::copy_16(slot(i) + j, from + j);
+    for (int j = in_16 * warp.lane; j < count; j += in_16 * block_columns::LANES) Warp::copy_16(slot(i) + j, from + j);
     full.arrive_behind_copies();
 #endif
   }
   /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
-  __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const double* from, index_t ld) const {
+  __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const A* from, index_t ld) const {
     using namespace block_columns;
     Mbarrier& full = state->full[unsigned(i) % slots];
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     warp.once([&] {
       state->open[unsigned(i) % slots] = 1;
       asm volatile("fence.proxy.async.global;" ::: "memory");
-      full.arrive_expecting(CHAIN_COLUMNS * NB * 8);
-      for (int q = 0; q < CHAIN_COLUMNS; ++q) copy(slot(i) + q * LDB, from + q * ld, NB * 8, full);
+      full.arrive_expecting(CHAIN_COLUMNS * NB * int(sizeof(A)));
+      for (int q = 0; q < CHAIN_COLUMNS; ++q) copy(slot(i) + q * LDB, from + q * ld, NB * int(sizeof(A)), full);
     });
 #else
     open(warp, i);
-    for (int q = 0; q < CHAIN_COLUMNS; ++q) Warp::copy_16(slot(i) + q * LDB + 2 * warp.lane, from + q * ld + 2 * warp.lane);
+    constexpr int parts = NB / in_16;
+    for (int j = warp.lane; j < CHAIN_COLUMNS * parts; j += LANES)
+      Warp::copy_16(slot(i) + j / parts * LDB + j % parts * in_16, from + j / parts * ld + j % parts * in_16);
     full.arrive_behind_copies();
 #endif
   }
@@ -170,7 +173,7 @@ struct DeviceInbox {
     T* const to = reinterpret_cast<T*>(slot(i)) + warp.lane / parts * LDT + warp.lane % parts * words;
     from += warp.lane / parts * ld + warp.lane % parts * words;
 #pragma unroll 16
-    for (int j = 0; j < NB; j += at_once) DeviceWarp::copy_16(to + j * LDT, from + j * ld);
+    for (int j = 0; j < NB; j += at_once) Warp::copy_16(to + j * LDT, from + j * ld);
     state->full[unsigned(i) % slots].arrive_behind_copies();
 #endif
   }
@@ -192,7 +195,7 @@ struct DeviceInbox {
     });
     warp.sync();
   }
-  __device__ static __forceinline__ void copy(double* to, const double* from, int bytes, const Mbarrier& full) {
+  __device__ static __forceinline__ void copy(A* to, const A* from, int bytes, const Mbarrier& full) {
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from), "r"(bytes), "r"(full.address()) : "memory");
@@ -238,7 +241,7 @@ struct ClusterMail {
   __device__ __forceinline__ void expect_next(const DeviceWarp& warp, int b) const {
     warp.once([&] { arrived[(b - first) % slots].arrive_expecting(bytes); });
   }
-  __device__ __forceinline__ void send(const DeviceWarp& warp, int b, const DeviceWarp::PerLane<block_columns::Fragment>& tile) const {
+  __device__ __forceinline__ void send(const DeviceWarp& warp, int b, const block_columns::Tile<DeviceWarp>& tile) const {
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     constexpr int LP = block_columns::LP;
     const double* at = P(b) + (warp.id * 16 + block_columns::group_id(warp.lane)) * LP + 2 * block_columns::thread_in_group(warp.lane);
@@ -262,21 +265,23 @@ struct ClusterMail {
 /// P where it is published for everybody: its flag says whether it is there.
 template <class S>
 struct PublishedMail {
+  using A = typename S::Arithmetic;
+  using Warp = DeviceWarpOf<A>;
   static constexpr int row = 1, column = block_columns::LDB, words = 0;
   const S& s;
   int cluster;
   index_t stride;       ///< from one message to the next
-  const double* first;  ///< P of row block 0, the columns of the cluster
+  const A* first;       ///< P of row block 0, the columns of the cluster
 
-  __device__ __forceinline__ bool wait(const DeviceWarp&, int b, const int* stop) const {
+  __device__ __forceinline__ bool wait(const Warp&, int b, const int* stop) const {
     if (b < s.start()) return true;
     return wait_or_stop(stop, [&] {
-      return block_columns::published(DeviceWarp::load_acquire(s.has_P(b)), cluster) == block_columns::SOLVE_WARPS;
+      return block_columns::published(Warp::load_acquire(s.has_P(b)), cluster) == block_columns::SOLVE_WARPS;
     });
   }
-  __device__ __forceinline__ const double* P(int b) const { return first + b * stride; }
-  __device__ __forceinline__ void expect_next(const DeviceWarp&, int) const {}
-  __device__ __forceinline__ void send(const DeviceWarp&, int, const DeviceWarp::PerLane<block_columns::Fragment>&) const {}
+  __device__ __forceinline__ const A* P(int b) const { return first + b * stride; }
+  __device__ __forceinline__ void expect_next(const Warp&, int) const {}
+  __device__ __forceinline__ void send(const Warp&, int, const block_columns::Tile<Warp>&) const {}
 };
 
 /// By all threads of the blocks that solve for the same columns, where these are a cluster; otherwise by those of one block.

@@ -12,55 +12,68 @@
 
 namespace gpucholmod::cuda {
 
+/// A segment that is computed with A's, and whether a card does that for a factor of T's.
+template <class T, class A>
+using SegmentOf = block_columns::Segment<T, block_columns::Order::forward, A>;
+template <class T, class A, class Card>
+constexpr bool computes_with = std::is_same_v<A, typename Card::template Arithmetic<T>>;
+
 /// Warps of a block of threads; a team's barrier has the number of its place.
 constexpr int segment_warps = block_columns::REWRITE_WARPS + 1;
 constexpr int segment_threads = segment_warps * block_columns::LANES;
 static_assert(segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS && segment_warps == block_columns::RELAY_WARPS);
 
-template <class T, int K, class Card>
-constexpr int tile_words = block_columns::Tiles<block_columns::Segment<T>, Card::template ahead<K>, DeviceWarp>::words;
+template <class Segment, int K, class Card>
+constexpr int tile_words =
+    block_columns::Tiles<Segment, Card::template ahead<K>, DeviceWarpOf<typename Segment::Arithmetic>>::words;
 
-/// Shared memory of the roles, in doubles, behind the state of their inboxes.
-template <int K, class Card>
+/// Words of A's that as many doubles take: the state of inboxes.
+template <class A>
+GPUCHOLMOD_HOST_DEVICE constexpr int of_doubles(int count) { return count * int(sizeof(double) / sizeof(A)); }
+
+/// Shared memory of the roles, in words of what is computed with, behind the state of their inboxes.
+template <int K, class Card, class A>
 struct AdvanceMemory {
-  static constexpr int P_slots = Card::template P_slots<K>, P = 40, tiles = P + P_slots * K * block_columns::LDB;
+  static constexpr int P_slots = Card::template P_slots<K>, P = of_doubles<A>(40), tiles = P + P_slots * K * block_columns::LDB;
   template <class Segment>
   GPUCHOLMOD_HOST_DEVICE static int words(const Segment& s, const block_columns::Share& share) {
-    return tiles + block_columns::ADVANCE_WARPS * tile_words<typename Segment::Scalar, K, Card> + near_groups(s, share) * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::ADVANCE_WARPS * tile_words<Segment, K, Card> + near_groups(s, share) * block_columns::GroupsOfV<K, A>::words;
   }
 };
-template <int K, class Card>
+template <int K, class Card, class A>
 struct WorkerMemory {
   static constexpr int message_slots = Card::template message_slots<K>;
-  static constexpr int messages = 16, tiles = messages + message_slots * block_columns::Message<K>::words;
-  template <class T>
+  static constexpr int messages = of_doubles<A>(16), tiles = messages + message_slots * block_columns::Message<K>::words;
+  template <class Segment>
   GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Share& share) {
-    return tiles + block_columns::REWRITE_WARPS * tile_words<T, K, Card> + share.count() * block_columns::GroupsOfV<K>::words;
+    return tiles + block_columns::REWRITE_WARPS * tile_words<Segment, K, Card> + share.count() * block_columns::GroupsOfV<K, A>::words;
   }
 };
-template <int K, class Card>
+template <int K, class Card, class A>
 constexpr int fixed_words = [] {
   using namespace block_columns;
   const int mail = Card::clusters ? ClusterMail::words : 0, inverses = InverseMemory<Card::inverted_at_once>::words;
-  const int solve = 40 + mail + SolveMemory<Card>::words, finish = 32 + FinishMemory<K, Card>::words;
+  const int solve = of_doubles<A>(40) + mail + SolveMemory<Card>::words, finish = of_doubles<A>(32) + FinishMemory<K, Card>::words;
   const int most = solve > finish ? solve : finish;
   return most > inverses ? most : inverses;
 }();
 /// Whether a pass of K columns finds room in shared memory, but for V.
-template <int K, class Card>
-constexpr bool fits = fixed_words<K, Card> * int(sizeof(double)) <= Card::shared;
+template <int K, class Card, class A>
+constexpr bool fits = fixed_words<K, Card, A> * int(sizeof(A)) <= Card::shared;
 
+template <class A>
 struct DevicePost {
-  DeviceInbox<DeviceWarp::Card::tile_slots, true> tiles;
-  DeviceInbox<1> X, V;
+  DeviceInbox<A, DeviceWarpOf<A>::Card::tile_slots, true> tiles;
+  DeviceInbox<A, 1> X, V;
 };
 
 /// Where those who solve for the same columns have P from.
 template <int K, class Segment>
-__device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank, double* memory, Mbarrier* arrived) {
+__device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank, typename Segment::Arithmetic* memory, Mbarrier* arrived) {
   using namespace block_columns;
-  if constexpr (DeviceWarp::Card::clusters) {
-    return ClusterMail{memory, arrived, rank, Own<Segment, DeviceWarp::Card>{s, rank}.first_mail()};
+  using Card = typename DeviceWarpOf<typename Segment::Arithmetic>::Card;
+  if constexpr (Card::clusters) {
+    return ClusterMail{memory, arrived, rank, Own<Segment, Card>{s, rank}.first_mail()};
   } else {
     return PublishedMail<Segment>{s, cluster, Message<K>::stride, s.messages + Message<K>::P + cluster * CHAIN_COLUMNS * LDB};
   }
@@ -70,16 +83,18 @@ __device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank,
 template <int K, class Segment>
 __device__ __forceinline__ void solve_role(const Segment& s, int block, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using Card = DeviceWarp::Card;
+  using A = typename Segment::Arithmetic;
+  using Card = typename DeviceWarpOf<A>::Card;
   using S = SolveMemory<Card>;
-  using Tiles = DeviceInbox<Card::tile_slots, true>;
-  using Single = DeviceInbox<1>;
+  using Tiles = DeviceInbox<A, Card::tile_slots, true>;
+  using Single = DeviceInbox<A, 1>;
   constexpr int solving = Card::solve_teams * SOLVE_WARPS, feeding = solving + Card::solve_teams;
   constexpr int tiles_at = REACH, tiles_state = (sizeof(typename Tiles::State) + 7) / 8, single_state = (sizeof(typename Single::State) + 7) / 8;
   constexpr int X_at = tiles_at + Card::solve_teams * tiles_state, V_at = X_at + single_state;
   static_assert(V_at + single_state <= 40 && segment_warps > feeding);
-  double *const places = shared, *const memory = shared + 40;
-  double* const work = memory + (Card::clusters ? ClusterMail::words : 0);
+  double* const places = shared;
+  A* const memory = reinterpret_cast<A*>(shared + 40);
+  A* const work = memory + (Card::clusters ? ClusterMail::words : 0);
   const int cluster = block / Card::cluster, rank = block % Card::cluster;
   const int side = warp < solving ? warp / SOLVE_WARPS : warp % Card::solve_teams;
   auto mail = mail_of<K>(s, cluster, rank, memory, reinterpret_cast<Mbarrier*>(places));
@@ -87,9 +102,9 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
     return Tiles{work + S::tiles + Card::tile_slots * side * S::tile, S::tile,
                  reinterpret_cast<typename Tiles::State*>(places + tiles_at + tiles_state * side)};
   };
-  DevicePost post{tiles_of(side),
-                  {work + S::X, INVERSE, reinterpret_cast<Single::State*>(places + X_at)},
-                  {work + S::V, S::V_words, reinterpret_cast<Single::State*>(places + V_at)}};
+  DevicePost<A> post{tiles_of(side),
+                     {work + S::X, INVERSE, reinterpret_cast<typename Single::State*>(places + X_at)},
+                     {work + S::V, S::V_words, reinterpret_cast<typename Single::State*>(places + V_at)}};
   if (threadIdx.x == 0) {
     if constexpr (Card::clusters) mail.init(s.start() - mail.first, Own<Segment, Card>{s, rank}.unused_mail());
     for (int side = 0; side < Card::solve_teams; ++side) tiles_of(side).init(SOLVE_WARPS);
@@ -99,10 +114,10 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
   }
   if constexpr (Card::clusters) mail.template put<K>(s, cluster);
   cluster_sync();
-  const DeviceWarp single{0, lane};
+  const DeviceWarpOf<A> single{0, lane};
   if (warp < solving) {
-    const DeviceTeam team{nullptr, {warp % SOLVE_WARPS, lane}, 1 + side, SOLVE_WARPS};
-    Solve<Segment, K, DeviceTeam, decltype(mail), DevicePost>(team, s, cluster, rank, side, mail, post).run();
+    const DeviceTeamOf<A> team{nullptr, {warp % SOLVE_WARPS, lane}, 1 + side, SOLVE_WARPS};
+    Solve<Segment, K, DeviceTeamOf<A>, decltype(mail), DevicePost<A>>(team, s, cluster, rank, side, mail, post).run();
   } else if (warp < feeding) {
     feed_tiles(single, s, rank, side, post.tiles);
   } else if (warp == feeding) {
@@ -112,33 +127,39 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
   cluster_sync();  // nobody leaves while others may still write to its memory
 }
 
-template <class T, int K>
-__device__ __forceinline__ void finish_role(const block_columns::Segment<T>& s, int finisher, double* shared, int warp, int lane) {
+template <int K, class Segment>
+__device__ __forceinline__ void finish_role(const Segment& s, int finisher, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using S = FinishMemory<K, DeviceWarp::Card>;
-  using Inbox = DeviceInbox<S::slots>;
-  Inbox inbox{shared + 32 + S::P, S::P_words, reinterpret_cast<typename Inbox::State*>(shared)};
+  using A = typename Segment::Arithmetic;
+  using Team = DeviceTeamOf<A>;
+  using S = FinishMemory<K, typename Team::Warp::Card>;
+  using Inbox = DeviceInbox<A, S::slots>;
+  A* const memory = reinterpret_cast<A*>(shared + 32);
+  Inbox inbox{memory + S::P, S::P_words, reinterpret_cast<typename Inbox::State*>(shared)};
   if (threadIdx.x == 0) {
     inbox.init(FINISH_WARPS);
     fence_barriers();
   }
-  for (int i = int(threadIdx.x); i < S::slots * S::P_words; i += segment_threads) shared[32 + S::P + i] = 0;
+  for (int i = int(threadIdx.x); i < S::slots * S::P_words; i += segment_threads) memory[S::P + i] = 0;
   __syncthreads();
   if (warp < FINISH_WARPS) {
-    const DeviceTeam team{shared + 32, {warp, lane}, 1, FINISH_WARPS};
-    Finish<T, K, DeviceTeam, Inbox>(team, s, finisher, inbox).run();
+    const Team team{memory, {warp, lane}, 1, FINISH_WARPS};
+    Finish<Segment, K, Team, Inbox>(team, s, finisher, inbox).run();
   } else if (warp == FINISH_WARPS) {
-    feed_P<K>(DeviceWarp{0, lane}, s, s.blocks, inbox);
+    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks, inbox);
   }
 }
 
-template <int K, class Segment>
+template <int K, bool alike = false, class Segment>
 __device__ __forceinline__ void advance_role(const Segment& s, int advancer, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using S = AdvanceMemory<K, DeviceWarp::Card>;
-  using Inbox = DeviceInbox<S::P_slots>;
-  Inbox inbox{shared + S::P, K * LDB, reinterpret_cast<typename Inbox::State*>(shared)};
-  static_assert(sizeof(typename Inbox::State) <= S::P * 8);
+  using A = typename Segment::Arithmetic;
+  using Team = DeviceTeamOf<A>;
+  using S = AdvanceMemory<K, typename Team::Warp::Card, A>;
+  using Inbox = DeviceInbox<A, S::P_slots>;
+  A* const memory = reinterpret_cast<A*>(shared);
+  Inbox inbox{memory + S::P, K * LDB, reinterpret_cast<typename Inbox::State*>(shared)};
+  static_assert(sizeof(typename Inbox::State) <= S::P * sizeof(A));
   if (threadIdx.x == 0) {
     inbox.init(ADVANCE_WARPS);
     fence_barriers();
@@ -146,19 +167,22 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   __syncthreads();
   if (warp < ADVANCE_WARPS) {
     const Share share{advancer, s.advancers, s.blocks * GROUPS};
-    Advance<Segment, K, DeviceTeam, Inbox>({shared + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
+    Advance<Segment, K, Team, Inbox, alike>({memory + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
   } else if (warp == ADVANCE_WARPS) {
-    feed_P<K>(DeviceWarp{0, lane}, s, s.blocks - 1 - REACH, inbox);
+    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks - 1 - REACH, inbox);
   }
 }
 
-template <class T, int K>
-__device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, int worker, double* shared, int warp, int lane) {
+template <int K, class Segment>
+__device__ __forceinline__ void work_role(const Segment& s, int worker, double* shared, int warp, int lane) {
   using namespace block_columns;
-  using S = WorkerMemory<K, DeviceWarp::Card>;
-  using Inbox = DeviceInbox<S::message_slots>;
-  Inbox messages{shared + S::messages, Message<K>::words, reinterpret_cast<typename Inbox::State*>(shared)};
-  static_assert(sizeof(typename Inbox::State) <= S::messages * 8);
+  using A = typename Segment::Arithmetic;
+  using Team = DeviceTeamOf<A>;
+  using S = WorkerMemory<K, typename Team::Warp::Card, A>;
+  using Inbox = DeviceInbox<A, S::message_slots>;
+  A* const memory = reinterpret_cast<A*>(shared);
+  Inbox messages{memory + S::messages, Message<K>::words, reinterpret_cast<typename Inbox::State*>(shared)};
+  static_assert(sizeof(typename Inbox::State) <= S::messages * sizeof(A));
   if (threadIdx.x == 0) {
     messages.init(REWRITE_WARPS);
     fence_barriers();
@@ -166,33 +190,34 @@ __device__ __forceinline__ void work_role(const block_columns::Segment<T>& s, in
   __syncthreads();
   if (warp < REWRITE_WARPS) {
     const Share share{s.worker(worker), s.workers, s.blocks * GROUPS};
-    Rewrite<T, K, DeviceTeam, Inbox>({shared + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s, share, messages).run();
+    Rewrite<Segment, K, Team, Inbox>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s, share, messages).run();
   } else if (warp == REWRITE_WARPS) {
-    feed_messages<K>(DeviceWarp{0, lane}, s, messages);
+    feed_messages<K>(DeviceWarpOf<A>{0, lane}, s, messages);
   }
 }
 
 /// What modify_segment() does.
-template <class T, int K>
-__device__ __forceinline__ void run_segment(const block_columns::Segment<T>& pass, block_columns::PassInts ints, int turn) {
+template <int K, class Segment>
+__device__ __forceinline__ void run_segment(const Segment& pass, block_columns::PassInts ints, int turn) {
   using namespace block_columns;
+  using A = typename Segment::Arithmetic;
   extern __shared__ __align__(128) double shared[];
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
   int block = int(blockIdx.x) - pass.solvers;
-  constexpr int at_once = DeviceWarp::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
+  constexpr int at_once = DeviceWarpOf<A>::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
   if (turn == 0 && pass.solvers > 0 && block >= 0 && warp < inverting)
     for (int c = block * at_once; c < pass.blocks; c += (int(gridDim.x) - pass.solvers) * at_once) {
-      const DeviceTeam team{shared, {warp, lane}, 1, inverting};
+      const DeviceTeamOf<A> team{reinterpret_cast<A*>(shared), {warp, lane}, 1, inverting};
       invert_blocks(team, pass, c);
       link_blocks(team, pass, c);
     }
   __syncthreads();
   if (ints.pass_state().stop != 0) return;
-  Segment<T> s = pass;
+  Segment s = pass;
   if (turn >= 0) {
     const Progress& now = ints.progress_of(turn);
     if (now.steps && pass.owner == 0 && blockIdx.x == gridDim.x - 1)
-      RefusedBlock<T, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x), segment_threads);
+      RefusedBlock<Segment, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x), segment_threads);
     if (now.first == pass.blocks) return;
     s.first = now.first;
     s.flags = ints.flags_of(turn, pass.blocks);
@@ -200,10 +225,10 @@ __device__ __forceinline__ void run_segment(const block_columns::Segment<T>& pas
   if (block < 0) return solve_role<K>(s, int(blockIdx.x), shared, warp, lane);
   if (block < s.advancers) return advance_role<K>(s, block, shared, warp, lane);
   block -= s.advancers;
-  if (block < s.finishers) return finish_role<T, K>(s, block, shared, warp, lane);
+  if (block < s.finishers) return finish_role<K>(s, block, shared, warp, lane);
   block -= s.finishers;
-  if (block < s.relays) return Relay<T, K, DeviceTeam>({shared, {warp, lane}, 0, RELAY_WARPS}, s, block).run();
-  work_role<T, K>(s, block - s.relays, shared, warp, lane);
+  if (block < s.relays) return Relay<Segment, K, DeviceTeamOf<A>>({reinterpret_cast<A*>(shared), {warp, lane}, 0, RELAY_WARPS}, s, block).run();
+  work_role<K>(s, block - s.relays, shared, warp, lane);
 }
 
 /// The segment of a turn in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
@@ -214,12 +239,14 @@ __device__ __forceinline__ void run_segment(const block_columns::Segment<T>& pas
 ///   Grid      s.solvers + s.advancers + s.finishers + s.relays + s.workers_here() blocks, in clusters where the card has such, all of
 ///             which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
-///   Shared    fixed_words<K, Card> doubles, or what AdvanceMemory or WorkerMemory takes if that is more
-template <class T, int K>
+///   Shared    fixed_words<K, Card, A> words, or what AdvanceMemory or WorkerMemory takes if that is more
+///
+/// A: what is computed with; compiled for cards that compute with that.
+template <class T, int K, class A>
 __global__ void __launch_bounds__(segment_threads, 1)
-    modify_segment(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> pass, block_columns::PassInts ints, int turn) {
+    modify_segment(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> pass, block_columns::PassInts ints, int turn) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
-  if constexpr (fits<K, DeviceWarp::Card>) run_segment<T, K>(pass, ints, turn);
+  if constexpr (computes_with<T, A, DeviceWarp::Card> && fits<K, typename DeviceWarpOf<A>::Card, A>) run_segment<K>(pass, ints, turn);
 #endif
 }
 
@@ -227,29 +254,31 @@ __global__ void __launch_bounds__(segment_threads, 1)
 /// done by steps; its diagonal block comes to its place in the launch behind.
 ///
 ///   Grid      RefusedBlock::count(s.blocks, 0) blocks of WARPS warps
-template <class T, int K>
+template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
-    begin_turn(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, block_columns::PassInts ints, int turn) {
+    begin_turn(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s, block_columns::PassInts ints, int turn) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
-  using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
+  using Block = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   const block_columns::Progress now = ints.behind(turn - 1, s.blocks);
   const int thread = int(blockIdx.x * blockDim.x + threadIdx.x), b = now.first - 1;
   for (int i = thread; i < s.flag_words(s.blocks); i += int(gridDim.x * blockDim.x)) ints.flags_of(turn, s.blocks)[i] = 0;
   if (thread == 0) ints.progress_of(turn) = now;
-  if (now.steps && int(blockIdx.x) < Block::count(s.blocks, b))  // behind steps that have failed there are none
-    Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
+  if constexpr (computes_with<T, A, DeviceWarp::Card>)
+    if (now.steps && int(blockIdx.x) < Block::count(s.blocks, b))  // behind steps that have failed there are none
+      Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 #endif
 }
 
 /// Row block b above the panel, which has been done by steps, on the panel. Grid: RefusedBlock::count(s.blocks, b) blocks of WARPS warps.
-template <class T, int K>
+template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
-    repeat_steps(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassInts ints) {
-  using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
+    repeat_steps(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s, int b, block_columns::PassInts ints) {
+  using Block = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   if (ints.pass_state().stop != 0) return;
-  Block(whole_block(shared), s, b, int(blockIdx.x)).run(nullptr);
+  if constexpr (std::is_same_v<A, double> || computes_with<T, A, DeviceWarp::Card>)  // in double where there are only steps
+    Block(whole_block(shared), s, b, int(blockIdx.x)).run(nullptr);
 }
 
 /// Row block b by steps, if there is one and no downdate has failed, and the diagonal block of the one before to its place. Grid: as
@@ -257,7 +286,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     take_steps(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassInts ints) {
-  using Block = block_columns::RefusedBlock<T, K, DeviceTeam>;
+  using Block = block_columns::RefusedBlock<block_columns::Segment<T>, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   __shared__ int stop;
   if (threadIdx.x == 0) stop = DeviceWarp::load_relaxed(&ints.pass_state().stop);
@@ -268,11 +297,15 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 }
 
 /// What is left of V behind row blocks [s.first, s.end), which no refused one has ended. One block of WARPS warps.
-template <class T, int K>
-__global__ void __launch_bounds__(DeviceTeam::THREADS) close_segment(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s) {
-  using Closing = block_columns::Closing<T, K, DeviceTeam>;
-  __shared__ double shared[Closing::words];
-  Closing(whole_block(shared), s).run();
+template <class T, int K, class A>
+__global__ void __launch_bounds__(DeviceTeam::THREADS) close_segment(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s) {
+  using Closing = block_columns::Closing<SegmentOf<T, A>, K, DeviceTeamOf<A>>;
+  __shared__ __align__(16) A shared[Closing::words];
+#if !defined(__CUDA_ARCH__) || !GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+  (void)s;
+#else
+  if constexpr (computes_with<T, A, DeviceWarp::Card>) Closing(whole_block(shared), s).run();
+#endif
 }
 
 /// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins with. Where the

@@ -20,7 +20,7 @@ struct Gangs {
 ///
 ///   Grid      s.solvers + s.advancers blocks for each gang, in clusters where the card has such, all of which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
-///   Shared    fixed_words<CHAIN_COLUMNS, Card> doubles, or what AdvanceMemory takes if that is more
+///   Shared    fixed_words<CHAIN_COLUMNS, Card, double> doubles, or what AdvanceMemory takes if that is more
 template <class T, block_columns::Order order>
 __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order> gangs) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMO
     }
   __syncthreads();
   if (advancer < 0) solve_role<CHAIN_COLUMNS>(s, block, shared, warp, lane);
-  else advance_role<CHAIN_COLUMNS>(s, advancer, shared, warp, lane);
+  else advance_role<CHAIN_COLUMNS, true>(s, advancer, shared, warp, lane);
 #endif
 }
 

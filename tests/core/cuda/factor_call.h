@@ -83,16 +83,17 @@ inline Work modify(HeldFactor& F, const Doubles& V, const Task& task, bool* chan
 /// Passes that a modification of a factor of order n has taken.
 inline int passes(const Work& work, index_t n) { return work.blocks / int((n + 127) / 128 * 2); }
 
-/// Columns of the widest pass: fewer where a GPU has less shared memory.
-inline index_t widest_pass() {
-  static const index_t width = [] {
+/// Columns of the widest pass: fewer where a GPU has less shared memory, and computes with numbers that take more of it.
+inline index_t widest_pass(Precision precision = Precision::double_) {
+  const auto width = [](Precision precision) {
     const index_t n = 100;
-    const Factor F = upload(example(n));
+    const Factor F = upload(example(n), precision);
     Work work;
     modified(*F, Doubles::Constant(n, 32, 1e-3), task(*F, 32, Sign::update), work);
     return 32 / passes(work, n);
-  }();
-  return width;
+  };
+  static const index_t of_double = width(Precision::double_), of_single = width(Precision::single);
+  return precision == Precision::single ? of_single : of_double;
 }
 
 }  // namespace gpucholmod::test

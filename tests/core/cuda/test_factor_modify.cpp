@@ -94,10 +94,10 @@ TEST(FactorModify, TheSameBitsInPlaceWithRoomAndWithout) {
         const Doubles R = in(precision, example(n)), V = Random(5).normal(n, k).cast<double>() * 0.01;
         const Factor F = upload(R, precision);
         Task task_ = task(*F, k, sign);
-        task_.keep_intact = k <= widest_pass();
+        task_.keep_intact = k <= widest_pass(precision);
         Work work;
         const Doubles expected = download(*modified(*F, V, task_, work));
-        task_.device_memory = work.device_bytes - (k <= widest_pass() ? 1 : 2) * F->bytes();
+        task_.device_memory = work.device_bytes - (k <= widest_pass(precision) ? 1 : 2) * F->bytes();
         bool changed = false;
         EXPECT_EQ(modify(*F, V, task_, &changed).pivot, -1);
         EXPECT_TRUE(changed);

@@ -75,7 +75,7 @@ TEST(WeightsOnGpu, BothSignsInOnePass) {
           const Factor G = modified(*R, c.V, asked(*R, c), work);
           ASSERT_TRUE(G) << work.pivot;
           EXPECT_LT(residual(c, download(*G), epsilon(precision)), 40) << n << " " << size << " " << gap;
-          EXPECT_EQ(passes(work, n), widest_pass() == 32 ? 1 : 2);
+          EXPECT_EQ(passes(work, n), widest_pass(precision) == 32 ? 1 : 2);
           refused += work.fallbacks + work.rescalings;
         }
   EXPECT_GT(refused, 0);
