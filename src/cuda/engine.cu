@@ -100,7 +100,7 @@ void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStrea
 /// f(A()), A being what segments of a factor of T's are computed with on the current device.
 template <class T, class F>
 auto with_arithmetic(F&& f) {
-  if constexpr (std::is_same_v<T, double>) {
+  if constexpr (std::is_same_v<T, double> || !has_single) {
     return f(double());
   } else {
     return SegmentLaunch<modify_segment<T, block_columns::CHAIN_COLUMNS, double>>::with_its_card(
@@ -247,7 +247,7 @@ template <class T>
 template <class F>
 void Pass<T>::with_words(F&& f) const {
   block_columns::with_width(size_.columns, [&](auto width) {
-    if constexpr (std::is_same_v<T, float>)
+    if constexpr (std::is_same_v<T, float> && has_single)
       if (single_) return f(width, float());
     f(width, double());
   });

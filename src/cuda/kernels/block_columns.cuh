@@ -32,6 +32,14 @@ template <int architecture>
 using CardOf = std::conditional_t<GPUCHOLMOD_CLUSTERS(architecture), block_columns::Card90,
                                   std::conditional_t<architecture <= 800, block_columns::Card80, block_columns::Card86>>;
 #endif
+/// Whether a factor of floats is computed with in floats by the kernels of any of these architectures, and of those that are compiled for.
+template <int... architectures>
+constexpr bool computed_in_floats = (std::is_same_v<typename CardOf<architectures>::template Arithmetic<float>, float> || ...);
+#ifdef __CUDA_ARCH_LIST__
+constexpr bool has_single = computed_in_floats<__CUDA_ARCH_LIST__>;
+#else
+constexpr bool has_single = true;
+#endif
 /// f(card), where the architecture is known only when it runs.
 template <class F>
 auto with_card(int architecture, F&& f) {
