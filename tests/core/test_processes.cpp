@@ -32,7 +32,8 @@ struct Example {
   Doubles R, V;
   Example(index_t n, index_t k, double size = 1) {
     Random random(3);
-    R = well_conditioned(n, random).cast<double>() * size;
+    R = random.normal(n, n).cast<double>() * (size / (1 + 4 * std::sqrt(double(n))));
+    R.diagonal().array() = R.diagonal().array().abs() + size;
     for (index_t j = 0; j < n; ++j) R.col(j).tail(n - j - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
     V = random.normal(n, k).cast<double>() * (size / (10 * std::sqrt(double(n) * k + 1)));
   }
