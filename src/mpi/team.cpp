@@ -41,8 +41,8 @@ struct Unpacker {
 }  // namespace
 
 void pause(index_t idle) {
-  if (idle < 500) std::this_thread::yield();
-  else std::this_thread::sleep_for(std::chrono::microseconds(idle < 5000 ? 20 : 200));
+  if (idle < 5000) std::this_thread::yield();
+  else std::this_thread::sleep_for(std::chrono::microseconds(200));
 }
 
 Team::Team(Transport& transport, std::function<void()> watch)
