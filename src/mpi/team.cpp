@@ -9,8 +9,7 @@
 namespace gpucholmod::mpi {
 namespace {
 
-constexpr double notice = 2;        ///< seconds after which a process says that it is alive
-constexpr double look_for = 0.05;   ///< seconds between looks whether others are
+constexpr double look_for = 0.05;        ///< seconds that a process is waited for before it is looked for
 constexpr std::size_t piece = 64 << 20;  ///< bytes of a message of broadcast()
 
 struct Packer {
@@ -237,12 +236,12 @@ void Team::expect(int process, const Clock& since) {
   if (left_[process]) fail(process, "left");
   if (now - std::max(heard_[process], began) > limit_) fail(process, "silent");
   if (now - began > look_for && transport_.gone(process)) fail(process, "gone");
-  if (now - told_ > notice) tell_all(Kind::alive, nullptr, 0);
+  if (now - told_ > notice()) tell_all(Kind::alive, nullptr, 0);
 }
 
 void Team::look() {
   progress();
-  if (clock_.seconds() - told_ > notice) tell_all(Kind::alive, nullptr, 0);
+  if (clock_.seconds() - told_ > notice()) tell_all(Kind::alive, nullptr, 0);
   for (const auto& [process, end] : ends_)
     if (end.ends_all()) throw LeftOff();
   if (out_of_step_ >= 0) fail(out_of_step_, "out_of_step");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -94,6 +95,8 @@ class Team : NotCopied {
 
   /// Of messages of exchange() and broadcast(): negative, those of one a million apart.
   index_t next_index() { return -1000000 * ++exchanges_; }
+  /// Seconds after which a process says that it is alive.
+  double notice() const { return std::min(2.0, limit_ / 5); }
   void begin(Operation what, index_t of);
   index_t end(const End& own);
   void progress();

@@ -38,6 +38,7 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
     if (!cpu::available(instructions)) continue;
     for (const index_t n : {1000, 2000})
       for (const int size : {1, 2, 4}) {
+        if (instructions != cpu::resolve(Instructions::automatic)) continue;
         const index_t k = 16;
         const Stored<double> R = Stored<double>::Identity(n, n), V = Stored<double>::Constant(n, k, 0.01);
         Threads net(size);
