@@ -160,7 +160,7 @@ class HostPassOf : public HostPass<T> {
     else run_on_owner<Card>(s_, how);
   }
   template <class Card>
-  void run_on_owner(const block_columns::Segment<T>& s, const SegmentsRun& how) {
+  void run_on_owner(const Segment& s, const SegmentsRun& how) {
     block_columns::run_segment_on_host<K, Card>(s, [&](const char* role, int number) {
       if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
     });
@@ -169,9 +169,9 @@ class HostPassOf : public HostPass<T> {
   /// What an owner but the first has, and, of all, what those that rewrite have: of R and out its own strips, NaN elsewhere.
   struct OfOwner {
     std::vector<T> R, out;
-    std::vector<double> messages;
+    std::vector<A> messages;
     std::vector<int> flags;
-    block_columns::Segment<T> s;
+    Segment s;
   };
   bool is_of(int owner, int owners, index_t column) const { return column / block_columns::STRIP % owners == owner; }
 
@@ -200,7 +200,7 @@ class HostPassOf : public HostPass<T> {
       own.s.relays = how.relays;
       own.flags.assign(s_.own_flag_words(s_.blocks), 0);
       own.s.own_flags = own.flags.data();
-      own.messages.assign(size_t(s_.blocks) * Message::stride, nan);
+      own.messages.assign(size_t(s_.blocks) * Message::stride, A(nan));
       own.s.messages = own.messages.data();
       own.s.first_messages = s_.messages;
     }
