@@ -71,7 +71,8 @@ test_that("a process that dies, or ends, makes the others stop", {
     "took <- system.time(found <- class_of(cholupdate_gpu(f, rep(1, 300))))[[3]]",
     "tell(found, last$reason, last$process, took < 60)"
   )
-  killed <- in_processes(3, sub("HOW", "tools::pskill(Sys.getpid(), 9)", script), "--enable-recovery")
+  # The others stay for a while, so that neither of them is gone before it has been seen who was killed.
+  killed <- in_processes(3, c(sub("HOW", "tools::pskill(Sys.getpid(), 9)", script), "Sys.sleep(3)"), "--enable-recovery")
   expect_told(killed, c(0, 2), "gpucholmod_process_failed gone 1 TRUE")
   ended <- in_processes(3, sub("HOW", "quit(status = 0)", script))
   expect_told(ended, c(0, 2), "gpucholmod_process_failed left 1 TRUE")
