@@ -125,6 +125,10 @@ rcpp_factor_upload <- function(R, uplo, precision, capacity, devices) {
     .Call(`_gpucholmod_rcpp_factor_upload`, R, uplo, precision, capacity, devices)
 }
 
+rcpp_factor_upload_file <- function(path, n, precision, capacity, devices) {
+    .Call(`_gpucholmod_rcpp_factor_upload_file`, path, n, precision, capacity, devices)
+}
+
 rcpp_factor_factorise <- function(A, precision, devices) {
     .Call(`_gpucholmod_rcpp_factor_factorise`, A, precision, devices)
 }
@@ -225,8 +229,8 @@ rcpp_processes_hold <- function(R, path, n, uplo, precision) {
     .Call(`_gpucholmod_rcpp_processes_hold`, R, path, n, uplo, precision)
 }
 
-rcpp_processes_download <- function(pointer, uplo, dimnames, here) {
-    .Call(`_gpucholmod_rcpp_processes_download`, pointer, uplo, dimnames, here)
+rcpp_processes_download <- function(pointer, uplo, dimnames, here, inverse) {
+    .Call(`_gpucholmod_rcpp_processes_download`, pointer, uplo, dimnames, here, inverse)
 }
 
 rcpp_processes_write <- function(pointer, path, replace) {

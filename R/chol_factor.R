@@ -7,7 +7,7 @@
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, that is the upper triangular matrix that [chol()]
 #'   returns, a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32` matrix of package \pkg{float}.
-#'   The other triangle is not looked at.
+#'   The other triangle is not looked at. Or a [factor_file()]: on its way to a GPU, or to several, it is never whole in ordinary memory.
 #' @param A A symmetric positive definite matrix: an ordinary one, or of class `Matrix` or `float32`. Only its upper
 #'   triangle is looked at.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; in this form
@@ -23,7 +23,7 @@
 #' @param capacity How many rows and columns to have room for, so that appending by [cholinsert_gpu()] in place moves nothing that is there, and takes
 #'   memory for the new columns alone.
 #' @param processes `TRUE`: one factor over all processes that MPI has started, which all make this call: [process_info()]. `R` is needed in process 0 alone,
-#'   `NULL` stands for it in others. It may also be a [factor_file()], as it may without `processes`.
+#'   `NULL` stands for it in others.
 #' @param ... Must be empty.
 #'
 #' @return A handle of class `chol_factor`, and of class `gpu_factor`, `cpu_factor` or `process_factor`, by where the factor is. `gpu_chol()` makes an upper factor.
@@ -66,7 +66,8 @@
 #' @section Several GPUs:
 #' With `devices`, strips of 128 columns lie on the GPUs in turn, so that a factor may be as large as their memory together, and each rewrites its
 #' own strips when the factor is modified. All functions for handles take such a factor, and every bit of a result is the same on any number of
-#' GPUs. What is not a modification is done by the first of them, which reads the memory of the others. The GPUs must be of one compute capability, and
+#' GPUs, up to n = 150,000; beyond, up to about 175,000, on any number whose shared memory together has room for \eqn{V}. What is not
+#' a modification is done by the first of them, which reads the memory of the others. The GPUs must be of one compute capability, and
 #' have access to each other's memory, as over NVLink; otherwise the error is of class `gpucholmod_backend_unavailable`, with reason
 #' `"no_peer_access"` and fields `device` and `peer`. This has been tested on one GPU that takes the place of several, and not yet on several.
 #'
@@ -107,23 +108,24 @@ chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "au
   }
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
   if (!is.null(devices)) backend <- require_gpu(backend, devices)
-  factor <- open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
+  uplo <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")
+  in_file <- inherits(R, "factor_file")
+  factor <- if (in_file) open_file(R, uplo) else open_factor(R, uplo)
   if (missing(precision) && factor$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   ids <- require_devices(devices, device, missing(device))
-  x <- opened(factor, R)
-  capacity <- capacity_for(capacity, nrow(x))
-  made <- if (held_on_gpu(backend, capacity)) {
-    with_room(function() rcpp_factor_upload(x, as.integer(factor$lower), precision, capacity, ids))
+  capacity <- capacity_for(capacity, if (in_file) R$n else nrow(opened(factor, R)))
+  on_gpu <- held_on_gpu(backend, capacity)
+  x <- if (!in_file) opened(factor, R) else if (!on_gpu) as.matrix(R)
+  made <- if (on_gpu) {
+    with_room(function() {
+      if (in_file) rcpp_factor_upload_file(R$path, R$n, precision, capacity, ids)
+      else rcpp_factor_upload(x, as.integer(factor$lower), precision, capacity, ids)
+    })
   } else {
     rcpp_factor_hold(x, as.integer(factor$lower), precision, capacity)
   }
   new_factor(made, if (factor$lower) "lower" else "upper", factor_dimnames(R))
-}
-
-#' @export
-chol_factor.factor_file <- function(R, ..., processes = FALSE) {
-  chol_factor.default(if (isTRUE(processes)) R else as.matrix(R), ..., processes = processes)
 }
 
 #' @export

@@ -114,7 +114,7 @@ setOldClass(c("process_factor", "chol_factor"))
 #' @rdname solve.chol_factor
 #' @aliases chol2inv,chol_factor-method
 #' @export
-setMethod("chol2inv", "chol_factor", function(x, ...) solve.chol_factor(x))
+setMethod("chol2inv", "chol_factor", function(x, ...) if (inherits(x, "process_factor")) solve.process_factor(x) else solve.chol_factor(x))
 
 #' @rdname solve.chol_factor
 #' @aliases diag,chol_factor-method

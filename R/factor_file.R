@@ -99,6 +99,13 @@ absolute_path <- function(path, argument) {
   enc2native(file.path(if (folder == "/") "" else folder, basename(path)))
 }
 
+# What open_factor() tells of a matrix, of a factor in a file.
+open_file <- function(R, uplo) {
+  if (identical(uplo, "lower")) stop_bad_argument("uplo", uplo, "must be \"upper\" for a factor in a file")
+  present(R)
+  list(lower = FALSE, float32 = FALSE)
+}
+
 # `x` itself, if its file is there and of the order it was.
 present <- function(x) {
   if (rcpp_factor_file_order(x$path) != x$n) {

@@ -16,6 +16,7 @@ with_names <- function(x) {
 #'   \item{members}{of [cholupdate_batch()], how many; 0 for one factor. What differs from member to member is `NA` above}
 #'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved, and the method of batches is `"batch"`}
 #'   \item{device}{name of the GPU, `""` on the CPU}
+#'   \item{gpus}{how many GPUs took part: of a factor on several the first does what there is no room for on all}
 #'   \item{seconds}{time in seconds. Methods `"blocked"`, `"stream"` and `"resident"`: of everything but the allocation
 #'     of the result, as reading and checking R, modifying it and writing the result go on at once. The others: without
 #'     the checks of the input and, on the host, the copy of R to the result, but with all transfers to and from the
@@ -51,7 +52,8 @@ last_cholupdate <- function() {
 
 #' @export
 print.gpucholmod_report <- function(x, ...) {
-  where <- if (nzchar(x$device)) sprintf("%s (%s)", x$backend, x$device) else x$backend
+  on <- if (x$gpus > 1L) sprintf("%d times %s", x$gpus, x$device) else x$device
+  where <- if (nzchar(on)) sprintf("%s (%s)", x$backend, on) else x$backend
   if (identical(x$method, "batch")) return(invisible(print_batch_report(x, where)))
   cat(sprintf("rank-%d %s of order %d: method \"%s\", backend %s, %s precision, %s s\n",
               as.integer(x$k), if (x$downdate) "downdate" else if (x$removed > 0) "modification" else "update", as.integer(x$n),

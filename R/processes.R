@@ -62,8 +62,8 @@ deal_factor <- function(R, uplo, precision, backend, device, capacity) {
     here <- at$rank == 0L && !is.null(R)
     x <- NULL
     given <- if (here && inherits(R, "factor_file")) {
-      if (identical(uplo, "lower")) stop_bad_argument("uplo", uplo, "must be \"upper\" for a factor in a file")
-      list(n = present(R)$n, path = R$path, uplo = "upper", precision = if (is.null(precision)) "double" else precision, dimnames = NULL)
+      open_file(R, uplo)
+      list(n = R$n, path = R$path, uplo = "upper", precision = if (is.null(precision)) "double" else precision, dimnames = NULL)
     } else if (here) {
       factor <- open_factor(R, uplo)
       x <- opened_doubles(factor, R)
@@ -77,15 +77,66 @@ deal_factor <- function(R, uplo, precision, backend, device, capacity) {
   })
 }
 
+# Arguments `names` of process 0 in `given`, those of a call. They may be NULL elsewhere, but are to be named in all: whoever names none, waits for none.
+with_agreed <- function(given, names, asked) {
+  named <- intersect(names, names(given))
+  if (!length(named)) return(given)
+  own <- if (processes_here()$rank == 0L || length(compacted(given[named]))) given[named]
+  given[named] <- agreed(own, named[[1L]], c(asked, named))
+  given
+}
+compacted <- function(x) Filter(Negate(is.null), x)
+
+# As many threads as are of use to a process, where none are asked for.
+with_threads <- function(given) {
+  if (is.null(given$control) && is.null(getOption("gpucholmod.threads"))) given$control <- cholupdate_control(threads = processes_here()$threads)
+  given
+}
+
+# Calls f(R, x, ...), a method for one process, with what is left of `given` the same in all. x: list(name = columns), of so many rows or, NULL, of as many as
+# process 0 has. `names`: as above.
+carry_out_together <- function(f, what, R, x, rows, names, given) {
+  processes_here()
+  together({
+    live(R, "R")
+    asked <- list(what, given[setdiff(names(given), names)])
+    if (!length(x)) agreed(TRUE, "processes", asked)
+    else x[[1L]] <- if (is.null(rows)) agreed(x[[1L]], names(x), asked) else agreed_columns(x[[1L]], rows, names(x), asked)
+    given <- with_agreed(given, names, asked)
+    do.call(f, c(list(R), unname(x), with_threads(given)), quote = TRUE)
+  })
+}
+
 #' @export
 cholupdate_gpu.process_factor <- function(R, V = NULL, ...) {
-  at <- processes_here()
+  carry_out_together(cholupdate_gpu.chol_factor, "cholupdate_gpu", R, list(V = V), R$n, c("z", "y", "rss"), list(...))
+}
+
+#' @export
+cholinsert_gpu.process_factor <- function(R, X = NULL, ...) {
+  carry_out_together(cholinsert_gpu.chol_factor, "cholinsert_gpu", R, list(X = X), NULL, c("z", "b", "rss"), list(...))
+}
+
+#' @export
+choldelete_gpu.process_factor <- function(R, index, ...) {
+  carry_out_together(choldelete_gpu.chol_factor, "choldelete_gpu", R, list(), NULL, c("z", "rss"), list(index = index, ...))
+}
+
+#' @export
+cholshift_gpu.process_factor <- function(R, from, to, ...) {
+  carry_out_together(cholshift_gpu.chol_factor, "cholshift_gpu", R, list(), NULL, "z", list(from = from, to = to, ...))
+}
+
+# solve_modified() of `R`, whose V and b process 0 has.
+solve_modified_together <- function(R, V, b, given) {
+  processes_here()
   together({
-    live(R)
-    V <- agreed_columns(V, R$n, "V", list("cholupdate_gpu", list(...)))
-    given <- list(...)
-    if (is.null(given$control) && is.null(getOption("gpucholmod.threads"))) given$control <- cholupdate_control(threads = at$threads)
-    do.call(cholupdate_gpu.chol_factor, c(list(R, V), given), quote = TRUE)
+    live(R, "R")
+    given <- with_threads(given)
+    asked <- list("solve_modified", given[setdiff(names(given), "control")])
+    V <- agreed(V, "V", asked)
+    told <- agreed(if (R$process == 0L || !is.null(b)) list(b), "b", asked)
+    do.call(solve_modified_of, c(list(R, V, told[[1L]]), given), quote = TRUE)
   })
 }
 
@@ -100,8 +151,19 @@ solve_together <- function(f, b, which, named = FALSE) {
 
 #' @export
 solve.process_factor <- function(a, b, ...) {
-  if (missing(b)) stop_not_supported("inverse", "the inverse")
-  solve_together(a, b, "both", named = TRUE)
+  if (!missing(b)) return(solve_together(a, b, "both", named = TRUE))
+  names <- variable_names(a)
+  in_process_0(a, "upper", if (!is.null(names)) list(names, names), inverse = TRUE)
+}
+
+# A matrix in process 0, NULL elsewhere: the factor, or the inverse of A.
+in_process_0 <- function(f, uplo, dimnames, inverse = FALSE) {
+  processes_here()
+  together({
+    pointer <- live(f)
+    value <- rcpp_processes_download(pointer, number_of(uplo, "uplo"), dimnames, f$process == 0L, inverse)
+    if (f$process == 0L) value else invisible()
+  })
 }
 
 #' @export
@@ -120,15 +182,9 @@ copy_factor.process_factor <- function(x, ...) {
   together(copy_factor.chol_factor(x))
 }
 
-# The matrix in process 0, NULL elsewhere.
 #' @export
 as.matrix.process_factor <- function(x, ...) {
-  processes_here()
-  together({
-    pointer <- live(x)
-    value <- rcpp_processes_download(pointer, number_of(x$uplo, "uplo"), x$dimnames, x$process == 0L)
-    if (x$process == 0L) value else invisible()
-  })
+  in_process_0(x, x$uplo, x$dimnames)
 }
 
 write_together <- function(f, path, replace) {
@@ -160,17 +216,20 @@ write_together <- function(f, path, replace) {
 #'
 #' @section One factor over several processes:
 #' Every function of such a factor is called by all processes, in the same order, with the same arguments; what differs is an error of all of them.
-#' The factor `R`, and the right-hand sides `b` and columns `V`, are needed in process 0 alone: `NULL` stands for them in others. (`V` and `b` may be
-#' given by all; they are compared.) From a [factor_file()], which is the same for all, each process reads its own columns, so that the factor is
+#' The factor `R`, and the right-hand sides and columns `V` or `X`, are needed in process 0 alone: `NULL` stands for them in others. (They may be
+#' given by all, but for `R`; they are compared.) From a [factor_file()], which is the same for all, each process reads its own columns, so that the factor is
 #' never whole in the memory of any.
 #'
-#' These are as for every [chol_factor()]: [cholupdate_gpu()][cholupdate_gpu.chol_factor], new or in place, with weights, scale and both signs, to the same
-#' bits with any number of processes; [solve()][solve.chol_factor] with right-hand sides, few of them, [solve_forward()], [solve_back()], [logdet()],
-#' `determinant()`, `diag()`, whose results all processes get; `copy_factor()`, `free()`, `drift()`, `print()`. [as.matrix()][as.matrix.chol_factor]
-#' gives the matrix to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by column.
+#' These are as for every [chol_factor()]: [cholupdate_gpu()][cholupdate_gpu.chol_factor], new or in place, with weights, scale, both signs and right-hand sides
+#' `z` that come along, to the same bits with any number of processes; [cholinsert_gpu()], [choldelete_gpu()] and [cholshift_gpu()], also the same bits, in place
+#' too by way of a second factor; [solve()][solve.chol_factor] with right-hand sides, few of them, [solve_forward()], [solve_back()], [solve_modified()], [logdet()],
+#' `determinant()`, `diag()`, whose results all processes get; `copy_factor()`, `free()`, `drift()`, `print()`. [as.matrix()][as.matrix.chol_factor], and
+#' `solve()` without right-hand sides, the inverse, give the matrix to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by column.
 #'
-#' Not there yet, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: GPUs, inserting, deleting and moving rows
-#' and columns, right-hand sides `z` that come along, the inverse, and [solve_modified()].
+#' What process 0 alone needs, others may leave out where it comes first, as `V`, `X` and `b` of `solve()` do; `z`, with `y`, `b` and `rss`, they have to name:
+#' `z = if (process_info()$process == 0) z`.
+#'
+#' Not there, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: GPUs, and `capacity`, as a factor grows without room beforehand.
 #'
 #' @section Errors:
 #' They are the same in all processes, with the number of the process that has found them in the field `process`, where one has; nothing is changed
@@ -187,7 +246,7 @@ write_together <- function(f, path, replace) {
 #' @return A list: `built`, whether the package was built with MPI; `configured`, what its configure script decided, and why; `process`, the number of
 #'   this process, from 0; `processes`, how many there are; `threads`, how many threads of this machine's CPU are of use to it.
 #' @seealso [chol_factor()]; how it is done: `system.file("design", "processes.md", package = "gpucholmod")`
-#' @examplesIf nzchar(Sys.getenv("OMPI_COMM_WORLD_SIZE")) # under mpirun
+#' @examplesIf nzchar(Sys.getenv("OMPI_COMM_WORLD_SIZE"))
 #' process_info()
 #' @export
 process_info <- function() {

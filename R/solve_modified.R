@@ -72,7 +72,17 @@
 solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL, scale = 1, what = c("solution", "logdet", "quadratic"),
                            uplo = c("upper", "lower"), check = TRUE, control = cholupdate_control()) {
   if (...length()) require_no_more(...)
-  factor <- if (missing(uplo)) factor_to_solve_with(R, NULL) else factor_to_solve_with(R, uplo)
+  if (inherits(R, "process_factor")) {
+    given <- as.list(match.call(expand.dots = FALSE))[-1L]
+    given <- mget(setdiff(names(given), c("R", "V", "b", "...")))
+    return(solve_modified_together(R, V, b, given))
+  }
+  solve_modified_of(R, V, b, downdate, weights, scale, if (!missing(what)) what, if (!missing(uplo)) uplo, check, if (!missing(control)) control)
+}
+
+# what, uplo, control: NULL where none was given.
+solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale = 1, what = NULL, uplo = NULL, check = TRUE, control = NULL) {
+  factor <- factor_to_solve_with(R, uplo)
   held <- factor$held
   n <- factor$n
   members <- members_of(V, n)
@@ -80,12 +90,13 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
   weights <- weights_of_members(weights, members, downdate)
   scale <- rep_len(scale_of_members(scale, f), f)
   sides <- sides_of_members(b, n, f)
-  what <- if (!missing(what)) match_choices(what, eval(formals()$what), "what") else if (is.null(b)) "logdet" else eval(formals()$what)
+  known <- c("solution", "logdet", "quadratic")
+  what <- if (!is.null(what)) match_choices(what, known, "what") else if (is.null(b)) "logdet" else known
   if (!length(what)) stop_bad_argument("what", what, "is empty")
   if (is.null(b) && !identical(what, "logdet")) stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
-  wants <- c("solution", "logdet", "quadratic") %in% what
+  wants <- known %in% what
 
-  request <- list(downdate, check, FALSE, factor$single, if (factor$on_gpu) 2L else 1L, 0L, if (!missing(control)) control_numbers(control),
+  request <- list(downdate, check, FALSE, factor$single, if (factor$on_gpu) 2L else 1L, 0L, if (!is.null(control)) control_numbers(control),
                   NULL, NULL, NULL)
   solve_all <- function() {
     rcpp_solve_modified(held, members$V, members$k, weights, scale, sides$b, sides$m, sides$own, wants, request)
@@ -107,7 +118,6 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
 factor_to_solve_with <- function(R, uplo) {
   if (inherits(R, "chol_factor")) {
     live(R, "R")
-    if (inherits(R, "process_factor")) stop_not_supported("solve_modified", "solve_modified()")
     if (!is.null(uplo)) match_choice(uplo, R$uplo, "uplo")
     return(list(held = R, n = R$n, single = R$precision == "single", on_gpu = inherits(R, "gpu_factor"), names = variable_names(R)))
   }

@@ -379,6 +379,20 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_factor_upload_file
+Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int capacity, std::vector<int> devices);
+RcppExport SEXP _gpucholmod_rcpp_factor_upload_file(SEXP pathSEXP, SEXP nSEXP, SEXP precisionSEXP, SEXP capacitySEXP, SEXP devicesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
+    Rcpp::traits::input_parameter< int >::type capacity(capacitySEXP);
+    Rcpp::traits::input_parameter< std::vector<int> >::type devices(devicesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_upload_file(path, n, precision, capacity, devices));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_factor_factorise
 Rcpp::List rcpp_factor_factorise(SEXP A, int precision, std::vector<int> devices);
 RcppExport SEXP _gpucholmod_rcpp_factor_factorise(SEXP ASEXP, SEXP precisionSEXP, SEXP devicesSEXP) {
@@ -661,15 +675,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_processes_download
-SEXP rcpp_processes_download(SEXP pointer, int uplo, SEXP dimnames, bool here);
-RcppExport SEXP _gpucholmod_rcpp_processes_download(SEXP pointerSEXP, SEXP uploSEXP, SEXP dimnamesSEXP, SEXP hereSEXP) {
+SEXP rcpp_processes_download(SEXP pointer, int uplo, SEXP dimnames, bool here, bool inverse);
+RcppExport SEXP _gpucholmod_rcpp_processes_download(SEXP pointerSEXP, SEXP uploSEXP, SEXP dimnamesSEXP, SEXP hereSEXP, SEXP inverseSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
     Rcpp::traits::input_parameter< bool >::type here(hereSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_processes_download(pointer, uplo, dimnames, here));
+    Rcpp::traits::input_parameter< bool >::type inverse(inverseSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_download(pointer, uplo, dimnames, here, inverse));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -800,6 +815,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
     {"_gpucholmod_rcpp_factor_hold", (DL_FUNC) &_gpucholmod_rcpp_factor_hold, 4},
     {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 5},
+    {"_gpucholmod_rcpp_factor_upload_file", (DL_FUNC) &_gpucholmod_rcpp_factor_upload_file, 5},
     {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 3},
     {"_gpucholmod_rcpp_factor_shares", (DL_FUNC) &_gpucholmod_rcpp_factor_shares, 1},
     {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
@@ -825,7 +841,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_processes_refuse", (DL_FUNC) &_gpucholmod_rcpp_processes_refuse, 1},
     {"_gpucholmod_rcpp_processes_agree", (DL_FUNC) &_gpucholmod_rcpp_processes_agree, 4},
     {"_gpucholmod_rcpp_processes_hold", (DL_FUNC) &_gpucholmod_rcpp_processes_hold, 5},
-    {"_gpucholmod_rcpp_processes_download", (DL_FUNC) &_gpucholmod_rcpp_processes_download, 4},
+    {"_gpucholmod_rcpp_processes_download", (DL_FUNC) &_gpucholmod_rcpp_processes_download, 5},
     {"_gpucholmod_rcpp_processes_write", (DL_FUNC) &_gpucholmod_rcpp_processes_write, 3},
     {"_gpucholmod_rcpp_processes_leave", (DL_FUNC) &_gpucholmod_rcpp_processes_leave, 0},
     {"_gpucholmod_rcpp_processes_built", (DL_FUNC) &_gpucholmod_rcpp_processes_built, 0},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/factor_io.h"
+#include "base/file.h"
 #include "cpu/host_factor.h"
 #include "cuda/device_factor.h"
 #include "rcpp_guard.h"
@@ -56,6 +57,24 @@ Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std
     const index_t n = Rf_nrows(R);
     return described(TYPEOF(R) == INTSXP ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), capacity, devices)
                                          : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), capacity, devices));
+  });
+}
+
+// The same from a file of doubles, of order n, which is never whole in memory.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int capacity, std::vector<int> devices) {
+  return guarded([&] {
+    const FactorFile R(path);
+    if (R.order() != n) throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that it was", {{"path", path}, {"reason", "changed"}});
+    std::unique_ptr<HeldFactor> made;
+    try {
+      made = cuda::upload(R, n, Precision(precision), capacity, devices, [](double) { heed_user(); });
+    } catch (const Error&) {
+      R.require_unchanged();  // if it was not, that is what went wrong
+      throw;
+    }
+    R.require_unchanged();
+    return described(std::move(made));
   });
 }
 

@@ -78,14 +78,16 @@ Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int pr
   });
 }
 
-// The matrix in process 0, NULL elsewhere.
+// The factor, or the inverse of A, in process 0, NULL elsewhere.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_processes_download(SEXP pointer, int uplo, SEXP dimnames, bool here) {
+SEXP rcpp_processes_download(SEXP pointer, int uplo, SEXP dimnames, bool here, bool inverse) {
   return guarded([&]() -> SEXP {
     const HeldFactor& R = factor(pointer);
     Rcpp::RObject out;
     if (here) out = square_matrix(R.order(), dimnames);
-    R.download(Uplo(uplo), here ? REAL(out) : nullptr);
+    double* const numbers = here ? REAL(out) : nullptr;
+    if (inverse) R.inverse(numbers);
+    else R.download(Uplo(uplo), numbers);
     return out;
   });
 }

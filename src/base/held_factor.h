@@ -25,6 +25,9 @@ class HeldFactor {
   virtual double bytes() const = 0;  ///< of memory held
   virtual int processes() const { return 0; }  ///< over which it is dealt out (mpi/factor.h); 0: it is whole
 
+  /// flags <- which of them are set in any of these: for choices that rounding may make differ.
+  virtual void any_of(std::vector<char>&) const {}
+
   virtual std::unique_ptr<HeldFactor> copy() const = 0;
 
   /// out (n x n) <- R, or R' when uplo is lower; its other triangle exactly zero.

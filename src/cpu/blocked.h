@@ -1,35 +1,10 @@
 #pragma once
 
-#include <array>
-#include <iterator>
-#include <memory>
-#include <utility>
 #include <vector>
 
-#include "base/task.h"
-#include "cpu/kernels.h"
+#include "cpu/stages.h"
 
 namespace gpucholmod::cpu {
-
-/// Memory that is given back all at once, piece by piece from a cache line on; a little of it without a call of the system's allocator.
-template <class T>
-class Scratch : NotCopied {
- public:
-  T* take(index_t count) {
-    const index_t whole = (count + line - 1) / line * line;
-    if (whole <= index_t(std::size(near_)) - used_) return near_ + std::exchange(used_, used_ + whole);
-    far_.emplace_back(new T[count + line]);
-    void* data = far_.back().get();
-    std::size_t space = (count + line) * sizeof(T);
-    return static_cast<T*>(std::align(64, count * sizeof(T), data, space));
-  }
-
- private:
-  static constexpr index_t line = 64 / sizeof(T);
-  alignas(64) T near_[16384 / sizeof(T)];
-  index_t used_ = 0;
-  std::vector<std::unique_ptr<T[]>> far_;
-};
 
 /// Threads for n and k, `most` at the most: as many as still save more than it takes to have the help of the last of them.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most);
@@ -70,22 +45,13 @@ class BlockedSweep {
   index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
 
   /// When all of R is done: the right-hand sides, of n rows. Behind these V is zero.
-  void carry(const RightSides& sides, index_t n) const;
+  void carry(const RightSides& sides, index_t n) const { stages_.carry(sides, 0, n, width_); }
 
   /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an entry is not finite,
   /// neither is this, or the pivot of its column fails.
   T squares() const { return squares_; }
 
  private:
-  /// What columns of V of one sign do.
-  struct Stage {
-    T* transform(index_t row) const { return transforms + (row >> (kernels->rows == 8 ? 3 : 2)) * words; }
-
-    const Kernels<T>* kernels;
-    index_t first, k;  ///< columns of V
-    index_t words;     ///< of a transform
-    T* transforms;
-  };
   /// Of a thread.
   struct Workspace {
     T *Vt = nullptr, *block = nullptr;
@@ -93,27 +59,20 @@ class BlockedSweep {
     T squares = 0;
   };
   struct Walk;
-  using Strips = std::array<Strip<T>, 2>;  ///< as each stage sees it
 
-  void add_stage(const Kernels<T>& kernels, index_t first, index_t k);
   Workspace workspace();
   void work(Walk& walk, Workspace& mine, const Poll* told);
   bool modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last);
-  void apply(Strips& strips, index_t row, index_t end, index_t column) const;
-  void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
   void provide_columns(const Walk& walk, index_t first, index_t last) const;
   void clear_strip(const Walk& walk, index_t first, index_t last) const;
 
   MatrixView<const T> V_;
-  T scale_;
   Uplo uplo_;
   int threads_;
   index_t width_;       ///< of a strip
-  index_t count_ = 0;   ///< of stages
-  std::array<Stage, 2> stages_;
+  Stages<T> stages_;
   index_t rows_, ldv_;  ///< height of a row block; leading dimension of a strip's V
-  index_t block_words_ = 0;
-  Scratch<T> scratch_;
+  index_t block_words_;
   Workspace first_;     ///< of the thread that calls
   std::vector<Workspace> others_;
   index_t next_ = 0;    ///< column

@@ -1,9 +1,8 @@
 #include "cuda/engine.h"
 
 #include <algorithm>
-#include <climits>
 
-#include "cuda/segment_launch.cuh"
+#include "cuda/roles.cuh"
 #include "cuda/kernels/layout.cuh"
 
 namespace gpucholmod::cuda {
@@ -22,90 +21,13 @@ namespace {
 using block_columns::PassInts;
 using block_columns::Segment;
 
-/// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for a block.
-constexpr int finishers = 8;
-
-/// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/segments.md.
-constexpr int window = 16;
-static_assert(window > block_columns::REACH);
-
-/// Blocks of threads that relay messages, on each owner but the first: a message takes one of them some 5 us.
-constexpr int relays = 4;
-static_assert(relays <= finishers);  // where the first owner has room for these, the others have for those
-
 /// Turns that are queued before it is known whether they are needed: one that is not costs its launches.
 constexpr int most_expected = 4;
-
-/// What a launch does of a segment; `again`: what it has done, to a panel to its right.
-enum class Part { all, chain, rest, again };
-
-/// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles. False where V does not find room in
-/// shared memory.
-template <class Card, int K, class T, class A>
-bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
-  using namespace block_columns;
-  if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
-  const int groups = s.blocks * GROUPS;
-  const bool with_chain = part == Part::all || part == Part::chain;
-  s.solvers = !with_chain ? 0 : K / CHAIN_COLUMNS * Card::cluster;
-  s.window = part == Part::all ? window : s.blocks - s.top;
-  const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
-  const int ahead = std::max(0, std::min(s.blocks, 1 + s.window) - first) * GROUPS;  // groups to be advanced at a time
-  s.advancers = !with_chain ? 0 : std::min(in_clusters<Card>((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers);
-  if (part == Part::chain) s.advancers = std::max(s.advancers, in_clusters<Card>(4));  // somebody has to invert
-  s.finishers = part == Part::chain || part == Part::again ? 0 : finishers;
-  const int left = most - s.solvers - s.advancers - s.finishers;
-  int here = part == Part::chain ? 0 : std::min(left, in_clusters<Card>(groups));
-  if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + s.owners - 1) / s.owners) * WORKERS_OF_STRIP;
-  s.workers = s.several() ? here * s.owners : here;
-  if (K > 16 && s.finishers > 0 && left - here >= finishers) s.finishers += finishers;
-  if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
-  if (s.solvers + s.advancers + s.finishers + here > most) return false;
-  int words = fixed_words<K, Card, A>;
-  if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, groups}));
-  if (s.workers > 0) words = std::max(words, WorkerMemory<K, Card, A>::template words<SegmentOf<T, A>>(Share{0, s.workers, groups}));
-  return words * int(sizeof(A)) <= Card::shared;
-}
-
-/// The same for the current device, and whether it has kernels.
-template <int K, class T, class A>
-bool assign_roles(SegmentOf<T, A>& s, Part part) {
-  return SegmentLaunch<modify_segment<T, K, A>>::if_it_runs(
-      [&](auto card, int most) { return assign_roles<typename decltype(card)::template With<A>, K, T, A>(s, part, most); });
-}
-
-/// The same for the first of several owners, the current one, where all have room for as many.
-template <int K, class T, class A>
-bool assign_roles(SegmentOf<T, A>& s, Part part, const Crew& crew) {
-  using Launch = SegmentLaunch<modify_segment<T, K, A>>;
-  s.owners = crew.owners();
-  int least = INT_MAX;
-  for (int i = 0; i < crew.owners(); ++i) {
-    const CurrentDevice current(crew.device(i));
-    if (!Launch::if_it_runs([&](auto, int most) { return least = std::min(least, most); })) return false;
-  }
-  return Launch::if_it_runs([&](auto card, int) {
-    using Card = typename decltype(card)::template With<A>;
-    const int unit = in_clusters<Card>(1);
-    return assign_roles<Card, K, T, A>(s, part, least / crew.side_by_side() / unit * unit);
-  });
-}
 
 template <int K, class T, class A>
 void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStream_t stream) {
   const int blocks = s.solvers + s.advancers + s.finishers + s.relays + s.workers_here();
   SegmentLaunch<modify_segment<T, K, A>>(blocks, stream).start("start a segment", s, ints, turn);
-}
-
-/// f(A()), A being what segments of a factor of T's are computed with on the current device.
-template <class T, class F>
-auto with_arithmetic(F&& f) {
-  if constexpr (std::is_same_v<T, double> || !has_single) {
-    return f(double());
-  } else {
-    return SegmentLaunch<modify_segment<T, block_columns::CHAIN_COLUMNS, double>>::with_its_card(
-        [&](auto card) { return f(typename decltype(card)::template Arithmetic<T>()); });
-  }
 }
 
 template <int K, class T, class A>
@@ -153,51 +75,25 @@ void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index
   check(cudaGetLastError(), "convert columns");
 }
 
-/// Whether V of a whole factor, or of a panel, finds room in shared memory, and there are kernels.
-template <class T>
-bool has_room(int columns, int blocks, bool whole) {
-  return with_arithmetic<T>([&](auto arithmetic) {
-    using A = decltype(arithmetic);
-    return block_columns::with_width(columns, [&](auto width) {
-      constexpr int K = decltype(width)::value;
-      SegmentOf<T, A> s{};
-      s.blocks = s.end = blocks;
-      s.top = whole ? 0 : -1;
-      return (!whole || assign_roles<K, T, A>(s, Part::all)) && assign_roles<K, T, A>(s, Part::chain) && assign_roles<K, T, A>(s, Part::rest);
-    });
-  });
-}
-
 }  // namespace
 
 template <class T>
-Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task) {
+Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task, const Crew* crew) {
+  constexpr int narrowest = block_columns::CHAIN_COLUMNS;
+  const int blocks = panel_strips * block_columns::BLOCKS, parts = crew ? crew->side_by_side() : 1;
   const int widest = block_columns::widest_pass(k, removed);
   if (task.launch == Launch::stepwise || task.algorithm == Algorithm::householder) return {Launch::stepwise, widest};
-  for (int columns = widest; columns >= 8; columns /= 2)
-    if (has_room<T>(columns, panel_strips * block_columns::BLOCKS, whole)) return {Launch::persistent, columns};
+  for (int columns = widest; columns >= narrowest; columns /= 2)
+    if (has_room<T>(columns, blocks, whole, parts)) return {Launch::persistent, columns};
+  if (crew && fits_on<T>(*crew, narrowest, blocks)) return {Launch::persistent, narrowest};
   if (task.launch == Launch::automatic) return {Launch::stepwise, widest};
   throw Error(ErrorCode::backend_unavailable, "this method needs a GPU of compute capability 8.0 or later, and room for its columns in shared memory",
               {{"backend", "cuda"}, {"reason", "device_too_old"}});
 }
-template Way way_of<float>(index_t, index_t, int, bool, const Task&);
-template Way way_of<double>(index_t, index_t, int, bool, const Task&);
+template Way way_of<float>(index_t, index_t, int, bool, const Task&, const Crew*);
+template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Crew*);
 
 namespace {
-
-/// Whether several owners have room for a pass; one does it alone otherwise, in the same way.
-template <class T>
-bool fits_on(const Crew& crew, const block_columns::SegmentSize& size) {
-  return block_columns::with_width(size.columns, [&](auto width) {
-    constexpr int K = decltype(width)::value;
-    return with_arithmetic<T>([&](auto arithmetic) {
-      using A = decltype(arithmetic);
-      SegmentOf<T, A> s{};
-      s.blocks = s.end = size.strips * block_columns::BLOCKS;
-      return assign_roles<K, T, A>(s, Part::all, crew) && assign_roles<K, T, A>(s, Part::rest, crew);
-    });
-  });
-}
 
 /// On an owner but the first: messages, and behind them its own flags.
 index_t messages_on_others(const block_columns::SegmentSize& size) {
@@ -213,7 +109,7 @@ Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size,
     : launch_(launch),
       single_(launch != Launch::stepwise && with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
       size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()),
-      crew_(crew && launch != Launch::stepwise && fits_on<T>(*crew, size) ? crew : nullptr) {
+      crew_(crew && launch != Launch::stepwise && fits_on<T>(*crew, size.columns, blocks()) ? crew : nullptr) {
   if (crew_) crew_->reserve(bytes_on_others(size));
 }
 

@@ -54,10 +54,11 @@ struct Way {
   int columns;    ///< of V in a pass: 8, 16 or 32
 };
 
-/// For k columns of V, `removed` of which are taken away, and panels of at most so many strips. Throws backend_unavailable where the
-/// kernels asked for do not run on this device.
+/// For k columns of V, `removed` of which are taken away, and panels of at most so many strips. A whole factor may lie on the owners `crew`:
+/// passes are as wide as one of them has room for, so that any number computes the same; where it has none, of 8 columns, if all of them have
+/// room together. Throws backend_unavailable where the kernels asked for do not run on this device.
 template <class T>
-Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task);
+Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task, const Crew* crew = nullptr);
 
 /// One pass of a modification on a GPU (inst/design/segments.md), of a factor that is there, or goes through it by panels, from the
 /// left. Every modification on a GPU goes by these. A panel goes by turns, of which the next is queued when it is known how the one

@@ -77,7 +77,7 @@ class Factor : public PlacedFactor<T> {
     const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
     const double top = double(std::numeric_limits<T>::max());
     const bool rescale = e != 0 || bound > top || bound / task.scale > top;
-    const int columns = way_of<T>(k, task.removed, layout_.strips(), true, task).columns;
+    const int columns = way_of<T>(k, task.removed, layout_.strips(), true, task, context_.crew()).columns;
     const bool several = block_columns::passes_of(k, task.removed, columns).size() > 1, needed = made || rescale || (test && several);
     Modification<T> modification(context_, layout_, {V, n, k, n}, e, rescale ? 1 : task.scale, task, needed ? bytes() : 0, poll);
     std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), [&] { return another(); });
@@ -125,7 +125,7 @@ class Factor : public PlacedFactor<T> {
     const double bound = std::max(bound_, require_inserted<T>(X, n, at, p));
     const int e = scale_exponent<T>(T(std::min(bound, double(std::numeric_limits<T>::max()))));  // X is computed with in T
     // Whether it can be done is found out beforehand by one pass alone, and not to the last bit.
-    const bool several = p > way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task).columns;
+    const bool several = p > way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task, context_.crew()).columns;
     const By by = at == n || p == 0 ? By::itself : several ? By::second : By::second_if_room;
     return reshape(n + p, bound, e, by, task, made, poll, begun, [&](auto& change, int e) {
       if (e == 0) return change.insert(at, X, p);
@@ -279,7 +279,23 @@ std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, con
   return made;
 }
 
+template <class T>
+std::unique_ptr<DeviceFactor> read_as(const Source<double>& R, index_t n, index_t capacity, const Devices& devices, const Poll& poll) {
+  Context& context = Context::of(devices.ids);
+  const Session session(context);
+  auto made = std::make_unique<Factor<T>>(context, n, capacity);
+  made->send(R, poll);
+  session.finish();
+  context.release(std::size_t(tuning::staging_kept));
+  return made;
+}
+
 }  // namespace
+
+std::unique_ptr<DeviceFactor> upload(const Source<double>& R, index_t n, Precision precision, index_t capacity, const Devices& devices,
+                                     const Poll& poll) {
+  return precision == Precision::single ? read_as<float>(R, n, capacity, devices, poll) : read_as<double>(R, n, capacity, devices, poll);
+}
 
 template <class S>
 std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, const Devices& devices) {

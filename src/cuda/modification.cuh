@@ -44,7 +44,7 @@ class Modification {
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale, const Task& task, double beside,
                const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
-        way_(way_of<T>(task.k, task.removed, layout.strips(), true, task)),
+        way_(way_of<T>(task.k, task.removed, layout.strips(), true, task, context.crew())),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
     const index_t sides = sides_words() * CarriedStrip<T>::strips(task.right);
     if (e != 0) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check_column.h"
 #include "base/huge_pages.h"
 #include "cuda/context.h"
 #include "cuda/device_factor.h"
@@ -48,6 +49,25 @@ class PlacedFactor : public DeviceFactor {
     send_triangle<S, T>({A, order(), order(), order()}, uplo, Uplo::upper, R(), context_);
     clear();
     bound_ = largest * std::sqrt(double(order()));
+  }
+
+  /// From an upper triangle that is read once, panel by panel, and checked as it comes. Throws not_finite, overflow, bad_diagonal, what R and
+  /// `poll` throw.
+  void send(const Source<double>& R, const Poll& poll) {
+    const index_t n = order();
+    if (n == 0) return;
+    std::vector<double> diagonal(n);
+    double largest = 0;
+    send_source(R, this->R(), context_, poll, [&](index_t j, const double* column) {
+      largest = std::max(largest, require_column<T>("R", column, 0, j + 1, j));
+      diagonal[j] = column[j];
+    });
+    for (index_t j = 0; j < n; ++j) {
+      require_positive(diagonal[j], j);
+      require_not_vanished(T(diagonal[j]), diagonal[j], j);
+    }
+    clear();
+    bound_ = largest * std::sqrt(double(n));
   }
 
   /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER finds

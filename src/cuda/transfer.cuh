@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/storage.h"
 #include "base/types.h"
 #include "cuda/context.h"
 #include "cuda/kernels/layout.cuh"
@@ -12,6 +13,7 @@
 namespace gpucholmod::cuda {
 
 constexpr index_t transfer_columns = 512;  ///< of a panel; wide enough to hide what starting a copy costs
+constexpr index_t source_bytes = 32 << 20;  ///< of a panel of a matrix that is not in memory, if it has several columns
 
 /// Columns [begin, end) of a triangle of order n, as it lies on the host: rows [top, bottom).
 struct TrianglePanel {
@@ -79,6 +81,31 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
                 context.stream());
     convert_matrix<S, T>(uplo != to, {dpanel.data, dpanel.rows, dpanel.cols, dpanel.ld}, panel.in(dR, uplo, to),
                          context.stream());
+  }
+}
+
+/// The upper triangle of dR (n x n) <- that of a matrix that is never whole in the host's memory: two panels of it are page-locked there, one of
+/// which is read while the other travels. look(j, column) sees column j, rows 0 .. j, before it is sent; `poll` is called between panels.
+template <class T, class F>
+void send_source(const Source<double>& R, MatrixView<T> dR, Context& context, const Poll& poll, F&& look) {
+  const index_t n = dR.cols, widest = std::clamp<index_t>(source_bytes / index_t(sizeof(double) * n), 1, std::min(n, transfer_columns));
+  const PoolBuffer<double> staging(context.pool(), n * widest);
+  double* const locked = static_cast<double*>(context.staging(2 * sizeof(double) * std::size_t(n * widest)));
+  Event sent[2];
+  for (index_t first = 0, panels = 0; first < n; first += widest, ++panels) {
+    const index_t end = std::min(first + widest, n);
+    const MatrixView<double> panel{locked + panels % 2 * n * widest, end, end - first, end}, dpanel{staging.data(), end, end - first, end};
+    if (panels >= 2) sent[panels % 2].synchronize();
+    for (index_t j = first; j < end; ++j) {
+      double* const to = panel.col(j - first);
+      if (const double* const column = R.column(j, 0, j + 1, to); column != to) std::copy(column, column + j + 1, to);
+      std::fill(to + j + 1, to + end, 0.0);
+      look(j, static_cast<const double*>(to));
+    }
+    copy_matrix<double>({panel.data, end, end - first, end}, dpanel, cudaMemcpyHostToDevice, context.stream());
+    sent[panels % 2].record(context.stream());
+    convert_matrix<double, T>(false, {dpanel.data, end, end - first, end}, dR.block(0, first, end, end - first), context.stream());
+    poll(double(end) / double(n));
   }
 }
 

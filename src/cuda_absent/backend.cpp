@@ -37,6 +37,8 @@ Work paper_panels(MatrixView<T>, MatrixView<const T>, Sign, double, const paper:
 template <class S>
 std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, index_t, const Devices&) { refuse(); }
 
+std::unique_ptr<DeviceFactor> upload(const Source<double>&, index_t, Precision, index_t, const Devices&, const Poll&) { refuse(); }
+
 template <class S>
 std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, const Devices&, index_t&) { refuse(); }
 

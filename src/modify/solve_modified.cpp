@@ -144,12 +144,15 @@ class Solving {
       Member& member = members[j - first];
       double* const mine = Y ? Y + n_ * m * (j - first) : nullptr;
       member.by_factor = member.by_factor || !by_capacitance(j, member, columns, mine);
-      if (mine && member.by_factor) std::fill_n(mine, n_ * m, 0.0);
+      outcome_.by_factor[j] = member.by_factor;
       poll_(double(first) / double(f_));
     }
+    R_.any_of(outcome_.by_factor);
+    for (index_t j = first; Y && j < last; ++j)
+      if (outcome_.by_factor[j]) std::fill_n(Y + n_ * m * (j - first), n_ * m, 0.0);
     if (given_.solution) substitute(TriangularSolve::back, Y, m * count);
     for (index_t j = first; j < last; ++j)
-      if (members[j - first].by_factor) by_factor(j);
+      if (outcome_.by_factor[j]) by_factor(j);
   }
 
   /// T (columns x m, leading dimension ldt) <- the product of these columns of P, transposed, and C.
@@ -181,7 +184,6 @@ class Solving {
   }
 
   void by_factor(index_t j) {
-    outcome_.by_factor[j] = true;
     const index_t m = given_.m;
     Request asked = given_.asked;
     asked.n = n_;

@@ -13,6 +13,9 @@ namespace gpucholmod::mpi {
 /// the most rows of a row block of the kernels.
 constexpr index_t block_width = 64;
 
+/// Numbers of messages of one part of an operation are so far from those of the next.
+constexpr index_t next_part = index_t(1) << 32;
+
 /// Who has which columns of an upper factor of order n: blocks of neighbouring ones, dealt out to `size` processes in turn.
 ///
 ///     0   1   2   0   1   2   0      3 processes
@@ -28,6 +31,7 @@ struct Layout {
   index_t last(index_t b) const { return std::min(n, (b + 1) * block_width); }
   index_t columns(index_t b) const { return last(b) - first(b); }
   int owner(index_t b) const { return int(b % size); }
+  int owner_of_column(index_t j) const { return owner(j / block_width); }
   /// Whether a process has a block behind block b.
   bool has_behind(int process, index_t b) const { return b + 1 + (process - owner(b + 1) + size) % size < blocks(); }
   /// Of these the others than `but`.
@@ -57,6 +61,8 @@ class Columns {
 
   /// last(b) x columns(b); what is below the diagonal is never read.
   MatrixView<T> block(index_t b) const { return {data_ + at_[b / layout_.size], layout_.last(b), layout_.columns(b), ld(b)}; }
+  /// Down to the diagonal.
+  T* column(index_t j) const { return block(j / block_width).col(j % block_width); }
   std::size_t bytes() const { return sizeof(T) * words_; }
 
   /// f(b, block) for each, from left to right.

@@ -1,24 +1,15 @@
 #include "mpi/factor.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/check_column.h"
 #include "base/file.h"
-#include "base/reshaped_sides.h"
-#include "mpi/substitution.h"
-#include "mpi/sweep.h"
+#include "mpi/inverse.h"
+#include "mpi/reshape.h"
 
 namespace gpucholmod::mpi {
 namespace {
-
-constexpr index_t ahead = 2;  ///< blocks of a process that may be on their way from or to process 0
-
-[[noreturn]] void not_supported(const char* operation, const std::string& what) {
-  throw Error(ErrorCode::not_supported, what + " is not supported for a factor over several processes",
-              {{"operation", operation}, {"backend", "mpi"}});
-}
 
 template <class T>
 class Shared : public SharedFactor {
@@ -33,30 +24,16 @@ class Shared : public SharedFactor {
   int processes() const override { return team_.size(); }
 
   void deal(const double* R, Uplo uplo) {
-    const index_t n = layout_.n, apart = ahead * layout_.size;
-    const bool giving = team_.rank() == 0;
-    if (giving) {
+    const index_t n = layout_.n;
+    if (team_.rank() == 0) {
       bound_ = require_triangle<T>("R", R, n, uplo) * std::sqrt(double(n));
       require_diagonal<T>(R, n);
     }
     settle();
-    std::vector<T> buffer;
-    for (index_t b = 0; b < layout_.blocks(); ++b) {
-      const int to = layout_.owner(b);
-      if (giving) {
-        buffer.clear();
-        for (index_t j = layout_.first(b); j < layout_.last(b); ++j)
-          for (index_t i = 0; i <= j; ++i) buffer.push_back(T(uplo == Uplo::upper ? R[i + j * n] : R[j + i * n]));
-        if (to != 0 && b >= apart) team_.take(to, b - apart);
-        if (to != 0) team_.send(to, b, buffer.data(), sizeof(T) * buffer.size());
-        else unpack(b, buffer.data());
-        team_.look();
-      } else if (to == team_.rank()) {
-        const Bytes got = team_.take(0, b);
-        unpack(b, reinterpret_cast<const T*>(got.data()));
-        team_.send(0, b, nullptr, 0);
-      }
-    }
+    mpi::deal(team_, layout_, columns_, [&](index_t b, std::vector<T>& buffer) {
+      for (index_t j = layout_.first(b); j < layout_.last(b); ++j)
+        for (index_t i = 0; i <= j; ++i) buffer.push_back(T(uplo == Uplo::upper ? R[i + j * n] : R[j + i * n]));
+    });
   }
 
   void read(const std::string& path) {
@@ -88,28 +65,30 @@ class Shared : public SharedFactor {
 
   void download(Uplo uplo, double* out) const override {
     const index_t n = layout_.n;
-    collect([&](const T* column, index_t j) {
+    collected([&](const T* column, index_t j) {
       for (index_t i = 0; i < n; ++i) out[uplo == Uplo::upper ? i + j * n : j + i * n] = i <= j ? double(column[i]) : 0.0;
     });
   }
   void write(Sink<double>* sink) const override {
     std::vector<double> values(layout_.n);
-    collect([&](const T* column, index_t j) {
+    collected([&](const T* column, index_t j) {
       std::copy_n(column, j + 1, values.data());
       sink->put(j, 0, j + 1, values.data());
     });
   }
 
   void diagonal(double* out) const override {
-    by_columns(out, [](const T* column, index_t count) { return double(column[count - 1]); });
+    team_.together(Operation::columns, number_, [&] {
+      of_columns(out, [](const T* column, index_t j) { return double(column[j]); });
+      return -1;
+    });
   }
   /// The same bits with any number of processes.
   double trace() const override {
     std::vector<double> squares(layout_.n);
-    by_columns(squares.data(), [](const T* column, index_t count) {
-      double sum = 0;
-      for (index_t i = 0; i < count; ++i) sum += double(column[i]) * double(column[i]);
-      return sum;
+    team_.together(Operation::columns, number_, [&] {
+      of_columns(squares.data(), squares_of);
+      return -1;
     });
     double sum = 0;
     for (const double x : squares) sum += x;
@@ -127,7 +106,6 @@ class Shared : public SharedFactor {
   /// By way of a second factor where numbers need scaling, or may become too large for T, and for a new one, as HostFactor::modify().
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
     const index_t n = layout_.n, k = task.k;
-    if (task.right.m > 0) not_supported("right_sides", "to take right-hand sides along");
     double largest = 0;
     for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
     const double top = double(std::numeric_limits<T>::max());
@@ -141,8 +119,12 @@ class Shared : public SharedFactor {
     const Clock clock;
     const auto sweep = [&](const Columns<T>& from, const Columns<T>* to) {
       const MatrixView<const T> view{columns.data(), n, k, n};
-      return SharedSweep<T>(team_, layout_, view, task.removed, T(rescale ? 1 : task.scale), std::min(task.instructions, least_), task.threads)
-          .run(from, to, poll);
+      const bool carries = to != nullptr && task.right.m > 0;
+      const T scale = T(rescale ? 1 : task.scale);
+      SharedSweep<T> sweep(team_, layout_, view, task.removed, scale, std::min(task.instructions, least_), task.threads, 0, carries);
+      const index_t pivot = sweep.run(from, to, poll);
+      if (pivot < 0 && carries) sweep.carry(task.right);
+      return pivot;
     };
     const auto run = [&](const std::function<index_t()>& f) { return team_.together(Operation::modify, number_, f); };
     Work work;
@@ -161,28 +143,60 @@ class Shared : public SharedFactor {
       other = nothing ? scaled(task.scale) : rescale ? scaled(down) : std::make_unique<Shared>(team_, n, allocate_);
       if (nothing) return -1;
       const index_t pivot = sweep(rescale ? other->columns_ : columns_, &other->columns_);
-      if (pivot < 0 && rescale) other->scale_back(std::scalbn(task.scale, e), columns_);
-      return pivot;
+      if (pivot >= 0 || !rescale) return pivot;
+      other->scale_back(std::scalbn(task.scale, e), &columns_);
+      for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
+      return -1;
     });
     work.seconds = clock.seconds();
-    if (work.pivot >= 0) return work;
-    other->bound_ = std::min(nothing ? task.scale * bound_ : bound, top);
-    other->least_ = least_;
-    other->number_ = team_.new_number();
-    if (made) *made = std::move(other);
-    else take(*other);
+    if (work.pivot < 0) hand_over(std::move(other), nothing ? task.scale * bound_ : bound, made);
     return work;
   }
 
-  void inverse(double*) const override { not_supported("inverse", "the inverse"); }
-  double remove(const std::vector<index_t>&, const Task&, std::unique_ptr<HeldFactor>*, const Poll&, std::atomic<bool>&) override {
-    not_supported("remove", "to delete rows and columns");
+  void inverse(double* out) const override {
+    const index_t n = layout_.n;
+    team_.together(Operation::invert, number_, [&] {
+      collect(team_, layout_, inverted(team_, layout_, columns_, allocate_), [&](const double* column, index_t j) {
+        for (index_t i = 0; i <= j; ++i) out[i + j * n] = out[j + i * n] = column[i];
+      });
+      return -1;
+    });
   }
-  index_t insert(index_t, const double*, index_t, const Task&, std::unique_ptr<HeldFactor>*, const Poll&, std::atomic<bool>&) override {
-    not_supported("insert", "to insert rows and columns");
+
+  double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                std::atomic<bool>&) override {
+    std::vector<double> squares(layout_.n);
+    reshape(Operation::remove, layout_.n - index_t(gone.size()), bound_, task, made, poll, [&](Reshaping<T>&& change) {
+      of_columns(squares.data(), [&](const T* column, index_t j) {
+        return std::binary_search(gone.begin(), gone.end(), j) ? squares_of(column, j) : 0.0;
+      });
+      return change.remove(gone);
+    });
+    double taken = 0;
+    for (const index_t j : gone) taken += squares[j];
+    return taken;
   }
-  void shift(index_t, index_t, const Task&, std::unique_ptr<HeldFactor>*, const Poll&, std::atomic<bool>&) override {
-    not_supported("shift", "to move rows and columns");
+  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                 std::atomic<bool>&) override {
+    const index_t n = layout_.n;
+    const double bound = std::max(bound_, require_inserted<T>(X, n, at, p));
+    const ScaledRows scaled(X, n + p, p, task.right, exponent(bound));
+    return reshape(Operation::insert, n + p, bound, scaled.of(task), made, poll,
+                   [&](Reshaping<T>&& change) { return change.insert(at, scaled.X(), p); });
+  }
+  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>&) override {
+    reshape(Operation::shift, layout_.n, bound_, task, made, poll, [&](Reshaping<T>&& change) {
+      change.shift(from, to);
+      return index_t(-1);
+    });
+  }
+
+  void any_of(std::vector<char>& flags) const override {
+    team_.together(Operation::flags, number_, [&] {
+      for (const Bytes& one : team_.exchange(flags.data(), flags.size()))
+        for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = flags[i] || one[i];
+      return -1;
+    });
   }
 
   void set_number() { number_ = team_.new_number(); }
@@ -194,55 +208,58 @@ class Shared : public SharedFactor {
     least_ = Instructions(-int(team_.largest(-double(cpu::resolve(Instructions::automatic)))));
   }
 
-  void unpack(index_t b, const T* from) {
-    const MatrixView<T> to = columns_.block(b);
-    for (index_t j = 0, count = layout_.first(b) + 1; j < to.cols; ++j, ++count, from += count - 1) std::copy_n(from, count, to.col(j));
+  static double squares_of(const T* column, index_t j) {
+    double sum = 0;
+    for (index_t i = 0; i <= j; ++i) sum += double(column[i]) * double(column[i]);
+    return sum;
   }
-
+  /// out (n) <- f(column, its number), in all; within an operation.
+  template <class F>
+  void of_columns(double* out, F&& f) const {
+    tell_of_columns<double>(team_, layout_, columns_, 1, [&](std::vector<double>& own, const T* column, index_t j) { own.push_back(f(column, j)); },
+                            [&](index_t j, const double* x) { out[j] = *x; });
+  }
   /// put(column, number) in process 0 for each column, from left to right.
-  void collect(const std::function<void(const T* column, index_t j)>& put) const {
-    team_.together(Operation::collect, number_, [&]() -> index_t {
-      const index_t apart = ahead * layout_.size;
-      std::vector<T> packed;
-      for (index_t b = 0; b < layout_.blocks(); ++b) {
-        const int from = layout_.owner(b);
-        if (from == team_.rank()) {
-          packed.clear();
-          const MatrixView<T> R = columns_.block(b);
-          for (index_t j = 0; j < R.cols; ++j) packed.insert(packed.end(), R.col(j), R.col(j) + layout_.first(b) + j + 1);
-          if (from != 0 && b >= apart) team_.take(0, b - apart);
-          if (from != 0) team_.send(0, b, packed.data(), sizeof(T) * packed.size());
-        }
-        if (team_.rank() != 0) continue;
-        Bytes got;
-        const T* columns = packed.data();
-        if (from != 0) {
-          got = team_.take(from, b);
-          team_.send(from, b, nullptr, 0);
-          columns = reinterpret_cast<const T*>(got.data());
-        }
-        for (index_t j = layout_.first(b); j < layout_.last(b); columns += ++j) put(columns, j);
-        team_.look();
-      }
+  template <class Put>
+  void collected(Put&& put) const {
+    team_.together(Operation::collect, number_, [&] {
+      collect(team_, layout_, columns_, put);
       return -1;
     });
   }
 
-  /// out (n) <- f(column, entries of it), in all.
-  void by_columns(double* out, const std::function<double(const T* column, index_t count)>& f) const {
-    team_.together(Operation::columns, number_, [&]() -> index_t {
-      std::vector<double> own;
-      columns_.each_column([&](const T* column, index_t count, index_t) { own.push_back(f(column, count)); });
-      const std::vector<Bytes> all = team_.exchange(own.data(), sizeof(double) * own.size());
-      std::vector<const char*> at;
-      for (const Bytes& one : all) at.push_back(one.data());
-      for (index_t j = 0; j < layout_.n; ++j) {
-        const char*& from = at[layout_.owner(j / block_width)];
-        std::memcpy(out + j, from, sizeof(double));
-        from += sizeof(double);
-      }
-      return -1;
+  static int exponent(double bound) { return scale_exponent<T>(T(std::min(bound, double(std::numeric_limits<T>::max())))); }
+
+  /// f(change) into another factor of order m, which is taken in place of this one where made is null; numbers near the ends of the range are divided by
+  /// a power of 2 on the way. Returns what f does: where that is a failing pivot, nothing has changed.
+  template <class F>
+  index_t reshape(Operation what, index_t m, double bound, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, F&& f) {
+    const int e = exponent(bound);
+    std::unique_ptr<Shared> other;
+    poll(0);
+    const index_t pivot = team_.together(what, number_, [&]() -> index_t {
+      const std::unique_ptr<Shared> near = e != 0 ? scaled(std::scalbn(1.0, -e)) : nullptr;
+      other = std::make_unique<Shared>(team_, m, allocate_);
+      const index_t pivot = f(Reshaping<T>(team_, layout_, near ? near->columns_ : columns_, other->layout_, other->columns_, task,
+                                           std::min(task.instructions, least_), poll));
+      if (pivot < 0 && e != 0) other->scale_back(std::scalbn(1.0, e), nullptr);
+      return pivot;
     });
+    if (pivot < 0) hand_over(std::move(other), bound, made);
+    return pivot;
+  }
+
+  void hand_over(std::unique_ptr<Shared> other, double bound, std::unique_ptr<HeldFactor>* made) {
+    other->bound_ = std::min(bound, double(std::numeric_limits<T>::max()));
+    other->least_ = least_;
+    other->number_ = team_.new_number();
+    if (made) {
+      *made = std::move(other);
+      return;
+    }
+    layout_ = other->layout_;
+    columns_ = other->columns_;
+    bound_ = other->bound_;
   }
 
   std::unique_ptr<Shared> scaled(double by) const {
@@ -259,12 +276,14 @@ class Shared : public SharedFactor {
     made->least_ = least_;
     return made;
   }
-  void scale_back(double by, const Columns<T>& before) {
+  /// before: whose diagonal an error tells of; null: its own.
+  void scale_back(double by, const Columns<T>* before) {
     columns_.each([&](index_t b, MatrixView<T> R) {
       for (index_t j = 0; j < R.cols; ++j) {
         const index_t d = layout_.first(b) + j;
+        const T value = before ? before->column(d)[d] : R(d, j);
         for (index_t i = 0; i <= d; ++i) R(i, j) = T(R(i, j) * by);
-        check(R.col(j), before.block(b)(d, j), d);
+        check(R.col(j), value, d);
       }
     });
   }
@@ -274,13 +293,9 @@ class Shared : public SharedFactor {
       if (!std::isfinite(column[i])) throw overflow(i, d);
     require_not_vanished(column[d], value, d);
   }
-  void take(Shared& other) {
-    columns_ = other.columns_;
-    bound_ = other.bound_;
-  }
 
   Team& team_;
-  const Layout layout_;
+  Layout layout_;
   cpu::Allocate allocate_;
   Columns<T> columns_;
   double bound_ = 0;  ///< no entry is larger
@@ -300,22 +315,6 @@ std::unique_ptr<SharedFactor> made_as(Team& team, index_t n, const cpu::Allocate
   return made;
 }
 
-/// FNV-1a by words of eight bytes.
-std::uint64_t hash_of(const Bytes& data) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto mix = [&](std::uint64_t word) {
-    hash = (hash ^ word) * 0x100000001b3u;
-    hash ^= hash >> 32;
-  };
-  mix(data.size());
-  for (std::size_t at = 0; at < data.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, data.data() + at, std::min<std::size_t>(8, data.size() - at));
-    mix(word);
-  }
-  return hash;
-}
-
 }  // namespace
 
 std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate) {
@@ -326,33 +325,6 @@ std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, U
 std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate) {
   const auto fill = [&](auto& factor) { factor.read(path); };
   return precision == Precision::single ? made_as<float>(team, n, allocate, fill) : made_as<double>(team, n, allocate, fill);
-}
-
-void agree(Team& team, const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data) {
-  struct Told {
-    std::uint64_t key, data;
-    bool given;
-  };
-  team.together(Operation::agree, 0, [&]() -> index_t {
-    const Told own{hash_of(key), given && compared ? hash_of(data) : 0, given};
-    std::vector<Told> all;
-    for (const Bytes& one : team.exchange(&own, sizeof own)) {
-      all.emplace_back();
-      std::memcpy(&all.back(), one.data(), sizeof(Told));
-    }
-    std::vector<int> without;
-    for (int p = 0; p < team.size(); ++p) {
-      const std::string who = "process " + std::to_string(p);
-      if (all[p].key != all[0].key)
-        throw Error(ErrorCode::bad_argument, who + " does not call the same function with the same arguments as process 0", {{"argument", "processes"}});
-      if (!all[0].given) throw Error(ErrorCode::bad_argument, "'" + name + "' is needed in process 0", {{"argument", name}});
-      if (!all[p].given) without.push_back(p);
-      else if (all[p].data != all[0].data)
-        throw Error(ErrorCode::bad_argument, "'" + name + "' of " + who + " is not that of process 0", {{"argument", name}});
-    }
-    if (!without.empty()) team.broadcast(without, data);
-    return -1;
-  });
 }
 
 }  // namespace gpucholmod::mpi

@@ -11,8 +11,8 @@
 namespace gpucholmod::mpi {
 
 /// A factor whose columns lie in several processes, in ordinary memory. Every function that is not told otherwise is an operation of the team: all
-/// processes call it, with the same arguments, and get the same result, or the same error. Not supported, which is an error of that class at
-/// once: inverse(), insert(), remove(), shift(), and right-hand sides that come along.
+/// processes call it, with the same arguments, and get the same result, or the same error. In place, rows and columns
+/// come, go and move by way of a second factor: nothing is half done after an error.
 class SharedFactor : public HeldFactor {
  public:
   // Told by each process for itself: order(), precision(), capacity(), bytes() of its own columns, and
@@ -21,6 +21,7 @@ class SharedFactor : public HeldFactor {
   bool on_gpu() const override { return false; }
   /// As of HeldFactor, in process 0; out is not looked at in others.
   void download(Uplo uplo, double* out) const override = 0;
+  void inverse(double* out) const override = 0;
   /// R, column by column, to the sink of process 0.
   virtual void write(Sink<double>* sink) const = 0;
 };

@@ -14,18 +14,21 @@ class SharedSubstitution {
       : team_(team), layout_(layout), R_(R), B_{B, layout.n, m, layout.n} {}
 
   /// Block by block, by the owner of its columns, which has all that is above the diagonal there, and needs the solution above. What is computed
-  /// does not depend on who owns what.
-  void forward() {
+  /// does not depend on who owns what. Only the first `end` rows are solved for, with the part of R above and left of there; from those behind
+  /// what these take from them is subtracted.
+  void forward() { forward(layout_.n); }
+  void forward(index_t end) {
+    end_ = end;
     for (index_t b = 0; b < layout_.blocks(); ++b) {
       if (layout_.owner(b) != team_.rank()) continue;
-      for (index_t t = 0; t < b; ++t) {
-        receive(t, t);
-        subtract_above(b, t);
+      for (index_t t = 0; t < b && layout_.first(t) < end; ++t) {
+        receive(t, next_part + t);
+        subtract_above(b, t, 0);
       }
-      solve_diagonal(b, true);
-      distribute(b, b);
+      if (rows_to_solve(b) > 0) solve_diagonal(b, true);
+      distribute(b, next_part + b);
     }
-    for (index_t b = 0; b < layout_.blocks(); ++b) receive(b, b);
+    for (index_t b = 0; b < layout_.blocks(); ++b) receive(b, next_part + b);
   }
 
   /// From below: a process sums up what its columns take from the rows above, and gives the owner of a block its sum when that comes up. Sums of
@@ -50,9 +53,9 @@ class SharedSubstitution {
       solve_diagonal(b, false);
       if (b > 0) take_from(b, layout_.first(b - 1), layout_.first(b), taken);
       waiting = b;
-      distribute(b, blocks + b);
+      distribute(b, 2 * next_part + b);
     }
-    for (index_t b = 0; b < blocks; ++b) receive(b, blocks + b);
+    for (index_t b = 0; b < blocks; ++b) receive(b, 2 * next_part + b);
   }
 
  private:
@@ -91,13 +94,15 @@ class SharedSubstitution {
     const MatrixView<T> all = R_.block(b);
     return cpu::as_doubles(MatrixView<const T>{all.data + first, last - first, all.cols, all.ld}, 0, all.cols, last - first, buffer_, ld);
   }
-  /// B_b <- B_b - R_tb' B_t
-  void subtract_above(index_t b, index_t t) {
+  index_t rows_to_solve(index_t b) const { return std::clamp<index_t>(end_ - layout_.first(b), 0, layout_.columns(b)); }
+  /// B_b <- B_b - R_tb' B_t, in rows of B_b from `from` on.
+  void subtract_above(index_t b, index_t t, index_t from) {
     int ld;
-    const double* const R = part(b, layout_.first(t), layout_.last(t), ld);
-    const int wide = int(layout_.columns(b)), sides = int(B_.cols), high = int(layout_.columns(t)), ldb = int(B_.ld);
+    const double* const R = part(b, layout_.first(t), layout_.first(t) + rows_to_solve(t), ld);
+    const int wide = int(layout_.columns(b) - from), sides = int(B_.cols), high = int(rows_to_solve(t)), ldb = int(B_.ld);
     const double one = 1, minus = -1;
-    dgemm_("T", "N", &wide, &sides, &high, &minus, R, &ld, B_.data + layout_.first(t), &ldb, &one, B_.data + layout_.first(b), &ldb, 1, 1);
+    double* const to = B_.data + layout_.first(b) + from;
+    dgemm_("T", "N", &wide, &sides, &high, &minus, R + from * ld, &ld, B_.data + layout_.first(t), &ldb, &one, to, &ldb, 1, 1);
   }
   /// taken <- taken + R_b x_b in rows [first, last).
   void take_from(index_t b, index_t first, index_t last, const MatrixView<double>& taken) {
@@ -112,15 +117,17 @@ class SharedSubstitution {
   void solve_diagonal(index_t b, bool forward) {
     int ld;
     const double* const R = part(b, layout_.first(b), layout_.last(b), ld);
-    const int wide = int(layout_.columns(b)), sides = int(B_.cols), ldb = int(B_.ld);
+    const int wide = int(forward ? rows_to_solve(b) : layout_.columns(b)), sides = int(B_.cols), ldb = int(B_.ld);
     const double one = 1;
     dtrsm_("L", "U", forward ? "T" : "N", "N", &wide, &sides, &one, R, &ld, B_.data + layout_.first(b), &ldb, 1, 1, 1, 1);
+    if (forward && wide < layout_.columns(b)) subtract_above(b, b, wide);
   }
 
   Team& team_;
   const Layout& layout_;
   const Columns<T>& R_;
   MatrixView<double> B_;
+  index_t end_ = 0;  ///< rows that are solved for, forward
   std::vector<char> there_;
   std::vector<double> buffer_;
 };

@@ -8,9 +8,8 @@
 namespace gpucholmod::mpi {
 namespace {
 
-/// Rows of a block at a time: in between messages come and go. Where V has columns of both signs these rows stay in the first-level cache from
-/// one to the other.
-constexpr index_t chunk = 256, chunk_of_two = 128;
+/// Rows of a block at a time: in between messages come and go.
+constexpr index_t chunk = 256;
 
 }  // namespace
 
@@ -21,31 +20,22 @@ struct SharedSweep<T>::Walk {
   const Columns<T>* to;
   const Poll& poll;
   std::atomic<index_t> next;              ///< block to take
-  std::atomic<index_t> known{0};          ///< blocks whose transforms are there
-  index_t sent = 0;                       ///< blocks that need no sending any more
+  std::atomic<index_t> known;             ///< blocks whose transforms are there
+  index_t sent;                           ///< blocks that need no sending any more
   std::atomic<index_t> failing{-1};
   std::atomic<bool> stop{false};
 };
 
 template <class T>
-void SharedSweep<T>::add_stage(const cpu::Kernels<T>& kernels, index_t first, index_t k) {
-  Stage& stage = stages_[count_++] = {&kernels, first, k, kernels.transform_words(k), nullptr};
-  stage.transforms = scratch_.take(stage.transform(V_.rows + kernels.rows - 1) - stage.transforms);
-}
-
-template <class T>
 SharedSweep<T>::SharedSweep(Team& team, const Layout& layout, MatrixView<const T> V, index_t removed, T scale, Instructions instructions,
-                            int threads)
-    : team_(team), layout_(layout), V_(V), scale_(scale) {
+                            int threads, index_t first, bool carries)
+    : team_(team), layout_(layout), stages_(V, removed, scale, Uplo::upper, instructions), first_(first), carries_(carries) {
   static_assert(block_width % 8 == 0, "only the last row block of a factor is short");
-  const index_t added = V.cols - removed;
-  if (added > 0 || removed == 0) add_stage(cpu::kernels<T>(instructions, added, Sign::update, Uplo::upper), 0, added);
-  if (removed > 0) add_stage(cpu::kernels<T>(instructions, removed, Sign::downdate, Uplo::upper), added, removed);
-  rows_ = stages_[0].kernels->rows;
-  ldv_ = block_width + stages_[0].kernels->lanes;
-  index_t words = 0;
-  for (index_t i = 0; i < count_; ++i) words = std::max(words, stages_[i].kernels->block_words(stages_[i].k));
-  for (int t = 0; t < std::max(threads, 1); ++t) workspaces_.push_back({scratch_.take(V.cols * ldv_), scratch_.take(words), {}});
+  stages_.start_at(layout.first(first));
+  rows_ = stages_.rows();
+  ldv_ = stages_.ldv(block_width);
+  const index_t words = stages_.block_words();
+  for (int t = 0; t < std::max(threads, 1); ++t) workspaces_.push_back({stages_.scratch(V.cols * ldv_), stages_.scratch(words), {}});
 }
 
 /// Sends what is new of this process's own, and takes what has come of the others': by the calling thread alone.
@@ -59,16 +49,16 @@ void SharedSweep<T>::communicate(Walk& walk) {
     if (b >= blocks || (own ? walk.known.load(std::memory_order_acquire) <= b : !team_.arrived(layout_.owner(b), b))) return;
     if (own) {
       message.clear();
-      for (index_t i = 0; i < count_; ++i)
-        message.insert(message.end(), stages_[i].transform(layout_.first(b)), stages_[i].transform(layout_.last(b) + rows_ - 1));
-      team_.send(layout_.behind(b, team_.rank()), b, message.data(), sizeof(T) * message.size());
+      for (const cpu::Stage<T>& stage : stages_)
+        message.insert(message.end(), stage.transform(layout_.first(b)), stage.transform(layout_.last(b) + rows_ - 1));
+      team_.send(carries_ ? team_.others() : layout_.behind(b, team_.rank()), b, message.data(), sizeof(T) * message.size());
       continue;
     }
     const Bytes got = team_.take(layout_.owner(b), b);
     const char* from = got.data();
-    for (index_t i = 0; i < count_; ++i) {
-      T* const to = stages_[i].transform(layout_.first(b));
-      const std::size_t bytes = sizeof(T) * (stages_[i].transform(layout_.last(b) + rows_ - 1) - to);
+    for (const cpu::Stage<T>& stage : stages_) {
+      T* const to = stage.transform(layout_.first(b));
+      const std::size_t bytes = sizeof(T) * (stage.transform(layout_.last(b) + rows_ - 1) - to);
       std::memcpy(to, from, bytes);
       from += bytes;
     }
@@ -77,54 +67,29 @@ void SharedSweep<T>::communicate(Walk& walk) {
 }
 
 template <class T>
-typename SharedSweep<T>::Strips SharedSweep<T>::begin(const Walk& walk, Workspace& mine, index_t b) const {
+typename cpu::Stages<T>::Strips SharedSweep<T>::begin(const Walk& walk, Workspace& mine, index_t b) const {
   const MatrixView<T> R = walk.R.block(b), out = walk.to ? walk.to->block(b) : R;
-  if (!walk.to) mine.discarded.resize(count_ == 1 ? R.rows : R.rows * block_width);  // a column is written over the one before
-  Strips strips;
-  strips[0] = {R.data, walk.to ? out.data : mine.discarded.data(), R.ld, walk.to ? out.ld : count_ == 1 ? 0 : R.rows, R.cols, mine.Vt, ldv_, mine.block};
-  strips[1] = strips[0];  // goes on with what the first has made
-  strips[1].R = strips[0].out;
-  strips[1].ldr = strips[0].ldo;
-  if (count_ > 1) strips[1].Vt += stages_[1].first * ldv_;
-  for (index_t q = 0; q < V_.cols; ++q) stages_[0].kernels->fill(mine.Vt + q * ldv_, ldv_, V_.col(q) + layout_.first(b), R.cols);
-  return strips;
-}
-
-/// Rows [row, end), whose transforms are known, from `column` of the block on.
-template <class T>
-void SharedSweep<T>::apply(Strips& strips, index_t row, index_t end, index_t column) const {
-  const index_t at_once = count_ > 1 || scale_ != 1 ? chunk_of_two : end;
-  for (index_t next; row < end; row = next) {
-    next = std::min(end, row + at_once);
-    for (index_t i = 0; i < count_; ++i)
-      stages_[i].kernels->apply(stages_[i].transform(row), (next - row) / rows_, row, column, stages_[i].k, strips[i]);
-    if (column == 0) scale_rows(strips[0], row, next, next);
-  }
-}
-
-/// The result, in rows [row, end) of the block, whose first column is the factor's column `first`.
-template <class T>
-void SharedSweep<T>::scale_rows(const cpu::Strip<T>& strip, index_t row, index_t end, index_t first) const {
-  if (scale_ == 1) return;
-  for (index_t j = 0; j < strip.columns; ++j)
-    for (index_t i = row; i < std::min(end, first + j + 1); ++i) strip.out[i + j * strip.ldo] *= scale_;
+  const bool one = stages_.count() == 1;
+  if (!walk.to) mine.discarded.resize(one ? R.rows : R.rows * block_width);  // a column is written over the one before
+  T* const into = walk.to ? out.data : mine.discarded.data();
+  return stages_.begin({R.data, into, R.ld, walk.to ? out.ld : one ? 0 : R.rows, R.cols, mine.Vt, ldv_, mine.block}, layout_.first(b));
 }
 
 /// False: a pivot fails, or another thread has stopped.
 template <class T>
 bool SharedSweep<T>::modify_block(Walk& walk, Workspace& mine, index_t b, bool calling) {
   const index_t first = layout_.first(b), last = layout_.last(b);
-  Strips strips = begin(walk, mine, b);
+  auto strips = begin(walk, mine, b);
   const auto tend = [&] {
     team_.look();
     communicate(walk);
   };
   Clock since;
-  for (index_t row = 0, idle = 0; row < first;) {
+  for (index_t row = layout_.first(first_), idle = 0; row < first;) {
     if (calling) tend();
     const index_t known = walk.known.load(std::memory_order_acquire), end = std::min({layout_.first(known), row + chunk, first});
     if (end > row) {
-      apply(strips, row, end, 0);
+      stages_.apply(strips, row, end, 0);
       row = end;
       idle = 0;
       since = Clock();
@@ -139,15 +104,12 @@ bool SharedSweep<T>::modify_block(Walk& walk, Workspace& mine, index_t b, bool c
   }
   for (index_t row = first; row < last; row += rows_) {
     const index_t m = std::min(rows_, last - row), next = row + m;
-    for (index_t i = 0; i < count_; ++i) {
-      const index_t failing = stages_[i].kernels->diagonal(stages_[i].transform(row), row, row - first, m, stages_[i].k, strips[i]);
-      if (failing >= 0) {
-        walk.failing = row + failing;
-        return false;
-      }
+    if (const index_t failing = stages_.diagonal(strips, row, row - first, m); failing >= 0) {
+      walk.failing = row + failing;
+      return false;
     }
-    if (next < last) apply(strips, row, next, next - first);
-    scale_rows(strips[0], row, next, first);
+    if (next < last) stages_.apply(strips, row, next, next - first);
+    stages_.scale_rows(strips[0], row, next, first);
   }
   walk.known.store(b + 1, std::memory_order_release);
   if (calling) tend();
@@ -167,7 +129,8 @@ void SharedSweep<T>::work(Walk& walk, Workspace& mine, bool calling) {
 
 template <class T>
 index_t SharedSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Poll& poll) {
-  Walk walk{R, to, poll, {team_.rank()}};
+  const index_t rank = team_.rank(), P = layout_.size;
+  Walk walk{R, to, poll, {first_ + (rank - first_ % P + P) % P}, {first_}, first_};
   std::atomic<int> busy{0};
   const auto help = [&](int t) {
     ++busy;
@@ -183,6 +146,7 @@ index_t SharedSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Pol
       pause(idle);
     }
     if (walk.failing < 0) communicate(walk);
+    for (; carries_ && to && walk.failing < 0 && walk.known < layout_.blocks(); communicate(walk)) team_.wait(layout_.owner(walk.known), walk.known);
   } catch (...) {
     walk.stop = true;
     throw;

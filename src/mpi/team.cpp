@@ -248,20 +248,22 @@ void Team::look() {
   watch_();
 }
 
-Bytes Team::take(int from, index_t index, const std::function<void()>& meanwhile) {
+void Team::wait(int from, index_t index) {
   const Clock since;
-  for (int idle = 0;; ++idle) {
-    if (const auto found = inbox_.find({from, index}); found != inbox_.end()) {
-      Bytes message = std::move(found->second);
-      inbox_.erase(found);
-      message.erase(message.begin(), message.begin() + sizeof(Header));
-      return message;
-    }
+  for (int idle = 0; !arrived(from, index); ++idle) {
     look();
-    meanwhile();
     if (idle % 64 == 63) expect(from, since);
     if (!arrived(from, index)) pause(idle);
   }
+}
+
+Bytes Team::take(int from, index_t index) {
+  wait(from, index);
+  const auto found = inbox_.find({from, index});
+  Bytes message = std::move(found->second);
+  inbox_.erase(found);
+  message.erase(message.begin(), message.begin() + sizeof(Header));
+  return message;
 }
 
 std::vector<Bytes> Team::exchange(const void* data, std::size_t bytes) {

@@ -19,7 +19,7 @@ namespace gpucholmod::mpi {
 void pause(index_t idle);
 
 /// What processes do together. A process that refuses does so whatever the others do.
-enum class Operation { refuse, meet, agree, hold, copy, modify, collect, columns, solve, write };
+enum class Operation { refuse, meet, agree, hold, copy, modify, collect, columns, solve, write, invert, flags, remove, insert, shift };
 
 /// Processes that carry out the same operations in the same order, each its part, and come to the same end of each: success, the same failing
 /// pivot, or the same error, in all of them. Every wait in between has a limit.
@@ -57,8 +57,10 @@ class Team : NotCopied {
   /// To those of `to`.
   void send(const std::vector<int>& to, index_t index, const void* data, std::size_t bytes);
   bool arrived(int from, index_t index) const { return inbox_.count({from, index}) > 0; }
-  /// The message of that index, once it is there; `meanwhile` is called while it is not.
-  Bytes take(int from, index_t index, const std::function<void()>& meanwhile = [] {});
+  /// Until it is there.
+  void wait(int from, index_t index);
+  /// The message of that index, once it is there.
+  Bytes take(int from, index_t index);
   /// Lets messages come and go, and gives notice of life. Throws where another process has ended the operation. To be called several times a
   /// second.
   void look();

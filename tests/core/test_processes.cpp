@@ -1,67 +1,15 @@
-#include <gtest/gtest.h>
-
-#include "call.h"
-#include "cpu/host_factor.h"
-#include "mpi/factor.h"
-#include "process_threads.h"
+#include "process_example.h"
 
 /// A factor over several processes, which are threads here: inst/design/processes.md.
 namespace gpucholmod::test {
 namespace {
 
-using Doubles = Stored<double>;
-
-const cpu::Allocate allocate = [](std::size_t bytes) {
-  return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-};
-const Poll no_poll = [](double) {};
-
-Task task(index_t n, index_t k, index_t removed, Precision precision, int threads = 1) {
-  Task t;
-  t.n = n;
-  t.k = k;
-  t.removed = removed;
-  t.precision = precision;
-  t.instructions = cpu::resolve(Instructions::automatic);
-  t.threads = threads;
-  return t;
-}
-
-/// An upper factor with NaN where nothing may be read, and columns of which any can be taken away.
-struct Example {
-  Doubles R, V;
-  Example(index_t n, index_t k, double size = 1) {
-    Random random(3);
-    R = random.normal(n, n).cast<double>() * (size / (1 + 4 * std::sqrt(double(n))));
-    R.diagonal().array() = R.diagonal().array().abs() + size;
-    for (index_t j = 0; j < n; ++j) R.col(j).tail(n - j - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
-    V = random.normal(n, k).cast<double>() * (size / (10 * std::sqrt(double(n) * k + 1)));
-  }
-};
-
-Doubles whole(const HeldFactor& f, int rank, Uplo uplo = Uplo::upper) {
-  Doubles out = Doubles::Constant(f.order(), f.order(), std::numeric_limits<double>::quiet_NaN());
-  f.download(uplo, rank == 0 ? out.data() : nullptr);
-  return out;
-}
-
-/// What one process makes of it without any of this.
-Doubles expected(const Example& p, const Task& t, Uplo uplo = Uplo::upper) {
-  const auto f = cpu::hold(p.R.data(), p.R.cols(), Uplo::upper, t.precision, 0, allocate);
-  std::atomic<bool> begun{false};
-  EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, -1);
-  return whole(*f, 0, uplo);
-}
-
-void expect_none(const std::vector<std::optional<Error>>& errors) {
-  for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
-}
-
 void expect_same_bits(index_t n, index_t k, index_t removed, Precision precision, int size, int threads, double delay, double scale = 1) {
   const Example p(n, k);
   Task t = task(n, k, removed, precision, threads);
   t.scale = scale;
-  const Doubles right = expected(p, t, Uplo::lower);
+  Sides sides(n, k, 3);
+  const Doubles right = expected(p, n > 0 && k > 0 ? sides.with(t, n) : t, Uplo::lower);
   Threads all(size, delay);
   expect_none(in_processes(all, size, 60, [&](mpi::Team& team) {
     const int rank = team.rank();
@@ -70,7 +18,9 @@ void expect_same_bits(index_t n, index_t k, index_t removed, Precision precision
     std::unique_ptr<HeldFactor> made;
     EXPECT_EQ(f->modify(p.V.data(), t, &made, no_poll, begun).pivot, -1);
     EXPECT_FALSE(begun);
-    EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, -1);
+    Sides own(n, k, 3);
+    EXPECT_EQ(f->modify(p.V.data(), n > 0 && k > 0 ? own.with(t, n) : t, nullptr, no_poll, begun).pivot, -1);
+    EXPECT_TRUE(same_bits(own.out, sides.out) && same_bits(own.rest, sides.rest));
     for (const HeldFactor* const one : {static_cast<const HeldFactor*>(f.get()), static_cast<const HeldFactor*>(made.get())}) {
       const Doubles got = whole(*one, rank, Uplo::lower);
       EXPECT_TRUE(rank != 0 || same_bits(got, right)) << n << " " << k << " " << removed << " " << size << " " << threads;
@@ -90,18 +40,30 @@ TEST(Processes, SameBitsAsOne) {
 
 /// Numbers near the ends of the range go by way of a second factor.
 TEST(Processes, NumbersOfAnySize) {
-  for (const double size : {1e-200, 1e200}) {
+  for (const double size : {1e-200, 1e200, 1e-150, 1e150}) {
     const Example p(150, 6, size);
-    const Task t = task(150, 6, 2, Precision::double_);
-    const Doubles right = expected(p, t);
+    Task t = task(150, 6, 2, Precision::double_);
+    t.scale = 0.5;
+    Sides sides(150, 6, 2);
+    const Doubles right = expected(p, sides.with(t, 150));
+    Doubles inserted = Doubles::Zero(151, 1);
+    inserted(150) = size * size;
     Threads all(2);
     expect_none(in_processes(all, 2, 60, [&](mpi::Team& team) {
       const auto f = mpi::deal_out(team, p.R.data(), 150, Uplo::upper, Precision::double_, allocate);
       std::atomic<bool> begun{false};
-      EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, -1);
-      EXPECT_FALSE(begun);
+      Sides own(150, 6, 2);
+      EXPECT_EQ(f->modify(p.V.data(), own.with(t, 150), nullptr, no_poll, begun).pivot, -1);
+      EXPECT_TRUE(same_bits(own.out, sides.out) && same_bits(own.rest, sides.rest));
       const Doubles got = whole(*f, team.rank());
       EXPECT_TRUE(team.rank() != 0 || same_bits(got, right));
+      if (!(inserted(150) > 0 && std::isfinite(inserted(150)))) return;
+      const Task plain = task(150, 0, 0, Precision::double_);
+      EXPECT_EQ(f->insert(150, inserted.data(), 1, plain, nullptr, no_poll, begun), -1);
+      EXPECT_NEAR(f->remove({150}, plain, nullptr, no_poll, begun), size * size, 1e-12 * size * size);
+      EXPECT_FALSE(begun);
+      const Doubles back = whole(*f, team.rank());
+      EXPECT_TRUE(team.rank() != 0 || same_bits(back, right));
     }));
   }
 }
@@ -157,28 +119,15 @@ TEST(Processes, UsesOfAFactor) {
           alone->solve(which, y.data(), 3);
           EXPECT_LT((x - y).cwiseAbs().maxCoeff(), 1e-12 * (1 + y.cwiseAbs().maxCoeff()));
         }
+        Doubles inverse(n, n), alone_inverse(n, n);
+        f->inverse(team.rank() == 0 ? inverse.data() : nullptr);
+        alone->inverse(alone_inverse.data());
+        EXPECT_TRUE(team.rank() != 0 || (inverse - alone_inverse).cwiseAbs().maxCoeff() < 1e-12 * alone_inverse.cwiseAbs().maxCoeff());
         MemorySink<double> sink(written.data(), n);
         f->write(team.rank() == 0 ? &sink : nullptr);
       }));
       EXPECT_TRUE(same_bits(written, R));
     }
-}
-
-TEST(Processes, WhatIsNotSupported) {
-  Threads all(1);
-  expect_none(in_processes(all, 1, 60, [&](mpi::Team& team) {
-    const auto f = mpi::deal_out(team, Doubles(Doubles::Identity(3, 3)).data(), 3, Uplo::upper, Precision::double_, allocate);
-    std::atomic<bool> begun{false};
-    const Task t = task(3, 0, 0, Precision::double_);
-    Doubles X(4, 4);
-    for (const auto& error : {error_of([&] { f->inverse(X.data()); }), error_of([&] { f->remove({1}, t, nullptr, no_poll, begun); }),
-                              error_of([&] { f->insert(0, X.data(), 1, t, nullptr, no_poll, begun); }),
-                              error_of([&] { f->shift(0, 1, t, nullptr, no_poll, begun); })}) {
-      ASSERT_TRUE(error);
-      EXPECT_EQ(error->code(), ErrorCode::not_supported);
-      EXPECT_EQ(text(*error, "backend"), "mpi");
-    }
-  }));
 }
 
 /// Errors that one process alone finds are those of all; the next operation is as if there had been none.

@@ -160,6 +160,10 @@ test_that("a factor on several devices is used as one on one", {
     expect_identical(c(logdet(f), diag(f), drift(f)), c(logdet(g), diag(g), drift(g)))
   }
   same(cholupdate_gpu(f, V), cholupdate_gpu(g, V))
+  expect_identical(last_cholupdate()$gpus, 1L)
+  cholupdate_gpu(f, V)
+  expect_identical(last_cholupdate()$gpus, 2L)
+  expect_output(print(last_cholupdate()), "2 times", fixed = TRUE)
   w <- rep(c(1, -0.1), 10)
   for (h in list(f, g)) cholupdate_gpu(h, V, weights = w, scale = 2, in_place = TRUE)
   same(f, g)
@@ -168,6 +172,62 @@ test_that("a factor on several devices is used as one on one", {
   same(copy_factor(f), g)
   free(f)
   expect_error(diag(f), class = "gpucholmod_invalid_factor")
+})
+
+test_that("a factor in a file is held as one in memory", {
+  folder <- new_folder()
+  on.exit(unlink(folder, recursive = TRUE))
+  path <- file.path(folder, "R")
+  set.seed(1)
+  n <- 700
+  R <- well_conditioned(n)
+  file <- write_factor(R, path)
+  V <- matrix(rnorm(3 * n), n) / 100
+  same <- function(f, g) {
+    expect_identical(as.matrix(f), as.matrix(g))
+    expect_identical(f$capacity, g$capacity)
+    expect_identical(as.matrix(cholupdate_gpu(f, V)), as.matrix(cholupdate_gpu(g, V)))
+  }
+  same(chol_factor(file, "cpu"), chol_factor(R, "cpu"))
+  same(chol_factor(file, "cpu", precision = "single", capacity = 800), chol_factor(R, "cpu", precision = "single", capacity = 800))
+  for (backend in c("cpu", "cuda")) {
+    error <- expect_error(chol_factor(file, backend, uplo = "lower"), class = "gpucholmod_bad_argument")
+    expect_identical(error$argument, "uplo")
+  }
+  error <- expect_error(chol_factor(file, "cpu", capacity = 3), class = "gpucholmod_bad_argument")
+  expect_identical(error$argument, "capacity")
+  unlink(path)
+  for (call in expression(chol_factor(file), gpu_factor(file), gpu_factor(file, devices = 0:1))) expect_bad_file(eval(call), "missing", path)
+})
+
+test_that("a factor in a file goes to a GPU, and to several, without being whole in memory", {
+  skip_without_gpu()
+  old <- options(gpucholmod.repeat_devices = TRUE)
+  folder <- new_folder()
+  on.exit({
+    options(old)
+    unlink(folder, recursive = TRUE)
+  })
+  id <- gpu_info(memory = FALSE)$device
+  set.seed(1)
+  n <- 1500
+  R <- well_conditioned(n)
+  file <- write_factor(R, file.path(folder, "R"))
+  for (devices in list(id, c(id, id))) {
+    f <- gpu_factor(file, devices = devices)
+    expect_identical(f$devices, devices)
+    expect_identical(as.matrix(f), R)
+    g <- chol_factor(file, precision = "single", devices = devices, capacity = 1600)
+    expect_identical(as.matrix(g), as.matrix(gpu_factor(R, precision = "single")))
+    expect_identical(g$capacity, 1600L)
+  }
+  R[700, 1000] <- NaN
+  bad <- write_factor(R, file.path(folder, "bad"))
+  error <- expect_error(gpu_factor(bad, devices = c(id, id)), class = "gpucholmod_not_finite")
+  expect_identical(c(error$row, error$col), c(700, 1000))
+  R[700, 1000] <- R[900, 900] <- 0
+  bad <- write_factor(R, file.path(folder, "bad"), replace = TRUE)
+  expect_identical(expect_error(gpu_factor(bad, devices = c(id, id)), class = "gpucholmod_bad_diagonal")$index, 900)
 })
 
 test_that("the device can be chosen by argument and option", {

@@ -33,8 +33,8 @@ test_that("the panel method holds O(n) device memory, on the CPU's emulation of 
 
 test_that("what belongs to another method is 0 or FALSE", {
   cholupdate_gpu(diag(5), 1:5, backend = "cpu")
-  expect_identical(last_cholupdate()[c("blocks", "fallbacks", "rescalings", "in_place", "panels")],
-                   list(blocks = 0, fallbacks = 0, rescalings = 0, in_place = FALSE, panels = 0))
+  expect_identical(last_cholupdate()[c("blocks", "fallbacks", "rescalings", "in_place", "panels", "gpus")],
+                   list(blocks = 0, fallbacks = 0, rescalings = 0, in_place = FALSE, panels = 0, gpus = 0L))
 })
 
 test_that("of a batch it tells the members, and what is common to them", {

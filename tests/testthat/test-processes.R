@@ -23,7 +23,7 @@ test_that("a factor over 1 to 4 processes is that of one, to the bit, and is use
     "x <- solve(g, if (rank == 0) b); y <- solve_back(g, solve_forward(g, b))",
     "tell(isTRUE(all.equal(x, y)), format(sum(x), digits = 8), inherits(g, 'process_factor'), g$processes == size)",
     "one <- chol_factor(if (rank == 0) t(as.matrix(factor_file('FROM'))), uplo = 'lower', precision = 'single', processes = TRUE)",
-    "tell(grepl('single precision', format(one)), dim(one)[1], class_of(solve(one)), last$operation)",
+    "tell(grepl('single precision', format(one)), dim(one)[1], identical(dim(solve(one)), if (rank == 0) c(200L, 200L)))",
     "free(g); tell(class_of(logdet(g)), last$reason)"
   )
   for (size in 1:4) {
@@ -32,9 +32,41 @@ test_that("a factor over 1 to 4 processes is that of one, to the bit, and is use
     expect_told(run, 0:(size - 1), c(
       "TRUE", paste(format(logdet(g), digits = 13), format(sum(diag(g)), digits = 13), format(drift(g), digits = 13)),
       paste(TRUE, format(sum(solve(g, b)), digits = 8), TRUE, TRUE),
-      "TRUE 200 gpucholmod_not_supported inverse", "gpucholmod_invalid_factor freed"
+      "TRUE 200 TRUE", "gpucholmod_invalid_factor freed"
     ))
     expect_equal(run$status, 0L)
+  }
+})
+
+test_that("over processes rows and columns come, go and move, right-hand sides come along, and there are the inverse and many modifications", {
+  skip_on_cran()
+  path <- tempfile()
+  on.exit(unlink(paste0(path, 0:2)))
+  steps <- c(
+    "R <- diag(2, 150) + outer(1:150, 1:150, function(i, j) (i < j) * sin(i + 3 * j) / 50); z <- cbind(cos(1:150), 1); V <- sin(1:300) / 20; dim(V) <- c(150, 2)",
+    "f <- MAKE",
+    "a <- cholupdate_gpu(f, GIVE(V), weights = c(1, -0.5), z = GIVE(z), y = GIVE(diag(2)), rss = GIVE(c(9, 9)))",
+    "X <- sin(1:304) / 50; dim(X) <- c(152, 2); X[71, 1] <- X[72, 2] <- 4",
+    "b <- cholinsert_gpu(a$R, GIVE(X), at = 71, z = GIVE(a$z), b = GIVE(diag(2)), rss = GIVE(a$rss), in_place = TRUE)",
+    "d <- choldelete_gpu(b$R, c(3, 71, 140), z = GIVE(b$z), rss = GIVE(b$rss))",
+    "s <- cholshift_gpu(d$R, 140, 5, z = GIVE(d$z), in_place = TRUE)",
+    "i <- solve(s$R); j <- chol2inv(s$R); m <- as.matrix(s$R)",
+    "x <- solve_modified(s$R, GIVE(list(V[1:149, ], 9 * V[1:149, 1, drop = FALSE])), GIVE(cos(1:149)), downdate = TRUE, check = FALSE)",
+    "found <- list(a$z, a$rss, b$z, b$rss, d$z, d$rss, s$z, x, if (rank == 0) list(i, j, m), drift(s$R), dim(s$R), s$R$modifications)"
+  )
+  run <- in_processes(3, c(
+    "own <- function(x) if (rank == 0) x",
+    gsub("GIVE(", "own(", gsub("MAKE", "chol_factor(own(R), processes = TRUE)", steps), fixed = TRUE),
+    sprintf("saveRDS(found, paste0('%s', rank))", path),
+    "tell(class_of(cholinsert_gpu(s$R, if (rank == 0) 1:3)), class_of(cholshift_gpu(s$R, 1, rank + 2)), class_of(choldelete_gpu(s$R, 200)))"
+  ))
+  expect_told(run, 0:2, "gpucholmod_dimension_mismatch gpucholmod_bad_argument gpucholmod_bad_argument")
+  rank <- 0
+  for (step in gsub("GIVE(", "(", sub("MAKE", "chol_factor(R, backend = 'cpu')", steps), fixed = TRUE)) eval(parse(text = step))
+  for (process in 0:2) {
+    told <- readRDS(paste0(path, process))
+    expect_equal(told[-c(9, 10)], found[-c(9, 10)], tolerance = 1e-12)
+    if (process == 0) expect_equal(told[[9]], found[[9]], tolerance = 1e-12) else expect_null(told[[9]])
   }
 })
 
@@ -49,7 +81,7 @@ test_that("all processes come to the same error, and nothing has changed", {
     "tell(class_of(cholupdate_gpu(f, V, downdate = rank == 1)), last$argument, class_of(cholupdate_gpu(f)), last$argument)",
     "tell(class_of(cholupdate_gpu(f, if (rank == 1) stop('mine') else V)), conditionMessage(last))",
     "tell(class_of(if (rank == 0) logdet(f) else diag(f)), class_of(if (rank == 0) logdet(f) else solve(f, V)), last$reason)",
-    "V[1] <- Inf; tell(class_of(cholupdate_gpu(f, V)), last$row, class_of(cholinsert_gpu(f, c(V * 0, 1))), last$operation)",
+    "V[1] <- Inf; tell(class_of(cholupdate_gpu(f, V)), last$row, class_of(cholinsert_gpu(f, c(V[-1], 0, -1))), last$pivot)",
     "if (rank == 0) R[2, 2] <- -1; tell(class_of(chol_factor(R, processes = TRUE)), last$index, class_of(chol_factor(NULL, processes = TRUE)))",
     "tell(class_of(chol_factor(R, processes = TRUE, capacity = 400)), class_of(chol_factor(R, processes = TRUE, backend = 'cuda')), last$operation)"
   ))
@@ -57,7 +89,7 @@ test_that("all processes come to the same error, and nothing has changed", {
     "gpucholmod_not_positive_definite 150 gpucholmod_not_positive_definite 150", "150 0",
     "gpucholmod_dimension_mismatch 3 1", "gpucholmod_bad_argument V", "gpucholmod_bad_argument processes gpucholmod_bad_argument V",
     "simpleError mine", "none gpucholmod_process_failed out_of_step",
-    "gpucholmod_not_finite 1 gpucholmod_not_supported insert", "gpucholmod_bad_diagonal 2 gpucholmod_bad_argument",
+    "gpucholmod_not_finite 1 gpucholmod_not_positive_definite 301", "gpucholmod_bad_diagonal 2 gpucholmod_bad_argument",
     "gpucholmod_not_supported gpucholmod_not_supported cuda"
   ))
   expect_equal(run$status, 0L)

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+
 #include "factor_call.h"
 
 /// A factor on several GPUs, whose place one takes: the same launches, messages and addresses, side by side.
@@ -40,6 +44,88 @@ TEST(Devices, HoldAFactor) {
         EXPECT_GE(sum, F->bytes());
         EXPECT_GT(n < 1100 || shares[1].bytes > 0, 0);
       }
+}
+
+/// The upper triangle of `R`, which is asked for once and in order; what lies below is not.
+class OneReading : public Source<double> {
+ public:
+  explicit OneReading(std::function<double(index_t, index_t)> R) : R_(std::move(R)) {}
+  const double* column(index_t j, index_t first, index_t last, double* scratch) const override {
+    EXPECT_EQ(j, next_++);
+    EXPECT_TRUE(first == 0 && last == j + 1);
+    for (index_t i = first; i < last; ++i) scratch[i - first] = R_(i, j);
+    return scratch;
+  }
+  index_t columns() const { return next_; }
+
+ private:
+  std::function<double(index_t, index_t)> R_;
+  mutable index_t next_ = 0;
+};
+
+TEST(Devices, ReadAFactor) {
+  for (const int owners : {1, 2, 3})
+    for (const Precision precision : precisions)
+      for (const index_t n : {1, 129, 513, 1100}) {
+        const Doubles R = in(precision, example(n));
+        const OneReading source([&](index_t i, index_t j) { return R(i, j); });
+        double last = 0;
+        const Factor F = cuda::upload(source, n, precision, n + 5, times(owners), [&](double done) {
+          EXPECT_GT(done, last);
+          last = done;
+        });
+        EXPECT_EQ(source.columns(), n);
+        EXPECT_EQ(last, 1);
+        EXPECT_EQ(F->capacity(), n + 5);
+        EXPECT_TRUE(same_bits(download(*F), R)) << n;
+        const Doubles V = Random(5).normal(n, 3).cast<double>();
+        const Factor one = upload(R, precision);
+        EXPECT_EQ(modify(*F, V, task(*F, 3, Sign::update)).pivot, -1);
+        modify(*one, V, task(*one, 3, Sign::update));
+        EXPECT_TRUE(same_bits(download(*F), download(*one))) << n;
+      }
+}
+
+/// As a matrix in memory is refused; and whoever asks may end it.
+TEST(Devices, RefuseWhatTheyRead) {
+  const index_t n = 700;
+  const auto refused_at = [&](index_t row, index_t col, double value, Precision precision) {
+    const OneReading source([=](index_t i, index_t j) { return i == row && j == col ? value : i == j ? 1.0 : 0.0; });
+    try {
+      cuda::upload(source, n, precision, 0, times(2), [](double) {});
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::cuda_failure;  // it was not
+  };
+  EXPECT_EQ(refused_at(3, 600, nan, Precision::double_), ErrorCode::not_finite);
+  EXPECT_EQ(refused_at(600, 600, 0, Precision::double_), ErrorCode::bad_diagonal);
+  EXPECT_EQ(refused_at(3, 3, 1e-60, Precision::single), ErrorCode::bad_diagonal);
+  EXPECT_EQ(refused_at(2, 3, 1e60, Precision::single), ErrorCode::overflow);
+  const OneReading source([](index_t i, index_t j) { return double(i == j); });
+  EXPECT_THROW(cuda::upload(source, n, Precision::double_, 0, times(2), [](double) { throw std::runtime_error("enough"); }), std::runtime_error);
+  EXPECT_EQ(source.columns(), 512);
+}
+
+/// The most memory that this process has had since clear_refs was written to, bytes.
+double peak_of_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmHWM:", 0) == 0) return 1024 * std::stod(line.substr(6));
+  return nan;
+}
+
+TEST(Devices, ReadMoreThanTheyHoldInMemory) {
+  const index_t n = 8192;
+  upload_to(times(2), example(3));  // what CUDA takes
+  std::ofstream("/proc/self/clear_refs") << 5;
+  const double before = peak_of_memory();
+  const OneReading source([](index_t i, index_t j) { return i == j ? 2.0 : 1.0 / double(n); });
+  const Factor F = cuda::upload(source, n, Precision::double_, 0, times(2), [](double) {});
+  EXPECT_LT(peak_of_memory() - before, 0.25 * F->bytes());
+  double sum = 4.0 * double(n);
+  for (index_t j = 0; j < n; ++j) sum += double(j) / (double(n) * double(n));
+  EXPECT_NEAR(F->trace(), sum, 1e-12 * sum);
 }
 
 TEST(Devices, UseAFactor) {
@@ -129,6 +215,35 @@ TEST(Devices, RefuseTheSame) {
       const Doubles V = R.transpose() * P;
       expect_same_modified(R, V, task(*upload(R), k, Sign::downdate), Precision::double_);
     }
+}
+
+/// A fifth of a GPU has no room for V of 8 columns, five have: passes are of 8 columns then, and give what one GPU computes by such.
+TEST(Devices, HaveRoomTogether) {
+  const index_t n = 14000;
+  const auto entry = [](index_t i, index_t j) { return i == j ? 1 + double(i % 7) / 10 : double((7 * i + 13 * j) % 64 - 32) / (32.0 * double(n)); };
+  const auto read = [&](int owners) { return cuda::upload(OneReading(entry), n, Precision::double_, 0, times(owners), [](double) {}); };
+  const Factor of_five = read(5), of_one = read(1);
+  const Doubles V = Random(5).normal(n, 16).cast<double>() * 0.1, B = Random(6).normal(n, 2).cast<double>();
+  for (const index_t k : {8, 16}) {
+    const Factor F = of_five->copy(), one = of_one->copy();
+    Task update = task(*F, k, Sign::update);
+    const Task by_eight = task(*one, 8, Sign::update);
+    update.launch = Launch::persistent;
+    for (const bool room : {true, false}) {
+      SCOPED_TRACE("k " + std::to_string(k) + ", room " + std::to_string(room));
+      const Work work = modify(*F, V.leftCols(k), update);
+      EXPECT_EQ(work.pivot, -1);
+      EXPECT_EQ(work.owners, 5);
+      EXPECT_EQ(work.launch, Launch::persistent);
+      for (index_t first = 0; first < k; first += 8) modify(*one, V.middleCols(first, 8), by_eight);
+      Doubles X = B, expected = B;
+      F->solve(TriangularSolve::forward, X.data(), 2);
+      one->solve(TriangularSolve::forward, expected.data(), 2);
+      EXPECT_TRUE(same_bits(X, expected));
+      EXPECT_EQ(F->trace(), one->trace());
+      update.device_memory = work.device_bytes - double(k / 8) * F->bytes();  // neither for a second factor nor between passes
+    }
+  }
 }
 
 TEST(Devices, UseTheirMemoryAgain) {

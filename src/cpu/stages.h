@@ -1,0 +1,91 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/task.h"
+#include "cpu/kernels.h"
+
+namespace gpucholmod::cpu {
+
+/// Memory that is given back all at once, piece by piece from a cache line on; a little of it without a call of the system's allocator.
+template <class T>
+class Scratch : NotCopied {
+ public:
+  T* take(index_t count) {
+    const index_t whole = (count + line - 1) / line * line;
+    if (whole <= index_t(std::size(near_)) - used_) return near_ + std::exchange(used_, used_ + whole);
+    far_.emplace_back(new T[count + line]);
+    void* data = far_.back().get();
+    std::size_t space = (count + line) * sizeof(T);
+    return static_cast<T*>(std::align(64, count * sizeof(T), data, space));
+  }
+
+ private:
+  static constexpr index_t line = 64 / sizeof(T);
+  alignas(64) T near_[16384 / sizeof(T)];
+  index_t used_ = 0;
+  std::vector<std::unique_ptr<T[]>> far_;
+};
+
+/// What columns of V of one sign do.
+template <class T>
+struct Stage {
+  T* transform(index_t row) const { return transforms + (row >> (kernels->rows == 8 ? 3 : 2)) * words; }
+
+  const Kernels<T>* kernels;
+  index_t first, k;  ///< columns of V
+  index_t words;     ///< of a transform
+  T* transforms;
+};
+
+/// The transforms of a modification, those of columns of V that are added and of those that are removed, and what they do to strips of columns.
+template <class T>
+class Stages : NotCopied {
+ public:
+  using Strips = std::array<Strip<T>, 2>;  ///< as each stage sees it
+
+  /// V: n x k; kept. The rest as of BlockedSweep.
+  Stages(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions);
+
+  const Stage<T>* begin() const { return stages_.data(); }
+  const Stage<T>* end() const { return stages_.data() + count_; }
+  index_t count() const { return count_; }
+  index_t rows() const { return stages_[0].kernels->rows; }              ///< height of a row block
+  index_t ldv(index_t width) const { return width + stages_[0].kernels->lanes; }  ///< leading dimension of the V of a strip so wide
+  index_t block_words() const;
+  T* scratch(index_t count) { return scratch_.take(count); }
+
+  /// V is zero above `row`, a multiple of 8, where the first transform will be found. (One of rotations begins with what V has been divided by.)
+  void start_at(index_t row) const {
+    for (const Stage<T>& stage : *this)
+      if (row > 0) std::fill_n(stage.transform(row - rows()), stage.words, T(1));
+  }
+  /// A strip whose part of V, from row `first` on, is put into strip.Vt. The second stage goes on with what the first makes of it.
+  Strips begin(const Strip<T>& strip, index_t first) const;
+  /// Rows [row, end) of the strip, whose transforms are known, from `column` on.
+  void apply(Strips& strips, index_t row, index_t end, index_t column) const;
+  /// Finds the transforms of rows row .. row + m - 1, whose diagonal begins in `column` of the strip, and applies them there. Returns the failing
+  /// one of the m pivots, or -1.
+  index_t diagonal(Strips& strips, index_t row, index_t column, index_t m) const;
+  /// The result, in rows [row, end) of the strip, whose first column is the factor's column `first`.
+  void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
+  /// The right-hand sides, of rows [first, n), when all transforms of these are there: strips without a diagonal, `width` columns at a time.
+  void carry(const RightSides& sides, index_t first, index_t n, index_t width) const;
+
+ private:
+  void add(const Kernels<T>& kernels, index_t first, index_t k);
+
+  MatrixView<const T> V_;
+  T scale_;
+  Uplo uplo_;
+  index_t count_ = 0;
+  std::array<Stage<T>, 2> stages_;
+  Scratch<T> scratch_;
+};
+
+}  // namespace gpucholmod::cpu

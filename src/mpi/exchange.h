@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "mpi/columns.h"
+#include "mpi/team.h"
+
+/// Columns of a factor on their way between processes, within an operation of the team.
+namespace gpucholmod::mpi {
+
+constexpr index_t ahead = 2;  ///< blocks of a process that may be on their way from or to process 0
+
+/// Each block of R comes from process 0, where get(b, buffer) appends it to an empty buffer: its columns down to the diagonal.
+template <class T, class Get>
+void deal(Team& team, const Layout& layout, const Columns<T>& R, Get&& get) {
+  const index_t apart = ahead * layout.size;
+  const auto unpack = [&](index_t b, const T* from) {
+    for (index_t j = layout.first(b); j < layout.last(b); from += ++j) std::copy_n(from, j + 1, R.column(j));
+  };
+  std::vector<T> buffer;
+  for (index_t b = 0; b < layout.blocks(); ++b) {
+    const int to = layout.owner(b);
+    if (team.rank() == 0) {
+      buffer.clear();
+      get(b, buffer);
+      if (to != 0 && b >= apart) team.take(to, b - apart);
+      if (to != 0) team.send(to, b, buffer.data(), sizeof(T) * buffer.size());
+      else unpack(b, buffer.data());
+      team.look();
+    } else if (to == team.rank()) {
+      const Bytes got = team.take(0, b);
+      unpack(b, reinterpret_cast<const T*>(got.data()));
+      team.send(0, b, nullptr, 0);
+    }
+  }
+}
+
+/// put(column, number) in process 0 for each column, from left to right.
+template <class T, class Put>
+void collect(Team& team, const Layout& layout, const Columns<T>& R, Put&& put) {
+  const index_t apart = ahead * layout.size;
+  std::vector<T> packed;
+  for (index_t b = 0; b < layout.blocks(); ++b) {
+    const int from = layout.owner(b);
+    if (from == team.rank()) {
+      packed.clear();
+      for (index_t j = layout.first(b); j < layout.last(b); ++j) packed.insert(packed.end(), R.column(j), R.column(j) + j + 1);
+      if (from != 0 && b >= apart) team.take(0, b - apart);
+      if (from != 0) team.send(0, b, packed.data(), sizeof(T) * packed.size());
+    }
+    if (team.rank() != 0) continue;
+    Bytes got;
+    const T* columns = packed.data();
+    if (from != 0) {
+      got = team.take(from, b);
+      team.send(from, b, nullptr, 0);
+      columns = reinterpret_cast<const T*>(got.data());
+    }
+    for (index_t j = layout.first(b); j < layout.last(b); columns += ++j) put(columns, j);
+    team.look();
+  }
+}
+
+/// tell(j, numbers) in all processes, of each column of R the `count` numbers that append(own, column, j) appends in the process that has it.
+template <class S, class T, class Append, class Tell>
+void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, index_t count, Append&& append, Tell&& tell) {
+  std::vector<S> own;
+  R.each_column([&](const T* column, index_t, index_t j) { append(own, column, j); });
+  const std::vector<Bytes> all = team.exchange(own.data(), sizeof(S) * own.size());
+  std::vector<const S*> at;
+  for (const Bytes& one : all) at.push_back(reinterpret_cast<const S*>(one.data()));
+  for (index_t j = 0; j < layout.n; ++j) {
+    const S*& from = at[layout.owner_of_column(j)];
+    tell(j, from);
+    from += count;
+  }
+}
+
+/// place(j, column, s) for each column j of another factor that this process will have: `column` holds column s = source[j] of R, s + 1 numbers.
+/// Where s is negative, nothing comes. As a process takes part in each of its own blocks, none is more than a round ahead of those it sends to.
+template <class T, class Place>
+void move_columns(Team& team, const Layout& layout, const Columns<T>& R, const Layout& to, const std::vector<index_t>& source, Place&& place) {
+  std::vector<T> packed;
+  for (index_t b = 0; b < to.blocks(); ++b) {
+    std::vector<char> sends(team.size());
+    packed.clear();
+    for (index_t j = to.first(b); j < to.last(b); ++j) {
+      if (source[j] < 0) continue;
+      const int from = layout.owner_of_column(source[j]);
+      sends[from] = true;
+      if (from == team.rank()) packed.insert(packed.end(), R.column(source[j]), R.column(source[j]) + source[j] + 1);
+    }
+    if (to.owner(b) != team.rank()) {
+      if (!packed.empty()) team.send(to.owner(b), b, packed.data(), sizeof(T) * packed.size());
+      team.look();
+      continue;
+    }
+    std::vector<Bytes> got(team.size());
+    std::vector<const T*> at(team.size(), packed.data());
+    for (int p = 0; p < team.size(); ++p) {
+      if (p == team.rank() || !sends[p]) continue;
+      got[p] = team.take(p, b);
+      at[p] = reinterpret_cast<const T*>(got[p].data());
+    }
+    for (index_t j = to.first(b); j < to.last(b); ++j) {
+      if (source[j] < 0) continue;
+      const T*& column = at[layout.owner_of_column(source[j])];
+      place(j, column, source[j]);
+      column += source[j] + 1;
+    }
+  }
+}
+
+}  // namespace gpucholmod::mpi

@@ -1,0 +1,195 @@
+#pragma once
+
+#include "base/reflection.h"
+#include "base/reshaped_sides.h"
+#include "cpu/blocked.h"
+#include "mpi/exchange.h"
+#include "mpi/substitution.h"
+#include "mpi/sweep.h"
+
+namespace gpucholmod::mpi {
+
+/// Rows and columns of A come, go or move, as in cpu/reshape.h, from a factor into another one that is new: columns go to whose they are there; what
+/// lies behind is modified by a sweep that begins at the block of the first row that changes. What depends on few columns alone each process does by
+/// itself. Within an operation of the team; right.out and right.rest are written in each.
+///
+/// Error: the residual ratio of a modification. Reference: inst/design/reshape.md, processes.md.
+template <class T>
+class Reshaping {
+ public:
+  /// R into `out`. instructions: those that all processes have.
+  Reshaping(Team& team, const Layout& from, const Columns<T>& R, const Layout& to, const Columns<T>& out, const Task& task,
+            Instructions instructions, const Poll& poll)
+      : team_(team), from_(from), R_(R), to_(to), out_(out), task_(task), instructions_(instructions), poll_(poll) {}
+
+  /// Returns -1, or where this process finds that the diagonal of R is not positive.
+  index_t remove(const std::vector<index_t>& gone) {
+    const index_t m = to_.n, k = index_t(gone.size()), first = std::min(k > 0 ? gone[0] : m, m);
+    const std::vector<index_t> keep = others_than(gone, from_.n);
+    std::vector<T> V(m * k);
+    const auto append = [&](std::vector<T>& own, const T* column, index_t j) {
+      for (const index_t g : gone) own.push_back(g < j ? column[g] : T(0));
+    };
+    index_t next = 0;  // of those that are kept
+    tell_of_columns<T>(team_, from_, R_, k, append, [&](index_t j, const T* row) {
+      if (next == m || keep[next] != j) return;
+      for (index_t q = 0; q < k; ++q) V[next + q * m] = row[q];
+      ++next;
+    });
+    const std::vector<double> Y = remove_rows(task_.right, gone, keep);
+    move_columns(team_, from_, R_, to_, keep, [&](index_t j, const T* column, index_t) {
+      T* const to = out_.column(j);
+      for (index_t i = 0; i <= j; ++i) to[i] = column[keep[i]];
+    });
+    return modify_rest(first, V, k, Sign::update, Y);
+  }
+
+  /// Returns the failing pivot, where this process finds it, or -1.
+  index_t insert(index_t at, const double* X, index_t p) {
+    const index_t n = from_.n, m = to_.n, behind = n - at;
+    const index_t ld = std::max<index_t>(n, 1);
+    std::vector<double> S(ld * p), S22(p * p);  // S12, then S23'
+    for (index_t q = 0; q < p; ++q) {
+      std::copy_n(X + q * m, at, S.data() + q * ld);
+      std::copy_n(X + q * m + at, p, S22.data() + q * p);
+      std::copy_n(X + q * m + at + p, behind, S.data() + q * ld + at);
+    }
+    const int wide = int(p), above = int(at), below = int(behind), lds = int(ld);
+    const double one = 1, minus = -1;
+    if (p > 0 && at > 0) {
+      SharedSubstitution<T>(team_, from_, R_, S.data(), p).forward(at);
+      dsyrk_("U", "T", &wide, &above, &minus, S.data(), &lds, &one, S22.data(), &wide, 1, 1);
+    }
+    int info = 0;
+    if (p > 0) dpotrf_("U", &wide, S22.data(), &wide, &info, 1);
+    if (info > 0) return at + info - 1;
+    if (p > 0 && behind > 0) dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S.data() + at, &lds, 1, 1, 1, 1);
+    const std::vector<double> Y = insert_rows(task_.right, n, at, {S.data(), at, p, ld}, {S22.data(), p, p, p});
+    std::vector<T> V(m * p);
+    std::vector<index_t> source(m);
+    for (index_t j = 0; j < m; ++j) source[j] = j < at ? j : j < at + p ? -1 : j - p;
+    for (index_t q = 0; q < p; ++q) {
+      for (index_t i = 0; i < behind; ++i) V[at + p + i + q * m] = T(S[at + i + q * ld]);
+      if (to_.owner_of_column(at + q) != team_.rank()) continue;
+      std::copy_n(S.data() + q * ld, at, out_.column(at + q));
+      std::copy_n(S22.data() + q * p, q + 1, out_.column(at + q) + at);
+    }
+    move_columns(team_, from_, R_, to_, source, [&](index_t j, const T* column, index_t s) {
+      T* const to = out_.column(j);
+      std::copy_n(column, std::min(at, j + 1), to);
+      if (j < at) return;
+      for (index_t q = 0; q < p; ++q) to[at + q] = V[j + q * m];
+      std::copy(column + at, column + s + 1, to + at + p);
+    });
+    return modify_rest(at + p, V, p, Sign::downdate, Y);
+  }
+
+  void shift(index_t from, index_t to) {
+    const index_t n = from_.n;
+    std::copy_n(task_.right.z, n * task_.right.m, task_.right.out);
+    std::vector<index_t> source = others_than({from}, n);
+    source.insert(source.begin() + to, from);
+    if (from <= to) move_right(from, to, source);
+    else move_left(from, to, source);
+    reflect_rows(turns_, from, from > to, task_.right.out, n, task_.right.m);
+  }
+
+ private:
+  /// Rows and columns from `first` on of `out` <- the factor of what they are +- V V', where V (m x k) is zero above; the right-hand sides come along.
+  index_t modify_rest(index_t first, const std::vector<T>& V, index_t k, Sign sign, const std::vector<double>& Y) {
+    const index_t m = to_.n;
+    if (first == m || k == 0) {
+      TrailingSides(task_.right, m, m, Y).settle();
+      return -1;
+    }
+    const index_t block = first / block_width;
+    const int threads = cpu::useful_threads(m - to_.first(block), k, Uplo::upper, task_.threads);
+    const index_t removed = sign == Sign::downdate ? k : 0;
+    SharedSweep<T> sweep(team_, to_, {V.data(), m, k, m}, removed, T(1), instructions_, threads, block, task_.right.m > 0);
+    if (const index_t pivot = sweep.run(out_, &out_, poll_); pivot >= 0) return pivot;
+    if (task_.right.m == 0) return -1;
+    TrailingSides sides(task_.right, m, to_.first(block), Y);
+    sweep.carry(sides.sides());
+    sides.settle();
+    return -1;
+  }
+
+  /// Row by row, a column gives a reflection, which turns its entry below the diagonal into the one above it; by the owners, from left to right, who
+  /// tell all others.
+  void move_right(index_t from, index_t to, const std::vector<index_t>& source) {
+    std::vector<T> below(to);  // the diagonal, of columns of this process
+    move_columns(team_, from_, R_, to_, source, [&](index_t j, const T* column, index_t s) {
+      T* const into = out_.column(j);
+      std::copy_n(column, std::min(s, j) + 1, into);
+      if (s < j) std::fill(into + s + 1, into + j + 1, T(0));
+      if (s > j) below[j] = column[j + 1];
+    });
+    turns_.resize(to - from);
+    const auto turn = [&](index_t b, index_t t, auto&& find) {  // the columns of block b, by the reflections of block t
+      const index_t first = std::max(to_.first(t), from), last = std::min(to_.last(t), to);
+      for (index_t j = std::max(to_.first(b), from); j < to_.last(b); ++j) {
+        T* const column = out_.column(j);
+        for (index_t i = first; i < std::min(last, j); ++i) turns_[i - from].apply(column[i], column[i + 1]);
+        find(column, j);
+      }
+    };
+    const index_t begin = from / block_width, end = from < to ? (to - 1) / block_width + 1 : begin;  // blocks that give reflections
+    index_t known = begin;
+    const auto learn = [&](index_t t) {
+      if (t < known) return;
+      known = t + 1;
+      if (to_.owner(t) == team_.rank()) return;
+      const Bytes got = team_.take(to_.owner(t), next_part + t);
+      std::memcpy(static_cast<void*>(turns_.data() + std::max(to_.first(t), from) - from), got.data(), got.size());
+    };
+    for (index_t b = begin; b < to_.blocks(); ++b) {
+      if (to_.owner(b) != team_.rank()) continue;
+      for (index_t t = begin; t < std::min(b, end); ++t) {
+        learn(t);
+        turn(b, t, [](T*, index_t) {});
+        team_.look();
+      }
+      if (b >= end) continue;
+      turn(b, b, [&](T* column, index_t j) {
+        if (j < to) turns_[j - from] = Reflection<T>::of(column[j], below[j]);
+      });
+      const index_t first = std::max(to_.first(b), from), last = std::min(to_.last(b), to);
+      team_.send(team_.others(), next_part + b, turns_.data() + first - from, sizeof(Reflection<T>) * (last - first));
+    }
+    for (index_t t = begin; t < end; ++t) learn(t);
+  }
+
+  /// The column that moves gives all reflections, from the last on; each process follows.
+  void move_left(index_t from, index_t to, const std::vector<index_t>& source) {
+    std::vector<T> moved(from + 1);
+    if (from_.owner_of_column(from) == team_.rank()) {
+      std::copy_n(R_.column(from), from + 1, moved.begin());
+      team_.send(team_.others(), next_part, moved.data(), sizeof(T) * moved.size());
+    } else {
+      const Bytes got = team_.take(from_.owner_of_column(from), next_part);
+      std::copy_n(reinterpret_cast<const T*>(got.data()), from + 1, moved.begin());
+    }
+    turns_ = fold_up(moved.data(), from, to);
+    move_columns(team_, from_, R_, to_, source, [&](index_t j, const T* column, index_t s) {
+      T* const into = out_.column(j);
+      if (j == to) std::copy_n(moved.begin(), j + 1, into);
+      if (j == to) return;
+      std::copy_n(column, s + 1, into);
+      if (s < j) into[j] = 0;
+      for (std::size_t t = 0; t < turns_.size() && j > to; ++t)
+        if (const index_t i = from - index_t(t); i <= j) turns_[t].apply(into[i - 1], into[i]);
+    });
+  }
+
+  Team& team_;
+  const Layout& from_;
+  const Columns<T>& R_;
+  const Layout& to_;
+  const Columns<T>& out_;
+  const Task& task_;
+  Instructions instructions_;
+  const Poll& poll_;
+  std::vector<Reflection<T>> turns_;
+};
+
+}  // namespace gpucholmod::mpi

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "call.h"
+#include "cpu/host_factor.h"
+#include "mpi/factor.h"
+#include "process_threads.h"
+
+/// Factors over several processes, which are threads, beside the same in one process.
+namespace gpucholmod::test {
+
+using Doubles = Stored<double>;
+
+inline const cpu::Allocate allocate = [](std::size_t bytes) {
+  return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
+};
+inline const Poll no_poll = [](double) {};
+
+inline Task task(index_t n, index_t k, index_t removed, Precision precision, int threads = 1) {
+  Task t;
+  t.n = n;
+  t.k = k;
+  t.removed = removed;
+  t.precision = precision;
+  t.instructions = cpu::resolve(Instructions::automatic);
+  t.threads = threads;
+  return t;
+}
+
+/// An upper factor with NaN where nothing may be read, and columns of which any can be taken away.
+struct Example {
+  Doubles R, V;
+  Example(index_t n, index_t k, double size = 1) {
+    Random random(3);
+    R = random.normal(n, n).cast<double>() * (size / (1 + 4 * std::sqrt(double(n))));
+    R.diagonal().array() = R.diagonal().array().abs() + size;
+    for (index_t j = 0; j < n; ++j) R.col(j).tail(n - j - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
+    V = random.normal(n, k).cast<double>() * (size / (10 * std::sqrt(double(n) * k + 1)));
+  }
+};
+
+inline Doubles whole(const HeldFactor& f, int rank, Uplo uplo = Uplo::upper) {
+  Doubles out = Doubles::Constant(f.order(), f.order(), std::numeric_limits<double>::quiet_NaN());
+  f.download(uplo, rank == 0 ? out.data() : nullptr);
+  return out;
+}
+
+/// Right-hand sides, and what becomes of them in one process.
+struct Sides {
+  Doubles z, Y, out, rest;
+  Sides(index_t n, index_t k, index_t m) : z(Random(11).normal(n, m).cast<double>()), Y(Random(12).normal(m, k).cast<double>()) {}
+  Task with(Task t, index_t order) {
+    out = Doubles::Zero(order, z.cols());
+    rest = Doubles::Zero(z.cols(), Y.cols());
+    t.right = {z.cols(), z.data(), Y.data(), out.data(), rest.data()};
+    return t;
+  }
+};
+
+/// What one process makes of it without any of this.
+inline Doubles expected(const Example& p, const Task& t, Uplo uplo = Uplo::upper) {
+  const auto f = cpu::hold(p.R.data(), p.R.cols(), Uplo::upper, t.precision, 0, allocate);
+  std::atomic<bool> begun{false};
+  EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, -1);
+  return whole(*f, 0, uplo);
+}
+
+inline void expect_none(const std::vector<std::optional<Error>>& errors) {
+  for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
+}
+
+}  // namespace gpucholmod::test
