@@ -29,7 +29,7 @@ else ifeq ($(CUDA),no)
 else
   $(error CUDA takes yes or no, not '$(CUDA)')
 endif
-sources := $(foreach folder,base c cpu modify stream $(cuda),$(wildcard $(root)/src/$(folder)/*.cpp))
+sources := $(foreach folder,base c cpu modify paper stream $(cuda),$(wildcard $(root)/src/$(folder)/*.cpp))
 objects := $(sources:$(root)/src/%.cpp=$(BUILD)/%.o) $(patsubst $(root)/src/%.cu,$(BUILD)/%.o,$(wildcard $(root)/src/$(cuda)/*.cu))
 libraries = $(cuda_libraries) $(LAPACK) -lpthread
 flags = -std=c++17 -fPIC -fvisibility=hidden -ffp-contract=off -DGPUCHOLMOD_EXPORT='__attribute__((visibility("default")))' \

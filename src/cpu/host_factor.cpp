@@ -108,7 +108,7 @@ class HostFactor : public HeldFactor {
     Work work = sweep.run(rescale ? other->view() : view(), other->own());
     if (work.pivot >= 0) return work;
     if (rescale) {
-      store_factor(other->own(), Uplo::upper, std::scalbn(task.scale, e), other->own());
+      store_factor(other->view(), Uplo::upper, std::scalbn(task.scale, e), other->own());
       for (index_t j = 0; j < n_; ++j) require_not_vanished(other->view()(j, j), view()(j, j), j);
       for (index_t i = 0; i < n_ * task.right.m; ++i) task.right.out[i] *= task.scale;
     }
@@ -170,7 +170,7 @@ class HostFactor : public HeldFactor {
     }
     std::atomic<bool> elsewhere{false};
     if (const index_t pivot = f(from, other->own(), e, elsewhere); pivot >= 0) return pivot;
-    if (e != 0) store_factor(other->own(), Uplo::upper, std::scalbn(1.0, e), other->own());
+    if (e != 0) store_factor(other->view(), Uplo::upper, std::scalbn(1.0, e), other->own());
     other->bound_ = std::min(bound, top);
     if (made) *made = std::move(other);
     else take(*other);

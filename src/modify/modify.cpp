@@ -102,7 +102,7 @@ Work with_working_copy_of(const Place<S>& place, const S* V_data, const Task& ta
   const Clock clock;
   Work done = work(W, MatrixView<const T>{scaled.data(), n, k, n});
   done.seconds = clock.seconds();
-  if (done.pivot < 0) store_factor(W, task.uplo, std::scalbn(task.scale, e), out, threads);
+  if (done.pivot < 0) store_factor(MatrixView<const T>{memory, n, n, n}, task.uplo, std::scalbn(task.scale, e), out, threads);
   return done;
 }
 template <class S, class F>
@@ -245,7 +245,7 @@ std::optional<Work> by_refactoring(const Place<double>& place, const double* V, 
   for (index_t j = 0; j < n; ++j) std::fill(out.col(j) + j + 1, out.col(j) + n, 0.0);
   Work done;
   done.seconds = clock.seconds();
-  store_factor(out, task.uplo, task.scale, out);
+  store_factor(MatrixView<const double>{place.out, n, n, n}, task.uplo, task.scale, out);
   return done;
 }
 

@@ -75,15 +75,8 @@ class HostExecutor {
   std::vector<Rotation<T>> rotations_;
 };
 
-/// Modifies R in place.
+/// Modifies R in place. Throws out_of_memory where the footprint is more than `device_memory`, in bytes.
 template <class T>
-Work on_host(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const Shape& shape, const Poll& poll) {
-  const Footprint<T> footprint(R.cols, V.cols, shape);
-  footprint.require_within(device_memory);
-  HostExecutor<T> executor(footprint, sign, shape);
-  Work work = drive(R, V, sign, shape, executor, poll);
-  work.device_bytes = footprint.bytes();
-  return work;
-}
+Work on_host(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const Shape& shape, const Poll& poll);
 
 }  // namespace gpucholmod::paper
