@@ -212,7 +212,8 @@ write_together <- function(f, path, replace) {
 #' ```
 #'
 #' MPI is begun at the first call of `process_info()` or `chol_factor(processes = TRUE)`, unless package \pkg{Rmpi} or other code has begun it, and ends
-#' with R. R waits then until all processes end.
+#' with R. R waits then until all processes end. \pkg{Rmpi} has to be loaded before that call, as it cannot be used where MPI has been begun; its `mpi.quit()`
+#' ends R as it should.
 #'
 #' @section One factor over several processes:
 #' Every function of such a factor is called by all processes, in the same order, with the same arguments; what differs is an error of all of them.

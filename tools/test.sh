@@ -156,7 +156,7 @@ check_tarball() {
 }
 
 stage "what is needed"
-install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest mpi checkbashisms octave pandoc tidy qpdf ccache
+install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest mpi Rmpi checkbashisms octave pandoc tidy qpdf ccache
 
 jobs=$(getconf _NPROCESSORS_ONLN)
 export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"

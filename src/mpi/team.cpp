@@ -159,6 +159,8 @@ void Team::begin(Operation what, index_t of) {
 
 /// Before anything is changed: whether all are still there is looked at first.
 index_t Team::together(Operation what, index_t of, const std::function<index_t()>& f) {
+  if (left_[rank()])
+    throw Error(ErrorCode::backend_unavailable, "this process has taken its leave of the others", {{"backend", "mpi"}, {"reason", "ended"}});
   begin(what, of);
   End own;
   std::exception_ptr other;
@@ -302,6 +304,7 @@ void Team::broadcast(const std::vector<int>& to, Bytes& data) {
 }
 
 bool Team::leave() {
+  left_[rank()] = true;
   tell_all(Kind::leave, nullptr, 0);
   for (int idle = 0; !lost_; ++idle) {
     progress();

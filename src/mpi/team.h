@@ -48,7 +48,8 @@ class Team : NotCopied {
   /// A number for a new factor, the same in all.
   index_t new_number() { return ++factors_; }
 
-  /// Calls f, this process's part of an operation on factor number `of`. Returns the failing pivot that one of them has come to, or -1.
+  /// Calls f, this process's part of an operation on factor number `of`. Returns the failing pivot that one of them has come to, or -1. After
+  /// leave() it throws backend_unavailable, with the fields `backend`, "mpi", and `reason`, "ended".
   index_t together(Operation what, index_t of, const std::function<index_t()>& f);
 
   // Within an operation:
@@ -78,6 +79,7 @@ class Team : NotCopied {
   /// Tells the others that this process comes to its end, and waits until they do. False where one of them is gone, and nobody should wait for
   /// the others any more.
   bool leave();
+  bool has_left() const { return left_[rank()]; }
 
  private:
   enum class Kind : std::int32_t { data, end, alive, leave };

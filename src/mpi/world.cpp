@@ -120,6 +120,8 @@ class World : public Transport {
     forget_sent();
     if (own_ && all_there) MPI_Finalize();
   }
+  /// Somebody else ends it.
+  void disown() { own_ = false; }
 
  private:
   struct Coming {
@@ -152,14 +154,22 @@ struct State {
   Team team{world, [this] { watch(); }};
   pid_t process = getpid();
   int together = 0;
-  bool left = false;
 };
 State* state = nullptr;
+
+/// MPI calls this when it is ended, by whomever, Rmpi's mpi.quit() for one: as long as messages can still be sent.
+int when_ended(MPI_Comm, int, void*, void*) {
+  state->world.disown();
+  try {
+    leave();
+  } catch (...) {  // then the others find this process silent
+  }
+  return MPI_SUCCESS;
+}
 
 Team& team() {
   if (!state) unavailable("failed", "no processes compute together yet");
   if (state->process != getpid()) unavailable("forked", "this process was forked from one that computes with others");
-  if (state->left) unavailable("ended", "this process has taken its leave of the others");
   return state->team;
 }
 
@@ -175,6 +185,9 @@ Place start(const std::function<void()>& watch, double limit) {
     made->team.set_limit(limit);
     made->together = made->world.meet(made->team);
     state = made.release();
+    int key;
+    require(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, when_ended, &key, nullptr), "take note of its end");
+    require(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "take note of its end");
   }
   Team& all = team();
   all.set_limit(limit);
@@ -217,8 +230,7 @@ void write(const HeldFactor& factor, const std::string& path, bool replace) {
 }
 
 void leave() {
-  if (!state || state->process != getpid() || state->left) return;
-  state->left = true;
+  if (!state || state->process != getpid() || state->team.has_left()) return;
   state->world.end(state->team.leave());
 }
 

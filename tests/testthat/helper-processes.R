@@ -1,6 +1,6 @@
 # Runs the R code `script` in `size` processes that mpirun starts: list(told, lines, status), what each has told, what they have printed, mpirun's exit
-# status. The code has `rank` and `size`, and tell(...). Skips where MPI or mpirun is not there.
-in_processes <- function(size, script, flags = NULL) {
+# status. The code has `rank` and `size`, and tell(...); `first` comes before MPI is begun. Skips where MPI or mpirun is not there.
+in_processes <- function(size, script, flags = NULL, first = NULL) {
   if (!gpucholmod:::rcpp_processes_built()$built) skip("built without MPI")
   mpirun <- Sys.which("mpirun")
   if (!nzchar(mpirun)) skip("there is no mpirun")
@@ -10,6 +10,7 @@ in_processes <- function(size, script, flags = NULL) {
   on.exit(unlink(c(file, told)))
   writeLines(c(
     sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")),
+    first,
     "suppressMessages(library(gpucholmod))",
     sprintf("tell <- function(...) cat(paste(...), \"\\n\", sep = \"\", file = paste0(\"%s.\", rank), append = TRUE)", file),
     "class_of <- function(code) tryCatch({ code; \"none\" }, error = function(e) { last <<- e; class(e)[[1]] })",

@@ -113,6 +113,23 @@ test_that("a process that dies, or ends, makes the others stop", {
   expect_told(slow, 0, "gpucholmod_process_failed silent 1 TRUE")
 })
 
+test_that("Rmpi may begin MPI, compute beside, and end it", {
+  skip_on_cran()
+  if (!nzchar(system.file(package = "Rmpi"))) skip("there is no Rmpi")  # to load it here would begin MPI
+  run <- in_processes(3, c(
+    "f <- chol_factor(if (rank == 0) diag(2, 300), processes = TRUE)",
+    "g <- cholupdate_gpu(f, rep(1, 300))",
+    "mean <- Rmpi::mpi.allreduce(logdet(g), type = 2, op = 'sum', comm = 0) / Rmpi::mpi.comm.size(0)",
+    "tell(abs(mean - logdet(g)) < 1e-12, Rmpi::mpi.comm.rank(0) == rank)",
+    "if (rank == 1) Sys.sleep(1)",
+    "Rmpi::mpi.finalize()",
+    "tell(class_of(logdet(g)), last$reason, process_info()$process == rank)",
+    "quit(status = 0)"
+  ), first = "loadNamespace('Rmpi')")
+  expect_told(run, 0:2, c("TRUE TRUE", "gpucholmod_backend_unavailable ended TRUE"))
+  expect_equal(run$status, 0L)
+})
+
 test_that("a forked process refuses, and R without mpirun is one process", {
   skip_on_cran()
   skip_on_os("windows")

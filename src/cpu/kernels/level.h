@@ -60,9 +60,9 @@ typename P::T sum_of(typename P::V x) {
 
 /// Columns column, column + 1, ... of the strip, from `row` on, by as many vectors at a time as pay: each all the way
 /// down where columns lie in memory (a column is read as a stream), each row block all the way across where rows do (what
-/// is fetched is used up).
+/// is fetched is used up). `few`: where vectors are short enough, at most 8 columns at a time.
 template <Uplo uplo, class Steps, class T = typename Steps::T>
-void down_columns(const T* H, index_t blocks, index_t row, index_t column, index_t k, Strip<T>& strip) {
+void down_columns(const T* H, index_t blocks, index_t row, index_t column, index_t k, bool few, Strip<T>& strip) {
   using P = typename Steps::P;
   constexpr int most = Steps::vectors, lanes = P::lanes;
   typename P::V squares = P::zero();
@@ -75,11 +75,12 @@ void down_columns(const T* H, index_t blocks, index_t row, index_t column, index
                               strip.out + at<uplo>(row, j, strip.ldo), strip.ldo, strip.Vt + j, strip.ldv, k, squares);
       j += C * lanes;
     };
-    while (strip.columns - j >= most * lanes) down(Count<most>(), Whole());
+    if (!few || most == 1 || most * lanes <= 8)
+      while (strip.columns - j >= most * lanes) down(Count<most>(), Whole());
     if constexpr (most > 2)
-      if (strip.columns - j >= 2 * lanes) down(Count<2>(), Whole());
+      while (strip.columns - j >= 2 * lanes) down(Count<2>(), Whole());
     if constexpr (most > 1)
-      if (strip.columns - j >= lanes) down(Count<1>(), Whole());
+      while (strip.columns - j >= lanes) down(Count<1>(), Whole());
     if (j < strip.columns) down(Count<1>(), Edge{int(strip.columns - j)});
   }
   strip.squares += sum_of<P>(squares);
@@ -98,15 +99,15 @@ struct Of {
   using T = typename P::T;
 
   static void apply(const T* H, index_t blocks, index_t row, index_t column, index_t k, Strip<T>& strip) {
-    // Columns a multiple of 4 KB apart want the same few places in the first-level cache, and fewer of them fit.
-    const bool crowded = strip.ldr * sizeof(T) % 4096 == 0;
+    // Columns a multiple of 4 KB apart want the same 8 to 12 places in the first-level cache, and fewer of them fit.
+    const bool crowded = strip.ldr * sizeof(T) % 4096 == 0, few = crowded && uplo == Uplo::upper;
     while (blocks > 0) {
       bool careful;
       const index_t run = Steps::run_of(H, blocks, careful);
       if constexpr (Steps::careful_steps)
         if (careful) Steps::carefully(H, run, row, column, strip);
-      if (!careful && crowded) down_columns<uplo, typename Steps::Crowded>(H, run, row, column, k, strip);
-      if (!careful && !crowded) down_columns<uplo, Steps>(H, run, row, column, k, strip);
+      if (!careful && crowded) down_columns<uplo, typename Steps::Crowded>(H, run, row, column, k, few, strip);
+      if (!careful && !crowded) down_columns<uplo, Steps>(H, run, row, column, k, few, strip);
       blocks -= run;
       row += run * P::rows;
       H += run * Steps::transform_words(k);

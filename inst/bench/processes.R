@@ -1,0 +1,85 @@
+# A factor over the processes that mpirun starts, or in one process: what a call takes, on CPUs.
+#
+#   mpirun -np 2 Rscript processes.R [--n=4096] [--k=16] [--repeats=7]
+#   Rscript processes.R --alone [--threads=2]
+#
+# R (n x n, double precision): ones on the diagonal, normal noise of standard deviation 0.3 / sqrt(n) above it; V (n x k) and
+# right-hand sides are normal. `ms`: the least of `repeats` calls, by the wall clock of process 0, all that a call does included;
+# "sweep" is what last_cholupdate() says of the update in place, without what comes before and after it. --alone: the same calls for
+# chol_factor() in ordinary memory, without MPI, by `threads` threads. At the end
+#
+#   ratio   max |R~'R~x - R'Rx - VV'x|_1 / ((n + k) eps (|R'R|_1 + |VV'|_1)) for random signs x; must be below 30
+
+library(gpucholmod)
+option <- function(name, default) {
+  given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
+  if (length(given)) as.integer(sub("^[^=]*=", "", given[[1L]])) else default
+}
+n <- option("n", 4096L)
+k <- option("k", 16L)
+repeats <- option("repeats", 7L)
+alone <- "--alone" %in% commandArgs(TRUE)
+if (alone) options(gpucholmod.threads = option("threads", 2L))
+first <- alone || process_info()$process == 0L
+
+set.seed(1)
+R <- if (first) local({
+  R <- matrix(0, n, n)
+  above <- row(R) < col(R)
+  R[above] <- rnorm(sum(above), sd = 0.3 / sqrt(n))
+  diag(R) <- 1
+  R
+})
+set.seed(2)  # the same in all processes
+V <- matrix(rnorm(n * k), n) / sqrt(n)
+X <- rbind(matrix(rnorm(n * k), n) / n, 4 * diag(k))
+b <- rnorm(n)
+z <- matrix(rnorm(8 * n), n)
+gone <- n %/% 2L + seq_len(k)
+
+f <- if (alone) chol_factor(R, backend = "cpu") else chol_factor(R, processes = TRUE)
+updated <- copy_factor(f)
+cholupdate_gpu(updated, V, in_place = TRUE)
+
+# The least milliseconds of call(g), g a copy of f where one is asked for. What it makes is given back.
+sweep <- Inf
+least <- function(call, copied = FALSE, times = repeats) {
+  1000 * min(vapply(seq_len(times), function(i) {
+    g <- if (copied) copy_factor(f) else f
+    took <- system.time(made <- call(g))[["elapsed"]]
+    if (copied && !is.null(last_cholupdate())) sweep <<- min(sweep, 1000 * last_cholupdate()$seconds)
+    if (inherits(made, "chol_factor")) free(made) else if (copied) free(g)
+    took
+  }, 0))
+}
+
+times <- c(
+  "update in place" = least(function(g) cholupdate_gpu(g, V, in_place = TRUE), TRUE),
+  "sweep" = sweep,
+  "downdate in place" = least(function(g) cholupdate_gpu(cholupdate_gpu(g, V, in_place = TRUE), V, downdate = TRUE, in_place = TRUE), TRUE),
+  "update, new" = least(function(g) cholupdate_gpu(g, V)),
+  "update, new, 8 right-hand sides z" = least(function(g) cholupdate_gpu(g, V, z = z, y = matrix(0, k, 8))$R),
+  "insertion of k in the middle" = least(function(g) cholinsert_gpu(g, X[c(seq_len(gone[[1L]] - 1L), n + seq_len(k), gone[[1L]]:n), ], at = gone[[1L]])),
+  "deletion of k in the middle" = least(function(g) choldelete_gpu(g, gone)),
+  "shift from the end to the front" = least(function(g) cholshift_gpu(g, n, 1L)),
+  "shift from the front to the end" = least(function(g) cholshift_gpu(g, 1L, n)),
+  "solve, 1 right-hand side" = least(function(g) solve(g, b)),
+  "solve_modified, 4 modifications" = least(function(g) solve_modified(g, rep(list(V[, 1:4]), 4), b)),
+  "inverse, once" = least(function(g) solve(g), times = 1L)
+)
+times[["downdate in place"]] <- times[["downdate in place"]] - times[["update in place"]]
+
+made <- as.matrix(updated)
+if (first) {
+  cat(sprintf("n = %d, k = %d, %s, gpucholmod %s, %s\n", n, k,
+              if (alone) paste("one process without MPI, threads:", getOption("gpucholmod.threads")) else paste("processes:", process_info()$processes),
+              utils::packageVersion("gpucholmod"), Sys.Date()))
+  cat(sprintf("%-36s %9.2f ms\n", names(times), times), sep = "")
+  x <- matrix(sample(c(-1, 1), 4 * n, TRUE), n)
+  product <- function(R, x) crossprod(R, R %*% x)
+  apart <- product(made, x) - product(R, x) - V %*% crossprod(V, x)
+  scale <- max(crossprod(abs(R), rowSums(abs(R)))) + max(abs(V) %*% colSums(abs(V)))
+  ratio <- max(colSums(abs(apart))) / ((n + k) * .Machine$double.eps * scale)
+  cat(sprintf("ratio %.2g\n", ratio))
+  if (!(ratio < 30)) stop("the ratio is not below 30")
+}
