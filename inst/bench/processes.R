@@ -32,10 +32,11 @@ R <- if (first) local({
 })
 set.seed(2)  # the same in all processes
 V <- matrix(rnorm(n * k), n) / sqrt(n)
-X <- rbind(matrix(rnorm(n * k), n) / n, 4 * diag(k))
+come <- n %/% 2L + seq_len(k)
+X <- matrix(rnorm((n + k) * k), n + k) / n
+X[come, ] <- 4 * diag(k)
 b <- rnorm(n)
 z <- matrix(rnorm(8 * n), n)
-gone <- n %/% 2L + seq_len(k)
 
 f <- if (alone) chol_factor(R, backend = "cpu") else chol_factor(R, processes = TRUE)
 updated <- copy_factor(f)
@@ -59,8 +60,8 @@ times <- c(
   "downdate in place" = least(function(g) cholupdate_gpu(cholupdate_gpu(g, V, in_place = TRUE), V, downdate = TRUE, in_place = TRUE), TRUE),
   "update, new" = least(function(g) cholupdate_gpu(g, V)),
   "update, new, 8 right-hand sides z" = least(function(g) cholupdate_gpu(g, V, z = z, y = matrix(0, k, 8))$R),
-  "insertion of k in the middle" = least(function(g) cholinsert_gpu(g, X[c(seq_len(gone[[1L]] - 1L), n + seq_len(k), gone[[1L]]:n), ], at = gone[[1L]])),
-  "deletion of k in the middle" = least(function(g) choldelete_gpu(g, gone)),
+  "insertion of k in the middle" = least(function(g) cholinsert_gpu(g, X, at = come[[1L]])),
+  "deletion of k in the middle" = least(function(g) choldelete_gpu(g, come)),
   "shift from the end to the front" = least(function(g) cholshift_gpu(g, n, 1L)),
   "shift from the front to the end" = least(function(g) cholshift_gpu(g, 1L, n)),
   "solve, 1 right-hand side" = least(function(g) solve(g, b)),
@@ -71,9 +72,8 @@ times[["downdate in place"]] <- times[["downdate in place"]] - times[["update in
 
 made <- as.matrix(updated)
 if (first) {
-  cat(sprintf("n = %d, k = %d, %s, gpucholmod %s, %s\n", n, k,
-              if (alone) paste("one process without MPI, threads:", getOption("gpucholmod.threads")) else paste("processes:", process_info()$processes),
-              utils::packageVersion("gpucholmod"), Sys.Date()))
+  how <- if (alone) paste("one process without MPI, threads:", getOption("gpucholmod.threads")) else paste("processes:", process_info()$processes)
+  cat(sprintf("n = %d, k = %d, %s, gpucholmod %s, %s\n", n, k, how, utils::packageVersion("gpucholmod"), Sys.Date()))
   cat(sprintf("%-36s %9.2f ms\n", names(times), times), sep = "")
   x <- matrix(sample(c(-1, 1), 4 * n, TRUE), n)
   product <- function(R, x) crossprod(R, R %*% x)

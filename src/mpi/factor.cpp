@@ -230,8 +230,8 @@ class Shared : public SharedFactor {
 
   static int exponent(double bound) { return scale_exponent<T>(T(std::min(bound, double(std::numeric_limits<T>::max())))); }
 
-  /// f(change) into another factor of order m, which is taken in place of this one where made is null; numbers near the ends of the range are divided by
-  /// a power of 2 on the way. Returns what f does: where that is a failing pivot, nothing has changed.
+  /// f(change) into another factor of order m, which is taken in place of this one where made is null; numbers near the ends of the range are
+  /// divided by a power of 2 on the way. Returns what f does: where that is a failing pivot, nothing has changed.
   template <class F>
   index_t reshape(Operation what, index_t m, double bound, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, F&& f) {
     const int e = exponent(bound);

@@ -95,7 +95,8 @@ class Reshaping {
   }
 
  private:
-  /// Rows and columns from `first` on of `out` <- the factor of what they are +- V V', where V (m x k) is zero above; the right-hand sides come along.
+  /// Rows and columns from `first` on of `out` <- the factor of what they are +- V V', where V (m x k) is zero above; the right-hand sides
+  /// come along.
   index_t modify_rest(index_t first, const std::vector<T>& V, index_t k, Sign sign, const std::vector<double>& Y) {
     const index_t m = to_.n;
     if (first == m || k == 0) {
