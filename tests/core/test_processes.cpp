@@ -200,6 +200,24 @@ TEST(Processes, OneIsInterrupted) {
   }
 }
 
+/// Once all have taken their leave, each finds out by itself, without waiting for anybody.
+TEST(Processes, AllHaveLeft) {
+  const Example p(100, 3);
+  Threads all(3);
+  const auto errors = in_processes(all, 3, 60, [&](mpi::Team& team) {
+    const auto f = mpi::deal_out(team, p.R.data(), 100, Uplo::upper, Precision::double_, allocate);
+    EXPECT_FALSE(team.has_left());
+    EXPECT_TRUE(team.leave());
+    EXPECT_TRUE(team.has_left());
+    f->trace();
+  });
+  for (const auto& error : errors) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::backend_unavailable);
+    EXPECT_EQ(text(*error, "reason"), "ended");
+  }
+}
+
 /// One that dies, ends, does not come, or comes to something else: the others say so, in time.
 TEST(Processes, OneIsMissing) {
   const index_t n = 300;
