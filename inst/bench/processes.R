@@ -1,12 +1,12 @@
 # A factor over the processes that mpirun starts, or in one process: what a call takes, on CPUs.
 #
-#   mpirun -np 2 Rscript processes.R [--n=4096] [--k=16] [--repeats=7]
+#   mpirun -np 2 Rscript processes.R [--n=4096] [--k=16] [--repeats=7] [--threads=1]
 #   Rscript processes.R --alone [--threads=2]
 #
 # R (n x n, double precision): ones on the diagonal, normal noise of standard deviation 0.3 / sqrt(n) above it; V (n x k) and
 # right-hand sides are normal. `ms`: the least of `repeats` calls, by the wall clock of process 0, all that a call does included;
 # "sweep" is what last_cholupdate() says of the update in place, without what comes before and after it. --alone: the same calls for
-# chol_factor() in ordinary memory, without MPI, by `threads` threads. At the end
+# chol_factor() in ordinary memory, without MPI. threads: of each process; without, its share of the cores, and 2 alone. At the end
 #
 #   ratio   max |R~'R~x - R'Rx - VV'x|_1 / ((n + k) eps (|R'R|_1 + |VV'|_1)) for random signs x; must be below 30
 
@@ -19,7 +19,7 @@ n <- option("n", 4096L)
 k <- option("k", 16L)
 repeats <- option("repeats", 7L)
 alone <- "--alone" %in% commandArgs(TRUE)
-if (alone) options(gpucholmod.threads = option("threads", 2L))
+options(gpucholmod.threads = option("threads", if (alone) 2L))
 first <- alone || process_info()$process == 0L
 
 set.seed(1)
