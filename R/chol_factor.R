@@ -23,7 +23,7 @@
 #' @param capacity How many rows and columns to have room for, so that appending by [cholinsert_gpu()] in place moves nothing that is there, and takes
 #'   memory for the new columns alone.
 #' @param processes `TRUE`: one factor over all processes that MPI has started, which all make this call: [process_info()]. `R` is needed in process 0 alone,
-#'   `NULL` stands for it in others.
+#'   `NULL` stands for it in others. With `backend = "cuda"` on the GPU of each.
 #' @param ... Must be empty.
 #'
 #' @return A handle of class `chol_factor`, and of class `gpu_factor`, `cpu_factor` or `process_factor`, by where the factor is. `gpu_chol()` makes an upper factor.

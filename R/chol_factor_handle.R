@@ -152,7 +152,8 @@ describe_factor <- function(f) {
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
-  place <- if (!is.null(f$processes)) sprintf("here, in process %d of 0 to %d, which have blocks of columns in turn", f$process, f$processes - 1L)
+  place <- if (!is.null(f$processes)) sprintf("%s, in process %d of 0 to %d, which have blocks of columns in turn",
+                                              if (is.na(f$device)) "here" else sprintf("on device %d (%s)", f$device, f$device_name), f$process, f$processes - 1L)
            else if (is.na(f$device)) "in ordinary memory" else sprintf("on %s (%s)", describe_devices(f), f$device_name)
   room <- if (f$capacity > f$n) sprintf(", room for %d x %d", f$capacity, f$capacity)
   c(shape, paste0(format_bytes(f$bytes), " ", place, room), past)

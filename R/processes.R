@@ -2,13 +2,13 @@
 # given to those that have none, before anything is done, so that each comes to the same errors by itself. What fails in R in one of them alone,
 # before it has got to what they do together, is told to the others, who fail with the same condition.
 
-# Begins where that has not been done: list(rank, size, threads), by MPI's numbers.
+# Begins where that has not been done: list(rank, size, threads, beside), by MPI's numbers; beside: among the processes of this machine.
 processes_here <- function() {
   limit <- getOption("gpucholmod.process_timeout", 60)
   if (!is_number(limit) || limit <= 0) stop_bad_argument("gpucholmod.process_timeout", limit, "must be a positive number of seconds")
   at <- rcpp_processes_start(as.double(limit))
   if (is.null(state$leaves)) state$leaves <- reg.finalizer(state, function(e) rcpp_processes_leave(), onexit = TRUE)
-  list(rank = at[[1L]], size = at[[2L]], threads = at[[3L]])
+  list(rank = at[[1L]], size = at[[2L]], threads = at[[3L]], beside = at[[4L]])
 }
 
 # Evaluates `code`, in which all processes meet, or all fail.
@@ -54,8 +54,8 @@ stop_not_supported <- function(operation, message) {
 deal_factor <- function(R, uplo, precision, backend, device, capacity) {
   at <- processes_here()
   together({
-    if (!is.null(backend) && match_choice(backend, choices$backend, "backend") == "cuda") stop_not_supported("cuda", "a GPU")
-    if (!is.null(device)) stop_not_supported("device", "a GPU")
+    on_gpu <- !is.null(backend) && match_choice(backend, choices$backend, "backend") == "cuda"
+    if (!is.null(device)) stop_not_supported("device", "a choice of GPUs, which CUDA_VISIBLE_DEVICES makes,")
     if (!is.null(capacity)) stop_not_supported("capacity", "room for rows and columns to come")
     if (!is.null(uplo)) uplo <- match_choice(uplo, choices$uplo, "uplo")
     if (!is.null(precision)) precision <- match_choice(precision, choices$precision, "precision")
@@ -70,8 +70,9 @@ deal_factor <- function(R, uplo, precision, backend, device, capacity) {
       list(n = nrow(x), path = "", uplo = if (factor$lower) "lower" else "upper",
            precision = if (is.null(precision)) if (factor$float32) "single" else "double" else precision, dimnames = factor_dimnames(R))
     }
-    told <- agreed(given, "R", list("chol_factor", uplo, precision))
-    made <- rcpp_processes_hold(x, told$path, told$n, number_of(told$uplo, "uplo"), number_of(told$precision, "precision"))
+    told <- agreed(given, "R", list("chol_factor", uplo, precision, on_gpu))
+    made <- rcpp_processes_hold(x, told$path, told$n, number_of(told$uplo, "uplo"), number_of(told$precision, "precision"),
+                                if (on_gpu) at$beside else -1L)
     made$process <- at$rank
     new_factor(made, told$uplo, told$dimnames)
   })
@@ -201,7 +202,7 @@ write_together <- function(f, path, replace) {
 #' The processes that MPI has started
 #'
 #' Under `mpirun`, all processes run the same script, and `chol_factor(R, processes = TRUE)` makes one factor whose columns lie in all of them, each in
-#' its memory: blocks of 64 columns, in turn. They compute on CPUs. `process_info()` tells a process which it is.
+#' its memory: blocks of 64 columns, in turn. They compute on CPUs, or, with `backend = "cuda"`, each on a GPU. `process_info()` tells a process which it is.
 #'
 #' To start it, with the packages `openmpi-bin` and `libopenmpi-dev` of Debian installed before this one, so that `configure` finds MPI:
 #'
@@ -230,7 +231,14 @@ write_together <- function(f, path, replace) {
 #' What process 0 alone needs, others may leave out where it comes first, as `V`, `X` and `b` of `solve()` do; `z`, with `y`, `b` and `rss`, they have to name:
 #' `z = if (process_info()$process == 0) z`.
 #'
-#' Not there, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: GPUs, and `capacity`, as a factor grows without room beforehand.
+#' Not there, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: `device`, and `capacity`, as a factor grows without room beforehand.
+#'
+#' @section A GPU for each process:
+#' `chol_factor(R, processes = TRUE, backend = "cuda")` deals panels of n/16 columns, 512 to 2,048 of them, to the GPUs of the processes: of one machine, its GPUs in turn,
+#' as `CUDA_VISIBLE_DEVICES` shows them; all have to be of one compute capability. Several processes may share a GPU. A GPU takes n times its columns numbers. [cholupdate_gpu()][cholupdate_gpu.chol_factor]
+#' works there, with messages by way of ordinary memory, and the same bits with any number of processes; so does `copy_factor()`. All else passes the factor through ordinary memory, a
+#' panel at a time, or, for the inverse and rows and columns that come, go or move, all columns of a process at once. A downdate in place in several passes (more than 32 columns
+#' of V) takes a second factor.
 #'
 #' @section Errors:
 #' They are the same in all processes, with the number of the process that has found them in the field `process`, where one has; nothing is changed

@@ -661,8 +661,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_processes_hold
-Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision);
-RcppExport SEXP _gpucholmod_rcpp_processes_hold(SEXP RSEXP, SEXP pathSEXP, SEXP nSEXP, SEXP uploSEXP, SEXP precisionSEXP) {
+Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, int beside);
+RcppExport SEXP _gpucholmod_rcpp_processes_hold(SEXP RSEXP, SEXP pathSEXP, SEXP nSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP besideSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
@@ -670,7 +670,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type n(nSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_processes_hold(R, path, n, uplo, precision));
+    Rcpp::traits::input_parameter< int >::type beside(besideSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_hold(R, path, n, uplo, precision, beside));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -840,7 +841,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_processes_turn", (DL_FUNC) &_gpucholmod_rcpp_processes_turn, 0},
     {"_gpucholmod_rcpp_processes_refuse", (DL_FUNC) &_gpucholmod_rcpp_processes_refuse, 1},
     {"_gpucholmod_rcpp_processes_agree", (DL_FUNC) &_gpucholmod_rcpp_processes_agree, 4},
-    {"_gpucholmod_rcpp_processes_hold", (DL_FUNC) &_gpucholmod_rcpp_processes_hold, 5},
+    {"_gpucholmod_rcpp_processes_hold", (DL_FUNC) &_gpucholmod_rcpp_processes_hold, 6},
     {"_gpucholmod_rcpp_processes_download", (DL_FUNC) &_gpucholmod_rcpp_processes_download, 5},
     {"_gpucholmod_rcpp_processes_write", (DL_FUNC) &_gpucholmod_rcpp_processes_write, 3},
     {"_gpucholmod_rcpp_processes_leave", (DL_FUNC) &_gpucholmod_rcpp_processes_leave, 0},

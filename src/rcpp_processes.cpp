@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "cuda/backend.h"
 #include "mpi/backend.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
@@ -24,12 +25,12 @@ mpi::Bytes bytes_of(SEXP raw) { return {reinterpret_cast<const char*>(RAW(raw)),
 
 }  // namespace
 
-// Begins, at the first call. limit: seconds to wait for a process that says nothing. Returns c(rank, size, threads of use).
+// Begins, at the first call. limit: seconds to wait for a process that says nothing. Returns c(rank, size, threads of use, number on this machine).
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector rcpp_processes_start(double limit) {
   return guarded([&] {
     const mpi::Place place = mpi::start(watch, limit);
-    return Rcpp::IntegerVector::create(place.rank, place.size, place.threads);
+    return Rcpp::IntegerVector::create(place.rank, place.size, place.threads, place.beside);
   });
 }
 
@@ -63,15 +64,19 @@ SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
   });
 }
 
-// R: process 0's n x n double matrix, NULL elsewhere; or path: the name of a file, in all. Returns what new_factor() takes.
+// R: process 0's n x n double matrix, NULL elsewhere; or path: the name of a file, in all. beside: this process's number on its machine, for a
+// factor on GPUs; -1: in ordinary memory. Returns what new_factor() takes.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision) {
+Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, int beside) {
   using Rcpp::_;
   return guarded([&] {
-    std::unique_ptr<HeldFactor> made = path.empty() ? mpi::deal_out(R == R_NilValue ? nullptr : REAL(R), n, Uplo(uplo), Precision(precision), of_r)
-                                                    : mpi::read_out(path, n, Precision(precision), of_r);
+    const mpi::MakePanels make = beside < 0 ? mpi::MakePanels() : cuda::panels_beside(beside);
+    std::unique_ptr<mpi::SharedFactor> made =
+        path.empty() ? mpi::deal_out(R == R_NilValue ? nullptr : REAL(R), n, Uplo(uplo), Precision(precision), of_r, make)
+                     : mpi::read_out(path, n, Precision(precision), of_r, make);
     Rcpp::List handle =
-        Rcpp::List::create(_["pointer"] = R_NilValue, _["n"] = n, _["precision"] = precision, _["device"] = NA_INTEGER, _["device_name"] = "",
+        Rcpp::List::create(_["pointer"] = R_NilValue, _["n"] = n, _["precision"] = precision, _["device"] = made->on_gpu() ? made->device() : NA_INTEGER,
+                           _["device_name"] = made->device_name(),
                            _["bytes"] = made->bytes(), _["capacity"] = n, _["processes"] = made->processes());
     handle["pointer"] = handed_over(std::move(made));
     return handle;

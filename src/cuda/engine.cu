@@ -163,11 +163,12 @@ void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, cudaSt
 }
 
 template <class T>
-void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const {
+void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const {
   double* const from = single_ ? memory() + size_.ints() / 2 : memory();
   columns_.each([&](index_t own, index_t to, index_t count) {
-    if (single_) convert_columns(reinterpret_cast<const float*>(memory()) + own * rows, rows, from + own * rows, rows, m, count, stream);
-    check(cudaMemcpy2DAsync(V + to * ldv, sizeof(double) * ldv, from + own * rows, sizeof(double) * rows, sizeof(double) * m, count,
+    const index_t at = own * rows + first;
+    if (single_) convert_columns(reinterpret_cast<const float*>(memory()) + at, rows, from + at, rows, m, count, stream);
+    check(cudaMemcpy2DAsync(V + to * ldv, sizeof(double) * ldv, from + at, sizeof(double) * rows, sizeof(double) * m, count,
                             cudaMemcpyDeviceToHost, stream), "fetch columns");
   });
 }
@@ -178,27 +179,33 @@ void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stre
 }
 
 template <class T>
-void Pass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
+block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t message, const T* R, T* out, index_t ld) const {
   using namespace block_columns;
-  const index_t above = index_t(first) * STRIP;
-  Segment<T>& s = panel_ = {};
+  Segment<T> s{};
   s.blocks = s.end = (end - first) * BLOCKS;
-  s.top = -first * BLOCKS;
+  s.top = -above * BLOCKS;
   s.sigma = columns_.sigma();
   s.later = columns_.later();
   s.bound = s.sigma > 0 ? largest_update : least_downdate;
   s.scaling = scaling_;
-  s.R = R + above;
-  s.out = out ? out + above : nullptr;
+  s.R = R;
+  s.out = out;
   s.ld = ld;
-  s.V = memory() + above;
+  s.V = memory() + index_t(first) * STRIP;
   s.ldv = index_t(size_.strips) * STRIP;
   s.inverses = memory() + size_.inverses();
   s.links = memory() + size_.links();
   s.handed = memory() + size_.handed();
   s.inverted = ints().at + PassInts::inverted;
   s.linked = ints().at + PassInts::linked;
-  with_width(size_.columns, [&](auto K) { s.messages = memory() + size_.messages() - s.top * Message<decltype(K)::value>::stride; });
+  with_width(size_.columns, [&](auto K) { s.messages = memory() + size_.messages() + (message - s.top) * Message<decltype(K)::value>::stride; });
+  return s;
+}
+
+template <class T>
+void Pass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
+  const index_t above = index_t(first) * block_columns::STRIP;
+  panel_ = placed(first, end, first, 0, R + above, out ? out + above : nullptr, ld);
 }
 
 template <class T>
@@ -207,7 +214,63 @@ void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cu
   gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, turns_.back().first + panel_.top,
                                                          before ? before->ints() : PassInts{});
   check(cudaGetLastError(), "begin with a panel");
-  with_words([&](auto K, auto words) { repeat_turns<decltype(K)::value, decltype(words)>(stream, false); });
+  repeat(panel_, turns_, Last::open, stream);
+}
+
+template <class T>
+void Pass<T>::clear(cudaStream_t stream) const {
+  check(cudaMemsetAsync(ints().at, 0, sizeof(int) * PassInts::words(size_.panel_strips * block_columns::BLOCKS), stream), "clear flags");
+}
+
+template <class T>
+void Pass<T>::begin_anew(int first, int end, index_t rows, int slot, const T* R, T* out, index_t ld, cudaStream_t stream) {
+  panel_ = placed(first, end, 0, first_message(slot), R, out, ld);
+  panel_.scaling.rows = rows;
+  turns_ = {{0, 0}};
+  gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, 0, PassInts{});
+  check(cudaGetLastError(), "begin with a panel");
+}
+
+template <class T>
+const typename Pass<T>::Turns& Pass<T>::close(cudaStream_t stream) const {
+  if (!by_steps() && turns_.back().first < panel_.end)
+    with_words([&](auto K, auto words) {
+      auto last = panel_;
+      last.first = turns_.back().first;
+      close<decltype(K)::value, decltype(words)>(last, stream);
+    });
+  return turns_;
+}
+
+template <class T>
+template <int K, class A>
+void Pass<T>::close(const Segment<T>& segment, cudaStream_t stream) const {
+  close_segment<T, K, A><<<1, DeviceTeam::THREADS, 0, stream>>>(in_words<A>(segment, memory()));
+  check(cudaGetLastError(), "close a segment");
+}
+
+template <class T>
+void* Pass<T>::message(int slot) const {
+  return block_columns::with_width(size_.columns, [&](auto K) -> void* {
+    const index_t at = size_.messages() + first_message(slot) * block_columns::Message<decltype(K)::value>::stride;
+    return single_ ? static_cast<void*>(reinterpret_cast<float*>(memory()) + at) : memory() + at;
+  });
+}
+
+template <class T>
+std::size_t Pass<T>::message_bytes(int strips) const {
+  const index_t stride = block_columns::with_width(size_.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
+  return (single_ ? sizeof(float) : sizeof(double)) * std::size_t((index_t(strips) * block_columns::BLOCKS + 1) * stride);
+}
+
+template <class T>
+void Pass<T>::follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const {
+  if (first < end) repeat(placed(first, end, strips, first_message(slot), R, out, ld), turns, Last::closed, stream);
+}
+
+template <class T>
+void Pass<T>::fetch_V(double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const {
+  fetch(V, ldv, m, index_t(size_.strips) * block_columns::STRIP, first, stream);
 }
 
 /// Y takes the place of V, of which nothing is left.
@@ -220,32 +283,30 @@ void Pass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy
   send(Y, ldy, m, STRIP, stream);
   gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, 0, PassInts{});
   check(cudaGetLastError(), "begin with right-hand sides");
-  with_words([&](auto K, auto words) { repeat_turns<decltype(K)::value, decltype(words)>(stream, true); });
-  fetch(rest, ldy, m, STRIP, stream);
+  repeat(panel_, turns_, Last::to_close, stream);
+  fetch(rest, ldy, m, STRIP, 0, stream);
 }
 
-/// To the row blocks above the panel; `all`: the last turn is over too.
 template <class T>
-template <int K, class A>
-void Pass<T>::repeat_turns(cudaStream_t stream, bool all) const {
-  const SegmentOf<T, A> panel = in_words<A>(panel_, memory());
-  if (by_steps())
-    for (int b = panel_.top; b < 0; ++b) start_repeating<K, T, A>(panel, b, ints(), stream);
-  if (by_steps() || panel_.top == 0) return;
-  for (std::size_t i = 0; i < turns_.size(); ++i) {
-    SegmentOf<T, A> done = panel;
-    done.first = turns_[i].first + done.top;
-    if (turns_[i].steps) start_repeating<K, T, A>(done, done.first - 1, ints(), stream);
-    const bool last = i + 1 == turns_.size();
-    if (last && !all) break;
-    done.end = last ? 0 : turns_[i + 1].first - turns_[i + 1].steps + done.top;
-    if (done.end <= done.first) continue;
-    if (last) {
-      close_segment<T, K, A><<<1, DeviceTeam::THREADS, 0, stream>>>(done);
-      check(cudaGetLastError(), "close a segment");
+void Pass<T>::repeat(const Segment<T>& panel, const Turns& turns, Last last, cudaStream_t stream) const {
+  with_words([&](auto width, auto words) {
+    constexpr int K = decltype(width)::value;
+    using A = decltype(words);
+    if (by_steps())
+      for (int b = panel.top; b < 0; ++b) start_repeating<K, T, A>(in_words<A>(panel, memory()), b, ints(), stream);
+    if (by_steps() || panel.top == 0) return;
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      Segment<T> done = panel;
+      done.first = turns[i].first + done.top;
+      if (turns[i].steps) start_repeating<K, T, A>(in_words<A>(done, memory()), done.first - 1, ints(), stream);
+      const bool is_last = i + 1 == turns.size();
+      if (is_last && last == Last::open) break;
+      done.end = is_last ? 0 : turns[i + 1].first - turns[i + 1].steps + done.top;
+      if (done.end <= done.first) continue;
+      if (is_last && last == Last::to_close) close<K, A>(done, stream);
+      start_segment<K, T, A>(in_words<A>(done, memory()), ints(), -1, Part::again, stream);
     }
-    start_segment<K, T, A>(done, ints(), -1, Part::again, stream);
-  }
+  });
 }
 
 template <class T>

@@ -99,6 +99,26 @@ class Pass {
   /// dimension ldy, in host memory): what belongs to V, of which the pass takes its columns; `rest`, likewise, what is left of it.
   void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, cudaStream_t stream);
 
+  // Of a factor whose panels several processes have (mpi/panel_sweep.h): V is that of this one's own columns, and every panel begins anew. There are
+  // two slots for messages, for panels of size.panel_strips at the most.
+
+  using Turns = std::vector<block_columns::Turn>;
+  /// Before all else but prepare().
+  void clear(cudaStream_t stream) const;
+  /// Strips [first, end) of this process's are next, from where the panel crosses the diagonal, in R, to out, which may be null; a factor of their
+  /// own, with so many rows of the whole one. start_turn() and so on as above.
+  void begin_anew(int first, int end, index_t rows, int slot, const T* R, T* out, index_t ld, cudaStream_t stream);
+  /// When it is done: queues what of its message is still missing. Returns the turns that it took.
+  const Turns& close(cudaStream_t stream) const;
+  /// Its message, on the device, for a panel of so many strips.
+  void* message(int slot) const;
+  std::size_t message_bytes(int strips) const;
+  /// Queues what a panel of so many strips, whose message is in `slot`, does to strips [first, end) on its right; R and out: there, in the row behind
+  /// the panel's.
+  void follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const;
+  /// Queues a copy of m rows of V, from row `first` on, to host memory.
+  void fetch_V(double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
+
   Launch launch() const { return launch_; }
   int owners() const { return crew_ ? crew_->owners() : 1; }
   int blocks() const { return size_.strips * block_columns::BLOCKS; }
@@ -107,13 +127,19 @@ class Pass {
   double* memory() const { return dmemory_.data(); }
   block_columns::PassInts ints() const { return {reinterpret_cast<int*>(memory() + size_.ints())}; }
   bool by_steps() const { return launch_ == Launch::stepwise; }
+  /// Strips [first, end), below row blocks of so many others whose messages are at place `message`. R, out: behind these.
+  block_columns::Segment<T> placed(int first, int end, int above, index_t message, const T* R, T* out, index_t ld) const;
   /// The panel that is next, its own row blocks left aside.
   void place_panel(int first, int end, const T* R, T* out, index_t ld);
+  index_t first_message(int slot) const { return slot * (index_t(size_.panel_strips) * block_columns::BLOCKS + 1); }
   /// Starts what finishes and rewrites, and, with the first part, all, on every owner.
   template <int K, class A>
   void start_on_owners(bool all, int turn, cudaStream_t stream) const;
+  /// What of the last turn there is to repeat: nothing of its segment yet, which is not over; all, which is to be closed before; all.
+  enum class Last { open, to_close, closed };
+  void repeat(const block_columns::Segment<T>& panel, const Turns& turns, Last last, cudaStream_t stream) const;
   template <int K, class A>
-  void repeat_turns(cudaStream_t stream, bool all) const;
+  void close(const block_columns::Segment<T>& segment, cudaStream_t stream) const;
   template <int K, class A>
   void start_turn(int turn, cudaStream_t stream) const;
   /// f(width of the pass, A()), A being what it computes with; its words take the first part of memory() where they are not doubles.
@@ -121,7 +147,7 @@ class Pass {
   void with_words(F&& f) const;
   /// Columns of V, in double, to where the pass has them, and back from there: with leading dimension `rows`, and one of their own.
   void send(const double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const;
-  void fetch(double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const;
+  void fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
 
   Launch launch_;
   bool single_;  ///< computes with floats
@@ -131,7 +157,7 @@ class Pass {
   PoolBuffer<double> dmemory_;
   Crew* crew_;  ///< null where the first owner does it alone
   block_columns::Segment<T> panel_{};
-  std::vector<block_columns::Turn> turns_{{0, 0}};  ///< so far; the segment of the last one is not over
+  Turns turns_{{0, 0}};  ///< so far; the segment of the last one is not over
 };
 
 }  // namespace gpucholmod::cuda

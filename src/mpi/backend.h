@@ -19,6 +19,7 @@ std::string configured();
 struct Place {
   int rank = 0, size = 1;
   int threads = 1;  ///< of use to it: its share of the cores of its machine
+  int beside = 0;   ///< its number among those of its machine
 };
 
 /// Begins MPI where nobody has, at the first call, which all processes make. From then on `watch` is called in long operations, and a process that
@@ -34,8 +35,9 @@ void refuse(const std::string& condition);
 
 // See mpi/factor.h.
 void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data);
-std::unique_ptr<HeldFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate);
-std::unique_ptr<HeldFactor> read_out(const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate);
+std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate,
+                                       const MakePanels& make);
+std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate, const MakePanels& make);
 /// To a file, by process 0.
 void write(const HeldFactor& factor, const std::string& path, bool replace);
 

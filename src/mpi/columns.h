@@ -6,44 +6,15 @@
 #include <vector>
 
 #include "cpu/host_factor.h"
+#include "mpi/panels.h"
 
 namespace gpucholmod::mpi {
-
-/// Columns of a block: the message of a block step grows with them, the number of messages shrinks (inst/design/processes.md). A multiple of 8,
-/// the most rows of a row block of the kernels.
-constexpr index_t block_width = 64;
 
 /// Numbers of messages of one part of an operation are so far from those of the next.
 constexpr index_t next_part = index_t(1) << 32;
 
-/// Who has which columns of an upper factor of order n: blocks of neighbouring ones, dealt out to `size` processes in turn.
-///
-///     0   1   2   0   1   2   0      3 processes
-///   +---+---+---+---+---+---+--+
-///   | b |
-///   +---+
-struct Layout {
-  index_t n = 0;
-  int size = 1;
-
-  index_t blocks() const { return (n + block_width - 1) / block_width; }
-  index_t first(index_t b) const { return b * block_width; }
-  index_t last(index_t b) const { return std::min(n, (b + 1) * block_width); }
-  index_t columns(index_t b) const { return last(b) - first(b); }
-  int owner(index_t b) const { return int(b % size); }
-  int owner_of_column(index_t j) const { return owner(j / block_width); }
-  /// Whether a process has a block behind block b.
-  bool has_behind(int process, index_t b) const { return b + 1 + (process - owner(b + 1) + size) % size < blocks(); }
-  /// Of these the others than `but`.
-  std::vector<int> behind(index_t b, int but) const {
-    std::vector<int> all;
-    for (int p = 0; p < size; ++p)
-      if (p != but && has_behind(p, b)) all.push_back(p);
-    return all;
-  }
-};
-
-/// The columns of one process: each block its rows down to the diagonal, column-major, one behind the other.
+/// The columns of one process: each block its rows down to the diagonal, column-major, one behind the other. On a GPU, there is room for one block
+/// here, which is fetched when it is asked for.
 template <class T>
 class Columns {
  public:
@@ -52,23 +23,51 @@ class Columns {
       at_.push_back(words_);
       words_ += ld(b) * layout.columns(b);
     }
-    if (words_ == 0) return;
-    std::size_t space = bytes() + 64;
-    memory_ = allocate(space);
-    void* data = memory_.get();
-    data_ = static_cast<T*>(std::align(64, bytes(), data, space));
+    *memory_ = room(words_, allocate);
+  }
+  Columns(const Layout& layout, int rank, const cpu::Allocate& allocate, std::unique_ptr<Panels<T>> panels)
+      : layout_(layout), rank_(rank), allocate_(allocate), panels_(std::move(panels)) {}
+
+  /// last(b) x columns(b); what is below the diagonal is never read. Of a GPU: as long as no other is asked for.
+  MatrixView<T> block(index_t b) const {
+    if (panels_ && memory_->held != b) panels_->get(b, fresh(b));
+    return view(b);
+  }
+  /// The same, for numbers that are yet to come; and when they are there.
+  MatrixView<T> fresh(index_t b) const {
+    if (panels_ && !memory_->data) {
+      index_t most = 0;
+      for (index_t c = rank_; c < layout_.blocks(); c += layout_.size) most = std::max(most, ld(c) * layout_.columns(c));
+      *memory_ = room(most, allocate_);
+    }
+    memory_->held = b;
+    return view(b);
+  }
+  void written(index_t b) const {
+    if (!panels_) return;
+    const MatrixView<T> R = view(b);
+    panels_->put(b, {R.data, R.rows, R.cols, R.ld});
+  }
+  /// What is on the GPU has changed, or is not needed here.
+  void forget() const {
+    if (panels_) *memory_ = {};
   }
 
-  /// last(b) x columns(b); what is below the diagonal is never read.
-  MatrixView<T> block(index_t b) const { return {data_ + at_[b / layout_.size], layout_.last(b), layout_.columns(b), ld(b)}; }
+  /// Null in ordinary memory.
+  Panels<T>* panels() const { return panels_.get(); }
   /// Down to the diagonal.
-  T* column(index_t j) const { return block(j / block_width).col(j % block_width); }
-  std::size_t bytes() const { return sizeof(T) * words_; }
+  T* column(index_t j) const { return block(layout_.block_of(j)).col(j % layout_.width); }
+  double bytes() const { return panels_ ? panels_->bytes() : double(sizeof(T)) * double(words_); }
 
-  /// f(b, block) for each, from left to right.
+  /// f(b) for each, from left to right.
+  template <class F>
+  void each_number(F&& f) const {
+    for (index_t b = rank_; b < layout_.blocks(); b += layout_.size) f(b);
+  }
+  /// f(b, block).
   template <class F>
   void each(F&& f) const {
-    for (index_t b = rank_; b < layout_.blocks(); b += layout_.size) f(b, block(b));
+    each_number([&](index_t b) { f(b, block(b)); });
   }
   /// f(column, entries down to the diagonal, number of the column).
   template <class F>
@@ -79,6 +78,24 @@ class Columns {
   }
 
  private:
+  struct Memory {
+    std::shared_ptr<void> owner;
+    T* data = nullptr;
+    index_t held = -1;  ///< block, of a GPU
+  };
+  static Memory room(index_t words, const cpu::Allocate& allocate) {
+    if (words == 0) return {};
+    const std::size_t bytes = sizeof(T) * words;
+    std::size_t space = bytes + 64;
+    Memory made{allocate(space)};
+    void* data = made.owner.get();
+    made.data = static_cast<T*>(std::align(64, bytes, data, space));
+    return made;
+  }
+
+  MatrixView<T> view(index_t b) const {
+    return {memory_->data + (panels_ ? 0 : at_[b / layout_.size]), layout_.last(b), layout_.columns(b), ld(b)};
+  }
   /// Columns start at cache lines, and no multiple of 4 KB apart, which would want the same few places in the first-level cache.
   index_t ld(index_t b) const {
     constexpr index_t line = 64 / sizeof(T);
@@ -90,8 +107,9 @@ class Columns {
   int rank_;
   index_t words_ = 0;
   std::vector<index_t> at_;
-  std::shared_ptr<void> memory_;
-  T* data_ = nullptr;
+  cpu::Allocate allocate_;
+  std::shared_ptr<Panels<T>> panels_;
+  std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
 };
 
 }  // namespace gpucholmod::mpi

@@ -16,7 +16,9 @@ template <class T, class Get>
 void deal(Team& team, const Layout& layout, const Columns<T>& R, Get&& get) {
   const index_t apart = ahead * layout.size;
   const auto unpack = [&](index_t b, const T* from) {
-    for (index_t j = layout.first(b); j < layout.last(b); from += ++j) std::copy_n(from, j + 1, R.column(j));
+    const MatrixView<T> to = R.fresh(b);
+    for (index_t j = layout.first(b); j < layout.last(b); from += ++j) std::copy_n(from, j + 1, to.col(j - layout.first(b)));
+    R.written(b);
   };
   std::vector<T> buffer;
   for (index_t b = 0; b < layout.blocks(); ++b) {

@@ -6,6 +6,7 @@
 #include "base/check_column.h"
 #include "base/file.h"
 #include "mpi/inverse.h"
+#include "mpi/panel_sweep.h"
 #include "mpi/reshape.h"
 
 namespace gpucholmod::mpi {
@@ -14,13 +15,18 @@ namespace {
 template <class T>
 class Shared : public SharedFactor {
  public:
-  Shared(Team& team, index_t n, cpu::Allocate allocate)
-      : team_(team), layout_{n, team.size()}, allocate_(std::move(allocate)), columns_(layout_, team.rank(), allocate_) {}
+  /// Where `make` is empty, in ordinary memory.
+  Shared(Team& team, index_t n, const cpu::Allocate& allocate, const MakePanels& make)
+      : team_(team), layout_{n, team.size(), make ? make.width(n) : block_width}, allocate_(allocate), make_(make),
+        columns_(make ? Columns<T>(layout_, team.rank(), allocate, make.make<T>(layout_, team.rank())) : here(layout_)) {}
 
   index_t order() const override { return layout_.n; }
   index_t capacity() const override { return layout_.n; }
   Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
-  double bytes() const override { return double(columns_.bytes()); }
+  double bytes() const override { return columns_.bytes(); }
+  bool on_gpu() const override { return columns_.panels() != nullptr; }
+  int device() const override { return on_gpu() ? columns_.panels()->device() : -1; }
+  std::string device_name() const override { return on_gpu() ? columns_.panels()->device_name() : ""; }
   int processes() const override { return team_.size(); }
 
   void deal(const double* R, Uplo uplo) {
@@ -34,6 +40,7 @@ class Shared : public SharedFactor {
       for (index_t j = layout_.first(b); j < layout_.last(b); ++j)
         for (index_t i = 0; i <= j; ++i) buffer.push_back(T(uplo == Uplo::upper ? R[i + j * n] : R[j + i * n]));
     });
+    columns_.forget();
   }
 
   void read(const std::string& path) {
@@ -41,21 +48,26 @@ class Shared : public SharedFactor {
     if (file.order() != layout_.n)
       throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that process 0 has found", {{"path", path}, {"reason", "changed"}});
     std::vector<double> scratch(layout_.n);
-    columns_.each_column([&](T* column, index_t count, index_t j) {
-      const double* const values = file.column(j, 0, count, scratch.data());
-      bound_ = std::max(bound_, require_column<T>("R", values, 0, count, j) * std::sqrt(double(layout_.n)));
-      require_positive(values[j], j);
-      require_not_vanished(T(values[j]), values[j], j);
-      std::copy_n(values, count, column);
-      if (j % block_width == 0) team_.look();
+    columns_.each_number([&](index_t b) {
+      const MatrixView<T> to = columns_.fresh(b);
+      for (index_t j = layout_.first(b); j < layout_.last(b); ++j) {
+        const double* const values = file.column(j, 0, j + 1, scratch.data());
+        bound_ = std::max(bound_, require_column<T>("R", values, 0, j + 1, j) * std::sqrt(double(layout_.n)));
+        require_positive(values[j], j);
+        require_not_vanished(T(values[j]), values[j], j);
+        std::copy_n(values, j + 1, to.col(j - layout_.first(b)));
+        if (j % block_width == 0) team_.look();
+      }
+      columns_.written(b);
     });
+    columns_.forget();
     file.require_unchanged();
     settle();
   }
 
   std::unique_ptr<HeldFactor> copy() const override {
     std::unique_ptr<Shared> made;
-    team_.together(Operation::copy, number_, [&] {
+    together(Operation::copy, [&] {
       made = scaled(1);
       return -1;
     });
@@ -78,7 +90,7 @@ class Shared : public SharedFactor {
   }
 
   void diagonal(double* out) const override {
-    team_.together(Operation::columns, number_, [&] {
+    together(Operation::columns, [&] {
       of_columns(out, [](const T* column, index_t j) { return double(column[j]); });
       return -1;
     });
@@ -86,7 +98,7 @@ class Shared : public SharedFactor {
   /// The same bits with any number of processes.
   double trace() const override {
     std::vector<double> squares(layout_.n);
-    team_.together(Operation::columns, number_, [&] {
+    together(Operation::columns, [&] {
       of_columns(squares.data(), squares_of);
       return -1;
     });
@@ -96,7 +108,7 @@ class Shared : public SharedFactor {
   }
 
   void solve(TriangularSolve which, double* B, index_t m) const override {
-    team_.together(Operation::solve, number_, [&] {
+    together(Operation::solve, [&] {
       if (which != TriangularSolve::back) SharedSubstitution<T>(team_, layout_, columns_, B, m).forward();
       if (which != TriangularSolve::forward) SharedSubstitution<T>(team_, layout_, columns_, B, m).back();
       return -1;
@@ -113,23 +125,35 @@ class Shared : public SharedFactor {
     const int e = scale_exponent<T>(T(std::min(std::max(bound_, largest), top)));
     const bool rescale = e != 0 || bound > top || bound / task.scale > top || !(task.scale > 0x1p-20 && task.scale < 0x1p20);
     const bool nothing = n == 0 || k == 0;
-    std::vector<T> columns(n * k);
-    const double down = rescale ? std::scalbn(1.0, -e) : 1;
-    for (index_t i = 0; i < n * k; ++i) columns[i] = T(V[i] * down);
+    const double down = rescale ? std::scalbn(1.0, -e) : 1, scale = rescale ? 1 : task.scale;
+    const std::vector<T> columns(on_gpu() ? std::vector<T>() : times<T>(V, n * k, down));
+    const std::vector<double> doubles(on_gpu() ? times<double>(V, n * k, down) : std::vector<double>());
+    PanelSweep<T> panels(team_, layout_, {doubles.data(), n, k, n}, task, scale);
     const Clock clock;
+    Work work;
     const auto sweep = [&](const Columns<T>& from, const Columns<T>* to) {
       const MatrixView<const T> view{columns.data(), n, k, n};
+      if (on_gpu()) {
+        const index_t pivot = panels.run(from, to, columns_, down, poll, work);
+        if (pivot >= 0 && task.removed == 0) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
+        return pivot;
+      }
       const bool carries = to != nullptr && task.right.m > 0;
-      const T scale = T(rescale ? 1 : task.scale);
-      SharedSweep<T> sweep(team_, layout_, view, task.removed, scale, std::min(task.instructions, least_), task.threads, 0, carries);
+      SharedSweep<T> sweep(team_, layout_, view, task.removed, T(scale), std::min(task.instructions, least_), task.threads, 0, carries);
       const index_t pivot = sweep.run(from, to, poll);
       if (pivot < 0 && carries) sweep.carry(task.right);
       return pivot;
     };
-    const auto run = [&](const std::function<index_t()>& f) { return team_.together(Operation::modify, number_, f); };
-    Work work;
-    if (!made && !rescale && !nothing) {
-      if (task.removed > 0 && task.keep_intact) work.pivot = run([&] { return sweep(columns_, nullptr); });
+    const auto run = [&](const std::function<index_t()>& f) { return together(Operation::modify, f); };
+    const bool test = task.removed > 0 && task.keep_intact;
+    bool second = made || rescale || nothing;
+    if (on_gpu() && !nothing)
+      run([&] {
+        second = (panels.in_passes(columns_) && test) || second;
+        return -1;
+      });
+    if (!second) {
+      if (test) work.pivot = run([&] { return sweep(columns_, nullptr); });
       if (work.pivot < 0) {
         begun = true;
         work.pivot = run([&] { return sweep(columns_, &columns_); });
@@ -140,11 +164,11 @@ class Shared : public SharedFactor {
     }
     std::unique_ptr<Shared> other;
     work.pivot = run([&]() -> index_t {
-      other = nothing ? scaled(task.scale) : rescale ? scaled(down) : std::make_unique<Shared>(team_, n, allocate_);
+      other = nothing ? scaled(task.scale) : rescale ? scaled(down) : another(n);
       if (nothing) return -1;
       const index_t pivot = sweep(rescale ? other->columns_ : columns_, &other->columns_);
       if (pivot >= 0 || !rescale) return pivot;
-      other->scale_back(std::scalbn(task.scale, e), &columns_);
+      copy_columns(other->columns_, other->columns_, std::scalbn(task.scale, e), &columns_);
       for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
       return -1;
     });
@@ -155,8 +179,10 @@ class Shared : public SharedFactor {
 
   void inverse(double* out) const override {
     const index_t n = layout_.n;
-    team_.together(Operation::invert, number_, [&] {
-      collect(team_, layout_, inverted(team_, layout_, columns_, allocate_), [&](const double* column, index_t j) {
+    together(Operation::invert, [&] {
+      const Columns<T> R = on_gpu() ? here(layout_) : columns_;
+      if (on_gpu()) copy_columns(columns_, R, 1);
+      collect(team_, layout_, inverted(team_, layout_, R, allocate_), [&](const double* column, index_t j) {
         for (index_t i = 0; i <= j; ++i) out[i + j * n] = out[j + i * n] = column[i];
       });
       return -1;
@@ -192,7 +218,7 @@ class Shared : public SharedFactor {
   }
 
   void any_of(std::vector<char>& flags) const override {
-    team_.together(Operation::flags, number_, [&] {
+    together(Operation::flags, [&] {
       for (const Bytes& one : team_.exchange(flags.data(), flags.size()))
         for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = flags[i] || one[i];
       return -1;
@@ -205,6 +231,11 @@ class Shared : public SharedFactor {
   /// What has to be the same in all: the bound, and the instructions that all of them have.
   void settle() {
     bound_ = team_.largest(bound_);
+    if (const int own = on_gpu() ? columns_.panels()->compute_capability() : 0; own > 0)
+      if (const int most = int(team_.largest(own)), least = -int(team_.largest(-own)); most != least)
+        throw Error(ErrorCode::bad_argument,
+                    "GPUs that share a factor must be of one compute capability; here are " + std::to_string(least) + " and " + std::to_string(most),
+                    {{"argument", std::string("backend")}, {"value", double(own)}});
     least_ = Instructions(-int(team_.largest(-double(cpu::resolve(Instructions::automatic)))));
   }
 
@@ -222,27 +253,42 @@ class Shared : public SharedFactor {
   /// put(column, number) in process 0 for each column, from left to right.
   template <class Put>
   void collected(Put&& put) const {
-    team_.together(Operation::collect, number_, [&] {
+    together(Operation::collect, [&] {
       collect(team_, layout_, columns_, put);
       return -1;
     });
   }
 
+  template <class S>
+  static std::vector<S> times(const double* from, index_t count, double by) {
+    std::vector<S> all(count);
+    for (index_t i = 0; i < count; ++i) all[i] = S(from[i] * by);
+    return all;
+  }
+
+  /// An operation, after which nothing of a GPU is kept here.
+  index_t together(Operation what, const std::function<index_t()>& f) const {
+    const index_t pivot = team_.together(what, number_, f);
+    columns_.forget();
+    return pivot;
+  }
+
   static int exponent(double bound) { return scale_exponent<T>(T(std::min(bound, double(std::numeric_limits<T>::max())))); }
 
   /// f(change) into another factor of order m, which is taken in place of this one where made is null; numbers near the ends of the range are
-  /// divided by a power of 2 on the way. Returns what f does: where that is a failing pivot, nothing has changed.
+  /// divided by a power of 2 on the way. On GPUs by way of ordinary memory. Returns what f does: where that is a failing pivot, nothing has changed.
   template <class F>
   index_t reshape(Operation what, index_t m, double bound, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, F&& f) {
     const int e = exponent(bound);
     std::unique_ptr<Shared> other;
     poll(0);
-    const index_t pivot = team_.together(what, number_, [&]() -> index_t {
-      const std::unique_ptr<Shared> near = e != 0 ? scaled(std::scalbn(1.0, -e)) : nullptr;
-      other = std::make_unique<Shared>(team_, m, allocate_);
-      const index_t pivot = f(Reshaping<T>(team_, layout_, near ? near->columns_ : columns_, other->layout_, other->columns_, task,
-                                           std::min(task.instructions, least_), poll));
-      if (pivot < 0 && e != 0) other->scale_back(std::scalbn(1.0, e), nullptr);
+    const index_t pivot = together(what, [&]() -> index_t {
+      const Columns<T> R = e != 0 || on_gpu() ? here(layout_) : columns_;
+      if (e != 0 || on_gpu()) copy_columns(columns_, R, std::scalbn(1.0, -e));
+      other = another(m);
+      const Columns<T> out = on_gpu() ? here(other->layout_) : other->columns_;
+      const index_t pivot = f(Reshaping<T>(team_, layout_, R, other->layout_, out, task, std::min(task.instructions, least_), poll));
+      if (pivot < 0 && (e != 0 || on_gpu())) other->copy_columns(out, other->columns_, std::scalbn(1.0, e));
       return pivot;
     });
     if (pivot < 0) hand_over(std::move(other), bound, made);
@@ -262,30 +308,31 @@ class Shared : public SharedFactor {
     bound_ = other->bound_;
   }
 
+  Columns<T> here(const Layout& layout) const { return Columns<T>(layout, team_.rank(), allocate_); }
+  std::unique_ptr<Shared> another(index_t n) const { return std::make_unique<Shared>(team_, n, allocate_, make_); }
   std::unique_ptr<Shared> scaled(double by) const {
-    auto made = std::make_unique<Shared>(team_, layout_.n, allocate_);
-    columns_.each([&](index_t b, MatrixView<T> from) {
-      const MatrixView<T> to = made->columns_.block(b);
-      for (index_t j = 0; j < from.cols; ++j) {
-        const index_t d = layout_.first(b) + j;
-        for (index_t i = 0; i <= d; ++i) to(i, j) = T(from(i, j) * by);
-        if (by != 1) check(to.col(j), from(d, j), d);
-      }
-    });
+    auto made = another(layout_.n);
+    copy_columns(columns_, made->columns_, by);
     made->bound_ = by * bound_;
     made->least_ = least_;
     return made;
   }
-  /// before: whose diagonal an error tells of; null: its own.
-  void scale_back(double by, const Columns<T>* before) {
-    columns_.each([&](index_t b, MatrixView<T> R) {
+  /// to <- by * from, which may be the same. before: whose diagonal an error tells of; null: that of `from`.
+  void copy_columns(const Columns<T>& from, const Columns<T>& to, double by, const Columns<T>* before = nullptr) const {
+    if (by == 1 && from.panels() && to.panels()) return to.panels()->copy(*from.panels());
+    from.each([&](index_t b, MatrixView<T> R) {
+      const MatrixView<T> out = to.fresh(b);
       for (index_t j = 0; j < R.cols; ++j) {
         const index_t d = layout_.first(b) + j;
         const T value = before ? before->column(d)[d] : R(d, j);
-        for (index_t i = 0; i <= d; ++i) R(i, j) = T(R(i, j) * by);
-        check(R.col(j), value, d);
+        for (index_t i = 0; i <= d; ++i) out(i, j) = T(R(i, j) * by);
+        if (by != 1) check(out.col(j), value, d);
       }
+      to.written(b);
+      team_.look();
     });
+    from.forget();
+    to.forget();
   }
   /// Column d of a result, whose last entry comes of `value`.
   static void check(const T* column, T value, index_t d) {
@@ -297,6 +344,7 @@ class Shared : public SharedFactor {
   Team& team_;
   Layout layout_;
   cpu::Allocate allocate_;
+  MakePanels make_;
   Columns<T> columns_;
   double bound_ = 0;  ///< no entry is larger
   Instructions least_ = Instructions::plain;
@@ -304,10 +352,10 @@ class Shared : public SharedFactor {
 };
 
 template <class T, class F>
-std::unique_ptr<SharedFactor> made_as(Team& team, index_t n, const cpu::Allocate& allocate, F&& fill) {
+std::unique_ptr<SharedFactor> made_as(Team& team, index_t n, const cpu::Allocate& allocate, const MakePanels& make, F&& fill) {
   std::unique_ptr<Shared<T>> made;
   team.together(Operation::hold, 0, [&] {
-    made = std::make_unique<Shared<T>>(team, n, allocate);
+    made = std::make_unique<Shared<T>>(team, n, allocate, make);
     fill(*made);
     return -1;
   });
@@ -317,14 +365,16 @@ std::unique_ptr<SharedFactor> made_as(Team& team, index_t n, const cpu::Allocate
 
 }  // namespace
 
-std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate) {
+std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate,
+                                       const MakePanels& make) {
   const auto fill = [&](auto& factor) { factor.deal(R, uplo); };
-  return precision == Precision::single ? made_as<float>(team, n, allocate, fill) : made_as<double>(team, n, allocate, fill);
+  return precision == Precision::single ? made_as<float>(team, n, allocate, make, fill) : made_as<double>(team, n, allocate, make, fill);
 }
 
-std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate) {
+std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate,
+                                       const MakePanels& make) {
   const auto fill = [&](auto& factor) { factor.read(path); };
-  return precision == Precision::single ? made_as<float>(team, n, allocate, fill) : made_as<double>(team, n, allocate, fill);
+  return precision == Precision::single ? made_as<float>(team, n, allocate, make, fill) : made_as<double>(team, n, allocate, make, fill);
 }
 
 }  // namespace gpucholmod::mpi

@@ -103,7 +103,7 @@ class Reshaping {
       TrailingSides(task_.right, m, m, Y).settle();
       return -1;
     }
-    const index_t block = first / block_width;
+    const index_t block = to_.block_of(first);
     const int threads = cpu::useful_threads(m - to_.first(block), k, Uplo::upper, task_.threads);
     const index_t removed = sign == Sign::downdate ? k : 0;
     SharedSweep<T> sweep(team_, to_, {V.data(), m, k, m}, removed, T(1), instructions_, threads, block, task_.right.m > 0);
@@ -134,7 +134,7 @@ class Reshaping {
         find(column, j);
       }
     };
-    const index_t begin = from / block_width, end = from < to ? (to - 1) / block_width + 1 : begin;  // blocks that give reflections
+    const index_t begin = to_.block_of(from), end = from < to ? to_.block_of(to - 1) + 1 : begin;  // blocks that give reflections
     index_t known = begin;
     const auto learn = [&](index_t t) {
       if (t < known) return;

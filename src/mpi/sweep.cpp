@@ -30,10 +30,10 @@ template <class T>
 SharedSweep<T>::SharedSweep(Team& team, const Layout& layout, MatrixView<const T> V, index_t removed, T scale, Instructions instructions,
                             int threads, index_t first, bool carries)
     : team_(team), layout_(layout), stages_(V, removed, scale, Uplo::upper, instructions), first_(first), carries_(carries) {
-  static_assert(block_width % 8 == 0, "only the last row block of a factor is short");
+  static_assert(block_width % 8 == 0 && panel_width(0) % 8 == 0, "only the last row block of a factor is short");
   stages_.start_at(layout.first(first));
   rows_ = stages_.rows();
-  ldv_ = stages_.ldv(block_width);
+  ldv_ = stages_.ldv(layout.width);
   const index_t words = stages_.block_words();
   for (int t = 0; t < std::max(threads, 1); ++t) workspaces_.push_back({stages_.scratch(V.cols * ldv_), stages_.scratch(words), {}});
 }
@@ -70,7 +70,7 @@ template <class T>
 typename cpu::Stages<T>::Strips SharedSweep<T>::begin(const Walk& walk, Workspace& mine, index_t b) const {
   const MatrixView<T> R = walk.R.block(b), out = walk.to ? walk.to->block(b) : R;
   const bool one = stages_.count() == 1;
-  if (!walk.to) mine.discarded.resize(one ? R.rows : R.rows * block_width);  // a column is written over the one before
+  if (!walk.to) mine.discarded.resize(one ? R.rows : R.rows * layout_.width);  // a column is written over the one before
   T* const into = walk.to ? out.data : mine.discarded.data();
   return stages_.begin({R.data, into, R.ld, walk.to ? out.ld : one ? 0 : R.rows, R.cols, mine.Vt, ldv_, mine.block}, layout_.first(b));
 }

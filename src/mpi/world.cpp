@@ -94,6 +94,9 @@ class World : public Transport {
   /// Of this machine alone: others are found to be silent.
   bool gone(int process) override { return pids_[process] > 0 && kill(pids_[process], 0) != 0 && errno == ESRCH; }
 
+  /// Of the processes on this machine, those that come before this one: once meet() is over.
+  int beside() const { return beside_; }
+
   /// Who is who, on which machine. Returns the number of processes on this one.
   int meet(Team& team) {
     char name[MPI_MAX_PROCESSOR_NAME] = "";
@@ -108,6 +111,7 @@ class World : public Transport {
         const std::string other(all[p].begin(), all[p].end());
         if (other.substr(other.find(' ') + 1) != here) continue;
         ++together;
+        if (p < rank_) ++beside_;
         const pid_t pid = std::stoi(other);
         if (kill(pid, 0) == 0) pids_[p] = pid;  // where machines of one name do not see each other's processes, they are not looked for
       }
@@ -138,7 +142,7 @@ class World : public Transport {
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_ = 0, size_ = 1;
+  int rank_ = 0, size_ = 1, beside_ = 0;
   bool own_ = false;  ///< MPI was begun here
   std::vector<pid_t> pids_;
   std::list<std::pair<std::shared_ptr<const Bytes>, MPI_Request>> sent_;
@@ -192,7 +196,7 @@ Place start(const std::function<void()>& watch, double limit) {
   Team& all = team();
   all.set_limit(limit);
   const int cores = int(sysconf(_SC_NPROCESSORS_ONLN));
-  return {all.rank(), all.size(), std::max(1, std::min(threads_for(0), cores / std::max(1, state->together)))};
+  return {all.rank(), all.size(), std::max(1, std::min(threads_for(0), cores / std::max(1, state->together))), state->world.beside()};
 }
 
 std::int64_t turn() { return state ? state->team.turn() : 0; }
@@ -207,11 +211,12 @@ void refuse(const std::string& condition) {
 
 void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data) { agree(team(), key, name, given, compared, data); }
 
-std::unique_ptr<HeldFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate) {
-  return deal_out(team(), R, n, uplo, precision, allocate);
+std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate,
+                                       const MakePanels& make) {
+  return deal_out(team(), R, n, uplo, precision, allocate, make);
 }
-std::unique_ptr<HeldFactor> read_out(const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate) {
-  return read_out(team(), path, n, precision, allocate);
+std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate, const MakePanels& make) {
+  return read_out(team(), path, n, precision, allocate, make);
 }
 
 /// Whether it can be written is known to all before anything is sent.

@@ -18,8 +18,8 @@ Place start(const std::function<void()>&, double) { refuse(); }
 std::int64_t turn() { return 0; }
 void refuse(const std::string&) { refuse(); }
 void agree(const Bytes&, const std::string&, bool, bool, Bytes&) { refuse(); }
-std::unique_ptr<HeldFactor> deal_out(const double*, index_t, Uplo, Precision, const cpu::Allocate&) { refuse(); }
-std::unique_ptr<HeldFactor> read_out(const std::string&, index_t, Precision, const cpu::Allocate&) { refuse(); }
+std::unique_ptr<SharedFactor> deal_out(const double*, index_t, Uplo, Precision, const cpu::Allocate&, const MakePanels&) { refuse(); }
+std::unique_ptr<SharedFactor> read_out(const std::string&, index_t, Precision, const cpu::Allocate&, const MakePanels&) { refuse(); }
 void write(const HeldFactor&, const std::string&, bool) { refuse(); }
 void leave() {}
 

@@ -98,4 +98,6 @@ inline std::string text(const Error& error, const std::string& key) {
   return value ? std::get<std::string>(*value) : "";
 }
 
+inline const Poll no_poll = [](double) {};
+
 }  // namespace gpucholmod::test

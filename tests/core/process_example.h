@@ -15,7 +15,6 @@ using Doubles = Stored<double>;
 inline const cpu::Allocate allocate = [](std::size_t bytes) {
   return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
 };
-inline const Poll no_poll = [](double) {};
 
 inline Task task(index_t n, index_t k, index_t removed, Precision precision, int threads = 1) {
   Task t;
@@ -64,6 +63,19 @@ inline Doubles expected(const Example& p, const Task& t, Uplo uplo = Uplo::upper
   std::atomic<bool> begun{false};
   EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, -1);
   return whole(*f, 0, uplo);
+}
+
+/// By how much the squares of what is left of right-hand sides, those of columns that are taken away counted negative, differ: they alone do not
+/// depend on how V goes.
+inline double away_in_squares(const Doubles& got, const Doubles& right, const Task& t) {
+  Doubles signs = Doubles::Ones(t.k, 1);
+  signs.bottomRows(t.removed).setConstant(-1);
+  const double by = right.cwiseAbs().maxCoeff();
+  return (((got / by).array().square() - (right / by).array().square()).matrix() * signs).norm() / (right / by).squaredNorm();
+}
+inline double away(const Doubles& got, const Doubles& right) {
+  const double by = right.cwiseAbs().maxCoeff();  // squares of what is very large or small are no numbers
+  return (got / by - right / by).norm() / (right / by).norm();
 }
 
 inline void expect_none(const std::vector<std::optional<Error>>& errors) {

@@ -8,7 +8,6 @@ namespace gpucholmod::test {
 
 constexpr Uplo uplos[] = {Uplo::upper, Uplo::lower};
 constexpr double ample = std::numeric_limits<double>::infinity();
-const Poll no_poll = [](double) {};
 
 /// A factor as it is stored: NaN in the triangle that is not its own.
 template <class S>

@@ -83,16 +83,45 @@ test_that("all processes come to the same error, and nothing has changed", {
     "tell(class_of(if (rank == 0) logdet(f) else diag(f)), class_of(if (rank == 0) logdet(f) else solve(f, V)), last$reason)",
     "V[1] <- Inf; tell(class_of(cholupdate_gpu(f, V)), last$row, class_of(cholinsert_gpu(f, c(V[-1], 0, -1))), last$pivot)",
     "if (rank == 0) R[2, 2] <- -1; tell(class_of(chol_factor(R, processes = TRUE)), last$index, class_of(chol_factor(NULL, processes = TRUE)))",
-    "tell(class_of(chol_factor(R, processes = TRUE, capacity = 400)), class_of(chol_factor(R, processes = TRUE, backend = 'cuda')), last$operation)"
+    "tell(class_of(chol_factor(R, processes = TRUE, capacity = 400)), class_of(chol_factor(R, processes = TRUE, backend = 'cuda', device = 0)), last$operation)"
   ))
   expect_told(run, 0:2, c(
     "gpucholmod_not_positive_definite 150 gpucholmod_not_positive_definite 150", "150 0",
     "gpucholmod_dimension_mismatch 3 1", "gpucholmod_bad_argument V", "gpucholmod_bad_argument processes gpucholmod_bad_argument V",
     "simpleError mine", "none gpucholmod_process_failed out_of_step",
     "gpucholmod_not_finite 1 gpucholmod_not_positive_definite 301", "gpucholmod_bad_diagonal 2 gpucholmod_bad_argument",
-    "gpucholmod_not_supported gpucholmod_not_supported cuda"
+    "gpucholmod_not_supported gpucholmod_not_supported device"
   ))
   expect_equal(run$status, 0L)
+})
+
+test_that("on GPUs, each process its own or all the same, a factor is modified and used as every other", {
+  skip_on_cran()
+  skip_without_gpu()
+  run <- in_processes(2, c(
+    "R <- diag(2, 700) + outer(1:700, 1:700, function(i, j) (i < j) * sin(i + 3 * j) / 100); V <- matrix(sin(1:2800), 700) / 20; z <- cbind(cos(1:700), 1)",
+    "own <- function(x) if (rank == 0) x",
+    "f <- chol_factor(own(R), processes = TRUE, backend = 'cuda')",
+    "tell(grepl('on device', format(f)), inherits(f, 'process_factor'))",
+    "g <- cholupdate_gpu(f, own(V), weights = c(1, 1, -0.1, 1), scale = 0.7, z = own(z), y = own(matrix(1, 4, 2)))",
+    "h <- cholupdate_gpu(gpu_factor(R), V, weights = c(1, 1, -0.1, 1), scale = 0.7, z = z, y = matrix(1, 4, 2)); r <- as.matrix(g$R)",
+    "tell(isTRUE(all.equal(g$z, h$z, tolerance = 1e-12)), if (rank == 0) isTRUE(all.equal(r, as.matrix(h$R), tolerance = 1e-13)) else is.null(r))",
+    "tell(isTRUE(all.equal(solve(g$R, own(z)), solve(h$R, z), tolerance = 1e-11)), abs(logdet(g$R) - logdet(h$R)) < 1e-10, drift(f) == 0)",
+    "d <- copy_factor(f); V[600, ] <- 3; tell(class_of(cholupdate_gpu(d, V, downdate = TRUE, in_place = TRUE)), last$pivot)",
+    "same <- as.matrix(d); tell(if (rank == 0) identical(same, R) else is.null(same))",
+    "tell(last_cholupdate()$backend, last_cholupdate()$method); tell(dim(choldelete_gpu(d, 3:5))[1])"
+  ))
+  expect_told(run, 0:1, c(
+    "TRUE TRUE", "TRUE TRUE", "TRUE TRUE TRUE", "gpucholmod_not_positive_definite 600", "TRUE", "cuda persistent", "697"
+  ))
+  expect_equal(run$status, 0L)
+})
+
+test_that("without a GPU, all processes say so", {
+  skip_on_cran()
+  if (gpu_info(memory = FALSE)$usable) skip("there is a GPU")
+  run <- in_processes(2, "tell(class_of(chol_factor(if (rank == 0) diag(3), processes = TRUE, backend = 'cuda')), last$reason)")
+  expect_told(run, 0:1, paste("gpucholmod_backend_unavailable", gpu_info(memory = FALSE)$reason))
 })
 
 test_that("a process that dies, or ends, makes the others stop", {

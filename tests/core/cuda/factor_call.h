@@ -63,7 +63,6 @@ inline Task task(const HeldFactor& F, index_t k, Sign sign) {
   return t;
 }
 
-inline const Poll no_poll = [](double) {};
 
 /// As a new factor, and in place; `begun` as in HeldFactor::modify().
 inline Factor modified(HeldFactor& F, const Doubles& V, const Task& task, Work& work) {

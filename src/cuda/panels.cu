@@ -1,0 +1,327 @@
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "cuda/context.h"
+#include "cuda/engine.h"
+#include "cuda/kernels/layout.cuh"
+#include "mpi/panels.h"
+
+namespace gpucholmod::cuda {
+namespace {
+
+using block_columns::STRIP;
+using block_columns::strips_of;
+
+template <class T>
+class PanelsModification;
+
+/// The panels of a process one behind the other, all as high as the factor and of so many strips, so that a launch follows in all that lie behind
+/// a panel; each as Layout has a factor.
+template <class T>
+class DevicePanels : public mpi::Panels<T> {
+ public:
+  DevicePanels(Context& context, const mpi::Layout& layout, int rank)
+      : context_(context), layout_(layout), rank_(rank), ld_(index_t(strips_of(layout.n)) * STRIP + block_columns::margin),
+        session_(std::make_unique<Session>(context)), dR_(context.factors(), ld_ * STRIP * end(layout.blocks())) {
+    const index_t last = layout.blocks() - 1, more = last < 0 ? 0 : STRIP * strips(last) - layout.columns(last);
+    if (last >= 0 && layout.owner(last) == rank && more > 0) {
+      set_identity<<<unsigned(more), 256, 0, stream()>>>(MatrixView<T>{at(last, 0) + layout.columns(last) * ld_, ld_ - block_columns::margin, more, ld_},
+                                                         layout.n);
+      check(cudaGetLastError(), "start the continuation of a factor");
+    }
+    session_.reset();
+  }
+  ~DevicePanels() override {
+    if (context_.forked()) dR_.abandon();
+  }
+
+  std::unique_ptr<mpi::Panels<T>> another() const override { return std::make_unique<DevicePanels>(context_, layout_, rank_); }
+  double bytes() const override { return double(dR_.bytes()); }
+  int device() const override { return context_.device(); }
+  std::string device_name() const override { return context_.device_name(); }
+  int compute_capability() const override {
+    const CurrentDevice current(context_.device());
+    return 10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+  }
+
+  void put(index_t b, MatrixView<const T> R) override {
+    const Session session(context_);
+    copy(R.data, R.ld, at(b, 0), ld_, R, cudaMemcpyHostToDevice);
+    clear_below<<<unsigned(R.cols), 32, 0, stream()>>>(MatrixView<T>{at(b, layout_.first(b)), R.cols, R.cols, ld_}, block_columns::NB);
+    check(cudaGetLastError(), "clear below the diagonal");
+    session.finish();
+  }
+  void get(index_t b, MatrixView<T> R) const override {
+    const Session session(context_);
+    copy(at(b, 0), ld_, R.data, R.ld, R, cudaMemcpyDeviceToHost);
+    session.finish();
+  }
+  void copy(const mpi::Panels<T>& from) override {
+    if (bytes() == 0) return;
+    const Session session(context_);
+    check(cudaMemcpyAsync(dR_.data(), dynamic_cast<const DevicePanels&>(from).dR_.data(), dR_.bytes(), cudaMemcpyDeviceToDevice, stream()),
+          "copy a factor");
+    session.finish();
+  }
+
+  /// With room for the columns of process 0, which has as many as any.
+  mpi::PanelWay way(const Task& task) const override {
+    const CurrentDevice current(context_.device());
+    const int most = int((layout_.blocks() + layout_.size - 1) / layout_.size) * strips(0);
+    const Way panel = way_of<T>(task.k, task.removed, strips(0), true, task), behind = way_of<T>(task.k, task.removed, most, false, task);
+    if (panel.launch == Launch::stepwise || behind.launch == Launch::stepwise)
+      return {Launch::stepwise, block_columns::widest_pass(task.k, task.removed)};
+    return {Launch::persistent, std::min(panel.columns, behind.columns)};
+  }
+
+  std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V, const Task& task, double scale,
+                                                          mpi::PanelWay way, const RightSides& right, const std::function<void()>& tend) override {
+    return std::make_unique<PanelsModification<T>>(*this, dynamic_cast<DevicePanels*>(out), V, task, scale, way, right, tend);
+  }
+
+  Context& context() const { return context_; }
+  cudaStream_t stream() const { return context_.stream(); }
+  const mpi::Layout& layout() const { return layout_; }
+  index_t ld() const { return ld_; }
+  /// Of a panel.
+  int strips(index_t b) const { return strips_of(layout_.columns(b)); }
+  /// The strip of this process's that a panel begins with; of one of another, or behind the last, that behind those of the panels before.
+  int first(index_t b) const { return int(layout_.next_of(rank_, b) / layout_.size) * strips(0); }
+  /// Likewise, but never behind the last strip.
+  int end(index_t b) const {
+    const index_t last = layout_.blocks() - 1;
+    if (last < 0) return 0;
+    return first(b) - (b > last && layout_.owner(last) == rank_ ? strips(0) - strips(last) : 0);
+  }
+  /// Row `row` of the first column of a strip, or of a panel.
+  T* at_strip(int strip, index_t row) const { return dR_.data() + index_t(strip) * STRIP * ld_ + row; }
+  T* at(index_t b, index_t row) const { return at_strip(first(b), row); }
+
+ private:
+  template <class Shape>
+  void copy(const T* from, index_t from_ld, T* to, index_t to_ld, const Shape& R, cudaMemcpyKind kind) const {
+    check(cudaMemcpy2DAsync(to, sizeof(T) * to_ld, from, sizeof(T) * from_ld, sizeof(T) * R.rows, R.cols, kind, stream()), "copy a panel");
+  }
+
+  Context& context_;
+  mpi::Layout layout_;
+  int rank_;
+  index_t ld_;
+  std::unique_ptr<Session> session_;  ///< while this is made
+  PoolBuffer<T> dR_;
+};
+
+/// The passes of a modification, each with its V of this process's columns and, behind these, of the right-hand sides. All is queued in the stream of
+/// the context.
+template <class T>
+class PanelsModification : public mpi::PanelModification<T> {
+ public:
+  PanelsModification(const DevicePanels<T>& R, const DevicePanels<T>* out, MatrixView<const double> V, const Task& task, double scale,
+                     mpi::PanelWay way, const RightSides& right, const std::function<void()>& tend)
+      : R_(R), out_(out), right_(right), tend_(tend), session_(R.context()), own_(R.end(R.layout().blocks())), sides_(strips_of(right.m)),
+        dz_(R.context().pool(), sides_ * STRIP * R.ld()), turns_{std::vector<Turns>(), std::vector<Turns>()} {
+    const std::vector<block_columns::PassColumns> passes = block_columns::passes_of(task.k, task.removed, way.columns);
+    const int panel = R.strips(0);
+    double bytes = double(dz_.bytes()) + (out && out != &R ? out->bytes() : 0);
+    for (const block_columns::PassColumns& columns : passes)
+      bytes += size(columns.width(), panel).bytes();
+    if (bytes > task.device_memory) throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, task.device_memory);
+    const index_t rows = index_t(own_ + sides_) * STRIP;
+    std::vector<double> all(rows * task.k);
+    for (index_t q = 0; q < task.k; ++q) {
+      std::copy_n(V.data + q * V.ld, V.rows, all.data() + q * rows);
+      for (index_t s = 0; s < right.m; ++s) all[q * rows + own_ * STRIP + s] = right.Y[q * right.m + s];
+    }
+    for (const block_columns::PassColumns& columns : passes) {
+      const bool last = columns.first + columns.count == task.k;
+      passes_.emplace_back(R.context().pool(), way.launch, size(columns.width(), panel), columns,
+                           block_columns::Scaling{last ? scale : 1, R.layout().n});
+      const Pass<T>& pass = passes_.back();
+      pass.prepare(all.data(), rows, rows, stream());
+      pass.clear(stream());
+      message_bytes_ += whole(pass.message_bytes(panel));
+      outcome_bytes_ = std::max(outcome_bytes_, whole(pass.outcome_bytes()));
+    }
+    send_right_sides();
+    staging_ = static_cast<char*>(R.context().staging(outcome_bytes_ + 3 * message_bytes_));
+    work_.device = R.device_name();
+    work_.launch = way.launch;
+    work_.device_bytes = bytes;
+    session_.finish();  // `all` is needed until then
+  }
+  ~PanelsModification() override {
+    cudaStreamSynchronize(stream());
+    R_.context().release(std::size_t(tuning::staging_kept));
+  }
+
+  index_t modify(index_t b) override {
+    const int slot = int(b % 2), first = R_.first(b);
+    const index_t row = R_.layout().first(b);
+    turns_[slot].clear();
+    for (Pass<T>& pass : passes_) {
+      T* const out = out_ ? out_->at(b, row) : nullptr;
+      pass.begin_anew(first, first + R_.strips(b), R_.layout().columns(b), slot, &pass == &passes_.front() ? R_.at(b, row) : out, out, R_.ld(), stream());
+      std::optional<block_columns::PassOutcome> done;
+      for (int turn = 0; !done; ++turn) {
+        pass.start_turn(turn, stream());
+        pass.fetch_outcome(staging_, stream());
+        wait();
+        done = pass.outcome(staging_, turn);
+      }
+      work_.fallbacks += done->fallbacks;
+      work_.rescalings += done->rescalings;
+      work_.blocks += R_.strips(b) * block_columns::BLOCKS;
+      if (done->pivot >= 0) return done->pivot;
+      turns_[slot].push_back(pass.close(stream()));
+    }
+    return -1;
+  }
+
+  void fetch_V(index_t b, double* V) override {
+    const index_t m = R_.layout().columns(b);
+    for (const Pass<T>& pass : passes_) pass.fetch_V(V, m, m, index_t(R_.first(b)) * STRIP, stream());
+    wait();
+  }
+
+  /// Of each pass: how many turns, and which; then the messages on the device.
+  mpi::Bytes message(index_t b) override {
+    const int slot = int(b % 2);
+    char* const staged = staging_ + outcome_bytes_;
+    std::vector<int> head;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      head.push_back(int(turns_[slot][i].size()));
+      for (const block_columns::Turn& turn : turns_[slot][i]) head.insert(head.end(), {turn.first, turn.steps});
+      copy(staged + bytes, passes_[i].message(slot), passes_[i].message_bytes(R_.strips(b)), cudaMemcpyDeviceToHost);
+      bytes += passes_[i].message_bytes(R_.strips(b));
+    }
+    wait();
+    mpi::Bytes all(sizeof(int) * head.size() + bytes);
+    std::memcpy(all.data(), head.data(), sizeof(int) * head.size());
+    std::memcpy(all.data() + sizeof(int) * head.size(), staged, bytes);
+    return all;
+  }
+
+  void receive(index_t b, const mpi::Bytes& message) override {
+    const int slot = int(b % 2);
+    char* const staged = staging_ + outcome_bytes_ + (1 + slot) * message_bytes_;
+    while (!received_[slot].passed()) tend_();
+    const char* at = message.data();
+    const auto next = [&] {
+      int value;
+      std::memcpy(&value, at, sizeof value);
+      at += sizeof value;
+      return value;
+    };
+    turns_[slot].assign(passes_.size(), {});
+    for (Turns& turns : turns_[slot])
+      for (int count = next(); count > 0; --count) {
+        const int first = next(), steps = next();
+        turns.push_back({first, steps});
+      }
+    const std::size_t bytes = std::size_t(message.data() + message.size() - at);
+    std::memcpy(staged, at, bytes);
+    std::size_t sent = 0;
+    for (const Pass<T>& pass : passes_) {
+      copy(pass.message(slot), staged + sent, pass.message_bytes(R_.strips(b)), cudaMemcpyHostToDevice);
+      sent += pass.message_bytes(R_.strips(b));
+    }
+    received_[slot].record(stream());
+  }
+
+  void follow(index_t b, index_t first, index_t last) override {
+    const int begin = R_.first(first), end = R_.end(last);
+    T* const out = out_ ? out_->at_strip(begin, behind(b)) : nullptr;
+    follow(b, begin, end, R_.at_strip(begin, behind(b)), out);
+  }
+  void carry(index_t b) override { follow(b, own_, own_ + sides_, dz_.data() + behind(b), dz_.data() + behind(b)); }
+
+  void finish(Work& work) override {
+    const index_t n = R_.layout().n, m = right_.m;
+    std::vector<T> z(n * m);
+    if (m > 0) {
+      check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n, dz_.data(), sizeof(T) * R_.ld(), sizeof(T) * n, m, cudaMemcpyDeviceToHost, stream()),
+            "fetch right-hand sides");
+      for (const Pass<T>& pass : passes_) pass.fetch_V(right_.rest, m, m, index_t(own_) * STRIP, stream());
+    }
+    wait();
+    session_.finish();
+    std::copy(z.begin(), z.end(), right_.out);
+    work = work_;
+  }
+
+ private:
+  using Turns = typename Pass<T>::Turns;
+
+  /// V of this process's strips and those of right-hand sides, and messages in two slots.
+  block_columns::SegmentSize size(int columns, int panel) const { return {columns, std::max(own_ + sides_, 2 * panel + 1), panel}; }
+  static std::size_t whole(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+  cudaStream_t stream() const { return R_.stream(); }
+
+  /// The row behind a panel's.
+  index_t behind(index_t b) const { return R_.layout().first(b) + index_t(R_.strips(b)) * STRIP; }
+  /// All passes, on strips [first, end); the first of them from R, to `out`.
+  void follow(index_t b, int first, int end, const T* R, T* out) {
+    const int slot = int(b % 2);
+    for (std::size_t i = 0; i < passes_.size(); ++i)
+      passes_[i].follow(turns_[slot][i], R_.strips(b), slot, first, end, i == 0 ? R : out, out, R_.ld(), stream());
+  }
+
+  void send_right_sides() {
+    const index_t n = R_.layout().n;
+    if (right_.m == 0) return;
+    std::vector<T> z(right_.z, right_.z + n * right_.m);
+    check(cudaMemsetAsync(dz_.data(), 0, dz_.bytes(), stream()), "clear right-hand sides");
+    check(cudaMemcpy2DAsync(dz_.data(), sizeof(T) * R_.ld(), z.data(), sizeof(T) * n, sizeof(T) * n, right_.m, cudaMemcpyHostToDevice, stream()),
+          "send right-hand sides");
+    check(cudaStreamSynchronize(stream()), "send right-hand sides");
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
+    check(cudaMemcpyAsync(to, from, bytes, kind, stream()), "copy a message");
+  }
+
+  /// Until all that is queued is done.
+  void wait() {
+    queued_.record(stream());
+    while (!queued_.passed()) tend_();
+  }
+
+  const DevicePanels<T>& R_;
+  const DevicePanels<T>* out_;
+  RightSides right_;
+  std::function<void()> tend_;
+  Session session_;
+  int own_, sides_;  ///< strips of this process; and of right-hand sides
+  PoolBuffer<T> dz_;
+  std::deque<Pass<T>> passes_;
+  std::vector<Turns> turns_[2];  ///< by slot and pass
+  char* staging_ = nullptr;      ///< what becomes of a pass; a message to be sent; two that have come
+  std::size_t message_bytes_ = 0, outcome_bytes_ = 0;
+  Event queued_, received_[2];
+  Work work_;
+};
+
+template <class T>
+std::unique_ptr<mpi::Panels<T>> panels_on(int beside, const mpi::Layout& layout, int rank) {
+  const Status now = status(false);
+  if (!now.usable) unavailable(now);
+  std::vector<int> usable;
+  for (const Device& device : now.devices)
+    if (device.usable) usable.push_back(device.id);
+  Context& context = Context::of(usable[std::size_t(beside) % usable.size()]);
+  return std::make_unique<DevicePanels<T>>(context, layout, rank);
+}
+
+}  // namespace
+
+mpi::MakePanels panels_beside(int beside) {
+  mpi::MakePanels make;
+  make.of_floats = [beside](const mpi::Layout& layout, int rank) { return panels_on<float>(beside, layout, rank); };
+  make.of_doubles = [beside](const mpi::Layout& layout, int rank) { return panels_on<double>(beside, layout, rank); };
+  return make;
+}
+
+}  // namespace gpucholmod::cuda
