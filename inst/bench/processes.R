@@ -1,12 +1,13 @@
-# A factor over the processes that mpirun starts, or in one process: what a call takes, on CPUs.
+# A factor over the processes that mpirun starts, or in one process: what a call takes, on CPUs or GPUs.
 #
-#   mpirun -np 2 Rscript processes.R [--n=4096] [--k=16] [--repeats=7] [--threads=1]
-#   Rscript processes.R --alone [--threads=2]
+#   mpirun -np 2 Rscript processes.R [--n=4096] [--k=16] [--repeats=7] [--threads=1] [--cuda]
+#   Rscript processes.R --alone [--threads=2] [--cuda]
 #
 # R (n x n, double precision): ones on the diagonal, normal noise of standard deviation 0.3 / sqrt(n) above it; V (n x k) and
 # right-hand sides are normal. `ms`: the least of `repeats` calls, by the wall clock of process 0, all that a call does included;
 # "sweep" is what last_cholupdate() says of the update in place, without what comes before and after it. --alone: the same calls for
-# chol_factor() in ordinary memory, without MPI. threads: of each process; without, its share of the cores, and 2 alone. At the end
+# chol_factor() in ordinary memory, without MPI. threads: of each process; without, its share of the cores, and 2 alone. --cuda:
+# each on a GPU. At the end
 #
 #   ratio   max |R~'R~x - R'Rx - VV'x|_1 / ((n + k) eps (|R'R|_1 + |VV'|_1)) for random signs x; must be below 30
 
@@ -19,6 +20,7 @@ n <- option("n", 4096L)
 k <- option("k", 16L)
 repeats <- option("repeats", 7L)
 alone <- "--alone" %in% commandArgs(TRUE)
+backend <- if ("--cuda" %in% commandArgs(TRUE)) "cuda" else "cpu"
 options(gpucholmod.threads = option("threads", if (alone) 2L))
 first <- alone || process_info()$process == 0L
 
@@ -38,7 +40,7 @@ X[come, ] <- 4 * diag(k)
 b <- rnorm(n)
 z <- matrix(rnorm(8 * n), n)
 
-f <- if (alone) chol_factor(R, backend = "cpu") else chol_factor(R, processes = TRUE)
+f <- if (alone) chol_factor(R, backend = backend) else chol_factor(R, processes = TRUE, backend = backend)
 updated <- copy_factor(f)
 cholupdate_gpu(updated, V, in_place = TRUE)
 
@@ -73,7 +75,7 @@ times[["downdate in place"]] <- times[["downdate in place"]] - times[["update in
 made <- as.matrix(updated)
 if (first) {
   how <- if (alone) paste("one process without MPI, threads:", getOption("gpucholmod.threads")) else paste("processes:", process_info()$processes)
-  cat(sprintf("n = %d, k = %d, %s, gpucholmod %s, %s\n", n, k, how, utils::packageVersion("gpucholmod"), Sys.Date()))
+  cat(sprintf("n = %d, k = %d, %s, %s, gpucholmod %s, %s\n", n, k, backend, how, utils::packageVersion("gpucholmod"), Sys.Date()))
   cat(sprintf("%-36s %9.2f ms\n", names(times), times), sep = "")
   x <- matrix(sample(c(-1, 1), 4 * n, TRUE), n)
   product <- function(R, x) crossprod(R, R %*% x)

@@ -198,9 +198,11 @@ class PanelsModification : public mpi::PanelModification<T> {
       bytes += passes_[i].message_bytes(R_.strips(b));
     }
     wait();
-    mpi::Bytes all(sizeof(int) * head.size() + bytes);
-    std::memcpy(all.data(), head.data(), sizeof(int) * head.size());
-    std::memcpy(all.data() + sizeof(int) * head.size(), staged, bytes);
+    mpi::Bytes all;
+    all.reserve(sizeof(int) * head.size() + bytes);
+    const char* const numbers = reinterpret_cast<const char*>(head.data());
+    all.insert(all.end(), numbers, numbers + sizeof(int) * head.size());
+    all.insert(all.end(), staged, staged + bytes);
     return all;
   }
 

@@ -103,10 +103,11 @@ Team::End Team::unpacked(const Bytes& message) {
 
 std::shared_ptr<Bytes> Team::message(Kind kind, index_t index, const void* data, std::size_t bytes) const {
   const Header header{turn_, what_, index, kind};
-  auto made = std::make_shared<Bytes>(sizeof header + bytes);
-  std::memcpy(made->data(), &header, sizeof header);
-  if (bytes > 0) std::memcpy(made->data() + sizeof header, data, bytes);
-  return made;
+  Packer made;
+  made.bytes.reserve(sizeof header + bytes);
+  made.put(header);
+  made.raw(data, bytes);
+  return std::make_shared<Bytes>(std::move(made.bytes));
 }
 
 void Team::send(const std::vector<int>& to, index_t index, const void* data, std::size_t bytes) {
