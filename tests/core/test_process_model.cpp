@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "block_columns/segment.h"
 #include "call.h"
 #include "mpi/factor.h"
 #include "mpi/sweep.h"
@@ -95,6 +96,33 @@ TEST(ProcessModel, NobodyWaitsButForTheChain) {
   const Network ethernet{20e-6, 1.25e9};
   EXPECT_GT(predicted(32768, 1, pieces, ethernet) / predicted(32768, 8, pieces, ethernet), 7);
   EXPECT_GT(predicted(4096, 1, pieces, ethernet) / predicted(4096, 4, pieces, ethernet), 3);
+}
+
+/// One H100: what the note's table of pieces says.
+constexpr PanelPieces h100{46e-9, 67e-6, 75e-9, 20e-6, 2.55e12, 1 / 7e9, 8.0 * block_columns::Message<16>::stride / block_columns::NB};
+
+double on_gpus(index_t n, int processes, const Network& network) { return predicted({n, processes, mpi::panel_width(n)}, h100, network); }
+
+TEST(ProcessModel, OneProcessOnAGpuTakesWhatWasMeasured) {
+  EXPECT_EQ(h100.message, 544);
+  for (const auto& [n, seconds] : {std::pair<index_t, double>{4096, 1.29e-3}, {8192, 2.46e-3}, {16384, 4.63e-3}, {32768, 9.87e-3}})
+    EXPECT_NEAR(on_gpus(n, 1, {0, 1e9}) / seconds, 1, 0.2) << n;
+}
+
+TEST(ProcessModel, OnGpusNobodyWaitsButForTheChain) {
+  for (const index_t n : {16384, 131072})
+    for (const Network& network : {Network{5e-6, 1e10}, {20e-6, 1.25e9}})
+      for (const int size : {1, 2, 4, 16, 64}) {
+        const double w = double(mpi::panel_width(n)), panels = double(n) / w, bytes = h100.message * w, found = on_gpus(n, size, network);
+        const double panel = h100.panel + h100.column * w, follow = 8.0 * double(n) * (double(n) - w) / h100.bytes_a_second / size;
+        const double sent = network.latency + bytes / network.bytes_a_second + 2 * bytes * h100.host;
+        const double way = size == 1 ? 0 : sent + h100.launch + 16 * w * w / h100.bytes_a_second;
+        const double chain = panels * panel + (panels - 1) * way;
+        EXPECT_GE(found, std::max(0.999 * chain, follow)) << n << " " << size;
+        // What a message takes to go out to all others, one after the other, and the ends, where some have nothing left.
+        const double ends = panels * (size - 1) * bytes / network.bytes_a_second + 4 * panels * h100.launch + 4e-3;
+        EXPECT_LE(found, 1.05 * (chain + follow) + h100.begin * double(n) + ends) << n << " " << size;
+      }
 }
 
 }  // namespace
