@@ -21,7 +21,11 @@ void watch() {
   heed_user();
 }
 
-mpi::Bytes bytes_of(SEXP raw) { return {reinterpret_cast<const char*>(RAW(raw)), reinterpret_cast<const char*>(RAW(raw)) + Rf_xlength(raw)}; }
+mpi::Bytes bytes_of(SEXP raw) {
+  mpi::Bytes made;
+  mpi::append(made, RAW(raw), std::size_t(Rf_xlength(raw)));
+  return made;
+}
 
 }  // namespace
 

@@ -24,6 +24,7 @@ constexpr std::ptrdiff_t members_columns = 256;     ///< or as many columns, if 
 constexpr int most_threads = 16;       ///< of the CPU, where the caller does not say how many
 constexpr std::size_t stream_kept = std::size_t(256) << 20;  ///< bytes of device memory kept for the next call
 constexpr double staging_kept = 2.1 * stream_buffers * stream_chunk;  ///< bytes of page-locked memory kept: a long column takes more
+constexpr std::size_t messages_kept = std::size_t(64) << 20;  ///< the same for messages between processes
 
 /// What a whole call takes, in seconds: for "auto". Measured on one host with an NVIDIA H200 and 16 cores of an Intel Xeon,
 /// what depends on the instructions and on BLAS also on a machine with two Zen 5 cores, 2026-11-21

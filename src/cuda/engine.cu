@@ -151,14 +151,19 @@ void Pass<T>::with_words(F&& f) const {
 
 /// Floats take the first half of the memory; in the second, which holds nothing else, there is room for V in double.
 template <class T>
-void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const {
-  double* const to = single_ ? memory() + size_.ints() / 2 : memory();
+void Pass<T>::clear_columns(index_t m, index_t rows, cudaStream_t stream) const {
   if (m < rows || columns_.count < size_.columns)
     check(cudaMemsetAsync(memory(), 0, (single_ ? sizeof(float) : sizeof(double)) * rows * size_.columns, stream), "clear columns");
+}
+
+template <class T>
+void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const {
+  double* const to = single_ ? memory() + size_.ints() / 2 : memory();
   columns_.each([&](index_t own, index_t from, index_t count) {
-    check(cudaMemcpy2DAsync(to + own * rows, sizeof(double) * rows, V + from * ldv, sizeof(double) * ldv, sizeof(double) * m, count,
-                            cudaMemcpyDefault, stream), "send columns");
-    if (single_) convert_columns(to + own * rows, rows, reinterpret_cast<float*>(memory()) + own * rows, rows, m, count, stream);
+    const index_t at = own * rows + first;
+    check(cudaMemcpy2DAsync(to + at, sizeof(double) * rows, V + from * ldv, sizeof(double) * ldv, sizeof(double) * m, count, cudaMemcpyDefault, stream),
+          "send columns");
+    if (single_) convert_columns(to + at, rows, reinterpret_cast<float*>(memory()) + at, rows, m, count, stream);
   });
 }
 
@@ -175,7 +180,9 @@ void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, index_t fir
 
 template <class T>
 void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const {
-  send(V, ldv, n, index_t(size_.strips) * block_columns::STRIP, stream);
+  const index_t rows = index_t(size_.strips) * block_columns::STRIP;
+  clear_columns(n, rows, stream);
+  send(V, ldv, n, rows, 0, stream);
 }
 
 template <class T>
@@ -249,23 +256,50 @@ void Pass<T>::close(const Segment<T>& segment, cudaStream_t stream) const {
   check(cudaGetLastError(), "close a segment");
 }
 
+/// Scalings of row blocks are left out where no turn begins with one; that which closes the last turn stands behind all row blocks.
 template <class T>
-void* Pass<T>::message(int slot) const {
-  return block_columns::with_width(size_.columns, [&](auto K) -> void* {
-    const index_t at = size_.messages() + first_message(slot) * block_columns::Message<decltype(K)::value>::stride;
-    return single_ ? static_cast<void*>(reinterpret_cast<float*>(memory()) + at) : memory() + at;
+template <class Copy>
+void Pass<T>::each_part(int strips, int slot, const Turns& turns, Copy&& copy) const {
+  block_columns::with_width(size_.columns, [&](auto K) {
+    using Parts = block_columns::Message<decltype(K)::value>;
+    const std::size_t word = single_ ? sizeof(float) : sizeof(double), blocks = std::size_t(strips) * block_columns::BLOCKS;
+    char* const at = reinterpret_cast<char*>(memory()) + word * std::size_t(size_.messages() + first_message(slot) * Parts::stride);
+    copy(at, word * Parts::stride, word * (turns.size() > 1 ? Parts::stride : Parts::words), blocks);
+    copy(at + word * blocks * Parts::stride, word * Parts::stride, word * Parts::stride, std::size_t(1));
   });
 }
 
 template <class T>
-std::size_t Pass<T>::message_bytes(int strips) const {
-  const index_t stride = block_columns::with_width(size_.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
-  return (single_ ? sizeof(float) : sizeof(double)) * std::size_t((index_t(strips) * block_columns::BLOCKS + 1) * stride);
+std::size_t Pass<T>::message_bytes(int strips, const Turns& turns) const {
+  std::size_t all = 0;
+  each_part(strips, 0, turns, [&](char*, std::size_t, std::size_t bytes, std::size_t count) { all += bytes * count; });
+  return all;
+}
+
+template <class T>
+void Pass<T>::fetch_message(char* to, int strips, int slot, const Turns& turns, cudaStream_t stream) const {
+  each_part(strips, slot, turns, [&](char* from, std::size_t apart, std::size_t bytes, std::size_t count) {
+    check(cudaMemcpy2DAsync(to, bytes, from, apart, bytes, count, cudaMemcpyDeviceToHost, stream), "fetch a message");
+    to += bytes * count;
+  });
+}
+
+template <class T>
+void Pass<T>::put_message(const char* from, int strips, int slot, const Turns& turns, cudaStream_t stream) const {
+  each_part(strips, slot, turns, [&](char* to, std::size_t apart, std::size_t bytes, std::size_t count) {
+    check(cudaMemcpy2DAsync(to, apart, from, bytes, bytes, count, cudaMemcpyHostToDevice, stream), "send a message");
+    from += bytes * count;
+  });
 }
 
 template <class T>
 void Pass<T>::follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const {
   if (first < end) repeat(placed(first, end, strips, first_message(slot), R, out, ld), turns, Last::closed, stream);
+}
+
+template <class T>
+void Pass<T>::send_V(const double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const {
+  send(V, ldv, m, index_t(size_.strips) * block_columns::STRIP, first, stream);
 }
 
 template <class T>
@@ -280,7 +314,8 @@ void Pass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy
   place_panel(size_.strips, size_.strips + 1, z, z, ld);
   panel_.V = memory();
   panel_.ldv = STRIP;
-  send(Y, ldy, m, STRIP, stream);
+  clear_columns(m, STRIP, stream);
+  send(Y, ldy, m, STRIP, 0, stream);
   gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, 0, PassInts{});
   check(cudaGetLastError(), "begin with right-hand sides");
   repeat(panel_, turns_, Last::to_close, stream);

@@ -110,13 +110,15 @@ class Pass {
   void begin_anew(int first, int end, index_t rows, int slot, const T* R, T* out, index_t ld, cudaStream_t stream);
   /// When it is done: queues what of its message is still missing. Returns the turns that it took.
   const Turns& close(cudaStream_t stream) const;
-  /// Its message, on the device, for a panel of so many strips.
-  void* message(int slot) const;
-  std::size_t message_bytes(int strips) const;
+  /// Of the message of a panel of so many strips that took these turns, what others need; and queues a copy of it to host memory, or from there.
+  std::size_t message_bytes(int strips, const Turns& turns) const;
+  void fetch_message(char* to, int strips, int slot, const Turns& turns, cudaStream_t stream) const;
+  void put_message(const char* from, int strips, int slot, const Turns& turns, cudaStream_t stream) const;
   /// Queues what a panel of so many strips, whose message is in `slot`, does to strips [first, end) on its right; R and out: there, in the row behind
   /// the panel's.
   void follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const;
-  /// Queues a copy of m rows of V, from row `first` on, to host memory.
+  /// Queues a copy of m rows of V, from row `first` on, from host memory as prepare() takes it; and to host memory.
+  void send_V(const double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
   void fetch_V(double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
 
   Launch launch() const { return launch_; }
@@ -131,6 +133,9 @@ class Pass {
   block_columns::Segment<T> placed(int first, int end, int above, index_t message, const T* R, T* out, index_t ld) const;
   /// The panel that is next, its own row blocks left aside.
   void place_panel(int first, int end, const T* R, T* out, index_t ld);
+  /// Calls copy(on the device, their distance there, bytes, how many) for each part of a message that others need.
+  template <class Copy>
+  void each_part(int strips, int slot, const Turns& turns, Copy&& copy) const;
   index_t first_message(int slot) const { return slot * (index_t(size_.panel_strips) * block_columns::BLOCKS + 1); }
   /// Starts what finishes and rewrites, and, with the first part, all, on every owner.
   template <int K, class A>
@@ -145,8 +150,10 @@ class Pass {
   /// f(width of the pass, A()), A being what it computes with; its words take the first part of memory() where they are not doubles.
   template <class F>
   void with_words(F&& f) const;
-  /// Columns of V, in double, to where the pass has them, and back from there: with leading dimension `rows`, and one of their own.
-  void send(const double* V, index_t ldv, index_t m, index_t rows, cudaStream_t stream) const;
+  /// Columns of V, in double, to where the pass has them, and back from there: with leading dimension `rows`, and one of their own. Before: zeros
+  /// there, unless all is sent.
+  void clear_columns(index_t m, index_t rows, cudaStream_t stream) const;
+  void send(const double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
   void fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
 
   Launch launch_;

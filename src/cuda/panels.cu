@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "cuda/context.h"
@@ -13,6 +16,60 @@ namespace {
 
 using block_columns::STRIP;
 using block_columns::strips_of;
+
+/// Ordinary memory that is page-locked for a device, where the system allows it, so that messages need no other copy; kept for the next ones.
+class LockedMessages : public mpi::MessageMemory {
+ public:
+  explicit LockedMessages(int device) : device_(device) {}
+
+  void* take(std::size_t bytes) override {
+    const std::size_t size = rounded(bytes);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = free_.find(size); found != free_.end()) {
+      void* const data = found->second;
+      free_.erase(found);
+      kept_ -= size;
+      return data;
+    }
+    void* const data = std::aligned_alloc(least, size);
+    if (!data) throw std::bad_alloc();
+    const CurrentDevice current(device_);
+    if (cudaHostRegister(data, size, cudaHostRegisterPortable) != cudaSuccess) cudaGetLastError();
+    return data;
+  }
+  void give_back(void* data, std::size_t bytes) override {
+    const std::size_t size = rounded(bytes);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (kept_ + size <= tuning::messages_kept) {
+      free_.emplace(size, data);
+      kept_ += size;
+      return;
+    }
+    if (cudaHostUnregister(data) != cudaSuccess) cudaGetLastError();
+    std::free(data);
+  }
+
+ private:
+  static constexpr std::size_t least = 64 << 10;
+  static std::size_t rounded(std::size_t bytes) {
+    std::size_t size = least;
+    while (size < bytes) size *= 2;
+    return size;
+  }
+
+  int device_;
+  std::mutex mutex_;
+  std::multimap<std::size_t, void*> free_;
+  std::size_t kept_ = 0;
+};
+
+/// There until the process ends, as messages may be.
+LockedMessages& messages_of(int device) {
+  static std::mutex mutex;
+  static auto& all = *new std::map<int, LockedMessages>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return all.try_emplace(device, device).first->second;
+}
 
 template <class T>
 class PanelsModification;
@@ -45,6 +102,7 @@ class DevicePanels : public mpi::Panels<T> {
     const CurrentDevice current(context_.device());
     return 10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
   }
+  mpi::MessageMemory* message_memory() const override { return &messages_of(context_.device()); }
 
   void put(index_t b, MatrixView<const T> R) override {
     const Session session(context_);
@@ -124,32 +182,27 @@ class PanelsModification : public mpi::PanelModification<T> {
         dz_(R.context().pool(), sides_ * STRIP * R.ld()), turns_{std::vector<Turns>(), std::vector<Turns>()} {
     const std::vector<block_columns::PassColumns> passes = block_columns::passes_of(task.k, task.removed, way.columns);
     const int panel = R.strips(0);
+    std::size_t outcome_bytes = 0;
     double bytes = double(dz_.bytes()) + (out && out != &R ? out->bytes() : 0);
     for (const block_columns::PassColumns& columns : passes)
       bytes += size(columns.width(), panel).bytes();
     if (bytes > task.device_memory) throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, task.device_memory);
-    const index_t rows = index_t(own_ + sides_) * STRIP;
-    std::vector<double> all(rows * task.k);
-    for (index_t q = 0; q < task.k; ++q) {
-      std::copy_n(V.data + q * V.ld, V.rows, all.data() + q * rows);
-      for (index_t s = 0; s < right.m; ++s) all[q * rows + own_ * STRIP + s] = right.Y[q * right.m + s];
-    }
     for (const block_columns::PassColumns& columns : passes) {
       const bool last = columns.first + columns.count == task.k;
       passes_.emplace_back(R.context().pool(), way.launch, size(columns.width(), panel), columns,
                            block_columns::Scaling{last ? scale : 1, R.layout().n});
       const Pass<T>& pass = passes_.back();
-      pass.prepare(all.data(), rows, rows, stream());
+      pass.prepare(V.data, V.rows, V.ld, stream());
+      if (right.m > 0) pass.send_V(right.Y, right.m, right.m, index_t(own_) * STRIP, stream());
       pass.clear(stream());
-      message_bytes_ += whole(pass.message_bytes(panel));
-      outcome_bytes_ = std::max(outcome_bytes_, whole(pass.outcome_bytes()));
+      outcome_bytes = std::max(outcome_bytes, pass.outcome_bytes());
     }
     send_right_sides();
-    staging_ = static_cast<char*>(R.context().staging(outcome_bytes_ + 3 * message_bytes_));
+    staging_ = static_cast<char*>(R.context().staging(outcome_bytes));
     work_.device = R.device_name();
     work_.launch = way.launch;
     work_.device_bytes = bytes;
-    session_.finish();  // `all` is needed until then
+    session_.finish();  // V is needed until then
   }
   ~PanelsModification() override {
     cudaStreamSynchronize(stream());
@@ -185,50 +238,53 @@ class PanelsModification : public mpi::PanelModification<T> {
     wait();
   }
 
-  /// Of each pass: how many turns, and which; then the messages on the device.
+  /// What is on the device; then of each pass, how many turns, and which; then how many numbers this is.
   mpi::Bytes message(index_t b) override {
-    const int slot = int(b % 2);
-    char* const staged = staging_ + outcome_bytes_;
-    std::vector<int> head;
+    const int slot = int(b % 2), strips = R_.strips(b);
+    std::vector<int> numbers;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
-      head.push_back(int(turns_[slot][i].size()));
-      for (const block_columns::Turn& turn : turns_[slot][i]) head.insert(head.end(), {turn.first, turn.steps});
-      copy(staged + bytes, passes_[i].message(slot), passes_[i].message_bytes(R_.strips(b)), cudaMemcpyDeviceToHost);
-      bytes += passes_[i].message_bytes(R_.strips(b));
+      const Turns& turns = turns_[slot][i];
+      numbers.push_back(int(turns.size()));
+      for (const block_columns::Turn& turn : turns) numbers.insert(numbers.end(), {turn.first, turn.steps});
+      bytes += passes_[i].message_bytes(strips, turns);
     }
+    numbers.push_back(int(numbers.size()) + 1);
+    sent_ = mpi::room_for(bytes + sizeof(int) * numbers.size(), R_.message_memory());
+    sent_.resize(bytes);
+    char* to = sent_.data();
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      passes_[i].fetch_message(to, strips, slot, turns_[slot][i], stream());
+      to += passes_[i].message_bytes(strips, turns_[slot][i]);
+    }
+    mpi::append(sent_, numbers.data(), sizeof(int) * numbers.size());
     wait();
-    mpi::Bytes all;
-    all.reserve(sizeof(int) * head.size() + bytes);
-    const char* const numbers = reinterpret_cast<const char*>(head.data());
-    all.insert(all.end(), numbers, numbers + sizeof(int) * head.size());
-    all.insert(all.end(), staged, staged + bytes);
-    return all;
+    return std::move(sent_);
   }
 
-  void receive(index_t b, const mpi::Bytes& message) override {
-    const int slot = int(b % 2);
-    char* const staged = staging_ + outcome_bytes_ + (1 + slot) * message_bytes_;
+  void receive(index_t b, mpi::Bytes&& message) override {
+    const int slot = int(b % 2), strips = R_.strips(b);
     while (!received_[slot].passed()) tend_();
-    const char* at = message.data();
+    came_[slot] = std::move(message);
+    const char* const end = came_[slot].data() + came_[slot].size();
+    const char* at = end - sizeof(int);
     const auto next = [&] {
       int value;
       std::memcpy(&value, at, sizeof value);
       at += sizeof value;
       return value;
     };
+    at = end - sizeof(int) * std::size_t(next());
     turns_[slot].assign(passes_.size(), {});
     for (Turns& turns : turns_[slot])
       for (int count = next(); count > 0; --count) {
         const int first = next(), steps = next();
         turns.push_back({first, steps});
       }
-    const std::size_t bytes = std::size_t(message.data() + message.size() - at);
-    std::memcpy(staged, at, bytes);
-    std::size_t sent = 0;
-    for (const Pass<T>& pass : passes_) {
-      copy(pass.message(slot), staged + sent, pass.message_bytes(R_.strips(b)), cudaMemcpyHostToDevice);
-      sent += pass.message_bytes(R_.strips(b));
+    const char* from = came_[slot].data();
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      passes_[i].put_message(from, strips, slot, turns_[slot][i], stream());
+      from += passes_[i].message_bytes(strips, turns_[slot][i]);
     }
     received_[slot].record(stream());
   }
@@ -259,7 +315,6 @@ class PanelsModification : public mpi::PanelModification<T> {
 
   /// V of this process's strips and those of right-hand sides, and messages in two slots.
   block_columns::SegmentSize size(int columns, int panel) const { return {columns, std::max(own_ + sides_, 2 * panel + 1), panel}; }
-  static std::size_t whole(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
   cudaStream_t stream() const { return R_.stream(); }
 
   /// The row behind a panel's.
@@ -281,10 +336,6 @@ class PanelsModification : public mpi::PanelModification<T> {
     check(cudaStreamSynchronize(stream()), "send right-hand sides");
   }
 
-  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
-    check(cudaMemcpyAsync(to, from, bytes, kind, stream()), "copy a message");
-  }
-
   /// Until all that is queued is done.
   void wait() {
     queued_.record(stream());
@@ -300,8 +351,8 @@ class PanelsModification : public mpi::PanelModification<T> {
   PoolBuffer<T> dz_;
   std::deque<Pass<T>> passes_;
   std::vector<Turns> turns_[2];  ///< by slot and pass
-  char* staging_ = nullptr;      ///< what becomes of a pass; a message to be sent; two that have come
-  std::size_t message_bytes_ = 0, outcome_bytes_ = 0;
+  char* staging_ = nullptr;      ///< what becomes of a pass
+  mpi::Bytes sent_, came_[2];    ///< on their way from and to the device
   Event queued_, received_[2];
   Work work_;
 };

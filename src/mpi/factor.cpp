@@ -127,8 +127,8 @@ class Shared : public SharedFactor {
     const bool nothing = n == 0 || k == 0;
     const double down = rescale ? std::scalbn(1.0, -e) : 1, scale = rescale ? 1 : task.scale;
     const std::vector<T> columns(on_gpu() ? std::vector<T>() : times<T>(V, n * k, down));
-    const std::vector<double> doubles(on_gpu() ? times<double>(V, n * k, down) : std::vector<double>());
-    PanelSweep<T> panels(team_, layout_, {doubles.data(), n, k, n}, task, scale);
+    const std::vector<double> doubles(on_gpu() && down != 1 ? times<double>(V, n * k, down) : std::vector<double>());
+    PanelSweep<T> panels(team_, layout_, {doubles.empty() ? V : doubles.data(), n, k, n}, task, scale);
     const Clock clock;
     Work work;
     const auto sweep = [&](const Columns<T>& from, const Columns<T>* to) {

@@ -57,11 +57,23 @@ index_t PanelSweep<T>::modify(index_t b) {
   std::vector<double> V(in_passes ? layout_.columns(b) * task_.k : 0);
   if (in_passes) gpu_->fetch_V(b, V.data());
   if (const index_t pivot = gpu_->modify(b); pivot >= 0) return layout_.first(b) + (in_passes ? first_pivot(b, V, pivot) : pivot);
-  if (const std::vector<int> to = receivers(b); !to.empty()) {
-    const Bytes message = gpu_->message(b);
-    team_.send(to, b, message.data(), message.size());
-  }
+  if (const std::vector<int> to = receivers(b); !to.empty()) team_.send(to, b, gpu_->message(b));
   return -1;
+}
+
+/// V of this process's panels, one behind the other; in `rows`, where that is not all of it.
+template <class T>
+MatrixView<const double> PanelSweep<T>::own_rows(std::vector<double>& rows) const {
+  if (layout_.size == 1) return V_;
+  index_t own = 0;
+  const auto each = [&](auto&& f) {
+    for (index_t b = team_.rank(); b < layout_.blocks(); b += layout_.size) f(b);
+  };
+  each([&](index_t b) { own += layout_.columns(b); });
+  rows.resize(own * V_.cols);
+  double* to = rows.data();
+  for (index_t q = 0; q < V_.cols; ++q) each([&](index_t b) { to = std::copy_n(V_.col(q) + layout_.first(b), layout_.columns(b), to); });
+  return {rows.data(), own, V_.cols, own};
 }
 
 template <class T>
@@ -71,12 +83,14 @@ index_t PanelSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Colu
   const bool carries = carries_ && to && rank == 0;
   original_ = &original;
   by_ = by;
-  std::vector<double> rows;  // of V, this process's
-  for (index_t q = 0; q < V_.cols; ++q)
-    R.each_number([&](index_t b) { rows.insert(rows.end(), V_.col(q) + layout_.first(b), V_.col(q) + layout_.last(b)); });
-  const index_t own = V_.cols > 0 ? index_t(rows.size()) / V_.cols : 0;
-  gpu_ = R.panels()->modification(to ? to->panels() : nullptr, {rows.data(), own, V_.cols, own}, task_, scale_, way_,
-                                  carries ? task_.right : RightSides{}, [this] { team_.look(); });
+  struct Messages {
+    Team& team;
+    ~Messages() { team.receive_into(nullptr); }
+  } const messages{team_};
+  team_.receive_into(R.panels()->message_memory());
+  std::vector<double> rows;
+  gpu_ = R.panels()->modification(to ? to->panels() : nullptr, own_rows(rows), task_, scale_, way_, carries ? task_.right : RightSides{},
+                                  [this] { team_.look(); });
   if (to) to->forget();
   index_t modified = 0;  // panels up to there, as far as they are this process's
   for (index_t b = 0; b < blocks; ++b) {

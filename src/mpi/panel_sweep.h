@@ -36,6 +36,7 @@ class PanelSweep {
  private:
   /// Those of the others that need what a panel has done.
   std::vector<int> receivers(index_t b) const;
+  MatrixView<const double> own_rows(std::vector<double>& rows) const;
   index_t modify(index_t b);
   index_t first_pivot(index_t b, const std::vector<double>& V, index_t pivot) const;
   void tell_right_sides();

@@ -29,9 +29,10 @@ class PanelModification {
   virtual index_t modify(index_t b) = 0;
   /// V of a panel, as it is before modify(): columns(b) x k.
   virtual void fetch_V(index_t b, double* V) = 0;
-  /// What modify() has left, for other processes; and there. The message of a panel is needed until that of the second one behind it comes.
+  /// What modify() has left, for other processes, with room for a trailer; and there. The message of a panel is needed until that of the second one
+  /// behind it comes.
   virtual Bytes message(index_t b) = 0;
-  virtual void receive(index_t b, const Bytes& message) = 0;
+  virtual void receive(index_t b, Bytes&& message) = 0;
   /// The rows of panel b in those panels of this process that are among [first, last), all behind it, by its message.
   virtual void follow(index_t b, index_t first, index_t last) = 0;
   /// The same in the right-hand sides.
@@ -52,6 +53,8 @@ class Panels {
   virtual int device() const = 0;
   virtual std::string device_name() const = 0;
   virtual int compute_capability() const = 0;
+  /// Where messages should come; null: to ordinary memory.
+  virtual MessageMemory* message_memory() const = 0;
 
   /// Panel b <- R (last(b) x columns(b)), which is not looked at below the diagonal; and back.
   virtual void put(index_t b, MatrixView<const T> R) = 0;

@@ -14,7 +14,7 @@ constexpr std::size_t piece = 64 << 20;  ///< bytes of a message of broadcast()
 
 struct Packer {
   Bytes bytes;
-  void raw(const void* data, std::size_t count) { bytes.insert(bytes.end(), static_cast<const char*>(data), static_cast<const char*>(data) + count); }
+  void raw(const void* data, std::size_t count) { append(bytes, data, count); }
   template <class X>
   void put(const X& x) { raw(&x, sizeof x); }
   void put(const std::string& x) {
@@ -84,7 +84,7 @@ Bytes Team::packed(const End& end) {
 }
 
 Team::End Team::unpacked(const Bytes& message) {
-  Unpacker from{message.data() + sizeof(Header)};
+  Unpacker from{message.data()};
   End end;
   end.state = from.get<State>();
   end.pivot = from.get<index_t>();
@@ -101,44 +101,50 @@ Team::End Team::unpacked(const Bytes& message) {
   return end;
 }
 
-std::shared_ptr<Bytes> Team::message(Kind kind, index_t index, const void* data, std::size_t bytes) const {
-  const Header header{turn_, what_, index, kind};
-  Packer made;
-  made.bytes.reserve(sizeof header + bytes);
-  made.put(header);
-  made.raw(data, bytes);
-  return std::make_shared<Bytes>(std::move(made.bytes));
+/// The trailer is last, so that it can be added and taken away where the message lies.
+std::shared_ptr<Bytes> Team::with_trailer(Kind kind, index_t index, Bytes&& message) const {
+  const Trailer trailer{turn_, what_, index, kind};
+  append(message, &trailer, sizeof trailer);
+  return std::make_shared<Bytes>(std::move(message));
 }
 
-void Team::send(const std::vector<int>& to, index_t index, const void* data, std::size_t bytes) {
-  const auto made = message(Kind::data, index, data, bytes);
+void Team::send(const std::vector<int>& to, index_t index, Bytes&& message) {
+  const auto made = with_trailer(Kind::data, index, std::move(message));
   for (const int p : to) transport_.send(p, made);
+}
+void Team::send(const std::vector<int>& to, index_t index, const void* data, std::size_t bytes) {
+  Bytes message = room_for(bytes);
+  append(message, data, bytes);
+  send(to, index, std::move(message));
 }
 void Team::send(int to, index_t index, const void* data, std::size_t bytes) { send(std::vector<int>{to}, index, data, bytes); }
 
 void Team::tell_all(Kind kind, const void* data, std::size_t bytes) {
-  const auto made = message(kind, 0, data, bytes);
+  Bytes message = room_for(bytes);
+  append(message, data, bytes);
+  const auto made = with_trailer(kind, 0, std::move(message));
   for (const int p : others()) transport_.send(p, made);
   told_ = clock_.seconds();
 }
 
-void Team::enter(int from, const Header& header, Bytes&& message) {
+void Team::enter(int from, const Trailer& trailer, Bytes&& message) {
   const auto refuses = [](std::int64_t what) { return what == std::int64_t(Operation::refuse); };
-  if (header.what != what_ && !refuses(header.what) && !refuses(what_)) out_of_step_ = from;
-  if (header.kind == Kind::end) ends_[from] = unpacked(message);
-  else inbox_[{from, header.index}] = std::move(message);
+  if (trailer.what != what_ && !refuses(trailer.what) && !refuses(what_)) out_of_step_ = from;
+  if (trailer.kind == Kind::end) ends_[from] = unpacked(message);
+  else inbox_[{from, trailer.index}] = std::move(message);
 }
 
 void Team::progress() {
   int from;
   for (Bytes message; transport_.receive(from, message); message = Bytes()) {
-    Header header;
-    std::memcpy(&header, message.data(), sizeof header);
+    Trailer trailer;
+    std::memcpy(&trailer, message.data() + message.size() - sizeof trailer, sizeof trailer);
+    message.resize(message.size() - sizeof trailer);
     heard_[from] = clock_.seconds();
-    if (header.kind == Kind::leave) left_[from] = true;
-    if (header.kind == Kind::leave || header.kind == Kind::alive) continue;
-    if (within_ && header.turn == turn_) enter(from, header, std::move(message));
-    else if (header.turn > turn_) later_.push_back({from, header, std::move(message)});
+    if (trailer.kind == Kind::leave) left_[from] = true;
+    if (trailer.kind == Kind::leave || trailer.kind == Kind::alive) continue;
+    if (within_ && trailer.turn == turn_) enter(from, trailer, std::move(message));
+    else if (trailer.turn > turn_) later_.push_back({from, trailer, std::move(message)});
   }
 }
 
@@ -153,8 +159,8 @@ void Team::begin(Operation what, index_t of) {
   std::vector<Later> later;
   later.swap(later_);
   for (Later& one : later) {
-    if (one.header.turn == turn_) enter(one.from, one.header, std::move(one.message));
-    else if (one.header.turn > turn_) later_.push_back(std::move(one));
+    if (one.trailer.turn == turn_) enter(one.from, one.trailer, std::move(one.message));
+    else if (one.trailer.turn > turn_) later_.push_back(std::move(one));
   }
 }
 
@@ -265,7 +271,6 @@ Bytes Team::take(int from, index_t index) {
   const auto found = inbox_.find({from, index});
   Bytes message = std::move(found->second);
   inbox_.erase(found);
-  message.erase(message.begin(), message.begin() + sizeof(Header));
   return message;
 }
 
@@ -275,7 +280,7 @@ std::vector<Bytes> Team::exchange(const void* data, std::size_t bytes) {
   std::vector<Bytes> all(size());
   for (int p = 0; p < size(); ++p)
     if (p != rank()) all[p] = take(p, index);
-    else all[p].assign(static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
+    else append(all[p], data, bytes);
   return all;
 }
 

@@ -57,6 +57,10 @@ class Team : NotCopied {
   void send(int to, index_t index, const void* data, std::size_t bytes);
   /// To those of `to`.
   void send(const std::vector<int>& to, index_t index, const void* data, std::size_t bytes);
+  /// Of room_for(), as it lies there.
+  void send(const std::vector<int>& to, index_t index, Bytes&& message);
+  /// Long messages come into this memory from now on; null: into ordinary.
+  void receive_into(MessageMemory* memory) { transport_.receive_into(memory); }
   bool arrived(int from, index_t index) const { return inbox_.count({from, index}) > 0; }
   /// Until it is there.
   void wait(int from, index_t index);
@@ -83,10 +87,11 @@ class Team : NotCopied {
 
  private:
   enum class Kind : std::int32_t { data, end, alive, leave };
-  struct Header {
+  struct Trailer {
     std::int64_t turn, what, index;
     Kind kind;
   };
+  static_assert(sizeof(Trailer) <= trailer_bytes);
   enum class State : std::int32_t { done, left_off, failed };
   /// How a part has ended.
   struct End {
@@ -104,8 +109,8 @@ class Team : NotCopied {
   void begin(Operation what, index_t of);
   index_t end(const End& own);
   void progress();
-  void enter(int from, const Header& header, Bytes&& message);
-  std::shared_ptr<Bytes> message(Kind kind, index_t index, const void* data, std::size_t bytes) const;
+  void enter(int from, const Trailer& trailer, Bytes&& message);
+  std::shared_ptr<Bytes> with_trailer(Kind kind, index_t index, Bytes&& message) const;
   void tell_all(Kind kind, const void* data, std::size_t bytes);
   bool is_missing(const Error& error);
   static Bytes packed(const End& end);
@@ -128,7 +133,7 @@ class Team : NotCopied {
   std::map<int, End> ends_;
   struct Later {
     int from;
-    Header header;
+    Trailer trailer;
     Bytes message;
   };
   std::vector<Later> later_;

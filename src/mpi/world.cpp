@@ -75,7 +75,7 @@ class World : public Transport {
       if (!there) break;
       int bytes;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
-      coming_.push_back({status.MPI_SOURCE, Bytes(bytes), MPI_REQUEST_NULL});
+      coming_.push_back({status.MPI_SOURCE, Bytes(std::size_t(bytes), memory_for(std::size_t(bytes))), MPI_REQUEST_NULL});
       Coming& one = coming_.back();
       require(MPI_Imrecv(one.message.data(), bytes, MPI_BYTE, &found, &one.request), "receive");
     }

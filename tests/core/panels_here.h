@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "block_columns/pass.h"
@@ -9,6 +10,22 @@
 /// mpi::Panels in ordinary memory: plane rotations, one after the other, are what a panel's message tells. What is asked for in another order than
 /// a GPU needs is seen.
 namespace gpucholmod::test {
+
+/// Which counts what of it is in use, and what has ever been.
+class CountedMemory : public mpi::MessageMemory {
+ public:
+  void* take(std::size_t bytes) override {
+    in_use += bytes;
+    taken += bytes;
+    return ::operator new(bytes);
+  }
+  void give_back(void* data, std::size_t bytes) override {
+    in_use -= bytes;
+    ::operator delete(data);
+  }
+  std::atomic<std::size_t> in_use{0}, taken{0};
+};
+inline CountedMemory counted_memory;
 
 template <class T>
 class PanelsHere;
@@ -58,11 +75,11 @@ class ModificationHere : public mpi::PanelModification<T> {
   mpi::Bytes message(index_t b) override {
     EXPECT_EQ(number_[b % 2], b);
     const std::vector<Rotation>& known = known_[b % 2];
-    mpi::Bytes all(sizeof(Rotation) * known.size());
-    std::memcpy(all.data(), known.data(), all.size());
+    mpi::Bytes all = mpi::room_for(sizeof(Rotation) * known.size(), R_.message_memory());
+    mpi::append(all, known.data(), sizeof(Rotation) * known.size());
     return all;
   }
-  void receive(index_t b, const mpi::Bytes& message) override {
+  void receive(index_t b, mpi::Bytes&& message) override {
     EXPECT_NE(R_.layout().owner(b), R_.rank());
     number_[b % 2] = b;
     known_[b % 2].resize(message.size() / sizeof(Rotation));
@@ -144,6 +161,7 @@ class PanelsHere : public mpi::Panels<T> {
   int device() const override { return rank_; }
   std::string device_name() const override { return "here"; }
   int compute_capability() const override { return kind_; }
+  mpi::MessageMemory* message_memory() const override { return &counted_memory; }
   void put(index_t b, MatrixView<const T> R) override {
     EXPECT_TRUE(R.rows == layout_.last(b) && R.cols == layout_.columns(b) && layout_.owner(b) == rank_);
     for (index_t j = 0; j < R.cols; ++j)

@@ -42,7 +42,8 @@ inline double predicted(index_t n, int processes, const Pieces& pieces, const Ne
 
 /// On GPUs, seconds for k = 16 in double precision.
 struct PanelPieces {
-  double begin;           ///< for a row of the process's own V
+  double begin;           ///< for what comes before all panels
+  double row;             ///< for a row of the process's own V
   double panel;           ///< for modifying one of hardly any columns
   double column;          ///< for every column that it has
   double launch;          ///< for following in anything
@@ -64,7 +65,7 @@ inline double predicted(const mpi::Layout& layout, const PanelPieces& pieces, co
   const auto follow = [&](index_t b, index_t count) {
     return count > 0 ? pieces.launch + 16.0 * double(layout.columns(b)) * double(count) / pieces.bytes_a_second : 0;
   };
-  for (int p = 0; p < layout.size; ++p) free[p] = pieces.begin * double(columns(p, 0));
+  for (int p = 0; p < layout.size; ++p) free[p] = pieces.begin + pieces.row * double(columns(p, 0));
   // Panel b, by its owner, to all who have something behind it: when it comes to them.
   const auto modify = [&](index_t b) {
     const int own = layout.owner(b);

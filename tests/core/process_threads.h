@@ -25,7 +25,13 @@ class Threads {
     int rank() const override { return rank_; }
     int size() const override { return int(all_.boxes_.size()); }
     void send(int to, std::shared_ptr<const mpi::Bytes> message) override { all_.post(rank_, to, *message); }
-    bool receive(int& from, mpi::Bytes& message) override { return all_.fetch(rank_, from, message); }
+    bool receive(int& from, mpi::Bytes& message) override {
+      mpi::Bytes come;
+      if (!all_.fetch(rank_, from, come)) return false;
+      message = mpi::Bytes(come.size(), memory_for(come.size()));
+      std::copy(come.begin(), come.end(), message.begin());
+      return true;
+    }
     bool gone(int process) override {
       const std::lock_guard<std::mutex> lock(all_.mutex_);
       return all_.boxes_[process].gone;

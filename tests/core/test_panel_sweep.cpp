@@ -72,6 +72,16 @@ TEST(PanelSweep, AsInOneProcess) {
   expect_right(300, 0, 0, Precision::double_, 2);
 }
 
+/// Messages lie in the memory that panels have for them, where they are made and where they come; and are gone when all is done.
+TEST(PanelSweep, MessagesInMemoryOfTheirOwn) {
+  const index_t n = 700, k = 20, panel = 128 * k * 2 * sizeof(double);
+  const std::size_t before = counted_memory.taken;
+  const Example p(n, k);
+  modified(p, task(n, k, 0, Precision::double_), 2, 1e-4, panels_here());
+  EXPECT_GT(counted_memory.taken - before, 2 * 2 * 4 * panel);  // of two modifications, at both ends
+  EXPECT_EQ(counted_memory.in_use, 0);
+}
+
 TEST(PanelSweep, InPasses) {
   expect_right(520, 40, 0, Precision::double_, 1.5);
   expect_right(520, 40, 25, Precision::double_);

@@ -32,7 +32,7 @@ class ModificationInTurn : public mpi::PanelModification<T> {
   index_t modify(index_t b) override { return alone([&] { return own_->modify(b); }); }
   void fetch_V(index_t b, double* V) override { alone([&] { own_->fetch_V(b, V); }); }
   mpi::Bytes message(index_t b) override { return alone([&] { return own_->message(b); }); }
-  void receive(index_t b, const mpi::Bytes& message) override { alone([&] { own_->receive(b, message); }); }
+  void receive(index_t b, mpi::Bytes&& message) override { alone([&] { own_->receive(b, std::move(message)); }); }
   void follow(index_t b, index_t first, index_t last) override { alone([&] { own_->follow(b, first, last); }); }
   void carry(index_t b) override { alone([&] { own_->carry(b); }); }
   void finish(Work& work) override { alone([&] { own_->finish(work); }); }
@@ -54,6 +54,7 @@ class PanelsInTurn : public mpi::Panels<T> {
   void put(index_t b, MatrixView<const T> R) override { alone([&] { own_->put(b, R); }); }
   void get(index_t b, MatrixView<T> R) const override { alone([&] { own_->get(b, R); }); }
   void copy(const mpi::Panels<T>& from) override { alone([&] { own_->copy(*dynamic_cast<const PanelsInTurn&>(from).own_); }); }
+  mpi::MessageMemory* message_memory() const override { return own_->message_memory(); }
   mpi::PanelWay way(const Task& task) const override { return alone([&] { return own_->way(task); }); }
   std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V, const Task& task, double scale, mpi::PanelWay way,
                                                           const RightSides& right, const std::function<void()>& tend) override {
