@@ -237,6 +237,7 @@ index_t Team::end(const End& own) {
     if (end.error->code() != ErrorCode::process_failed) fields.emplace_back("process", double(process));
     throw Error(end.error->code(), end.error->what(), fields);
   }
+  check_step();
   return pivot;
 }
 
@@ -248,12 +249,17 @@ void Team::expect(int process, const Clock& since) {
   if (now - told_ > notice()) tell_all(Kind::alive, nullptr, 0);
 }
 
+/// Before a message is read, which may be one of something else, and before an operation is taken to have ended well.
+void Team::check_step() const {
+  if (out_of_step_ >= 0) fail(out_of_step_, "out_of_step");
+}
+
 void Team::look() {
   progress();
   if (clock_.seconds() - told_ > notice()) tell_all(Kind::alive, nullptr, 0);
   for (const auto& [process, end] : ends_)
     if (end.ends_all()) throw LeftOff();
-  if (out_of_step_ >= 0) fail(out_of_step_, "out_of_step");
+  check_step();
   watch_();
 }
 
@@ -268,6 +274,7 @@ void Team::wait(int from, index_t index) {
 
 Bytes Team::take(int from, index_t index) {
   wait(from, index);
+  check_step();
   const auto found = inbox_.find({from, index});
   Bytes message = std::move(found->second);
   inbox_.erase(found);

@@ -115,6 +115,7 @@ class Team : NotCopied {
   bool is_missing(const Error& error);
   static Bytes packed(const End& end);
   static End unpacked(const Bytes& message);
+  void check_step() const;
   [[noreturn]] void fail(int process, const char* reason) const;
 
   Transport& transport_;

@@ -261,5 +261,36 @@ TEST(Processes, OneIsMissing) {
   }
 }
 
+/// Whichever comes first, and also where nothing is sent but how each has ended: a message of something else is never read.
+TEST(Processes, OutOfStepFromTheBeginning) {
+  for (const bool sends : {true, false})
+    for (const int late : {0, 1, 2}) {
+      Threads all(3);
+      std::atomic<int> there{0};
+      const auto errors = in_processes(all, 3, 60, [&](mpi::Team& team) {
+        while (team.rank() == late && there < 2) std::this_thread::yield();
+        const bool other = team.rank() == 0;
+        team.together(other ? mpi::Operation::collect : mpi::Operation::agree, 0, [&]() -> index_t {
+          const char told[64] = {};
+          if (sends && team.rank() != late) {
+            team.send(team.others(), -1000000, told, 1);
+            ++there;
+            team.exchange(told, 1);
+          } else if (sends) {
+            for (const mpi::Bytes& one : team.exchange(told, sizeof told)) EXPECT_EQ(one.size(), sizeof told);
+          } else {
+            ++there;
+          }
+          return -1;
+        });
+      });
+      for (const auto& error : errors) {
+        ASSERT_TRUE(error) << sends << late;
+        EXPECT_EQ(error->code(), ErrorCode::process_failed);
+        EXPECT_EQ(text(*error, "reason"), "out_of_step");
+      }
+    }
+}
+
 }  // namespace
 }  // namespace gpucholmod::test
