@@ -14,6 +14,9 @@ struct GroupsOfV {
   GPUCHOLMOD_HOST_DEVICE A* of(int l) const { return at + (slots == 0 ? l : l % slots) * words; }
 };
 
+/// Where number i of a group lies there, counted by its columns.
+GPUCHOLMOD_HOST_DEVICE constexpr int place_of_V(int i) { return i / GROUP / 8 * (8 * GROUP) + i % GROUP * 8 + i / GROUP % 8; }
+
 template <class Warp, int K>
 GPUCHOLMOD_HOST_DEVICE void get_V(const Warp& warp, State<Warp, K>& state, const typename Warp::Arithmetic* from) {
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared>(warp, from + j * 8 * GROUP, 8);
@@ -23,24 +26,43 @@ GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state,
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_tile(warp, state.V[j], to + j * 8 * GROUP, 8);
 }
 
-/// Room for what of a block's groups is advanced at a time, the same for each warp: the group that comes when one has been
-/// handed over has that one's place.
+/// Room for what of a block's groups is in hand at a time, of so many block columns, the same for each of its warps: the group that comes when
+/// one is done has that one's place.
+GPUCHOLMOD_HOST_DEVICE int groups_in_hand(const Share& share, int columns, int warps) {
+  const int all = share.count(), few = (columns * GROUPS + share.workers - 1) / share.workers, most = few < all ? few : all;
+  return (most > 1 ? most + warps - 1 : warps) / warps * warps;
+}
+/// What is advanced at a time, and what is rewritten within the window.
 template <class S>
 GPUCHOLMOD_HOST_DEVICE int near_groups(const S& s, const Share& share) {
-  const int all = share.count(), few = ((s.window - REACH) * GROUPS + share.workers - 1) / share.workers, most = few < all ? few : all;
-  return (most > 1 ? most + ADVANCE_WARPS - 1 : ADVANCE_WARPS) / ADVANCE_WARPS * ADVANCE_WARPS;
+  return groups_in_hand(share, s.window - REACH, ADVANCE_WARPS);
+}
+template <class S>
+GPUCHOLMOD_HOST_DEVICE int groups_within(const S& s, const Share& share) {
+  return groups_in_hand(share, s.window + 1, REWRITE_WARPS);
 }
 
-/// V of a group in global memory, and back.
+/// V of a group in global memory.
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void take_V(const Warp& warp, State<Warp, K>& state, const S& s, int group) {
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
     state.V[j] = load_columns<Access::transform>(warp, s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
+/// To a group's place in shared memory, and from there to the memory `V`; with few registers.
 template <int K, class Warp, class S>
-GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const State<Warp, K>& state, const S& s, int group) {
-  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-    store_columns(warp, state.V[j], s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
+GPUCHOLMOD_HOST_DEVICE void bring_V(const Warp& warp, const S& s, int group, typename S::Arithmetic* to) {
+  const typename S::Arithmetic* from = s.V + index_t(s.group_place(group)) * GROUP;
+  warp.each([&](int lane) {
+    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * GROUP; i += LANES)
+      to[place_of_V(i)] = Warp::template read<Access::transform>(from + i / GROUP * s.ldv + i % GROUP);
+  });
+}
+template <int K, class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmetic* from, const S& s, int group, typename S::Arithmetic* V) {
+  V += index_t(s.group_place(group)) * GROUP;
+  warp.each([&](int lane) {
+    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * GROUP; i += LANES) V[i / GROUP * s.ldv + i % GROUP] = from[place_of_V(i)];
+  });
 }
 
 /// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain. `alike`: every
@@ -71,7 +93,7 @@ class Advance {
 
  private:
   GPUCHOLMOD_HOST_DEVICE Range range() const {
-    return {s_.advancers, ADVANCE_WARPS, s_.blocks * GROUPS, s_.blocks - 1 - REACH, 1 + REACH, s_.window};
+    return {s_.advancers, ADVANCE_WARPS, s_.blocks * GROUPS, s_.blocks - 1 - REACH, 1 + REACH, s_.window - REACH};
   }
 
   /// Row block b, on the warp's groups. False: nothing comes any more.

@@ -27,18 +27,19 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
   }
 }
 
-/// Messages of accepted row blocks.
+/// Messages of accepted row blocks; each when that of `later` row blocks behind it is accepted too, as far as there is one.
 template <int K, class S, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, Inbox& inbox) {
+GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, int later, Inbox& inbox) {
   int known = s.start();
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.end; ++b) {
-    const int i = b - s.first;
+    const int i = b - s.first, last = b + later < s.blocks ? b + later : s.blocks - 1;
     inbox.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
-    while (known <= b) {
-      known = b + warp.leading([&](int lane) { return b + lane < s.blocks && Warp::load_acquire(s.complete(b + lane)) == accepted; });
-      if (known > b) break;
-      if (Warp::load_acquire(s.complete(b)) == refused) {
+    while (known <= last) {
+      known += warp.leading([&](int lane) { return known + lane < s.blocks && Warp::load_acquire(s.complete(known + lane)) == accepted; });
+      if (known > last) break;
+      if (Warp::load_acquire(s.complete(known)) == refused) {
+        if (known > b) break;
         inbox.close(warp, i);
         return;
       }

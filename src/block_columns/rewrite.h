@@ -6,6 +6,9 @@ namespace gpucholmod::block_columns {
 
 /// Rewrites the groups of a worker, row block after row block, as messages come; V of all of them stays in shared memory. Those
 /// that come near the diagonal are left to Advance besides.
+///
+/// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others, `within` the window. They
+/// have V from where it is left to Advance, and take row block b when that of b + window is complete: then the chain is past all of these columns.
 template <class Segment, int K, class Team, class Inbox>
 class Rewrite {
   using T = typename Segment::Scalar;
@@ -15,19 +18,15 @@ class Rewrite {
   using Parts = Message<K>;
 
  public:
-  /// team.shared: RTiles::words for each warp, and V of all groups.
-  GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment& segment, const Share& share, Inbox& inbox)
-      : team_(team), s_(segment), share_(share),
-        V_{team.shared + REWRITE_WARPS * RTiles::words, 0}, inbox_(inbox) {}
+  /// team.shared: RTiles::words for each warp, and V of all groups, or of groups_within().
+  GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment& segment, int worker, bool within, Inbox& inbox)
+      : team_(team), s_(segment), number_(within ? ~worker : worker),
+        V_{team.shared + REWRITE_WARPS * RTiles::words, within ? groups_within(segment, share()) : 0}, inbox_(inbox) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) {
-      tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
-      each_group(warp, s_.first, [&](int l, int group) {
-        State<Warp, K> state;
-        take_V<K>(warp, state, s_, group);
-        put_V<Warp, K>(warp, state, V_.of(l));
-      });
+      tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share().worker, s_.first, warp.id}};
+      each_group(warp, s_.first, [&](int l, int group) { bring(warp, l, group); });
       warp.sync();
     });
     int b = s_.first;
@@ -38,14 +37,50 @@ class Rewrite {
   }
 
  private:
-  GPUCHOLMOD_HOST_DEVICE Range range() const { return {s_.workers, REWRITE_WARPS, s_.blocks * GROUPS, s_.end, 0, s_.blocks - s_.top}; }
+  /// What it rewrites: one of numbers that are negative within the window.
+  GPUCHOLMOD_HOST_DEVICE bool is_within() const { return number_ < 0; }
+  GPUCHOLMOD_HOST_DEVICE bool is_beyond() const { return !is_within() && s_.workers_within > 0; }
+  GPUCHOLMOD_HOST_DEVICE Share share() const {
+    return {is_within() ? ~number_ : number_, is_within() ? s_.workers_within : s_.workers, s_.blocks * GROUPS};
+  }
+  GPUCHOLMOD_HOST_DEVICE Range range() const {
+    int number = number_;
+    Warp::compute_anew(number);
+    const bool within = number < 0;
+    return {within ? s_.workers_within : s_.workers, REWRITE_WARPS, s_.blocks * GROUPS, s_.end, !within && s_.workers_within > 0 ? s_.window + 1 : 0,
+            within ? s_.window + 1 : s_.blocks - s_.top};
+  }
 
   /// f(l, group) for the warp's groups from row block b on.
   template <class F>
   GPUCHOLMOD_HOST_DEVICE void each_group(const Warp& warp, int b, F&& f) const {
     Range one = range();
     one.end = b + 1;
-    for (Cursor at(one, share_.worker, b, warp.id); at.b == b; at.next(one)) f(at.l, at.group);
+    for (Cursor at(one, share().worker, b, warp.id); at.b == b; at.next(one)) f(at.l, at.group);
+  }
+
+  /// V of a group from global memory to its place, as it is at the start, or where it has been left.
+  GPUCHOLMOD_HOST_DEVICE void bring(const Warp& warp, int l, int group) const {
+    const int c = group / GROUPS;
+    if (is_within() && c > s_.first + s_.window) {
+      const typename Warp::Wait wait;
+      while (Warp::load_acquire(s_.is_left(c)) < GROUPS) wait.pause();
+      warp.sync();
+    }
+    bring_V<K>(warp, s_, group, V_.of(l));
+    warp.sync();
+  }
+
+  /// V of a group that comes near the diagonal, to Advance and, in place, to those that rewrite there.
+  GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, int l, int group, int c) const {
+    warp.sync();
+    leave_V<K>(warp, V_.of(l), s_, group, s_.left_V);
+    if (s_.left_V != s_.V && is_beyond()) leave_V<K>(warp, V_.of(l), s_, group, s_.V);
+    warp.sync();
+    warp.once([&] {
+      Warp::add_release(s_.is_near(c), 1, s_.several());
+      if (s_.own_flags && is_beyond()) Warp::add_release(s_.is_left(c));
+    });
   }
 
   /// Row block b, on the warp's groups. False: it is refused.
@@ -55,17 +90,14 @@ class Rewrite {
     while (tiles.at().b == b) {
       const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
       T* out = s_.out ? s_.out + index_t(group) * GROUP * s_.ld + index_t(b) * NB : nullptr;
+      if (is_within() && c == b + s_.window && b > s_.first) bring(warp, l, group);
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
       if constexpr (Warp::in_place) rewrite_in_place(warp, message, tiles, state, V_.of(l), out);
       else rewrite(warp, message, tiles, state, out);
       if (c == b && out) clear_below_diagonal(warp, group % GROUPS * GROUP, out);
       if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V_.of(l));
-      if (c == b + 1 + s_.window) {
-        leave_V<K>(warp, state, s_, group);
-        warp.sync();
-        warp.once([&] { Warp::add_release(s_.is_near(c), 1, s_.several()); });
-      }
+      if (c == b + 1 + s_.window) leave_near(warp, l, group, c);
       warp.sync();
     }
     inbox_.release(warp, b - s_.first);
@@ -147,16 +179,19 @@ class Rewrite {
   GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) {
     const A* scaling = s_.messages + index_t(b) * Parts::stride + Parts::scaling;
     each_group(warp, b, [&](int l, int group) {
+      if (is_within() && group / GROUPS == b + s_.window) bring(warp, l, group);
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
       rescale<K>(warp, state, scaling);
-      leave_V<K>(warp, state, s_, group);
+      put_V<Warp, K>(warp, state, V_.of(l));
+      warp.sync();
+      leave_V<K>(warp, V_.of(l), s_, group, s_.left_V);
     });
   }
 
   Team team_;
   const Segment& s_;
-  Share share_;
+  int number_;  ///< ~ of it within the window
   GroupsOfV<K, A> V_;
   Inbox& inbox_;
   typename Team::template PerWarp<RTiles> tiles_;

@@ -11,6 +11,9 @@
 ///   finish    H, the guard, Z and C of a row block, from P
 ///   rewrite   R~ and V, row block after row block, over all columns
 ///
+/// In place, where out is R, columns near the diagonal are rewritten by blocks of their own, some row blocks later, when those before have read
+/// them.
+///
 /// Where a factor lies on several GPUs, its owners, the first has all of them, and the others rewrite their strips, with a role besides:
 ///
 ///   relay     messages and verdicts, from the first owner's memory to this one's
@@ -78,8 +81,9 @@ struct Segment {
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;
-  A* V;              ///< of the columns, with K columns of its own, leading dimension ldv; on exit, where a block is refused or `end` is
-                     ///< less than `blocks`, what is left to do
+  A* V;              ///< of the columns, with K columns of its own, leading dimension ldv
+  A* left_V;         ///< the same, or, on owners but the first, whose V is their own, the first one's: where V of columns near the diagonal is left,
+                     ///< and, where a block is refused or `end` is less than `blocks`, what is left to do
   index_t ldv;
   A* inverses;       ///< of the diagonal blocks, by their place, INVERSE words each
   A* links;          ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
@@ -90,13 +94,16 @@ struct Segment {
   int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
   int solvers, advancers, finishers, workers;  ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
-  int owners, owner;   ///< that have the factor's strips in turn, and which of them this is; 0 where it lies on one. V, handed and flags are
-                     ///< the first one's, and only it has others than relays and workers. Of workers all have the same number, a
-                     ///< multiple of WORKERS_OF_STRIP; `workers` is the sum
+  int workers_within;  ///< that rewrite block columns up to b + window of row block b, where `workers` do so beyond; none: these rewrite all
+  int owners, owner; ///< GPUs that have the factor's strips in turn, and whose this one's are: strip `owner` and every owners-th from there; 0 where
+                     ///< it lies on one
+  bool together;     ///< they all work on it. handed and flags are the first one's, and only it has others than relays and workers. Of workers
+                     ///< all have the same number, a multiple of WORKERS_OF_STRIP; `workers` and `workers_within` are the sums
   int relays;        ///< blocks of threads, on the others
   const A* first_messages;  ///< where the relays have messages from
-  int* own_flags;    ///< null on the first owner; on the others SegmentState and `complete`, of which the relays tell
+  int* own_flags;    ///< null on the first owner; on the others SegmentState, `complete`, of which the relays tell, and `is_left`
 
+  GPUCHOLMOD_HOST_DEVICE bool in_place() const { return out == R; }
   /// Whether columns are added and others taken away.
   GPUCHOLMOD_HOST_DEVICE bool mixed() const { return later != sigma; }
 
@@ -108,19 +115,22 @@ struct Segment {
   GPUCHOLMOD_HOST_DEVICE int* has_P(int b) const { return flags + state_words + b; }
   /// How many groups of `handed` are there.
   GPUCHOLMOD_HOST_DEVICE int* has_V(int b) const { return has_P(blocks + b); }
-  /// How many groups of V have been left to Advance.
+  /// How many groups of V have been left to Advance; and, as this owner knows it, to those that rewrite within the window.
   GPUCHOLMOD_HOST_DEVICE int* is_near(int b) const { return has_P(2 * blocks + b); }
+  GPUCHOLMOD_HOST_DEVICE int* is_left(int b) const { return own_flags ? own_flags + state_words + blocks + b : is_near(b); }
   /// Verdict, as the first owner says it, and as this one knows it.
   GPUCHOLMOD_HOST_DEVICE int* completed(int b) const { return has_P(3 * blocks + b); }
   GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return own_flags ? own_flags + state_words + b : completed(b); }
-  GPUCHOLMOD_HOST_DEVICE static int own_flag_words(int blocks) { return state_words + blocks; }
+  GPUCHOLMOD_HOST_DEVICE static int own_flag_words(int blocks) { return state_words + 2 * blocks; }
   GPUCHOLMOD_HOST_DEVICE SegmentState* own_state() const { return reinterpret_cast<SegmentState*>(own_flags); }
 
   /// Whether other owners look at what is told here, or tell it.
-  GPUCHOLMOD_HOST_DEVICE bool several() const { return owners > 1; }
-  /// Blocks of threads that rewrite, on this owner; and the number of the i-th of them among all. As every workers-th group belongs to one,
-  /// the strips that an owner rewrites are its own.
-  GPUCHOLMOD_HOST_DEVICE int workers_here() const { return several() ? workers / owners : workers; }
+  GPUCHOLMOD_HOST_DEVICE bool several() const { return together; }
+  /// Whether that column of blocks of R lies in this GPU's memory.
+  GPUCHOLMOD_HOST_DEVICE bool has_column(int c) const { return owners <= 1 || place(c) / BLOCKS % owners == owner; }
+  /// Of so many blocks of threads that rewrite, those on this owner; and the number of the i-th of them among all. As every workers-th group
+  /// belongs to one, the strips that an owner rewrites are its own.
+  GPUCHOLMOD_HOST_DEVICE int here(int all) const { return several() ? all / owners : all; }
   GPUCHOLMOD_HOST_DEVICE int worker(int i) const {
     return several() ? (i / WORKERS_OF_STRIP * owners + owner) * WORKERS_OF_STRIP + i % WORKERS_OF_STRIP : i;
   }

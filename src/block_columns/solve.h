@@ -195,11 +195,12 @@ class Solve {
   typename Team::template PerWarp<bool> stopped_;  ///< seen by the warp; told to the others of the team before it solves
 };
 
-/// Tile (b, c) of R, if there is one, into the second-level cache.
+/// Tile (b, c) of R, if there is one, into the second-level cache. Not from another GPU: to ask for a line of its memory ahead of time takes
+/// 20 ns, one after the other (two H100 with NVLink: inst/design/several-gpus.md).
 template <class S, class Warp>
 GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, int c) {
   using T = typename S::Scalar;
-  if (c >= s.blocks) return;
+  if (c >= s.blocks || !s.has_column(S::order == Order::forward ? c : b)) return;
   constexpr int line = 128 / int(sizeof(T)), lines = NB / line;
   const T* from = s.tile(b, c);
   warp.each([&](int lane) {

@@ -4,10 +4,10 @@
 
 namespace gpucholmod::block_columns {
 
-/// What the warps of a block of threads take: of row blocks up to `end` the groups, one of `workers` of them, that begin no
-/// further left than block column b + `nearest`, and no further right than b + `farthest`.
+/// What the warps of a block of threads take: of row blocks up to `end` the groups, one of `workers` of them, that lie in `reach` block columns
+/// from b + `nearest` on.
 struct Range {
-  int workers, warps, groups, end, nearest, farthest;
+  int workers, warps, groups, end, nearest, reach;
 };
 
 /// The order in which a warp takes its groups: row block after row block. What does not change is in the range, which every call
@@ -32,7 +32,7 @@ class Cursor {
 
  private:
   GPUCHOLMOD_HOST_DEVICE bool is_in(const Range& range, int g) const {
-    return g < range.groups && g < nearest_ + (range.farthest - range.nearest + 1) * GROUPS;
+    return g < range.groups && g < nearest_ + range.reach * GROUPS;
   }
   GPUCHOLMOD_HOST_DEVICE void next_row_block() {
     ++b;

@@ -26,7 +26,7 @@ constexpr int most_expected = 4;
 
 template <int K, class T, class A>
 void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStream_t stream) {
-  const int blocks = s.solvers + s.advancers + s.finishers + s.relays + s.workers_here();
+  const int blocks = s.solvers + s.advancers + s.finishers + s.relays + s.here(s.workers_within + s.workers);
   SegmentLaunch<modify_segment<T, K, A>>(blocks, stream).start("start a segment", s, ints, turn);
 }
 
@@ -61,8 +61,9 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
     return s;
   } else {
     const auto at = [=](double* p) { return reinterpret_cast<A*>(memory) + (p - memory); };
-    return {s.first, s.end, s.blocks, s.top, A(s.sigma), A(s.later), A(s.bound), s.scaling, s.R, s.out, s.ld, at(s.V), s.ldv, at(s.inverses),
-            at(s.links), at(s.messages), at(s.handed), s.inverted, s.linked, s.flags, s.window, s.solvers, s.advancers, s.finishers, s.workers};
+    return {s.first, s.end, s.blocks, s.top, A(s.sigma), A(s.later), A(s.bound), s.scaling, s.R, s.out, s.ld, at(s.V), at(s.left_V), s.ldv, at(s.inverses),
+            at(s.links), at(s.messages), at(s.handed), s.inverted, s.linked, s.flags, s.window, s.solvers, s.advancers, s.finishers, s.workers,
+            s.workers_within, s.owners, s.owner};
   }
 }
 
@@ -95,43 +96,52 @@ template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Crew
 
 namespace {
 
-/// On an owner but the first: messages, and behind them its own flags.
-index_t messages_on_others(const block_columns::SegmentSize& size) {
-  const index_t stride = block_columns::with_width(size.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
-  return index_t(size.strips) * block_columns::BLOCKS * stride;
-}
+/// Memory on an owner but the first, in doubles: V, messages, and flags of its own.
+struct SizeOnOthers {
+  index_t messages, flags, words;
+
+  explicit SizeOnOthers(const block_columns::SegmentSize& size) : messages(size.messages()) {
+    const int blocks = size.strips * block_columns::BLOCKS;
+    flags = messages + blocks * block_columns::with_width(size.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
+    words = flags + (Segment<double>::own_flag_words(blocks) + 1) / 2;
+  }
+};
 
 }  // namespace
 
 template <class T>
 Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
-              block_columns::Scaling scaling, Crew* crew)
+              block_columns::Scaling scaling, Crew* crew, int strip)
     : launch_(launch),
       single_(launch != Launch::stepwise && with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
-      size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()),
+      size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()), on_(crew ? crew->owners() : 1), strip_(strip),
       crew_(crew && launch != Launch::stepwise && fits_on<T>(*crew, size.columns, blocks()) ? crew : nullptr) {
   if (crew_) crew_->reserve(bytes_on_others(size));
 }
 
 template <class T>
 std::size_t Pass<T>::bytes_on_others(const block_columns::SegmentSize& size) {
-  return sizeof(double) * messages_on_others(size) + sizeof(int) * Segment<T>::own_flag_words(size.strips * block_columns::BLOCKS);
+  return sizeof(double) * SizeOnOthers(size).words;
 }
 
+/// V goes to the others by a copy: by single loads, 16 rows at a time, it comes across NVLink a thousand times as slowly.
 template <class T>
 template <int K, class A>
-void Pass<T>::start_on_owners(bool all, int turn, cudaStream_t stream) const {
+void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
   SegmentOf<T, A> s = in_words<A>(panel_, memory());
-  assign_roles<K, T, A>(s, all ? Part::all : Part::rest, *crew_);
+  assign_roles<K, T, A>(s, Part::all, *crew_);
+  const SizeOnOthers at(size_);
   crew_->each_other(stream, [&](int owner, cudaStream_t own) {
     SegmentOf<T, A> other = s;
-    double* const messages = static_cast<double*>(crew_->memory(owner));
-    other.owner = owner;
+    double* const memory = static_cast<double*>(crew_->memory(owner));
+    other.owner = strips_of_owner(owner);
     other.solvers = other.advancers = other.finishers = 0;
     other.relays = relays;
-    other.messages = reinterpret_cast<A*>(messages);
+    other.V = reinterpret_cast<A*>(memory);
+    other.messages = reinterpret_cast<A*>(memory + at.messages);
     other.first_messages = s.messages;
-    other.own_flags = reinterpret_cast<int*>(messages + messages_on_others(size_));
+    other.own_flags = reinterpret_cast<int*>(memory + at.flags);
+    check(cudaMemcpyAsync(other.V, s.V, sizeof(A) * K * s.ldv, cudaMemcpyDefault, own), "copy columns to another device");
     check(cudaMemsetAsync(other.own_flags, 0, sizeof(int) * s.own_flag_words(s.blocks), own), "clear the flags of an owner");
     launch_segment<K, T, A>(other, ints(), turn, own);
   });
@@ -198,13 +208,15 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
   s.R = R;
   s.out = out;
   s.ld = ld;
-  s.V = memory() + index_t(first) * STRIP;
+  s.V = s.left_V = memory() + index_t(first) * STRIP;
   s.ldv = index_t(size_.strips) * STRIP;
   s.inverses = memory() + size_.inverses();
   s.links = memory() + size_.links();
   s.handed = memory() + size_.handed();
   s.inverted = ints().at + PassInts::inverted;
   s.linked = ints().at + PassInts::linked;
+  s.owners = on_;
+  s.owner = strips_of_owner(0);
   with_width(size_.columns, [&](auto K) { s.messages = memory() + size_.messages() + (message - s.top) * Message<decltype(K)::value>::stride; });
   return s;
 }
@@ -312,7 +324,7 @@ template <class T>
 void Pass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, cudaStream_t stream) {
   constexpr index_t STRIP = block_columns::STRIP;
   place_panel(size_.strips, size_.strips + 1, z, z, ld);
-  panel_.V = memory();
+  panel_.V = panel_.left_V = memory();
   panel_.ldv = STRIP;
   clear_columns(m, STRIP, stream);
   send(Y, ldy, m, STRIP, 0, stream);
@@ -359,10 +371,8 @@ void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
     begin_turn<T, K, A><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, ints(), turn);
     check(cudaGetLastError(), "begin a turn");
   }
-  const bool at_once = s.R != s.out;
-  if (!at_once) start_segment<K, T, A>(s, ints(), turn, Part::chain, stream);
-  if (crew_) return start_on_owners<K, A>(at_once, turn, stream);
-  start_segment<K, T, A>(s, ints(), turn, at_once ? Part::all : Part::rest, stream);
+  if (crew_) return start_on_owners<K, A>(turn, stream);
+  start_segment<K, T, A>(s, ints(), turn, Part::all, stream);
 }
 
 template <class T>

@@ -20,6 +20,7 @@ namespace gpucholmod::cuda {
 /// anything, but zeros in that place.
 struct Layout {
   index_t n, padded, room, ld;
+  int strip = 0;  ///< of the factor, that it begins with
 
   explicit Layout(index_t order, index_t capacity = 0)
       : n(order), padded(rounded(order)), room(std::max(padded, rounded(capacity))), ld(room + block_columns::margin) {}
@@ -29,7 +30,11 @@ struct Layout {
   /// Of its first rows and columns.
   Layout leading(index_t order) const { return with(order, rounded(order), room); }
   /// Of what lies behind its first rows, a whole number of strips.
-  Layout behind(index_t rows) const { return with(n - rows, padded - rows, room - rows); }
+  Layout behind(index_t rows) const {
+    Layout made = with(n - rows, padded - rows, room - rows);
+    made.strip += int(rows / block_columns::STRIP);
+    return made;
+  }
 
  private:
   static index_t rounded(index_t order) { return index_t(block_columns::strips_of(order)) * block_columns::STRIP; }
@@ -66,9 +71,9 @@ Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task&
 template <class T>
 class Pass {
  public:
-  /// `crew`: the owners that a whole factor lies on, if they are several. Throws out_of_memory.
+  /// `crew`: the owners that a whole factor lies on, if they are several, from the strip `strip` of one on. Throws out_of_memory.
   Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
-       block_columns::Scaling scaling = {}, Crew* crew = nullptr);
+       block_columns::Scaling scaling = {}, Crew* crew = nullptr, int strip = 0);
   /// Of memory on each of them but the first.
   static std::size_t bytes_on_others(const block_columns::SegmentSize& size);
 
@@ -127,6 +132,8 @@ class Pass {
 
  private:
   double* memory() const { return dmemory_.data(); }
+  /// Which of the factor's strips are an owner's, counted from its first: Segment::owner.
+  int strips_of_owner(int owner) const { return (owner + on_ - strip_ % on_) % on_; }
   block_columns::PassInts ints() const { return {reinterpret_cast<int*>(memory() + size_.ints())}; }
   bool by_steps() const { return launch_ == Launch::stepwise; }
   /// Strips [first, end), below row blocks of so many others whose messages are at place `message`. R, out: behind these.
@@ -137,9 +144,9 @@ class Pass {
   template <class Copy>
   void each_part(int strips, int slot, const Turns& turns, Copy&& copy) const;
   index_t first_message(int slot) const { return slot * (index_t(size_.panel_strips) * block_columns::BLOCKS + 1); }
-  /// Starts what finishes and rewrites, and, with the first part, all, on every owner.
+  /// A turn, on every owner.
   template <int K, class A>
-  void start_on_owners(bool all, int turn, cudaStream_t stream) const;
+  void start_on_owners(int turn, cudaStream_t stream) const;
   /// What of the last turn there is to repeat: nothing of its segment yet, which is not over; all, which is to be closed before; all.
   enum class Last { open, to_close, closed };
   void repeat(const block_columns::Segment<T>& panel, const Turns& turns, Last last, cudaStream_t stream) const;
@@ -162,7 +169,8 @@ class Pass {
   block_columns::PassColumns columns_;
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
-  Crew* crew_;  ///< null where the first owner does it alone
+  int on_, strip_;  ///< owners, and the strip that it begins with
+  Crew* crew_;      ///< null where the first owner does it alone
   block_columns::Segment<T> panel_{};
   Turns turns_{{0, 0}};  ///< so far; the segment of the last one is not over
 };

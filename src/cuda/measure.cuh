@@ -81,7 +81,7 @@ double time_solving_by_chain(const T* dR, const Layout& layout, const double* B,
   if (columns == 0) return std::numeric_limits<double>::quiet_NaN();
   std::optional<Substitution<T>> chain;
   const auto begin = [&] {
-    chain.emplace(context.pool(), columns, layout.strips(), dR, layout.ld);
+    chain.emplace(context, columns, layout.strips(), dR, layout.ld);
     chain->send(B, layout.n, layout.n, std::min<index_t>(m, columns), context.stream());
   };
   return median_seconds(repeats, context.stream(), begin, [&] {

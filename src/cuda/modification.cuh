@@ -156,7 +156,7 @@ class Modification {
   index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R, T* out,
                    const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order}, context_.crew());
+    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order}, context_.crew(), layout_.strip);
     void* const staging = context_.staging(pass.outcome_bytes());
     timed(Stage::send, [&] { pass.prepare(V_.data, order, V_.ld, stream); });
     if (begun) *begun = true;

@@ -18,37 +18,51 @@ static_assert(window > block_columns::REACH);
 
 /// Blocks of threads that relay messages, on each owner but the first: a message takes one of them some 5 us.
 constexpr int relays = 4;
-static_assert(relays <= finishers);  // where the first owner has room for these, the others have for those
+static_assert(relays <= finishers / 2);  // where the first owner has room for these, the others have for those
 
-/// What a launch does of a segment; `again`: what it has done, to a panel to its right.
-enum class Part { all, chain, rest, again };
+/// Blocks of threads that rewrite within the window, in place, on each owner: with 17 block columns there, most have a group for each warp.
+constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
 
-/// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles. False where V does not find room in
-/// shared memory.
+/// What a launch does of a segment: all; or, again, what it has done, to a panel to its right.
+enum class Part { all, again };
+
+/// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles; of those that finish, and that rewrite within the
+/// window, there are as many as said. False where V does not find room in shared memory.
 template <class Card, int K, class T, class A>
-bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
+bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int workers_within) {
   using namespace block_columns;
-  if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
   const int groups = s.blocks * GROUPS;
-  const bool with_chain = part == Part::all || part == Part::chain;
-  s.solvers = !with_chain ? 0 : K / CHAIN_COLUMNS * Card::cluster;
-  s.window = part == Part::all ? window : s.blocks - s.top;
+  const bool all = part == Part::all;
+  s.solvers = all ? K / CHAIN_COLUMNS * Card::cluster : 0;
+  s.window = all ? window : s.blocks - s.top;
   const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
-  const int ahead = std::max(0, std::min(s.blocks, 1 + s.window) - first) * GROUPS;  // groups to be advanced at a time
-  s.advancers = !with_chain ? 0 : std::min(in_clusters<Card>((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers);
-  if (part == Part::chain) s.advancers = std::max(s.advancers, in_clusters<Card>(4));  // somebody has to invert
-  s.finishers = part == Part::chain || part == Part::again ? 0 : finishers;
-  const int left = most - s.solvers - s.advancers - s.finishers;
-  int here = part == Part::chain ? 0 : std::min(left, in_clusters<Card>(groups));
+  const int ahead = std::max(0, std::min(s.blocks - first, s.window - REACH)) * GROUPS;  // groups to be advanced at a time
+  s.advancers = all ? std::min(in_clusters<Card>((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers) : 0;
+  s.finishers = all ? finishers : 0;
+  const int within = all && s.in_place() ? workers_within : 0;
+  const int left = most - s.solvers - s.advancers - s.finishers - within;
+  int here = std::min(left, in_clusters<Card>(groups));
   if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + s.owners - 1) / s.owners) * WORKERS_OF_STRIP;
   s.workers = s.several() ? here * s.owners : here;
-  if (K > 16 && s.finishers > 0 && left - here >= finishers) s.finishers += finishers;
-  if ((part == Part::all && ahead > 0 && s.advancers <= 0) || (part != Part::chain && s.workers <= 0)) return false;
-  if (s.solvers + s.advancers + s.finishers + here > most) return false;
+  s.workers_within = s.several() ? within * s.owners : within;
+  if (K > 16 && all && left - here >= finishers) s.finishers += finishers;
+  if ((all && ahead > 0 && s.advancers <= 0) || s.workers <= 0) return false;
+  if (s.solvers + s.advancers + s.finishers + within + here > most) return false;
   int words = fixed_words<K, Card, A>;
   if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, groups}));
-  if (s.workers > 0) words = std::max(words, WorkerMemory<K, Card, A>::template words<SegmentOf<T, A>>(Share{0, s.workers, groups}));
+  using Memory = WorkerMemory<K, Card, A>;
+  words = std::max(words, Memory::template words<SegmentOf<T, A>>(Share{0, s.workers, groups}.count()));
+  if (within > 0) words = std::max(words, Memory::template words<SegmentOf<T, A>>(groups_within(s, Share{0, s.workers_within, groups})));
   return words * int(sizeof(A)) <= Card::shared;
+}
+
+/// Likewise; in place, where V finds no room otherwise, with half as many of those, so that no pass has fewer columns for being done in place.
+template <class Card, int K, class T, class A>
+bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
+  if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
+  if (assign_roles<Card, K, T, A>(s, part, most, finishers, workers_within)) return true;
+  if (!s.in_place()) return false;
+  return assign_roles<Card, K, T, A>(s, part, most, finishers / 2, s.several() ? workers_within : workers_within / 2);
 }
 
 /// The same for the current device, or for one of so many parts of it, and whether it has kernels.
@@ -66,6 +80,7 @@ template <int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, const Crew& crew) {
   using Launch = SegmentLaunch<modify_segment<T, K, A>>;
   s.owners = crew.owners();
+  s.together = true;
   int least = INT_MAX;
   for (int i = 0; i < crew.owners(); ++i) {
     const CurrentDevice current(crew.device(i));
@@ -89,32 +104,30 @@ auto with_arithmetic(F&& f) {
   }
 }
 
-/// Whether V of a whole factor, or of a panel, finds room in shared memory, of which the current device has so many parts, and there are kernels.
+/// Whether V of a whole factor, or of a panel, finds room in shared memory, of which the current device has so many parts, and there are kernels;
+/// in place, which takes more of it.
 template <class T>
 bool has_room(int columns, int blocks, bool whole, int parts) {
   return with_arithmetic<T>([&](auto arithmetic) {
     using A = decltype(arithmetic);
     return block_columns::with_width(columns, [&](auto width) {
-      constexpr int K = decltype(width)::value;
       SegmentOf<T, A> s{};
       s.blocks = s.end = blocks;
       s.top = whole ? 0 : -1;
-      return (!whole || assign_roles<K, T, A>(s, Part::all, parts)) && assign_roles<K, T, A>(s, Part::chain) &&
-             assign_roles<K, T, A>(s, Part::rest, parts);
+      return assign_roles<decltype(width)::value, T, A>(s, Part::all, parts);
     });
   });
 }
 
-/// Whether several owners have room for a pass of a whole factor together, and the first for the chain.
+/// Whether several owners have room for a pass of a whole factor together.
 template <class T>
 bool fits_on(const Crew& crew, int columns, int blocks) {
   return block_columns::with_width(columns, [&](auto width) {
-    constexpr int K = decltype(width)::value;
     return with_arithmetic<T>([&](auto arithmetic) {
       using A = decltype(arithmetic);
       SegmentOf<T, A> s{};
       s.blocks = s.end = blocks;
-      return assign_roles<K, T, A>(s, Part::chain) && assign_roles<K, T, A>(s, Part::all, crew) && assign_roles<K, T, A>(s, Part::rest, crew);
+      return assign_roles<decltype(width)::value, T, A>(s, Part::all, crew);
     });
   });
 }

@@ -64,7 +64,7 @@ index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* 
   const cudaStream_t stream = context.stream();
   if (most == 0) return 0;
   try {
-    Substitution chain(context.pool(), int(most), layout.strips(), R, layout.ld);
+    Substitution chain(context, int(most), layout.strips(), R, layout.ld);
     for (index_t first = 0; first < m; first += most) {
       const index_t cols = std::min(most, m - first);
       chain.send(B + first * ldb, ldb, n, cols, stream);
@@ -79,8 +79,9 @@ index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* 
 }
 
 template <class T>
-Substitution<T>::Substitution(Pool& pool, int columns, int strips, const T* R, index_t ld)
-    : gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld), dmemory_(pool, ints_at() + (int_count() + 1) / 2) {}
+Substitution<T>::Substitution(Context& context, int columns, int strips, const T* R, index_t ld)
+    : gangs_(columns / CHAIN_COLUMNS), strips_(strips), owners_(int(context.devices().size())), R_(R), ld_(ld),
+      dmemory_(context.pool(), ints_at() + (int_count() + 1) / 2) {}
 
 template <class T>
 index_t Substitution<T>::int_count() const { return flags_at + index_t(gangs_) * Segment<T>::flag_words(int(blocks())); }
@@ -122,6 +123,7 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.links = dmemory_.data() + links_at();
     s.inverted = ints + inverted_at;
     s.linked = ints + linked_at;
+    s.owners = owners_;
     s.flags = ints + flags_at + i * s.flag_words(blocks);
     assign_roles(s, gangs_, blocks);
   }

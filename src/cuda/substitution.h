@@ -19,8 +19,8 @@ class Substitution {
   /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no kernel for it.
   static int columns(index_t m, int strips);
 
-  /// R: in the layout of a factor. Throws out_of_memory.
-  Substitution(Pool& pool, int columns, int strips, const T* R, index_t ld);
+  /// R: in the layout of a factor, from its first strip on; it may lie on several devices. Throws out_of_memory.
+  Substitution(Context& context, int columns, int strips, const T* R, index_t ld);
 
   /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from the device, or host memory that may be reused on
   /// return where it is pageable.
@@ -35,7 +35,7 @@ class Substitution {
   template <block_columns::Order order>
   void run(cudaStream_t stream);
 
-  int gangs_, strips_;
+  int gangs_, strips_, owners_;
   bool inverted_ = false;
   const T* R_;
   index_t ld_;

@@ -140,6 +140,7 @@ struct HostLanes {
   template <class T>
   static T shared_word(const T* p) { return *p; }
   static void compute_anew(index_t&) {}
+  static void compute_anew(int&) {}
 
   template <Access, class S>
   static S read(const S* p) { return *p; }

@@ -37,6 +37,8 @@ struct SegmentsRun {
   index_t removed = -1;  ///< the last columns of V, which are taken away where others are added; -1: as the problem's sign says
   int owners = 1;  ///< that the factor lies on, in one piece: then `workers` of each, a multiple of WORKERS_OF_STRIP; each has memory of its own
   int relays = 2;
+  int lead = 0;  ///< whose strips, of the factor's first, are the first owner's
+  int workers_within = 2;  ///< in place; where there are several owners, WORKERS_OF_STRIP of each
 };
 
 /// What Pass in src/cuda/engine.h is on a GPU; every team of warps a thread.

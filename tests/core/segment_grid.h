@@ -241,14 +241,19 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.blocks - 1 - REACH, P); });
   }
-  if constexpr (S::order == Order::forward) for (int w = 0; w < s.workers_here(); ++w) {
-    const Share share{s.worker(w), s.workers, s.blocks * GROUPS};
-    HostInbox& messages = inboxes.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
-    start("rewrite", w, [=, &s, &messages] {
-      std::vector<A> shared(places(s) + size_t(std::max(share.count(), 1)) * GroupsOfV<K, A>::words);
-      Rewrite<S, K, Team, HostInbox>(Team{shared.data(), REWRITE_WARPS}, s, share, messages).run();
-    });
-    start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, messages); });
+  if constexpr (S::order == Order::forward) for (const bool within : {true, false}) {
+    const int workers = within ? s.workers_within : s.workers;
+    for (int w = 0; w < s.here(workers); ++w) {
+      const int worker = s.worker(w);
+      HostInbox& messages = inboxes.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
+      start(within ? "within" : "rewrite", w, [=, &s, &messages] {
+        const Share share{worker, workers, s.blocks * GROUPS};
+        const int groups = within ? groups_within(s, share) : std::max(share.count(), 1);
+        std::vector<A> shared(places(s) + size_t(groups) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
+        Rewrite<S, K, Team, HostInbox>(Team{shared.data(), REWRITE_WARPS}, s, worker, within, messages).run();
+      });
+      start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, within ? s.window : 0, messages); });
+    }
   }
   if constexpr (S::order == Order::forward) for (int i = 0; i < s.relays; ++i)
     start("relay", s.owner + i, [=, &s] {

@@ -51,7 +51,7 @@ class HostPassOf : public HostPass<T> {
     });
     begin_panel(strips_, strips_ + 1, z, z, ld);
     s_.scaling = how.scaling;
-    s_.V = V.data();
+    s_.V = s_.left_V = V.data();
     s_.ldv = V.rows();
     if (how.by_steps)
       for (int b = s_.top; b < 0; ++b) take_steps(b);
@@ -77,7 +77,7 @@ class HostPassOf : public HostPass<T> {
     s_.R = R + above;
     s_.out = out ? out + above : nullptr;
     s_.ld = ld;
-    s_.V = V_.data() + above;
+    s_.V = s_.left_V = V_.data() + above;
     s_.ldv = V_.rows();
     s_.messages = messages_.data() - index_t(s_.top) * Message::stride;
     handed_.assign(size_t(s_.blocks) * LDB * K, nan);
@@ -117,7 +117,7 @@ class HostPassOf : public HostPass<T> {
       std::vector<A> shared(block_columns::Closing<Segment, K, Team>::words, nan);
       block_columns::Closing<Segment, K, Team>({shared.data()}, s_).run();
     }
-    part(how, false, true);
+    part(how, false);
     s_.end = s_.blocks;
   }
 
@@ -132,31 +132,31 @@ class HostPassOf : public HostPass<T> {
     s_.first = pass_.progress_of(turn).first;
     s_.flags = pass_.flags_of(turn, s_.blocks);
     if (s_.first == s_.blocks || pass_.pass_state().stop) return;
-    if (s_.out != s_.R) return part(how, true, true);
-    part(how, true, false);
-    part(how, false, true);
+    part(how, true);
   }
-  void part(const SegmentsRun& how, bool chain, bool rest) {
+  /// All, or, again, what those that rewrite have done.
+  void part(const SegmentsRun& how, bool all) {
     using namespace block_columns;
     if constexpr (std::is_same_v<A, float>) {
-      part_on<Card86Single>(how, chain, rest);
+      part_on<Card86Single>(how, all);
     } else {
       if constexpr (K <= 16 && std::is_same_v<T, double>) {
-        if (how.card == Simulated::data_centre) return part_on<Card80>(how, chain, rest);
-        if (how.card == Simulated::graphics) return part_on<Card86>(how, chain, rest);
+        if (how.card == Simulated::data_centre) return part_on<Card80>(how, all);
+        if (how.card == Simulated::graphics) return part_on<Card86>(how, all);
       }
       ASSERT_EQ(how.card, Simulated::clusters) << "not compiled";
-      part_on<Card90>(how, chain, rest);
+      part_on<Card90>(how, all);
     }
   }
   template <class Card>
-  void part_on(const SegmentsRun& how, bool chain, bool rest) {
-    s_.solvers = chain ? K / block_columns::CHAIN_COLUMNS * Card::cluster : 0;
-    s_.advancers = chain ? how.advancers : 0;
-    s_.finishers = rest && s_.end == s_.blocks ? how.finishers : 0;
-    s_.workers = rest ? how.workers * how.owners : 0;
-    s_.window = chain && rest ? how.window : s_.blocks - s_.top;
-    if (how.owners > 1 && rest) run_on_owners<Card>(how);
+  void part_on(const SegmentsRun& how, bool all) {
+    s_.solvers = all ? K / block_columns::CHAIN_COLUMNS * Card::cluster : 0;
+    s_.advancers = all ? how.advancers : 0;
+    s_.finishers = all ? how.finishers : 0;
+    s_.workers = how.workers * how.owners;
+    s_.workers_within = !all || !s_.in_place() ? 0 : how.owners > 1 ? block_columns::WORKERS_OF_STRIP * how.owners : how.workers_within;
+    s_.window = all ? how.window : s_.blocks - s_.top;
+    if (how.owners > 1) run_on_owners<Card>(how);
     else run_on_owner<Card>(s_, how);
   }
   template <class Card>
@@ -166,10 +166,11 @@ class HostPassOf : public HostPass<T> {
     });
   }
 
-  /// What an owner but the first has, and, of all, what those that rewrite have: of R and out its own strips, NaN elsewhere.
+  /// What an owner but the first has, and, of all, what those that rewrite have: of R and out its own strips, NaN elsewhere; in place, that which
+  /// the chain reads.
   struct OfOwner {
     std::vector<T> R, out;
-    std::vector<A> messages;
+    std::vector<A> messages, V;
     std::vector<int> flags;
     Segment s;
   };
@@ -183,19 +184,23 @@ class HostPassOf : public HostPass<T> {
       OfOwner& own = owners.emplace_back();
       own.s = s_;
       own.s.owners = how.owners;
-      own.s.owner = owner;
+      own.s.owner = (owner + how.lead) % how.owners;
+      own.s.together = true;
       const auto strips_of = [&](const T* from) {
         std::vector<T> memory(from, from + words);
         for (index_t i = 0; i < words; ++i)
-          if (!is_of(owner, how.owners, i / s_.ld)) memory[i] = T(nan);
+          if (!is_of(own.s.owner, how.owners, i / s_.ld)) memory[i] = T(nan);
         return memory;
       };
-      if (s_.out) own.out = strips_of(s_.out);
-      if (s_.out) own.s.out = own.out.data();
-      if (s_.out == s_.R) own.s.R = own.s.out;
+      if (s_.out && !s_.in_place()) {
+        own.out = strips_of(s_.out);
+        own.s.out = own.out.data();
+      }
       if (owner == 0) continue;  // the chain reads all of R
-      if (s_.out != s_.R) own.R = strips_of(s_.R);
-      if (s_.out != s_.R) own.s.R = own.R.data();
+      if (!s_.in_place()) {
+        own.R = strips_of(s_.R);
+        own.s.R = own.R.data();
+      }
       own.s.solvers = own.s.advancers = own.s.finishers = 0;
       own.s.relays = how.relays;
       own.flags.assign(s_.own_flag_words(s_.blocks), 0);
@@ -203,14 +208,16 @@ class HostPassOf : public HostPass<T> {
       own.messages.assign(size_t(s_.blocks) * Message::stride, A(nan));
       own.s.messages = own.messages.data();
       own.s.first_messages = s_.messages;
+      own.V.assign(s_.V, s_.V + s_.ldv * K);
+      own.s.V = own.V.data();
     }
     std::vector<std::thread> running;
     for (OfOwner& own : owners) running.emplace_back([&] { run_on_owner<Card>(own.s, how); });
     for (std::thread& thread : running) thread.join();
-    if (!s_.out) return;
+    if (!s_.out || s_.in_place()) return;
     for (int owner = 0; owner < how.owners; ++owner)
       for (index_t i = 0; i < words; ++i)
-        if (is_of(owner, how.owners, i / s_.ld)) s_.out[i] = owners[owner].out[i];
+        if (is_of(owners[owner].s.owner, how.owners, i / s_.ld)) s_.out[i] = owners[owner].out[i];
         else EXPECT_TRUE(std::isnan(owners[owner].out[i])) << "owner " << owner << " has written what is not its own";
   }
 

@@ -95,7 +95,8 @@ constexpr int narrow = REACH + 1, wide = 1000;  ///< windows: the least, and one
 constexpr Into other = Into::other_memory;
 const SegmentsRun schedules[] = {
     {1, 1, narrow, other, 0, 1}, {2, 2, 12, other, 2, 3},   {7, 5, 10, other, 5, 2},         {3, 2, narrow, other, 3, 5},
-    {7, 1, 12, other, 3, 1},     {1, 5, wide, other, 2, 1}, {2, 5, wide, Into::place, 3, 2}, {7, 2, wide, Into::place, 0, 5}};
+    {7, 1, 12, other, 3, 1},     {1, 5, wide, other, 2, 1}, {2, 5, wide, Into::place, 3, 2}, {7, 2, narrow, Into::place, 0, 5},
+    {3, 2, 12, Into::place, 2, 3}, {2, 3, 10, Into::place, 5, 1}};
 
 /// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what was done.
 template <class T>
@@ -139,23 +140,14 @@ TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
 }
 
 /// On several owners, each with memory of its own, everything is the same.
-const SegmentsRun on_owners[] = {[] {
-                                  SegmentsRun how{8, 2, narrow, other, 3, 2};
-                                  how.owners = 2;
-                                  return how;
-                                }(),
-                                [] {
-                                  SegmentsRun how{8, 3, 12, other, 5, 3};
-                                  how.owners = 3;
-                                  how.relays = 1;
-                                  return how;
-                                }(),
-                                [] {
-                                  SegmentsRun how{8, 2, wide, Into::place, 2, 3};
-                                  how.owners = 3;
-                                  how.relays = 3;
-                                  return how;
-                                }()};
+SegmentsRun owners(int count, int relays, int lead, SegmentsRun how) {
+  how.owners = count;
+  how.relays = relays;
+  how.lead = lead;
+  return how;
+}
+const SegmentsRun on_owners[] = {owners(2, 2, 0, {8, 2, narrow, other, 3, 2}), owners(3, 1, 2, {8, 3, 12, other, 5, 3}),
+                                 owners(3, 3, 1, {8, 2, narrow, Into::place, 2, 3}), owners(2, 2, 1, {8, 3, 12, Into::place, 3, 2})};
 
 template <class T>
 PassOutcome expect_same_on_owners(const Problem<double>& p) {

@@ -1,4 +1,5 @@
 #include <Eigen/Cholesky>
+#include <map>
 #include <set>
 
 #include "block_columns/finish.h"
@@ -103,12 +104,12 @@ TEST(SegmentsParts, SharesHoldAllGroups) {
   }
 }
 
-/// All groups between `nearest` and `farthest` of every row block from `begin` on, each once.
+/// All groups in reach of every row block from `begin` on, each once.
 void expect_all_visited(int begin, const Range& range) {
   std::set<std::pair<int, int>> visited, expected;
   for (int b = begin; b < range.end; ++b)
     for (int g = 0; g < range.groups; ++g)
-      if (g / GROUPS >= b + range.nearest && g / GROUPS <= b + range.farthest) expected.emplace(b, g);
+      if (g / GROUPS >= b + range.nearest && g / GROUPS < b + range.nearest + range.reach) expected.emplace(b, g);
   for (int worker = 0; worker < range.workers; ++worker)
     for (int warp = 0; warp < range.warps; ++warp) {
       std::pair<int, int> last{-1, -1};
@@ -127,13 +128,33 @@ TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
   for (const int blocks : {2, 10, 16})
     for (const int workers : {1, 2, 3, 7, 80})
       for (const int warps : {1, 2, 8, 11}) {
-        const auto of = [&](int end, int nearest, int farthest) { return Range{workers, warps, blocks * GROUPS, end, nearest, farthest}; };
+        const auto of = [&](int end, int nearest, int reach) { return Range{workers, warps, blocks * GROUPS, end, nearest, reach}; };
         for (const int begin : {0, 1}) expect_all_visited(begin, of(blocks, 0, blocks));
-        expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 12));
-        expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 1 + REACH));
-        expect_all_visited(1, of(2, 0, REACH));
-        expect_all_visited(0, of(blocks, 0, 1));
+        expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 4));
+        expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 1));
+        expect_all_visited(1, of(2, 0, 1 + REACH));
+        expect_all_visited(0, of(blocks, 0, 2));
+        expect_all_visited(0, of(blocks, 5, blocks));
       }
+}
+
+/// A group has the place of one that its warp is done with.
+TEST(SegmentsParts, GroupsInHandHavePlacesOfTheirOwn) {
+  for (const int workers : {1, 2, 8, 16, 80})
+    for (const int columns : {1, 4, 17}) {
+      const Range range{workers, REWRITE_WARPS, 40 * GROUPS, 40, 0, columns};
+      for (int worker = 0; worker < std::min(workers, range.groups); ++worker) {
+        const int places = groups_in_hand({worker, workers, range.groups}, columns, REWRITE_WARPS);
+        for (int warp = 0; warp < REWRITE_WARPS; ++warp) {
+          std::map<int, int> at_place;
+          for (Cursor at(range, worker, 0, warp); at.b < range.end; at.next(range)) {
+            const auto [place, is_new] = at_place.emplace(at.l % places, at.l);
+            EXPECT_TRUE(is_new || place->second == at.l || (place->second * workers + worker) / GROUPS < at.b) << workers << " " << columns;
+            place->second = at.l;
+          }
+        }
+      }
+    }
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ struct DeviceMemory {
   };
   /// What has been computed from x is not kept for after: where registers are scarcer than time.
   __device__ static __forceinline__ void compute_anew(index_t& x) { asm volatile("" : "+l"(x)); }
+  __device__ static __forceinline__ void compute_anew(int& x) { asm volatile("" : "+r"(x)); }
 
  private:
   template <class T>

@@ -44,9 +44,10 @@ template <int K, class Card, class A>
 struct WorkerMemory {
   static constexpr int message_slots = Card::template message_slots<K>;
   static constexpr int messages = of_doubles<A>(16), tiles = messages + message_slots * block_columns::Message<K>::words;
+  /// For so many groups in hand.
   template <class Segment>
-  GPUCHOLMOD_HOST_DEVICE static int words(const block_columns::Share& share) {
-    return tiles + block_columns::REWRITE_WARPS * tile_words<Segment, K, Card> + share.count() * block_columns::GroupsOfV<K, A>::words;
+  GPUCHOLMOD_HOST_DEVICE static int words(int groups) {
+    return tiles + block_columns::REWRITE_WARPS * tile_words<Segment, K, Card> + groups * block_columns::GroupsOfV<K, A>::words;
   }
 };
 template <int K, class Card, class A>
@@ -173,8 +174,9 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   }
 }
 
+/// `block`: its number among those that rewrite, on this owner; first come those that do so within the window.
 template <int K, class Segment>
-__device__ __forceinline__ void work_role(const Segment& s, int worker, double* shared, int warp, int lane) {
+__device__ __forceinline__ void work_role(const Segment& s, int block, double* shared, int warp, int lane) {
   using namespace block_columns;
   using A = typename Segment::Arithmetic;
   using Team = DeviceTeamOf<A>;
@@ -188,11 +190,13 @@ __device__ __forceinline__ void work_role(const Segment& s, int worker, double* 
     fence_barriers();
   }
   __syncthreads();
+  const int few = s.here(s.workers_within);
+  const bool within = block < few;
   if (warp < REWRITE_WARPS) {
-    const Share share{s.worker(worker), s.workers, s.blocks * GROUPS};
-    Rewrite<Segment, K, Team, Inbox>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s, share, messages).run();
+    Rewrite<Segment, K, Team, Inbox>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s, s.worker(within ? block : block - few), within,
+                                     messages).run();
   } else if (warp == REWRITE_WARPS) {
-    feed_messages<K>(DeviceWarpOf<A>{0, lane}, s, messages);
+    feed_messages<K>(DeviceWarpOf<A>{0, lane}, s, within ? s.window : 0, messages);
   }
 }
 
@@ -216,7 +220,7 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   Segment s = pass;
   if (turn >= 0) {
     const Progress& now = ints.progress_of(turn);
-    if (now.steps && pass.owner == 0 && blockIdx.x == gridDim.x - 1)
+    if (now.steps && !pass.own_flags && blockIdx.x == gridDim.x - 1)
       RefusedBlock<Segment, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x), segment_threads);
     if (now.first == pass.blocks) return;
     s.first = now.first;
@@ -231,13 +235,12 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   work_role<K>(s, block - s.relays, shared, warp, lane);
 }
 
-/// The segment of a turn in one launch, or, where out is R, which the chain must have read before, in two: first those that solve and
-/// advance, then those that finish and rewrite. How far the pass has come is found in device memory, so that turns can be queued
-/// before it is known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
-/// blocks [s.first, s.end), by those that rewrite. Where a factor lies on several owners, a launch on each, which have to run at once.
+/// The segment of a turn. How far the pass has come is found in device memory, so that turns can be queued before it is known whether they
+/// are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row blocks [s.first, s.end), by those that
+/// rewrite. Where a factor lies on several owners, a launch on each, which have to run at once.
 ///
-///   Grid      s.solvers + s.advancers + s.finishers + s.relays + s.workers_here() blocks, in clusters where the card has such, all of
-///             which must run at once
+///   Grid      s.solvers + s.advancers + s.finishers + s.relays + s.here(s.workers_within + s.workers) blocks, in clusters where the card
+///             has such, all of which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<K, Card, A> words, or what AdvanceMemory or WorkerMemory takes if that is more
 ///
