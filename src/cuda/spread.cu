@@ -48,6 +48,14 @@ void check_driver(CUresult result, const char* what) {
               {{"cuda_error", std::to_string(int(result))}, {"operation", std::string(what)}});
 }
 
+double free_on(int device) {
+  std::size_t free = 0, total = 0;
+  const CurrentDevice current(device);
+  check(cudaMemGetInfo(&free, &total), "ask for free memory");
+  return double(free);
+}
+Error full(int device, double needed) { return out_of_memory("GPU " + std::to_string(device) + " is out of memory", needed, free_on(device)); }
+
 CUmemAllocationProp memory_of(int device) {
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -112,6 +120,14 @@ void* SpreadMemory::allocate(std::size_t bytes, std::size_t piece) {
   return data;
 }
 
+/// Before anything is mapped: to find out in the middle, and to unmap, takes long.
+void SpreadMemory::require_free(const std::vector<double>& bytes) const {
+  std::map<int, double> of;  // a GPU may be there several times
+  for (std::size_t owner = 0; owner < devices_.size(); ++owner) of[devices_[owner]] += bytes[owner];
+  for (const auto& [device, needed] : of)
+    if (needed > free_on(device)) throw full(device, needed);
+}
+
 void* SpreadMemory::map(Block& block) const {
   const Driver& driver = Driver::functions();
   CUdeviceptr at = 0;
@@ -120,6 +136,8 @@ void* SpreadMemory::map(Block& block) const {
   const auto owner_of = [&](std::size_t page) { return (page * page_ + page_ / 2) / block.piece % devices_.size(); };
   std::size_t mapped = 0;
   try {
+    for (std::size_t first = 0; first < block.size; first += page_) block.on[owner_of(first / page_)] += double(page_);
+    require_free(block.on);
     while (mapped < block.size) {
       const std::size_t owner = owner_of(mapped / page_);
       std::size_t end = mapped + page_;
@@ -127,17 +145,11 @@ void* SpreadMemory::map(Block& block) const {
       const CUmemAllocationProp properties = memory_of(devices_[owner]);
       CUmemGenericAllocationHandle handle = 0;
       const CUresult made = driver.create(&handle, end - mapped, &properties, 0);
-      if (made == CUDA_ERROR_OUT_OF_MEMORY) {
-        std::size_t free = 0, total = 0;
-        const CurrentDevice current(devices_[owner]);
-        cudaMemGetInfo(&free, &total);
-        throw out_of_memory("GPU " + std::to_string(devices_[owner]) + " is out of memory", double(end - mapped), double(free));
-      }
+      if (made == CUDA_ERROR_OUT_OF_MEMORY) throw full(devices_[owner], double(end - mapped));
       check_driver(made, "allocate device memory");
       const CUresult placed = driver.map(at + mapped, end - mapped, 0, handle, 0);
       driver.release(handle);  // the memory stays as long as it is mapped
       check_driver(placed, "map device memory");
-      block.on[owner] += double(end - mapped);
       mapped = end;
     }
     std::vector<CUmemAccessDesc> access;

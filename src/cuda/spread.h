@@ -37,8 +37,9 @@ class SpreadMemory : public Memory {
     std::vector<double> on;            ///< bytes on each GPU
   };
 
-  /// Throws out_of_memory.
+  /// Both throw out_of_memory.
   void* map(Block& block) const;
+  void require_free(const std::vector<double>& bytes) const;
   void unmap(void* data, std::size_t reserved, std::size_t mapped) const noexcept;
   static std::size_t sum(const std::map<const void*, Block>& blocks);
 

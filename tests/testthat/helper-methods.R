@@ -8,6 +8,13 @@ skip_without_gpu <- function() {
   testthat::skip(paste("no GPU:", info$message))
 }
 
+# Two GPUs by their ids; the first, twice, where there is no other that can hold a factor with it.
+two_gpus <- function() {
+  info <- gpu_info(memory = FALSE)
+  alike <- info$devices$id[info$devices$compute_capability == info$devices$compute_capability[info$devices$id == info$device]]
+  if (length(alike) > 1L) alike[1:2] else rep(info$device, 2L)
+}
+
 # The vector instructions that this machine has.
 instructions_here <- Filter(function(set) {
   tryCatch({

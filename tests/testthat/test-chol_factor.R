@@ -143,15 +143,15 @@ test_that("a factor on several devices is used as one on one", {
   skip_without_gpu()
   old <- options(gpucholmod.repeat_devices = TRUE)
   on.exit(options(old))
-  id <- gpu_info(memory = FALSE)$device
+  ids <- two_gpus()
   set.seed(1)
   n <- 1500
   R <- well_conditioned(n)
   V <- matrix(rnorm(20 * n), n) / 100
-  f <- gpu_factor(R, devices = c(id, id))
-  g <- gpu_factor(R, device = id)
-  expect_identical(f$devices, c(id, id))
-  expect_match(format(f), sprintf("on devices %d \\(.*\\), %d \\(.*\\)", id, id))
+  f <- gpu_factor(R, devices = ids)
+  g <- gpu_factor(R, device = ids[[1]])
+  expect_identical(f$devices, ids)
+  expect_match(format(f), sprintf("on devices %d \\(.*\\), %d \\(.*\\)", ids[[1]], ids[[2]]))
   expect_identical(as.matrix(f), R)
   same <- function(f, g) {
     expect_identical(as.matrix(f), as.matrix(g))
@@ -208,12 +208,12 @@ test_that("a factor in a file goes to a GPU, and to several, without being whole
     options(old)
     unlink(folder, recursive = TRUE)
   })
-  id <- gpu_info(memory = FALSE)$device
+  ids <- two_gpus()
   set.seed(1)
   n <- 1500
   R <- well_conditioned(n)
   file <- write_factor(R, file.path(folder, "R"))
-  for (devices in list(id, c(id, id))) {
+  for (devices in list(ids[[1]], ids)) {
     f <- gpu_factor(file, devices = devices)
     expect_identical(f$devices, devices)
     expect_identical(as.matrix(f), R)
@@ -223,11 +223,11 @@ test_that("a factor in a file goes to a GPU, and to several, without being whole
   }
   R[700, 1000] <- NaN
   bad <- write_factor(R, file.path(folder, "bad"))
-  error <- expect_error(gpu_factor(bad, devices = c(id, id)), class = "gpucholmod_not_finite")
+  error <- expect_error(gpu_factor(bad, devices = ids), class = "gpucholmod_not_finite")
   expect_identical(c(error$row, error$col), c(700, 1000))
   R[700, 1000] <- R[900, 900] <- 0
   bad <- write_factor(R, file.path(folder, "bad"), replace = TRUE)
-  expect_identical(expect_error(gpu_factor(bad, devices = c(id, id)), class = "gpucholmod_bad_diagonal")$index, 900)
+  expect_identical(expect_error(gpu_factor(bad, devices = ids), class = "gpucholmod_bad_diagonal")$index, 900)
 })
 
 test_that("the device can be chosen by argument and option", {

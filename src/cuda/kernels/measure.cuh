@@ -7,6 +7,7 @@
 namespace gpucholmod::cuda {
 
 constexpr int sweep_threads = 256, sweep_vectors = 4, product_threads = 128;
+constexpr int product_part = 64;  ///< terms that are summed up by themselves: what is measured is a few units of rounding
 
 /// out <- R, both n x n with columns aligned to 16 bytes. Below the diagonal nothing is read or written.
 ///   Grid     a block of 256 threads per column, the longest first
@@ -41,8 +42,12 @@ __global__ void __launch_bounds__(product_threads) multiply_upper(MatrixView<con
   const double* x = X + index_t(blockIdx.y) * n;
   if (i >= n) return;
   double sum = 0;
-  for (index_t j = i0; j < n; ++j)
-    if (j >= i) sum += double(R.data[i + j * R.ld]) * x[j];
+  for (index_t first = i0; first < n; first += product_part) {
+    double part = 0;
+    for (index_t j = first; j < n && j < first + product_part; ++j)
+      if (j >= i) part += double(R.data[i + j * R.ld]) * x[j];
+    sum += part;
+  }
   Z[i + index_t(blockIdx.y) * n] = sum;
 }
 
@@ -53,7 +58,11 @@ __global__ void __launch_bounds__(32) multiply_upper_transposed(MatrixView<const
   const index_t n = R.cols, j = blockIdx.x;
   const double* z = Z + index_t(blockIdx.y) * n;
   double sum = 0;
-  for (index_t i = threadIdx.x; i <= j; i += 32) sum += double(R.data[i + j * R.ld]) * z[i];
+  for (index_t first = threadIdx.x; first <= j; first += 32 * product_part) {
+    double part = 0;
+    for (index_t i = first; i <= j && i < first + 32 * product_part; i += 32) part += double(R.data[i + j * R.ld]) * z[i];
+    sum += part;
+  }
   for (int half = 16; half > 0; half /= 2) sum += __shfl_xor_sync(~0u, sum, half);
   if (threadIdx.x == 0) Y[j + index_t(blockIdx.y) * n] = sum;
 }
