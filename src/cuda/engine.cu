@@ -124,7 +124,7 @@ std::size_t Pass<T>::bytes_on_others(const block_columns::SegmentSize& size) {
   return sizeof(double) * SizeOnOthers(size).words;
 }
 
-/// V goes to the others by a copy: by single loads, 16 rows at a time, it comes across NVLink a thousand times as slowly.
+/// V goes to the others by a copy: in place, those that rewrite within the window have from their own memory what others there have left.
 template <class T>
 template <int K, class A>
 void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
