@@ -46,10 +46,10 @@ count_core() { # $1 exit status, $2 name
 }
 
 # The R tests on the package of a library.
-r_tests() { # $1 name, $2 the library
+r_tests() { # $1 name, $2 the library, $3 pattern of the files' names, where there is no GPU; none: all
   stage "testthat, $1"
   rm -f "$scratch/counts"
-  (cd "$root" && R_LIBS="$2${R_LIBS:+:$R_LIBS}" NOT_CRAN=true Rscript tools/testthat.R "$scratch/counts") || :
+  (cd "$root" && R_LIBS="$2${R_LIBS:+:$R_LIBS}" NOT_CRAN=true Rscript tools/testthat.R "$scratch/counts" "${3:-}") || :
   good=0 bad=1 left=0
   if [ -s "$scratch/counts" ]; then read -r good bad left <"$scratch/counts"; fi
   count "$good" "$bad" "$left" "testthat, $1"

@@ -3,7 +3,8 @@
 #
 #   core           the core's own C++ tests (tests/core), plain and under sanitizers; the GPU's are compiled
 #   configure      configure and cleanup, with and without nvcc (tests/configure.sh)
-#   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA
+#   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA: without a GPU
+#                  those files alone that R CMD check does not run whole, or for which that matters
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
 #   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp, and in Octave tests/octave.m
 #   README         README.md is what README.Rmd gives
@@ -171,7 +172,8 @@ install_tarball "for the CPU alone" "$scratch/cpu" no
 r_tests "built for the CPU alone" "$scratch/cpu"
 if have_nvcc; then
   install_tarball "with CUDA" "$scratch/cuda" yes
-  r_tests "built with CUDA" "$scratch/cuda"
+  # Without a GPU R CMD check runs the others, on such a package.
+  r_tests "built with CUDA" "$scratch/cuda" 'test-(conditions|control|cuda|factor_file_modify|gpu_info|interrupt|processes|progress)'
 elif [ -n "${GPUCHOLMOD_REQUIRE_NVCC:-}" ]; then
   count 0 1 0 "built with CUDA: nvcc is required, and was not found"
 else

@@ -1,7 +1,9 @@
 # Runs the tests of the installed package, and writes "passed failed skipped" (test_that blocks) to a file. On a machine without a GPU files run
 # side by side, a process for each, as many at once as there are cores; a GPU they would share, and some look at how much of its memory is free.
 #
-#   Rscript tools/testthat.R COUNTS_FILE
+#   Rscript tools/testthat.R COUNTS_FILE [PATTERN]
+#
+# With PATTERN, where there is no GPU, those files alone whose names it matches.
 
 library(testthat)
 
@@ -18,6 +20,7 @@ if (has_gpu) {
   results <- list(run(test_dir, "tests/testthat"))
 } else {
   files <- list.files("tests/testthat", "^test-.*[.]R$", full.names = TRUE)
+  files <- grep(c(commandArgs(TRUE), "")[[2L]], files, value = TRUE)
   files <- files[order(-file.size(files))] # the longest first
   log <- tempfile()
   results <- parallel::mclapply(files, function(file) {
