@@ -25,6 +25,7 @@ if (has_gpu) {
   log <- tempfile()
   results <- parallel::mclapply(files, function(file) {
     sink(paste0(log, basename(file)))
+    on.exit(sink())  # one file alone is run in this process
     run(test_file, file)
   }, mc.cores = parallel::detectCores(), mc.preschedule = FALSE)
   names(results) <- basename(files)
