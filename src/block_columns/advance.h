@@ -134,7 +134,7 @@ class Advance {
     }
     if (c > s_.first + s_.window) {  // rewritten up to here
       const typename Warp::Wait wait;
-      while (Warp::load_acquire(s_.is_near(c), s_.several()) < GROUPS) {
+      while (Warp::load_acquire(s_.is_near(c)) < GROUPS) {
         if (is_over<Warp>(s_, b)) return false;
         wait.pause();
       }
@@ -148,7 +148,7 @@ class Advance {
     A* to = s_.handed + index_t(group / GROUPS) * K * LDB + s_.group_place(group) % GROUPS * GROUP;
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * LDB, LDB);
     warp.sync();
-    warp.once([&] { Warp::add_release(s_.has_V(group / GROUPS)); });
+    warp.once([&] { Warp::add_release(s_.of_first(s_.has_V(group / GROUPS)), 1, s_.is_led()); });
   }
 
   Team team_;

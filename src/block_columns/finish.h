@@ -250,7 +250,7 @@ class Finish {
       });
       team_.refuse(s_.state(), 2 * (s_.blocks - b) + again);
     }
-    team_.once([&] { Warp::store_release(s_.completed(b), good ? accepted : refused, s_.several()); });
+    team_.once([&] { Warp::store_release(s_.complete(b), good ? accepted : refused); });
     return good;
   }
 

@@ -73,7 +73,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first)
                                       : row < NB ? sX[column * LDB + row] : 0;
     }
   });
-  team.once([&] { Warp::add_release(s.inverted); });
+  team.once([&] { Warp::add_release(s.inverted, 1, s.is_led()); });
 }
 
 /// To the team's memory what invert_blocks() leaves there, where the inverses have been found before.
@@ -119,7 +119,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void link_blocks(Team team, const S& s, int first) {
         store_tile(warp, D[half], s.links + index_t(c) * INVERSE + m * LDT + l + 8 * half, LDT);
     }
   });
-  team.once([&] { Warp::add_release(s.linked); });
+  team.once([&] { Warp::add_release(s.linked, 1, s.is_led()); });
 }
 
 }  // namespace gpucholmod::block_columns

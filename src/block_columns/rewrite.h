@@ -64,7 +64,7 @@ class Rewrite {
     const int c = group / GROUPS;
     if (is_within() && c > s_.first + s_.window) {
       const typename Warp::Wait wait;
-      while (Warp::load_acquire(s_.is_left(c)) < GROUPS) wait.pause();
+      while (Warp::load_acquire(s_.is_near(c)) < GROUPS) wait.pause();
       warp.sync();
     }
     bring_V<K>(warp, s_, group, V_.of(l));
@@ -74,13 +74,9 @@ class Rewrite {
   /// V of a group that comes near the diagonal, to Advance and, in place, to those that rewrite there.
   GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, int l, int group, int c) const {
     warp.sync();
-    leave_V<K>(warp, V_.of(l), s_, group, s_.left_V);
-    if (s_.left_V != s_.V && is_beyond()) leave_V<K>(warp, V_.of(l), s_, group, s_.V);
+    leave_V<K>(warp, V_.of(l), s_, group, s_.V);
     warp.sync();
-    warp.once([&] {
-      Warp::add_release(s_.is_near(c), 1, s_.several());
-      if (s_.own_flags && is_beyond()) Warp::add_release(s_.is_left(c));
-    });
+    warp.once([&] { Warp::add_release(s_.is_near(c)); });
   }
 
   /// Row block b, on the warp's groups. False: it is refused.

@@ -14,9 +14,11 @@
 /// In place, where out is R, columns near the diagonal are rewritten by blocks of their own, some row blocks later, when those before have read
 /// them.
 ///
-/// Where a factor lies on several GPUs, its owners, the first has all of them, and the others rewrite their strips, with a role besides:
+/// Where a factor lies on several GPUs, its owners, the first solves and finishes, and those of its blocks of threads that finish also
 ///
-///   relay     messages and verdicts, from the first owner's memory to this one's
+///   send      P, messages and verdicts to the others' memory
+///
+/// Each owner advances and rewrites its own strips.
 ///
 /// This header: what they share. Reference: inst/design/segments.md.
 namespace gpucholmod::block_columns {
@@ -26,7 +28,8 @@ constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solve
 constexpr int GROUP = 16;                 ///< columns of R that a warp works on: a group
 constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
 
-constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 11, RELAY_WARPS = 12;
+constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 11;
+constexpr int SEND_P_WARPS = 2, SEND_WARPS = 1;
 constexpr int WORKERS_OF_STRIP = STRIP / GROUP;  ///< blocks of threads that rewrite a strip, a group each
 
 /// What a warp that solves adds to `has_P`: every cluster has eight bits of it.
@@ -82,8 +85,8 @@ struct Segment {
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;
   A* V;              ///< of the columns, with K columns of its own, leading dimension ldv
-  A* left_V;         ///< the same, or, on owners but the first, whose V is their own, the first one's: where V of columns near the diagonal is left,
-                     ///< and, where a block is refused or `end` is less than `blocks`, what is left to do
+  A* left_V;         ///< the same, or, on owners but the first, whose V is their own, the first one's: where, if a block is refused or `end` is less
+                     ///< than `blocks`, what is left to do is left
   index_t ldv;
   A* inverses;       ///< of the diagonal blocks, by their place, INVERSE words each
   A* links;          ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
@@ -93,43 +96,49 @@ struct Segment {
   int* linked;       ///< and their links
   int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
-  int solvers, advancers, finishers, workers;  ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
+  int solvers, finishers;  ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
+  int advancers, workers;
   int workers_within;  ///< that rewrite block columns up to b + window of row block b, where `workers` do so beyond; none: these rewrite all
   int owners, owner; ///< GPUs that have the factor's strips in turn, and whose this one's are: strip `owner` and every owners-th from there; 0 where
                      ///< it lies on one
-  bool together;     ///< they all work on it. handed and flags are the first one's, and only it has others than relays and workers. Of workers
-                     ///< all have the same number, a multiple of WORKERS_OF_STRIP; `workers` and `workers_within` are the sums
-  int relays;        ///< blocks of threads, on the others
-  const A* first_messages;  ///< where the relays have messages from
-  int* own_flags;    ///< null on the first owner; on the others SegmentState, `complete`, of which the relays tell, and `is_left`
+  bool together;     ///< they all work on it. inverses, links, what counts them, and handed are the first one's, and only it has solvers and
+                     ///< finishers. Of blocks of threads that advance, or rewrite, all have the same number, a multiple of WORKERS_OF_STRIP;
+                     ///< `advancers`, `workers` and `workers_within` are the sums
+  int* first_flags;  ///< null on the first owner; on the others, whose flags and messages are their own, the first one's
+  double* const* others;  ///< on the first owner: the memory of each of the others; messages and flags are so many doubles behind
+  index_t messages_at, flags_at;
 
   GPUCHOLMOD_HOST_DEVICE bool in_place() const { return out == R; }
   /// Whether columns are added and others taken away.
   GPUCHOLMOD_HOST_DEVICE bool mixed() const { return later != sigma; }
 
   static constexpr int state_words = sizeof(SegmentState) / sizeof(int);
-  GPUCHOLMOD_HOST_DEVICE static int flag_words(int blocks) { return state_words + 4 * blocks; }
+  GPUCHOLMOD_HOST_DEVICE static int flag_words(int blocks) { return state_words + 5 * blocks; }
 
   GPUCHOLMOD_HOST_DEVICE SegmentState* state() const { return reinterpret_cast<SegmentState*>(flags); }
   /// How many warps of each cluster have published their rows of P_b, CHAIN_COLUMNS wide: published().
   GPUCHOLMOD_HOST_DEVICE int* has_P(int b) const { return flags + state_words + b; }
   /// How many groups of `handed` are there.
   GPUCHOLMOD_HOST_DEVICE int* has_V(int b) const { return has_P(blocks + b); }
-  /// How many groups of V have been left to Advance; and, as this owner knows it, to those that rewrite within the window.
+  /// How many groups of V have been left to Advance, and to those that rewrite within the window.
   GPUCHOLMOD_HOST_DEVICE int* is_near(int b) const { return has_P(2 * blocks + b); }
-  GPUCHOLMOD_HOST_DEVICE int* is_left(int b) const { return own_flags ? own_flags + state_words + blocks + b : is_near(b); }
-  /// Verdict, as the first owner says it, and as this one knows it.
-  GPUCHOLMOD_HOST_DEVICE int* completed(int b) const { return has_P(3 * blocks + b); }
-  GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return own_flags ? own_flags + state_words + b : completed(b); }
-  GPUCHOLMOD_HOST_DEVICE static int own_flag_words(int blocks) { return state_words + 2 * blocks; }
-  GPUCHOLMOD_HOST_DEVICE SegmentState* own_state() const { return reinterpret_cast<SegmentState*>(own_flags); }
+  /// Verdict.
+  GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return has_P(3 * blocks + b); }
+  /// On the first of several owners: whether P_b has gone to the others.
+  GPUCHOLMOD_HOST_DEVICE int* has_gone(int b) const { return has_P(4 * blocks + b); }
+  /// The first owner's flag of that kind and number; and, where this is the first, another's.
+  GPUCHOLMOD_HOST_DEVICE int* of_first(int* flag) const { return is_led() ? first_flags + (flag - flags) : flag; }
+  GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const { return reinterpret_cast<int*>(others[other] + flags_at) + (flag - flags); }
+  GPUCHOLMOD_HOST_DEVICE A* messages_of(int other) const { return reinterpret_cast<A*>(others[other] + messages_at); }
 
-  /// Whether other owners look at what is told here, or tell it.
+  /// Whether other owners tell here what they have done.
   GPUCHOLMOD_HOST_DEVICE bool several() const { return together; }
-  /// Whether that column of blocks of R lies in this GPU's memory.
-  GPUCHOLMOD_HOST_DEVICE bool has_column(int c) const { return owners <= 1 || place(c) / BLOCKS % owners == owner; }
-  /// Of so many blocks of threads that rewrite, those on this owner; and the number of the i-th of them among all. As every workers-th group
-  /// belongs to one, the strips that an owner rewrites are its own.
+  /// Whether another owner is the first, so that what is told goes from one GPU to another.
+  GPUCHOLMOD_HOST_DEVICE bool is_led() const { return first_flags != nullptr; }
+  /// The i-th block column of the strips that this owner has; where it is alone, of all.
+  GPUCHOLMOD_HOST_DEVICE int own_column(int i) const { return several() ? (i / BLOCKS * owners + owner) * BLOCKS + i % BLOCKS : i; }
+  /// Of so many blocks of threads that advance, or rewrite, those on this owner; and the number of the i-th of them among all. As every all-th
+  /// group belongs to one, an owner advances and rewrites its own strips.
   GPUCHOLMOD_HOST_DEVICE int here(int all) const { return several() ? all / owners : all; }
   GPUCHOLMOD_HOST_DEVICE int worker(int i) const {
     return several() ? (i / WORKERS_OF_STRIP * owners + owner) * WORKERS_OF_STRIP + i % WORKERS_OF_STRIP : i;
@@ -194,21 +203,17 @@ GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, cons
   });
 }
 
-/// Whether row block b of `blocks` lies behind one that is refused.
-template <class Warp>
-GPUCHOLMOD_HOST_DEVICE bool is_over(const SegmentState* state, int blocks, int b) {
-  return Warp::load_acquire(&state->stop) != 0 && blocks - Warp::load_relaxed(&state->left) / 2 < b;
-}
+/// Whether row block b lies behind one that is refused.
 template <class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE bool is_over(const S& s, int b) {
-  return is_over<Warp>(s.state(), s.blocks, b);
+  return Warp::load_acquire(&s.state()->stop, s.is_led()) != 0 && s.blocks - Warp::load_relaxed(&s.state()->left) / 2 < b;
 }
 
-/// Waits until a counter has reached `value`. False: everybody is to stop.
+/// Waits until a counter, at which other owners may count, has reached `value`. False: everybody is to stop.
 template <class Warp>
-GPUCHOLMOD_HOST_DEVICE bool wait_until(const Warp& warp, const int* counter, int value, const int* stop) {
+GPUCHOLMOD_HOST_DEVICE bool wait_until(const Warp& warp, const int* counter, int value, const int* stop, bool several) {
   const typename Warp::Wait wait;
-  while (Warp::load_acquire(counter) < value) {
+  while (Warp::load_acquire(counter, several) < value) {
     if (Warp::load_acquire(stop) != 0) return false;
     wait.pause();
   }

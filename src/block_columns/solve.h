@@ -195,12 +195,12 @@ class Solve {
   typename Team::template PerWarp<bool> stopped_;  ///< seen by the warp; told to the others of the team before it solves
 };
 
-/// Tile (b, c) of R, if there is one, into the second-level cache. Not from another GPU: to ask for a line of its memory ahead of time takes
-/// 20 ns, one after the other (two H100 with NVLink: inst/design/several-gpus.md).
+/// Tile (b, c) of R, if there is one, into the second-level cache. Not where some of R is another GPU's: to ask for a line of its memory ahead of
+/// time takes 20 ns, one after the other (two H100 with NVLink: inst/design/several-gpus.md).
 template <class S, class Warp>
 GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, int c) {
   using T = typename S::Scalar;
-  if (c >= s.blocks || !s.has_column(S::order == Order::forward ? c : b)) return;
+  if (c >= s.blocks || s.owners > 1) return;
   constexpr int line = 128 / int(sizeof(T)), lines = NB / line;
   const T* from = s.tile(b, c);
   warp.each([&](int lane) {
@@ -221,7 +221,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
     for (int b = own.begin(c); b < c; ++b, ++product) {
       bool by_link = false;
       if (b == c - 1 && own.by_link(c, 0)) {
-        if (!wait_until(warp, s.linked, s.blocks / Card::inverted_at_once, stop)) return;
+        if (!wait_until(warp, s.linked, s.blocks / Card::inverted_at_once, stop, s.several())) return;
         by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverse(c) + refine_at));
       }
       if (!inbox.wait_empty(warp, product, over)) return;
@@ -240,7 +240,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster
   const Own<S, Card> own{s, rank};
   const int* stop = &s.state()->stop;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
-  if (!wait_until(warp, s.inverted, s.blocks / Card::inverted_at_once, stop)) return;
+  if (!wait_until(warp, s.inverted, s.blocks / Card::inverted_at_once, stop, s.several())) return;
   for (int i = 0; own.column(i) < s.blocks; ++i) {
     const int c = own.column(i);
     if (!X.wait_empty(warp, i, over)) return;
@@ -250,7 +250,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster
       V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * s.ldv + index_t(s.place(c)) * NB, s.ldv);
       continue;
     }
-    if (!wait_until(warp, s.has_V(c), GROUPS, stop)) return;
+    if (!wait_until(warp, s.has_V(c), GROUPS, stop, s.several())) return;
     V.fill(warp, i, s.handed + (index_t(c) * K + cluster * CHAIN_COLUMNS) * LDB, CHAIN_COLUMNS * LDB);
   }
 }

@@ -15,11 +15,14 @@ class Crew : NotCopied {
   /// The first is current.
   explicit Crew(const std::vector<int>& devices) : devices_(devices) {
     for (std::size_t i = 1; i < devices.size(); ++i) {
+      if (devices[i] != devices[0]) open(devices[i]);
       const CurrentDevice current(devices[i]);
       others_.push_back(std::make_unique<Other>());
     }
+    if (!others_.empty()) check(cudaMalloc(&memories_, sizeof(double*) * others_.size()), "allocate device memory");
   }
   ~Crew() {
+    cudaFree(memories_);
     for (int owner = 1; owner < owners(); ++owner) {
       const CurrentDevice current(device(owner));
       cudaFree(others_[owner - 1]->memory);
@@ -35,8 +38,9 @@ class Crew : NotCopied {
     return int(most);
   }
 
-  /// At least so many bytes on each owner but the first, for as long as there is no larger call. Throws out_of_memory.
+  /// At least so many bytes on each owner but the first, which is current, for as long as there is no larger call. Throws out_of_memory.
   void reserve(std::size_t bytes) {
+    bool same = true;
     for (int owner = 1; owner < owners(); ++owner) {
       Other& other = *others_[owner - 1];
       if (other.bytes >= bytes) continue;
@@ -54,9 +58,16 @@ class Crew : NotCopied {
       }
       check(error, "allocate device memory");
       other.bytes = bytes;
+      same = false;
     }
+    if (same) return;
+    std::vector<void*> memories;
+    for (const auto& other : others_) memories.push_back(other->memory);
+    check(cudaMemcpy(memories_, memories.data(), sizeof(void*) * memories.size(), cudaMemcpyHostToDevice), "send addresses");
   }
   void* memory(int owner) const { return others_[owner - 1]->memory; }
+  /// That of all owners but the first, a list in this one's memory.
+  double* const* memories() const { return memories_; }
 
   /// f(owner, stream) on each owner but the first, which is current then, behind what is queued in `stream`, the first owner's.
   template <class F>
@@ -76,6 +87,13 @@ class Crew : NotCopied {
   }
 
  private:
+  /// The current device has access to the memory of `peer` from now on.
+  static void open(int peer) {
+    const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();
+    else check(error, "give a GPU access to another's memory");
+  }
+
   struct Other {
     Stream stream;
     Event done;
@@ -84,6 +102,7 @@ class Crew : NotCopied {
   };
   std::vector<int> devices_;
   std::vector<std::unique_ptr<Other>> others_;
+  double** memories_ = nullptr;
   Event ready_;
 };
 

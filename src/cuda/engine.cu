@@ -26,7 +26,7 @@ constexpr int most_expected = 4;
 
 template <int K, class T, class A>
 void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStream_t stream) {
-  const int blocks = s.solvers + s.advancers + s.finishers + s.relays + s.here(s.workers_within + s.workers);
+  const int blocks = s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers);
   SegmentLaunch<modify_segment<T, K, A>>(blocks, stream).start("start a segment", s, ints, turn);
 }
 
@@ -62,7 +62,7 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
   } else {
     const auto at = [=](double* p) { return reinterpret_cast<A*>(memory) + (p - memory); };
     return {s.first, s.end, s.blocks, s.top, A(s.sigma), A(s.later), A(s.bound), s.scaling, s.R, s.out, s.ld, at(s.V), at(s.left_V), s.ldv, at(s.inverses),
-            at(s.links), at(s.messages), at(s.handed), s.inverted, s.linked, s.flags, s.window, s.solvers, s.advancers, s.finishers, s.workers,
+            at(s.links), at(s.messages), at(s.handed), s.inverted, s.linked, s.flags, s.window, s.solvers, s.finishers, s.advancers, s.workers,
             s.workers_within, s.owners, s.owner};
   }
 }
@@ -103,7 +103,7 @@ struct SizeOnOthers {
   explicit SizeOnOthers(const block_columns::SegmentSize& size) : messages(size.messages()) {
     const int blocks = size.strips * block_columns::BLOCKS;
     flags = messages + blocks * block_columns::with_width(size.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
-    words = flags + (Segment<double>::own_flag_words(blocks) + 1) / 2;
+    words = flags + (Segment<double>::flag_words(blocks) + 1) / 2;
   }
 };
 
@@ -131,18 +131,20 @@ void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
   SegmentOf<T, A> s = in_words<A>(panel_, memory());
   assign_roles<K, T, A>(s, Part::all, *crew_);
   const SizeOnOthers at(size_);
+  s.others = crew_->memories();
+  s.messages_at = at.messages;
+  s.flags_at = at.flags;
   crew_->each_other(stream, [&](int owner, cudaStream_t own) {
     SegmentOf<T, A> other = s;
     double* const memory = static_cast<double*>(crew_->memory(owner));
     other.owner = strips_of_owner(owner);
-    other.solvers = other.advancers = other.finishers = 0;
-    other.relays = relays;
+    other.solvers = other.finishers = 0;
     other.V = reinterpret_cast<A*>(memory);
     other.messages = reinterpret_cast<A*>(memory + at.messages);
-    other.first_messages = s.messages;
-    other.own_flags = reinterpret_cast<int*>(memory + at.flags);
+    other.first_flags = ints().flags_of(turn, s.blocks);
+    other.flags = reinterpret_cast<int*>(memory + at.flags);
     check(cudaMemcpyAsync(other.V, s.V, sizeof(A) * K * s.ldv, cudaMemcpyDefault, own), "copy columns to another device");
-    check(cudaMemsetAsync(other.own_flags, 0, sizeof(int) * s.own_flag_words(s.blocks), own), "clear the flags of an owner");
+    check(cudaMemsetAsync(other.flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of an owner");
     launch_segment<K, T, A>(other, ints(), turn, own);
   });
   launch_segment<K, T, A>(s, ints(), turn, stream);

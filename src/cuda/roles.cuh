@@ -14,11 +14,9 @@ constexpr int finishers = 8;
 
 /// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/segments.md.
 constexpr int window = 16;
-static_assert(window > block_columns::REACH);
-
-/// Blocks of threads that relay messages, on each owner but the first: a message takes one of them some 5 us.
-constexpr int relays = 4;
-static_assert(relays <= finishers / 2);  // where the first owner has room for these, the others have for those
+/// On several owners, where messages take longer to come; but not in place, where few rewrite so many block columns: inst/design/several-gpus.md.
+constexpr int window_on_several = 24;
+static_assert(window > block_columns::REACH && window_on_several > window);
 
 /// Blocks of threads that rewrite within the window, in place, on each owner: with 17 block columns there, most have a group for each warp.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
@@ -34,20 +32,23 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   const int groups = s.blocks * GROUPS;
   const bool all = part == Part::all;
   s.solvers = all ? K / CHAIN_COLUMNS * Card::cluster : 0;
-  s.window = all ? window : s.blocks - s.top;
+  s.window = !all ? s.blocks - s.top : s.several() && !s.in_place() ? window_on_several : window;
   const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
   const int ahead = std::max(0, std::min(s.blocks - first, s.window - REACH)) * GROUPS;  // groups to be advanced at a time
-  s.advancers = all ? std::min(in_clusters<Card>((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS), most - s.solvers) : 0;
+  const int unit = s.several() ? WORKERS_OF_STRIP : in_clusters<Card>(1), at_once = s.several() ? ADVANCE_WARPS * s.owners : ADVANCE_WARPS;
+  const int wanted = ((ahead + at_once - 1) / at_once + unit - 1) / unit * unit;
+  const int advancers = !all ? 0 : s.several() ? wanted : std::min(wanted, most - s.solvers);  // here
+  s.advancers = s.several() ? advancers * s.owners : advancers;
   s.finishers = all ? finishers : 0;
   const int within = all && s.in_place() ? workers_within : 0;
-  const int left = most - s.solvers - s.advancers - s.finishers - within;
+  const int left = most - s.solvers - advancers - s.finishers - within;
   int here = std::min(left, in_clusters<Card>(groups));
   if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + s.owners - 1) / s.owners) * WORKERS_OF_STRIP;
   s.workers = s.several() ? here * s.owners : here;
   s.workers_within = s.several() ? within * s.owners : within;
   if (K > 16 && all && left - here >= finishers) s.finishers += finishers;
-  if ((all && ahead > 0 && s.advancers <= 0) || s.workers <= 0) return false;
-  if (s.solvers + s.advancers + s.finishers + within + here > most) return false;
+  if ((all && ahead > 0 && advancers <= 0) || s.workers <= 0) return false;
+  if (s.solvers + advancers + s.finishers + within + here > most) return false;
   int words = fixed_words<K, Card, A>;
   if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, groups}));
   using Memory = WorkerMemory<K, Card, A>;

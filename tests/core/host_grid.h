@@ -235,7 +235,7 @@ struct HostTeamOf {
   void barrier() {}
   void store_release(int* flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
   /// Tells everybody that the last `left` row blocks are not to be done.
-  void refuse(SegmentState* state, int left) {
+  void refuse(SegmentState* state, int left, bool = false) {
     int known = __atomic_load_n(&state->left, __ATOMIC_RELAXED);
     while (known < left && !__atomic_compare_exchange_n(&state->left, &known, left, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
     store_release(&state->stop);

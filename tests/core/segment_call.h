@@ -29,14 +29,13 @@ struct SegmentsRun {
   int window = 24;
   Into into = Into::other_memory;
   unsigned delay = 0;  ///< teams that begin late are chosen by it
-  int advancers = 2;
+  int advancers = 2;  ///< where there are several owners, WORKERS_OF_STRIP of each
   int panels = 0;  ///< of so many strips each; 0: the factor in one piece
   bool by_steps = false;
   block_columns::Scaling scaling = {};
   Simulated card = Simulated::clusters;
   index_t removed = -1;  ///< the last columns of V, which are taken away where others are added; -1: as the problem's sign says
   int owners = 1;  ///< that the factor lies on, in one piece: then `workers` of each, a multiple of WORKERS_OF_STRIP; each has memory of its own
-  int relays = 2;
   int lead = 0;  ///< whose strips, of the factor's first, are the first owner's
   int workers_within = 2;  ///< in place; where there are several owners, WORKERS_OF_STRIP of each
 };

@@ -9,7 +9,7 @@
 #include "block_columns/inverses.h"
 #include "block_columns/rewrite.h"
 #include "block_columns/refused.h"
-#include "block_columns/relay.h"
+#include "block_columns/send.h"
 #include "block_columns/solve.h"
 #include "host_grid.h"
 #include "segment_call.h"
@@ -179,16 +179,17 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
   using Warp = HostWarpOf<Card, A>;
   using Team = HostTeamOf<Card, A>;
   using HostInbox = block_columns::HostInbox<A>;
-  if (s.solvers > 0) {
+  if (s.solvers > 0 || s.is_led()) {
     constexpr int at_once = Card::inverted_at_once;
     std::vector<A> shared(InverseMemory<at_once>::words);
     const Team team{shared.data(), InverseMemory<at_once>::warps};
-    const int inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
-    for (int i = __atomic_load_n(s.linked, __ATOMIC_RELAXED); i < s.blocks / at_once; ++i) {
-      if (i < inverted) take_inverses(team, s, i * at_once);
-      else invert_blocks(team, s, i * at_once);
-      link_blocks(team, s, i * at_once);
-    }
+    const int all = s.blocks / at_once, inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
+    if (__atomic_load_n(s.linked, __ATOMIC_RELAXED) < all)
+      for (int i = 0; s.own_column(i) < s.blocks; i += at_once) {
+        if (inverted == all) take_inverses(team, s, s.own_column(i));
+        else invert_blocks(team, s, s.own_column(i));
+        link_blocks(team, s, s.own_column(i));
+      }
   }
   std::vector<std::thread> running;
   std::deque<HostMailboxes> mailboxes(K / CHAIN_COLUMNS);
@@ -230,9 +231,12 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       Finish<S, K, Team, HostInbox>(Team{shared.data(), FINISH_WARPS}, s, i, inbox).run();
     });
     start("feed", i, [=, &s, &inbox] { feed_P<K>(Warp{}, s, s.blocks, inbox); });
+    if (!s.several()) continue;
+    start("P is sent", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, i).send_P(); });
+    start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_messages(); });
   }
-  for (int w = 0; w < s.advancers; ++w) {
-    const Share share{w, s.advancers, s.blocks * GROUPS};
+  for (int w = 0; w < s.here(s.advancers); ++w) {
+    const Share share{s.worker(w), s.advancers, s.blocks * GROUPS};
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
       std::vector<A> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
@@ -255,11 +259,6 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, within ? s.window : 0, messages); });
     }
   }
-  if constexpr (S::order == Order::forward) for (int i = 0; i < s.relays; ++i)
-    start("relay", s.owner + i, [=, &s] {
-      A shared = 0;
-      Relay<S, K, Team>(Team{&shared, RELAY_WARPS}, s, i).run();
-    });
   for (std::thread& thread : running) thread.join();
 }
 

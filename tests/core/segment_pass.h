@@ -151,7 +151,7 @@ class HostPassOf : public HostPass<T> {
   template <class Card>
   void part_on(const SegmentsRun& how, bool all) {
     s_.solvers = all ? K / block_columns::CHAIN_COLUMNS * Card::cluster : 0;
-    s_.advancers = all ? how.advancers : 0;
+    s_.advancers = !all ? 0 : how.owners > 1 ? block_columns::WORKERS_OF_STRIP * how.owners : how.advancers;
     s_.finishers = all ? how.finishers : 0;
     s_.workers = how.workers * how.owners;
     s_.workers_within = !all || !s_.in_place() ? 0 : how.owners > 1 ? block_columns::WORKERS_OF_STRIP * how.owners : how.workers_within;
@@ -170,8 +170,8 @@ class HostPassOf : public HostPass<T> {
   /// the chain reads.
   struct OfOwner {
     std::vector<T> R, out;
-    std::vector<A> messages, V;
-    std::vector<int> flags;
+    std::vector<A> V;
+    std::vector<double> memory;  ///< messages, and flags
     Segment s;
   };
   bool is_of(int owner, int owners, index_t column) const { return column / block_columns::STRIP % owners == owner; }
@@ -179,7 +179,9 @@ class HostPassOf : public HostPass<T> {
   template <class Card>
   void run_on_owners(const SegmentsRun& how) {
     const index_t words = s_.ld * s_.blocks * NB;
+    const index_t messages = index_t(s_.blocks) * Message::stride, flags = (s_.flag_words(s_.blocks) + 1) / 2;
     std::deque<OfOwner> owners;
+    std::vector<double*> others;
     for (int owner = 0; owner < how.owners; ++owner) {
       OfOwner& own = owners.emplace_back();
       own.s = s_;
@@ -201,16 +203,19 @@ class HostPassOf : public HostPass<T> {
         own.R = strips_of(s_.R);
         own.s.R = own.R.data();
       }
-      own.s.solvers = own.s.advancers = own.s.finishers = 0;
-      own.s.relays = how.relays;
-      own.flags.assign(s_.own_flag_words(s_.blocks), 0);
-      own.s.own_flags = own.flags.data();
-      own.messages.assign(size_t(s_.blocks) * Message::stride, A(nan));
-      own.s.messages = own.messages.data();
-      own.s.first_messages = s_.messages;
+      own.s.solvers = own.s.finishers = 0;
+      own.memory.assign(size_t(messages + flags), double(nan));
+      others.push_back(own.memory.data());
+      own.s.first_flags = s_.flags;
+      own.s.flags = reinterpret_cast<int*>(own.memory.data() + messages);
+      std::fill_n(own.s.flags, s_.flag_words(s_.blocks), 0);
+      own.s.messages = reinterpret_cast<A*>(own.memory.data());
       own.V.assign(s_.V, s_.V + s_.ldv * K);
       own.s.V = own.V.data();
     }
+    owners[0].s.others = others.data();
+    owners[0].s.messages_at = 0;
+    owners[0].s.flags_at = messages;
     std::vector<std::thread> running;
     for (OfOwner& own : owners) running.emplace_back([&] { run_on_owner<Card>(own.s, how); });
     for (std::thread& thread : running) thread.join();

@@ -140,20 +140,19 @@ TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
 }
 
 /// On several owners, each with memory of its own, everything is the same.
-SegmentsRun owners(int count, int relays, int lead, SegmentsRun how) {
+SegmentsRun owners(int count, int lead, SegmentsRun how) {
   how.owners = count;
-  how.relays = relays;
   how.lead = lead;
   return how;
 }
-const SegmentsRun on_owners[] = {owners(2, 2, 0, {8, 2, narrow, other, 3, 2}), owners(3, 1, 2, {8, 3, 12, other, 5, 3}),
-                                 owners(3, 3, 1, {8, 2, narrow, Into::place, 2, 3}), owners(2, 2, 1, {8, 3, 12, Into::place, 3, 2})};
+const SegmentsRun on_owners[] = {owners(2, 0, {8, 2, narrow, other, 3}), owners(3, 2, {8, 3, 12, other, 5}),
+                                 owners(3, 1, {8, 1, narrow, Into::place, 2}), owners(2, 1, {8, 3, 12, Into::place, 3})};
 
 template <class T>
 PassOutcome expect_same_on_owners(const Problem<double>& p) {
   const SegmentsResult<T> expected = run_segments<T>(p);
   for (const SegmentsRun& how : on_owners) {
-    SCOPED_TRACE("owners " + std::to_string(how.owners) + ", relays " + std::to_string(how.relays));
+    SCOPED_TRACE("owners " + std::to_string(how.owners) + ", finishers " + std::to_string(how.finishers));
     const SegmentsResult<T> result = run_segments<T>(p, how);
     EXPECT_TRUE(expected.done.pivot >= 0 || same_bits(result.R, expected.R));
     EXPECT_TRUE(same(result.done, expected.done));

@@ -134,10 +134,13 @@ struct DeviceTeamOf {
     if (warp.id == 0 && warp.lane == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
 #endif
   }
-  /// Tells everybody that the last `left` row blocks are not to be done.
-  __device__ __forceinline__ void refuse(block_columns::SegmentState* state, int left) {
-    once([&] { atomicMax(&state->left, left); });
-    store_release(&state->stop);
+  /// Tells everybody that the last `left` row blocks are not to be done. `across`: `state` is another GPU's.
+  __device__ __forceinline__ void refuse(block_columns::SegmentState* state, int left, bool across = false) {
+    once([&] {
+      if (across) atomicMax_system(&state->left, left);
+      else atomicMax(&state->left, left);
+      Warp::store_release(&state->stop, 1, across);
+    });
   }
   __device__ __forceinline__ void stop(block_columns::PassState* pass_state, int pivot) {
     once([&] { pass_state->pivot = pivot; });

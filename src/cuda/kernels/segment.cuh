@@ -6,8 +6,8 @@
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
 #include "block_columns/refused.h"
-#include "block_columns/relay.h"
 #include "block_columns/rewrite.h"
+#include "block_columns/send.h"
 #include "cuda/kernels/inbox.cuh"
 
 namespace gpucholmod::cuda {
@@ -21,7 +21,7 @@ constexpr bool computes_with = std::is_same_v<A, typename Card::template Arithme
 /// Warps of a block of threads; a team's barrier has the number of its place.
 constexpr int segment_warps = block_columns::REWRITE_WARPS + 1;
 constexpr int segment_threads = segment_warps * block_columns::LANES;
-static_assert(segment_warps > block_columns::FINISH_WARPS && segment_warps > block_columns::ADVANCE_WARPS && segment_warps == block_columns::RELAY_WARPS);
+static_assert(segment_warps >= block_columns::FINISH_WARPS + 1 + block_columns::SEND_P_WARPS + block_columns::SEND_WARPS && segment_warps > block_columns::ADVANCE_WARPS);
 
 template <class Segment, int K, class Card>
 constexpr int tile_words =
@@ -148,9 +148,14 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
     Finish<Segment, K, Team, Inbox>(team, s, finisher, inbox).run();
   } else if (warp == FINISH_WARPS) {
     feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks, inbox);
+  } else if (s.several()) {
+    const int sender = warp - FINISH_WARPS - 1, other = sender - SEND_P_WARPS;
+    if (sender < SEND_P_WARPS) Send<Segment, K, Team>({nullptr, {sender, lane}, 2, SEND_P_WARPS}, s, finisher).send_P();
+    else if (other < SEND_WARPS) Send<Segment, K, Team>({nullptr, {other, lane}, 3, SEND_WARPS}, s, finisher).send_messages();
   }
 }
 
+/// `advancer`: its number among those that advance, on this owner.
 template <int K, bool alike = false, class Segment>
 __device__ __forceinline__ void advance_role(const Segment& s, int advancer, double* shared, int warp, int lane) {
   using namespace block_columns;
@@ -167,7 +172,7 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   }
   __syncthreads();
   if (warp < ADVANCE_WARPS) {
-    const Share share{advancer, s.advancers, s.blocks * GROUPS};
+    const Share share{s.worker(advancer), s.advancers, s.blocks * GROUPS};
     Advance<Segment, K, Team, Inbox, alike>({memory + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
   } else if (warp == ADVANCE_WARPS) {
     feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks - 1 - REACH, inbox);
@@ -209,37 +214,36 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
   int block = int(blockIdx.x) - pass.solvers;
   constexpr int at_once = DeviceWarpOf<A>::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
-  if (turn == 0 && pass.solvers > 0 && block >= 0 && warp < inverting)
-    for (int c = block * at_once; c < pass.blocks; c += (int(gridDim.x) - pass.solvers) * at_once) {
+  if (turn == 0 && block >= 0 && warp < inverting)
+    for (int i = block * at_once; pass.own_column(i) < pass.blocks; i += (int(gridDim.x) - pass.solvers) * at_once) {
       const DeviceTeamOf<A> team{reinterpret_cast<A*>(shared), {warp, lane}, 1, inverting};
-      invert_blocks(team, pass, c);
-      link_blocks(team, pass, c);
+      invert_blocks(team, pass, pass.own_column(i));
+      link_blocks(team, pass, pass.own_column(i));
     }
   __syncthreads();
   if (ints.pass_state().stop != 0) return;
   Segment s = pass;
   if (turn >= 0) {
     const Progress& now = ints.progress_of(turn);
-    if (now.steps && !pass.own_flags && blockIdx.x == gridDim.x - 1)
+    if (now.steps && !pass.is_led() && blockIdx.x == gridDim.x - 1)
       RefusedBlock<Segment, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x), segment_threads);
     if (now.first == pass.blocks) return;
     s.first = now.first;
-    s.flags = ints.flags_of(turn, pass.blocks);
+    if (!pass.is_led()) s.flags = ints.flags_of(turn, pass.blocks);
   }
   if (block < 0) return solve_role<K>(s, int(blockIdx.x), shared, warp, lane);
-  if (block < s.advancers) return advance_role<K>(s, block, shared, warp, lane);
-  block -= s.advancers;
+  if (block < s.here(s.advancers)) return advance_role<K>(s, block, shared, warp, lane);
+  block -= s.here(s.advancers);
   if (block < s.finishers) return finish_role<K>(s, block, shared, warp, lane);
   block -= s.finishers;
-  if (block < s.relays) return Relay<Segment, K, DeviceTeamOf<A>>({reinterpret_cast<A*>(shared), {warp, lane}, 0, RELAY_WARPS}, s, block).run();
-  work_role<K>(s, block - s.relays, shared, warp, lane);
+  work_role<K>(s, block, shared, warp, lane);
 }
 
 /// The segment of a turn. How far the pass has come is found in device memory, so that turns can be queued before it is known whether they
 /// are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row blocks [s.first, s.end), by those that
 /// rewrite. Where a factor lies on several owners, a launch on each, which have to run at once.
 ///
-///   Grid      s.solvers + s.advancers + s.finishers + s.relays + s.here(s.workers_within + s.workers) blocks, in clusters where the card
+///   Grid      s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers) blocks, in clusters where the card
 ///             has such, all of which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<K, Card, A> words, or what AdvanceMemory or WorkerMemory takes if that is more

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "block_columns/segment.h"
+
+namespace gpucholmod::block_columns {
+
+/// Sends what the first of several owners finds of row blocks to the memory of all others, and says there that it is there: so those that advance
+/// and rewrite wait for nothing but their own GPU. First goes P, on its own, for those that advance; then the rest of the message, that of a
+/// refused row block with its scaling. Of every finishers-th row block, beside the warps that finish it.
+///
+///   Threads   a team of SEND_P_WARPS warps for P, one of SEND_WARPS for messages
+template <class Segment, int K, class Team>
+class Send {
+  using A = typename Segment::Arithmetic;
+  using Warp = typename Team::Warp;
+  using Parts = Message<K>;
+  static_assert(Parts::P == 0);
+
+ public:
+  GPUCHOLMOD_HOST_DEVICE Send(Team team, const Segment& segment, int finisher) : team_(team), s_(segment), finisher_(finisher) {}
+
+  GPUCHOLMOD_HOST_DEVICE void send_P() {
+    GPUCHOLMOD_NO_UNROLL for (int b = s_.first + finisher_; b < s_.end; b += s_.finishers) {
+      if (!team_.all_sync([&](Warp& warp) { return wait(warp, b, s_.has_P(b), all_published<K>); })) return;
+      copy(b, 0, Parts::Z);
+      tell(s_.has_P(b), all_published<K>);
+      team_.once([&] { Warp::store_release(s_.has_gone(b), 1); });
+    }
+  }
+
+  GPUCHOLMOD_HOST_DEVICE void send_messages() {
+    GPUCHOLMOD_NO_UNROLL for (int b = s_.first + finisher_; b < s_.end; b += s_.finishers) {
+      if (!team_.all_sync([&](Warp& warp) { return wait(warp, b, s_.complete(b), accepted) && wait(warp, b, s_.has_gone(b), 1); })) return;
+      const int verdict = Warp::load_relaxed(s_.complete(b));
+      copy(b, Parts::Z, verdict == accepted ? Parts::words : Parts::stride);
+      if (verdict == refused)
+        for (int other = 0; other < s_.owners - 1; ++other)
+          team_.refuse(reinterpret_cast<SegmentState*>(s_.of_other(other, s_.flags)), 2 * (s_.blocks - b), true);
+      tell(s_.complete(b), verdict);
+      if (verdict == refused) return;
+    }
+  }
+
+ private:
+  /// Until a flag of row block b is at least `value`. False: a row block before b is refused.
+  GPUCHOLMOD_HOST_DEVICE bool wait(const Warp& warp, int b, const int* flag, int value) const {
+    const typename Warp::Wait wait;
+    while (Warp::load_acquire(flag) < value) {
+      if (is_over<Warp>(s_, b)) return false;
+      wait.pause();
+    }
+    warp.sync();
+    return true;
+  }
+
+  /// All others, in their flag of that kind and number.
+  GPUCHOLMOD_HOST_DEVICE void tell(int* flag, int value) {
+    team_.each_thread([&](int thread) {
+      if (thread < s_.owners - 1) Warp::store_release(s_.of_other(thread, flag), value, true);
+    });
+  }
+
+  /// Words [first, end) of a message, even numbers: of each batch all is on its way before anything has come. Ends in a barrier.
+  GPUCHOLMOD_HOST_DEVICE void copy(int b, int first, int end) {
+    constexpr int batch = 9;
+    static_assert(Parts::Z % 2 == 0 && Parts::words % 2 == 0 && Parts::stride % 2 == 0);
+    const index_t message = index_t(b) * Parts::stride;
+    const auto* const from = reinterpret_cast<const Pair<A>*>(s_.messages + message);
+    const int threads = team_.size() * LANES;
+    team_.threads_sync([&](int thread) {
+      GPUCHOLMOD_NO_UNROLL for (int at = first / 2 + thread; at < end / 2; at += batch * threads) {
+        Pair<A> held[batch];
+        GPUCHOLMOD_UNROLL for (int i = 0; i < batch; ++i)
+          if (at + i * threads < end / 2) held[i] = Warp::template read<Access::transform>(from + at + i * threads);
+        GPUCHOLMOD_NO_UNROLL for (int other = 0; other < s_.owners - 1; ++other) {
+          auto* const to = reinterpret_cast<Pair<A>*>(s_.messages_of(other) + message);
+          GPUCHOLMOD_UNROLL for (int i = 0; i < batch; ++i)
+            if (at + i * threads < end / 2) to[at + i * threads] = held[i];
+        }
+      }
+    });
+  }
+
+  Team team_;
+  const Segment& s_;
+  int finisher_;
+};
+
+}  // namespace gpucholmod::block_columns
