@@ -19,7 +19,7 @@ class Crew : NotCopied {
       const CurrentDevice current(devices[i]);
       others_.push_back(std::make_unique<Other>());
     }
-    if (!others_.empty()) check(cudaMalloc(&memories_, sizeof(double*) * others_.size()), "allocate device memory");
+    if (!others_.empty()) check(cudaMalloc(reinterpret_cast<void**>(&memories_), sizeof(double*) * others_.size()), "allocate device memory");
   }
   ~Crew() {
     cudaFree(memories_);
