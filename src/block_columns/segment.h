@@ -66,6 +66,12 @@ struct SegmentState {
 /// Order::back "block column c past row block b" is row block c past block column b.
 enum class Order { forward, back };
 
+/// Where an owner but the first has what this one sends to it.
+struct OtherOwner {
+  double* memory;
+  int* flags;
+};
+
 /// Row blocks [first, end) of `blocks` block columns, by unscaled steps, up to the first that the guard refuses: of a whole factor,
 /// or of a panel of it, whose columns go from the top of the factor to their diagonal. Row block b crosses the diagonal in block
 /// column b. So the row blocks above the diagonal blocks of a panel have negative numbers, down to `top`; their messages are there.
@@ -105,8 +111,8 @@ struct Segment {
                      ///< finishers. Of blocks of threads that advance, or rewrite, all have the same number, a multiple of WORKERS_OF_STRIP;
                      ///< `advancers`, `workers` and `workers_within` are the sums
   int* first_flags;  ///< null on the first owner; on the others, whose flags and messages are their own, the first one's
-  double* const* others;  ///< on the first owner: the memory of each of the others; messages and flags are so many doubles behind
-  index_t messages_at, flags_at;
+  const OtherOwner* others;  ///< on the first owner, of each of the others, whose flags are zero then
+  index_t messages_at;  ///< where in the memory of each messages are, in doubles
 
   GPUCHOLMOD_HOST_DEVICE bool in_place() const { return out == R; }
   /// Whether columns are added and others taken away.
@@ -128,8 +134,8 @@ struct Segment {
   GPUCHOLMOD_HOST_DEVICE int* has_gone(int b) const { return has_P(4 * blocks + b); }
   /// The first owner's flag of that kind and number; and, where this is the first, another's.
   GPUCHOLMOD_HOST_DEVICE int* of_first(int* flag) const { return is_led() ? first_flags + (flag - flags) : flag; }
-  GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const { return reinterpret_cast<int*>(others[other] + flags_at) + (flag - flags); }
-  GPUCHOLMOD_HOST_DEVICE A* messages_of(int other) const { return reinterpret_cast<A*>(others[other] + messages_at); }
+  GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const { return others[other].flags + (flag - flags); }
+  GPUCHOLMOD_HOST_DEVICE A* messages_of(int other) const { return reinterpret_cast<A*>(others[other].memory + messages_at); }
 
   /// Whether other owners tell here what they have done.
   GPUCHOLMOD_HOST_DEVICE bool several() const { return together; }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "block_columns/segment.h"
 #include "cuda/memory.h"
 
 namespace gpucholmod::cuda {
@@ -19,13 +20,14 @@ class Crew : NotCopied {
       const CurrentDevice current(devices[i]);
       others_.push_back(std::make_unique<Other>());
     }
-    if (!others_.empty()) check(cudaMalloc(reinterpret_cast<void**>(&memories_), sizeof(double*) * others_.size()), "allocate device memory");
+    if (!others_.empty()) check(cudaMalloc(reinterpret_cast<void**>(&list_), sizeof(block_columns::OtherOwner) * others_.size()), "allocate device memory");
   }
   ~Crew() {
-    cudaFree(memories_);
+    cudaFree(list_);
     for (int owner = 1; owner < owners(); ++owner) {
       const CurrentDevice current(device(owner));
-      cudaFree(others_[owner - 1]->memory);
+      cudaFree(others_[owner - 1]->has.memory);
+      cudaFree(others_[owner - 1]->has.flags);
     }
   }
 
@@ -38,36 +40,30 @@ class Crew : NotCopied {
     return int(most);
   }
 
-  /// At least so many bytes on each owner but the first, which is current, for as long as there is no larger call. Throws out_of_memory.
-  void reserve(std::size_t bytes) {
+  /// At least so many bytes on each owner but the first, which is current, and so many flags, zero where they are new, for as long as there is no
+  /// larger call. Throws out_of_memory.
+  void reserve(std::size_t bytes, int flags) {
     bool same = true;
     for (int owner = 1; owner < owners(); ++owner) {
       Other& other = *others_[owner - 1];
-      if (other.bytes >= bytes) continue;
+      if (other.bytes >= bytes && other.flag_count >= flags) continue;
+      same = false;
       const CurrentDevice current(device(owner));
       other.stream.synchronize();
-      cudaFree(other.memory);
-      other.memory = nullptr;
-      other.bytes = 0;
-      const cudaError_t error = cudaMalloc(&other.memory, bytes);
-      if (error == cudaErrorMemoryAllocation) {
-        cudaGetLastError();
-        std::size_t free = 0, total = 0;
-        cudaMemGetInfo(&free, &total);
-        throw out_of_memory("GPU " + std::to_string(device(owner)) + " is out of memory", double(bytes), double(free));
-      }
-      check(error, "allocate device memory");
-      other.bytes = bytes;
-      same = false;
+      if (other.bytes < bytes) allocate(owner, other.has.memory, other.bytes, bytes, bytes);
+      if (other.flag_count >= flags) continue;
+      allocate(owner, other.has.flags, other.flag_count, flags, sizeof(int) * std::size_t(flags));
+      check(cudaMemsetAsync(other.has.flags, 0, sizeof(int) * std::size_t(flags), other.stream), "clear the flags of an owner");
+      other.stream.synchronize();
     }
     if (same) return;
-    std::vector<void*> memories;
-    for (const auto& other : others_) memories.push_back(other->memory);
-    check(cudaMemcpy(memories_, memories.data(), sizeof(void*) * memories.size(), cudaMemcpyHostToDevice), "send addresses");
+    std::vector<block_columns::OtherOwner> list;
+    for (const auto& other : others_) list.push_back(other->has);
+    check(cudaMemcpy(list_, list.data(), sizeof(list[0]) * list.size(), cudaMemcpyHostToDevice), "send addresses");
   }
-  void* memory(int owner) const { return others_[owner - 1]->memory; }
+  const block_columns::OtherOwner& of(int owner) const { return others_[owner - 1]->has; }
   /// That of all owners but the first, a list in this one's memory.
-  double* const* memories() const { return memories_; }
+  const block_columns::OtherOwner* others() const { return list_; }
 
   /// f(owner, stream) on each owner but the first, which is current then, behind what is queued in `stream`, the first owner's.
   template <class F>
@@ -94,15 +90,33 @@ class Crew : NotCopied {
     else check(error, "give a GPU access to another's memory");
   }
 
+  /// `count` becomes `wanted`; on the current device.
+  template <class T, class Count>
+  void allocate(int owner, T*& data, Count& count, Count wanted, std::size_t bytes) const {
+    cudaFree(data);
+    data = nullptr;
+    count = 0;
+    const cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&data), bytes);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      std::size_t free = 0, total = 0;
+      cudaMemGetInfo(&free, &total);
+      throw out_of_memory("GPU " + std::to_string(device(owner)) + " is out of memory", double(bytes), double(free));
+    }
+    check(error, "allocate device memory");
+    count = wanted;
+  }
+
   struct Other {
     Stream stream;
     Event done;
-    void* memory = nullptr;
+    block_columns::OtherOwner has{};
     std::size_t bytes = 0;
+    int flag_count = 0;
   };
   std::vector<int> devices_;
   std::vector<std::unique_ptr<Other>> others_;
-  double** memories_ = nullptr;
+  block_columns::OtherOwner* list_ = nullptr;
   Event ready_;
 };
 

@@ -96,14 +96,13 @@ template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Crew
 
 namespace {
 
-/// Memory on an owner but the first, in doubles: V, messages, and flags of its own.
+/// Memory on an owner but the first, in doubles: V and messages.
 struct SizeOnOthers {
-  index_t messages, flags, words;
+  index_t messages, words;
 
   explicit SizeOnOthers(const block_columns::SegmentSize& size) : messages(size.messages()) {
     const int blocks = size.strips * block_columns::BLOCKS;
-    flags = messages + blocks * block_columns::with_width(size.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
-    words = flags + (Segment<double>::flag_words(blocks) + 1) / 2;
+    words = messages + blocks * block_columns::with_width(size.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
   }
 };
 
@@ -116,12 +115,12 @@ Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size,
       single_(launch != Launch::stepwise && with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
       size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()), on_(crew ? crew->owners() : 1), strip_(strip),
       crew_(crew && launch != Launch::stepwise && fits_on<T>(*crew, size.columns, blocks()) ? crew : nullptr) {
-  if (crew_) crew_->reserve(bytes_on_others(size));
+  if (crew_) reserve(*crew_, size);
 }
 
 template <class T>
-std::size_t Pass<T>::bytes_on_others(const block_columns::SegmentSize& size) {
-  return sizeof(double) * SizeOnOthers(size).words;
+void Pass<T>::reserve(Crew& crew, const block_columns::SegmentSize& size) {
+  crew.reserve(sizeof(double) * SizeOnOthers(size).words, Segment<double>::flag_words(size.strips * block_columns::BLOCKS));
 }
 
 /// V goes to the others by a copy: in place, those that rewrite within the window have from their own memory what others there have left.
@@ -131,21 +130,20 @@ void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
   SegmentOf<T, A> s = in_words<A>(panel_, memory());
   assign_roles<K, T, A>(s, Part::all, *crew_);
   const SizeOnOthers at(size_);
-  s.others = crew_->memories();
+  s.others = crew_->others();
   s.messages_at = at.messages;
-  s.flags_at = at.flags;
   crew_->each_other(stream, [&](int owner, cudaStream_t own) {
     SegmentOf<T, A> other = s;
-    double* const memory = static_cast<double*>(crew_->memory(owner));
+    const auto [memory, flags] = crew_->of(owner);
     other.owner = strips_of_owner(owner);
     other.solvers = other.finishers = 0;
     other.V = reinterpret_cast<A*>(memory);
     other.messages = reinterpret_cast<A*>(memory + at.messages);
     other.first_flags = ints().flags_of(turn, s.blocks);
-    other.flags = reinterpret_cast<int*>(memory + at.flags);
+    other.flags = flags;
     check(cudaMemcpyAsync(other.V, s.V, sizeof(A) * K * s.ldv, cudaMemcpyDefault, own), "copy columns to another device");
-    check(cudaMemsetAsync(other.flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of an owner");
     launch_segment<K, T, A>(other, ints(), turn, own);
+    check(cudaMemsetAsync(flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of an owner");  // before anything is sent there again
   });
   launch_segment<K, T, A>(s, ints(), turn, stream);
   crew_->join(stream);

@@ -74,8 +74,8 @@ class Pass {
   /// `crew`: the owners that a whole factor lies on, if they are several, from the strip `strip` of one on. Throws out_of_memory.
   Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
        block_columns::Scaling scaling = {}, Crew* crew = nullptr, int strip = 0);
-  /// Of memory on each of them but the first.
-  static std::size_t bytes_on_others(const block_columns::SegmentSize& size);
+  /// What a pass takes on each of them but the first, so that none of it is missing later. Throws out_of_memory.
+  static void reserve(Crew& crew, const block_columns::SegmentSize& size);
 
   /// Queues what the pass begins with: its columns of V (n rows; what is behind them counts as zero), from the device, or host memory that
   /// may be reused on return where it is pageable.

@@ -64,7 +64,7 @@ class Modification {
   void reserve() const {
     const block_columns::SegmentSize memory = size(way_.columns, layout_.strips());
     PoolBuffer<double>(context_.pool(), memory.words());
-    if (Crew* const crew = context_.crew()) crew->reserve(Pass<T>::bytes_on_others(memory));
+    if (Crew* const crew = context_.crew()) Pass<T>::reserve(*crew, memory);
     context_.staging(sizeof(int) * std::size_t(block_columns::PassInts::outcome_words(layout_.strips() * block_columns::BLOCKS)));
   }
 

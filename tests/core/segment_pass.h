@@ -171,7 +171,8 @@ class HostPassOf : public HostPass<T> {
   struct OfOwner {
     std::vector<T> R, out;
     std::vector<A> V;
-    std::vector<double> memory;  ///< messages, and flags
+    std::vector<double> memory;  ///< messages
+    std::vector<int> flags;
     Segment s;
   };
   bool is_of(int owner, int owners, index_t column) const { return column / block_columns::STRIP % owners == owner; }
@@ -179,9 +180,8 @@ class HostPassOf : public HostPass<T> {
   template <class Card>
   void run_on_owners(const SegmentsRun& how) {
     const index_t words = s_.ld * s_.blocks * NB;
-    const index_t messages = index_t(s_.blocks) * Message::stride, flags = (s_.flag_words(s_.blocks) + 1) / 2;
     std::deque<OfOwner> owners;
-    std::vector<double*> others;
+    std::vector<block_columns::OtherOwner> others;
     for (int owner = 0; owner < how.owners; ++owner) {
       OfOwner& own = owners.emplace_back();
       own.s = s_;
@@ -204,18 +204,17 @@ class HostPassOf : public HostPass<T> {
         own.s.R = own.R.data();
       }
       own.s.solvers = own.s.finishers = 0;
-      own.memory.assign(size_t(messages + flags), double(nan));
-      others.push_back(own.memory.data());
+      own.memory.assign(size_t(s_.blocks) * Message::stride, double(nan));
+      own.flags.assign(s_.flag_words(s_.blocks), 0);
+      others.push_back({own.memory.data(), own.flags.data()});
       own.s.first_flags = s_.flags;
-      own.s.flags = reinterpret_cast<int*>(own.memory.data() + messages);
-      std::fill_n(own.s.flags, s_.flag_words(s_.blocks), 0);
+      own.s.flags = own.flags.data();
       own.s.messages = reinterpret_cast<A*>(own.memory.data());
       own.V.assign(s_.V, s_.V + s_.ldv * K);
       own.s.V = own.V.data();
     }
     owners[0].s.others = others.data();
     owners[0].s.messages_at = 0;
-    owners[0].s.flags_at = messages;
     std::vector<std::thread> running;
     for (OfOwner& own : owners) running.emplace_back([&] { run_on_owner<Card>(own.s, how); });
     for (std::thread& thread : running) thread.join();
