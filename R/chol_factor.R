@@ -69,7 +69,7 @@
 #' GPUs, up to n = 150,000; beyond, on any number whose shared memory together has room for \eqn{V}. What is not
 #' a modification is done by the first of them, which reads the memory of the others. The GPUs must be of one compute capability, and
 #' have access to each other's memory, as over NVLink; otherwise the error is of class `gpucholmod_backend_unavailable`, with reason
-#' `"no_peer_access"` and fields `device` and `peer`. An update by two H100 takes 0.82 of what it takes one for n = 16,384 and k = 16, 0.62 for 32,768, 0.51 for
+#' `"no_peer_access"` and fields `device` and `peer`. An update by two H200 takes 0.80 of what it takes one for n = 16,384 and k = 16, 0.59 for 32,768, 0.55 for
 #' 65,536, and more than one for 5,000; solving takes longer on two than on one.
 #'
 #' @section Errors:

@@ -168,6 +168,8 @@ TEST(Segments, DoesNotDependOnTheNumberOfOwners) {
     done.rescalings += of.rescalings;
   };
   for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16)) count(expect_same_on_owners<double>(p));
+  Random random(10);
+  for (const index_t n : {1, 129}) count(expect_same_on_owners<double>(problem(Sign::update, well_conditioned(n, random), random.normal(n, 3))));
   EXPECT_GT(done.fallbacks, 0);
   EXPECT_GT(done.rescalings, 0);
   expect_same_on_owners<float>(many_blocks(Sign::update, small_rows(960, 7, 20)));
