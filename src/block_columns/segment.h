@@ -66,7 +66,7 @@ struct SegmentState {
 /// Order::back "block column c past row block b" is row block c past block column b.
 enum class Order { forward, back };
 
-/// Where an owner but the first has what this one sends to it.
+/// Where another owner has what the first sends to it.
 struct OtherOwner {
   double* memory;
   int* flags;
@@ -102,8 +102,8 @@ struct Segment {
   int* linked;       ///< and their links
   int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
-  int solvers, finishers;  ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
-  int advancers, workers;
+  int solvers;       ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
+  int finishers, advancers, workers;
   int workers_within;  ///< that rewrite block columns up to b + window of row block b, where `workers` do so beyond; none: these rewrite all
   int owners, owner; ///< GPUs that have the factor's strips in turn, and whose this one's are: strip `owner` and every owners-th from there; 0 where
                      ///< it lies on one
@@ -111,7 +111,7 @@ struct Segment {
                      ///< finishers. Of blocks of threads that advance, or rewrite, all have the same number, a multiple of WORKERS_OF_STRIP;
                      ///< `advancers`, `workers` and `workers_within` are the sums
   int* first_flags;  ///< null on the first owner; on the others, whose flags and messages are their own, the first one's
-  const OtherOwner* others;  ///< on the first owner, of each of the others, whose flags are zero then
+  const OtherOwner* others;  ///< on the first owner: of each of the others, whose flags are zero when this one begins
   index_t messages_at;  ///< where in the memory of each messages are, in doubles
 
   GPUCHOLMOD_HOST_DEVICE bool in_place() const { return out == R; }

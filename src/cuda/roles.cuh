@@ -35,19 +35,18 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   s.window = !all ? s.blocks - s.top : s.several() && !s.in_place() ? window_on_several : window;
   const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
   const int ahead = std::max(0, std::min(s.blocks - first, s.window - REACH)) * GROUPS;  // groups to be advanced at a time
-  const int unit = s.several() ? WORKERS_OF_STRIP : in_clusters<Card>(1), at_once = s.several() ? ADVANCE_WARPS * s.owners : ADVANCE_WARPS;
-  const int wanted = ((ahead + at_once - 1) / at_once + unit - 1) / unit * unit;
-  const int advancers = !all ? 0 : s.several() ? wanted : std::min(wanted, most - s.solvers);  // here
-  s.advancers = s.several() ? advancers * s.owners : advancers;
+  const int owners = s.several() ? s.owners : 1, at_once = ADVANCE_WARPS * owners, unit = s.several() ? WORKERS_OF_STRIP : in_clusters<Card>(1);
+  const int advancers = all ? ((ahead + at_once - 1) / at_once + unit - 1) / unit * unit : 0;  // here
+  s.advancers = advancers * owners;
   s.finishers = all ? finishers : 0;
   const int within = all && s.in_place() ? workers_within : 0;
   const int left = most - s.solvers - advancers - s.finishers - within;
   int here = std::min(left, in_clusters<Card>(groups));
-  if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + s.owners - 1) / s.owners) * WORKERS_OF_STRIP;
-  s.workers = s.several() ? here * s.owners : here;
-  s.workers_within = s.several() ? within * s.owners : within;
+  if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + owners - 1) / owners) * WORKERS_OF_STRIP;
+  s.workers = here * owners;
+  s.workers_within = within * owners;
   if (K > 16 && all && left - here >= finishers) s.finishers += finishers;
-  if ((all && ahead > 0 && advancers <= 0) || s.workers <= 0) return false;
+  if (s.workers <= 0) return false;
   if (s.solvers + advancers + s.finishers + within + here > most) return false;
   int words = fixed_words<K, Card, A>;
   if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, groups}));

@@ -170,8 +170,7 @@ class HostPassOf : public HostPass<T> {
   /// the chain reads.
   struct OfOwner {
     std::vector<T> R, out;
-    std::vector<A> V;
-    std::vector<double> memory;  ///< messages
+    std::vector<A> messages, V;
     std::vector<int> flags;
     Segment s;
   };
@@ -204,12 +203,12 @@ class HostPassOf : public HostPass<T> {
         own.s.R = own.R.data();
       }
       own.s.solvers = own.s.finishers = 0;
-      own.memory.assign(size_t(s_.blocks) * Message::stride, double(nan));
+      own.messages.assign(size_t(s_.blocks) * Message::stride, A(nan));
       own.flags.assign(s_.flag_words(s_.blocks), 0);
-      others.push_back({own.memory.data(), own.flags.data()});
+      others.push_back({reinterpret_cast<double*>(own.messages.data()), own.flags.data()});
       own.s.first_flags = s_.flags;
       own.s.flags = own.flags.data();
-      own.s.messages = reinterpret_cast<A*>(own.memory.data());
+      own.s.messages = own.messages.data();
       own.V.assign(s_.V, s_.V + s_.ldv * K);
       own.s.V = own.V.data();
     }
