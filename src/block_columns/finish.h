@@ -135,6 +135,21 @@ GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arith
   product(sX, sT, sG);
 }
 
+/// to <- diag(C) diag(R) of sub-block a of a row block, scaled, whose first row is `row`: R's as it is beside P, C's as invert_cholesky() leaves it,
+/// ld LDC. Returns false where an entry is no normal number as a T.
+template <class T, class Parts, class Warp>
+GPUCHOLMOD_HOST_DEVICE_CALL bool find_diagonal(Warp warp, int a, const typename Warp::Arithmetic* sP, const typename Warp::Arithmetic* sC, Scaling scaling,
+                                               index_t row, typename Warp::Arithmetic* to) {
+  using A = typename Warp::Arithmetic;
+  return warp.leading([&](int lane) {
+    if (lane >= IB) return true;
+    const int i = a * IB + lane;
+    const A entry = sC[lane * LDC + IB] * sP[Parts::R_diagonal(i)] * A(scaling.of(row + i));
+    to[i] = entry;
+    return is_normal(T(entry));
+  }) == LANES;
+}
+
 /// What H begins with, times sigma, in row q.
 template <class S>
 GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.later; }
@@ -144,13 +159,15 @@ GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { retur
 ///
 ///   U_a'U_a = H_a     W_a = P_a U_a^-1     Z_a = W_a U_a'^-1     C_a'C_a = I + sigma W_a W_a'
 ///
-/// of which C_a^-T and sigma C_a^-T Z_a are the message, and whether the H behind the row block passes the guard. With columns of both
-/// signs, S = diag(I, -I), H begins with S, and
+/// of which C_a^-T and sigma C_a^-T Z_a are the message, and whether the H behind the row block passes the guard. The diagonal of R~ is found
+/// here as well, as that of C_a R_aa: so it is positive, and right to its own last digits, however large what stands above it is. A row block
+/// of which an entry would leave the range of normal numbers is refused. With columns of both signs, S = diag(I, -I), H begins with S, and
 ///
 ///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
 template <class Segment, int K, class Team, class Inbox>
 class Finish {
   using Warp = typename Team::Warp;
+  using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
   using Parts = Message<K>;
   using S = FinishMemory<K, typename Warp::Card>;
@@ -206,6 +223,7 @@ class Finish {
   /// U_a^-1, in the place of H_a, but for the first and the last of these, which a refused row block asks for again.
   GPUCHOLMOD_HOST_DEVICE A* X(int a) const { return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a); }
   GPUCHOLMOD_HOST_DEVICE A* work(int a) const { return shared_ + S::work + a * S::scratch; }
+  GPUCHOLMOD_HOST_DEVICE A* C_inverse(int a) const { return work(a) + IB * LDW + IB * LDC; }
 
   /// The warp's tile of H.
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
@@ -233,7 +251,7 @@ class Finish {
     A* to = s_.messages + index_t(b) * Parts::stride;
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
-      if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to);
+      if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to) && find_diagonal<T, Parts>(warp, warp.id, sP, C_inverse(warp.id), s_.scaling, index_t(b) * NB, to + Parts::diagonal);
       if (warp.id == SUBS) return mixed() ? passes_below<KP>(warp, H(SUBS), X(SUBS), work(SUBS)) : passes(warp);
       return warp.id > SUBS + 1 || !mixed() || passes_above<KP>(warp, H(SUBS), work(SUBS) + invert_factor_words);
     });
@@ -256,7 +274,7 @@ class Finish {
 
 
   GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const A* sP, A* to) {
-    A *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW;
+    A *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW, *const C = C_inverse(a);
     if (!invert_factor<KP>(warp, H(a), X, W, s_.sigma * s_.later)) return false;
     GPUCHOLMOD_UNROLL for (int q = 0; q < KP; q += 8) {
       Tile<Warp> D = zero_tile(warp);
@@ -287,7 +305,6 @@ class Finish {
       warp.sync();
       store_tile(warp, D, W + q, LDW);
     }
-    A* C = M + IB * LDC;
     const index_t rows = index_t(b) * NB + a * IB;
     const bool good = invert_cholesky(warp, M, LDC, C, LDC);
     warp.sync();

@@ -9,8 +9,10 @@ namespace gpucholmod::block_columns {
 template <int count>
 struct InverseMemory {
   static constexpr int warps = count * SUBS;
-  static constexpr int block = NB * LDB, D = 0, X = D + count * block, E = X + count * block, partial = E + warps * IB * LDC,
-                       words = partial + warps;
+  static constexpr int block = NB * LDB, D = 0, X = D + count * block, E = X + count * block;
+  static constexpr int norms = E;  ///< E is no longer needed then: find_norms()
+  static constexpr int partial = E + warps * IB * LDC, left = partial + warps, words = left + 3 * warps;
+  static_assert(count * 2 * NB <= warps * IB * LDC);
 };
 template <class Team>
 using InverseMemoryOf = InverseMemory<Team::Warp::Card::inverted_at_once>;
@@ -38,18 +40,12 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int abo
   });
 }
 
-/// The inverses of diagonal blocks from `first` on, as many as are inverted at once, to global memory, each with a word at refine_at. By
-/// a team of InverseMemory::warps warps.
-template <class S, class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first) {
+/// partial <- ||R_bb||_F^2 and ||X||_F^2, in two parts each, of each block.
+template <class Team, class A>
+GPUCHOLMOD_HOST_DEVICE void find_condition(Team team, const A* sD, const A* sX, A* partial) {
   using Warp = typename Team::Warp;
-  using A = typename S::Arithmetic;
-  using M = InverseMemoryOf<Team>;
-  A *sD = team.shared + M::D, *sX = team.shared + M::X, *partial = team.shared + M::partial;
-  take_tiles(team, s, first, 0, sD);
-  invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
-  team.warps_sync([&](Warp& warp) {  // ||R_bb||_F^2 and ||X||_F^2, in two parts each
-    const A* from = (warp.id % 2 == 1 ? sX : sD) + warp.id / 2 * (M::block / 2);
+  team.warps_sync([&](Warp& warp) {
+    const A* from = (warp.id % 2 == 1 ? sX : sD) + warp.id / 2 * (InverseMemoryOf<Team>::block / 2);
     typename Warp::template PerLane<A> sum;
     warp.each([&](int lane) {
       A part[4] = {};
@@ -63,16 +59,132 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first)
     const A all = warp.total(sum);
     warp.once([&] { partial[warp.id] = all; });
   });
+}
+
+/// Whether block x is solved with by its inverse alone.
+template <class A>
+GPUCHOLMOD_HOST_DEVICE bool is_well_conditioned(const A* partial, int x) {
+  const A* const part = partial + x * SUBS;
+  return (part[0] + part[2]) * (part[1] + part[3]) < A(unrefined * unrefined);
+}
+
+/// norms <- for each block, the 2-norms of the rows of R_bb, then of the columns of X, a thread each, whose turn begins elsewhere than those of its
+/// neighbours: so the lanes of a warp are in different banks.
+template <class Team, class A>
+GPUCHOLMOD_HOST_DEVICE void find_norms(Team team, const A* sD, const A* sX, A* norms) {
   team.threads_sync([&](int thread) {
-    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < Warp::Card::inverted_at_once * INVERSE; i += team.size() * LANES) {
+    const int i = thread % NB;
+    const A* from = (thread / NB % 2 == 1 ? sX : sD) + (thread / (2 * NB) * NB + i) * LDB;
+    A part[4] = {};
+    GPUCHOLMOD_NO_UNROLL for (int l = 0; l < NB; l += 4)
+      GPUCHOLMOD_UNROLL for (int j = 0; j < 4; ++j) {
+        const A e = from[(l + j + i) % NB];
+        part[j] += e * e;
+      }
+    norms[thread] = sqrt((part[0] + part[1]) + (part[2] + part[3]));
+  });
+}
+
+/// Returns the sum of the squares of rows m .. m + 15 of I - X R, or, in the order back, of I - R X: R by rows, X by columns, both with leading
+/// dimension LDB.
+template <Order order, class Warp>
+GPUCHOLMOD_HOST_DEVICE auto left_of_identity(const Warp& warp, const typename Warp::Arithmetic* sR, const typename Warp::Arithmetic* sX, int m) {
+  using A = typename Warp::Arithmetic;
+  constexpr bool forward = order == Order::forward;
+  typename Warp::template PerLane<A> sum;
+  warp.each([&](int lane) { sum[lane] = 0; });
+  Left<Warp> left[NB / 8];
+  GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
+    left[l] = forward ? load_left_transposed(warp, sX + 8 * l * LDB + m, LDB) : load_left(warp, sR + m * LDB + 8 * l, LDB);
+  GPUCHOLMOD_NO_UNROLL for (int n = m; n < NB; n += 8) {  // both factors are upper
+    Tile<Warp> D[2] = {zero_tile(warp), zero_tile(warp)};
+    GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) {
+      if (8 * l < m || 8 * l > n) continue;
+      if constexpr (forward) warp.template multiply_add_rows<1>(D[l % 2], left[l], sR + 8 * l * LDB + n, LDB);
+      else warp.template multiply_add<1, Access::shared>(D[l % 2], left[l], sX + n * LDB + 8 * l, LDB);
+    }
+    warp.each([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) {
+        const A d = D[0][lane].e[e] + D[1][lane].e[e] - on_diagonal<A>(m, n, lane, e);
+        sum[lane] += d * d;
+      }
+    });
+  }
+  return warp.total(sum);
+}
+
+/// What tells how to solve with an inverse: `left` has a part of each from every warp, 16 rows or columns of a block.
+struct PartsLeft {
+  static constexpr int forward = int(Order::forward);  ///< of ||I - X R_bb||_F^2
+  static constexpr int back = int(Order::back);          ///< of ||I - R_bb X||_F^2
+  static constexpr int spread = 2;   ///< of the sum over l of ||X(:, l)|| ||R_bb(l, :)||
+  template <class A>
+  GPUCHOLMOD_HOST_DEVICE static A sum(const A* left, int warps, int x, int which) {
+    const A* const part = left + which * warps + x * SUBS;
+    return (part[0] + part[1]) + (part[2] + part[3]);
+  }
+};
+
+/// Finds these parts for each block that is not well-conditioned. `both`: for both orders, not for that of the segment alone.
+template <Order order, bool both, class Team, class A>
+GPUCHOLMOD_HOST_DEVICE void find_left(Team team, const A* sD, const A* sX, const A* partial, const A* norms, A* left) {
+  using Warp = typename Team::Warp;
+  team.warps_sync([&](Warp& warp) {
+    const int x = warp.id / SUBS, m = warp.id % SUBS * IB, block = x * NB * LDB;
+    if (is_well_conditioned(partial, x)) return;
+    A forward = 0, back = 0;
+    if constexpr (both || order == Order::forward) forward = left_of_identity<Order::forward>(warp, sD + block, sX + block, m);
+    if constexpr (both || order == Order::back) back = left_of_identity<Order::back>(warp, sD + block, sX + block, m);
+    const A* const own = norms + x * 2 * NB + m;
+    typename Warp::template PerLane<A> products;
+    warp.each([&](int lane) { products[lane] = lane < IB ? own[lane] * own[NB + lane] : 0; });
+    const A spread = warp.total(products);
+    warp.once([&] {
+      left[PartsLeft::forward * team.size() + warp.id] = forward;
+      left[PartsLeft::back * team.size() + warp.id] = back;
+      left[PartsLeft::spread * team.size() + warp.id] = spread;
+    });
+  });
+}
+
+/// How to solve with the inverse of block x, which is not well-conditioned; `which`: forward or back.
+template <class A>
+GPUCHOLMOD_HOST_DEVICE Solving refined_or_substituted(const A* left, int warps, int x, int which) {
+  const A rho = sqrt(PartsLeft::sum(left, warps, x, which)) + 8 * unit_roundoff<A> * PartsLeft::sum(left, warps, x, PartsLeft::spread);
+  return rho < refinable<A> ? by_refinement : by_substitution;  // which it is where rho is NaN
+}
+
+/// The inverses of diagonal blocks from `first` on, as many as are inverted at once, to global memory, each with what stands behind it. By a
+/// team of InverseMemory::warps warps. `both`: they are for both orders.
+template <bool both = false, class S, class Team>
+GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first) {
+  using Warp = typename Team::Warp;
+  using A = typename S::Arithmetic;
+  using M = InverseMemoryOf<Team>;
+  constexpr int count = Warp::Card::inverted_at_once;
+  A *sD = team.shared + M::D, *sX = team.shared + M::X, *norms = team.shared + M::norms, *partial = team.shared + M::partial, *left = team.shared + M::left;
+  take_tiles(team, s, first, 0, sD);
+  invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
+  find_condition(team, sD, sX, partial);
+  bool well_conditioned = true;
+  for (int x = 0; x < count; ++x) well_conditioned = is_well_conditioned(partial, x) && well_conditioned;
+  if (!well_conditioned) {
+    find_norms(team, sD, sX, norms);
+    find_left<S::order, both>(team, sD, sX, partial, norms, left);
+  }
+  team.threads_sync([&](int thread) {
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < count * INVERSE; i += team.size() * LANES) {
       const int row = i % LDT, column = i / LDT;
-      A* to = s.inverse(first + column / NB) + i % INVERSE;
-      const A* part = partial + column / NB * 4;
-      const A squared = (part[0] + part[2]) * (part[1] + part[3]);
-      *to = i % INVERSE == refine_at ? (squared < A(unrefined * unrefined) ? 0 : squared < solvable<A> * solvable<A> ? 1 : 2)
-                                      : row < NB ? sX[column * LDB + row] : 0;
+      *(s.inverse(first + column / NB) + i % INVERSE) =
+          row < NB ? sX[column * LDB + row] : row == diagonal_at ? sD[column * LDB + column % NB] : A(by_inverse);
     }
   });
+  if (!well_conditioned)
+    team.threads_sync([&](int thread) {
+      const int x = thread % count, which = thread / count;
+      if (which > 1 || is_well_conditioned(partial, x) || (!both && which != int(S::order))) return;
+      s.inverse(first + x)[solving_at + which] = refined_or_substituted(left, M::warps, x, which);
+    });
   team.once([&] { Warp::add_release(s.inverted, 1, s.is_led()); });
 }
 

@@ -60,7 +60,7 @@ class RefusedBlock {
         if (thread == i && !find(columns_[thread], i)) scalars(i, 0)[rho] = -1;
       });
       if (scalars(i, 0)[rho] < 0) {
-        if (number_ == 0) team_.stop(pass_state, b_ * NB + i);
+        if (number_ == 0) team_.stop(pass_state, not_definite, b_ * NB + i);
         return;
       }
       team_.each_thread([&](int thread) { apply(thread, columns_[thread], i); });
@@ -70,6 +70,7 @@ class RefusedBlock {
       if (number_ == 0)
         for (int i = thread; i < words; i += threads) message[i] = steps_[i];
     });
+    if (number_ == 0) look_at_diagonal(pass_state);
   }
 
   /// The diagonal block to s.out, in a later launch, by so many threads.
@@ -177,6 +178,24 @@ class RefusedBlock {
     of_step[inv_ctau] = (pivot + length) / pivot;
     of_step[rho] = length;
     return length >= 0;  // it may be NaN
+  }
+
+  /// Stops the pass where R~_ii, as it is stored, is not finite, or is no normal number and smaller than R_ii.
+  GPUCHOLMOD_HOST_DEVICE void look_at_diagonal(PassState* pass_state) {
+    const T* const R = s_.R + index_t(b_) * NB * (s_.ld + 1);
+    const auto verdict = [&](int i) {
+      const T entry = T(scalars(i, halves > 1 && s_.mixed())[rho] * s_.scaling.of(index_t(b_) * NB + i));
+      if (is_normal(entry)) return not_stopped;
+      if (!(entry <= 1)) return too_large;
+      return entry > 0 && entry >= R[i * (s_.ld + 1)] ? not_stopped : too_small;
+    };
+    const bool all = team_.all_sync([&](auto& warp) {
+      return warp.leading([&](int lane) { return warp.id * LANES + lane >= NB || verdict(warp.id * LANES + lane) == not_stopped; }) == LANES;
+    });
+    if (all) return;
+    int i = 0;
+    while (verdict(i) == not_stopped) ++i;
+    team_.stop(pass_state, verdict(i), b_ * NB + i);
   }
 
   /// The steps of row i on a column.

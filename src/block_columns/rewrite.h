@@ -91,7 +91,7 @@ class Rewrite {
       get_V<Warp, K>(warp, state, V_.of(l));
       if constexpr (Warp::in_place) rewrite_in_place(warp, message, tiles, state, V_.of(l), out);
       else rewrite(warp, message, tiles, state, out);
-      if (c == b && out) clear_below_diagonal(warp, group % GROUPS * GROUP, out);
+      if (c == b && out) put_diagonal(warp, group % GROUPS * GROUP, message + Parts::diagonal, out);
       if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V_.of(l));
       if (c == b + 1 + s_.window) leave_near(warp, l, group, c);
       warp.sync();
@@ -162,12 +162,14 @@ class Rewrite {
     warp.template multiply_add_half<1>(D[1], left, B);
   }
 
-  /// Of a group that begins in column `first` of a diagonal block.
-  GPUCHOLMOD_HOST_DEVICE void clear_below_diagonal(const Warp& warp, int first, T* out) const {
+  /// Writes the diagonal of R~, and zeros below it, in a group that begins in column `first` of a diagonal block.
+  GPUCHOLMOD_HOST_DEVICE void put_diagonal(const Warp& warp, int first, const A* diagonal, T* out) const {
     warp.sync();
     warp.each([&](int lane) {
-      GPUCHOLMOD_NO_UNROLL for (int i = lane; i < GROUP * NB; i += LANES)
-        if (i % NB > first + i / NB) out[i / NB * s_.ld + i % NB] = 0;
+      GPUCHOLMOD_NO_UNROLL for (int i = lane; i < GROUP * NB; i += LANES) {
+        const int row = i % NB, column = first + i / NB;
+        if (row >= column) out[i / NB * s_.ld + row] = row > column ? T(0) : T(diagonal[column]);
+      }
     });
   }
 

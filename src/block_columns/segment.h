@@ -47,9 +47,16 @@ constexpr int all_published = [] {
 /// Leading dimension of tiles of R, inverses and links where the chain has them: free of bank conflicts, see load_left_apart().
 constexpr int LDT = NB + 4;
 constexpr int INVERSE = NB * LDT;
-/// Where the gap behind the first column of an inverse tells how to solve with it: 0, as it is; 1, with a step of refinement;
-/// 2, likewise, which is not enough for a solution with a small residual (a modification does not need one: its guard decides).
-constexpr int refine_at = NB;
+/// How P is found from the inverse X of a diagonal block. Reference: inst/design/guard.md.
+enum Solving {
+  by_inverse = 0,       ///< P = X'V
+  by_refinement = 1,    ///< likewise, and one step of iterative refinement
+  by_substitution = 2   ///< X is too inaccurate for that: by substitution with the diagonal block itself
+};
+/// Behind the NB rows of an inverse each of its columns has other words: first the entry of R on the diagonal; in the first column then a
+/// Solving, and that of the order back.
+constexpr int diagonal_at = NB, solving_at = NB + 1;
+static_assert(solving_at + 1 < LDT);
 
 /// What became of a row block, as its flag `complete` says.
 enum Verdict { open = 0, accepted = 1, refused = 2 };
@@ -157,6 +164,8 @@ struct Segment {
   GPUCHOLMOD_HOST_DEVICE int place(int b) const { return order == Order::forward ? b : blocks - 1 - b; }
   GPUCHOLMOD_HOST_DEVICE int group_place(int group) const { return order == Order::forward ? group : blocks * GROUPS - 1 - group; }
   GPUCHOLMOD_HOST_DEVICE A* inverse(int c) const { return inverses + index_t(place(c)) * INVERSE; }
+  /// Where an inverse says how to solve with it, in this order.
+  static constexpr int solving = solving_at + (order == Order::back ? 1 : 0);
   /// The tile that takes block column c past row block b; its diagonal block where b is c.
   GPUCHOLMOD_HOST_DEVICE const T* tile(int b, int c) const {
     const index_t row = place(order == Order::forward ? b : c), column = place(order == Order::forward ? c : b);
@@ -168,14 +177,18 @@ struct Segment {
 /// of a product as they lie in the registers.
 template <int K>
 struct Message {
-  static constexpr int P = 0;                     ///< P(i, q) at q * LDB + i
+  static constexpr int P = 0;                     ///< P(i, q) at q * LDB + i; in the words behind its rows R_ii of the row block, see R_diagonal()
   static constexpr int Z = P + K * LDB;           ///< sigma C_a^-T Z_a, K / 8 of each
   static constexpr int C = Z + SUBS * K / 8 * LEFT;  ///< C_a^-T, 2 of each
-  static constexpr int words = C + SUBS * 2 * LEFT;
+  static constexpr int diagonal = C + SUBS * 2 * LEFT;  ///< the diagonal of R~, scaled
+  static constexpr int words = diagonal + NB;
   static constexpr int KP = K < IB ? IB : K;  ///< the order of H
   static constexpr int scaling = words;       ///< of a row block that is refused: U^-1 of the H before it, ld LDB
   static constexpr int stride = scaling + KP * LDB;
+  /// Where R_ii is.
+  GPUCHOLMOD_HOST_DEVICE static constexpr int R_diagonal(int i) { return P + i / 8 * LDB + NB + i % 8; }
 };
+static_assert(LDB - NB == 8 && CHAIN_COLUMNS == NB / 8);
 
 /// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other in an
 /// update. In a pass with both, the other holds for the added columns, the one for the Schur complement of the rest, and of those

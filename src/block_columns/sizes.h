@@ -15,10 +15,18 @@ constexpr int BLOCKS = STRIP / NB;  ///< row blocks of a strip
 constexpr int LDB = NB + 8;        ///< leading dimension of anything with NB contiguous: free of bank conflicts
 constexpr int LDC = IB + 8;        ///< and with IB
 
+/// Why a pass is stopped.
+enum Stop {
+  not_stopped = 0,
+  not_definite = 1,  ///< a downdate has failed, or the pass before is not done yet
+  too_small = 2,     ///< an entry of the diagonal of R~ is too small for a normal number
+  too_large = 3      ///< or too large
+};
+
 /// What the launches of a pass say of its steps, one int each, zero at the start.
 struct PassState {
-  int stop;   ///< a downdate has failed, or the pass before is not done yet: everybody goes home
-  int pivot;  ///< where it failed, from 0
+  int stop;   ///< Stop: if there is one, no later launch of the pass does anything
+  int pivot;  ///< in which row, from 0
 };
 
 /// What is written, in its first rows, is multiplied by a number: not in those behind the end of a factor, which stay an identity's.
@@ -28,10 +36,19 @@ struct Scaling {
   GPUCHOLMOD_HOST_DEVICE double of(index_t row) const { return row < rows ? by : 1; }
 };
 
-/// A diagonal block whose condition number in the Frobenius norm is below this is solved with by its inverse alone.
+/// A diagonal block is solved with by its inverse X alone where ||R_bb||_F ||X||_F is below this.
 constexpr double unrefined = 300;
-/// Up to here a step of refinement leaves a residual of the order of rounding, A being what is computed with: (u kappa)^2 < u.
+/// One step of refinement is enough where rho = ||I - X R_bb||_F + 8 u sum over l of ||X(:, l)|| ||R_bb(l, :)|| is below this, u being the unit
+/// roundoff of A: then rho^2 < u. Proof: inst/design/guard.md.
 template <class A>
-constexpr A solvable = sizeof(A) == sizeof(float) ? 400 : 1e7;
+constexpr A refinable = sizeof(A) == sizeof(float) ? A(0x1p-12) : A(0x1p-27);
+template <class A>
+constexpr A unit_roundoff = sizeof(A) == sizeof(float) ? A(0x1p-24) : A(0x1p-53);
+
+/// Is true if x is positive, finite and not subnormal.
+template <class T>
+GPUCHOLMOD_HOST_DEVICE bool is_normal(T x) {
+  return x >= (sizeof(T) == sizeof(float) ? T(0x1p-126) : T(0x1p-1022)) && x - x == 0;
+}
 
 }  // namespace gpucholmod::block_columns

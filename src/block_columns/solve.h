@@ -1,5 +1,6 @@
 #pragma once
 
+#include "block_columns/diagonal_solve.h"
 #include "block_columns/feed.h"
 
 namespace gpucholmod::block_columns {
@@ -20,8 +21,8 @@ struct Own {
   const S& s;
   int rank;  ///< in the cluster
   GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.start() + (rank - s.start() % cluster + cluster) % cluster + i * cluster; }
-  /// Whether P of block column c is found by way of its link; the first have no time to wait for theirs.
-  GPUCHOLMOD_HOST_DEVICE bool by_link(int c, typename S::Arithmetic refined) const { return c >= s.first + REACH && refined == 0; }
+  /// Is true if P of block column c is found by way of its link, `solving` being its Solving; the first have no time to wait for theirs.
+  GPUCHOLMOD_HOST_DEVICE bool by_link(int c, typename S::Arithmetic solving) const { return c >= s.first + REACH && solving == by_inverse; }
   /// The first row block that the chain itself takes block column c past.
   GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
   /// The first row block whose P comes by mail, or, where it is above the panel, is there from the start; and how many of these the
@@ -37,7 +38,8 @@ struct Own {
 ///
 ///     P_c = X_c'(V_c - sum over b < c - 1 of R_bc'P_b) - G_c'P_(c-1),   G_c = R_(c-1)c X_c
 ///
-/// Where R_cc is so ill-conditioned that its inverse is not used as it is, it goes by the first formula, and a step of refinement.
+/// Where R_cc is so ill-conditioned that its inverse is not used as it is, P_c is found by the first formula and a step of refinement, or,
+/// where that is not enough, by substitution with R_cc.
 ///
 /// Block column c belongs to block c mod Card::cluster of the cluster and there to one of its teams in turn, which takes it past
 /// the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has been handed over. So
@@ -108,21 +110,28 @@ class Solve {
   /// P of block column c, the block's own number i. False: stop.
   GPUCHOLMOD_HOST_DEVICE bool solve(int i, int c) {
     Tiles V, P_c;
-    const auto refined = [&] { return post_.X.slot(i)[refine_at]; };
+    const auto solving = [&] { return post_.X.slot(i)[Segment::solving]; };
     const bool go_on = team_.all_sync([&](Warp& warp) {
       const int* stop = &s_.state()->stop;
       if (stopped_[warp] || !post_.V.wait(warp, i, stop) || !post_.X.wait(warp, i, stop)) return false;
-      if (c > s_.first && !own_.by_link(c, refined())) multiply<T, forward>(warp, c - 1, product_ - 1, sum_[warp]);
+      if (c > s_.first && !own_.by_link(c, solving())) multiply<T, forward>(warp, c - 1, product_ - 1, sum_[warp]);
       V[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB);
       add_tile(warp, V[warp], sum_[warp]);
       put(warp, i, V[warp]);
       return !stopped_[warp];
     });
     if (!go_on) return false;
-    team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, zero_tile(warp), i); });
-    const bool by_link = own_.by_link(c, refined());
-    if (refined() != 0) refine(i, c, V, P_c);
+    const bool by_link = own_.by_link(c, solving());
+    if (solving() == by_substitution) {
+      substitute_in_block<Segment::order>(team_, s_.tile(c, c), s_.ld, post_.X.slot(i), post_.V.slot(i));
+      team_.each_warp([&](Warp& warp) { P_c[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB); });
+    } else {
+      team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, zero_tile(warp), i); });
+      if (solving() == by_refinement) refine(i, c, V, P_c);
+    }
+    typename Team::template PerWarp<typename Warp::template PerLane<A>> diagonal;  // R_ii, for those who finish the row block
     team_.each_warp([&](Warp& warp) {
+      warp.each([&](int lane) { diagonal[warp][lane] = post_.X.slot(i)[(warp.id * IB + lane % IB) * LDT + diagonal_at]; });
       post_.X.release(warp, i);
       post_.V.release(warp, i);
       if (by_link) multiply<A, true>(warp, c - 1, product_ - 1, P_c[warp]);
@@ -132,6 +141,10 @@ class Solve {
       if (stopped_[warp]) return;
       mail_.send(warp, c, P_c[warp]);
       store_columns(warp, P_c[warp], to + warp.id * 16, LDB);
+      if (cluster_ == 0)
+        warp.each([&](int lane) {
+          if (lane < IB) to[Message<K>::R_diagonal(warp.id * IB + lane) - Message<K>::P] = diagonal[warp][lane];
+        });
       warp.sync();
       warp.once([&] { Warp::add_release(s_.has_P(c), published_by(cluster_)); });
     });
@@ -222,7 +235,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
       bool by_link = false;
       if (b == c - 1 && own.by_link(c, 0)) {
         if (!wait_until(warp, s.linked, s.blocks / Card::inverted_at_once, stop, s.several())) return;
-        by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverse(c) + refine_at));
+        by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverse(c) + S::solving));
       }
       if (!inbox.wait_empty(warp, product, over)) return;
       if (by_link) inbox.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDT);

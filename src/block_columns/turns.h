@@ -65,17 +65,18 @@ GPUCHOLMOD_HOST_DEVICE bool is_done(const PassInts& ints, int turn, int blocks) 
 
 /// What a pass has come to.
 struct PassOutcome {
-  index_t pivot = -1;  ///< where a downdate has failed
+  index_t pivot = -1;  ///< the row in which the pass has been stopped
   int fallbacks = 0;   ///< row blocks by steps
   int rescalings = 0;  ///< segments that ended early
   int turns = 1;       ///< that it took
+  Stop stop = not_stopped;
 };
 
 /// Behind `turn`; nothing where the pass is not over.
 inline std::optional<PassOutcome> outcome(const PassInts& ints, int turn, int blocks) {
   const Progress progress = ints.behind(turn, blocks);
   const PassState& state = ints.pass_state();
-  if (state.stop) return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1};
+  if (state.stop) return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1, Stop(state.stop)};
   if (!is_done(ints, turn, blocks)) return std::nullopt;
   return PassOutcome{-1, progress.fallbacks, progress.rescalings, progress.turns + 1};
 }

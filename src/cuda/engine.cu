@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/factor_io.h"
 #include "cuda/roles.cuh"
 #include "cuda/kernels/layout.cuh"
 
@@ -12,6 +13,13 @@ int attribute(cudaDeviceAttr which) {
   check(cudaGetDevice(&device), "ask for the current device");
   check(cudaDeviceGetAttribute(&value, which, device), "ask about the device");
   return value;
+}
+
+index_t failing_pivot(const block_columns::PassOutcome& done, index_t column) {
+  const index_t row = column + done.pivot;
+  if (done.stop == block_columns::too_small) require_not_vanished(0.0, 0.0, row);
+  if (done.stop == block_columns::too_large) throw overflow(row, row);
+  return done.pivot < 0 ? -1 : row;
 }
 
 int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
@@ -389,7 +397,10 @@ std::size_t Pass<T>::outcome_bytes() const {
 template <class T>
 std::optional<block_columns::PassOutcome> Pass<T>::outcome(void* fetched, int turn) {
   const PassInts host{static_cast<int*>(fetched)};
-  if (by_steps()) return block_columns::PassOutcome{host.pass_state().stop ? host.pass_state().pivot : -1, panel_.blocks};
+  if (by_steps()) {
+    const block_columns::PassState& state = host.pass_state();
+    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.blocks, 0, 1, block_columns::Stop(state.stop)};
+  }
   const auto done = block_columns::outcome(host, turn, panel_.blocks);
   if (!done) {
     const block_columns::Progress next = host.behind(turn, panel_.blocks);

@@ -175,7 +175,7 @@ class Modification {
     work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;
     work_.rescalings += done.rescalings;
-    return done.pivot;
+    return failing_pivot(done);
   }
 
   /// Until the device has done what is queued; `first`: columns of V that have been dealt with.

@@ -139,7 +139,7 @@ class StreamDevice : public stream::Device<T> {
       }
       work_.fallbacks += done->fallbacks;
       work_.rescalings += done->rescalings;
-      if (done->pivot >= 0) pivot_ = plan_.panels()[modified_].column() + done->pivot;
+      pivot_ = failing_pivot(*done, plan_.panels()[modified_].column());
       turn_ = 0;
       ++pass_;
     }

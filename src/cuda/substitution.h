@@ -27,8 +27,7 @@ class Substitution {
   void send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const;
   /// Queues B <- the solution. What is found out about R the first time stays.
   void solve(TriangularSolve which, cudaStream_t stream);
-  /// B <- what has been solved. False, and B is not touched: a diagonal block of R is so ill-conditioned that the residual may be
-  /// large, or a number is not finite.
+  /// B <- the solution. Returns false, and leaves B as it is, where an entry of the solution is not finite.
   bool fetch(double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const;
 
  private:

@@ -12,6 +12,23 @@ Matrix normal_columns(index_t n, index_t k, Level, Random& random) {
   return random.normal(n, k) / std::sqrt(real(n));
 }
 
+Matrix graded_mixed(index_t n, real decades, real mixing, Random& random) {
+  const auto near_identity = [&](real size) {
+    Matrix U = Matrix::Identity(n, n);
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = 0; i < j; ++i) U(i, j) = random.normal() * size / std::sqrt(real(n));
+    return U;
+  };
+  Matrix M = near_identity(mixing), R0 = near_identity(1);
+  const int kind = int(3 * random.uniform());
+  for (index_t i = 0; i < n; ++i) {
+    const real at = kind == 0 ? 2 * random.uniform() - 1 : kind == 1 ? 2 * real(i) / real(n) - 1 : random.uniform() < 0.5L ? -1 : 1;
+    M(i, i) = std::exp(random.normal() / 4);
+    R0.row(i) *= std::pow(10.0L, decades * at);
+  }
+  return product(M, R0);
+}
+
 namespace {
 
 Matrix well(index_t n, Level, Random& random) { return well_conditioned(n, random); }
@@ -94,6 +111,11 @@ const Case cases[] = {
      [](index_t n, index_t k, Level level, Random& random) {
        const Matrix R = powers(std::log10(level.wide(1e-8)), 0, n).asDiagonal() * well_conditioned(n, random);
        return problem(Sign::update, R, normal_columns(n, k, level, random));
+     }},
+    {"U7_graded_mixed",
+     [](index_t n, index_t k, Level level, Random& random) {
+       const Matrix R = graded_mixed(n, std::log10(level.wide(1e6)), 0.1L, random);
+       return problem(Sign::update, R, product(R.transpose(), 30 * normal_columns(n, k, level, random)));
      }},
     {"D1_well_conditioned",
      [](index_t n, index_t k, Level level, Random& random) {

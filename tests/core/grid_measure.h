@@ -24,11 +24,11 @@ inline Problem<double> random_problem(Sign sign, index_t n, index_t k, unsigned 
   return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
 }
 
-/// Problems that take every path: the unscaled step, rescalings, Householder steps after either.
+/// Problems that take every path: the unscaled step, by inverses, refinement and substitution, rescalings, Householder steps after either.
 inline std::vector<Problem<double>> of_every_kind(index_t n, index_t k, double level = eps<double>) {
   Random random(10);
   std::vector<Problem<double>> problems;
-  for (const int which : {0, 1, 6, 7, 9}) problems.push_back(cases[which].make(n, k, Level{level}, random));
+  for (const int which : {0, 1, 6, 7, 8, 10}) problems.push_back(cases[which].make(n, k, Level{level}, random));
   return problems;
 }
 

@@ -233,16 +233,16 @@ struct HostTeamOf {
   template <class F>
   void once(F&& f) { f(); }
   void barrier() {}
-  void store_release(int* flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
+  void store_release(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
   /// Tells everybody that the last `left` row blocks are not to be done.
   void refuse(SegmentState* state, int left, bool = false) {
     int known = __atomic_load_n(&state->left, __ATOMIC_RELAXED);
     while (known < left && !__atomic_compare_exchange_n(&state->left, &known, left, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-    store_release(&state->stop);
+    store_release(&state->stop, 1);
   }
-  void stop(PassState* pass_state, int pivot) {
+  void stop(PassState* pass_state, Stop why, int pivot) {
     pass_state->pivot = pivot;
-    store_release(&pass_state->stop);
+    store_release(&pass_state->stop, why);
   }
 };
 

@@ -187,7 +187,7 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     if (__atomic_load_n(s.linked, __ATOMIC_RELAXED) < all)
       for (int i = 0; s.own_column(i) < s.blocks; i += at_once) {
         if (inverted == all) take_inverses(team, s, s.own_column(i));
-        else invert_blocks(team, s, s.own_column(i));
+        else invert_blocks<true>(team, s, s.own_column(i));
         link_blocks(team, s, s.own_column(i));
       }
   }

@@ -327,6 +327,10 @@ TEST(Segments, TakesPivotsOfAnySize) {
         p.V(j, column) = beside * pivot;
       }
       const SegmentsResult<double> result = run_segments(p);
+      if (sign == Sign::downdate && beside > 0) {  // what is no normal number would become smaller still
+        EXPECT_TRUE(result.done.pivot == tiny && result.done.stop == too_small);
+        continue;
+      }
       EXPECT_TRUE(result.done.pivot == -1 && result.R.allFinite());
       const double grown = std::sqrt(1 + (sign == Sign::update ? 1 : -1) * beside * beside);
       EXPECT_NEAR(result.R(tiny, tiny) / (grown * 1e-310), 1, 1e-12);

@@ -143,8 +143,8 @@ TEST(Substitution, RefinesWhereAnInverseIsIllConditioned) {
   expect_solved<Order::back, double>(R, 5);
 }
 
-/// What tells that a step of refinement is not enough.
-TEST(Substitution, TellsDiagonalBlocksThatAreTooIllConditioned) {
+/// Rows that are graded: of a condition of 1e4 and 1e13, which spoils an inverse in the order back alone; and an entry whose square is none.
+TEST(Substitution, SubstitutesWhereAnInverseIsTooInaccurate) {
   Random random(6);
   Matrix R = well_conditioned(320, random);
   for (index_t i = 64; i < 128; ++i) R.row(i) *= std::pow(10.0L, -real(i % 64) / 15);
@@ -152,9 +152,29 @@ TEST(Substitution, TellsDiagonalBlocksThatAreTooIllConditioned) {
   R(290, 290) = 1e-300;
   Factor<double> factor(R.cast<double>());
   substitute<Order::back>(factor, random.normal(320, 1).cast<double>());
-  std::vector<double> found;
-  for (int b = 0; b < 5; ++b) found.push_back(factor.inverses[size_t(b) * INVERSE + refine_at]);
-  EXPECT_EQ(found, (std::vector<double>{0, 1, 0, 2, 2}));
+  std::vector<double> forward, back;
+  for (size_t b = 0; b < 5; ++b) {
+    forward.push_back(factor.inverses[b * INVERSE + solving_at]);
+    back.push_back(factor.inverses[b * INVERSE + solving_at + 1]);
+  }
+  EXPECT_EQ(forward, (std::vector<double>{by_inverse, by_refinement, by_inverse, by_refinement, by_substitution}));
+  EXPECT_EQ(back, (std::vector<double>{by_inverse, by_refinement, by_inverse, by_substitution, by_substitution}));
+  R(290, 290) = 1;
+  expect_solved<Order::forward, double>(R, 5);
+  expect_solved<Order::back, double>(R, 5);
+}
+
+/// Factors whose inverses are useless, some of their diagonal blocks and all.
+TEST(Substitution, LeavesAResidualOfRoundingWhateverTheCondition) {
+  Random random(7);
+  for (const index_t n : {64, 200, 700})
+    for (const real decades : {3.0L, 5.0L, 7.0L}) {
+      if (sanitized && n > 200) continue;
+      const Matrix R = graded_mixed(n, decades, 0.1L, random);
+      expect_solved<Order::forward, double>(R, 5);
+      expect_solved<Order::back, double>(R, 5);
+      expect_solved<Order::forward, float>(graded_mixed(n, decades / 2, 0.1L, random), 3);
+    }
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ draw_rank <- function() {
 draw_factor <- function(n) {
   R <- upper(matrix(rnorm(n * n) / sqrt(max(n, 1)), n))
   diag(R) <- runif(n, 0.5, 2)
-  switch(one_of(c("plain", "graded", "steep", "diagonal"), c(5, 2, 2, 1)),
+  switch(one_of(c("plain", "graded", "steep", "mixed", "diagonal"), c(5, 2, 2, 2, 1)),
          plain = R, graded = R * 10^runif(n, -6, 0), steep = R * rep(10^sort(runif(n, -8, 0)), each = n),
-         diagonal = R * diag(n))
+         mixed = graded_mixed(R, runif(1, 0, 6), 10^runif(1, -3, 0)), diagonal = R * diag(n))
 }
 
 draw_columns <- function(n, k) {
@@ -51,6 +51,9 @@ draw_columns <- function(n, k) {
          zero = V * 0)
 }
 
+# As much as V, in the directions of R'R.
+draw_columns_of <- function(R, V) if (chance(0.8)) V else crossprod(R, V)
+
 # R and V of order near 1. What a downdate comes to is found out later, see judge_input().
 draw_numbers <- function(n, k, downdate, integers) {
   if (integers) {
@@ -59,7 +62,7 @@ draw_numbers <- function(n, k, downdate, integers) {
     return(list(R = R, V = matrix(sample(-2:2, n * k, TRUE), n, k)))
   }
   R <- draw_factor(n)
-  V <- draw_columns(n, k)
+  V <- draw_columns_of(R, draw_columns(n, k))
   if (!downdate || n == 0L || k == 0L) return(list(R = R, V = V))
   k <- min(n, k)
   switch(one_of(c("undo", "any", "nearly singular", "impossible"), c(5, 2, 2, 2)),

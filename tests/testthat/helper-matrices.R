@@ -25,6 +25,15 @@ normal <- function(n, k, scale = 1 / sqrt(n)) matrix(rnorm(n * k) * scale, n)
 orthonormal <- function(n, k) qr.Q(qr(matrix(rnorm(n * k), n)))[, seq_len(k), drop = FALSE]
 upper <- function(X) X * upper.tri(X, diag = TRUE)
 
+# Graded rows of R, mixed by an upper triangle near the identity: what an update of a factor with graded rows leaves. Inverses of diagonal
+# blocks are inaccurate.
+graded_mixed <- function(R, decades, mixing) {
+  n <- nrow(R)
+  M <- upper(matrix(rnorm(n * n) * mixing / sqrt(max(n, 1)), n))
+  diag(M) <- exp(rnorm(n) / 4)
+  upper(M %*% (10^(decades * runif(n, -1, 1)) * R))
+}
+
 # Each: function(n, k) list(R, V), for updates (U) and for downdates (D) that leave the matrix positive definite.
 update_families <- list(
   "the paper's uniform" = function(n, k) {
@@ -42,6 +51,10 @@ update_families <- list(
   },
   "U6 graded rows" = function(n, k) {
     list(R = upper(10^seq(-8, 0, length.out = n) * well_conditioned(n)), V = normal(n, k))
+  },
+  "U7 graded and mixed rows" = function(n, k) {
+    R <- graded_mixed(well_conditioned(n), 6, 0.1)
+    list(R = R, V = crossprod(R, normal(n, k, 30 / sqrt(n))))
   },
   "columns of V from 1e-6 to 1e6" = function(n, k) {
     list(R = well_conditioned(n), V = sweep(normal(n, k), 2, 10^seq(-6, 6, length.out = k), "*"))

@@ -129,9 +129,9 @@ struct DeviceTeamOf {
     if (warp.id == 0 && warp.lane == 0) f();
   }
   /// What the team has written before its last barrier, and this thread since, is there for whoever sees the flag.
-  __device__ __forceinline__ void store_release(int* flag) {
+  __device__ __forceinline__ void store_release(int* flag, int value) {
 #if __CUDA_ARCH__ >= 700
-    if (warp.id == 0 && warp.lane == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
+    if (warp.id == 0 && warp.lane == 0) asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 #endif
   }
   /// Tells everybody that the last `left` row blocks are not to be done. `across`: `state` is another GPU's.
@@ -142,9 +142,9 @@ struct DeviceTeamOf {
       Warp::store_release(&state->stop, 1, across);
     });
   }
-  __device__ __forceinline__ void stop(block_columns::PassState* pass_state, int pivot) {
+  __device__ __forceinline__ void stop(block_columns::PassState* pass_state, block_columns::Stop why, int pivot) {
     once([&] { pass_state->pivot = pivot; });
-    store_release(&pass_state->stop);
+    store_release(&pass_state->stop, why);
   }
 };
 

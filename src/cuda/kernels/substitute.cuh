@@ -12,7 +12,7 @@ template <class T, block_columns::Order order>
 struct Gangs {
   int count;
   bool inverted;  ///< the inverses are there already
-  int* refused;   ///< becomes 1 where a solution cannot be relied on
+  int* refused;   ///< becomes 1 where an entry of a solution is not finite
   block_columns::Segment<T, order> of[most_gangs];
 };
 
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMO
     for (int c = (gang * s.advancers + advancer) * at_once; c < s.blocks; c += gangs.count * s.advancers * at_once) {
       const DeviceTeam team{shared, {warp, lane}, 1, inverting};
       if (gangs.inverted) take_inverses(team, s, c);
-      else invert_blocks(team, s, c);
+      else invert_blocks<true>(team, s, c);
       link_blocks(team, s, c);
     }
   __syncthreads();
@@ -52,13 +52,13 @@ __global__ void collect_solutions(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order>
   const Segment<T, order>& s = gangs.of[blockIdx.y];
   const index_t c = blockIdx.x, ldv = index_t(s.blocks) * NB;
   const double* P = s.messages + c * Message<CHAIN_COLUMNS>::stride + Message<CHAIN_COLUMNS>::P;
-  bool reliable = s.inverse(int(c))[refine_at] < 2;
+  bool finite = true;
   for (int i = int(threadIdx.x); i < NB * CHAIN_COLUMNS; i += int(blockDim.x)) {
     const double x = P[i / NB * LDB + i % NB];
-    reliable = reliable && isfinite(x);
+    finite = finite && isfinite(x);
     s.V[i / NB * ldv + index_t(s.place(int(c))) * NB + i % NB] = x;
   }
-  if (!reliable) *gangs.refused = 1;
+  if (!finite) *gangs.refused = 1;
 #endif
 }
 

@@ -1,0 +1,17 @@
+#include <gtest/gtest.h>
+
+#include "../search/on_card.h"
+
+/// The same on a GPU; `make search-cuda` makes longer ones.
+namespace gpucholmod::test {
+namespace {
+
+TEST(Search, FindsNoLargeErrorOnAGpu) {
+  OnACard subject;
+  const Searched found = search(subject, 1, 1000, 200);
+  EXPECT_TRUE(found.found.empty()) << found.text();
+  EXPECT_GT(found.worst, 0.1);
+}
+
+}  // namespace
+}  // namespace gpucholmod::test

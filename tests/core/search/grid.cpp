@@ -1,0 +1,15 @@
+#include <cstdio>
+#include <cstdlib>
+
+#include "on_grid.h"
+
+/// Searches on the simulated grid:   search_grid [operations] [seed of the first sequence]
+int main(int argc, char** argv) {
+  using namespace gpucholmod::test;
+  const long operations = argc > 1 ? std::atol(argv[1]) : 5000;
+  const unsigned first = argc > 2 ? unsigned(std::atol(argv[2])) : 1;
+  OnTheGrid subject;
+  const Searched found = search(subject, first, first + unsigned(operations) + 1, operations);
+  std::printf("%s", found.text().c_str());
+  return found.found.empty() ? 0 : 1;
+}
