@@ -38,5 +38,15 @@ int main(void) {
     for (int j = 0; j < 3; ++j) sum += A[i + 3 * j] * x[j];
     if (fabs(sum) > 1e-13) return printf("solved wrongly, by %g\n", sum), 1;
   }
-  return gpucholmod_release(factor);
+  gpucholmod_release(factor);
+
+  /* what cannot be: a factor that no memory holds, and one that is trusted and is none */
+  factor = NULL;
+  if (gpucholmod_hold(GPUCHOLMOD_UPPER, 3, R, 3, (ptrdiff_t)1 << 31, GPUCHOLMOD_MEMORY, -1, &factor, &status) != GPUCHOLMOD_OUT_OF_MEMORY || factor)
+    return puts("a factor was made that no memory holds"), 1;
+  R[6] = NAN;
+  if (gpucholmod_update_d(GPUCHOLMOD_UPPER, 3, 1, R, 3, v, 3, NULL, 1, NULL, NULL, 0, &status) != GPUCHOLMOD_NOT_FINITE ||
+      gpucholmod_update_d(GPUCHOLMOD_UPPER | GPUCHOLMOD_TRUSTED, 3, 1, R, 3, v, 3, NULL, 1, NULL, NULL, 0, &status) != GPUCHOLMOD_HALF_MODIFIED)
+    return puts("a number that is none was taken"), 1;
+  return 0;
 }

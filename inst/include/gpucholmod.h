@@ -1,11 +1,16 @@
 /* gpucholmod: rank-k modification of dense Cholesky factors, for programs in C and what can call C.
  *
- * A = R'R with R upper, or A = RR' with R lower, column-major, ld >= n; the other triangle is neither read nor written. Functions that end
- * in _d take doubles, those in _s floats; what belongs to the least squares side (right-hand sides, weights) is double in both.
+ * A = R'R with R upper, or A = RR' with R lower, column-major, ld >= n; the other triangle may hold anything, and is neither read nor written
+ * (gpucholmod_hold() for a GPU copies parts of it there, which nothing looks at). Functions that end in _d take doubles, those in _s floats; what
+ * belongs to the least squares side (right-hand sides, weights) is double in both.
  *
- * Every function returns GPUCHOLMOD_OK or another gpucholmod_code, and tells more in *status, which may be NULL. What it was given to change is
- * then as it was, to the last bit. All run in the calling thread, alone, and may be called by several at once, for different factors; for
- * factors on a GPU by one at a time. None calls R.
+ * Every function that takes a status returns GPUCHOLMOD_OK or another gpucholmod_code, and tells more in *status, which may be NULL. With every code
+ * but GPUCHOLMOD_HALF_MODIFIED, what the function was given to change is as it was, to the last bit, if the code is not GPUCHOLMOD_OK. Sizes are
+ * checked before anything is read: one that is negative, or with which a matrix would be larger than any memory, is GPUCHOLMOD_BAD_ARGUMENT; a factor
+ * that finds no memory is GPUCHOLMOD_OUT_OF_MEMORY.
+ *
+ * Functions run in the calling thread and start no other threads; the BLAS and LAPACK that insertions and solutions use, and CUDA, may start some.
+ * Several threads may call functions at once for different factors; for factors on a GPU only one thread at a time may. No function calls R.
  *
  * From an R package: LinkingTo: gpucholmod, Imports: gpucholmod, and
  *
@@ -32,7 +37,11 @@ typedef enum gpucholmod_code {
   GPUCHOLMOD_OUT_OF_MEMORY,
   GPUCHOLMOD_CUDA_FAILURE,
   GPUCHOLMOD_INTERNAL,
-  GPUCHOLMOD_NOT_BUILT              /* a GPU was asked for, and there is no code for any: the build is for the CPU alone */
+  GPUCHOLMOD_NOT_BUILT,             /* a GPU was asked for, and there is no code for any: the build is for the CPU alone */
+  GPUCHOLMOD_HALF_MODIFIED          /* the call failed while it was changing the factor, whose numbers are lost; right-hand sides are as they were.
+                                       message: why; pivot as above, if that is why. A gpucholmod_factor can then only be released: every other
+                                       function that returns a code returns this one, and its order, capacity, home and scalar stay. This happens
+                                       to factors on a GPU that has no memory for a second factor, or fails, and with GPUCHOLMOD_TRUSTED. */
 } gpucholmod_code;
 
 /* How a factor is given: one of the first two, and the third or not. */
@@ -40,7 +49,7 @@ enum gpucholmod_form {
   GPUCHOLMOD_UPPER = 0,
   GPUCHOLMOD_LOWER = 1,
   GPUCHOLMOD_TRUSTED = 2 /* finite numbers and a positive diagonal, as these functions leave it: an update does not look for what is wrong before it
-                            changes R. If something is, R is half changed when that is found out. */
+                            changes R. If something is, the update returns GPUCHOLMOD_HALF_MODIFIED. */
 };
 
 /* What went wrong. Indices count from 1; 0: there is none. */
@@ -51,18 +60,19 @@ typedef struct gpucholmod_status {
 } gpucholmod_status;
 
 /* Right-hand sides that come along: of R'z = b, b being X'y of a regression, z becomes that of the modified factor, for b + V diag(w) Y; rss
- * likewise (LINPACK's dchud and dchdd). Where rows and columns of A come or go, Y is their rows of b, p x m. */
+ * likewise (LINPACK's dchud and dchdd). Where rows and columns of A come or go, Y is their rows of b, p x m. Where z is read or Y is, their numbers
+ * have to be finite, in the precision of R, in every function: otherwise GPUCHOLMOD_NOT_FINITE, or GPUCHOLMOD_OVERFLOW. */
 typedef struct gpucholmod_sides {
   ptrdiff_t m;     /* columns */
   double *z;       /* n x m, changed; of insert: with room for n + p rows */
   ptrdiff_t ldz;
   const double *Y; /* k x m: a row for each column of V. remove: not looked at */
   ptrdiff_t ldy;
-  double *rss;     /* m residual sums of squares, changed; or NULL. NaN afterwards: there was not so much */
+  double *rss;     /* m residual sums of squares, changed; or NULL. Not negative. One that is NaN, as a call leaves it that would have made it negative,
+                      stays NaN and does not make a call fail. */
 } gpucholmod_sides;
 
-/* A factor with memory of its own, of doubles or of floats: where it is, is told to gpucholmod_hold(). What goes to it and comes from it (V, X, B)
- * is double. */
+/* A factor with memory of its own, of doubles or of floats, in ordinary memory or on a GPU. V, X and B of these functions are double. */
 typedef struct gpucholmod_factor gpucholmod_factor;
 enum gpucholmod_home { GPUCHOLMOD_MEMORY = 0, GPUCHOLMOD_GPU = 1 };
 enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD_BACK = 2 };
@@ -70,7 +80,7 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
 /* Every function: X(result, name, parameters, arguments).
  *
  *   abi               GPUCHOLMOD_ABI of the library.
- *   workspace         bytes that update_d (scalar 8) or update_s (scalar 4) need for n and k.
+ *   workspace         bytes that update_d (scalar 8) or update_s (scalar 4) need for n and k; SIZE_MAX: more than there can be.
  *   update_d, _s      R <- the factor of scale A + V diag(weights) V', V n x k. weights: k, of any sign; NULL: 1. form: gpucholmod_form. workspace: memory
  *                     of so many bytes, or NULL: then it is allocated.
  *   insert_d, _s      R (n x n, room for n + p) <- with p rows and columns of A more, from number `at` (0 .. n) on. X (n + p x p): their
@@ -82,7 +92,7 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
  *   order             rows and columns.
  *   modify            as update_d, in place; of factors in memory to the same bits as there for R upper.
  *   insert, remove    as insert_d, remove_d. Beyond its capacity a factor grows.
- *   solve             B (n x m) <- the solution of A x = b, R'x = b or R x = b, for R upper: gpucholmod_system.
+ *   solve             B (n x m) <- the solution of A x = b, R'x = b or R x = b, for R upper: gpucholmod_system. m is at most INT_MAX.
  *   store, store_s    R (n x n) <- the factor, upper or lower; the other triangle zero.
  *   diagonal, logdet  out (n) <- that of the factor; *out <- log det A.
  *   home, scalar, capacity
