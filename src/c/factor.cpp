@@ -106,7 +106,7 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
   require(k >= 0, "k", "must not be negative");
   require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
   const MatrixView<const double> given_V = matrix("V", V, n, k, ldv);
-  for (index_t q = 0; q < k && weights; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
+  require_weights(weights, k);
   const SidesOfCall sides(given, n, k, n);
   if (n == 0 && !sides.sides()) return -1;
   if (!weights && scale == 1 && !sides.sides() && ldv == n && !R.on_gpu()) {  // what samplers do: nothing to be prepared

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -94,6 +95,13 @@ MatrixView<S> matrix(const char* argument, S* data, index_t rows, index_t cols, 
   require(can_exist(ld, cols, sizeof(S)), argument, "is larger than any memory by its leading dimension and its columns");
   require(data != nullptr || rows == 0 || cols == 0, argument, "is missing");
   return {data, rows, cols, ld};
+}
+
+/// Throws bad_argument unless there are k finite weights, or none.
+inline void require_weights(const double* weights, index_t k) {
+  if (!weights) return;
+  static_cast<void>(matrix("weights", weights, k, 1, k));
+  for (index_t q = 0; q < k; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
 }
 
 /// Returns the columns one after the other, without a gap.

@@ -153,7 +153,7 @@ int update(int form, index_t n, index_t k, S* R, index_t ldr, const S* V, index_
     require(n >= 0 && k >= 0, n < 0 ? "n" : "k", "must not be negative");
     require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
     const Call<S> call{uplo_of(form), (form & GPUCHOLMOD_TRUSTED) != 0, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights, scale};
-    for (index_t q = 0; q < k && weights; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
+    require_weights(weights, k);
     const SidesOfCall along(sides, n, k, n);
     if (n == 0 && !along.sides()) return index_t(-1);
     if (!along.sides()) {

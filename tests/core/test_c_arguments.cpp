@@ -88,6 +88,7 @@ TEST(CArguments, SizesThatNoMemoryHas) {
     const gpucholmod_sides empty{far, nullptr, 0, nullptr, 0, nullptr};
     EXPECT_EQ(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, nullptr, 1, nullptr, nullptr, 0, &status), GPUCHOLMOD_OK);
     EXPECT_EQ(gpucholmod_update_d(0, 0, 0, nullptr, 0, nullptr, 0, nullptr, 1, &empty, nullptr, 0, &status), GPUCHOLMOD_OK);
+    refused(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, B, 1, nullptr, nullptr, 0, &status));
     EXPECT_EQ(gpucholmod_workspace(far, far, 8), SIZE_MAX);
     EXPECT_EQ(gpucholmod_workspace(4, far, 8), SIZE_MAX);
   }
