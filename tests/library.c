@@ -42,11 +42,15 @@ int main(void) {
 
   /* what cannot be: a factor that no memory holds, and one that is trusted and is none */
   factor = NULL;
-  if (gpucholmod_hold(GPUCHOLMOD_UPPER, 3, R, 3, (ptrdiff_t)1 << 31, GPUCHOLMOD_MEMORY, -1, &factor, &status) != GPUCHOLMOD_OUT_OF_MEMORY || factor)
+  const ptrdiff_t far = (ptrdiff_t)1 << 31;
+  const int made = gpucholmod_hold(GPUCHOLMOD_UPPER, 3, R, 3, far, GPUCHOLMOD_MEMORY, -1, &factor, &status);
+  if (made != GPUCHOLMOD_OUT_OF_MEMORY || factor != NULL)
     return puts("a factor was made that no memory holds"), 1;
   R[6] = NAN;
-  if (gpucholmod_update_d(GPUCHOLMOD_UPPER, 3, 1, R, 3, v, 3, NULL, 1, NULL, NULL, 0, &status) != GPUCHOLMOD_NOT_FINITE ||
-      gpucholmod_update_d(GPUCHOLMOD_UPPER | GPUCHOLMOD_TRUSTED, 3, 1, R, 3, v, 3, NULL, 1, NULL, NULL, 0, &status) != GPUCHOLMOD_HALF_MODIFIED)
-    return puts("a number that is none was taken"), 1;
+  const int forms[2] = {GPUCHOLMOD_UPPER, GPUCHOLMOD_UPPER | GPUCHOLMOD_TRUSTED};
+  const int codes[2] = {GPUCHOLMOD_NOT_FINITE, GPUCHOLMOD_HALF_MODIFIED};
+  for (int i = 0; i < 2; ++i)
+    if (gpucholmod_update_d(forms[i], 3, 1, R, 3, v, 3, NULL, 1, NULL, NULL, 0, &status) != codes[i])
+      return puts("a number that is none was taken"), 1;
   return 0;
 }

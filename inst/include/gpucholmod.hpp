@@ -1,5 +1,6 @@
-// gpucholmod.h in C++17: factors that give their memory back, views of matrices, exceptions. Nothing but that header and the standard library; what
-// is said there holds here. A function that throws has changed nothing, unless it throws HalfModified.
+// gpucholmod.h in C++17: factors that give their memory back, views of matrices, exceptions. Nothing but that header
+// and the standard library; what is said there holds here. A function that throws has changed nothing, unless it throws
+// HalfModified.
 #ifndef GPUCHOLMOD_HPP
 #define GPUCHOLMOD_HPP
 
@@ -39,8 +40,9 @@ class NotPositiveDefinite : public Failure {
   using Failure::Failure;
 };
 
-/// GPUCHOLMOD_HALF_MODIFIED: the call failed while it was changing the factor, whose numbers are lost. A Factor can then only be destroyed or
-/// assigned to: every other use that can throw throws this again. pivot(), where it is not 0, as of NotPositiveDefinite.
+/// GPUCHOLMOD_HALF_MODIFIED: the call failed while it was changing the factor, whose numbers are lost. A Factor can
+/// then only be destroyed or assigned to: every other use that can throw throws this again. pivot(), where it is not 0,
+/// as of NotPositiveDefinite.
 class HalfModified : public Failure {
  public:
   using Failure::Failure;
@@ -95,7 +97,8 @@ class View {
   /// The same, by columns. Throws Failure where it has another size.
   template <class C, class = detail::Contiguous<C, T>>
   View(C&& all, std::ptrdiff_t rows, std::ptrdiff_t cols) : View(std::data(all), rows, cols) {
-    detail::require(detail::is_product(std::size(all), rows, cols), "all", "has another number of elements than the matrix");
+    detail::require(detail::is_product(std::size(all), rows, cols), "all",
+                    "has another number of elements than the matrix");
   }
   template <class U, class = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>>>
   View(const View<U>& other) : View(other.data(), other.rows(), other.cols(), other.ld()) {}
@@ -125,7 +128,8 @@ struct RightHandSides {
     detail::require(z.rows() == n, "z", "has other rows than the factor");
     detail::require(k == 0 || (Y.rows() == k && Y.cols() == m), "Y", "has another shape than the right-hand sides that come or go");
     const bool without = rss.rows() == 0 || rss.cols() == 0;
-    detail::require(without || (rss.rows() == m && rss.cols() == 1), "rss", "has another length than there are right-hand sides");
+    detail::require(without || (rss.rows() == m && rss.cols() == 1), "rss",
+                    "has another length than there are right-hand sides");
     return {m, z.data(), z.ld(), Y.data(), Y.ld(), without ? nullptr : rss.data()};
   }
 };
@@ -154,7 +158,8 @@ void with_sides(const RightHandSides* sides, std::ptrdiff_t n, std::ptrdiff_t k,
 /// X: rows and columns that come to a factor of order n.
 template <class T>
 void require_inserted(const View<T>& X, std::ptrdiff_t n) {
-  require(X.cols() >= 0 && X.rows() >= X.cols() && X.rows() - X.cols() == n, "X", "has other rows than the factor that is to be");
+  require(X.cols() >= 0 && X.rows() >= X.cols() && X.rows() - X.cols() == n, "X",
+          "has other rows than the factor that is to be");
 }
 inline void require_columns(std::ptrdiff_t rows, std::ptrdiff_t n) { require(rows == n, "V", "has other rows than the factor"); }
 inline void require_weights(View<const double> weights, std::ptrdiff_t k) {

@@ -17,8 +17,9 @@
 ##   copy (F)                       another one, that is the same
 ##
 ## F is a handle: what is done to a copy by "=" is done to F. err as of cholupdate_gpu: 1, the matrix would not be positive definite. Without err
-## that is an error. F is then as it was, but for an error with the identifier "gpucholmod:half_modified": on a GPU a call may fail while it is
-## changing F, whose numbers are lost. Every later use of F is that error too; clear F.
+## that is an error. F is then as it was, unless the error has the identifier "gpucholmod:half_modified": on a GPU a
+## call may fail while it is changing F, whose numbers are then lost. Every later use of F raises that error too: clear
+## F.
 
 classdef cholfactor_gpu < handle
   properties (Access = private)

@@ -1,7 +1,8 @@
 ## gpucholmod_failure (who, id, code, message)
 ##
-## Raises the error for a code of the library that is not 0, which gpucholmod_mex has returned with a message. who: what the error names. id: its
-## identifier; but "gpucholmod:half_modified" where a call has failed while it was changing a factor, which can then only be cleared.
+## Raises the error for a code and a message that gpucholmod_mex has returned, if the code is not 0. who: what the error
+## names. id: its identifier, unless the call failed while it was changing a factor, which can then only be cleared:
+## then the identifier is "gpucholmod:half_modified".
 
 function gpucholmod_failure (who, id, code, message)
   half_modified = 11;  # GPUCHOLMOD_HALF_MODIFIED

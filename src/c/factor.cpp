@@ -78,18 +78,19 @@ void require_more(index_t n, index_t p) {
 }
 
 template <class S>
-index_t insert(HeldFactor& R, index_t at, index_t p, const S* X, index_t ldx, const gpucholmod_sides* sides, std::atomic<bool>& begun,
-               const Then& then = nothing_more) {
+index_t insert(HeldFactor& R, index_t at, index_t p, const S* X, index_t ldx, const gpucholmod_sides* sides,
+               std::atomic<bool>& begun, const Then& then = nothing_more) {
   const index_t n = R.order();
   require_more(n, p);
   require(at >= 0 && at <= n, "at", "must be one of 0 .. n");
   const std::vector<S> given = packed(matrix("X", X, n + p, p, ldx));
   const std::vector<double> columns(given.begin(), given.end());
-  return reshape(R, p, true, sides, then, [&](const Task& task) { return R.insert(at, columns.data(), p, task, nullptr, unwatched, begun); });
+  return reshape(R, p, true, sides, then,
+                 [&](const Task& task) { return R.insert(at, columns.data(), p, task, nullptr, unwatched, begun); });
 }
 
-index_t remove(HeldFactor& R, index_t count, const index_t* gone, const gpucholmod_sides* sides, std::atomic<bool>& begun,
-               const Then& then = nothing_more) {
+index_t remove(HeldFactor& R, index_t count, const index_t* gone, const gpucholmod_sides* sides,
+               std::atomic<bool>& begun, const Then& then = nothing_more) {
   require(count >= 0, "count", "must not be negative");
   require(gone != nullptr || count == 0, "gone", "is missing");
   for (index_t i = 0; i < count; ++i)
@@ -100,8 +101,8 @@ index_t remove(HeldFactor& R, index_t count, const index_t* gone, const gpucholm
   });
 }
 
-index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, const double* weights, double scale, const gpucholmod_sides* given,
-                    std::atomic<bool>& begun) {
+index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, const double* weights, double scale,
+                    const gpucholmod_sides* given, std::atomic<bool>& begun) {
   const index_t n = R.order();
   require(k >= 0, "k", "must not be negative");
   require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
@@ -109,7 +110,7 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
   require_weights(weights, k);
   const SidesOfCall sides(given, n, k, n);
   if (n == 0 && !sides.sides()) return -1;
-  if (!weights && scale == 1 && !sides.sides() && ldv == n && !R.on_gpu()) {  // what samplers do: nothing to be prepared
+  if (!weights && scale == 1 && !sides.sides() && ldv == n && !R.on_gpu()) {  // as samplers call: nothing to prepare
     static const Instructions instructions = cpu::resolve(Instructions::automatic);
     Task task;
     task.n = n;
@@ -152,8 +153,9 @@ int make(gpucholmod_factor** made, gpucholmod_status* status, F&& f) {
   });
 }
 
-/// Calls f(copy, begun, then) for a copy of a factor in the caller's memory, and f calls then(); what becomes of the copy is put back. `room`: rows
-/// that the caller has memory for. Nothing of the caller's changes before nothing can fail any more.
+/// Calls f(copy, begun, then) for a copy of a factor in the caller's memory, and f calls then(); what becomes of the
+/// copy is put back. `room`: rows that the caller has memory for. Nothing of the caller's changes before nothing can
+/// fail any more.
 template <class S, class F>
 index_t in_memory(int form, index_t n, index_t room, S* R, index_t ldr, F&& f) {
   require(ldr >= room, "ldr", "leaves no room for the rows that come");
@@ -259,16 +261,20 @@ size_t gpucholmod_scalar(const gpucholmod_factor* given) { return !given ? 0 : g
 
 int gpucholmod_modify(gpucholmod_factor* given, ptrdiff_t k, const double* V, ptrdiff_t ldv, const double* weights, double scale,
                       const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return change(given, status, [&](HeldFactor& R, std::atomic<bool>& begun) { return modify_held(R, k, V, ldv, weights, scale, sides, begun); });
+  return change(given, status, [&](HeldFactor& R, std::atomic<bool>& begun) {
+    return modify_held(R, k, V, ldv, weights, scale, sides, begun);
+  });
 }
 
 int gpucholmod_insert(gpucholmod_factor* given, ptrdiff_t at, ptrdiff_t p, const double* X, ptrdiff_t ldx, const gpucholmod_sides* sides,
                       gpucholmod_status* status) {
-  return change(given, status, [&](HeldFactor& R, std::atomic<bool>& begun) { return c::insert(R, at, p, X, ldx, sides, begun); });
+  return change(given, status,
+                [&](HeldFactor& R, std::atomic<bool>& begun) { return c::insert(R, at, p, X, ldx, sides, begun); });
 }
 
 int gpucholmod_remove(gpucholmod_factor* given, ptrdiff_t count, const ptrdiff_t* gone, const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return change(given, status, [&](HeldFactor& R, std::atomic<bool>& begun) { return c::remove(R, count, gone, sides, begun); });
+  return change(given, status,
+                [&](HeldFactor& R, std::atomic<bool>& begun) { return c::remove(R, count, gone, sides, begun); });
 }
 
 int gpucholmod_solve(const gpucholmod_factor* given, int system, ptrdiff_t m, double* B, ptrdiff_t ldb, gpucholmod_status* status) {
@@ -276,7 +282,8 @@ int gpucholmod_solve(const gpucholmod_factor* given, int system, ptrdiff_t m, do
     const HeldFactor& R = factor(given);
     require(system >= GPUCHOLMOD_BOTH && system <= GPUCHOLMOD_BACK, "system", "must be one of gpucholmod_system");
     require(m >= 0, "m", "must not be negative");
-    require(m <= std::numeric_limits<int>::max(), "m", "is more than BLAS can count: solve for fewer right-hand sides at a time");
+    require(m <= std::numeric_limits<int>::max(), "m",
+            "is more than BLAS can count: solve for fewer right-hand sides at a time");
     const MatrixView<double> to = matrix("B", B, R.order(), m, ldb);
     std::vector<double> X = packed<double>({B, R.order(), m, ldb});
     if (!X.empty()) R.solve(TriangularSolve(system), X.data(), m);

@@ -7,7 +7,8 @@
 #include "base/held_factor.h"
 #include "c/interface.h"
 
-/// What a handle of the C interface refers to. A call that fails after it has begun to change the factor leaves it half modified.
+/// What a handle of the C interface refers to. A call that fails after it has begun to change the factor leaves it half
+/// modified.
 struct gpucholmod_factor {
   std::unique_ptr<gpucholmod::HeldFactor> held;
   bool half_modified = false;
@@ -23,8 +24,8 @@ inline HeldFactor& factor(const gpucholmod_factor* given) {
   return *given->held;
 }
 
-/// Returns the code for f(factor, begun), which changes the factor, sets `begun` before, and returns a failing pivot, from 0, or -1. Where f fails
-/// behind that, the factor is half modified from now on.
+/// Returns the code for f(factor, begun), which changes the factor, sets `begun` before, and returns a failing pivot,
+/// from 0, or -1. Where f fails behind that, the factor is half modified from now on.
 template <class F>
 int change(gpucholmod_factor* given, gpucholmod_status* status, F&& f) noexcept {
   std::atomic<bool> begun{false};

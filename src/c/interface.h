@@ -87,12 +87,13 @@ inline void require_form(int form) {
   require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
 }
 
-/// Returns a view of the caller's matrix; rows and cols are not negative. Throws bad_argument, also where no memory can hold so large a matrix: so
-/// products of its sizes do not overflow.
+/// Returns a view of the caller's matrix; rows and cols are not negative. Throws bad_argument, also where no memory can
+/// hold so large a matrix: so products of its sizes do not overflow.
 template <class S>
 MatrixView<S> matrix(const char* argument, S* data, index_t rows, index_t cols, index_t ld) {
   require(ld >= rows, argument, "has a leading dimension below its rows");
-  require(can_exist(ld, cols, sizeof(S)), argument, "is larger than any memory by its leading dimension and its columns");
+  require(can_exist(ld, cols, sizeof(S)), argument,
+          "is larger than any memory by its leading dimension and its columns");
   require(data != nullptr || rows == 0 || cols == 0, argument, "is missing");
   return {data, rows, cols, ld};
 }
@@ -112,7 +113,8 @@ std::vector<S> packed(MatrixView<const S> A) {
   return all;
 }
 
-/// Copies a triangle to another place of the same order. By vectors, without a call for each column: small factors are copied in no time.
+/// Copies a triangle to another place of the same order. By vectors, without a call for each column: small factors are
+/// copied in no time.
 template <class S>
 void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<S> to) {
   using Column = Eigen::Array<S, Eigen::Dynamic, 1>;

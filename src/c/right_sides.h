@@ -10,13 +10,16 @@ namespace gpucholmod::c {
 /// The right-hand sides of a call: copied, and put back if the call succeeds.
 class SidesOfCall {
  public:
-  /// n: rows of z; k: of Y, 0 if Y is not read; `most`: of z after the call, if that is more than n. Throws bad_argument, and not_finite for z and Y.
+  /// n: rows of z; k: of Y, 0 if Y is not read; `most`: of z after the call, if that is more than n. Throws
+  /// bad_argument, and not_finite for z and Y.
   SidesOfCall(const gpucholmod_sides* given, index_t n, index_t k, index_t most) : given_(given) {
     if (!given) return;
     const index_t m = given->m;
     require(m >= 0, "sides->m", "must not be negative");
-    require(given->ldz >= most, "sides->ldz", most > n ? "leaves no room for the rows that come" : "is below the rows of z");
-    const MatrixView<const double> z = matrix<const double>("sides->z", given->z, most, m, given->ldz).block(0, 0, n, m);
+    require(given->ldz >= most, "sides->ldz",
+            most > n ? "leaves no room for the rows that come" : "is below the rows of z");
+    const MatrixView<const double> z =
+        matrix<const double>("sides->z", given->z, most, m, given->ldz).block(0, 0, n, m);
     const bool nothing = m == 0 || (n == 0 && k == 0 && !given->rss);
     if (k > 0) static_cast<void>(matrix<const double>("sides->Y", given->Y, k, m, given->ldy));
     if (nothing) return;

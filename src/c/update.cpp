@@ -78,7 +78,8 @@ void put_back(const S* kept, Uplo uplo, MatrixView<S> R) {
   }
 }
 
-/// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be used. Throws HalfModified.
+/// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be
+/// used. Throws HalfModified.
 template <class S>
 std::optional<index_t> directly(const Call<S>& call, S* memory) {
   const index_t n = call.R.cols;

@@ -44,8 +44,8 @@ class BlockedSweep {
   /// positive), or -1. `poll` is told the share of R done, by the calling thread.
   index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
 
-  /// Applies the modification to right-hand sides of n rows, when all of R is done. Behind row n V is zero. Cannot fail after
-  /// reserve_to_carry() with as many right-hand sides.
+  /// Applies the modification to right-hand sides of n rows, when all of R is done. Behind row n V is zero. Cannot fail
+  /// after reserve_to_carry() with as many right-hand sides.
   void carry(const RightSides& sides, index_t n) {
     if (carry_memory_.z.empty()) reserve_to_carry(sides.m);
     stages_.carry(sides, 0, n, width_, carry_memory_);

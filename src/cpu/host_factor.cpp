@@ -25,7 +25,10 @@ template <class T>
 class HostFactor : public HeldFactor {
  public:
   HostFactor(index_t n, index_t room, Allocate allocate, int copying_threads)
-      : n_(n), room_(room), copying_threads_(copying_threads), allocate_(std::move(allocate)),
+      : n_(n),
+        room_(room),
+        copying_threads_(copying_threads),
+        allocate_(std::move(allocate)),
         memory_(room > 0 ? allocate_(bytes_of(room, room, sizeof(T))) : nullptr) {
     prefer_huge_pages(data(), sizeof(T) * room * room);
   }
@@ -223,8 +226,8 @@ class HostFactor : public HeldFactor {
     double scale;
     const Poll& poll;
 
-    /// `to` may be `from`, or hold nothing: then only the verdict is of interest. `begun`, if given, becomes true when all memory is there,
-    /// before anything is written: behind it nothing but `poll` throws.
+    /// `to` may be `from`, or hold nothing: then only the verdict is of interest. `begun`, if given, becomes true when
+    /// all memory is there, before anything is written: behind it nothing but `poll` throws.
     Work run(MatrixView<const T> from, MatrixView<T> to, std::atomic<bool>* begun = nullptr) const {
       const Clock clock;
       BlockedSweep<T> sweep(V, task.removed, T(scale), Uplo::upper, task.instructions, task.threads);
@@ -247,7 +250,8 @@ class HostFactor : public HeldFactor {
 };
 
 template <class T, class S>
-std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t capacity, Allocate allocate, int copying_threads) {
+std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t capacity, Allocate allocate,
+                                    int copying_threads) {
   auto made = std::make_unique<HostFactor<T>>(n, std::max(n, capacity), std::move(allocate), copying_threads);
   made->load(R, uplo);
   return made;
@@ -256,8 +260,8 @@ std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t ca
 }  // namespace
 
 template <class S>
-std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, Allocate allocate,
-                                 int copying_threads) {
+std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity,
+                                 Allocate allocate, int copying_threads) {
   return precision == Precision::single ? hold_as<float>(R, n, uplo, capacity, std::move(allocate), copying_threads)
                                         : hold_as<double>(R, n, uplo, capacity, std::move(allocate), copying_threads);
 }

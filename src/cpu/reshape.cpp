@@ -11,16 +11,16 @@
 namespace gpucholmod::cpu {
 namespace {
 
-/// The modification of what lies behind: R (n x n) <- the factor of R'R + VV', or of R'R - VV'. Right-hand sides come along. The constructor
-/// allocates all memory, so that a factor can be changed in place after it.
+/// The modification of what lies behind: R (n x n) <- the factor of R'R + VV', or of R'R - VV'. Right-hand sides come
+/// along. The constructor allocates all memory, so that a factor can be changed in place after it.
 template <class T>
 class RestSweep {
  public:
   /// V: n x k; m: right-hand sides.
   RestSweep(const std::vector<T>& V, index_t n, index_t k, Sign sign, index_t m, const Task& task) : n_(n) {
     if (n == 0 || k == 0) return;
-    sweep_.emplace(MatrixView<const T>{V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper, task.instructions,
-                   useful_threads(n, k, Uplo::upper, task.threads));
+    sweep_.emplace(MatrixView<const T>{V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper,
+                   task.instructions, useful_threads(n, k, Uplo::upper, task.threads));
     sweep_->reserve_to_carry(m);
   }
   /// Returns the failing pivot, or -1. Without out.data only the verdict is of interest.
@@ -103,7 +103,9 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
   const std::vector<T> V(S32.begin(), S32.end());
   const MatrixView<const T> old = R.block(at, at, behind, behind);
   if (is_in_place(R, out) && p > 0)
-    if (const index_t pivot = RestSweep<T>(V, behind, p, Sign::downdate, 0, task).run(old, {nullptr, behind, behind, out.ld}, {}, poll); pivot >= 0)
+    if (const index_t pivot =
+            RestSweep<T>(V, behind, p, Sign::downdate, 0, task).run(old, {nullptr, behind, behind, out.ld}, {}, poll);
+        pivot >= 0)
       return at + p + pivot;
   TrailingSides sides(task.right, n + p, at + p, Y);
   RestSweep<T> sweep(V, behind, p, Sign::downdate, task.right.m, task);
@@ -132,8 +134,8 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
   const index_t n = R.cols, first = std::min(from, to);
   std::copy_n(task.right.z, n * task.right.m, task.right.out);
   std::vector<T> moved(R.col(from), R.col(from) + from + 1), column(n + 1);
-  // If the column moves to the left, its entries below row `to` are turned into the one above, from the last on; that fills one place below each
-  // column's end. All memory is allocated before `out` changes.
+  // If the column moves to the left, its entries below row `to` are turned into the one above, from the last on; that
+  // fills one place below each column's end. All memory is allocated before `out` changes.
   std::vector<Reflection<T>> turns = fold_up(moved.data(), from, to);
   turns.reserve(std::max(from, to) - first);
   poll(0);

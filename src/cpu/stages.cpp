@@ -68,7 +68,8 @@ void Stages<T>::scale_rows(const Strip<T>& strip, index_t row, index_t end, inde
 
 template <class T>
 typename Stages<T>::CarryMemory Stages<T>::memory_to_carry(index_t m, index_t n, index_t width) const {
-  return {std::vector<T>(V_.cols * ldv(width)), std::vector<T>(block_words()), std::vector<T>(padded(n) * std::min(width, m))};
+  return {std::vector<T>(V_.cols * ldv(width)), std::vector<T>(block_words()),
+          std::vector<T>(padded(n) * std::min(width, m))};
 }
 
 /// The last row block of z is filled up with zeros, as its transform is with what leaves them.
@@ -81,7 +82,9 @@ void Stages<T>::carry(const RightSides& sides, index_t first, index_t n, index_t
     const index_t columns = std::min(width, sides.m - side);
     std::fill_n(memory.z.begin(), padded * columns, T(0));
     const index_t ld = upper ? padded : columns;
-    const auto at = [&](index_t i, index_t j) -> T& { return memory.z[upper ? first + i + j * ld : j + (first + i) * ld]; };
+    const auto at = [&](index_t i, index_t j) -> T& {
+      return memory.z[upper ? first + i + j * ld : j + (first + i) * ld];
+    };
     for (index_t j = 0; j < columns; ++j)
       for (index_t i = 0; i < height; ++i) at(i, j) = T(sides.z[i + (side + j) * height]);
     for (index_t q = 0; q < k; ++q)

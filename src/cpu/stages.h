@@ -35,7 +35,9 @@ class Scratch : NotCopied {
 /// What columns of V of one sign do.
 template <class T>
 struct Stage {
-  index_t blocks(index_t rows) const { return rows >> (kernels->rows == 8 ? 3 : 2); }  ///< whole row blocks in so many rows
+  index_t blocks(index_t rows) const {
+    return rows >> (kernels->rows == 8 ? 3 : 2);
+  }  ///< whole row blocks in so many rows
   T* transform(index_t row) const { return transforms + blocks(row) * words; }
 
   const Kernels<T>* kernels;
@@ -81,8 +83,8 @@ class Stages : NotCopied {
   void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
   /// Allocates what carry() needs for m right-hand sides of at most n rows.
   CarryMemory memory_to_carry(index_t m, index_t n, index_t width) const;
-  /// Applies the transforms of rows [first, n), which are all known, to the right-hand sides: strips without a diagonal, `width` columns at a
-  /// time. Allocates nothing.
+  /// Applies the transforms of rows [first, n), which are all known, to the right-hand sides: strips without a
+  /// diagonal, `width` columns at a time. Allocates nothing.
   void carry(const RightSides& sides, index_t first, index_t n, index_t width, CarryMemory& memory) const;
 
  private:

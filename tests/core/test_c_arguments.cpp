@@ -20,7 +20,8 @@ struct Held {
   gpucholmod_factor* factor = nullptr;
   Held() = default;
   explicit Held(const Stored<double>& R, index_t capacity = 0) {
-    EXPECT_EQ(gpucholmod_hold(0, R.cols(), R.data(), R.cols(), capacity, GPUCHOLMOD_MEMORY, -1, &factor, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_hold(0, R.cols(), R.data(), R.cols(), capacity, GPUCHOLMOD_MEMORY, -1, &factor, nullptr),
+              GPUCHOLMOD_OK);
   }
   ~Held() { gpucholmod_release(factor); }
   Stored<double> upper() const {
@@ -34,11 +35,16 @@ struct Held {
 TEST(CArguments, SizesThatNoMemoryHas) {
   const double one = 1;
   gpucholmod_status status;
-  for (const ptrdiff_t capacity : {ptrdiff_t(1) << 30, ptrdiff_t(1) << 31, (ptrdiff_t(1) << 32) - 1, ptrdiff_t(1) << 32, ptrdiff_t(1) << 61, huge}) {
+  for (const ptrdiff_t capacity : {ptrdiff_t(1) << 30, ptrdiff_t(1) << 31, (ptrdiff_t(1) << 32) - 1, ptrdiff_t(1) << 32,
+                                   ptrdiff_t(1) << 61, huge}) {
     Held of_double, of_float;
     const float one_float = 1;
-    EXPECT_EQ(gpucholmod_hold(0, 1, &one, 1, capacity, GPUCHOLMOD_MEMORY, -1, &of_double.factor, &status), GPUCHOLMOD_OUT_OF_MEMORY) << capacity;
-    EXPECT_EQ(gpucholmod_hold_s(0, 1, &one_float, 1, capacity, GPUCHOLMOD_MEMORY, -1, &of_float.factor, &status), GPUCHOLMOD_OUT_OF_MEMORY) << capacity;
+    EXPECT_EQ(gpucholmod_hold(0, 1, &one, 1, capacity, GPUCHOLMOD_MEMORY, -1, &of_double.factor, &status),
+              GPUCHOLMOD_OUT_OF_MEMORY)
+        << capacity;
+    EXPECT_EQ(gpucholmod_hold_s(0, 1, &one_float, 1, capacity, GPUCHOLMOD_MEMORY, -1, &of_float.factor, &status),
+              GPUCHOLMOD_OUT_OF_MEMORY)
+        << capacity;
     EXPECT_EQ(of_double.factor, nullptr);
     EXPECT_EQ(of_float.factor, nullptr);
     try {
@@ -58,7 +64,8 @@ TEST(CArguments, SizesThatNoMemoryHas) {
   };
   Held none;
   for (const ptrdiff_t far : {huge, huge - 1, huge / 2, huge / 8 + 1, ptrdiff_t(1) << 60}) {
-    const gpucholmod_sides far_z{1, z, far, Y, 1, nullptr}, far_Y{1, z, 2, Y, far, nullptr}, many{far, z, 2, Y, 2, nullptr};
+    const gpucholmod_sides far_z{1, z, far, Y, 1, nullptr}, far_Y{1, z, 2, Y, far, nullptr},
+        many{far, z, 2, Y, 2, nullptr};
     SCOPED_TRACE(far);
     refused(gpucholmod_hold(0, 1, R, far, 1, GPUCHOLMOD_MEMORY, -1, &none.factor, &status));
     refused(gpucholmod_hold(0, far, R, far, 1, GPUCHOLMOD_MEMORY, -1, &none.factor, &status));
@@ -86,8 +93,10 @@ TEST(CArguments, SizesThatNoMemoryHas) {
     }
     // nothing at all, of which there is much
     const gpucholmod_sides empty{far, nullptr, 0, nullptr, 0, nullptr};
-    EXPECT_EQ(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, nullptr, 1, nullptr, nullptr, 0, &status), GPUCHOLMOD_OK);
-    EXPECT_EQ(gpucholmod_update_d(0, 0, 0, nullptr, 0, nullptr, 0, nullptr, 1, &empty, nullptr, 0, &status), GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, nullptr, 1, nullptr, nullptr, 0, &status),
+              GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_update_d(0, 0, 0, nullptr, 0, nullptr, 0, nullptr, 1, &empty, nullptr, 0, &status),
+              GPUCHOLMOD_OK);
     refused(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, B, 1, nullptr, nullptr, 0, &status));
     EXPECT_EQ(gpucholmod_workspace(far, far, 8), SIZE_MAX);
     EXPECT_EQ(gpucholmod_workspace(4, far, 8), SIZE_MAX);
@@ -117,25 +126,32 @@ struct WithSides {
 constexpr double some_V[] = {0.5, 0.25, -0.5, 0.125, 1, 0.5}, some_X[] = {0.1, 9, 0.2, 0.3};
 constexpr ptrdiff_t second = 1;
 const std::vector<WithSides> with_sides{
-    {"update_d", 2, [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
+    {"update_d", 2,
+     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
        return gpucholmod_update_d(0, 3, 2, R, 4, some_V, 3, nullptr, 1, sides, nullptr, 0, status);
      }},
-    {"insert_d", 1, [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
+    {"insert_d", 1,
+     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
        return gpucholmod_insert_d(0, 3, 1, 1, R, 4, some_X, 4, sides, status);
      }},
-    {"insert_d, no rows", 0, [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
+    {"insert_d, no rows", 0,
+     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
        return gpucholmod_insert_d(0, 3, 1, 0, R, 4, nullptr, 4, sides, status);
      }},
-    {"remove_d", 0, [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
+    {"remove_d", 0,
+     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
        return gpucholmod_remove_d(0, 3, 1, &second, R, 4, sides, status);
      }},
-    {"modify", 2, [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
+    {"modify", 2,
+     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
        return gpucholmod_modify(held, 2, some_V, 3, nullptr, 1, sides, status);
      }},
-    {"modify, no columns", 0, [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
+    {"modify, no columns", 0,
+     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
        return gpucholmod_modify(held, 0, nullptr, 3, nullptr, 0.5, sides, status);
      }},
-    {"insert", 1, [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
+    {"insert", 1,
+     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
        return gpucholmod_insert(held, 1, 1, some_X, 4, sides, status);
      }},
     {"remove", 0, [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
@@ -145,7 +161,8 @@ const std::vector<WithSides> with_sides{
 /// z and Y as R has it: finite, in every function.
 TEST(CArguments, RightHandSidesAreFinite) {
   const std::vector<double> memory{4, 9, 9, 9, 0.1, 5, 9, 9, 0.2, 0.3, 6, 9, 9, 9, 9, 9};
-  const Stored<double> R = Eigen::Map<const Stored<double>>(memory.data(), 4, 4).topLeftCorner(3, 3).triangularView<Eigen::Upper>();
+  const Stored<double> R =
+      Eigen::Map<const Stored<double>>(memory.data(), 4, 4).topLeftCorner(3, 3).triangularView<Eigen::Upper>();
   for (const WithSides& function : with_sides)
     for (const double bad : {nan, infinite, -infinite})
       for (const bool in_z : {true, false}) {
@@ -173,7 +190,9 @@ TEST(CArguments, RightHandSidesFitTheFactor) {
   for (const WithSides& function : with_sides) {
     Held held;
     ASSERT_EQ(gpucholmod_hold_s(0, 3, R, 3, 4, GPUCHOLMOD_MEMORY, -1, &held.factor, nullptr), GPUCHOLMOD_OK);
-    if (std::string(function.name).find("_d") != std::string::npos || std::string(function.name).find("no ") != std::string::npos) continue;
+    if (std::string(function.name).find("_d") != std::string::npos ||
+        std::string(function.name).find("no ") != std::string::npos)
+      continue;
     SCOPED_TRACE(function.name);
     std::vector<double> z{1, 1, 1e100, 1}, Y(2, 1);
     const gpucholmod_sides sides{1, z.data(), 4, Y.data(), 2, nullptr};
@@ -187,12 +206,14 @@ TEST(CArguments, RightHandSidesFitTheFactor) {
 /// A residual sum of squares that is NaN, as the package leaves it, stays NaN; the others are what they are without it.
 TEST(CArguments, TakesAResidualSumThatIsNaN) {
   const std::vector<double> memory{4, 9, 9, 9, 0.1, 5, 9, 9, 0.2, 0.3, 6, 9, 9, 9, 9, 9};
-  const Stored<double> R = Eigen::Map<const Stored<double>>(memory.data(), 4, 4).topLeftCorner(3, 3).triangularView<Eigen::Upper>();
+  const Stored<double> R =
+      Eigen::Map<const Stored<double>>(memory.data(), 4, 4).topLeftCorner(3, 3).triangularView<Eigen::Upper>();
   for (const WithSides& function : with_sides) {
     SCOPED_TRACE(function.name);
     std::vector<double> z(8, 2), Y(4, 1), rss{30, 40}, here = memory;
     std::vector<double> other_z = z, other_rss{nan, 40}, other_here = memory;
-    const gpucholmod_sides sides{2, z.data(), 4, Y.data(), 2, rss.data()}, other{2, other_z.data(), 4, Y.data(), 2, other_rss.data()};
+    const gpucholmod_sides sides{2, z.data(), 4, Y.data(), 2, rss.data()},
+        other{2, other_z.data(), 4, Y.data(), 2, other_rss.data()};
     const Held held(R), other_held(R);
     gpucholmod_status status;
     EXPECT_EQ(function.call(held.factor, here.data(), &sides, &status), GPUCHOLMOD_OK) << status.message;

@@ -11,14 +11,18 @@
 #include "padded.h"
 #include "tests.h"
 
-/// A call of the C interface that fails after it has begun to change a factor, as one on a GPU may: it says so, and the factor can only be released.
+/// A call of the C interface that fails after it has begun to change a factor, as one on a GPU may: it says so, and the
+/// factor can only be released.
 namespace gpucholmod::test {
 namespace {
 
 /// A factor of order 3 whose changes fail by fail(), before or after they have begun.
 class Failing : public HeldFactor {
  public:
-  Failing(bool begins, std::function<index_t()> fail, int& alive) : begins_(begins), fail_(std::move(fail)), alive_(alive) { ++alive_; }
+  Failing(bool begins, std::function<index_t()> fail, int& alive)
+      : begins_(begins), fail_(std::move(fail)), alive_(alive) {
+    ++alive_;
+  }
   ~Failing() override { --alive_; }
 
   index_t order() const override { return 3; }
@@ -32,18 +36,21 @@ class Failing : public HeldFactor {
   double trace() const override { return 3; }
   void solve(TriangularSolve, double*, index_t) const override {}
   void inverse(double*) const override {}
-  Work modify(const double*, const Task&, std::unique_ptr<HeldFactor>*, const Poll&, std::atomic<bool>& begun) override {
+  Work modify(const double*, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
+              std::atomic<bool>& begun) override {
     Work work;
     begun = begins_;
     work.pivot = fail_();
     return work;
   }
-  double remove(const std::vector<index_t>&, const Task&, std::unique_ptr<HeldFactor>*, const Poll&, std::atomic<bool>& begun) override {
+  double remove(const std::vector<index_t>&, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
+                std::atomic<bool>& begun) override {
     begun = begins_;
     fail_();
     return 0;
   }
-  index_t insert(index_t, const double*, index_t, const Task&, std::unique_ptr<HeldFactor>*, const Poll&, std::atomic<bool>& begun) override {
+  index_t insert(index_t, const double*, index_t, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
+                 std::atomic<bool>& begun) override {
     begun = begins_;
     return fail_();
   }
@@ -57,7 +64,8 @@ class Failing : public HeldFactor {
 
 /// Numbers of calls for a factor of order 3.
 struct Numbers {
-  std::vector<double> V = std::vector<double>(3, 0.5), X{0, 9, 0, 0}, z{1, 2, 3, 4}, Y{5}, rss{6}, B = std::vector<double>(3, 1), out = std::vector<double>(9);
+  std::vector<double> V = std::vector<double>(3, 0.5), X{0, 9, 0, 0}, z{1, 2, 3, 4}, Y{5}, rss{6},
+                      B = std::vector<double>(3, 1), out = std::vector<double>(9);
   ptrdiff_t gone = 1;
   gpucholmod_sides sides{1, z.data(), 4, Y.data(), 1, rss.data()};
   gpucholmod_status status;
@@ -66,8 +74,12 @@ struct Numbers {
 using CallOf = std::function<int(gpucholmod_factor*, Numbers&)>;
 
 const std::vector<CallOf> changes{
-    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_modify(f, 1, g.V.data(), 3, nullptr, 1, nullptr, &g.status); },
-    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_modify(f, 1, g.V.data(), 3, nullptr, 0.5, &g.sides, &g.status); },
+    [](gpucholmod_factor* f, Numbers& g) {
+      return gpucholmod_modify(f, 1, g.V.data(), 3, nullptr, 1, nullptr, &g.status);
+    },
+    [](gpucholmod_factor* f, Numbers& g) {
+      return gpucholmod_modify(f, 1, g.V.data(), 3, nullptr, 0.5, &g.sides, &g.status);
+    },
     [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_insert(f, 1, 1, g.X.data(), 4, &g.sides, &g.status); },
     [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_remove(f, 1, &g.gone, &g.sides, &g.status); }};
 
@@ -96,10 +108,14 @@ struct Way {
   ptrdiff_t pivot;
 };
 const std::vector<Way> ways_to_fail{
-    {"the GPU is out of memory", [] { throw out_of_memory("the GPU is out of memory", 1e9, 1e6); return index_t(0); }, GPUCHOLMOD_OUT_OF_MEMORY, 0},
-    {"out of memory", [] { throw std::bad_alloc(); return index_t(0); }, GPUCHOLMOD_OUT_OF_MEMORY, 0},
-    {"CUDA", [] { throw Error(ErrorCode::cuda_failure, "CUDA failed to " + std::string(400, 'x')); return index_t(0); }, GPUCHOLMOD_CUDA_FAILURE, 0},
-    {"unknown", [] { throw 1; return index_t(0); }, GPUCHOLMOD_INTERNAL, 0},
+    {"the GPU is out of memory", []() -> index_t { throw out_of_memory("the GPU is out of memory", 1e9, 1e6); },
+     GPUCHOLMOD_OUT_OF_MEMORY, 0},
+    {"out of memory", []() -> index_t { throw std::bad_alloc(); },
+     GPUCHOLMOD_OUT_OF_MEMORY, 0},
+    {"CUDA", []() -> index_t { throw Error(ErrorCode::cuda_failure, "CUDA failed to " + std::string(400, 'x')); },
+     GPUCHOLMOD_CUDA_FAILURE, 0},
+    {"unknown", []() -> index_t { throw 1; },
+     GPUCHOLMOD_INTERNAL, 0},
     {"not positive definite", [] { return index_t(1); }, GPUCHOLMOD_NOT_POSITIVE_DEFINITE, 2}};
 
 TEST(CHalfModified, IsToldAndTheFactorIsRefused) {
@@ -118,12 +134,14 @@ TEST(CHalfModified, IsToldAndTheFactorIsRefused) {
         EXPECT_LT(std::string(given.status.message).size(), sizeof given.status.message);
         EXPECT_EQ(given.z, Numbers().z);
         EXPECT_EQ(given.rss, Numbers().rss);
-        for (const CallOf& use : other_uses) EXPECT_EQ(use(factor, given), begins ? GPUCHOLMOD_HALF_MODIFIED : GPUCHOLMOD_OK) << given.status.message;
+        for (const CallOf& use : other_uses)
+          EXPECT_EQ(use(factor, given), begins ? GPUCHOLMOD_HALF_MODIFIED : GPUCHOLMOD_OK) << given.status.message;
         for (std::size_t again = 0; again < changes.size() && begins; ++again) {
           EXPECT_EQ(changes[again](factor, given), GPUCHOLMOD_HALF_MODIFIED);
           EXPECT_EQ(given.status.pivot, 0);
         }
-        EXPECT_EQ(gpucholmod_modify(factor, 1, given.V.data(), 3, nullptr, 1, nullptr, nullptr), begins ? GPUCHOLMOD_HALF_MODIFIED : way.code);
+        EXPECT_EQ(gpucholmod_modify(factor, 1, given.V.data(), 3, nullptr, 1, nullptr, nullptr),
+                  begins ? GPUCHOLMOD_HALF_MODIFIED : way.code);
         EXPECT_EQ(gpucholmod_order(factor), 3);
         EXPECT_EQ(gpucholmod_capacity(factor), 5);
         EXPECT_EQ(gpucholmod_scalar(factor), 8u);
@@ -136,17 +154,21 @@ TEST(CHalfModified, IsToldAndTheFactorIsRefused) {
 /// As gpucholmod.hpp throws it.
 TEST(CHalfModified, IsThrownInCpp) {
   int alive = 0;
-  auto* const factor = new gpucholmod_factor{std::make_unique<Failing>(true, [] { return index_t(1); }, alive)};
+  auto* const factor = new gpucholmod_factor{std::make_unique<Failing>(
+      true, [] { return index_t(1); }, alive)};
   Numbers given;
   try {
-    detail::call([&](gpucholmod_status* status) { return gpucholmod_insert(factor, 1, 1, given.X.data(), 4, nullptr, status); });
+    detail::call(
+        [&](gpucholmod_status* status) { return gpucholmod_insert(factor, 1, 1, given.X.data(), 4, nullptr, status); });
     ADD_FAILURE();
   } catch (const HalfModified& failure) {
     EXPECT_EQ(failure.code(), GPUCHOLMOD_HALF_MODIFIED);
     EXPECT_EQ(failure.pivot(), 2);
     EXPECT_NE(std::string(failure.what()).find("positive definite"), std::string::npos);
   }
-  EXPECT_THROW(detail::call([&](gpucholmod_status* status) { return gpucholmod_logdet(factor, given.out.data(), status); }), HalfModified);
+  EXPECT_THROW(
+      detail::call([&](gpucholmod_status* status) { return gpucholmod_logdet(factor, given.out.data(), status); }),
+      HalfModified);
   gpucholmod_release(factor);
 }
 

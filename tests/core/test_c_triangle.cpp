@@ -40,8 +40,8 @@ struct Functions<float> {
   static constexpr auto remove = gpucholmod_remove_s;
 };
 
-/// Every function that takes a factor in the caller's memory, in every way that it goes: modify(R, ldr) for a factor of order n that has room for
-/// a row and column more.
+/// Every function that takes a factor in the caller's memory, in every way that it goes: modify(R, ldr) for a factor of
+/// order n that has room for a row and column more.
 template <class S>
 struct Calls {
   using F = Functions<S>;
@@ -51,12 +51,16 @@ struct Calls {
   std::vector<double> z, Y;
   gpucholmod_status status;
 
-  Calls(index_t n, int form) : n(n), form(form), V(size_t(2 * n), S(0.01)), X(size_t(n + 1), S(1e-4)), z(size_t(n + 1), 0.5), Y{1, 2} { X[1] = 9; }
+  Calls(index_t n, int form)
+      : n(n), form(form), V(size_t(2 * n), S(0.01)), X(size_t(n + 1), S(1e-4)), z(size_t(n + 1), 0.5), Y{1, 2} {
+    X[1] = 9;
+  }
 
   int update(S* R, index_t ldr, double weight, double scale, bool with_sides) {
     const double weights[] = {weight, 0.5};
     const gpucholmod_sides sides{1, z.data(), n + 1, Y.data(), 2, nullptr};
-    return F::update(form, n, 2, R, ldr, V.data(), n, weights, scale, with_sides ? &sides : nullptr, nullptr, 0, &status);
+    return F::update(form, n, 2, R, ldr, V.data(), n, weights, scale, with_sides ? &sides : nullptr, nullptr, 0,
+                     &status);
   }
   /// What `which` leaves of a factor with memory of its own, or null.
   int call(int which, S* R, index_t ldr, gpucholmod_factor** held) {
@@ -111,7 +115,8 @@ TYPED_TEST(CTriangle, MayHoldAnything) {
               for (index_t i = 0; i < ldr; ++i) {
                 const bool own = j < order && i < order && (form & GPUCHOLMOD_LOWER ? i >= j : i <= j);
                 if (own) continue;
-                EXPECT_EQ(std::memcmp(&R[size_t(i + j * ldr)], &before[size_t(i + j * ldr)], sizeof(S)), 0) << i << ", " << j;
+                EXPECT_EQ(std::memcmp(&R[size_t(i + j * ldr)], &before[size_t(i + j * ldr)], sizeof(S)), 0)
+                    << i << ", " << j;
                 R[size_t(i + j * ldr)] = 0;
               }
           }
@@ -121,7 +126,8 @@ TYPED_TEST(CTriangle, MayHoldAnything) {
 }
 
 #ifndef _WIN32
-/// It may be where nothing can be read: with two pages of memory for a column, that one of both in which a column has nothing of the factor.
+/// It may be where nothing can be read: with two pages of memory for a column, that one of both in which a column has
+/// nothing of the factor.
 TYPED_TEST(CTriangle, IsNotRead) {
   using S = TypeParam;
   const std::size_t page = std::size_t(sysconf(_SC_PAGESIZE));

@@ -32,7 +32,8 @@ struct FailingMemory {
   ~FailingMemory() { allocations_left = -1; }
 };
 
-constexpr std::size_t most = std::size_t(1) << 40;  ///< bytes; for more the address sanitizer's malloc() ends the program
+/// Bytes: for more the address sanitizer's malloc() ends the program.
+constexpr std::size_t most = std::size_t(1) << 40;
 
 void* allocate(std::size_t bytes) {
   if (allocations_left == 0) {
@@ -63,8 +64,8 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), sizeof(double) * a.size()) == 0;
 }
 
-/// Calls f(which, for_good) with each allocation failing in turn, alone or with all behind it, until none is left. f returns whether one has failed.
-/// Returns how many calls that were.
+/// Calls f(which, for_good) with each allocation failing in turn, alone or with all behind it, until none is left. f
+/// returns whether one has failed. Returns how many calls that were.
 template <class F>
 long with_each_allocation_failing(F&& f) {
   long failed = 0;
@@ -82,7 +83,7 @@ struct Numbers {
   std::vector<S> memory;   ///< the same, with room for k rows and columns more
   Stored<double> V, X, Y;  ///< X: k rows and columns that come at number 1
   std::vector<S> V_in_S, X_in_S;
-  Stored<double> z;        ///< m right-hand sides, with room for k rows more
+  Stored<double> z;  ///< m right-hand sides, with room for k rows more
   std::vector<double> rss{4, 5};
 
   Numbers(index_t n, double size) : n(n), memory(size_t((n + k) * (n + k)), S(1)), z(n + k, m) {
@@ -103,7 +104,8 @@ struct Numbers {
 /// What a call of the C interface is given, and may change.
 template <class S>
 struct Given : Numbers<S> {
-  using Numbers<S>::k, Numbers<S>::m, Numbers<S>::n, Numbers<S>::R, Numbers<S>::memory, Numbers<S>::z, Numbers<S>::Y, Numbers<S>::rss;
+  using Numbers<S>::k, Numbers<S>::m, Numbers<S>::n, Numbers<S>::R, Numbers<S>::memory, Numbers<S>::z, Numbers<S>::Y,
+      Numbers<S>::rss;
   gpucholmod_factor* held = nullptr;
   gpucholmod_status status;
 
@@ -114,7 +116,8 @@ struct Given : Numbers<S> {
   ~Given() { gpucholmod_release(held); }
 
   int hold(index_t capacity) {
-    if constexpr (std::is_same_v<S, double>) return gpucholmod_hold(0, n, R.data(), n, capacity, GPUCHOLMOD_MEMORY, -1, &held, &status);
+    if constexpr (std::is_same_v<S, double>)
+      return gpucholmod_hold(0, n, R.data(), n, capacity, GPUCHOLMOD_MEMORY, -1, &held, &status);
     else return gpucholmod_hold_s(0, n, R.data(), n, capacity, GPUCHOLMOD_MEMORY, -1, &held, &status);
   }
   gpucholmod_sides sides(index_t columns = m) { return {columns, z.data(), n + k, Y.data(), k, rss.data()}; }
@@ -143,9 +146,12 @@ std::vector<std::pair<std::string, CallOf<S>>> calls() {
   constexpr index_t k = G::k;
   std::vector<std::pair<std::string, CallOf<S>>> all{
       {"modify", [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, nullptr, 1, nullptr, &g.status); }},
-      {"modify, weights", [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, some_weights, 0.9, nullptr, &g.status); }},
-      {"modify, downdate", [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, all_minus, 1, nullptr, &g.status); }},
-      {"modify, no columns", [](G& g) { return gpucholmod_modify(g.held, 0, nullptr, g.n, nullptr, 0.5, nullptr, &g.status); }},
+      {"modify, weights",
+       [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, some_weights, 0.9, nullptr, &g.status); }},
+      {"modify, downdate",
+       [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, all_minus, 1, nullptr, &g.status); }},
+      {"modify, no columns",
+       [](G& g) { return gpucholmod_modify(g.held, 0, nullptr, g.n, nullptr, 0.5, nullptr, &g.status); }},
   };
   for (const index_t m : {index_t(0), G::m}) {
     const std::string with = ", " + std::to_string(m) + " right-hand sides";
@@ -164,7 +170,8 @@ std::vector<std::pair<std::string, CallOf<S>>> calls() {
     const auto in_memory = [&](const char* name, auto&& update, auto&& insert, auto&& remove) {
       all.emplace_back(std::string(name) + "update" + with, [m, update](G& g) {
         const gpucholmod_sides sides = g.sides(m);
-        return update(0, g.n, k, g.memory.data(), g.n + k, g.V_in_S.data(), g.n, some_weights, 0.9, &sides, nullptr, 0, &g.status);
+        return update(0, g.n, k, g.memory.data(), g.n + k, g.V_in_S.data(), g.n, some_weights, 0.9, &sides, nullptr, 0,
+                      &g.status);
       });
       all.emplace_back(std::string(name) + "insert" + with, [m, insert](G& g) {
         const gpucholmod_sides sides = g.sides(m);
@@ -175,7 +182,8 @@ std::vector<std::pair<std::string, CallOf<S>>> calls() {
         return remove(0, g.n, k, some_rows, g.memory.data(), g.n + k, &sides, &g.status);
       });
     };
-    if constexpr (std::is_same_v<S, double>) in_memory("", gpucholmod_update_d, gpucholmod_insert_d, gpucholmod_remove_d);
+    if constexpr (std::is_same_v<S, double>)
+      in_memory("", gpucholmod_update_d, gpucholmod_insert_d, gpucholmod_remove_d);
     else in_memory("", gpucholmod_update_s, gpucholmod_insert_s, gpucholmod_remove_s);
   }
   return all;
@@ -195,7 +203,8 @@ TYPED_TEST(OutOfMemory, ChangesNothing) {
       const Numbers<TypeParam> numbers(n, size);
       for (const index_t capacity : {n, n + G::k})
         for (const auto& [name, call] : calls<TypeParam>()) {
-          SCOPED_TRACE(name + ", n = " + std::to_string(n) + ", size = " + std::to_string(size) + ", capacity = " + std::to_string(capacity));
+          SCOPED_TRACE(name + ", n = " + std::to_string(n) + ", size = " + std::to_string(size) +
+                       ", capacity = " + std::to_string(capacity));
           G good(numbers, capacity);
           ASSERT_EQ(call(good), GPUCHOLMOD_OK) << good.status.message;
           const std::vector<double> expected = good.numbers();
@@ -230,7 +239,8 @@ TYPED_TEST(OutOfMemory, IsTold) {
   const std::vector<double> before = B;
   const std::vector<std::pair<const char*, CallOf<TypeParam>>> all{
       {"copy", [&](G& g) { return gpucholmod_copy(first, &made, &g.status); }},
-      {"hold", [&](G& g) {
+      {"hold",
+       [&](G& g) {
          const int code = g.hold(70);
          made = g.held == first ? nullptr : g.held;
          g.held = first;
@@ -282,9 +292,15 @@ TYPED_TEST(OutOfMemory, AHostFactorHasNotBegun) {
   const Poll poll = [](double) {};
   using Change = std::function<void(HeldFactor&, const Task&, std::atomic<bool>&)>;
   const std::vector<Change> changes{
-      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.modify(given.V.data(), t, nullptr, poll, begun); },
-      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.insert(1, given.X.data(), k, t, nullptr, poll, begun); },
-      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.remove({1, 5}, t, nullptr, poll, begun); },
+      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
+        f.modify(given.V.data(), t, nullptr, poll, begun);
+      },
+      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
+        f.insert(1, given.X.data(), k, t, nullptr, poll, begun);
+      },
+      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
+        f.remove({1, 5}, t, nullptr, poll, begun);
+      },
       [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.shift(3, 20, t, nullptr, poll, begun); },
       [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.shift(20, 3, t, nullptr, poll, begun); }};
   for (const Change& change : changes) {
