@@ -13,16 +13,15 @@ class SidesOfCall {
   /// n: rows of z; k: of Y, 0 if Y is not read; `most`: of z after the call, if that is more than n. Throws
   /// bad_argument, and not_finite for z and Y.
   SidesOfCall(const gpucholmod_sides* given, index_t n, index_t k, index_t most) : given_(given) {
-    if (!given) return;
+    if (!given || given->m == 0) return;
     const index_t m = given->m;
     require(m >= 0, "sides->m", "must not be negative");
     require(given->ldz >= most, "sides->ldz",
             most > n ? "leaves no room for the rows that come" : "is below the rows of z");
     const MatrixView<const double> z =
         matrix<const double>("sides->z", given->z, most, m, given->ldz).block(0, 0, n, m);
-    const bool nothing = m == 0 || (n == 0 && k == 0 && !given->rss);
     if (k > 0) static_cast<void>(matrix<const double>("sides->Y", given->Y, k, m, given->ldy));
-    if (nothing) return;
+    if (n == 0 && k == 0 && !given->rss) return;  // no numbers, of however many right-hand sides
     for (index_t j = 0; j < m; ++j) {
       largest_of("sides->z", z.col(j), n, 0, j);
       if (k > 0) largest_of("sides->Y", given->Y + j * given->ldy, k, 0, j);

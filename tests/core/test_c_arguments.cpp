@@ -101,6 +101,9 @@ TEST(CArguments, SizesThatNoMemoryHas) {
     EXPECT_EQ(gpucholmod_workspace(far, far, 8), SIZE_MAX);
     EXPECT_EQ(gpucholmod_workspace(4, far, 8), SIZE_MAX);
   }
+  const gpucholmod_sides no_sides{};
+  EXPECT_EQ(gpucholmod_modify(held.factor, 0, nullptr, 1, nullptr, 1, &no_sides, &status), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_insert(held.factor, 0, 0, nullptr, 1, &no_sides, &status), GPUCHOLMOD_OK);
   EXPECT_EQ(gpucholmod_workspace(-1, 1, 8), 0u);
   EXPECT_EQ(gpucholmod_workspace(0, 0, 8), 64u);
   EXPECT_EQ(gpucholmod_workspace(2, 3, 8), 64u + 80u);
