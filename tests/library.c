@@ -38,5 +38,19 @@ int main(void) {
     for (int j = 0; j < 3; ++j) sum += A[i + 3 * j] * x[j];
     if (fabs(sum) > 1e-13) return printf("solved wrongly, by %g\n", sum), 1;
   }
-  return gpucholmod_release(factor);
+  gpucholmod_release(factor);
+
+  /* what cannot be: a factor that no memory holds, and one that is trusted and is none */
+  factor = NULL;
+  const ptrdiff_t far = (ptrdiff_t)1 << 31;
+  const int made = gpucholmod_hold(GPUCHOLMOD_UPPER, 3, R, 3, far, GPUCHOLMOD_MEMORY, -1, &factor, &status);
+  if (made != GPUCHOLMOD_OUT_OF_MEMORY || factor != NULL)
+    return puts("a factor was made that no memory holds"), 1;
+  R[6] = NAN;
+  const int forms[2] = {GPUCHOLMOD_UPPER, GPUCHOLMOD_UPPER | GPUCHOLMOD_TRUSTED};
+  const int codes[2] = {GPUCHOLMOD_NOT_FINITE, GPUCHOLMOD_HALF_MODIFIED};
+  for (int i = 0; i < 2; ++i)
+    if (gpucholmod_update_d(forms[i], 3, 1, R, 3, v, 3, NULL, 1, NULL, NULL, 0, &status) != codes[i])
+      return puts("a number that is none was taken"), 1;
+  return 0;
 }

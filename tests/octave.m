@@ -126,9 +126,20 @@ for i = 1:numel (refused)
 endfor
 clear F G H
 F = cholfactor_gpu (chol (A));
+## a failure that leaves a factor half modified has an identifier of its own
+for code = [2, 11]
+  try
+    gpucholmod_failure ("cholfactor_gpu", "gpucholmod:update", code, "told");
+  catch problem
+  end_try_catch
+  assert (problem.identifier, {"gpucholmod:update", "gpucholmod:half_modified"}{1 + (code == 11)});
+  assert (problem.message, "cholfactor_gpu: told");
+endfor
 of_factor = {@() update(F, x(2:end)), @() update(F, x, "?"), @() update(F, 100 * x, "-"), @() update(F, nan (n, 1)), @() update(F, x, "+", 0), ...
              @() insert(F, n + 2, ones (n + 1, 1)), @() insert(F, 1, x), @() remove(F, 0), @() F \ x(2:end), @() cholfactor_gpu(1i * A), ...
-             @() cholfactor_gpu(A, "abacus"), @() cholfactor_gpu(-A), @() cholupdate_gpu(R, x, "+", "abacus"), @() full(cholfactor_gpu(uint64 (8))), ...
+             @() cholfactor_gpu(A, "abacus"), @() cholfactor_gpu(-A), ...
+             @() cholfactor_gpu(A, "gpu", Inf), @() cholupdate_gpu(R, x, "+", "abacus"), ...
+             @() full(cholfactor_gpu(uint64 (8))), ...
              @() gpucholmod_mex("order", uint64 (8)), @() gpucholmod_mex("order"), @() gpucholmod_mex("orders", uint64 (8))};
 before = full (F);
 for i = 1:numel (of_factor)

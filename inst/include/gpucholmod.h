@@ -1,11 +1,19 @@
 /* gpucholmod: rank-k modification of dense Cholesky factors, for programs in C and what can call C.
  *
- * A = R'R with R upper, or A = RR' with R lower, column-major, ld >= n; the other triangle is neither read nor written. Functions that end
- * in _d take doubles, those in _s floats; what belongs to the least squares side (right-hand sides, weights) is double in both.
+ * A = R'R with R upper, or A = RR' with R lower, column-major, ld >= n. The other triangle may hold anything, and is
+ * neither read nor written (gpucholmod_hold() for a GPU copies parts of it there, which nothing looks at). Functions
+ * that end in _d take doubles, those in _s floats; what belongs to the least squares side (right-hand sides, weights)
+ * is double in both.
  *
- * Every function returns GPUCHOLMOD_OK or another gpucholmod_code, and tells more in *status, which may be NULL. What it was given to change is
- * then as it was, to the last bit. All run in the calling thread, alone, and may be called by several at once, for different factors; for
- * factors on a GPU by one at a time. None calls R.
+ * Every function that takes a status returns GPUCHOLMOD_OK or another gpucholmod_code, and tells more in *status, which
+ * may be NULL. If the code is neither GPUCHOLMOD_OK nor GPUCHOLMOD_HALF_MODIFIED, what the function was given to change
+ * is as it was, to the last bit. Sizes are checked before anything is read: a negative one, or one with which a matrix
+ * would have more than PTRDIFF_MAX bytes, is GPUCHOLMOD_BAD_ARGUMENT; a capacity that no memory has is
+ * GPUCHOLMOD_OUT_OF_MEMORY.
+ *
+ * Functions run in the calling thread and start no other threads; the BLAS and LAPACK that insertions and solutions
+ * use, and CUDA, may start some. Several threads may call functions at once for different factors; for factors on a GPU
+ * only one thread at a time may. No function calls R.
  *
  * From an R package: LinkingTo: gpucholmod, Imports: gpucholmod, and
  *
@@ -32,7 +40,13 @@ typedef enum gpucholmod_code {
   GPUCHOLMOD_OUT_OF_MEMORY,
   GPUCHOLMOD_CUDA_FAILURE,
   GPUCHOLMOD_INTERNAL,
-  GPUCHOLMOD_NOT_BUILT              /* a GPU was asked for, and there is no code for any: the build is for the CPU alone */
+  GPUCHOLMOD_NOT_BUILT,             /* a GPU was asked for, and this build has no code for any */
+  GPUCHOLMOD_HALF_MODIFIED          /* the call failed while it was changing the factor, whose numbers are lost;
+                                       right-hand sides are as they were. status->message: why; status->pivot: as
+                                       above, if that is why. A gpucholmod_factor can then only be released: every other
+                                       function that takes a status returns this code; order, capacity, home and scalar
+                                       stay. This may happen to a factor on a GPU that fails or has no memory for a
+                                       second factor, and with GPUCHOLMOD_TRUSTED. */
 } gpucholmod_code;
 
 /* How a factor is given: one of the first two, and the third or not. */
@@ -40,7 +54,7 @@ enum gpucholmod_form {
   GPUCHOLMOD_UPPER = 0,
   GPUCHOLMOD_LOWER = 1,
   GPUCHOLMOD_TRUSTED = 2 /* finite numbers and a positive diagonal, as these functions leave it: an update does not look for what is wrong before it
-                            changes R. If something is, R is half changed when that is found out. */
+                            changes R. If something is, the update returns GPUCHOLMOD_HALF_MODIFIED. */
 };
 
 /* What went wrong. Indices count from 1; 0: there is none. */
@@ -51,18 +65,21 @@ typedef struct gpucholmod_status {
 } gpucholmod_status;
 
 /* Right-hand sides that come along: of R'z = b, b being X'y of a regression, z becomes that of the modified factor, for b + V diag(w) Y; rss
- * likewise (LINPACK's dchud and dchdd). Where rows and columns of A come or go, Y is their rows of b, p x m. */
+ * likewise (LINPACK's dchud and dchdd). Where rows and columns of A come or go, Y is their rows of b, p x m.
+ *
+ * Every function requires z and Y to be finite (otherwise GPUCHOLMOD_NOT_FINITE), also in the precision of R
+ * (GPUCHOLMOD_OVERFLOW), and rss not to be negative (GPUCHOLMOD_BAD_ARGUMENT). An rss that is NaN stays NaN. */
 typedef struct gpucholmod_sides {
   ptrdiff_t m;     /* columns */
   double *z;       /* n x m, changed; of insert: with room for n + p rows */
   ptrdiff_t ldz;
   const double *Y; /* k x m: a row for each column of V. remove: not looked at */
   ptrdiff_t ldy;
-  double *rss;     /* m residual sums of squares, changed; or NULL. NaN afterwards: there was not so much */
+  double *rss;     /* m residual sums of squares, changed; or NULL. NaN on return if it would have become negative */
 } gpucholmod_sides;
 
-/* A factor with memory of its own, of doubles or of floats: where it is, is told to gpucholmod_hold(). What goes to it and comes from it (V, X, B)
- * is double. */
+/* A factor with memory of its own, of doubles or of floats, in ordinary memory or on a GPU. V, X and B of its functions
+ * are double. */
 typedef struct gpucholmod_factor gpucholmod_factor;
 enum gpucholmod_home { GPUCHOLMOD_MEMORY = 0, GPUCHOLMOD_GPU = 1 };
 enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD_BACK = 2 };
@@ -70,7 +87,7 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
 /* Every function: X(result, name, parameters, arguments).
  *
  *   abi               GPUCHOLMOD_ABI of the library.
- *   workspace         bytes that update_d (scalar 8) or update_s (scalar 4) need for n and k.
+ *   workspace         bytes that update_d (scalar 8) or update_s (scalar 4) need for n and k; SIZE_MAX if it is more.
  *   update_d, _s      R <- the factor of scale A + V diag(weights) V', V n x k. weights: k, of any sign; NULL: 1. form: gpucholmod_form. workspace: memory
  *                     of so many bytes, or NULL: then it is allocated.
  *   insert_d, _s      R (n x n, room for n + p) <- with p rows and columns of A more, from number `at` (0 .. n) on. X (n + p x p): their
@@ -83,6 +100,7 @@ enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD
  *   modify            as update_d, in place; of factors in memory to the same bits as there for R upper.
  *   insert, remove    as insert_d, remove_d. Beyond its capacity a factor grows.
  *   solve             B (n x m) <- the solution of A x = b, R'x = b or R x = b, for R upper: gpucholmod_system.
+ *                     m: at most INT_MAX.
  *   store, store_s    R (n x n) <- the factor, upper or lower; the other triangle zero.
  *   diagonal, logdet  out (n) <- that of the factor; *out <- log det A.
  *   home, scalar, capacity

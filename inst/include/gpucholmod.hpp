@@ -1,5 +1,6 @@
-// gpucholmod.h in C++17: factors that give their memory back, views of matrices, exceptions. Nothing but that header and the standard library; what
-// is said there holds here. What throws has changed nothing, unless a factor was declared to be trusted.
+// gpucholmod.h in C++17: factors that give their memory back, views of matrices, exceptions. Nothing but that header
+// and the standard library; what is said there holds here. A function that throws has changed nothing, unless it throws
+// HalfModified.
 #ifndef GPUCHOLMOD_HPP
 #define GPUCHOLMOD_HPP
 
@@ -39,6 +40,14 @@ class NotPositiveDefinite : public Failure {
   using Failure::Failure;
 };
 
+/// GPUCHOLMOD_HALF_MODIFIED: the call failed while it was changing the factor, whose numbers are lost. A Factor can
+/// then only be destroyed or assigned to: every other use that can throw throws this again. pivot(), where it is not 0,
+/// as of NotPositiveDefinite.
+class HalfModified : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 namespace detail {
 
 /// f(status), a function of the C interface.
@@ -47,6 +56,7 @@ void call(F&& f) {
   gpucholmod_status status;
   const int code = f(&status);
   if (code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE) throw NotPositiveDefinite(status);
+  if (code == GPUCHOLMOD_HALF_MODIFIED) throw HalfModified(status);
   if (code != GPUCHOLMOD_OK) throw Failure(status);
 }
 
@@ -57,6 +67,13 @@ inline void require(bool holds, const char* argument, const char* what) {
   const std::string message = std::string("'") + argument + "' " + what;
   message.copy(status.message, sizeof status.message - 1);
   throw Failure(status);
+}
+
+/// Is true if rows x cols is `count`: without the product, which may overflow.
+inline bool is_product(std::size_t count, std::ptrdiff_t rows, std::ptrdiff_t cols) {
+  if (rows < 0 || cols < 0) return false;
+  if (rows == 0 || cols == 0) return count == 0;
+  return count % std::size_t(rows) == 0 && count / std::size_t(rows) == std::size_t(cols);
 }
 
 template <class C>
@@ -80,7 +97,8 @@ class View {
   /// The same, by columns. Throws Failure where it has another size.
   template <class C, class = detail::Contiguous<C, T>>
   View(C&& all, std::ptrdiff_t rows, std::ptrdiff_t cols) : View(std::data(all), rows, cols) {
-    detail::require(rows >= 0 && cols >= 0 && std::ptrdiff_t(std::size(all)) == rows * cols, "all", "has another number of elements than the matrix");
+    detail::require(detail::is_product(std::size(all), rows, cols), "all",
+                    "has another number of elements than the matrix");
   }
   template <class U, class = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>>>
   View(const View<U>& other) : View(other.data(), other.rows(), other.cols(), other.ld()) {}
@@ -109,8 +127,10 @@ struct RightHandSides {
     const std::ptrdiff_t m = z.cols();
     detail::require(z.rows() == n, "z", "has other rows than the factor");
     detail::require(k == 0 || (Y.rows() == k && Y.cols() == m), "Y", "has another shape than the right-hand sides that come or go");
-    detail::require(rss.rows() * rss.cols() == 0 || (rss.rows() == m && rss.cols() == 1), "rss", "has another length than there are right-hand sides");
-    return {m, z.data(), z.ld(), Y.data(), Y.ld(), rss.rows() > 0 ? rss.data() : nullptr};
+    const bool without = rss.rows() == 0 || rss.cols() == 0;
+    detail::require(without || (rss.rows() == m && rss.cols() == 1), "rss",
+                    "has another length than there are right-hand sides");
+    return {m, z.data(), z.ld(), Y.data(), Y.ld(), without ? nullptr : rss.data()};
   }
 };
 
@@ -135,6 +155,12 @@ void with_sides(const RightHandSides* sides, std::ptrdiff_t n, std::ptrdiff_t k,
   call([&](gpucholmod_status* status) { return f(&checked, status); });
 }
 
+/// X: rows and columns that come to a factor of order n.
+template <class T>
+void require_inserted(const View<T>& X, std::ptrdiff_t n) {
+  require(X.cols() >= 0 && X.rows() >= X.cols() && X.rows() - X.cols() == n, "X",
+          "has other rows than the factor that is to be");
+}
 inline void require_columns(std::ptrdiff_t rows, std::ptrdiff_t n) { require(rows == n, "V", "has other rows than the factor"); }
 inline void require_weights(View<const double> weights, std::ptrdiff_t k) {
   require(weights.rows() == k && weights.cols() == 1, "weights", "has another length than V has columns");
@@ -178,7 +204,7 @@ class Factor {
 
   /// With p rows and columns of A more, from number `at` on. X (n + p x p): their columns of the new A.
   void insert(std::ptrdiff_t at, View<const double> X, const RightHandSides* sides = nullptr) {
-    detail::require(X.rows() == order() + X.cols(), "X", "has other rows than the factor that is to be");
+    detail::require_inserted(X, order());
     detail::with_sides(sides, order(), X.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
       return gpucholmod_insert(held_.get(), at, X.cols(), X.data(), X.ld(), with, status);
     });
@@ -287,7 +313,7 @@ class FactorView {
     change(V, weights.data(), scale, sides);
   }
   void insert(std::ptrdiff_t at, View<const S> X, const RightHandSides* sides = nullptr) {
-    detail::require(X.rows() == n_ + X.cols(), "X", "has other rows than the factor that is to be");
+    detail::require_inserted(X, n_);
     detail::require(X.rows() <= capacity(), "R", "leaves no room for the rows and columns that come");
     const auto function = of_scalar(gpucholmod_insert_d, gpucholmod_insert_s);
     detail::with_sides(sides, n_, X.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
@@ -317,6 +343,7 @@ class FactorView {
   void change(View<const S> V, const double* weights, double scale, const RightHandSides* sides) {
     detail::require_columns(V.rows(), n_);
     const std::size_t bytes = sides ? 0 : gpucholmod_workspace(n_, V.cols(), sizeof(S));
+    detail::require(bytes <= workspace_.max_size(), "V", "is larger than any memory");
     if (workspace_.size() < bytes) workspace_.resize(bytes);
     const auto function = of_scalar(gpucholmod_update_d, gpucholmod_update_s);
     detail::with_sides(sides, n_, V.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {

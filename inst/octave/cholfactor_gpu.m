@@ -17,7 +17,9 @@
 ##   copy (F)                       another one, that is the same
 ##
 ## F is a handle: what is done to a copy by "=" is done to F. err as of cholupdate_gpu: 1, the matrix would not be positive definite. Without err
-## that is an error. F is then as it was.
+## that is an error. F is then as it was, unless the error has the identifier "gpucholmod:half_modified": on a GPU a
+## call may fail while it is changing F, whose numbers are then lost. Every later use of F raises that error too: clear
+## F.
 
 classdef cholfactor_gpu < handle
   properties (Access = private)
@@ -34,7 +36,7 @@ classdef cholfactor_gpu < handle
         error ("cholfactor_gpu: R must be a real square matrix");
       elseif (! ischar (backend) || ! any (strcmp (backend, {"cpu", "gpu"})))
         error ('cholfactor_gpu: BACKEND must be "cpu" or "gpu"');
-      elseif (! isscalar (device) || device != fix (device) || device < -1)
+      elseif (! isscalar (device) || device != fix (device) || device < -1 || device > intmax ("int32"))
         error ("cholfactor_gpu: DEVICE must be the number of a GPU");
       endif
       [number, code, pivot, message] = gpucholmod_mex ("hold", triu (full (R)), double (strcmp (backend, "gpu")), double (device));
@@ -114,7 +116,7 @@ classdef cholfactor_gpu < handle
     function result = told (varargin)
       [result, code, pivot, message] = gpucholmod_mex (varargin{:});
       if (code != 0)
-        error ("gpucholmod:factor", "cholfactor_gpu: %s", message);
+        gpucholmod_failure ("cholfactor_gpu", "gpucholmod:factor", code, message);
       endif
     endfunction
 
@@ -122,7 +124,7 @@ classdef cholfactor_gpu < handle
     function err = outcome (code, message, taken)
       err = double (code == 1);
       if (code != 0 && (err == 0 || taken < 1))
-        error ("gpucholmod:update", "cholfactor_gpu: %s", message);
+        gpucholmod_failure ("cholfactor_gpu", "gpucholmod:update", code, message);
       endif
     endfunction
   endmethods

@@ -13,7 +13,8 @@ enum class TriangularSolve { both, forward, back };  ///< x = (R'R)^-1 b, R'^-1 
 /// A Cholesky factor in memory of its own, of doubles or of floats: on a GPU (cuda/device_factor.h), or ordinary memory
 /// (cpu/host_factor.h). Its destructor gives the memory back.
 ///
-/// Every function throws Error; a factor is then as it was.
+/// Every function throws Error, or std::bad_alloc. A factor is then as it was to the last bit, unless the function was
+/// given `begun` and this is true: then the factor is half modified, and must only be destroyed.
 class HeldFactor {
  public:
   virtual ~HeldFactor() = default;
@@ -41,10 +42,10 @@ class HeldFactor {
   /// out (n x n) <- A^-1, both triangles.
   virtual void inverse(double* out) const = 0;
 
-  /// The factor of A + sigma VV', V n x k, in task.precision, which is its own. Into *made: a new one, null with a failing
-  /// pivot; this one stays as it is. made null: in place, where a downdate is found out beforehand to be possible unless
-  /// task.keep_intact is false. `begun` becomes true before this one changes: with a failing pivot, or after a throw,
-  /// it is then half modified.
+  /// The factor of A + sigma VV', V n x k, in task.precision, which is its own. Into *made: a new one, null with a
+  /// failing pivot; this one stays as it is. made null: in place, where a downdate is found out beforehand to be
+  /// possible unless task.keep_intact is false. `begun` becomes true before this one changes: with a failing pivot, or
+  /// after a throw, it is then half modified. A factor in ordinary memory allocates all that a call needs before that.
   /// Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
   virtual Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                       std::atomic<bool>& begun) = 0;

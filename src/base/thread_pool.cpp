@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -125,12 +126,15 @@ class Helpers::Pool {
 
 Helpers::Helpers(int count, std::function<void(int)> work) : work_(std::move(work)) {
   if (count < 1) return;
-  Pool& pool = Pool::of_this_process();
-  workers_.reserve(count);
-  while (int(workers_.size()) < count) {
-    Worker* const worker = pool.take();
-    if (worker == nullptr) break;
-    workers_.push_back(worker);
+  try {
+    Pool& pool = Pool::of_this_process();
+    workers_.reserve(count);
+    while (int(workers_.size()) < count) {
+      Worker* const worker = pool.take();
+      if (worker == nullptr) break;
+      workers_.push_back(worker);
+    }
+  } catch (const std::bad_alloc&) {  // before the first was taken: the calling thread does everything
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i]->call(*this, int(i) + 1);
   for (std::size_t i = 0; i < workers_.size() && i < 2; ++i) workers_[i]->wake.notify_one();

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/factor_io.h"
+#include "c/handle.h"
 #include "c/right_sides.h"
 #include "cpu/host_factor.h"
 #include "cpu/kernels.h"
@@ -13,95 +16,101 @@
 #include "modify/choice.h"
 #include "modify/modify.h"
 
-struct gpucholmod_factor {
-  std::unique_ptr<gpucholmod::HeldFactor> held;
-};
-
 /// Factors with memory of their own, and rows and columns that come and go.
 namespace gpucholmod::c {
 namespace {
 
 std::shared_ptr<void> allocate(std::size_t bytes) {
-  void* const data = std::malloc(bytes);
-  if (!data) throw std::bad_alloc();
-  return {data, std::free};
+  return {::operator new(bytes), [](void* data) { ::operator delete(data); }};
 }
 
 template <class S>
 std::unique_ptr<HeldFactor> held(int form, index_t n, const S* R, index_t ldr, index_t capacity, int home, int device) {
-  require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
+  require_form(form);
   require(n >= 0, "n", "must not be negative");
   require(home == GPUCHOLMOD_MEMORY || home == GPUCHOLMOD_GPU, "home", "must be one of gpucholmod_home");
   const MatrixView<const S> given = matrix("R", R, n, n, ldr);
-  std::vector<S> copied;
-  if (ldr != n) copied = packed(given);
-  const S* const numbers = ldr != n ? copied.data() : R;
+  bytes_of(std::max(n, capacity), std::max(n, capacity), sizeof(S));  // throws where there can be no such factor
   const Uplo uplo = uplo_of(form);
+  std::vector<S> copied;
+  if (ldr != n) copied = packed_triangle(given, uplo);
+  const S* const numbers = ldr != n ? copied.data() : R;
   const Precision precision = sizeof(S) == 8 ? Precision::double_ : Precision::single;
   if (home == GPUCHOLMOD_GPU) return cuda::upload(numbers, n, uplo, precision, capacity, device);
-  return cpu::hold(numbers, n, uplo, precision, capacity, allocate);
+  return cpu::hold(numbers, n, uplo, precision, capacity, allocate, 1);
 }
 
-Request request_of(index_t n, index_t k, const SidesOfCall& sides) {
+Request request_of(const HeldFactor& R, index_t k, const SidesOfCall& sides) {
   Request request;
-  request.n = n;
+  request.n = R.order();
   request.k = k;
+  request.precision = R.precision();
   request.threads = 1;
   request.sides = sides.sides();
   return request;
 }
 
-/// f(factor, task, begun), by which rows and columns come (k > 0) or go; `rows`: of sides->Y.
+/// What is done when rows and columns of a factor have come or gone, before the caller's right-hand sides change.
+using Then = std::function<void()>;
+const Then nothing_more = [] {};
+
+/// Calls f(task), by which k rows and columns come, or go. Returns the failing pivot, or -1.
 template <class F>
-index_t reshape(HeldFactor& R, index_t k, bool coming, const gpucholmod_sides* given, F&& f) {
+index_t reshape(const HeldFactor& R, index_t k, bool coming, const gpucholmod_sides* given, const Then& then, F&& f) {
   const index_t n = R.order(), after = coming ? n + k : n - k;
   const SidesOfCall sides(given, n, coming ? k : 0, std::max(n, after));
-  Request what = resolved(request_of(n, k, sides), Choice{});
+  if (k == 0) return then(), -1;
+  Request what = resolved(request_of(R, k, sides), Choice{});
   what.removed = coming ? k : 0;  // of the sum of squares, as of a modification
   Carried carried(what, what.sides ? what.sides->Y.data() : nullptr, after);
   what.right = carried.task();
-  std::unique_ptr<HeldFactor> made;
-  std::atomic<bool> begun{false};
-  const index_t pivot = f(what, begun);
+  const index_t pivot = f(what);
   if (pivot >= 0) return pivot;
+  then();
   carried.settle(false);
   sides.put_back();
   return -1;
 }
 
-template <class S>
-index_t insert(HeldFactor& R, index_t at, index_t p, const S* X, index_t ldx, const gpucholmod_sides* sides) {
-  const index_t n = R.order();
+void require_more(index_t n, index_t p) {
   require(p >= 0, "p", "must not be negative");
+  require(p <= std::numeric_limits<index_t>::max() - n, "p", "makes more rows and columns than can be counted");
+}
+
+template <class S>
+index_t insert(HeldFactor& R, index_t at, index_t p, const S* X, index_t ldx, const gpucholmod_sides* sides,
+               std::atomic<bool>& begun, const Then& then = nothing_more) {
+  const index_t n = R.order();
+  require_more(n, p);
   require(at >= 0 && at <= n, "at", "must be one of 0 .. n");
   const std::vector<S> given = packed(matrix("X", X, n + p, p, ldx));
   const std::vector<double> columns(given.begin(), given.end());
-  if (p == 0) return -1;
-  return reshape(R, p, true, sides, [&](const Task& task, std::atomic<bool>& begun) {
-    return R.insert(at, columns.data(), p, task, nullptr, unwatched, begun);
-  });
+  return reshape(R, p, true, sides, then,
+                 [&](const Task& task) { return R.insert(at, columns.data(), p, task, nullptr, unwatched, begun); });
 }
 
-index_t remove(HeldFactor& R, index_t count, const index_t* gone, const gpucholmod_sides* sides) {
+index_t remove(HeldFactor& R, index_t count, const index_t* gone, const gpucholmod_sides* sides,
+               std::atomic<bool>& begun, const Then& then = nothing_more) {
   require(count >= 0, "count", "must not be negative");
   require(gone != nullptr || count == 0, "gone", "is missing");
   for (index_t i = 0; i < count; ++i)
     require(gone[i] >= 0 && gone[i] < R.order() && (i == 0 || gone[i] > gone[i - 1]), "gone", "must be rows of the factor in ascending order");
-  if (count == 0) return -1;
-  return reshape(R, count, false, sides, [&](const Task& task, std::atomic<bool>& begun) {
+  return reshape(R, count, false, sides, then, [&](const Task& task) {
     R.remove(std::vector<index_t>(gone, gone + count), task, nullptr, unwatched, begun);
     return index_t(-1);
   });
 }
 
-index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, const double* weights, double scale, const gpucholmod_sides* given) {
+index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, const double* weights, double scale,
+                    const gpucholmod_sides* given, std::atomic<bool>& begun) {
   const index_t n = R.order();
   require(k >= 0, "k", "must not be negative");
   require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
-  for (index_t q = 0; q < k && weights; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
   const MatrixView<const double> given_V = matrix("V", V, n, k, ldv);
-  std::atomic<bool> begun{false};
-  if (!weights && scale == 1 && !given && ldv == n && !R.on_gpu()) {  // what samplers do: nothing to be prepared
+  require_weights(weights, k);
+  const SidesOfCall sides(given, n, k, n);
+  if (n == 0 && !sides.sides()) return -1;
+  if (!weights && scale == 1 && !sides.sides() && ldv == n && !R.on_gpu()) {  // as samplers call: nothing to prepare
     static const Instructions instructions = cpu::resolve(Instructions::automatic);
     Task task;
     task.n = n;
@@ -111,17 +120,15 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
     return R.modify(V, task, nullptr, unwatched, begun).pivot;
   }
   const std::vector<double> columns = packed(given_V);
-  const SidesOfCall sides(given, n, k, n);
-  Request request = request_of(n, k, sides);
+  Request request = request_of(R, k, sides);
   if (weights) request.weights.assign(weights, weights + k);
   request.scale = std::sqrt(scale);
-  request.precision = R.precision();
   const Outcome outcome = modify(Place<double>::held(R, nullptr, begun), columns.data(), request, unwatched);
   if (outcome.pivot < 0) sides.put_back();
   return outcome.pivot;
 }
 
-/// Throws backend_unavailable, and bad_argument where there is no such device.
+/// Returns the name of a GPU. Throws backend_unavailable, and bad_argument where there is no such device.
 std::string gpu_name(int id) {
   const cuda::Status now = cuda::status(false);
   if (!now.usable) throw Error(ErrorCode::backend_unavailable, now.message, {{"backend", "cuda"}, {"reason", now.reason}});
@@ -136,16 +143,7 @@ std::vector<double> diagonal(const HeldFactor& R) {
   return all;
 }
 
-const HeldFactor& factor(const gpucholmod_factor* given) {
-  require(given != nullptr, "factor", "is missing");
-  return *given->held;
-}
-HeldFactor& factor(gpucholmod_factor* given) {
-  require(given != nullptr, "factor", "is missing");
-  return *given->held;
-}
-
-/// f(), which makes a factor, to *made.
+/// Stores a new handle of the factor that f() makes in *made.
 template <class F>
 int make(gpucholmod_factor** made, gpucholmod_status* status, F&& f) {
   return guarded(status, [&] {
@@ -155,42 +153,54 @@ int make(gpucholmod_factor** made, gpucholmod_status* status, F&& f) {
   });
 }
 
-/// f(factor), for a factor in the caller's memory, which becomes what f leaves; `room`: rows that there has to be place for.
+/// Calls f(copy, begun, then) for a copy of a factor in the caller's memory, and f calls then(); what becomes of the
+/// copy is put back. `room`: rows that the caller has memory for. Nothing of the caller's changes before nothing can
+/// fail any more.
 template <class S, class F>
-int in_memory(int form, index_t n, index_t room, S* R, index_t ldr, gpucholmod_status* status, F&& f) {
-  return guarded(status, [&] {
-    require(ldr >= room, "ldr", "leaves no room for the rows that come");
-    const std::unique_ptr<HeldFactor> copy = held(form, n, R, ldr, std::max(n, room), GPUCHOLMOD_MEMORY, -1);
-    std::vector<double> numbers(room * room);  // nothing can fail behind f
-    const index_t pivot = f(*copy);
-    if (pivot >= 0) return pivot;
-    const index_t m = copy->order();
-    copy->download(uplo_of(form), numbers.data());
-    const MatrixView<S> to{R, m, m, ldr};
-    for (index_t j = 0; j < m; ++j) {
-      const auto [first, last] = rows_of(j, m, uplo_of(form));
-      std::copy(numbers.data() + j * m + first, numbers.data() + j * m + last, to.col(j) + first);
-    }
-    return index_t(-1);
-  });
+index_t in_memory(int form, index_t n, index_t room, S* R, index_t ldr, F&& f) {
+  require(ldr >= room, "ldr", "leaves no room for the rows that come");
+  static_cast<void>(matrix("R", R, room, room, ldr));
+  const std::unique_ptr<HeldFactor> copy = held(form, n, R, ldr, room, GPUCHOLMOD_MEMORY, -1);
+  std::vector<double> numbers(room * room);
+  std::atomic<bool> begun{false};  // of the copy: it says nothing
+  const index_t pivot = f(*copy, begun, [&] { copy->download(uplo_of(form), numbers.data()); });
+  if (pivot >= 0) return pivot;
+  const index_t m = copy->order();
+  const MatrixView<S> to{R, m, m, ldr};
+  for (index_t j = 0; j < m; ++j) {
+    const auto [first, last] = rows_of(j, m, uplo_of(form));
+    std::copy(numbers.data() + j * m + first, numbers.data() + j * m + last, to.col(j) + first);
+  }
+  return -1;
 }
 
 template <class S>
 int insert_in_memory(int form, index_t n, index_t at, index_t p, S* R, index_t ldr, const S* X, index_t ldx, const gpucholmod_sides* sides,
                      gpucholmod_status* status) {
-  return in_memory(form, n, n + std::max<index_t>(p, 0), R, ldr, status, [&](HeldFactor& copy) { return insert(copy, at, p, X, ldx, sides); });
+  return guarded(status, [&] {
+    require(n >= 0, "n", "must not be negative");
+    require_more(n, p);
+    return in_memory(form, n, n + p, R, ldr, [&](HeldFactor& copy, std::atomic<bool>& begun, const Then& then) {
+      return insert(copy, at, p, X, ldx, sides, begun, then);
+    });
+  });
 }
 
 template <class S>
 int remove_in_memory(int form, index_t n, index_t count, const index_t* gone, S* R, index_t ldr, const gpucholmod_sides* sides,
                      gpucholmod_status* status) {
-  return in_memory(form, n, n, R, ldr, status, [&](HeldFactor& copy) { return remove(copy, count, gone, sides); });
+  return guarded(status, [&] {
+    require(n >= 0, "n", "must not be negative");
+    return in_memory(form, n, n, R, ldr, [&](HeldFactor& copy, std::atomic<bool>& begun, const Then& then) {
+      return remove(copy, count, gone, sides, begun, then);
+    });
+  });
 }
 
 /// R (n x n) <- the factor, in S.
 template <class S>
 void store(const HeldFactor& held, int form, S* R, index_t ldr) {
-  require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
+  require_form(form);
   const index_t n = held.order();
   const MatrixView<S> to = matrix("R", R, n, n, ldr);
   std::vector<double> numbers(n * n);
@@ -251,16 +261,20 @@ size_t gpucholmod_scalar(const gpucholmod_factor* given) { return !given ? 0 : g
 
 int gpucholmod_modify(gpucholmod_factor* given, ptrdiff_t k, const double* V, ptrdiff_t ldv, const double* weights, double scale,
                       const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return guarded(status, [&] { return modify_held(factor(given), k, V, ldv, weights, scale, sides); });
+  return change(given, status, [&](HeldFactor& R, std::atomic<bool>& begun) {
+    return modify_held(R, k, V, ldv, weights, scale, sides, begun);
+  });
 }
 
 int gpucholmod_insert(gpucholmod_factor* given, ptrdiff_t at, ptrdiff_t p, const double* X, ptrdiff_t ldx, const gpucholmod_sides* sides,
                       gpucholmod_status* status) {
-  return guarded(status, [&] { return c::insert(factor(given), at, p, X, ldx, sides); });
+  return change(given, status,
+                [&](HeldFactor& R, std::atomic<bool>& begun) { return c::insert(R, at, p, X, ldx, sides, begun); });
 }
 
 int gpucholmod_remove(gpucholmod_factor* given, ptrdiff_t count, const ptrdiff_t* gone, const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return guarded(status, [&] { return c::remove(factor(given), count, gone, sides); });
+  return change(given, status,
+                [&](HeldFactor& R, std::atomic<bool>& begun) { return c::remove(R, count, gone, sides, begun); });
 }
 
 int gpucholmod_solve(const gpucholmod_factor* given, int system, ptrdiff_t m, double* B, ptrdiff_t ldb, gpucholmod_status* status) {
@@ -268,6 +282,8 @@ int gpucholmod_solve(const gpucholmod_factor* given, int system, ptrdiff_t m, do
     const HeldFactor& R = factor(given);
     require(system >= GPUCHOLMOD_BOTH && system <= GPUCHOLMOD_BACK, "system", "must be one of gpucholmod_system");
     require(m >= 0, "m", "must not be negative");
+    require(m <= std::numeric_limits<int>::max(), "m",
+            "is more than BLAS can count: solve for fewer right-hand sides at a time");
     const MatrixView<double> to = matrix("B", B, R.order(), m, ldb);
     std::vector<double> X = packed<double>({B, R.order(), m, ldb});
     if (!X.empty()) R.solve(TriangularSolve(system), X.data(), m);

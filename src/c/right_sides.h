@@ -1,34 +1,42 @@
 #pragma once
 
+#include "base/factor_io.h"
 #include "c/interface.h"
 #include "modify/carried.h"
 #include "modify/request.h"
 
 namespace gpucholmod::c {
 
-/// The right-hand sides of a call: copied, and put back where it has gone well.
+/// The right-hand sides of a call: copied, and put back if the call succeeds.
 class SidesOfCall {
  public:
-  /// n: rows of z; k: of Y, 0 where it is not looked at; `most`: of z afterwards. Throws bad_argument.
+  /// n: rows of z; k: of Y, 0 if Y is not read; `most`: of z after the call, if that is more than n. Throws
+  /// bad_argument, and not_finite for z and Y.
   SidesOfCall(const gpucholmod_sides* given, index_t n, index_t k, index_t most) : given_(given) {
     if (!given || given->m == 0) return;
-    require(given->m >= 0, "sides->m", "must not be negative");
     const index_t m = given->m;
-    const MatrixView<const double> z = matrix<const double>("sides->z", given->z, n, m, given->ldz);
-    require(given->ldz >= most, "sides->ldz", "leaves no room for the rows that come");
+    require(m >= 0, "sides->m", "must not be negative");
+    require(given->ldz >= most, "sides->ldz",
+            most > n ? "leaves no room for the rows that come" : "is below the rows of z");
+    const MatrixView<const double> z =
+        matrix<const double>("sides->z", given->z, most, m, given->ldz).block(0, 0, n, m);
+    if (k > 0) static_cast<void>(matrix<const double>("sides->Y", given->Y, k, m, given->ldy));
+    if (n == 0 && k == 0 && !given->rss) return;  // no numbers, of however many right-hand sides
+    for (index_t j = 0; j < m; ++j) {
+      largest_of("sides->z", z.col(j), n, 0, j);
+      if (k > 0) largest_of("sides->Y", given->Y + j * given->ldy, k, 0, j);
+      require(!given->rss || !(given->rss[j] < 0), "sides->rss", "must not be negative");
+    }
     sides_ = std::make_shared<Sides>();
     sides_->m = m;
     sides_->z = packed(z);
-    if (k > 0) {
-      const MatrixView<const double> Y = matrix<const double>("sides->Y", given->Y, k, m, given->ldy);
-      for (index_t q = 0; q < k; ++q)
-        for (index_t j = 0; j < m; ++j) sides_->Y.push_back(Y(q, j));
-    }
-    if (!given->rss) return;
-    for (index_t j = 0; j < m; ++j) require(given->rss[j] >= 0, "sides->rss", "must not be negative");
-    sides_->rss.assign(given->rss, given->rss + m);
+    sides_->Y.resize(m * k);
+    for (index_t q = 0; q < k; ++q)
+      for (index_t j = 0; j < m; ++j) sides_->Y[j + q * m] = given->Y[q + j * given->ldy];
+    if (given->rss) sides_->rss.assign(given->rss, given->rss + m);
   }
 
+  /// Returns null if there is nothing to take along.
   const std::shared_ptr<Sides>& sides() const { return sides_; }
 
   void put_back() const {

@@ -17,20 +17,24 @@ namespace {
 /// nothing finds out.
 constexpr index_t beside = 256;
 
-std::size_t words(index_t n, index_t k) { return std::size_t(n) * k + (n <= beside ? std::size_t(n) * n : 0); }
+/// Returns the words that a modification works in, of which there may be SIZE_MAX at most.
+std::size_t words(index_t n, index_t k) {
+  const std::size_t kept = n <= beside ? std::size_t(n * n) : 0;
+  if (n > 0 && std::size_t(k) > (SIZE_MAX - kept) / std::size_t(n)) return SIZE_MAX;
+  return std::size_t(n) * std::size_t(k) + kept;
+}
 
 /// The caller's memory, if it is enough.
 template <class S>
 class Workspace {
  public:
   Workspace(void* given, std::size_t bytes, std::size_t words) {
-    constexpr std::size_t line = 64;
-    const std::uintptr_t at = (reinterpret_cast<std::uintptr_t>(given) + line - 1) / line * line;
-    if (given && at + words * sizeof(S) <= reinterpret_cast<std::uintptr_t>(given) + bytes) {
-      data_ = reinterpret_cast<S*>(at);
+    if (given) {
+      void* aligned = given;
+      require(std::align(64, words * sizeof(S), aligned, bytes) != nullptr, "workspace", "is too small");
+      data_ = static_cast<S*>(aligned);
       return;
     }
-    require(given == nullptr, "workspace", "is too small");
     own_.reset(new S[words]);
     data_ = own_.get();
   }
@@ -74,7 +78,8 @@ void put_back(const S* kept, Uplo uplo, MatrixView<S> R) {
   }
 }
 
-/// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be used.
+/// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be
+/// used. Throws HalfModified.
 template <class S>
 std::optional<index_t> directly(const Call<S>& call, S* memory) {
   const index_t n = call.R.cols;
@@ -110,14 +115,16 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   if (removed > 0 && !kept)
     if (const index_t pivot = run({nullptr, n, n, n}); pivot >= 0) return pivot;
   const index_t pivot = run(call.R);
-  if (pivot >= 0 && removed == 0) throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", "R"}});
+  if (pivot >= 0 && !kept)
+    throw HalfModified(trusted ? "'R' is half modified: it was declared as trusted, and is no factor of finite numbers"
+                               : "'R' is half modified: it has changed while it was read");
   if (pivot >= 0 && kept) put_back(kept, call.uplo, call.R);
   return pivot;
 }
 
 /// Everything else.
 template <class S>
-index_t by_request(const Call<S>& call, const gpucholmod_sides* given) {
+index_t by_request(const Call<S>& call, const SidesOfCall& sides) {
   const index_t n = call.R.cols;
   Request request;
   request.n = n;
@@ -129,9 +136,8 @@ index_t by_request(const Call<S>& call, const gpucholmod_sides* given) {
   request.threads = 1;
   request.scale = std::sqrt(call.scale);
   for (index_t q = 0; q < request.k; ++q) request.weights.push_back(call.weight(q));
-  const SidesOfCall sides(given, n, request.k, n);
   request.sides = sides.sides();
-  const std::vector<S> R = packed<S>({call.R.data, n, n, call.R.ld}), V = packed<S>(call.V);
+  const std::vector<S> R = packed_triangle<S>({call.R.data, n, n, call.R.ld}, call.uplo), V = packed<S>(call.V);
   std::vector<S> out(R.size());
   const Outcome outcome = modify(Place<S>::memory(R.data(), out.data()), V.data(), request, unwatched);
   if (outcome.pivot >= 0) return outcome.pivot;
@@ -144,16 +150,18 @@ template <class S>
 int update(int form, index_t n, index_t k, S* R, index_t ldr, const S* V, index_t ldv, const double* weights, double scale,
            const gpucholmod_sides* sides, void* workspace, std::size_t bytes, gpucholmod_status* status) {
   return guarded(status, [&] {
-    require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
+    require_form(form);
     require(n >= 0 && k >= 0, n < 0 ? "n" : "k", "must not be negative");
     require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
-    for (index_t q = 0; q < k && weights; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
     const Call<S> call{uplo_of(form), (form & GPUCHOLMOD_TRUSTED) != 0, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights, scale};
-    if (!sides) {
+    require_weights(weights, k);
+    const SidesOfCall along(sides, n, k, n);
+    if (n == 0 && !along.sides()) return index_t(-1);
+    if (!along.sides()) {
       const Workspace<S> memory(workspace, bytes, words(n, k));
       if (const std::optional<index_t> pivot = directly(call, memory.data())) return *pivot;
     }
-    return by_request(call, sides);
+    return by_request(call, along);
   });
 }
 
@@ -167,7 +175,9 @@ extern "C" {
 int gpucholmod_abi(void) { return GPUCHOLMOD_ABI; }
 
 size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, size_t scalar) {
-  return n < 0 || k < 0 ? 0 : words(n, k) * scalar + 64;
+  constexpr std::size_t alignment = 64;
+  if (n < 0 || k < 0 || scalar == 0) return 0;
+  return words(n, k) > (SIZE_MAX - alignment) / scalar ? SIZE_MAX : words(n, k) * scalar + alignment;
 }
 
 int gpucholmod_update_d(int form, ptrdiff_t n, ptrdiff_t k, double* R, ptrdiff_t ldr, const double* V, ptrdiff_t ldv, const double* weights,

@@ -44,8 +44,16 @@ class BlockedSweep {
   /// positive), or -1. `poll` is told the share of R done, by the calling thread.
   index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
 
-  /// When all of R is done: the right-hand sides, of n rows. Behind these V is zero.
-  void carry(const RightSides& sides, index_t n) const { stages_.carry(sides, 0, n, width_); }
+  /// Applies the modification to right-hand sides of n rows, when all of R is done. Behind row n V is zero. Cannot fail
+  /// after reserve_to_carry() with as many right-hand sides.
+  void carry(const RightSides& sides, index_t n) {
+    if (carry_memory_.z.empty()) reserve_to_carry(sides.m);
+    stages_.carry(sides, 0, n, width_, carry_memory_);
+  }
+  /// Allocates what carry() needs for m right-hand sides.
+  void reserve_to_carry(index_t m) {
+    if (m > 0) carry_memory_ = stages_.memory_to_carry(m, V_.rows, width_);
+  }
 
   /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an entry is not finite,
   /// neither is this, or the pivot of its column fails.
@@ -71,6 +79,7 @@ class BlockedSweep {
   int threads_;
   index_t width_;       ///< of a strip
   Stages<T> stages_;
+  typename Stages<T>::CarryMemory carry_memory_;
   index_t rows_, ldv_;  ///< height of a row block; leading dimension of a strip's V
   index_t block_words_;
   Workspace first_;     ///< of the thread that calls

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/huge_pages.h"
 #include "base/reshaped_sides.h"
+#include "base/sizes.h"
 #include "base/threads.h"
 #include "cpu/blocked.h"
 #include "cpu/reshape.h"
@@ -23,8 +24,12 @@ namespace {
 template <class T>
 class HostFactor : public HeldFactor {
  public:
-  HostFactor(index_t n, index_t room, Allocate allocate)
-      : n_(n), room_(room), allocate_(std::move(allocate)), memory_(room > 0 ? allocate_(sizeof(T) * room * room) : nullptr) {
+  HostFactor(index_t n, index_t room, Allocate allocate, int copying_threads)
+      : n_(n),
+        room_(room),
+        copying_threads_(copying_threads),
+        allocate_(std::move(allocate)),
+        memory_(room > 0 ? allocate_(bytes_of(room, room, sizeof(T))) : nullptr) {
     prefer_huge_pages(data(), sizeof(T) * room * room);
   }
 
@@ -98,12 +103,11 @@ class HostFactor : public HeldFactor {
     if (!made && !rescale) {
       if (task.removed > 0 && task.keep_intact)
         if (Work test = sweep.run(view(), {nullptr, n_, n_, room_}); test.pivot >= 0) return test;
-      begun = true;
-      Work work = sweep.run(view(), own());
+      Work work = sweep.run(view(), own(), &begun);
       if (work.pivot < 0) bound_ = bound;
       return work;
     }
-    auto other = std::make_unique<HostFactor>(n_, room_, allocate_);
+    auto other = another(n_, room_);
     if (rescale) load_factor(view(), Uplo::upper, e, other->own(), std::max(task.threads, 1));
     Work work = sweep.run(rescale ? other->view() : view(), other->own());
     if (work.pivot >= 0) return work;
@@ -161,7 +165,7 @@ class HostFactor : public HeldFactor {
       return -1;
     }
     const index_t room = m <= room_ && own_ ? room_ : made ? m : std::max(m, room_ + room_ / 2);
-    auto other = std::make_unique<HostFactor>(m, std::max(room, e != 0 ? n_ : 0), allocate_);
+    auto other = another(m, std::max(room, e != 0 ? n_ : 0));
     MatrixView<const T> from = view();
     if (e != 0) {
       const MatrixView<T> scaled{other->data(), n_, n_, other->room_};
@@ -184,14 +188,18 @@ class HostFactor : public HeldFactor {
   }
 
   /// To start others takes as long as to copy a small factor.
-  int copying_threads() const { return n_ < 1000 ? 1 : threads_for(0); }
+  int copying_threads() const { return n_ < 1000 ? 1 : threads_for(copying_threads_); }
 
   T* data() const { return static_cast<T*>(memory_.get()); }
   MatrixView<const T> view() const { return {data(), n_, n_, room_}; }
   MatrixView<T> own() { return {data(), n_, n_, room_}; }
 
+  std::unique_ptr<HostFactor> another(index_t n, index_t room) const {
+    return std::make_unique<HostFactor>(n, room, allocate_, copying_threads_);
+  }
+
   std::unique_ptr<HostFactor> scaled(double by) const {
-    auto made = std::make_unique<HostFactor>(n_, room_, allocate_);
+    auto made = another(n_, room_);
     store_factor(view(), Uplo::upper, by, made->own(), copying_threads());
     for (index_t j = 0; j < n_; ++j) require_not_vanished(made->view()(j, j), view()(j, j), j);
     made->bound_ = by * bound_;
@@ -218,10 +226,13 @@ class HostFactor : public HeldFactor {
     double scale;
     const Poll& poll;
 
-    /// `to` may be `from`, or hold nothing: then only the verdict is of interest.
-    Work run(MatrixView<const T> from, MatrixView<T> to) const {
+    /// `to` may be `from`, or hold nothing: then only the verdict is of interest. `begun`, if given, becomes true when
+    /// all memory is there, before anything is written: behind it nothing but `poll` throws.
+    Work run(MatrixView<const T> from, MatrixView<T> to, std::atomic<bool>* begun = nullptr) const {
       const Clock clock;
       BlockedSweep<T> sweep(V, task.removed, T(scale), Uplo::upper, task.instructions, task.threads);
+      if (to.data) sweep.reserve_to_carry(task.right.m);
+      if (begun) *begun = true;
       Work work;
       work.pivot = sweep.advance(from, to, false, poll);
       if (work.pivot < 0 && to.data) sweep.carry(task.right, V.rows);
@@ -232,14 +243,16 @@ class HostFactor : public HeldFactor {
 
   index_t n_, room_;
   bool own_ = true;  ///< the memory
+  int copying_threads_ = 0;  ///< 0: as many as there are cores
   Allocate allocate_;
   std::shared_ptr<void> memory_;
   double bound_ = 0;  ///< no entry is larger
 };
 
 template <class T, class S>
-std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t capacity, Allocate allocate) {
-  auto made = std::make_unique<HostFactor<T>>(n, std::max(n, capacity), std::move(allocate));
+std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t capacity, Allocate allocate,
+                                    int copying_threads) {
+  auto made = std::make_unique<HostFactor<T>>(n, std::max(n, capacity), std::move(allocate), copying_threads);
   made->load(R, uplo);
   return made;
 }
@@ -247,15 +260,16 @@ std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t ca
 }  // namespace
 
 template <class S>
-std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, Allocate allocate) {
-  return precision == Precision::single ? hold_as<float>(R, n, uplo, capacity, std::move(allocate))
-                                        : hold_as<double>(R, n, uplo, capacity, std::move(allocate));
+std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity,
+                                 Allocate allocate, int copying_threads) {
+  return precision == Precision::single ? hold_as<float>(R, n, uplo, capacity, std::move(allocate), copying_threads)
+                                        : hold_as<double>(R, n, uplo, capacity, std::move(allocate), copying_threads);
 }
 std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate) {
   return std::make_unique<HostFactor<double>>(const_cast<double*>(R), n, std::move(allocate));
 }
 
-template std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate);
-template std::unique_ptr<HeldFactor> hold(const float*, index_t, Uplo, Precision, index_t, Allocate);
+template std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate, int);
+template std::unique_ptr<HeldFactor> hold(const float*, index_t, Uplo, Precision, index_t, Allocate, int);
 
 }  // namespace gpucholmod::cpu

@@ -11,11 +11,14 @@ namespace gpucholmod::cpu {
 /// Memory for a factor, so many bytes; it is given back with the last pointer to it.
 using Allocate = std::function<std::shared_ptr<void>(std::size_t bytes)>;
 
-/// Keeps the factor R (n x n, upper, or lower when uplo says so; the other triangle is never read) in memory of its own, in the scalar
-/// that is asked for. It is modified by BlockedSweep, with the threads and instructions of a task, and used by R's BLAS and LAPACK, in
-/// double precision; there is room for `capacity` rows and columns. S is double or float. Throws not_finite, bad_diagonal, overflow, and what `allocate` throws.
+/// Keeps the factor R (n x n, upper, or lower when uplo says so; the other triangle is never read) in memory of its
+/// own, in the scalar that is asked for. It is modified by BlockedSweep, with the threads and instructions of a task,
+/// and used by R's BLAS and LAPACK, in double precision; there is room for `capacity` rows and columns. S is double or
+/// float. copying_threads: that copy a large factor; 0: as many as there are cores. Throws not_finite, bad_diagonal,
+/// overflow, out_of_memory, and what `allocate` throws.
 template <class S>
-std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, Allocate allocate);
+std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity,
+                                 Allocate allocate, int copying_threads = 0);
 
 /// The upper factor R (n x n) where it is, in memory of somebody else, which outlives this: new factors can be made of it, of no more than they
 /// need, and nothing is to be done in place. Throws as hold() does.

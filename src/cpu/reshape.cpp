@@ -1,6 +1,7 @@
 #include "cpu/reshape.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/reflection.h"
 #include "base/reshaped_sides.h"
@@ -10,19 +11,30 @@
 namespace gpucholmod::cpu {
 namespace {
 
-/// The factor of R'R + V V', or minus it; `right` comes along. Returns the failing pivot, or -1. Without out.data only the verdict is of
-/// interest.
+/// The modification of what lies behind: R (n x n) <- the factor of R'R + VV', or of R'R - VV'. Right-hand sides come
+/// along. The constructor allocates all memory, so that a factor can be changed in place after it.
 template <class T>
-index_t modify_rest(MatrixView<const T> R, const std::vector<T>& V, index_t k, Sign sign, MatrixView<T> out, const RightSides& right,
-                    const Task& task, const Poll& poll) {
-  const index_t n = R.cols;
-  if (n == 0 || k == 0) return -1;
-  BlockedSweep<T> sweep({V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper, task.instructions,
-                        useful_threads(n, k, Uplo::upper, task.threads));
-  const index_t pivot = sweep.advance(R, out, false, poll);
-  if (pivot < 0 && out.data) sweep.carry(right, n);
-  return pivot;
-}
+class RestSweep {
+ public:
+  /// V: n x k; m: right-hand sides.
+  RestSweep(const std::vector<T>& V, index_t n, index_t k, Sign sign, index_t m, const Task& task) : n_(n) {
+    if (n == 0 || k == 0) return;
+    sweep_.emplace(MatrixView<const T>{V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper,
+                   task.instructions, useful_threads(n, k, Uplo::upper, task.threads));
+    sweep_->reserve_to_carry(m);
+  }
+  /// Returns the failing pivot, or -1. Without out.data only the verdict is of interest.
+  index_t run(MatrixView<const T> R, MatrixView<T> out, const RightSides& right, const Poll& poll) {
+    if (!sweep_) return -1;
+    const index_t pivot = sweep_->advance(R, out, false, poll);
+    if (pivot < 0 && out.data) sweep_->carry(right, n_);
+    return pivot;
+  }
+
+ private:
+  index_t n_;
+  std::optional<BlockedSweep<T>> sweep_;
+};
 
 template <class T>
 bool is_in_place(MatrixView<const T> R, MatrixView<T> out) { return R.data == out.data; }
@@ -41,6 +53,8 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
   for (index_t q = 0; q < k; ++q)
     for (index_t j = first; j < m; ++j) V[j - first + q * (m - first)] = gone[q] < keep[j] ? R(gone[q], keep[j]) : T(0);
   const std::vector<double> Y = remove_rows(task.right, gone, keep);
+  TrailingSides sides(task.right, m, first, Y);
+  RestSweep<T> sweep(V, m - first, k, Sign::update, task.right.m, task);
   poll(0);
   begun = true;
   for (index_t j = is_in_place(R, out) ? first : 0; j < m; ++j) {
@@ -50,9 +64,8 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
     for (index_t i = first; i <= j; ++i) to[i] = from[keep[i]];
   }
   const MatrixView<T> rest = out.block(first, first, m - first, m - first);
-  TrailingSides behind(task.right, m, first, Y);
-  modify_rest(read(rest), V, k, Sign::update, rest, behind.sides(), task, poll);
-  behind.settle();
+  sweep.run(read(rest), rest, sides.sides(), poll);
+  sides.settle();
 }
 
 template <class T>
@@ -90,8 +103,12 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
   const std::vector<T> V(S32.begin(), S32.end());
   const MatrixView<const T> old = R.block(at, at, behind, behind);
   if (is_in_place(R, out) && p > 0)
-    if (const index_t pivot = modify_rest(old, V, p, Sign::downdate, MatrixView<T>{nullptr, behind, behind, out.ld}, {}, task, poll); pivot >= 0)
+    if (const index_t pivot =
+            RestSweep<T>(V, behind, p, Sign::downdate, 0, task).run(old, {nullptr, behind, behind, out.ld}, {}, poll);
+        pivot >= 0)
       return at + p + pivot;
+  TrailingSides sides(task.right, n + p, at + p, Y);
+  RestSweep<T> sweep(V, behind, p, Sign::downdate, task.right.m, task);
   begun = true;
   for (index_t j = n - 1; j >= at; --j) {
     const T* const from = R.col(j);
@@ -107,8 +124,7 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
     std::copy_n(S22.data() + q * p, q + 1, out.col(at + q) + at);
   }
   const MatrixView<T> rest = out.block(at + p, at + p, behind, behind);
-  TrailingSides sides(task.right, n + p, at + p, Y);
-  if (const index_t pivot = modify_rest(read(rest), V, p, Sign::downdate, rest, sides.sides(), task, poll); pivot >= 0) return at + p + pivot;
+  if (const index_t pivot = sweep.run(read(rest), rest, sides.sides(), poll); pivot >= 0) return at + p + pivot;
   sides.settle();
   return -1;
 }
@@ -117,28 +133,29 @@ template <class T>
 void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll, std::atomic<bool>& begun) {
   const index_t n = R.cols, first = std::min(from, to);
   std::copy_n(task.right.z, n * task.right.m, task.right.out);
+  std::vector<T> moved(R.col(from), R.col(from) + from + 1), column(n + 1);
+  // If the column moves to the left, its entries below row `to` are turned into the one above, from the last on; that
+  // fills one place below each column's end. All memory is allocated before `out` changes.
+  std::vector<Reflection<T>> turns = fold_up(moved.data(), from, to);
+  turns.reserve(std::max(from, to) - first);
   poll(0);
   begun = true;
   if (!is_in_place(R, out))
     for (index_t j = 0; j < n; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   if (from == to) return;
-  std::vector<T> moved(R.col(from), R.col(from) + from + 1);
-  std::vector<Reflection<T>> turns;
   if (from < to) {
     // Columns from + 1 .. to come one to the left, and have an entry below the diagonal, which is turned into the one above it.
     for (index_t j = from; j < n; ++j) {
-      std::vector<T> column(j < to ? j + 2 : j + 1, T(0));
+      std::fill_n(column.begin(), j + 2, T(0));
       if (j == to) std::copy(moved.begin(), moved.end(), column.begin());
-      else std::copy_n(j < to ? out.col(j + 1) : out.col(j), column.size(), column.begin());
+      else std::copy_n(j < to ? out.col(j + 1) : out.col(j), j < to ? j + 2 : j + 1, column.begin());
       for (std::size_t t = 0; t < turns.size(); ++t) turns[t].apply(column[first + t], column[first + t + 1]);
       if (j < to) turns.push_back(Reflection<T>::of(column[j], column[j + 1]));
       std::copy_n(column.begin(), j + 1, out.col(j));
     }
   } else {
-    // Its entries below row `to` are turned into the one above, from the last on; that fills one place below each column's end.
-    turns = fold_up(moved.data(), from, to);
     for (index_t j = n - 1; j > to; --j) {
-      std::vector<T> column(j + 1, T(0));
+      std::fill_n(column.begin(), j + 1, T(0));
       if (j > from) std::copy_n(out.col(j), j + 1, column.begin());
       else std::copy_n(out.col(j - 1), j, column.begin());
       for (std::size_t t = 0; t < turns.size(); ++t)

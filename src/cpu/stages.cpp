@@ -19,7 +19,7 @@ Stages<T>::Stages(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, In
 template <class T>
 void Stages<T>::add(const Kernels<T>& kernels, index_t first, index_t k) {
   Stage<T>& stage = stages_[count_++] = {&kernels, first, k, kernels.transform_words(k), nullptr};
-  stage.transforms = scratch_.take(stage.transform(V_.rows + kernels.rows - 1) - stage.transforms);
+  stage.transforms = scratch_.take(stage.blocks(V_.rows + kernels.rows - 1) * stage.words);
 }
 
 template <class T>
@@ -66,23 +66,31 @@ void Stages<T>::scale_rows(const Strip<T>& strip, index_t row, index_t end, inde
       strip.out[uplo_ == Uplo::upper ? i + j * strip.ldo : j + i * strip.ldo] *= scale_;
 }
 
-/// Their last row block is filled up with zeros, as its transform is with what leaves them.
 template <class T>
-void Stages<T>::carry(const RightSides& sides, index_t first, index_t n, index_t width) const {
+typename Stages<T>::CarryMemory Stages<T>::memory_to_carry(index_t m, index_t n, index_t width) const {
+  return {std::vector<T>(V_.cols * ldv(width)), std::vector<T>(block_words()),
+          std::vector<T>(padded(n) * std::min(width, m))};
+}
+
+/// The last row block of z is filled up with zeros, as its transform is with what leaves them.
+template <class T>
+void Stages<T>::carry(const RightSides& sides, index_t first, index_t n, index_t width, CarryMemory& memory) const {
   const bool upper = uplo_ == Uplo::upper;
-  const index_t k = V_.cols, height = n - first, padded = (n + rows() - 1) / rows() * rows(), ldv = this->ldv(width);
-  std::vector<T> Vt(k * ldv), block(block_words());
+  const index_t k = V_.cols, height = n - first, padded = this->padded(n), ldv = this->ldv(width);
+  std::vector<T>& Vt = memory.Vt;
   for (index_t side = 0; side < sides.m; side += width) {
     const index_t columns = std::min(width, sides.m - side);
-    std::vector<T> memory(padded * columns);
+    std::fill_n(memory.z.begin(), padded * columns, T(0));
     const index_t ld = upper ? padded : columns;
-    const auto at = [&](index_t i, index_t j) -> T& { return memory[upper ? first + i + j * ld : j + (first + i) * ld]; };
+    const auto at = [&](index_t i, index_t j) -> T& {
+      return memory.z[upper ? first + i + j * ld : j + (first + i) * ld];
+    };
     for (index_t j = 0; j < columns; ++j)
       for (index_t i = 0; i < height; ++i) at(i, j) = T(sides.z[i + (side + j) * height]);
     for (index_t q = 0; q < k; ++q)
       for (index_t j = 0; j < columns; ++j) Vt.data()[j + q * ldv] = T(sides.Y[side + j + q * sides.m]);
     Strips strips;
-    strips[0] = {memory.data(), memory.data(), ld, ld, columns, Vt.data(), ldv, block.data()};
+    strips[0] = {memory.z.data(), memory.z.data(), ld, ld, columns, Vt.data(), ldv, memory.block.data()};
     strips[1] = strips[0];
     strips[1].Vt += stages_[count_ - 1].first * ldv;
     apply(strips, first, padded, 0);

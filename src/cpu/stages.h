@@ -19,7 +19,7 @@ class Scratch : NotCopied {
   T* take(index_t count) {
     const index_t whole = (count + line - 1) / line * line;
     if (whole <= index_t(std::size(near_)) - used_) return near_ + std::exchange(used_, used_ + whole);
-    far_.emplace_back(new T[count + line]);
+    far_.push_back(std::unique_ptr<T[]>(new T[count + line]));
     void* data = far_.back().get();
     std::size_t space = (count + line) * sizeof(T);
     return static_cast<T*>(std::align(64, count * sizeof(T), data, space));
@@ -35,7 +35,10 @@ class Scratch : NotCopied {
 /// What columns of V of one sign do.
 template <class T>
 struct Stage {
-  T* transform(index_t row) const { return transforms + (row >> (kernels->rows == 8 ? 3 : 2)) * words; }
+  index_t blocks(index_t rows) const {
+    return rows >> (kernels->rows == 8 ? 3 : 2);
+  }  ///< whole row blocks in so many rows
+  T* transform(index_t row) const { return transforms + blocks(row) * words; }
 
   const Kernels<T>* kernels;
   index_t first, k;  ///< columns of V
@@ -48,6 +51,10 @@ template <class T>
 class Stages : NotCopied {
  public:
   using Strips = std::array<Strip<T>, 2>;  ///< as each stage sees it
+  /// The memory that carry() works in.
+  struct CarryMemory {
+    std::vector<T> Vt, block, z;
+  };
 
   /// V: n x k; kept. The rest as of BlockedSweep.
   Stages(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions);
@@ -74,11 +81,15 @@ class Stages : NotCopied {
   index_t diagonal(Strips& strips, index_t row, index_t column, index_t m) const;
   /// The result, in rows [row, end) of the strip, whose first column is the factor's column `first`.
   void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
-  /// The right-hand sides, of rows [first, n), when all transforms of these are there: strips without a diagonal, `width` columns at a time.
-  void carry(const RightSides& sides, index_t first, index_t n, index_t width) const;
+  /// Allocates what carry() needs for m right-hand sides of at most n rows.
+  CarryMemory memory_to_carry(index_t m, index_t n, index_t width) const;
+  /// Applies the transforms of rows [first, n), which are all known, to the right-hand sides: strips without a
+  /// diagonal, `width` columns at a time. Allocates nothing.
+  void carry(const RightSides& sides, index_t first, index_t n, index_t width, CarryMemory& memory) const;
 
  private:
   void add(const Kernels<T>& kernels, index_t first, index_t k);
+  index_t padded(index_t n) const { return (n + rows() - 1) / rows() * rows(); }  ///< rows of whole row blocks
 
   MatrixView<const T> V_;
   T scale_;

@@ -98,6 +98,7 @@ class Factor : public PlacedFactor<T> {
       for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
     }
     session.finish();
+    Work work = modification.finish(-1);  // may fail; what follows cannot
     if (made) {
       other->bound_ = bound;
       *made = std::move(other);
@@ -105,7 +106,7 @@ class Factor : public PlacedFactor<T> {
       if (second) dR_.swap(other->dR_);
       bound_ = bound;
     }
-    return modification.finish(-1);
+    return work;
   }
 
   double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,

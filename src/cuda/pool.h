@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sizes.h"
 #include "cuda/memory.h"
 
 namespace gpucholmod::cuda {
@@ -110,11 +111,11 @@ class Pool : public Memory {
   Memory* beside_ = nullptr;
 };
 
-/// `count` objects of T from a pool; none, and null, where count is 0.
+/// `count` objects of T from a pool; none, and null, where count is 0. Throws out_of_memory.
 template <class T>
 class PoolBuffer : NotCopied {
  public:
-  PoolBuffer(Memory& pool, index_t count, std::size_t piece = 0) : pool_(&pool), bytes_(sizeof(T) * count) {
+  PoolBuffer(Memory& pool, index_t count, std::size_t piece = 0) : pool_(&pool), bytes_(bytes_of(count, 1, sizeof(T))) {
     if (bytes_ > 0) data_ = static_cast<T*>(pool.allocate(bytes_, piece));
   }
   PoolBuffer(PoolBuffer&& other) noexcept : pool_(other.pool_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}

@@ -52,6 +52,7 @@ class Reshaping {
     TrailingSides sides(task_.right, m, first < m ? start : m, Y);
     const Placed<T> rest = first < m ? to_.behind(start) : to_;
     const Task update = task_for(rest.layout.n, k, 0, sides.sides());
+    std::vector<double> sums(k);
     std::optional<Modification<T>> modification;
     if (first < m) modification.emplace(context_, rest.layout, read(V), 0, 1, update, used_, poll_).reserve();
     poll_(0);
@@ -60,7 +61,6 @@ class Reshaping {
     to_.continue_behind(stream());
     if (modification) modification->run(rest.data, rest.data, rest.layout.n);
     sides.settle();
-    std::vector<double> sums(k);
     check(cudaMemcpyAsync(sums.data(), dsums.data(), dsums.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch sums of squares");
     check(cudaStreamSynchronize(stream()), "delete rows and columns");
     return std::accumulate(sums.begin(), sums.end(), 0.0);

@@ -34,7 +34,10 @@ class SharedSweep {
   index_t run(const Columns<T>& R, const Columns<T>* to, const Poll& poll);
 
   /// After that, where all processes have done well: the right-hand sides, of the rows from the first block on, in each process.
-  void carry(const RightSides& sides) const { stages_.carry(sides, layout_.first(first_), layout_.n, block_width); }
+  void carry(const RightSides& sides) const {
+    auto memory = stages_.memory_to_carry(sides.m, layout_.n, block_width);
+    stages_.carry(sides, layout_.first(first_), layout_.n, block_width, memory);
+  }
 
  private:
   struct Workspace {

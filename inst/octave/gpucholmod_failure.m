@@ -1,0 +1,13 @@
+## gpucholmod_failure (who, id, code, message)
+##
+## Raises the error for a code and a message that gpucholmod_mex has returned, if the code is not 0. who: what the error
+## names. id: its identifier, unless the call failed while it was changing a factor, which can then only be cleared:
+## then the identifier is "gpucholmod:half_modified".
+
+function gpucholmod_failure (who, id, code, message)
+  half_modified = 11;  # GPUCHOLMOD_HALF_MODIFIED
+  if (code == half_modified)
+    id = "gpucholmod:half_modified";
+  endif
+  error (id, "%s: %s", who, message);
+endfunction

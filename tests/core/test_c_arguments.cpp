@@ -1,0 +1,245 @@
+#include <gpucholmod.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "padded.h"
+#include "tests.h"
+
+/// What the C interface is given: sizes, and the numbers of right-hand sides.
+namespace gpucholmod::test {
+namespace {
+
+constexpr ptrdiff_t huge = std::numeric_limits<ptrdiff_t>::max();
+const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+
+struct Held {
+  gpucholmod_factor* factor = nullptr;
+  Held() = default;
+  explicit Held(const Stored<double>& R, index_t capacity = 0) {
+    EXPECT_EQ(gpucholmod_hold(0, R.cols(), R.data(), R.cols(), capacity, GPUCHOLMOD_MEMORY, -1, &factor, nullptr),
+              GPUCHOLMOD_OK);
+  }
+  ~Held() { gpucholmod_release(factor); }
+  Stored<double> upper() const {
+    Stored<double> R(gpucholmod_order(factor), gpucholmod_order(factor));
+    EXPECT_EQ(gpucholmod_store(factor, 0, R.data(), R.cols(), nullptr), GPUCHOLMOD_OK);
+    return R;
+  }
+};
+
+/// Sizes whose products overflow, and those of matrices that are missing: errors, before anything is read.
+TEST(CArguments, SizesThatNoMemoryHas) {
+  const double one = 1;
+  gpucholmod_status status;
+  for (const ptrdiff_t capacity : {ptrdiff_t(1) << 30, ptrdiff_t(1) << 31, (ptrdiff_t(1) << 32) - 1, ptrdiff_t(1) << 32,
+                                   ptrdiff_t(1) << 61, huge}) {
+    Held of_double, of_float;
+    const float one_float = 1;
+    EXPECT_EQ(gpucholmod_hold(0, 1, &one, 1, capacity, GPUCHOLMOD_MEMORY, -1, &of_double.factor, &status),
+              GPUCHOLMOD_OUT_OF_MEMORY)
+        << capacity;
+    EXPECT_EQ(gpucholmod_hold_s(0, 1, &one_float, 1, capacity, GPUCHOLMOD_MEMORY, -1, &of_float.factor, &status),
+              GPUCHOLMOD_OUT_OF_MEMORY)
+        << capacity;
+    EXPECT_EQ(of_double.factor, nullptr);
+    EXPECT_EQ(of_float.factor, nullptr);
+    try {
+      const Factor made(View<const double>(&one, 1, 1), Triangle::upper, Home::memory, -1, capacity);
+      ADD_FAILURE();
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), GPUCHOLMOD_OUT_OF_MEMORY);
+    }
+  }
+
+  Held held(Stored<double>(Stored<double>::Identity(1, 1)));
+  double R[4] = {1, 1, 1, 1}, B[2] = {3, 4}, z[2] = {1, 1}, Y[2] = {1, 1};
+  const ptrdiff_t gone = 0;
+  const auto refused = [&](int code) {
+    EXPECT_EQ(code, GPUCHOLMOD_BAD_ARGUMENT) << status.message;
+    EXPECT_NE(status.message[0], 0);
+  };
+  Held none;
+  for (const ptrdiff_t far : {huge, huge - 1, huge / 2, huge / 8 + 1, ptrdiff_t(1) << 60}) {
+    const gpucholmod_sides far_z{1, z, far, Y, 1, nullptr}, far_Y{1, z, 2, Y, far, nullptr},
+        many{far, z, 2, Y, 2, nullptr};
+    SCOPED_TRACE(far);
+    refused(gpucholmod_hold(0, 1, R, far, 1, GPUCHOLMOD_MEMORY, -1, &none.factor, &status));
+    refused(gpucholmod_hold(0, far, R, far, 1, GPUCHOLMOD_MEMORY, -1, &none.factor, &status));
+    refused(gpucholmod_update_d(0, 1, 1, R, far, B, 1, nullptr, 1, nullptr, nullptr, 0, &status));
+    refused(gpucholmod_update_d(0, 1, 1, R, 1, B, far, nullptr, 1, nullptr, nullptr, 0, &status));
+    refused(gpucholmod_update_d(0, 1, far, R, 1, B, 1, B, 1, nullptr, nullptr, 0, &status));
+    refused(gpucholmod_modify(held.factor, far, B, 1, B, 1, nullptr, &status));
+    refused(gpucholmod_modify(held.factor, 1, B, far, nullptr, 1, nullptr, &status));
+    refused(gpucholmod_insert(held.factor, 0, far, B, far, nullptr, &status));
+    refused(gpucholmod_insert(held.factor, 0, far, nullptr, huge, nullptr, &status));
+    refused(gpucholmod_insert(held.factor, 0, 1, B, far, nullptr, &status));
+    refused(gpucholmod_insert_d(0, 1, 0, far, R, huge, B, huge, nullptr, &status));
+    refused(gpucholmod_insert_d(0, 1, 0, 1, R, far, B, 2, nullptr, &status));
+    refused(gpucholmod_insert_d(0, 1, 0, 1, R, 2, B, far, nullptr, &status));
+    refused(gpucholmod_remove_d(0, 1, 1, &gone, R, far, nullptr, &status));
+    refused(gpucholmod_remove_d(0, far, 1, &gone, R, far, nullptr, &status));
+    refused(gpucholmod_remove(held.factor, far, &gone, nullptr, &status));
+    refused(gpucholmod_solve(held.factor, GPUCHOLMOD_BOTH, far, B, 1, &status));
+    refused(gpucholmod_solve(held.factor, GPUCHOLMOD_BOTH, 1, B, far, &status));
+    refused(gpucholmod_store(held.factor, 0, R, far, &status));
+    for (const gpucholmod_sides* sides : {&far_z, &far_Y, &many}) {
+      refused(gpucholmod_update_d(0, 1, 1, R, 1, B, 1, nullptr, 1, sides, nullptr, 0, &status));
+      refused(gpucholmod_modify(held.factor, 1, B, 1, nullptr, 1, sides, &status));
+      refused(gpucholmod_insert(held.factor, 0, 1, B, 2, sides, &status));
+    }
+    // nothing at all, of which there is much
+    const gpucholmod_sides empty{far, nullptr, 0, nullptr, 0, nullptr};
+    EXPECT_EQ(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, nullptr, 1, nullptr, nullptr, 0, &status),
+              GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_update_d(0, 0, 0, nullptr, 0, nullptr, 0, nullptr, 1, &empty, nullptr, 0, &status),
+              GPUCHOLMOD_OK);
+    refused(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, B, 1, nullptr, nullptr, 0, &status));
+    EXPECT_EQ(gpucholmod_workspace(far, far, 8), SIZE_MAX);
+    EXPECT_EQ(gpucholmod_workspace(4, far, 8), SIZE_MAX);
+  }
+  const gpucholmod_sides no_sides{};
+  EXPECT_EQ(gpucholmod_modify(held.factor, 0, nullptr, 1, nullptr, 1, &no_sides, &status), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_insert(held.factor, 0, 0, nullptr, 1, &no_sides, &status), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_workspace(-1, 1, 8), 0u);
+  EXPECT_EQ(gpucholmod_workspace(0, 0, 8), 64u);
+  EXPECT_EQ(gpucholmod_workspace(2, 3, 8), 64u + 80u);
+  refused(gpucholmod_solve(held.factor, GPUCHOLMOD_BOTH, ptrdiff_t(1) << 31, B, 1, &status));
+  refused(gpucholmod_insert_d(0, 0, 0, 1, nullptr, 1, B, 1, nullptr, &status));
+  const gpucholmod_sides no_room{1, nullptr, 2, Y, 1, nullptr};
+  refused(gpucholmod_insert(held.factor, 0, 1, B, 2, &no_room, &status));
+  EXPECT_EQ(none.factor, nullptr);
+  EXPECT_EQ(held.upper()(0, 0), 1);
+  EXPECT_EQ(R[0], 1);
+  EXPECT_THROW(View<double>(std::vector<double>(), ptrdiff_t(1) << 32, ptrdiff_t(1) << 32), Failure);
+  EXPECT_THROW(View<double>(std::vector<double>(6), -2, -3), Failure);
+  EXPECT_THROW(FactorView<double>(View<double>(R, 2, 2)).update(View<const double>(B, 2, huge)), Failure);
+  EXPECT_THROW(Factor(View<const double>(R, 1, 1)).insert(0, View<const double>(B, 0, huge)), Failure);
+}
+
+/// Functions that take right-hand sides along, for a factor of order 3 and z with room for a row more.
+struct WithSides {
+  const char* name;
+  index_t k;  ///< rows of Y
+  int (*call)(gpucholmod_factor* held, double* memory, const gpucholmod_sides* sides, gpucholmod_status* status);
+};
+constexpr double some_V[] = {0.5, 0.25, -0.5, 0.125, 1, 0.5}, some_X[] = {0.1, 9, 0.2, 0.3};
+constexpr ptrdiff_t second = 1;
+const std::vector<WithSides> with_sides{
+    {"update_d", 2,
+     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
+       return gpucholmod_update_d(0, 3, 2, R, 4, some_V, 3, nullptr, 1, sides, nullptr, 0, status);
+     }},
+    {"insert_d", 1,
+     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
+       return gpucholmod_insert_d(0, 3, 1, 1, R, 4, some_X, 4, sides, status);
+     }},
+    {"insert_d, no rows", 0,
+     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
+       return gpucholmod_insert_d(0, 3, 1, 0, R, 4, nullptr, 4, sides, status);
+     }},
+    {"remove_d", 0,
+     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
+       return gpucholmod_remove_d(0, 3, 1, &second, R, 4, sides, status);
+     }},
+    {"modify", 2,
+     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
+       return gpucholmod_modify(held, 2, some_V, 3, nullptr, 1, sides, status);
+     }},
+    {"modify, no columns", 0,
+     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
+       return gpucholmod_modify(held, 0, nullptr, 3, nullptr, 0.5, sides, status);
+     }},
+    {"insert", 1,
+     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
+       return gpucholmod_insert(held, 1, 1, some_X, 4, sides, status);
+     }},
+    {"remove", 0, [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
+       return gpucholmod_remove(held, 1, &second, sides, status);
+     }}};
+
+/// z and Y as R has it: finite, in every function.
+TEST(CArguments, RightHandSidesAreFinite) {
+  const std::vector<double> memory{4, 9, 9, 9, 0.1, 5, 9, 9, 0.2, 0.3, 6, 9, 9, 9, 9, 9};
+  const Stored<double> R =
+      Eigen::Map<const Stored<double>>(memory.data(), 4, 4).topLeftCorner(3, 3).triangularView<Eigen::Upper>();
+  for (const WithSides& function : with_sides)
+    for (const double bad : {nan, infinite, -infinite})
+      for (const bool in_z : {true, false}) {
+        if (!in_z && function.k == 0) continue;
+        SCOPED_TRACE(function.name);
+        std::vector<double> here = memory, z(8, 2), Y(4, 1), rss{3, 4};
+        (in_z ? z[6] : Y[size_t(2 + function.k - 1)]) = bad;
+        const std::vector<double> z_before = z;
+        const gpucholmod_sides sides{2, z.data(), 4, Y.data(), 2, rss.data()};
+        const Held held(R);
+        gpucholmod_status status;
+        EXPECT_EQ(function.call(held.factor, here.data(), &sides, &status), GPUCHOLMOD_NOT_FINITE) << status.message;
+        EXPECT_EQ(status.row, in_z ? 3 : function.k);
+        EXPECT_EQ(status.col, 2);
+        EXPECT_EQ(here, memory);
+        EXPECT_EQ(std::memcmp(z.data(), z_before.data(), sizeof(double) * z.size()), 0);
+        EXPECT_EQ(rss, (std::vector<double>{3, 4}));
+        EXPECT_TRUE(same_bits(held.upper(), R));
+      }
+}
+
+/// z that is finite, but not in the precision of the factor, in every function that takes one of floats.
+TEST(CArguments, RightHandSidesFitTheFactor) {
+  const float R[] = {2, 0, 0, 0.5f, 2, 0, 0.5f, 0.5f, 2};
+  for (const WithSides& function : with_sides) {
+    Held held;
+    ASSERT_EQ(gpucholmod_hold_s(0, 3, R, 3, 4, GPUCHOLMOD_MEMORY, -1, &held.factor, nullptr), GPUCHOLMOD_OK);
+    if (std::string(function.name).find("_d") != std::string::npos ||
+        std::string(function.name).find("no ") != std::string::npos)
+      continue;
+    SCOPED_TRACE(function.name);
+    std::vector<double> z{1, 1, 1e100, 1}, Y(2, 1);
+    const gpucholmod_sides sides{1, z.data(), 4, Y.data(), 2, nullptr};
+    gpucholmod_status status;
+    EXPECT_EQ(function.call(held.factor, nullptr, &sides, &status), GPUCHOLMOD_OVERFLOW) << status.message;
+    EXPECT_EQ(status.row, 3);
+    EXPECT_EQ(z[2], 1e100);
+  }
+}
+
+/// A residual sum of squares that is NaN, as the package leaves it, stays NaN; the others are what they are without it.
+TEST(CArguments, TakesAResidualSumThatIsNaN) {
+  const std::vector<double> memory{4, 9, 9, 9, 0.1, 5, 9, 9, 0.2, 0.3, 6, 9, 9, 9, 9, 9};
+  const Stored<double> R =
+      Eigen::Map<const Stored<double>>(memory.data(), 4, 4).topLeftCorner(3, 3).triangularView<Eigen::Upper>();
+  for (const WithSides& function : with_sides) {
+    SCOPED_TRACE(function.name);
+    std::vector<double> z(8, 2), Y(4, 1), rss{30, 40}, here = memory;
+    std::vector<double> other_z = z, other_rss{nan, 40}, other_here = memory;
+    const gpucholmod_sides sides{2, z.data(), 4, Y.data(), 2, rss.data()},
+        other{2, other_z.data(), 4, Y.data(), 2, other_rss.data()};
+    const Held held(R), other_held(R);
+    gpucholmod_status status;
+    EXPECT_EQ(function.call(held.factor, here.data(), &sides, &status), GPUCHOLMOD_OK) << status.message;
+    EXPECT_EQ(function.call(other_held.factor, other_here.data(), &other, &status), GPUCHOLMOD_OK) << status.message;
+    EXPECT_TRUE(std::isnan(other_rss[0]));
+    EXPECT_EQ(other_rss[1], rss[1]);
+    EXPECT_EQ(other_z, z);
+    EXPECT_EQ(other_here, here);
+    EXPECT_TRUE(same_bits(other_held.upper(), held.upper()));
+    rss[0] = -1;
+    EXPECT_EQ(function.call(held.factor, here.data(), &sides, &status), GPUCHOLMOD_BAD_ARGUMENT);
+    EXPECT_EQ(rss[0], -1);
+  }
+  // what a call leaves that would have made it negative is taken by the next
+  Held held(R);
+  std::vector<double> z(3, 0), Y{1000}, rss{1};
+  const double weight = -1e-4;
+  const gpucholmod_sides sides{1, z.data(), 3, Y.data(), 1, rss.data()};
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_EQ(gpucholmod_modify(held.factor, 1, some_V, 3, &weight, 1, &sides, nullptr), GPUCHOLMOD_OK);
+    EXPECT_TRUE(std::isnan(rss[0]));
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test

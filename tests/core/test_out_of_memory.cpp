@@ -1,0 +1,328 @@
+#include <gpucholmod.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "call.h"
+#include "cpu/host_factor.h"
+#include "padded.h"
+#include "tests.h"
+
+/// Every allocation of every call fails once: the call fails then, and has changed nothing.
+namespace gpucholmod::test {
+namespace {
+
+thread_local long allocations_left = -1;  ///< that succeed before one fails; negative: all succeed
+thread_local bool fails_for_good = false, has_failed = false;
+
+/// While it lives, allocation number `which` of this thread fails, from 0; if `for_good`, all behind it as well.
+struct FailingMemory {
+  FailingMemory(long which, bool for_good) {
+    allocations_left = which;
+    fails_for_good = for_good;
+    has_failed = false;
+  }
+  ~FailingMemory() { allocations_left = -1; }
+};
+
+/// Bytes: for more the address sanitizer's malloc() ends the program.
+constexpr std::size_t most = std::size_t(1) << 40;
+
+void* allocate(std::size_t bytes) {
+  if (allocations_left == 0) {
+    has_failed = true;
+    if (!fails_for_good) allocations_left = -1;
+    throw std::bad_alloc();
+  }
+  if (allocations_left > 0) --allocations_left;
+  void* const data = bytes <= most ? std::malloc(std::max<std::size_t>(bytes, 1)) : nullptr;
+  if (!data) throw std::bad_alloc();
+  return data;
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
+
+void* operator new(std::size_t bytes) { return gpucholmod::test::allocate(bytes); }
+void* operator new[](std::size_t bytes) { return gpucholmod::test::allocate(bytes); }
+void operator delete(void* data) noexcept { std::free(data); }
+void operator delete[](void* data) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+void operator delete[](void* data, std::size_t) noexcept { std::free(data); }
+
+namespace gpucholmod::test {
+namespace {
+
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), sizeof(double) * a.size()) == 0;
+}
+
+/// Calls f(which, for_good) with each allocation failing in turn, alone or with all behind it, until none is left. f
+/// returns whether one has failed. Returns how many calls that were.
+template <class F>
+long with_each_allocation_failing(F&& f) {
+  long failed = 0;
+  for (const bool for_good : {false, true})
+    for (long which = 0; f(which, for_good); ++which) ++failed;
+  return failed;
+}
+
+/// The numbers of all calls.
+template <class S>
+struct Numbers {
+  static constexpr index_t k = 3, m = 2;
+  index_t n;
+  Stored<S> R;             ///< upper, n x n
+  std::vector<S> memory;   ///< the same, with room for k rows and columns more
+  Stored<double> V, X, Y;  ///< X: k rows and columns that come at number 1
+  std::vector<S> V_in_S, X_in_S;
+  Stored<double> z;  ///< m right-hand sides, with room for k rows more
+  std::vector<double> rss{4, 5};
+
+  Numbers(index_t n, double size) : n(n), memory(size_t((n + k) * (n + k)), S(1)), z(n + k, m) {
+    Random random(7);
+    R = (well_conditioned(n, random) * real(size)).template cast<S>();
+    V = (random.normal(n, k) * real(size) / 50).template cast<double>();
+    Y = random.normal(k, m).template cast<double>();
+    z = random.normal(n + k, m).template cast<double>();
+    X = Stored<double>::Zero(n + k, k);
+    for (index_t q = 0; q < k; ++q) X(1 + q, q) = 9 * size * size;
+    X.bottomRows(n + k - 1 - k).array() += 1e-3 * size * size;
+    for (index_t j = 0; j < n; ++j) std::copy_n(R.data() + j * n, j + 1, memory.data() + j * (n + k));
+    V_in_S.assign(V.data(), V.data() + n * k);
+    X_in_S.assign(X.data(), X.data() + (n + k) * k);
+  }
+};
+
+/// What a call of the C interface is given, and may change.
+template <class S>
+struct Given : Numbers<S> {
+  using Numbers<S>::k, Numbers<S>::m, Numbers<S>::n, Numbers<S>::R, Numbers<S>::memory, Numbers<S>::z, Numbers<S>::Y,
+      Numbers<S>::rss;
+  gpucholmod_factor* held = nullptr;
+  gpucholmod_status status;
+
+  Given(const Numbers<S>& numbers, index_t capacity) : Numbers<S>(numbers) {
+    const int code = hold(capacity);
+    EXPECT_EQ(code, GPUCHOLMOD_OK) << status.message;
+  }
+  ~Given() { gpucholmod_release(held); }
+
+  int hold(index_t capacity) {
+    if constexpr (std::is_same_v<S, double>)
+      return gpucholmod_hold(0, n, R.data(), n, capacity, GPUCHOLMOD_MEMORY, -1, &held, &status);
+    else return gpucholmod_hold_s(0, n, R.data(), n, capacity, GPUCHOLMOD_MEMORY, -1, &held, &status);
+  }
+  gpucholmod_sides sides(index_t columns = m) { return {columns, z.data(), n + k, Y.data(), k, rss.data()}; }
+
+  /// All that may change, one number behind the other.
+  std::vector<double> numbers() const {
+    const index_t order = gpucholmod_order(held);
+    std::vector<double> all(size_t(order * order));
+    EXPECT_EQ(gpucholmod_store(held, 0, all.data(), order, nullptr), GPUCHOLMOD_OK);
+    all.insert(all.end(), memory.begin(), memory.end());
+    all.insert(all.end(), z.data(), z.data() + z.size());
+    all.insert(all.end(), rss.begin(), rss.end());
+    return all;
+  }
+};
+
+template <class S>
+using CallOf = std::function<int(Given<S>&)>;
+
+constexpr double some_weights[] = {1, -0.01, 0.5}, all_minus[] = {-1, -1, -1};
+constexpr ptrdiff_t some_rows[] = {0, 2, 3};
+
+template <class S>
+std::vector<std::pair<std::string, CallOf<S>>> calls() {
+  using G = Given<S>;
+  constexpr index_t k = G::k;
+  std::vector<std::pair<std::string, CallOf<S>>> all{
+      {"modify", [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, nullptr, 1, nullptr, &g.status); }},
+      {"modify, weights",
+       [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, some_weights, 0.9, nullptr, &g.status); }},
+      {"modify, downdate",
+       [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, all_minus, 1, nullptr, &g.status); }},
+      {"modify, no columns",
+       [](G& g) { return gpucholmod_modify(g.held, 0, nullptr, g.n, nullptr, 0.5, nullptr, &g.status); }},
+  };
+  for (const index_t m : {index_t(0), G::m}) {
+    const std::string with = ", " + std::to_string(m) + " right-hand sides";
+    all.emplace_back("modify" + with, [m](G& g) {
+      const gpucholmod_sides sides = g.sides(m);
+      return gpucholmod_modify(g.held, k, g.V.data(), g.n, some_weights, 0.9, &sides, &g.status);
+    });
+    all.emplace_back("insert" + with, [m](G& g) {
+      const gpucholmod_sides sides = g.sides(m);
+      return gpucholmod_insert(g.held, 1, k, g.X.data(), g.n + k, &sides, &g.status);
+    });
+    all.emplace_back("remove" + with, [m](G& g) {
+      const gpucholmod_sides sides = g.sides(m);
+      return gpucholmod_remove(g.held, k, some_rows, &sides, &g.status);
+    });
+    const auto in_memory = [&](const char* name, auto&& update, auto&& insert, auto&& remove) {
+      all.emplace_back(std::string(name) + "update" + with, [m, update](G& g) {
+        const gpucholmod_sides sides = g.sides(m);
+        return update(0, g.n, k, g.memory.data(), g.n + k, g.V_in_S.data(), g.n, some_weights, 0.9, &sides, nullptr, 0,
+                      &g.status);
+      });
+      all.emplace_back(std::string(name) + "insert" + with, [m, insert](G& g) {
+        const gpucholmod_sides sides = g.sides(m);
+        return insert(0, g.n, 1, k, g.memory.data(), g.n + k, g.X_in_S.data(), g.n + k, &sides, &g.status);
+      });
+      all.emplace_back(std::string(name) + "remove" + with, [m, remove](G& g) {
+        const gpucholmod_sides sides = g.sides(m);
+        return remove(0, g.n, k, some_rows, g.memory.data(), g.n + k, &sides, &g.status);
+      });
+    };
+    if constexpr (std::is_same_v<S, double>)
+      in_memory("", gpucholmod_update_d, gpucholmod_insert_d, gpucholmod_remove_d);
+    else in_memory("", gpucholmod_update_s, gpucholmod_insert_s, gpucholmod_remove_s);
+  }
+  return all;
+}
+
+template <class S>
+class OutOfMemory : public testing::Test {};
+using Scalars = testing::Types<double, float>;
+TYPED_TEST_SUITE(OutOfMemory, Scalars);
+
+/// With numbers that are scaled, a factor beyond its capacity and one that has room, memory of a stack's size and more.
+TYPED_TEST(OutOfMemory, ChangesNothing) {
+  using G = Given<TypeParam>;
+  long failed = 0;
+  for (const index_t n : {5, 150})
+    for (const double size : {1.0, std::is_same_v<TypeParam, double> ? 1e150 : 1e15}) {
+      const Numbers<TypeParam> numbers(n, size);
+      for (const index_t capacity : {n, n + G::k})
+        for (const auto& [name, call] : calls<TypeParam>()) {
+          SCOPED_TRACE(name + ", n = " + std::to_string(n) + ", size = " + std::to_string(size) +
+                       ", capacity = " + std::to_string(capacity));
+          G good(numbers, capacity);
+          ASSERT_EQ(call(good), GPUCHOLMOD_OK) << good.status.message;
+          const std::vector<double> expected = good.numbers();
+          failed += with_each_allocation_failing([&, call = &call](long which, bool for_good) {
+            G given(numbers, capacity);
+            const std::vector<double> before = given.numbers();
+            int code;
+            {
+              const FailingMemory now(which, for_good);
+              code = (*call)(given);
+            }
+            if (code != GPUCHOLMOD_OK) {
+              EXPECT_EQ(code, GPUCHOLMOD_OUT_OF_MEMORY) << which << ": " << given.status.message;
+              EXPECT_TRUE(same(given.numbers(), before)) << which;
+              EXPECT_EQ((*call)(given), GPUCHOLMOD_OK);
+            }
+            EXPECT_TRUE(same(given.numbers(), expected)) << which;
+            return has_failed;
+          });
+        }
+    }
+  EXPECT_GT(failed, 1000);
+}
+
+/// Functions that change nothing, and those that make a factor.
+TYPED_TEST(OutOfMemory, IsTold) {
+  using G = Given<TypeParam>;
+  G given(Numbers<TypeParam>(60, 1), 60);
+  gpucholmod_factor *const first = given.held, *made = nullptr;
+  std::vector<double> B(120, 1.5), out(60);
+  double log = 0;
+  const std::vector<double> before = B;
+  const std::vector<std::pair<const char*, CallOf<TypeParam>>> all{
+      {"copy", [&](G& g) { return gpucholmod_copy(first, &made, &g.status); }},
+      {"hold",
+       [&](G& g) {
+         const int code = g.hold(70);
+         made = g.held == first ? nullptr : g.held;
+         g.held = first;
+         return code;
+       }},
+      {"solve", [&](G& g) { return gpucholmod_solve(first, GPUCHOLMOD_BOTH, 2, B.data(), 60, &g.status); }},
+      {"diagonal", [&](G& g) { return gpucholmod_diagonal(first, out.data(), &g.status); }},
+      {"logdet", [&](G& g) { return gpucholmod_logdet(first, &log, &g.status); }}};
+  for (const auto& [name, call] : all) {
+    SCOPED_TRACE(name);
+    const long failed = with_each_allocation_failing([&, call = &call](long which, bool for_good) {
+      B = before;
+      int code;
+      {
+        const FailingMemory now(which, for_good);
+        code = (*call)(given);
+      }
+      EXPECT_EQ(code, has_failed ? GPUCHOLMOD_OUT_OF_MEMORY : GPUCHOLMOD_OK);
+      EXPECT_TRUE(code == GPUCHOLMOD_OK || (B == before && made == nullptr));
+      gpucholmod_release(std::exchange(made, nullptr));
+      return has_failed;
+    });
+    EXPECT_GT(failed, 0);
+  }
+}
+
+/// Below the C interface, and what that has no function for: rows and columns that move. `begun` stays false.
+TYPED_TEST(OutOfMemory, AHostFactorHasNotBegun) {
+  using G = Given<TypeParam>;
+  const index_t n = 60, k = G::k;
+  G given(Numbers<TypeParam>(n, 1), n);
+  const cpu::Allocate ordinary = [](std::size_t bytes) {
+    return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
+  };
+  const auto upper_of = [](const HeldFactor& f) {
+    Stored<double> out(f.order(), f.order());
+    f.download(Uplo::upper, out.data());
+    return out;
+  };
+  std::vector<double> out(size_t((n + k) * G::m)), rest(size_t(k * G::m));
+  const Stored<double> Yt = given.Y.transpose(), z = given.z.topRows(n);
+  Task task;
+  task.n = n;
+  task.k = k;
+  task.precision = sizeof(TypeParam) == 8 ? Precision::double_ : Precision::single;
+  task.instructions = Instructions::plain;
+  task.threads = 2;
+  task.right = {G::m, z.data(), Yt.data(), out.data(), rest.data()};
+  const Poll poll = [](double) {};
+  using Change = std::function<void(HeldFactor&, const Task&, std::atomic<bool>&)>;
+  const std::vector<Change> changes{
+      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
+        f.modify(given.V.data(), t, nullptr, poll, begun);
+      },
+      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
+        f.insert(1, given.X.data(), k, t, nullptr, poll, begun);
+      },
+      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
+        f.remove({1, 5}, t, nullptr, poll, begun);
+      },
+      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.shift(3, 20, t, nullptr, poll, begun); },
+      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.shift(20, 3, t, nullptr, poll, begun); }};
+  for (const Change& change : changes) {
+    const long failed = with_each_allocation_failing([&](long which, bool for_good) {
+      const auto f = cpu::hold(given.R.data(), n, Uplo::upper, task.precision, n + k, ordinary);
+      const Stored<double> before = upper_of(*f);
+      std::atomic<bool> begun{false};
+      bool thrown = false;
+      try {
+        const FailingMemory now(which, for_good);
+        change(*f, task, begun);
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      }
+      EXPECT_TRUE(!thrown || has_failed);
+      EXPECT_EQ(begun, !thrown);
+      EXPECT_TRUE(!thrown || same_bits(upper_of(*f), before)) << which;
+      return has_failed;
+    });
+    EXPECT_GT(failed, 4);
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
