@@ -183,11 +183,11 @@ class RefusedBlock {
   /// Stops the pass where R~_ii, as it is stored, is not finite, or is no normal number and smaller than R_ii.
   GPUCHOLMOD_HOST_DEVICE void look_at_diagonal(PassState* pass_state) {
     const T* const R = s_.R + index_t(b_) * NB * (s_.ld + 1);
+    const auto entry = [&](int i) { return T(scalars(i, halves > 1 && s_.mixed())[rho] * s_.scaling.of(index_t(b_) * NB + i)); };
     const auto verdict = [&](int i) {
-      const T entry = T(scalars(i, halves > 1 && s_.mixed())[rho] * s_.scaling.of(index_t(b_) * NB + i));
-      if (is_normal(entry)) return not_stopped;
-      if (!(entry <= 1)) return too_large;
-      return entry > 0 && entry >= R[i * (s_.ld + 1)] ? not_stopped : too_small;
+      if (is_normal(entry(i))) return not_stopped;
+      if (!(entry(i) <= 1)) return too_large;
+      return entry(i) > 0 && entry(i) >= R[i * (s_.ld + 1)] ? not_stopped : too_small;
     };
     const bool all = team_.all_sync([&](auto& warp) {
       return warp.leading([&](int lane) { return warp.id * LANES + lane >= NB || verdict(warp.id * LANES + lane) == not_stopped; }) == LANES;
@@ -195,7 +195,7 @@ class RefusedBlock {
     if (all) return;
     int i = 0;
     while (verdict(i) == not_stopped) ++i;
-    team_.stop(pass_state, verdict(i), b_ * NB + i);
+    team_.stop(pass_state, verdict(i), b_ * NB + i, double(entry(i)));
   }
 
   /// The steps of row i on a column.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstring>
+
 #include "base/host_device.h"
 #include "base/types.h"
 
@@ -23,10 +25,18 @@ enum Stop {
   too_large = 3      ///< or too large
 };
 
-/// What the launches of a pass say of its steps, one int each, zero at the start.
+/// What the launches of a pass say of its steps, in ints, zero at the start.
 struct PassState {
-  int stop;   ///< Stop: if there is one, no later launch of the pass does anything
-  int pivot;  ///< in which row, from 0
+  int stop;      ///< Stop: if there is one, no later launch of the pass does anything
+  int pivot;     ///< in which row, from 0
+  int entry[2] = {};  ///< the bits of what R~ would have there, a double, where that is why
+
+  GPUCHOLMOD_HOST_DEVICE void set_entry(double value) { memcpy(entry, &value, sizeof value); }
+  GPUCHOLMOD_HOST_DEVICE double get_entry() const {
+    double value;
+    memcpy(&value, entry, sizeof value);
+    return value;
+  }
 };
 
 /// What is written, in its first rows, is multiplied by a number: not in those behind the end of a factor, which stay an identity's.

@@ -70,13 +70,14 @@ struct PassOutcome {
   int rescalings = 0;  ///< segments that ended early
   int turns = 1;       ///< that it took
   Stop stop = not_stopped;
+  double entry = 0;    ///< of the diagonal, where that is why it has been stopped
 };
 
 /// Behind `turn`; nothing where the pass is not over.
 inline std::optional<PassOutcome> outcome(const PassInts& ints, int turn, int blocks) {
   const Progress progress = ints.behind(turn, blocks);
   const PassState& state = ints.pass_state();
-  if (state.stop) return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1, Stop(state.stop)};
+  if (state.stop) return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1, Stop(state.stop), state.get_entry()};
   if (!is_done(ints, turn, blocks)) return std::nullopt;
   return PassOutcome{-1, progress.fallbacks, progress.rescalings, progress.turns + 1};
 }

@@ -399,7 +399,7 @@ std::optional<block_columns::PassOutcome> Pass<T>::outcome(void* fetched, int tu
   const PassInts host{static_cast<int*>(fetched)};
   if (by_steps()) {
     const block_columns::PassState& state = host.pass_state();
-    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.blocks, 0, 1, block_columns::Stop(state.stop)};
+    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.blocks, 0, 1, block_columns::Stop(state.stop), state.get_entry()};
   }
   const auto done = block_columns::outcome(host, turn, panel_.blocks);
   if (!done) {

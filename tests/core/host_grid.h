@@ -240,8 +240,9 @@ struct HostTeamOf {
     while (known < left && !__atomic_compare_exchange_n(&state->left, &known, left, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
     store_release(&state->stop, 1);
   }
-  void stop(PassState* pass_state, Stop why, int pivot) {
+  void stop(PassState* pass_state, Stop why, int pivot, double entry = 0) {
     pass_state->pivot = pivot;
+    pass_state->set_entry(entry);
     store_release(&pass_state->stop, why);
   }
 };

@@ -95,7 +95,7 @@ class HostPassOf : public HostPass<T> {
   block_columns::PassOutcome run_steps() {
     for (int b = s_.top; b < s_.blocks && !pass_.pass_state().stop; ++b) take_steps(b);
     const block_columns::PassState& state = pass_.pass_state();
-    return {state.stop ? state.pivot : -1, s_.blocks, 0, 1, block_columns::Stop(state.stop)};
+    return {state.stop ? state.pivot : -1, s_.blocks, 0, 1, block_columns::Stop(state.stop), state.get_entry()};
   }
   /// Row block b, of the panel or above it.
   void take_steps(int b) {

@@ -142,8 +142,11 @@ struct DeviceTeamOf {
       Warp::store_release(&state->stop, 1, across);
     });
   }
-  __device__ __forceinline__ void stop(block_columns::PassState* pass_state, block_columns::Stop why, int pivot) {
-    once([&] { pass_state->pivot = pivot; });
+  __device__ __forceinline__ void stop(block_columns::PassState* pass_state, block_columns::Stop why, int pivot, double entry = 0) {
+    once([&] {
+      pass_state->pivot = pivot;
+      pass_state->set_entry(entry);
+    });
     store_release(&pass_state->stop, why);
   }
 };
