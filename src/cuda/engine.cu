@@ -69,9 +69,30 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
     return s;
   } else {
     const auto at = [=](double* p) { return reinterpret_cast<A*>(memory) + (p - memory); };
-    return {s.first, s.end, s.blocks, s.top, A(s.sigma), A(s.later), A(s.bound), s.scaling, s.R, s.out, s.ld, at(s.V), at(s.left_V), s.ldv, at(s.inverses),
-            at(s.links), at(s.messages), at(s.handed), s.inverted, s.linked, s.flags, s.window, s.solvers, s.finishers, s.advancers, s.workers,
-            s.workers_within, s.owners, s.owner};
+    SegmentOf<T, A> words{};
+    words.first = s.first;
+    words.end = s.end;
+    words.blocks = s.blocks;
+    words.top = s.top;
+    words.sigma = A(s.sigma);
+    words.later = A(s.later);
+    words.bound = A(s.bound);
+    words.scaling = s.scaling;
+    words.R = s.R;
+    words.out = s.out;
+    words.ld = s.ld;
+    words.V = at(s.V);
+    words.left_V = at(s.left_V);
+    words.ldv = s.ldv;
+    words.inverses = at(s.inverses);
+    words.links = at(s.links);
+    words.messages = at(s.messages);
+    words.handed = at(s.handed);
+    words.inverted = s.inverted;
+    words.linked = s.linked;
+    words.owners = s.owners;
+    words.owner = s.owner;
+    return words;  // what a launch decides comes later: assign_roles(), start_on_owners()
   }
 }
 
