@@ -213,8 +213,8 @@ rcpp_processes_start <- function(limit) {
     .Call(`_gpucholmod_rcpp_processes_start`, limit)
 }
 
-rcpp_processes_turn <- function() {
-    .Call(`_gpucholmod_rcpp_processes_turn`)
+rcpp_processes_begin <- function() {
+    invisible(.Call(`_gpucholmod_rcpp_processes_begin`))
 }
 
 rcpp_processes_refuse <- function(condition) {

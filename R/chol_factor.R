@@ -93,20 +93,25 @@
 #' if (gpu_info(memory = FALSE)$usable) print(gpu_chol(A))
 #' @export
 chol_factor <- function(R, ...) {
-  UseMethod("chol_factor")
+  # UseMethod() evaluates R, which may fail before the other processes can be told
+  if (for_processes(...)) chol_factor.default(R, ...) else UseMethod("chol_factor")
 }
+for_processes <- function(..., processes = FALSE) isTRUE(processes)
 
 #' @rdname chol_factor
 #' @export
 chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
                                 precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, devices = NULL,
                                 processes = FALSE, ...) {
-  require_no_more(...)
   require_flag(processes, "processes")
   if (processes) {
-    return(deal_factor(R, if (!missing(uplo)) uplo, if (!missing(precision)) precision, if (!missing(backend)) backend,
-                       if (!is.null(devices)) devices else if (!missing(device)) device, capacity))
+    return(together({
+      require_no_more(...)
+      deal_factor(R, if (!missing(uplo)) uplo, if (!missing(precision)) precision, if (!missing(backend)) backend,
+                  if (!is.null(devices)) devices else if (!missing(device)) device, capacity)
+    }))
   }
+  require_no_more(...)
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
   if (!is.null(devices)) backend <- require_gpu(backend, devices)
   uplo <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")

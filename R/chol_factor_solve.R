@@ -99,11 +99,8 @@ logdet.chol_factor <- function(f, ...) {
 }
 
 factor_diagonal <- function(f) {
-  diagonal <- function() {
-    pointer <- live(f)
-    with_room(function() rcpp_factor_diagonal(pointer))
-  }
-  if (inherits(f, "process_factor")) together(diagonal()) else diagonal()
+  pointer <- live(f)
+  with_room(function() rcpp_factor_diagonal(pointer))
 }
 
 #' @importFrom methods setMethod setOldClass
@@ -120,8 +117,13 @@ setMethod("chol2inv", "chol_factor", function(x, ...) if (inherits(x, "process_f
 #' @aliases diag,chol_factor-method
 #' @export
 setMethod("diag", "chol_factor", function(x = 1, nrow, ncol, names = TRUE) {
-  d <- factor_diagonal(x)
-  both <- dimnames(x)
+  if (inherits(x, "process_factor")) together(named_diagonal(x, names)) else named_diagonal(x, names)
+})
+
+named_diagonal <- function(f, names) {
+  require_flag(names, "names")
+  d <- factor_diagonal(f)
+  both <- dimnames(f)
   if (names && !is.null(both[[1L]]) && identical(both[[1L]], both[[2L]])) names(d) <- both[[1L]]
   d
-})
+}

@@ -629,13 +629,12 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_processes_turn
-double rcpp_processes_turn();
-RcppExport SEXP _gpucholmod_rcpp_processes_turn() {
+// rcpp_processes_begin
+void rcpp_processes_begin();
+RcppExport SEXP _gpucholmod_rcpp_processes_begin() {
 BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    rcpp_result_gen = Rcpp::wrap(rcpp_processes_turn());
-    return rcpp_result_gen;
+    rcpp_processes_begin();
+    return R_NilValue;
 END_RCPP
 }
 // rcpp_processes_refuse
@@ -838,7 +837,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_overwrite_own", (DL_FUNC) &_gpucholmod_rcpp_overwrite_own, 2},
     {"_gpucholmod_rcpp_cholupdate_overwrite", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_overwrite, 4},
     {"_gpucholmod_rcpp_processes_start", (DL_FUNC) &_gpucholmod_rcpp_processes_start, 1},
-    {"_gpucholmod_rcpp_processes_turn", (DL_FUNC) &_gpucholmod_rcpp_processes_turn, 0},
+    {"_gpucholmod_rcpp_processes_begin", (DL_FUNC) &_gpucholmod_rcpp_processes_begin, 0},
     {"_gpucholmod_rcpp_processes_refuse", (DL_FUNC) &_gpucholmod_rcpp_processes_refuse, 1},
     {"_gpucholmod_rcpp_processes_agree", (DL_FUNC) &_gpucholmod_rcpp_processes_agree, 4},
     {"_gpucholmod_rcpp_processes_hold", (DL_FUNC) &_gpucholmod_rcpp_processes_hold, 6},

@@ -38,11 +38,13 @@ Rcpp::IntegerVector rcpp_processes_start(double limit) {
   });
 }
 
-// Operations so far.
+// Begins a call.
 // [[Rcpp::export(rng = false)]]
-double rcpp_processes_turn() { return double(mpi::turn()); }
+void rcpp_processes_begin() {
+  guarded([] { mpi::begin_call(); });
+}
 
-// Does not return: see mpi/backend.h.
+// Leaves it: see mpi/backend.h. condition: "" where this process was interrupted.
 // [[Rcpp::export(rng = false)]]
 void rcpp_processes_refuse(std::string condition) {
   guarded([&] { mpi::refuse(condition); });
