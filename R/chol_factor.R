@@ -58,6 +58,20 @@
 #' not know how full a GPU is: where there is too little memory, the functions of this package call [gc()] once and try
 #' again. To have it back at once, use [free()].
 #'
+#' A handle that cannot be used is an error of class `gpucholmod_invalid_factor` with the field `reason`:
+#'
+#' | `reason` | |
+#' |---|---|
+#' | `"freed"` | it was given back by [free()] |
+#' | `"restored"` | it comes from a file or another process |
+#' | `"half_modified"` | a modification in place has failed under way |
+#' | `"damaged"` | a field of the handle was changed by hand |
+#' | `"in_use"` | a call that has not ended uses it, and one of the two calls changes it |
+#'
+#' R runs finalizers wherever it allocates, also during a call of this package. One that frees a factor which that
+#' call uses does not disturb it: the memory is given back when the call has ended. One that changes such a factor in
+#' place, or reads it while it is being changed, gets the error with the reason `"in_use"`.
+#'
 #' Data belong to one process. A handle that comes back from [readRDS()], [load()] or a cluster worker, or was
 #' given back by [free()], prints as such, and every use of it is an error of class `gpucholmod_invalid_factor`. Save `as.matrix(f)`
 #' instead. In a process forked from this one ([parallel::mclapply()]), a factor in ordinary memory is a copy; for one on a GPU the error has
@@ -116,7 +130,7 @@ chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "au
   if (!is.null(devices)) backend <- require_gpu(backend, devices)
   uplo <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")
   in_file <- inherits(R, "factor_file")
-  factor <- if (in_file) open_file(R, uplo) else open_factor(R, uplo)
+  factor <- if (in_file) open_file(R, uplo) else with_memory(open_factor(R, uplo))
   if (missing(precision) && factor$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   ids <- require_devices(devices, device, missing(device))
@@ -164,7 +178,7 @@ gpu_factor.chol_factor <- chol_factor.chol_factor
 #' @rdname chol_factor
 #' @export
 gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device"), devices = NULL) {
-  opened <- open_symmetric(A)
+  opened <- with_memory(open_symmetric(A))
   if (missing(precision) && opened$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   ids <- require_devices(devices, device, missing(device))

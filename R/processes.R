@@ -196,8 +196,8 @@ solve.process_factor <- function(a, b, ...) {
 # A matrix in process 0, NULL elsewhere: the factor, or the inverse of A.
 in_process_0 <- function(f, uplo, dimnames, inverse = FALSE) {
   together({
-    pointer <- live(f)
-    value <- rcpp_processes_download(pointer, number_of(uplo, "uplo"), dimnames, f$process == 0L, inverse)
+    live(f)
+    value <- rcpp_processes_download(f, number_of(uplo, "uplo"), dimnames, f$process == 0L, inverse)
     if (f$process == 0L) value else invisible()
   })
 }
@@ -234,10 +234,10 @@ as.matrix.process_factor <- function(x, ...) {
 
 write_together <- function(f, path, replace) {
   together({
-    pointer <- live(f, "R")
+    live(f, "R")
     require_flag(replace, "replace")
     path <- agreed(if (f$process == 0L && !is.null(path)) absolute_path(path, "path"), "path", list("write_factor", replace))
-    rcpp_processes_write(pointer, path, replace)
+    rcpp_processes_write(f, path, replace)
     structure(list(path = path, n = f$n), class = "factor_file")
   })
 }

@@ -80,7 +80,8 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
     }))
   }
   if (...length()) require_no_more(...)
-  solve_modified_of(R, V, b, downdate, weights, scale, if (!missing(what)) what, if (!missing(uplo)) uplo, check, if (!missing(control)) control)
+  with_memory(solve_modified_of(R, V, b, downdate, weights, scale, if (!missing(what)) what, if (!missing(uplo)) uplo,
+                                check, if (!missing(control)) control))
 }
 
 # what, uplo, control: NULL where none was given.
@@ -107,7 +108,7 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   done <- NULL
   carry_out(request, {
     done <- if (factor$on_gpu) with_room(solve_all) else solve_all()
-    0L
+    list(pivot = 0L)
   })
   failed <- which(done$pivot > 0L)
   if (check && length(failed)) stop_members(done$pivot)
