@@ -9,24 +9,20 @@ rcpp_batch_upload <- function(R, n, b, uplo, precision, device) {
     .Call(`_gpucholmod_rcpp_batch_upload`, R, n, b, uplo, precision, device)
 }
 
-rcpp_batch_copy <- function(pointer) {
-    .Call(`_gpucholmod_rcpp_batch_copy`, pointer)
+rcpp_batch_copy <- function(handle) {
+    .Call(`_gpucholmod_rcpp_batch_copy`, handle)
 }
 
-rcpp_batch_free <- function(pointer) {
-    invisible(.Call(`_gpucholmod_rcpp_batch_free`, pointer))
+rcpp_batch_download <- function(handle, member, uplo) {
+    .Call(`_gpucholmod_rcpp_batch_download`, handle, member, uplo)
 }
 
-rcpp_batch_download <- function(pointer, member, uplo) {
-    .Call(`_gpucholmod_rcpp_batch_download`, pointer, member, uplo)
+rcpp_batch_diagonals <- function(handle) {
+    .Call(`_gpucholmod_rcpp_batch_diagonals`, handle)
 }
 
-rcpp_batch_diagonals <- function(pointer) {
-    .Call(`_gpucholmod_rcpp_batch_diagonals`, pointer)
-}
-
-rcpp_batch_solve <- function(pointer, B, m, which) {
-    .Call(`_gpucholmod_rcpp_batch_solve`, pointer, B, m, which)
+rcpp_batch_solve <- function(handle, B, m, which) {
+    .Call(`_gpucholmod_rcpp_batch_solve`, handle, B, m, which)
 }
 
 rcpp_batch_modify <- function(handle, modified, V, k, common, request, weights, scale, check, half_modified) {
@@ -59,10 +55,6 @@ rcpp_cholupdate_plan <- function(n, k, request) {
 
 rcpp_last_call <- function() {
     .Call(`_gpucholmod_rcpp_last_call`)
-}
-
-rcpp_take_sides <- function() {
-    .Call(`_gpucholmod_rcpp_take_sides`)
 }
 
 rcpp_are_plain <- function(R, V, lower) {
@@ -117,6 +109,14 @@ rcpp_gpu_release <- function() {
     .Call(`_gpucholmod_rcpp_gpu_release`)
 }
 
+rcpp_handle_trouble <- function(handle) {
+    .Call(`_gpucholmod_rcpp_handle_trouble`, handle)
+}
+
+rcpp_handle_free <- function(handle) {
+    .Call(`_gpucholmod_rcpp_handle_free`, handle)
+}
+
 rcpp_factor_hold <- function(R, uplo, precision, capacity) {
     .Call(`_gpucholmod_rcpp_factor_hold`, R, uplo, precision, capacity)
 }
@@ -133,40 +133,32 @@ rcpp_factor_factorise <- function(A, precision, devices) {
     .Call(`_gpucholmod_rcpp_factor_factorise`, A, precision, devices)
 }
 
-rcpp_factor_shares <- function(pointer) {
-    .Call(`_gpucholmod_rcpp_factor_shares`, pointer)
+rcpp_factor_shares <- function(handle) {
+    .Call(`_gpucholmod_rcpp_factor_shares`, handle)
 }
 
-rcpp_factor_copy <- function(pointer) {
-    .Call(`_gpucholmod_rcpp_factor_copy`, pointer)
+rcpp_factor_copy <- function(handle) {
+    .Call(`_gpucholmod_rcpp_factor_copy`, handle)
 }
 
-rcpp_factor_free <- function(pointer) {
-    invisible(.Call(`_gpucholmod_rcpp_factor_free`, pointer))
+rcpp_factor_download <- function(handle, uplo, dimnames) {
+    .Call(`_gpucholmod_rcpp_factor_download`, handle, uplo, dimnames)
 }
 
-rcpp_factor_is_null <- function(pointer) {
-    .Call(`_gpucholmod_rcpp_factor_is_null`, pointer)
-}
-
-rcpp_factor_download <- function(pointer, uplo, dimnames) {
-    .Call(`_gpucholmod_rcpp_factor_download`, pointer, uplo, dimnames)
-}
-
-rcpp_factor_diagonal <- function(pointer) {
-    .Call(`_gpucholmod_rcpp_factor_diagonal`, pointer)
+rcpp_factor_diagonal <- function(handle) {
+    .Call(`_gpucholmod_rcpp_factor_diagonal`, handle)
 }
 
 rcpp_factor_trace <- function(pointer) {
     .Call(`_gpucholmod_rcpp_factor_trace`, pointer)
 }
 
-rcpp_factor_solve <- function(pointer, B, which, dimnames) {
-    .Call(`_gpucholmod_rcpp_factor_solve`, pointer, B, which, dimnames)
+rcpp_factor_solve <- function(handle, B, which, as_vector, names) {
+    .Call(`_gpucholmod_rcpp_factor_solve`, handle, B, which, as_vector, names)
 }
 
-rcpp_factor_inverse <- function(pointer, dimnames) {
-    .Call(`_gpucholmod_rcpp_factor_inverse`, pointer, dimnames)
+rcpp_factor_inverse <- function(handle, dimnames) {
+    .Call(`_gpucholmod_rcpp_factor_inverse`, handle, dimnames)
 }
 
 rcpp_factor_modify <- function(handle, modified, V, request, keep_intact, half_modified) {
@@ -213,8 +205,8 @@ rcpp_processes_start <- function(limit) {
     .Call(`_gpucholmod_rcpp_processes_start`, limit)
 }
 
-rcpp_processes_turn <- function() {
-    .Call(`_gpucholmod_rcpp_processes_turn`)
+rcpp_processes_begin <- function() {
+    invisible(.Call(`_gpucholmod_rcpp_processes_begin`))
 }
 
 rcpp_processes_refuse <- function(condition) {
@@ -229,12 +221,12 @@ rcpp_processes_hold <- function(R, path, n, uplo, precision, beside) {
     .Call(`_gpucholmod_rcpp_processes_hold`, R, path, n, uplo, precision, beside)
 }
 
-rcpp_processes_download <- function(pointer, uplo, dimnames, here, inverse) {
-    .Call(`_gpucholmod_rcpp_processes_download`, pointer, uplo, dimnames, here, inverse)
+rcpp_processes_download <- function(handle, uplo, dimnames, here, inverse) {
+    .Call(`_gpucholmod_rcpp_processes_download`, handle, uplo, dimnames, here, inverse)
 }
 
-rcpp_processes_write <- function(pointer, path, replace) {
-    invisible(.Call(`_gpucholmod_rcpp_processes_write`, pointer, path, replace))
+rcpp_processes_write <- function(handle, path, replace) {
+    invisible(.Call(`_gpucholmod_rcpp_processes_write`, handle, path, replace))
 }
 
 rcpp_processes_leave <- function() {

@@ -40,7 +40,7 @@ chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), upl
   uplo <- match_choice(uplo, choices$uplo, "uplo")
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   device <- require_device(device, missing(device))
-  x <- open_batch(R, uplo == "lower")
+  x <- with_memory(open_batch(R, uplo == "lower"))
   d <- dim(x)
   lower <- number_of(uplo, "uplo")
   made <- if (backend == "cuda") {
@@ -66,40 +66,30 @@ open_batch <- function(R, lower, argument = "R") {
   as_double(R)
 }
 
-# The pointer of a handle that can be used.
-live_batch <- function(f) {
-  pointer <- .subset2(f, "pointer")
-  if (rcpp_factor_is_null(pointer)) {
-    reason <- invalid_reason(f)
-    stop_gpucholmod("invalid_factor", paste("this batch cannot be used:", invalid_message(reason)), list(reason = reason))
-  }
-  pointer
-}
-
-abandon_batch <- function(f, status) {
-  f$status <- status
-  rcpp_batch_free(f$pointer)
+# Stops unless the handle can be used.
+require_live_batch <- function(f) {
+  reason <- rcpp_handle_trouble(f)
+  if (!is.null(reason)) stop_invalid("batch", reason)
 }
 
 #' @rdname chol_batch
 #' @export
 copy_factor.chol_batch <- function(x, ...) {
-  pointer <- live_batch(x)
-  descendant(x, with_room(function() rcpp_batch_copy(pointer)))
+  require_live_batch(x)
+  descendant(x, with_room(function() rcpp_batch_copy(x)))
 }
 
 #' @rdname chol_batch
 #' @export
 free.chol_batch <- function(x, ...) {
-  if (is.null(invalid_reason(x))) abandon_batch(x, "freed")
-  invisible(NULL)
+  abandon(x, "freed")
 }
 
 #' @rdname chol_batch
 #' @export
 as.array.chol_batch <- function(x, ...) {
-  pointer <- live_batch(x)
-  out <- with_room(function() rcpp_batch_download(pointer, 0L, number_of(x$uplo, "uplo")))
+  require_live_batch(x)
+  out <- with_room(function() rcpp_batch_download(x, 0L, number_of(x$uplo, "uplo")))
   if (!is.null(x$dimnames)) dimnames(out) <- x$dimnames
   out
 }
@@ -107,14 +97,14 @@ as.array.chol_batch <- function(x, ...) {
 #' @rdname chol_batch
 #' @export
 `[[.chol_batch` <- function(x, i, ...) {
-  pointer <- live_batch(x)
+  require_live_batch(x)
   member <- if (is.character(i)) match(i, .subset2(x, "dimnames")[[3L]]) else i
   count <- .subset2(x, "count")
   if (!is_number(member) || member != round(member) || member < 1 || member > count) {
     stop_bad_argument("i", i, sprintf("must be the number of a member, from 1 to %d, or its name", count))
   }
   uplo <- number_of(.subset2(x, "uplo"), "uplo")
-  out <- with_room(function() rcpp_batch_download(pointer, as.integer(member), uplo))
+  out <- with_room(function() rcpp_batch_download(x, as.integer(member), uplo))
   names <- .subset2(x, "dimnames")
   if (!is.null(names)) dimnames(out) <- names[1:2]
   out
@@ -122,22 +112,27 @@ as.array.chol_batch <- function(x, ...) {
 
 #' @export
 dim.chol_batch <- function(x) {
-  c(.subset2(x, "n"), .subset2(x, "n"), .subset2(x, "count"))
+  c(rep(order_of(x), 2L), length(x))
 }
 
 #' @export
 length.chol_batch <- function(x) {
-  .subset2(x, "count")
+  order_of(x)
+  count <- .subset2(x, "count")
+  if (!is.integer(count) || length(count) != 1L) stop_invalid("batch", "damaged")
+  count
 }
 
 #' @export
 dimnames.chol_batch <- function(x) {
+  order_of(x)
   .subset2(x, "dimnames")
 }
 
 describe_batch <- function(f) {
+  reason <- rcpp_handle_trouble(f)
+  if (identical(reason, "damaged")) return(c("<chol_batch>", paste("cannot be used:", invalid_message(reason))))
   shape <- sprintf("<chol_batch> %d of %d x %d, %s, %s precision", .subset2(f, "count"), f$n, f$n, f$uplo, f$precision)
-  reason <- invalid_reason(f)
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
   c(shape, paste(format_bytes(f$bytes), if (is.na(f$device)) "in ordinary memory" else sprintf("on device %d (%s)", f$device, f$device_name)))
 }
@@ -180,11 +175,11 @@ solve_back.chol_batch <- function(f, b, ...) {
 }
 
 solve_batch <- function(f, b, which) {
-  pointer <- live_batch(f)
+  require_live_batch(f)
   if (missing(b)) stop_bad_argument("b", NULL, "is missing: an inverse for each member is solve(f, array(diag(n), c(n, n, b)))")
-  given <- open_members(b, f$n, f$count, "b")
-  B <- if (given$common) rep(given$x, f$count) else given$x
-  out <- with_room(function() rcpp_batch_solve(pointer, as.double(B), given$k, which))
+  given <- with_memory(open_members(b, f$n, f$count, "b"))
+  B <- with_memory(if (given$common) rep(given$x, f$count) else given$x)
+  out <- with_room(function() rcpp_batch_solve(f, B, given$k, which))
   if (length(dim(b)) != 3L) dim(out) <- c(f$n, f$count)
   out
 }
@@ -197,8 +192,8 @@ logdet.chol_batch <- function(f, ...) {
 }
 
 batch_diagonals <- function(f) {
-  pointer <- live_batch(f)
-  with_room(function() rcpp_batch_diagonals(pointer))
+  require_live_batch(f)
+  with_room(function() rcpp_batch_diagonals(f))
 }
 
 setOldClass("chol_batch")

@@ -58,6 +58,20 @@
 #' not know how full a GPU is: where there is too little memory, the functions of this package call [gc()] once and try
 #' again. To have it back at once, use [free()].
 #'
+#' A handle that cannot be used is an error of class `gpucholmod_invalid_factor` with the field `reason`:
+#'
+#' | `reason` | |
+#' |---|---|
+#' | `"freed"` | it was given back by [free()] |
+#' | `"restored"` | it comes from a file or another process |
+#' | `"half_modified"` | a modification in place has failed under way |
+#' | `"damaged"` | a field of the handle was changed by hand |
+#' | `"in_use"` | a call that has not ended uses it, and one of the two calls changes it |
+#'
+#' R runs finalizers wherever it allocates, also during a call of this package. One that frees a factor which that
+#' call uses does not disturb it: the memory is given back when the call has ended. One that changes such a factor in
+#' place, or reads it while it is being changed, gets the error with the reason `"in_use"`.
+#'
 #' Data belong to one process. A handle that comes back from [readRDS()], [load()] or a cluster worker, or was
 #' given back by [free()], prints as such, and every use of it is an error of class `gpucholmod_invalid_factor`. Save `as.matrix(f)`
 #' instead. In a process forked from this one ([parallel::mclapply()]), a factor in ordinary memory is a copy; for one on a GPU the error has
@@ -93,25 +107,30 @@
 #' if (gpu_info(memory = FALSE)$usable) print(gpu_chol(A))
 #' @export
 chol_factor <- function(R, ...) {
-  UseMethod("chol_factor")
+  # UseMethod() evaluates R, which may fail before the other processes can be told
+  if (for_processes(...)) chol_factor.default(R, ...) else UseMethod("chol_factor")
 }
+for_processes <- function(..., processes = FALSE) isTRUE(processes)
 
 #' @rdname chol_factor
 #' @export
 chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
                                 precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, devices = NULL,
                                 processes = FALSE, ...) {
-  require_no_more(...)
   require_flag(processes, "processes")
   if (processes) {
-    return(deal_factor(R, if (!missing(uplo)) uplo, if (!missing(precision)) precision, if (!missing(backend)) backend,
-                       if (!is.null(devices)) devices else if (!missing(device)) device, capacity))
+    return(together({
+      require_no_more(...)
+      deal_factor(R, if (!missing(uplo)) uplo, if (!missing(precision)) precision, if (!missing(backend)) backend,
+                  if (!is.null(devices)) devices else if (!missing(device)) device, capacity)
+    }))
   }
+  require_no_more(...)
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
   if (!is.null(devices)) backend <- require_gpu(backend, devices)
   uplo <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")
   in_file <- inherits(R, "factor_file")
-  factor <- if (in_file) open_file(R, uplo) else open_factor(R, uplo)
+  factor <- if (in_file) open_file(R, uplo) else with_memory(open_factor(R, uplo))
   if (missing(precision) && factor$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   ids <- require_devices(devices, device, missing(device))
@@ -159,7 +178,7 @@ gpu_factor.chol_factor <- chol_factor.chol_factor
 #' @rdname chol_factor
 #' @export
 gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device"), devices = NULL) {
-  opened <- open_symmetric(A)
+  opened <- with_memory(open_symmetric(A))
   if (missing(precision) && opened$float32) precision <- "single"
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   ids <- require_devices(devices, device, missing(device))

@@ -1,6 +1,6 @@
 # The handle: an environment, so that every variable that refers to a factor sees what happens to it. Its fields:
 #
-#   pointer        external pointer to the HeldFactor (src/base/held_factor.h); null when it is gone
+#   pointer        external pointer to the HeldFactor (src/base/held_factor.h, src/rcpp_handle.h); null when it is gone
 #   status         "live", "freed" or "half_modified"
 #   n, precision, device, device_name, bytes, capacity     what the HeldFactor says of itself; no device: it is in ordinary memory
 #   devices        all on which it lies, of which `device` is the first
@@ -10,7 +10,8 @@
 #   trace_error    how far that may be off: as `error`, since the factor was looked at
 #   modifications, error                         since the last factorisation: see chol_factor_drift.R
 #
-# What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time.
+# What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time. They
+# can be changed by hand; what fits no more is found where a handle is used (src/rcpp_handle.cpp).
 
 # `made` is what src/rcpp_held_factor.cpp hands over.
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
@@ -28,33 +29,47 @@ descendant <- function(f, pointer = NULL) {
   handle
 }
 
-# Why a handle cannot be used: "restored", "freed", "half_modified"; NULL if it can.
-invalid_reason <- function(f) {
-  status <- .subset2(f, "status")
-  if (status != "live") status else if (rcpp_factor_is_null(.subset2(f, "pointer"))) "restored"
-}
-
+# What is wrong with a handle, of a factor or of a batch, in words; `reason` is what rcpp_handle_trouble() tells.
 invalid_message <- function(reason) {
   switch(
     reason,
     restored = "it comes from a file or another process, and its data stayed in the process that made it",
     freed = "it was given back by free()",
-    half_modified = "a modification in place failed under way, which left the factor half modified"
+    half_modified = "a modification in place failed under way, which left the factor half modified",
+    damaged = "a field of the handle was changed by hand; a new handle has to be made",
+    in_use = "a call that has not ended uses it, and one of the two calls changes it, as a finalizer may"
   )
 }
 
-# The pointer of a handle that can be used.
+# what: "factor" or "batch".
+stop_invalid <- function(what, reason) {
+  stop_gpucholmod("invalid_factor", sprintf("this %s cannot be used: %s", what, invalid_message(reason)),
+                  list(reason = reason))
+}
+
+# `f`, a handle that can be used.
 live <- function(f, argument = "f") {
   if (!inherits(f, "chol_factor")) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' must be a handle from chol_factor(), gpu_factor() or gpu_chol()", argument),
-                    list(argument = argument, value = f))
+    why <- "must be a handle from chol_factor(), gpu_factor() or gpu_chol()"
+    stop_gpucholmod("bad_argument", sprintf("'%s' %s", argument, why), list(argument = argument, value = f))
   }
-  pointer <- .subset2(f, "pointer")
-  if (rcpp_factor_is_null(pointer)) {  # as it is whatever the reason
-    reason <- invalid_reason(f)
-    stop_gpucholmod("invalid_factor", paste("this factor cannot be used:", invalid_message(reason)), list(reason = reason))
-  }
-  pointer
+  reason <- rcpp_handle_trouble(f)
+  if (!is.null(reason)) stop_invalid("factor", reason)
+  f
+}
+
+# A field of a handle that is a word.
+own_choice <- function(f, field) {
+  value <- .subset2(f, field)
+  if (!is.character(value) || length(value) != 1L) stop_invalid("factor", "damaged")
+  value
+}
+
+# The order of the factors of a handle, one that can be used or not.
+order_of <- function(f) {
+  n <- if (is.environment(f)) .subset2(f, "n")
+  if (!is.integer(n) || length(n) != 1L) stop_invalid(if (inherits(f, "chol_batch")) "batch" else "factor", "damaged")
+  n
 }
 
 # Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to, if
@@ -99,8 +114,8 @@ copy_factor <- function(x, ...) {
 #' @rdname copy_factor
 #' @export
 copy_factor.chol_factor <- function(x, ...) {
-  pointer <- live(x)
-  descendant(x, with_room(function() rcpp_factor_copy(pointer)))
+  live(x)
+  descendant(x, with_room(function() rcpp_factor_copy(x)))
 }
 
 #' @export
@@ -118,37 +133,38 @@ free.default <- function(x, ...) live(x, "x")
 #' @rdname copy_factor
 #' @export
 free.chol_factor <- function(x, ...) {
-  if (is.null(invalid_reason(x))) abandon(x, "freed")
-  invisible(NULL)
+  abandon(x, "freed")
 }
 
-# Gives the memory of a handle back; `status` says why it cannot be used from now on.
+# Gives the memory of a handle, of a factor or of a batch, back; `status` says why it cannot be used from now on.
 abandon <- function(f, status) {
-  f$status <- status
-  rcpp_factor_free(f$pointer)
+  if (rcpp_handle_free(f)) assign("status", status, envir = f)
+  invisible(NULL)
 }
 
 #' @rdname copy_factor
 #' @export
 as.matrix.chol_factor <- function(x, ...) {
-  pointer <- live(x)
-  with_room(function() rcpp_factor_download(pointer, number_of(x$uplo, "uplo"), x$dimnames))
+  live(x)
+  with_room(function() rcpp_factor_download(x, number_of(x$uplo, "uplo"), x$dimnames))
 }
 
 #' @export
 dim.chol_factor <- function(x) {
-  c(x$n, x$n)
+  rep(order_of(x), 2L)
 }
 
 #' @export
 dimnames.chol_factor <- function(x) {
-  x$dimnames
+  order_of(x)
+  .subset2(x, "dimnames")
 }
 
 # What it is, where, and its past; or why it cannot be used. A line each.
 describe_factor <- function(f) {
+  reason <- rcpp_handle_trouble(f)
+  if (identical(reason, "damaged")) return(c("<chol_factor>", paste("cannot be used:", invalid_message(reason))))
   shape <- sprintf("<%s> %d x %d, %s, %s precision", class(f)[[1L]], f$n, f$n, f$uplo, f$precision)
-  reason <- invalid_reason(f)
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
@@ -162,7 +178,7 @@ describe_factor <- function(f) {
 # "device 0", or "devices 0 (1.2 GiB), 1 (1.1 GiB)".
 describe_devices <- function(f) {
   if (length(f$devices) == 1L) return(sprintf("device %d", f$device))
-  paste("devices", paste0(f$devices, " (", vapply(rcpp_factor_shares(f$pointer), format_bytes, ""), ")", collapse = ", "))
+  paste("devices", paste0(f$devices, " (", vapply(rcpp_factor_shares(f), format_bytes, ""), ")", collapse = ", "))
 }
 
 #' @export

@@ -68,18 +68,18 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
                                        control = cholupdate_control()) {
   if (...length()) require_no_more(...)
   require_flag(in_place, "in_place")
-  if (!missing(uplo)) match_choice(uplo, R$uplo, "uplo")
-  if (!missing(precision)) match_choice(precision, R$precision, "precision")
+  n <- order_of(R)
+  if (!missing(uplo)) match_choice(uplo, own_choice(R, "uplo"), "uplo")
+  if (!missing(precision)) match_choice(precision, own_choice(R, "precision"), "precision")
   on_gpu <- inherits(R, "gpu_factor")
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
   request <- list(
-    downdate, check, FALSE, .subset2(R, "precision") == "single", if (on_gpu) 2L else 1L,
+    downdate, check, FALSE, FALSE, if (on_gpu) 2L else 1L, # src/ knows the precision
     if (missing(method)) 0L else method_number(method, c("auto", if (on_gpu) c("persistent", "householder", "stepwise") else "blocked")),
     if (!missing(control)) control_numbers(control),
     if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale), NULL
   )
-  n <- .subset2(R, "n")
-  if (!are_plain_columns(V, n)) V <- open_columns(V, n, float32 = FALSE)
+  if (!are_plain_columns(V, n)) V <- with_memory(open_columns(V, n, float32 = FALSE))
   if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, n, NCOL(V)))
 
   modified <- if (in_place) R else descendant(R)
@@ -87,8 +87,8 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
   on.exit(if (half) abandon(R, "half_modified"))
   modify <- function() rcpp_factor_modify(R, modified, V, request, keep_intact, half)
   # In ordinary memory R collects its garbage itself where there is too little.
-  pivot <- carry_out(request, if (on_gpu) with_room(modify, function() !half) else modify(),
-                     if (half) "; the factor is half modified and cannot be used any more")
-  value <- returned(if (pivot > 0L) R else modified, pivot, check, z)
+  done <- carry_out(request, if (on_gpu) with_room(modify, function() !half) else modify(),
+                    if (half) "; the factor is half modified and cannot be used any more")
+  value <- returned(if (done$pivot > 0L) R else modified, done, check, z)
   if (in_place && check) invisible(value) else value
 }

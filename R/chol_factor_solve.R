@@ -42,9 +42,9 @@
 #' @export
 solve.chol_factor <- function(a, b, ...) {
   if (!missing(b)) return(solve_with(a, b, "both", named = TRUE))
-  pointer <- live(a)
+  live(a)
   names <- variable_names(a)
-  with_room(function() rcpp_factor_inverse(pointer, if (!is.null(names)) list(names, names)))
+  with_room(function() rcpp_factor_inverse(a, if (!is.null(names)) list(names, names)))
 }
 
 #' @export
@@ -61,17 +61,14 @@ solve_back.chol_factor <- function(f, b, ...) {
 
 # Of a handle: a matrix, or a vector where b is one.
 solve_with <- function(f, b, which, named = FALSE) {
-  pointer <- live(f)
-  is_matrix <- length(dim(if (is_float32(b)) b@Data else b)) == 2L
-  B <- open_columns(b, f$n, float32 = FALSE, argument = "b")
+  live(f)
+  as_vector <- length(dim(if (is_float32(b)) b@Data else b)) != 2L
+  B <- if (are_plain_columns(b, f$n)) b else with_memory(open_columns(b, f$n, float32 = FALSE, argument = "b"))
   rows <- if (named) variable_names(f)
-  columns <- if (named) colnames(B)
-  names <- if (!is.null(rows) || !is.null(columns)) list(rows, columns)
-  x <- with_room(function() rcpp_factor_solve(pointer, B, match(which, c("both", "forward", "back")) - 1L, names))
-  if (is_matrix) return(x)
-  x <- as.vector(x)
-  names(x) <- rows
-  x
+  columns <- if (named && !as_vector) colnames(B)
+  names <- if (as_vector) rows else if (!is.null(rows) || !is.null(columns)) list(rows, columns)
+  which <- match(which, c("both", "forward", "back")) - 1L
+  with_room(function() rcpp_factor_solve(f, B, which, as_vector, names))
 }
 
 # The names of the rows and columns of A.
@@ -99,11 +96,8 @@ logdet.chol_factor <- function(f, ...) {
 }
 
 factor_diagonal <- function(f) {
-  diagonal <- function() {
-    pointer <- live(f)
-    with_room(function() rcpp_factor_diagonal(pointer))
-  }
-  if (inherits(f, "process_factor")) together(diagonal()) else diagonal()
+  live(f)
+  with_room(function() rcpp_factor_diagonal(f))
 }
 
 #' @importFrom methods setMethod setOldClass
@@ -120,8 +114,13 @@ setMethod("chol2inv", "chol_factor", function(x, ...) if (inherits(x, "process_f
 #' @aliases diag,chol_factor-method
 #' @export
 setMethod("diag", "chol_factor", function(x = 1, nrow, ncol, names = TRUE) {
-  d <- factor_diagonal(x)
-  both <- dimnames(x)
+  if (inherits(x, "process_factor")) together(named_diagonal(x, names)) else named_diagonal(x, names)
+})
+
+named_diagonal <- function(f, names) {
+  require_flag(names, "names")
+  d <- factor_diagonal(f)
+  both <- dimnames(f)
   if (names && !is.null(both[[1L]]) && identical(both[[1L]], both[[2L]])) names(d) <- both[[1L]]
   d
-})
+}

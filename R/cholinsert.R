@@ -79,29 +79,35 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
                                    check = TRUE, control = cholupdate_control()) {
   require_no_more(...)
   require_flag(check, "check")
-  f <- held_for_now(R, uplo, missing(uplo), columns_in(X))
-  done <- insert_into(f, X, at, z, b, rss, names, is_held(f), check, if (!missing(control)) control_numbers(control))
-  if (check && is.null(z)) return(given_back(done, R))
-  done$R <- if (!check && done$pivot > 0L) R else given_back(done$R, R)
-  done
+  with_memory({
+    f <- held_for_now(R, uplo, missing(uplo), columns_in(X))
+    done <- insert_into(f, X, at, z, b, rss, names, is_held(f), check, if (!missing(control)) control_numbers(control))
+    if (check && is.null(z)) return(given_back(done, R))
+    done$R <- if (!check && done$pivot > 0L) R else given_back(done$R, R)
+    done
+  })
 }
 
 #' @rdname cholinsert_gpu
 #' @export
 choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
-  f <- held_for_now(R, uplo, missing(uplo))
-  done <- delete_from(f, index, z, rss, is_held(f), if (!missing(control)) control_numbers(control))
-  if (is.null(z)) given_back(done, R) else replace(done, "R", list(given_back(done$R, R)))
+  with_memory({
+    f <- held_for_now(R, uplo, missing(uplo))
+    done <- delete_from(f, index, z, rss, is_held(f), if (!missing(control)) control_numbers(control))
+    if (is.null(z)) given_back(done, R) else replace(done, "R", list(given_back(done$R, R)))
+  })
 }
 
 #' @rdname cholinsert_gpu
 #' @export
 cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
   require_no_more(...)
-  f <- held_for_now(R, uplo, missing(uplo))
-  done <- shift_within(f, from, to, z, is_held(f), if (!missing(control)) control_numbers(control))
-  if (is.null(z)) given_back(done, R) else replace(done, "R", list(given_back(done$R, R)))
+  with_memory({
+    f <- held_for_now(R, uplo, missing(uplo))
+    done <- shift_within(f, from, to, z, is_held(f), if (!missing(control)) control_numbers(control))
+    if (is.null(z)) given_back(done, R) else replace(done, "R", list(given_back(done$R, R)))
+  })
 }
 
 # An ordinary factor as the functions below want it, for one call: a plain upper matrix of doubles as it is, as `matrix` beside what they
@@ -170,7 +176,7 @@ cholshift_gpu.chol_factor <- function(R, from, to, ..., z = NULL, in_place = FAL
 # for a small change of a large factor it would take longer than the work.
 insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
-  n <- .subset2(f, "n")
+  n <- if (is_held(f)) order_of(f) else f$n
   at <- if (is.null(at)) n + 1L else place_of(at, n + 1L, "at", NULL)
   p <- columns_in(X)
   if (!are_plain_columns(X, n + p)) X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
@@ -178,68 +184,83 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
   delayedAssign("order", append(seq_len(n), rep(NA_integer_, p), at - 1L))
-  done <- reshape_factor(f, in_place, control, order, names, sides_of(z, b, rss, n, p, "b", "X"), check, function(modified, ...) {
+  sides <- sides_of(z, b, rss, n, p, "b", "X", reshaped_form(z, n + p, order, names))
+  done <- reshape_factor(f, in_place, control, order, names, sides, check, function(modified, ...) {
     rcpp_factor_insert(f, modified, at, X, ...)
   })
-  reshaped(done, z, order, names, check)
+  reshaped(done, z, check)
 }
 
 delete_from <- function(f, index, z, rss, in_place, control) {
-  n <- .subset2(f, "n")
+  n <- if (is_held(f)) order_of(f) else f$n
   index <- places_of(index, f)
   if (anyDuplicated(index)) index <- unique(index)
   delayedAssign("order", if (length(index)) seq_len(n)[-index] else seq_len(n))
-  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, rss, n, NULL), TRUE, function(modified, ...) {
+  sides <- sides_of(z, NULL, rss, n, NULL, form = reshaped_form(z, n - length(index), order))
+  done <- reshape_factor(f, in_place, control, order, NULL, sides, TRUE, function(modified, ...) {
     rcpp_factor_delete(f, modified, index, ...)
   })
-  reshaped(done, z, order)
+  reshaped(done, z)
 }
 
 shift_within <- function(f, from, to, z, in_place, control) {
-  n <- .subset2(f, "n")
+  n <- if (is_held(f)) order_of(f) else f$n
   from <- place_of(from, n, "from", f)
   to <- place_of(to, n, "to", NULL)
   delayedAssign("order", append(seq_len(n)[-from], from, to - 1L))
-  done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, NULL, n, NULL), TRUE, function(modified, ...) {
+  sides <- sides_of(z, NULL, NULL, n, NULL, form = reshaped_form(z, n, order))
+  done <- reshape_factor(f, in_place, control, order, NULL, sides, TRUE, function(modified, ...) {
     rcpp_factor_shift(f, modified, from, to, ...)
   })
-  reshaped(done, z, order)
+  reshaped(done, z)
 }
 
-# Runs call(modified, dimnames, request, half), one of the rcpp_factor_*() by which rows and columns come, go and move: list(R, pivot), R a
-# handle or a matrix. order[[i]]: which row of the factor as it is now becomes row i; NA: one that is new, of these names. check: what is not
+# Runs call(modified, dimnames, request, half), one of the rcpp_factor_*() by which rows and columns come, go and move:
+# list(R, pivot, z, rss), R a handle or a matrix, the others as from carry_out(). order[[i]]: which row of the factor as
+# it is now becomes row i; NA: one that is new, of these names. check: what is not
 # possible is an error.
 reshape_factor <- function(f, in_place, control, order, names, sides, check, call) {
   require_flag(in_place, "in_place")
   held <- is_held(f)
+  if (held && !is.null(.subset2(f, "dimnames"))) live(f, "R") # they may have been changed by hand
   dimnames <- new_dimnames(.subset2(f, "dimnames"), order, names)
-  request <- list(FALSE, FALSE, FALSE, .subset2(f, "precision") == "single", 1L, 0L, control, NULL, NULL, sides)
+  single <- identical(.subset2(f, "precision"), "single")
+  request <- list(FALSE, FALSE, FALSE, single, 1L, 0L, control, NULL, NULL, sides)
   modified <- if (in_place) f else if (held) descendant(f) else new.env(parent = emptyenv())
   half <- logical(1)  # src/rcpp_reshape.cpp sets it
   on.exit(if (half) abandon(f, "half_modified"))
   work <- function() call(modified, dimnames, request, half)
-  pivot <- carry_out(request, if (inherits(f, "gpu_factor")) with_room(work, function() !half) else work())
-  if (pivot == 0L) return(list(R = if (held) modified else modified$matrix, pivot = 0L))
+  done <- carry_out(request, if (inherits(f, "gpu_factor")) with_room(work, function() !half) else work())
+  of <- function(R) list(R = R, pivot = done$pivot, z = done$z, rss = done$rss)
+  if (done$pivot == 0L) return(of(if (held) modified else modified$matrix))
   if (check) {
-    stop_not_positive_definite("the matrix with what is inserted", pivot, if (half) "; the factor is half modified and cannot be used any more")
+    stop_not_positive_definite("the matrix with what is inserted", done$pivot,
+                               if (half) "; the factor is half modified and cannot be used any more")
   }
-  list(R = if (held) f else f$matrix, pivot = pivot)
+  of(if (held) f else f$matrix)
 }
 
-# The value of such a call. z as it was given; what it has become has its form, and names by the order of rows.
-reshaped <- function(done, z, order, names = NULL, check = TRUE) {
-  if (is.null(z)) return(if (check) done$R else done)
-  if (done$pivot > 0L) return(with_sides(done$R, list(z = z), if (!check) done$pivot))
-  taken <- rcpp_take_sides()
-  old <- if (is_float32(z)) z@Data else z
-  if (length(dim(old)) == 2L) {
-    taken$z <- matrix(taken$z, length(order), ncol(old))
-    rows <- new_dimnames(if (!is.null(rownames(old))) list(rownames(old)), order, if (!is.null(rownames(old))) names)[[1L]]
-    if (!is.null(dimnames(old))) dimnames(taken$z) <- list(rows, colnames(old))
-  } else if (!is.null(names(old))) {
-    names(taken$z) <- new_dimnames(list(names(old)), order, names)[[1L]]
-  }
+# The value of such a call. z as it was given.
+reshaped <- function(done, z, check = TRUE) {
+  if (is.null(z)) return(if (check) done$R else done[c("R", "pivot")])
+  taken <- if (done$pivot > 0L) list(z = z) else done[c("z", "rss")]
   with_sides(done$R, taken, if (!check) done$pivot)
+}
+
+# The attributes of what right-hand sides z become: a matrix of so many `rows`, or a vector, with names by the order of
+# rows.
+reshaped_form <- function(z, rows, order, names = NULL) {
+  old <- if (is_float32(z)) z@Data else z
+  if (length(dim(old)) != 2L) {
+    return(if (!is.null(names(old))) list(names = new_dimnames(list(names(old)), order, names)[[1L]]))
+  }
+  form <- list(dim = c(as.integer(rows), ncol(old)))
+  own <- rownames(old)
+  if (!is.null(dimnames(old))) {
+    new <- if (!is.null(own)) new_dimnames(list(own), order, names)[[1L]]
+    form$dimnames <- list(new, colnames(old))
+  }
+  form
 }
 
 # The dimnames of what has row order[[i]] of a factor as its row i; NA: one that is new.

@@ -60,12 +60,19 @@ cholupdate_batch.default <- function(R, V, downdate = FALSE, ..., weights = NULL
                                      precision = c("double", "single"), backend = getOption("gpucholmod.backend", "auto"),
                                      control = cholupdate_control()) {
   require_no_more(...)
+  with_memory(modify_members(R, V, downdate, weights, scale, check, if (!missing(uplo)) uplo, precision,
+                             if (!missing(backend)) backend, if (!missing(control)) control))
+}
+
+# uplo, backend, control: NULL where none was given.
+modify_members <- function(R, V, downdate, weights, scale, check, uplo, precision, backend, control) {
   many <- is.list(R) && !is.object(R)
   one <- !many && length(dim(R)) < 3L
-  factor <- if (one) open_factor(R, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
-  lower <- if (one) factor$lower else match_choice(uplo, choices$uplo, "uplo") == "lower"
+  uplo <- if (!is.null(uplo)) match_choice(uplo, choices$uplo, "uplo")
+  factor <- if (one) open_factor(R, uplo)
+  lower <- if (one) factor$lower else identical(uplo, "lower")
   single <- match_choice(precision, choices$precision, "precision") == "single"
-  request <- batch_request(downdate, check, lower, single, if (!missing(backend)) backend_number(backend), if (!missing(control)) control)
+  request <- batch_request(downdate, check, lower, single, if (!is.null(backend)) backend_number(backend), control)
   if (many) return(modify_list(R, V, downdate, weights, scale, check, request))
   x <- if (one) opened_doubles(factor, R) else open_batch(R, lower)
   n <- nrow(x)
@@ -86,18 +93,18 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
                                         control = cholupdate_control(), in_place = FALSE) {
   require_no_more(...)
   require_flag(in_place, "in_place")
+  require_live_batch(R)
   if (!missing(uplo)) match_choice(uplo, R$uplo, "uplo")
   if (!missing(precision)) match_choice(precision, R$precision, "precision")
   on_gpu <- !is.na(R$device)
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
   request <- batch_request(downdate, check, FALSE, FALSE, if (on_gpu) 2L else 1L, if (!missing(control)) control)
-  live_batch(R)
-  given <- open_members(V, R$n, R$count)
+  given <- if (is.double(V)) open_members(V, R$n, R$count) else with_memory(open_members(V, R$n, R$count))
   weights <- batch_weights(weights, downdate, given$k, R$count)
   scale <- batch_scale(scale, R$count)
   modified <- if (in_place) R else descendant(R)
   half <- logical(1)  # src/rcpp_batch.cpp sets it
-  on.exit(if (half) abandon_batch(R, "half_modified"))
+  on.exit(if (half) abandon(R, "half_modified"))
   modify <- function() rcpp_batch_modify(R, modified, given$x, given$k, given$common, request, weights, scale, check, half)
   pivots <- with_room(modify, function() !half)
   if (check && any(pivots > 0L)) stop_members(pivots)

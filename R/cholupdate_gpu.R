@@ -142,7 +142,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
   if (...length()) require_no_more(...)
   lower <- if (missing(uplo)) FALSE else match_choice(uplo, choices$uplo, "uplo") == "lower"
   plain <- rcpp_are_plain(R, V, lower)
-  factor <- if (!plain) open_factor(R, if (!missing(uplo)) if (lower) "lower" else "upper")
+  factor <- if (!plain) with_memory(open_factor(R, if (!missing(uplo)) if (lower) "lower" else "upper"))
   single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
             else !plain && factor$float32
   request <- list(
@@ -155,16 +155,20 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
   modified <- NULL
   if (plain) {
     if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, nrow(R), NCOL(V)))
-    pivot <- carry_out(request, rcpp_cholupdate(R, V, request, quote(modified), environment()))
+    done <- carry_out(request, rcpp_cholupdate(R, V, request, quote(modified), environment()))
   } else {
-    widened <- factor$float32 && !single
-    x <- if (widened) opened_doubles(factor, R) else opened(factor, R)
-    V <- open_columns(V, nrow(x), factor$float32)
-    request[10L] <- list(sides_of(z, y, rss, nrow(x), ncol(V)))
-    if (widened) V <- keep_dim(rcpp_from_float(V), V)
-    pivot <- carry_out(request, rcpp_cholupdate(x, V, request, quote(modified), environment()))
-    if (pivot == 0L) modified <- close_factor(factor, R, modified, single = !widened)
+    here <- environment()
+    with_memory({
+      widened <- factor$float32 && !single
+      x <- if (widened) opened_doubles(factor, R) else opened(factor, R)
+      V <- open_columns(V, nrow(x), factor$float32)
+      request[10L] <- list(sides_of(z, y, rss, nrow(x), ncol(V)))
+      if (widened) V <- keep_dim(rcpp_from_float(V), V)
+      done <- carry_out(request, rcpp_cholupdate(x, V, request, quote(modified), here))
+      if (done$pivot == 0L) modified <- close_factor(factor, R, modified, single = !widened)
+      NULL
+    })
   }
-  if (pivot > 0L) modified <- R
-  returned(modified, pivot, check, z)
+  if (done$pivot > 0L) modified <- R
+  returned(modified, done, check, z)
 }

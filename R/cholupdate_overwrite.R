@@ -67,14 +67,14 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
   )
   force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)
-  V <- open_columns(V, found$n, float32 = FALSE)
+  V <- with_memory(open_columns(V, found$n, float32 = FALSE))
   request[10L] <- list(sides_of(z, y, rss, found$n, ncol(V)))
   if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)
   warn_of_other_triangle(rcpp_overwrite_other_triangle(name, frame, lower), lower, as.character(name))
 
-  pivot <- carry_out(request, rcpp_cholupdate_overwrite(name, frame, V, request))
-  if (is.null(z)) return(if (check) invisible() else pivot)
-  invisible(returned(NULL, pivot, check, z)[-1L])
+  done <- carry_out(request, rcpp_cholupdate_overwrite(name, frame, V, request))
+  if (is.null(z)) return(if (check) invisible() else done$pivot)
+  invisible(returned(NULL, done, check, z)[-1L])
 }
 
 # Puts a copy of the matrix in the variable's place, or stops.

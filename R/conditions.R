@@ -25,6 +25,33 @@ is_time_limit <- function(e) {
   conditionMessage(e) %in% c(kinds, gettext(kinds, domain = "R"))
 }
 
+# Evaluates `code`; where R finds no memory for a vector, that is an error of class gpucholmod_out_of_memory, as it is
+# where src/ finds none. The value of `code` should not be a matrix that was given: this counts as a reference to it,
+# and cholupdate_overwrite() would have to copy it.
+with_memory <- function(code) {
+  withCallingHandlers(code, error = function(e) {
+    if (!is_memory_error(e)) return()
+    stop_gpucholmod("out_of_memory", paste("R has too little memory:", conditionMessage(e)), needed_by(e))
+  })
+}
+
+# The messages of R, in the user's language as far as to the first number.
+is_memory_error <- function(e) {
+  messages <- c("cannot allocate vector of size %0.1f Gb", "cannot allocate vector of size %0.1f Mb",
+                "cannot allocate vector of size %0.f Kb", "cannot allocate memory block of size %0.f Tb",
+                "vector memory exhausted (limit reached?)", "cons memory exhausted (limit reached?)",
+                "memory exhausted (limit reached?)", "vector memory limit of %0.1f Gb reached, see mem.maxVSize()",
+                "vector is too large")
+  begins <- sub("%.*", "", c(messages, gettext(messages, domain = "R")))
+  inherits(e, "simpleError") && any(startsWith(conditionMessage(e), begins))
+}
+
+# Bytes, where the message says how many.
+needed_by <- function(e) {
+  found <- regmatches(conditionMessage(e), regexec("([0-9.]+) ([KMGT])b", conditionMessage(e)))[[1L]]
+  if (length(found)) list(needed = as.numeric(found[[2L]]) * 1024^match(found[[3L]], c("K", "M", "G", "T")))
+}
+
 # What may be not what was meant, but is no error: a warning of class gpucholmod_<what>.
 warn_gpucholmod <- function(what, message, fields = list()) {
   warning(structure(

@@ -79,12 +79,12 @@ write_factor <- function(R, path, replace = FALSE) {
   if (inherits(R, "process_factor")) return(write_together(R, path, replace))
   path <- absolute_path(path, "path")
   require_flag(replace, "replace")
-  factor <- open_factor(R)
+  factor <- with_memory(open_factor(R))
   if (factor$lower) {
     stop_gpucholmod("bad_argument", "'R' is lower triangular; a file holds an upper triangular factor: t(R)",
                     list(argument = "R", value = R))
   }
-  rcpp_write_factor_file(opened_doubles(factor, R), path, replace)
+  with_memory(rcpp_write_factor_file(opened_doubles(factor, R), path, replace))
   factor_file(path)
 }
 
@@ -106,8 +106,22 @@ open_file <- function(R, uplo) {
   list(lower = FALSE, float32 = FALSE)
 }
 
+# `x` itself, if it can be what factor_file() has returned: it may have been changed by hand.
+sound_file <- function(x) {
+  own <- unclass(x)
+  path <- if (is.list(own)) own$path
+  sound <- is.character(path) && length(path) == 1L && !is.na(path) && is_number(own$n) &&
+    is.null(dim(own$n)) && own$n >= 1 && own$n == round(own$n)
+  if (!sound) {
+    why <- "this is not as factor_file() or write_factor() has returned it; call factor_file() anew"
+    stop_gpucholmod("bad_argument", why, list(argument = "factor_file", value = x))
+  }
+  x
+}
+
 # `x` itself, if its file is there and of the order it was.
 present <- function(x) {
+  sound_file(x)
   if (rcpp_factor_file_order(x$path) != x$n) {
     stop_gpucholmod("bad_file", sprintf("'%s' is not of order %d any more", x$path, x$n),
                     list(path = x$path, reason = "changed"))
@@ -123,16 +137,18 @@ as.matrix.factor_file <- function(x, ...) {
 
 #' @export
 dim.factor_file <- function(x) {
-  c(x$n, x$n)
+  rep(sound_file(x)$n, 2L)
 }
 
 #' @export
 format.factor_file <- function(x, ...) {
+  sound_file(x)
   sprintf("<factor_file> %d x %d, %s, %s", x$n, x$n, format_bytes(8 * x$n^2), x$path)
 }
 
 #' @export
 print.factor_file <- function(x, ...) {
+  sound_file(x)
   cat(sprintf("<factor_file> %d x %d, %s\n  %s\n", x$n, x$n, format_bytes(8 * x$n^2), x$path))
   invisible(x)
 }

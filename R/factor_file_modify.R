@@ -55,10 +55,10 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NU
     method_number(method, c("auto", "stream")), if (!missing(control)) control_numbers(control),
     weights_of(weights, downdate), scale_of(scale), NULL
   )
-  V <- open_columns(V, present(R)$n, float32 = FALSE)
+  V <- with_memory(open_columns(V, present(R)$n, float32 = FALSE))
   request[10L] <- list(sides_of(z, y, rss, R$n, ncol(V)))
 
-  pivot <- carry_out(request, rcpp_cholupdate_file(R$path, V, output, replace, request))
-  modified <- if (pivot > 0L) R else factor_file(output)
-  returned(modified, pivot, check, z)
+  done <- carry_out(request, rcpp_cholupdate_file(R$path, V, output, replace, request))
+  modified <- if (done$pivot > 0L) R else factor_file(output)
+  returned(modified, done, check, z)
 }

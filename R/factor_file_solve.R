@@ -23,26 +23,28 @@
 #' unlink(f$path)
 #' @export
 solve.factor_file <- function(a, b, ...) {
-  if (missing(b)) {
-    R <- as.matrix(a)
-    require_positive(diag(R))
-    return(chol2inv(R))
-  }
-  x <- unchanged(a, substitute_back(a, substitute_forward(a, right_sides(b, a$n))))
-  if (length(dim(x)) == 2L && !is_float32(b) && !is.null(colnames(b))) colnames(x) <- colnames(b)
-  like_right_sides(x, b)
+  with_memory({
+    if (missing(b)) {
+      R <- as.matrix(a)
+      require_positive(diag(R))
+      return(chol2inv(R))
+    }
+    x <- unchanged(a, substitute_back(a, substitute_forward(a, right_sides(b, a$n))))
+    if (length(dim(x)) == 2L && !is_float32(b) && !is.null(colnames(b))) colnames(x) <- colnames(b)
+    like_right_sides(x, b)
+  })
 }
 
 #' @export
 solve_forward.factor_file <- function(f, b, ...) {
   require_no_more(...)
-  like_right_sides(unchanged(f, substitute_forward(f, right_sides(b, f$n))), b)
+  with_memory(like_right_sides(unchanged(f, substitute_forward(f, right_sides(b, f$n))), b))
 }
 
 #' @export
 solve_back.factor_file <- function(f, b, ...) {
   require_no_more(...)
-  like_right_sides(unchanged(f, substitute_back(f, right_sides(b, f$n))), b)
+  with_memory(like_right_sides(unchanged(f, substitute_back(f, right_sides(b, f$n))), b))
 }
 
 #' @export

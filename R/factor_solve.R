@@ -52,24 +52,32 @@ logdet <- function(f, ...) {
 #' @export
 solve_forward.default <- function(f, b, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
-  force(b)
-  solve_ordinary(f, b, open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), forward = TRUE)
+  with_memory({
+    force(b)
+    factor <- open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
+    solve_ordinary(f, b, factor, forward = TRUE)
+  })
 }
 
 #' @rdname solve_forward
 #' @export
 solve_back.default <- function(f, b, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
-  force(b)
-  solve_ordinary(f, b, open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), forward = FALSE)
+  with_memory({
+    force(b)
+    factor <- open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
+    solve_ordinary(f, b, factor, forward = FALSE)
+  })
 }
 
 #' @rdname solve_forward
 #' @export
 logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
-  R <- opened_doubles(open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), f)
-  2 * sum(log(diag(R)))
+  with_memory({
+    R <- opened_doubles(open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), f)
+    2 * sum(log(diag(R)))
+  })
 }
 
 # A factor as open_factor() gives it, with a positive diagonal.

@@ -42,12 +42,12 @@
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
 #' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
 #' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
-#' | `gpucholmod_invalid_factor` | a [chol_factor()] cannot be used any more | `reason`: `"freed"`, `"restored"` or `"half_modified"` |
+#' | `gpucholmod_invalid_factor` | a handle cannot be used, or not now: see [chol_factor()] | `reason` |
 #' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |
 #' | `gpucholmod_backend_unavailable` | there is no GPU, or no MPI, that can be used, or several GPUs cannot hold a factor together | `backend`, `reason`; `device`, `peer` |
 #' | `gpucholmod_process_failed` | a process does not take part: see [process_info()] | `process`, `reason` |
 #' | `gpucholmod_not_supported` | a factor over several processes does not know that yet | `operation`, `backend` |
-#' | `gpucholmod_out_of_memory` | not enough memory | `needed`, `available`, in bytes, where known |
+#' | `gpucholmod_out_of_memory` | not enough memory, also for a result | `needed`, `available`: bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
 #' What is wrong with one of many factors ([cholupdate_batch()], [solve_modified()]) has its number as a field `member` besides; for `gpucholmod_not_positive_definite`
@@ -61,7 +61,7 @@
 #' other kind (`"transposed"`), or is merely not zero there (`"filled"`, once a session); and the message
 #' `gpucholmod_copied` of [cholupdate_overwrite()].
 #'
-#' Errors of R itself pass through as they are: that of a result too large to allocate, or of [setTimeLimit()]. Whatever happens, the
+#' Errors of R itself pass through as they are, such as that of [setTimeLimit()]. Whatever happens, the
 #' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and
 #' `keep_intact` of [cholupdate_gpu.chol_factor()].
 #'

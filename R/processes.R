@@ -1,37 +1,75 @@
-# A factor over several processes that MPI has started (inst/design/processes.md). All of them call the same function; what they give is compared, or
-# given to those that have none, before anything is done, so that each comes to the same errors by itself. What fails in R in one of them alone,
-# before it has got to what they do together, is told to the others, who fail with the same condition.
+# A factor over several processes that MPI has started (inst/design/processes.md). All of them call the same function;
+# what they give is compared, or given to those that have none, before anything is done, so that each comes to the same
+# errors by itself. An error of R's in one of them alone is told to the others, which fail with the same condition
+# unless they have ended the call.
 
-# Begins where that has not been done: list(rank, size, threads, beside), by MPI's numbers; beside: among the processes of this machine.
+# Begins where that has not been done: list(rank, size, threads, beside), by MPI's numbers; beside: among the processes
+# of this machine. With a bad option it begins all the same, so that together() can tell the others of the error.
 processes_here <- function() {
-  limit <- getOption("gpucholmod.process_timeout", 60)
-  if (!is_number(limit) || limit <= 0) stop_bad_argument("gpucholmod.process_timeout", limit, "must be a positive number of seconds")
-  at <- rcpp_processes_start(as.double(limit))
+  limit <- process_timeout()
+  at <- rcpp_processes_start(if (is_timeout(limit)) as.double(limit) else 60)
   if (is.null(state$leaves)) state$leaves <- reg.finalizer(state, function(e) rcpp_processes_leave(), onexit = TRUE)
   list(rank = at[[1L]], size = at[[2L]], threads = at[[3L]], beside = at[[4L]])
 }
 
-# Evaluates `code`, in which all processes meet, or all fail.
-together <- function(code) {
-  turn <- rcpp_processes_turn()
-  tryCatch(code, error = function(e) {
-    if (rcpp_processes_turn() == turn) e <- tryCatch(rcpp_processes_refuse(as_refusal(e)), error = identity)
-    stop(refused(e))
-  })
+process_timeout <- function() getOption("gpucholmod.process_timeout", 60)
+is_timeout <- function(limit) is_number(limit) && limit > 0
+require_timeout <- function() {
+  limit <- process_timeout()
+  if (!is_timeout(limit)) stop_bad_argument("gpucholmod.process_timeout", limit, "must be a positive number of seconds")
 }
 
-# A condition as text, without what is large; and the condition that another process has refused with.
-as_refusal <- function(e) {
-  e$call <- NULL
-  if (utils::object.size(e) > 1e5) e <- e[setdiff(names(e), "value")]
-  rawToChar(serialize(e, NULL, ascii = TRUE))
+# Evaluates `code`, a call in which all processes meet, or all fail. Whatever may fail in one process alone belongs into
+# `code`, the evaluation of arguments included. A call within another, for an argument of it, is part of that other
+# call: a process that fails before it has not counted it.
+together <- function(code) {
+  rank <- processes_here()$rank
+  if (isTRUE(state$within_call)) return(failing_together(code, rank))
+  rcpp_processes_begin()
+  state$within_call <- TRUE
+  on.exit(state$within_call <- FALSE)
+  failing_together(code, rank)
 }
-refused <- function(e) {
-  if (!inherits(e, "gpucholmod_process_failed") || e$reason != "refused") return(e)
-  condition <- unserialize(charToRaw(e$condition))
-  if (inherits(condition, "gpucholmod_error")) condition$process <- e$process
+
+# Evaluates `code`; where it fails, the other processes are told.
+failing_together <- function(code, rank) {
+  ended <- FALSE
+  on.exit(if (!ended) tryCatch(rcpp_processes_refuse(""), error = function(e) NULL))  # this process was interrupted
+  done <- withVisible(tryCatch(
+    {
+      require_timeout()
+      code
+    },
+    error = function(e) {
+      ended <<- TRUE
+      stop(error_of_all(e, rank))
+    }
+  ))
+  ended <- TRUE
+  if (done$visible) done$value else invisible(done$value)
+}
+
+# Tells the other processes of the error `e` in process `rank`, and returns the error that all of them have: that of the
+# first process that has failed.
+error_of_all <- function(e, rank) {
+  first <- tryCatch({
+    rcpp_processes_refuse(as_refusal(e))
+    e
+  }, error = identity)
+  if (!inherits(first, "gpucholmod_process_failed") || first$reason != "refused") return(first)
+  condition <- if (first$process == rank) e else unserialize(charToRaw(first$condition))
+  if (inherits(condition, "gpucholmod_error")) condition$process <- first$process
+  if (first$process == rank) return(condition)
+  condition$message <- sprintf("in process %d: %s", first$process, condition$message)
   condition["call"] <- list(users_call())
   condition
+}
+
+# A condition as text, without what is large, or refers to what stays in this process.
+as_refusal <- function(e) {
+  fields <- Filter(function(x) is.atomic(x) && utils::object.size(x) < 1e5, unclass(e))
+  fields$message <- conditionMessage(e)
+  rawToChar(serialize(structure(class = class(e), fields), NULL, ascii = TRUE))
 }
 
 # `x` of process 0, also where it is NULL. Elsewhere it may be given as well, and has to be the same then. `asked` has to be the same in all. A
@@ -50,32 +88,35 @@ stop_not_supported <- function(operation, message) {
                   list(operation = operation, backend = "mpi"))
 }
 
-# chol_factor(processes = TRUE). R: NULL but in process 0; a factor_file may be given by all. What is NULL of the others was not given.
+# chol_factor(processes = TRUE), within together(). R: NULL but in process 0; a factor_file may be given by all. Of the
+# others, NULL stands for what was not given.
 deal_factor <- function(R, uplo, precision, backend, device, capacity) {
+  if (inherits(R, "chol_factor")) chol_factor.chol_factor(R)  # which is an error
   at <- processes_here()
-  together({
-    on_gpu <- !is.null(backend) && match_choice(backend, choices$backend, "backend") == "cuda"
-    if (!is.null(device)) stop_not_supported("device", "a choice of GPUs, which CUDA_VISIBLE_DEVICES makes,")
-    if (!is.null(capacity)) stop_not_supported("capacity", "room for rows and columns to come")
-    if (!is.null(uplo)) uplo <- match_choice(uplo, choices$uplo, "uplo")
-    if (!is.null(precision)) precision <- match_choice(precision, choices$precision, "precision")
-    here <- at$rank == 0L && !is.null(R)
-    x <- NULL
-    given <- if (here && inherits(R, "factor_file")) {
-      open_file(R, uplo)
-      list(n = R$n, path = R$path, uplo = "upper", precision = if (is.null(precision)) "double" else precision, dimnames = NULL)
-    } else if (here) {
-      factor <- open_factor(R, uplo)
-      x <- opened_doubles(factor, R)
-      list(n = nrow(x), path = "", uplo = if (factor$lower) "lower" else "upper",
-           precision = if (is.null(precision)) if (factor$float32) "single" else "double" else precision, dimnames = factor_dimnames(R))
-    }
-    told <- agreed(given, "R", list("chol_factor", uplo, precision, on_gpu))
-    made <- rcpp_processes_hold(x, told$path, told$n, number_of(told$uplo, "uplo"), number_of(told$precision, "precision"),
-                                if (on_gpu) at$beside else -1L)
-    made$process <- at$rank
-    new_factor(made, told$uplo, told$dimnames)
-  })
+  on_gpu <- !is.null(backend) && match_choice(backend, choices$backend, "backend") == "cuda"
+  if (!is.null(device)) stop_not_supported("device", "a choice of GPUs, which CUDA_VISIBLE_DEVICES makes,")
+  if (!is.null(capacity)) stop_not_supported("capacity", "room for rows and columns to come")
+  if (!is.null(uplo)) uplo <- match_choice(uplo, choices$uplo, "uplo")
+  if (!is.null(precision)) precision <- match_choice(precision, choices$precision, "precision")
+  asked <- list(uplo = uplo, precision = precision)
+  here <- at$rank == 0L && !is.null(R)
+  x <- NULL
+  given <- if (here && inherits(R, "factor_file")) {
+    open_file(R, uplo)
+    if (is.null(precision)) precision <- "double"
+    list(n = R$n, path = R$path, uplo = "upper", precision = precision, dimnames = NULL)
+  } else if (here) {
+    factor <- open_factor(R, uplo)
+    x <- opened_doubles(factor, R)
+    own <- if (factor$float32) "single" else "double"
+    list(n = nrow(x), path = "", uplo = if (factor$lower) "lower" else "upper",
+         precision = if (is.null(precision)) own else precision, dimnames = factor_dimnames(R))
+  }
+  told <- agreed(given, "R", list("chol_factor", asked$uplo, asked$precision, on_gpu))
+  made <- rcpp_processes_hold(x, told$path, told$n, number_of(told$uplo, "uplo"),
+                              number_of(told$precision, "precision"), if (on_gpu) at$beside else -1L)
+  made$process <- at$rank
+  new_factor(made, told$uplo, told$dimnames)
 }
 
 # Arguments `names` of process 0 in `given`, those of a call. They may be NULL elsewhere, but are to be named in all: whoever names none, waits for none.
@@ -97,7 +138,6 @@ with_threads <- function(given) {
 # Calls f(R, x, ...), a method for one process, with what is left of `given` the same in all. x: list(name = columns), of so many rows or, NULL, of as many as
 # process 0 has. `names`: as above.
 carry_out_together <- function(f, what, R, x, rows, names, given) {
-  processes_here()
   together({
     live(R, "R")
     asked <- list(what, given[setdiff(names(given), names)])
@@ -128,21 +168,17 @@ cholshift_gpu.process_factor <- function(R, from, to, ...) {
   carry_out_together(cholshift_gpu.chol_factor, "cholshift_gpu", R, list(), NULL, "z", list(from = from, to = to, ...))
 }
 
-# solve_modified() of `R`, whose V and b process 0 has.
-solve_modified_together <- function(R, V, b, given) {
-  processes_here()
-  together({
-    live(R, "R")
-    given <- with_threads(given)
-    asked <- list("solve_modified", given[setdiff(names(given), "control")])
-    V <- agreed(V, "V", asked)
-    told <- agreed(if (R$process == 0L || !is.null(b)) list(b), "b", asked)
-    do.call(solve_modified_of, c(list(R, V, told[[1L]]), given), quote = TRUE)
-  })
+# solve_modified() of `R`, whose V and b process 0 has, within together().
+solve_modified_by_all <- function(R, V, b, given) {
+  live(R, "R")
+  given <- with_threads(given)
+  asked <- list("solve_modified", given[setdiff(names(given), "control")])
+  V <- agreed(V, "V", asked)
+  told <- agreed(if (R$process == 0L || !is.null(b)) list(b), "b", asked)
+  do.call(solve_modified_of, c(list(R, V, told[[1L]]), given), quote = TRUE)
 }
 
 solve_together <- function(f, b, which, named = FALSE) {
-  processes_here()
   together({
     live(f)
     if (!is.null(b)) open_columns(b, f$n, float32 = FALSE, argument = "b")
@@ -159,10 +195,9 @@ solve.process_factor <- function(a, b, ...) {
 
 # A matrix in process 0, NULL elsewhere: the factor, or the inverse of A.
 in_process_0 <- function(f, uplo, dimnames, inverse = FALSE) {
-  processes_here()
   together({
-    pointer <- live(f)
-    value <- rcpp_processes_download(pointer, number_of(uplo, "uplo"), dimnames, f$process == 0L, inverse)
+    live(f)
+    value <- rcpp_processes_download(f, number_of(uplo, "uplo"), dimnames, f$process == 0L, inverse)
     if (f$process == 0L) value else invisible()
   })
 }
@@ -179,8 +214,17 @@ solve_back.process_factor <- function(f, b = NULL, ...) {
 
 #' @export
 copy_factor.process_factor <- function(x, ...) {
-  processes_here()
   together(copy_factor.chol_factor(x))
+}
+
+#' @export
+logdet.process_factor <- function(f, ...) {
+  together(logdet.chol_factor(f, ...))
+}
+
+#' @export
+determinant.process_factor <- function(x, ...) {
+  together(determinant.chol_factor(x, ...))
 }
 
 #' @export
@@ -189,12 +233,11 @@ as.matrix.process_factor <- function(x, ...) {
 }
 
 write_together <- function(f, path, replace) {
-  processes_here()
   together({
-    pointer <- live(f, "R")
+    live(f, "R")
     require_flag(replace, "replace")
     path <- agreed(if (f$process == 0L && !is.null(path)) absolute_path(path, "path"), "path", list("write_factor", replace))
-    rcpp_processes_write(pointer, path, replace)
+    rcpp_processes_write(f, path, replace)
     structure(list(path = path, n = f$n), class = "factor_file")
   })
 }
@@ -244,13 +287,31 @@ write_together <- function(f, path, replace) {
 #' They are the same in all processes, with the number of the process that has found them in the field `process`, where one has; nothing is changed
 #' then anywhere. A downdate that fails has the same `pivot` in all.
 #'
-#' A process that fails to take part makes the others stop with an error of class `gpucholmod_process_failed` with its number, `process`, and a `reason`:
-#' `"gone"`, it is no more (on the same machine that is seen at once); `"left"`, its R has ended; `"silent"`, nothing has come from it for a minute, or
-#' `options(gpucholmod.process_timeout =)` seconds, which should be more than a process ever spends on something of its own; `"stopped"`, it was interrupted
-#' under way, or `"out_of_step"`, it has called something else. Most often `mpirun` is quicker, and ends all processes where one dies.
+#' An error of R's in one process alone, such as a bad option or an argument that cannot be evaluated, is an error of
+#' the same class in the others too, whose message begins with "in process" and the number of that process. All
+#' processes are in step again in the next call.
 #'
-#' Where the package was built without MPI, `gpucholmod_backend_unavailable` says so, with the reason `"not_built"`; in a forked process the reason is
-#' `"forked"`.
+#' A process that fails to take part makes the others stop with an error of class `gpucholmod_process_failed` with its
+#' number, `process`, and a `reason`:
+#'
+#' | `reason` | |
+#' |---|---|
+#' | `"gone"` | it is no more (on the same machine that is seen at once) |
+#' | `"left"` | its R has ended |
+#' | `"silent"` | nothing has come from it for too long, see below |
+#' | `"stopped"` | it was interrupted under way |
+#' | `"out_of_step"` | it has called something else |
+#' | `"busy"` | it is this process: R ran a finalizer during such a call, which has made another |
+#'
+#' A process is silent after a minute, or `options(gpucholmod.process_timeout =)` seconds, which should be more than a
+#' process ever spends on something of its own.
+#'
+#' When a process dies, or ends with a status other than 0, Open MPI's `mpirun` ends all others soon after, before
+#' they can do much about the error. `mpirun --enable-recovery` lets them go on.
+#'
+#' Where the package was built without MPI, `gpucholmod_backend_unavailable` says so, with the reason `"not_built"`.
+#' In a forked process ([parallel::mclapply()]) every use of such a factor but `print()` and `free()` is that error
+#' with the reason `"forked"`.
 #'
 #' @return A list: `built`, whether the package was built with MPI; `configured`, what its configure script decided, and why; `process`, the number of
 #'   this process, from 0; `processes`, how many there are; `threads`, how many threads of this machine's CPU are of use to it.

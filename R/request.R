@@ -61,18 +61,21 @@ finite_numbers <- function(x, argument) {
 }
 
 # Right-hand sides that come along with a factor of order n, and of y, which belongs to them, a row for each of k columns of V or X:
-# list(z, y, rss, name of y), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no y. Whether z and y are
-# finite is looked at where they are read.
-sides_of <- function(z, y, rss, n, k, name = "y", columns = "V") {
+# list(z, y, rss, name of y, form), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no
+# y. Whether z and y are finite is looked at where they are read. form: attributes of what z becomes, which src/ sets
+# before anything changes: here that might take another vector.
+sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(z)) {
   if (is.null(z)) {
     if (is.null(y) && is.null(rss)) return(NULL)
     belong <- c(if (!is.null(k)) name, "rss")
     stop_bad_argument("z", NULL, sprintf("is missing, to which %s belong%s", paste0("'", belong, "'", collapse = " and "),
                                          if (length(belong) == 1L) "s" else ""))
   }
+  force(form)
   z <- open_columns(z, n, float32 = FALSE, "z")
   if (!is.null(k)) {
     if (is.null(y)) stop_bad_argument(name, NULL, sprintf("is missing: it has a row for each column of '%s'", columns))
+    if (!isS4(y) && !is.numeric(y)) stop_not_numeric(y, name)
     if (k == 1L && is.null(dim(y)) && !isS4(y)) y <- t(y)
     y <- open_columns(y, k, float32 = FALSE, name, sprintf("'%s' has %d columns", columns, k))
     if (ncol(y) != ncol(z)) {
@@ -88,17 +91,22 @@ sides_of <- function(z, y, rss, n, k, name = "y", columns = "V") {
     }
     if (any(rss < 0)) stop_bad_argument("rss", rss, "must not be negative")
   }
-  list(z, y, rss, name)
+  list(z, y, rss, name, form)
 }
 
-# What a function that modifies returns: the factor, alone, or in a list with what came along, z as it was given, and with the pivot
-# where that is not checked.
-returned <- function(R, pivot, check, z = NULL) {
-  if (is.null(z)) return(if (check) R else list(R = R, pivot = pivot))
-  taken <- rcpp_take_sides()
-  if (pivot > 0L) taken <- list(z = z)
-  attributes(taken$z) <- attributes(if (isS4(z)) keep_dim(taken$z, z) else without_class(z))
-  with_sides(R, taken, if (!check) pivot)
+# The attributes of right-hand sides that come along; numbers that had a class of S3 are returned without it.
+form_of <- function(z) {
+  if (isS4(z)) return(list(dim = dim(z)))
+  form <- attributes(z)
+  form[names(form) != "class"]
+}
+
+# What a function that modifies returns: the factor, alone, or in a list with what came along, and with the pivot where
+# that is not checked. done: what carry_out() returns.
+returned <- function(R, done, check, z = NULL) {
+  if (is.null(z)) return(if (check) R else list(R = R, pivot = done$pivot))
+  taken <- if (done$pivot > 0L) list(z = without_class(z)) else done[c("z", "rss")]
+  with_sides(R, taken, if (!check) done$pivot)
 }
 
 # taken: list(z, rss), rss NULL where none was given.
@@ -113,12 +121,13 @@ with_sides <- function(R, taken, pivot) {
 method_number <- function(method, allowed) number_of(match_choice(method, allowed, "method"), "method")
 backend_number <- function(backend) number_of(match_choice(backend, choices$backend, "backend"), "backend")
 
-# Evaluates `code`, one of the calls of src/ that carry out a request and return the failing pivot, under its bar. The
-# pivot; 0 is success. Where the request says so, anything else is an error, whose message ends with `consequence`.
+# Evaluates `code`, one of the calls of src/ that carry out a request, under its bar, and returns what that returns:
+# list(pivot, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the request says
+# so, that is an error, whose message ends with `consequence`.
 carry_out <- function(request, code, consequence = NULL) {
   on.exit(if (!is.null(state$bar)) end_bar("failed"))
-  pivot <- code
+  done <- code
   if (!is.null(state$bar)) end_bar("done")
-  if (pivot > 0L && request[[2L]]) stop_not_positive_definite("the downdated matrix", pivot, consequence)
-  pivot
+  if (done$pivot > 0L && request[[2L]]) stop_not_positive_definite("the downdated matrix", done$pivot, consequence)
+  done
 }

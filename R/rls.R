@@ -49,30 +49,34 @@
 #' @importFrom stats coef deviance df.residual predict update vcov
 #' @export
 rls <- function(x, y, weights = 1, ridge = 0, window = Inf, backend = getOption("gpucholmod.backend", "auto")) {
-  x <- regressors(x, NULL)
-  y <- responses(y, nrow(x), NULL)
-  weights <- observation_weights(weights, nrow(x))
-  p <- ncol(x)
-  penalty <- penalties(ridge, p)
-  if (!is_number(window) || window < 1) stop_bad_argument("window", window, "must be a number of observations")
-  if (nrow(x) > window) stop_bad_argument("window", window, sprintf("is less than the %d observations that are given", nrow(x)))
-  backend <- match_choice(backend, choices$backend, "backend")
+  with_memory({
+    x <- regressors(x, NULL)
+    y <- responses(y, nrow(x), NULL)
+    weights <- observation_weights(weights, nrow(x))
+    p <- ncol(x)
+    penalty <- penalties(ridge, p)
+    if (!is_window(window)) stop_bad_argument("window", window, "must be a whole number of observations, or Inf")
+    if (nrow(x) > window) {
+      stop_bad_argument("window", window, sprintf("is less than the %d observations that are given", nrow(x)))
+    }
+    backend <- match_choice(backend, choices$backend, "backend")
 
-  on_gpu <- held_on_gpu(backend, p)
-  start <- if (all(penalty > 0)) {
-    list(R = diag(sqrt(penalty), p), z = matrix(0, p, ncol(y)), rss = numeric(ncol(y)))
-  } else {
-    first_fit(sqrt(weights) * x, sqrt(weights) * y, penalty)
-  }
-  if (on_gpu) start$R <- gpu_factor(start$R)
-  if (all(penalty > 0) && nrow(x) > 0L) {
-    start <- cholupdate_gpu(start$R, t(x), weights = weights, z = start$z, y = y, rss = start$rss)
-  }
-  structure(c(start, list(
-    count = nrow(x), penalised = any(penalty > 0), window = window,
-    kept = if (is.finite(window) && nrow(x) > 0L) list(list(x = x, y = y, weights = weights, age = 0)),
-    age = 0, names = list(colnames(x), colnames(y))
-  )), class = "rls")
+    on_gpu <- held_on_gpu(backend, p)
+    start <- if (all(penalty > 0)) {
+      list(R = diag(sqrt(penalty), p), z = matrix(0, p, ncol(y)), rss = numeric(ncol(y)))
+    } else {
+      first_fit(sqrt(weights) * x, sqrt(weights) * y, penalty)
+    }
+    if (on_gpu) start$R <- gpu_factor(start$R)
+    if (all(penalty > 0) && nrow(x) > 0L) {
+      start <- cholupdate_gpu(start$R, t(x), weights = weights, z = start$z, y = y, rss = start$rss)
+    }
+    structure(c(start, list(
+      count = nrow(x), penalised = any(penalty > 0), window = window,
+      kept = if (is.finite(window) && nrow(x) > 0L) list(list(x = x, y = y, weights = weights, age = 0)),
+      age = 0, names = list(colnames(x), colnames(y))
+    )), class = "rls")
+  })
 }
 
 # list(R, z, rss) by orthogonal transforms of x and y, with rows behind them for penalties, some of which are zero.
@@ -93,26 +97,32 @@ first_fit <- function(x, y, penalty) {
 #' @export
 update.rls <- function(object, x, y, weights = 1, forget = 1, ...) {
   if (...length()) require_no_more(...)
+  if (!is.list(object)) require_fit(object)
   fit <- object
-  p <- nrow(fit$z)
   if (!is_number(forget) || forget <= 0 || forget > 1) stop_bad_argument("forget", forget, "must be a number above 0, up to 1")
-  one <- is.double(x) && is.null(attributes(x)) && length(x) == p && all(is.finite(x)) && length(y) == 1L && ncol(fit$z) == 1L &&
-    missing(weights) && fit$window == Inf
+  one <- is.double(x) && is.null(attributes(x)) && identical(dim(fit$z), c(length(x), 1L)) && all(is.finite(x)) &&
+    length(y) == 1L && missing(weights) && identical(fit$window, Inf) && is.numeric(fit$age) && is.numeric(fit$count)
   if (one) { # in a filter for few coefficients it takes longer to look at an observation than to take it in
     made <- cholupdate_gpu(fit$R, x, scale = forget, z = fit$z, y = y, rss = fit$rss)
     count <- 1L
   } else {
-    x <- regressors(x, p)
-    count <- nrow(x)
-    change <- list(x = x, y = responses(y, count, ncol(fit$z)), weights = observation_weights(weights, count))
-    moved <- if (is.finite(fit$window)) move_window(c(fit$kept, list(c(change, age = fit$age - log(forget)))), fit$window)
-    for (gone in moved$gone) {
-      faded <- forget * exp(gone$age - fit$age)
-      count <- count - faded * nrow(gone$x)
-      change <- list(x = rbind(change$x, gone$x), y = rbind(change$y, gone$y), weights = c(change$weights, -faded * gone$weights))
-    }
-    made <- cholupdate_gpu(fit$R, t(change$x), weights = change$weights, scale = forget, z = fit$z, y = change$y, rss = fit$rss)
-    fit["kept"] <- list(moved$kept)
+    require_fit(fit)
+    with_memory({
+      x <- regressors(x, nrow(fit$z))
+      count <- nrow(x)
+      change <- list(x = x, y = responses(y, count, ncol(fit$z)), weights = observation_weights(weights, count))
+      blocks <- if (is.finite(fit$window)) c(fit$kept, list(c(change, age = fit$age - log(forget))))
+      moved <- if (is.finite(fit$window)) move_window(blocks, fit$window)
+      for (gone in moved$gone) {
+        faded <- forget * exp(gone$age - fit$age)
+        count <- count - faded * nrow(gone$x)
+        change <- list(x = rbind(change$x, gone$x), y = rbind(change$y, gone$y),
+                       weights = c(change$weights, -faded * gone$weights))
+      }
+      made <- cholupdate_gpu(fit$R, t(change$x), weights = change$weights, scale = forget, z = fit$z, y = change$y,
+                             rss = fit$rss)
+      fit["kept"] <- list(moved$kept)
+    })
   }
   fit$R <- made$R
   fit$z <- made$z
@@ -143,7 +153,13 @@ move_window <- function(blocks, window) {
 #' @export
 coef.rls <- function(object, ...) {
   if (...length()) require_no_more(...)
-  beta <- if (inherits(object$R, "gpu_factor")) solve_back(object$R, object$z) else backsolve(object$R, object$z)
+  require_fit(object)
+  beta <- if (inherits(object$R, "chol_factor")) {
+    solve_back(object$R, object$z)
+  } else {
+    require_positive(diag(object$R))
+    backsolve(object$R, object$z)
+  }
   if (ncol(beta) == 1L && is.null(object$names[[2L]])) return(stats::setNames(beta[, 1L], object$names[[1L]]))
   dimnames(beta) <- object$names
   beta
@@ -153,14 +169,18 @@ coef.rls <- function(object, ...) {
 #' @export
 predict.rls <- function(object, x, ...) {
   if (...length()) require_no_more(...)
-  x <- regressors(x, nrow(object$z))
-  drop_one(x %*% coef(object), object)
+  require_fit(object)
+  with_memory({
+    x <- regressors(x, nrow(object$z))
+    drop_one(x %*% coef(object), object)
+  })
 }
 
 #' @rdname rls
 #' @export
 deviance.rls <- function(object, ...) {
   if (...length()) require_no_more(...)
+  require_fit(object)
   stats::setNames(object$rss, object$names[[2L]])
 }
 
@@ -168,6 +188,7 @@ deviance.rls <- function(object, ...) {
 #' @export
 df.residual.rls <- function(object, ...) {
   if (...length()) require_no_more(...)
+  require_fit(object)
   object$count - if (object$penalised) 0 else nrow(object$z)
 }
 
@@ -175,10 +196,13 @@ df.residual.rls <- function(object, ...) {
 #' @export
 vcov.rls <- function(object, ...) {
   if (...length()) require_no_more(...)
+  require_fit(object)
   if (ncol(object$z) != 1L) stop_bad_argument("object", ncol(object$z), "has several responses: vcov() is for one")
-  inverse <- chol2inv(object$R) * object$rss / df.residual.rls(object)
-  dimnames(inverse) <- object$names[c(1L, 1L)]
-  inverse
+  with_memory({
+    inverse <- chol2inv(object$R) * object$rss / df.residual.rls(object)
+    dimnames(inverse) <- object$names[c(1L, 1L)]
+    inverse
+  })
 }
 
 #' @rdname rls
@@ -186,6 +210,7 @@ vcov.rls <- function(object, ...) {
 #' @export
 print.rls <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   if (...length()) require_no_more(...)
+  require_fit(x)
   cat(sprintf("Recursive least squares: %d coefficients, %s observations%s%s\n", nrow(x$z), format(x$count, digits = digits),
               if (is.finite(x$window)) sprintf(", the last %s", format(x$window)) else "",
               if (inherits(x$R, "gpu_factor")) "; the factor is on the GPU" else ""))
@@ -194,11 +219,38 @@ print.rls <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   invisible(x)
 }
 
+# Stops unless `fit` can be what rls() or update() has returned: its parts may have been changed by hand.
+require_fit <- function(fit) {
+  own <- unclass(fit)
+  names <- if (is.list(own)) own$names
+  is_one <- function(x) is_number(x) && is.null(attributes(x))
+  sound <- is.list(own) && is.double(own$z) && is.matrix(own$z) && nrow(own$z) > 0L && is_square(own$R, nrow(own$z)) &&
+    is.numeric(own$rss) && is.null(dim(own$rss)) && length(own$rss) == ncol(own$z) &&
+    is_one(own$count) && is_one(own$age) && is_one(own$window) && is_window(own$window) &&
+    (isTRUE(own$penalised) || isFALSE(own$penalised)) && is.list(names) && length(names) == 2L &&
+    are_names(names[[1L]], nrow(own$z)) && are_names(names[[2L]], ncol(own$z)) &&
+    (is.null(own$kept) || is.list(own$kept)) &&
+    (is.infinite(own$window) || all(vapply(own$kept, is_block, NA, dim(own$z))))
+  if (!sound) stop_bad_argument("object", fit, "is not as rls() or update() has returned it: make a new fit")
+}
+
+is_window <- function(x) is_number(x) && x >= 1 && x == round(x)
+is_square <- function(R, n) inherits(R, "chol_factor") || is.double(R) && identical(dim(R), c(n, n))
+are_names <- function(names, n) is.null(names) || is.character(names) && length(names) == n
+
+# Observations that are kept for a window: d are the numbers of regressors and of responses.
+is_block <- function(block, d) {
+  is.list(block) && is.numeric(block$x) && is.matrix(block$x) && is.numeric(block$y) && is.matrix(block$y) &&
+    ncol(block$x) == d[[1L]] && identical(dim(block$y), c(nrow(block$x), d[[2L]])) && is.numeric(block$weights) &&
+    length(block$weights) == nrow(block$x) && is_number(block$age)
+}
+
 # A vector where the fit has one response without a name.
 drop_one <- function(x, fit) if (ncol(fit$z) == 1L && is.null(fit$names[[2L]])) x[, 1L] else x
 
 # A matrix of finite doubles with p columns, a vector being one row of it; p NULL: as many as there are, a vector being one column.
 regressors <- function(x, p) {
+  if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, "x")
   if (is.null(dim(x)) && !isS4(x)) x <- if (is.null(p)) as.matrix(x) else t(x)
   columns <- if (is.null(p)) ncol(x) else p
   x <- finite_matrix(x, nrow(x), "x")
@@ -211,6 +263,7 @@ regressors <- function(x, p) {
 
 # A row for each of `count` observations, m columns if that is not NULL.
 responses <- function(y, count, m) {
+  if (!isS4(y) && !is.numeric(y)) stop_not_numeric(y, "y")
   if (is.null(dim(y)) && !isS4(y)) y <- if (is.null(m) || m == 1L || count != 1L) as.matrix(y) else t(y)
   y <- finite_matrix(y, count, "y")
   if (!is.null(m) && ncol(y) != m) {

@@ -71,13 +71,17 @@
 #' @export
 solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL, scale = 1, what = c("solution", "logdet", "quadratic"),
                            uplo = c("upper", "lower"), check = TRUE, control = cholupdate_control()) {
-  if (...length()) require_no_more(...)
   if (inherits(R, "process_factor")) {
-    given <- as.list(match.call(expand.dots = FALSE))[-1L]
-    given <- mget(setdiff(names(given), c("R", "V", "b", "...")))
-    return(solve_modified_together(R, V, b, given))
+    given <- setdiff(names(as.list(match.call(expand.dots = FALSE))[-1L]), c("R", "V", "b", "..."))
+    here <- environment()
+    return(together({
+      require_no_more(...)
+      solve_modified_by_all(R, V, b, mget(given, here))
+    }))
   }
-  solve_modified_of(R, V, b, downdate, weights, scale, if (!missing(what)) what, if (!missing(uplo)) uplo, check, if (!missing(control)) control)
+  if (...length()) require_no_more(...)
+  with_memory(solve_modified_of(R, V, b, downdate, weights, scale, if (!missing(what)) what, if (!missing(uplo)) uplo,
+                                check, if (!missing(control)) control))
 }
 
 # what, uplo, control: NULL where none was given.
@@ -104,7 +108,7 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   done <- NULL
   carry_out(request, {
     done <- if (factor$on_gpu) with_room(solve_all) else solve_all()
-    0L
+    list(pivot = 0L)
   })
   failed <- which(done$pivot > 0L)
   if (check && length(failed)) stop_members(done$pivot)

@@ -42,61 +42,52 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_batch_copy
-Rcpp::RObject rcpp_batch_copy(SEXP pointer);
-RcppExport SEXP _gpucholmod_rcpp_batch_copy(SEXP pointerSEXP) {
+SEXP rcpp_batch_copy(SEXP handle);
+RcppExport SEXP _gpucholmod_rcpp_batch_copy(SEXP handleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_copy(pointer));
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_copy(handle));
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_batch_free
-void rcpp_batch_free(SEXP pointer);
-RcppExport SEXP _gpucholmod_rcpp_batch_free(SEXP pointerSEXP) {
-BEGIN_RCPP
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    rcpp_batch_free(pointer);
-    return R_NilValue;
-END_RCPP
-}
 // rcpp_batch_download
-Rcpp::RObject rcpp_batch_download(SEXP pointer, int member, int uplo);
-RcppExport SEXP _gpucholmod_rcpp_batch_download(SEXP pointerSEXP, SEXP memberSEXP, SEXP uploSEXP) {
+SEXP rcpp_batch_download(SEXP handle, int member, int uplo);
+RcppExport SEXP _gpucholmod_rcpp_batch_download(SEXP handleSEXP, SEXP memberSEXP, SEXP uploSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< int >::type member(memberSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_download(pointer, member, uplo));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_download(handle, member, uplo));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_batch_diagonals
-Rcpp::RObject rcpp_batch_diagonals(SEXP pointer);
-RcppExport SEXP _gpucholmod_rcpp_batch_diagonals(SEXP pointerSEXP) {
+SEXP rcpp_batch_diagonals(SEXP handle);
+RcppExport SEXP _gpucholmod_rcpp_batch_diagonals(SEXP handleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_diagonals(pointer));
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_diagonals(handle));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_batch_solve
-Rcpp::RObject rcpp_batch_solve(SEXP pointer, SEXP B, int m, int which);
-RcppExport SEXP _gpucholmod_rcpp_batch_solve(SEXP pointerSEXP, SEXP BSEXP, SEXP mSEXP, SEXP whichSEXP) {
+SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which);
+RcppExport SEXP _gpucholmod_rcpp_batch_solve(SEXP handleSEXP, SEXP BSEXP, SEXP mSEXP, SEXP whichSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< SEXP >::type B(BSEXP);
     Rcpp::traits::input_parameter< int >::type m(mSEXP);
     Rcpp::traits::input_parameter< int >::type which(whichSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_solve(pointer, B, m, which));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_solve(handle, B, m, which));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_batch_modify
-Rcpp::IntegerVector rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check, SEXP half_modified);
+SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check, SEXP half_modified);
 RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP kSEXP, SEXP commonSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -135,7 +126,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_batch_shapes
-Rcpp::IntegerMatrix rcpp_batch_shapes(Rcpp::List of);
+SEXP rcpp_batch_shapes(Rcpp::List of);
 RcppExport SEXP _gpucholmod_rcpp_batch_shapes(SEXP ofSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -170,7 +161,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate
-int rcpp_cholupdate(SEXP R, SEXP V, SEXP request, SEXP name, SEXP env);
+SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request, SEXP name, SEXP env);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate(SEXP RSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP nameSEXP, SEXP envSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -204,15 +195,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_take_sides
-Rcpp::List rcpp_take_sides();
-RcppExport SEXP _gpucholmod_rcpp_take_sides() {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    rcpp_result_gen = Rcpp::wrap(rcpp_take_sides());
-    return rcpp_result_gen;
-END_RCPP
-}
 // rcpp_are_plain
 bool rcpp_are_plain(SEXP R, SEXP V, bool lower);
 RcppExport SEXP _gpucholmod_rcpp_are_plain(SEXP RSEXP, SEXP VSEXP, SEXP lowerSEXP) {
@@ -237,17 +219,17 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_from_float
-Rcpp::NumericVector rcpp_from_float(Rcpp::IntegerVector bits);
+SEXP rcpp_from_float(SEXP bits);
 RcppExport SEXP _gpucholmod_rcpp_from_float(SEXP bitsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type bits(bitsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type bits(bitsSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_from_float(bits));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_to_float
-Rcpp::IntegerVector rcpp_to_float(Rcpp::NumericVector x);
+SEXP rcpp_to_float(Rcpp::NumericVector x);
 RcppExport SEXP _gpucholmod_rcpp_to_float(SEXP xSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -310,7 +292,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_file_diagonal
-Rcpp::NumericVector rcpp_factor_file_diagonal(std::string path);
+SEXP rcpp_factor_file_diagonal(std::string path);
 RcppExport SEXP _gpucholmod_rcpp_factor_file_diagonal(SEXP pathSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -320,7 +302,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate_file
-int rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool replace, SEXP request);
+SEXP rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool replace, SEXP request);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate_file(SEXP inputSEXP, SEXP VSEXP, SEXP outputSEXP, SEXP replaceSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -349,6 +331,26 @@ RcppExport SEXP _gpucholmod_rcpp_gpu_release() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     rcpp_result_gen = Rcpp::wrap(rcpp_gpu_release());
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_handle_trouble
+SEXP rcpp_handle_trouble(SEXP handle);
+RcppExport SEXP _gpucholmod_rcpp_handle_trouble(SEXP handleSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_handle_trouble(handle));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_handle_free
+bool rcpp_handle_free(SEXP handle);
+RcppExport SEXP _gpucholmod_rcpp_handle_free(SEXP handleSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_handle_free(handle));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -406,63 +408,44 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_shares
-std::vector<double> rcpp_factor_shares(SEXP pointer);
-RcppExport SEXP _gpucholmod_rcpp_factor_shares(SEXP pointerSEXP) {
+std::vector<double> rcpp_factor_shares(SEXP handle);
+RcppExport SEXP _gpucholmod_rcpp_factor_shares(SEXP handleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shares(pointer));
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shares(handle));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_copy
-Rcpp::RObject rcpp_factor_copy(SEXP pointer);
-RcppExport SEXP _gpucholmod_rcpp_factor_copy(SEXP pointerSEXP) {
+SEXP rcpp_factor_copy(SEXP handle);
+RcppExport SEXP _gpucholmod_rcpp_factor_copy(SEXP handleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_copy(pointer));
-    return rcpp_result_gen;
-END_RCPP
-}
-// rcpp_factor_free
-void rcpp_factor_free(SEXP pointer);
-RcppExport SEXP _gpucholmod_rcpp_factor_free(SEXP pointerSEXP) {
-BEGIN_RCPP
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    rcpp_factor_free(pointer);
-    return R_NilValue;
-END_RCPP
-}
-// rcpp_factor_is_null
-bool rcpp_factor_is_null(SEXP pointer);
-RcppExport SEXP _gpucholmod_rcpp_factor_is_null(SEXP pointerSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_is_null(pointer));
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_copy(handle));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_download
-Rcpp::RObject rcpp_factor_download(SEXP pointer, int uplo, SEXP dimnames);
-RcppExport SEXP _gpucholmod_rcpp_factor_download(SEXP pointerSEXP, SEXP uploSEXP, SEXP dimnamesSEXP) {
+SEXP rcpp_factor_download(SEXP handle, int uplo, SEXP dimnames);
+RcppExport SEXP _gpucholmod_rcpp_factor_download(SEXP handleSEXP, SEXP uploSEXP, SEXP dimnamesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_download(pointer, uplo, dimnames));
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_download(handle, uplo, dimnames));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_diagonal
-Rcpp::NumericVector rcpp_factor_diagonal(SEXP pointer);
-RcppExport SEXP _gpucholmod_rcpp_factor_diagonal(SEXP pointerSEXP) {
+SEXP rcpp_factor_diagonal(SEXP handle);
+RcppExport SEXP _gpucholmod_rcpp_factor_diagonal(SEXP handleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_diagonal(pointer));
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_diagonal(handle));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -477,31 +460,32 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_solve
-Rcpp::NumericVector rcpp_factor_solve(SEXP pointer, Rcpp::NumericVector B, int which, SEXP dimnames);
-RcppExport SEXP _gpucholmod_rcpp_factor_solve(SEXP pointerSEXP, SEXP BSEXP, SEXP whichSEXP, SEXP dimnamesSEXP) {
+SEXP rcpp_factor_solve(SEXP handle, SEXP B, int which, bool as_vector, SEXP names);
+RcppExport SEXP _gpucholmod_rcpp_factor_solve(SEXP handleSEXP, SEXP BSEXP, SEXP whichSEXP, SEXP as_vectorSEXP, SEXP namesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type B(BSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type B(BSEXP);
     Rcpp::traits::input_parameter< int >::type which(whichSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_solve(pointer, B, which, dimnames));
+    Rcpp::traits::input_parameter< bool >::type as_vector(as_vectorSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type names(namesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_solve(handle, B, which, as_vector, names));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_inverse
-Rcpp::RObject rcpp_factor_inverse(SEXP pointer, SEXP dimnames);
-RcppExport SEXP _gpucholmod_rcpp_factor_inverse(SEXP pointerSEXP, SEXP dimnamesSEXP) {
+SEXP rcpp_factor_inverse(SEXP handle, SEXP dimnames);
+RcppExport SEXP _gpucholmod_rcpp_factor_inverse(SEXP handleSEXP, SEXP dimnamesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_inverse(pointer, dimnames));
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_inverse(handle, dimnames));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_modify
-int rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact, SEXP half_modified);
+SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact, SEXP half_modified);
 RcppExport SEXP _gpucholmod_rcpp_factor_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP keep_intactSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -607,7 +591,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate_overwrite
-int rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request);
+SEXP rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate_overwrite(SEXP nameSEXP, SEXP envSEXP, SEXP VSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -629,13 +613,12 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_processes_turn
-double rcpp_processes_turn();
-RcppExport SEXP _gpucholmod_rcpp_processes_turn() {
+// rcpp_processes_begin
+void rcpp_processes_begin();
+RcppExport SEXP _gpucholmod_rcpp_processes_begin() {
 BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    rcpp_result_gen = Rcpp::wrap(rcpp_processes_turn());
-    return rcpp_result_gen;
+    rcpp_processes_begin();
+    return R_NilValue;
 END_RCPP
 }
 // rcpp_processes_refuse
@@ -676,27 +659,27 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_processes_download
-SEXP rcpp_processes_download(SEXP pointer, int uplo, SEXP dimnames, bool here, bool inverse);
-RcppExport SEXP _gpucholmod_rcpp_processes_download(SEXP pointerSEXP, SEXP uploSEXP, SEXP dimnamesSEXP, SEXP hereSEXP, SEXP inverseSEXP) {
+SEXP rcpp_processes_download(SEXP handle, int uplo, SEXP dimnames, bool here, bool inverse);
+RcppExport SEXP _gpucholmod_rcpp_processes_download(SEXP handleSEXP, SEXP uploSEXP, SEXP dimnamesSEXP, SEXP hereSEXP, SEXP inverseSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
     Rcpp::traits::input_parameter< bool >::type here(hereSEXP);
     Rcpp::traits::input_parameter< bool >::type inverse(inverseSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_processes_download(pointer, uplo, dimnames, here, inverse));
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_download(handle, uplo, dimnames, here, inverse));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_processes_write
-void rcpp_processes_write(SEXP pointer, std::string path, bool replace);
-RcppExport SEXP _gpucholmod_rcpp_processes_write(SEXP pointerSEXP, SEXP pathSEXP, SEXP replaceSEXP) {
+void rcpp_processes_write(SEXP handle, std::string path, bool replace);
+RcppExport SEXP _gpucholmod_rcpp_processes_write(SEXP handleSEXP, SEXP pathSEXP, SEXP replaceSEXP) {
 BEGIN_RCPP
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< std::string >::type path(pathSEXP);
     Rcpp::traits::input_parameter< bool >::type replace(replaceSEXP);
-    rcpp_processes_write(pointer, path, replace);
+    rcpp_processes_write(handle, path, replace);
     return R_NilValue;
 END_RCPP
 }
@@ -718,7 +701,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_delete
-int rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request, SEXP half_modified);
+SEXP rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request, SEXP half_modified);
 RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -733,7 +716,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_insert
-int rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request, SEXP half_modified);
+SEXP rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request, SEXP half_modified);
 RcppExport SEXP _gpucholmod_rcpp_factor_insert(SEXP heldSEXP, SEXP modifiedSEXP, SEXP atSEXP, SEXP XSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -749,7 +732,7 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_shift
-int rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request, SEXP half_modified);
+SEXP rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request, SEXP half_modified);
 RcppExport SEXP _gpucholmod_rcpp_factor_shift(SEXP heldSEXP, SEXP modifiedSEXP, SEXP fromSEXP, SEXP toSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
@@ -788,7 +771,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_hold", (DL_FUNC) &_gpucholmod_rcpp_batch_hold, 5},
     {"_gpucholmod_rcpp_batch_upload", (DL_FUNC) &_gpucholmod_rcpp_batch_upload, 6},
     {"_gpucholmod_rcpp_batch_copy", (DL_FUNC) &_gpucholmod_rcpp_batch_copy, 1},
-    {"_gpucholmod_rcpp_batch_free", (DL_FUNC) &_gpucholmod_rcpp_batch_free, 1},
     {"_gpucholmod_rcpp_batch_download", (DL_FUNC) &_gpucholmod_rcpp_batch_download, 3},
     {"_gpucholmod_rcpp_batch_diagonals", (DL_FUNC) &_gpucholmod_rcpp_batch_diagonals, 1},
     {"_gpucholmod_rcpp_batch_solve", (DL_FUNC) &_gpucholmod_rcpp_batch_solve, 4},
@@ -800,7 +782,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 5},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
     {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
-    {"_gpucholmod_rcpp_take_sides", (DL_FUNC) &_gpucholmod_rcpp_take_sides, 0},
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
@@ -814,18 +795,18 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate_file", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_file, 5},
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
     {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
+    {"_gpucholmod_rcpp_handle_trouble", (DL_FUNC) &_gpucholmod_rcpp_handle_trouble, 1},
+    {"_gpucholmod_rcpp_handle_free", (DL_FUNC) &_gpucholmod_rcpp_handle_free, 1},
     {"_gpucholmod_rcpp_factor_hold", (DL_FUNC) &_gpucholmod_rcpp_factor_hold, 4},
     {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 5},
     {"_gpucholmod_rcpp_factor_upload_file", (DL_FUNC) &_gpucholmod_rcpp_factor_upload_file, 5},
     {"_gpucholmod_rcpp_factor_factorise", (DL_FUNC) &_gpucholmod_rcpp_factor_factorise, 3},
     {"_gpucholmod_rcpp_factor_shares", (DL_FUNC) &_gpucholmod_rcpp_factor_shares, 1},
     {"_gpucholmod_rcpp_factor_copy", (DL_FUNC) &_gpucholmod_rcpp_factor_copy, 1},
-    {"_gpucholmod_rcpp_factor_free", (DL_FUNC) &_gpucholmod_rcpp_factor_free, 1},
-    {"_gpucholmod_rcpp_factor_is_null", (DL_FUNC) &_gpucholmod_rcpp_factor_is_null, 1},
     {"_gpucholmod_rcpp_factor_download", (DL_FUNC) &_gpucholmod_rcpp_factor_download, 3},
     {"_gpucholmod_rcpp_factor_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_diagonal, 1},
     {"_gpucholmod_rcpp_factor_trace", (DL_FUNC) &_gpucholmod_rcpp_factor_trace, 1},
-    {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 4},
+    {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 5},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 6},
     {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
@@ -838,7 +819,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_overwrite_own", (DL_FUNC) &_gpucholmod_rcpp_overwrite_own, 2},
     {"_gpucholmod_rcpp_cholupdate_overwrite", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_overwrite, 4},
     {"_gpucholmod_rcpp_processes_start", (DL_FUNC) &_gpucholmod_rcpp_processes_start, 1},
-    {"_gpucholmod_rcpp_processes_turn", (DL_FUNC) &_gpucholmod_rcpp_processes_turn, 0},
+    {"_gpucholmod_rcpp_processes_begin", (DL_FUNC) &_gpucholmod_rcpp_processes_begin, 0},
     {"_gpucholmod_rcpp_processes_refuse", (DL_FUNC) &_gpucholmod_rcpp_processes_refuse, 1},
     {"_gpucholmod_rcpp_processes_agree", (DL_FUNC) &_gpucholmod_rcpp_processes_agree, 4},
     {"_gpucholmod_rcpp_processes_hold", (DL_FUNC) &_gpucholmod_rcpp_processes_hold, 6},

@@ -12,18 +12,15 @@
 #include "base/huge_pages.h"
 #include "cpu/host_batch.h"
 #include "cuda/device_batch.h"
+#include "rcpp_fields.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
+#include "rcpp_memory.h"
 #include "rcpp_request.h"
 
 using namespace gpucholmod;
 
 namespace {
-
-using BatchPointer = Rcpp::XPtr<HeldBatch, Rcpp::PreserveStorage, Rcpp::standard_delete_finalizer<HeldBatch>, false>;
-
-HeldBatch& batch(SEXP pointer) { return *BatchPointer(pointer).checked_get(); }
-BatchPointer handed_over(std::unique_ptr<HeldBatch> made) { return BatchPointer(made.release()); }
 
 /// weights: NULL, k, or a matrix k x b; scale: NULL, one or b.
 BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index_t k, bool common_V, bool all_or_none) {
@@ -41,28 +38,16 @@ BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index_t k, b
   return task;
 }
 
-/// Counted from 1; 0: success.
-Rcpp::IntegerVector to_pivots(const std::vector<index_t>& pivots) {
-  Rcpp::IntegerVector out(pivots.size());
-  std::transform(pivots.begin(), pivots.end(), out.begin(), [](index_t pivot) { return int(pivot + 1); });
-  return out;
+/// Writes them to integers of R's, counted from 1; 0: success.
+void tell(const std::vector<index_t>& pivots, SEXP out) {
+  std::transform(pivots.begin(), pivots.end(), INTEGER(out), [](index_t pivot) { return int(pivot + 1); });
 }
 /// list(R, pivots); R is NULL where `check` and a member fails.
 Rcpp::List with_pivots(SEXP R, const std::vector<index_t>& pivots, bool check) {
   const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-  Rcpp::List list = Rcpp::List::create(Rcpp::_["R"] = R_NilValue, Rcpp::_["pivots"] = R_NilValue);
-  if (!check || !failed) list[0] = R;
-  list[1] = to_pivots(pivots);
-  return list;
-}
-
-/// An array of doubles that is not filled.
-Rcpp::RObject array_of(const std::vector<index_t>& dim) {
-  double count = 1;
-  for (const index_t d : dim) count *= double(d);
-  Rcpp::RObject made(Rcpp::unwindProtect([&] { return Rf_allocVector(REALSXP, R_xlen_t(count)); }));
-  made.attr("dim") = Rcpp::IntegerVector(dim.begin(), dim.end());
-  return made;
+  const Rcpp::Shield<SEXP> told(new_vector(INTSXP, index_t(pivots.size())));
+  tell(pivots, told);
+  return Rcpp::List::create(Rcpp::_["R"] = !check || !failed ? R : R_NilValue, Rcpp::_["pivots"] = SEXP(told));
 }
 
 Rcpp::List described(std::unique_ptr<HeldBatch> made) {
@@ -164,47 +149,43 @@ Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, int uplo, int precision, int 
 }
 
 // [[Rcpp::export(rng = false)]]
-Rcpp::RObject rcpp_batch_copy(SEXP pointer) {
-  return guarded([&] { return Rcpp::RObject(handed_over(batch(pointer).copy())); });
-}
-
-// [[Rcpp::export(rng = false)]]
-void rcpp_batch_free(SEXP pointer) {
-  guarded([&] { BatchPointer(pointer).release(); });
+SEXP rcpp_batch_copy(SEXP handle) {
+  return guarded([&] { return handed_over(Use<HeldBatch>(handle)->copy()); });
 }
 
 // member: from 1; 0: all, n x n x b.
 // [[Rcpp::export(rng = false)]]
-Rcpp::RObject rcpp_batch_download(SEXP pointer, int member, int uplo) {
-  return guarded([&] {
-    const HeldBatch& R = batch(pointer);
-    const index_t n = R.order();
-    const Rcpp::RObject out = member == 0 ? array_of({n, n, R.count()}) : array_of({n, n});
-    if (member == 0) R.download(Uplo(uplo), REAL(out));
-    else R.download(member - 1, Uplo(uplo), REAL(out));
+SEXP rcpp_batch_download(SEXP handle, int member, int uplo) {
+  return guarded([&]() -> SEXP {
+    const Use<HeldBatch> R(handle);
+    const index_t n = R->order();
+    const Rcpp::Shield<SEXP> out(member == 0 ? new_array(n, n, R->count()) : new_matrix(REALSXP, n, n));
+    if (member == 0) R->download(Uplo(uplo), REAL(out));
+    else R->download(member - 1, Uplo(uplo), REAL(out));
     return out;
   });
 }
 
 // n x b.
 // [[Rcpp::export(rng = false)]]
-Rcpp::RObject rcpp_batch_diagonals(SEXP pointer) {
-  return guarded([&] {
-    const HeldBatch& R = batch(pointer);
-    const Rcpp::RObject out = array_of({R.order(), R.count()});
-    R.diagonals(REAL(out));
+SEXP rcpp_batch_diagonals(SEXP handle) {
+  return guarded([&]() -> SEXP {
+    const Use<HeldBatch> R(handle);
+    const Rcpp::Shield<SEXP> out(new_matrix(REALSXP, R->order(), R->count()));
+    R->diagonals(REAL(out));
     return out;
   });
 }
 
 // B: n x m x b doubles; which as for rcpp_factor_solve().
 // [[Rcpp::export(rng = false)]]
-Rcpp::RObject rcpp_batch_solve(SEXP pointer, SEXP B, int m, int which) {
-  return guarded([&] {
-    const HeldBatch& R = batch(pointer);
-    const Rcpp::RObject X = array_of({R.order(), m, R.count()});
+SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
+  return guarded([&]() -> SEXP {
+    const Use<HeldBatch> R(handle);
+    require_rows("b", Rf_xlength(B), R->order() * m * R->count());
+    const Rcpp::Shield<SEXP> X(new_array(R->order(), m, R->count()));
     std::copy_n(REAL(B), Rf_xlength(X), REAL(X));
-    if (Rf_xlength(X) > 0) R.solve(TriangularSolve(which), REAL(X), m);
+    if (Rf_xlength(X) > 0) R->solve(TriangularSolve(which), REAL(X), m);
     return X;
   });
 }
@@ -212,23 +193,29 @@ Rcpp::RObject rcpp_batch_solve(SEXP pointer, SEXP B, int m, int which) {
 // modified: the handle itself, or one that is to refer to a new batch; V: n x k x b, or n x k where `common`. Returns the pivots, from 1; 0: success.
 // half_modified as in rcpp_factor_modify().
 // [[Rcpp::export(rng = false)]]
-Rcpp::IntegerVector rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check,
-                                      SEXP half_modified) {
-  return guarded([&] {
-    Request what = to_request(request, Rf_asInteger(field(handle, "n")), k);
+SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale,
+                       bool check, SEXP half_modified) {
+  return guarded([&]() -> SEXP {
+    const bool in_place = modified == handle;
+    const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
+    require_rows("V", Rf_xlength(V), R->order() * k * (common ? 1 : R->count()));
+    Request what = to_request(request, R->order(), k);
     const BatchTask task = to_task(what, weights, scale, k, common, check);
-    HeldBatch& R = batch(field(handle, "pointer"));
+    const Rcpp::Shield<SEXP> told(new_vector(INTSXP, R->count()));
     Begun changed{LOGICAL(half_modified)};
     Progress progress(false);
     std::vector<index_t> pivots;
     std::unique_ptr<HeldBatch> made;
     Work work;
-    naming_members([&] { work = R.modify(REAL(V), task, modified == handle ? nullptr : &made, pivots, progress.poll(), changed.flag); });
+    naming_members([&] {
+      work = R->modify(REAL(V), task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag);
+    });
     changed.flag = false;
-    what.precision = R.precision();
-    take_note(what, task, R.order(), work, pivots, modified == handle);
-    if (made) set_field(modified, "pointer", handed_over(std::move(made)));
-    return to_pivots(pivots);
+    what.precision = R->precision();
+    take_note(what, task, R->order(), work, pivots, in_place);
+    if (made) Rf_defineVar(Rf_install("pointer"), handed_over(std::move(made)), modified);
+    tell(pivots, told);
+    return told;
   });
 }
 
@@ -238,7 +225,7 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, i
                                  bool check) {
   return guarded([&] {
     const Request what = to_request(request, n, k);
-    const Rcpp::RObject out = array_of({n, n, b});
+    const Rcpp::Shield<SEXP> out(new_array(n, n, b));
     prefer_huge_pages(REAL(out), sizeof(double) * Rf_xlength(out));
     const index_t size = index_t(n) * n;
     cpu::ScatteredBatch all{n, what.uplo, what.precision, {}};
@@ -255,15 +242,19 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, i
 
 // Of each element of a list: rows and columns of a matrix or vector of doubles; NA for anything else.
 // [[Rcpp::export(rng = false)]]
-Rcpp::IntegerMatrix rcpp_batch_shapes(Rcpp::List of) {
-  Rcpp::IntegerMatrix shapes(2, of.size());
-  for (R_xlen_t m = 0; m < of.size(); ++m) {
-    const SEXP x = of[m];
-    const bool good = TYPEOF(x) == REALSXP && !Rf_isObject(x) && (Rf_isMatrix(x) || Rf_getAttrib(x, R_DimSymbol) == R_NilValue);
-    shapes(0, m) = !good ? NA_INTEGER : Rf_isMatrix(x) ? Rf_nrows(x) : int(Rf_xlength(x));
-    shapes(1, m) = !good ? NA_INTEGER : Rf_isMatrix(x) ? Rf_ncols(x) : 1;
-  }
-  return shapes;
+SEXP rcpp_batch_shapes(Rcpp::List of) {
+  return guarded([&]() -> SEXP {
+    const Rcpp::Shield<SEXP> shapes(new_matrix(INTSXP, 2, of.size()));
+    int* to = INTEGER(shapes);
+    for (R_xlen_t m = 0; m < of.size(); ++m) {
+      const SEXP x = of[m];
+      const bool matrix = Rf_isMatrix(x), vector = Rf_getAttrib(x, R_DimSymbol) == R_NilValue;
+      const bool good = TYPEOF(x) == REALSXP && !Rf_isObject(x) && (matrix || vector);
+      *to++ = !good ? NA_INTEGER : matrix ? Rf_nrows(x) : int(Rf_xlength(x));
+      *to++ = !good ? NA_INTEGER : matrix ? Rf_ncols(x) : 1;
+    }
+    return shapes;
+  });
 }
 
 // R, V: lists of matrices of doubles that fit; weights: NULL, one number, or a list of as many as each V has columns; scale: NULL, one or b. Those of
@@ -278,7 +269,7 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
     for (index_t m = 0; m < b; ++m) {
       const SEXP r = R[m], v = V[m];
       const index_t n = Rf_nrows(r), k = Rf_isMatrix(v) ? Rf_ncols(v) : 1;
-      const Rcpp::RObject made = square_matrix(n, Rf_getAttrib(r, R_DimNamesSymbol));
+      const SEXP made = new_matrix(REALSXP, n, n, Rf_getAttrib(r, R_DimNamesSymbol));
       out[m] = made;
       Alike& alike = sizes[{n, k}];
       alike.members.push_back(m);

@@ -6,30 +6,29 @@
 #include "base/other_triangle.h"
 #include "cuda/backend.h"
 #include "rcpp_guard.h"
+#include "rcpp_memory.h"
 #include "rcpp_request.h"
 
 using namespace gpucholmod;
 
 // R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, or n, the same type. The modified
-// factor becomes variable `name` of `env`: returned, it would keep a reference of Rcpp's, and rcpp_cholupdate_overwrite()
-// refuses what is shared. Returns the pivot, counted from 1; 0 means success, otherwise there is no such variable.
+// factor becomes variable `name` of `env`, which is there: returned, it would keep a reference of Rcpp's, and
+// rcpp_cholupdate_overwrite() refuses what is shared. Returns what Result says; where the call fails, the variable is
+// as it was.
 // [[Rcpp::export(rng = false)]]
-int rcpp_cholupdate(SEXP R, SEXP V, SEXP request, SEXP name, SEXP env) {
-  const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
-  // R's own errors (no memory) may jump from here, and from what follows guarded(): nothing of C++ is there to be destroyed.
-  const SEXP out = PROTECT(Rf_allocMatrix(TYPEOF(R), int(n), int(n)));
-  const int pivot = guarded([&] {
+SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request, SEXP name, SEXP env) {
+  return guarded([&]() -> SEXP {
+    const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     const Request what = to_request(request, n, k);
-    return TYPEOF(R) == INTSXP ? carry_out(Place<float>::memory(floats(R), floats(out)), floats(V), what)
-                               : carry_out(Place<double>::memory(REAL(R), REAL(out)), REAL(V), what);
-  });
-  if (pivot == 0) {
-    const SEXP names = Rf_getAttrib(R, R_DimNamesSymbol);
-    if (names != R_NilValue) Rf_setAttrib(out, R_DimNamesSymbol, names);
+    const Rcpp::Shield<SEXP> out(new_matrix(TYPEOF(R), n, n, Rf_getAttrib(R, R_DimNamesSymbol)));
+    const Result result(request, what, n);
+    const index_t pivot = TYPEOF(R) == INTSXP
+                              ? carry_out(Place<float>::memory(floats(R), floats(out)), floats(V), what)
+                              : carry_out(Place<double>::memory(REAL(R), REAL(out)), REAL(V), what);
+    if (pivot >= 0) return result.failed(pivot);
     Rf_defineVar(name, out, env);
-  }
-  UNPROTECT(1);
-  return pivot;
+    return result.done();
+  });
 }
 
 // What rcpp_cholupdate() would do with an n x n factor and k columns: list(backend, method, why, expected, panels,
@@ -95,14 +94,6 @@ SEXP rcpp_last_call() {
   return report;
 }
 
-// What has become of the right-hand sides of the last call: list(z, rss); NULL for either where there is none. They are handed over.
-// [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_take_sides() {
-  const std::shared_ptr<Sides> sides = std::move(last_call().request.sides);
-  last_call().request.sides.reset();
-  return to_list(sides.get());
-}
-
 // Whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of doubles that fit,
 // or a vector V. `lower`: which triangle of R is read.
 // [[Rcpp::export(rng = false)]]
@@ -128,16 +119,21 @@ int rcpp_other_triangle(SEXP R, bool lower) {
 
 // The bits of floats, as package float keeps them in an integer vector, to doubles and back.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector rcpp_from_float(Rcpp::IntegerVector bits) {
-  const float* values = floats(bits);
-  return Rcpp::NumericVector(values, values + bits.size());
+SEXP rcpp_from_float(SEXP bits) {
+  return guarded([&]() -> SEXP {
+    const Rcpp::Shield<SEXP> x(new_vector(REALSXP, Rf_xlength(bits)));
+    std::copy_n(floats(bits), Rf_xlength(bits), REAL(x));
+    return x;
+  });
 }
 
 // [[Rcpp::export(rng = false)]]
-Rcpp::IntegerVector rcpp_to_float(Rcpp::NumericVector x) {
-  Rcpp::IntegerVector bits(x.size());
-  std::copy(x.begin(), x.end(), floats(bits));
-  return bits;
+SEXP rcpp_to_float(Rcpp::NumericVector x) {
+  return guarded([&]() -> SEXP {
+    const Rcpp::Shield<SEXP> bits(new_vector(INTSXP, x.size()));
+    std::copy(x.begin(), x.end(), floats(bits));
+    return bits;
+  });
 }
 
 // The tunables of the paper's method, checked, in the order of paper::Shape; the default where one is NA.

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/huge_pages.h"
 #include "rcpp_guard.h"
+#include "rcpp_memory.h"
 #include "rcpp_request.h"
 
 using namespace gpucholmod;
@@ -61,7 +62,7 @@ SEXP rcpp_read_factor_file(std::string path, int first, int last) {
     const index_t rows = last;
     if (first < 0 || first > last || rows > file.order())
       throw Error(ErrorCode::bad_file, "'" + path + "' has become smaller", {{"path", path}, {"reason", "changed"}});
-    const Rcpp::Shield<SEXP> R(Rcpp::unwindProtect([&] { return Rf_allocMatrix(REALSXP, last, last - first); }));
+    const Rcpp::Shield<SEXP> R(new_matrix(REALSXP, last, last - first));
     double* data = REAL(R);
     prefer_huge_pages(data, sizeof(double) * std::size_t(rows * (rows - first)));
     for (index_t j = first; j < rows; ++j, data += rows) {
@@ -76,38 +77,41 @@ SEXP rcpp_read_factor_file(std::string path, int first, int last) {
 
 // Its diagonal.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector rcpp_factor_file_diagonal(std::string path) {
-  return guarded([&] {
+SEXP rcpp_factor_file_diagonal(std::string path) {
+  return guarded([&]() -> SEXP {
     const FactorFile file(path);
-    Rcpp::NumericVector diagonal(file.order());
+    const Rcpp::Shield<SEXP> diagonal(new_vector(REALSXP, file.order()));
     for (index_t j = 0; j < file.order(); ++j) {
       poll_at(j);
-      file.column(j, j, j + 1, &diagonal[j]);
+      file.column(j, j, j + 1, REAL(diagonal) + j);
     }
     file.require_unchanged();
     return diagonal;
   });
 }
 
-// V: n x k doubles. Returns the pivot, counted from 1; 0 means success, otherwise there is no output.
+// V: n x k doubles. Returns what Result says; where that fails, there is no output.
 // [[Rcpp::export(rng = false)]]
-int rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool replace, SEXP request) {
-  return guarded([&] {
+SEXP rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool replace, SEXP request) {
+  return guarded([&]() -> SEXP {
     const FactorFile R(input);
     const index_t n = R.order(), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     if (Rf_xlength(V) != n * k)
       throw Error(ErrorCode::bad_file, "'" + input + "' is not of the order that it was",
                   {{"path", input}, {"reason", "changed"}});
+    const Request what = to_request(request, n, k);
+    const Result result(request, what, n);
     OutputFile out(output, n, replace, &R);
-    int pivot;
+    index_t pivot;
     try {
-      pivot = carry_out(Place<double>::file(R, out), REAL(V), to_request(request, n, k));
+      pivot = carry_out(Place<double>::file(R, out), REAL(V), what);
     } catch (const Error&) {
       R.require_unchanged();  // if it was not, that is what went wrong
       throw;
     }
     R.require_unchanged();
-    if (pivot == 0) out.commit();
-    return pivot;
+    if (pivot >= 0) return result.failed(pivot);
+    out.commit();
+    return result.done();
   });
 }

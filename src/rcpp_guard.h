@@ -4,6 +4,7 @@
 
 #include <new>
 #include <optional>
+#include <stdexcept>
 
 #include "base/error.h"
 
@@ -44,6 +45,8 @@ auto guarded(F&& body) -> decltype(body()) {
   } catch (const Error& error) {
     failure.emplace(error);
   } catch (const std::bad_alloc&) {
+    failure.emplace(ErrorCode::out_of_memory, "the host is out of memory");
+  } catch (const std::length_error&) {  // so many bytes that no size of a vector says it
     failure.emplace(ErrorCode::out_of_memory, "the host is out of memory");
   }
   raise(*failure);

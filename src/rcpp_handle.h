@@ -2,91 +2,139 @@
 
 #include <Rcpp.h>
 
-#include <atomic>
-#include <cmath>
+#include <array>
 #include <memory>
-#include <string>
+#include <utility>
 
-#include "base/error.h"
+#include "base/held_batch.h"
 #include "base/held_factor.h"
 #include "rcpp_guard.h"
+#include "rcpp_memory.h"
 
-/// A handle, as R/chol_factor_handle.R describes it, and the factor that it refers to.
+/// What an R handle refers to, and how calls use it. A handle is an environment: R/chol_factor_handle.R.
 namespace gpucholmod {
 
-/// What an R handle holds. The finaliser does not run when R quits: CUDA may be gone by then, and frees everything.
-using FactorPointer = Rcpp::XPtr<HeldFactor, Rcpp::PreserveStorage, Rcpp::standard_delete_finalizer<HeldFactor>, false>;
-
-inline HeldFactor& factor(SEXP pointer) { return *FactorPointer(pointer).checked_get(); }
-
-/// A new factor belongs to the external pointer from now on.
-inline FactorPointer handed_over(std::unique_ptr<HeldFactor> made) { return FactorPointer(made.release()); }
-
-/// Whether a factor itself has begun to change, told to a logical of R's.
-struct Begun {
-  int* told;
-  std::atomic<bool> flag{false};
-  ~Begun() { *told = flag; }
+/// What R calls the objects of a handle, and the tag of the external pointer to one.
+template <class T>
+struct Kind;
+template <>
+struct Kind<HeldFactor> {
+  static constexpr const char* name = "factor";
+  static constexpr const char* tag = "gpucholmod_factor";
+};
+template <>
+struct Kind<HeldBatch> {
+  static constexpr const char* name = "batch";
+  static constexpr const char* tag = "gpucholmod_batch";
 };
 
-/// Of a handle, which is an environment: R/chol_factor_handle.R.
-inline SEXP field(SEXP handle, const char* name) { return Rf_findVarInFrame(handle, Rf_install(name)); }
-inline void set_field(SEXP handle, const char* name, SEXP value) {
-  const Rcpp::Shield<SEXP> kept(value);
-  Rf_defineVar(Rf_install(name), kept, handle);
+/// A factor or a batch, which its handle and the calls that use it own together. A finaliser, which R runs wherever it
+/// allocates, may free it amid a call: the last owner destroys it.
+template <class T>
+struct Kept {
+  explicit Kept(std::unique_ptr<T> made) : object(std::move(made)) {}
+
+  std::unique_ptr<T> object;
+  int readers = 0;        ///< calls that use it and do not change it
+  bool changing = false;  ///< by a call
+};
+template <class T>
+using Owner = std::shared_ptr<Kept<T>>;
+
+/// The fields of a handle.
+enum class Field {
+  pointer, status, n, precision, uplo, dimnames, device, device_name, bytes, capacity, modifications, trace,
+  trace_error, error, processes, process, count
+};
+
+/// Returns the name of a field, as R knows it. They are looked up once: that takes longer than to find the field.
+inline SEXP symbol(Field which) {
+  static const std::array<SEXP, 17> all = [] {
+    constexpr const char* names[] = {"pointer", "status", "n", "precision", "uplo", "dimnames", "device", "device_name",
+                                     "bytes", "capacity", "modifications", "trace", "trace_error", "error", "processes",
+                                     "process", "count"};
+    std::array<SEXP, 17> symbols;
+    for (int i = 0; i < 17; ++i) symbols[i] = Rf_install(names[i]);
+    return symbols;
+  }();
+  return all[int(which)];
+}
+inline SEXP field(SEXP handle, Field which) { return Rf_findVarInFrame(handle, symbol(which)); }
+
+/// Is true of an external pointer that handed_over() has made.
+template <class T>
+bool is_ours(SEXP pointer) {
+  static const SEXP tag = Rf_install(Kind<T>::tag);
+  return TYPEOF(pointer) == EXTPTRSXP && R_ExternalPtrTag(pointer) == tag;
 }
 
-/// The factor of a handle; where that cannot be used, R's error.
-inline HeldFactor& live(SEXP handle) {
-  const SEXP pointer = field(handle, "pointer");
-  if (R_ExternalPtrAddr(pointer) == nullptr) in_r("live")(handle);
-  return factor(pointer);
+/// Gives up what the handle owns. Returns false where there is nothing any more.
+template <class T>
+bool give_up(SEXP pointer) {
+  if (!is_ours<T>(pointer)) return false;
+  const std::unique_ptr<Owner<T>> owner(static_cast<Owner<T>*>(R_ExternalPtrAddr(pointer)));
+  R_ClearExternalPtr(pointer);
+  return owner != nullptr;
 }
 
-/// Enters a modification of `scale` A into the handle of the modified factor. `added`, `removed`: the traces of what is added and taken away.
-/// The trace of A is kept by their differences, and is off by as much as the factor may be since it was looked at: where that is more than
-/// sqrt(eps) of it, or no number, the factor is looked at again. What a modification adds to the error: drift() in R.
-inline void count_modification(SEXP handle, double added, double removed, double scale) {
-  const HeldFactor& R = factor(field(handle, "pointer"));
-  const double eps = R.precision() == Precision::single ? 0x1p-23 : 0x1p-52;
-  const double most = scale * Rf_asReal(field(handle, "trace")) + added;
-  double after = most - removed;
-  double off = scale * Rf_asReal(field(handle, "trace_error")) + 4 * eps * most;
-  if (!(std::isfinite(after) && off <= std::sqrt(eps) * after)) {
-    after = R.trace();
-    off = 0;
-  }
-  const double error = scale * Rf_asReal(field(handle, "error")) + 4 * eps * std::max(most, after);
-  set_field(handle, "trace", Rcpp::wrap(after));
-  set_field(handle, "trace_error", Rcpp::wrap(off));
-  set_field(handle, "error", Rcpp::wrap(error));
-  set_field(handle, "modifications", Rcpp::wrap(Rf_asInteger(field(handle, "modifications")) + 1));
-}
-
-/// R has looked at what it was given beside the order of the factor; what is evaluated since may have changed that.
-inline void require_rows(const char* argument, index_t rows, index_t expected) {
-  if (rows != expected)
-    throw Error(ErrorCode::bad_argument, std::string("'") + argument + "' does not fit the factor, which has changed since it was looked at",
-                {{"argument", argument}, {"expected", double(expected)}, {"actual", double(rows)}});
-}
-inline index_t rows_of(SEXP x) { return Rf_isMatrix(x) ? Rf_nrows(x) : Rf_xlength(x); }
-
-/// Memory that R knows of, so that it collects its garbage before the machine is full.
-inline std::shared_ptr<void> of_r(std::size_t bytes) {
-  const SEXP memory = Rcpp::unwindProtect([&] {
-    const SEXP made = PROTECT(Rf_allocVector(RAWSXP, R_xlen_t(bytes)));
-    R_PreserveObject(made);
+/// Returns an external pointer that owns `made`. Its finaliser does not run when R quits: CUDA may be gone by then, and
+/// frees everything.
+template <class T>
+SEXP handed_over(std::unique_ptr<T> made) {
+  auto owner = std::make_unique<Owner<T>>(std::make_shared<Kept<T>>(std::move(made)));
+  const SEXP pointer = allocate(0, [] {
+    const SEXP empty = PROTECT(R_MakeExternalPtr(nullptr, Rf_install(Kind<T>::tag), R_NilValue));
+    R_RegisterCFinalizerEx(empty, [](SEXP of) { give_up<T>(of); }, FALSE);
     UNPROTECT(1);
-    return made;
+    return empty;
   });
-  return {RAW(memory), [memory](void*) { R_ReleaseObject(memory); }};
+  R_SetExternalPtrAddr(pointer, owner.release());
+  return pointer;
 }
 
-/// An n x n matrix that is not filled. Its names are set here: from R, that would copy it.
-inline Rcpp::RObject square_matrix(index_t n, SEXP dimnames) {
-  Rcpp::RObject matrix(Rcpp::unwindProtect([&] { return Rf_allocMatrix(REALSXP, int(n), int(n)); }));
-  matrix.attr("dimnames") = dimnames;
-  return matrix;
+/// Returns the object of a pointer of ours that is not null.
+template <class T>
+T& object_at(SEXP pointer) {
+  return *(*static_cast<Owner<T>*>(R_ExternalPtrAddr(pointer)))->object;
 }
+
+/// Returns why a handle cannot be used: "freed", "half_modified", "restored", or "damaged", where what C++ relies on
+/// was changed by hand; null where it can be used. See rcpp_handle.cpp.
+template <class T>
+const char* trouble(SEXP handle);
+
+enum class For { reading, changing };
+
+/// A call's use of what a handle refers to, or an external pointer of ours. Raises gpucholmod_invalid_factor where that
+/// cannot be used, and, "in_use", where another call has not ended and one of the two changes it.
+template <class T>
+class Use {
+ public:
+  explicit Use(SEXP of, For purpose = For::reading) : changes_(purpose == For::changing) {
+    const bool bare = TYPEOF(of) == EXTPTRSXP;
+    if (const char* const why = bare ? (is_ours<T>(of) ? nullptr : "damaged") : trouble<T>(of)) refuse(why);
+    const SEXP pointer = bare ? of : field(of, Field::pointer);
+    if (R_ExternalPtrAddr(pointer) == nullptr) refuse("freed");
+    kept_ = *static_cast<Owner<T>*>(R_ExternalPtrAddr(pointer));
+    if (kept_->changing || (changes_ && kept_->readers > 0)) refuse("in_use");
+    if (changes_) kept_->changing = true;
+    else ++kept_->readers;
+  }
+  ~Use() {
+    if (changes_) kept_->changing = false;
+    else --kept_->readers;
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  T& operator*() const { return *kept_->object; }
+  T* operator->() const { return kept_->object.get(); }
+
+ private:
+  static void refuse(const char* why) { in_r("stop_invalid")(Kind<T>::name, why); }
+
+  Owner<T> kept_;
+  bool changes_;
+};
 
 }  // namespace gpucholmod

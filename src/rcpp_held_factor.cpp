@@ -1,5 +1,6 @@
 #include <Rcpp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -8,8 +9,10 @@
 #include "base/file.h"
 #include "cpu/host_factor.h"
 #include "cuda/device_factor.h"
+#include "rcpp_fields.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
+#include "rcpp_memory.h"
 #include "rcpp_request.h"
 
 using namespace gpucholmod;
@@ -17,8 +20,8 @@ using namespace gpucholmod;
 namespace {
 
 /// For inst/bench.
-DeviceFactor& on_device(SEXP pointer) {
-  if (auto* const found = dynamic_cast<DeviceFactor*>(&factor(pointer))) return *found;
+DeviceFactor& on_device(const Use<HeldFactor>& R) {
+  if (auto* const found = dynamic_cast<DeviceFactor*>(&*R)) return *found;
   throw Error(ErrorCode::bad_argument, "the factor is not on a GPU", {{"argument", "pointer"}});
 }
 
@@ -96,131 +99,139 @@ Rcpp::List rcpp_factor_factorise(SEXP A, int precision, std::vector<int> devices
 
 // For print(): bytes on each of the GPUs of a factor.
 // [[Rcpp::export(rng = false)]]
-std::vector<double> rcpp_factor_shares(SEXP pointer) {
+std::vector<double> rcpp_factor_shares(SEXP handle) {
   return guarded([&] {
+    const Use<HeldFactor> R(handle);
     std::vector<double> bytes;
-    for (const DeviceFactor::Share& share : on_device(pointer).shares()) bytes.push_back(share.bytes);
+    for (const DeviceFactor::Share& share : on_device(R).shares()) bytes.push_back(share.bytes);
     return bytes;
   });
 }
 
 // [[Rcpp::export(rng = false)]]
-Rcpp::RObject rcpp_factor_copy(SEXP pointer) {
-  return guarded([&] { return Rcpp::RObject(handed_over(factor(pointer).copy())); });
+SEXP rcpp_factor_copy(SEXP handle) {
+  return guarded([&] { return handed_over(Use<HeldFactor>(handle)->copy()); });
 }
 
-// Gives the memory back now; the pointer is null from then on.
+// dimnames: of the result.
 // [[Rcpp::export(rng = false)]]
-void rcpp_factor_free(SEXP pointer) {
-  guarded([&] { FactorPointer(pointer).release(); });
-}
-
-// [[Rcpp::export(rng = false)]]
-bool rcpp_factor_is_null(SEXP pointer) { return R_ExternalPtrAddr(pointer) == nullptr; }
-
-// [[Rcpp::export(rng = false)]]
-Rcpp::RObject rcpp_factor_download(SEXP pointer, int uplo, SEXP dimnames) {
-  return guarded([&] {
-    const HeldFactor& R = factor(pointer);
-    const Rcpp::RObject out = square_matrix(R.order(), dimnames);
-    R.download(Uplo(uplo), REAL(out));
+SEXP rcpp_factor_download(SEXP handle, int uplo, SEXP dimnames) {
+  return guarded([&]() -> SEXP {
+    const Use<HeldFactor> R(handle);
+    const Rcpp::Shield<SEXP> out(new_matrix(REALSXP, R->order(), R->order(), dimnames));
+    R->download(Uplo(uplo), REAL(out));
     return out;
   });
 }
 
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector rcpp_factor_diagonal(SEXP pointer) {
-  return guarded([&] {
-    const HeldFactor& R = factor(pointer);
-    Rcpp::NumericVector out(R.order());
-    R.diagonal(out.begin());
+SEXP rcpp_factor_diagonal(SEXP handle) {
+  return guarded([&]() -> SEXP {
+    const Use<HeldFactor> R(handle);
+    const Rcpp::Shield<SEXP> out(new_vector(REALSXP, R->order()));
+    R->diagonal(REAL(out));
     return out;
   });
 }
 
+// pointer: of a new factor, which has no handle yet.
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_trace(SEXP pointer) {
-  return guarded([&] { return factor(pointer).trace(); });
+  return guarded([&] { return Use<HeldFactor>(pointer)->trace(); });
 }
 
-// B: n x m double matrix, or n; which: 0 for both substitutions, 1 forward, 2 back; dimnames: of the result.
+// B: n x m double matrix, or n; which: 0 for both substitutions, 1 forward, 2 back. as_vector: of one column; names: of
+// the result, or its dimnames.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector rcpp_factor_solve(SEXP pointer, Rcpp::NumericVector B, int which, SEXP dimnames) {
-  return guarded([&] {
-    const HeldFactor& R = factor(pointer);
-    Rcpp::NumericVector X = Rcpp::clone(B);
-    X.attr("dimnames") = dimnames;
-    if (X.size() > 0) R.solve(TriangularSolve(which), X.begin(), Rf_ncols(X));
+SEXP rcpp_factor_solve(SEXP handle, SEXP B, int which, bool as_vector, SEXP names) {
+  return guarded([&]() -> SEXP {
+    const Use<HeldFactor> R(handle);
+    const index_t n = R->order(), m = Rf_isMatrix(B) ? Rf_ncols(B) : 1;
+    require_rows("b", rows_of(B), n);
+    const Rcpp::Shield<SEXP> X(as_vector ? new_vector(REALSXP, n, names) : new_matrix(REALSXP, n, m, names));
+    std::copy_n(REAL(B), n * m, REAL(X));
+    if (n * m > 0) R->solve(TriangularSolve(which), REAL(X), m);
     return X;
   });
 }
 
 // [[Rcpp::export(rng = false)]]
-Rcpp::RObject rcpp_factor_inverse(SEXP pointer, SEXP dimnames) {
-  return guarded([&] {
-    const HeldFactor& R = factor(pointer);
-    const Rcpp::RObject out = square_matrix(R.order(), dimnames);
-    R.inverse(REAL(out));
+SEXP rcpp_factor_inverse(SEXP handle, SEXP dimnames) {
+  return guarded([&]() -> SEXP {
+    const Use<HeldFactor> R(handle);
+    const Rcpp::Shield<SEXP> out(new_matrix(REALSXP, R->order(), R->order(), dimnames));
+    R->inverse(REAL(out));
     return out;
   });
 }
 
-// V: n x k double matrix, or n; modified: the handle itself, to be modified in place, or one that is to refer to a new factor. Returns the pivot,
-// counted from 1; 0 means success. half_modified: a logical that is TRUE while the factor itself is changed, and stays so where that fails or
-// breaks off.
+// V: n x k double matrix, or n; modified: the handle itself, to be modified in place, or one that is to refer to a new
+// factor. Returns what Result says. half_modified: a logical that is TRUE while the factor itself is changed, and stays
+// so where that fails or breaks off.
 // [[Rcpp::export(rng = false)]]
-int rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact, SEXP half_modified) {
-  return guarded([&] {
-    const index_t n = Rf_asInteger(field(handle, "n")), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
+SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact, SEXP half_modified) {
+  return guarded([&]() -> SEXP {
+    const bool in_place = modified == handle;
+    const index_t n = Rf_asInteger(field(handle, Field::n)), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     Request what = to_request(request, n, k);
     what.keep_intact = flag(keep_intact, "keep_intact");
-    HeldFactor& R = live(handle);
-    require_rows("V", rows_of(V), R.order());
+    const Use<HeldFactor> R(handle, in_place ? For::changing : For::reading);
+    require_rows("V", rows_of(V), R->order());
+    require_rows("V", n, R->order());
+    what.precision = R->precision();
+    const Result result(request, what, n);
+    NewFields fields(modified, false);
     Begun changed{LOGICAL(half_modified)};
     std::unique_ptr<HeldFactor> made;
-    const int pivot = carry_out(Place<double>::held(R, modified == handle ? nullptr : &made, changed.flag), REAL(V), what);
-    if (pivot > 0) return pivot;
+    const index_t pivot = carry_out(Place<double>::held(*R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
+    if (pivot >= 0) return result.failed(pivot);
     changed.flag = false;
-    if (made) set_field(modified, "pointer", handed_over(std::move(made)));
     double traces[2] = {0, 0};
     for (index_t q = 0; q < k; ++q) {
       const double* const v = REAL(V) + q * n;
       const double w = !what.weights.empty() ? what.weights[q] : q < what.added() ? 1 : -1;
       traces[w < 0] += std::abs(w) * sum_of_squares(v, n);
     }
-    if (k > 0 || what.scale != 1) count_modification(modified, traces[0], traces[1], what.scale * what.scale);
-    return 0;
+    if (k > 0 || what.scale != 1) fields.count(made ? *made : *R, traces[0], traces[1], what.scale * what.scale);
+    if (made) fields.set_pointer(handed_over(std::move(made)));
+    return result.done();
   });
 }
 
-// For tests: enters a modification into a handle, as count_modification() does.
+// For tests: enters a modification into a handle, as NewFields does.
 // [[Rcpp::export(rng = false)]]
 void rcpp_factor_count(SEXP handle, double added, double removed, double scale) {
-  guarded([&] { count_modification(handle, added, removed, scale); });
+  guarded([&] {
+    const Use<HeldFactor> R(handle);
+    NewFields(handle, false).count(*R, added, removed, scale);
+  });
 }
 
 // The rest is for inst/bench: see cuda/device_factor.h. X: n x m double matrix; returns AX.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix rcpp_factor_multiply(SEXP pointer, Rcpp::NumericMatrix X) {
   return guarded([&] {
+    const Use<HeldFactor> R(pointer);
     Rcpp::NumericMatrix Y(X.nrow(), X.ncol());
-    on_device(pointer).multiply(X.begin(), Y.begin(), X.ncol());
+    on_device(R).multiply(X.begin(), Y.begin(), X.ncol());
     return Y;
   });
 }
 
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_sweep_seconds(SEXP pointer, int repeats) {
-  return guarded([&] { return on_device(pointer).sweep_seconds(repeats); });
+  return guarded([&] { return on_device(Use<HeldFactor>(pointer)).sweep_seconds(repeats); });
 }
 
 // B: n x m double matrix.
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_solve_seconds(SEXP pointer, Rcpp::NumericMatrix B, bool by_cublas, int repeats) {
-  return guarded([&] { return on_device(pointer).solve_seconds(B.begin(), B.ncol(), by_cublas, repeats); });
+  return guarded([&] {
+    return on_device(Use<HeldFactor>(pointer)).solve_seconds(B.begin(), B.ncol(), by_cublas, repeats);
+  });
 }
 
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_refactor_seconds(SEXP pointer, int repeats) {
-  return guarded([&] { return on_device(pointer).refactor_seconds(repeats); });
+  return guarded([&] { return on_device(Use<HeldFactor>(pointer)).refactor_seconds(repeats); });
 }

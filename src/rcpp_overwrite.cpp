@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "rcpp_guard.h"
+#include "rcpp_memory.h"
 #include "rcpp_request.h"
 
 using namespace gpucholmod;
@@ -58,22 +59,22 @@ int rcpp_overwrite_other_triangle(SEXP name, SEXP env, bool lower) {
 void rcpp_overwrite_own(SEXP name, SEXP env) {
   guarded([&] {
     const SEXP value = matrix_of(name, env);
-    Rcpp::unwindProtect([&] {  // whose own result would keep a reference
-      Rf_defineVar(name, Rcpp::Shield<SEXP>(Rf_duplicate(value)), env);
-      return R_NilValue;
-    });
+    const Rcpp::Shield<SEXP> copy(allocate(bytes_of(REALSXP, Rf_xlength(value)), [&] { return Rf_duplicate(value); }));
+    Rf_defineVar(name, copy, env);
   });
 }
 
-// V: n x k doubles. Returns the pivot as rcpp_cholupdate() does. Where a run breaks off after it has begun to write, the
-// diagonal becomes NaN.
+// V: n x k doubles. Returns what Result says. Where a run breaks off after it has begun to write, the diagonal becomes
+// NaN.
 // [[Rcpp::export(rng = false)]]
-int rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request) {
-  return guarded([&] {
+SEXP rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request) {
+  return guarded([&]() -> SEXP {
     const Rcpp::Shield<SEXP> R(matrix_of(name, env));  // which counts as no reference
     const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
-    if (shared(name, env)) refuse(ErrorCode::shared, "something else refers to the same matrix", "shared");
     if (Rf_xlength(V) != n * k) refuse(ErrorCode::bad_argument, "it is not of the order it was", "changed");
+    const Request what = to_request(request, n, k);
+    const Result result(request, what, n);
+    if (shared(name, env)) refuse(ErrorCode::shared, "something else refers to the same matrix", "shared");
     double* const data = REAL(R);
     std::atomic<bool> begun{false};
     const auto spoil = [&] {
@@ -81,7 +82,8 @@ int rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request) {
         for (index_t j = 0; j < n; ++j) data[j + j * n] = std::numeric_limits<double>::quiet_NaN();
     };
     try {
-      return carry_out(Place<double>::in_place(data, begun), REAL(V), to_request(request, n, k));
+      const index_t pivot = carry_out(Place<double>::in_place(data, begun), REAL(V), what);
+      return pivot < 0 ? result.done() : result.failed(pivot);
     } catch (const Error& error) {
       spoil();
       if (!begun) throw;

@@ -7,6 +7,7 @@
 #include "mpi/backend.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
+#include "rcpp_memory.h"
 
 using namespace gpucholmod;
 
@@ -38,11 +39,13 @@ Rcpp::IntegerVector rcpp_processes_start(double limit) {
   });
 }
 
-// Operations so far.
+// Begins a call.
 // [[Rcpp::export(rng = false)]]
-double rcpp_processes_turn() { return double(mpi::turn()); }
+void rcpp_processes_begin() {
+  guarded([] { mpi::begin_call(); });
+}
 
-// Does not return: see mpi/backend.h.
+// Leaves it: see mpi/backend.h. condition: "" where this process was interrupted.
 // [[Rcpp::export(rng = false)]]
 void rcpp_processes_refuse(std::string condition) {
   guarded([&] { mpi::refuse(condition); });
@@ -59,10 +62,8 @@ SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
     if (given && !raw) data.assign(reinterpret_cast<const char*>(REAL(x)), reinterpret_cast<const char*>(REAL(x) + Rf_xlength(x)));
     mpi::agree(bytes_of(key), name, given, true, data);
     if (given) return x;
-    const Rcpp::Shield<SEXP> made(Rcpp::unwindProtect([&] {
-      return raw ? Rf_allocVector(RAWSXP, R_xlen_t(data.size()))
-                 : Rf_allocMatrix(REALSXP, n, n > 0 ? int(data.size() / sizeof(double) / std::size_t(n)) : 0);
-    }));
+    const index_t columns = n > 0 ? index_t(data.size() / sizeof(double)) / n : 0;
+    const Rcpp::Shield<SEXP> made(raw ? new_vector(RAWSXP, index_t(data.size())) : new_matrix(REALSXP, n, columns));
     if (!data.empty()) std::memcpy(raw ? static_cast<void*>(RAW(made)) : REAL(made), data.data(), data.size());
     return made;
   });
@@ -82,29 +83,28 @@ Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int pr
         Rcpp::List::create(_["pointer"] = R_NilValue, _["n"] = n, _["precision"] = precision, _["device"] = made->on_gpu() ? made->device() : NA_INTEGER,
                            _["device_name"] = made->device_name(),
                            _["bytes"] = made->bytes(), _["capacity"] = n, _["processes"] = made->processes());
-    handle["pointer"] = handed_over(std::move(made));
+    handle["pointer"] = handed_over<HeldFactor>(std::move(made));
     return handle;
   });
 }
 
 // The factor, or the inverse of A, in process 0, NULL elsewhere.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_processes_download(SEXP pointer, int uplo, SEXP dimnames, bool here, bool inverse) {
+SEXP rcpp_processes_download(SEXP handle, int uplo, SEXP dimnames, bool here, bool inverse) {
   return guarded([&]() -> SEXP {
-    const HeldFactor& R = factor(pointer);
-    Rcpp::RObject out;
-    if (here) out = square_matrix(R.order(), dimnames);
+    const Use<HeldFactor> R(handle);
+    const Rcpp::Shield<SEXP> out(here ? new_matrix(REALSXP, R->order(), R->order(), dimnames) : R_NilValue);
     double* const numbers = here ? REAL(out) : nullptr;
-    if (inverse) R.inverse(numbers);
-    else R.download(Uplo(uplo), numbers);
+    if (inverse) R->inverse(numbers);
+    else R->download(Uplo(uplo), numbers);
     return out;
   });
 }
 
 // By process 0.
 // [[Rcpp::export(rng = false)]]
-void rcpp_processes_write(SEXP pointer, std::string path, bool replace) {
-  guarded([&] { mpi::write(factor(pointer), path, replace); });
+void rcpp_processes_write(SEXP handle, std::string path, bool replace) {
+  guarded([&] { mpi::write(*Use<HeldFactor>(handle), path, replace); });
 }
 
 // [[Rcpp::export(rng = false)]]

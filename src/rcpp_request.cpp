@@ -1,11 +1,13 @@
 #include "rcpp_request.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "base/factor_io.h"
 #include "rcpp_guard.h"
+#include "rcpp_memory.h"
 
 /// Defaults are found here, not in R: in a call for a small factor, looking them up there would take longer than the work.
 namespace gpucholmod {
@@ -36,7 +38,7 @@ void take_weights(Request& request, SEXP weights) {
   request.removed = 0;  // the weights tell
 }
 
-/// list(z, y, rss, name of y), whose dimensions fit: R has looked at them.
+/// list(z, y, rss, name of y, form), whose dimensions fit: R has looked at them.
 std::shared_ptr<Sides> to_sides(SEXP given, index_t n, index_t k) {
   const SEXP z = VECTOR_ELT(given, 0), y = VECTOR_ELT(given, 1), rss = VECTOR_ELT(given, 2);
   const char* const argument = CHAR(STRING_ELT(VECTOR_ELT(given, 3), 0));
@@ -98,12 +100,62 @@ Request to_request(SEXP given, index_t n, index_t k) {
   return request;
 }
 
-Rcpp::List to_list(const Sides* sides) {
-  using Rcpp::_;
-  Rcpp::List list = Rcpp::List::create(_["z"] = R_NilValue, _["rss"] = R_NilValue);
-  if (sides) list["z"] = Rcpp::NumericVector(sides->z.begin(), sides->z.end());
-  if (sides && !sides->rss.empty()) list["rss"] = Rcpp::NumericVector(sides->rss.begin(), sides->rss.end());
+namespace {
+
+/// list(pivot, z, rss), z and rss NULL.
+SEXP new_result(int pivot) {
+  const char* names[] = {"pivot", "z", "rss", ""};
+  const SEXP list = PROTECT(Rf_mkNamed(VECSXP, names));
+  SET_VECTOR_ELT(list, 0, Rf_ScalarInteger(pivot));
+  UNPROTECT(1);
   return list;
+}
+
+/// Returns what most calls return, the same object every time.
+SEXP plain_success() {
+  static SEXP kept = nullptr;
+  if (kept) return kept;
+  return kept = allocate(0, [] {
+    const SEXP made = PROTECT(new_result(0));
+    MARK_NOT_MUTABLE(made);
+    R_PreserveObject(made);
+    UNPROTECT(1);
+    return made;
+  });
+}
+
+/// form: the attributes of z, a list with names, or NULL; dim comes first, as others depend on it.
+SEXP with_room_for(index_t order, index_t m, bool rss, SEXP form) {
+  return allocate(8.0 * double(order + 1) * double(m), [&] {
+    const SEXP list = PROTECT(new_result(0)), z = Rf_allocVector(REALSXP, R_xlen_t(order * m));
+    SET_VECTOR_ELT(list, 1, z);
+    const SEXP names = Rf_getAttrib(form, R_NamesSymbol);
+    for (const bool dim : {true, false})
+      for (R_xlen_t i = 0; i < Rf_xlength(form); ++i) {
+        const SEXP name = Rf_installTrChar(STRING_ELT(names, i));
+        if ((name == R_DimSymbol) == dim) Rf_setAttrib(z, name, VECTOR_ELT(form, i));
+      }
+    if (rss) SET_VECTOR_ELT(list, 2, Rf_allocVector(REALSXP, R_xlen_t(m)));
+    UNPROTECT(1);
+    return list;
+  });
+}
+
+}  // namespace
+
+Result::Result(SEXP request, const Request& what, index_t order)
+    : sides_(what.sides),
+      done_(sides_ ? with_room_for(order, sides_->m, !sides_->rss.empty(), VECTOR_ELT(VECTOR_ELT(request, 9), 4))
+                   : plain_success()) {}
+
+SEXP Result::failed(index_t pivot) const {
+  return allocate(0, [&] { return new_result(int(pivot + 1)); });
+}
+
+SEXP Result::done() const {
+  if (sides_) std::copy(sides_->z.begin(), sides_->z.end(), REAL(VECTOR_ELT(done_, 1)));
+  if (sides_ && !sides_->rss.empty()) std::copy(sides_->rss.begin(), sides_->rss.end(), REAL(VECTOR_ELT(done_, 2)));
+  return done_;
 }
 
 bool wants_bar() {

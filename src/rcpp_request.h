@@ -13,8 +13,20 @@ bool flag(SEXP value, const char* argument);
 /// A request of R's, which R/request.R describes, for an n x n factor and n x k V.
 Request to_request(SEXP given, index_t n, index_t k);
 
-/// What has become of right-hand sides, for R: list(z, rss), NULL for either where there is none.
-Rcpp::List to_list(const Sides* sides);
+/// What a modification returns to R: list(pivot, z, rss), with the failing pivot, from 1, or 0. For success, z and rss
+/// are what has become of the right-hand sides; otherwise, and where there are none, NULL. Its memory is there before
+/// anything is changed.
+class Result {
+ public:
+  /// `what`: R's `request`, read; `order`: of the new factor.
+  Result(SEXP request, const Request& what, index_t order);
+  SEXP failed(index_t pivot) const;
+  SEXP done() const;
+
+ private:
+  std::shared_ptr<const Sides> sides_;
+  const Rcpp::Shield<SEXP> done_;  ///< where the call does not fail
+};
 
 /// What last_cholupdate() tells of.
 struct LastCall {
@@ -29,18 +41,19 @@ LastCall& last_call();
 bool wants_bar();
 
 /// The one way from R into the core: carries out a request, V being stored as doubles or floats, heeds the user meanwhile,
-/// and takes note of what was done. Returns the pivot, counted from 1; 0: success.
+/// and takes note of what was done. Returns the failing pivot, counted from 0; -1: success.
 template <class S>
-int carry_out(const Place<S>& place, const S* V, const Request& request) {
+index_t carry_out(const Place<S>& place, const S* V, const Request& request) {
   Progress progress(wants_bar());
   LastCall& last = last_call();
   last.outcome = modify(place, V, request, progress.poll());
   last.request = request;
   last.request.right = {};
+  last.request.sides.reset();
   last.any = true;
   last.members = 0;
   last.in_place = place.factor && !place.made;
-  return int(last.outcome.pivot + 1);
+  return last.outcome.pivot;
 }
 
 }  // namespace gpucholmod

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "cpu/host_factor.h"
 #include "modify/solve_modified.h"
+#include "rcpp_fields.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
+#include "rcpp_memory.h"
 #include "rcpp_request.h"
 
 using namespace gpucholmod;
@@ -19,11 +22,8 @@ std::shared_ptr<void> of_this_call(std::size_t bytes) {
   return {::operator new(bytes), [](void* memory) { ::operator delete(memory); }};
 }
 
-/// A result of `count` numbers, or NULL.
-SEXP room(bool wanted, index_t count) {
-  if (!wanted) return R_NilValue;
-  return Rcpp::unwindProtect([&] { return Rf_allocVector(REALSXP, R_xlen_t(count)); });
-}
+/// Returns room for a result of `count` numbers, or NULL.
+SEXP room(bool wanted, index_t count) { return wanted ? new_vector(REALSXP, count) : R_NilValue; }
 double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 
 }  // namespace
@@ -36,9 +36,15 @@ double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale, SEXP b, int m, bool own_b,
                                Rcpp::LogicalVector wants, SEXP request) {
   return guarded([&] {
-    const SEXP matrix = field(held, "matrix");
-    const std::unique_ptr<HeldFactor> borrowed = matrix != R_UnboundValue ? cpu::borrow(REAL(matrix), Rf_nrows(matrix), of_this_call) : nullptr;
-    HeldFactor& R = borrowed ? *borrowed : live(held);
+    std::optional<Use<HeldFactor>> kept;
+    std::unique_ptr<HeldFactor> borrowed;
+    if (Rf_inherits(held, "chol_factor")) {
+      kept.emplace(held);
+    } else {
+      const SEXP matrix = Rf_findVarInFrame(held, Rf_install("matrix"));
+      borrowed = cpu::borrow(REAL(matrix), Rf_nrows(matrix), of_this_call);
+    }
+    HeldFactor& R = borrowed ? *borrowed : **kept;
     const index_t n = R.order(), f = k.size();
     ModifiedSystems systems;
     systems.asked = to_request(request, n, 1);
@@ -52,22 +58,23 @@ Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP we
     systems.b = numbers(b);
     systems.own_b = own_b;
     const Rcpp::Shield<SEXP> solution(room(wants[0], n * m * f)), logdet(room(wants[1], f)), quadratic(room(wants[2], m * f));
+    const Rcpp::Shield<SEXP> pivot(new_vector(INTSXP, f)), by_factor(new_vector(LGLSXP, f));
     systems.solution = numbers(solution);
     systems.logdet = numbers(logdet);
     systems.quadratic = numbers(quadratic);
     Progress progress(wants_bar());
     const ModifiedOutcome outcome = solve_modified(R, systems, progress.poll());
-    Rcpp::IntegerVector pivot(f);
-    Rcpp::LogicalVector by_factor(outcome.by_factor.begin(), outcome.by_factor.end());
     for (index_t j = 0; j < f; ++j) {
-      pivot[j] = int(outcome.pivot[j] + 1);
-      if (pivot[j] == 0) continue;
+      LOGICAL(by_factor)[j] = outcome.by_factor[j];
+      INTEGER(pivot)[j] = int(outcome.pivot[j] + 1);
+      if (outcome.pivot[j] < 0) continue;
       if (systems.solution) std::fill_n(systems.solution + n * m * j, n * m, NA_REAL);
       if (systems.logdet) systems.logdet[j] = NA_REAL;
       if (systems.quadratic) std::fill_n(systems.quadratic + m * j, m, NA_REAL);
     }
     using Rcpp::_;
-    return Rcpp::List::create(_["solution"] = SEXP(solution), _["logdet"] = SEXP(logdet), _["quadratic"] = SEXP(quadratic), _["pivot"] = pivot,
-                              _["by_factor"] = by_factor);
+    return Rcpp::List::create(_["solution"] = SEXP(solution), _["logdet"] = SEXP(logdet),
+                              _["quadratic"] = SEXP(quadratic), _["pivot"] = SEXP(pivot),
+                              _["by_factor"] = SEXP(by_factor));
   });
 }

@@ -52,6 +52,7 @@ v <- rep(0.1, 20)
 request <- list(FALSE, TRUE, FALSE, FALSE, NULL, 0L, NULL, NULL, NULL, NULL)
 modified <- NULL
 here <- environment()
+nothing <- list(pivot = 0L)
 look <- ours$rcpp_are_plain
 run <- ours$rcpp_cholupdate
 carry_out <- ours$carry_out
@@ -60,7 +61,7 @@ steps <- c(
     cost(function() ours$state),
   "R and V looked at" = cost(function() look(R, v, FALSE)),
   "the core called, with its result" = cost(function() run(R, v, request, quote(modified), here)),
-  "a bar waited for, the pivot looked at" = cost(function() carry_out(request, 0L)),
+  "a bar waited for, the pivot looked at" = cost(function() carry_out(request, nothing)),
   "an empty function" = cost(function() NULL)
 )
 cat("\nmicroseconds of its steps, n = 20\n")

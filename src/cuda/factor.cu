@@ -123,6 +123,7 @@ class Factor : public PlacedFactor<T> {
   index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                  std::atomic<bool>& begun) override {
     const index_t n = order();
+    const Session session(context_);  // a forked process is not to ask the device, as way_of() does
     const double bound = std::max(bound_, require_inserted<T>(X, n, at, p));
     const int e = scale_exponent<T>(T(std::min(bound, double(std::numeric_limits<T>::max()))));  // X is computed with in T
     // Whether it can be done is found out beforehand by one pass alone, and not to the last bit.

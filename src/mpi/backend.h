@@ -27,10 +27,12 @@ struct Place {
 /// "ended" or "failed"; process_failed.
 Place start(const std::function<void()>& watch, double limit);
 
-/// Operations so far.
-std::int64_t turn();
-/// Ends what the others are just doing together: `condition` is an error of R's, for them to have too. Throws process_failed with reason "refused"
-/// and the field `condition`, that of the first process that refuses.
+/// Begins a call of the user's, of one operation or several. Throws as start(), and process_failed with reason "busy".
+void begin_call();
+/// Leaves that call, because of `condition`, an error of R's, or, where that is empty, of an interrupt. The others fail
+/// with it, unless they have ended the call. Throws process_failed for the first process that has left the call, with
+/// the reason "stopped" where it was interrupted, otherwise "refused" and the field `condition`. Does nothing where
+/// all processes know of the failure already.
 void refuse(const std::string& condition);
 
 // See mpi/factor.h.

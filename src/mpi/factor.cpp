@@ -153,7 +153,8 @@ class Shared : public SharedFactor {
         return -1;
       });
     if (!second) {
-      if (test) work.pivot = run([&] { return sweep(columns_, nullptr); });
+      // Nothing is changed before all have come to this, whatever one of them may fail at.
+      work.pivot = run([&] { return test ? sweep(columns_, nullptr) : index_t(-1); });
       if (work.pivot < 0) {
         begun = true;
         work.pivot = run([&] { return sweep(columns_, &columns_); });

@@ -46,7 +46,11 @@ void pause(index_t idle) {
 }
 
 Team::Team(Transport& transport, std::function<void()> watch)
-    : transport_(transport), watch_(std::move(watch)), heard_(transport.size(), 0), left_(transport.size(), false) {}
+    : transport_(transport),
+      watch_(std::move(watch)),
+      heard_(transport.size(), 0),
+      reached_(transport.size(), 0),
+      left_(transport.size(), false) {}
 
 std::vector<int> Team::others() const {
   std::vector<int> all;
@@ -61,6 +65,7 @@ void Team::fail(int process, const char* reason) const {
                               : why == "left"   ? who + " has ended its R"
                               : why == "silent" ? who + " has not said anything for " + std::to_string(int(limit_)) + " s"
                               : why == "stopped" ? who + " was interrupted, or stopped by an error of its own"
+                              : why == "busy"    ? who + " cannot begin an operation within another"
                                                  : who + " does something else: the processes are out of step";
   throw Error(ErrorCode::process_failed, message, {{"process", double(process)}, {"reason", why}});
 }
@@ -141,11 +146,32 @@ void Team::progress() {
     std::memcpy(&trailer, message.data() + message.size() - sizeof trailer, sizeof trailer);
     message.resize(message.size() - sizeof trailer);
     heard_[from] = clock_.seconds();
+    reached_[from] = std::max(reached_[from], trailer.turn);
     if (trailer.kind == Kind::leave) left_[from] = true;
     if (trailer.kind == Kind::leave || trailer.kind == Kind::alive) continue;
     if (within_ && trailer.turn == turn_) enter(from, trailer, std::move(message));
     else if (trailer.turn > turn_) later_.push_back({from, trailer, std::move(message)});
   }
+}
+
+void Team::require_here() const {
+  if (is_here()) return;
+  throw Error(ErrorCode::backend_unavailable, "this process was forked from one that computes with others",
+              {{"backend", "mpi"}, {"reason", "forked"}});
+}
+
+void Team::require_usable() const {
+  require_here();
+  if (left_[rank()])
+    throw Error(ErrorCode::backend_unavailable, "this process has taken its leave of the others",
+                {{"backend", "mpi"}, {"reason", "ended"}});
+  if (within_) fail(rank(), "busy");
+}
+
+void Team::begin_call() {
+  require_usable();
+  turn_ = (turn_ / turns_of_call + 1) * turns_of_call;
+  all_know_ = false;
 }
 
 void Team::begin(Operation what, index_t of) {
@@ -156,6 +182,7 @@ void Team::begin(Operation what, index_t of) {
   out_of_step_ = -1;
   exchanges_ = 0;
   within_ = true;
+  all_know_ = false;
   std::vector<Later> later;
   later.swap(later_);
   for (Later& one : later) {
@@ -166,8 +193,7 @@ void Team::begin(Operation what, index_t of) {
 
 /// Before anything is changed: whether all are still there is looked at first.
 index_t Team::together(Operation what, index_t of, const std::function<index_t()>& f) {
-  if (left_[rank()])
-    throw Error(ErrorCode::backend_unavailable, "this process has taken its leave of the others", {{"backend", "mpi"}, {"reason", "ended"}});
+  require_usable();
   begin(what, of);
   End own;
   std::exception_ptr other;
@@ -194,9 +220,11 @@ index_t Team::together(Operation what, index_t of, const std::function<index_t()
   try {
     const index_t pivot = end(own);
     within_ = false;
+    all_know_ = pivot >= 0;
     return pivot;
   } catch (const Error& error) {
     within_ = false;
+    all_know_ = true;
     is_missing(error);
     if (other) std::rethrow_exception(other);
     throw;
@@ -229,16 +257,52 @@ index_t Team::end(const End& own) {
       if (!ends_.count(p)) expect(p, since);
     pause(idle);
   }
+  throw_first();
+  check_step();
   index_t pivot = -1;
+  for (const auto& [process, end] : ends_) pivot = std::max(pivot, end.pivot);
+  return pivot;
+}
+
+void Team::throw_first() const {
   for (const auto& [process, end] : ends_) {
-    pivot = std::max(pivot, end.pivot);
     if (!end.error) continue;
     Error::Fields fields = end.error->fields();
     if (end.error->code() != ErrorCode::process_failed) fields.emplace_back("process", double(process));
     throw Error(end.error->code(), end.error->what(), fields);
   }
-  check_step();
-  return pivot;
+}
+
+void Team::refuse(const Error& why) {
+  if (within_ || all_know_ || left_[rank()] || !is_here()) return;
+  begin(Operation::refuse, 0);
+  End own;
+  own.state = State::failed;
+  own.error = why;
+  ends_[rank()] = own;
+  const auto awaited = [&](int p) { return !ends_.count(p) && reached_[p] <= turn_; };
+  try {
+    const Bytes told = packed(own);
+    tell_all(Kind::end, told.data(), told.size());
+    const Clock since;
+    bool waits = true;
+    for (index_t idle = 0; waits; ++idle) {
+      pause(idle);
+      progress();
+      waits = false;
+      for (const int p : others())
+        if (awaited(p)) {
+          waits = true;
+          expect(p, since);
+        }
+    }
+  } catch (const Error& error) {
+    is_missing(error);
+  } catch (const std::bad_alloc&) {  // the others find this process silent, or out of step
+  }
+  within_ = false;
+  all_know_ = true;
+  throw_first();
 }
 
 void Team::expect(int process, const Clock& since) {

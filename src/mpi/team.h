@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -28,12 +31,20 @@ enum class Operation { refuse, meet, agree, hold, copy, modify, collect, columns
 /// an operation that one process breaks off leaves nothing behind. An operation ends when each has told all others how its part has ended.
 /// One that has failed tells so at once, upon which the others leave off.
 ///
+/// A call of the user's is several operations. Their numbers begin anew with each call, at one that depends on the
+/// number of calls alone: so all processes are in step again after a call that one has left between two operations.
+///
 /// Throws process_failed with the fields `process`, from 0, and `reason`:
 ///   gone         the process is no more
 ///   left         it has ended its R
 ///   silent       nothing has come from it for the limit of time
 ///   stopped      it was interrupted, or something that is no Error was thrown there
 ///   out_of_step  it does something else
+///   busy         this process is within an operation, and something that ran meanwhile, such as a finaliser of R's,
+///                has tried to begin another
+///
+/// Throws backend_unavailable, with the fields `backend`, "mpi", and `reason`: "forked" in a process that was forked
+/// from the one that has made this, whose place it would take; "ended" after leave().
 class Team : NotCopied {
  public:
   /// `watch` is called in long operations; what it throws ends them.
@@ -41,16 +52,24 @@ class Team : NotCopied {
 
   int rank() const { return transport_.rank(); }
   int size() const { return transport_.size(); }
-  /// Operations so far.
-  std::int64_t turn() const { return turn_; }
+  /// Is true in the process that has made this, false in one that was forked from it.
+  bool is_here() const { return process_ == getpid(); }
+  /// Throws backend_unavailable, "forked", unless is_here().
+  void require_here() const;
   /// Seconds to wait for a process that does not say anything.
   void set_limit(double seconds) { limit_ = seconds; }
   /// A number for a new factor, the same in all.
   index_t new_number() { return ++factors_; }
 
-  /// Calls f, this process's part of an operation on factor number `of`. Returns the failing pivot that one of them has come to, or -1. After
-  /// leave() it throws backend_unavailable, with the fields `backend`, "mpi", and `reason`, "ended".
+  /// Begins the next call.
+  void begin_call();
+  /// Calls f, this process's part of an operation on factor number `of`. Returns the failing pivot that one of them has
+  /// come to, or -1.
   index_t together(Operation what, index_t of, const std::function<index_t()>& f);
+  /// Leaves the call: `why` becomes the error of the next operation of this call in the other processes. Waits until
+  /// each has it, has gone on to another call, or is not to be expected any more; then throws the error of the first
+  /// process that has left the call there. Returns at once where the last operation of this call has failed: all know.
+  void refuse(const Error& why);
 
   // Within an operation:
 
@@ -116,19 +135,28 @@ class Team : NotCopied {
   static Bytes packed(const End& end);
   static End unpacked(const Bytes& message);
   void check_step() const;
+  /// Throws where this process cannot begin anything: "forked", "ended", "busy".
+  void require_usable() const;
   [[noreturn]] void fail(int process, const char* reason) const;
+  /// Throws the error of the first process that has failed in this operation.
+  void throw_first() const;
+
+  static constexpr std::int64_t turns_of_call = std::int64_t(1) << 32;
 
   Transport& transport_;
   std::function<void()> watch_;
   double limit_ = 60;
   const Clock clock_;
+  const pid_t process_ = getpid();
   std::int64_t turn_ = 0, what_ = 0;
   index_t factors_ = 0, exchanges_ = 0;
-  bool within_ = false;  ///< an operation
+  bool within_ = false;    ///< an operation
+  bool all_know_ = false;  ///< that the last operation of this call has failed
   int out_of_step_ = -1;
   bool lost_ = false;    ///< a process: there is no end that all take part in
   double told_ = 0;      ///< when the others were last given notice of life
   std::vector<double> heard_;
+  std::vector<std::int64_t> reached_;  ///< the last turn that each has told anything of
   std::vector<char> left_;
   std::map<std::pair<int, index_t>, Bytes> inbox_;
   std::map<int, End> ends_;

@@ -30,6 +30,10 @@ void require(int status, const char* doing) {
   unavailable("failed", std::string("MPI fails to ") + doing + ": " + text);
 }
 
+/// Names the process that has loaded this library. Where that has begun MPI, one that was forked from it cannot: it
+/// would take the other's place.
+const pid_t loaded_by = getpid();
+
 /// Messages by nonblocking requests that are looked at, and never waited for.
 class World : public Transport {
  public:
@@ -38,6 +42,7 @@ class World : public Transport {
     MPI_Finalized(&ended);
     if (ended) unavailable("ended", "MPI has ended in this process");
     MPI_Initialized(&begun);
+    if (begun && loaded_by != getpid()) unavailable("forked", "this process was forked from one that has begun MPI");
     if (!begun) {
       int provided;
       require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "begin");
@@ -156,7 +161,6 @@ struct State {
   World world;
   std::function<void()> watch;
   Team team{world, [this] { watch(); }};
-  pid_t process = getpid();
   int together = 0;
 };
 State* state = nullptr;
@@ -173,7 +177,6 @@ int when_ended(MPI_Comm, int, void*, void*) {
 
 Team& team() {
   if (!state) unavailable("failed", "no processes compute together yet");
-  if (state->process != getpid()) unavailable("forked", "this process was forked from one that computes with others");
   return state->team;
 }
 
@@ -194,19 +197,23 @@ Place start(const std::function<void()>& watch, double limit) {
     require(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "take note of its end");
   }
   Team& all = team();
+  all.require_here();
   all.set_limit(limit);
   const int cores = int(sysconf(_SC_NPROCESSORS_ONLN));
   return {all.rank(), all.size(), std::max(1, std::min(threads_for(0), cores / std::max(1, state->together))), state->world.beside()};
 }
 
-std::int64_t turn() { return state ? state->team.turn() : 0; }
+void begin_call() { team().begin_call(); }
 
 void refuse(const std::string& condition) {
   Team& all = team();
-  all.together(Operation::refuse, 0, [&]() -> index_t {
-    throw Error(ErrorCode::process_failed, "process " + std::to_string(all.rank()) + " refuses",
-                {{"process", double(all.rank())}, {"reason", "refused"}, {"condition", condition}});
-  });
+  const std::string who = "process " + std::to_string(all.rank());
+  if (condition.empty())
+    all.refuse(Error(ErrorCode::process_failed, who + " was interrupted",
+                     {{"process", double(all.rank())}, {"reason", "stopped"}}));
+  else
+    all.refuse(Error(ErrorCode::process_failed, who + " has failed",
+                     {{"process", double(all.rank())}, {"reason", "refused"}, {"condition", condition}}));
 }
 
 void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data) { agree(team(), key, name, given, compared, data); }
@@ -235,7 +242,7 @@ void write(const HeldFactor& factor, const std::string& path, bool replace) {
 }
 
 void leave() {
-  if (!state || state->process != getpid() || state->team.has_left()) return;
+  if (!state || !state->team.is_here() || state->team.has_left()) return;
   state->world.end(state->team.leave());
 }
 

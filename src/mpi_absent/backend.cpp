@@ -15,7 +15,7 @@ namespace {
 bool built() { return false; }
 std::string configured() { return GPUCHOLMOD_MPI_CONFIGURED; }
 Place start(const std::function<void()>&, double) { refuse(); }
-std::int64_t turn() { return 0; }
+void begin_call() { refuse(); }
 void refuse(const std::string&) { refuse(); }
 void agree(const Bytes&, const std::string&, bool, bool, Bytes&) { refuse(); }
 std::unique_ptr<SharedFactor> deal_out(const double*, index_t, Uplo, Precision, const cpu::Allocate&, const MakePanels&) { refuse(); }

@@ -1,3 +1,6 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "process_example.h"
 
 /// A factor over several processes, which are threads here: inst/design/processes.md.
@@ -290,6 +293,113 @@ TEST(Processes, OutOfStepFromTheBeginning) {
         EXPECT_EQ(text(*error, "reason"), "out_of_step");
       }
     }
+}
+
+/// One process leaves a call before an operation, between two, or behind the last. In an operation of that call the
+/// others get its error; otherwise they never learn of it. All are in step afterwards.
+TEST(Processes, OneLeavesACall) {
+  const auto refusal = [](int rank) {
+    return Error(ErrorCode::process_failed, "told",
+                 {{"process", double(rank)}, {"reason", "refused"}, {"condition", "why"}});
+  };
+  for (const int operations : {0, 1, 2}) {
+    Threads all(3, 1e-5);
+    std::atomic<int> through{0};
+    expect_none(in_processes(all, 3, 60, [&](mpi::Team& team) {
+      const auto meet = [&] {
+        team.together(mpi::Operation::flags, 0, [&] { return team.largest(team.rank()) == 2 ? index_t(-1) : 0; });
+      };
+      const bool leaves = team.rank() > 0;
+      team.begin_call();
+      for (int i = 0; i < (leaves ? operations : 2); ++i)
+        if (const auto error = error_of(meet)) {
+          EXPECT_FALSE(leaves);
+          EXPECT_EQ(i, operations);
+          EXPECT_EQ(number(*error, "process"), 1);
+          EXPECT_EQ(text(*error, "condition"), "why");
+          break;
+        }
+      if (leaves) {
+        const auto error = error_of([&] { team.refuse(refusal(team.rank())); });
+        ASSERT_TRUE(error);
+        EXPECT_EQ(number(*error, "process"), 1);
+      }
+      EXPECT_FALSE(operations < 2 && error_of([&] { team.refuse(refusal(team.rank())); })) << "all know already";
+      team.begin_call();
+      EXPECT_FALSE(error_of(meet));
+      ++through;
+    }));
+    EXPECT_EQ(through, 3);
+  }
+}
+
+/// A process that leaves the call before a modification in place leaves the factor as it was, in all.
+TEST(Processes, OneLeavesAModificationInPlace) {
+  const index_t n = 300;
+  const Example p(n, 5);
+  for (const index_t removed : {0, 1}) {
+    Threads all(3, 1e-5);
+    expect_none(in_processes(all, 3, 60, [&](mpi::Team& team) {
+      const auto f = mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, allocate);
+      std::atomic<bool> begun{false};
+      team.begin_call();
+      const auto error = error_of([&] {
+        const Error why(ErrorCode::process_failed, "told", {{"process", 2.0}, {"reason", "refused"}});
+        if (team.rank() == 2) team.refuse(why);
+        else f->modify(p.V.data(), task(n, 5, removed, Precision::double_), nullptr, no_poll, begun);
+      });
+      EXPECT_TRUE(error && text(*error, "reason") == "refused");
+      EXPECT_FALSE(begun);
+      team.begin_call();
+      const Doubles R = whole(*f, team.rank()), before = p.R.triangularView<Eigen::Upper>();
+      EXPECT_TRUE(team.rank() != 0 || same_bits(R, before));
+    }));
+  }
+}
+
+/// An operation that is begun within another has an error of its own, and the other goes on.
+TEST(Processes, OneBeginsAnotherOperationWithin) {
+  Threads all(2);
+  expect_none(in_processes(all, 2, 60, [&](mpi::Team& team) {
+    const auto nothing = []() -> index_t { return -1; };
+    team.together(mpi::Operation::flags, 0, [&]() -> index_t {
+      if (team.rank() == 0) {
+        const auto within = error_of([&] { team.together(mpi::Operation::flags, 0, nothing); });
+        EXPECT_TRUE(within && text(*within, "reason") == "busy");
+        const auto call = error_of([&] { team.begin_call(); });
+        EXPECT_TRUE(call && text(*call, "reason") == "busy");
+        team.refuse(*call);
+      }
+      EXPECT_EQ(team.largest(team.rank()), 1);
+      return -1;
+    });
+  }));
+}
+
+/// A process that is forked from one of them never takes part in its place.
+TEST(Processes, OneIsForked) {
+  const Example p(50, 3);
+  Threads all(1);
+  Threads::Process transport(all, 0);
+  mpi::Team team(transport, [] {});
+  const auto f = mpi::deal_out(team, p.R.data(), 50, Uplo::upper, Precision::double_, allocate);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<double> numbers(50);
+    int refused = 0;
+    const std::vector<std::function<void()>> uses{
+        [&] { f->trace(); }, [&] { f->diagonal(numbers.data()); }, [&] { f->copy(); }, [&] { team.begin_call(); },
+        [&] { f->solve(TriangularSolve::both, numbers.data(), 1); }};
+    for (const auto& use : uses) {
+      const auto error = error_of(use);
+      refused += error && error->code() == ErrorCode::backend_unavailable && text(*error, "reason") == "forked";
+    }
+    _exit(refused);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 5);
+  EXPECT_GT(f->trace(), 0);
 }
 
 }  // namespace

@@ -53,6 +53,58 @@ test_that("where there is too little memory, it is tried once more after a garba
   expect_error(gpucholmod:::with_room(other), class = "gpucholmod_cuda_failure")
 })
 
+# What somebody may put where a field of a handle was, or in place of one.
+odd_values <- list(NULL, NA, -1, 3, 4L, "x", c("a", "b"), list(), quote(x), function(x) x, globalenv(), diag(2),
+                   methods::new("externalptr"))
+
+test_that("a handle that was changed by hand works, or has an error of its own", {
+  R <- chol(diag(3) + 1)
+  all_uses <- c(uses, function(f) cholupdate_gpu(f, 1:3, z = 1:3, y = 1), function(f) cholinsert_gpu(f, c(1, 1, 1, 9)),
+                function(f) choldelete_gpu(f, 2, in_place = TRUE), function(f) cholshift_gpu(f, 1, 3), dim, free,
+                format, function(f) solve_modified(f, 1:3, 1:3), function(f) write_factor(f, tempfile()), dimnames)
+  for (field in ls(chol_factor(R, "cpu"))) {
+    for (value in odd_values) {
+      for (use in all_uses) {
+        f <- chol_factor(R, "cpu")
+        assign(field, value, envir = f)
+        found <- tryCatch(use(f), error = identity)
+        if (inherits(found, "error")) expect_s3_class(found, "gpucholmod_error")
+      }
+    }
+  }
+  f <- chol_factor(R, "cpu")
+  f$pointer <- chol_batch(array(R, c(3, 3, 2)), "cpu")$pointer
+  for (use in uses) expect_invalid(use(f), "damaged")
+  expect_output(print(f), "changed by hand")
+  for (object in list(list(), 3, new.env())) {
+    class(object) <- c("cpu_factor", "chol_factor")
+    for (use in all_uses) {
+      found <- tryCatch(use(object), error = identity)
+      if (inherits(found, "error")) expect_s3_class(found, "gpucholmod_error")
+    }
+  }
+})
+
+test_that("a batch that was changed by hand works, or has an error of its own", {
+  R <- array(diag(3), c(3, 3, 2))
+  batch_uses <- list(as.array, copy_factor, logdet, diag, function(f) f[[1]], function(f) solve(f, 1:3), dim, length,
+                     free, format, function(f) cholupdate_batch(f, 1:3),
+                     function(f) cholupdate_batch(f, 1:3, in_place = TRUE))
+  for (field in ls(chol_batch(R, "cpu"))) {
+    for (value in odd_values) {
+      for (use in batch_uses) {
+        f <- chol_batch(R, "cpu")
+        assign(field, value, envir = f)
+        found <- tryCatch(use(f), error = identity)
+        if (inherits(found, "error")) expect_s3_class(found, "gpucholmod_error")
+      }
+    }
+  }
+  f <- chol_batch(R, "cpu")
+  f$pointer <- chol_factor(diag(3), "cpu")$pointer
+  for (use in batch_uses[1:6]) expect_invalid(use(f), "damaged")
+})
+
 at_each_home("assignment copies the handle, copy_factor() the data", {
   R <- well_conditioned(100)
   f <- keep(R)
@@ -94,18 +146,25 @@ test_that("in a forked process a handle cannot be used, and the parent's stays a
   skip_on_os("windows")
   skip_without_gpu()
   f <- gpu_factor(diag(3))
+  batch <- chol_batch(array(diag(3), c(3, 3, 2)), "cuda")
+  more <- list(function(f) gpu_factor(diag(3)), function(f) cholinsert_gpu(f, c(9, 1, 1, 1), at = 1),
+               function(f) cholinsert_gpu(f, c(9, 1, 1, 1), at = 1, in_place = TRUE), function(f) choldelete_gpu(f, 1),
+               function(f) cholshift_gpu(f, 1, 3, in_place = TRUE), function(f) solve_modified(f, 1:3, 1:3))
+  batch_uses <- list(as.array, copy_factor, logdet, diag, function(f) f[[1]], function(f) solve(f, 1:3),
+                     function(f) cholupdate_batch(f, 1:3), function(f) cholupdate_batch(f, 1:3, in_place = TRUE))
   child <- parallel::mcparallel({
-    asked <- lapply(c(uses[-3], function(f) gpu_factor(diag(3))), function(use) {
-      tryCatch(use(f), gpucholmod_backend_unavailable = function(e) e$reason)
-    })
+    reason_of <- function(use, f) tryCatch(use(f), gpucholmod_backend_unavailable = function(e) e$reason)
+    asked <- c(lapply(c(uses[-3], more), reason_of, f), lapply(batch_uses, reason_of, batch))
     printed <- utils::capture.output(print(f))
     free(f)
-    rm(f)
+    free(batch)
+    rm(f, batch)
     gc()
     list(asked, printed)
   })
   answer <- parallel::mccollect(child)[[1]]
   expect_true(all(vapply(answer[[1]], identical, TRUE, "forked")))
+  expect_identical(batch[[2]], diag(3))
   expect_match(answer[[2]][[1]], "gpu_factor")
   expect_identical(as.matrix(f), diag(3))
   expect_equal(as.matrix(cholupdate_gpu(f, 1:3)), chol(diag(3) + tcrossprod(1:3)), tolerance = 1e-14)

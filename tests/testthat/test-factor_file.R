@@ -142,3 +142,23 @@ test_that("a link is replaced, not what it points to", {
 })
 
 # The numbers of a factor in memory, by columns as they are stored.
+
+test_that("a factor_file that was changed by hand has an error of its own", {
+  skip_on_os("windows")
+  file <- write_factor(chol(diag(3) + 1), tempfile())
+  on.exit(unlink(file$path))
+  uses <- list(as.matrix, solve, function(f) solve(f, 1:3), function(f) solve_forward(f, 1:3), logdet, determinant,
+               diag, dim, format, print, function(f) cholupdate_gpu(f, 1:3, output = tempfile()),
+               function(f) chol_factor(f, "cpu"))
+  for (value in list(NULL, NA, -1, 1.5, 4L, "x", c("a", "b"), list(), quote(x), globalenv(), diag(2))) {
+    for (part in names(file)) {
+      other <- unclass(file)
+      other[part] <- list(value)
+      class(other) <- "factor_file"
+      for (use in uses) {
+        found <- tryCatch(utils::capture.output(use(other)), error = identity)
+        if (inherits(found, "error")) expect_s3_class(found, "gpucholmod_error")
+      }
+    }
+  }
+})

@@ -92,6 +92,44 @@ test_that("bad observations are told apart, and change nothing", {
   expect_error(coef(fit, 1), class = "gpucholmod_bad_argument")
 })
 
+test_that("what is no argument of rls(), or no fit, is told in a condition of the package", {
+  junk <- list(NULL, NA, NaN, -1, 1.5, "x", character(), 1i, list(), list(1), quote(x), quote(f(x)), function(x) x,
+               globalenv(), factor("a"), data.frame(a = 1), array(1, c(1, 1, 1)), y ~ x,
+               structure(list(), class = "chol_factor"),
+               structure(3, class = "chol_factor"), structure(list(), class = "rls"))
+  small <- x[1:8, ]
+  fit <- rls(small, y[1:8], window = 9, backend = "cpu")
+  own <- function(code) {
+    found <- tryCatch(code, error = identity)
+    if (inherits(found, "error")) expect_s3_class(found, "gpucholmod_error")
+  }
+  for (bad in junk) {
+    own(rls(bad, y[1:8]))
+    own(rls(small, bad))
+    own(rls(small, y[1:8], weights = bad))
+    own(rls(small, y[1:8], ridge = bad))
+    own(rls(small, y[1:8], window = bad))
+    own(rls(small, y[1:8], backend = bad))
+    own(update(fit, bad, 1))
+    own(update(fit, small[1, ], bad))
+    own(update(fit, small[1, ], 1, weights = bad))
+    own(update(fit, small[1, ], 1, forget = bad))
+    own(predict(fit, bad))
+    for (part in names(fit)) {
+      other <- fit
+      other[part] <- list(bad)
+      for (use in list(function() update(other, small[1, ], 1), function() update(other, small[1:2, ], y[1:2]),
+                       function() coef(other), function() predict(other, small), function() deviance(other),
+                       function() df.residual(other), function() vcov(other), function() format(print(other)))) {
+        own(utils::capture.output(use()))
+      }
+    }
+  }
+  expect_error(rls(NULL, y), class = "gpucholmod_not_numeric")
+  expect_error(rls(small, y[1:8], window = 9.5), class = "gpucholmod_bad_argument")
+  expect_error(coef(structure(list(), class = "rls")), class = "gpucholmod_bad_argument")
+})
+
 test_that("a window in which the regressors become dependent is an error that leaves the fit", {
   x <- cbind(c(1, 1, 1, 1, 1), c(1, 2, 3, 3, 3))
   fit <- rls(x[1:3, ], 1:3, window = 3, backend = "cpu")

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <Rcpp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <string>
+
+#include "base/error.h"
+#include "base/held_factor.h"
+#include "rcpp_handle.h"
+
+/// The fields of a handle that a modification changes, and what is to be told of one that breaks off.
+namespace gpucholmod {
+
+/// Whether a factor itself has begun to change, told to a logical of R's.
+struct Begun {
+  int* told;
+  std::atomic<bool> flag{false};
+  ~Begun() { *told = flag; }
+};
+
+/// The numbers of the handle of a modified factor. Their memory is there before the factor changes, so that afterwards R
+/// has nothing to allocate.
+class NewFields {
+ public:
+  /// `handle`: that of the modified factor; its fields are as they were, or were copied from the one that it comes of.
+  /// `size`: the order changes. Raises gpucholmod_invalid_factor where a number was changed by hand into something else.
+  NewFields(SEXP handle, bool size)
+      : handle_(handle), memory_(allocate(0, [&] {
+          const int count = size ? 7 : 4;
+          const SEXP list = PROTECT(Rf_allocVector(VECSXP, count));
+          for (int i = 0; i < count; ++i) SET_VECTOR_ELT(list, i, Rf_allocVector(is_integer(i) ? INTSXP : REALSXP, 1));
+          UNPROTECT(1);
+          return list;
+        })) {
+    for (const Field which : {Field::modifications, Field::error, Field::trace, Field::trace_error}) {
+      const SEXP value = field(handle, which);
+      if (TYPEOF(value) != (which == Field::modifications ? INTSXP : REALSXP) || Rf_xlength(value) != 1)
+        in_r("stop_invalid")(Kind<HeldFactor>::name, "damaged");
+    }
+  }
+
+  void set_size(const HeldFactor& R, SEXP dimnames) {
+    set(4, Field::n, double(R.order()));
+    set(5, Field::capacity, double(R.capacity()));
+    set(6, Field::bytes, R.bytes());
+    define(Field::dimnames, dimnames);
+  }
+  void set_pointer(SEXP pointer) { define(Field::pointer, pointer); }
+
+  /// Counts a modification of `scale` A into R. `added`, `removed`: the traces of what is added and taken away. The trace
+  /// of A is kept by their differences, and is off by as much as the factor may be since it was looked at: where that is
+  /// more than sqrt(eps) of it, or no number, the factor is looked at again. What a modification adds to the error:
+  /// drift() in R.
+  void count(const HeldFactor& R, double added, double removed, double scale) {
+    const double eps = R.precision() == Precision::single ? 0x1p-23 : 0x1p-52;
+    const double most = scale * old(Field::trace) + added;
+    double after = most - removed;
+    double off = scale * old(Field::trace_error) + 4 * eps * most;
+    if (!(std::isfinite(after) && off <= std::sqrt(eps) * after)) {
+      after = R.trace();
+      off = 0;
+    }
+    set(1, Field::error, scale * old(Field::error) + 4 * eps * std::max(most, after));
+    set(2, Field::trace, after);
+    set(3, Field::trace_error, off);
+    set(0, Field::modifications, old(Field::modifications) + 1);
+  }
+
+ private:
+  /// Of modifications, error, trace, trace_error, n, capacity, bytes.
+  static bool is_integer(int i) { return i == 0 || i == 4 || i == 5; }
+  double old(Field which) const { return Rf_asReal(field(handle_, which)); }
+  /// The field is there already, so R has nothing to allocate.
+  void define(Field which, SEXP value) { Rf_defineVar(symbol(which), value, handle_); }
+  void set(int i, Field which, double number) {
+    const SEXP value = VECTOR_ELT(memory_, i);
+    if (is_integer(i)) INTEGER(value)[0] = int(number);
+    else REAL(value)[0] = number;
+    define(which, value);
+  }
+
+  SEXP handle_;
+  const Rcpp::Shield<SEXP> memory_;
+};
+
+/// R has looked at what it was given beside the order of the factor; what is evaluated since may have changed that.
+inline void require_rows(const char* argument, index_t rows, index_t expected) {
+  if (rows != expected)
+    throw Error(ErrorCode::bad_argument,
+                std::string("'") + argument + "' does not fit the factor, which has changed since it was looked at",
+                {{"argument", argument}, {"expected", double(expected)}, {"actual", double(rows)}});
+}
+inline index_t rows_of(SEXP x) { return Rf_isMatrix(x) ? Rf_nrows(x) : Rf_xlength(x); }
+
+}  // namespace gpucholmod
