@@ -276,6 +276,22 @@ test_that("the guard refuses the quick step where it would lose accuracy", {
   }
 })
 
+at_each_home("a factor with graded and mixed rows that was just modified is modified again", {
+  set.seed(12)
+  for (n in c(65, 200)) for (in_place in c(FALSE, TRUE)) {
+    R <- graded_mixed(well_conditioned(n), 6, 0.1)
+    f <- keep(R)
+    for (k in c(32, 1, 8, 1)) {
+      V <- crossprod(R, normal(n, k, 30 / sqrt(n)))
+      f <- cholupdate_gpu(f, V, in_place = in_place)
+      up <- as.matrix(f)
+      expect_lt(residual_ratio(up, R, V, FALSE) * (n + k), 40, label = paste(n, k, in_place))
+      expect_true(all(diag(up) > 0))
+      R <- up
+    }
+  }
+})
+
 test_that("last_cholupdate() tells what was done", {
   skip_without_gpu()
   f <- gpu_factor(diag(200), precision = "single")
