@@ -57,7 +57,7 @@ void BatchModification<T>::prepare(index_t g, const std::vector<double>& bounds,
     bounds_[m] = scale * unscaled;
     const bool far = scale_exponent<T>(T(std::min(std::max(bounds[m], largest), top))) != 0 || !(bounds_[m] <= top) ||
                      !(unscaled <= top) || !(scale > 0x1p-20 && scale < 0x1p20);
-    if (far) modify_apart(m, R);
+    if (far || task_.k > tuning::batch_columns) modify_apart(m, R);
   }
 }
 
@@ -135,19 +135,24 @@ std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* 
 
 template <class T>
 void BatchModification<T>::modify(index_t g, const T* R, T* out, T* work) {
-  for (const index_t lane : run_passes(g, R, out, false, work)) modify_apart(g * lanes + lane, R);
+  if (any_grouped(g)) {
+    for (const index_t lane : run_passes(g, R, out, false, work)) modify_apart(g * lanes + lane, R);
+  } else {
+    std::copy_n(R, group_words<T>(n_), out);
+  }
   put(g, R, out);
 }
 
 template <class T>
 void BatchModification<T>::test(index_t g, const T* R, T* work) {
+  if (!any_grouped(g)) return;
   for (const index_t lane : run_passes(g, R, work + pass_words(), one_pass(), work)) modify_apart(g * lanes + lane, R);
 }
 
 /// What leaves a pass here is an update: the rest of it is done at once, and cannot fail.
 template <class T>
 void BatchModification<T>::modify_in_place(index_t g, T* R, T* work) {
-  for (index_t first = 0; first == 0 || first < task_.k; first += pass_width(first)) {
+  for (index_t first = 0; any_grouped(g) && (first == 0 || first < task_.k); first += pass_width(first)) {
     GroupPass<T> pass = lay_out(g, first, work);
     pass.R = pass.out = R;
     for (const Rest& rest : run(pass)) finish(g, first, rest, R);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/held_batch.h"
+#include "base/tuning.h"
 #include "cpu/batch_columns.h"
 #include "cpu/group_layout.h"
 
@@ -70,7 +71,7 @@ class BatchModification : NotCopied {
   /// `task`, and what `V` tells, have to outlive this. pivots (b) <- -1.
   SELDOM BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, std::vector<index_t>& pivots);
 
-  /// Looks at V of group g, and does apart what numbers need scaling for. bounds (b): of the norms of each factor's columns. R: the group.
+  /// Looks at V of group g, and modifies apart the members whose numbers need scaling, or all of them where V is wide. bounds (b): of the norms of each factor's columns. R: the group.
   /// Before anything else is done with it. Throws not_finite and overflow.
   void prepare(index_t g, const std::vector<double>& bounds, const T* R);
 
@@ -114,6 +115,10 @@ class BatchModification : NotCopied {
   /// Finds the new factor of a member of group R by itself, or that it fails.
   SELDOM void modify_apart(index_t member, const T* R);
   SELDOM void put_apart(index_t g, const T* R, T* out);
+  /// Is true if a member of group g is modified with its group.
+  bool any_grouped(index_t g) const {
+    return std::any_of(fate_.begin() + g * lanes, fate_.begin() + std::min(b_, (g + 1) * lanes), [](Fate fate) { return fate == Fate::grouped; });
+  }
   void put(index_t g, const T* R, T* out);
   const ColumnOrder& order_of(index_t member, ColumnOrder& own) const {
     if (same_columns_) return common_;
