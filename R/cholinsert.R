@@ -181,7 +181,7 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   done <- reshape_factor(f, in_place, control, order, names, sides_of(z, b, rss, n, p, "b", "X"), check, function(modified, ...) {
     rcpp_factor_insert(f, modified, at, X, ...)
   })
-  reshaped(done, z, order, names, check)
+  reshaped(done, z, rss, order, names, check)
 }
 
 delete_from <- function(f, index, z, rss, in_place, control) {
@@ -192,7 +192,7 @@ delete_from <- function(f, index, z, rss, in_place, control) {
   done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, rss, n, NULL), TRUE, function(modified, ...) {
     rcpp_factor_delete(f, modified, index, ...)
   })
-  reshaped(done, z, order)
+  reshaped(done, z, rss, order)
 }
 
 shift_within <- function(f, from, to, z, in_place, control) {
@@ -203,7 +203,7 @@ shift_within <- function(f, from, to, z, in_place, control) {
   done <- reshape_factor(f, in_place, control, order, NULL, sides_of(z, NULL, NULL, n, NULL), TRUE, function(modified, ...) {
     rcpp_factor_shift(f, modified, from, to, ...)
   })
-  reshaped(done, z, order)
+  reshaped(done, z, NULL, order)
 }
 
 # Runs call(modified, dimnames, request, half), one of the rcpp_factor_*() by which rows and columns come, go and move: list(R, pivot), R a
@@ -226,10 +226,10 @@ reshape_factor <- function(f, in_place, control, order, names, sides, check, cal
   list(R = if (held) f else f$matrix, pivot = pivot)
 }
 
-# The value of such a call. z as it was given; what it has become has its form, and names by the order of rows.
-reshaped <- function(done, z, order, names = NULL, check = TRUE) {
+# The value of such a call. z and rss as they were given; what z has become has its form, and names by the order of rows.
+reshaped <- function(done, z, rss, order, names = NULL, check = TRUE) {
   if (is.null(z)) return(if (check) done$R else done)
-  if (done$pivot > 0L) return(with_sides(done$R, list(z = z), if (!check) done$pivot))
+  if (done$pivot > 0L) return(with_sides(done$R, list(z = z, rss = rss), if (!check) done$pivot))
   taken <- rcpp_take_sides()
   old <- if (is_float32(z)) z@Data else z
   if (length(dim(old)) == 2L) {
@@ -239,7 +239,7 @@ reshaped <- function(done, z, order, names = NULL, check = TRUE) {
   } else if (!is.null(names(old))) {
     names(taken$z) <- new_dimnames(list(names(old)), order, names)[[1L]]
   }
-  with_sides(done$R, taken, if (!check) done$pivot)
+  with_sides(done$R, taken, if (!check) done$pivot, rss)
 }
 
 # The dimnames of what has row order[[i]] of a factor as its row i; NA: one that is new.

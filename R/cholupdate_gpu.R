@@ -166,5 +166,5 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
     if (pivot == 0L) modified <- close_factor(factor, R, modified, single = !widened)
   }
   if (pivot > 0L) modified <- R
-  returned(modified, pivot, check, z)
+  returned(modified, pivot, check, z, rss)
 }

@@ -60,5 +60,5 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NU
 
   pivot <- carry_out(request, rcpp_cholupdate_file(R$path, V, output, replace, request))
   modified <- if (pivot > 0L) R else factor_file(output)
-  returned(modified, pivot, check, z)
+  returned(modified, pivot, check, z, rss)
 }

@@ -72,20 +72,20 @@ logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   2 * sum(log(diag(R)))
 }
 
-# A factor as open_factor() gives it, with a positive diagonal.
+# A factor as open_factor() gives it, with a diagonal that can be divided by.
 open_ordinary <- function(f, uplo) {
   factor <- open_factor(f, uplo, "f")
   R <- opened_doubles(factor, f)
-  require_positive(diag(R))
+  require_diagonal(diag(R))
   factor
 }
 
-require_positive <- function(diagonal) {
-  bad <- which(is.na(diagonal) | diagonal <= 0)
-  if (!length(bad)) return(invisible())
-  fields <- list(index = bad[[1L]], value = diagonal[[bad[[1L]]]])
-  stop_gpucholmod("bad_diagonal", sprintf("this is not a Cholesky factor: its diagonal must be positive, entry %d is %g",
-                                          fields$index, fields$value), fields)
+# Of a factor: positive, finite, and no smaller than the numbers are that have all their digits and a finite inverse.
+require_diagonal <- function(diagonal) {
+  bad <- match(FALSE, is.finite(diagonal) & diagonal >= .Machine$double.xmin, 0L)
+  if (bad == 0L) return(invisible())
+  stop_gpucholmod("bad_diagonal", sprintf("this is not a Cholesky factor: its diagonal must be positive, finite and at least %.3g, entry %d is %g",
+                                          .Machine$double.xmin, bad, diagonal[[bad]]), list(index = bad, value = diagonal[[bad]]))
 }
 
 # The right-hand sides, and what became of them: a vector where they were one.

@@ -41,7 +41,7 @@ class BlockedSweep {
   /// multiple of 8 of them, or all that are left. uplo lower: R and out are the whole matrix. `out` may be R. Without
   /// out.data nothing is written, and only the verdict is of interest. `clear`: the other triangle of `out` becomes zero.
   /// Returns the failing pivot (`out` is then partly written; of an update: an entry of R's diagonal that is not
-  /// positive), or -1. `poll` is told the share of R done, by the calling thread.
+  /// a positive normal number), or -1. `poll` is told the share of R done, by the calling thread.
   index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
 
   /// When all of R is done: the right-hand sides, of n rows. Behind these V is zero.

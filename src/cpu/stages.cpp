@@ -1,5 +1,8 @@
 #include "cpu/stages.h"
 
+#include <cmath>
+#include <limits>
+
 namespace gpucholmod::cpu {
 namespace {
 
@@ -59,11 +62,17 @@ index_t Stages<T>::diagonal(Strips& strips, index_t row, index_t column, index_t
 }
 
 template <class T>
-void Stages<T>::scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const {
+void Stages<T>::scale_rows(Strip<T>& strip, index_t row, index_t end, index_t first) const {
   if (scale_ == 1) return;
-  for (index_t j = 0; j < strip.columns; ++j)
-    for (index_t i = row; i < std::min(end, first + j + 1); ++i)
-      strip.out[uplo_ == Uplo::upper ? i + j * strip.ldo : j + i * strip.ldo] *= scale_;
+  const auto each = [&](auto&& f) {
+    for (index_t j = 0; j < strip.columns; ++j)
+      for (index_t i = row; i < std::min(end, first + j + 1); ++i) f(strip.out[uplo_ == Uplo::upper ? i + j * strip.ldo : j + i * strip.ldo]);
+  };
+  each([&](T& x) { x *= scale_; });
+  if (scale_ <= 1) return;
+  T largest = 0;
+  each([&](const T& x) { largest = std::max(largest, std::abs(x)); });
+  if (largest > std::numeric_limits<T>::max()) strip.squares = largest;
 }
 
 /// Their last row block is filled up with zeros, as its transform is with what leaves them.

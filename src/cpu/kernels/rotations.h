@@ -95,6 +95,7 @@ struct Careful {
     for (index_t j = 0; j < m; ++j) {
       apply(H, row, j, column + j, column + j + 1, strip);
       T r = strip.R[at<uplo>(row + j, column + j, strip.ldr)];
+      if (r < std::numeric_limits<T>::min()) return j;
       strip.squares += r * r;
       for (index_t q = 0; q < H.K; ++q)
         if (!find_rotation<sign>(r, strip.Vt[column + j + q * strip.ldv], H.csi(j, q))) return j;
