@@ -75,7 +75,7 @@ Error overflow(index_t row, index_t col) {
 Error vanished(index_t j, double value, double least) {
   return Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) + " of the modified factor would be " + text(value) +
                                             ", less than " + text(least) + ", below which numbers lose their digits: forget or take away less, " +
-                                            "or multiply the whole problem by a number",
+                                            "or multiply 'R' and 'V' by one number",
                {{"index", double(j + 1)}, {"value", value}});
 }
 
