@@ -67,7 +67,7 @@ double require_diagonal(const S* R, index_t n) {
 template <class T>
 void require_inserted_diagonal(MatrixView<const double> S22, index_t at, int e) {
   for (index_t q = 0; q < S22.cols; ++q)
-    if (const double value = S22(q, q); !is_normal(T(std::scalbn(value, -e))))
+    if (const double value = S22(q, q); !is_normal(e == 0 ? T(value) : T(std::scalbn(value, -e))))
       throw vanished(at + q, value, std::scalbn(double(std::numeric_limits<T>::min()), e));
 }
 

@@ -62,11 +62,6 @@ void require_not_vanished(T scaled, S value, index_t j) {
                 {{"index", double(j + 1)}, {"value", double(value)}});
 }
 
-template <class S>
-void require_normal(S made, index_t j) {
-  if (!is_normal(made)) throw vanished(j, double(made), double(std::numeric_limits<S>::min()));
-}
-
 Error overflow(index_t row, index_t col) {
   return Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
                {{"row", double(row + 1)}, {"col", double(col + 1)}});
@@ -164,7 +159,6 @@ void store_factor(MatrixView<const T> W, Uplo uplo, double scale, MatrixView<S> 
 #define GPUCHOLMOD_STORED(S) \
   template S largest_of(const char*, const S*, index_t, index_t, index_t); \
   template void require_positive(S, index_t); \
-  template void require_normal(S, index_t); \
   template S check_triangle(const Source<S>&, index_t, Uplo, int, const std::function<void()>&); \
   template S check_input(MatrixView<const S>, MatrixView<const S>, Uplo, int);
 #define GPUCHOLMOD_STORED_AND_COMPUTED(S, T) \

@@ -36,15 +36,10 @@ void require_positive(S value, index_t j);
 template <class T, class S>
 void require_not_vanished(T scaled, S value, index_t j);
 
-/// Throws bad_diagonal unless `made`, entry j of the diagonal of a result, is a positive normal number of the scalar that it is stored in: below these,
-/// numbers have lost digits, and their inverses may be infinite.
+/// Is true of positive numbers that have all their digits, and whose inverses are finite.
 template <class S>
-void require_normal(S made, index_t j);
-
-/// Is true if require_normal() accepts it.
-template <class S>
-bool is_normal(S made) {
-  return made >= std::numeric_limits<S>::min();
+bool is_normal(S x) {
+  return x >= std::numeric_limits<S>::min();
 }
 
 /// What to throw for an entry of the result, counted from 0, that is too large.
@@ -53,6 +48,12 @@ Error overflow(index_t row, index_t col);
 /// What to throw for entry j of the diagonal of the result, counted from 0, that would be `value`, where `least` is the smallest number that keeps its
 /// digits.
 Error vanished(index_t j, double value, double least);
+
+/// Throws bad_diagonal unless `made`, entry j of the diagonal of a result, is a positive normal number of the scalar that it is stored in.
+template <class S>
+void require_normal(S made, index_t j) {
+  if (!is_normal(made)) throw vanished(j, double(made), double(std::numeric_limits<S>::min()));
+}
 
 /// Rows [first, second) of column j that belong to the triangle.
 inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {

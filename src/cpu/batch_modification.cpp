@@ -44,7 +44,7 @@ BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& t
 
 template <class T>
 void BatchModification<T>::prepare(index_t g, const std::vector<Range>& ranges, const T* R) {
-  static_assert(GroupPass<T>::least_left >= T(0.0625), "a step with a group leaves at least a quarter of an entry of the diagonal");
+  static_assert(GroupPass<T>::least_left >= T(0.0625), "a column leaves at least a quarter of an entry of the diagonal: ColumnOrder::share");
   const double top = double(std::numeric_limits<T>::max());
   ColumnOrder own;
   const double* seen = nullptr;
@@ -55,8 +55,7 @@ void BatchModification<T>::prepare(index_t g, const std::vector<Range>& ranges, 
     if (V != seen || !same_columns_) for_member(m, [&] { largest = largest_weighted(V, n_, order, top); });
     seen = V;
     const double most = ranges[m].most, scale = std::sqrt(task_.scale_of(m)), unscaled = std::sqrt(most * most + largest * largest * double(order.added));
-    const index_t removed = task_.k - order.added;
-    const double share = removed > 0 ? scale * std::ldexp(1.0, -2 * int(removed)) : scale;
+    const double share = scale * order.share;
     double least = ranges[m].least * share;
     if (share < 1 && may_vanish<T>(least)) least = least_of(m, R) * share;
     ranges_[m] = {scale * unscaled, least};

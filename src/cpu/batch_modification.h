@@ -94,8 +94,8 @@ class BatchModification : NotCopied {
   /// In place; where anything is taken away, after test().
   void modify_in_place(index_t g, T* R, T* work);
 
-  /// Of a new factor.
-  const Range& range(index_t member) const { return ranges_[member]; }
+  /// Of the new factors.
+  const std::vector<Range>& ranges() const { return ranges_; }
 
  private:
   static constexpr index_t lanes = group_size<T>;

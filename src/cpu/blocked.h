@@ -48,7 +48,7 @@ class BlockedSweep {
   void carry(const RightSides& sides, index_t n) const { stages_.carry(sides, 0, n, width_); }
 
   /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an entry is not finite,
-  /// neither is this, or the pivot of its column fails.
+  /// neither is this, or the pivot of its column fails. Infinite where an entry of the diagonal is below least_safe.
   T squares() const { return squares_; }
 
  private:

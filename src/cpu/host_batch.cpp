@@ -67,19 +67,20 @@ template <class T>
 void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, index_t first, T* group, Range* ranges) {
   Lanes<T, T> largest;
   gather<T>(members, n, uplo, group, largest);
+  Lanes<T, T> least;
+  least.fill(std::numeric_limits<T>::infinity());
+  for (index_t j = 0; j < n; ++j) {
+    const T* const entries = group + group_entry<T>(n, j, j);
+    for (index_t l = 0; l < group_size<T>; ++l) least[l] = entries[l] < least[l] ? entries[l] : least[l];
+  }
   for (index_t l = 0; l < group_size<T>; ++l) {
     if (!members[l]) continue;
-    T least = std::numeric_limits<T>::infinity();
-    for (index_t j = 0; j < n; ++j) {
-      const T entry = group[group_entry<T>(n, j, j) + l];
-      least = entry < least ? entry : least;
-    }
-    if (!std::isfinite(largest[l]) || !is_normal(least))  // which, and where
+    if (!std::isfinite(largest[l]) || !is_normal(least[l]))  // which, and where
       for_member(first + l, [&] {
         require_triangle<T>("R", members[l], n, uplo);
         require_diagonal<T>(members[l], n);
       });
-    ranges[l] = {double(largest[l]) * std::sqrt(double(n)), double(least)};
+    ranges[l] = {double(largest[l]) * std::sqrt(double(n)), double(least[l])};
   }
 }
 
@@ -169,7 +170,8 @@ class HostBatch : public HeldBatch {
     auto other = std::make_unique<HostBatch>(n_, b_, allocate_);
     for_groups<T>(run, poll, [&](index_t g, T* work) { run.modify(g, group(g), other->group(g), work); });
     if (task.all_or_none && run.any_failed()) return;
-    other->keep_ranges(run, ranges_);
+    if (run.any_failed()) other->ranges_ = ranges_;
+    other->keep_ranges(run);
     *made = std::move(other);
   }
 
@@ -182,11 +184,16 @@ class HostBatch : public HeldBatch {
       if (tests) run.test(g, group(g), work);
       run.modify_in_place(g, group(g), work);
     });
-    keep_ranges(run, ranges_);
+    keep_ranges(run);
   }
 
-  void keep_ranges(const BatchModification<T>& run, const std::vector<Range>& before) {
-    for (index_t m = 0; m < b_; ++m) ranges_[m] = run.failed(m) ? before[m] : run.range(m);
+  void keep_ranges(const BatchModification<T>& run) {
+    if (!run.any_failed()) {
+      ranges_ = run.ranges();
+    } else {
+      for (index_t m = 0; m < b_; ++m)
+        if (!run.failed(m)) ranges_[m] = run.ranges()[m];
+    }
   }
 
   void solve_forward(const T* R, double* b) const {

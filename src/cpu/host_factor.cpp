@@ -197,14 +197,18 @@ class HostFactor : public HeldFactor {
   template <class F>
   index_t reshape(const Change& change, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun, F&& f) {
     const index_t m = change.order;
-    const auto near_an_end = [&] { return exponent(std::max(range_.most, change.most)) != 0 || may_vanish<T>(range_.least * change.share); };
+    Range range;
+    int e = 0;
+    const auto near_an_end = [&] {
+      range = {std::max(range_.most, change.most), range_.least * change.share};
+      e = exponent(range.most);
+      return e != 0 || (change.share < 1 && may_vanish<T>(range.least));
+    };
     bool careful = near_an_end();
     if (careful) {
       look();
       careful = near_an_end();
     }
-    const Range range{std::max(range_.most, change.most), range_.least * change.share};
-    const int e = exponent(range.most);
     const auto settle = [&](HostFactor& changed) {
       changed.range_ = range;
       for (index_t j = change.first; j < change.last; ++j) require_normal(changed.view()(j, j), j);

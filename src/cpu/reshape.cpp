@@ -60,19 +60,20 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
 
 index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22) {
   const index_t p = S22.cols;
-  index_t good = 0;
-  while (good < p && std::isfinite(sum_of_squares(S12.col(good), S12.rows))) ++good;
-  if (good > 0) {
-    const int columns = int(good), rows = int(S12.rows), ld12 = int(S12.ld), ld22 = int(S22.ld);
-    const double one = 1, minus = -1;
-    if (rows > 0) dsyrk_("U", "T", &columns, &rows, &minus, S12.data, &ld12, &one, S22.data, &ld22, 1, 1);
-    int info = 0;
-    dpotrf_("U", &columns, S22.data, &ld22, &info, 1);
-    if (info > 0) return info - 1;
-    for (index_t q = 0; q < good; ++q)  // some LAPACKs let NaN pass, which comes of entries off the diagonal that overflow
-      if (!std::isfinite(S22(q, q))) return q;
-  }
-  return good < p ? good : -1;
+  if (p == 0) return -1;
+  const int wide = int(p), rows = int(S12.rows), ld12 = int(S12.ld), ld22 = int(S22.ld);
+  const double one = 1, minus = -1;
+  if (rows > 0) dsyrk_("U", "T", &wide, &rows, &minus, S12.data, &ld12, &one, S22.data, &ld22, 1, 1);
+  // LAPACKs differ in what they say of NaN and infinity.
+  index_t finite = 0;
+  while (finite < p && std::isfinite(S22(finite, finite))) ++finite;
+  const int columns = int(finite);
+  int info = 0;
+  if (columns > 0) dpotrf_("U", &columns, S22.data, &ld22, &info, 1);
+  if (info > 0) return info - 1;
+  for (index_t q = 0; q < finite; ++q)
+    if (!std::isfinite(S22(q, q))) return q;
+  return finite < p ? finite : -1;
 }
 
 template <class T>
@@ -80,7 +81,7 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, in
                std::atomic<bool>& begun) {
   const index_t n = R.cols, ldx = n + p, behind = n - at;
   const int wide = int(p), above = int(at), below = int(behind);
-  const double one = 1, minus = -1, down = std::scalbn(1.0, -e);
+  const double one = 1, minus = -1, down = e == 0 ? 1 : std::scalbn(1.0, -e);
   const auto divided = [down](double x) { return x * down; };
   poll(0);
   std::vector<double> S12(std::max<index_t>(at, 1) * p), S22(p * p);
@@ -138,29 +139,29 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, in
 
 namespace {
 
-/// Throws bad_diagonal where an entry of the diagonal would be no normal number after shift(): before R changes.
+/// Is true if the norms of the columns that come one to the left show that no entry of the diagonal vanishes by that. Each becomes no larger than the norm of
+/// its column from row `from` on, and the product of all of them and the last stays what it was.
+template <class T>
+bool stays_in_range(MatrixView<const T> R, index_t from, index_t to) {
+  double last = std::min(double(R(from, from)) / double(std::numeric_limits<T>::min()), 0x1p1000);
+  for (index_t j = from + 1; j <= to && last > 0x1p40; ++j) last *= double(R(j, j)) / std::sqrt(double(sum_of_squares(&R(from, j), j - from + 1)));
+  return last > 0x1p40;
+}
+
+/// Throws bad_diagonal where the entry of a row and column that move from `from` to `to`, behind it, would be no normal number.
 template <class T>
 void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
-  if (from > to) {
-    std::vector<T> moved(R.col(from), R.col(from) + from + 1);
-    const std::vector<Reflection<T>> turns = fold_up(moved.data(), from, to);
-    for (std::size_t t = 0; t < turns.size(); ++t) {
-      const index_t j = from - index_t(t);
-      require_normal(turns[t].s * R(j - 1, j - 1), j);
-    }
-  } else {
-    // The entry of the row that moves becomes the inverse of the norm of the first column of R22'^-1; where that is near an end of the range, the
-    // reflections tell.
-    const index_t m = to - from + 1;
-    std::vector<double> y(m);
-    y[0] = 1;
-    substitute(R.block(from, from, m, m), true, y.data(), 1, m);
-    if (1 / std::sqrt(sum_of_squares(y.data(), m)) > std::scalbn(double(std::numeric_limits<T>::min()), 40)) return;
-    std::vector<T> shifted(m * m);
-    std::atomic<bool> begun{false};
-    shift(R.block(from, from, m, m), 0, m - 1, MatrixView<T>{shifted.data(), m, m, m}, Task(), [](double) {}, begun);
-    require_normal(shifted.back(), to);
-  }
+  if (stays_in_range(R, from, to)) return;
+  // It becomes the inverse of the norm of the first column of R22'^-1; where that is near an end of the range, the reflections tell.
+  const index_t m = to - from + 1;
+  std::vector<double> y(m);
+  y[0] = 1;
+  substitute(R.block(from, from, m, m), true, y.data(), 1, m);
+  if (1 / std::sqrt(sum_of_squares(y.data(), m)) > 0x1p40 * double(std::numeric_limits<T>::min())) return;
+  std::vector<T> shifted(m * m);
+  std::atomic<bool> begun{false};
+  shift(R.block(from, from, m, m), 0, m - 1, MatrixView<T>{shifted.data(), m, m, m}, Task(), [](double) {}, begun);
+  require_normal(shifted.back(), to);
 }
 
 }  // namespace
@@ -168,15 +169,20 @@ void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
 template <class T>
 void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll, std::atomic<bool>& begun) {
   const index_t n = R.cols, first = std::min(from, to);
-  if (is_in_place(R, out) && from != to) require_shiftable(R, from, to);
+  std::vector<T> moved(R.col(from), R.col(from) + from + 1);
+  std::vector<Reflection<T>> turns;
+  if (from > to) {
+    turns = fold_up(moved.data(), from, to);
+    for (index_t j = from; j > to; --j) require_normal(turns[from - j].s * R(j - 1, j - 1), j);
+  } else if (from < to && is_in_place(R, out)) {
+    require_shiftable(R, from, to);
+  }
   std::copy_n(task.right.z, n * task.right.m, task.right.out);
   poll(0);
   begun = true;
   if (!is_in_place(R, out))
     for (index_t j = 0; j < n; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   if (from == to) return;
-  std::vector<T> moved(R.col(from), R.col(from) + from + 1);
-  std::vector<Reflection<T>> turns;
   if (from < to) {
     // Columns from + 1 .. to come one to the left, and have an entry below the diagonal, which is turned into the one above it.
     for (index_t j = from; j < n; ++j) {
@@ -189,7 +195,6 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
     }
   } else {
     // Its entries below row `to` are turned into the one above, from the last on; that fills one place below each column's end.
-    turns = fold_up(moved.data(), from, to);
     for (index_t j = n - 1; j > to; --j) {
       std::vector<T> column(j + 1, T(0));
       if (j > from) std::copy_n(out.col(j), j + 1, column.begin());

@@ -72,9 +72,8 @@ class Stages : NotCopied {
   /// Finds the transforms of rows row .. row + m - 1, whose diagonal begins in `column` of the strip, and applies them there. Returns the failing
   /// one of the m pivots, or -1.
   index_t diagonal(Strips& strips, index_t row, index_t column, index_t m) const;
-  /// Multiplies the result in rows [row, end) of the strip, whose first column is the factor's column `first`. Where that makes an entry too large for T,
-  /// strip.squares is infinite.
-  void scale_rows(Strip<T>& strip, index_t row, index_t end, index_t first) const;
+  /// The result, in rows [row, end) of the strip, whose first column is the factor's column `first`.
+  void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
   /// The right-hand sides, of rows [first, n), when all transforms of these are there: strips without a diagonal, `width` columns at a time.
   void carry(const RightSides& sides, index_t first, index_t n, index_t width) const;
 

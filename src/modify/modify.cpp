@@ -204,15 +204,14 @@ std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task
   }
   if (const S of_V = sum_of_squares(V, n * k); of_V != 0 && !in_range(of_V)) return {};
   Work done = in_one_pass(place.R, V, place.out, task, poll, squares);
-  if (done.pivot < 0 && in_range(squares)) {
-    // An update makes no entry of the diagonal smaller.
-    for (index_t j = 0; j < n && (task.scale < 1 || task.removed > 0); ++j) require_normal(place.out[j + j * n], j);
-    return done;
-  }
+  // With few columns, entries far from the diagonal are not among the squares; a scale may make one of them too large.
+  if (task.scale > 1 && k <= 4) squares = cpu::squares_of_triangle<S>(task.instructions, R, task.uplo, nullptr);
+  if (done.pivot < 0 && in_range(squares)) return done;
   // A factor that cannot be used is an error, also where a downdate of its leading part fails.
   if (!unscaled()) return {};
   require_diagonal<S>(place.R, n);
-  if (task.removed > 0) return done;
+  for (index_t j = 0; j < n && done.pivot < 0; ++j) require_normal(place.out[j + j * n], j);
+  if (done.pivot < 0 || task.removed > 0) return done;
   return {};
 }
 

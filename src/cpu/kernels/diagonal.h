@@ -153,10 +153,10 @@ INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Cha
 ///   V <- V - y (R~_i + R_i)               update
 ///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
 /// to the right of column i; up to there V stays, and R becomes meaningless. scales[i] <- 1 / (r + rho).
-/// False if there is no such rho, or r is not a positive normal number.
+/// squares: as Strip's. False if there is no such rho, or r is not a positive normal number.
 template <Sign sign, bool chains, class P>
 INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign, chains>& H, typename P::T* scales,
-                        typename P::V (&products)[Block<P>::vectors]) {
+                        typename P::V (&products)[Block<P>::vectors], typename P::T& squares) {
   using T = typename P::T;
   using V = typename P::V;
   constexpr int DW = Block<P>::DW, C = Block<P>::vectors, lanes = P::lanes;
@@ -170,6 +170,7 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
   if (!(r > 0)) return false;
   if (!squares_well(r)) {
     if (r < std::numeric_limits<T>::min()) return false;
+    if (r < least_safe<T>) squares = std::numeric_limits<T>::infinity();
     unit = scale_column(block, i, k, r);
     r /= unit;
     change_and_multiply<chains>(block, i, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {

@@ -37,7 +37,7 @@ struct Reflecting {
       UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(strip.Vt + q * strip.ldv + column + c * P::lanes);
     }, products);
     for (index_t i = 0; i < m; ++i)
-      if (!reflect_row<sign, chains>(block, i, k, H, scales, products)) return i;
+      if (!reflect_row<sign, chains>(block, i, k, H, scales, products, strip.squares)) return i;
     couple_rows<sign, chains>(block, H, scales, k);
     store_block<P, uplo>(block, strip, row, column, m);
     return -1;
