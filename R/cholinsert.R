@@ -3,8 +3,9 @@
 #' From the factor of \eqn{A} that of \eqn{A} with rows and columns inserted, deleted, or one of them moved to another place: a growing Gaussian
 #' process, an active set, cross-validation. Much quicker than factorising afresh: nothing left of and above what changes is touched.
 #'
-#' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the factor of a \eqn{p \times p}{p x p}
-#' matrix, and a downdate of what lies behind; at the end there is none. Moving is done by reflections, and cannot fail.
+#' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the
+#' factor of a \eqn{p \times p}{p x p} matrix, and a downdate of what lies behind; at the end there is none. Moving is
+#' done by reflections: every positive definite matrix allows it.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()]; with `in_place` and
 #'   room to grow that is the quickest.
@@ -28,16 +29,21 @@
 #' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which limits what the call takes
 #'   besides the factor.
 #'
-#' @return The factor, in the form of `R`, with its dimnames, those that are inserted included. For `cholinsert_gpu()` with `check = FALSE`, a list of the factor
-#'   `R` and `pivot`: 0 on success, otherwise the order of the first leading minor of the new matrix that is not positive definite, and `R` is
-#'   the factor as it was given. With `z` a list too: `R`, `z` with as many rows as there are then, and `rss` if it was given.
-#'   [last_cholupdate()] tells nothing of these calls.
+#' @return The factor, in the form of `R`, with its dimnames, those that are inserted included. For `cholinsert_gpu()`
+#'   with `check = FALSE`, a list of the factor `R` and `pivot`: 0 on success, otherwise the order of the first leading
+#'   minor of the new matrix that is not positive definite, and `R` is the factor as it was given. With `z` a list too:
+#'   `R`, `z` with as many rows as there are then, and `rss` if it was given; both are as they were given where `pivot`
+#'   is not 0. [last_cholupdate()] tells nothing of these calls.
 #'
 #' @section Errors:
-#' New rows and columns that would leave the matrix not positive definite, such as those of points that are there already, are an error of class
-#' `gpucholmod_not_positive_definite` with the field `pivot`, counted in the new order; nothing has changed then. The other classes are
-#' listed in [gpucholmod-package]. On a GPU without room for a second factor, an insertion in place before the end may turn out to be impossible when it has
-#' begun, where the matrix is singular but for rounding: the handle cannot be used any more then.
+#' New rows and columns that would leave the matrix not positive definite, such as those of points that are there
+#' already, are an error of class `gpucholmod_not_positive_definite` with the field `pivot`, counted in the new order;
+#' nothing has changed then. So are rows and columns whose numbers are so large beside the factor that no positive
+#' definite matrix has them. An entry of the new diagonal below the smallest normal number is an error of class
+#' `gpucholmod_bad_diagonal`, also where a row and column move, which cannot fail otherwise. The other classes are
+#' listed in [gpucholmod-package]. On a GPU without room for a second factor, an insertion in place before the end may
+#' turn out to be impossible when it has begun, where the matrix is singular but for rounding: the handle cannot be used
+#' any more then.
 #'
 #' @references
 #' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and column.
@@ -226,7 +232,8 @@ reshape_factor <- function(f, in_place, control, order, names, sides, check, cal
   list(R = if (held) f else f$matrix, pivot = pivot)
 }
 
-# The value of such a call. z and rss as they were given; what z has become has its form, and names by the order of rows.
+# The value of such a call. z and rss as they were given; what z has become has its form, and names by the order of
+# rows.
 reshaped <- function(done, z, rss, order, names = NULL, check = TRUE) {
   if (is.null(z)) return(if (check) done$R else done)
   if (done$pivot > 0L) return(with_sides(done$R, list(z = z, rss = rss), if (!check) done$pivot))

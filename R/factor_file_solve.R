@@ -14,6 +14,9 @@
 #' @return `solve()`: \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix; without `b`, \eqn{A^{-1}}, which
 #'   `chol2inv()` gives too. `determinant()`: that of \eqn{A}, in the form of [base::determinant()]. `diag()`: the
 #'   diagonal of the factor.
+#' @section Errors:
+#' What is read is looked at: a number that is not finite is an error of class `gpucholmod_not_finite`, and a diagonal
+#' that is not positive, finite and at least 2.2e-308 one of class `gpucholmod_bad_diagonal`.
 #' @seealso [factor_file()]
 #' @examplesIf .Platform$OS.type != "windows"
 #' A <- crossprod(matrix(rnorm(100), 10)) + diag(10)
@@ -87,7 +90,8 @@ over_panels <- function(f, reverse, work, bytes = 2^27) {
   }
 }
 
-# Columns of a factor from number `first` on, with zeros below the diagonal. Their sum tells, without another matrix, that nothing is wrong.
+# Columns of a factor from number `first` on, with zeros below the diagonal. Their sum tells, without another matrix,
+# that nothing is wrong.
 require_finite_columns <- function(columns, first) {
   if (is.finite(sum(columns))) return(invisible())
   bad <- match(FALSE, is.finite(columns), 0L)

@@ -62,8 +62,8 @@ double require_diagonal(const S* R, index_t n) {
   return least;
 }
 
-/// Throws bad_diagonal unless the diagonal of S22 (p x p), which becomes that of a factor from number `at` on, consists of normal numbers of T when it is
-/// divided by 2^e.
+/// Throws bad_diagonal unless the diagonal of S22 (p x p), which becomes that of a factor from number `at` on, consists
+/// of normal numbers of T when it is divided by 2^e.
 template <class T>
 void require_inserted_diagonal(MatrixView<const double> S22, index_t at, int e) {
   for (index_t q = 0; q < S22.cols; ++q)

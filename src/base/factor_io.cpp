@@ -56,9 +56,10 @@ void require_positive(S value, index_t j) {
 template <class T, class S>
 void require_not_vanished(T scaled, S value, index_t j) {
   if (!is_normal(scaled))
-    throw Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) + " of 'R', " + text(value) +
-                                             ", is too small to be computed with: beside the largest number of 'R' and 'V', or in the precision "
-                                             "asked for",
+    throw Error(ErrorCode::bad_diagonal,
+                "diagonal entry " + std::to_string(j + 1) + " of 'R', " + text(value) +
+                    ", is too small to be computed with: beside the largest number of 'R' and 'V', or in the precision "
+                    "asked for",
                 {{"index", double(j + 1)}, {"value", double(value)}});
 }
 
@@ -68,9 +69,11 @@ Error overflow(index_t row, index_t col) {
 }
 
 Error vanished(index_t j, double value, double least) {
-  return Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) + " of the modified factor would be " + text(value) +
-                                            ", less than " + text(least) + ", below which numbers lose their digits: forget or take away less, " +
-                                            "or multiply 'R' and 'V' by one number",
+  return Error(ErrorCode::bad_diagonal,
+               "diagonal entry " + std::to_string(j + 1) + " of the modified factor would be " + text(value) +
+                   ", less than " + text(least) +
+                   ", below which numbers lose their digits: forget or take away less, " +
+                   "or multiply 'R' and 'V' by one number",
                {{"index", double(j + 1)}, {"value", value}});
 }
 

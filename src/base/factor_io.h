@@ -45,11 +45,12 @@ bool is_normal(S x) {
 /// What to throw for an entry of the result, counted from 0, that is too large.
 Error overflow(index_t row, index_t col);
 
-/// What to throw for entry j of the diagonal of the result, counted from 0, that would be `value`, where `least` is the smallest number that keeps its
-/// digits.
+/// What to throw for entry j of the diagonal of the result, counted from 0, that would be `value`, where `least` is the
+/// smallest number that keeps its digits.
 Error vanished(index_t j, double value, double least);
 
-/// Throws bad_diagonal unless `made`, entry j of the diagonal of a result, is a positive normal number of the scalar that it is stored in.
+/// Throws bad_diagonal unless `made`, entry j of the diagonal of a result, is a positive normal number of the scalar
+/// that it is stored in.
 template <class S>
 void require_normal(S made, index_t j) {
   if (!is_normal(made)) throw vanished(j, double(made), double(std::numeric_limits<S>::min()));

@@ -44,7 +44,8 @@ BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& t
 
 template <class T>
 void BatchModification<T>::prepare(index_t g, const std::vector<Range>& ranges, const T* R) {
-  static_assert(GroupPass<T>::least_left >= T(0.0625), "a column leaves at least a quarter of an entry of the diagonal: ColumnOrder::share");
+  static_assert(GroupPass<T>::least_left >= T(0.0625),
+                "a column leaves at least a quarter of an entry of the diagonal: ColumnOrder::share");
   const double top = double(std::numeric_limits<T>::max());
   ColumnOrder own;
   const double* seen = nullptr;
@@ -54,13 +55,14 @@ void BatchModification<T>::prepare(index_t g, const std::vector<Range>& ranges, 
     const double* const V = V_(m);
     if (V != seen || !same_columns_) for_member(m, [&] { largest = largest_weighted(V, n_, order, top); });
     seen = V;
-    const double most = ranges[m].most, scale = std::sqrt(task_.scale_of(m)), unscaled = std::sqrt(most * most + largest * largest * double(order.added));
+    const double most = ranges[m].most, scale = std::sqrt(task_.scale_of(m)),
+                 unscaled = std::sqrt(most * most + largest * largest * double(order.added));
     const double share = scale * order.share;
     double least = ranges[m].least * share;
     if (share < 1 && may_vanish<T>(least)) least = least_of(m, R) * share;
     ranges_[m] = {scale * unscaled, least};
-    const bool far = scale_exponent<T>(T(std::min(std::max(most, largest), top))) != 0 || !(scale * unscaled <= top) || !(unscaled <= top) ||
-                     !(scale > 0x1p-20 && scale < 0x1p20) || (share < 1 && may_vanish<T>(least));
+    const bool far = scale_exponent<T>(T(std::min(std::max(most, largest), top))) != 0 || !(scale * unscaled <= top) ||
+                     !(unscaled <= top) || !(scale > 0x1p-20 && scale < 0x1p20) || (share < 1 && may_vanish<T>(least));
     if (far || task_.k > tuning::batch_columns) modify_apart(m, R);
   }
 }

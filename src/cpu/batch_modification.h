@@ -72,8 +72,9 @@ class BatchModification : NotCopied {
   /// `task`, and what `V` tells, have to outlive this. pivots (b) <- -1.
   SELDOM BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, std::vector<index_t>& pivots);
 
-  /// Looks at V of group g, and modifies apart the members whose numbers come near the ends of the range, or all of them where V is wide. ranges (b): of
-  /// each factor. R: the group. Before anything else is done with it. Throws not_finite, overflow and bad_diagonal.
+  /// Looks at V of group g, and modifies apart the members whose numbers come near the ends of the range, or all of
+  /// them where V is wide. ranges (b): of each factor. R: the group. Before anything else is done with it. Throws
+  /// not_finite, overflow and bad_diagonal.
   void prepare(index_t g, const std::vector<Range>& ranges, const T* R);
 
   index_t groups() const { return (b_ + lanes - 1) / lanes; }
@@ -120,7 +121,8 @@ class BatchModification : NotCopied {
   SELDOM void put_apart(index_t g, const T* R, T* out);
   /// Is true if a member of group g is modified with its group.
   bool any_grouped(index_t g) const {
-    return std::any_of(fate_.begin() + g * lanes, fate_.begin() + std::min(b_, (g + 1) * lanes), [](Fate fate) { return fate == Fate::grouped; });
+    return std::any_of(fate_.begin() + g * lanes, fate_.begin() + std::min(b_, (g + 1) * lanes),
+                       [](Fate fate) { return fate == Fate::grouped; });
   }
   void put(index_t g, const T* R, T* out);
   const ColumnOrder& order_of(index_t member, ColumnOrder& own) const {

@@ -78,8 +78,8 @@ class HostFactor : public HeldFactor {
       for (index_t i = 0; i < j; ++i) inverse(j, i) = inverse(i, j);
   }
 
-  /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal, and for a new one. In place,
-  /// whether a downdate can be done is found out by a run that writes nothing.
+  /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal,
+  /// and for a new one. In place, whether a downdate can be done is found out by a run that writes nothing.
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
     const index_t k = task.k;
     double largest = 0;
@@ -125,19 +125,21 @@ class HostFactor : public HeldFactor {
                 std::atomic<bool>& begun) override {
     double taken = 0;
     for (const index_t j : gone) taken += squares_of_column(j);
-    reshape({n_ - index_t(gone.size())}, made, begun, [&](MatrixView<const T> from, MatrixView<T> to, int, std::atomic<bool>& changes) {
-      cpu::remove(from, gone, to, task, poll, changes);
-      return index_t(-1);
-    });
+    reshape({n_ - index_t(gone.size())}, made, begun,
+            [&](MatrixView<const T> from, MatrixView<T> to, int, std::atomic<bool>& changes) {
+              cpu::remove(from, gone, to, task, poll, changes);
+              return index_t(-1);
+            });
     return taken;
   }
 
   index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                  std::atomic<bool>& begun) override {
     const Change change{n_ + p, require_inserted<T>(X, n_, at, p), at < n_ ? share_left<T>(p) : 1, at, at + p};
-    return reshape(change, made, begun, [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
-      return cpu::insert(from, at, X, p, e, to, task, poll, changes);
-    });
+    return reshape(change, made, begun,
+                   [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
+                     return cpu::insert(from, at, X, p, e, to, task, poll, changes);
+                   });
   }
 
   void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
@@ -157,20 +159,25 @@ class HostFactor : public HeldFactor {
     bool vanishes;  ///< an entry of the diagonal may become too small for T
   };
   Prospect prospect(const Task& task, double largest) const {
-    const double top = double(std::numeric_limits<T>::max()), most = std::hypot(range_.most, largest * std::sqrt(double(task.added())));
+    const double top = double(std::numeric_limits<T>::max()),
+                 most = std::hypot(range_.most, largest * std::sqrt(double(task.added())));
     Prospect ahead;
     ahead.range = {task.scale * most, task.scale * range_.least * share_left<T>(task.removed)};
     ahead.e = exponent(std::max(range_.most, largest));
-    ahead.rescale = ahead.e != 0 || ahead.range.most > top || most > top || !(task.scale > 0x1p-20 && task.scale < 0x1p20);
+    ahead.rescale =
+        ahead.e != 0 || ahead.range.most > top || most > top || !(task.scale > 0x1p-20 && task.scale < 0x1p20);
     ahead.vanishes = (task.scale < 1 || task.removed > 0) && may_vanish<T>(ahead.range.least);
     return ahead;
   }
-  static int exponent(double most) { return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max())))); }
+  static int exponent(double most) {
+    return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
+  }
 
   /// Finds out how large and how small the entries are.
   void look() {
     range_.most = 0;
-    for (index_t j = 0; j < n_; ++j) range_.most = std::max(range_.most, double(largest_of("R", view().col(j), j + 1, 0, j)));
+    for (index_t j = 0; j < n_; ++j)
+      range_.most = std::max(range_.most, double(largest_of("R", view().col(j), j + 1, 0, j)));
     range_.most *= std::sqrt(double(n_));
     range_.least = least_of(0, n_);
   }
@@ -192,8 +199,8 @@ class HostFactor : public HeldFactor {
     double share = 1;             ///< of entries of the diagonal, what remains at least of those that are there already
     index_t first = 0, last = 0;  ///< rows [first, last) afterwards: all others of the diagonal
   };
-  /// Calls f(R, out, e, changes) with numbers divided by 2^e, in place, where `changes` is `begun`, or into another factor.
-  /// Returns what f does: where that is a failing pivot, nothing has changed.
+  /// Calls f(R, out, e, changes) with numbers divided by 2^e, in place, where `changes` is `begun`, or into another
+  /// factor. Returns what f does: where that is a failing pivot, nothing has changed.
   template <class F>
   index_t reshape(const Change& change, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun, F&& f) {
     const index_t m = change.order;

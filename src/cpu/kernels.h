@@ -16,7 +16,8 @@
 /// The inner loops of the CPU's methods, compiled once for each set of instructions, and chosen when they are called.
 namespace gpucholmod::cpu {
 
-/// Entries of the diagonal below this may cease to be normal numbers by a modification and a scale above 2^-20 (base/range.h).
+/// Entries of the diagonal below this may cease to be normal numbers by a modification and a scale above 2^-20
+/// (base/range.h).
 template <class T>
 constexpr T least_safe = sizeof(T) == 8 ? T(0x1p-890) : T(0x1p-52);
 
@@ -34,7 +35,8 @@ struct Strip {
   T* Vt;          ///< k x columns by rows, `ldv` apart; zeros follow each row up to there. Modified in place
   index_t ldv;
   T* block;       ///< scratch of `block_words(k)` entries
-  /// Of entries of R that were read, summed up, those of blocks on the diagonal among them; infinite where an entry of the diagonal is below least_safe.
+  /// Of entries of R that were read, summed up, those of blocks on the diagonal among them; infinite where an entry of
+  /// the diagonal is below least_safe.
   T squares = 0;
 };
 

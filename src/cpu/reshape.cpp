@@ -77,8 +77,8 @@ index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22)
 }
 
 template <class T>
-index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, int e, MatrixView<T> out, const Task& task, const Poll& poll,
-               std::atomic<bool>& begun) {
+index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, int e, MatrixView<T> out,
+               const Task& task, const Poll& poll, std::atomic<bool>& begun) {
   const index_t n = R.cols, ldx = n + p, behind = n - at;
   const int wide = int(p), above = int(at), below = int(behind);
   const double one = 1, minus = -1, down = e == 0 ? 1 : std::scalbn(1.0, -e);
@@ -139,20 +139,24 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, in
 
 namespace {
 
-/// Is true if the norms of the columns that come one to the left show that no entry of the diagonal vanishes by that. Each becomes no larger than the norm of
-/// its column from row `from` on, and the product of all of them and the last stays what it was.
+/// Is true if the norms of the columns that come one to the left show that no entry of the diagonal vanishes by that.
+/// Each becomes no larger than the norm of its column from row `from` on, and the product of all of them and the last
+/// stays what it was.
 template <class T>
 bool stays_in_range(MatrixView<const T> R, index_t from, index_t to) {
   double last = std::min(double(R(from, from)) / double(std::numeric_limits<T>::min()), 0x1p1000);
-  for (index_t j = from + 1; j <= to && last > 0x1p40; ++j) last *= double(R(j, j)) / std::sqrt(double(sum_of_squares(&R(from, j), j - from + 1)));
+  for (index_t j = from + 1; j <= to && last > 0x1p40; ++j)
+    last *= double(R(j, j)) / std::sqrt(double(sum_of_squares(&R(from, j), j - from + 1)));
   return last > 0x1p40;
 }
 
-/// Throws bad_diagonal where the entry of a row and column that move from `from` to `to`, behind it, would be no normal number.
+/// Throws bad_diagonal where the entry of a row and column that move from `from` to `to`, behind it, would be no normal
+/// number.
 template <class T>
 void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
   if (stays_in_range(R, from, to)) return;
-  // It becomes the inverse of the norm of the first column of R22'^-1; where that is near an end of the range, the reflections tell.
+  // It becomes the inverse of the norm of the first column of R22'^-1; where that is near an end of the range, the
+  // reflections tell.
   const index_t m = to - from + 1;
   std::vector<double> y(m);
   y[0] = 1;
@@ -208,11 +212,13 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
   reflect_rows(turns, from, from > to, task.right.out, n, task.right.m);
 }
 
-#define GPUCHOLMOD_FOR(T)                                                                                                              \
-  template void remove(MatrixView<const T>, const std::vector<index_t>&, MatrixView<T>, const Task&, const Poll&, std::atomic<bool>&); \
-  template index_t insert(MatrixView<const T>, index_t, const double*, index_t, int, MatrixView<T>, const Task&, const Poll&,         \
-                          std::atomic<bool>&);                                                                                         \
-  template void shift(MatrixView<const T>, index_t, index_t, MatrixView<T>, const Task&, const Poll&, std::atomic<bool>&);
+#define GPUCHOLMOD_FOR(T)                                                                                              \
+  template void remove(MatrixView<const T>, const std::vector<index_t>&, MatrixView<T>, const Task&, const Poll&,      \
+                       std::atomic<bool>&);                                                                            \
+  template index_t insert(MatrixView<const T>, index_t, const double*, index_t, int, MatrixView<T>, const Task&,       \
+                          const Poll&, std::atomic<bool>&);                                                            \
+  template void shift(MatrixView<const T>, index_t, index_t, MatrixView<T>, const Task&, const Poll&,                  \
+                      std::atomic<bool>&);
 GPUCHOLMOD_FOR(float)
 GPUCHOLMOD_FOR(double)
 #undef GPUCHOLMOD_FOR

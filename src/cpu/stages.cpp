@@ -72,7 +72,8 @@ template <class T>
 void Stages<T>::scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const {
   if (scale_ == 1) return;
   if (uplo_ == Uplo::upper) {
-    for (index_t j = 0; j < strip.columns; ++j) multiply(strip.out + row + j * strip.ldo, std::min(end, first + j + 1) - row, scale_);
+    for (index_t j = 0; j < strip.columns; ++j)
+      multiply(strip.out + row + j * strip.ldo, std::min(end, first + j + 1) - row, scale_);
   } else {
     for (index_t i = row; i < end; ++i) {
       const index_t j = std::max<index_t>(i - first, 0);

@@ -49,8 +49,9 @@ class Carried {
                   {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}});
   }
 
-  /// Returns the new residual sum of squares of column j. [R z; 0 rho] is the factor of a matrix whose last entry is b'A^-1 b + rho^2, or y'y, and is
-  /// known to rounding of that: where what is missing is less than `units` of it, rho is 0, and where it is more, NaN. NaN and infinity stay.
+  /// Returns the new residual sum of squares of column j. [R z; 0 rho] is the factor of a matrix whose last entry is
+  /// b'A^-1 b + rho^2, or y'y, and is known to rounding of that: where what is missing is less than `units` of it, rho
+  /// is 0, and where it is more, NaN. NaN and infinity stay.
   double residual_sum(index_t j) const {
     const double units = 100 * (task_.precision == Precision::single ? double(std::numeric_limits<float>::epsilon())
                                                                       : std::numeric_limits<double>::epsilon());

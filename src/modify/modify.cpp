@@ -183,8 +183,8 @@ Work in_one_pass(const S* R, const S* V, S* out, const Task& task, const Poll& p
   return done;
 }
 
-/// Householder steps on numbers that are stored in the scalar computed with and need no scaling. Nothing where they do, where R cannot be used, or,
-/// in place, where an entry of the diagonal might vanish.
+/// Householder steps on numbers that are stored in the scalar computed with and need no scaling. Nothing where they do,
+/// where R cannot be used, or, in place, where an entry of the diagonal might vanish.
 template <class S>
 std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task, const Poll& poll) {
   if (task.precision != precision_of<S> || !(task.scale > 0x1p-20 && task.scale < 0x1p20)) return {};
@@ -193,7 +193,8 @@ std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task
   const auto unscaled = [&] { return scale_exponent<S>(check_input(R, columns, task.uplo)) == 0; };
   S squares;
   if (place.where == Where::in_place) {
-    if (!unscaled() || may_vanish<S>(require_diagonal<S>(place.R, n) * task.scale * share_left<S>(task.removed))) return {};
+    if (!unscaled() || may_vanish<S>(require_diagonal<S>(place.R, n) * task.scale * share_left<S>(task.removed)))
+      return {};
     // Whether a downdate can be done is found out by a run that writes nothing.
     if (task.removed > 0)
       if (Work test = in_one_pass<S>(place.R, V, nullptr, task, poll, squares); test.pivot >= 0) return test;

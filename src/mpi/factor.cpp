@@ -117,8 +117,8 @@ class Shared : public SharedFactor {
     });
   }
 
-  /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal, and for a new one, as
-  /// HostFactor::modify().
+  /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal,
+  /// and for a new one, as HostFactor::modify().
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
     const index_t n = layout_.n, k = task.k;
     double largest = 0;
@@ -205,12 +205,13 @@ class Shared : public SharedFactor {
   double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                 std::atomic<bool>&) override {
     std::vector<double> squares(layout_.n);
-    reshape(Operation::remove, {layout_.n - index_t(gone.size()), 0, true}, task, made, poll, [&](Reshaping<T>&& change, int) {
-      of_columns(squares.data(), [&](const T* column, index_t j) {
-        return std::binary_search(gone.begin(), gone.end(), j) ? squares_of(column, j) : 0.0;
-      });
-      return change.remove(gone);
-    });
+    reshape(Operation::remove, {layout_.n - index_t(gone.size()), 0, true}, task, made, poll,
+            [&](Reshaping<T>&& change, int) {
+              of_columns(squares.data(), [&](const T* column, index_t j) {
+                return std::binary_search(gone.begin(), gone.end(), j) ? squares_of(column, j) : 0.0;
+              });
+              return change.remove(gone);
+            });
     double taken = 0;
     for (const index_t j : gone) taken += squares[j];
     return taken;
@@ -294,21 +295,26 @@ class Shared : public SharedFactor {
     bool rescale, vanishes;
   };
   Prospect prospect(const Task& task, double largest) const {
-    const double top = double(std::numeric_limits<T>::max()), most = std::hypot(range_.most, largest * std::sqrt(double(task.added())));
+    const double top = double(std::numeric_limits<T>::max()),
+                 most = std::hypot(range_.most, largest * std::sqrt(double(task.added())));
     Prospect ahead;
     ahead.range = {task.scale * most, task.scale * range_.least * share_left<T>(task.removed)};
     ahead.e = exponent(std::max(range_.most, largest));
-    ahead.rescale = ahead.e != 0 || ahead.range.most > top || most > top || !(task.scale > 0x1p-20 && task.scale < 0x1p20);
+    ahead.rescale =
+        ahead.e != 0 || ahead.range.most > top || most > top || !(task.scale > 0x1p-20 && task.scale < 0x1p20);
     ahead.vanishes = (task.scale < 1 || task.removed > 0) && may_vanish<T>(ahead.range.least);
     return ahead;
   }
-  static int exponent(double most) { return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max())))); }
+  static int exponent(double most) {
+    return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
+  }
 
   /// Finds out how large and how small the entries are; within an operation.
   void look_here() {
     range_ = {0, std::numeric_limits<double>::infinity()};
     columns_.each_column([&](const T* column, index_t entries, index_t j) {
-      range_.most = std::max(range_.most, double(largest_of("R", column, entries, 0, j)) * std::sqrt(double(layout_.n)));
+      range_.most =
+          std::max(range_.most, double(largest_of("R", column, entries, 0, j)) * std::sqrt(double(layout_.n)));
       range_.least = std::min(range_.least, double(column[j]));
     });
     columns_.forget();
@@ -332,10 +338,12 @@ class Shared : public SharedFactor {
     double most;    ///< the largest norm of a column that is inserted
     bool grows;     ///< no entry of the diagonal becomes smaller
   };
-  /// Calls f(change, e) into another factor, which is taken in place of this one where made is null; numbers near the ends of the range are
-  /// divided by 2^e on the way. On GPUs by way of ordinary memory. Returns what f does: where that is a failing pivot, nothing has changed.
+  /// Calls f(change, e) into another factor, which is taken in place of this one where made is null; numbers near the
+  /// ends of the range are divided by 2^e on the way. On GPUs by way of ordinary memory. Returns what f does: where
+  /// that is a failing pivot, nothing has changed.
   template <class F>
-  index_t reshape(Operation what, const Change& change, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, F&& f) {
+  index_t reshape(Operation what, const Change& change, const Task& task, std::unique_ptr<HeldFactor>* made,
+                  const Poll& poll, F&& f) {
     if (exponent(std::max(range_.most, change.most)) != 0) look();
     const Range range{std::max(range_.most, change.most), change.grows ? range_.least : 0};
     const int e = exponent(range.most);
@@ -347,7 +355,8 @@ class Shared : public SharedFactor {
       other = another(change.order);
       other->range_ = range;
       const Columns<T> out = on_gpu() ? here(other->layout_) : other->columns_;
-      const index_t pivot = f(Reshaping<T>(team_, layout_, R, other->layout_, out, task, std::min(task.instructions, least_), poll), e);
+      const index_t pivot =
+          f(Reshaping<T>(team_, layout_, R, other->layout_, out, task, std::min(task.instructions, least_), poll), e);
       if (pivot >= 0) return pivot;
       if (e == 0) require_normal_diagonal(out);
       if (e != 0 || on_gpu()) other->copy_columns(out, other->columns_, std::scalbn(1.0, e), Result::yes);
@@ -379,7 +388,8 @@ class Shared : public SharedFactor {
     made->least_ = least_;
     return made;
   }
-  /// to <- by * from, which may be the same. Throws overflow and bad_diagonal, as of the result of a call, or of R as it is computed with.
+  /// to <- by * from, which may be the same. Throws overflow and bad_diagonal, as of the result of a call, or of R as
+  /// it is computed with.
   void copy_columns(const Columns<T>& from, const Columns<T>& to, double by, Result result) const {
     if (by == 1 && from.panels() && to.panels()) return to.panels()->copy(*from.panels());
     from.each([&](index_t b, MatrixView<T> R) {

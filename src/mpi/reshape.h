@@ -46,7 +46,8 @@ class Reshaping {
     return modify_rest(first, V, k, Sign::update, Y);
   }
 
-  /// Of R divided by 2^e, as is what comes of it, by X and right-hand sides that are not. Returns the failing pivot, where this process finds it, or -1.
+  /// Of R divided by 2^e, as is what comes of it, by X and right-hand sides that are not. Returns the failing pivot,
+  /// where this process finds it, or -1.
   index_t insert(index_t at, const double* X, index_t p, int e) {
     const index_t n = from_.n, m = to_.n, behind = n - at;
     const index_t ld = std::max<index_t>(n, 1);
@@ -62,7 +63,8 @@ class Reshaping {
     const int wide = int(p), below = int(behind), lds = int(ld);
     const double one = 1;
     if (p > 0 && at > 0) SharedSubstitution<T>(team_, from_, R_, S.data(), p).forward(at);
-    if (const index_t pivot = cpu::factorise_inserted({S.data(), at, p, ld}, {S22.data(), p, p, p}); pivot >= 0) return at + pivot;
+    if (const index_t pivot = cpu::factorise_inserted({S.data(), at, p, ld}, {S22.data(), p, p, p}); pivot >= 0)
+      return at + pivot;
     require_inserted_diagonal<T>({S22.data(), p, p, p}, at, e);
     if (p > 0 && behind > 0) dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S.data() + at, &lds, 1, 1, 1, 1);
     const std::vector<double> Y = insert_rows(task_.right, n, at, {S.data(), at, p, ld}, {S22.data(), p, p, p});

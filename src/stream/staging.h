@@ -73,10 +73,13 @@ struct Unfit {
   index_t row = -1, col = -1;  ///< row -1: there is none
   S value = 0;
 
-  Error error() const { return std::isfinite(value) ? vanished(row, value, std::numeric_limits<S>::min()) : overflow(row, col); }
+  Error error() const {
+    return std::isfinite(value) ? vanished(row, value, std::numeric_limits<S>::min()) : overflow(row, col);
+  }
 };
 
-/// The way back: `scale` times the chunk to its place in `out`, whose other triangle is cleared there. Returns an entry that S cannot hold.
+/// The way back: `scale` times the chunk to its place in `out`, whose other triangle is cleared there. Returns an entry
+/// that S cannot hold.
 template <class S, class T>
 Unfit<S> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, double scale,
                                   Sink<S>& out, S* scratch) {
@@ -88,7 +91,8 @@ Unfit<S> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n,
     const bool along = uplo == Uplo::upper;
     for (index_t i = 0; i < count; ++i) {
       scratch[i] = S(from[along ? i : i * chunk.ld] * scale);
-      if (!as_it_is && !std::isfinite(scratch[i])) unfit = along ? Unfit<S>{row + i, col, scratch[i]} : Unfit<S>{col + i, row, scratch[i]};
+      if (!as_it_is && !std::isfinite(scratch[i]))
+        unfit = along ? Unfit<S>{row + i, col, scratch[i]} : Unfit<S>{col + i, row, scratch[i]};
     }
     return scratch;
   };

@@ -32,10 +32,12 @@ Doubles seen(const HeldFactor& f) {
 }
 
 /// f.insert(), into f itself or into a new factor, which takes f's place in `then`.
-index_t inserted(HeldFactor& f, index_t at, const Doubles& X, bool in_place, const std::function<void(HeldFactor&)>& then = {}) {
+index_t inserted(HeldFactor& f, index_t at, const Doubles& X, bool in_place,
+                 const std::function<void(HeldFactor&)>& then = {}) {
   std::atomic<bool> begun{false};
   std::unique_ptr<HeldFactor> made;
-  const index_t pivot = f.insert(at, X.data(), X.cols(), task(f.order(), 0, 0, f.precision()), in_place ? nullptr : &made, no_poll, begun);
+  const index_t pivot = f.insert(at, X.data(), X.cols(), task(f.order(), 0, 0, f.precision()),
+                                 in_place ? nullptr : &made, no_poll, begun);
   if (pivot >= 0) { EXPECT_FALSE(begun); }
   if (pivot < 0 && then) then(in_place ? f : *made);
   return pivot;
@@ -59,7 +61,8 @@ TEST(RangeEnds, InsertsBesideNumbersOfAnySize) {
               const index_t huge = at == 0 ? 1 : 0, one = at == 2 ? 1 : 2;
               EXPECT_EQ(d(huge), size) << holder.name;
               EXPECT_NEAR(d(at) * d(at), at == 2 ? 9 - 2.25 : 9, 1e-14) << holder.name << ", " << size << ", at " << at;
-              EXPECT_NEAR(d(one) * d(one), at == 2 ? 1 : 1 - 0.25, 1e-14) << holder.name << ", " << size << ", at " << at;
+              EXPECT_NEAR(d(one) * d(one), at == 2 ? 1 : 1 - 0.25, 1e-14)
+                  << holder.name << ", " << size << ", at " << at;
             }), -1);
           });
         }
@@ -133,7 +136,8 @@ TEST(RangeEnds, WhatIsInsertedVanishes) {
         });
         X(at) = 1e-70;
         holder.with(R, Precision::single, [&](HeldFactor& f) {
-          EXPECT_EQ(inserted(f, at, X, in_place, [&](HeldFactor& now) { EXPECT_NEAR(seen(now)(at) / 1e-35, 1, 1e-6); }), -1);
+          EXPECT_EQ(inserted(f, at, X, in_place, [&](HeldFactor& now) { EXPECT_NEAR(seen(now)(at) / 1e-35, 1, 1e-6); }),
+                    -1);
         });
       }
 }
@@ -174,7 +178,9 @@ TEST(RangeEnds, WhatMovesVanishes) {
           std::atomic<bool> begun{false};
           std::unique_ptr<HeldFactor> made;
           auto* const to = in_place ? nullptr : &made;
-          const auto shift = [&](index_t a, index_t b) { f.shift(a, b, task(m, 0, 0, f.precision()), to, no_poll, begun); };
+          const auto shift = [&](index_t a, index_t b) {
+            f.shift(a, b, task(m, 0, 0, f.precision()), to, no_poll, begun);
+          };
           const auto error = error_of([&] { back ? shift(2, 0) : shift(0, m - 1); });
           ASSERT_TRUE(error) << holder.name;
           EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
@@ -186,7 +192,8 @@ TEST(RangeEnds, WhatMovesVanishes) {
       }
 }
 
-/// An entry far from the diagonal that a scale above 1 takes beyond the range, for every number of columns and way of storing.
+/// An entry far from the diagonal that a scale above 1 takes beyond the range, for every number of columns and way of
+/// storing.
 TEST(RangeEnds, AScaleOverflows) {
   for (const Way& way : ways)
     for (const Uplo uplo : {Uplo::upper, Uplo::lower})
@@ -201,7 +208,8 @@ TEST(RangeEnds, AScaleOverflows) {
           request.k = k;
           request.scale = 2;
           request.uplo = uplo;
-          const auto error = error_of([&] { modify(Place<double>::memory(R.data(), out.data()), V.data(), request, no_poll); });
+          const auto error =
+              error_of([&] { modify(Place<double>::memory(R.data(), out.data()), V.data(), request, no_poll); });
           ASSERT_TRUE(error) << way.name << ", k " << k;
           EXPECT_EQ(error->code(), ErrorCode::overflow);
           EXPECT_EQ(number(*error, uplo == Uplo::upper ? "col" : "row"), double(n));

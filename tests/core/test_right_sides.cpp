@@ -168,7 +168,8 @@ TEST(RightSides, SumsOfSquaresThatBecomeNegative) {
   EXPECT_LT(down.sides->rss[0], 1e-12);
 }
 
-/// A window over observations that a line fits exactly: what rounding takes from a sum of squares that is 0 is judged by what was there, z and all.
+/// A window over observations that a line fits exactly: what rounding takes from a sum of squares that is 0 is judged
+/// by what was there, z and all.
 TEST(RightSides, RoundingTakesNothingFromNothing) {
   index_t zeros = 0;
   for (const Precision precision : precisions)
@@ -220,7 +221,8 @@ TEST(RightSides, WhatIsMissingIsNotRounding) {
   }
 }
 
-/// NaN and infinity stay what they are, but for infinity less infinity; squares beyond the range of doubles are infinite, or 0.
+/// NaN and infinity stay what they are, but for infinity less infinity; squares beyond the range of doubles are
+/// infinite, or 0.
 TEST(RightSides, SumsOfSquaresBeyondTheRange) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto made_of = [](double rss, double y, index_t removed) {

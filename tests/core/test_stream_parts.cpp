@@ -174,8 +174,8 @@ void empties(const Columns& at, Uplo uplo, int e) {
   MemorySink<S> to(out.data(), n);
   std::vector<S> scratch(n);
   const MatrixView<T> view = chunk.view();
-  const auto unfit = stream::empty<S, T>({view.data, view.rows, view.cols, view.ld}, begin, end, n, uplo, std::scalbn(1.0, e), to,
-                                         scratch.data());
+  const auto unfit = stream::empty<S, T>({view.data, view.rows, view.cols, view.ld}, begin, end, n, uplo,
+                                         std::scalbn(1.0, e), to, scratch.data());
   EXPECT_EQ(unfit.row, -1);
   if (uplo == Uplo::lower) out.transposeInPlace();
   index_t bad = 0;
@@ -245,7 +245,8 @@ TEST(Staging, SaysWhatIsTooLargeOrTooSmall) {
     std::vector<float> scratch(n);
     const MatrixView<double> from = chunk.view();
     const auto empty = [&](double scale) {
-      return stream::empty<float, double>({from.data, from.rows, from.cols, from.ld}, 0, n, n, uplo, scale, to, scratch.data());
+      return stream::empty<float, double>({from.data, from.rows, from.cols, from.ld}, 0, n, n, uplo, scale, to,
+                                          scratch.data());
     };
     const auto large = empty(1);
     EXPECT_EQ(large.row, uplo == Uplo::upper ? 5 : 60);

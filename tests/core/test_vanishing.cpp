@@ -3,7 +3,8 @@
 #include "process_threads.h"
 #include "mpi/factor.h"
 
-/// Entries of the diagonal that would cease to be normal numbers, wherever a factor is: an error of class bad_diagonal, after which nothing has changed.
+/// Entries of the diagonal that would cease to be normal numbers, wherever a factor is: an error of class bad_diagonal,
+/// after which nothing has changed.
 namespace gpucholmod::test {
 namespace {
 
@@ -69,25 +70,30 @@ void matrices_and_files_keep_their_diagonal() {
         for (const index_t k : {1, 3, 7}) {
           SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k));
           Problem<S> p = problem_of<S>(how, n, k);
-          if (n == 1) p.R(0, 0) = S(how.last) * std::numeric_limits<S>::min(), p.V *= how.taken == 0 ? std::numeric_limits<S>::min() : 1;
+          if (n == 1 && how.taken == 0) p.V *= std::numeric_limits<S>::min();
           if (uplo == Uplo::lower) p.R.transposeInPlace();
           for (const Way& way : all) {
             if (way.method == Method::refactor && how.taken != 0) continue;  // squares of such numbers are no numbers
             const Request request = request_for(p, way, how, uplo);
             Stored<S> out(n, n);
-            expect_vanished<S>(error_of([&] { modify(Place<S>::memory(p.R.data(), out.data()), p.V.data(), request, no_poll); }), n, how, way.name);
+            expect_vanished<S>(
+                error_of([&] { modify(Place<S>::memory(p.R.data(), out.data()), p.V.data(), request, no_poll); }), n,
+                how, way.name);
           }
           Request request = request_for(p, {"in place", Method::automatic, LoopOrder::b}, how, uplo);
           std::atomic<bool> begun{false};
           Stored<S> R = p.R;
-          expect_vanished<S>(error_of([&] { modify(Place<S>::in_place(R.data(), begun), p.V.data(), request, no_poll); }), n, how, "in place");
+          expect_vanished<S>(
+              error_of([&] { modify(Place<S>::in_place(R.data(), begun), p.V.data(), request, no_poll); }), n, how,
+              "in place");
           EXPECT_FALSE(begun);
           EXPECT_TRUE(same_bits(R, p.R));
           if (uplo == Uplo::lower) continue;
           const MemorySource<S> source(p.R.data(), n);
           MemorySink<S> sink(R.data(), n);
           request.method = Method::stream;
-          expect_vanished<S>(error_of([&] { modify(Place<S>::file(source, sink), p.V.data(), request, no_poll); }), n, how, "file");
+          expect_vanished<S>(error_of([&] { modify(Place<S>::file(source, sink), p.V.data(), request, no_poll); }), n,
+                             how, "file");
         }
 }
 TEST(Vanishing, OfMatricesAndFiles) { matrices_and_files_keep_their_diagonal<double>(); }
@@ -105,7 +111,8 @@ TEST(Vanishing, ByAScaleAlone) {
   std::atomic<bool> begun{false};
   for (const bool in_place : {false, true}) {
     const auto error = error_of([&] {
-      modify(in_place ? Place<double>::in_place(R.data(), begun) : Place<double>::memory(R.data(), out.data()), (const double*)nullptr, request, no_poll);
+      modify(in_place ? Place<double>::in_place(R.data(), begun) : Place<double>::memory(R.data(), out.data()),
+             (const double*)nullptr, request, no_poll);
     });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
@@ -128,10 +135,13 @@ TEST(Vanishing, WhatIsGiven) {
       EXPECT_EQ(number(*error, "index"), 3);
       EXPECT_EQ(number(*error, "value"), 1e-310);
     }
-  EXPECT_EQ(error_of([&] { cpu::hold(R.data(), 4, Uplo::upper, Precision::double_, 0, allocate()); })->code(), ErrorCode::bad_diagonal);
-  EXPECT_EQ(error_of([&] { cpu::hold_batch(R.data(), 4, 1, Uplo::upper, Precision::double_, allocate()); })->code(), ErrorCode::bad_diagonal);
+  EXPECT_EQ(error_of([&] { cpu::hold(R.data(), 4, Uplo::upper, Precision::double_, 0, allocate()); })->code(),
+            ErrorCode::bad_diagonal);
+  EXPECT_EQ(error_of([&] { cpu::hold_batch(R.data(), 4, 1, Uplo::upper, Precision::double_, allocate()); })->code(),
+            ErrorCode::bad_diagonal);
   R(2, 2) = 1e-40;
-  EXPECT_EQ(error_of([&] { cpu::hold(R.data(), 4, Uplo::upper, Precision::single, 0, allocate()); })->code(), ErrorCode::bad_diagonal);
+  EXPECT_EQ(error_of([&] { cpu::hold(R.data(), 4, Uplo::upper, Precision::single, 0, allocate()); })->code(),
+            ErrorCode::bad_diagonal);
 }
 
 Task task_of(const HeldFactor& f, const Problem<double>& p, double scale) {
@@ -162,7 +172,8 @@ void held_factors_keep_their_diagonal(Precision precision) {
           const auto f = cpu::hold(p.R.data(), n, Uplo::upper, precision, n + 1, allocate());
           std::unique_ptr<HeldFactor> made;
           std::atomic<bool> begun{false};
-          const auto error = error_of([&] { f->modify(p.V.data(), task_of(*f, p, how.scale), in_place ? nullptr : &made, no_poll, begun); });
+          const auto error = error_of(
+              [&] { f->modify(p.V.data(), task_of(*f, p, how.scale), in_place ? nullptr : &made, no_poll, begun); });
           expect_vanished<S>(error, n, how, "held");
           EXPECT_FALSE(begun);
           EXPECT_FALSE(made);
@@ -249,7 +260,8 @@ TEST(Vanishing, OfMembersOfABatch) {
           std::atomic<bool> begun{false};
           const auto error = error_of([&] {
             if (way == How::scattered) modified(batch, precision, way);
-            else held->modify(batch.V.data(), batch.given(), way == How::made ? &made : nullptr, pivots, no_poll, begun);
+            else
+              held->modify(batch.V.data(), batch.given(), way == How::made ? &made : nullptr, pivots, no_poll, begun);
           });
           if (precision == Precision::double_) expect_vanished<double>(error, 6, how, "batch");
           else expect_vanished<float>(error, 6, how, "batch of floats");
@@ -259,7 +271,8 @@ TEST(Vanishing, OfMembersOfABatch) {
         }
 }
 
-/// Downdates that leave the bounds of what is known, but not the range, go on in place, and give what a new factor gives.
+/// Downdates that leave the bounds of what is known, but not the range, go on in place, and give what a new factor
+/// gives.
 TEST(Vanishing, DoesNotComeOfManyDowndates) {
   const index_t n = 20;
   Random random(5);
@@ -312,10 +325,12 @@ TEST(Vanishing, OfFactorsOverProcesses) {
         const Problem<double> p = problem_of<double>(how, n, 3);
         Threads all(size);
         const auto errors = in_processes(all, size, 60, [&](mpi::Team& team) {
-          const auto f = mpi::deal_out(team, team.rank() == 0 ? p.R.data() : nullptr, n, Uplo::upper, Precision::double_, allocate());
+          const auto f = mpi::deal_out(team, team.rank() == 0 ? p.R.data() : nullptr, n, Uplo::upper,
+                                       Precision::double_, allocate());
           std::unique_ptr<HeldFactor> made;
           std::atomic<bool> begun{false};
-          const auto error = error_of([&] { f->modify(p.V.data(), task_of(*f, p, how.scale), in_place ? nullptr : &made, no_poll, begun); });
+          const auto error = error_of(
+              [&] { f->modify(p.V.data(), task_of(*f, p, how.scale), in_place ? nullptr : &made, no_poll, begun); });
           expect_vanished<double>(error, n, how, "process " + std::to_string(team.rank()));
           EXPECT_FALSE(begun);
           Doubles R = p.R;

@@ -36,7 +36,8 @@ TEST_P(Wide, OneFactor) {
           const Way way{"blocked", Method::blocked, LoopOrder::b, GetParam()};
           const Result<double> made = call(p, by(way, precision));
           ASSERT_EQ(made.outcome.pivot, -1);
-          EXPECT_LT(units(p, made.R, precision), 8) << "k " << k << ", n " << n << ", " << int(sign) << ", " << int(precision);
+          EXPECT_LT(units(p, made.R, precision), 8)
+              << "k " << k << ", n " << n << ", " << int(sign) << ", " << int(precision);
         }
 }
 
@@ -51,9 +52,11 @@ TEST_P(Wide, MembersOfABatch) {
       const Made made = modified(batch, precision, How::made);
       for (index_t m = 0; m < batch.b; ++m) {
         EXPECT_EQ(made.pivots[m], -1);
-        EXPECT_LT(units(members[m], member(made.R, batch.n, m), precision), 12) << "k " << k << ", member " << m << ", " << int(precision);
+        EXPECT_LT(units(members[m], member(made.R, batch.n, m), precision), 12)
+            << "k " << k << ", member " << m << ", " << int(precision);
       }
-      for (const How how : {How::in_place, How::scattered}) EXPECT_TRUE(same(modified(batch, precision, how).R, made.R)) << k;
+      for (const How how : {How::in_place, How::scattered})
+        EXPECT_TRUE(same(modified(batch, precision, how).R, made.R)) << k;
     }
 }
 
@@ -76,7 +79,8 @@ TEST_P(Wide, MembersThatFail) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Instructions, Wide, testing::ValuesIn(all_instructions), [](const auto& info) { return text(info.param); });
+INSTANTIATE_TEST_SUITE_P(Instructions, Wide, testing::ValuesIn(all_instructions),
+                         [](const auto& info) { return text(info.param); });
 
 }  // namespace
 }  // namespace gpucholmod::test

@@ -72,7 +72,8 @@ if (.Platform$OS.type != "windows") {
       S <- R
       S[at[[1]], at[[2]]] <- bad
       g <- write_factor(S, tempfile())
-      uses <- list(chol2inv, function(f) solve(f, B), function(f) solve(f, 0 * B), function(f) solve_forward(f, 1:90), function(f) solve_back(f, B))
+      uses <- list(chol2inv, function(f) solve(f, B), function(f) solve(f, 0 * B), function(f) solve_forward(f, 1:90),
+                   function(f) solve_back(f, B))
       for (use in uses) {
         error <- expect_error(use(g), class = "gpucholmod_not_finite")
         expect_equal(unlist(error[c("row", "col", "value")]), c(row = at[[1]], col = at[[2]], value = bad))

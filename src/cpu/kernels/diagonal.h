@@ -155,8 +155,8 @@ INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Cha
 /// to the right of column i; up to there V stays, and R becomes meaningless. scales[i] <- 1 / (r + rho).
 /// squares: as Strip's. False if there is no such rho, or r is not a positive normal number.
 template <Sign sign, bool chains, class P>
-INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign, chains>& H, typename P::T* scales,
-                        typename P::V (&products)[Block<P>::vectors], typename P::T& squares) {
+INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign, chains>& H,
+                        typename P::T* scales, typename P::V (&products)[Block<P>::vectors], typename P::T& squares) {
   using T = typename P::T;
   using V = typename P::V;
   constexpr int DW = Block<P>::DW, C = Block<P>::vectors, lanes = P::lanes;
@@ -222,8 +222,10 @@ void couple_rows(const Block<P>& block, const Reflector<P, sign, chains>& H, con
     UNROLL for (int i = 1; i < NB; ++i) sums[i] = S::fma(S::set1(H.Y()[q * NB + i]), y, sums[i]);
   });
   for (int l = 0; l < NB * NB; ++l) H.L1()[l] = 0;
-  UNROLL for (int i = 1; i < NB; ++i)
-    S::store_part(H.L1() + i * NB, S::mul(all[i], S::set1(sign == Sign::update ? H.inv_tau()[i] : -H.inv_tau()[i])), 0, i);
+  UNROLL for (int i = 1; i < NB; ++i) {
+    const typename S::V inv_tau = S::set1(sign == Sign::update ? H.inv_tau()[i] : -H.inv_tau()[i]);
+    S::store_part(H.L1() + i * NB, S::mul(all[i], inv_tau), 0, i);
+  }
   if constexpr (sign == Sign::downdate) {
     for (int l = 0; l < NB * NB; ++l) H.L2()[l] = 0;
     UNROLL for (int i = 1; i < NB; ++i) S::store_part(H.L2() + i * NB, S::mul(all[i], S::set1(H.inv_ctau()[i])), 0, i);

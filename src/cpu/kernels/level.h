@@ -18,8 +18,8 @@ struct Reflecting {
     for (index_t b = 0; b < blocks; ++b) {
       const Reflector<P, sign, chains> block{const_cast<T*>(H) + b * transform_words(k), k};
       const index_t row = b * P::rows;
-      reflect_tile<P, sign, chains, uplo, C>(tile, block, R + at<uplo>(row, 0, ldr), ldr, out + at<uplo>(row, 0, ldo), ldo, Vt, ldv, k,
-                                             squares);
+      reflect_tile<P, sign, chains, uplo, C>(tile, block, R + at<uplo>(row, 0, ldr), ldr, out + at<uplo>(row, 0, ldo),
+                                             ldo, Vt, ldv, k, squares);
     }
   }
 

@@ -90,12 +90,12 @@ INLINE void prefetch_rows(const typename P::T* p, index_t ld) {
       __builtin_prefetch(reinterpret_cast<const void*>(later + std::uintptr_t(i * ld + c * P::lanes) * sizeof(*p)), 0, 2);
 }
 
-/// Products that are added up one after the other at most: the rounding error of such a chain grows like the root of its length.
-/// inst/design/accuracy.md has what that is worth.
+/// Products that are added up one after the other at most: the rounding error of such a chain grows like the root of
+/// its length. inst/design/accuracy.md has what that is worth.
 constexpr index_t longest_chain = 256;
 
-/// The transform of one block of `rows` rows by Householder steps, as columns to the right need it. `chains`: k is above longest_chain, and sums over
-/// the columns of V are sums of chains.
+/// The transform of one block of `rows` rows by Householder steps, as columns to the right need it. `chains`: k is
+/// above longest_chain, and sums over the columns of V are sums of chains.
 template <class P, Sign sign, bool chains>
 struct Reflector {
   using T = typename P::T;
@@ -137,8 +137,9 @@ INLINE void sum_columns(index_t k, typename P::V (&sums)[count], Add&& add) {
 /// The rows of T1 and T2 are divided by their diagonal entries beforehand: a step of the substitutions is one
 /// multiply-add.
 template <class P, Sign sign, bool chains, Uplo uplo, int C, class Tile>
-INLINE void reflect_tile(const Tile& tile, const Reflector<P, sign, chains>& H, const typename P::T* R, index_t ldr, typename P::T* out, index_t ldo,
-                         typename P::T* Vt, index_t ldv, index_t k, typename P::V& squares) {
+INLINE void reflect_tile(const Tile& tile, const Reflector<P, sign, chains>& H, const typename P::T* R, index_t ldr,
+                         typename P::T* out, index_t ldo, typename P::T* Vt, index_t ldv, index_t k,
+                         typename P::V& squares) {
   using V = typename P::V;
   constexpr int NB = P::rows, lanes = P::lanes;
   const typename P::T *const Y = H.Y(), *const L1 = H.L1(), *const inv_tau = H.inv_tau(), *const L2 = H.L2(),
