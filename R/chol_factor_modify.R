@@ -89,6 +89,6 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
   # In ordinary memory R collects its garbage itself where there is too little.
   done <- carry_out(request, if (on_gpu) with_room(modify, function() !half) else modify(),
                     if (half) "; the factor is half modified and cannot be used any more")
-  value <- returned(if (done$pivot > 0L) R else modified, done, check, z)
+  value <- returned(if (done$pivot > 0L) R else modified, done, check, z, rss)
   if (in_place && check) invisible(value) else value
 }

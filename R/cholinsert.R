@@ -3,8 +3,9 @@
 #' From the factor of \eqn{A} that of \eqn{A} with rows and columns inserted, deleted, or one of them moved to another place: a growing Gaussian
 #' process, an active set, cross-validation. Much quicker than factorising afresh: nothing left of and above what changes is touched.
 #'
-#' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the factor of a \eqn{p \times p}{p x p}
-#' matrix, and a downdate of what lies behind; at the end there is none. Moving is done by reflections, and cannot fail.
+#' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the
+#' factor of a \eqn{p \times p}{p x p} matrix, and a downdate of what lies behind; at the end there is none. Moving is
+#' done by reflections: every positive definite matrix allows it.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()]; with `in_place` and
 #'   room to grow that is the quickest.
@@ -28,16 +29,21 @@
 #' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which limits what the call takes
 #'   besides the factor.
 #'
-#' @return The factor, in the form of `R`, with its dimnames, those that are inserted included. For `cholinsert_gpu()` with `check = FALSE`, a list of the factor
-#'   `R` and `pivot`: 0 on success, otherwise the order of the first leading minor of the new matrix that is not positive definite, and `R` is
-#'   the factor as it was given. With `z` a list too: `R`, `z` with as many rows as there are then, and `rss` if it was given.
-#'   [last_cholupdate()] tells nothing of these calls.
+#' @return The factor, in the form of `R`, with its dimnames, those that are inserted included. For `cholinsert_gpu()`
+#'   with `check = FALSE`, a list of the factor `R` and `pivot`: 0 on success, otherwise the order of the first leading
+#'   minor of the new matrix that is not positive definite, and `R` is the factor as it was given. With `z` a list too:
+#'   `R`, `z` with as many rows as there are then, and `rss` if it was given; both are as they were given where `pivot`
+#'   is not 0. [last_cholupdate()] tells nothing of these calls.
 #'
 #' @section Errors:
-#' New rows and columns that would leave the matrix not positive definite, such as those of points that are there already, are an error of class
-#' `gpucholmod_not_positive_definite` with the field `pivot`, counted in the new order; nothing has changed then. The other classes are
-#' listed in [gpucholmod-package]. On a GPU without room for a second factor, an insertion in place before the end may turn out to be impossible when it has
-#' begun, where the matrix is singular but for rounding: the handle cannot be used any more then.
+#' New rows and columns that would leave the matrix not positive definite, such as those of points that are there
+#' already, are an error of class `gpucholmod_not_positive_definite` with the field `pivot`, counted in the new order;
+#' nothing has changed then. So are rows and columns whose numbers are so large beside the factor that no positive
+#' definite matrix has them. An entry of the new diagonal below the smallest normal number is an error of class
+#' `gpucholmod_bad_diagonal`, also where a row and column move, which cannot fail otherwise. The other classes are
+#' listed in [gpucholmod-package]. On a GPU without room for a second factor, an insertion in place before the end may
+#' turn out to be impossible when it has begun, where the matrix is singular but for rounding: the handle cannot be used
+#' any more then.
 #'
 #' @references
 #' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and column.
@@ -188,7 +194,7 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   done <- reshape_factor(f, in_place, control, order, names, sides, check, function(modified, ...) {
     rcpp_factor_insert(f, modified, at, X, ...)
   })
-  reshaped(done, z, check)
+  reshaped(done, z, rss, check)
 }
 
 delete_from <- function(f, index, z, rss, in_place, control) {
@@ -200,7 +206,7 @@ delete_from <- function(f, index, z, rss, in_place, control) {
   done <- reshape_factor(f, in_place, control, order, NULL, sides, TRUE, function(modified, ...) {
     rcpp_factor_delete(f, modified, index, ...)
   })
-  reshaped(done, z)
+  reshaped(done, z, rss)
 }
 
 shift_within <- function(f, from, to, z, in_place, control) {
@@ -212,7 +218,7 @@ shift_within <- function(f, from, to, z, in_place, control) {
   done <- reshape_factor(f, in_place, control, order, NULL, sides, TRUE, function(modified, ...) {
     rcpp_factor_shift(f, modified, from, to, ...)
   })
-  reshaped(done, z)
+  reshaped(done, z, NULL)
 }
 
 # Runs call(modified, dimnames, request, half), one of the rcpp_factor_*() by which rows and columns come, go and move:
@@ -240,11 +246,11 @@ reshape_factor <- function(f, in_place, control, order, names, sides, check, cal
   of(if (held) f else f$matrix)
 }
 
-# The value of such a call. z as it was given.
-reshaped <- function(done, z, check = TRUE) {
+# The value of such a call. z and rss as they were given.
+reshaped <- function(done, z, rss, check = TRUE) {
   if (is.null(z)) return(if (check) done$R else done[c("R", "pivot")])
-  taken <- if (done$pivot > 0L) list(z = z) else done[c("z", "rss")]
-  with_sides(done$R, taken, if (!check) done$pivot)
+  taken <- if (done$pivot > 0L) list(z = z, rss = rss) else done[c("z", "rss")]
+  with_sides(done$R, taken, if (!check) done$pivot, rss)
 }
 
 # The attributes of what right-hand sides z become: a matrix of so many `rows`, or a vector, with names by the order of

@@ -1,8 +1,8 @@
 #' Rank-k update or downdate of many small Cholesky factors
 #'
-#' [cholupdate_gpu()] for many factors of small order, each with its own \eqn{V}, in one call: several of them share the vectors of a
-#' processor, and threads share them out; on a GPU each has threads of its own. What comes of a member has the same bits whatever its neighbours, their number, and
-#' the threads.
+#' [cholupdate_gpu()] for many factors of small order, each with its own \eqn{V}, in one call: several of them share the
+#' vectors of a processor, up to 64 columns of \eqn{V}, and threads share them out; on a GPU each has threads of its
+#' own. What comes of a member has the same bits whatever its neighbours, their number, and the threads.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all members; a list of
 #'   matrices, of one order or of several; or a handle from [chol_batch()].

@@ -74,7 +74,7 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
 
   done <- carry_out(request, rcpp_cholupdate_overwrite(name, frame, V, request))
   if (is.null(z)) return(if (check) invisible() else done$pivot)
-  invisible(returned(NULL, done, check, z)[-1L])
+  invisible(returned(NULL, done, check, z, rss)[-1L])
 }
 
 # Puts a copy of the matrix in the variable's place, or stops.

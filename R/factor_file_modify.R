@@ -60,5 +60,5 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NU
 
   done <- carry_out(request, rcpp_cholupdate_file(R$path, V, output, replace, request))
   modified <- if (done$pivot > 0L) R else factor_file(output)
-  returned(modified, done, check, z)
+  returned(modified, done, check, z, rss)
 }

@@ -14,6 +14,9 @@
 #' @return `solve()`: \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix; without `b`, \eqn{A^{-1}}, which
 #'   `chol2inv()` gives too. `determinant()`: that of \eqn{A}, in the form of [base::determinant()]. `diag()`: the
 #'   diagonal of the factor.
+#' @section Errors:
+#' What is read is looked at: a number that is not finite is an error of class `gpucholmod_not_finite`, and a diagonal
+#' that is not positive, finite and at least 2.2e-308 one of class `gpucholmod_bad_diagonal`.
 #' @seealso [factor_file()]
 #' @examplesIf .Platform$OS.type != "windows"
 #' A <- crossprod(matrix(rnorm(100), 10)) + diag(10)
@@ -26,7 +29,8 @@ solve.factor_file <- function(a, b, ...) {
   with_memory({
     if (missing(b)) {
       R <- as.matrix(a)
-      require_positive(diag(R))
+      require_diagonal(diag(R))
+      require_finite_columns(R, 1L)
       return(chol2inv(R))
     }
     x <- unchanged(a, substitute_back(a, substitute_forward(a, right_sides(b, a$n))))
@@ -51,7 +55,7 @@ solve_back.factor_file <- function(f, b, ...) {
 logdet.factor_file <- function(f, ...) {
   require_no_more(...)
   diagonal <- file_diagonal(f)
-  require_positive(diagonal)
+  require_diagonal(diagonal)
   2 * sum(log(diagonal))
 }
 
@@ -83,13 +87,26 @@ over_panels <- function(f, reverse, work, bytes = 2^27) {
   for (begin in if (reverse) rev(first) else first) {
     J <- begin:min(f$n, begin + width - 1L)
     panel <- rcpp_read_factor_file(f$path, begin - 1L, J[[length(J)]])
+    require_finite_columns(panel, begin)
     work(J, panel[seq_len(begin - 1L), , drop = FALSE], panel[J, , drop = FALSE])
   }
 }
 
+# Columns of a factor from number `first` on, with zeros below the diagonal. Their sum tells, without another matrix,
+# that nothing is wrong.
+require_finite_columns <- function(columns, first) {
+  if (is.finite(sum(columns))) return(invisible())
+  bad <- match(FALSE, is.finite(columns), 0L)
+  if (bad == 0L) return(invisible())
+  row <- (bad - 1L) %% nrow(columns) + 1L
+  col <- (bad - 1L) %/% nrow(columns) + first
+  stop_gpucholmod("not_finite", sprintf("the factor has a value that is not finite at [%.0f, %.0f]", row, col),
+                  list(argument = "f", row = row, col = col, value = columns[[bad]]))
+}
+
 # R'^-1 B and R^-1 B, B n x m.
 substitute_forward <- function(f, B) {
-  require_positive(file_diagonal(f))
+  require_diagonal(file_diagonal(f))
   if (ncol(B) == 0L) return(unname(B))
   over_panels(f, reverse = FALSE, function(J, top, block) {
     known <- seq_len(J[[1L]] - 1L)
@@ -99,7 +116,7 @@ substitute_forward <- function(f, B) {
 }
 
 substitute_back <- function(f, B) {
-  require_positive(file_diagonal(f))
+  require_diagonal(file_diagonal(f))
   if (ncol(B) == 0L) return(unname(B))
   over_panels(f, reverse = TRUE, function(J, top, block) {
     above <- seq_len(J[[1L]] - 1L)

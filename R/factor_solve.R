@@ -20,6 +20,9 @@
 #' without names as from [base::backsolve()]. With `z <- solve_forward(f, b)`, `sum(z^2)` is \eqn{b'A^{-1}b}.
 #'
 #' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log R_{ii}}{2 sum log R_ii}.
+#' @section Errors:
+#' A diagonal that is not positive, finite and at least 2.2e-308 is an error of class `gpucholmod_bad_diagonal`. Of an
+#' ordinary matrix nothing else is looked at.
 #' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and [in files][solve.factor_file]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
@@ -80,20 +83,21 @@ logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   })
 }
 
-# A factor as open_factor() gives it, with a positive diagonal.
+# A factor as open_factor() gives it, with a diagonal that can be divided by.
 open_ordinary <- function(f, uplo) {
   factor <- open_factor(f, uplo, "f")
   R <- opened_doubles(factor, f)
-  require_positive(diag(R))
+  require_diagonal(diag(R))
   factor
 }
 
-require_positive <- function(diagonal) {
-  bad <- which(is.na(diagonal) | diagonal <= 0)
-  if (!length(bad)) return(invisible())
-  fields <- list(index = bad[[1L]], value = diagonal[[bad[[1L]]]])
-  stop_gpucholmod("bad_diagonal", sprintf("this is not a Cholesky factor: its diagonal must be positive, entry %d is %g",
-                                          fields$index, fields$value), fields)
+# Of a factor: positive, finite, and no smaller than the numbers are that have all their digits and a finite inverse.
+require_diagonal <- function(diagonal) {
+  bad <- match(FALSE, is.finite(diagonal) & diagonal >= .Machine$double.xmin, 0L)
+  if (bad == 0L) return(invisible())
+  fields <- list(index = bad, value = diagonal[[bad]])
+  rule <- "this is not a Cholesky factor: its diagonal must be positive, finite and at least %.3g, entry %d is %g"
+  stop_gpucholmod("bad_diagonal", sprintf(rule, .Machine$double.xmin, fields$index, fields$value), fields)
 }
 
 # The right-hand sides, and what became of them: a vector where they were one.

@@ -36,7 +36,7 @@
 #' | `gpucholmod_not_square` | `R` or `A` is not square | `nrow`, `ncol` |
 #' | `gpucholmod_dimension_mismatch` | `V` or `b` has the wrong number of rows | `expected`, `actual` |
 #' | `gpucholmod_not_finite` | NA, NaN or Inf in the triangle of `R` or `A`, or in `V` | `argument`, `row`, `col`, `value` |
-#' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` is zero, negative, or vanishes in the precision asked for | `index`, `value` |
+#' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` or of the result is not positive, or too small to keep its digits | `index`, `value` |
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
 #' | `gpucholmod_shared` | something else refers to the matrix that is to be overwritten, and it may not be copied | `argument`, `value`, `bytes` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |

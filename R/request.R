@@ -84,14 +84,20 @@ sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(
     }
   }
   if (!is.null(rss)) {
-    rss <- finite_numbers(rss, "rss")
+    rss <- sums_of_squares(rss)
     if (length(rss) != ncol(z)) {
       stop_gpucholmod("dimension_mismatch", sprintf("'rss' has %d numbers, 'z' has %d columns", length(rss), ncol(z)),
                       list(expected = ncol(z), actual = length(rss)))
     }
-    if (any(rss < 0)) stop_bad_argument("rss", rss, "must not be negative")
   }
   list(z, y, rss, name, form)
+}
+
+# Residual sums of squares: what this package returns, NaN and infinity included, as doubles.
+sums_of_squares <- function(rss) {
+  if (!is.numeric(rss) || is.object(rss)) stop_not_numeric(rss, "rss")
+  if (any(rss < 0, na.rm = TRUE)) stop_bad_argument("rss", rss, "must not be negative")
+  as.double(rss)
 }
 
 # The attributes of right-hand sides that come along; numbers that had a class of S3 are returned without it.
@@ -102,18 +108,19 @@ form_of <- function(z) {
 }
 
 # What a function that modifies returns: the factor, alone, or in a list with what came along, and with the pivot where
-# that is not checked. done: what carry_out() returns.
-returned <- function(R, done, check, z = NULL) {
+# that is not checked. done: what carry_out() returns. After a failure z and rss are as they were given.
+returned <- function(R, done, check, z = NULL, rss = NULL) {
   if (is.null(z)) return(if (check) R else list(R = R, pivot = done$pivot))
-  taken <- if (done$pivot > 0L) list(z = without_class(z)) else done[c("z", "rss")]
-  with_sides(R, taken, if (!check) done$pivot)
+  taken <- if (done$pivot > 0L) list(z = z, rss = rss) else done[c("z", "rss")]
+  with_sides(R, taken, if (!check) done$pivot, rss)
 }
 
-# taken: list(z, rss), rss NULL where none was given.
-with_sides <- function(R, taken, pivot) {
-  if (anyNA(taken$rss)) {
+# taken: list(z, rss), rss NULL where none was given. given: what rss was before.
+with_sides <- function(R, taken, pivot, given = taken$rss) {
+  negative <- which(is.na(taken$rss) & !is.na(given))
+  if (length(negative)) {
     warn_gpucholmod("negative_rss", "a residual sum of squares would become negative: it is NaN; the factor and z are what they should be",
-                    list(columns = which(is.na(taken$rss))))
+                    list(columns = negative))
   }
   c(list(R = R), taken["z"], if (!is.null(taken$rss)) taken["rss"], if (!is.null(pivot)) list(pivot = pivot))
 }

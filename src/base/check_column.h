@@ -1,5 +1,8 @@
 #pragma once
 
+#include <limits>
+#include <string>
+
 #include "base/factor_io.h"
 
 /// Whether numbers of scalar S can go to a factor of scalars T.
@@ -46,13 +49,26 @@ double require_inserted(const double* X, index_t n, index_t at, index_t p) {
   return bound;
 }
 
-/// Throws bad_diagonal.
+/// Returns the smallest entry of the diagonal of R (n x n) in T; where n is 0, infinity. Throws bad_diagonal.
 template <class T, class S>
-void require_diagonal(const S* R, index_t n) {
+double require_diagonal(const S* R, index_t n) {
+  double least = std::numeric_limits<double>::infinity();
   for (index_t j = 0; j < n; ++j) {
-    require_positive(R[j + j * n], j);
-    require_not_vanished(T(R[j + j * n]), R[j + j * n], j);
+    const S value = R[j + j * n];
+    require_positive(value, j);
+    require_not_vanished(T(value), value, j);
+    least = std::min(least, double(T(value)));
   }
+  return least;
+}
+
+/// Throws bad_diagonal unless the diagonal of S22 (p x p), which becomes that of a factor from number `at` on, consists
+/// of normal numbers of T when it is divided by 2^e.
+template <class T>
+void require_inserted_diagonal(MatrixView<const double> S22, index_t at, int e) {
+  for (index_t q = 0; q < S22.cols; ++q)
+    if (const double value = S22(q, q); !is_normal(e == 0 ? T(value) : T(std::scalbn(value, -e))))
+      throw vanished(at + q, value, std::scalbn(double(std::numeric_limits<T>::min()), e));
 }
 
 }  // namespace gpucholmod

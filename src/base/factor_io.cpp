@@ -55,15 +55,29 @@ void require_positive(S value, index_t j) {
 
 template <class T, class S>
 void require_not_vanished(T scaled, S value, index_t j) {
-  if (!(scaled > 0))
-    throw Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) +
-                                             " of 'R' is too small beside the largest for the precision asked for",
-                {{"index", double(j + 1)}, {"value", double(value)}});
+  if (!is_normal(scaled)) throw too_small_to_compute(j, double(value));
+}
+
+Error too_small_to_compute(index_t j, double value) {
+  return Error(ErrorCode::bad_diagonal,
+               "diagonal entry " + std::to_string(j + 1) + " of 'R', " + text(value) +
+                   ", is too small to be computed with: beside the largest number of 'R' and 'V', or in the precision "
+                   "asked for",
+               {{"index", double(j + 1)}, {"value", value}});
 }
 
 Error overflow(index_t row, index_t col) {
   return Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
                {{"row", double(row + 1)}, {"col", double(col + 1)}});
+}
+
+Error vanished(index_t j, double value, double least) {
+  return Error(ErrorCode::bad_diagonal,
+               "diagonal entry " + std::to_string(j + 1) + " of the modified factor would be " + text(value) +
+                   ", less than " + text(least) +
+                   ", below which numbers lose their digits: forget or take away less, " +
+                   "or multiply 'R' and 'V' by one number",
+               {{"index", double(j + 1)}, {"value", value}});
 }
 
 template <class S>
@@ -138,6 +152,7 @@ void store_factor(MatrixView<const T> W, Uplo uplo, double scale, MatrixView<S> 
         std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
       }
     }, nothing);
+  for (index_t j = 0; j < n; ++j) require_normal(out(j, j), j);
   if (uplo == Uplo::upper) return;
   constexpr index_t tile = 32;
   for_columns(n, threads, [&](index_t first, index_t last) {

@@ -32,12 +32,32 @@ S largest_of(const char* argument, const S* values, index_t count, index_t row, 
 template <class S>
 void require_positive(S value, index_t j);
 
-/// Throws bad_diagonal unless `scaled`, what became of R_jj in the scalar computed with, is positive.
+/// Throws bad_diagonal unless `scaled`, what became of R_jj in the scalar computed with, is a positive normal number.
 template <class T, class S>
 void require_not_vanished(T scaled, S value, index_t j);
 
+/// Is true of positive numbers that have all their digits, and whose inverses are finite.
+template <class S>
+bool is_normal(S x) {
+  return x >= std::numeric_limits<S>::min();
+}
+
 /// What to throw for an entry of the result, counted from 0, that is too large.
 Error overflow(index_t row, index_t col);
+
+/// What to throw for entry j of R's diagonal, counted from 0, that is too small to be computed with.
+Error too_small_to_compute(index_t j, double value);
+
+/// What to throw for entry j of the diagonal of the result, counted from 0, that would be `value`, where `least` is the
+/// smallest number that keeps its digits.
+Error vanished(index_t j, double value, double least);
+
+/// Throws bad_diagonal unless `made`, entry j of the diagonal of a result, is a positive normal number of the scalar
+/// that it is stored in.
+template <class S>
+void require_normal(S made, index_t j) {
+  if (!is_normal(made)) throw vanished(j, double(made), double(std::numeric_limits<S>::min()));
+}
 
 /// Rows [first, second) of column j that belong to the triangle.
 inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {
@@ -90,7 +110,7 @@ template <class S, class T>
 void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W, int threads = 1);
 
 /// out <- `scale` times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow, with the
-/// place in `out`.
+/// place in `out`, and bad_diagonal, as require_normal() does.
 template <class T, class S>
 void store_factor(MatrixView<const T> W, Uplo uplo, double scale, MatrixView<S> out, int threads = 1);
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "base/factor_io.h"
 #include "base/task.h"
 
 /// Right-hand sides of a factor whose rows and columns come, go or move: what happens to them besides the modification of what lies behind.
@@ -52,13 +54,18 @@ inline std::vector<double> insert_rows(const RightSides& right, index_t n, index
   return Y;
 }
 
-/// What is inserted, for a factor divided by 2^e: X by 4^e, the new rows of b by 2^e.
+/// What is inserted at `at`, for a factor divided by 2^e: X by 4^e, the new rows of b by 2^e. Throws bad_diagonal where an
+/// entry of the diagonal of the inserted block loses digits by that; those beside it may.
 class ScaledRows {
  public:
-  ScaledRows(const double* X, index_t rows, index_t p, const RightSides& right, int e)
+  ScaledRows(const double* X, index_t rows, index_t at, index_t p, const RightSides& right, int e)
       : X_(X, X + rows * p), Y_(right.Y, right.Y + right.m * p) {
     for (double& x : X_) x = std::scalbn(x, -2 * e);
     for (double& y : Y_) y = std::scalbn(y, -e);
+    constexpr double least = std::numeric_limits<double>::min();
+    for (index_t q = 0; q < p; ++q)
+      if (const index_t i = at + q + q * rows; X[i] > 0 && !is_normal(X_[i]))
+        throw vanished(at + q, std::sqrt(X[i]), std::scalbn(std::sqrt(least), e));
   }
   const double* X() const { return X_.data(); }
   Task of(Task task) const {

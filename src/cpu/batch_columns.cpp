@@ -27,11 +27,13 @@ void ColumnOrder::find(const BatchTask& task, index_t member) {
   column.resize(task.k);
   by.resize(task.k);
   index_t at = 0;
+  share = 1;
   for (const bool removes : {false, true}) {
     for (index_t q = 0; q < task.k; ++q) {
       const double w = task.weight(q, member);
       if ((w < 0) != removes) continue;
       column[at] = q;
+      if (removes) share *= 0.25;
       by[at++] = std::abs(w) == 1 && root == 1 ? 1 : std::sqrt(std::abs(w)) / root;
     }
     if (!removes) added = at;

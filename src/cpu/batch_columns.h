@@ -13,6 +13,8 @@ void for_member(index_t member, const std::function<void()>& f);
 /// Columns of a member's V in the order in which they are taken, added ones first, and what each is multiplied by.
 struct ColumnOrder {
   index_t added = 0;
+  /// What remains at least of an entry of the diagonal when columns are taken away in a group: GroupPass::least_left.
+  double share = 1;
   std::vector<index_t> column;
   std::vector<double> by;
 

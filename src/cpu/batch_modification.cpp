@@ -32,7 +32,7 @@ BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& t
       pivots_(pivots),
       same_columns_((!task.weights || task.common_weights) && (!task.scale || task.common_scale)),
       fate_(b, Fate::grouped),
-      bounds_(b) {
+      ranges_(b) {
   if (same_columns_ && b > 0) common_.find(task, 0);
   const index_t weights = !task.weights ? 0 : task.common_weights ? task.k : task.k * b;
   removes_ = std::any_of(task.weights, task.weights + weights, [](double w) { return w < 0; });
@@ -43,7 +43,9 @@ BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& t
 }
 
 template <class T>
-void BatchModification<T>::prepare(index_t g, const std::vector<double>& bounds, const T* R) {
+void BatchModification<T>::prepare(index_t g, const std::vector<Range>& ranges, const T* R) {
+  static_assert(GroupPass<T>::least_left >= T(0.0625),
+                "a column leaves at least a quarter of an entry of the diagonal: ColumnOrder::share");
   const double top = double(std::numeric_limits<T>::max());
   ColumnOrder own;
   const double* seen = nullptr;
@@ -53,12 +55,23 @@ void BatchModification<T>::prepare(index_t g, const std::vector<double>& bounds,
     const double* const V = V_(m);
     if (V != seen || !same_columns_) for_member(m, [&] { largest = largest_weighted(V, n_, order, top); });
     seen = V;
-    const double scale = std::sqrt(task_.scale_of(m)), unscaled = std::sqrt(bounds[m] * bounds[m] + largest * largest * double(order.added));
-    bounds_[m] = scale * unscaled;
-    const bool far = scale_exponent<T>(T(std::min(std::max(bounds[m], largest), top))) != 0 || !(bounds_[m] <= top) ||
-                     !(unscaled <= top) || !(scale > 0x1p-20 && scale < 0x1p20);
-    if (far) modify_apart(m, R);
+    const double most = ranges[m].most, scale = std::sqrt(task_.scale_of(m)),
+                 unscaled = std::sqrt(most * most + largest * largest * double(order.added));
+    const double share = scale * order.share;
+    double least = ranges[m].least * share;
+    if (share < 1 && may_vanish<T>(least)) least = least_of(m, R) * share;
+    ranges_[m] = {scale * unscaled, least};
+    const bool far = scale_exponent<T>(T(std::min(std::max(most, largest), top))) != 0 || !(scale * unscaled <= top) ||
+                     !(unscaled <= top) || !(scale > 0x1p-20 && scale < 0x1p20) || (share < 1 && may_vanish<T>(least));
+    if (far || task_.k > tuning::batch_columns) modify_apart(m, R);
   }
+}
+
+template <class T>
+double BatchModification<T>::least_of(index_t member, const T* R) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (index_t j = 0; j < n_; ++j) least = std::min(least, double(R[group_entry<T>(n_, j, j) + member % lanes]));
+  return least;
 }
 
 /// V for a pass, of members that are grouped; zeros for all others.
@@ -135,19 +148,24 @@ std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* 
 
 template <class T>
 void BatchModification<T>::modify(index_t g, const T* R, T* out, T* work) {
-  for (const index_t lane : run_passes(g, R, out, false, work)) modify_apart(g * lanes + lane, R);
+  if (any_grouped(g)) {
+    for (const index_t lane : run_passes(g, R, out, false, work)) modify_apart(g * lanes + lane, R);
+  } else {
+    std::copy_n(R, group_words<T>(n_), out);
+  }
   put(g, R, out);
 }
 
 template <class T>
 void BatchModification<T>::test(index_t g, const T* R, T* work) {
+  if (!any_grouped(g)) return;
   for (const index_t lane : run_passes(g, R, work + pass_words(), one_pass(), work)) modify_apart(g * lanes + lane, R);
 }
 
 /// What leaves a pass here is an update: the rest of it is done at once, and cannot fail.
 template <class T>
 void BatchModification<T>::modify_in_place(index_t g, T* R, T* work) {
-  for (index_t first = 0; first == 0 || first < task_.k; first += pass_width(first)) {
+  for (index_t first = 0; any_grouped(g) && (first == 0 || first < task_.k); first += pass_width(first)) {
     GroupPass<T> pass = lay_out(g, first, work);
     pass.R = pass.out = R;
     for (const Rest& rest : run(pass)) finish(g, first, rest, R);
@@ -177,9 +195,11 @@ void BatchModification<T>::modify_apart(index_t member, const T* R) {
     fate_[member] = Fate::failed;
     return;
   }
-  double largest = 0;
-  for (const double x : made) largest = std::max(largest, std::abs(x));
-  bounds_[member] = largest * std::sqrt(double(n_));
+  Range range{0, std::numeric_limits<double>::infinity()};
+  for (const double x : made) range.most = std::max(range.most, std::abs(x));
+  range.most *= std::sqrt(double(n_));
+  for (index_t j = 0; j < n_; ++j) range.least = std::min(range.least, made[j + j * n_]);
+  ranges_[member] = range;
   fate_[member] = Fate::apart;
   const std::lock_guard<std::mutex> lock(mutex_);
   apart_[member] = std::move(made);

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/held_batch.h"
+#include "base/range.h"
+#include "base/tuning.h"
 #include "cpu/batch_columns.h"
 #include "cpu/group_layout.h"
 
@@ -70,9 +72,10 @@ class BatchModification : NotCopied {
   /// `task`, and what `V` tells, have to outlive this. pivots (b) <- -1.
   SELDOM BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, std::vector<index_t>& pivots);
 
-  /// Looks at V of group g, and does apart what numbers need scaling for. bounds (b): of the norms of each factor's columns. R: the group.
-  /// Before anything else is done with it. Throws not_finite and overflow.
-  void prepare(index_t g, const std::vector<double>& bounds, const T* R);
+  /// Looks at V of group g, and modifies apart the members whose numbers come near the ends of the range, or all of
+  /// them where V is wide. ranges (b): of each factor. R: the group. Before anything else is done with it. Throws
+  /// not_finite, overflow and bad_diagonal.
+  void prepare(index_t g, const std::vector<Range>& ranges, const T* R);
 
   index_t groups() const { return (b_ + lanes - 1) / lanes; }
   int threads() const { return threads_; }
@@ -92,8 +95,8 @@ class BatchModification : NotCopied {
   /// In place; where anything is taken away, after test().
   void modify_in_place(index_t g, T* R, T* work);
 
-  /// Of the norms of the new factors' columns.
-  double bound(index_t member) const { return bounds_[member]; }
+  /// Of the new factors.
+  const std::vector<Range>& ranges() const { return ranges_; }
 
  private:
   static constexpr index_t lanes = group_size<T>;
@@ -113,7 +116,14 @@ class BatchModification : NotCopied {
   SELDOM void finish(index_t g, index_t first, const Rest& rest, T* R);
   /// Finds the new factor of a member of group R by itself, or that it fails.
   SELDOM void modify_apart(index_t member, const T* R);
+  /// The smallest entry of the diagonal of a member of group R.
+  SELDOM double least_of(index_t member, const T* R) const;
   SELDOM void put_apart(index_t g, const T* R, T* out);
+  /// Is true if a member of group g is modified with its group.
+  bool any_grouped(index_t g) const {
+    return std::any_of(fate_.begin() + g * lanes, fate_.begin() + std::min(b_, (g + 1) * lanes),
+                       [](Fate fate) { return fate == Fate::grouped; });
+  }
   void put(index_t g, const T* R, T* out);
   const ColumnOrder& order_of(index_t member, ColumnOrder& own) const {
     if (same_columns_) return common_;
@@ -133,7 +143,7 @@ class BatchModification : NotCopied {
   int threads_;
   ColumnOrder common_;
   std::vector<Fate> fate_;
-  std::vector<double> bounds_;
+  std::vector<Range> ranges_;
   std::mutex mutex_;
   std::map<index_t, std::vector<double>> apart_;
   WorkMemory<T> memory_;

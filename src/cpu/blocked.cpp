@@ -113,8 +113,8 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
     }
     walk.rows.store(next, std::memory_order_release);
     if (next < last) stages_.apply(strips, row, next, next - first);
-    stages_.scale_rows(strips[0], row, next, first);
   }
+  stages_.scale_rows(strips[0], first, last, first);
   if (walk.clear) clear_strip(walk, first, last);
   mine.squares += strips[0].squares;
   return true;

@@ -41,7 +41,7 @@ class BlockedSweep {
   /// multiple of 8 of them, or all that are left. uplo lower: R and out are the whole matrix. `out` may be R. Without
   /// out.data nothing is written, and only the verdict is of interest. `clear`: the other triangle of `out` becomes zero.
   /// Returns the failing pivot (`out` is then partly written; of an update: an entry of R's diagonal that is not
-  /// positive), or -1. `poll` is told the share of R done, by the calling thread.
+  /// a positive normal number), or -1. `poll` is told the share of R done, by the calling thread.
   index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
 
   /// Applies the modification to right-hand sides of n rows, when all of R is done. Behind row n V is zero. Cannot fail
@@ -56,7 +56,7 @@ class BlockedSweep {
   }
 
   /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an entry is not finite,
-  /// neither is this, or the pivot of its column fails.
+  /// neither is this, or the pivot of its column fails. Infinite where an entry of the diagonal is below least_safe.
   T squares() const { return squares_; }
 
  private:

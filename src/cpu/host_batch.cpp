@@ -62,21 +62,25 @@ void check_groups(index_t groups, int threads, const Poll& poll, const std::func
   }
 }
 
-/// Where `group` lies, of members from `first` on: looks at each of them. bounds: of the norms of their columns.
+/// Where `group` lies, of members from `first` on: looks at each of them, and tells what sizes their entries have.
 template <class T>
-void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, index_t first, T* group, double* bounds) {
+void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, index_t first, T* group, Range* ranges) {
   Lanes<T, T> largest;
   gather<T>(members, n, uplo, group, largest);
+  Lanes<T, T> least;
+  least.fill(std::numeric_limits<T>::infinity());
+  for (index_t j = 0; j < n; ++j) {
+    const T* const entries = group + group_entry<T>(n, j, j);
+    for (index_t l = 0; l < group_size<T>; ++l) least[l] = entries[l] < least[l] ? entries[l] : least[l];
+  }
   for (index_t l = 0; l < group_size<T>; ++l) {
     if (!members[l]) continue;
-    bool good = std::isfinite(largest[l]);
-    for (index_t j = 0; j < n && good; ++j) good = group[group_entry<T>(n, j, j) + l] > 0;
-    if (!good)  // which, and where
+    if (!std::isfinite(largest[l]) || !is_normal(least[l]))  // which, and where
       for_member(first + l, [&] {
         require_triangle<T>("R", members[l], n, uplo);
         require_diagonal<T>(members[l], n);
       });
-    bounds[l] = double(largest[l]) * std::sqrt(double(n));
+    ranges[l] = {double(largest[l]) * std::sqrt(double(n)), double(least[l])};
   }
 }
 
@@ -86,7 +90,7 @@ class HostBatch : public HeldBatch {
   static constexpr index_t lanes = group_size<T>;
 
  public:
-  HostBatch(index_t n, index_t b, const Allocate& allocate) : n_(n), b_(b), bounds_(b), allocate_(allocate) {
+  HostBatch(index_t n, index_t b, const Allocate& allocate) : n_(n), b_(b), ranges_(b), allocate_(allocate) {
     const std::size_t bytes = sizeof(T) * group_words<T>(n) * groups();
     if (bytes == 0) return;
     memory_ = allocate_(bytes + 64);
@@ -98,7 +102,7 @@ class HostBatch : public HeldBatch {
     check_groups(groups(), copying_threads(), unwatched, [&](index_t g) {
       Lanes<T, const double*> members{};
       for (index_t l = 0; l < count(g); ++l) members[l] = R + (g * lanes + l) * n_ * n_;
-      load_group<T>(members, n_, uplo, g * lanes, group(g), bounds_.data() + g * lanes);
+      load_group<T>(members, n_, uplo, g * lanes, group(g), ranges_.data() + g * lanes);
     });
   }
 
@@ -110,7 +114,7 @@ class HostBatch : public HeldBatch {
 
   std::unique_ptr<HeldBatch> copy() const override {
     auto made = std::make_unique<HostBatch>(n_, b_, allocate_);
-    made->bounds_ = bounds_;
+    made->ranges_ = ranges_;
     for_groups(groups(), copying_threads(), unwatched, [&](index_t g) { std::copy_n(group(g), group_words<T>(n_), made->group(g)); });
     return made;
   }
@@ -152,7 +156,7 @@ class HostBatch : public HeldBatch {
     const Clock clock;
     const BatchTask task = resolved(asked);
     BatchModification<T> run(n_, b_, task, [&](index_t m) { return task.V_of(V, n_, m); }, pivots);
-    check_groups(groups(), run.threads(), poll, [&](index_t g) { run.prepare(g, bounds_, group(g)); });
+    check_groups(groups(), run.threads(), poll, [&](index_t g) { run.prepare(g, ranges_, group(g)); });
     if (made) modify_into(run, task, made, poll);
     else modify_in_place(run, task, poll, begun);
     Work work;
@@ -166,7 +170,8 @@ class HostBatch : public HeldBatch {
     auto other = std::make_unique<HostBatch>(n_, b_, allocate_);
     for_groups<T>(run, poll, [&](index_t g, T* work) { run.modify(g, group(g), other->group(g), work); });
     if (task.all_or_none && run.any_failed()) return;
-    other->keep_bounds(run, bounds_);
+    if (run.any_failed()) other->ranges_ = ranges_;
+    other->keep_ranges(run);
     *made = std::move(other);
   }
 
@@ -179,11 +184,16 @@ class HostBatch : public HeldBatch {
       if (tests) run.test(g, group(g), work);
       run.modify_in_place(g, group(g), work);
     });
-    keep_bounds(run, bounds_);
+    keep_ranges(run);
   }
 
-  void keep_bounds(const BatchModification<T>& run, const std::vector<double>& before) {
-    for (index_t m = 0; m < b_; ++m) bounds_[m] = run.failed(m) ? before[m] : run.bound(m);
+  void keep_ranges(const BatchModification<T>& run) {
+    if (!run.any_failed()) {
+      ranges_ = run.ranges();
+    } else {
+      for (index_t m = 0; m < b_; ++m)
+        if (!run.failed(m)) ranges_[m] = run.ranges()[m];
+    }
   }
 
   void solve_forward(const T* R, double* b) const {
@@ -214,7 +224,7 @@ class HostBatch : public HeldBatch {
   int solving_threads(index_t m) const { return bytes() * double(m) < 4e6 ? 1 : threads_for(0); }
 
   index_t n_, b_;
-  std::vector<double> bounds_;
+  std::vector<Range> ranges_;
   Allocate allocate_;
   std::shared_ptr<void> memory_;
   T* data_ = nullptr;
@@ -253,12 +263,12 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
   const index_t n = batch.n, b = index_t(batch.members.size()), words = group_words<T>(n);
   BatchModification<T> run(n, b, task, [&](index_t m) { return batch.members[m].V; }, pivots);
   WorkMemory<T> members_memory;
-  std::vector<double> bounds(b);
+  std::vector<Range> ranges(b);
   const auto load = [&](index_t g, T* R) {
     Lanes<T, const double*> members{};
     for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.members[g * lanes + l].R;
-    load_group<T>(members, n, batch.uplo, g * lanes, R, bounds.data() + g * lanes);
-    run.prepare(g, bounds, R);
+    load_group<T>(members, n, batch.uplo, g * lanes, R, ranges.data() + g * lanes);
+    run.prepare(g, ranges, R);
   };
   const auto modify = [&](index_t g, T* R, T* work) {
     T* const made = R + words;

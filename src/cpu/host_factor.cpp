@@ -10,6 +10,7 @@
 #include "base/check_column.h"
 #include "base/clock.h"
 #include "base/huge_pages.h"
+#include "base/range.h"
 #include "base/reshaped_sides.h"
 #include "base/sizes.h"
 #include "base/threads.h"
@@ -35,14 +36,14 @@ class HostFactor : public HeldFactor {
 
   /// Where it is.
   HostFactor(T* R, index_t n, Allocate allocate) : n_(n), room_(n), own_(false), allocate_(std::move(allocate)), memory_(R, [](void*) {}) {
-    bound_ = require_triangle<T>("R", R, n, Uplo::upper) * std::sqrt(double(n));
-    require_diagonal<T>(R, n);
+    range_.most = require_triangle<T>("R", R, n, Uplo::upper) * std::sqrt(double(n));
+    range_.least = require_diagonal<T>(R, n);
   }
 
   template <class S>
   void load(const S* R, Uplo uplo) {
-    bound_ = require_triangle<T>("R", R, n_, uplo) * std::sqrt(double(n_));
-    require_diagonal<T>(R, n_);
+    range_.most = require_triangle<T>("R", R, n_, uplo) * std::sqrt(double(n_));
+    range_.least = require_diagonal<T>(R, n_);
     load_factor<S, T>({R, n_, n_, n_}, uplo, 0, own(), copying_threads());
   }
 
@@ -82,8 +83,8 @@ class HostFactor : public HeldFactor {
       for (index_t i = 0; i < j; ++i) inverse(j, i) = inverse(i, j);
   }
 
-  /// By way of a second factor where numbers need scaling, or may become too large for T, and for a new one. In place, whether a
-  /// downdate can be done is found out by a run that writes nothing.
+  /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal,
+  /// and for a new one. In place, whether a downdate can be done is found out by a run that writes nothing.
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
     const index_t k = task.k;
     double largest = 0;
@@ -93,30 +94,32 @@ class HostFactor : public HeldFactor {
       else if (task.scale != 1) take(*scaled(task.scale));
       return {};
     }
-    const double top = double(std::numeric_limits<T>::max());
-    const double bound = task.scale * std::hypot(bound_, largest * std::sqrt(double(task.added())));
-    const int e = scale_exponent<T>(T(std::min(std::max(bound_, largest), top)));
-    const bool rescale = e != 0 || bound > top || bound / task.scale > top || !(task.scale > 0x1p-20 && task.scale < 0x1p20);
+    Prospect ahead = prospect<T>(range_, largest, task.added(), task.removed, task.scale);
+    if (ahead.rescale || ahead.vanishes) {
+      look();
+      ahead = prospect<T>(range_, largest, task.added(), task.removed, task.scale);
+    }
+    const bool rescale = ahead.rescale;
     std::vector<T> columns;
-    if (rescale || sizeof(T) < sizeof(double)) columns = scaled_columns(V, k, e);
+    if (rescale || sizeof(T) < sizeof(double)) columns = scaled_columns(V, k, ahead.e);
     const Sweep sweep{{columns.empty() ? reinterpret_cast<const T*>(V) : columns.data(), n_, k, n_}, task, rescale ? 1 : task.scale, poll};
-    if (!made && !rescale) {
+    if (!made && !rescale && !ahead.vanishes) {
       if (task.removed > 0 && task.keep_intact)
         if (Work test = sweep.run(view(), {nullptr, n_, n_, room_}); test.pivot >= 0) return test;
       Work work = sweep.run(view(), own(), &begun);
-      if (work.pivot < 0) bound_ = bound;
+      if (work.pivot < 0) range_ = ahead.range;
       return work;
     }
     auto other = another(n_, room_);
-    if (rescale) load_factor(view(), Uplo::upper, e, other->own(), std::max(task.threads, 1));
+    if (rescale) load_factor(view(), Uplo::upper, ahead.e, other->own(), std::max(task.threads, 1));
     Work work = sweep.run(rescale ? other->view() : view(), other->own());
     if (work.pivot >= 0) return work;
     if (rescale) {
-      store_factor(other->view(), Uplo::upper, std::scalbn(task.scale, e), other->own());
-      for (index_t j = 0; j < n_; ++j) require_not_vanished(other->view()(j, j), view()(j, j), j);
+      store_factor(other->view(), Uplo::upper, std::scalbn(task.scale, ahead.e), other->own());
       for (index_t i = 0; i < n_ * task.right.m; ++i) task.right.out[i] *= task.scale;
     }
-    other->bound_ = std::min(bound, top);
+    other->range_ = ahead.range;
+    if (rescale || ahead.vanishes) other->settle_range();
     if (made) *made = std::move(other);
     else take(*other);
     return work;
@@ -126,42 +129,89 @@ class HostFactor : public HeldFactor {
                 std::atomic<bool>& begun) override {
     double taken = 0;
     for (const index_t j : gone) taken += squares_of_column(j);
-    reshape(n_ - index_t(gone.size()), bound_, made, begun, [&](MatrixView<const T> from, MatrixView<T> to, int, std::atomic<bool>& changes) {
-      cpu::remove(from, gone, to, task, poll, changes);
-      return index_t(-1);
-    });
+    reshape({n_ - index_t(gone.size())}, made, begun,
+            [&](MatrixView<const T> from, MatrixView<T> to, int, std::atomic<bool>& changes) {
+              cpu::remove(from, gone, to, task, poll, changes);
+              return index_t(-1);
+            });
     return taken;
   }
 
   index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                  std::atomic<bool>& begun) override {
-    const double bound = std::max(bound_, require_inserted<T>(X, n_, at, p));
-    return reshape(n_ + p, bound, made, begun, [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
-      if (e == 0) return cpu::insert(from, at, X, p, to, task, poll, changes);
-      const ScaledRows scaled(X, n_ + p, p, task.right, e);
-      return cpu::insert(from, at, scaled.X(), p, to, scaled.of(task), poll, changes);
-    });
+    const Change change{n_ + p, require_inserted<T>(X, n_, at, p), at < n_ ? share_left<T>(p) : 1, at, at + p};
+    return reshape(change, made, begun,
+                   [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
+                     return cpu::insert(from, at, X, p, e, to, task, poll, changes);
+                   });
   }
 
   void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
-    reshape(n_, bound_, made, begun, [&](MatrixView<const T> R, MatrixView<T> out, int, std::atomic<bool>& changes) {
+    const Change change{n_, 0, 1, std::min(from, to), std::max(from, to) + 1};
+    reshape(change, made, begun, [&](MatrixView<const T> R, MatrixView<T> out, int, std::atomic<bool>& changes) {
       cpu::shift(R, from, to, out, task, poll, changes);
       return index_t(-1);
     });
   }
 
  private:
-  /// f(R, out, e, changes) with out of order m and numbers divided by 2^e, in place, where `changes` is `begun`, or into another factor.
-  /// Returns what f does: where that is a failing pivot, nothing has changed.
+  static int exponent(double most) {
+    return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
+  }
+
+  /// Finds out how large and how small the entries are.
+  void look() {
+    range_.most = 0;
+    for (index_t j = 0; j < n_; ++j)
+      range_.most = std::max(range_.most, double(largest_of("R", view().col(j), j + 1, 0, j)));
+    range_.most *= std::sqrt(double(n_));
+    range_.least = least_of(0, n_);
+  }
+  double least_of(index_t first, index_t last) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (index_t j = first; j < last; ++j) least = std::min(least, double(view()(j, j)));
+    return least;
+  }
+  /// The same of a result that may have come near the ends of the range. Throws bad_diagonal.
+  void settle_range() {
+    for (index_t j = 0; j < n_; ++j) require_normal(view()(j, j), j);
+    look();
+  }
+
+  /// A change of rows and columns.
+  struct Change {
+    index_t order;                ///< afterwards
+    double most = 0;              ///< the largest norm of a column that is inserted
+    double share = 1;             ///< of entries of the diagonal, what remains at least of those that are there already
+    index_t first = 0, last = 0;  ///< rows [first, last) afterwards: all others of the diagonal
+  };
+  /// Calls f(R, out, e, changes) with numbers divided by 2^e, in place, where `changes` is `begun`, or into another
+  /// factor. Returns what f does: where that is a failing pivot, nothing has changed.
   template <class F>
-  index_t reshape(index_t m, double bound, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun, F&& f) {
-    const double top = double(std::numeric_limits<T>::max());
-    const int e = scale_exponent<T>(T(std::min(bound, top)));
-    if (!made && e == 0 && m <= room_) {
+  index_t reshape(const Change& change, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun, F&& f) {
+    const index_t m = change.order;
+    Range range;
+    int e = 0;
+    const auto near_an_end = [&] {
+      range = {std::max(range_.most, change.most), range_.least * change.share};
+      e = exponent(range.most);
+      return e != 0 || (change.share < 1 && may_vanish<T>(range.least));
+    };
+    bool careful = near_an_end();
+    if (careful) {
+      look();
+      careful = near_an_end();
+    }
+    const auto settle = [&](HostFactor& changed) {
+      changed.range_ = range;
+      for (index_t j = change.first; j < change.last; ++j) require_normal(changed.view()(j, j), j);
+      changed.range_.least = std::min(range.least, changed.least_of(change.first, change.last));
+    };
+    if (!made && !careful && m <= room_) {
       const index_t pivot = f(view(), MatrixView<T>{data(), m, m, room_}, 0, begun);
       if (pivot >= 0) return pivot;
       n_ = m;
-      bound_ = bound;
+      settle(*this);
       return -1;
     }
     const index_t room = m <= room_ && own_ ? room_ : made ? m : std::max(m, room_ + room_ / 2);
@@ -175,7 +225,8 @@ class HostFactor : public HeldFactor {
     std::atomic<bool> elsewhere{false};
     if (const index_t pivot = f(from, other->own(), e, elsewhere); pivot >= 0) return pivot;
     if (e != 0) store_factor(other->view(), Uplo::upper, std::scalbn(1.0, e), other->own());
-    other->bound_ = std::min(bound, top);
+    settle(*other);
+    if (careful) other->settle_range();
     if (made) *made = std::move(other);
     else take(*other);
     return -1;
@@ -201,15 +252,14 @@ class HostFactor : public HeldFactor {
   std::unique_ptr<HostFactor> scaled(double by) const {
     auto made = another(n_, room_);
     store_factor(view(), Uplo::upper, by, made->own(), copying_threads());
-    for (index_t j = 0; j < n_; ++j) require_not_vanished(made->view()(j, j), view()(j, j), j);
-    made->bound_ = by * bound_;
+    made->range_ = {by * range_.most, by * range_.least};
     return made;
   }
   void take(HostFactor& other) {
     memory_.swap(other.memory_);
     n_ = other.n_;
     room_ = other.room_;
-    bound_ = other.bound_;
+    range_ = other.range_;
   }
 
   std::vector<T> scaled_columns(const double* V, index_t k, int e) const {
@@ -246,7 +296,7 @@ class HostFactor : public HeldFactor {
   int copying_threads_ = 0;  ///< 0: as many as there are cores
   Allocate allocate_;
   std::shared_ptr<void> memory_;
-  double bound_ = 0;  ///< no entry is larger
+  Range range_;
 };
 
 template <class T, class S>

@@ -16,6 +16,11 @@
 /// The inner loops of the CPU's methods, compiled once for each set of instructions, and chosen when they are called.
 namespace gpucholmod::cpu {
 
+/// Entries of the diagonal below this may cease to be normal numbers by a modification and a scale above 2^-20
+/// (base/range.h).
+template <class T>
+constexpr T least_safe = sizeof(T) == 8 ? T(0x1p-890) : T(0x1p-52);
+
 /// A strip: some neighbouring columns of R, and of V transposed, on which block transforms act from the left.
 ///
 /// Entry (i, j) of the strip is entry (i, j) of the upper factor; where uplo is lower, the matrix in memory is its
@@ -30,7 +35,9 @@ struct Strip {
   T* Vt;          ///< k x columns by rows, `ldv` apart; zeros follow each row up to there. Modified in place
   index_t ldv;
   T* block;       ///< scratch of `block_words(k)` entries
-  T squares = 0;  ///< of entries of R that were read, summed up, those of blocks on the diagonal among them
+  /// Of entries of R that were read, summed up, those of blocks on the diagonal among them; infinite where an entry of
+  /// the diagonal is below least_safe.
+  T squares = 0;
 };
 
 /// Block transforms for one k and sign; a table of functions, so that the walk over the matrix is the same for all.

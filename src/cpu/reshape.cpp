@@ -1,8 +1,11 @@
 #include "cpu/reshape.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
+#include "base/check_column.h"
 #include "base/reflection.h"
 #include "base/reshaped_sides.h"
 #include "cpu/blocked.h"
@@ -68,26 +71,47 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
   sides.settle();
 }
 
+index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22) {
+  const index_t p = S22.cols;
+  if (p == 0) return -1;
+  const int wide = int(p), rows = int(S12.rows), ld12 = int(S12.ld), ld22 = int(S22.ld);
+  const double one = 1, minus = -1;
+  if (rows > 0) dsyrk_("U", "T", &wide, &rows, &minus, S12.data, &ld12, &one, S22.data, &ld22, 1, 1);
+  // LAPACKs differ in what they say of NaN and infinity.
+  index_t finite = 0;
+  while (finite < p && std::isfinite(S22(finite, finite))) ++finite;
+  const int columns = int(finite);
+  int info = 0;
+  if (columns > 0) dpotrf_("U", &columns, S22.data, &ld22, &info, 1);
+  if (info > 0) return info - 1;
+  for (index_t q = 0; q < finite; ++q)
+    if (!std::isfinite(S22(q, q))) return q;
+  return finite < p ? finite : -1;
+}
+
 template <class T>
-index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, MatrixView<T> out, const Task& task, const Poll& poll,
-               std::atomic<bool>& begun) {
+index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, int e, MatrixView<T> out,
+               const Task& task, const Poll& poll, std::atomic<bool>& begun) {
   const index_t n = R.cols, ldx = n + p, behind = n - at;
   const int wide = int(p), above = int(at), below = int(behind);
-  const double one = 1, minus = -1;
+  const double one = 1, minus = -1, down = e == 0 ? 1 : std::scalbn(1.0, -e);
+  const auto divided = [down](double x) { return x * down; };
   poll(0);
   std::vector<double> S12(std::max<index_t>(at, 1) * p), S22(p * p);
   const int ld12 = int(std::max<index_t>(at, 1));
   for (index_t q = 0; q < p; ++q) {
-    std::copy_n(X + q * ldx, at, S12.data() + q * ld12);
+    std::transform(X + q * ldx, X + q * ldx + at, S12.data() + q * ld12, divided);
     std::copy_n(X + q * ldx + at, p, S22.data() + q * p);
   }
   substitute(R.block(0, 0, at, at), true, S12.data(), p, ld12);
-  if (at > 0 && p > 0) dsyrk_("U", "T", &wide, &above, &minus, S12.data(), &ld12, &one, S22.data(), &wide, 1, 1);
-  int info = 0;
-  if (p > 0) dpotrf_("U", &wide, S22.data(), &wide, &info, 1);
-  if (info > 0) return at + info - 1;
+  const MatrixView<const double> upper{S12.data(), at, p, ld12};
+  if (const index_t pivot = factorise_inserted(upper, {S22.data(), p, p, p}); pivot >= 0) return at + pivot;
+  require_inserted_diagonal<T>({S22.data(), p, p, p}, at, e);
   std::vector<double> S32(behind * p);  // S23'
-  for (index_t q = 0; q < p; ++q) std::copy_n(X + q * ldx + at + p, behind, S32.data() + q * behind);
+  for (index_t q = 0; q < p; ++q) {
+    const double* const from = X + q * ldx + at + p;
+    std::transform(from, from + behind, S32.data() + q * behind, divided);
+  }
   if (behind > 0 && p > 0) {
     std::vector<double> buffer;
     int ld;
@@ -99,7 +123,7 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
     }
     dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S32.data(), &below, 1, 1, 1, 1);
   }
-  const std::vector<double> Y = insert_rows(task.right, n, at, {S12.data(), at, p, ld12}, {S22.data(), p, p, p});
+  const std::vector<double> Y = insert_rows(task.right, n, at, upper, {S22.data(), p, p, p});
   const std::vector<T> V(S32.begin(), S32.end());
   const MatrixView<const T> old = R.block(at, at, behind, behind);
   if (is_in_place(R, out) && p > 0)
@@ -120,8 +144,8 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
   if (!is_in_place(R, out))
     for (index_t j = 0; j < at; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   for (index_t q = 0; q < p; ++q) {
-    std::copy_n(S12.data() + q * ld12, at, out.col(at + q));
-    std::copy_n(S22.data() + q * p, q + 1, out.col(at + q) + at);
+    std::transform(S12.data() + q * ld12, S12.data() + q * ld12 + at, out.col(at + q), divided);
+    std::transform(S22.data() + q * p, S22.data() + q * p + q + 1, out.col(at + q) + at, divided);
   }
   const MatrixView<T> rest = out.block(at + p, at + p, behind, behind);
   if (const index_t pivot = sweep.run(read(rest), rest, sides.sides(), poll); pivot >= 0) return at + p + pivot;
@@ -129,15 +153,54 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, Ma
   return -1;
 }
 
+namespace {
+
+/// Is true if the norms of the columns that come one to the left show that no entry of the diagonal vanishes by that.
+/// Each becomes no larger than the norm of its column from row `from` on, and the product of all of them and the last
+/// stays what it was.
+template <class T>
+bool stays_in_range(MatrixView<const T> R, index_t from, index_t to) {
+  double last = std::min(double(R(from, from)) / double(std::numeric_limits<T>::min()), 0x1p1000);
+  for (index_t j = from + 1; j <= to && last > 0x1p40; ++j)
+    last *= double(R(j, j)) / std::sqrt(double(sum_of_squares(&R(from, j), j - from + 1)));
+  return last > 0x1p40;
+}
+
+/// Throws bad_diagonal where the entry of a row and column that move from `from` to `to`, behind it, would be no normal
+/// number.
+template <class T>
+void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
+  if (stays_in_range(R, from, to)) return;
+  // It becomes the inverse of the norm of the first column of R22'^-1; where that is near an end of the range, the
+  // reflections tell.
+  const index_t m = to - from + 1;
+  std::vector<double> y(m);
+  y[0] = 1;
+  substitute(R.block(from, from, m, m), true, y.data(), 1, m);
+  if (1 / std::sqrt(sum_of_squares(y.data(), m)) > 0x1p40 * double(std::numeric_limits<T>::min())) return;
+  std::vector<T> shifted(m * m);
+  std::atomic<bool> begun{false};
+  shift(R.block(from, from, m, m), 0, m - 1, MatrixView<T>{shifted.data(), m, m, m}, Task(), [](double) {}, begun);
+  require_normal(shifted.back(), to);
+}
+
+}  // namespace
+
 template <class T>
 void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll, std::atomic<bool>& begun) {
   const index_t n = R.cols, first = std::min(from, to);
-  std::copy_n(task.right.z, n * task.right.m, task.right.out);
-  std::vector<T> moved(R.col(from), R.col(from) + from + 1), column(n + 1);
   // If the column moves to the left, its entries below row `to` are turned into the one above, from the last on; that
   // fills one place below each column's end. All memory is allocated before `out` changes.
-  std::vector<Reflection<T>> turns = fold_up(moved.data(), from, to);
+  std::vector<T> moved(R.col(from), R.col(from) + from + 1), column(n + 1);
+  std::vector<Reflection<T>> turns;
+  if (from > to) {
+    turns = fold_up(moved.data(), from, to);
+    for (index_t j = from; j > to; --j) require_normal(turns[from - j].s * R(j - 1, j - 1), j);
+  } else if (from < to && is_in_place(R, out)) {
+    require_shiftable(R, from, to);
+  }
   turns.reserve(std::max(from, to) - first);
+  std::copy_n(task.right.z, n * task.right.m, task.right.out);
   poll(0);
   begun = true;
   if (!is_in_place(R, out))
@@ -167,11 +230,13 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
   reflect_rows(turns, from, from > to, task.right.out, n, task.right.m);
 }
 
-#define GPUCHOLMOD_FOR(T)                                                                                                              \
-  template void remove(MatrixView<const T>, const std::vector<index_t>&, MatrixView<T>, const Task&, const Poll&, std::atomic<bool>&); \
-  template index_t insert(MatrixView<const T>, index_t, const double*, index_t, MatrixView<T>, const Task&, const Poll&,              \
-                          std::atomic<bool>&);                                                                                         \
-  template void shift(MatrixView<const T>, index_t, index_t, MatrixView<T>, const Task&, const Poll&, std::atomic<bool>&);
+#define GPUCHOLMOD_FOR(T)                                                                                              \
+  template void remove(MatrixView<const T>, const std::vector<index_t>&, MatrixView<T>, const Task&, const Poll&,      \
+                       std::atomic<bool>&);                                                                            \
+  template index_t insert(MatrixView<const T>, index_t, const double*, index_t, int, MatrixView<T>, const Task&,       \
+                          const Poll&, std::atomic<bool>&);                                                            \
+  template void shift(MatrixView<const T>, index_t, index_t, MatrixView<T>, const Task&, const Poll&,                  \
+                      std::atomic<bool>&);
 GPUCHOLMOD_FOR(float)
 GPUCHOLMOD_FOR(double)
 #undef GPUCHOLMOD_FOR

@@ -6,6 +6,16 @@ namespace {
 /// Rows of a strip that stay in the first-level cache from what columns of V of one sign do to those of the other.
 constexpr index_t chunk = 128;
 
+/// Several numbers at once, which compilers make vectors of.
+template <class T>
+void multiply(T* x, index_t count, T by) {
+  constexpr index_t at_once = 8;
+  index_t i = 0;
+  for (; i + at_once <= count; i += at_once)
+    for (index_t l = 0; l < at_once; ++l) x[i + l] *= by;
+  for (; i < count; ++i) x[i] *= by;
+}
+
 }  // namespace
 
 template <class T>
@@ -61,9 +71,15 @@ index_t Stages<T>::diagonal(Strips& strips, index_t row, index_t column, index_t
 template <class T>
 void Stages<T>::scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const {
   if (scale_ == 1) return;
-  for (index_t j = 0; j < strip.columns; ++j)
-    for (index_t i = row; i < std::min(end, first + j + 1); ++i)
-      strip.out[uplo_ == Uplo::upper ? i + j * strip.ldo : j + i * strip.ldo] *= scale_;
+  if (uplo_ == Uplo::upper) {
+    for (index_t j = 0; j < strip.columns; ++j)
+      multiply(strip.out + row + j * strip.ldo, std::min(end, first + j + 1) - row, scale_);
+  } else {
+    for (index_t i = row; i < end; ++i) {
+      const index_t j = std::max<index_t>(i - first, 0);
+      multiply(strip.out + j + i * strip.ldo, strip.columns - j, scale_);
+    }
+  }
 }
 
 template <class T>

@@ -134,7 +134,7 @@ class Batch : public DeviceBatch {
     fetch(dpivots.data(), b_, told.data());
     work.seconds = context_.marks().end.seconds_since(context_.marks().begin);
     for (index_t m = 0; m < b_; ++m)
-      if (told[m] < -1) cpu::for_member(m, [&] { throw lost(told[m]); });
+      if (told[m] < -1) cpu::for_member(m, [&] { throw lost(told[m], out + m * words_of(n_)); });
       else cpu::for_member(m, [&] { pivots[m] = told[m] >= 0 && columns < task.k ? pivot_of_all_columns(m, told[m], V, task) : told[m]; });
     const bool any = std::any_of(told.begin(), told.end(), [](int pivot) { return pivot >= 0; });
     if (any && task.all_or_none) return work;
@@ -226,13 +226,15 @@ class Batch : public DeviceBatch {
     return found >= 0 ? std::min(found, pivot) : pivot;
   }
 
-  /// What too_large_at() and vanished_at() stand for.
-  static Error lost(int told) {
+  /// What too_large_at() and vanished_at() stand for, where a pass has left `member`.
+  Error lost(int told, const T* member) const {
     const bool large = (told + 2) % 2 == 0;
     const int j = large ? -(told + 2) / 2 : -(told + 3) / 2;
     if (large) return Error(ErrorCode::overflow, "the modified factor has entries too large to represent", {{"col", double(j + 1)}});
-    return Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) + " of the modified factor is too small for its precision",
-                 {{"index", double(j + 1)}, {"value", 0.0}});
+    T value = 0;
+    fetch(member + row_of(n_, j) + j, 1, &value);
+    return is_normal(value) ? too_small_to_compute(j, double(value))
+                            : vanished(j, double(value), double(std::numeric_limits<T>::min()));
   }
 
   Context& context_;

@@ -15,12 +15,15 @@ int attribute(cudaDeviceAttr which) {
   return value;
 }
 
+template <class T>
 index_t failing_pivot(const block_columns::PassOutcome& done, index_t column) {
   const index_t row = column + done.pivot;
-  if (done.stop == block_columns::too_small) require_not_vanished(0.0, 0.0, row);
+  if (done.stop == block_columns::too_small) throw vanished(row, done.entry, double(std::numeric_limits<T>::min()));
   if (done.stop == block_columns::too_large) throw overflow(row, row);
   return done.pivot < 0 ? -1 : row;
 }
+template index_t failing_pivot<double>(const block_columns::PassOutcome&, index_t);
+template index_t failing_pivot<float>(const block_columns::PassOutcome&, index_t);
 
 int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
 

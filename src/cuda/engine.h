@@ -65,8 +65,9 @@ struct Way {
 template <class T>
 Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task, const Crew* crew = nullptr);
 
-/// Returns the pivot at which a downdate has failed, or -1; the pass began with column `column`. Throws bad_diagonal, and overflow, where an
-/// entry of the diagonal leaves the range of normal numbers.
+/// Returns the pivot at which a downdate has failed, or -1; the pass began with column `column`. Throws bad_diagonal, and
+/// overflow, where an entry of the diagonal leaves the range of normal numbers of T.
+template <class T>
 index_t failing_pivot(const block_columns::PassOutcome& done, index_t column = 0);
 
 /// One pass of a modification on a GPU (inst/design/segments.md), of a factor that is there, or goes through it by panels, from the

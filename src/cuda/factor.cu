@@ -2,6 +2,7 @@
 
 #include "base/check_column.h"
 #include "base/huge_pages.h"
+#include "base/range.h"
 #include "cuda/by_cublas.cuh"
 #include "cuda/measure.cuh"
 #include "cuda/modification.cuh"
@@ -32,7 +33,7 @@ class Factor : public PlacedFactor<T> {
     const Session session(context_);
     const index_t first = m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, n, m) : 0;
     if (first == m) return;
-    solve_by_cublas(R(), bound_, which, {B + first * n, n, m - first, n}, context_);
+    solve_by_cublas(R(), most_, which, {B + first * n, n, m - first, n}, context_);
     session.finish();
   }
 
@@ -41,7 +42,7 @@ class Factor : public PlacedFactor<T> {
     if (n == 0) return;
     const Session session(context_);
     prefer_huge_pages(out, sizeof(double) * n * n);
-    invert_by_cublas(R(), bound_, {out, n, n, n}, context_);
+    invert_by_cublas(R(), most_, {out, n, n, n}, context_);
   }
 
   /// The factor times `by`: what is left of a modification where V has no columns.
@@ -51,20 +52,20 @@ class Factor : public PlacedFactor<T> {
     auto other = by == 1 || order() == 0 ? nullptr : another();
     if (!other && made) *made = duplicate();
     if (!other) return nothing;
-    scale_factor(read(R()), by, other->R(), context_);
-    other->bound_ = by * bound_;
+    scale_factor(read(R()), by, other->R(), Scaled::result, context_);
+    other->most_ = by * most_;
     if (made) {
       *made = std::move(other);
     } else {
       dR_.swap(other->dR_);
-      bound_ = other->bound_;
+      most_ = other->most_;
     }
     return nothing;
   }
 
-  /// By way of a second factor: with numbers that need scaling or may become too large for T, for a downdate in several
-  /// passes that is to leave R as it is where it fails, and wherever there is room for one, as nothing is quicker. Without,
-  /// a downdate in place is tried first, without writing anything.
+  /// By way of a second factor: with numbers that need scaling or may become too large for T, for what may fail, is to
+  /// leave R as it is then, and takes several passes, and wherever there is room for one, as nothing is quicker. Without,
+  /// what may fail is tried first, without writing anything.
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
     const index_t n = order(), k = task.k;
@@ -72,20 +73,32 @@ class Factor : public PlacedFactor<T> {
     double largest = 0;
     for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
     if (n == 0 || k == 0) return scale(task.scale, made);
-    const bool update = task.removed == 0, test = !made && !update && task.keep_intact;
-    const double bound = task.scale * (task.added() > 0 ? std::hypot(bound_, largest * std::sqrt(double(task.added()) * double(n))) : bound_);
-    const int e = scale_exponent<double>(std::min(std::max(bound_, largest), std::numeric_limits<double>::max()));
-    const double top = double(std::numeric_limits<T>::max());
-    const bool rescale = e != 0 || bound > top || bound / task.scale > top;
+    const bool update = task.removed == 0;
+    const auto ahead_of = [&] {
+      return prospect<T, double>({most_, 0}, largest, task.added(), task.removed, task.scale);
+    };
+    Prospect ahead = ahead_of();
+    if (ahead.rescale) {
+      look();
+      ahead = ahead_of();
+    }
+    const bool rescale = ahead.rescale;
+    const int e = ahead.e;
     const int columns = way_of<T>(k, task.removed, layout_.strips(), true, task, context_.crew()).columns;
-    const bool several = block_columns::passes_of(k, task.removed, columns).size() > 1, needed = made || rescale || (test && several);
+    const bool several = block_columns::passes_of(k, task.removed, columns).size() > 1;
+    bool test = !made && !update && task.keep_intact;
+    const bool needed = made || rescale || (test && several);
     Modification<T> modification(context_, layout_, {V, n, k, n}, e, rescale ? 1 : task.scale, task, needed ? bytes() : 0, poll);
     std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), [&] { return another(); });
+    if (!other && update && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal())) {
+      test = true;
+      if (several) other = another();
+    }
     const bool second = other != nullptr;
     T* const out = second ? other->dR_.data() : dR_.data();
     const auto from = [&]() -> const T* {
       if (e == 0) return dR_.data();
-      scale_factor(read(R()), std::scalbn(1.0, -e), other->R(), context_);
+      scale_factor(read(R()), std::scalbn(1.0, -e), other->R(), Scaled::to_compute, context_);
       return out;
     };
     if (test && !second)
@@ -94,17 +107,17 @@ class Factor : public PlacedFactor<T> {
     if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
     if (pivot >= 0) return modification.finish(second ? modification.first_pivot(from, out, pivot) : pivot);
     if (rescale) {
-      scale_factor(read(other->R()), std::scalbn(task.scale, e), other->R(), context_);
+      scale_factor(read(other->R()), std::scalbn(task.scale, e), other->R(), Scaled::result, context_);
       for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
     }
     session.finish();
     Work work = modification.finish(-1);  // may fail; what follows cannot
     if (made) {
-      other->bound_ = bound;
+      other->most_ = ahead.range.most;
       *made = std::move(other);
     } else {
       if (second) dR_.swap(other->dR_);
-      bound_ = bound;
+      most_ = ahead.range.most;
     }
     return work;
   }
@@ -112,8 +125,8 @@ class Factor : public PlacedFactor<T> {
   double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                 std::atomic<bool>& begun) override {
     double taken = 0;
-    const int e = scale_exponent<double>(std::min(bound_, std::numeric_limits<double>::max()));
-    reshape(order() - index_t(gone.size()), bound_, e, By::itself, task, made, poll, begun, [&](auto& change, int) {
+    const int e = exponent<double>(0);
+    reshape(order() - index_t(gone.size()), 0, e, By::itself, task, made, poll, begun, [&](auto& change) {
       taken = std::scalbn(change.remove(gone), 2 * e);
       return index_t(-1);
     });
@@ -124,23 +137,24 @@ class Factor : public PlacedFactor<T> {
                  std::atomic<bool>& begun) override {
     const index_t n = order();
     const Session session(context_);  // a forked process is not to ask the device, as way_of() does
-    const double bound = std::max(bound_, require_inserted<T>(X, n, at, p));
-    const int e = scale_exponent<T>(T(std::min(bound, double(std::numeric_limits<T>::max()))));  // X is computed with in T
+    const double most = require_inserted<T>(X, n, at, p);
+    const int e = exponent<T>(most);  // X is computed with in T
     // Whether it can be done is found out beforehand by one pass alone, and not to the last bit.
     const bool several = p > way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task, context_.crew()).columns;
     const By by = at == n || p == 0 ? By::itself : several ? By::second : By::second_if_room;
-    return reshape(n + p, bound, e, by, task, made, poll, begun, [&](auto& change, int e) {
+    return reshape(n + p, most, e, by, task, made, poll, begun, [&](auto& change) {
       if (e == 0) return change.insert(at, X, p);
-      const ScaledRows scaled(X, n + p, p, task.right, e);
+      const ScaledRows scaled(X, n + p, at, p, task.right, e);
       return change.with(scaled.of(task)).insert(at, scaled.X(), p);
     });
   }
 
   void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
-    reshape(order(), bound_, 0, By::itself, task, made, poll, begun, [&](auto& change, int) {
+    const bool vanishes = from < to && may_vanish_behind(from, to);
+    reshape(order(), 0, 0, vanishes ? By::second : By::itself, task, made, poll, begun, [&](auto& change) {
       change.shift(from, to);
       return index_t(-1);
-    });
+    }, vanishes);
   }
 
   void multiply(const double* X, double* Y, index_t m) const override {
@@ -175,14 +189,37 @@ class Factor : public PlacedFactor<T> {
 
  private:
   using Base::R;
-  using Base::bound_;
   using Base::capacity_;
   using Base::context_;
   using Base::dR_;
   using Base::here;
   using Base::layout_;
+  using Base::least_of_diagonal;
+  using Base::look;
+  using Base::most_;
   using Base::read;
+  using Base::require_normal_diagonal;
   using Base::stream;
+
+  /// With numbers divided by 2 to this power, those of R and of columns of no larger norm than `most` can be computed with
+  /// in scalars C.
+  template <class C>
+  int exponent(double most) {
+    const auto found = [&] { return scale_exponent<C>(C(std::min(std::max(most_, most), double(std::numeric_limits<C>::max())))); };
+    const int e = found();
+    if (e == 0) return e;
+    look();
+    return found();
+  }
+
+  /// Is true if the entry of the diagonal of a row and column that move from `from` to `to`, behind it, may become too
+  /// small: it is the inverse of the norm of these rows of R'^-1 e_from.
+  bool may_vanish_behind(index_t from, index_t to) const {
+    std::vector<double> y(order());
+    y[from] = 1;
+    solve(TriangularSolve::forward, y.data(), 1);
+    return !(1 / std::sqrt(sum_of_squares(y.data() + from, to - from + 1)) > 0x1p40 * double(std::numeric_limits<T>::min()));
+  }
 
   std::unique_ptr<Factor> another() const { return std::make_unique<Factor>(context_, order(), capacity_); }
 
@@ -209,28 +246,31 @@ class Factor : public PlacedFactor<T> {
     return nullptr;
   }
 
-  /// f(change, e), with a Reshaping and numbers divided by 2^e, after which there are m rows and columns: in place, where `begun` is told, or,
-  /// for a new factor, where there is no room, and as `by` says, into another. Returns what f does: where that is a failing pivot, nothing has
-  /// changed, if `begun` is not true.
+  /// f(change), with a Reshaping and numbers divided by 2^e, after which there are m rows and columns, those that have
+  /// come with norms up to `most`: in place, where `begun` is told, or, for a new factor, where there is no room, and as
+  /// `by` says, into another, whose diagonal is looked at where it `vanishes` perhaps. Returns what f does: where that is
+  /// a failing pivot, nothing has changed, if `begun` is not true.
   template <class F>
-  index_t reshape(index_t m, double bound, int e, By by, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                  std::atomic<bool>& begun, F&& f) {
+  index_t reshape(index_t m, double most, int e, By by, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                  std::atomic<bool>& begun, F&& f, bool vanishes = false) {
     const Session session(context_);
     const bool itself = !made && e == 0 && by != By::second && m <= capacity_;
     std::unique_ptr<Factor> other, scaled;
     if (!itself || by == By::second_if_room) other = second_factor(m, !made, !itself, task);
-    if (e != 0 && order() > 0) scale_factor(read(R()), std::scalbn(1.0, -e), (scaled = another())->R(), context_);
+    if (e != 0 && order() > 0)
+      scale_factor(read(R()), std::scalbn(1.0, -e), (scaled = another())->R(), Scaled::to_compute, context_);
     Placed<T> out = other ? other->here() : here();
     if (!other) out.layout = Layout(m, capacity_);
     std::atomic<bool> in_other{false};
     const double beside = (other ? other->bytes() : 0) + (scaled ? scaled->bytes() : 0);
     Reshaping<T> change(context_, scaled ? scaled->here() : here(), out, task, beside, poll, other ? in_other : begun);
-    const index_t pivot = f(change, e);
+    const index_t pivot = f(change);
     session.finish();
     if (pivot >= 0) return pivot;
-    if (e != 0 && m > 0) scale_factor(read(other->R()), std::scalbn(1.0, e), other->R(), context_);
-    (other ? *other : *this).bound_ = bound;
+    if (e != 0 && m > 0) scale_factor(read(other->R()), std::scalbn(1.0, e), other->R(), Scaled::result, context_);
+    (other ? *other : *this).most_ = std::max(most_, most);
     session.finish();
+    if (other && vanishes) other->require_normal_diagonal();
     if (made) {
       *made = std::move(other);
       return -1;
@@ -238,7 +278,7 @@ class Factor : public PlacedFactor<T> {
     if (other) {
       dR_.swap(other->dR_);
       capacity_ = other->capacity_;
-      bound_ = bound;
+      most_ = other->most_;
     }
     layout_ = out.layout;
     return -1;
@@ -251,7 +291,7 @@ class Factor : public PlacedFactor<T> {
       const TrianglePanel panel(first, order(), Uplo::upper);
       copy_on_device(panel.in(R(), Uplo::upper), panel.in(made->R(), Uplo::upper), context_);
     }
-    made->bound_ = bound_;
+    made->most_ = most_;
     session.finish();
     return made;
   }

@@ -15,24 +15,30 @@
 
 namespace gpucholmod::cuda {
 
-/// out <- `by` R; both upper. In a Session. Throws overflow, and bad_diagonal where an entry of the diagonal vanishes.
+/// What a factor is multiplied for: to be computed with, or to be a result.
+enum class Scaled { to_compute, result };
+
+/// out <- `by` R; both upper. In a Session. Throws overflow, and bad_diagonal where an entry of the diagonal becomes no
+/// normal number.
 template <class T>
-void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Context& context) {
+void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Scaled what, Context& context) {
   const index_t n = R.cols;
   const cudaStream_t stream = context.stream();
+  constexpr T least = std::numeric_limits<T>::min();
   const PoolBuffer<unsigned long long> dplaces(context.pool(), 2);
   check(cudaMemsetAsync(dplaces.data(), 0xff, dplaces.bytes(), stream), "prepare to scale a factor");
-  scale_triangle<<<unsigned(n), 256, 0, stream>>>(R, T(by), out, dplaces.data());
+  scale_triangle<<<unsigned(n), 256, 0, stream>>>(R, T(by), least, out, dplaces.data());
   check(cudaGetLastError(), "start the scaling of a factor");
   unsigned long long places[2];
   check(cudaMemcpyAsync(places, dplaces.data(), sizeof places, cudaMemcpyDeviceToHost, stream), "fetch what went wrong");
   check(cudaStreamSynchronize(stream), "scale a factor");
   if (places[0] != ~0ull) throw overflow(index_t(places[0] % n), index_t(places[0] / n));
   if (places[1] == ~0ull) return;
-  T value = 0;
+  T made = 0;
   const index_t j = index_t(places[1]);
-  check(cudaMemcpy(&value, &R(j, j), sizeof value, cudaMemcpyDeviceToHost), "fetch an entry of the diagonal");
-  require_not_vanished(T(0), value, j);
+  check(cudaMemcpy(&made, &out(j, j), sizeof made, cudaMemcpyDeviceToHost), "fetch an entry of the diagonal");
+  if (what == Scaled::result) throw vanished(j, double(made), double(least));
+  require_not_vanished(made, double(made) / by, j);
 }
 
 /// One modification of a factor that stays on a GPU: the passes of a task, one after the other. In a Session.
@@ -175,7 +181,7 @@ class Modification {
     work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;
     work_.rescalings += done.rescalings;
-    return failing_pivot(done);
+    return failing_pivot<T>(done);
   }
 
   /// Until the device has done what is queued; `first`: columns of V that have been dealt with.

@@ -226,7 +226,7 @@ class PanelsModification : public mpi::PanelModification<T> {
       work_.fallbacks += done->fallbacks;
       work_.rescalings += done->rescalings;
       work_.blocks += R_.strips(b) * block_columns::BLOCKS;
-      if (done->pivot >= 0) return done->pivot;
+      if (failing_pivot<T>(*done, row) >= 0) return done->pivot;
       turns_[slot].push_back(pass.close(stream()));
     }
     return -1;

@@ -48,7 +48,7 @@ class PlacedFactor : public DeviceFactor {
   void send(const S* A, Uplo uplo, double largest) {
     send_triangle<S, T>({A, order(), order(), order()}, uplo, Uplo::upper, R(), context_);
     clear();
-    bound_ = largest * std::sqrt(double(order()));
+    most_ = largest * std::sqrt(double(order()));
   }
 
   /// From an upper triangle that is read once, panel by panel, and checked as it comes. Throws not_finite, overflow, bad_diagonal, what R and
@@ -67,7 +67,7 @@ class PlacedFactor : public DeviceFactor {
       require_not_vanished(T(diagonal[j]), diagonal[j], j);
     }
     clear();
-    bound_ = largest * std::sqrt(double(n));
+    most_ = largest * std::sqrt(double(n));
   }
 
   /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER finds
@@ -77,7 +77,7 @@ class PlacedFactor : public DeviceFactor {
   template <class S>
   index_t factorise(const S* A, Uplo uplo) {
     const index_t n = order();
-    for (index_t j = 0; j < n; ++j) bound_ = std::max(bound_, std::sqrt(std::max(double(A[j + j * n]), 0.0)));
+    for (index_t j = 0; j < n; ++j) most_ = std::max(most_, std::sqrt(std::max(double(A[j + j * n]), 0.0)));
     if (n == 0) return -1;
     send_triangle<S, T>({A, n, n, n}, uplo, Uplo::lower, R(), context_);
     index_t pivot = factorise(Uplo::lower);
@@ -117,21 +117,44 @@ class PlacedFactor : public DeviceFactor {
   }
 
   double trace() const override {
-    const index_t n = order();
-    if (n == 0) return 0;
-    const Session session(context_);
-    const PoolBuffer<double> dsums(context_.pool(), n);
-    column_squares<<<unsigned(n), sum_threads, 0, stream()>>>(R(), nullptr, dsums.data());
-    check(cudaGetLastError(), "start the trace");
-    std::vector<double> sums(n);
-    fetch(dsums, n, sums.data());
-    session.finish();
     double sum = 0;
-    for (const double s : sums) sum += s;
+    for (const double s : squares_of_columns()) sum += s;
     return sum;
   }
 
  protected:
+  /// The squared norms of all columns.
+  std::vector<double> squares_of_columns() const {
+    const index_t n = order();
+    std::vector<double> sums(n);
+    if (n == 0) return sums;
+    const Session session(context_);
+    const PoolBuffer<double> dsums(context_.pool(), n);
+    column_squares<<<unsigned(n), sum_threads, 0, stream()>>>(R(), nullptr, dsums.data());
+    check(cudaGetLastError(), "start sums of squares");
+    fetch(dsums, n, sums.data());
+    session.finish();
+    return sums;
+  }
+
+  /// Finds out how large the norms of columns are, where their squares can be computed with.
+  void look() {
+    const std::vector<double> squares = squares_of_columns();
+    const double most = squares.empty() ? 0 : *std::max_element(squares.begin(), squares.end());
+    if (in_range(most)) most_ = std::sqrt(most) * (1 + 1e-6);
+  }
+  double least_of_diagonal() const {
+    std::vector<double> entries(order());
+    diagonal(entries.data());
+    return entries.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(entries.begin(), entries.end());
+  }
+  /// Throws bad_diagonal where an entry of the diagonal of a result is no normal number.
+  void require_normal_diagonal() const {
+    std::vector<double> entries(order());
+    diagonal(entries.data());
+    for (index_t j = 0; j < order(); ++j) require_normal(T(entries[j]), j);
+  }
+
   /// Where there are several devices, they have the strips in turn.
   static PoolBuffer<T> memory_for(const Layout& layout, Context& context) {
     return {context.factors(), layout.words(), sizeof(T) * std::size_t(layout.ld * block_columns::STRIP)};
@@ -150,7 +173,7 @@ class PlacedFactor : public DeviceFactor {
   Layout layout_;
   index_t capacity_;
   PoolBuffer<T> dR_;
-  double bound_ = 0;  ///< no column of R has a larger norm
+  double most_ = 0;  ///< no column of R has a larger norm
 
  private:
   /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.

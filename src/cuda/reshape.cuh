@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/reshaped_sides.h"
-#include "cpu/blas.h"
+#include "cpu/reshape.h"
 #include "cuda/by_cublas.cuh"
 #include "cuda/modification.cuh"
 #include "cuda/moves.cuh"
@@ -81,6 +81,7 @@ class Reshaping {
     copy_matrix<double>({X, rows, p, rows}, columns, cudaMemcpyHostToDevice, stream());
     std::vector<double> S22(p * p), Y;
     if (const index_t pivot = factorise_inserted(at, columns, S22); pivot >= 0) return at + pivot;
+    require_inserted_diagonal<T>({S22.data(), p, p, p}, at, 0);
     if (task_.right.m > 0) Y = insert_rows(task_.right, n, at, inserted(at, columns), {S22.data(), p, p, p});
     const PoolBuffer<T> dW(pool(), copied);
     const MatrixView<T> W = in_scalar(columns, dW);
@@ -94,10 +95,16 @@ class Reshaping {
     const PoolBuffer<T> dbelow(pool(), n);
     const PoolBuffer<Reflection<T>> dturns(pool(), last - first);
     std::vector<Reflection<T>> turns(last - first);
-    std::vector<T> column(n);
+    std::vector<T> column(n), diagonal(from > to ? n : 0);
     move_column(from_.data + from * ld, column.data(), from + 1, cudaMemcpyDeviceToHost, context_);
     copy_on_device<T>({from_.data, 1, n, ld + 1}, {dbelow.data(), 1, n, 1}, context_);
+    if (from > to)
+      check(cudaMemcpyAsync(diagonal.data(), dbelow.data(), dbelow.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch the diagonal");
     check(cudaStreamSynchronize(stream()), "fetch a column");
+    if (from > to) {
+      turns = fold_up(column.data(), from, to);
+      for (index_t j = from; j > to; --j) require_normal(turns[from - j].s * diagonal[j - 1], j);
+    }
 
     std::vector<index_t> columns(n);
     for (index_t j = 0; j < n; ++j) columns[j] = j == to ? -1 : j < first || j > last ? j : from < to ? j + 1 : j - 1;
@@ -118,7 +125,6 @@ class Reshaping {
       check(cudaGetLastError(), "start reflections");
       check(cudaMemcpyAsync(turns.data(), dturns.data(), dturns.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch reflections");
     } else {
-      turns = fold_up(column.data(), from, to);
       send(std::vector<Reflection<T>>(turns.rbegin(), turns.rend()), last - first, dturns.data(), stream());
       move_column<T>(column.data(), to_.data + to * to_.layout.ld, to + 1, cudaMemcpyHostToDevice, context_);
       follow_back<<<teams(first + 1), DeviceTeam::THREADS, 0, stream()>>>(shifted);
@@ -253,10 +259,7 @@ class Reshaping {
     }
     copy_matrix<double>(read(middle), {S22.data(), p, p, p}, cudaMemcpyDeviceToHost, stream());
     check(cudaStreamSynchronize(stream()), "fetch what is to be factorised");
-    const int order = int(p);
-    int info = 0;
-    dpotrf_("U", &order, S22.data(), &order, &info, 1);
-    if (info > 0) return info - 1;
+    if (const index_t pivot = cpu::factorise_inserted({nullptr, 0, p, 1}, {S22.data(), p, p, p}); pivot >= 0) return pivot;
     for (index_t q = 0; q < p; ++q) std::fill(S22.begin() + q * p + q + 1, S22.begin() + (q + 1) * p, 0.0);
     copy_matrix<double>({S22.data(), p, p, p}, middle, cudaMemcpyHostToDevice, stream());
     return -1;

@@ -139,7 +139,7 @@ class StreamDevice : public stream::Device<T> {
       }
       work_.fallbacks += done->fallbacks;
       work_.rescalings += done->rescalings;
-      pivot_ = failing_pivot(*done, plan_.panels()[modified_].column());
+      pivot_ = failing_pivot<T>(*done, plan_.panels()[modified_].column());
       turn_ = 0;
       ++pass_;
     }

@@ -38,8 +38,8 @@ class Carried {
       for (std::size_t i = 0; i < out_.size(); ++i) out_[i] = task_.scale * sides_->z[i];
       std::copy_n(Y_, rest_.size(), rest_.begin());
     }
+    for (index_t j = 0; j < index_t(sides_->rss.size()); ++j) sides_->rss[j] = residual_sum(j);
     sides_->z.swap(out_);
-    for (index_t j = 0; j < index_t(sides_->rss.size()); ++j) sides_->rss[j] = sum_of_squares(j);
   }
 
  private:
@@ -49,17 +49,30 @@ class Carried {
                   {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}});
   }
 
-  /// What is below zero by no more than rounding is zero.
-  double sum_of_squares(index_t j) const {
-    constexpr double units = 100 * std::numeric_limits<double>::epsilon();
-    double sum = sides_->rss[j], size = sum;
+  /// Returns the new residual sum of squares of column j. [R z; 0 rho] is the factor of a matrix whose last entry is
+  /// b'A^-1 b + rho^2, or y'y, and is known to rounding of that: where what is missing is less than `units` of it, rho
+  /// is 0, and where it is more, NaN. NaN and infinity stay.
+  double residual_sum(index_t j) const {
+    const double units = 100 * (task_.precision == Precision::single ? double(std::numeric_limits<float>::epsilon())
+                                                                      : std::numeric_limits<double>::epsilon());
+    double sum = sides_->rss[j], there = sum;
     for (index_t q = 0; q < task_.k; ++q) {
       const double square = rest_[j + q * sides_->m] * rest_[j + q * sides_->m];
       sum += q < task_.added() ? square : -square;
-      size += square;
+      there += square;
     }
-    if (sum < 0) sum = sum >= -units * size ? 0 : std::numeric_limits<double>::quiet_NaN();
+    if (sum < 0) {
+      there += squares_of_column(sides_->z, j, 1) + squares_of_column(out_, j, task_.scale);
+      sum = std::isfinite(there) && -sum <= units * there ? 0 : std::numeric_limits<double>::quiet_NaN();
+    }
     return task_.scale * task_.scale * sum;
+  }
+  /// Of column j of z, divided by `scale`.
+  double squares_of_column(const std::vector<double>& z, index_t j, double scale) const {
+    const index_t rows = index_t(z.size()) / sides_->m;
+    double sum = 0;
+    for (index_t i = 0; i < rows; ++i) sum += z[i + j * rows] / scale * (z[i + j * rows] / scale);
+    return sum;
   }
 
   Sides* sides_;

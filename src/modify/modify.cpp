@@ -3,9 +3,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/check_column.h"
 #include "base/clock.h"
 #include "base/factor_io.h"
 #include "base/huge_pages.h"
+#include "base/range.h"
 #include "base/threads.h"
 #include "cpu/blocked.h"
 #include "cpu/refactor.h"
@@ -63,6 +65,7 @@ Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
   for (index_t j = 0; j < n; ++j) {
     const S value = *R.column(j, j, j + 1, column.data());
     require_not_vanished(T(value * down), value, j);
+    require_normal(S(T(value * down) * up), j);
   }
   for (index_t j = 0; j < n; ++j) {
     const auto [first, last] = rows_of(j, n, task.uplo);
@@ -180,8 +183,8 @@ Work in_one_pass(const S* R, const S* V, S* out, const Task& task, const Poll& p
   return done;
 }
 
-/// Householder steps on numbers that are stored in the scalar computed with and need no scaling. Nothing where they do, or
-/// R cannot be used.
+/// Householder steps on numbers that are stored in the scalar computed with and need no scaling. Nothing where they do,
+/// where R cannot be used, or, in place, where an entry of the diagonal might vanish.
 template <class S>
 std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task, const Poll& poll) {
   if (task.precision != precision_of<S> || !(task.scale > 0x1p-20 && task.scale < 0x1p20)) return {};
@@ -190,7 +193,8 @@ std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task
   const auto unscaled = [&] { return scale_exponent<S>(check_input(R, columns, task.uplo)) == 0; };
   S squares;
   if (place.where == Where::in_place) {
-    if (!unscaled()) return {};
+    if (!unscaled() || may_vanish<S>(require_diagonal<S>(place.R, n) * task.scale * share_left<S>(task.removed)))
+      return {};
     // Whether a downdate can be done is found out by a run that writes nothing.
     if (task.removed > 0)
       if (Work test = in_one_pass<S>(place.R, V, nullptr, task, poll, squares); test.pivot >= 0) return test;
@@ -201,9 +205,14 @@ std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task
   }
   if (const S of_V = sum_of_squares(V, n * k); of_V != 0 && !in_range(of_V)) return {};
   Work done = in_one_pass(place.R, V, place.out, task, poll, squares);
+  // With few columns, entries far from the diagonal are not among the squares; a scale may make one of them too large.
+  if (task.scale > 1 && k <= 4) squares = cpu::squares_of_triangle<S>(task.instructions, R, task.uplo, nullptr);
   if (done.pivot < 0 && in_range(squares)) return done;
   // A factor that cannot be used is an error, also where a downdate of its leading part fails.
-  if (unscaled() && task.removed > 0) return done;
+  if (!unscaled()) return {};
+  require_diagonal<S>(place.R, n);
+  for (index_t j = 0; j < n && done.pivot < 0; ++j) require_normal(place.out[j + j * n], j);
+  if (done.pivot < 0 || task.removed > 0) return done;
   return {};
 }
 

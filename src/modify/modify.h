@@ -14,8 +14,11 @@ namespace gpucholmod {
 ///        after a throw or with a failing pivot, unspecified.
 ///   S    double or float, what R, V and out are stored in (on a GPU: V); request.precision is what is computed in.
 ///
-/// In place, whatever can be wrong with R is found out before anything is written, at the price of one more reading of R;
-/// whether a downdate can be done too (unless keep_intact is false), by a run that writes nothing.
+/// In place, whatever can be wrong with R is found out before anything is written, at the price of one more reading of
+/// R; whether a downdate can be done too (unless keep_intact is false), and, near the end of the range, whether an
+/// entry of the diagonal vanishes, by a run that writes nothing.
+///
+/// Throws bad_diagonal also where an entry of the diagonal of the result would be no normal number of S.
 ///
 /// A downdate that would leave A - VV' not positive definite is not an error here: outcome.pivot tells.
 /// Throws Error: not_finite, bad_diagonal, bad_argument (what is wrong with R itself, methods blocked and stream may find

@@ -19,7 +19,9 @@ struct Sides {
   index_t m = 0;
   std::vector<double> z;    ///< n x m
   std::vector<double> Y;    ///< m x k
-  std::vector<double> rss;  ///< of each, residual sums of squares; or none. NaN: of what is taken away there was not so much
+  /// Residual sums of squares of each; or none. NaN: more was taken away than there was; infinity: beyond the range of
+  /// doubles.
+  std::vector<double> rss;
 };
 
 /// What to compute, how and where.

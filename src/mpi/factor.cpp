@@ -5,6 +5,7 @@
 
 #include "base/check_column.h"
 #include "base/file.h"
+#include "base/range.h"
 #include "mpi/inverse.h"
 #include "mpi/panel_sweep.h"
 #include "mpi/reshape.h"
@@ -32,8 +33,8 @@ class Shared : public SharedFactor {
   void deal(const double* R, Uplo uplo) {
     const index_t n = layout_.n;
     if (team_.rank() == 0) {
-      bound_ = require_triangle<T>("R", R, n, uplo) * std::sqrt(double(n));
-      require_diagonal<T>(R, n);
+      range_.most = require_triangle<T>("R", R, n, uplo) * std::sqrt(double(n));
+      range_.least = require_diagonal<T>(R, n);
     }
     settle();
     mpi::deal(team_, layout_, columns_, [&](index_t b, std::vector<T>& buffer) {
@@ -52,9 +53,10 @@ class Shared : public SharedFactor {
       const MatrixView<T> to = columns_.fresh(b);
       for (index_t j = layout_.first(b); j < layout_.last(b); ++j) {
         const double* const values = file.column(j, 0, j + 1, scratch.data());
-        bound_ = std::max(bound_, require_column<T>("R", values, 0, j + 1, j) * std::sqrt(double(layout_.n)));
+        range_.most = std::max(range_.most, require_column<T>("R", values, 0, j + 1, j) * std::sqrt(double(layout_.n)));
         require_positive(values[j], j);
         require_not_vanished(T(values[j]), values[j], j);
+        range_.least = std::min(range_.least, double(T(values[j])));
         std::copy_n(values, j + 1, to.col(j - layout_.first(b)));
         if (j % block_width == 0) team_.look();
       }
@@ -68,7 +70,7 @@ class Shared : public SharedFactor {
   std::unique_ptr<HeldFactor> copy() const override {
     std::unique_ptr<Shared> made;
     together(Operation::copy, [&] {
-      made = scaled(1);
+      made = scaled(1, Result::yes);
       return -1;
     });
     made->number_ = team_.new_number();
@@ -115,16 +117,20 @@ class Shared : public SharedFactor {
     });
   }
 
-  /// By way of a second factor where numbers need scaling, or may become too large for T, and for a new one, as HostFactor::modify().
+  /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal,
+  /// and for a new one, as HostFactor::modify().
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
     const index_t n = layout_.n, k = task.k;
     double largest = 0;
     for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
-    const double top = double(std::numeric_limits<T>::max());
-    const double bound = task.scale * std::hypot(bound_, largest * std::sqrt(double(task.added())));
-    const int e = scale_exponent<T>(T(std::min(std::max(bound_, largest), top)));
-    const bool rescale = e != 0 || bound > top || bound / task.scale > top || !(task.scale > 0x1p-20 && task.scale < 0x1p20);
     const bool nothing = n == 0 || k == 0;
+    Prospect ahead = prospect<T>(range_, largest, task.added(), task.removed, task.scale);
+    if (!nothing && (ahead.rescale || ahead.vanishes)) {
+      look();
+      ahead = prospect<T>(range_, largest, task.added(), task.removed, task.scale);
+    }
+    const bool rescale = ahead.rescale, careful = rescale || ahead.vanishes;
+    const int e = ahead.e;
     const double down = rescale ? std::scalbn(1.0, -e) : 1, scale = rescale ? 1 : task.scale;
     const std::vector<T> columns(on_gpu() ? std::vector<T>() : times<T>(V, n * k, down));
     const std::vector<double> doubles(on_gpu() && down != 1 ? times<double>(V, n * k, down) : std::vector<double>());
@@ -146,7 +152,7 @@ class Shared : public SharedFactor {
     };
     const auto run = [&](const std::function<index_t()>& f) { return together(Operation::modify, f); };
     const bool test = task.removed > 0 && task.keep_intact;
-    bool second = made || rescale || nothing;
+    bool second = made || careful || nothing;
     if (on_gpu() && !nothing)
       run([&] {
         second = (panels.in_passes(columns_) && test) || second;
@@ -158,23 +164,30 @@ class Shared : public SharedFactor {
       if (work.pivot < 0) {
         begun = true;
         work.pivot = run([&] { return sweep(columns_, &columns_); });
-        if (work.pivot < 0) bound_ = bound;
+        if (work.pivot < 0) range_ = ahead.range;
       }
       work.seconds = clock.seconds();
       return work;
     }
     std::unique_ptr<Shared> other;
     work.pivot = run([&]() -> index_t {
-      other = nothing ? scaled(task.scale) : rescale ? scaled(down) : another(n);
+      other = nothing ? scaled(task.scale, Result::yes) : rescale ? scaled(down, Result::no) : another(n);
       if (nothing) return -1;
       const index_t pivot = sweep(rescale ? other->columns_ : columns_, &other->columns_);
-      if (pivot >= 0 || !rescale) return pivot;
-      copy_columns(other->columns_, other->columns_, std::scalbn(task.scale, e), &columns_);
-      for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
+      if (pivot >= 0 || !careful) return pivot;
+      if (rescale) {
+        copy_columns(other->columns_, other->columns_, std::scalbn(task.scale, e), Result::yes);
+        for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
+      } else {
+        require_normal_diagonal(other->columns_);
+      }
+      other->look_here();
       return -1;
     });
     work.seconds = clock.seconds();
-    if (work.pivot < 0) hand_over(std::move(other), nothing ? task.scale * bound_ : bound, made);
+    if (work.pivot >= 0) return work;
+    if (!careful && !nothing) other->range_ = ahead.range;
+    hand_over(std::move(other), made);
     return work;
   }
 
@@ -182,7 +195,7 @@ class Shared : public SharedFactor {
     const index_t n = layout_.n;
     together(Operation::invert, [&] {
       const Columns<T> R = on_gpu() ? here(layout_) : columns_;
-      if (on_gpu()) copy_columns(columns_, R, 1);
+      if (on_gpu()) copy_columns(columns_, R, 1, Result::no);
       collect(team_, layout_, inverted(team_, layout_, R, allocate_), [&](const double* column, index_t j) {
         for (index_t i = 0; i <= j; ++i) out[i + j * n] = out[j + i * n] = column[i];
       });
@@ -193,12 +206,13 @@ class Shared : public SharedFactor {
   double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                 std::atomic<bool>&) override {
     std::vector<double> squares(layout_.n);
-    reshape(Operation::remove, layout_.n - index_t(gone.size()), bound_, task, made, poll, [&](Reshaping<T>&& change) {
-      of_columns(squares.data(), [&](const T* column, index_t j) {
-        return std::binary_search(gone.begin(), gone.end(), j) ? squares_of(column, j) : 0.0;
-      });
-      return change.remove(gone);
-    });
+    reshape(Operation::remove, {layout_.n - index_t(gone.size()), 0, true}, task, made, poll,
+            [&](Reshaping<T>&& change, int) {
+              of_columns(squares.data(), [&](const T* column, index_t j) {
+                return std::binary_search(gone.begin(), gone.end(), j) ? squares_of(column, j) : 0.0;
+              });
+              return change.remove(gone);
+            });
     double taken = 0;
     for (const index_t j : gone) taken += squares[j];
     return taken;
@@ -206,13 +220,11 @@ class Shared : public SharedFactor {
   index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                  std::atomic<bool>&) override {
     const index_t n = layout_.n;
-    const double bound = std::max(bound_, require_inserted<T>(X, n, at, p));
-    const ScaledRows scaled(X, n + p, p, task.right, exponent(bound));
-    return reshape(Operation::insert, n + p, bound, scaled.of(task), made, poll,
-                   [&](Reshaping<T>&& change) { return change.insert(at, scaled.X(), p); });
+    return reshape(Operation::insert, {n + p, require_inserted<T>(X, n, at, p), false}, task, made, poll,
+                   [&](Reshaping<T>&& change, int e) { return change.insert(at, X, p, e); });
   }
   void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>&) override {
-    reshape(Operation::shift, layout_.n, bound_, task, made, poll, [&](Reshaping<T>&& change) {
+    reshape(Operation::shift, {layout_.n, 0, false}, task, made, poll, [&](Reshaping<T>&& change, int) {
       change.shift(from, to);
       return index_t(-1);
     });
@@ -229,9 +241,9 @@ class Shared : public SharedFactor {
   void set_number() { number_ = team_.new_number(); }
 
  private:
-  /// What has to be the same in all: the bound, and the instructions that all of them have.
+  /// What has to be the same in all: what is known of the entries' sizes, and the instructions that all of them have.
   void settle() {
-    bound_ = team_.largest(bound_);
+    range_ = {team_.largest(range_.most), -team_.largest(-range_.least)};
     if (const int own = on_gpu() ? columns_.panels()->compute_capability() : 0; own > 0)
       if (const int most = int(team_.largest(own)), least = -int(team_.largest(-own)); most != least)
         throw Error(ErrorCode::bad_argument,
@@ -239,6 +251,9 @@ class Shared : public SharedFactor {
                     {{"argument", std::string("backend")}, {"value", double(own)}});
     least_ = Instructions(-int(team_.largest(-double(cpu::resolve(Instructions::automatic)))));
   }
+
+  /// Whether numbers are those of a factor that a call makes.
+  enum class Result { yes, no };
 
   static double squares_of(const T* column, index_t j) {
     double sum = 0;
@@ -274,30 +289,69 @@ class Shared : public SharedFactor {
     return pivot;
   }
 
-  static int exponent(double bound) { return scale_exponent<T>(T(std::min(bound, double(std::numeric_limits<T>::max())))); }
+  static int exponent(double most) {
+    return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
+  }
 
-  /// f(change) into another factor of order m, which is taken in place of this one where made is null; numbers near the ends of the range are
-  /// divided by a power of 2 on the way. On GPUs by way of ordinary memory. Returns what f does: where that is a failing pivot, nothing has changed.
+  /// Finds out how large and how small the entries are; within an operation.
+  void look_here() {
+    range_ = {0, std::numeric_limits<double>::infinity()};
+    columns_.each_column([&](const T* column, index_t entries, index_t j) {
+      range_.most =
+          std::max(range_.most, double(largest_of("R", column, entries, 0, j)) * std::sqrt(double(layout_.n)));
+      range_.least = std::min(range_.least, double(column[j]));
+    });
+    columns_.forget();
+    range_ = {team_.largest(range_.most), -team_.largest(-range_.least)};
+  }
+  void look() {
+    together(Operation::columns, [&] {
+      look_here();
+      return -1;
+    });
+  }
+  /// Throws bad_diagonal where an entry of the diagonal of a result, as far as it is here, is no normal number.
+  static void require_normal_diagonal(const Columns<T>& columns) {
+    columns.each_column([](const T* column, index_t, index_t j) { require_normal(column[j], j); });
+    columns.forget();
+  }
+
+  /// A change of rows and columns.
+  struct Change {
+    index_t order;  ///< afterwards
+    double most;    ///< the largest norm of a column that is inserted
+    bool grows;     ///< no entry of the diagonal becomes smaller
+  };
+  /// Calls f(change, e) into another factor, which is taken in place of this one where made is null; numbers near the
+  /// ends of the range are divided by 2^e on the way. On GPUs by way of ordinary memory. Returns what f does: where
+  /// that is a failing pivot, nothing has changed.
   template <class F>
-  index_t reshape(Operation what, index_t m, double bound, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, F&& f) {
-    const int e = exponent(bound);
+  index_t reshape(Operation what, const Change& change, const Task& task, std::unique_ptr<HeldFactor>* made,
+                  const Poll& poll, F&& f) {
+    if (exponent(std::max(range_.most, change.most)) != 0) look();
+    const Range range{std::max(range_.most, change.most), change.grows ? range_.least : 0};
+    const int e = exponent(range.most);
     std::unique_ptr<Shared> other;
     poll(0);
     const index_t pivot = together(what, [&]() -> index_t {
       const Columns<T> R = e != 0 || on_gpu() ? here(layout_) : columns_;
-      if (e != 0 || on_gpu()) copy_columns(columns_, R, std::scalbn(1.0, -e));
-      other = another(m);
+      if (e != 0 || on_gpu()) copy_columns(columns_, R, std::scalbn(1.0, -e), Result::no);
+      other = another(change.order);
+      other->range_ = range;
       const Columns<T> out = on_gpu() ? here(other->layout_) : other->columns_;
-      const index_t pivot = f(Reshaping<T>(team_, layout_, R, other->layout_, out, task, std::min(task.instructions, least_), poll));
-      if (pivot < 0 && (e != 0 || on_gpu())) other->copy_columns(out, other->columns_, std::scalbn(1.0, e));
-      return pivot;
+      const index_t pivot =
+          f(Reshaping<T>(team_, layout_, R, other->layout_, out, task, std::min(task.instructions, least_), poll), e);
+      if (pivot >= 0) return pivot;
+      if (e == 0) require_normal_diagonal(out);
+      if (e != 0 || on_gpu()) other->copy_columns(out, other->columns_, std::scalbn(1.0, e), Result::yes);
+      return -1;
     });
-    if (pivot < 0) hand_over(std::move(other), bound, made);
+    if (pivot < 0) hand_over(std::move(other), made);
     return pivot;
   }
 
-  void hand_over(std::unique_ptr<Shared> other, double bound, std::unique_ptr<HeldFactor>* made) {
-    other->bound_ = std::min(bound, double(std::numeric_limits<T>::max()));
+  void hand_over(std::unique_ptr<Shared> other, std::unique_ptr<HeldFactor>* made) {
+    other->range_.most = std::min(other->range_.most, double(std::numeric_limits<T>::max()));
     other->least_ = least_;
     other->number_ = team_.new_number();
     if (made) {
@@ -306,28 +360,33 @@ class Shared : public SharedFactor {
     }
     layout_ = other->layout_;
     columns_ = other->columns_;
-    bound_ = other->bound_;
+    range_ = other->range_;
   }
 
   Columns<T> here(const Layout& layout) const { return Columns<T>(layout, team_.rank(), allocate_); }
   std::unique_ptr<Shared> another(index_t n) const { return std::make_unique<Shared>(team_, n, allocate_, make_); }
-  std::unique_ptr<Shared> scaled(double by) const {
+  std::unique_ptr<Shared> scaled(double by, Result result) const {
     auto made = another(layout_.n);
-    copy_columns(columns_, made->columns_, by);
-    made->bound_ = by * bound_;
+    copy_columns(columns_, made->columns_, by, result);
+    made->range_ = {by * range_.most, by * range_.least};
     made->least_ = least_;
     return made;
   }
-  /// to <- by * from, which may be the same. before: whose diagonal an error tells of; null: that of `from`.
-  void copy_columns(const Columns<T>& from, const Columns<T>& to, double by, const Columns<T>* before = nullptr) const {
+  /// to <- by * from, which may be the same. Throws overflow and bad_diagonal, as of the result of a call, or of R as
+  /// it is computed with.
+  void copy_columns(const Columns<T>& from, const Columns<T>& to, double by, Result result) const {
     if (by == 1 && from.panels() && to.panels()) return to.panels()->copy(*from.panels());
     from.each([&](index_t b, MatrixView<T> R) {
       const MatrixView<T> out = to.fresh(b);
       for (index_t j = 0; j < R.cols; ++j) {
         const index_t d = layout_.first(b) + j;
-        const T value = before ? before->column(d)[d] : R(d, j);
+        const T value = R(d, j);
         for (index_t i = 0; i <= d; ++i) out(i, j) = T(R(i, j) * by);
-        if (by != 1) check(out.col(j), value, d);
+        if (by == 1) continue;
+        for (index_t i = 0; i <= d; ++i)
+          if (!std::isfinite(out(i, j))) throw overflow(i, d);
+        if (result == Result::yes) require_normal(out(d, j), d);
+        else require_not_vanished(out(d, j), value, d);
       }
       to.written(b);
       team_.look();
@@ -335,19 +394,13 @@ class Shared : public SharedFactor {
     from.forget();
     to.forget();
   }
-  /// Column d of a result, whose last entry comes of `value`.
-  static void check(const T* column, T value, index_t d) {
-    for (index_t i = 0; i <= d; ++i)
-      if (!std::isfinite(column[i])) throw overflow(i, d);
-    require_not_vanished(column[d], value, d);
-  }
 
   Team& team_;
   Layout layout_;
   cpu::Allocate allocate_;
   MakePanels make_;
   Columns<T> columns_;
-  double bound_ = 0;  ///< no entry is larger
+  Range range_{0, std::numeric_limits<double>::infinity()};
   Instructions least_ = Instructions::plain;
   index_t number_ = 0;
 };

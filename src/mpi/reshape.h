@@ -1,8 +1,10 @@
 #pragma once
 
+#include "base/check_column.h"
 #include "base/reflection.h"
 #include "base/reshaped_sides.h"
 #include "cpu/blocked.h"
+#include "cpu/reshape.h"
 #include "mpi/exchange.h"
 #include "mpi/substitution.h"
 #include "mpi/sweep.h"
@@ -44,25 +46,26 @@ class Reshaping {
     return modify_rest(first, V, k, Sign::update, Y);
   }
 
-  /// Returns the failing pivot, where this process finds it, or -1.
-  index_t insert(index_t at, const double* X, index_t p) {
+  /// Of R divided by 2^e, as is what comes of it, by X and right-hand sides that are not. Returns the failing pivot,
+  /// where this process finds it, or -1.
+  index_t insert(index_t at, const double* X, index_t p, int e) {
     const index_t n = from_.n, m = to_.n, behind = n - at;
     const index_t ld = std::max<index_t>(n, 1);
+    const double down = std::scalbn(1.0, -e);
+    const auto divided = [down](double x) { return x * down; };
     std::vector<double> S(ld * p), S22(p * p);  // S12, then S23'
     for (index_t q = 0; q < p; ++q) {
-      std::copy_n(X + q * m, at, S.data() + q * ld);
-      std::copy_n(X + q * m + at, p, S22.data() + q * p);
-      std::copy_n(X + q * m + at + p, behind, S.data() + q * ld + at);
+      const double* const from = X + q * m;
+      std::transform(from, from + at, S.data() + q * ld, divided);
+      std::copy_n(from + at, p, S22.data() + q * p);
+      std::transform(from + at + p, from + m, S.data() + q * ld + at, divided);
     }
-    const int wide = int(p), above = int(at), below = int(behind), lds = int(ld);
-    const double one = 1, minus = -1;
-    if (p > 0 && at > 0) {
-      SharedSubstitution<T>(team_, from_, R_, S.data(), p).forward(at);
-      dsyrk_("U", "T", &wide, &above, &minus, S.data(), &lds, &one, S22.data(), &wide, 1, 1);
-    }
-    int info = 0;
-    if (p > 0) dpotrf_("U", &wide, S22.data(), &wide, &info, 1);
-    if (info > 0) return at + info - 1;
+    const int wide = int(p), below = int(behind), lds = int(ld);
+    const double one = 1;
+    if (p > 0 && at > 0) SharedSubstitution<T>(team_, from_, R_, S.data(), p).forward(at);
+    if (const index_t pivot = cpu::factorise_inserted({S.data(), at, p, ld}, {S22.data(), p, p, p}); pivot >= 0)
+      return at + pivot;
+    require_inserted_diagonal<T>({S22.data(), p, p, p}, at, e);
     if (p > 0 && behind > 0) dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S.data() + at, &lds, 1, 1, 1, 1);
     const std::vector<double> Y = insert_rows(task_.right, n, at, {S.data(), at, p, ld}, {S22.data(), p, p, p});
     std::vector<T> V(m * p);
@@ -71,8 +74,8 @@ class Reshaping {
     for (index_t q = 0; q < p; ++q) {
       for (index_t i = 0; i < behind; ++i) V[at + p + i + q * m] = T(S[at + i + q * ld]);
       if (to_.owner_of_column(at + q) != team_.rank()) continue;
-      std::copy_n(S.data() + q * ld, at, out_.column(at + q));
-      std::copy_n(S22.data() + q * p, q + 1, out_.column(at + q) + at);
+      std::transform(S.data() + q * ld, S.data() + q * ld + at, out_.column(at + q), divided);
+      std::transform(S22.data() + q * p, S22.data() + q * p + q + 1, out_.column(at + q) + at, divided);
     }
     move_columns(team_, from_, R_, to_, source, [&](index_t j, const T* column, index_t s) {
       T* const to = out_.column(j);

@@ -109,8 +109,8 @@ bool SharedSweep<T>::modify_block(Walk& walk, Workspace& mine, index_t b, bool c
       return false;
     }
     if (next < last) stages_.apply(strips, row, next, next - first);
-    stages_.scale_rows(strips[0], row, next, first);
   }
+  stages_.scale_rows(strips[0], first, last, first);
   walk.known.store(b + 1, std::memory_order_release);
   if (calling) tend();
   return true;

@@ -13,9 +13,9 @@ namespace gpucholmod::stream {
 enum class End {
   complete,
   failing_pivot,  ///< a downdate cannot be done
-  refused,        ///< the factor has an entry that is not finite, or a diagonal entry that is not positive
+  refused,        ///< the factor has an entry that is not finite, or a diagonal entry that is no positive normal number
   rescale,        ///< entries too large to be computed with unless they are scaled
-  overflow        ///< the result has entries too large for S
+  unfit           ///< the result has an entry that S cannot hold
 };
 
 /// What one run has come to.
@@ -24,7 +24,7 @@ struct Run {
   End end = End::complete;
   index_t pivot = -1;
   S largest = 0;              ///< of the entries of R that were read: all of them, where it is complete
-  index_t row = -1, col = -1;  ///< of an entry that is too large
+  Unfit<S> unfit;
 };
 
 /// The way of the chunks of a factor through the device, all of them in one order, with as much under way as there are
@@ -70,9 +70,9 @@ class Pipeline {
     const std::lock_guard<std::mutex> lock(mutex_);
     const End why = so_far() != End::complete ? so_far()
                     : pivot_ >= 0             ? End::failing_pivot
-                    : too_large_.first >= 0   ? End::overflow
+                    : unfit_.row >= 0         ? End::unfit
                                               : End::complete;
-    return {why, pivot_, seen_.value(), too_large_.first, too_large_.second};
+    return {why, pivot_, seen_.value(), unfit_};
   }
   /// By what has been seen of R. With mutex_ locked.
   End so_far() const {
@@ -151,11 +151,11 @@ class Pipeline {
       const Chunk& chunk = chunks_[c];
       const Span span(timeline_, Stage::empty, chunk.panel);
       const MatrixView<T> from = view(chunk, device_.down(buffer(c)));
-      const auto too_large = empty<S, T>({from.data, from.rows, from.cols, from.ld}, chunk.begin, chunk.end, plan_.n(), uplo_,
-                                         up_, out_, scratch_[worker].data());
-      if (too_large.first >= 0) {
+      const Unfit<S> unfit = empty<S, T>({from.data, from.rows, from.cols, from.ld}, chunk.begin, chunk.end, plan_.n(),
+                                         uplo_, up_, out_, scratch_[worker].data());
+      if (unfit.row >= 0) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        too_large_ = too_large;
+        unfit_ = unfit;
         stopped_ = true;
       }
       emptied_[c].store(true, std::memory_order_release);
@@ -184,7 +184,7 @@ class Pipeline {
 
   std::mutex mutex_;
   Seen<S> seen_;
-  std::pair<index_t, index_t> too_large_{-1, -1};
+  Unfit<S> unfit_;
   std::atomic<bool> stopped_{false};
   std::vector<std::vector<S>> scratch_;  ///< of each worker
   Workers workers_;  // the first to go: tasks use the rest

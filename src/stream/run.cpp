@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/range.h"
 #include "stream/host_device.h"
 #include "stream/pipeline.h"
 
@@ -32,7 +33,8 @@ class Runner {
     if (overwrites) {
       e = right_exponent();
       Nowhere<S> nowhere;
-      if (task_.removed == 0 || modify(nowhere, e, true)) modify(out_, e, true);
+      const bool may_fail = task_.removed > 0 || may_vanish<S>(least_ * task_.scale);
+      if (!may_fail || modify(nowhere, e, true)) modify(out_, e, true);
     } else {
       modify(out_, e);
     }
@@ -54,7 +56,7 @@ class Runner {
         e = right;
         continue;
       }
-      if (done.end == End::overflow) throw overflow(done.row, done.col);
+      if (done.end == End::unfit) throw done.unfit.error();
       if (done.end == End::refused || done.end == End::rescale)
         throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
       // An update has no pivot to fail at but one that is too large.
@@ -77,8 +79,8 @@ class Runner {
     return pivot;
   }
 
-  /// Reads all of R for it. Throws not_finite, bad_diagonal.
-  int right_exponent() const {
+  /// Reads all of R for it, and finds least_. Throws not_finite, bad_diagonal.
+  int right_exponent() {
     const S largest = check_triangle(R_, n_, task_.uplo, task_.threads, [this] { poll_(0); });
     const int e = scale_exponent<T>(std::max(largest, largest_of_V_));
     const S scale = std::scalbn(S(1), -e);
@@ -86,6 +88,7 @@ class Runner {
     for (index_t j = 0; j < n_; ++j) {
       const S value = *R_.column(j, j, j + 1, &scratch);
       require_not_vanished(T(value * scale), value, j);
+      least_ = std::min(least_, double(value));
     }
     return e;
   }
@@ -129,6 +132,7 @@ class Runner {
   Poll poll_;
   index_t n_, k_;
   S largest_of_V_ = 0;
+  double least_ = std::numeric_limits<double>::infinity();  ///< no entry of R's diagonal is smaller
   bool in_passes_ = false;
   Work work_;
 };

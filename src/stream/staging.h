@@ -12,7 +12,7 @@ template <class S>
 struct Seen {
   using Bits = decltype(magnitude_bits(S()));
   Bits largest = 0;          ///< magnitude_bits of the largest entry
-  bool bad_diagonal = false;  ///< an entry of the diagonal that is not positive, or vanishes in T
+  bool bad_diagonal = false;  ///< an entry of the diagonal that is not positive, or no normal number in T
 
   void add(const Seen& other) {
     largest = std::max(largest, other.largest);
@@ -62,25 +62,37 @@ Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, ind
     if (j >= n) std::fill(column, column + j, T(0));
     if (j >= n) column[j] = T(1);
     std::fill(column + j + 1, column + (j / block_columns::NB + 1) * block_columns::NB, T(0));
-    seen.bad_diagonal = seen.bad_diagonal || !(column[j] > 0);
+    seen.bad_diagonal = seen.bad_diagonal || !is_normal(column[j]);
   }
   return seen;
 }
 
-/// The way back: `scale` times the chunk to its place in `out`, whose other triangle is cleared there. Returns the row
-/// and column of an entry that is too large for S, or -1, -1.
+/// An entry of the result that S cannot hold: one that is too large, or one of the diagonal that is no normal number.
+template <class S>
+struct Unfit {
+  index_t row = -1, col = -1;  ///< row -1: there is none
+  S value = 0;
+
+  Error error() const {
+    return std::isfinite(value) ? vanished(row, value, std::numeric_limits<S>::min()) : overflow(row, col);
+  }
+};
+
+/// The way back: `scale` times the chunk to its place in `out`, whose other triangle is cleared there. Returns an entry
+/// that S cannot hold.
 template <class S, class T>
-std::pair<index_t, index_t> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, double scale,
+Unfit<S> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, double scale,
                                   Sink<S>& out, S* scratch) {
   const bool as_it_is = std::is_same_v<S, T> && scale == 1;
-  std::pair<index_t, index_t> too_large(-1, -1);
+  Unfit<S> unfit;
   // Where it is in the upper factor; `count` entries along a column of `out`.
   const auto convert = [&](index_t row, index_t count, index_t col) {
     const T* from = &chunk(row, col - begin);
     const bool along = uplo == Uplo::upper;
     for (index_t i = 0; i < count; ++i) {
       scratch[i] = S(from[along ? i : i * chunk.ld] * scale);
-      if (!as_it_is && !std::isfinite(scratch[i])) too_large = along ? std::pair(row + i, col) : std::pair(col + i, row);
+      if (!as_it_is && !std::isfinite(scratch[i]))
+        unfit = along ? Unfit<S>{row + i, col, scratch[i]} : Unfit<S>{col + i, row, scratch[i]};
     }
     return scratch;
   };
@@ -99,7 +111,9 @@ std::pair<index_t, index_t> empty(MatrixView<const T> chunk, index_t begin, inde
     }
     for (index_t j = begin; j < inside; ++j) out.clear(j, 0, j);
   }
-  return too_large;
+  for (index_t j = begin; j < inside && unfit.row < 0; ++j)
+    if (const S made = S(chunk(j, j - begin) * scale); !is_normal(made)) unfit = {j, j, made};
+  return unfit;
 }
 
 }  // namespace gpucholmod::stream

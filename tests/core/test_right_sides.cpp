@@ -168,6 +168,84 @@ TEST(RightSides, SumsOfSquaresThatBecomeNegative) {
   EXPECT_LT(down.sides->rss[0], 1e-12);
 }
 
+/// A window over observations that a line fits exactly: what rounding takes from a sum of squares that is 0 is judged
+/// by what was there, z and all.
+TEST(RightSides, RoundingTakesNothingFromNothing) {
+  index_t zeros = 0;
+  for (const Precision precision : precisions)
+    for (const index_t n : {1, 2, 7}) {
+      Random random(3);
+      const index_t window = 12, steps = 300;
+      Columns X = random.normal(window + steps, n).cast<double>();
+      if (precision == Precision::single) X = X.cast<float>().cast<double>();
+      X.col(0).setOnes();
+      const Columns y = X * Columns::Constant(n, 1, 3);
+      Case c(n, 2, 1, 1);
+      c.removed = 1;
+      const Matrix first = X.topRows(window).cast<real>();
+      c.R = factor(product(first.transpose(), first)).cast<double>();
+      c.z = c.R * Columns::Constant(n, 1, 3);
+      double rss = 0;
+      for (index_t step = 0; step < steps; ++step) {
+        c.V << X.row(window + step).transpose(), X.row(step).transpose();
+        c.Y << y(window + step), y(step);
+        const Request request = asked(c, ways.at(2), precision);
+        request.sides->rss[0] = rss;
+        const Result<double> made = modified(c, request);
+        ASSERT_EQ(made.outcome.pivot, -1);
+        rss = request.sides->rss[0];
+        ASSERT_GE(rss, 0) << "n " << n << ", step " << step;
+        ASSERT_LT(rss, 100 * epsilon(precision) * 9 * window * n * n) << step;
+        zeros += rss == 0;
+        c.R = made.R.triangularView<Eigen::Upper>();
+        c.z = z_of(request);
+      }
+    }
+  EXPECT_GT(zeros, 0);
+}
+
+/// What is missing is more than rounding where it is more than 100 eps of what was there.
+TEST(RightSides, WhatIsMissingIsNotRounding) {
+  for (const double missing : {50.0, 200.0}) {
+    Case c(1, 1, 1, 1);
+    c.R.setConstant(1);
+    c.V.setConstant(0);  // so that all of y is left over
+    c.z.setConstant(2);
+    c.removed = 1;
+    c.Y.setConstant(std::sqrt(missing * 0x1p-52 * 8));
+    const Request request = asked(c, ways.at(2));
+    request.sides->rss[0] = 0;
+    EXPECT_EQ(modified(c, request).outcome.pivot, -1);
+    if (missing < 100) { EXPECT_EQ(request.sides->rss[0], 0); }
+    else { EXPECT_TRUE(std::isnan(request.sides->rss[0])); }
+  }
+}
+
+/// NaN and infinity stay what they are, but for infinity less infinity; squares beyond the range of doubles are
+/// infinite, or 0.
+TEST(RightSides, SumsOfSquaresBeyondTheRange) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  const auto made_of = [](double rss, double y, index_t removed) {
+    Case c(1, 1, 1, 1);
+    c.R.setConstant(1);
+    c.V.setConstant(0);
+    c.z.setConstant(1);
+    c.Y.setConstant(y);
+    c.removed = removed;
+    const Request request = asked(c, ways.at(2));
+    request.sides->rss[0] = rss;
+    EXPECT_EQ(modified(c, request).outcome.pivot, -1);
+    return request.sides->rss[0];
+  };
+  EXPECT_TRUE(std::isnan(made_of(std::numeric_limits<double>::quiet_NaN(), 1, 0)));
+  EXPECT_EQ(made_of(infinite, 1, 0), infinite);
+  EXPECT_EQ(made_of(infinite, 1, 1), infinite);
+  EXPECT_TRUE(std::isnan(made_of(infinite, 1e160, 1)));
+  EXPECT_EQ(made_of(1, 1e160, 0), infinite);
+  EXPECT_TRUE(std::isnan(made_of(1, 1e160, 1)));
+  EXPECT_EQ(made_of(0, 1e-170, 0), 0);
+}
+
 TEST(RightSides, MethodsThatTakeNone) {
   const Case c(20, 1, 1, 1);
   for (const Method method : {Method::refactor, Method::reference, Method::panel}) {

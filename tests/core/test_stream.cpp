@@ -227,9 +227,9 @@ TEST(Stream, StopsAtAnEntryThatCannotBeUsed) {
   large.sign = Sign::update;
   large.R(300, 300) = large.V(300, 0) = 3e38f;
   const Streamed<float> streamed = stream_lazily<double>(large, variant(1, Kernel::persistent, least_budget(n, k, 8)));
-  EXPECT_EQ(streamed.run.end, End::overflow);
-  EXPECT_EQ(streamed.run.row, 300);
-  EXPECT_EQ(streamed.run.col, 300);
+  EXPECT_EQ(streamed.run.end, End::unfit);
+  EXPECT_EQ(streamed.run.unfit.row, 300);
+  EXPECT_EQ(streamed.run.unfit.col, 300);
 }
 
 struct Interrupt {};

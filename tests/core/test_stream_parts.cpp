@@ -174,9 +174,9 @@ void empties(const Columns& at, Uplo uplo, int e) {
   MemorySink<S> to(out.data(), n);
   std::vector<S> scratch(n);
   const MatrixView<T> view = chunk.view();
-  const auto too_large = stream::empty<S, T>({view.data, view.rows, view.cols, view.ld}, begin, end, n, uplo, std::scalbn(1.0, e), to,
-                                             scratch.data());
-  EXPECT_EQ(too_large, std::pair(index_t(-1), index_t(-1)));
+  const auto unfit = stream::empty<S, T>({view.data, view.rows, view.cols, view.ld}, begin, end, n, uplo,
+                                         std::scalbn(1.0, e), to, scratch.data());
+  EXPECT_EQ(unfit.row, -1);
   if (uplo == Uplo::lower) out.transposeInPlace();
   index_t bad = 0;
   for (index_t j = 0; j < n; ++j)
@@ -234,7 +234,7 @@ TEST(Staging, SeesWhatCannotBeUsed) {
   }
 }
 
-TEST(Staging, SaysWhatIsTooLarge) {
+TEST(Staging, SaysWhatIsTooLargeOrTooSmall) {
   const index_t n = 70;
   for (const Uplo uplo : uplos) {
     ChunkMemory<double> chunk(0, n);
@@ -244,10 +244,21 @@ TEST(Staging, SaysWhatIsTooLarge) {
     MemorySink<float> to(out.data(), n);
     std::vector<float> scratch(n);
     const MatrixView<double> from = chunk.view();
-    const auto too_large = stream::empty<float, double>({from.data, from.rows, from.cols, from.ld}, 0, n, n, uplo, 1,
-                                                        to, scratch.data());
-    const std::pair<index_t, index_t> upper(5, 60), lower(60, 5);
-    EXPECT_EQ(too_large, uplo == Uplo::upper ? upper : lower);
+    const auto empty = [&](double scale) {
+      return stream::empty<float, double>({from.data, from.rows, from.cols, from.ld}, 0, n, n, uplo, scale, to,
+                                          scratch.data());
+    };
+    const auto large = empty(1);
+    EXPECT_EQ(large.row, uplo == Uplo::upper ? 5 : 60);
+    EXPECT_EQ(large.col, uplo == Uplo::upper ? 60 : 5);
+    EXPECT_EQ(large.error().code(), ErrorCode::overflow);
+    chunk.memory(5, 60) = 1;
+    chunk.memory(66, 66) = 1e-38;
+    const auto small = empty(0.5);
+    EXPECT_EQ(small.row, 66);
+    EXPECT_EQ(small.error().code(), ErrorCode::bad_diagonal);
+    EXPECT_EQ(number(small.error(), "index"), 67);
+    EXPECT_EQ(number(small.error(), "value"), float(0.5e-38));
   }
 }
 

@@ -57,12 +57,27 @@ if (.Platform$OS.type != "windows") {
   })
 
   test_that("a factor whose diagonal is not positive is refused", {
-    for (bad in c(0, -1, NaN)) {
+    for (bad in c(0, -1, NaN, NA, Inf, -Inf, 1e-310)) {
       g <- write_factor(replace(R, 91 * 6 + 1, bad), tempfile())
       uses <- list(logdet, chol2inv, determinant, function(f) solve(f, B), function(f) solve_forward(f, 1:90),
                    function(f) solve_back(f, B))
       for (use in uses) expect_identical(expect_error(use(g), class = "gpucholmod_bad_diagonal")$index, 7L)
       expect_identical(diag(g)[[7]], bad)
+      unlink(g$path)
+    }
+  })
+
+  test_that("a number that is not finite is found, wherever it is", {
+    for (bad in c(NaN, Inf, -Inf)) for (at in list(c(1, 2), c(7, 90), c(40, 41))) {
+      S <- R
+      S[at[[1]], at[[2]]] <- bad
+      g <- write_factor(S, tempfile())
+      uses <- list(chol2inv, function(f) solve(f, B), function(f) solve(f, 0 * B), function(f) solve_forward(f, 1:90),
+                   function(f) solve_back(f, B))
+      for (use in uses) {
+        error <- expect_error(use(g), class = "gpucholmod_not_finite")
+        expect_equal(unlist(error[c("row", "col", "value")]), c(row = at[[1]], col = at[[2]], value = bad))
+      }
       unlink(g$path)
     }
   })

@@ -43,7 +43,11 @@ test_that("what cannot be used is an error of its own", {
   refused <- function(call, class) expect_error(call, class = paste0("gpucholmod_", class))
   expect_identical(refused(solve_forward(R, 1:59), "dimension_mismatch")$expected, 60L)
   expect_identical(refused(solve_back(replace(R, 62, 0), 1:60), "bad_diagonal")$index, 2L)
-  expect_identical(refused(logdet(replace(R, 1, NA)), "bad_diagonal")$index, 1L)
+  uses <- list(logdet, function(f) solve_forward(f, 1:60), function(f) solve_back(f, 1:60))
+  for (bad in c(NA, Inf, 1e-310)) for (use in uses) {
+    error <- refused(use(replace(R, 1, bad)), "bad_diagonal")
+    expect_identical(unlist(error[c("index", "value")]), c(index = 1, value = bad))
+  }
   expect_identical(refused(logdet("a"), "not_numeric")$argument, "f")
   expect_identical(refused(solve_back(R, "a"), "not_numeric")$argument, "b")
   refused(solve_back(R[1:2, ], 1:2), "not_square")

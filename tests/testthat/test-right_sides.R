@@ -84,7 +84,61 @@ test_that("a downdate that fails in the sum of squares alone is told apart from 
   expect_equal(made[c("R", "z")], cholupdate_gpu(R, c(0.5, 0.5), TRUE, z = c(1, 2), y = 30))
   expect_error(cholupdate_gpu(R, c(2, 0), TRUE, z = c(1, 2), y = 1, rss = 1), class = "gpucholmod_not_positive_definite")
   failed <- cholupdate_gpu(R, c(2, 0), TRUE, z = c(1, 2), y = 1, rss = 1, check = FALSE)
-  expect_identical(failed, list(R = R, z = c(1, 2), pivot = 1L))
+  expect_identical(failed, list(R = R, z = c(1, 2), rss = 1, pivot = 1L))
+})
+
+test_that("what cannot be done returns z and rss as they were given, whatever the factor is", {
+  R <- diag(2)
+  V <- c(2, 0)
+  z <- ts(c(1, 2))
+  failed <- function(...) list(..., z = z, rss = 3L, pivot = 1L)
+  expect_identical(cholupdate_gpu(R, V, TRUE, z = z, y = 1, rss = 3L, check = FALSE), failed(R = R))
+  expect_identical(cholupdate_gpu(R, V, TRUE, z = z, y = 1, check = FALSE), list(R = R, z = z, pivot = 1L))
+  f <- chol_factor(R, "cpu")
+  expect_identical(cholupdate_gpu(f, V, TRUE, z = z, y = 1, rss = 3L, check = FALSE), failed(R = f))
+  expect_identical(cholupdate_gpu(f, V, TRUE, z = z, y = 1, rss = 3L, check = FALSE, in_place = TRUE), failed(R = f))
+  S <- R + 0
+  suppressMessages(value <- cholupdate_overwrite(S, V, TRUE, z = z, y = 1, rss = 3L, check = FALSE))
+  expect_identical(value, failed())
+  expect_identical(S, R)
+  for (g in list(R, f)) {
+    value <- cholinsert_gpu(g, c(0, 2, 1), z = z, b = 1, rss = 3L, check = FALSE)
+    expect_identical(value, list(R = g, z = z, rss = 3L, pivot = 3L))
+  }
+  skip_on_os("windows")
+  w <- write_factor(R, tempfile())
+  value <- cholupdate_gpu(w, V, TRUE, z = z, y = 1, rss = 3L, check = FALSE, output = tempfile())
+  expect_identical(value, failed(R = w))
+  unlink(w$path)
+})
+
+test_that("sums of squares that are no numbers any more are taken again, and passed on", {
+  R <- diag(2)
+  y <- cbind(30, 0.1)
+  expect_warning(spoilt <- cholupdate_gpu(R, c(0.5, 0.5), TRUE, z = diag(2), y = y, rss = c(1, 1)),
+                 class = "gpucholmod_negative_rss")
+  expect_identical(is.nan(spoilt$rss), c(TRUE, FALSE))
+  expect_no_warning(again <- cholupdate_gpu(spoilt$R, c(0.5, 0.5), z = spoilt$z, y = y, rss = spoilt$rss))
+  expect_identical(is.nan(again$rss), c(TRUE, FALSE))
+  expect_equal(again$rss[[2]], 1)
+  expect_no_warning(more <- cholinsert_gpu(R, c(0, 0, 1), z = 1:2, b = 0.5, rss = NA_real_))
+  expect_identical(more$rss, NaN)
+  expect_no_warning(less <- choldelete_gpu(R, 1, z = 1:2, rss = NaN))
+  expect_identical(less$rss, NaN)
+
+  huge <- cholupdate_gpu(R, c(0, 0), z = 1:2, y = 1e160, rss = 1)
+  expect_identical(huge$rss, Inf)
+  expect_identical(cholupdate_gpu(R, c(0, 0), TRUE, z = 1:2, y = 1, rss = Inf)$rss, Inf)
+  expect_warning(cholupdate_gpu(R, c(0, 0), TRUE, z = 1:2, y = 1e160, rss = Inf), class = "gpucholmod_negative_rss")
+  expect_error(cholupdate_gpu(R, 1:2, z = 1:2, y = 1, rss = -Inf), class = "gpucholmod_bad_argument")
+})
+
+test_that("a window over observations that are fitted exactly keeps its sum of squares", {
+  fit <- list(R = matrix(sqrt(10)), z = 3 * sqrt(10), rss = 0)
+  move <- function(fit) cholupdate_gpu(fit$R, cbind(1, 1), weights = c(1, -1), z = fit$z, y = c(3, 3), rss = fit$rss)
+  expect_no_warning(for (i in 1:200) fit <- move(fit))
+  expect_lt(fit$rss, 1e-10)
+  expect_equal(drop(backsolve(fit$R, fit$z)), 3)
 })
 
 test_that("what does not fit together is told with its name", {

@@ -114,10 +114,12 @@ struct Products {
 };
 
 /// V <- change(q, row q of V), and v_i'V with column i of what comes of it.
-template <class P, class Change>
+template <bool chains, class P, class Change>
 INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Change&& change, typename P::V (&products)[Block<P>::vectors]) {
   constexpr int DW = Block<P>::DW, C = Block<P>::vectors, ways = Products<P>::ways;
+  static_assert(longest_chain % ways == 0, "a chain ends with whole steps");
   Products<P> sums;
+  typename P::V before[C];  // of the chains that have ended
   const auto step = [&](index_t q, int way) INLINE_LAMBDA {
     typename P::V v[C];
     change(q, v);
@@ -125,10 +127,24 @@ INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Cha
     sums.add(way, block.Vt[q * DW + i], v);
   };
   index_t q = 0;
-  for (; q + ways <= k; q += ways)
-    UNROLL for (int way = 0; way < ways; ++way) step(q + way, way);
+  const auto steps = [&](index_t end) INLINE_LAMBDA {
+    for (; q + ways <= end; q += ways)
+      UNROLL for (int way = 0; way < ways; ++way) step(q + way, way);
+  };
+  if constexpr (chains) {
+    UNROLL for (int c = 0; c < C; ++c) before[c] = P::zero();
+    while (k - q > longest_chain) {
+      steps(q + longest_chain);
+      sums.total(products);
+      UNROLL for (int c = 0; c < C; ++c) before[c] = P::add(before[c], products[c]);
+      sums = {};
+    }
+  }
+  steps(k);
   for (; q < k; ++q) step(q, 0);
   sums.total(products);
+  if constexpr (chains)
+    UNROLL for (int c = 0; c < C; ++c) products[c] = P::add(before[c], products[c]);
 }
 
 /// Row i of the block by a Householder step, r = R_ii, v = V(:, i); `products`: v'V, for row i + 1 when it is done.
@@ -137,10 +153,10 @@ INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Cha
 ///   V <- V - y (R~_i + R_i)               update
 ///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
 /// to the right of column i; up to there V stays, and R becomes meaningless. scales[i] <- 1 / (r + rho).
-/// False if there is no such rho, or r is not positive.
-template <Sign sign, class P>
-INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign>& H, typename P::T* scales,
-                        typename P::V (&products)[Block<P>::vectors]) {
+/// squares: as Strip's. False if there is no such rho, or r is not a positive normal number.
+template <Sign sign, bool chains, class P>
+INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign, chains>& H,
+                        typename P::T* scales, typename P::V (&products)[Block<P>::vectors], typename P::T& squares) {
   using T = typename P::T;
   using V = typename P::V;
   constexpr int DW = Block<P>::DW, C = Block<P>::vectors, lanes = P::lanes;
@@ -153,9 +169,11 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
   T r = row[i], unit = 1;
   if (!(r > 0)) return false;
   if (!squares_well(r)) {
+    if (r < std::numeric_limits<T>::min()) return false;
+    if (r < least_safe<T>) squares = std::numeric_limits<T>::infinity();
     unit = scale_column(block, i, k, r);
     r /= unit;
-    change_and_multiply(block, i, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {
+    change_and_multiply<chains>(block, i, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {
       UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(block.Vt + q * DW + c * lanes);
     }, products);
   }
@@ -184,7 +202,7 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
   H.inv_tau()[i] = inv_tau;
   if (sign == Sign::downdate) H.inv_ctau()[i] = sum / r;
   if (i + 1 < P::rows)
-    change_and_multiply(block, i + 1, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {
+    change_and_multiply<chains>(block, i + 1, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {
       const V vi = P::set1(block.Vt[q * DW + i]);
       UNROLL for (int c = 0; c < C; ++c) v[c] = P::fnma(vi, w[c], P::load(block.Vt + q * DW + c * lanes));
     }, products);
@@ -192,23 +210,24 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
 }
 
 /// The y's, v times `scales` (NB), and their products in the two ways that the tail kernel needs them.
-template <Sign sign, class P>
-void couple_rows(const Block<P>& block, const Reflector<P, sign>& H, const typename P::T* scales, index_t k) {
+template <Sign sign, bool chains, class P>
+void couple_rows(const Block<P>& block, const Reflector<P, sign, chains>& H, const typename P::T* scales, index_t k) {
   using S = Square<typename P::T>;
   constexpr int NB = P::rows;
   const typename S::V g = S::load(scales);
-  typename S::V sums[NB];
-  UNROLL for (int i = 1; i < NB; ++i) sums[i] = S::zero();
-  for (index_t q = 0; q < k; ++q) {
+  typename S::V all[NB];  // the first is left out
+  sum_columns<S, chains>(k, all, [&](index_t q, typename S::V (&sums)[NB]) INLINE_LAMBDA {
     const typename S::V y = S::mul(S::load(block.Vt + q * Block<P>::DW), g);
     S::store(H.Y() + q * NB, y);
     UNROLL for (int i = 1; i < NB; ++i) sums[i] = S::fma(S::set1(H.Y()[q * NB + i]), y, sums[i]);
-  }
+  });
   for (int l = 0; l < NB * NB; ++l) H.L1()[l] = 0;
-  UNROLL for (int i = 1; i < NB; ++i)
-    S::store_part(H.L1() + i * NB, S::mul(sums[i], S::set1(sign == Sign::update ? H.inv_tau()[i] : -H.inv_tau()[i])), 0, i);
+  UNROLL for (int i = 1; i < NB; ++i) {
+    const typename S::V inv_tau = S::set1(sign == Sign::update ? H.inv_tau()[i] : -H.inv_tau()[i]);
+    S::store_part(H.L1() + i * NB, S::mul(all[i], inv_tau), 0, i);
+  }
   if constexpr (sign == Sign::downdate) {
     for (int l = 0; l < NB * NB; ++l) H.L2()[l] = 0;
-    UNROLL for (int i = 1; i < NB; ++i) S::store_part(H.L2() + i * NB, S::mul(sums[i], S::set1(H.inv_ctau()[i])), 0, i);
+    UNROLL for (int i = 1; i < NB; ++i) S::store_part(H.L2() + i * NB, S::mul(all[i], S::set1(H.inv_ctau()[i])), 0, i);
   }
 }

@@ -1,13 +1,13 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// Householder steps: any k.
-template <class Packed, Sign sign, Uplo uplo>
+/// Householder steps: any k, with `chains` where it is above longest_chain.
+template <class Packed, Sign sign, Uplo uplo, bool chains>
 struct Reflecting {
   using P = Packed;
   static constexpr int vectors = uplo == Uplo::upper ? P::vectors_upper : P::vectors_lower;
   using Crowded = Reflecting;
   using T = typename P::T;
-  static index_t transform_words(index_t k) { return Reflector<P, sign>::words(k); }
+  static index_t transform_words(index_t k) { return Reflector<P, sign, chains>::words(k); }
 
   static index_t block_words(index_t k) { return Block<P>::words(k); }
   static T unit(const T*, index_t) { return 1; }
@@ -16,29 +16,29 @@ struct Reflecting {
   static INLINE void down(const Tile& tile, const T* H, index_t blocks, const T* R, index_t ldr, T* out, index_t ldo, T* Vt, index_t ldv,
                           index_t k, typename P::V& squares) {
     for (index_t b = 0; b < blocks; ++b) {
-      const Reflector<P, sign> block{const_cast<T*>(H) + b * transform_words(k), k};
+      const Reflector<P, sign, chains> block{const_cast<T*>(H) + b * transform_words(k), k};
       const index_t row = b * P::rows;
-      reflect_tile<P, sign, uplo, C>(tile, block, R + at<uplo>(row, 0, ldr), ldr, out + at<uplo>(row, 0, ldo), ldo, Vt, ldv, k,
-                                     squares);
+      reflect_tile<P, sign, chains, uplo, C>(tile, block, R + at<uplo>(row, 0, ldr), ldr, out + at<uplo>(row, 0, ldo),
+                                             ldo, Vt, ldv, k, squares);
     }
   }
 
   static index_t diagonal(T* memory, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip) {
     const Block<P> block = load_block<P, uplo>(strip, row, column, m);
     constexpr int C = Block<P>::vectors;
-    const Reflector<P, sign> H{memory, k};
+    const Reflector<P, sign, chains> H{memory, k};
     for (int i = 0; i < P::rows; ++i) {
       H.inv_tau()[i] = 0;
       if (sign == Sign::downdate) H.inv_ctau()[i] = 0;
     }
     T scales[P::rows] = {};
     typename P::V products[C];
-    change_and_multiply(block, 0, k, [&](index_t q, typename P::V (&v)[C]) INLINE_LAMBDA {
+    change_and_multiply<chains>(block, 0, k, [&](index_t q, typename P::V (&v)[C]) INLINE_LAMBDA {
       UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(strip.Vt + q * strip.ldv + column + c * P::lanes);
     }, products);
     for (index_t i = 0; i < m; ++i)
-      if (!reflect_row<sign>(block, i, k, H, scales, products)) return i;
-    couple_rows<sign>(block, H, scales, k);
+      if (!reflect_row<sign, chains>(block, i, k, H, scales, products, strip.squares)) return i;
+    couple_rows<sign, chains>(block, H, scales, k);
     store_block<P, uplo>(block, strip, row, column, m);
     return -1;
   }
@@ -126,8 +126,9 @@ const Kernels<typename P::T>& choose(index_t k) {
     case 2: return Of<P, sign, uplo, Rotating<P, sign, uplo, 2>>::table();
     case 3: return Of<P, sign, uplo, Rotating<P, sign, uplo, 3>>::table();
     case 4: return Of<P, sign, uplo, Rotating<P, sign, uplo, 4>>::table();
-    default: return Of<P, sign, uplo, Reflecting<P, sign, uplo>>::table();
   }
+  return k <= longest_chain ? Of<P, sign, uplo, Reflecting<P, sign, uplo, false>>::table()
+                            : Of<P, sign, uplo, Reflecting<P, sign, uplo, true>>::table();
 }
 
 template <class T>

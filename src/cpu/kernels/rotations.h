@@ -95,7 +95,8 @@ struct Careful {
     for (index_t j = 0; j < m; ++j) {
       apply(H, row, j, column + j, column + j + 1, strip);
       T r = strip.R[at<uplo>(row + j, column + j, strip.ldr)];
-      strip.squares += r * r;
+      if (r < std::numeric_limits<T>::min()) return j;
+      strip.squares += r < least_safe<T> ? std::numeric_limits<T>::infinity() : r * r;
       for (index_t q = 0; q < H.K; ++q)
         if (!find_rotation<sign>(r, strip.Vt[column + j + q * strip.ldv], H.csi(j, q))) return j;
       strip.out[at<uplo>(row + j, column + j, strip.ldo)] = r;
@@ -128,7 +129,7 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
   const T squares = sum_of_squares<T>(x);
   const W one = S::set1(1), most = S::set1(most_growth<T>);
   W diagonal = m == NB ? S::diagonal(R, strip.ldr) : S::diagonal(R, strip.ldr, m), growth = one, square_of_d = one;  // growth: 1 / d^2
-  bool good = S::within(diagonal, S::set1(std::numeric_limits<T>::min()), S::set1(std::numeric_limits<T>::max()));
+  bool good = S::within(diagonal, S::set1(least_safe<T>), S::set1(std::numeric_limits<T>::max()));
   for (index_t q = 0; q < K; ++q) {
     const W inverse = S::div(one, diagonal);
     W w[NB];  // as it is before each row; what lies left of the diagonal stays

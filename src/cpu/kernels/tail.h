@@ -90,8 +90,13 @@ INLINE void prefetch_rows(const typename P::T* p, index_t ld) {
       __builtin_prefetch(reinterpret_cast<const void*>(later + std::uintptr_t(i * ld + c * P::lanes) * sizeof(*p)), 0, 2);
 }
 
-/// The transform of one block of `rows` rows by Householder steps, as columns to the right need it.
-template <class P, Sign sign>
+/// Products that are added up one after the other at most: the rounding error of such a chain grows like the root of
+/// its length. inst/design/accuracy.md has what that is worth.
+constexpr index_t longest_chain = 256;
+
+/// The transform of one block of `rows` rows by Householder steps, as columns to the right need it. `chains`: k is
+/// above longest_chain, and sums over the columns of V are sums of chains.
+template <class P, Sign sign, bool chains>
 struct Reflector {
   using T = typename P::T;
   static constexpr int NB = P::rows;
@@ -106,6 +111,22 @@ struct Reflector {
   static index_t words(index_t k) { return k * NB + (sign == Sign::update ? 1 : 2) * (NB * NB + NB); }
 };
 
+/// sums[] <- the sums of all columns q of V, to which add(q, sums) adds column q. `count`: of sums.
+template <class P, bool chains, int count, class Add>
+INLINE void sum_columns(index_t k, typename P::V (&sums)[count], Add&& add) {
+  UNROLL for (int i = 0; i < count; ++i) sums[i] = P::zero();
+  if constexpr (!chains) {
+    for (index_t q = 0; q < k; ++q) add(q, sums);
+  } else {
+    for (index_t first = 0; first < k; first += longest_chain) {
+      typename P::V chain[count];
+      UNROLL for (int i = 0; i < count; ++i) chain[i] = P::zero();
+      for (index_t q = first; q < std::min(k, first + longest_chain); ++q) add(q, chain);
+      UNROLL for (int i = 0; i < count; ++i) sums[i] = P::add(sums[i], chain[i]);
+    }
+  }
+}
+
 /// Tail kernel: [ R; V ] <- H [ R; V ] for C vectors of columns to the right of the block.
 ///
 ///   R  NB x columns, V  k x columns, both by rows in registers (R transposed on the way in and out where it is stored
@@ -115,41 +136,40 @@ struct Reflector {
 ///   downdate  V <- V - Y Z,  Z = T2^-1 (R~ + Y'V),  T2 = diag(1 - tau) + L
 /// The rows of T1 and T2 are divided by their diagonal entries beforehand: a step of the substitutions is one
 /// multiply-add.
-template <class P, Sign sign, Uplo uplo, int C, class Tile>
-INLINE void reflect_tile(const Tile& tile, const Reflector<P, sign>& H, const typename P::T* R, index_t ldr, typename P::T* out, index_t ldo,
-                         typename P::T* Vt, index_t ldv, index_t k, typename P::V& squares) {
+template <class P, Sign sign, bool chains, Uplo uplo, int C, class Tile>
+INLINE void reflect_tile(const Tile& tile, const Reflector<P, sign, chains>& H, const typename P::T* R, index_t ldr,
+                         typename P::T* out, index_t ldo, typename P::T* Vt, index_t ldv, index_t k,
+                         typename P::V& squares) {
   using V = typename P::V;
   constexpr int NB = P::rows, lanes = P::lanes;
   const typename P::T *const Y = H.Y(), *const L1 = H.L1(), *const inv_tau = H.inv_tau(), *const L2 = H.L2(),
                       *const inv_ctau = H.inv_ctau();
   if constexpr (uplo == Uplo::lower) prefetch_rows<P, C>(R, ldr);
-  V x[NB][C];  // Y'V, then X or Z
-  UNROLL for (int i = 0; i < NB; ++i)
-    UNROLL for (int c = 0; c < C; ++c) x[i][c] = P::zero();
-  for (index_t q = 0; q < k; ++q) {
+  V x[NB * C];  // by rows: Y'V, then X or Z
+  sum_columns<P, chains>(k, x, [&](index_t q, V (&sums)[NB * C]) INLINE_LAMBDA {
     V v[C];
     UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(Vt + q * ldv + c * lanes);
     UNROLL for (int i = 0; i < NB; ++i) {
       const V y = P::set1(Y[q * NB + i]);
-      UNROLL for (int c = 0; c < C; ++c) x[i][c] = P::fma(y, v[c], x[i][c]);
+      UNROLL for (int c = 0; c < C; ++c) sums[i * C + c] = P::fma(y, v[c], sums[i * C + c]);
     }
-  }
+  });
   UNROLL for (int c = 0; c < C; ++c) {
     V r[NB], yv[NB];
     tile.template load<P, uplo>(R + at<uplo>(0, c * lanes, ldr), ldr, r);
     add_squares<P>(r, squares);
     UNROLL for (int i = 0; i < NB; ++i) {
-      yv[i] = x[i][c];
+      yv[i] = x[i * C + c];
       V sum = P::mul(sign == Sign::update ? P::add(r[i], yv[i]) : P::sub(r[i], yv[i]), P::set1(inv_tau[i]));
-      UNROLL for (int l = 0; l < i; ++l) sum = P::fnma(P::set1(L1[i * NB + l]), x[l][c], sum);
-      x[i][c] = sum;
+      UNROLL for (int l = 0; l < i; ++l) sum = P::fnma(P::set1(L1[i * NB + l]), x[l * C + c], sum);
+      x[i * C + c] = sum;
     }
-    UNROLL for (int i = 0; i < NB; ++i) r[i] = P::sub(x[i][c], r[i]);
+    UNROLL for (int i = 0; i < NB; ++i) r[i] = P::sub(x[i * C + c], r[i]);
     if (sign == Sign::downdate) {
       UNROLL for (int i = 0; i < NB; ++i) {
         V sum = P::mul(P::add(r[i], yv[i]), P::set1(inv_ctau[i]));
-        UNROLL for (int l = 0; l < i; ++l) sum = P::fnma(P::set1(L2[i * NB + l]), x[l][c], sum);
-        x[i][c] = sum;
+        UNROLL for (int l = 0; l < i; ++l) sum = P::fnma(P::set1(L2[i * NB + l]), x[l * C + c], sum);
+        x[i * C + c] = sum;
       }
     }
     tile.template store<P, uplo>(out + at<uplo>(0, c * lanes, ldo), ldo, r);
@@ -159,7 +179,7 @@ INLINE void reflect_tile(const Tile& tile, const Reflector<P, sign>& H, const ty
     UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(Vt + q * ldv + c * lanes);
     UNROLL for (int i = 0; i < NB; ++i) {
       const V y = P::set1(Y[q * NB + i]);
-      UNROLL for (int c = 0; c < C; ++c) v[c] = P::fnma(y, x[i][c], v[c]);
+      UNROLL for (int c = 0; c < C; ++c) v[c] = P::fnma(y, x[i * C + c], v[c]);
     }
     UNROLL for (int c = 0; c < C; ++c) P::store(Vt + q * ldv + c * lanes, v[c]);
   }

@@ -62,15 +62,15 @@ __global__ void clear_below(MatrixView<T> R, int order) {
 }
 
 /// out <- s R, both upper; places[0] <- the least i + j n of an entry that is not finite then, places[1] <- the least j of
-/// one on the diagonal that is not positive, if there is one.
+/// one on the diagonal that is smaller than `least`, if there is one.
 ///   Grid     a block per column
 template <class T>
-__global__ void scale_triangle(MatrixView<const T> R, T s, MatrixView<T> out, unsigned long long* places) {
+__global__ void scale_triangle(MatrixView<const T> R, T s, T least, MatrixView<T> out, unsigned long long* places) {
   const index_t j = blockIdx.x;
   for (index_t i = threadIdx.x; i <= j; i += blockDim.x) {
     const T x = out.data[i + j * out.ld] = s * R.data[i + j * R.ld];
     if (!isfinite(x)) atomicMin(places, static_cast<unsigned long long>(i + j * R.cols));
-    if (i == j && !(x > 0)) atomicMin(places + 1, static_cast<unsigned long long>(j));
+    if (i == j && !(x >= least)) atomicMin(places + 1, static_cast<unsigned long long>(j));
   }
 }
 

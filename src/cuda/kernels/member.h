@@ -20,6 +20,8 @@
 /// Reference: inst/design/batches.md; inst/design/block-householder.md for one row.
 namespace gpucholmod::cuda {
 
+constexpr double least_double = 0x1p-1022;  ///< that has all its digits
+
 /// Numbers in memory, doubles or floats; what is computed with them is in double. (Kernels for each of the two would take twice the room.)
 struct Numbers {
   char* at;
@@ -33,6 +35,7 @@ struct Numbers {
   GPUCHOLMOD_HOST_DEVICE void operator+=(int i) { at += index_t(i) * bytes; }
   GPUCHOLMOD_HOST_DEVICE bool single() const { return bytes == int(sizeof(float)); }
   GPUCHOLMOD_HOST_DEVICE double largest() const { return single() ? 0x1.fffffep127 : 0x1.fffffffffffffp1023; }
+  GPUCHOLMOD_HOST_DEVICE double least_normal() const { return single() ? 0x1p-126 : least_double; }
   GPUCHOLMOD_HOST_DEVICE double get(index_t i = 0) const {
     return single() ? double(reinterpret_cast<const float*>(at)[i]) : reinterpret_cast<const double*>(at)[i];
   }
@@ -112,11 +115,12 @@ GPUCHOLMOD_HOST_DEVICE double product(const ColumnOfV<K>& x, const ColumnOfV<K>&
 
 constexpr double tiny = 0x1p-300, up_from_tiny = 0x1p600;
 
-/// Where the numbers of a row are all tiny, so that squares might vanish. r_ii = 0 has vanished when the member was scaled: it fails.
+/// Where the numbers of a row are all tiny, so that squares might vanish. Where r_ii has lost digits when the member was
+/// scaled, it fails.
 template <int K>
 GPUCHOLMOD_HOST_DEVICE_CALL void lift(RowSteps<K>& row, bool both) {
   double largest = row.r;
-  if (largest == 0) row.r = NAN;
+  if (row.r < least_double) row.r = NAN;
   for (int q = 0; q < K; ++q) largest = fmax(largest, fmax(fabs(row.v[0][q]), both ? fabs(row.v[1][q]) : 0));
   if (!(largest < tiny)) return;
   row.up = up_from_tiny;
@@ -200,13 +204,16 @@ GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass& pass, index_t member, double
 GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass& pass, index_t member, const MemberPass& own, int failed, int j, int threads) {
   if (failed < 0) {
     for (; j < own.n; j += threads) {
-      if (!(own.out.get(row_of(own.n, j) + j) > 0)) pass.pivots[member] = vanished_at(j);
+      if (!(own.out.get(row_of(own.n, j) + j) >= own.out.least_normal())) pass.pivots[member] = vanished_at(j);
       for (int i = 0; i <= j && pass.may_overflow; ++i)
         if (!(fabs(own.out.get(row_of(own.n, i) + j)) <= own.out.largest())) pass.pivots[member] = too_large_at(j);
     }
     return;
   }
-  if (j == 0) pass.pivots[member] = own.origin.get(row_of(own.n, failed) + failed) * own.in == 0 ? vanished_at(failed) : failed;
+  if (j == 0) {
+    const bool vanished = own.origin.get(row_of(own.n, failed) + failed) * own.in < least_double;
+    pass.pivots[member] = vanished ? vanished_at(failed) : failed;
+  }
   if (own.out.at != own.origin.at)
     for (index_t at = j; at < words_of(own.n); at += threads) own.out.set(own.origin.get(at), at);
 }
