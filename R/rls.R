@@ -161,7 +161,7 @@ coef.rls <- function(object, ...) {
   beta <- if (inherits(object$R, "chol_factor")) {
     solve_back(object$R, object$z)
   } else {
-    require_positive(diag(object$R))
+    require_diagonal(diag(object$R))
     backsolve(object$R, object$z)
   }
   if (ncol(beta) == 1L && is.null(object$names[[2L]])) return(stats::setNames(beta[, 1L], object$names[[1L]]))

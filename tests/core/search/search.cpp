@@ -129,10 +129,10 @@ class Sequence {
   }
 
   bool remove(index_t k) {
-    const index_t n = before_.cols();
+    const index_t n = before_.cols(), most = std::min(k, n - 1);
     if (n < 20) return false;
     std::vector<index_t> gone, keep;
-    for (index_t i = 0; i < n; ++i) (index_t(gone.size()) < k && random_.uniform() < 2 * real(k) / real(n) ? gone : keep).push_back(i);
+    for (index_t i = 0; i < n; ++i) (index_t(gone.size()) < most && random_.uniform() < 2 * real(k) / real(n) ? gone : keep).push_back(i);
     if (gone.empty()) gone.push_back(keep.back()), keep.pop_back();
     ++to_.deletions;
     subject_.remove(gone);
@@ -153,6 +153,8 @@ class Sequence {
     X.middleRows(at, p) = own;
     X.bottomRows(n - at) = S.bottomRows(n - at);
     const Stored<double> stored = X.cast<double>();
+    const double largest = subject_.precision() == Precision::single ? 1e36 : 1e150;
+    if (!(own.diagonal().maxCoeff() < largest * largest)) return true;  // R is so ill-conditioned that S12 is no number
     ++to_.insertions;
     const bool done = subject_.insert(at, stored);
     X = stored.cast<real>();
