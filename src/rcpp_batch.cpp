@@ -84,7 +84,8 @@ void naming_members(const std::function<void()>& f, const std::vector<index_t>* 
   }
 }
 
-/// For last_cholupdate(): what was done with members of order n, or of several orders for n < 0. `pivot`: of the first that fails.
+/// For last_cholupdate(): what was done with members of order n, or of several orders for n < 0. `pivot`: of the first
+/// that fails.
 void take_note(const Request& request, const BatchTask& task, index_t n, const Work& work, const std::vector<index_t>& pivots, bool in_place) {
   LastCall& last = last_call();
   last = {};
@@ -190,8 +191,8 @@ SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
   });
 }
 
-// modified: the handle itself, or one that is to refer to a new batch; V: n x k x b, or n x k where `common`. Returns the pivots, from 1; 0: success.
-// half_modified as in rcpp_factor_modify().
+// modified: the handle itself, or one that is to refer to a new batch; V: n x k x b, or n x k where `common`. Returns
+// the pivots, from 1; 0: success. half_modified as in rcpp_factor_modify().
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale,
                        bool check, SEXP half_modified) {
@@ -219,7 +220,8 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, S
   });
 }
 
-// R: n x n x b, or n x n where common_R; V as above. Returns list(R, pivots); R is NULL where `check` and a member fails.
+// R: n x n x b, or n x n where common_R; V as above. Returns list(R, pivots); R is NULL where `check` and a member
+// fails.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request, SEXP weights, SEXP scale,
                                  bool check) {
@@ -257,8 +259,8 @@ SEXP rcpp_batch_shapes(Rcpp::List of) {
   });
 }
 
-// R, V: lists of matrices of doubles that fit; weights: NULL, one number, or a list of as many as each V has columns; scale: NULL, one or b. Those of
-// one order and k are done together. Returns as above, R a list.
+// R, V: lists of matrices of doubles that fit; weights: NULL, one number, or a list of as many as each V has columns;
+// scale: NULL, one or b. Those of one order and k are done together. Returns as above, R a list.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP weights, SEXP scale, bool check) {
   return guarded([&] {

@@ -6,8 +6,8 @@
 
 // R's BLAS may have threads of its own, which no function of R knows of: by the names that its libraries have for them.
 
-// How many threads R's BLAS takes at most, after they have been set to `threads` where that is not 0. NA where it has no
-// such number.
+// How many threads R's BLAS takes at most, after they have been set to `threads` where that is not 0. NA where it has
+// no such number.
 // [[Rcpp::export(rng = false)]]
 int rcpp_blas_threads(int threads) {
 #ifndef _WIN32

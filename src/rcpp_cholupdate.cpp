@@ -94,8 +94,8 @@ SEXP rcpp_last_call() {
   return report;
 }
 
-// Whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of doubles that fit,
-// or a vector V. `lower`: which triangle of R is read.
+// Whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of doubles that
+// fit, or a vector V. `lower`: which triangle of R is read.
 // [[Rcpp::export(rng = false)]]
 bool rcpp_are_plain(SEXP R, SEXP V, bool lower) {
   static const SEXP pivot = Rf_install("pivot");
@@ -107,8 +107,8 @@ bool rcpp_are_plain(SEXP R, SEXP V, bool lower) {
          look_at_other_triangle<double>({REAL(R), n, n, n}, lower ? Uplo::lower : Uplo::upper) == OtherTriangle::zero;
 }
 
-// What the triangle of R that is not read looks like, as a number from 0 (base/other_triangle.h): zero, filled, transposed
-// or symmetric. R as in rcpp_cholupdate().
+// What the triangle of R that is not read looks like, as a number from 0 (base/other_triangle.h): zero, filled,
+// transposed or symmetric. R as in rcpp_cholupdate().
 // [[Rcpp::export(rng = false)]]
 int rcpp_other_triangle(SEXP R, bool lower) {
   const index_t n = Rf_nrows(R);

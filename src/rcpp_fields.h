@@ -21,12 +21,13 @@ struct Begun {
   ~Begun() { *told = flag; }
 };
 
-/// The numbers of the handle of a modified factor. Their memory is there before the factor changes, so that afterwards R
-/// has nothing to allocate.
+/// The numbers of the handle of a modified factor. Their memory is there before the factor changes, so that afterwards
+/// R has nothing to allocate.
 class NewFields {
  public:
   /// `handle`: that of the modified factor; its fields are as they were, or were copied from the one that it comes of.
-  /// `size`: the order changes. Raises gpucholmod_invalid_factor where a number was changed by hand into something else.
+  /// `size`: the order changes. Raises gpucholmod_invalid_factor where a number was changed by hand into something
+  /// else.
   NewFields(SEXP handle, bool size)
       : handle_(handle), memory_(allocate(0, [&] {
           const int count = size ? 7 : 4;
@@ -50,10 +51,10 @@ class NewFields {
   }
   void set_pointer(SEXP pointer) { define(Field::pointer, pointer); }
 
-  /// Counts a modification of `scale` A into R. `added`, `removed`: the traces of what is added and taken away. The trace
-  /// of A is kept by their differences, and is off by as much as the factor may be since it was looked at: where that is
-  /// more than sqrt(eps) of it, or no number, the factor is looked at again. What a modification adds to the error:
-  /// drift() in R.
+  /// Counts a modification of `scale` A into R. `added`, `removed`: the traces of what is added and taken away. The
+  /// trace of A is kept by their differences, and is off by as much as the factor may be since it was looked at: where
+  /// that is more than sqrt(eps) of it, or no number, the factor is looked at again. What a modification adds to the
+  /// error: drift() in R.
   void count(const HeldFactor& R, double added, double removed, double scale) {
     const double eps = R.precision() == Precision::single ? 0x1p-23 : 0x1p-52;
     const double most = scale * old(Field::trace) + added;

@@ -10,8 +10,8 @@
 
 namespace gpucholmod {
 
-/// Heeds Ctrl-C and R's time limits (setTimeLimit()): throws what Rcpp turns back into the interrupt, or the error, of R.
-/// Rcpp::checkUserInterrupt() would make an interrupt of both, which no handler of errors gets to see.
+/// Heeds Ctrl-C and R's time limits (setTimeLimit()): throws what Rcpp turns back into the interrupt, or the error, of
+/// R. Rcpp::checkUserInterrupt() would make an interrupt of both, which no handler of errors gets to see.
 inline void heed_user() {
   Rcpp::unwindProtect([] {
     R_CheckUserInterrupt();

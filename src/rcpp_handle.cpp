@@ -80,7 +80,8 @@ const char* any_trouble(SEXP handle) {
 
 }  // namespace
 
-// Why a handle, of a factor or a batch, cannot be used: "freed", "half_modified", "restored" or "damaged"; NULL if it can.
+// Why a handle, of a factor or a batch, cannot be used: "freed", "half_modified", "restored" or "damaged"; NULL if it
+// can.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_handle_trouble(SEXP handle) {
   const bool batch = Rf_inherits(handle, "chol_batch");

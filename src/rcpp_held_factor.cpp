@@ -42,8 +42,8 @@ Rcpp::List described(std::unique_ptr<HeldFactor> made) {
 
 }  // namespace
 
-// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0 (R/request.R); capacity: less than
-// n for n.
+// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0
+// (R/request.R); capacity: less than n for n.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
   return guarded([&] {
@@ -81,8 +81,8 @@ Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int c
   });
 }
 
-// A as R above, its upper triangle, and devices. Returns list(pivot, made): made is NULL when A is not positive definite; pivot counts
-// from 1, 0 means success.
+// A as R above, its upper triangle, and devices. Returns list(pivot, made): made is NULL when A is not positive
+// definite; pivot counts from 1, 0 means success.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_factorise(SEXP A, int precision, std::vector<int> devices) {
   return guarded([&] {

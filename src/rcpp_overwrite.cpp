@@ -17,8 +17,8 @@ namespace {
   throw Error(code, "'R' cannot be overwritten: " + why, {{"argument", "R"}, {"value", reason}});
 }
 
-/// The value of a variable of the frame `env`, which is there, and no active binding: a matrix of doubles. An argument of
-/// a function is evaluated.
+/// The value of a variable of the frame `env`, which is there, and no active binding: a matrix of doubles. An argument
+/// of a function is evaluated.
 SEXP matrix_of(SEXP name, SEXP env) {
   SEXP value = Rf_findVarInFrame(env, name);
   if (TYPEOF(value) == PROMSXP) value = Rcpp::unwindProtect([&] { return Rf_eval(name, env); });

@@ -30,7 +30,8 @@ mpi::Bytes bytes_of(SEXP raw) {
 
 }  // namespace
 
-// Begins, at the first call. limit: seconds to wait for a process that says nothing. Returns c(rank, size, threads of use, number on this machine).
+// Begins, at the first call. limit: seconds to wait for a process that says nothing. Returns c(rank, size, threads of
+// use, number on this machine).
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector rcpp_processes_start(double limit) {
   return guarded([&] {
@@ -51,8 +52,8 @@ void rcpp_processes_refuse(std::string condition) {
   guarded([&] { mpi::refuse(condition); });
 }
 
-// key: a raw vector, the same in all; x: process 0's, NULL in those that have none, the same in all others: a double matrix of n rows, or, n being
-// negative, a raw vector. Returns x, that of process 0.
+// key: a raw vector, the same in all; x: process 0's, NULL in those that have none, the same in all others: a double
+// matrix of n rows, or, n being negative, a raw vector. Returns x, that of process 0.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
   return guarded([&]() -> SEXP {
@@ -69,8 +70,8 @@ SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
   });
 }
 
-// R: process 0's n x n double matrix, NULL elsewhere; or path: the name of a file, in all. beside: this process's number on its machine, for a
-// factor on GPUs; -1: in ordinary memory. Returns what new_factor() takes.
+// R: process 0's n x n double matrix, NULL elsewhere; or path: the name of a file, in all. beside: this process's
+// number on its machine, for a factor on GPUs; -1: in ordinary memory. Returns what new_factor() takes.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, int beside) {
   using Rcpp::_;

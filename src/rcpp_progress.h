@@ -12,9 +12,10 @@ namespace gpucholmod {
 
 /// What a call that may take long does now and then: heeds Ctrl-C and time limits, and shows how far it has come.
 ///
-/// Where a bar is wanted, new_bar() in R/progress.R gives list(after, show) once the call has taken some time: after so many
-/// seconds, show(done) begins a bar and moves it, and returns whether to go on. carry_out() in R/request.R takes it away:
-/// a destructor here would have to call R while an error or an interrupt of R is on its way (Rcpp::LongjumpException).
+/// Where a bar is wanted, new_bar() in R/progress.R gives list(after, show) once the call has taken some time: after so
+/// many seconds, show(done) begins a bar and moves it, and returns whether to go on. carry_out() in R/request.R takes
+/// it away: a destructor here would have to call R while an error or an interrupt of R is on its way
+/// (Rcpp::LongjumpException).
 class Progress {
  public:
   explicit Progress(bool bar) : asked_(bar) {}

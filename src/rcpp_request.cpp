@@ -9,7 +9,8 @@
 #include "rcpp_guard.h"
 #include "rcpp_memory.h"
 
-/// Defaults are found here, not in R: in a call for a small factor, looking them up there would take longer than the work.
+/// Defaults are found here, not in R: in a call for a small factor, looking them up there would take longer than the
+/// work.
 namespace gpucholmod {
 namespace {
 

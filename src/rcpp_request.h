@@ -40,8 +40,8 @@ LastCall& last_call();
 /// Whether a call that takes long is to show a bar.
 bool wants_bar();
 
-/// The one way from R into the core: carries out a request, V being stored as doubles or floats, heeds the user meanwhile,
-/// and takes note of what was done. Returns the failing pivot, counted from 0; -1: success.
+/// The one way from R into the core: carries out a request, V being stored as doubles or floats, heeds the user
+/// meanwhile, and takes note of what was done. Returns the failing pivot, counted from 0; -1: success.
 template <class S>
 index_t carry_out(const Place<S>& place, const S* V, const Request& request) {
   Progress progress(wants_bar());

@@ -28,10 +28,11 @@ double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 
 }  // namespace
 
-// f modifications of a factor and what is wanted of them. held: a handle, or an environment with an upper `matrix` of doubles. V: n x sum(k)
-// doubles; k, scale: f numbers; weights: of the columns of V, or NULL; b: n x m doubles, or n x m x f where own_b, or NULL; wants: solution,
-// logdet, quadratic. list(solution, logdet, quadratic, pivot, by_factor): NULL for what is not wanted, NA for what is not positive definite;
-// pivot from 1, 0: success; by_factor: for which R was modified.
+// f modifications of a factor and what is wanted of them. held: a handle, or an environment with an upper `matrix` of
+// doubles. V: n x sum(k) doubles; k, scale: f numbers; weights: of the columns of V, or NULL; b: n x m doubles, or n x
+// m x f where own_b, or NULL; wants: solution, logdet, quadratic. list(solution, logdet, quadratic, pivot, by_factor):
+// NULL for what is not wanted, NA for what is not positive definite; pivot from 1, 0: success; by_factor: for which R
+// was modified.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale, SEXP b, int m, bool own_b,
                                Rcpp::LogicalVector wants, SEXP request) {

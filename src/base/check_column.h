@@ -8,7 +8,8 @@
 /// Whether numbers of scalar S can go to a factor of scalars T.
 namespace gpucholmod {
 
-/// The largest magnitude in rows [first, last) of one column. Throws not_finite, and overflow where it is too large for T.
+/// The largest magnitude in rows [first, last) of one column. Throws not_finite, and overflow where it is too large for
+/// T.
 template <class T, class S>
 double require_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
   const S largest = largest_of(argument, column + first, last - first, first, col);
@@ -31,8 +32,9 @@ double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo) 
   return largest;
 }
 
-/// Looks at columns X (n + p x p) of a matrix that are to be its numbers at .. at + p - 1, see HeldFactor::insert(). Returns the largest
-/// norm of one of them in the factor, as far as the diagonal is positive. Throws not_finite, and overflow where that is too large for T.
+/// Looks at columns X (n + p x p) of a matrix that are to be its numbers at .. at + p - 1, see HeldFactor::insert().
+/// Returns the largest norm of one of them in the factor, as far as the diagonal is positive. Throws not_finite, and
+/// overflow where that is too large for T.
 template <class T>
 double require_inserted(const double* X, index_t n, index_t at, index_t p) {
   double bound = 0;

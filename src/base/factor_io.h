@@ -13,7 +13,8 @@
 #include "base/storage.h"
 #include "base/types.h"
 
-/// The way of a factor into the core and out of it. S is the scalar it is stored in, T the one computed in; each is double or float.
+/// The way of a factor into the core and out of it. S is the scalar it is stored in, T the one computed in; each is
+/// double or float.
 namespace gpucholmod {
 
 /// |x| as an integer that orders like |x|, with everything that is not finite on top: one operation checks both.
@@ -64,8 +65,9 @@ inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {
   return uplo == Uplo::upper ? std::pair(index_t(0), j + 1) : std::pair(j, n);
 }
 
-/// Check the triangle of R (n x n; finite, positive diagonal) by several threads; the other triangle is never read. Throws
-/// not_finite or bad_diagonal, the first in the order of columns. Returns the largest magnitude. watch() is called meanwhile.
+/// Check the triangle of R (n x n; finite, positive diagonal) by several threads; the other triangle is never read.
+/// Throws not_finite or bad_diagonal, the first in the order of columns. Returns the largest magnitude. watch() is
+/// called meanwhile.
 template <class S>
 S check_triangle(const Source<S>& R, index_t n, Uplo uplo, int threads, const std::function<void()>& watch);
 
@@ -98,7 +100,8 @@ T sum_of_squares(const T* values, index_t count) {
   return sum;
 }
 
-/// Whether a sum of squares tells that no number is too large or too small to be squared, hence that none needs scaling.
+/// Whether a sum of squares tells that no number is too large or too small to be squared, hence that none needs
+/// scaling.
 template <class T>
 bool in_range(T squares) {
   constexpr bool wide = sizeof(T) == 8;
@@ -109,8 +112,8 @@ bool in_range(T squares) {
 template <class S, class T>
 void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W, int threads = 1);
 
-/// out <- `scale` times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow, with the
-/// place in `out`, and bad_diagonal, as require_normal() does.
+/// out <- `scale` times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow,
+/// with the place in `out`, and bad_diagonal, as require_normal() does.
 template <class T, class S>
 void store_factor(MatrixView<const T> W, Uplo uplo, double scale, MatrixView<S> out, int threads = 1);
 

@@ -129,8 +129,8 @@ bool is_temporary_name(const std::string& name, const std::string& base) {
          std::all_of(name.begin() + dot + 1, name.begin() + end, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-/// Deletes what processes of this user that were killed have left: temporary files for `path`, with no second name, whose
-/// lock nobody holds. Where the file system has no locks, nothing.
+/// Deletes what processes of this user that were killed have left: temporary files for `path`, with no second name,
+/// whose lock nobody holds. Where the file system has no locks, nothing.
 void remove_abandoned(const std::string& path) {
   const std::string folder = folder_of(path), base = path.substr(path.rfind('/') + 1);
   DIR* entries = opendir(folder.c_str());

@@ -11,7 +11,8 @@ namespace gpucholmod {
 
 /// A modification of every member of a batch: of A_i to scale_i A_i + V_i diag(w_i) V_i', as a backend sees it.
 ///
-/// The arrays belong to the caller. Weights and scales have been looked at: they are finite, scales positive. V has not.
+/// The arrays belong to the caller. Weights and scales have been looked at: they are finite, scales positive. V has
+/// not.
 struct BatchTask {
   index_t k = 0;                    ///< columns of V, of every member
   bool common_V = false;            ///< one V (n x k) for all; otherwise n x k x b
@@ -29,10 +30,11 @@ struct BatchTask {
   double scale_of(index_t member) const { return scale ? scale[common_scale ? 0 : member] : 1; }
 };
 
-/// b Cholesky factors of one order n in memory of their own, of doubles or of floats: on a GPU (cuda/device_batch.h), or ordinary memory
-/// (cpu/host_batch.h). Its destructor gives the memory back.
+/// b Cholesky factors of one order n in memory of their own, of doubles or of floats: on a GPU (cuda/device_batch.h),
+/// or ordinary memory (cpu/host_batch.h). Its destructor gives the memory back.
 ///
-/// Every function throws Error, where it is of a member's numbers with a field `member`, from 1; the batch is then as it was.
+/// Every function throws Error, where it is of a member's numbers with a field `member`, from 1; the batch is then as
+/// it was.
 class HeldBatch {
  public:
   virtual ~HeldBatch() = default;
@@ -54,13 +56,15 @@ class HeldBatch {
   /// B (n x m x b) <- the solutions, each with its member.
   virtual void solve(TriangularSolve which, double* B, index_t m) const = 0;
 
-  /// The factors of scale A + V diag(w) V'. pivots (b) <- -1, or the first pivot, from 0, at which the member's matrix is not positive
-  /// definite, columns of both signs taken together. What is added to a member goes before what is taken away.
+  /// The factors of scale A + V diag(w) V'. pivots (b) <- -1, or the first pivot, from 0, at which the member's matrix
+  /// is not positive definite, columns of both signs taken together. What is added to a member goes before what is
+  /// taken away.
   ///
-  /// Into *made: a new batch, this one stays as it is; null where task.all_or_none and a member fails. made null: in place. `begun` becomes
-  /// true before this one changes: after a throw it is then half modified; with failing members it is not.
-  /// What comes of a member has the same bits whatever its neighbours, their number, and the threads.
-  /// Throws also not_finite and overflow (of V in the scalar of R, or of the result), both found before anything changes, and what `poll` throws.
+  /// Into *made: a new batch, this one stays as it is; null where task.all_or_none and a member fails. made null: in
+  /// place. `begun` becomes true before this one changes: after a throw it is then half modified; with failing members
+  /// it is not. What comes of a member has the same bits whatever its neighbours, their number, and the threads. Throws
+  /// also not_finite and overflow (of V in the scalar of R, or of the result), both found before anything changes, and
+  /// what `poll` throws.
   virtual Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
                       const Poll& poll, std::atomic<bool>& begun) = 0;
 };

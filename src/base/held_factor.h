@@ -50,20 +50,23 @@ class HeldFactor {
   virtual Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                       std::atomic<bool>& begun) = 0;
 
-  // Rows and columns of A come, go and move (inst/design/reshape.md): into *made, or, where that is null, in place, which within the
-  // capacity takes O(n) memory for each that comes or goes; a second factor besides where numbers need scaling, and on a GPU for an insertion
-  // before the end, where there is memory for it or several passes need it. Beyond the capacity there is half as much again afterwards, where
-  // that can be had. Of `task` its threads, instructions (resolved), device_memory and right count; `poll` and `begun` as above.
+  // Rows and columns of A come, go and move (inst/design/reshape.md): into *made, or, where that is null, in place,
+  // which within the capacity takes O(n) memory for each that comes or goes; a second factor besides where numbers need
+  // scaling, and on a GPU for an insertion before the end, where there is memory for it or several passes need it.
+  // Beyond the capacity there is half as much again afterwards, where that can be had. Of `task` its threads,
+  // instructions (resolved), device_memory and right count; `poll` and `begun` as above.
 
   /// Without rows and columns `gone`, ascending. Returns the sum of their diagonal entries of A.
   virtual double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                         std::atomic<bool>& begun) = 0;
-  /// With p rows and columns more, the first of which is number `at` then. X (n + p x p): their columns of the new A, of which rows
-  /// at .. at + p - 1 count in the upper triangle. Returns the first pivot, of the new matrix, that is not positive, or -1; the factor is
-  /// as it was then, unless `begun` is true. Throws also not_finite and overflow of X.
+  /// With p rows and columns more, the first of which is number `at` then. X (n + p x p): their columns of the new A,
+  /// of which rows at .. at + p - 1 count in the upper triangle. Returns the first pivot, of the new matrix, that is
+  /// not positive, or -1; the factor is as it was then, unless `begun` is true. Throws also not_finite and overflow of
+  /// X.
   virtual index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                          std::atomic<bool>& begun) = 0;
-  /// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. Every factor has such another.
+  /// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. Every
+  /// factor has such another.
   virtual void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                      std::atomic<bool>& begun) = 0;
 };

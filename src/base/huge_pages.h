@@ -13,8 +13,8 @@ namespace gpucholmod {
 
 /// Asks for huge pages in memory that is about to be written for the first time; advice, so it cannot fail.
 ///
-/// The first touch of fresh memory goes at 2 GB/s a thread in pages of 4 KiB and at 6 to 13 GB/s in huge ones (measured:
-/// inst/design/measurements.md), and an R call that returns an n x n matrix waits for just that.
+/// The first touch of fresh memory goes at 2 GB/s a thread in pages of 4 KiB and at 6 to 13 GB/s in huge ones
+/// (measured: inst/design/measurements.md), and an R call that returns an n x n matrix waits for just that.
 inline void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::size_t worth_it = std::size_t(4) << 20;
@@ -28,7 +28,8 @@ inline void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std:
 
 /// Has the system provide the fresh memory [from, to) of [begin, end), without changing what it holds; advice, too
 /// (Linux 5.14 or later). Two threads that touch the same huge page at once are each given one, and one is thrown away
-/// again: so each page is provided by the call whose part ends in it or spans it, and parts next to each other share none.
+/// again: so each page is provided by the call whose part ends in it or spans it, and parts next to each other share
+/// none.
 inline void provide_pages([[maybe_unused]] void* begin, [[maybe_unused]] void* end, [[maybe_unused]] void* from,
                           [[maybe_unused]] void* to) {
 #ifdef __linux__

@@ -13,7 +13,8 @@ namespace gpucholmod {
 ///   [ x~ ]   [ c   s ] [ x ]
 ///   [ y~ ] = [ s  -c ] [ y ]      c = x / rho, s = y / rho
 ///
-/// Of y > 0, as the diagonal of a factor is, s > 0: where a row or column moves, every new diagonal is positive without further ado.
+/// Of y > 0, as the diagonal of a factor is, s > 0: where a row or column moves, every new diagonal is positive without
+/// further ado.
 template <class T>
 struct Reflection {
   T c, s;
@@ -32,8 +33,8 @@ struct Reflection {
   }
 };
 
-/// Those that take a column's entries below row `to` into the one above, from the last, row `from`, on; x (from + 1) <- what becomes of it.
-/// The first of them is of rows from - 1 and from.
+/// Those that take a column's entries below row `to` into the one above, from the last, row `from`, on; x (from + 1) <-
+/// what becomes of it. The first of them is of rows from - 1 and from.
 template <class T>
 std::vector<Reflection<T>> fold_up(T* x, index_t from, index_t to) {
   std::vector<Reflection<T>> all;
@@ -41,8 +42,8 @@ std::vector<Reflection<T>> fold_up(T* x, index_t from, index_t to) {
   return all;
 }
 
-/// The rows of z (n x m) <- what reflections in the order in which they were found make of them: of rows i and i + 1, from `first` on, or,
-/// `back`, of rows i - 1 and i, from `first` on upwards.
+/// The rows of z (n x m) <- what reflections in the order in which they were found make of them: of rows i and i + 1,
+/// from `first` on, or, `back`, of rows i - 1 and i, from `first` on upwards.
 template <class T>
 void reflect_rows(const std::vector<Reflection<T>>& all, index_t first, bool back, double* z, index_t n, index_t m) {
   for (index_t s = 0; s < m; ++s) {

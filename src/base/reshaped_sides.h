@@ -8,8 +8,8 @@
 #include "base/factor_io.h"
 #include "base/task.h"
 
-/// Right-hand sides of a factor whose rows and columns come, go or move: what happens to them besides the modification of what lies behind.
-/// R'z = b says of A what R~'z~ = b~ says of the new one. Reference: inst/design/reshape.md.
+/// Right-hand sides of a factor whose rows and columns come, go or move: what happens to them besides the modification
+/// of what lies behind. R'z = b says of A what R~'z~ = b~ says of the new one. Reference: inst/design/reshape.md.
 namespace gpucholmod {
 
 /// Those of 0 .. n - 1 that are not in `gone`, which ascends.
@@ -34,8 +34,8 @@ inline std::vector<double> remove_rows(const RightSides& right, const std::vecto
   return Y;
 }
 
-/// right.out <- z with z2 = S22'^-1 (b2 - S12'z1) put in at row `at`, b2' in right.Y. Returns z2' (m x p): it belongs to the columns of the
-/// downdate. S12: `at` rows; S22: p x p, upper.
+/// right.out <- z with z2 = S22'^-1 (b2 - S12'z1) put in at row `at`, b2' in right.Y. Returns z2' (m x p): it belongs
+/// to the columns of the downdate. S12: `at` rows; S22: p x p, upper.
 inline std::vector<double> insert_rows(const RightSides& right, index_t n, index_t at, MatrixView<const double> S12, MatrixView<const double> S22) {
   const index_t p = S22.cols;
   std::vector<double> Y(right.m * p);
@@ -54,8 +54,8 @@ inline std::vector<double> insert_rows(const RightSides& right, index_t n, index
   return Y;
 }
 
-/// What is inserted at `at`, for a factor divided by 2^e: X by 4^e, the new rows of b by 2^e. Throws bad_diagonal where an
-/// entry of the diagonal of the inserted block loses digits by that; those beside it may.
+/// What is inserted at `at`, for a factor divided by 2^e: X by 4^e, the new rows of b by 2^e. Throws bad_diagonal where
+/// an entry of the diagonal of the inserted block loses digits by that; those beside it may.
 class ScaledRows {
  public:
   ScaledRows(const double* X, index_t rows, index_t at, index_t p, const RightSides& right, int e)
@@ -77,7 +77,8 @@ class ScaledRows {
   std::vector<double> X_, Y_;
 };
 
-/// Rows of right.out from `first` on, as those of a factor that is modified by itself: Y (m x k) belongs to the columns of V.
+/// Rows of right.out from `first` on, as those of a factor that is modified by itself: Y (m x k) belongs to the columns
+/// of V.
 class TrailingSides : NotCopied {
  public:
   /// right.out (n rows) holds z in the new order.

@@ -24,12 +24,14 @@ enum class Launch {
   stepwise     ///< a launch per row block, in plain arithmetic: any GPU
 };
 
-/// Right-hand sides that come along with a modification: from z, with R'z = b, z~, with R~'z~ = scale^2 b + V diag(+-1) Y', by the
-/// transforms that take [R; V'] to [R~; 0], which take [z; Y'] to [z~ / scale; rest]. So the sum of squares of what the equations leave
-/// over, rho^2 for each column, becomes scale^2 (rho^2 +- the squares of `rest`): LINPACK's dchud and dchdd (Dongarra et al. 1979, ch. 10).
+/// Right-hand sides that come along with a modification: from z, with R'z = b, z~, with R~'z~ = scale^2 b + V diag(+-1)
+/// Y', by the transforms that take [R; V'] to [R~; 0], which take [z; Y'] to [z~ / scale; rest]. So the sum of squares
+/// of what the equations leave over, rho^2 for each column, becomes scale^2 (rho^2 +- the squares of `rest`): LINPACK's
+/// dchud and dchdd (Dongarra et al. 1979, ch. 10).
 ///
-/// Where rows and columns of A come or go, b has as many more or fewer: Y is the new rows of b, transposed, and not looked at otherwise;
-/// z~ has the order of the new factor; rho^2 grows by the squares of `rest` for rows that go, and shrinks by them for rows that come.
+/// Where rows and columns of A come or go, b has as many more or fewer: Y is the new rows of b, transposed, and not
+/// looked at otherwise; z~ has the order of the new factor; rho^2 grows by the squares of `rest` for rows that go, and
+/// shrinks by them for rows that come.
 struct RightSides {
   index_t m = 0;              ///< columns; 0: none
   const double* z = nullptr;  ///< n x m
@@ -57,8 +59,8 @@ struct Task {
   bool timeline = false;     ///< whether to fill Work::timeline (what goes through a device, or is on one)
 
   index_t added() const { return k - removed; }
-  /// f(sign, first, count) for those columns of V that A grows by, and then for those that it shrinks by, if there are any. In this
-  /// order nothing on the way is indefinite but what the result is.
+  /// f(sign, first, count) for those columns of V that A grows by, and then for those that it shrinks by, if there are
+  /// any. In this order nothing on the way is indefinite but what the result is.
   template <class F>
   void each_sign(F&& f) const {
     if (added() > 0) f(Sign::update, index_t(0), added());
@@ -78,8 +80,8 @@ struct Work {
   index_t blocks = 0;        ///< row blocks done on a GPU
   index_t fallbacks = 0;     ///< of these, by Householder steps
   index_t rescalings = 0;    ///< blocks before which V was rescaled
-  /// The modification itself, without checks and copies; what goes through a device in panels of columns: everything, as
-  /// it goes hand in hand; a factor on a GPU: on the device, by events, without sending V.
+  /// The modification itself, without checks and copies; what goes through a device in panels of columns: everything,
+  /// as it goes hand in hand; a factor on a GPU: on the device, by events, without sending V.
   double seconds = 0;
   std::vector<Timeline::Entry> timeline;
 };

@@ -14,7 +14,8 @@
 
 namespace gpucholmod {
 
-/// Threads of the CPU: `asked`, or, for 0, as many as there are cores, at most tuning::most_threads and OMP_THREAD_LIMIT.
+/// Threads of the CPU: `asked`, or, for 0, as many as there are cores, at most tuning::most_threads and
+/// OMP_THREAD_LIMIT.
 inline int threads_for(int asked) {
   if (asked > 0) return asked;
   // Asked for once: the C library opens a file to know it.
@@ -25,8 +26,8 @@ inline int threads_for(int asked) {
   return most;
 }
 
-/// f(first, last) for each `block` neighbouring ones of n columns, by several threads, in any order; the calling thread does its
-/// share and calls watch() in between. Throws what one of them has thrown.
+/// f(first, last) for each `block` neighbouring ones of n columns, by several threads, in any order; the calling thread
+/// does its share and calls watch() in between. Throws what one of them has thrown.
 inline void for_columns(index_t n, int threads, const std::function<void(index_t first, index_t last)>& f, const std::function<void()>& watch,
                         index_t block = 64) {
   std::atomic<index_t> next{0};

@@ -8,8 +8,9 @@ constexpr int blocked_strip = 48;    ///< columns of R per strip; a multiple of 
 constexpr int blocked_wide = 1024;   ///< the same for one thread where R is stored as a lower factor
 constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
 constexpr int blocked_lower = 384;   ///< the most columns of it for several threads, k <= 4
-/// n^2 (k + 8) that takes as long as it takes to have one more thread's help. By the orders from which two threads were quicker than one on
-/// 16 cores of a Xeon and on two of another, 2026-11-23 (inst/bench/threads.R measures it): vignette "measurements", "Threads".
+/// n^2 (k + 8) that takes as long as it takes to have one more thread's help. By the orders from which two threads were
+/// quicker than one on 16 cores of a Xeon and on two of another, 2026-11-23 (inst/bench/threads.R measures it):
+/// vignette "measurements", "Threads".
 constexpr double thread_help_upper = 7.5e5, thread_help_lower = 4.8e6;
 /// Columns of V up to which members of a batch are modified side by side, by 4 columns at a time, each of which rounds
 /// R. Beyond, each member is modified by itself, by all columns at once: rounding errors do not grow with k, and from
@@ -17,8 +18,9 @@ constexpr double thread_help_upper = 7.5e5, thread_help_lower = 4.8e6;
 /// member side by side, 3.0 and 9.5 by itself; n = 33: 16 and 66, 13 and 38).
 constexpr int batch_columns = 64;
 constexpr int batch_prefetch = 400;  ///< entries of a member of a batch up to which the next ones are fetched ahead
-/// Right-hand sides that a GPU solves for by the chain of a modification; more by cuBLAS. One H200, 2026-11-22, chain and cuBLAS for
-/// 256 of them: 0.27 and 0.62 ms at n = 1,000, 1.7 and 3.4 at 5,000, 14.2 and 13.1 at 16,384; for 64 at 32,768: 12.0 to 13.3 and 24.7.
+/// Right-hand sides that a GPU solves for by the chain of a modification; more by cuBLAS. One H200, 2026-11-22, chain
+/// and cuBLAS for 256 of them: 0.27 and 0.62 ms at n = 1,000, 1.7 and 3.4 at 5,000, 14.2 and 13.1 at 16,384; for 64 at
+/// 32,768: 12.0 to 13.3 and 24.7.
 constexpr int chain_solves(long long n) { return n <= 8192 ? 192 : 64; }
 constexpr double stream_panel = 32e6;  ///< bytes of a panel of the stream method
 constexpr int stream_slots = 4;        ///< its panels on the device at once
@@ -31,8 +33,8 @@ constexpr std::size_t stream_kept = std::size_t(256) << 20;  ///< bytes of devic
 constexpr double staging_kept = 2.1 * stream_buffers * stream_chunk;  ///< bytes of page-locked memory kept: a long column takes more
 constexpr std::size_t messages_kept = std::size_t(64) << 20;  ///< the same for messages between processes
 
-/// What a whole call takes, in seconds: for "auto". Measured on one host with an NVIDIA H200 and 16 cores of an Intel Xeon,
-/// what depends on the instructions and on BLAS also on a machine with two Zen 5 cores, 2026-11-21
+/// What a whole call takes, in seconds: for "auto". Measured on one host with an NVIDIA H200 and 16 cores of an Intel
+/// Xeon, what depends on the instructions and on BLAS also on a machine with two Zen 5 cores, 2026-11-21
 /// (inst/design/measurements.md); halved for single precision where it goes by elements.
 struct Costs {
   static constexpr double cpu_call = 2e-4;
@@ -45,7 +47,8 @@ struct Costs {
   static constexpr double gpu_element = 3e-10, staging = 2.2e-9;       ///< of n^2; and divided by the threads but one
   static constexpr double gpu_start = 0.36;                            ///< of CUDA, once
   static constexpr double gpu_step_row = 8e-7;                         ///< of n, a pass: by Householder steps alone; one H200, n = 5,000, 2026-11-23
-  /// Operations a second of a multiprocessor of a GPU with few units for double precision: two of them, 1.7 GHz. From data sheets, not measured.
+  /// Operations a second of a multiprocessor of a GPU with few units for double precision: two of them, 1.7 GHz. From
+  /// data sheets, not measured.
   static constexpr double gpu_plain_flops = 6.8e9;
 };
 

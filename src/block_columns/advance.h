@@ -26,8 +26,8 @@ GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state,
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_tile(warp, state.V[j], to + j * 8 * GROUP, 8);
 }
 
-/// Room for what of a block's groups is in hand at a time, of so many block columns, the same for each of its warps: the group that comes when
-/// one is done has that one's place.
+/// Room for what of a block's groups is in hand at a time, of so many block columns, the same for each of its warps:
+/// the group that comes when one is done has that one's place.
 GPUCHOLMOD_HOST_DEVICE int groups_in_hand(const Share& share, int columns, int warps) {
   const int all = share.count(), few = (columns * GROUPS + share.workers - 1) / share.workers, most = few < all ? few : all;
   return (most > 1 ? most + warps - 1 : warps) / warps * warps;
@@ -65,8 +65,9 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmet
   });
 }
 
-/// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the chain. `alike`: every
-/// column of V has its sums in the same order, wherever it is (products that take their factors in place differ in that).
+/// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the
+/// chain. `alike`: every column of V has its sums in the same order, wherever it is (products that take their factors
+/// in place differ in that).
 template <class Segment, int K, class Team, class Inbox, bool alike = false>
 class Advance {
   using Warp = typename Team::Warp;

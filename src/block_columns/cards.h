@@ -4,8 +4,9 @@
 
 #include "base/host_device.h"
 
-/// What differs from one family of GPUs to another in a segment: how products are formed, how copies and P travel, and how much shared
-/// memory there is. The order of work, and every formula, is the same. Reference: inst/design/other-gpus.md.
+/// What differs from one family of GPUs to another in a segment: how products are formed, how copies and P travel, and
+/// how much shared memory there is. The order of work, and every formula, is the same. Reference:
+/// inst/design/other-gpus.md.
 namespace gpucholmod::block_columns {
 
 /// The product of a 16 x 8 and an 8 x 8 matrix, by one warp.
@@ -18,8 +19,8 @@ enum class Products {
 /// A card is a class with these members, all of them known to the compiler:
 ///
 ///   shared               bytes of shared memory of a block of threads
-///   clusters             whether P goes round within a cluster of blocks of threads, and copies are bulk copies: otherwise P goes
-///                        by global memory, and copies are cp.async, which the same barriers count
+///   clusters             whether P goes round within a cluster of blocks of threads, and copies are bulk copies:
+///                        otherwise P goes by global memory, and copies are cp.async, which the same barriers count
 ///   products             how
 ///   cluster              blocks of threads that solve for the same columns of V
 ///   solve_teams          teams of each of these
@@ -32,7 +33,8 @@ enum class Products {
 ///   Arithmetic<T>        what is computed with, for a factor of T's: double, or T
 ///   With<A>              the card, when it computes with A's: where these are shorter, there is room for more of them
 ///
-/// Compute capability 9.0 to 11.x: GPUs of data centres with clusters. Numbers measured on an H200: inst/design/segments.md.
+/// Compute capability 9.0 to 11.x: GPUs of data centres with clusters. Numbers measured on an H200:
+/// inst/design/segments.md.
 struct Card90 {
   template <class T> using Arithmetic = double;
   template <class A> using With = Card90;
@@ -46,7 +48,8 @@ struct Card90 {
   template <int K> static constexpr int finish_slots = K > 16 ? 3 : 4;
 };
 
-/// Compute capability 8.0: A100, A30. Numbers measured with these kernels on an H200, 2026-11-23: inst/design/other-gpus.md.
+/// Compute capability 8.0: A100, A30. Numbers measured with these kernels on an H200, 2026-11-23:
+/// inst/design/other-gpus.md.
 struct Card80 {
   template <class T> using Arithmetic = double;
   template <class A> using With = Card80;

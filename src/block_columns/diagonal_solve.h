@@ -4,16 +4,17 @@
 
 namespace gpucholmod::block_columns {
 
-/// Solves R_cc'P = V, or R_cc P = V in the order back, by substitution, for the CHAIN_COLUMNS columns of a cluster that solves.
-/// The residual is of the order of rounding whatever the condition of R_cc (Higham 2002, theorem 8.5), so this is for
-/// diagonal blocks whose inverse is too inaccurate to solve with. One team of SOLVE_WARPS warps.
+/// Solves R_cc'P = V, or R_cc P = V in the order back, by substitution, for the CHAIN_COLUMNS columns of a cluster that
+/// solves. The residual is of the order of rounding whatever the condition of R_cc (Higham 2002, theorem 8.5), so this
+/// is for diagonal blocks whose inverse is too inaccurate to solve with. One team of SOLVE_WARPS warps.
 ///
 ///   R    R_cc in global memory, with leading dimension ld, zero below the diagonal
-///   sM   scratch, NB x LDT words, whose words behind row NB of each column stay as they are: first the rows of R_cc, or
-///        its columns in the order back, with 1 / R_ii on the diagonal
+///   sM   scratch, NB x LDT words, whose words behind row NB of each column stay as they are: first the rows of R_cc,
+///        or its columns in the order back, with 1 / R_ii on the diagonal
 ///   sV   in: V(i, q) at q * LDB + i. Out: P likewise
 ///
-/// A warp solves for two columns of V, which need no other warp; a lane holds rows `lane` and `lane + LANES` of them. Ends in a barrier.
+/// A warp solves for two columns of V, which need no other warp; a lane holds rows `lane` and `lane + LANES` of them.
+/// Ends in a barrier.
 template <Order order, class Team, class T>
 GPUCHOLMOD_HOST_DEVICE_CALL void substitute_in_block(Team team, const T* R, index_t ld, typename Team::Warp::Arithmetic* sM,
                                                      typename Team::Warp::Arithmetic* sV) {

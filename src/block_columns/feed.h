@@ -2,8 +2,9 @@
 
 #include "block_columns/segment.h"
 
-/// What goes from global to shared memory for a team, by one warp of its own, through an inbox: a ring of slots, each of which is
-/// filled, waited for, and released by every warp of the team. A team goes on until everything has come, or the inbox is closed.
+/// What goes from global to shared memory for a team, by one warp of its own, through an inbox: a ring of slots, each
+/// of which is filled, waited for, and released by every warp of the team. A team goes on until everything has come, or
+/// the inbox is closed.
 namespace gpucholmod::block_columns {
 
 /// P of row blocks up to `end`, as it is published.
@@ -27,7 +28,8 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
   }
 }
 
-/// Messages of accepted row blocks; each when that of `later` row blocks behind it is accepted too, as far as there is one.
+/// Messages of accepted row blocks; each when that of `later` row blocks behind it is accepted too, as far as there is
+/// one.
 template <int K, class S, class Warp, class Inbox>
 GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, int later, Inbox& inbox) {
   int known = s.start();

@@ -22,8 +22,8 @@ struct FinishMemory {
                        words = work + SUBS * scratch + of_guard;
 };
 
-/// f(half, D) for both halves (16 x 8) of the product A B of order 16, D begun by begin(half). left(l): columns l .. l + 7 of A;
-/// B(k, n) at n * ld + k.
+/// f(half, D) for both halves (16 x 8) of the product A B of order 16, D begun by begin(half). left(l): columns l .. l
+/// + 7 of A; B(k, n) at n * ld + k.
 template <int s, class Warp, class Begin, class Left, class Store>
 GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& left, const typename Warp::Arithmetic* B, int ld, Store&& store) {
   GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
@@ -35,8 +35,9 @@ GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& l
   warp.sync();
 }
 
-/// X <- U^-1, U'SU = A, S = diag(I, `other` I), by one warp. X may be A. A symmetric, of order KP = 16 or 32, ld KP + 8; X(l, c) at
-/// c * (KP + 8) + l, its strict lower triangle zero. False where there is no such U. `work`: invert_factor_words words.
+/// X <- U^-1, U'SU = A, S = diag(I, `other` I), by one warp. X may be A. A symmetric, of order KP = 16 or 32, ld KP +
+/// 8; X(l, c) at c * (KP + 8) + l, its strict lower triangle zero. False where there is no such U. `work`:
+/// invert_factor_words words.
 ///
 ///   KP = 32:  X11 from A11,  U12 = X11'A12,  X22 from other * (A22 - U12'U12) - bound I,  X12 = -X11 (U12 X22)
 template <int KP, class Warp>
@@ -74,8 +75,10 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const typename Warp::A
   return ok;
 }
 
-/// Whether a row block passes the guard if H is I before it: with H_0 before and H behind it that is the question whether
-/// -sigma (H - bound H_0) is positive definite. `sH`: -sigma (H - bound I), which is lost; the rest as in invert_factor().
+/// Whether a row block passes the guard if H is I before it: with H_0 before and H behind it that is the question
+/// whether
+/// -sigma (H - bound H_0) is positive definite. `sH`: -sigma (H - bound I), which is lost; the rest as in
+/// invert_factor().
 template <int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmetic* sH, const typename Warp::Arithmetic* sH_0, typename Warp::Arithmetic sigma_bound,
                                               typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work) {
@@ -90,8 +93,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmet
   return invert_factor<KP>(warp, sH, sX, work);
 }
 
-/// With columns of both signs: whether what is left of the removed ones, minus their Schur complement in H, is above the bound. sX, work:
-/// as in invert_factor().
+/// With columns of both signs: whether what is left of the removed ones, minus their Schur complement in H, is above
+/// the bound. sX, work: as in invert_factor().
 template <int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool passes_below(Warp warp, const typename Warp::Arithmetic* sH, typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work) {
   return invert_factor<KP>(warp, sH, sX, work, -1, least_downdate);
@@ -135,8 +138,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arith
   product(sX, sT, sG);
 }
 
-/// to <- diag(C) diag(R) of sub-block a of a row block, scaled, whose first row is `row`: R's as it is beside P, C's as invert_cholesky() leaves it,
-/// ld LDC. Returns false where an entry is no normal number as a T.
+/// to <- diag(C) diag(R) of sub-block a of a row block, scaled, whose first row is `row`: R's as it is beside P, C's as
+/// invert_cholesky() leaves it, ld LDC. Returns false where an entry is no normal number as a T.
 template <class T, class Parts, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool find_diagonal(Warp warp, int a, const typename Warp::Arithmetic* sP, const typename Warp::Arithmetic* sC, Scaling scaling,
                                                index_t row, typename Warp::Arithmetic* to) {
@@ -154,14 +157,15 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool find_diagonal(Warp warp, int a, const typename 
 template <class S>
 GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.later; }
 
-/// Finishes the messages of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far; then, of
-/// the sub-blocks side by side,
+/// Finishes the messages of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far;
+/// then, of the sub-blocks side by side,
 ///
 ///   U_a'U_a = H_a     W_a = P_a U_a^-1     Z_a = W_a U_a'^-1     C_a'C_a = I + sigma W_a W_a'
 ///
-/// of which C_a^-T and sigma C_a^-T Z_a are the message, and whether the H behind the row block passes the guard. The diagonal of R~ is found
-/// here as well, as that of C_a R_aa: so it is positive, and right to its own last digits, however large what stands above it is. A row block
-/// of which an entry would leave the range of normal numbers is refused. With columns of both signs, S = diag(I, -I), H begins with S, and
+/// of which C_a^-T and sigma C_a^-T Z_a are the message, and whether the H behind the row block passes the guard. The
+/// diagonal of R~ is found here as well, as that of C_a R_aa: so it is positive, and right to its own last digits,
+/// however large what stands above it is. A row block of which an entry would leave the range of normal numbers is
+/// refused. With columns of both signs, S = diag(I, -I), H begins with S, and
 ///
 ///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
 template <class Segment, int K, class Team, class Inbox>

@@ -17,7 +17,8 @@ struct InverseMemory {
 template <class Team>
 using InverseMemoryOf = InverseMemory<Team::Warp::Card::inverted_at_once>;
 
-/// Tiles (c - above, c) of R, c counting from `first` in the order of the segment, by rows; where there is none, some other one.
+/// Tiles (c - above, c) of R, c counting from `first` in the order of the segment, by rows; where there is none, some
+/// other one.
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int above, typename S::Arithmetic* sD) {
   using T = typename S::Scalar;
@@ -68,8 +69,8 @@ GPUCHOLMOD_HOST_DEVICE bool is_well_conditioned(const A* partial, int x) {
   return (part[0] + part[2]) * (part[1] + part[3]) < A(unrefined * unrefined);
 }
 
-/// norms <- for each block, the 2-norms of the rows of R_bb, then of the columns of X, a thread each, whose turn begins elsewhere than those of its
-/// neighbours: so the lanes of a warp are in different banks.
+/// norms <- for each block, the 2-norms of the rows of R_bb, then of the columns of X, a thread each, whose turn begins
+/// elsewhere than those of its neighbours: so the lanes of a warp are in different banks.
 template <class Team, class A>
 GPUCHOLMOD_HOST_DEVICE void find_norms(Team team, const A* sD, const A* sX, A* norms) {
   team.threads_sync([&](int thread) {
@@ -85,8 +86,8 @@ GPUCHOLMOD_HOST_DEVICE void find_norms(Team team, const A* sD, const A* sX, A* n
   });
 }
 
-/// Returns the sum of the squares of rows m .. m + 15 of I - X R, or, in the order back, of I - R X: R by rows, X by columns, both with leading
-/// dimension LDB.
+/// Returns the sum of the squares of rows m .. m + 15 of I - X R, or, in the order back, of I - R X: R by rows, X by
+/// columns, both with leading dimension LDB.
 template <Order order, class Warp>
 GPUCHOLMOD_HOST_DEVICE auto left_of_identity(const Warp& warp, const typename Warp::Arithmetic* sR, const typename Warp::Arithmetic* sX, int m) {
   using A = typename Warp::Arithmetic;
@@ -125,7 +126,8 @@ struct PartsLeft {
   }
 };
 
-/// Finds these parts for each block that is not well-conditioned. `both`: for both orders, not for that of the segment alone.
+/// Finds these parts for each block that is not well-conditioned. `both`: for both orders, not for that of the segment
+/// alone.
 template <Order order, bool both, class Team, class A>
 GPUCHOLMOD_HOST_DEVICE void find_left(Team team, const A* sD, const A* sX, const A* partial, const A* norms, A* left) {
   using Warp = typename Team::Warp;
@@ -154,8 +156,8 @@ GPUCHOLMOD_HOST_DEVICE Solving refined_or_substituted(const A* left, int warps, 
   return rho < refinable<A> ? by_refinement : by_substitution;  // which it is where rho is NaN
 }
 
-/// The inverses of diagonal blocks from `first` on, as many as are inverted at once, to global memory, each with what stands behind it. By a
-/// team of InverseMemory::warps warps. `both`: they are for both orders.
+/// The inverses of diagonal blocks from `first` on, as many as are inverted at once, to global memory, each with what
+/// stands behind it. By a team of InverseMemory::warps warps. `both`: they are for both orders.
 template <bool both = false, class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first) {
   using Warp = typename Team::Warp;

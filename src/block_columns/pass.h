@@ -47,8 +47,8 @@ struct PassColumns {
   }
 };
 
-/// The passes for k columns of V, the last `removed` of which are taken away, of at most `width` columns each: first what is added. The
-/// last columns of that and the first of the others share a pass, where that saves one.
+/// The passes for k columns of V, the last `removed` of which are taken away, of at most `width` columns each: first
+/// what is added. The last columns of that and the first of the others share a pass, where that saves one.
 inline std::vector<PassColumns> passes_of(index_t k, index_t removed, index_t width) {
   const index_t added = k - removed, last = added % width, first = removed % width;
   const bool shared = width == 2 * HALF && last > 0 && first > 0 && last <= HALF && first <= HALF;

@@ -6,8 +6,9 @@ namespace gpucholmod::block_columns {
 
 GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) : -1000; }
 
-/// A row block by mixed hyperbolic Householder steps, row by row, H being I: slower than the unscaled step, and always stable.
-/// For one that the guard refuses from the start of a segment, and for all where there are no kernels for segments.
+/// A row block by mixed hyperbolic Householder steps, row by row, H being I: slower than the unscaled step, and always
+/// stable. For one that the guard refuses from the start of a segment, and for all where there are no kernels for
+/// segments.
 ///
 /// Row i, r = R_ii, v = V(i, :), rho = sqrt(r^2 + sigma |v|^2), y = v / (r + rho), tau = rho / (r + rho):
 ///
@@ -15,16 +16,17 @@ GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) 
 ///   V <- V - y (R~_i + R_i)               update
 ///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
 ///
-/// Reference: inst/design/block-householder.md. All rows in one launch: a thread has a column, V of it in registers. Every block of
-/// threads finds the steps for itself, from the diagonal block, whose columns its first NB threads have, so that none waits for
-/// another.
+/// Reference: inst/design/block-householder.md. All rows in one launch: a thread has a column, V of it in registers.
+/// Every block of threads finds the steps for itself, from the diagonal block, whose columns its first NB threads have,
+/// so that none waits for another.
 ///
 ///     for each row i:   y_i, rho_i, ... by the thread that has column i   | barrier |   all columns to its right
 ///
 /// With columns of both signs, two steps a row: with those that are added, then with the others.
 ///
-/// They are left as the message of the row block, by which they are done on the panels to its right: there it has a negative number.
-/// In double whatever the rest is computed with: they are rare, and what they are for is what single precision cannot tell.
+/// They are left as the message of the row block, by which they are done on the panels to its right: there it has a
+/// negative number. In double whatever the rest is computed with: they are rare, and what they are for is what single
+/// precision cannot tell.
 template <class Segment, int K, class Team>
 class RefusedBlock {
   using T = typename Segment::Scalar;
@@ -48,9 +50,9 @@ class RefusedBlock {
   GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment& segment, int b, int number)
       : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared) {}
 
-  /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to the place of its
-  /// link, until store_diagonal_block(): other blocks of threads read that of R, which out may be. Where a downdate fails, pass_state
-  /// says so.
+  /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to the
+  /// place of its link, until store_diagonal_block(): other blocks of threads read that of R, which out may be. Where a
+  /// downdate fails, pass_state says so.
   GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
     team_.each_thread([&](int thread) { begin(thread, columns_[thread]); });
     double* message = reinterpret_cast<double*>(s_.messages + index_t(b_) * Message<K>::stride);
@@ -151,8 +153,8 @@ class RefusedBlock {
     return true;
   }
 
-  /// The same with numbers of any size, or where nearly all of the pivot is taken away: no square and no reciprocal is formed that
-  /// could over- or underflow, and no difference of squares.
+  /// The same with numbers of any size, or where nearly all of the pivot is taken away: no square and no reciprocal is
+  /// formed that could over- or underflow, and no difference of squares.
   template <int COUNT>
   GPUCHOLMOD_HOST_DEVICE static bool find_with_care(const double* v, double sigma, double pivot, double* y, double* of_step) {
     double top = 0, sum = 0;

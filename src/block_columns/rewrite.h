@@ -4,11 +4,12 @@
 
 namespace gpucholmod::block_columns {
 
-/// Rewrites the groups of a worker, row block after row block, as messages come; V of all of them stays in shared memory. Those
-/// that come near the diagonal are left to Advance besides.
+/// Rewrites the groups of a worker, row block after row block, as messages come; V of all of them stays in shared
+/// memory. Those that come near the diagonal are left to Advance besides.
 ///
-/// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others, `within` the window. They
-/// have V from where it is left to Advance, and take row block b when that of b + window is complete: then the chain is past all of these columns.
+/// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
+/// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is
+/// complete: then the chain is past all of these columns.
 template <class Segment, int K, class Team, class Inbox>
 class Rewrite {
   using T = typename Segment::Scalar;
@@ -100,9 +101,9 @@ class Rewrite {
     return true;
   }
 
-  /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V - R_a'P_a. What is
-  /// multiplied lies in the registers as the products take it; in this order none waits for the one before, nor anything for
-  /// what has been multiplied.
+  /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V -
+  /// R_a'P_a. What is multiplied lies in the registers as the products take it; in this order none waits for the one
+  /// before, nor anything for what has been multiplied.
   GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state, T* out) {
     constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
     Tile<Warp> done[2];              // 16 rows by 8 columns each

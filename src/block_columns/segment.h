@@ -11,10 +11,11 @@
 ///   finish    H, the guard, Z and C of a row block, from P
 ///   rewrite   R~ and V, row block after row block, over all columns
 ///
-/// In place, where out is R, columns near the diagonal are rewritten by blocks of their own, some row blocks later, when those before have read
-/// them.
+/// In place, where out is R, columns near the diagonal are rewritten by blocks of their own, some row blocks later,
+/// when those before have read them.
 ///
-/// Where a factor lies on several GPUs, its owners, the first solves and finishes, and those of its blocks of threads that finish also
+/// Where a factor lies on several GPUs, its owners, the first solves and finishes, and those of its blocks of threads
+/// that finish also
 ///
 ///   send      P, messages and verdicts to the others' memory
 ///
@@ -44,7 +45,8 @@ constexpr int all_published = [] {
   return sum;
 }();
 
-/// Leading dimension of tiles of R, inverses and links where the chain has them: free of bank conflicts, see load_left_apart().
+/// Leading dimension of tiles of R, inverses and links where the chain has them: free of bank conflicts, see
+/// load_left_apart().
 constexpr int LDT = NB + 4;
 constexpr int INVERSE = NB * LDT;
 /// How P is found from the inverse X of a diagonal block. Reference: inst/design/guard.md.
@@ -53,24 +55,25 @@ enum Solving {
   by_refinement = 1,    ///< likewise, and one step of iterative refinement
   by_substitution = 2   ///< X is too inaccurate for that: by substitution with the diagonal block itself
 };
-/// Behind the NB rows of an inverse each of its columns has other words: first the entry of R on the diagonal; in the first column then a
-/// Solving, and that of the order back.
+/// Behind the NB rows of an inverse each of its columns has other words: first the entry of R on the diagonal; in the
+/// first column then a Solving, and that of the order back.
 constexpr int diagonal_at = NB, solving_at = NB + 1;
 static_assert(solving_at + 1 < LDT);
 
 /// What became of a row block, as its flag `complete` says.
 enum Verdict { open = 0, accepted = 1, refused = 2 };
 
-/// What the blocks of threads of one segment tell each other besides messages; zero at the start. Behind it lie the flags.
+/// What the blocks of threads of one segment tell each other besides messages; zero at the start. Behind it lie the
+/// flags.
 struct SegmentState {
   int stop;      ///< some row block is refused: nothing behind it is needed any more
   int left;      ///< twice how many row blocks there are from the first of them on, and 1 where it would be refused with H = I
                  ///< before it too; 0 where there is none
 };
 
-/// The order in which blocks are solved for: R'P = V from the first on, or RP = V from the last on. Every number of a row block or
-/// a group of columns counts in this order; only where R, V and handed lie is told by their place in the factor, and with
-/// Order::back "block column c past row block b" is row block c past block column b.
+/// The order in which blocks are solved for: R'P = V from the first on, or RP = V from the last on. Every number of a
+/// row block or a group of columns counts in this order; only where R, V and handed lie is told by their place in the
+/// factor, and with Order::back "block column c past row block b" is row block c past block column b.
 enum class Order { forward, back };
 
 /// Where another owner has what the first sends to it.
@@ -79,10 +82,10 @@ struct OtherOwner {
   int* flags;
 };
 
-/// Row blocks [first, end) of `blocks` block columns, by unscaled steps, up to the first that the guard refuses: of a whole factor,
-/// or of a panel of it, whose columns go from the top of the factor to their diagonal. Row block b crosses the diagonal in block
-/// column b. So the row blocks above the diagonal blocks of a panel have negative numbers, down to `top`; their messages are there.
-/// R is of T's, all that is computed of A's.
+/// Row blocks [first, end) of `blocks` block columns, by unscaled steps, up to the first that the guard refuses: of a
+/// whole factor, or of a panel of it, whose columns go from the top of the factor to their diagonal. Row block b
+/// crosses the diagonal in block column b. So the row blocks above the diagonal blocks of a panel have negative
+/// numbers, down to `top`; their messages are there. R is of T's, all that is computed of A's.
 template <class T, Order order_ = Order::forward, class A = double>
 struct Segment {
   using Scalar = T;
@@ -115,8 +118,8 @@ struct Segment {
   int owners, owner; ///< GPUs that have the factor's strips in turn, and whose this one's are: strip `owner` and every owners-th from there; 0 where
                      ///< it lies on one
   bool together;     ///< they all work on it. inverses, links, what counts them, and handed are the first one's, and only it has solvers and
-                     ///< finishers. Of blocks of threads that advance, or rewrite, all have the same number, a multiple of WORKERS_OF_STRIP;
-                     ///< `advancers`, `workers` and `workers_within` are the sums
+                     ///< finishers. Of blocks of threads that advance, or rewrite, all have the same number, a multiple
+                     ///< of WORKERS_OF_STRIP; `advancers`, `workers` and `workers_within` are the sums
   int* first_flags;  ///< null on the first owner; on the others, whose flags and messages are their own, the first one's
   const OtherOwner* others;  ///< on the first owner: of each of the others, whose flags are zero when this one begins
   index_t messages_at;  ///< where in the memory of each messages are, in doubles
@@ -150,8 +153,8 @@ struct Segment {
   GPUCHOLMOD_HOST_DEVICE bool is_led() const { return first_flags != nullptr; }
   /// The i-th block column of the strips that this owner has; where it is alone, of all.
   GPUCHOLMOD_HOST_DEVICE int own_column(int i) const { return several() ? (i / BLOCKS * owners + owner) * BLOCKS + i % BLOCKS : i; }
-  /// Of so many blocks of threads that advance, or rewrite, those on this owner; and the number of the i-th of them among all. As every all-th
-  /// group belongs to one, an owner advances and rewrites its own strips.
+  /// Of so many blocks of threads that advance, or rewrite, those on this owner; and the number of the i-th of them
+  /// among all. As every all-th group belongs to one, an owner advances and rewrites its own strips.
   GPUCHOLMOD_HOST_DEVICE int here(int all) const { return several() ? all / owners : all; }
   GPUCHOLMOD_HOST_DEVICE int worker(int i) const {
     return several() ? (i / WORKERS_OF_STRIP * owners + owner) * WORKERS_OF_STRIP + i % WORKERS_OF_STRIP : i;
@@ -173,8 +176,8 @@ struct Segment {
   }
 };
 
-/// What a row block does to the columns to its right, as rewriting takes it, in words; Z and C by sub-blocks, each the left factors
-/// of a product as they lie in the registers.
+/// What a row block does to the columns to its right, as rewriting takes it, in words; Z and C by sub-blocks, each the
+/// left factors of a product as they lie in the registers.
 template <int K>
 struct Message {
   static constexpr int P = 0;                     ///< P(i, q) at q * LDB + i; in the words behind its rows R_ii of the row block, see R_diagonal()
@@ -190,9 +193,9 @@ struct Message {
 };
 static_assert(LDB - NB == 8 && CHAIN_COLUMNS == NB / 8);
 
-/// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other in an
-/// update. In a pass with both, the other holds for the added columns, the one for the Schur complement of the rest, and of those
-/// I + P'P stays below the third. Proven and measured: inst/design/guard.md.
+/// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other
+/// in an update. In a pass with both, the other holds for the added columns, the one for the Schur complement of the
+/// rest, and of those I + P'P stays below the third. Proven and measured: inst/design/guard.md.
 constexpr double least_downdate = 1.0 / 16, largest_update = 20, largest_removed = 5;
 
 /// The groups of columns of one block of threads: every `workers`-th of the factor.

@@ -4,9 +4,10 @@
 
 namespace gpucholmod::block_columns {
 
-/// Sends what the first of several owners finds of row blocks to the memory of all others, and says there that it is there: so those that advance
-/// and rewrite wait for nothing but their own GPU. First goes P, on its own, for those that advance; then the rest of the message, that of a
-/// refused row block with its scaling. Of every finishers-th row block, beside the warps that finish it.
+/// Sends what the first of several owners finds of row blocks to the memory of all others, and says there that it is
+/// there: so those that advance and rewrite wait for nothing but their own GPU. First goes P, on its own, for those
+/// that advance; then the rest of the message, that of a refused row block with its scaling. Of every finishers-th row
+/// block, beside the warps that finish it.
 ///
 ///   Threads   a team of SEND_P_WARPS warps for P, one of SEND_WARPS for messages
 template <class Segment, int K, class Team>
@@ -60,7 +61,8 @@ class Send {
     });
   }
 
-  /// Words [first, end) of a message, even numbers: of each batch all is on its way before anything has come. Ends in a barrier.
+  /// Words [first, end) of a message, even numbers: of each batch all is on its way before anything has come. Ends in a
+  /// barrier.
   GPUCHOLMOD_HOST_DEVICE void copy(int b, int first, int end) {
     constexpr int batch = 9;
     static_assert(Parts::Z % 2 == 0 && Parts::words % 2 == 0 && Parts::stride % 2 == 0);

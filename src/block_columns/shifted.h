@@ -4,7 +4,8 @@
 #include "block_columns/sizes.h"
 #include "block_columns/warp.h"
 
-/// A factor of which a column has been moved, made upper again by reflections of neighbouring rows, NB of them at a time.
+/// A factor of which a column has been moved, made upper again by reflections of neighbouring rows, NB of them at a
+/// time.
 /// Reference: inst/design/reshape.md.
 namespace gpucholmod::block_columns {
 
@@ -17,7 +18,8 @@ struct Shifted {
   const T* below;         ///< to the right: M(i + 1, i), from `first` on
 };
 
-/// By one team, with shared memory of its own: columns of NB + 1 rows, and reflections. (An odd leading dimension is free of bank conflicts.)
+/// By one team, with shared memory of its own: columns of NB + 1 rows, and reflections. (An odd leading dimension is
+/// free of bank conflicts.)
 template <class T, class Team>
 class Reflecting {
  public:
@@ -27,7 +29,8 @@ class Reflecting {
   GPUCHOLMOD_HOST_DEVICE Reflecting(Team team, const Shifted<T>& shifted)
       : team_(team), s_(shifted), tile_(reinterpret_cast<T*>(team.shared)), turns_(reinterpret_cast<Reflection<T>*>(tile_ + LD * NB)) {}
 
-  /// A column has moved to the right: finds the reflections from row `begin` on, and does the columns that they come from.
+  /// A column has moved to the right: finds the reflections from row `begin` on, and does the columns that they come
+  /// from.
   GPUCHOLMOD_HOST_DEVICE void find(index_t begin) {
     const int count = rows_from(begin);
     team_.threads_sync([&](int thread) {
@@ -53,8 +56,8 @@ class Reflecting {
   /// The reflections from row `begin` on, to columns from `column` on, which lie behind those that they come from.
   GPUCHOLMOD_HOST_DEVICE void follow(index_t begin, index_t column) { reflect(begin, column, true); }
 
-  /// A column has moved to the left, and all reflections are known: from the last on, to columns from `column` on. Of those in between the
-  /// last row is filled only now.
+  /// A column has moved to the left, and all reflections are known: from the last on, to columns from `column` on. Of
+  /// those in between the last row is filled only now.
   GPUCHOLMOD_HOST_DEVICE void follow_back(index_t column) {
     const index_t blocks = (s_.last - s_.first + NB - 1) / NB;
     for (index_t b = blocks - 1; b >= 0; --b)

@@ -39,7 +39,8 @@ struct PassState {
   }
 };
 
-/// What is written, in its first rows, is multiplied by a number: not in those behind the end of a factor, which stay an identity's.
+/// What is written, in its first rows, is multiplied by a number: not in those behind the end of a factor, which stay
+/// an identity's.
 struct Scaling {
   double by = 1;
   index_t rows = 0;
@@ -48,8 +49,8 @@ struct Scaling {
 
 /// A diagonal block is solved with by its inverse X alone where ||R_bb||_F ||X||_F is below this.
 constexpr double unrefined = 300;
-/// One step of refinement is enough where rho = ||I - X R_bb||_F + 8 u sum over l of ||X(:, l)|| ||R_bb(l, :)|| is below this, u being the unit
-/// roundoff of A: then rho^2 < u. Proof: inst/design/guard.md.
+/// One step of refinement is enough where rho = ||I - X R_bb||_F + 8 u sum over l of ||X(:, l)|| ||R_bb(l, :)|| is
+/// below this, u being the unit roundoff of A: then rho^2 < u. Proof: inst/design/guard.md.
 template <class A>
 constexpr A refinable = sizeof(A) == sizeof(float) ? A(0x1p-12) : A(0x1p-27);
 template <class A>

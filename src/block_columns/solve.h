@@ -21,30 +21,32 @@ struct Own {
   const S& s;
   int rank;  ///< in the cluster
   GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.start() + (rank - s.start() % cluster + cluster) % cluster + i * cluster; }
-  /// Is true if P of block column c is found by way of its link, `solving` being its Solving; the first have no time to wait for theirs.
+  /// Is true if P of block column c is found by way of its link, `solving` being its Solving; the first have no time to
+  /// wait for theirs.
   GPUCHOLMOD_HOST_DEVICE bool by_link(int c, typename S::Arithmetic solving) const { return c >= s.first + REACH && solving == by_inverse; }
   /// The first row block that the chain itself takes block column c past.
   GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
-  /// The first row block whose P comes by mail, or, where it is above the panel, is there from the start; and how many of these the
-  /// block of threads has no use for, as its own columns are further right.
+  /// The first row block whose P comes by mail, or, where it is above the panel, is there from the start; and how many
+  /// of these the block of threads has no use for, as its own columns are further right.
   GPUCHOLMOD_HOST_DEVICE int first_mail() const { return begin(s.start()); }
   GPUCHOLMOD_HOST_DEVICE int unused_mail() const { return begin(column(0)) - first_mail(); }
 };
 
-/// The chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of blocks of threads. In the
-/// order back it is P_c = X_c (V_c - sum over b < c of R_cb P_b), blocks counted from the last.
+/// The chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of blocks of
+/// threads. In the order back it is P_c = X_c (V_c - sum over b < c of R_cb P_b), blocks counted from the last.
 ///
 /// Only one product waits for the row block before, as the last term is multiplied out beforehand:
 ///
 ///     P_c = X_c'(V_c - sum over b < c - 1 of R_bc'P_b) - G_c'P_(c-1),   G_c = R_(c-1)c X_c
 ///
-/// Where R_cc is so ill-conditioned that its inverse is not used as it is, P_c is found by the first formula and a step of refinement, or,
-/// where that is not enough, by substitution with R_cc.
+/// Where R_cc is so ill-conditioned that its inverse is not used as it is, P_c is found by the first formula and a step
+/// of refinement, or, where that is not enough, by substitution with R_cc.
 ///
-/// Block column c belongs to block c mod Card::cluster of the cluster and there to one of its teams in turn, which takes it past
-/// the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has been handed over. So
-/// every team has one block column in hand at any time. P goes to the whole cluster at once, if that has a way of its own, and to
-/// everybody else by way of global memory. `post`: the inboxes `tiles` (the team's own), X and V.
+/// Block column c belongs to block c mod Card::cluster of the cluster and there to one of its teams in turn, which
+/// takes it past the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has
+/// been handed over. So every team has one block column in hand at any time. P goes to the whole cluster at once, if
+/// that has a way of its own, and to everybody else by way of global memory. `post`: the inboxes `tiles` (the team's
+/// own), X and V.
 template <class Segment, int K, class Team, class Mail, class Post>
 class Solve {
   using T = typename Segment::Scalar;
@@ -208,8 +210,9 @@ class Solve {
   typename Team::template PerWarp<bool> stopped_;  ///< seen by the warp; told to the others of the team before it solves
 };
 
-/// Tile (b, c) of R, if there is one, into the second-level cache. Not where some of R is another GPU's: to ask for a line of its memory ahead of
-/// time takes 20 ns, one after the other (two H100 with NVLink: inst/design/several-gpus.md).
+/// Tile (b, c) of R, if there is one, into the second-level cache. Not where some of R is another GPU's: to ask for a
+/// line of its memory ahead of time takes 20 ns, one after the other (two H100 with NVLink:
+/// inst/design/several-gpus.md).
 template <class S, class Warp>
 GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, int c) {
   using T = typename S::Scalar;

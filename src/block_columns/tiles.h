@@ -4,14 +4,14 @@
 
 namespace gpucholmod::block_columns {
 
-/// What the warps of a block of threads take: of row blocks up to `end` the groups, one of `workers` of them, that lie in `reach` block columns
-/// from b + `nearest` on.
+/// What the warps of a block of threads take: of row blocks up to `end` the groups, one of `workers` of them, that lie
+/// in `reach` block columns from b + `nearest` on.
 struct Range {
   int workers, warps, groups, end, nearest, reach;
 };
 
-/// The order in which a warp takes its groups: row block after row block. What does not change is in the range, which every call
-/// is given, as registers are scarce.
+/// The order in which a warp takes its groups: row block after row block. What does not change is in the range, which
+/// every call is given, as registers are scarce.
 class Cursor {
  public:
   int b = 0, l = 0, group = 0;
@@ -54,9 +54,9 @@ class Cursor {
   int nearest_ = 0;                  ///< the first group that is
 };
 
-/// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their way to one
-/// warp, in the order of a cursor: by way of places in shared memory, a tile ahead. All that changes from one sub-block to the next
-/// is known to the compiler: a warp that has a tile to itself waits for every instruction.
+/// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their
+/// way to one warp, in the order of a cursor: by way of places in shared memory, a tile ahead. All that changes from
+/// one sub-block to the next is known to the compiler: a warp that has a tile to itself waits for every instruction.
 template <class Segment, int ahead, class Warp>
 class Tiles {
   using T = typename Segment::Scalar;
@@ -79,15 +79,15 @@ class Tiles {
   /// Nothing more is taken.
   GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { at_.leave(range); }
 
-  /// Where sub-block a of the next tile is, its columns by eight rows each: EIGHT words, row r of column c at c * 8 + r. For products that
-  /// take it in place, which must be over when next() is called.
+  /// Where sub-block a of the next tile is, its columns by eight rows each: EIGHT words, row r of column c at c * 8 +
+  /// r. For products that take it in place, which must be over when next() is called.
   GPUCHOLMOD_HOST_DEVICE const T* take(const Warp& warp, int a) const {
     Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
     return place(a);
   }
-  /// Sub-block a of the next tile, its columns by eight rows each, as left factors of products, and as tiles, if they are wanted;
-  /// after which next() is to be called.
+  /// Sub-block a of the next tile, its columns by eight rows each, as left factors of products, and as tiles, if they
+  /// are wanted; after which next() is to be called.
   GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, int a, Left<Warp> R[2], Tile<Warp>* as_tiles = nullptr) const {
     Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
@@ -135,9 +135,9 @@ class Tiles {
     Warp::end_copy();
   }
 
-  /// Where in a place a copy of rows from `row` on of a column goes, eight rows of all columns after the other. In the order back
-  /// columns 0, 2, 4, 6 of eight come first, and in the second half of either rows 4 to 7, so that load_rows() is free of bank
-  /// conflicts.
+  /// Where in a place a copy of rows from `row` on of a column goes, eight rows of all columns after the other. In the
+  /// order back columns 0, 2, 4, 6 of eight come first, and in the second half of either rows 4 to 7, so that
+  /// load_rows() is free of bank conflicts.
   GPUCHOLMOD_HOST_DEVICE static int spot(int row, int column) {
     const int place = forward ? column : column / 8 * 8 + column % 2 * 4 + column % 8 / 2;
     return row / 8 * EIGHT + place * 8 + (forward ? row % 8 : row % 8 ^ (place & 2) * 2);

@@ -3,12 +3,12 @@
 #include "base/host_device.h"
 #include "base/types.h"
 
-/// What the algorithm asks of a warp: 32 lanes in step, and products of small matrices spread over them, in Warp::Arithmetic: double, or
-/// float where the card computes with that for a factor of floats (cards.h).
+/// What the algorithm asks of a warp: 32 lanes in step, and products of small matrices spread over them, in
+/// Warp::Arithmetic: double, or float where the card computes with that for a factor of floats (cards.h).
 ///
-/// The algorithm is written once, over a class Warp: DeviceWarp (cuda/kernels/device_warp.cuh) is the real thing, HostWarp
-/// (tests/core/host_grid.h, which says what each function does) runs the lanes one after the other, with the same share of
-/// every matrix in every lane.
+/// The algorithm is written once, over a class Warp: DeviceWarp (cuda/kernels/device_warp.cuh) is the real thing,
+/// HostWarp (tests/core/host_grid.h, which says what each function does) runs the lanes one after the other, with the
+/// same share of every matrix in every lane.
 namespace gpucholmod::block_columns {
 
 constexpr int LANES = 32;
@@ -20,7 +20,8 @@ enum class Access {
   stream      ///< the factor: read once
 };
 
-/// A lane's share of a 16 x 8 tile, A being what is computed with: of rows g and g + 8, g = lane / 4, the columns 2t and 2t + 1, t = lane % 4.
+/// A lane's share of a 16 x 8 tile, A being what is computed with: of rows g and g + 8, g = lane / 4, the columns 2t
+/// and 2t + 1, t = lane % 4.
 template <class A>
 struct Fragment {
   A e[4];  ///< (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
@@ -61,7 +62,8 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_
   return tile;
 }
 
-/// The same as a left factor, from shared memory: word by word, so that each comes to the register where a product takes it.
+/// The same as a left factor, from shared memory: word by word, so that each comes to the register where a product
+/// takes it.
 template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_t ld) {
   Left<Warp> left;
@@ -73,8 +75,9 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_
   return left;
 }
 
-/// The left factor whose element (m, k) is p[m * m_stride + k * k_stride], from shared memory, for multiply_add_apart(): a lane's
-/// share is of columns k = t and t + 4. Free of bank conflicts where one stride is 1 and the other 4 more than a multiple of 8.
+/// The left factor whose element (m, k) is p[m * m_stride + k * k_stride], from shared memory, for
+/// multiply_add_apart(): a lane's share is of columns k = t and t + 4. Free of bank conflicts where one stride is 1 and
+/// the other 4 more than a multiple of 8.
 template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_apart(const Warp& warp, const T* p, int m_stride, int k_stride) {
   Left<Warp> left;

@@ -13,8 +13,8 @@
 namespace gpucholmod::c {
 namespace {
 
-/// Up to this order a factor that columns are taken away from is copied beforehand, and put back where that cannot be done. Above, a run that writes
-/// nothing finds out.
+/// Up to this order a factor that columns are taken away from is copied beforehand, and put back where that cannot be
+/// done. Above, a run that writes nothing finds out.
 constexpr index_t beside = 256;
 
 /// Returns the words that a modification works in, of which there may be SIZE_MAX at most.

@@ -23,11 +23,12 @@ struct ColumnOrder {
   std::vector<double> taken(const double* V, index_t n) const;
 };
 
-/// The largest magnitude in V (n x k) with weights, divided by the root of the scale; it may be `most`. Throws not_finite and overflow.
+/// The largest magnitude in V (n x k) with weights, divided by the root of the scale; it may be `most`. Throws
+/// not_finite and overflow.
 double largest_weighted(const double* V, index_t n, const ColumnOrder& order, double most);
 
-/// A member by itself: R (n x n, upper) <- scale times the factor with the columns of V (n x k) added but for the last `removed`, which are
-/// taken away. Returns the failing pivot, R being as it was then, or -1.
+/// A member by itself: R (n x n, upper) <- scale times the factor with the columns of V (n x k) added but for the last
+/// `removed`, which are taken away. Returns the failing pivot, R being as it was then, or -1.
 index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed, double scale,
                      Precision precision, Instructions instructions);
 

@@ -20,7 +20,8 @@
 
 namespace gpucholmod::cpu {
 
-/// Memory that threads take in turn: as many pieces as there are threads. Best for many groups at once: pieces change caches with their thread.
+/// Memory that threads take in turn: as many pieces as there are threads. Best for many groups at once: pieces change
+/// caches with their thread.
 template <class T>
 class WorkMemory {
  public:
@@ -88,7 +89,8 @@ class BatchModification : NotCopied {
 
   /// Memory to work in, for several groups one after the other.
   typename WorkMemory<T>::Lease work_memory() { return {memory_, pass_words() + (removes_ ? tested_words() : 0)}; }
-  /// Group g, from R to `out`, which is not R: what becomes of each member, or that it fails, where nothing of the member is written.
+  /// Group g, from R to `out`, which is not R: what becomes of each member, or that it fails, where nothing of the
+  /// member is written.
   void modify(index_t g, const T* R, T* out, T* work);
   /// Finds out what would become of it.
   void test(index_t g, const T* R, T* work);

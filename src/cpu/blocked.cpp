@@ -11,8 +11,8 @@
 namespace gpucholmod::cpu {
 namespace {
 
-/// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread, where k is so large that
-/// the arithmetic counts.
+/// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread,
+/// where k is so large that the arithmetic counts.
 index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t stages) {
   if (uplo == Uplo::upper) return tuning::blocked_strip;
   if (threads == 1 && stages == 1) return tuning::blocked_wide;
@@ -120,7 +120,8 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   return true;
 }
 
-/// Strips, as long as there are any that nobody has taken. Where the others have the last of them, `told` is called once more.
+/// Strips, as long as there are any that nobody has taken. Where the others have the last of them, `told` is called
+/// once more.
 template <class T>
 void BlockedSweep<T>::work(Walk& walk, Workspace& mine, const Poll* told) {
   const index_t ahead = threads_ * width_;

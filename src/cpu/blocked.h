@@ -6,16 +6,18 @@
 
 namespace gpucholmod::cpu {
 
-/// Threads for n and k, `most` at the most: as many as still save more than it takes to have the help of the last of them.
+/// Threads for n and k, `most` at the most: as many as still save more than it takes to have the help of the last of
+/// them.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 
 /// Rank-k modification by blocks of mixed hyperbolic Householder steps (k <= 4: of rotations), from left to right.
 ///
-/// The last `removed` columns of V are taken away, the others added: first, as then no matrix on the way is indefinite unless the
-/// result is. Both are done to a row block while it is in the cache.
+/// The last `removed` columns of V are taken away, the others added: first, as then no matrix on the way is indefinite
+/// unless the result is. Both are done to a row block while it is in the cache.
 ///
-/// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache (where R is lower and one thread works,
-/// strips are as wide as rows make good streams), and no column is needed before its turn or after it:
+/// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache (where R is lower
+/// and one thread works, strips are as wide as rows make good streams), and no column is needed before its turn or
+/// after it:
 ///
 ///            strip
 ///      + - - +---+ - -      for each row block b above the strip, from the top:
@@ -24,8 +26,8 @@ int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 ///            \ d |             find H_d from [ R_d; Vt ]           (diagonal kernel)
 ///              \ |             and apply it to the rest of the strip
 ///
-/// Threads take strips in turn. Each goes down its strip as far as the transforms are known, and waits for those that the
-/// thread to its left is just finding: so the next strips are done, but for their last rows, while a diagonal block
+/// Threads take strips in turn. Each goes down its strip as far as the transforms are known, and waits for those that
+/// the thread to its left is just finding: so the next strips are done, but for their last rows, while a diagonal block
 /// is. What is computed for a column does not depend on who computes it, hence the result has the same bits with any
 /// number of threads.
 ///
@@ -34,13 +36,14 @@ int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 template <class T>
 class BlockedSweep {
  public:
-  /// V: n x k; read only, and kept. uplo: how R is stored. `instructions`: resolved. The result is multiplied by `scale`.
+  /// V: n x k; read only, and kept. uplo: how R is stored. `instructions`: resolved. The result is multiplied by
+  /// `scale`.
   BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions, int threads);
 
-  /// The next columns of the upper factor. uplo upper: R and out hold them from row 0 down to their diagonal at least; a
-  /// multiple of 8 of them, or all that are left. uplo lower: R and out are the whole matrix. `out` may be R. Without
-  /// out.data nothing is written, and only the verdict is of interest. `clear`: the other triangle of `out` becomes zero.
-  /// Returns the failing pivot (`out` is then partly written; of an update: an entry of R's diagonal that is not
+  /// The next columns of the upper factor. uplo upper: R and out hold them from row 0 down to their diagonal at least;
+  /// a multiple of 8 of them, or all that are left. uplo lower: R and out are the whole matrix. `out` may be R. Without
+  /// out.data nothing is written, and only the verdict is of interest. `clear`: the other triangle of `out` becomes
+  /// zero. Returns the failing pivot (`out` is then partly written; of an update: an entry of R's diagonal that is not
   /// a positive normal number), or -1. `poll` is told the share of R done, by the calling thread.
   index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
 
@@ -55,8 +58,9 @@ class BlockedSweep {
     if (m > 0) carry_memory_ = stages_.memory_to_carry(m, V_.rows, width_);
   }
 
-  /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an entry is not finite,
-  /// neither is this, or the pivot of its column fails. Infinite where an entry of the diagonal is below least_safe.
+  /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an
+  /// entry is not finite, neither is this, or the pivot of its column fails. Infinite where an entry of the diagonal is
+  /// below least_safe.
   T squares() const { return squares_; }
 
  private:
@@ -88,8 +92,8 @@ class BlockedSweep {
   T squares_ = 0;
 };
 
-/// The same for R (n x n) of no more rows than a block of `kernels` has, with columns of V of one sign, in place: without what a walk needs. To the
-/// same bits.
+/// The same for R (n x n) of no more rows than a block of `kernels` has, with columns of V of one sign, in place:
+/// without what a walk needs. To the same bits.
 template <class T>
 index_t modify_block(const Kernels<T>& kernels, MatrixView<const T> V, MatrixView<T> R);
 

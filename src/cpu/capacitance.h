@@ -6,8 +6,9 @@
 
 namespace gpucholmod::cpu {
 
-/// Applies (I + P J P')^-1 without forming that matrix, by Woodbury's formula. P = [P1 P2] is n x k, J = diag(I, -I): P1 is added, P2 taken away,
-/// in this order. What is factorised is J + P'P, k x k, which the field calls the capacitance matrix:
+/// Applies (I + P J P')^-1 without forming that matrix, by Woodbury's formula. P = [P1 P2] is n x k, J = diag(I, -I):
+/// P1 is added, P2 taken away, in this order. What is factorised is J + P'P, k x k, which the field calls the
+/// capacitance matrix:
 ///
 ///      [ I + P1'P1    P1'P2   ]   [ U1'     ] [ I    ] [ U1   G  ]     U1'U1 = I + P1'P1,  G = U1'^-1 P1'P2
 ///      [  P2'P1    P2'P2 - I  ] = [ G'  U2' ] [   -I ] [      U2 ]     U2'U2 = I - P2'P2 + G'G
@@ -18,15 +19,16 @@ namespace gpucholmod::cpu {
 /// Reference: W. W. Hager (1989). Updating the inverse of a matrix. SIAM Review 31.
 class Capacitance {
  public:
-  /// P: n x k, of which the last `removed` columns are P2; it has to outlive what follows. False where U2 does not exist, or something is not finite.
+  /// P: n x k, of which the last `removed` columns are P2; it has to outlive what follows. False where U2 does not
+  /// exist, or something is not finite.
   bool factorise(MatrixView<const double> P, index_t removed);
 
   double size() const { return size_; }            ///< ||P'P||_F
   double least_pivot() const { return least_; }    ///< the smallest of U2's diagonal, squared; 1 where there is none
   double logdet() const { return logdet_; }        ///< log det (I + P J P')
 
-  /// Y (n x m) <- (I + P J P')^-1 Y; where not `whole`, it is left unspecified. T (k x m, leading dimension ldt) is P'Y, and overwritten.
-  /// quadratic (m, or null) <- the diagonal of Y'(I + P J P')^-1 Y, as a sum of squares.
+  /// Y (n x m) <- (I + P J P')^-1 Y; where not `whole`, it is left unspecified. T (k x m, leading dimension ldt) is
+  /// P'Y, and overwritten. quadratic (m, or null) <- the diagonal of Y'(I + P J P')^-1 Y, as a sum of squares.
   void solve(double* Y, index_t m, double* T, index_t ldt, double* quadratic, bool whole);
 
  private:

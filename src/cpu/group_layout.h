@@ -14,7 +14,8 @@ namespace gpucholmod::cpu {
 template <class T, class P>
 using Lanes = std::array<P, group_size<T>>;
 
-/// f(place in a member's n x n matrix, place in the group) for each entry of the triangle, in the order of memory of the former.
+/// f(place in a member's n x n matrix, place in the group) for each entry of the triangle, in the order of memory of
+/// the former.
 template <class T, class F>
 void each_entry(index_t n, Uplo uplo, F&& f) {
   if (uplo == Uplo::upper) {
@@ -26,8 +27,8 @@ void each_entry(index_t n, Uplo uplo, F&& f) {
   }
 }
 
-/// Members (n x n, of which the triangle that uplo names is read; null: the identity) to a group. largest <- the largest magnitude of
-/// each; not a number where one of the numbers is not finite, in T.
+/// Members (n x n, of which the triangle that uplo names is read; null: the identity) to a group. largest <- the
+/// largest magnitude of each; not a number where one of the numbers is not finite, in T.
 template <class T>
 void gather(const Lanes<T, const double*>& members, index_t n, Uplo uplo, T* group, Lanes<T, T>& largest) {
   constexpr index_t lanes = group_size<T>;

@@ -2,14 +2,16 @@
 
 #include "base/types.h"
 
-/// Small factors of one order side by side, so many that a number of each makes a cache line; see inst/design/batches.md.
+/// Small factors of one order side by side, so many that a number of each makes a cache line; see
+/// inst/design/batches.md.
 namespace gpucholmod::cpu {
 
 /// Members of a group: 8 of doubles, 16 of floats, whatever the instructions.
 template <class T>
 constexpr index_t group_size = 64 / sizeof(T);
 
-/// Numbers of a group's triangles, and where the members' entries (i, j), j >= i, are in it: by rows, `group_size` numbers for each.
+/// Numbers of a group's triangles, and where the members' entries (i, j), j >= i, are in it: by rows, `group_size`
+/// numbers for each.
 template <class T>
 constexpr index_t group_words(index_t n) {
   return n * (n + 1) / 2 * group_size<T>;
@@ -39,9 +41,9 @@ struct GroupPass {
   const T* scale;  ///< lanes: what the result is multiplied by; 1 where another pass follows
 };
 
-/// Goes down the rows from `row` on, which is n at the end. Where the bounds above are exceeded in some lanes, it stops before any of the
-/// next rows has changed, with these as bits: the caller takes W of those from `row` on, makes it zero and `unit` 1, and calls again.
-/// A lane with W = 0 and scale 1 stays as it is, bit for bit.
+/// Goes down the rows from `row` on, which is n at the end. Where the bounds above are exceeded in some lanes, it stops
+/// before any of the next rows has changed, with these as bits: the caller takes W of those from `row` on, makes it
+/// zero and `unit` 1, and calls again. A lane with W = 0 and scale 1 stays as it is, bit for bit.
 namespace plain { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }
 namespace avx2 { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }
 namespace avx512 { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }

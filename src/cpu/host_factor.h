@@ -20,8 +20,8 @@ template <class S>
 std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity,
                                  Allocate allocate, int copying_threads = 0);
 
-/// The upper factor R (n x n) where it is, in memory of somebody else, which outlives this: new factors can be made of it, of no more than they
-/// need, and nothing is to be done in place. Throws as hold() does.
+/// The upper factor R (n x n) where it is, in memory of somebody else, which outlives this: new factors can be made of
+/// it, of no more than they need, and nothing is to be done in place. Throws as hold() does.
 std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate);
 
 }  // namespace gpucholmod::cpu

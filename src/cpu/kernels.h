@@ -6,9 +6,9 @@
 #include "base/types.h"
 #include "cpu/rotation.h"
 
-// On Windows GCC takes the stack to be aligned for AVX, which it is not (GCC's bug 54412): a vector that is put there may be the end of the
-// program. So AVX is left out there, unless GPUCHOLMOD_WINDOWS_AVX says that the compiler or the assembler has been mended
-// (inst/design/platforms.md).
+// On Windows GCC takes the stack to be aligned for AVX, which it is not (GCC's bug 54412): a vector that is put there
+// may be the end of the program. So AVX is left out there, unless GPUCHOLMOD_WINDOWS_AVX says that the compiler or the
+// assembler has been mended (inst/design/platforms.md).
 #if defined(__x86_64__) && (defined(__clang__) || (defined(__GNUC__) && (!defined(_WIN32) || defined(GPUCHOLMOD_WINDOWS_AVX))))
 #define GPUCHOLMOD_X86 1
 #endif
@@ -48,8 +48,8 @@ struct Kernels {
   index_t (*transform_words)(index_t k);
   index_t (*block_words)(index_t k);
 
-  /// Tail kernel: strip <- H_b strip, from `column` of the strip on, for row blocks 0 .. blocks - 1 from `row` on; H: their
-  /// transforms, one after the other.
+  /// Tail kernel: strip <- H_b strip, from `column` of the strip on, for row blocks 0 .. blocks - 1 from `row` on; H:
+  /// their transforms, one after the other.
   void (*apply)(const T* H, index_t blocks, index_t row, index_t column, index_t k, Strip<T>& strip);
 
   /// Diagonal kernel: find H for rows row .. row + m - 1 of the strip, whose diagonal entries lie in columns
@@ -72,8 +72,8 @@ Instructions resolve(Instructions asked);
 template <class T>
 const Kernels<T>& kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);
 
-/// Sum of the squares of a triangle of R (n x n); where `copy` is not null, the triangle goes there, n (n + 1) / 2 numbers, its columns one
-/// behind the other. Where an entry is not finite, neither is the sum.
+/// Sum of the squares of a triangle of R (n x n); where `copy` is not null, the triangle goes there, n (n + 1) / 2
+/// numbers, its columns one behind the other. Where an entry is not finite, neither is the sum.
 template <class T>
 T squares_of_triangle(Instructions instructions, MatrixView<const T> R, Uplo uplo, T* copy);
 

@@ -207,7 +207,8 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
     for (index_t j = 0; j < n; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   if (from == to) return;
   if (from < to) {
-    // Columns from + 1 .. to come one to the left, and have an entry below the diagonal, which is turned into the one above it.
+    // Columns from + 1 .. to come one to the left, and have an entry below the diagonal, which is turned into the one
+    // above it.
     for (index_t j = from; j < n; ++j) {
       std::fill_n(column.begin(), j + 2, T(0));
       if (j == to) std::copy(moved.begin(), moved.end(), column.begin());

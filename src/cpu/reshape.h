@@ -5,10 +5,11 @@
 
 #include "base/task.h"
 
-/// The factor of A where rows and columns of A come, go or move. R and what becomes of it are upper, column-major; what is below their
-/// diagonals is neither read nor written. `out` may be R's own memory, with the same leading dimension. In place, what `poll` throws leaves R
-/// half done; `begun` becomes true before. Of `task` its threads, instructions (resolved) and right count.
-/// Throws bad_diagonal where an entry of the new diagonal would be no normal number of T, in place before R changes.
+/// The factor of A where rows and columns of A come, go or move. R and what becomes of it are upper, column-major; what
+/// is below their diagonals is neither read nor written. `out` may be R's own memory, with the same leading dimension.
+/// In place, what `poll` throws leaves R half done; `begun` becomes true before. Of `task` its threads, instructions
+/// (resolved) and right count. Throws bad_diagonal where an entry of the new diagonal would be no normal number of T,
+/// in place before R changes.
 ///
 /// Reference: inst/design/reshape.md. Error: the residual ratio of a modification.
 namespace gpucholmod::cpu {
@@ -30,13 +31,14 @@ index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22)
 /// right-hand sides are not. out: n + p. Returns the first pivot, of the new matrix, that is not positive, or -1; in
 /// place, R is as it was then.
 ///
-///   S12 = R11'^-1 A12     S22'S22 = A22 - S12'S12     S23 = S22'^-1 (A23 - S12'R13)     R33 <- the factor of R33'R33 - S23'S23
+///   S12 = R11'^-1 A12     S22'S22 = A22 - S12'S12     S23 = S22'^-1 (A23 - S12'R13)
+///   R33 <- the factor of R33'R33 - S23'S23
 template <class T>
 index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, int e, MatrixView<T> out,
                const Task& task, const Poll& poll, std::atomic<bool>& begun);
 
-/// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. By reflections: every factor
-/// has such another.
+/// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. By
+/// reflections: every factor has such another.
 template <class T>
 void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll,
            std::atomic<bool>& begun);

@@ -12,7 +12,8 @@
 
 namespace gpucholmod::cpu {
 
-/// Memory that is given back all at once, piece by piece from a cache line on; a little of it without a call of the system's allocator.
+/// Memory that is given back all at once, piece by piece from a cache line on; a little of it without a call of the
+/// system's allocator.
 template <class T>
 class Scratch : NotCopied {
  public:
@@ -46,7 +47,8 @@ struct Stage {
   T* transforms;
 };
 
-/// The transforms of a modification, those of columns of V that are added and of those that are removed, and what they do to strips of columns.
+/// The transforms of a modification, those of columns of V that are added and of those that are removed, and what they
+/// do to strips of columns.
 template <class T>
 class Stages : NotCopied {
  public:
@@ -67,17 +69,19 @@ class Stages : NotCopied {
   index_t block_words() const;
   T* scratch(index_t count) { return scratch_.take(count); }
 
-  /// V is zero above `row`, a multiple of 8, where the first transform will be found. (One of rotations begins with what V has been divided by.)
+  /// V is zero above `row`, a multiple of 8, where the first transform will be found. (One of rotations begins with
+  /// what V has been divided by.)
   void start_at(index_t row) const {
     for (const Stage<T>& stage : *this)
       if (row > 0) std::fill_n(stage.transform(row - rows()), stage.words, T(1));
   }
-  /// A strip whose part of V, from row `first` on, is put into strip.Vt. The second stage goes on with what the first makes of it.
+  /// A strip whose part of V, from row `first` on, is put into strip.Vt. The second stage goes on with what the first
+  /// makes of it.
   Strips begin(const Strip<T>& strip, index_t first) const;
   /// Rows [row, end) of the strip, whose transforms are known, from `column` on.
   void apply(Strips& strips, index_t row, index_t end, index_t column) const;
-  /// Finds the transforms of rows row .. row + m - 1, whose diagonal begins in `column` of the strip, and applies them there. Returns the failing
-  /// one of the m pivots, or -1.
+  /// Finds the transforms of rows row .. row + m - 1, whose diagonal begins in `column` of the strip, and applies them
+  /// there. Returns the failing one of the m pivots, or -1.
   index_t diagonal(Strips& strips, index_t row, index_t column, index_t m) const;
   /// The result, in rows [row, end) of the strip, whose first column is the factor's column `first`.
   void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;

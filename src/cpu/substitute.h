@@ -22,7 +22,8 @@ const double* as_doubles(MatrixView<const T> R, index_t first, index_t last, ind
   }
 }
 
-/// B (n x m) <- R'^-1 B, or R^-1 B, R upper: by halves, so that most of it is products, in which BLAS is quicker than in substitutions.
+/// B (n x m) <- R'^-1 B, or R^-1 B, R upper: by halves, so that most of it is products, in which BLAS is quicker than
+/// in substitutions.
 inline void substitute_by_halves(const double* R, int ld, bool forward, int n, double* B, int m, int ldb) {
   constexpr int least = 8;  ///< rows; one thread of OpenBLAS 0.3.21, n = 300, m = 1,000: 2.7 ms, with 16 3.4, with 64 3.9, dtrsm alone 4.7 (2026-11-23)
   const double one = 1, minus = -1;
@@ -43,7 +44,8 @@ inline void substitute_by_halves(const double* R, int ld, bool forward, int n, d
   }
 }
 
-/// B (n x m) <- R'^-1 B, or R^-1 B, in double precision, by R's BLAS: at once, or, where R has to be made doubles, by blocks of columns.
+/// B (n x m) <- R'^-1 B, or R^-1 B, in double precision, by R's BLAS: at once, or, where R has to be made doubles, by
+/// blocks of columns.
 template <class T>
 void substitute(MatrixView<const T> R, bool forward, double* B, index_t m, index_t ldb_given) {
   const index_t n = R.cols, width = sizeof(T) == sizeof(double) ? n : 256, blocks = n > 0 ? (n + width - 1) / width : 0;

@@ -213,7 +213,8 @@ class Batch : public DeviceBatch {
       for (index_t j = i; j < n_; ++j) (uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]) = double(words[row_of(n_, i) + j]);
   }
 
-  /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be an earlier one.
+  /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be
+  /// an earlier one.
   index_t pivot_of_all_columns(index_t m, index_t pivot, const double* V, const BatchTask& task) const {
     std::vector<T> words(words_of(n_));
     fetch(at(m), words_of(n_), words.data());

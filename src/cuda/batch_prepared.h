@@ -38,7 +38,8 @@ void for_members(index_t n, index_t b, F&& f) {
   }
 }
 
-/// bounds (b): of the norms of the columns of each factor, of scalars T. Throws not_finite and overflow, of the first member that is so.
+/// bounds (b): of the norms of the columns of each factor, of scalars T. Throws not_finite and overflow, of the first
+/// member that is so.
 template <class T>
 Prepared prepare(const double* V, index_t n, index_t b, const std::vector<double>& bounds, const BatchTask& task) {
   const double top = double(std::numeric_limits<T>::max());

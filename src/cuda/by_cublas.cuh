@@ -11,8 +11,9 @@
 /// What cuBLAS does with a factor on the GPU, in a Session: by panels of columns, so that O(n) device memory is enough.
 namespace gpucholmod::cuda {
 
-/// What keeps substitutions in single precision from leaving its range, though their results, in double, would not: R counts as R / 2^e, its
-/// columns having norms of at most `bound`, and each right-hand side as one whose largest number is about 1. In double there is nothing to do.
+/// What keeps substitutions in single precision from leaving its range, though their results, in double, would not: R
+/// counts as R / 2^e, its columns having norms of at most `bound`, and each right-hand side as one whose largest number
+/// is about 1. In double there is nothing to do.
 template <class T>
 class WithinRange {
  public:
@@ -41,7 +42,8 @@ class WithinRange {
   int e_ = 0;
 };
 
-/// B (host) <- R'^-1 B, R^-1 B or both, R upper, whose columns have norms of at most `bound`. Where it throws, columns of B may have changed.
+/// B (host) <- R'^-1 B, R^-1 B or both, R upper, whose columns have norms of at most `bound`. Where it throws, columns
+/// of B may have changed.
 template <class T>
 void solve_by_cublas(MatrixView<const T> R, double bound, TriangularSolve which, MatrixView<double> B, Context& context) {
   const WithinRange<T> range(bound);
@@ -66,8 +68,8 @@ void solve_by_cublas(MatrixView<const T> R, double bound, TriangularSolve which,
   for (index_t j = 0; j < B.cols; ++j) range.grow(B.col(j), B.rows, shrunk[j], which == TriangularSolve::both ? 2 : 1);
 }
 
-/// A (host) <- A^-1 from its factor R: of a panel of columns only the rows from the diagonal on are solved for; with R22 the
-/// trailing block,
+/// A (host) <- A^-1 from its factor R: of a panel of columns only the rows from the diagonal on are solved for; with
+/// R22 the trailing block,
 ///
 ///     A^-1(j:n, panel) = R22^-1 R22'^-1 [I; 0],
 ///

@@ -40,8 +40,8 @@ class Context {
     return made_for({find(now, id == -1 ? now.device : id, "device")});
   }
 
-  /// For factors that lie on several GPUs, of one kind: the first has the stream, and all but the factors themselves. The same exceptions, and
-  /// those of require_peers().
+  /// For factors that lie on several GPUs, of one kind: the first has the stream, and all but the factors themselves.
+  /// The same exceptions, and those of require_peers().
   static Context& of(const std::vector<int>& ids) {
     if (ids.size() == 1) return of(ids[0]);
     const Status now = status(false);

@@ -9,8 +9,9 @@
 
 namespace gpucholmod::cuda {
 
-/// The GPUs that a factor lies on, its owners. The first leads: it has the stream that all work is ordered by. Each of the others has a
-/// stream, and memory for what a pass brings there. For tests a GPU may be there several times, with its part of the blocks of threads each time.
+/// The GPUs that a factor lies on, its owners. The first leads: it has the stream that all work is ordered by. Each of
+/// the others has a stream, and memory for what a pass brings there. For tests a GPU may be there several times, with
+/// its part of the blocks of threads each time.
 class Crew : NotCopied {
  public:
   /// The first is current.
@@ -40,8 +41,8 @@ class Crew : NotCopied {
     return int(most);
   }
 
-  /// At least so many bytes on each owner but the first, which is current, and so many flags, zero where they are new, for as long as there is no
-  /// larger call. Throws out_of_memory.
+  /// At least so many bytes on each owner but the first, which is current, and so many flags, zero where they are new,
+  /// for as long as there is no larger call. Throws out_of_memory.
   void reserve(std::size_t bytes, int flags) {
     bool same = true;
     for (int owner = 1; owner < owners(); ++owner) {
@@ -65,7 +66,8 @@ class Crew : NotCopied {
   /// That of all owners but the first, a list in this one's memory.
   const block_columns::OtherOwner* others() const { return list_; }
 
-  /// f(owner, stream) on each owner but the first, which is current then, behind what is queued in `stream`, the first owner's.
+  /// f(owner, stream) on each owner but the first, which is current then, behind what is queued in `stream`, the first
+  /// owner's.
   template <class F>
   void each_other(cudaStream_t stream, F&& f) {
     ready_.record(stream);

@@ -17,9 +17,10 @@ class DeviceBatch : public HeldBatch {
 
 namespace cuda {
 
-/// Puts b factors R (n x n x b, each upper, or lower when uplo says so; the other triangles are never read) on a GPU. `device` is its id, or
-/// -1 for the first that can be used.
-/// Throws what DeviceFactor does, bad_argument where there is no such device, and, with a field `member`, not_finite and bad_diagonal.
+/// Puts b factors R (n x n x b, each upper, or lower when uplo says so; the other triangles are never read) on a GPU.
+/// `device` is its id, or
+/// -1 for the first that can be used. Throws what DeviceFactor does, bad_argument where there is no such device, and,
+/// with a field `member`, not_finite and bad_diagonal.
 std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, int device);
 
 }  // namespace cuda

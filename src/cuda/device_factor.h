@@ -10,8 +10,8 @@
 
 namespace gpucholmod {
 
-/// A factor in the memory of a GPU. Made by the functions of namespace cuda below. In a process forked since, its destructor
-/// leaves everything alone.
+/// A factor in the memory of a GPU. Made by the functions of namespace cuda below. In a process forked since, its
+/// destructor leaves everything alone.
 ///
 /// Every function throws out_of_memory with `needed` and `available`, backend_unavailable (reason "forked" in a forked
 /// process), cuda_failure. More than 32 columns of V go in passes.
@@ -31,13 +31,13 @@ class DeviceFactor : public HeldFactor {
 
   /// Y (n x m) <- AX, in double whatever the precision, without forming A; m < 65536.
   virtual void multiply(const double* X, double* Y, index_t m) const = 0;
-  /// To solve with A for B (n x m), which is there already: by cuBLAS, or by the chain of a modification. NaN where the chain cannot.
+  /// To solve with A for B (n x m), which is there already: by cuBLAS, or by the chain of a modification. NaN where the
+  /// chain cannot.
   virtual double solve_seconds(const double* B, index_t m, bool by_cublas, int repeats) const = 0;
   /// A plain kernel that reads the triangle and writes it somewhere else: what no modification can beat.
   virtual double sweep_seconds(int repeats) const = 0;
-  /// cuSOLVER's factorisation of A, which is formed on the GPU beforehand, by the triangle that takes less time. NaN where
-  /// A, rounded, has none. Throws also
-  /// backend_unavailable with reason "no_cublas" or "no_cusolver".
+  /// cuSOLVER's factorisation of A, which is formed on the GPU beforehand, by the triangle that takes less time. NaN
+  /// where A, rounded, has none. Throws also backend_unavailable with reason "no_cublas" or "no_cusolver".
   virtual double refactor_seconds(int repeats) const = 0;
 };
 
@@ -51,20 +51,20 @@ struct Devices {
 };
 
 /// Puts the factor R (n x n, upper, or lower when uplo says so; the other triangle is never read; finite, positive
-/// diagonal) on GPUs, with room for `capacity` rows and columns. S is double or float.
-/// Throws what DeviceFactor does, bad_argument where there is no such device or they are not of one kind, and backend_unavailable with
-/// reason "no_peer_access" or "no_virtual_memory" where they cannot hold a factor together.
+/// diagonal) on GPUs, with room for `capacity` rows and columns. S is double or float. Throws what DeviceFactor does,
+/// bad_argument where there is no such device or they are not of one kind, and backend_unavailable with reason
+/// "no_peer_access" or "no_virtual_memory" where they cannot hold a factor together.
 template <class S>
 std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, const Devices& devices);
 
-/// The same of an upper factor that is read once, from its first column to its last, and never whole in the host's memory. `poll` is called
-/// meanwhile; what it and R throw passes through.
+/// The same of an upper factor that is read once, from its first column to its last, and never whole in the host's
+/// memory. `poll` is called meanwhile; what it and R throw passes through.
 std::unique_ptr<DeviceFactor> upload(const Source<double>& R, index_t n, Precision precision, index_t capacity, const Devices& devices,
                                      const Poll& poll);
 
-/// The factor of the symmetric A (n x n; the triangle that uplo names is read), made on the GPU by cuSOLVER. Null when A is
-/// not positive definite: pivot is then the first leading minor (from 0) that is not.
-/// Throws also backend_unavailable with reason "no_cusolver".
+/// The factor of the symmetric A (n x n; the triangle that uplo names is read), made on the GPU by cuSOLVER. Null when
+/// A is not positive definite: pivot is then the first leading minor (from 0) that is not. Throws also
+/// backend_unavailable with reason "no_cusolver".
 template <class S>
 std::unique_ptr<DeviceFactor> factorise(const S* A, index_t n, Uplo uplo, Precision precision, const Devices& devices,
                                         index_t& pivot);

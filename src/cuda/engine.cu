@@ -47,7 +47,8 @@ void start_segment(SegmentOf<T, A> s, PassInts ints, int turn, Part part, cudaSt
   launch_segment<K, T, A>(s, ints, turn, stream);
 }
 
-/// All row blocks by steps, a launch each; one more, as every launch brings the diagonal block of the one before to its place.
+/// All row blocks by steps, a launch each; one more, as every launch brings the diagonal block of the one before to its
+/// place.
 template <class T, int K>
 void start_steps(const Segment<T>& s, PassInts ints, cudaStream_t stream) {
   for (int b = 0; b <= s.blocks; ++b) {
@@ -155,7 +156,8 @@ void Pass<T>::reserve(Crew& crew, const block_columns::SegmentSize& size) {
   crew.reserve(sizeof(double) * SizeOnOthers(size).words, Segment<double>::flag_words(size.strips * block_columns::BLOCKS));
 }
 
-/// V goes to the others by a copy: in place, those that rewrite within the window have from their own memory what others there have left.
+/// V goes to the others by a copy: in place, those that rewrite within the window have from their own memory what
+/// others there have left.
 template <class T>
 template <int K, class A>
 void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
@@ -300,7 +302,8 @@ void Pass<T>::close(const Segment<T>& segment, cudaStream_t stream) const {
   check(cudaGetLastError(), "close a segment");
 }
 
-/// Scalings of row blocks are left out where no turn begins with one; that which closes the last turn stands behind all row blocks.
+/// Scalings of row blocks are left out where no turn begins with one; that which closes the last turn stands behind all
+/// row blocks.
 template <class T>
 template <class Copy>
 void Pass<T>::each_part(int strips, int slot, const Turns& turns, Copy&& copy) const {

@@ -25,8 +25,8 @@ class Factor : public PlacedFactor<T> {
 
   std::unique_ptr<HeldFactor> copy() const override { return duplicate(); }
 
-  /// Few right-hand sides by the chain of a modification, more, or where that refuses, by cuBLAS. Where it throws, columns of
-  /// B may be solved already.
+  /// Few right-hand sides by the chain of a modification, more, or where that refuses, by cuBLAS. Where it throws,
+  /// columns of B may be solved already.
   void solve(TriangularSolve which, double* B, index_t m) const override {
     const index_t n = order();
     if (n == 0 || m == 0) return;
@@ -64,8 +64,8 @@ class Factor : public PlacedFactor<T> {
   }
 
   /// By way of a second factor: with numbers that need scaling or may become too large for T, for what may fail, is to
-  /// leave R as it is then, and takes several passes, and wherever there is room for one, as nothing is quicker. Without,
-  /// what may fail is tried first, without writing anything.
+  /// leave R as it is then, and takes several passes, and wherever there is room for one, as nothing is quicker.
+  /// Without, what may fail is tried first, without writing anything.
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
     const index_t n = order(), k = task.k;
@@ -201,8 +201,8 @@ class Factor : public PlacedFactor<T> {
   using Base::require_normal_diagonal;
   using Base::stream;
 
-  /// With numbers divided by 2 to this power, those of R and of columns of no larger norm than `most` can be computed with
-  /// in scalars C.
+  /// With numbers divided by 2 to this power, those of R and of columns of no larger norm than `most` can be computed
+  /// with in scalars C.
   template <class C>
   int exponent(double most) {
     const auto found = [&] { return scale_exponent<C>(C(std::min(std::max(most_, most), double(std::numeric_limits<C>::max())))); };
@@ -223,11 +223,12 @@ class Factor : public PlacedFactor<T> {
 
   std::unique_ptr<Factor> another() const { return std::make_unique<Factor>(context_, order(), capacity_); }
 
-  /// Where a change in place is done: in the factor itself; in a second one, which takes its place, where there is memory for it, or in any case.
+  /// Where a change in place is done: in the factor itself; in a second one, which takes its place, where there is
+  /// memory for it, or in any case.
   enum class By { itself, second_if_room, second };
 
-  /// A second factor of order m, for a change; null where there is no memory for one, and it is not `needed`. Beyond the capacity there is half
-  /// as much room again, where that can be had.
+  /// A second factor of order m, for a change; null where there is no memory for one, and it is not `needed`. Beyond
+  /// the capacity there is half as much room again, where that can be had.
   std::unique_ptr<Factor> second_factor(index_t m, bool grows, bool needed, const Task& task) const {
     std::vector<index_t> rooms;
     if (grows && m > capacity_) rooms.push_back(std::max(m, capacity_ + capacity_ / 2));
@@ -247,9 +248,9 @@ class Factor : public PlacedFactor<T> {
   }
 
   /// f(change), with a Reshaping and numbers divided by 2^e, after which there are m rows and columns, those that have
-  /// come with norms up to `most`: in place, where `begun` is told, or, for a new factor, where there is no room, and as
-  /// `by` says, into another, whose diagonal is looked at where it `vanishes` perhaps. Returns what f does: where that is
-  /// a failing pivot, nothing has changed, if `begun` is not true.
+  /// come with norms up to `most`: in place, where `begun` is told, or, for a new factor, where there is no room, and
+  /// as `by` says, into another, whose diagonal is looked at where it `vanishes` perhaps. Returns what f does: where
+  /// that is a failing pivot, nothing has changed, if `begun` is not true.
   template <class F>
   index_t reshape(index_t m, double most, int e, By by, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                   std::atomic<bool>& begun, F&& f, bool vanishes = false) {

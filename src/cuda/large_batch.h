@@ -45,7 +45,8 @@ class LargeBatch : public DeviceBatch {
     for (index_t i = 0; i < count(); ++i) members_[i]->solve(which, B + i * order() * m, m);
   }
 
-  /// In place at once where nothing can fail, or where others may change when a member fails; otherwise by way of a second batch.
+  /// In place at once where nothing can fail, or where others may change when a member fails; otherwise by way of a
+  /// second batch.
   Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots, const Poll& poll,
               std::atomic<bool>& begun) override {
     const bool removes = look_at(V, task), direct = !made && (!removes || !task.all_or_none);

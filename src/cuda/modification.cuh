@@ -45,8 +45,9 @@ void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Scaled wh
 template <class T>
 class Modification {
  public:
-  /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result. `beside`: bytes of device memory that the call needs besides.
-  /// Throws out_of_memory where that is more than the task allows.
+  /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result.
+  /// `beside`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than the
+  /// task allows.
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale, const Task& task, double beside,
                const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
@@ -75,8 +76,8 @@ class Modification {
   }
 
   /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
-  /// verdict is of interest. Of the leading strips that hold `order` rows; V counts as zero from that row on. Returns the
-  /// failing pivot, or -1; `out` is then unspecified. `poll` is called while the device works; where it throws, the
+  /// verdict is of interest. Of the leading strips that hold `order` rows; V counts as zero from that row on. Returns
+  /// the failing pivot, or -1; `out` is then unspecified. `poll` is called while the device works; where it throws, the
   /// pass is finished. `begun`, if there is one, becomes true before anything is written.
   index_t run(const T* R, T* out, index_t order, std::atomic<bool>* begun = nullptr) {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
@@ -111,8 +112,8 @@ class Modification {
     }
   }
 
-  /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest: where it fails, the leading part of R tells in
-  /// which no pass fails. from() gives R anew; `scratch` as `out` above.
+  /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest: where it fails, the leading part
+  /// of R tells in which no pass fails. from() gives R anew; `scratch` as `out` above.
   template <class F>
   index_t first_pivot(F&& from, T* scratch, index_t pivot) {
     if (passes_.size() == 1) return pivot;

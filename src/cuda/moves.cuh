@@ -18,8 +18,8 @@ void send(const std::vector<X>& numbers, index_t count, X* to, cudaStream_t stre
 template <class T>
 class EntriesToMove {
  public:
-  /// columns[j]: of the old factor, what becomes column j; negative: nothing. `rows`: so do rows. In place, columns from `first` on move; `back`: the
-  /// last of them first.
+  /// columns[j]: of the old factor, what becomes column j; negative: nothing. `rows`: so do rows. In place, columns
+  /// from `first` on move; `back`: the last of them first.
   EntriesToMove(Context& context, const Placed<T>& from, const Placed<T>& to, const std::vector<index_t>& columns, bool rows, index_t first, bool back)
       : context_(context), from_(from), to_(to), count_(index_t(columns.size())), dplaces_(context.pool(), 2 * count_),
         dcounters_(context.pool(), count_ + 1) {

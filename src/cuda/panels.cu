@@ -17,7 +17,8 @@ namespace {
 using block_columns::STRIP;
 using block_columns::strips_of;
 
-/// Ordinary memory that is page-locked for a device, where the system allows it, so that messages need no other copy; kept for the next ones.
+/// Ordinary memory that is page-locked for a device, where the system allows it, so that messages need no other copy;
+/// kept for the next ones.
 class LockedMessages : public mpi::MessageMemory {
  public:
   explicit LockedMessages(int device) : device_(device) {}
@@ -74,8 +75,8 @@ LockedMessages& messages_of(int device) {
 template <class T>
 class PanelsModification;
 
-/// The panels of a process one behind the other, all as high as the factor and of so many strips, so that a launch follows in all that lie behind
-/// a panel; each as Layout has a factor.
+/// The panels of a process one behind the other, all as high as the factor and of so many strips, so that a launch
+/// follows in all that lie behind a panel; each as Layout has a factor.
 template <class T>
 class DevicePanels : public mpi::Panels<T> {
  public:
@@ -145,7 +146,8 @@ class DevicePanels : public mpi::Panels<T> {
   index_t ld() const { return ld_; }
   /// Of a panel.
   int strips(index_t b) const { return strips_of(layout_.columns(b)); }
-  /// The strip of this process's that a panel begins with; of one of another, or behind the last, that behind those of the panels before.
+  /// The strip of this process's that a panel begins with; of one of another, or behind the last, that behind those of
+  /// the panels before.
   int first(index_t b) const { return int(layout_.next_of(rank_, b) / layout_.size) * strips(0); }
   /// Likewise, but never behind the last strip.
   int end(index_t b) const {
@@ -171,8 +173,8 @@ class DevicePanels : public mpi::Panels<T> {
   PoolBuffer<T> dR_;
 };
 
-/// The passes of a modification, each with its V of this process's columns and, behind these, of the right-hand sides. All is queued in the stream of
-/// the context.
+/// The passes of a modification, each with its V of this process's columns and, behind these, of the right-hand sides.
+/// All is queued in the stream of the context.
 template <class T>
 class PanelsModification : public mpi::PanelModification<T> {
  public:

@@ -14,12 +14,13 @@
 
 namespace gpucholmod::cuda {
 
-/// A factor of scalars T: its memory, and what goes in and comes out. Work is done in the stream of its context, and finished when a function
-/// returns.
+/// A factor of scalars T: its memory, and what goes in and comes out. Work is done in the stream of its context, and
+/// finished when a function returns.
 template <class T>
 class PlacedFactor : public DeviceFactor {
  public:
-  /// Not a factor yet: only the continuation behind row and column n is there, and what else Layout wants. In a Session.
+  /// Not a factor yet: only the continuation behind row and column n is there, and what else Layout wants. In a
+  /// Session.
   PlacedFactor(Context& context, index_t n, index_t capacity = 0)
       : context_(context), layout_(n, capacity), capacity_(std::max(n, capacity)), dR_(memory_for(layout_, context)) {
     clear();
@@ -51,8 +52,8 @@ class PlacedFactor : public DeviceFactor {
     most_ = largest * std::sqrt(double(order()));
   }
 
-  /// From an upper triangle that is read once, panel by panel, and checked as it comes. Throws not_finite, overflow, bad_diagonal, what R and
-  /// `poll` throw.
+  /// From an upper triangle that is read once, panel by panel, and checked as it comes. Throws not_finite, overflow,
+  /// bad_diagonal, what R and `poll` throw.
   void send(const Source<double>& R, const Poll& poll) {
     const index_t n = order();
     if (n == 0) return;
@@ -70,10 +71,10 @@ class PlacedFactor : public DeviceFactor {
     most_ = largest * std::sqrt(double(n));
   }
 
-  /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER finds
-  /// sooner, transposed. Returns the failing pivot, or -1. Where there is one, the upper triangle is factorised to find it:
-  /// for the lower one cuSOLVER may report the pivot behind it (seen with CUDA 13.0 on an H200, where the pivot ends a block).
-  /// Behind the last one there is none, so that is looked at.
+  /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER
+  /// finds sooner, transposed. Returns the failing pivot, or -1. Where there is one, the upper triangle is factorised
+  /// to find it: for the lower one cuSOLVER may report the pivot behind it (seen with CUDA 13.0 on an H200, where the
+  /// pivot ends a block). Behind the last one there is none, so that is looked at.
   template <class S>
   index_t factorise(const S* A, Uplo uplo) {
     const index_t n = order();

@@ -14,8 +14,8 @@ namespace gpucholmod::cuda {
 class Memory : NotCopied {
  public:
   virtual ~Memory() = default;
-  /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current. Where there are several GPUs, pieces
-  /// of so many bytes are on one each.
+  /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current. Where there are
+  /// several GPUs, pieces of so many bytes are on one each.
   virtual void* allocate(std::size_t bytes, std::size_t piece) = 0;
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
   /// Gives back what is kept beyond `bytes`, in use or not.
@@ -24,8 +24,8 @@ class Memory : NotCopied {
 
 /// Memory of one device, allocated and freed in the order of one stream. A loop of modifications takes and gives back
 /// gigabytes at every turn, so freed memory is kept for the next: at most twice as much as is in use, which is what a
-/// modification in several passes takes, and `spare` bytes; once nothing is in use, `kept` bytes. Plain cudaMalloc where the
-/// device has no memory pools.
+/// modification in several passes takes, and `spare` bytes; once nothing is in use, `kept` bytes. Plain cudaMalloc
+/// where the device has no memory pools.
 class Pool : public Memory {
  public:
   /// Made while `device` is current; stays until the process ends.

@@ -14,8 +14,8 @@
 
 namespace gpucholmod::cuda {
 
-/// One change of the rows and columns of A, see HeldFactor: from a factor to another, or to itself, whose layout says how many there are then.
-/// Downdates of more than one pass are not done in place. In a Session.
+/// One change of the rows and columns of A, see HeldFactor: from a factor to another, or to itself, whose layout says
+/// how many there are then. Downdates of more than one pass are not done in place. In a Session.
 template <class T>
 class Reshaping {
  public:
@@ -66,8 +66,8 @@ class Reshaping {
     return std::accumulate(sums.begin(), sums.end(), 0.0);
   }
 
-  /// Returns the failing pivot, or -1. In place, an insertion before the end may fail although it was found to be possible, as where A is
-  /// singular but for rounding: R is lost then, which `begun` tells.
+  /// Returns the failing pivot, or -1. In place, an insertion before the end may fail although it was found to be
+  /// possible, as where A is singular but for rounding: R is lost then, which `begun` tells.
   index_t insert(index_t at, const double* X, index_t p) {
     const index_t n = from_.layout.n, rows = n + p;
     if (p == 0) {

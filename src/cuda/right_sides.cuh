@@ -8,7 +8,8 @@
 
 namespace gpucholmod::cuda {
 
-/// A strip of right-hand sides on the device: columns [first, first + STRIP) of z, as far as there are any, as high as the factor.
+/// A strip of right-hand sides on the device: columns [first, first + STRIP) of z, as far as there are any, as high as
+/// the factor.
 template <class T>
 class CarriedStrip {
   static constexpr index_t STRIP = block_columns::STRIP;

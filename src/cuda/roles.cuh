@@ -6,26 +6,30 @@
 #include "cuda/crew.h"
 #include "cuda/segment_launch.cuh"
 
-/// How many blocks of threads each role of a segment gets, and whether there is room for a pass (inst/design/segments.md). On the current device.
+/// How many blocks of threads each role of a segment gets, and whether there is room for a pass
+/// (inst/design/segments.md). On the current device.
 namespace gpucholmod::cuda {
 
-/// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for a block.
+/// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for
+/// a block.
 constexpr int finishers = 8;
 
 /// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/segments.md.
 constexpr int window = 16;
-/// On several owners, where messages take longer to come; but not in place, where few rewrite so many block columns: inst/design/several-gpus.md.
+/// On several owners, where messages take longer to come; but not in place, where few rewrite so many block columns:
+/// inst/design/several-gpus.md.
 constexpr int window_on_several = 24;
 static_assert(window > block_columns::REACH && window_on_several > window);
 
-/// Blocks of threads that rewrite within the window, in place, on each owner: with 17 block columns there, most have a group for each warp.
+/// Blocks of threads that rewrite within the window, in place, on each owner: with 17 block columns there, most have a
+/// group for each warp.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
 
 /// What a launch does of a segment: all; or, again, what it has done, to a panel to its right.
 enum class Part { all, again };
 
-/// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles; of those that finish, and that rewrite within the
-/// window, there are as many as said. False where V does not find room in shared memory.
+/// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles; of those that finish,
+/// and that rewrite within the window, there are as many as said. False where V does not find room in shared memory.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int workers_within) {
   using namespace block_columns;
@@ -56,7 +60,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   return words * int(sizeof(A)) <= Card::shared;
 }
 
-/// Likewise; in place, where V finds no room otherwise, with half as many of those, so that no pass has fewer columns for being done in place.
+/// Likewise; in place, where V finds no room otherwise, with half as many of those, so that no pass has fewer columns
+/// for being done in place.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
   if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
@@ -104,8 +109,8 @@ auto with_arithmetic(F&& f) {
   }
 }
 
-/// Whether V of a whole factor, or of a panel, finds room in shared memory, of which the current device has so many parts, and there are kernels;
-/// in place, which takes more of it.
+/// Whether V of a whole factor, or of a panel, finds room in shared memory, of which the current device has so many
+/// parts, and there are kernels; in place, which takes more of it.
 template <class T>
 bool has_room(int columns, int blocks, bool whole, int parts) {
   return with_arithmetic<T>([&](auto arithmetic) {

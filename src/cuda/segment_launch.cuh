@@ -10,8 +10,9 @@
 
 namespace gpucholmod::cuda {
 
-/// How a kernel is launched whose blocks of threads wait for each other, in clusters where the card has such: all of them at once, each
-/// with a multiprocessor of its own, and all of its shared memory that the card gives. On the current device.
+/// How a kernel is launched whose blocks of threads wait for each other, in clusters where the card has such: all of
+/// them at once, each with a multiprocessor of its own, and all of its shared memory that the card gives. On the
+/// current device.
 template <auto kernel>
 class SegmentLaunch {
  public:

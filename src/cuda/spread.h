@@ -9,17 +9,20 @@
 
 namespace gpucholmod::cuda {
 
-/// Whether these GPUs, by their ids, can hold a factor together: each reads and writes the memory of every other, and counts there. Throws
-/// backend_unavailable with reason "no_peer_access" and fields `device` and `peer`, or "no_virtual_memory" and `device`.
+/// Whether these GPUs, by their ids, can hold a factor together: each reads and writes the memory of every other, and
+/// counts there. Throws backend_unavailable with reason "no_peer_access" and fields `device` and `peer`, or
+/// "no_virtual_memory" and `device`.
 void require_peers(const std::vector<int>& devices);
 
-/// Memory of several GPUs at addresses that follow each other, the same on all of them: piece after piece in turn, as far as pages, of 2 MB,
-/// allow. So what works on the memory of one works on it too, and no kernel knows where it lies.
+/// Memory of several GPUs at addresses that follow each other, the same on all of them: piece after piece in turn, as
+/// far as pages, of 2 MB, allow. So what works on the memory of one works on it too, and no kernel knows where it lies.
 ///
-/// To map it takes long, so memory that is given back is kept for the next that is as large: at most as much as is in use.
+/// To map it takes long, so memory that is given back is kept for the next that is as large: at most as much as is in
+/// use.
 class SpreadMemory : public Memory {
  public:
-  /// The first of `devices` is current; work on the memory ends before the stream comes to what is queued there when it is given back.
+  /// The first of `devices` is current; work on the memory ends before the stream comes to what is queued there when it
+  /// is given back.
   SpreadMemory(std::vector<int> devices, cudaStream_t stream);
 
   void* allocate(std::size_t bytes, std::size_t piece) override;

@@ -27,7 +27,8 @@ double free_memory(int device) {
   return known ? double(free) : -1;
 }
 
-/// The architecture that the code was compiled for which the driver takes: machine code of the GPU's own generation, or PTX of the oldest.
+/// The architecture that the code was compiled for which the driver takes: machine code of the GPU's own generation, or
+/// PTX of the oldest.
 int taken_for(int compute_capability) {
   constexpr int compiled[] = {__CUDA_ARCH_LIST__};  // in rising order
   int taken = compiled[0];

@@ -15,9 +15,10 @@ namespace {
 using stream::Chunk;
 using stream::Plan;
 
-/// A stream for each slot, in which its panels come, are modified and go. Panels are modified one after the other, pass after pass. As
-/// a rule a pass takes one turn on a panel: the first turns of all passes are queued at once, and do nothing where the one before
-/// is not done; then its next turn is queued when somebody asks and it is known how the one before has ended.
+/// A stream for each slot, in which its panels come, are modified and go. Panels are modified one after the other, pass
+/// after pass. As a rule a pass takes one turn on a panel: the first turns of all passes are queued at once, and do
+/// nothing where the one before is not done; then its next turn is queued when somebody asks and it is known how the
+/// one before has ended.
 template <class T>
 class StreamDevice : public stream::Device<T> {
  public:

@@ -10,10 +10,12 @@ namespace {
 
 using namespace block_columns;
 
-/// ints: pairs inverted, whether it was refused; and what every substitution clears: pairs linked, the flags of each gang.
+/// ints: pairs inverted, whether it was refused; and what every substitution clears: pairs linked, the flags of each
+/// gang.
 constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, flags_at = 3;
 
-/// Blocks of threads that advance in each gang; 0 where V does not find room in their shared memory, or there is no kernel.
+/// Blocks of threads that advance in each gang; 0 where V does not find room in their shared memory, or there is no
+/// kernel.
 template <class Card, class T, Order order>
 int advancers(int gangs, int blocks, int most_blocks) {
   const int unit = in_clusters<Card>(1), most = most_blocks / unit / gangs * unit - Card::cluster;
@@ -43,7 +45,8 @@ bool has_room(int gangs, int blocks) {
   return assign_roles(s, gangs, blocks);
 }
 
-/// Gangs that run side by side: with more of them the second-level cache no longer holds what one reads until the last has read it.
+/// Gangs that run side by side: with more of them the second-level cache no longer holds what one reads until the last
+/// has read it.
 int most_side_by_side(int blocks) { return blocks <= 128 ? most_gangs : most_gangs / 2; }
 
 }  // namespace

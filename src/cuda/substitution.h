@@ -7,23 +7,25 @@
 
 namespace gpucholmod::cuda {
 
-/// R'X = B or RX = B for few right-hand sides, by the chain of a modification (inst/design/segments.md), in double whatever R is
-/// stored in. On the current device.
+/// R'X = B or RX = B for few right-hand sides, by the chain of a modification (inst/design/segments.md), in double
+/// whatever R is stored in. On the current device.
 template <class T>
 class Substitution {
  public:
-  /// B (layout.n x m, on the host or the device) <- the solution, with R in the layout of a factor, by passes of so many columns as go at
-  /// once, or as far as that is possible. Returns how many columns have been solved for; the others are as they were. In a Session.
+  /// B (layout.n x m, on the host or the device) <- the solution, with R in the layout of a factor, by passes of so
+  /// many columns as go at once, or as far as that is possible. Returns how many columns have been solved for; the
+  /// others are as they were. In a Session.
   static index_t solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t ldb, index_t m);
 
-  /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no kernel for it.
+  /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no
+  /// kernel for it.
   static int columns(index_t m, int strips);
 
   /// R: in the layout of a factor, from its first strip on; it may lie on several devices. Throws out_of_memory.
   Substitution(Context& context, int columns, int strips, const T* R, index_t ld);
 
-  /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from the device, or host memory that may be reused on
-  /// return where it is pageable.
+  /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from the device, or host memory that
+  /// may be reused on return where it is pageable.
   void send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const;
   /// Queues B <- the solution. What is found out about R the first time stays.
   void solve(TriangularSolve which, cudaStream_t stream);

@@ -55,7 +55,8 @@ void copy_on_device(MatrixView<const T> dfrom, MatrixView<T> dto, Context& conte
   else copy_matrix(dfrom, dto, cudaMemcpyDeviceToDevice, context.stream());
 }
 
-/// Entries of a column of a factor to the host (`kind`), or from it; where it lies on several devices, by way of memory of one.
+/// Entries of a column of a factor to the host (`kind`), or from it; where it lies on several devices, by way of memory
+/// of one.
 template <class T>
 void move_column(const T* from, T* to, index_t count, cudaMemcpyKind kind, Context& context) {
   if (count == 0) return;
@@ -84,8 +85,9 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
   }
 }
 
-/// The upper triangle of dR (n x n) <- that of a matrix that is never whole in the host's memory: two panels of it are page-locked there, one of
-/// which is read while the other travels. look(j, column) sees column j, rows 0 .. j, before it is sent; `poll` is called between panels.
+/// The upper triangle of dR (n x n) <- that of a matrix that is never whole in the host's memory: two panels of it are
+/// page-locked there, one of which is read while the other travels. look(j, column) sees column j, rows 0 .. j, before
+/// it is sent; `poll` is called between panels.
 template <class T, class F>
 void send_source(const Source<double>& R, MatrixView<T> dR, Context& context, const Poll& poll, F&& look) {
   const index_t n = dR.cols, widest = std::clamp<index_t>(source_bytes / index_t(sizeof(double) * n), 1, std::min(n, transfer_columns));

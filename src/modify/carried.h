@@ -11,11 +11,12 @@
 
 namespace gpucholmod {
 
-/// The right-hand sides of a call, while they come along: what a backend leaves is kept here until the call has gone well.
+/// The right-hand sides of a call, while they come along: what a backend leaves is kept here until the call has gone
+/// well.
 class Carried {
  public:
-  /// `task`: of k columns of V, sorted and scaled as Y is. It and Y have to outlive this. `order`: of the new factor. Throws overflow, where
-  /// something is too large to be computed with.
+  /// `task`: of k columns of V, sorted and scaled as Y is. It and Y have to outlive this. `order`: of the new factor.
+  /// Throws overflow, where something is too large to be computed with.
   Carried(const Request& task, const double* Y, index_t order) : sides_(task.sides.get()), task_(task), Y_(Y) {
     if (!sides_) return;
     const index_t n = task.n, m = sides_->m;

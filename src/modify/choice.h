@@ -18,7 +18,8 @@ struct Expected {
 };
 Expected expected(const Request& request);
 
-/// Seconds that `gpu` is more on a device which is slower than what that was measured on: by the kind of its kernels alone.
+/// Seconds that `gpu` is more on a device which is slower than what that was measured on: by the kind of its kernels
+/// alone.
 double longer_on(const cuda::Device& device, const Request& request);
 
 /// Why a backend was taken.
@@ -40,9 +41,9 @@ struct Choice {
 
 /// Resolves "auto", and refuses what cannot be. Where nothing else is said, the GPU is taken if it is expected to be
 /// quicker, and starting CUDA is put off until the calls so far, this one included, would have saved what it takes: so
-/// nobody waits for it in vain, nor, by the model, ever for more than twice the time of the best choice. That goes by n,
-/// k, precision, threads and what the machine has (instructions, kind of BLAS) alone, hence the same script makes the
-/// same choices.
+/// nobody waits for it in vain, nor, by the model, ever for more than twice the time of the best choice. That goes by
+/// n, k, precision, threads and what the machine has (instructions, kind of BLAS) alone, hence the same script makes
+/// the same choices.
 ///
 /// Throws bad_argument and backend_unavailable.
 Choice choose(const Request& request, Where where);

@@ -11,7 +11,8 @@ namespace gpucholmod {
 
 enum class Backend { automatic, cpu, cuda };
 
-/// The names by which a user asks for an algorithm and a route; modify/methods.h says which. In the order of R/request.R.
+/// The names by which a user asks for an algorithm and a route; modify/methods.h says which. In the order of
+/// R/request.R.
 enum class Method { automatic, blocked, refactor, reference, panel, stream, resident, persistent, householder, stepwise };
 
 /// Right-hand sides that are to come along with a factor, and what becomes of them: see base/task.h.

@@ -16,8 +16,9 @@
 namespace gpucholmod {
 namespace {
 
-/// The bounds of inst/design/fan-out.md, within which the factor of A_j is not needed: p v <= most_growth hypot(a, v), p and v norms of P and
-/// V_j |W_j|^1/2 / scale_j, a not above that of R; and a smallest pivot of so many sqrt(n + k) eps (1 + p^2).
+/// The bounds of inst/design/fan-out.md, within which the factor of A_j is not needed: p v <= most_growth hypot(a, v),
+/// p and v norms of P and V_j |W_j|^1/2 / scale_j, a not above that of R; and a smallest pivot of so many sqrt(n + k)
+/// eps (1 + p^2).
 constexpr double most_growth = 6, least_pivot = 4096;
 
 /// f(), of which errors tell of which member they are.
@@ -58,7 +59,8 @@ class Solving {
   }
 
  private:
-  /// Columns of P from `first` on, of which the last `removed` count negative; none where the factor is modified. v: their norm in V.
+  /// Columns of P from `first` on, of which the last `removed` count negative; none where the factor is modified. v:
+  /// their norm in V.
   struct Member {
     index_t first = 0, k = 0, removed = 0;
     double v = 0;
@@ -93,8 +95,8 @@ class Solving {
     return last;
   }
 
-  /// Columns of V_j |W_j|^1/2 / scale_j to P, behind `columns` that are there, as modify() would take them: those that are added, then those
-  /// that are removed.
+  /// Columns of V_j |W_j|^1/2 / scale_j to P, behind `columns` that are there, as modify() would take them: those that
+  /// are added, then those that are removed.
   Member pack(index_t j, index_t& columns) {
     Member member;
     member.first = columns;
@@ -163,7 +165,8 @@ class Solving {
     if (columns > 0 && n_ > 0) dgemm_("T", "N", &rows, &m, &inner, &one, P_.get() + first * n_, &inner, C, &inner, &zero, T_.data(), &ld, 1, 1);
   }
 
-  /// False where the bounds do not allow it. Y (n x m): what becomes the solution, but for a substitution; columns: of P.
+  /// False where the bounds do not allow it. Y (n x m): what becomes the solution, but for a substitution; columns: of
+  /// P.
   bool by_capacitance(index_t j, const Member& member, index_t columns, double* Y) {
     if (!capacitance_.factorise({P_.get() + member.first * n_, n_, member.k, n_}, member.removed)) return false;
     const double p_squared = capacitance_.size();

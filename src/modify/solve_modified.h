@@ -30,13 +30,16 @@ struct ModifiedOutcome {
   std::vector<char> by_factor;  ///< f: whether R was modified for it
 };
 
-/// Solves with all of them, R being the factor of A: by one substitution for all V_j, and a small matrix for each (cpu/capacitance.h). Where
-/// that might lose accuracy, or A_j might not be positive definite, the factor of A_j is made, by modify(), and used: so a failing pivot is that of
-/// modify(). R itself does not change. `poll` is told, after every member, the share that is done of all.
+/// Solves with all of them, R being the factor of A: by one substitution for all V_j, and a small matrix for each
+/// (cpu/capacitance.h). Where that might lose accuracy, or A_j might not be positive definite, the factor of A_j is
+/// made, by modify(), and used: so a failing pivot is that of modify(). R itself does not change. `poll` is told, after
+/// every member, the share that is done of all.
 ///
-/// Memory: P of as many members as have tuning::members_block numbers or tuning::members_columns columns, or of one; and a factor where one is made.
-/// Error: of solutions ||b - A_j x|| < 40 eps ((||A|| + ||V_j |W_j| V_j'||) ||x|| + ||b||), in the 1-norm; more in inst/design/fan-out.md.
-/// Throws not_finite of V and b, what modify() throws, with a field `member`, and what `poll` throws.
+/// Memory: P of as many members as have tuning::members_block numbers or tuning::members_columns columns, or of one;
+/// and a factor where one is made.
+/// Error: of solutions ||b - A_j x|| < 40 eps ((||A|| + ||V_j |W_j| V_j'||) ||x|| + ||b||), in the 1-norm; more in
+/// inst/design/fan-out.md. Throws not_finite of V and b, what modify() throws, with a field `member`, and what `poll`
+/// throws.
 ModifiedOutcome solve_modified(HeldFactor& R, const ModifiedSystems& systems, const Poll& poll);
 
 }  // namespace gpucholmod

@@ -12,8 +12,8 @@
 
 namespace gpucholmod {
 
-/// V as methods take it: of A + V diag(w) V' times scale^2, the columns of V diag(|w|)^(1/2) / scale that A grows by, then those that it
-/// shrinks by; without those of weight 0. And in the same way Y, of right-hand sides.
+/// V as methods take it: of A + V diag(w) V' times scale^2, the columns of V diag(|w|)^(1/2) / scale that A grows by,
+/// then those that it shrinks by; without those of weight 0. And in the same way Y, of right-hand sides.
 template <class S>
 class WeightedColumns {
  public:

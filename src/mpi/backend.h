@@ -7,8 +7,8 @@
 
 #include "mpi/factor.h"
 
-/// What the glue expects of the processes that MPI has started. src/mpi/ implements it; src/mpi_absent/ has the same symbols for a build without
-/// MPI.
+/// What the glue expects of the processes that MPI has started. src/mpi/ implements it; src/mpi_absent/ has the same
+/// symbols for a build without MPI.
 namespace gpucholmod::mpi {
 
 bool built();
@@ -22,9 +22,9 @@ struct Place {
   int beside = 0;   ///< its number among those of its machine
 };
 
-/// Begins MPI where nobody has, at the first call, which all processes make. From then on `watch` is called in long operations, and a process that
-/// says nothing is waited for `limit` seconds. Throws backend_unavailable, with the fields `backend`, "mpi", and `reason`: "not_built", "forked",
-/// "ended" or "failed"; process_failed.
+/// Begins MPI where nobody has, at the first call, which all processes make. From then on `watch` is called in long
+/// operations, and a process that says nothing is waited for `limit` seconds. Throws backend_unavailable, with the
+/// fields `backend`, "mpi", and `reason`: "not_built", "forked", "ended" or "failed"; process_failed.
 Place start(const std::function<void()>& watch, double limit);
 
 /// Begins a call of the user's, of one operation or several. Throws as start(), and process_failed with reason "busy".

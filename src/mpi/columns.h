@@ -13,8 +13,8 @@ namespace gpucholmod::mpi {
 /// Numbers of messages of one part of an operation are so far from those of the next.
 constexpr index_t next_part = index_t(1) << 32;
 
-/// The columns of one process: each block its rows down to the diagonal, column-major, one behind the other. On a GPU, there is room for one block
-/// here, which is fetched when it is asked for.
+/// The columns of one process: each block its rows down to the diagonal, column-major, one behind the other. On a GPU,
+/// there is room for one block here, which is fetched when it is asked for.
 template <class T>
 class Columns {
  public:
@@ -96,7 +96,8 @@ class Columns {
   MatrixView<T> view(index_t b) const {
     return {memory_->data + (panels_ ? 0 : at_[b / layout_.size]), layout_.last(b), layout_.columns(b), ld(b)};
   }
-  /// Columns start at cache lines, and no multiple of 4 KB apart, which would want the same few places in the first-level cache.
+  /// Columns start at cache lines, and no multiple of 4 KB apart, which would want the same few places in the
+  /// first-level cache.
   index_t ld(index_t b) const {
     constexpr index_t line = 64 / sizeof(T);
     const index_t whole = (layout_.last(b) + line - 1) / line * line;

@@ -11,7 +11,8 @@ namespace gpucholmod::mpi {
 
 constexpr index_t ahead = 2;  ///< blocks of a process that may be on their way from or to process 0
 
-/// Each block of R comes from process 0, where get(b, buffer) appends it to an empty buffer: its columns down to the diagonal.
+/// Each block of R comes from process 0, where get(b, buffer) appends it to an empty buffer: its columns down to the
+/// diagonal.
 template <class T, class Get>
 void deal(Team& team, const Layout& layout, const Columns<T>& R, Get&& get) {
   const index_t apart = ahead * layout.size;
@@ -64,7 +65,8 @@ void collect(Team& team, const Layout& layout, const Columns<T>& R, Put&& put) {
   }
 }
 
-/// tell(j, numbers) in all processes, of each column of R the `count` numbers that append(own, column, j) appends in the process that has it.
+/// tell(j, numbers) in all processes, of each column of R the `count` numbers that append(own, column, j) appends in
+/// the process that has it.
 template <class S, class T, class Append, class Tell>
 void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, index_t count, Append&& append, Tell&& tell) {
   std::vector<S> own;
@@ -79,8 +81,9 @@ void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, inde
   }
 }
 
-/// place(j, column, s) for each column j of another factor that this process will have: `column` holds column s = source[j] of R, s + 1 numbers.
-/// Where s is negative, nothing comes. As a process takes part in each of its own blocks, none is more than a round ahead of those it sends to.
+/// place(j, column, s) for each column j of another factor that this process will have: `column` holds column s =
+/// source[j] of R, s + 1 numbers. Where s is negative, nothing comes. As a process takes part in each of its own
+/// blocks, none is more than a round ahead of those it sends to.
 template <class T, class Place>
 void move_columns(Team& team, const Layout& layout, const Columns<T>& R, const Layout& to, const std::vector<index_t>& source, Place&& place) {
   std::vector<T> packed;

@@ -10,10 +10,11 @@
 
 namespace gpucholmod::mpi {
 
-/// A factor whose columns lie in several processes, in ordinary memory or on the GPU of each. Every function that is not told otherwise is an operation of the team: all
-/// processes call it, with the same arguments, and get the same result, or the same error. In place, rows and columns
-/// come, go and move by way of a second factor: nothing is half done after an error. On GPUs, what does not modify goes by way of ordinary memory,
-/// a panel at a time; reshapes and the inverse by way of a whole second factor there.
+/// A factor whose columns lie in several processes, in ordinary memory or on the GPU of each. Every function that is
+/// not told otherwise is an operation of the team: all processes call it, with the same arguments, and get the same
+/// result, or the same error. In place, rows and columns come, go and move by way of a second factor: nothing is half
+/// done after an error. On GPUs, what does not modify goes by way of ordinary memory, a panel at a time; reshapes and
+/// the inverse by way of a whole second factor there.
 class SharedFactor : public HeldFactor {
  public:
   // Told by each process for itself: order(), precision(), capacity(), bytes() of its own columns, and
@@ -28,8 +29,8 @@ class SharedFactor : public HeldFactor {
   virtual void write(Sink<double>* sink) const = 0;
 };
 
-/// Deals R (n x n, upper, or lower when uplo says so; whole in process 0, not looked at elsewhere) out, to GPUs where `make` is given. Throws as
-/// cpu::hold(), and bad_argument where GPUs are not of one kind.
+/// Deals R (n x n, upper, or lower when uplo says so; whole in process 0, not looked at elsewhere) out, to GPUs where
+/// `make` is given. Throws as cpu::hold(), and bad_argument where GPUs are not of one kind.
 std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate,
                                        const MakePanels& make = {});
 
@@ -37,8 +38,9 @@ std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, U
 std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate,
                                        const MakePanels& make = {});
 
-/// `data` of process 0 to all that have not `given` any; those that have are to have the same bytes, where that is asked for. `key` is what is
-/// asked of a process, and has to be the same in all. Throws bad_argument with the field `argument`, "processes" or `name`.
+/// `data` of process 0 to all that have not `given` any; those that have are to have the same bytes, where that is
+/// asked for. `key` is what is asked of a process, and has to be the same in all. Throws bad_argument with the field
+/// `argument`, "processes" or `name`.
 void agree(Team& team, const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data);
 
 }  // namespace gpucholmod::mpi

@@ -28,8 +28,8 @@ std::vector<int> PanelSweep<T>::receivers(index_t b) const {
   return all;
 }
 
-/// Where an earlier pass would have failed behind `pivot` in the same panel, the whole downdate may fail before it: which the panel's diagonal
-/// block tells, modified at once.
+/// Where an earlier pass would have failed behind `pivot` in the same panel, the whole downdate may fail before it:
+/// which the panel's diagonal block tells, modified at once.
 template <class T>
 index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, index_t pivot) const {
   const index_t m = layout_.columns(b);

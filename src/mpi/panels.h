@@ -17,20 +17,20 @@ struct PanelWay {
   int columns = 32;  ///< of V in a pass
 };
 
-/// One modification of the panels of a process, which says what is to be done with which panel when: PanelSweep. Everything is done in the order
-/// in which it is asked for; the destructor waits for it.
+/// One modification of the panels of a process, which says what is to be done with which panel when: PanelSweep.
+/// Everything is done in the order in which it is asked for; the destructor waits for it.
 template <class T>
 class PanelModification {
  public:
   virtual ~PanelModification() = default;
 
-  /// A panel of this process, all above whose diagonal block has been done: that block, into a message. Returns the failing pivot, from its first
-  /// row, or -1.
+  /// A panel of this process, all above whose diagonal block has been done: that block, into a message. Returns the
+  /// failing pivot, from its first row, or -1.
   virtual index_t modify(index_t b) = 0;
   /// V of a panel, as it is before modify(): columns(b) x k.
   virtual void fetch_V(index_t b, double* V) = 0;
-  /// What modify() has left, for other processes, with room for a trailer; and there. The message of a panel is needed until that of the second one
-  /// behind it comes.
+  /// What modify() has left, for other processes, with room for a trailer; and there. The message of a panel is needed
+  /// until that of the second one behind it comes.
   virtual Bytes message(index_t b) = 0;
   virtual void receive(index_t b, Bytes&& message) = 0;
   /// The rows of panel b in those panels of this process that are among [first, last), all behind it, by its message.
@@ -63,8 +63,9 @@ class Panels {
 
   /// What this GPU has room for. Throws backend_unavailable where it has no code for what is asked for.
   virtual PanelWay way(const Task& task) const = 0;
-  /// Into `out`, which may be this; null: only the verdict is of interest, of one pass. V: this process's rows of it, one panel behind the other;
-  /// kept no longer than this takes. `scale`: of the result. `right`: m is 0 but in the process that carries them.
+  /// Into `out`, which may be this; null: only the verdict is of interest, of one pass. V: this process's rows of it,
+  /// one panel behind the other; kept no longer than this takes. `scale`: of the result. `right`: m is 0 but in the
+  /// process that carries them.
   virtual std::unique_ptr<PanelModification<T>> modification(Panels* out, MatrixView<const double> V, const Task& task, double scale, PanelWay way,
                                                              const RightSides& right, const std::function<void()>& tend) = 0;
 };

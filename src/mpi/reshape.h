@@ -11,9 +11,10 @@
 
 namespace gpucholmod::mpi {
 
-/// Rows and columns of A come, go or move, as in cpu/reshape.h, from a factor into another one that is new: columns go to whose they are there; what
-/// lies behind is modified by a sweep that begins at the block of the first row that changes. What depends on few columns alone each process does by
-/// itself. Within an operation of the team; right.out and right.rest are written in each.
+/// Rows and columns of A come, go or move, as in cpu/reshape.h, from a factor into another one that is new: columns go
+/// to whose they are there; what lies behind is modified by a sweep that begins at the block of the first row that
+/// changes. What depends on few columns alone each process does by itself. Within an operation of the team; right.out
+/// and right.rest are written in each.
 ///
 /// Error: the residual ratio of a modification. Reference: inst/design/reshape.md, processes.md.
 template <class T>
@@ -98,8 +99,8 @@ class Reshaping {
   }
 
  private:
-  /// Rows and columns from `first` on of `out` <- the factor of what they are +- V V', where V (m x k) is zero above; the right-hand sides
-  /// come along.
+  /// Rows and columns from `first` on of `out` <- the factor of what they are +- V V', where V (m x k) is zero above;
+  /// the right-hand sides come along.
   index_t modify_rest(index_t first, const std::vector<T>& V, index_t k, Sign sign, const std::vector<double>& Y) {
     const index_t m = to_.n;
     if (first == m || k == 0) {
@@ -118,8 +119,8 @@ class Reshaping {
     return -1;
   }
 
-  /// Row by row, a column gives a reflection, which turns its entry below the diagonal into the one above it; by the owners, from left to right, who
-  /// tell all others.
+  /// Row by row, a column gives a reflection, which turns its entry below the diagonal into the one above it; by the
+  /// owners, from left to right, who tell all others.
   void move_right(index_t from, index_t to, const std::vector<index_t>& source) {
     std::vector<T> below(to);  // the diagonal, of columns of this process
     move_columns(team_, from_, R_, to_, source, [&](index_t j, const T* column, index_t s) {

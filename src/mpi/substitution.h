@@ -6,16 +6,17 @@
 
 namespace gpucholmod::mpi {
 
-/// B (n x m, in every process) <- R'^-1 B or R^-1 B, for few right-hand sides, in double precision; within an operation of the team.
+/// B (n x m, in every process) <- R'^-1 B or R^-1 B, for few right-hand sides, in double precision; within an operation
+/// of the team.
 template <class T>
 class SharedSubstitution {
  public:
   SharedSubstitution(Team& team, const Layout& layout, const Columns<T>& R, double* B, index_t m)
       : team_(team), layout_(layout), R_(R), B_{B, layout.n, m, layout.n} {}
 
-  /// Block by block, by the owner of its columns, which has all that is above the diagonal there, and needs the solution above. What is computed
-  /// does not depend on who owns what. Only the first `end` rows are solved for, with the part of R above and left of there; from those behind
-  /// what these take from them is subtracted.
+  /// Block by block, by the owner of its columns, which has all that is above the diagonal there, and needs the
+  /// solution above. What is computed does not depend on who owns what. Only the first `end` rows are solved for, with
+  /// the part of R above and left of there; from those behind what these take from them is subtracted.
   void forward() { forward(layout_.n); }
   void forward(index_t end) {
     end_ = end;
@@ -31,8 +32,8 @@ class SharedSubstitution {
     for (index_t b = 0; b < layout_.blocks(); ++b) receive(b, next_part + b);
   }
 
-  /// From below: a process sums up what its columns take from the rows above, and gives the owner of a block its sum when that comes up. Sums of
-  /// several processes round otherwise than that of one.
+  /// From below: a process sums up what its columns take from the rows above, and gives the owner of a block its sum
+  /// when that comes up. Sums of several processes round otherwise than that of one.
   void back() {
     const index_t n = layout_.n, m = B_.cols, blocks = layout_.blocks();
     std::vector<double> memory(n * m);

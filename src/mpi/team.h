@@ -24,12 +24,12 @@ void pause(index_t idle);
 /// What processes do together. A process that refuses does so whatever the others do.
 enum class Operation { refuse, meet, agree, hold, copy, modify, collect, columns, solve, write, invert, flags, remove, insert, shift };
 
-/// Processes that carry out the same operations in the same order, each its part, and come to the same end of each: success, the same failing
-/// pivot, or the same error, in all of them. Every wait in between has a limit.
+/// Processes that carry out the same operations in the same order, each its part, and come to the same end of each:
+/// success, the same failing pivot, or the same error, in all of them. Every wait in between has a limit.
 ///
-/// A message belongs to a turn, the number of an operation: those of turns that are over are dropped, those of turns to come are kept, so that
-/// an operation that one process breaks off leaves nothing behind. An operation ends when each has told all others how its part has ended.
-/// One that has failed tells so at once, upon which the others leave off.
+/// A message belongs to a turn, the number of an operation: those of turns that are over are dropped, those of turns to
+/// come are kept, so that an operation that one process breaks off leaves nothing behind. An operation ends when each
+/// has told all others how its part has ended. One that has failed tells so at once, upon which the others leave off.
 ///
 /// A call of the user's is several operations. Their numbers begin anew with each call, at one that depends on the
 /// number of calls alone: so all processes are in step again after a call that one has left between two operations.
@@ -85,8 +85,8 @@ class Team : NotCopied {
   void wait(int from, index_t index);
   /// The message of that index, once it is there.
   Bytes take(int from, index_t index);
-  /// Lets messages come and go, and gives notice of life. Throws where another process has ended the operation. To be called several times a
-  /// second.
+  /// Lets messages come and go, and gives notice of life. Throws where another process has ended the operation. To be
+  /// called several times a second.
   void look();
 
   /// Throws where nothing is to be expected of a process any more that is waited for since then.
@@ -99,8 +99,8 @@ class Team : NotCopied {
   void broadcast(const std::vector<int>& to, Bytes& data);
   std::vector<int> others() const;
 
-  /// Tells the others that this process comes to its end, and waits until they do. False where one of them is gone, and nobody should wait for
-  /// the others any more.
+  /// Tells the others that this process comes to its end, and waits until they do. False where one of them is gone, and
+  /// nobody should wait for the others any more.
   bool leave();
   bool has_left() const { return left_[rank()]; }
 

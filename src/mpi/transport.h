@@ -61,8 +61,8 @@ inline void append(Bytes& to, const void* data, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to.data() + before, data, bytes);
 }
 
-/// How processes that compute together reach each other: MPI (mpi/world.cpp), or, in tests, threads. Nothing here waits, and nothing is lost
-/// between processes that live.
+/// How processes that compute together reach each other: MPI (mpi/world.cpp), or, in tests, threads. Nothing here
+/// waits, and nothing is lost between processes that live.
 class Transport : NotCopied {
  public:
   virtual ~Transport() = default;

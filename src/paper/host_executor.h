@@ -25,7 +25,8 @@ class HostThreads {
   std::vector<std::array<T, max_elements_per_thread>> registers_;
 };
 
-/// The panel method without a GPU: the same launches and per-thread code on the CPU, one after the other, for study and tests.
+/// The panel method without a GPU: the same launches and per-thread code on the CPU, one after the other, for study and
+/// tests.
 template <class T>
 class HostExecutor {
  public:

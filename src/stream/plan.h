@@ -30,15 +30,16 @@ struct Chunk {
 
 /// How a factor of order n goes through the device: which panels, in how many slots, in which chunks.
 ///
-///     0      panels        n      A panel needs its own columns and the messages of the panels before it, nothing else of
-///     +---+----+---+--+--+-+      R: so `slots` of them are on the device at a time, one coming, one being modified, one
-///       \ |    |   |  |  | |      going. All have about the same number of bytes. Beside the slots, the device holds the
-///         \    |   |  |  | |      messages and V of all passes: O(nk).
+///     0      panels        n      A panel needs its own columns and the messages of the panels before it, nothing
+///     +---+----+---+--+--+-+      else of R: so `slots` of them are on the device at a time, one coming, one being
+///       \ |    |   |  |  | |      modified, one going. All have about the same number of bytes. Beside the slots, the
+///         \    |   |  |  | |      device holds the messages and V of all passes: O(nk).
 ///           \ _|___|__|__|_|
 class Plan {
  public:
-  /// `removed`: columns of V, the last ones, that are taken away. `word`: bytes of a scalar on the device. At most `budget` bytes of
-  /// device memory, and one panel only if `whole`. Throws out_of_memory with the least budget that works.
+  /// `removed`: columns of V, the last ones, that are taken away. `word`: bytes of a scalar on the device. At most
+  /// `budget` bytes of device memory, and one panel only if `whole`. Throws out_of_memory with the least budget that
+  /// works.
   Plan(index_t n, index_t k, index_t removed, int word, double budget, bool whole)
       : n_(n), k_(k), word_(word), passes_(block_columns::passes_of(k, removed, block_columns::most_columns)) {
     strips_ = block_columns::strips_of(n);
@@ -50,9 +51,11 @@ class Plan {
       slots_ = std::min(most_slots, int(panels_.size()));
       if (device_bytes() <= budget) break;
       if (slots_ > 1 && slot_words_ == narrowest()) most_slots = slots_ - 1;
-      else if (slot_words_ > narrowest() && !whole) panel_bytes = std::min(panel_bytes, double(word_) * slot_words_) * 0.75;
+      else if (slot_words_ > narrowest() && !whole)
+        panel_bytes = std::min(panel_bytes, double(word_) * slot_words_) * 0.75;
       else
-        throw out_of_memory("'device_memory' allows less device memory than this takes at least", device_bytes(), budget);
+        throw out_of_memory("'device_memory' allows less device memory than this takes at least", device_bytes(),
+                            budget);
     }
     const double chunk = std::min(double(tuning::stream_chunk), std::max(total_words() * word_ / 32, 65536.0));
     for (int p = 0; p < int(panels_.size()); ++p) {

@@ -43,8 +43,8 @@ class Runner {
   }
 
  private:
-  /// With 2^-e R, or, unless that is `settled`, whatever scaling turns out to be right on the way; where `out` takes the place
-  /// of R, there is no looking at R again. False: failing pivot.
+  /// With 2^-e R, or, unless that is `settled`, whatever scaling turns out to be right on the way; where `out` takes
+  /// the place of R, there is no looking at R again. False: failing pivot.
   bool modify(Sink<S>& out, int e, bool settled = false) {
     for (;;) {
       const Run<S> done = attempt(out, e, n_, work_);
@@ -66,8 +66,9 @@ class Runner {
     }
   }
 
-  /// A pass of some of V's columns has failed at `pivot`, so the downdate fails there at the latest. Where passes fail in
-  /// turn, which one is seen first depends on the panels; the leading part of the factor tells whether it fails earlier.
+  /// A pass of some of V's columns has failed at `pivot`, so the downdate fails there at the latest. Where passes fail
+  /// in turn, which one is seen first depends on the panels; the leading part of the factor tells whether it fails
+  /// earlier.
   index_t first_pivot(int e, index_t pivot) {
     Nowhere<S> nowhere;
     while (pivot > 0) {

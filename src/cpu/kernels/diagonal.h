@@ -71,15 +71,15 @@ void store_block(const Block<P>& block, const Strip<typename P::T>& strip, index
   store_triangle<P, uplo>(strip.out + at<uplo>(row, column, strip.ldo), strip.ldo, m, x);
 }
 
-/// Whether r^2 + ||v||^2 can be formed, r > 0: what overflows has been scaled away (scale_exponent), and below this limit
-/// what underflows might be of the size of r's last bit.
+/// Whether r^2 + ||v||^2 can be formed, r > 0: what overflows has been scaled away (scale_exponent), and below this
+/// limit what underflows might be of the size of r's last bit.
 template <class T>
 INLINE bool squares_well(T r) {
   return r > (sizeof(T) == 8 ? T(0x1p-484) : T(0x1p-36));
 }
 
-/// Column i of V divided by the power of two, which is returned, that brings the larger of it and r near 1. For the pivot
-/// only their ratio matters, and what comes of it has the same bits at any scale.
+/// Column i of V divided by the power of two, which is returned, that brings the larger of it and r near 1. For the
+/// pivot only their ratio matters, and what comes of it has the same bits at any scale.
 template <class P>
 NOINLINE typename P::T scale_column(const Block<P>& block, index_t i, index_t k, typename P::T r) {
   using T = typename P::T;

@@ -1,15 +1,18 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// Rotations of many small factors at once: every lane of a vector is a member, so that square roots and divisions are vectors' too.
+/// Rotations of many small factors at once: every lane of a vector is a member, so that square roots and divisions are
+/// vectors' too.
 ///
-/// A column v of V is kept as w = sqrt(h) v, and row i of R, while K columns go over it, as x = R_i / d. With p = w_i / x_i,
+/// A column v of V is kept as w = sqrt(h) v, and row i of R, while K columns go over it, as x = R_i / d. With p = w_i /
+/// x_i,
 ///
 ///   e = p^2 / (d^2 h)       update    rho = 1 + e   w~ = w - p x   x~ = x + (p / (d^2 h)) w     d~ = d / sqrt(rho)
 ///   h~ = h rho              downdate  rho = 1 - e   w~ = w - p x   x~ = x - (p / (d^2 h~)) w~   d~ = d sqrt(rho)
 ///
-/// and R~_i = d x in the end. h is 1 before the first row, d before the first column of each; x_i = R_ii y, where y grows by rho with an update and
-/// stays with a downdate. These are the rotations of cpu/kernels/rotations.h, which says why that is as good as true ones. The inverses of
-/// h, d^2 and y are what is kept: a column and row take one division, by rho.
+/// and R~_i = d x in the end. h is 1 before the first row, d before the first column of each; x_i = R_ii y, where y
+/// grows by rho with an update and stays with a downdate. These are the rotations of cpu/kernels/rotations.h, which
+/// says why that is as good as true ones. The inverses of h, d^2 and y are what is kept: a column and row take one
+/// division, by rho.
 template <class T>
 struct GroupSteps {
   static constexpr int rows = GroupPass<T>::rows, most = 4;  ///< columns
@@ -51,8 +54,9 @@ INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const 
     UNROLL for (int q = 0; q < K; ++q) P::store(W + (c * K + q) * lanes, w[q][c]);
 }
 
-/// The m x m block on the diagonal from `row` on, of as many members: finds their steps, leaves the new block in X (by rows, `rows` apart) and the
-/// new 1 / h in `unit`. Returns the bits of lanes where the bounds of a GroupPass are exceeded.
+/// The m x m block on the diagonal from `row` on, of as many members: finds their steps, leaves the new block in X (by
+/// rows, `rows` apart) and the new 1 / h in `unit`. Returns the bits of lanes where the bounds of a GroupPass are
+/// exceeded.
 template <class P, bool one_column, class T = typename P::T>
 NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, index_t lane, GroupSteps<T>& steps, T* X, T* unit) {
   using V = typename P::V;

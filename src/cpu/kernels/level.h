@@ -59,8 +59,8 @@ typename P::T sum_of(typename P::V x) {
 }
 
 /// Columns column, column + 1, ... of the strip, from `row` on, by as many vectors at a time as pay: each all the way
-/// down where columns lie in memory (a column is read as a stream), each row block all the way across where rows do (what
-/// is fetched is used up). `few`: where vectors are short enough, at most 8 columns at a time.
+/// down where columns lie in memory (a column is read as a stream), each row block all the way across where rows do
+/// (what is fetched is used up). `few`: where vectors are short enough, at most 8 columns at a time.
 template <Uplo uplo, class Steps, class T = typename Steps::T>
 void down_columns(const T* H, index_t blocks, index_t row, index_t column, index_t k, bool few, Strip<T>& strip) {
   using P = typename Steps::P;

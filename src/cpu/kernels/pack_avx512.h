@@ -36,8 +36,8 @@ struct Pack<double> {
         x[i + 2 + l] = _mm512_permutex2var_pd(a[i + l], high, a[i + 2 + l]);
       }
   }
-  /// x_i <- row i of a tile that is stored by columns, ld apart. Columns j and j + 4 share a register: to bring two halves together, and to
-  /// take them apart, is done on the way from and to memory, where it takes no shuffle.
+  /// x_i <- row i of a tile that is stored by columns, ld apart. Columns j and j + 4 share a register: to bring two
+  /// halves together, and to take them apart, is done on the way from and to memory, where it takes no shuffle.
   static INLINE void load_columns(const T* p, index_t ld, V (&x)[8]) {
     UNROLL for (int half = 0; half < 8; half += 4)
       UNROLL for (int j = 0; j < 4; ++j) {

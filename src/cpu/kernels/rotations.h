@@ -2,19 +2,20 @@
 
 /// Plane rotations without square roots on the way, K for each row of a block of NB, K small.
 ///
-/// A column v of V is kept as w = sqrt(h) v, and row i of R as x = R_i / d_i. With p = w_i / x_i, both of them before the step,
+/// A column v of V is kept as w = sqrt(h) v, and row i of R as x = R_i / d_i. With p = w_i / x_i, both of them before
+/// the step,
 ///
 ///   t = (p / d_i)^2      h~ = h + sigma t                      h: 1 before the first row
 ///   update    x~ = x + p / (d_i^2 h) w      w~ = w - p x       d~_i = d_i sqrt(h / h~)
 ///   downdate  x~ = x - p / (d_i^2 h~) w~    w~ = w - p x       d~_i = d_i sqrt(h~ / h)
 ///
-/// is the rotation with c = sqrt(h / h~), s = p / (d_i sqrt(h~)) (update), and the hyperbolic one with c = sqrt(h~ / h),
-/// s = p / (d_i sqrt(h)), whose new row is made of the old row and the *new* v (a mixed form, as Chambers' is). What a row waits for is
-/// w alone: a product and a difference. All else is done for a block's rows at once.
+/// is the rotation with c = sqrt(h / h~), s = p / (d_i sqrt(h~)) (update), and the hyperbolic one with c = sqrt(h~ /
+/// h), s = p / (d_i sqrt(h)), whose new row is made of the old row and the *new* v (a mixed form, as Chambers' is).
+/// What a row waits for is w alone: a product and a difference. All else is done for a block's rows at once.
 ///
 /// Rounding errors are those of rotations: what w~ loses, divided by sqrt(h~), is eps (c |v| + s |d x|).
-/// References: Fletcher & Powell (1974) Math. Comp. 28, 1067-1087, for w; Gentleman (1973) J. Inst. Maths Applics 12, 329-336, for d;
-/// inst/design/block-householder.md.
+/// References: Fletcher & Powell (1974) Math. Comp. 28, 1067-1087, for w; Gentleman (1973) J. Inst. Maths Applics 12,
+/// 329-336, for d; inst/design/block-householder.md.
 template <class P>
 struct Rotations {
   using T = typename P::T;
@@ -34,8 +35,8 @@ struct Rotations {
 };
 constexpr index_t most_rotations = 4;  ///< K is no more than that
 
-/// Within these bounds nothing over- or underflows, and little is lost to rounding: h and 1 / d^2; w, which shows what is too large, or
-/// no number, in the column of R above it; what a downdate of one block leaves of h.
+/// Within these bounds nothing over- or underflows, and little is lost to rounding: h and 1 / d^2; w, which shows what
+/// is too large, or no number, in the column of R above it; what a downdate of one block leaves of h.
 template <class T>
 constexpr T most_growth = sizeof(T) == 8 ? T(0x1p200) : T(0x1p40);
 template <class T>
@@ -43,7 +44,8 @@ constexpr T largest_w = sizeof(T) == 8 ? T(0x1p500) : T(0x1p80);
 template <class T>
 constexpr T least_left = T(0.125);
 
-/// The rotation that takes (r, v) to (rho, 0); false as for compute() of cpu/rotation.h, and if r is not positive or one of them not finite.
+/// The rotation that takes (r, v) to (rho, 0); false as for compute() of cpu/rotation.h, and if r is not positive or
+/// one of them not finite.
 template <Sign sign, class T>
 INLINE bool find_rotation(T& r, T v, T* csi) {
   Rotation<T> g;
@@ -67,7 +69,8 @@ INLINE void rotate(const T* csi, T& r, T& v) {
   }
 }
 
-/// True rotations, one number after the other: for blocks where the bounds are exceeded, and to find the pivot that fails.
+/// True rotations, one number after the other: for blocks where the bounds are exceeded, and to find the pivot that
+/// fails.
 template <class P, Sign sign, Uplo uplo>
 struct Careful {
   using T = typename P::T;
@@ -111,8 +114,8 @@ struct Careful {
   }
 };
 
-/// Diagonal kernel: Kernels::diagonal, in registers. `single`: K is 1, which takes a tenth less where the compiler knows it; for all others, one
-/// kernel will do.
+/// Diagonal kernel: Kernels::diagonal, in registers. `single`: K is 1, which takes a tenth less where the compiler
+/// knows it; for all others, one kernel will do.
 template <class P, Sign sign, Uplo uplo, bool single>
 index_t find_rotations(typename P::T* memory, index_t row, index_t column, index_t m, index_t k, Strip<typename P::T>& strip) {
   const index_t K = single ? 1 : k;

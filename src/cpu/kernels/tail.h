@@ -78,9 +78,9 @@ INLINE index_t at(index_t i, index_t j, index_t ld) {
   return uplo == Uplo::upper ? i + j * ld : j + i * ld;
 }
 
-/// Asks for rows that the kernel reads some row blocks later, whether they still belong to the matrix or not. Streams of
-/// columns the processor sees coming by itself; rows it does not. Into the second-level cache, since in the first rows
-/// that are a large power of two apart want the same few places.
+/// Asks for rows that the kernel reads some row blocks later, whether they still belong to the matrix or not. Streams
+/// of columns the processor sees coming by itself; rows it does not. Into the second-level cache, since in the first
+/// rows that are a large power of two apart want the same few places.
 template <class P, int C>
 INLINE void prefetch_rows(const typename P::T* p, index_t ld) {
   const std::uintptr_t later = reinterpret_cast<std::uintptr_t>(p) +

@@ -4,11 +4,12 @@
 
 #include "block_columns/cards.h"
 
-/// Whether there are kernels for segments for an architecture, as __CUDA_ARCH__ counts them: from compute capability 8.0 on, whose barriers
-/// count copies; nvcc knows all their instructions from CUDA 12.1 on.
+/// Whether there are kernels for segments for an architecture, as __CUDA_ARCH__ counts them: from compute capability
+/// 8.0 on, whose barriers count copies; nvcc knows all their instructions from CUDA 12.1 on.
 #define GPUCHOLMOD_SEGMENTS(architecture) ((architecture) >= 800 && CUDART_VERSION >= 12010)
-/// And whether these are the ones for GPUs of data centres from 9.0 on, with clusters of blocks of threads and bulk copies. For tests
-/// nvcc can be told GPUCHOLMOD_CARD, Card80 or Card86: then its kernels are compiled for every target, and run on newer GPUs.
+/// And whether these are the ones for GPUs of data centres from 9.0 on, with clusters of blocks of threads and bulk
+/// copies. For tests nvcc can be told GPUCHOLMOD_CARD, Card80 or Card86: then its kernels are compiled for every
+/// target, and run on newer GPUs.
 #ifdef GPUCHOLMOD_CARD
 #define GPUCHOLMOD_CLUSTERS(architecture) 0
 #else
@@ -32,7 +33,8 @@ template <int architecture>
 using CardOf = std::conditional_t<GPUCHOLMOD_CLUSTERS(architecture), block_columns::Card90,
                                   std::conditional_t<architecture <= 800, block_columns::Card80, block_columns::Card86>>;
 #endif
-/// Whether a factor of floats is computed with in floats by the kernels of any of these architectures, and of those that are compiled for.
+/// Whether a factor of floats is computed with in floats by the kernels of any of these architectures, and of those
+/// that are compiled for.
 template <int... architectures>
 constexpr bool computed_in_floats = (std::is_same_v<typename CardOf<architectures>::template Arithmetic<float>, float> || ...);
 #ifdef __CUDA_ARCH_LIST__

@@ -67,7 +67,8 @@ struct DeviceMemory {
 #endif
   }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
-  /// One wait, which polls. Where GPUCHOLMOD_WATCHDOG says after how many seconds, a wait of that length ends the kernel.
+  /// One wait, which polls. Where GPUCHOLMOD_WATCHDOG says after how many seconds, a wait of that length ends the
+  /// kernel.
   struct Wait {
 #ifdef GPUCHOLMOD_WATCHDOG
     unsigned long long since = now();

@@ -5,8 +5,8 @@
 
 namespace gpucholmod::cuda {
 
-/// Products of small matrices by a warp, as Card says: by tensor cores, or by the lanes. What each function does: HostWarp in
-/// tests/core/host_grid.h. They need compute capability 8.0. A: what is computed with.
+/// Products of small matrices by a warp, as Card says: by tensor cores, or by the lanes. What each function does:
+/// HostWarp in tests/core/host_grid.h. They need compute capability 8.0. A: what is computed with.
 template <class A>
 struct DeviceProducts : DeviceMemory {
 #ifdef __CUDA_ARCH__
@@ -25,8 +25,8 @@ struct DeviceProducts : DeviceMemory {
 
   int id, lane;
 
-  /// By the tensor cores. A lane's columns 2t and 2t + 1 of A are taken as the instruction's columns t and t + 4, and the
-  /// rows of B likewise, so that what one product leaves in the registers is what the next one takes.
+  /// By the tensor cores. A lane's columns 2t and 2t + 1 of A are taken as the instruction's columns t and t + 4, and
+  /// the rows of B likewise, so that what one product leaves in the registers is what the next one takes.
   template <int s, block_columns::Access access>
   __device__ __forceinline__ void multiply_add(PerLane<block_columns::Fragment<A>>& D, const PerLane<block_columns::LeftFragment<A>>& left, const A* B,
                                int ld) const {
@@ -61,8 +61,8 @@ struct DeviceProducts : DeviceMemory {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(d[0]), "+d"(d[1]) : "d"(a), "d"(b));
 #endif
   }
-  /// All of it, without tensor cores: a lane has what it needs of A in its quad, of B in the groups 2t and 2t + 1. A loop, as there are many
-  /// products in a kernel, and the compiler takes minutes over them otherwise.
+  /// All of it, without tensor cores: a lane has what it needs of A in its quad, of B in the groups 2t and 2t + 1. A
+  /// loop, as there are many products in a kernel, and the compiler takes minutes over them otherwise.
   __device__ __forceinline__ void multiply_add_lanes(A* d, const A* a, A b0, A b1) const {
     const auto add = [d](A low, A high, A left, A right) {
       d[0] = fma(low, left, d[0]);
@@ -102,9 +102,10 @@ struct DeviceProducts : DeviceMemory {
     multiply_add_to(D, left, tile.value.e[2 * half], tile.value.e[2 * half + 1]);
   }
 
-  /// D_j <- D_j + s L B_j, L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at right[j * stride + n * right_ld + k], count of them, in
-  /// shared memory: sixteen bytes of a row of L serve 2 count columns. Half of a quad's lanes (with floats), or each of them, begins in
-  /// another place of the sum: free of bank conflicts where the leading dimensions are eight more than a multiple of 16, or 8.
+  /// D_j <- D_j + s L B_j, L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at right[j * stride + n * right_ld +
+  /// k], count of them, in shared memory: sixteen bytes of a row of L serve 2 count columns. Half of a quad's lanes
+  /// (with floats), or each of them, begins in another place of the sum: free of bank conflicts where the leading
+  /// dimensions are eight more than a multiple of 16, or 8.
   template <int s, int count>
   __device__ __forceinline__ void multiply_add_in_place(PerLane<block_columns::Fragment<A>>* D, const A* left, int left_ld, const A* right,
                                                         int right_ld, int stride) const {
@@ -131,8 +132,8 @@ struct DeviceProducts : DeviceMemory {
     }
   }
 
-  /// 16 rows of a matrix of order NB: a lane has every fourth of them, and eight columns, so that the sums of a product with CHAIN_COLUMNS
-  /// columns take nothing from other lanes until they are added up.
+  /// 16 rows of a matrix of order NB: a lane has every fourth of them, and eight columns, so that the sums of a product
+  /// with CHAIN_COLUMNS columns take nothing from other lanes until they are added up.
   struct Rows {
     A e[4][8];
   };
@@ -153,7 +154,8 @@ struct DeviceProducts : DeviceMemory {
   /// D <- D + s rows P, P(l, q) at P[q * ld + l].
   template <int s>
   __device__ __forceinline__ void multiply_add_rows_of(PerLane<block_columns::Fragment<A>>& D, const Rows& rows, const A* P, int ld) const {
-    // Each step leaves a lane half of what it has, of those eight lanes that have the same rows: at last rows g and g + 8, columns 2t, 2t + 1.
+    // Each step leaves a lane half of what it has, of those eight lanes that have the same rows: at last rows g and g +
+    // 8, columns 2t, 2t + 1.
     const bool upper = lane & 16, right = lane & 2, odd = lane & 1;
     A two[2][8], four[2][4];
     constexpr int columns = sizeof(A) == sizeof(float) ? 8 : 2;  // at a time, for the registers

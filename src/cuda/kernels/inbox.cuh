@@ -82,8 +82,8 @@ __device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
   return true;
 }
 
-/// What block_columns/feed.h fills, by bulk copies where there are such, otherwise by all lanes: a ring of `slots` slots for one team.
-/// `columns`: it is filled by columns, and never closed.
+/// What block_columns/feed.h fills, by bulk copies where there are such, otherwise by all lanes: a ring of `slots`
+/// slots for one team. `columns`: it is filled by columns, and never closed.
 template <class A, int slots, bool columns = false>
 struct DeviceInbox {
   using Warp = DeviceWarpOf<A>;
@@ -284,7 +284,8 @@ struct PublishedMail {
   __device__ __forceinline__ void send(const Warp&, int, const block_columns::Tile<Warp>&) const {}
 };
 
-/// By all threads of the blocks that solve for the same columns, where these are a cluster; otherwise by those of one block.
+/// By all threads of the blocks that solve for the same columns, where these are a cluster; otherwise by those of one
+/// block.
 __device__ __forceinline__ void cluster_sync() {
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");

@@ -61,8 +61,8 @@ __global__ void clear_below(MatrixView<T> R, int order) {
   for (index_t i = j + 1 + threadIdx.x; i < end; i += blockDim.x) R.data[i + j * R.ld] = T(0);
 }
 
-/// out <- s R, both upper; places[0] <- the least i + j n of an entry that is not finite then, places[1] <- the least j of
-/// one on the diagonal that is smaller than `least`, if there is one.
+/// out <- s R, both upper; places[0] <- the least i + j n of an entry that is not finite then, places[1] <- the least j
+/// of one on the diagonal that is smaller than `least`, if there is one.
 ///   Grid     a block per column
 template <class T>
 __global__ void scale_triangle(MatrixView<const T> R, T s, T least, MatrixView<T> out, unsigned long long* places) {
@@ -74,8 +74,8 @@ __global__ void scale_triangle(MatrixView<const T> R, T s, T least, MatrixView<T
   }
 }
 
-/// sums <- the sums of squares of columns of R (upper), of those with these numbers, or of all (null), in double and in fixed order:
-/// repeatable.
+/// sums <- the sums of squares of columns of R (upper), of those with these numbers, or of all (null), in double and in
+/// fixed order: repeatable.
 ///   Grid     a block of 128 threads per column
 ///   Shared   sSum (128)
 template <class T>

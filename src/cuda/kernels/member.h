@@ -5,24 +5,27 @@
 #include "base/host_device.h"
 #include "base/types.h"
 
-/// A member of a batch: the work of a team of threads, a warp (member_by_warp.h), or, for larger members, a block (member_by_block.h). Written
-/// once, over a class Team: MemberTeam (batch.cuh) is the real thing, HostTeam (tests/core/test_member.cpp) runs the threads one after the other.
+/// A member of a batch: the work of a team of threads, a warp (member_by_warp.h), or, for larger members, a block
+/// (member_by_block.h). Written once, over a class Team: MemberTeam (batch.cuh) is the real thing, HostTeam
+/// (tests/core/test_member.cpp) runs the threads one after the other.
 ///
-/// The triangle lies packed by rows: R(i, j) at row_of(n, i) + j. Every row is read once and written once for up to K columns of V, which stay
-/// in the registers, V(j, .) with the thread that has column j. Row i takes one reflection for the columns that are added, and then a hyperbolic
-/// one for those that are taken away, v = V(i, .) of the one sign:
+/// The triangle lies packed by rows: R(i, j) at row_of(n, i) + j. Every row is read once and written once for up to K
+/// columns of V, which stay in the registers, V(j, .) with the thread that has column j. Row i takes one reflection for
+/// the columns that are added, and then a hyperbolic one for those that are taken away, v = V(i, .) of the one sign:
 ///
 ///   d^2 = r_ii^2 +- v'v      r~_j = (r_ii r_j +- v'V(j, .)) / d      V(j, .) <- V(j, .) - v (r_j + r~_j) / (r_ii + d)
 ///
-/// the latter in the mixed form, from the new r. What takes time is that rows wait for each other: a warp by itself has no barriers, so that one
-/// thread with four columns is better than four with one, and many members are under way. In a block rows go by chunks: the warp that has the
-/// chunk's diagonal finds its reflections and takes them itself, and after a barrier the warps to its right take them while it goes on.
+/// the latter in the mixed form, from the new r. What takes time is that rows wait for each other: a warp by itself has
+/// no barriers, so that one thread with four columns is better than four with one, and many members are under way. In a
+/// block rows go by chunks: the warp that has the chunk's diagonal finds its reflections and takes them itself, and
+/// after a barrier the warps to its right take them while it goes on.
 /// Reference: inst/design/batches.md; inst/design/block-householder.md for one row.
 namespace gpucholmod::cuda {
 
 constexpr double least_double = 0x1p-1022;  ///< that has all its digits
 
-/// Numbers in memory, doubles or floats; what is computed with them is in double. (Kernels for each of the two would take twice the room.)
+/// Numbers in memory, doubles or floats; what is computed with them is in double. (Kernels for each of the two would
+/// take twice the room.)
 struct Numbers {
   char* at;
   int bytes;  ///< of one of them
@@ -79,7 +82,8 @@ struct BatchPass {
   int* pivots;             ///< of the members: below zero where none has failed; on exit the first row that does
 };
 
-/// One step of a row: r~_j = inverse (before r_j + sign v'V(j, .)), V(j, .) -= v beta (r_j + r~_j). inverse = 0: nothing is to be done.
+/// One step of a row: r~_j = inverse (before r_j + sign v'V(j, .)), V(j, .) -= v beta (r_j + r~_j). inverse = 0:
+/// nothing is to be done.
 struct Step {
   double before, inverse, beta;
 };
@@ -115,8 +119,8 @@ GPUCHOLMOD_HOST_DEVICE double product(const ColumnOfV<K>& x, const ColumnOfV<K>&
 
 constexpr double tiny = 0x1p-300, up_from_tiny = 0x1p600;
 
-/// Where the numbers of a row are all tiny, so that squares might vanish. Where r_ii has lost digits when the member was
-/// scaled, it fails.
+/// Where the numbers of a row are all tiny, so that squares might vanish. Where r_ii has lost digits when the member
+/// was scaled, it fails.
 template <int K>
 GPUCHOLMOD_HOST_DEVICE_CALL void lift(RowSteps<K>& row, bool both) {
   double largest = row.r;

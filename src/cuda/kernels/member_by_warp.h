@@ -15,7 +15,8 @@ struct WarpRoom {
   RowSteps<K> rows[2];
 };
 
-/// The columns j, j + 32 ... of a thread of a warp that has a member by itself, and their entries of the rows that come next.
+/// The columns j, j + 32 ... of a thread of a warp that has a member by itself, and their entries of the rows that come
+/// next.
 template <int K, int C>
 struct Columns {
   ColumnOfV<K> V[C];

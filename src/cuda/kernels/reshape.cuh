@@ -19,8 +19,9 @@ struct Moves {
   bool back;           ///< the last of them first: in place, no column comes from one that is written before
 };
 
-/// to(i, j) <- from(rows[i], columns[j]), i <= j; zero below the diagonal of `from`. In place a piece of a column is held in registers from when
-/// it has been read until everybody has read what it is written over: those have earlier tickets, so nobody waits for a block that has not begun.
+/// to(i, j) <- from(rows[i], columns[j]), i <= j; zero below the diagonal of `from`. In place a piece of a column is
+/// held in registers from when it has been read until everybody has read what it is written over: those have earlier
+/// tickets, so nobody waits for a block that has not begun.
 ///   Grid     as many blocks as run at once
 template <class T>
 __global__ void __launch_bounds__(gather_threads) move_entries(MatrixView<const T> from, Moves moves, MatrixView<T> to) {

@@ -239,12 +239,13 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   work_role<K>(s, block, shared, warp, lane);
 }
 
-/// The segment of a turn. How far the pass has come is found in device memory, so that turns can be queued before it is known whether they
-/// are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row blocks [s.first, s.end), by those that
-/// rewrite. Where a factor lies on several owners, a launch on each, which have to run at once.
+/// The segment of a turn. How far the pass has come is found in device memory, so that turns can be queued before it is
+/// known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
+/// blocks [s.first, s.end), by those that rewrite. Where a factor lies on several owners, a launch on each, which have
+/// to run at once.
 ///
-///   Grid      s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers) blocks, in clusters where the card
-///             has such, all of which must run at once
+///   Grid      s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers) blocks, in clusters where
+///             the card has such, all of which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<K, Card, A> words, or what AdvanceMemory or WorkerMemory takes if that is more
 ///
@@ -257,8 +258,8 @@ __global__ void __launch_bounds__(segment_threads, 1)
 #endif
 }
 
-/// Begins a turn but the first: looks how the one before has ended, and does the row block that the guard has refused, if that is to be
-/// done by steps; its diagonal block comes to its place in the launch behind.
+/// Begins a turn but the first: looks how the one before has ended, and does the row block that the guard has refused,
+/// if that is to be done by steps; its diagonal block comes to its place in the launch behind.
 ///
 ///   Grid      RefusedBlock::count(s.blocks, 0) blocks of WARPS warps
 template <class T, int K, class A>
@@ -277,7 +278,8 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 #endif
 }
 
-/// Row block b above the panel, which has been done by steps, on the panel. Grid: RefusedBlock::count(s.blocks, b) blocks of WARPS warps.
+/// Row block b above the panel, which has been done by steps, on the panel. Grid: RefusedBlock::count(s.blocks, b)
+/// blocks of WARPS warps.
 template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     repeat_steps(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s, int b, block_columns::PassInts ints) {
@@ -288,8 +290,8 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
     Block(whole_block(shared), s, b, int(blockIdx.x)).run(nullptr);
 }
 
-/// Row block b by steps, if there is one and no downdate has failed, and the diagonal block of the one before to its place. Grid: as
-/// above, or one block of threads where there is no such row block.
+/// Row block b by steps, if there is one and no downdate has failed, and the diagonal block of the one before to its
+/// place. Grid: as above, or one block of threads where there is no such row block.
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     take_steps(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassInts ints) {
@@ -315,8 +317,9 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS) close_segment(const GPUCH
 #endif
 }
 
-/// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins with. Where the
-/// pass before, if there is one, is not done behind its first turn, nothing begins. One block of threads.
+/// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins
+/// with. Where the pass before, if there is one, is not done behind its first turn, nothing begins. One block of
+/// threads.
 static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int first, block_columns::PassInts before) {
   for (int i = int(threadIdx.x); i < ints.words(blocks); i += int(blockDim.x)) ints.at[i] = 0;
   __syncthreads();

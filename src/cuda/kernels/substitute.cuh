@@ -6,8 +6,8 @@ namespace gpucholmod::cuda {
 
 constexpr int most_gangs = 8;
 
-/// Right-hand sides, CHAIN_COLUMNS to each gang of blocks of threads. The gangs have R, its inverses and its links in common, and
-/// do not wait for each other.
+/// Right-hand sides, CHAIN_COLUMNS to each gang of blocks of threads. The gangs have R, its inverses and its links in
+/// common, and do not wait for each other.
 template <class T, block_columns::Order order>
 struct Gangs {
   int count;
@@ -18,7 +18,8 @@ struct Gangs {
 
 /// Solves, into the messages of each gang: forward or back substitution as the chain of a segment, in one launch.
 ///
-///   Grid      s.solvers + s.advancers blocks for each gang, in clusters where the card has such, all of which must run at once
+///   Grid      s.solvers + s.advancers blocks for each gang, in clusters where the card has such, all of which must run
+///             at once
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<CHAIN_COLUMNS, Card, double> doubles, or what AdvanceMemory takes if that is more
 template <class T, block_columns::Order order>
