@@ -55,8 +55,8 @@ Rcpp::List described(std::unique_ptr<HeldBatch> made) {
   const auto* const there = dynamic_cast<const DeviceBatch*>(made.get());
   Rcpp::List handle = Rcpp::List::create(
       _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
-      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes(),
-      _["count"] = int(made->count()));
+      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "",
+      _["bytes"] = made->bytes(), _["count"] = int(made->count()));
   handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
@@ -86,7 +86,8 @@ void naming_members(const std::function<void()>& f, const std::vector<index_t>* 
 
 /// For last_cholupdate(): what was done with members of order n, or of several orders for n < 0. `pivot`: of the first
 /// that fails.
-void take_note(const Request& request, const BatchTask& task, index_t n, const Work& work, const std::vector<index_t>& pivots, bool in_place) {
+void take_note(const Request& request, const BatchTask& task, index_t n, const Work& work,
+               const std::vector<index_t>& pivots, bool in_place) {
   LastCall& last = last_call();
   last = {};
   last.any = true;
@@ -122,9 +123,11 @@ Work modify_on_gpu(const cpu::ScatteredBatch& of, BatchTask task, std::vector<in
   return work;
 }
 
-Work modify_members(const cpu::ScatteredBatch& of, const BatchTask& task, Backend backend, std::vector<index_t>& pivots) {
+Work modify_members(const cpu::ScatteredBatch& of, const BatchTask& task, Backend backend,
+                    std::vector<index_t>& pivots) {
   Progress progress(false);
-  return backend == Backend::cuda ? modify_on_gpu(of, task, pivots, progress.poll()) : cpu::modify_scattered(of, task, pivots, progress.poll());
+  return backend == Backend::cuda ? modify_on_gpu(of, task, pivots, progress.poll())
+                                  : cpu::modify_scattered(of, task, pivots, progress.poll());
 }
 
 }  // namespace
@@ -223,8 +226,8 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, S
 // R: n x n x b, or n x n where common_R; V as above. Returns list(R, pivots); R is NULL where `check` and a member
 // fails.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request, SEXP weights, SEXP scale,
-                                 bool check) {
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request,
+                                 SEXP weights, SEXP scale, bool check) {
   return guarded([&] {
     const Request what = to_request(request, n, k);
     const Rcpp::Shield<SEXP> out(new_array(n, n, b));
@@ -232,7 +235,8 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, i
     const index_t size = index_t(n) * n;
     cpu::ScatteredBatch all{n, what.uplo, what.precision, {}};
     for (index_t m = 0; m < b; ++m)
-      all.members.push_back({REAL(R) + (common_R ? 0 : m * size), REAL(V) + (common_V ? 0 : m * n * k), REAL(out) + m * size});
+      all.members.push_back(
+          {REAL(R) + (common_R ? 0 : m * size), REAL(V) + (common_V ? 0 : m * n * k), REAL(out) + m * size});
     std::vector<index_t> pivots;
     const BatchTask task = to_task(what, weights, scale, k, false, check);
     Work work;
@@ -276,7 +280,8 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
       Alike& alike = sizes[{n, k}];
       alike.members.push_back(m);
       alike.batch.members.push_back({REAL(r), REAL(v), REAL(made)});
-      if (TYPEOF(weights) == VECSXP) alike.weights.insert(alike.weights.end(), REAL(VECTOR_ELT(weights, m)), REAL(VECTOR_ELT(weights, m)) + k);
+      if (TYPEOF(weights) == VECSXP)
+        alike.weights.insert(alike.weights.end(), REAL(VECTOR_ELT(weights, m)), REAL(VECTOR_ELT(weights, m)) + k);
       else if (weights != R_NilValue) alike.weights.insert(alike.weights.end(), k, Rf_asReal(weights));
       if (scale != R_NilValue) alike.scale.push_back(REAL(scale)[Rf_xlength(scale) == 1 ? 0 : m]);
     }
@@ -299,7 +304,8 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
       }, &alike.members);
       for (std::size_t i = 0; i < own.size(); ++i) pivots[alike.members[i]] = own[i];
     }
-    BatchTask of_all = to_task(what, R_NilValue, R_NilValue, sizes.size() == 1 ? sizes.begin()->first.second : 0, false, check);
+    BatchTask of_all =
+        to_task(what, R_NilValue, R_NilValue, sizes.size() == 1 ? sizes.begin()->first.second : 0, false, check);
     of_all.common_weights = weights == R_NilValue;
     if (Rf_xlength(scale) == 1) of_all.scale = REAL(scale);
     of_all.common_scale = scale == R_NilValue || of_all.scale;

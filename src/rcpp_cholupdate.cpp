@@ -80,13 +80,14 @@ SEXP rcpp_last_call() {
   if (!any) return R_NilValue;
   using Rcpp::_;
   Rcpp::List report = Rcpp::List::create(
-      _["n"] = or_na(what.n), _["k"] = or_na(what.k), _["downdate"] = what.downdate,
-      _["backend"] = int(done.backend), _["method"] = int(done.method), _["precision"] = int(done.precision),
-      _["device"] = done.device, _["seconds"] = done.seconds, _["panels"] = double(done.panels),
-      _["device_bytes_peak"] = done.device_bytes, _["pinned"] = done.pinned, _["pivot"] = int(done.pivot + 1),
-      _["blocks"] = double(done.blocks), _["fallbacks"] = double(done.fallbacks), _["rescalings"] = double(done.rescalings),
-      _["in_place"] = in_place, _["threads"] = done.threads, _["instructions"] = int(done.instructions));
-  report["removed"] = or_na(std::count_if(what.weights.begin(), what.weights.end(), [](double w) { return w < 0; }) + what.removed);
+      _["n"] = or_na(what.n), _["k"] = or_na(what.k), _["downdate"] = what.downdate, _["backend"] = int(done.backend),
+      _["method"] = int(done.method), _["precision"] = int(done.precision), _["device"] = done.device,
+      _["seconds"] = done.seconds, _["panels"] = double(done.panels), _["device_bytes_peak"] = done.device_bytes,
+      _["pinned"] = done.pinned, _["pivot"] = int(done.pivot + 1), _["blocks"] = double(done.blocks),
+      _["fallbacks"] = double(done.fallbacks), _["rescalings"] = double(done.rescalings), _["in_place"] = in_place,
+      _["threads"] = done.threads, _["instructions"] = int(done.instructions));
+  report["removed"] =
+      or_na(std::count_if(what.weights.begin(), what.weights.end(), [](double w) { return w < 0; }) + what.removed);
   report["scale"] = what.scale * what.scale;
   report["members"] = double(members);
   report["gpus"] = done.device.empty() ? 0 : done.owners;
@@ -141,7 +142,8 @@ SEXP rcpp_to_float(Rcpp::NumericVector x) {
 Rcpp::IntegerVector rcpp_paper_shape(Rcpp::IntegerVector given) {
   return guarded([&] {
     paper::Shape shape;
-    int* const all[] = {&shape.blocks_per_kernel, &shape.threads_per_block, &shape.elements_per_thread, &shape.panel_rows};
+    int* const all[] = {&shape.blocks_per_kernel, &shape.threads_per_block, &shape.elements_per_thread,
+                        &shape.panel_rows};
     for (int i = 0; i < 4; ++i)
       if (given[i] != NA_INTEGER) *all[i] = given[i];
     paper::require_possible(shape);

@@ -49,8 +49,8 @@ Rcpp::List rcpp_gpu_info(bool with_memory) {
         _["device"] = status.device,
         _["devices"] = Rcpp::DataFrame::create(
             _["id"] = id, _["name"] = device_name, _["compute_capability"] = compute_capability,
-            _["multiprocessors"] = multiprocessors, _["memory_total"] = memory_total,
-            _["memory_free"] = memory_free, _["usable"] = usable, _["kernels"] = kernels, _["stringsAsFactors"] = false));
+            _["multiprocessors"] = multiprocessors, _["memory_total"] = memory_total, _["memory_free"] = memory_free,
+            _["usable"] = usable, _["kernels"] = kernels, _["stringsAsFactors"] = false));
   });
 }
 

@@ -34,8 +34,8 @@ Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   for (const DeviceFactor::Share& share : shares) devices.push_back(share.device);
   Rcpp::List handle = Rcpp::List::create(
       _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
-      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "", _["bytes"] = made->bytes(),
-      _["capacity"] = int(made->capacity()), _["devices"] = devices);
+      _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "",
+      _["bytes"] = made->bytes(), _["capacity"] = int(made->capacity()), _["devices"] = devices);
   handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
@@ -58,8 +58,9 @@ Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
 Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std::vector<int> devices) {
   return guarded([&] {
     const index_t n = Rf_nrows(R);
-    return described(TYPEOF(R) == INTSXP ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), capacity, devices)
-                                         : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), capacity, devices));
+    return described(TYPEOF(R) == INTSXP
+                         ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), capacity, devices)
+                         : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), capacity, devices));
   });
 }
 
@@ -68,7 +69,9 @@ Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std
 Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int capacity, std::vector<int> devices) {
   return guarded([&] {
     const FactorFile R(path);
-    if (R.order() != n) throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that it was", {{"path", path}, {"reason", "changed"}});
+    if (R.order() != n)
+      throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that it was",
+                  {{"path", path}, {"reason", "changed"}});
     std::unique_ptr<HeldFactor> made;
     try {
       made = cuda::upload(R, n, Precision(precision), capacity, devices, [](double) { heed_user(); });

@@ -60,7 +60,8 @@ SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
     mpi::Bytes data;
     const bool given = x != R_NilValue, raw = n < 0;
     if (given && raw) data = bytes_of(x);
-    if (given && !raw) data.assign(reinterpret_cast<const char*>(REAL(x)), reinterpret_cast<const char*>(REAL(x) + Rf_xlength(x)));
+    if (given && !raw)
+      data.assign(reinterpret_cast<const char*>(REAL(x)), reinterpret_cast<const char*>(REAL(x) + Rf_xlength(x)));
     mpi::agree(bytes_of(key), name, given, true, data);
     if (given) return x;
     const index_t columns = n > 0 ? index_t(data.size() / sizeof(double)) / n : 0;
@@ -77,13 +78,13 @@ Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int pr
   using Rcpp::_;
   return guarded([&] {
     const mpi::MakePanels make = beside < 0 ? mpi::MakePanels() : cuda::panels_beside(beside);
-    std::unique_ptr<mpi::SharedFactor> made =
-        path.empty() ? mpi::deal_out(R == R_NilValue ? nullptr : REAL(R), n, Uplo(uplo), Precision(precision), of_r, make)
-                     : mpi::read_out(path, n, Precision(precision), of_r, make);
-    Rcpp::List handle =
-        Rcpp::List::create(_["pointer"] = R_NilValue, _["n"] = n, _["precision"] = precision, _["device"] = made->on_gpu() ? made->device() : NA_INTEGER,
-                           _["device_name"] = made->device_name(),
-                           _["bytes"] = made->bytes(), _["capacity"] = n, _["processes"] = made->processes());
+    std::unique_ptr<mpi::SharedFactor> made = path.empty() ? mpi::deal_out(R == R_NilValue ? nullptr : REAL(R), n,
+                                                                           Uplo(uplo), Precision(precision), of_r, make)
+                                                           : mpi::read_out(path, n, Precision(precision), of_r, make);
+    Rcpp::List handle = Rcpp::List::create(_["pointer"] = R_NilValue, _["n"] = n, _["precision"] = precision,
+                                           _["device"] = made->on_gpu() ? made->device() : NA_INTEGER,
+                                           _["device_name"] = made->device_name(), _["bytes"] = made->bytes(),
+                                           _["capacity"] = n, _["processes"] = made->processes());
     handle["pointer"] = handed_over<HeldFactor>(std::move(made));
     return handle;
   });

@@ -30,8 +30,9 @@ bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGIC
 void take_weights(Request& request, SEXP weights) {
   const index_t count = Rf_xlength(weights);
   if (count != 1 && count != request.k)
-    throw Error(ErrorCode::bad_argument, "'weights' must be one number, or one for each of the " + std::to_string(request.k) +
-                                             " columns of 'V', not " + std::to_string(count),
+    throw Error(ErrorCode::bad_argument,
+                "'weights' must be one number, or one for each of the " + std::to_string(request.k) +
+                    " columns of 'V', not " + std::to_string(count),
                 {{"argument", "weights"}, {"expected", double(request.k)}, {"value", double(count)}});
   const double* w = REAL(weights);
   if (count == 1) request.weights.assign(request.k, w[0]);
@@ -45,7 +46,9 @@ std::shared_ptr<Sides> to_sides(SEXP given, index_t n, index_t k) {
   const char* const argument = CHAR(STRING_ELT(VECTOR_ELT(given, 3), 0));
   auto sides = std::make_shared<Sides>();
   const index_t m = sides->m = Rf_ncols(z);
-  if (Rf_nrows(z) != n) throw Error(ErrorCode::bad_argument, "'z' does not fit the factor, which has changed since it was looked at", {{"argument", "z"}});
+  if (Rf_nrows(z) != n)
+    throw Error(ErrorCode::bad_argument, "'z' does not fit the factor, which has changed since it was looked at",
+                {{"argument", "z"}});
   sides->z.assign(REAL(z), REAL(z) + n * m);
   if (y != R_NilValue) sides->Y.resize(m * k);
   for (index_t j = 0; j < m; ++j) {
@@ -78,7 +81,8 @@ bool flag(SEXP value, const char* argument) {
 }
 
 Request to_request(SEXP given, index_t n, index_t k) {
-  static const SEXP backend_option = Rf_install("gpucholmod.backend"), threads_option = Rf_install("gpucholmod.threads");
+  static const SEXP backend_option = Rf_install("gpucholmod.backend"),
+                    threads_option = Rf_install("gpucholmod.threads");
   Request request;
   request.n = n;
   request.k = k;
@@ -87,7 +91,8 @@ Request to_request(SEXP given, index_t n, index_t k) {
   flag(VECTOR_ELT(given, 1), "check");
   request.uplo = Rf_asLogical(VECTOR_ELT(given, 2)) ? Uplo::lower : Uplo::upper;
   request.precision = Rf_asLogical(VECTOR_ELT(given, 3)) ? Precision::single : Precision::double_;
-  if (const SEXP backend = VECTOR_ELT(given, 4); backend != R_NilValue) request.backend = Backend(Rf_asInteger(backend));
+  if (const SEXP backend = VECTOR_ELT(given, 4); backend != R_NilValue)
+    request.backend = Backend(Rf_asInteger(backend));
   else if (is_set(backend_option)) request.backend = Backend(Rcpp::as<int>(in_r("default_backend")()));
   request.method = Method(Rf_asInteger(VECTOR_ELT(given, 5)));
   if (const SEXP weights = VECTOR_ELT(given, 7); weights != R_NilValue) take_weights(request, weights);
@@ -95,8 +100,10 @@ Request to_request(SEXP given, index_t n, index_t k) {
   if (const SEXP sides = VECTOR_ELT(given, 9); sides != R_NilValue) request.sides = to_sides(sides, n, k);
   static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
   if (const SEXP control = VECTOR_ELT(given, 6); control != R_NilValue) take_control(request, control);
-  else if (const SEXP threads = Rf_GetOption1(threads_option); is_whole(threads)) request.threads = Rf_asInteger(threads);
-  else if (threads != R_NilValue) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));  // which is an error
+  else if (const SEXP threads = Rf_GetOption1(threads_option); is_whole(threads))
+    request.threads = Rf_asInteger(threads);
+  // Which is an error.
+  else if (threads != R_NilValue) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));
   if (VECTOR_ELT(given, 6) == R_NilValue) request.optimised_blas = optimised_blas;
   return request;
 }

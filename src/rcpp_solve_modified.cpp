@@ -34,8 +34,8 @@ double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 // NULL for what is not wanted, NA for what is not positive definite; pivot from 1, 0: success; by_factor: for which R
 // was modified.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale, SEXP b, int m, bool own_b,
-                               Rcpp::LogicalVector wants, SEXP request) {
+Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale,
+                               SEXP b, int m, bool own_b, Rcpp::LogicalVector wants, SEXP request) {
   return guarded([&] {
     std::optional<Use<HeldFactor>> kept;
     std::unique_ptr<HeldFactor> borrowed;
@@ -58,7 +58,8 @@ Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP we
     systems.m = m;
     systems.b = numbers(b);
     systems.own_b = own_b;
-    const Rcpp::Shield<SEXP> solution(room(wants[0], n * m * f)), logdet(room(wants[1], f)), quadratic(room(wants[2], m * f));
+    const Rcpp::Shield<SEXP> solution(room(wants[0], n * m * f)), logdet(room(wants[1], f)),
+        quadratic(room(wants[2], m * f));
     const Rcpp::Shield<SEXP> pivot(new_vector(INTSXP, f)), by_factor(new_vector(LGLSXP, f));
     systems.solution = numbers(solution);
     systems.logdet = numbers(logdet);

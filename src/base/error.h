@@ -27,7 +27,8 @@ enum class ErrorCode {
 /// The `<name>` of the R condition class.
 inline const char* name(ErrorCode code) {
   constexpr const char* names[] = {"bad_argument", "shared", "not_finite", "bad_diagonal", "overflow", "bad_file",
-                                   "backend_unavailable", "out_of_memory", "cuda_failure", "process_failed", "not_supported"};
+                                   "backend_unavailable", "out_of_memory", "cuda_failure", "process_failed",
+                                   "not_supported"};
   return names[int(code)];
 }
 

@@ -39,10 +39,11 @@ S largest_of(const char* argument, const S* values, index_t count, index_t row, 
   if (finite) return largest;
   index_t i = 0;
   while (std::isfinite(values[i])) ++i;
-  throw Error(ErrorCode::not_finite,
-              std::string("'") + argument + "' has a value that is not finite at [" + std::to_string(row + i + 1) + ", " +
-                  std::to_string(col + 1) + "]",
-              {{"argument", argument}, {"row", double(row + i + 1)}, {"col", double(col + 1)}, {"value", double(values[i])}});
+  throw Error(
+      ErrorCode::not_finite,
+      std::string("'") + argument + "' has a value that is not finite at [" + std::to_string(row + i + 1) + ", " +
+          std::to_string(col + 1) + "]",
+      {{"argument", argument}, {"row", double(row + i + 1)}, {"col", double(col + 1)}, {"value", double(values[i])}});
 }
 
 template <class S>

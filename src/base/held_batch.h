@@ -20,13 +20,16 @@ struct BatchTask {
   bool common_weights = true;       ///< k of them for all; otherwise k x b
   const double* scale = nullptr;    ///< of A, not of R, one for all or b. null: 1
   bool common_scale = true;
-  bool all_or_none = true;          ///< where one member fails, none changes; otherwise those that fail stay as they are, and all others change
+  /// Where one member fails, none changes; otherwise those that fail stay as they are, and all others change.
+  bool all_or_none = true;
   int threads = 0;                  ///< of the CPU; 0: as many as are of use
   Instructions instructions = Instructions::automatic;
   double device_memory = std::numeric_limits<double>::infinity();  ///< most device memory to allocate, bytes
 
   const double* V_of(const double* V, index_t n, index_t member) const { return common_V ? V : V + member * n * k; }
-  double weight(index_t q, index_t member) const { return weights ? weights[q + (common_weights ? 0 : member * k)] : 1; }
+  double weight(index_t q, index_t member) const {
+    return weights ? weights[q + (common_weights ? 0 : member * k)] : 1;
+  }
   double scale_of(index_t member) const { return scale ? scale[common_scale ? 0 : member] : 1; }
 };
 
@@ -65,8 +68,8 @@ class HeldBatch {
   /// it is not. What comes of a member has the same bits whatever its neighbours, their number, and the threads. Throws
   /// also not_finite and overflow (of V in the scalar of R, or of the result), both found before anything changes, and
   /// what `poll` throws.
-  virtual Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
-                      const Poll& poll, std::atomic<bool>& begun) = 0;
+  virtual Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
+                      std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) = 0;
 };
 
 }  // namespace gpucholmod

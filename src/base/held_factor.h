@@ -57,14 +57,14 @@ class HeldFactor {
   // instructions (resolved), device_memory and right count; `poll` and `begun` as above.
 
   /// Without rows and columns `gone`, ascending. Returns the sum of their diagonal entries of A.
-  virtual double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                        std::atomic<bool>& begun) = 0;
+  virtual double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made,
+                        const Poll& poll, std::atomic<bool>& begun) = 0;
   /// With p rows and columns more, the first of which is number `at` then. X (n + p x p): their columns of the new A,
   /// of which rows at .. at + p - 1 count in the upper triangle. Returns the first pivot, of the new matrix, that is
   /// not positive, or -1; the factor is as it was then, unless `begun` is true. Throws also not_finite and overflow of
   /// X.
-  virtual index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                         std::atomic<bool>& begun) = 0;
+  virtual index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made,
+                         const Poll& poll, std::atomic<bool>& begun) = 0;
   /// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. Every
   /// factor has such another.
   virtual void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,

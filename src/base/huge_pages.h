@@ -36,7 +36,9 @@ inline void provide_pages([[maybe_unused]] void* begin, [[maybe_unused]] void* e
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-  const auto up = [](void* place, std::uintptr_t unit) { return (reinterpret_cast<std::uintptr_t>(place) + unit - 1) / unit * unit; };
+  const auto up = [](void* place, std::uintptr_t unit) {
+    return (reinterpret_cast<std::uintptr_t>(place) + unit - 1) / unit * unit;
+  };
   constexpr std::uintptr_t huge = std::uintptr_t(2) << 20;
   const std::uintptr_t page = std::uintptr_t(sysconf(_SC_PAGESIZE));
   const std::uintptr_t first = from == begin ? up(begin, page) : up(from, huge);

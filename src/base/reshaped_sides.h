@@ -24,7 +24,8 @@ inline std::vector<index_t> others_than(const std::vector<index_t>& gone, index_
 }
 
 /// right.out <- the rows of z that stay. Returns those that go, m x |gone|: they belong to the columns of the update.
-inline std::vector<double> remove_rows(const RightSides& right, const std::vector<index_t>& gone, const std::vector<index_t>& keep) {
+inline std::vector<double> remove_rows(const RightSides& right, const std::vector<index_t>& gone,
+                                       const std::vector<index_t>& keep) {
   const index_t left = index_t(keep.size()), n = left + index_t(gone.size());
   std::vector<double> Y(right.m * gone.size());
   for (index_t s = 0; s < right.m; ++s) {
@@ -36,7 +37,8 @@ inline std::vector<double> remove_rows(const RightSides& right, const std::vecto
 
 /// right.out <- z with z2 = S22'^-1 (b2 - S12'z1) put in at row `at`, b2' in right.Y. Returns z2' (m x p): it belongs
 /// to the columns of the downdate. S12: `at` rows; S22: p x p, upper.
-inline std::vector<double> insert_rows(const RightSides& right, index_t n, index_t at, MatrixView<const double> S12, MatrixView<const double> S22) {
+inline std::vector<double> insert_rows(const RightSides& right, index_t n, index_t at, MatrixView<const double> S12,
+                                       MatrixView<const double> S22) {
   const index_t p = S22.cols;
   std::vector<double> Y(right.m * p);
   for (index_t s = 0; s < right.m; ++s) {

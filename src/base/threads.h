@@ -28,8 +28,8 @@ inline int threads_for(int asked) {
 
 /// f(first, last) for each `block` neighbouring ones of n columns, by several threads, in any order; the calling thread
 /// does its share and calls watch() in between. Throws what one of them has thrown.
-inline void for_columns(index_t n, int threads, const std::function<void(index_t first, index_t last)>& f, const std::function<void()>& watch,
-                        index_t block = 64) {
+inline void for_columns(index_t n, int threads, const std::function<void(index_t first, index_t last)>& f,
+                        const std::function<void()>& watch, index_t block = 64) {
   std::atomic<index_t> next{0};
   std::exception_ptr failure;
   std::mutex mutex;

@@ -26,11 +26,13 @@ constexpr double stream_panel = 32e6;  ///< bytes of a panel of the stream metho
 constexpr int stream_slots = 4;        ///< its panels on the device at once
 constexpr double stream_chunk = 2e6;   ///< bytes that travel at once
 constexpr int stream_buffers = 16;     ///< page-locked buffers for that, in each direction
-constexpr std::ptrdiff_t members_block = 1 << 17;   ///< numbers that one substitution of solve_modified() is made for: they stay in a core's cache
+/// Numbers that one substitution of solve_modified() is made for: they stay in a core's cache.
+constexpr std::ptrdiff_t members_block = 1 << 17;
 constexpr std::ptrdiff_t members_columns = 256;     ///< or as many columns, if that is more: fewer are slower by BLAS
 constexpr int most_threads = 16;       ///< of the CPU, where the caller does not say how many
 constexpr std::size_t stream_kept = std::size_t(256) << 20;  ///< bytes of device memory kept for the next call
-constexpr double staging_kept = 2.1 * stream_buffers * stream_chunk;  ///< bytes of page-locked memory kept: a long column takes more
+/// Bytes of page-locked memory kept: a long column takes more.
+constexpr double staging_kept = 2.1 * stream_buffers * stream_chunk;
 constexpr std::size_t messages_kept = std::size_t(64) << 20;  ///< the same for messages between processes
 
 /// What a whole call takes, in seconds: for "auto". Measured on one host with an NVIDIA H200 and 16 cores of an Intel
@@ -46,7 +48,8 @@ struct Costs {
   static constexpr double gpu_row = 1e-7, gpu_column = 5e-9;           ///< of n for every other pass, and of n k
   static constexpr double gpu_element = 3e-10, staging = 2.2e-9;       ///< of n^2; and divided by the threads but one
   static constexpr double gpu_start = 0.36;                            ///< of CUDA, once
-  static constexpr double gpu_step_row = 8e-7;                         ///< of n, a pass: by Householder steps alone; one H200, n = 5,000, 2026-11-23
+  /// A row and pass: by Householder steps alone; one H200, n = 5,000, 2026-11-23.
+  static constexpr double gpu_step_row = 8e-7;
   /// Operations a second of a multiprocessor of a GPU with few units for double precision: two of them, 1.7 GHz. From
   /// data sheets, not measured.
   static constexpr double gpu_plain_flops = 6.8e9;

@@ -15,11 +15,14 @@ struct GroupsOfV {
 };
 
 /// Where number i of a group lies there, counted by its columns.
-GPUCHOLMOD_HOST_DEVICE constexpr int place_of_V(int i) { return i / GROUP / 8 * (8 * GROUP) + i % GROUP * 8 + i / GROUP % 8; }
+GPUCHOLMOD_HOST_DEVICE constexpr int place_of_V(int i) {
+  return i / GROUP / 8 * (8 * GROUP) + i % GROUP * 8 + i / GROUP % 8;
+}
 
 template <class Warp, int K>
 GPUCHOLMOD_HOST_DEVICE void get_V(const Warp& warp, State<Warp, K>& state, const typename Warp::Arithmetic* from) {
-  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared>(warp, from + j * 8 * GROUP, 8);
+  GPUCHOLMOD_UNROLL
+  for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared>(warp, from + j * 8 * GROUP, 8);
 }
 template <class Warp, int K>
 GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state, typename Warp::Arithmetic* to) {
@@ -29,7 +32,8 @@ GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state,
 /// Room for what of a block's groups is in hand at a time, of so many block columns, the same for each of its warps:
 /// the group that comes when one is done has that one's place.
 GPUCHOLMOD_HOST_DEVICE int groups_in_hand(const Share& share, int columns, int warps) {
-  const int all = share.count(), few = (columns * GROUPS + share.workers - 1) / share.workers, most = few < all ? few : all;
+  const int all = share.count(), few = (columns * GROUPS + share.workers - 1) / share.workers,
+            most = few < all ? few : all;
   return (most > 1 ? most + warps - 1 : warps) / warps * warps;
 }
 /// What is advanced at a time, and what is rewritten within the window.
@@ -46,7 +50,8 @@ GPUCHOLMOD_HOST_DEVICE int groups_within(const S& s, const Share& share) {
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void take_V(const Warp& warp, State<Warp, K>& state, const S& s, int group) {
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-    state.V[j] = load_columns<Access::transform>(warp, s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
+    state.V[j] =
+        load_columns<Access::transform>(warp, s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
 /// To a group's place in shared memory, and from there to the memory `V`; with few registers.
 template <int K, class Warp, class S>
@@ -58,10 +63,12 @@ GPUCHOLMOD_HOST_DEVICE void bring_V(const Warp& warp, const S& s, int group, typ
   });
 }
 template <int K, class Warp, class S>
-GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmetic* from, const S& s, int group, typename S::Arithmetic* V) {
+GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmetic* from, const S& s, int group,
+                                    typename S::Arithmetic* V) {
   V += index_t(s.group_place(group)) * GROUP;
   warp.each([&](int lane) {
-    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * GROUP; i += LANES) V[i / GROUP * s.ldv + i % GROUP] = from[place_of_V(i)];
+    GPUCHOLMOD_NO_UNROLL
+    for (int i = lane; i < K * GROUP; i += LANES) V[i / GROUP * s.ldv + i % GROUP] = from[place_of_V(i)];
   });
 }
 
@@ -85,7 +92,8 @@ class Advance {
   GPUCHOLMOD_HOST_DEVICE void run() {
     const int end = s_.blocks - 1 - REACH;
     team_.each_warp([&](Warp& warp) {
-      tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
+      tiles_[warp] = {
+          warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
     });
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < end; ++b)
       if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp]); })) break;

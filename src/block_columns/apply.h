@@ -13,7 +13,8 @@ struct State {
 
 /// V <- V - R'P for IB rows, held in two tiles.
 template <int K, class Warp>
-GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left<Warp>* R, const typename Warp::Arithmetic* P) {
+GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left<Warp>* R,
+                                     const typename Warp::Arithmetic* P) {
   GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
       warp.template multiply_add<-1, Access::shared>(V[j], R[half], P + 8 * j * LDB + 8 * half, LDB);
@@ -21,7 +22,8 @@ GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left
 
 /// The same, R by columns of eight rows, `half` words to each eight rows, in place.
 template <int K, class Warp>
-GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const typename Warp::Arithmetic* R, int half, const typename Warp::Arithmetic* P) {
+GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const typename Warp::Arithmetic* R, int half,
+                                     const typename Warp::Arithmetic* P) {
   GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i)
     warp.template multiply_add_in_place<-1, K / 8>(V, R + i * half, 8, P + 8 * i, LDB, 8 * LDB);
 }
@@ -33,7 +35,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL void rescale(Warp warp, State<Warp, K>& state, const
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
     scaled[j] = zero_tile(warp);
     GPUCHOLMOD_UNROLL for (int l = 0; l <= j; ++l)
-      warp.template multiply_add<1, Access::transform>(scaled[j], as_left(warp, state.V[l]), T + 8 * j * LDB + 8 * l, LDB);
+      warp.template multiply_add<1, Access::transform>(scaled[j], as_left(warp, state.V[l]), T + 8 * j * LDB + 8 * l,
+                                                       LDB);
   }
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = scaled[j];
 }

@@ -46,7 +46,9 @@ class Closing {
     });
     A* to = s_.messages + index_t(s_.end) * Parts::stride + Parts::scaling;
     team_.threads_sync([&](int thread) {
-      GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += WARPS * LANES) to[i / KP * LDB + i % KP] = shared_[X + i / KP * LDW + i % KP];
+      GPUCHOLMOD_NO_UNROLL
+      for (int i = thread; i < KP * KP; i += WARPS * LANES)
+        to[i / KP * LDB + i % KP] = shared_[X + i / KP * LDW + i % KP];
     });
   }
 
@@ -65,7 +67,8 @@ class Closing {
     Tile<Warp> D = sum_[warp];
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-        D[lane].e[e] = on_diagonal<A>(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * D[lane].e[e];
+        D[lane].e[e] =
+            on_diagonal<A>(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * D[lane].e[e];
     });
     store_tile(warp, D, shared_ + H + row(warp) * LDW + column(warp), LDW);
   }

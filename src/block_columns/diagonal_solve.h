@@ -16,7 +16,8 @@ namespace gpucholmod::block_columns {
 /// A warp solves for two columns of V, which need no other warp; a lane holds rows `lane` and `lane + LANES` of them.
 /// Ends in a barrier.
 template <Order order, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE_CALL void substitute_in_block(Team team, const T* R, index_t ld, typename Team::Warp::Arithmetic* sM,
+GPUCHOLMOD_HOST_DEVICE_CALL void substitute_in_block(Team team, const T* R, index_t ld,
+                                                     typename Team::Warp::Arithmetic* sM,
                                                      typename Team::Warp::Arithmetic* sV) {
   using Warp = typename Team::Warp;
   using A = typename Warp::Arithmetic;

@@ -16,7 +16,9 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
     inbox.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= b) {
-      known = b + warp.leading([&](int lane) { return b + lane < end && Warp::load_acquire(s.has_P(b + lane), s.is_led()) == all_published<K>; });
+      known = b + warp.leading([&](int lane) {
+        return b + lane < end && Warp::load_acquire(s.has_P(b + lane), s.is_led()) == all_published<K>;
+      });
       if (known > b) break;
       if (is_over<Warp>(s, b)) {
         inbox.close(warp, i);
@@ -38,7 +40,9 @@ GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, int late
     inbox.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= last) {
-      known += warp.leading([&](int lane) { return known + lane < s.blocks && Warp::load_acquire(s.complete(known + lane), s.is_led()) == accepted; });
+      known += warp.leading([&](int lane) {
+        return known + lane < s.blocks && Warp::load_acquire(s.complete(known + lane), s.is_led()) == accepted;
+      });
       if (known > last) break;
       if (Warp::load_acquire(s.complete(known), s.is_led()) == refused) {
         if (known > b) break;

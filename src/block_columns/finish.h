@@ -25,7 +25,8 @@ struct FinishMemory {
 /// f(half, D) for both halves (16 x 8) of the product A B of order 16, D begun by begin(half). left(l): columns l .. l
 /// + 7 of A; B(k, n) at n * ld + k.
 template <int s, class Warp, class Begin, class Left, class Store>
-GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& left, const typename Warp::Arithmetic* B, int ld, Store&& store) {
+GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& left, const typename Warp::Arithmetic* B,
+                                       int ld, Store&& store) {
   GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
     Tile<Warp> D = begin(half);
     GPUCHOLMOD_UNROLL for (int l = 0; l < IB; l += 8)
@@ -41,8 +42,10 @@ GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& l
 ///
 ///   KP = 32:  X11 from A11,  U12 = X11'A12,  X22 from other * (A22 - U12'U12) - bound I,  X12 = -X11 (U12 X22)
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const typename Warp::Arithmetic* sA, typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work,
-                                               typename Warp::Arithmetic other = 1, typename Warp::Arithmetic bound = 0) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const typename Warp::Arithmetic* sA,
+                                               typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work,
+                                               typename Warp::Arithmetic other = 1,
+                                               typename Warp::Arithmetic bound = 0) {
   using A = typename Warp::Arithmetic;
   constexpr int ld = KP + 8;
   bool ok = invert_cholesky(warp, sA, ld, sX, ld);
@@ -69,8 +72,10 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const typename Warp::A
                    });
     ok = invert_cholesky(warp, sS, LDC, X22, ld) && ok;
     warp.sync();
-    product_16<1>(warp, zero, [&](int l) { return load_left_transposed(warp, sU + l * LDC, LDC); }, X22, ld, to(sY, LDC));
-    product_16<-1>(warp, zero, [&](int l) { return load_left_transposed(warp, sX + l * ld, ld); }, sY, LDC, to(X12, ld));
+    product_16<1>(
+        warp, zero, [&](int l) { return load_left_transposed(warp, sU + l * LDC, LDC); }, X22, ld, to(sY, LDC));
+    product_16<-1>(
+        warp, zero, [&](int l) { return load_left_transposed(warp, sX + l * ld, ld); }, sY, LDC, to(X12, ld));
   }
   return ok;
 }
@@ -80,8 +85,10 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const typename Warp::A
 /// -sigma (H - bound H_0) is positive definite. `sH`: -sigma (H - bound I), which is lost; the rest as in
 /// invert_factor().
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmetic* sH, const typename Warp::Arithmetic* sH_0, typename Warp::Arithmetic sigma_bound,
-                                              typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmetic* sH,
+                                              const typename Warp::Arithmetic* sH_0,
+                                              typename Warp::Arithmetic sigma_bound, typename Warp::Arithmetic* sX,
+                                              typename Warp::Arithmetic* work) {
   constexpr int ld = KP + 8;
   warp.each([&](int lane) {
     GPUCHOLMOD_NO_UNROLL for (int i = lane; i < KP * KP; i += LANES) {
@@ -96,13 +103,15 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmet
 /// With columns of both signs: whether what is left of the removed ones, minus their Schur complement in H, is above
 /// the bound. sX, work: as in invert_factor().
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool passes_below(Warp warp, const typename Warp::Arithmetic* sH, typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_below(Warp warp, const typename Warp::Arithmetic* sH,
+                                              typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work) {
   return invert_factor<KP>(warp, sH, sX, work, -1, least_downdate);
 }
 
 /// And whether the added ones' H, and I + P'P of the removed ones, are below theirs. `work`: IB * LDC words.
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const typename Warp::Arithmetic* sH, typename Warp::Arithmetic* work) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const typename Warp::Arithmetic* sH,
+                                              typename Warp::Arithmetic* work) {
   using A = typename Warp::Arithmetic;
   constexpr int ld = KP + 8;
   const auto below = [&](const A* block, A bound) {
@@ -120,8 +129,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const typename Warp::Ar
 
 /// G <- X'HX, X upper: H of a row block with S before it, for the one behind U'SU, X = U^-1. sT: as large as G.
 template <int KP, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arithmetic* sH, const typename Warp::Arithmetic* sX,
-                                           typename Warp::Arithmetic* sT, typename Warp::Arithmetic* sG) {
+GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arithmetic* sH,
+                                           const typename Warp::Arithmetic* sX, typename Warp::Arithmetic* sT,
+                                           typename Warp::Arithmetic* sG) {
   using A = typename Warp::Arithmetic;
   constexpr int ld = KP + 8;
   const auto product = [&](const A* left, const A* right, A* to) {  // left' right, both by columns
@@ -129,7 +139,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arith
       GPUCHOLMOD_NO_UNROLL for (int j = 0; j < KP; j += 8) {
         Tile<Warp> D = zero_tile(warp);
         GPUCHOLMOD_NO_UNROLL for (int l = 0; l < KP; l += 8)
-          warp.template multiply_add<1, Access::shared>(D, load_left(warp, left + i * ld + l, ld), right + j * ld + l, ld);
+          warp.template multiply_add<1, Access::shared>(D, load_left(warp, left + i * ld + l, ld), right + j * ld + l,
+                                                        ld);
         store_columns(warp, D, to + j * ld + i, ld);
       }
     warp.sync();
@@ -141,8 +152,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arith
 /// to <- diag(C) diag(R) of sub-block a of a row block, scaled, whose first row is `row`: R's as it is beside P, C's as
 /// invert_cholesky() leaves it, ld LDC. Returns false where an entry is no normal number as a T.
 template <class T, class Parts, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool find_diagonal(Warp warp, int a, const typename Warp::Arithmetic* sP, const typename Warp::Arithmetic* sC, Scaling scaling,
-                                               index_t row, typename Warp::Arithmetic* to) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool find_diagonal(Warp warp, int a, const typename Warp::Arithmetic* sP,
+                                               const typename Warp::Arithmetic* sC, Scaling scaling, index_t row,
+                                               typename Warp::Arithmetic* to) {
   using A = typename Warp::Arithmetic;
   return warp.leading([&](int lane) {
     if (lane >= IB) return true;
@@ -225,7 +237,9 @@ class Finish {
   /// Of sub-block a; SUBS: behind the row block.
   GPUCHOLMOD_HOST_DEVICE A* H(int a) const { return shared_ + S::H + a * S::square; }
   /// U_a^-1, in the place of H_a, but for the first and the last of these, which a refused row block asks for again.
-  GPUCHOLMOD_HOST_DEVICE A* X(int a) const { return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a); }
+  GPUCHOLMOD_HOST_DEVICE A* X(int a) const {
+    return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a);
+  }
   GPUCHOLMOD_HOST_DEVICE A* work(int a) const { return shared_ + S::work + a * S::scratch; }
   GPUCHOLMOD_HOST_DEVICE A* C_inverse(int a) const { return work(a) + IB * LDW + IB * LDC; }
 
@@ -245,7 +259,8 @@ class Finish {
     Tile<Warp> H = sum_[warp];
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-        H[lane].e[e] = on_diagonal<A>(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * H[lane].e[e];
+        H[lane].e[e] =
+            on_diagonal<A>(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * H[lane].e[e];
     });
     store_tile(warp, H, this->H(a) + row(warp) * LDW + column(warp), LDW);
   }
@@ -255,7 +270,10 @@ class Finish {
     A* to = s_.messages + index_t(b) * Parts::stride;
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
-      if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to) && find_diagonal<T, Parts>(warp, warp.id, sP, C_inverse(warp.id), s_.scaling, index_t(b) * NB, to + Parts::diagonal);
+      if (warp.id < SUBS)
+        return finish_sub_block(warp, b, warp.id, sP, to) &&
+               find_diagonal<T, Parts>(warp, warp.id, sP, C_inverse(warp.id), s_.scaling, index_t(b) * NB,
+                                       to + Parts::diagonal);
       if (warp.id == SUBS) return mixed() ? passes_below<KP>(warp, H(SUBS), X(SUBS), work(SUBS)) : passes(warp);
       return warp.id > SUBS + 1 || !mixed() || passes_above<KP>(warp, H(SUBS), work(SUBS) + invert_factor_words);
     });
@@ -295,11 +313,13 @@ class Finish {
         warp.template multiply_add<1, Access::shared>(D, load_left(warp, W + l, LDW), W + n * LDW + l, LDW);
       }
       warp.each([&](int lane) {
-        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) D[lane].e[e] = on_diagonal<A>(0, n, lane, e) + last_sign() * D[lane].e[e];
+        GPUCHOLMOD_UNROLL
+        for (int e = 0; e < 4; ++e) D[lane].e[e] = on_diagonal<A>(0, n, lane, e) + last_sign() * D[lane].e[e];
       });
       store_tile(warp, D, M + n, LDC);
     }
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {  // sigma Z_a takes the place of W_a, whose columns from q on it needs
+    // sigma Z_a takes the place of W_a, whose columns from q on it needs.
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {
       Tile<Warp> D = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8) {
         if (l == HALF) scale_tile(warp, D, s_.sigma * s_.later);
@@ -316,13 +336,15 @@ class Finish {
     GPUCHOLMOD_UNROLL for (int h = 0; h < 2; ++h) {
       C_left[h] = load_left(warp, C + 8 * h, LDC);
       warp.each([&](int lane) {
-        GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) C_left[h][lane].e[e] *= A(s_.scaling.of(rows + group_id(lane) + e % 2 * 8));
+        GPUCHOLMOD_UNROLL
+        for (int e = 0; e < 4; ++e) C_left[h][lane].e[e] *= A(s_.scaling.of(rows + group_id(lane) + e % 2 * 8));
       });
       store_left(warp, C_left[h], to + Parts::C + (a * 2 + h) * LEFT);
     }
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {
       Tile<Warp> D = zero_tile(warp);
-      GPUCHOLMOD_UNROLL for (int h = 0; h < 2; ++h) warp.template multiply_add_rows<1>(D, C_left[h], W + 8 * h * LDW + q, LDW);
+      GPUCHOLMOD_UNROLL
+      for (int h = 0; h < 2; ++h) warp.template multiply_add_rows<1>(D, C_left[h], W + 8 * h * LDW + q, LDW);
       store_left(warp, as_left(warp, D), to + Parts::Z + (a * K / 8 + q / 8) * LEFT);
     }
     return good;

@@ -37,7 +37,8 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int abo
     }
     GPUCHOLMOD_UNROLL for (int x = 0; x < count; ++x)
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
-        sD[(x * NB + row(thread + j * threads)) * LDB + column(thread + j * threads)] = typename S::Arithmetic(tile[x][j]);
+      sD[(x * NB + row(thread + j * threads)) * LDB + column(thread + j * threads)] =
+          typename S::Arithmetic(tile[x][j]);
   });
 }
 
@@ -89,14 +90,16 @@ GPUCHOLMOD_HOST_DEVICE void find_norms(Team team, const A* sD, const A* sX, A* n
 /// Returns the sum of the squares of rows m .. m + 15 of I - X R, or, in the order back, of I - R X: R by rows, X by
 /// columns, both with leading dimension LDB.
 template <Order order, class Warp>
-GPUCHOLMOD_HOST_DEVICE auto left_of_identity(const Warp& warp, const typename Warp::Arithmetic* sR, const typename Warp::Arithmetic* sX, int m) {
+GPUCHOLMOD_HOST_DEVICE auto left_of_identity(const Warp& warp, const typename Warp::Arithmetic* sR,
+                                             const typename Warp::Arithmetic* sX, int m) {
   using A = typename Warp::Arithmetic;
   constexpr bool forward = order == Order::forward;
   typename Warp::template PerLane<A> sum;
   warp.each([&](int lane) { sum[lane] = 0; });
   Left<Warp> left[NB / 8];
   GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
-    left[l] = forward ? load_left_transposed(warp, sX + 8 * l * LDB + m, LDB) : load_left(warp, sR + m * LDB + 8 * l, LDB);
+    left[l] =
+        forward ? load_left_transposed(warp, sX + 8 * l * LDB + m, LDB) : load_left(warp, sR + m * LDB + 8 * l, LDB);
   GPUCHOLMOD_NO_UNROLL for (int n = m; n < NB; n += 8) {  // both factors are upper
     Tile<Warp> D[2] = {zero_tile(warp), zero_tile(warp)};
     GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l) {
@@ -135,7 +138,8 @@ GPUCHOLMOD_HOST_DEVICE void find_left(Team team, const A* sD, const A* sX, const
     const int x = warp.id / SUBS, m = warp.id % SUBS * IB, block = x * NB * LDB;
     if (is_well_conditioned(partial, x)) return;
     A forward = 0, back = 0;
-    if constexpr (both || order == Order::forward) forward = left_of_identity<Order::forward>(warp, sD + block, sX + block, m);
+    if constexpr (both || order == Order::forward)
+      forward = left_of_identity<Order::forward>(warp, sD + block, sX + block, m);
     if constexpr (both || order == Order::back) back = left_of_identity<Order::back>(warp, sD + block, sX + block, m);
     const A* const own = norms + x * 2 * NB + m;
     typename Warp::template PerLane<A> products;
@@ -152,7 +156,8 @@ GPUCHOLMOD_HOST_DEVICE void find_left(Team team, const A* sD, const A* sX, const
 /// How to solve with the inverse of block x, which is not well-conditioned; `which`: forward or back.
 template <class A>
 GPUCHOLMOD_HOST_DEVICE Solving refined_or_substituted(const A* left, int warps, int x, int which) {
-  const A rho = sqrt(PartsLeft::sum(left, warps, x, which)) + 8 * unit_roundoff<A> * PartsLeft::sum(left, warps, x, PartsLeft::spread);
+  const A rho = sqrt(PartsLeft::sum(left, warps, x, which)) +
+                8 * unit_roundoff<A> * PartsLeft::sum(left, warps, x, PartsLeft::spread);
   return rho < refinable<A> ? by_refinement : by_substitution;  // which it is where rho is NaN
 }
 
@@ -164,7 +169,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first)
   using A = typename S::Arithmetic;
   using M = InverseMemoryOf<Team>;
   constexpr int count = Warp::Card::inverted_at_once;
-  A *sD = team.shared + M::D, *sX = team.shared + M::X, *norms = team.shared + M::norms, *partial = team.shared + M::partial, *left = team.shared + M::left;
+  A *sD = team.shared + M::D, *sX = team.shared + M::X, *norms = team.shared + M::norms,
+    *partial = team.shared + M::partial, *left = team.shared + M::left;
   take_tiles(team, s, first, 0, sD);
   invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
   find_condition(team, sD, sX, partial);
@@ -198,7 +204,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int first)
   team.threads_sync([&](int thread) {
     for (int x = 0; x < Team::Warp::Card::inverted_at_once; ++x) {
       const auto* from = s.inverse(first + x);
-      GPUCHOLMOD_UNROLL for (int i = thread; i < NB * NB; i += M::warps * LANES) sX[(x * NB + i / NB) * LDB + i % NB] = from[i / NB * LDT + i % NB];
+      GPUCHOLMOD_UNROLL
+      for (int i = thread; i < NB * NB; i += M::warps * LANES)
+        sX[(x * NB + i / NB) * LDB + i % NB] = from[i / NB * LDT + i % NB];
     }
   });
 }
@@ -219,14 +227,16 @@ GPUCHOLMOD_HOST_DEVICE_CALL void link_blocks(Team team, const S& s, int first) {
     if (c == s.top) return;
     Left<Warp> X[NB / 8];
     GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j)
-      X[j] = forward ? load_left(warp, sX + (x * NB + m) * LDB + 8 * j, LDB) : load_left_transposed(warp, sX + (x * NB + 8 * j) * LDB + m, LDB);
+      X[j] = forward ? load_left(warp, sX + (x * NB + m) * LDB + 8 * j, LDB)
+                     : load_left_transposed(warp, sX + (x * NB + 8 * j) * LDB + m, LDB);
     GPUCHOLMOD_NO_UNROLL for (int l = 0; l < NB; l += 16) {
       Tile<Warp> D[2] = {zero_tile(warp), zero_tile(warp)};
       GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j)
         GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
           if (forward ? 8 * j >= m + IB : 8 * j + 8 <= m) continue;  // X is upper
           const int n = l + 8 * half;
-          if constexpr (forward) warp.template multiply_add<1, Access::shared>(D[half], X[j], sD + (x * NB + n) * LDB + 8 * j, LDB);
+          if constexpr (forward)
+            warp.template multiply_add<1, Access::shared>(D[half], X[j], sD + (x * NB + n) * LDB + 8 * j, LDB);
           else warp.template multiply_add_rows<1>(D[half], X[j], sD + (x * NB + 8 * j) * LDB + n, LDB);
         }
       GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)

@@ -84,7 +84,8 @@ struct SegmentSize {
   index_t V() const { return 0; }
   index_t messages() const { return index_t(strips) * STRIP * columns; }
   index_t handed() const {
-    return messages() + (index_t(strips) * BLOCKS + 1) * with_width(columns, [](auto K) { return index_t(Message<decltype(K)::value>::stride); });
+    return messages() + (index_t(strips) * BLOCKS + 1) *
+                            with_width(columns, [](auto K) { return index_t(Message<decltype(K)::value>::stride); });
   }
   index_t inverses() const { return handed() + index_t(panel_strips) * BLOCKS * LDB * columns; }
   index_t links() const { return inverses() + index_t(panel_strips) * BLOCKS * INVERSE; }

@@ -33,7 +33,8 @@ class RefusedBlock {
   using A = typename Segment::Arithmetic;
 
  public:
-  static constexpr int threads = WARPS * LANES, others = threads - NB;  ///< columns behind the diagonal block, of each block of threads
+  /// Columns behind the diagonal block, of each block of threads.
+  static constexpr int threads = WARPS * LANES, others = threads - NB;
   /// Blocks of threads for row block b.
   GPUCHOLMOD_HOST_DEVICE static int count(int blocks, int b) {
     if (b < 0) return (blocks * NB + threads - 1) / threads;
@@ -138,14 +139,18 @@ class RefusedBlock {
   }
 
   template <int COUNT>
-  GPUCHOLMOD_HOST_DEVICE static bool find(const double* v, double sigma, double pivot, double by_pivot, double* y, double* of_step) {
+  GPUCHOLMOD_HOST_DEVICE static bool find(const double* v, double sigma, double pivot, double by_pivot, double* y,
+                                          double* of_step) {
     double part[4] = {};
     GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) part[q % 4] += v[q] * v[q];
     const double sum = (part[0] + part[1]) + (part[2] + part[3]);
-    if (!(pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200)) return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
-    const double square = fma(pivot, pivot, sigma * sum);  // what is too small to be squared does not count beside the pivot
+    if (!(pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200))
+      return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
+    // What is too small to be squared does not count beside the pivot.
+    const double square = fma(pivot, pivot, sigma * sum);
     if (!(square > 0x1p-10 * pivot * pivot)) return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
-    const double by_length = Team::Warp::reciprocal_root(square), length = square * by_length, by = 1 / (pivot + length);
+    const double by_length = Team::Warp::reciprocal_root(square), length = square * by_length,
+                 by = 1 / (pivot + length);
     GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) y[q] = v[q] * by;
     of_step[inv_tau] = (pivot + length) * by_length;
     of_step[inv_ctau] = (pivot + length) * by_pivot;
@@ -156,7 +161,8 @@ class RefusedBlock {
   /// The same with numbers of any size, or where nearly all of the pivot is taken away: no square and no reciprocal is
   /// formed that could over- or underflow, and no difference of squares.
   template <int COUNT>
-  GPUCHOLMOD_HOST_DEVICE static bool find_with_care(const double* v, double sigma, double pivot, double* y, double* of_step) {
+  GPUCHOLMOD_HOST_DEVICE static bool find_with_care(const double* v, double sigma, double pivot, double* y,
+                                                    double* of_step) {
     double top = 0, sum = 0;
     bool nothing = true;
     GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) {
@@ -185,14 +191,18 @@ class RefusedBlock {
   /// Stops the pass where R~_ii, as it is stored, is not finite, or is no normal number and smaller than R_ii.
   GPUCHOLMOD_HOST_DEVICE void look_at_diagonal(PassState* pass_state) {
     const T* const R = s_.R + index_t(b_) * NB * (s_.ld + 1);
-    const auto entry = [&](int i) { return T(scalars(i, halves > 1 && s_.mixed())[rho] * s_.scaling.of(index_t(b_) * NB + i)); };
+    const auto entry = [&](int i) {
+      return T(scalars(i, halves > 1 && s_.mixed())[rho] * s_.scaling.of(index_t(b_) * NB + i));
+    };
     const auto verdict = [&](int i) {
       if (is_normal(entry(i))) return not_stopped;
       if (!(entry(i) <= 1)) return too_large;
       return entry(i) > 0 && entry(i) >= R[i * (s_.ld + 1)] ? not_stopped : too_small;
     };
     const bool all = team_.all_sync([&](auto& warp) {
-      return warp.leading([&](int lane) { return warp.id * LANES + lane >= NB || verdict(warp.id * LANES + lane) == not_stopped; }) == LANES;
+      return warp.leading([&](int lane) {
+        return warp.id * LANES + lane >= NB || verdict(warp.id * LANES + lane) == not_stopped;
+      }) == LANES;
     });
     if (all) return;
     int i = 0;
@@ -225,7 +235,8 @@ class RefusedBlock {
   }
   /// One step; what becomes of r.
   template <int COUNT>
-  GPUCHOLMOD_HOST_DEVICE static double apply(double* v, double sigma, double r, const double* y, const double* of_step) {
+  GPUCHOLMOD_HOST_DEVICE static double apply(double* v, double sigma, double r, const double* y,
+                                             const double* of_step) {
     double part[4] = {};
     GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) part[q % 4] += y[q] * v[q];
     const double yv = (part[0] + part[1]) + (part[2] + part[3]);

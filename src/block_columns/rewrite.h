@@ -26,7 +26,8 @@ class Rewrite {
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) {
-      tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share().worker, s_.first, warp.id}};
+      tiles_[warp] = {
+          warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share().worker, s_.first, warp.id}};
       each_group(warp, s_.first, [&](int l, int group) { bring(warp, l, group); });
       warp.sync();
     });
@@ -48,8 +49,8 @@ class Rewrite {
     int number = number_;
     Warp::compute_anew(number);
     const bool within = number < 0;
-    return {within ? s_.workers_within : s_.workers, REWRITE_WARPS, s_.blocks * GROUPS, s_.end, !within && s_.workers_within > 0 ? s_.window + 1 : 0,
-            within ? s_.window + 1 : s_.blocks - s_.top};
+    return {within ? s_.workers_within : s_.workers, REWRITE_WARPS, s_.blocks * GROUPS, s_.end,
+            !within && s_.workers_within > 0 ? s_.window + 1 : 0, within ? s_.window + 1 : s_.blocks - s_.top};
   }
 
   /// f(l, group) for the warp's groups from row block b on.
@@ -104,11 +105,13 @@ class Rewrite {
   /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V -
   /// R_a'P_a. What is multiplied lies in the registers as the products take it; in this order none waits for the one
   /// before, nor anything for what has been multiplied.
-  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state, T* out) {
+  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state,
+                                      T* out) {
     constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
     Tile<Warp> done[2];              // 16 rows by 8 columns each
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
-      const A *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT, *P = message + Parts::P + a * IB;
+      const A *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT,
+              *P = message + Parts::P + a * IB;
       Left<Warp> R[2], Z_left[K / 8];
       Tile<Warp> R_tile[2];
       tiles.take(warp, a, R, R_tile);
@@ -132,10 +135,12 @@ class Rewrite {
   }
 
   /// The same where products take their factors in place: V goes to its place after each sub-block.
-  GPUCHOLMOD_HOST_DEVICE void rewrite_in_place(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state, A* sV, T* out) {
+  GPUCHOLMOD_HOST_DEVICE void rewrite_in_place(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state,
+                                               A* sV, T* out) {
     static_assert(std::is_same_v<T, A>);
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
-      const A *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT, *P = message + Parts::P + a * IB;
+      const A *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT,
+              *P = message + Parts::P + a * IB;
       Tile<Warp> done[2] = {zero_tile(warp), zero_tile(warp)};
       const A* R = tiles.take(warp, a);
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
@@ -154,11 +159,13 @@ class Rewrite {
     index_t ld = s_.ld;
     Warp::compute_anew(ld);
     if (out)
-      GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) store_columns<Access::stream>(warp, done[i], out + i * 8 * ld + a * IB, ld);
+      GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i)
+        store_columns<Access::stream>(warp, done[i], out + i * 8 * ld + a * IB, ld);
   }
 
   /// D <- D + left B, 16 x 16: B transposed, as it is summed up.
-  GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[2], const Left<Warp>& left, const Tile<Warp>& B) {
+  GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[2], const Left<Warp>& left,
+                                                 const Tile<Warp>& B) {
     warp.template multiply_add_half<0>(D[0], left, B);
     warp.template multiply_add_half<1>(D[1], left, B);
   }

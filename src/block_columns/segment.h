@@ -67,8 +67,9 @@ enum Verdict { open = 0, accepted = 1, refused = 2 };
 /// flags.
 struct SegmentState {
   int stop;      ///< some row block is refused: nothing behind it is needed any more
-  int left;      ///< twice how many row blocks there are from the first of them on, and 1 where it would be refused with H = I
-                 ///< before it too; 0 where there is none
+  /// Twice how many row blocks there are from the first of them on, and 1 where it would be refused with H = I before
+  /// it too; 0 where there is none.
+  int left;
 };
 
 /// The order in which blocks are solved for: R'P = V from the first on, or RP = V from the last on. Every number of a
@@ -101,8 +102,9 @@ struct Segment {
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;
   A* V;              ///< of the columns, with K columns of its own, leading dimension ldv
-  A* left_V;         ///< the same, or, on owners but the first, whose V is their own, the first one's: where, if a block is refused or `end` is less
-                     ///< than `blocks`, what is left to do is left
+  /// The same, or, on owners but the first, whose V is their own, the first one's: where, if a block is refused or
+  /// `end` is less than `blocks`, what is left to do is left.
+  A* left_V;
   index_t ldv;
   A* inverses;       ///< of the diagonal blocks, by their place, INVERSE words each
   A* links;          ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
@@ -114,13 +116,18 @@ struct Segment {
   int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
   int solvers;       ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
   int finishers, advancers, workers;
-  int workers_within;  ///< that rewrite block columns up to b + window of row block b, where `workers` do so beyond; none: these rewrite all
-  int owners, owner; ///< GPUs that have the factor's strips in turn, and whose this one's are: strip `owner` and every owners-th from there; 0 where
-                     ///< it lies on one
-  bool together;     ///< they all work on it. inverses, links, what counts them, and handed are the first one's, and only it has solvers and
-                     ///< finishers. Of blocks of threads that advance, or rewrite, all have the same number, a multiple
-                     ///< of WORKERS_OF_STRIP; `advancers`, `workers` and `workers_within` are the sums
-  int* first_flags;  ///< null on the first owner; on the others, whose flags and messages are their own, the first one's
+  /// Blocks of threads that rewrite block columns up to b + window of row block b, where `workers` do so beyond; none:
+  /// these rewrite all.
+  int workers_within;
+  /// GPUs that have the factor's strips in turn, and whose this one's are: strip `owner` and every owners-th from
+  /// there; 0 where it lies on one.
+  int owners, owner;
+  /// They all work on it. inverses, links, what counts them, and handed are the first one's, and only it has solvers
+  /// and finishers. Of blocks of threads that advance, or rewrite, all have the same number, a multiple of
+  /// WORKERS_OF_STRIP; `advancers`, `workers` and `workers_within` are the sums.
+  bool together;
+  /// Null on the first owner; on the others, whose flags and messages are their own, the first one's.
+  int* first_flags;
   const OtherOwner* others;  ///< on the first owner: of each of the others, whose flags are zero when this one begins
   index_t messages_at;  ///< where in the memory of each messages are, in doubles
 
@@ -145,14 +152,18 @@ struct Segment {
   /// The first owner's flag of that kind and number; and, where this is the first, another's.
   GPUCHOLMOD_HOST_DEVICE int* of_first(int* flag) const { return is_led() ? first_flags + (flag - flags) : flag; }
   GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const { return others[other].flags + (flag - flags); }
-  GPUCHOLMOD_HOST_DEVICE A* messages_of(int other) const { return reinterpret_cast<A*>(others[other].memory + messages_at); }
+  GPUCHOLMOD_HOST_DEVICE A* messages_of(int other) const {
+    return reinterpret_cast<A*>(others[other].memory + messages_at);
+  }
 
   /// Whether other owners tell here what they have done.
   GPUCHOLMOD_HOST_DEVICE bool several() const { return together; }
   /// Whether another owner is the first, so that what is told goes from one GPU to another.
   GPUCHOLMOD_HOST_DEVICE bool is_led() const { return first_flags != nullptr; }
   /// The i-th block column of the strips that this owner has; where it is alone, of all.
-  GPUCHOLMOD_HOST_DEVICE int own_column(int i) const { return several() ? (i / BLOCKS * owners + owner) * BLOCKS + i % BLOCKS : i; }
+  GPUCHOLMOD_HOST_DEVICE int own_column(int i) const {
+    return several() ? (i / BLOCKS * owners + owner) * BLOCKS + i % BLOCKS : i;
+  }
   /// Of so many blocks of threads that advance, or rewrite, those on this owner; and the number of the i-th of them
   /// among all. As every all-th group belongs to one, an owner advances and rewrites its own strips.
   GPUCHOLMOD_HOST_DEVICE int here(int all) const { return several() ? all / owners : all; }
@@ -165,7 +176,9 @@ struct Segment {
 
   /// The place in the factor of block b, and of a group of columns.
   GPUCHOLMOD_HOST_DEVICE int place(int b) const { return order == Order::forward ? b : blocks - 1 - b; }
-  GPUCHOLMOD_HOST_DEVICE int group_place(int group) const { return order == Order::forward ? group : blocks * GROUPS - 1 - group; }
+  GPUCHOLMOD_HOST_DEVICE int group_place(int group) const {
+    return order == Order::forward ? group : blocks * GROUPS - 1 - group;
+  }
   GPUCHOLMOD_HOST_DEVICE A* inverse(int c) const { return inverses + index_t(place(c)) * INVERSE; }
   /// Where an inverse says how to solve with it, in this order.
   static constexpr int solving = solving_at + (order == Order::back ? 1 : 0);
@@ -180,7 +193,8 @@ struct Segment {
 /// left factors of a product as they lie in the registers.
 template <int K>
 struct Message {
-  static constexpr int P = 0;                     ///< P(i, q) at q * LDB + i; in the words behind its rows R_ii of the row block, see R_diagonal()
+  /// P(i, q) at q * LDB + i; in the words behind its rows R_ii of the row block, see R_diagonal().
+  static constexpr int P = 0;
   static constexpr int Z = P + K * LDB;           ///< sigma C_a^-T Z_a, K / 8 of each
   static constexpr int C = Z + SUBS * K / 8 * LEFT;  ///< C_a^-T, 2 of each
   static constexpr int diagonal = C + SUBS * 2 * LEFT;  ///< the diagonal of R~, scaled
@@ -228,7 +242,8 @@ GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, cons
 /// Whether row block b lies behind one that is refused.
 template <class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE bool is_over(const S& s, int b) {
-  return Warp::load_acquire(&s.state()->stop, s.is_led()) != 0 && s.blocks - Warp::load_relaxed(&s.state()->left) / 2 < b;
+  return Warp::load_acquire(&s.state()->stop, s.is_led()) != 0 &&
+         s.blocks - Warp::load_relaxed(&s.state()->left) / 2 < b;
 }
 
 /// Waits until a counter, at which other owners may count, has reached `value`. False: everybody is to stop.

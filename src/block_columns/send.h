@@ -18,7 +18,8 @@ class Send {
   static_assert(Parts::P == 0);
 
  public:
-  GPUCHOLMOD_HOST_DEVICE Send(Team team, const Segment& segment, int finisher) : team_(team), s_(segment), finisher_(finisher) {}
+  GPUCHOLMOD_HOST_DEVICE Send(Team team, const Segment& segment, int finisher)
+      : team_(team), s_(segment), finisher_(finisher) {}
 
   GPUCHOLMOD_HOST_DEVICE void send_P() {
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first + finisher_; b < s_.end; b += s_.finishers) {
@@ -31,7 +32,9 @@ class Send {
 
   GPUCHOLMOD_HOST_DEVICE void send_messages() {
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first + finisher_; b < s_.end; b += s_.finishers) {
-      if (!team_.all_sync([&](Warp& warp) { return wait(warp, b, s_.complete(b), accepted) && wait(warp, b, s_.has_gone(b), 1); })) return;
+      if (!team_.all_sync(
+              [&](Warp& warp) { return wait(warp, b, s_.complete(b), accepted) && wait(warp, b, s_.has_gone(b), 1); }))
+        return;
       const int verdict = Warp::load_relaxed(s_.complete(b));
       copy(b, Parts::Z, verdict == accepted ? Parts::words : Parts::stride);
       if (verdict == refused)

@@ -27,7 +27,8 @@ class Reflecting {
   static constexpr int words = LD * NB + 2 * NB;   ///< shared memory, in doubles, whatever T is
 
   GPUCHOLMOD_HOST_DEVICE Reflecting(Team team, const Shifted<T>& shifted)
-      : team_(team), s_(shifted), tile_(reinterpret_cast<T*>(team.shared)), turns_(reinterpret_cast<Reflection<T>*>(tile_ + LD * NB)) {}
+      : team_(team), s_(shifted), tile_(reinterpret_cast<T*>(team.shared)),
+        turns_(reinterpret_cast<Reflection<T>*>(tile_ + LD * NB)) {}
 
   /// A column has moved to the right: finds the reflections from row `begin` on, and does the columns that they come
   /// from.

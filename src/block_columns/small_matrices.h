@@ -14,7 +14,8 @@ namespace gpucholmod::block_columns {
 /// Lanes 0 .. 15 hold the columns of A, lanes 16 .. 31 those of I; elimination takes [A I] to [C C'^-1].
 /// False when a pivot is not positive. C may take the place of A. Where ldc is LDC, C(i, i) goes to i * ldc + IB.
 template <class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const typename Warp::Arithmetic* sA, int lda, typename Warp::Arithmetic* sC, int ldc) {
+GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const typename Warp::Arithmetic* sA, int lda,
+                                                 typename Warp::Arithmetic* sC, int ldc) {
   using A = typename Warp::Arithmetic;
   typename Warp::template PerLane<A> column[IB], pivot_row;
   A diagonal[IB];  // every lane keeps it, so that no pivot has to be fetched
@@ -50,8 +51,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const typename Warp:
 ///
 /// X_aa for all a; then diagonal by diagonal X_ij = -X_ii (sum over l of R_il X_lj), i < l <= j.
 template <class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const typename Team::Warp::Arithmetic* sD, typename Team::Warp::Arithmetic* sX,
-                                                         typename Team::Warp::Arithmetic* sE) {
+GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const typename Team::Warp::Arithmetic* sD,
+                                                        typename Team::Warp::Arithmetic* sX,
+                                                        typename Team::Warp::Arithmetic* sE) {
   using Warp = typename Team::Warp;
   using A = typename Warp::Arithmetic;
   team.threads_sync([&](int thread) {

@@ -5,13 +5,15 @@
 
 namespace gpucholmod::block_columns {
 
-constexpr int LP = CHAIN_COLUMNS + 4;  ///< leading dimension of P, by rows, where the chain has it: free of bank conflicts
+/// Leading dimension of P, by rows, where the chain has it: free of bank conflicts.
+constexpr int LP = CHAIN_COLUMNS + 4;
 
 /// Shared memory of a block of threads that solves, in words.
 template <class Card>
 struct SolveMemory {
   static constexpr int tile = NB * LDT, V_words = CHAIN_COLUMNS * LDB;
-  static constexpr int tiles = 0, X = tiles + Card::solve_teams * Card::tile_slots * tile, V = X + INVERSE, words = V + V_words;
+  static constexpr int tiles = 0, X = tiles + Card::solve_teams * Card::tile_slots * tile, V = X + INVERSE,
+                       words = V + V_words;
 };
 
 /// The block columns of a block of threads: every Card::cluster-th, its teams in turn.
@@ -20,10 +22,14 @@ struct Own {
   static constexpr int cluster = Card::cluster;
   const S& s;
   int rank;  ///< in the cluster
-  GPUCHOLMOD_HOST_DEVICE int column(int i) const { return s.start() + (rank - s.start() % cluster + cluster) % cluster + i * cluster; }
+  GPUCHOLMOD_HOST_DEVICE int column(int i) const {
+    return s.start() + (rank - s.start() % cluster + cluster) % cluster + i * cluster;
+  }
   /// Is true if P of block column c is found by way of its link, `solving` being its Solving; the first have no time to
   /// wait for theirs.
-  GPUCHOLMOD_HOST_DEVICE bool by_link(int c, typename S::Arithmetic solving) const { return c >= s.first + REACH && solving == by_inverse; }
+  GPUCHOLMOD_HOST_DEVICE bool by_link(int c, typename S::Arithmetic solving) const {
+    return c >= s.first + REACH && solving == by_inverse;
+  }
   /// The first row block that the chain itself takes block column c past.
   GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
   /// The first row block whose P comes by mail, or, where it is above the panel, is there from the start; and how many
@@ -58,7 +64,8 @@ class Solve {
 
  public:
   /// `side`: which of the teams this is.
-  GPUCHOLMOD_HOST_DEVICE Solve(Team team, const Segment& segment, int cluster, int rank, int side, Mail& mail, Post& post)
+  GPUCHOLMOD_HOST_DEVICE Solve(Team team, const Segment& segment, int cluster, int rank, int side, Mail& mail,
+                               Post& post)
       : team_(team), s_(segment), own_{segment, rank}, side_(side), cluster_(cluster), mail_(mail), post_(post) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
@@ -131,9 +138,11 @@ class Solve {
       team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, zero_tile(warp), i); });
       if (solving() == by_refinement) refine(i, c, V, P_c);
     }
-    typename Team::template PerWarp<typename Warp::template PerLane<A>> diagonal;  // R_ii, for those who finish the row block
+    // R_ii, for those who finish the row block.
+    typename Team::template PerWarp<typename Warp::template PerLane<A>> diagonal;
     team_.each_warp([&](Warp& warp) {
-      warp.each([&](int lane) { diagonal[warp][lane] = post_.X.slot(i)[(warp.id * IB + lane % IB) * LDT + diagonal_at]; });
+      warp.each(
+          [&](int lane) { diagonal[warp][lane] = post_.X.slot(i)[(warp.id * IB + lane % IB) * LDT + diagonal_at]; });
       post_.X.release(warp, i);
       post_.V.release(warp, i);
       if (by_link) multiply<A, true>(warp, c - 1, product_ - 1, P_c[warp]);
@@ -190,7 +199,8 @@ class Solve {
         if (!forward && l < m) continue;
         GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
           const int k = l + 8 * half;
-          const Left<Warp> X_left = forward ? load_left_apart(warp, X + m * LDT + k, LDT, 1) : load_left_apart(warp, X + k * LDT + m, 1, LDT);
+          const Left<Warp> X_left =
+              forward ? load_left_apart(warp, X + m * LDT + k, LDT, 1) : load_left_apart(warp, X + k * LDT + m, 1, LDT);
           warp.template multiply_add_apart<1>(D[half], X_left, V + k, 1, LDB);
         }
       }
@@ -207,7 +217,8 @@ class Solve {
   Post& post_;
   int product_ = 0;  ///< tiles of R and links of the block columns so far
   Tiles sum_;        ///< minus the sum of R_bc'P_b
-  typename Team::template PerWarp<bool> stopped_;  ///< seen by the warp; told to the others of the team before it solves
+  /// Seen by the warp; told to the others of the team before it solves.
+  typename Team::template PerWarp<bool> stopped_;
 };
 
 /// Tile (b, c) of R, if there is one, into the second-level cache. Not where some of R is another GPU's: to ask for a
@@ -220,7 +231,8 @@ GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, i
   constexpr int line = 128 / int(sizeof(T)), lines = NB / line;
   const T* from = s.tile(b, c);
   warp.each([&](int lane) {
-    GPUCHOLMOD_UNROLL for (int i = lane; i < NB * lines; i += LANES) Warp::prefetch(from + i / lines * s.ld + i % lines * line);
+    GPUCHOLMOD_UNROLL
+    for (int i = lane; i < NB * lines; i += LANES) Warp::prefetch(from + i / lines * s.ld + i % lines * line);
   });
 }
 

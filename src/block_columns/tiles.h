@@ -18,7 +18,8 @@ class Cursor {
 
   Cursor() = default;
   GPUCHOLMOD_HOST_DEVICE Cursor(const Range& range, int worker, int begin, int warp)
-      : b(begin), least_(warp), least_group_(worker + warp * range.workers), nearest_((begin + range.nearest) * GROUPS) {
+      : b(begin), least_(warp), least_group_(worker + warp * range.workers),
+        nearest_((begin + range.nearest) * GROUPS) {
     seek(range);
   }
   GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { b = range.end; }
@@ -61,14 +62,17 @@ template <class Segment, int ahead, class Warp>
 class Tiles {
   using T = typename Segment::Scalar;
   static constexpr bool forward = Segment::order == Order::forward;
-  static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;  ///< that a warp copies at a time
+  /// Numbers, and columns of them, that a warp copies at a time.
+  static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;
 
  public:
   static constexpr int EIGHT = 8 * GROUP;  ///< eight rows of all columns after the other, without gaps
-  static constexpr int words = ahead * IB * GROUP;  ///< of shared memory, as long as what is computed with, whatever T is
+  /// Words of shared memory, as long as what is computed with, whatever T is.
+  static constexpr int words = ahead * IB * GROUP;
 
   Tiles() = default;
-  GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, typename Segment::Arithmetic* memory, const Segment& s, const Range& range, const Cursor& at)
+  GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, typename Segment::Arithmetic* memory, const Segment& s,
+                               const Range& range, const Cursor& at)
       : memory_(reinterpret_cast<T*>(memory)), at_(at) {
     point(warp, s, range);
     GPUCHOLMOD_UNROLL for (int a = 0; a < ahead; ++a) fetch(warp, a);

@@ -21,7 +21,8 @@ struct Progress {
 GPUCHOLMOD_HOST_DEVICE Progress next_turn(const Progress& before, const SegmentState& state, int blocks) {
   if (state.left == 0) return {blocks, 0, before.fallbacks, before.rescalings, before.turns};
   const int refused = blocks - state.left / 2, steps = state.left % 2 == 1 || refused == before.first;
-  return {refused + steps, steps, before.fallbacks + steps, before.rescalings + (refused > before.first), before.turns + 1};
+  return {refused + steps, steps, before.fallbacks + steps, before.rescalings + (refused > before.first),
+          before.turns + 1};
 }
 
 /// Sets of flags, which turns have alternately: a turn clears its own, and reads in the other how the one before has
@@ -30,17 +31,21 @@ constexpr int FLAG_SETS = 2;
 
 /// What the launches of a pass share, in ints: zero at the start.
 struct PassInts {
-  static constexpr int state = 0, inverted = sizeof(PassState) / sizeof(int), linked = inverted + 1, progress = linked + 1,
-                       flags = progress + FLAG_SETS * sizeof(Progress) / sizeof(int);
+  static constexpr int state = 0, inverted = sizeof(PassState) / sizeof(int), linked = inverted + 1,
+                       progress = linked + 1, flags = progress + FLAG_SETS * sizeof(Progress) / sizeof(int);
   int* at;
 
   GPUCHOLMOD_HOST_DEVICE static index_t words(int blocks) {
     return flags + index_t(FLAG_SETS) * Segment<double>::flag_words(blocks);
   }
   /// As many as it takes to tell what has become of the pass.
-  static index_t outcome_words(int blocks) { return flags + Segment<double>::flag_words(blocks) + Segment<double>::state_words; }
+  static index_t outcome_words(int blocks) {
+    return flags + Segment<double>::flag_words(blocks) + Segment<double>::state_words;
+  }
   GPUCHOLMOD_HOST_DEVICE PassState& pass_state() const { return *reinterpret_cast<PassState*>(at + state); }
-  GPUCHOLMOD_HOST_DEVICE Progress& progress_of(int turn) const { return reinterpret_cast<Progress*>(at + progress)[turn % FLAG_SETS]; }
+  GPUCHOLMOD_HOST_DEVICE Progress& progress_of(int turn) const {
+    return reinterpret_cast<Progress*>(at + progress)[turn % FLAG_SETS];
+  }
   GPUCHOLMOD_HOST_DEVICE int* flags_of(int turn, int blocks) const {
     return at + flags + turn % FLAG_SETS * Segment<double>::flag_words(blocks);
   }
@@ -78,7 +83,9 @@ struct PassOutcome {
 inline std::optional<PassOutcome> outcome(const PassInts& ints, int turn, int blocks) {
   const Progress progress = ints.behind(turn, blocks);
   const PassState& state = ints.pass_state();
-  if (state.stop) return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1, Stop(state.stop), state.get_entry()};
+  if (state.stop)
+    return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1, Stop(state.stop),
+                       state.get_entry()};
   if (!is_done(ints, turn, blocks)) return std::nullopt;
   return PassOutcome{-1, progress.fallbacks, progress.rescalings, progress.turns + 1};
 }

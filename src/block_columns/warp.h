@@ -131,7 +131,8 @@ GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile,
   });
 }
 
-constexpr int LEFT = 16 * 8;  ///< words of a left factor that is stored as it is taken: each lane's share after the other
+/// Words of a left factor that is stored as it is taken: each lane's share after the other.
+constexpr int LEFT = 16 * 8;
 
 /// Where products take their factors in place, by rows.
 template <class Warp>

@@ -94,7 +94,8 @@ index_t remove(HeldFactor& R, index_t count, const index_t* gone, const gpucholm
   require(count >= 0, "count", "must not be negative");
   require(gone != nullptr || count == 0, "gone", "is missing");
   for (index_t i = 0; i < count; ++i)
-    require(gone[i] >= 0 && gone[i] < R.order() && (i == 0 || gone[i] > gone[i - 1]), "gone", "must be rows of the factor in ascending order");
+    require(gone[i] >= 0 && gone[i] < R.order() && (i == 0 || gone[i] > gone[i - 1]), "gone",
+            "must be rows of the factor in ascending order");
   return reshape(R, count, false, sides, then, [&](const Task& task) {
     R.remove(std::vector<index_t>(gone, gone + count), task, nullptr, unwatched, begun);
     return index_t(-1);
@@ -131,10 +132,12 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
 /// Returns the name of a GPU. Throws backend_unavailable, and bad_argument where there is no such device.
 std::string gpu_name(int id) {
   const cuda::Status now = cuda::status(false);
-  if (!now.usable) throw Error(ErrorCode::backend_unavailable, now.message, {{"backend", "cuda"}, {"reason", now.reason}});
+  if (!now.usable)
+    throw Error(ErrorCode::backend_unavailable, now.message, {{"backend", "cuda"}, {"reason", now.reason}});
   for (const cuda::Device& device : now.devices)
     if (device.usable && device.id == (id == -1 ? now.device : id)) return device.name;
-  throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used", {{"argument", "device"}});
+  throw Error(ErrorCode::bad_argument, "there is no GPU " + std::to_string(id) + " that can be used",
+              {{"argument", "device"}});
 }
 
 std::vector<double> diagonal(const HeldFactor& R) {
@@ -175,8 +178,8 @@ index_t in_memory(int form, index_t n, index_t room, S* R, index_t ldr, F&& f) {
 }
 
 template <class S>
-int insert_in_memory(int form, index_t n, index_t at, index_t p, S* R, index_t ldr, const S* X, index_t ldx, const gpucholmod_sides* sides,
-                     gpucholmod_status* status) {
+int insert_in_memory(int form, index_t n, index_t at, index_t p, S* R, index_t ldr, const S* X, index_t ldx,
+                     const gpucholmod_sides* sides, gpucholmod_status* status) {
   return guarded(status, [&] {
     require(n >= 0, "n", "must not be negative");
     require_more(n, p);
@@ -187,8 +190,8 @@ int insert_in_memory(int form, index_t n, index_t at, index_t p, S* R, index_t l
 }
 
 template <class S>
-int remove_in_memory(int form, index_t n, index_t count, const index_t* gone, S* R, index_t ldr, const gpucholmod_sides* sides,
-                     gpucholmod_status* status) {
+int remove_in_memory(int form, index_t n, index_t count, const index_t* gone, S* R, index_t ldr,
+                     const gpucholmod_sides* sides, gpucholmod_status* status) {
   return guarded(status, [&] {
     require(n >= 0, "n", "must not be negative");
     return in_memory(form, n, n, R, ldr, [&](HeldFactor& copy, std::atomic<bool>& begun, const Then& then) {
@@ -218,30 +221,30 @@ using namespace gpucholmod::c;
 
 extern "C" {
 
-int gpucholmod_insert_d(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double* R, ptrdiff_t ldr, const double* X, ptrdiff_t ldx,
-                        const gpucholmod_sides* sides, gpucholmod_status* status) {
+int gpucholmod_insert_d(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double* R, ptrdiff_t ldr, const double* X,
+                        ptrdiff_t ldx, const gpucholmod_sides* sides, gpucholmod_status* status) {
   return insert_in_memory(form, n, at, p, R, ldr, X, ldx, sides, status);
 }
-int gpucholmod_insert_s(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, float* R, ptrdiff_t ldr, const float* X, ptrdiff_t ldx,
-                        const gpucholmod_sides* sides, gpucholmod_status* status) {
+int gpucholmod_insert_s(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, float* R, ptrdiff_t ldr, const float* X,
+                        ptrdiff_t ldx, const gpucholmod_sides* sides, gpucholmod_status* status) {
   return insert_in_memory(form, n, at, p, R, ldr, X, ldx, sides, status);
 }
 
-int gpucholmod_remove_d(int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, double* R, ptrdiff_t ldr, const gpucholmod_sides* sides,
-                        gpucholmod_status* status) {
+int gpucholmod_remove_d(int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, double* R, ptrdiff_t ldr,
+                        const gpucholmod_sides* sides, gpucholmod_status* status) {
   return remove_in_memory(form, n, count, gone, R, ldr, sides, status);
 }
-int gpucholmod_remove_s(int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, float* R, ptrdiff_t ldr, const gpucholmod_sides* sides,
-                        gpucholmod_status* status) {
+int gpucholmod_remove_s(int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, float* R, ptrdiff_t ldr,
+                        const gpucholmod_sides* sides, gpucholmod_status* status) {
   return remove_in_memory(form, n, count, gone, R, ldr, sides, status);
 }
 
-int gpucholmod_hold(int form, ptrdiff_t n, const double* R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor** made,
-                    gpucholmod_status* status) {
+int gpucholmod_hold(int form, ptrdiff_t n, const double* R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device,
+                    gpucholmod_factor** made, gpucholmod_status* status) {
   return make(made, status, [&] { return held(form, n, R, ldr, capacity, home, device); });
 }
-int gpucholmod_hold_s(int form, ptrdiff_t n, const float* R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor** made,
-                      gpucholmod_status* status) {
+int gpucholmod_hold_s(int form, ptrdiff_t n, const float* R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device,
+                      gpucholmod_factor** made, gpucholmod_status* status) {
   return make(made, status, [&] { return held(form, n, R, ldr, capacity, home, device); });
 }
 
@@ -256,28 +259,34 @@ int gpucholmod_release(gpucholmod_factor* given) {
 
 ptrdiff_t gpucholmod_order(const gpucholmod_factor* given) { return given ? given->held->order() : 0; }
 ptrdiff_t gpucholmod_capacity(const gpucholmod_factor* given) { return given ? given->held->capacity() : 0; }
-int gpucholmod_home(const gpucholmod_factor* given) { return given && given->held->on_gpu() ? GPUCHOLMOD_GPU : GPUCHOLMOD_MEMORY; }
-size_t gpucholmod_scalar(const gpucholmod_factor* given) { return !given ? 0 : given->held->precision() == Precision::double_ ? 8 : 4; }
+int gpucholmod_home(const gpucholmod_factor* given) {
+  return given && given->held->on_gpu() ? GPUCHOLMOD_GPU : GPUCHOLMOD_MEMORY;
+}
+size_t gpucholmod_scalar(const gpucholmod_factor* given) {
+  return !given ? 0 : given->held->precision() == Precision::double_ ? 8 : 4;
+}
 
-int gpucholmod_modify(gpucholmod_factor* given, ptrdiff_t k, const double* V, ptrdiff_t ldv, const double* weights, double scale,
-                      const gpucholmod_sides* sides, gpucholmod_status* status) {
+int gpucholmod_modify(gpucholmod_factor* given, ptrdiff_t k, const double* V, ptrdiff_t ldv, const double* weights,
+                      double scale, const gpucholmod_sides* sides, gpucholmod_status* status) {
   return change(given, status, [&](HeldFactor& R, std::atomic<bool>& begun) {
     return modify_held(R, k, V, ldv, weights, scale, sides, begun);
   });
 }
 
-int gpucholmod_insert(gpucholmod_factor* given, ptrdiff_t at, ptrdiff_t p, const double* X, ptrdiff_t ldx, const gpucholmod_sides* sides,
-                      gpucholmod_status* status) {
+int gpucholmod_insert(gpucholmod_factor* given, ptrdiff_t at, ptrdiff_t p, const double* X, ptrdiff_t ldx,
+                      const gpucholmod_sides* sides, gpucholmod_status* status) {
   return change(given, status,
                 [&](HeldFactor& R, std::atomic<bool>& begun) { return c::insert(R, at, p, X, ldx, sides, begun); });
 }
 
-int gpucholmod_remove(gpucholmod_factor* given, ptrdiff_t count, const ptrdiff_t* gone, const gpucholmod_sides* sides, gpucholmod_status* status) {
+int gpucholmod_remove(gpucholmod_factor* given, ptrdiff_t count, const ptrdiff_t* gone, const gpucholmod_sides* sides,
+                      gpucholmod_status* status) {
   return change(given, status,
                 [&](HeldFactor& R, std::atomic<bool>& begun) { return c::remove(R, count, gone, sides, begun); });
 }
 
-int gpucholmod_solve(const gpucholmod_factor* given, int system, ptrdiff_t m, double* B, ptrdiff_t ldb, gpucholmod_status* status) {
+int gpucholmod_solve(const gpucholmod_factor* given, int system, ptrdiff_t m, double* B, ptrdiff_t ldb,
+                     gpucholmod_status* status) {
   return guarded(status, [&] {
     const HeldFactor& R = factor(given);
     require(system >= GPUCHOLMOD_BOTH && system <= GPUCHOLMOD_BACK, "system", "must be one of gpucholmod_system");

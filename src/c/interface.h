@@ -36,7 +36,8 @@ inline int code_of(const Error& error) {
   }
 }
 
-inline int tell(gpucholmod_status* status, int code, const char* message, index_t pivot = 0, index_t row = 0, index_t col = 0) {
+inline int tell(gpucholmod_status* status, int code, const char* message, index_t pivot = 0, index_t row = 0,
+                index_t col = 0) {
   if (status) {
     status->code = code;
     status->pivot = pivot;

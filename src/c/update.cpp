@@ -102,7 +102,8 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   const MatrixView<const S> R{call.R.data, n, n, call.R.ld};
   const auto run = [&](MatrixView<S> out) {
     if (n <= 8 && (removed == 0 || removed == k) && root == 1) {
-      const cpu::Kernels<S>& kernels = cpu::kernels<S>(instructions, k, removed == 0 ? Sign::update : Sign::downdate, call.uplo);
+      const cpu::Kernels<S>& kernels =
+          cpu::kernels<S>(instructions, k, removed == 0 ? Sign::update : Sign::downdate, call.uplo);
       if (n <= kernels.rows) return cpu::modify_block(kernels, {memory, n, k, n}, out);
     }
     cpu::BlockedSweep<S> sweep({memory, n, k, n}, removed, S(root), call.uplo, instructions, 1);
@@ -147,13 +148,15 @@ index_t by_request(const Call<S>& call, const SidesOfCall& sides) {
 }
 
 template <class S>
-int update(int form, index_t n, index_t k, S* R, index_t ldr, const S* V, index_t ldv, const double* weights, double scale,
-           const gpucholmod_sides* sides, void* workspace, std::size_t bytes, gpucholmod_status* status) {
+int update(int form, index_t n, index_t k, S* R, index_t ldr, const S* V, index_t ldv, const double* weights,
+           double scale, const gpucholmod_sides* sides, void* workspace, std::size_t bytes, gpucholmod_status* status) {
   return guarded(status, [&] {
     require_form(form);
     require(n >= 0 && k >= 0, n < 0 ? "n" : "k", "must not be negative");
     require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
-    const Call<S> call{uplo_of(form), (form & GPUCHOLMOD_TRUSTED) != 0, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights, scale};
+    const Call<S> call{
+        uplo_of(form), (form & GPUCHOLMOD_TRUSTED) != 0, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights,
+        scale};
     require_weights(weights, k);
     const SidesOfCall along(sides, n, k, n);
     if (n == 0 && !along.sides()) return index_t(-1);
@@ -180,13 +183,15 @@ size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, size_t scalar) {
   return words(n, k) > (SIZE_MAX - alignment) / scalar ? SIZE_MAX : words(n, k) * scalar + alignment;
 }
 
-int gpucholmod_update_d(int form, ptrdiff_t n, ptrdiff_t k, double* R, ptrdiff_t ldr, const double* V, ptrdiff_t ldv, const double* weights,
-                        double scale, const gpucholmod_sides* sides, void* workspace, size_t bytes, gpucholmod_status* status) {
+int gpucholmod_update_d(int form, ptrdiff_t n, ptrdiff_t k, double* R, ptrdiff_t ldr, const double* V, ptrdiff_t ldv,
+                        const double* weights, double scale, const gpucholmod_sides* sides, void* workspace,
+                        size_t bytes, gpucholmod_status* status) {
   return update(form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
 }
 
-int gpucholmod_update_s(int form, ptrdiff_t n, ptrdiff_t k, float* R, ptrdiff_t ldr, const float* V, ptrdiff_t ldv, const double* weights,
-                        double scale, const gpucholmod_sides* sides, void* workspace, size_t bytes, gpucholmod_status* status) {
+int gpucholmod_update_s(int form, ptrdiff_t n, ptrdiff_t k, float* R, ptrdiff_t ldr, const float* V, ptrdiff_t ldv,
+                        const double* weights, double scale, const gpucholmod_sides* sides, void* workspace,
+                        size_t bytes, gpucholmod_status* status) {
   return update(form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
 }
 

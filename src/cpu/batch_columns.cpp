@@ -56,15 +56,16 @@ double largest_weighted(const double* V, index_t n, const ColumnOrder& order, do
     if (top <= most) continue;
     index_t i = 0;
     while (std::abs(V[i + q * n]) * order.by[p] <= most) ++i;
-    throw Error(ErrorCode::overflow, "'V' has a value that is too large for its weight, 'scale' and precision at [" + std::to_string(i + 1) +
-                                         ", " + std::to_string(q + 1) + "]",
+    throw Error(ErrorCode::overflow,
+                "'V' has a value that is too large for its weight, 'scale' and precision at [" + std::to_string(i + 1) +
+                    ", " + std::to_string(q + 1) + "]",
                 {{"argument", "V"}, {"row", double(i + 1)}, {"col", double(q + 1)}});
   }
   return largest;
 }
 
-index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed, double scale,
-                     Precision precision, Instructions instructions) {
+index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed,
+                     double scale, Precision precision, Instructions instructions) {
   const std::unique_ptr<HeldFactor> factor = hold(R.data(), n, Uplo::upper, precision, 0, [](std::size_t bytes) {
     return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
   });

@@ -29,7 +29,7 @@ double largest_weighted(const double* V, index_t n, const ColumnOrder& order, do
 
 /// A member by itself: R (n x n, upper) <- scale times the factor with the columns of V (n x k) added but for the last
 /// `removed`, which are taken away. Returns the failing pivot, R being as it was then, or -1.
-index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed, double scale,
-                     Precision precision, Instructions instructions);
+index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed,
+                     double scale, Precision precision, Instructions instructions);
 
 }  // namespace gpucholmod::cpu

@@ -24,15 +24,11 @@ unsigned sweep([[maybe_unused]] Instructions instructions, const GroupPass<T>& p
 }  // namespace
 
 template <class T>
-BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, std::vector<index_t>& pivots)
-    : n_(n),
-      b_(b),
-      task_(task),
-      V_(std::move(V)),
-      pivots_(pivots),
+BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& task, Columns V,
+                                        std::vector<index_t>& pivots)
+    : n_(n), b_(b), task_(task), V_(std::move(V)), pivots_(pivots),
       same_columns_((!task.weights || task.common_weights) && (!task.scale || task.common_scale)),
-      fate_(b, Fate::grouped),
-      ranges_(b) {
+      fate_(b, Fate::grouped), ranges_(b) {
   if (same_columns_ && b > 0) common_.find(task, 0);
   const index_t weights = !task.weights ? 0 : task.common_weights ? task.k : task.k * b;
   removes_ = std::any_of(task.weights, task.weights + weights, [](double w) { return w < 0; });
@@ -79,7 +75,8 @@ template <class T>
 GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, T* work) {
   const index_t k = pass_width(first);
   const bool last = first + k >= task_.k;
-  T *const W = work, *const added = W + n_ * k * lanes, *const unit = added + k * lanes, *const scale = unit + k * lanes;
+  T *const W = work, *const added = W + n_ * k * lanes, *const unit = added + k * lanes,
+           *const scale = unit + k * lanes;
   std::fill(W, unit, T(0));
   std::fill(unit, scale + lanes, T(1));
   std::fill(added, unit, T(1));
@@ -115,7 +112,8 @@ std::vector<typename BatchModification<T>::Rest> BatchModification<T>::run(Group
 }
 
 template <class T>
-typename BatchModification<T>::Rest BatchModification<T>::take_out(GroupPass<T>& pass, index_t row, index_t lane) const {
+typename BatchModification<T>::Rest BatchModification<T>::take_out(GroupPass<T>& pass, index_t row,
+                                                                   index_t lane) const {
   Rest rest{lane, row, std::vector<double>((n_ - row) * pass.k)};
   for (int q = 0; q < pass.k; ++q) {
     const double unit = std::sqrt(double(pass.unit[q * lanes + lane]));
@@ -188,8 +186,8 @@ void BatchModification<T>::modify_apart(index_t member, const T* R) {
   const ColumnOrder& order = order_of(member, own);
   std::vector<double> made = member_of(R, n_, member % lanes);
   for_member(member, [&] {
-    pivots_[member] = modify_alone(made, n_, order.taken(V_(member), n_), task_.k, task_.k - order.added, std::sqrt(task_.scale_of(member)),
-                                   precision, task_.instructions);
+    pivots_[member] = modify_alone(made, n_, order.taken(V_(member), n_), task_.k, task_.k - order.added,
+                                   std::sqrt(task_.scale_of(member)), precision, task_.instructions);
   });
   if (pivots_[member] >= 0) {
     fate_[member] = Fate::failed;

@@ -18,14 +18,16 @@ index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t st
   if (threads == 1 && stages == 1) return tuning::blocked_wide;
   const bool few = k <= 4 && threads > 1;
   const index_t pieces = few ? 8 : std::max(8, 4 * threads);
-  return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip, few ? tuning::blocked_lower : 4 * tuning::blocked_strip);
+  return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip,
+                             few ? tuning::blocked_lower : 4 * tuning::blocked_strip);
 }
 
 }  // namespace
 
 /// p threads take work / p + p, in units of what it takes to have the help of one.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
-  const double work = double(n) * double(n) * double(k + 8) / (uplo == Uplo::upper ? tuning::thread_help_upper : tuning::thread_help_lower);
+  const double work = double(n) * double(n) * double(k + 8) /
+                      (uplo == Uplo::upper ? tuning::thread_help_upper : tuning::thread_help_lower);
   const index_t strips = (n + tuning::blocked_strip - 1) / tuning::blocked_strip;
   const double best = 1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2);
   return int(std::clamp(std::min(best, double(strips)), 1.0, double(std::max(most, 1))));
@@ -45,7 +47,8 @@ struct BlockedSweep<T>::Walk {
 };
 
 template <class T>
-BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions, int threads)
+BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions,
+                              int threads)
     : V_(V), uplo_(uplo), threads_(std::max(threads, 1)), stages_(V, removed, scale, uplo, instructions) {
   static_assert(tuning::blocked_strip % 8 == 0, "only the last row block of a factor is short");
   width_ = std::min(width_of_strips(V.rows, V.cols, uplo, threads_, stages_.count()), (V.rows + 7) / 8 * 8);
@@ -128,7 +131,8 @@ void BlockedSweep<T>::work(Walk& walk, Workspace& mine, const Poll* told) {
   while (!walk.stop) {
     const index_t turn = walk.strip.load(std::memory_order_relaxed);
     const bool over = next_ + turn * width_ >= walk.end;
-    const index_t first = over ? walk.end : next_ + (threads_ == 1 ? (walk.strip = turn + 1, turn) : walk.strip++) * width_;
+    const index_t first =
+        over ? walk.end : next_ + (threads_ == 1 ? (walk.strip = turn + 1, turn) : walk.strip++) * width_;
     if (first >= walk.end) {
       if (told && threads_ > 1) (*told)(share_of_columns(walk.end, V_.rows));
       return;
@@ -143,7 +147,8 @@ template <class T>
 index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll) {
   const index_t end = uplo_ == Uplo::lower ? V_.rows : next_ + R.cols;
   Walk walk{R, out, clear && out.data != nullptr, uplo_ == Uplo::lower ? 0 : next_, end, {}, {next_}, {-1}, {false}};
-  if (out.data == nullptr) {  // unless another stage goes on with it, a line of the strip is written over the one before
+  // Unless another stage goes on with it, a line of the strip is written over the one before.
+  if (out.data == nullptr) {
     const index_t words = stages_.count() == 1 ? std::max(end, width_) : end * width_;
     first_.discarded.resize(words);
     for (Workspace& other : others_) other.discarded.resize(words);

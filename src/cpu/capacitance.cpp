@@ -18,8 +18,8 @@ void substitute(const double* U, index_t ldu, const char* transposed, index_t k,
 }
 
 /// C (rows x m) <- C + by A X, or A'X; `inner`: rows of X.
-void add_product(double by, const char* transposed, const double* A, index_t lda_given, index_t rows, index_t inner, const double* X, index_t ldx,
-                 double* C, index_t ldc, index_t m) {
+void add_product(double by, const char* transposed, const double* A, index_t lda_given, index_t rows, index_t inner,
+                 const double* X, index_t ldx, double* C, index_t ldc, index_t m) {
   if (rows == 0 || inner == 0 || m == 0) return;
   const int r = int(rows), c = int(m), i = int(inner), lda = int(lda_given), ldb = int(ldx), ld = int(ldc);
   const double one = 1;

@@ -115,7 +115,8 @@ class HostBatch : public HeldBatch {
   std::unique_ptr<HeldBatch> copy() const override {
     auto made = std::make_unique<HostBatch>(n_, b_, allocate_);
     made->ranges_ = ranges_;
-    for_groups(groups(), copying_threads(), unwatched, [&](index_t g) { std::copy_n(group(g), group_words<T>(n_), made->group(g)); });
+    for_groups(groups(), copying_threads(), unwatched,
+               [&](index_t g) { std::copy_n(group(g), group_words<T>(n_), made->group(g)); });
     return made;
   }
 
@@ -151,8 +152,8 @@ class HostBatch : public HeldBatch {
     });
   }
 
-  Work modify(const double* V, const BatchTask& asked, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots, const Poll& poll,
-              std::atomic<bool>& begun) override {
+  Work modify(const double* V, const BatchTask& asked, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
+              const Poll& poll, std::atomic<bool>& begun) override {
     const Clock clock;
     const BatchTask task = resolved(asked);
     BatchModification<T> run(n_, b_, task, [&](index_t m) { return task.V_of(V, n_, m); }, pivots);
@@ -165,7 +166,8 @@ class HostBatch : public HeldBatch {
   }
 
  private:
-  void modify_into(BatchModification<T>& run, const BatchTask& task, std::unique_ptr<HeldBatch>* made, const Poll& poll) const {
+  void modify_into(BatchModification<T>& run, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
+                   const Poll& poll) const {
     made->reset();
     auto other = std::make_unique<HostBatch>(n_, b_, allocate_);
     for_groups<T>(run, poll, [&](index_t g, T* work) { run.modify(g, group(g), other->group(g), work); });
@@ -176,7 +178,8 @@ class HostBatch : public HeldBatch {
   }
 
   void modify_in_place(BatchModification<T>& run, const BatchTask& task, const Poll& poll, std::atomic<bool>& begun) {
-    if (task.all_or_none && run.removes()) for_groups<T>(run, poll, [&](index_t g, T* work) { run.test(g, group(g), work); });
+    if (task.all_or_none && run.removes())
+      for_groups<T>(run, poll, [&](index_t g, T* work) { run.test(g, group(g), work); });
     if (task.all_or_none && run.any_failed()) return;
     const bool tests = !task.all_or_none && run.removes();
     begun = true;
@@ -257,7 +260,8 @@ void copy_triangle(const double* R, index_t n, Uplo uplo, double* out) {
 
 /// Each group is put together in memory that stays in the cache, and taken apart again.
 template <class T>
-Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots, const Poll& poll) {
+Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots,
+                      const Poll& poll) {
   constexpr index_t lanes = group_size<T>;
   const Clock clock;
   const index_t n = batch.n, b = index_t(batch.members.size()), words = group_words<T>(n);
@@ -279,7 +283,8 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
     Lanes<T, double*> members{};
     for (index_t l = 0; l < std::min(lanes, b - g * lanes); ++l) members[l] = batch.members[g * lanes + l].out;
     for (index_t l = 0; l < lanes; ++l)
-      if (members[l] && run.failed(g * lanes + l)) copy_triangle(batch.members[g * lanes + l].R, n, batch.uplo, std::exchange(members[l], nullptr));
+      if (members[l] && run.failed(g * lanes + l))
+        copy_triangle(batch.members[g * lanes + l].R, n, batch.uplo, std::exchange(members[l], nullptr));
     scatter<T>(made, n, batch.uplo, members);
   };
   try {
@@ -300,11 +305,14 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
 
 }  // namespace
 
-std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, const Allocate& allocate) {
-  return precision == Precision::single ? made_of<float>(R, n, b, uplo, allocate) : made_of<double>(R, n, b, uplo, allocate);
+std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
+                                      const Allocate& allocate) {
+  return precision == Precision::single ? made_of<float>(R, n, b, uplo, allocate)
+                                        : made_of<double>(R, n, b, uplo, allocate);
 }
 
-Work modify_scattered(const ScatteredBatch& batch, const BatchTask& asked, std::vector<index_t>& pivots, const Poll& poll) {
+Work modify_scattered(const ScatteredBatch& batch, const BatchTask& asked, std::vector<index_t>& pivots,
+                      const Poll& poll) {
   const BatchTask task = resolved(asked);
   return batch.precision == Precision::single ? modify_in_groups<float>(batch, task, pivots, poll)
                                               : modify_in_groups<double>(batch, task, pivots, poll);

@@ -11,7 +11,8 @@ namespace gpucholmod::cpu {
 /// Keeps b factors R (n x n x b, each upper, or lower when uplo says so; the other triangles are never read) in memory
 /// of their own, as inst/design/batches.md says. Throws not_finite, bad_diagonal and overflow, with a field `member`,
 /// and what `allocate` throws.
-std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, const Allocate& allocate);
+std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
+                                      const Allocate& allocate);
 
 /// Factors of one order that lie each for itself, and where the modified ones go.
 struct ScatteredBatch {
@@ -28,6 +29,7 @@ struct ScatteredBatch {
 /// The same modification of such. pivots as in HeldBatch; `out` of a member that fails is R, with the other triangle
 /// zero. With task.all_or_none and a member that fails, `out` is unspecified. Of `task`, common_V does not count.
 /// Throws what hold_batch() and HeldBatch::modify() do; `member` counts the members of this batch.
-Work modify_scattered(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots, const Poll& poll);
+Work modify_scattered(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots,
+                      const Poll& poll);
 
 }  // namespace gpucholmod::cpu

@@ -35,7 +35,8 @@ class HostFactor : public HeldFactor {
   }
 
   /// Where it is.
-  HostFactor(T* R, index_t n, Allocate allocate) : n_(n), room_(n), own_(false), allocate_(std::move(allocate)), memory_(R, [](void*) {}) {
+  HostFactor(T* R, index_t n, Allocate allocate)
+      : n_(n), room_(n), own_(false), allocate_(std::move(allocate)), memory_(R, [](void*) {}) {
     range_.most = require_triangle<T>("R", R, n, Uplo::upper) * std::sqrt(double(n));
     range_.least = require_diagonal<T>(R, n);
   }
@@ -85,7 +86,8 @@ class HostFactor : public HeldFactor {
 
   /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal,
   /// and for a new one. In place, whether a downdate can be done is found out by a run that writes nothing.
-  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
+  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+              std::atomic<bool>& begun) override {
     const index_t k = task.k;
     double largest = 0;
     for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n_, 0, n_, q));
@@ -102,7 +104,10 @@ class HostFactor : public HeldFactor {
     const bool rescale = ahead.rescale;
     std::vector<T> columns;
     if (rescale || sizeof(T) < sizeof(double)) columns = scaled_columns(V, k, ahead.e);
-    const Sweep sweep{{columns.empty() ? reinterpret_cast<const T*>(V) : columns.data(), n_, k, n_}, task, rescale ? 1 : task.scale, poll};
+    const Sweep sweep{{columns.empty() ? reinterpret_cast<const T*>(V) : columns.data(), n_, k, n_},
+                      task,
+                      rescale ? 1 : task.scale,
+                      poll};
     if (!made && !rescale && !ahead.vanishes) {
       if (task.removed > 0 && task.keep_intact)
         if (Work test = sweep.run(view(), {nullptr, n_, n_, room_}); test.pivot >= 0) return test;
@@ -137,8 +142,8 @@ class HostFactor : public HeldFactor {
     return taken;
   }
 
-  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                 std::atomic<bool>& begun) override {
+  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made,
+                 const Poll& poll, std::atomic<bool>& begun) override {
     const Change change{n_ + p, require_inserted<T>(X, n_, at, p), at < n_ ? share_left<T>(p) : 1, at, at + p};
     return reshape(change, made, begun,
                    [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
@@ -146,7 +151,8 @@ class HostFactor : public HeldFactor {
                    });
   }
 
-  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
+  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+             std::atomic<bool>& begun) override {
     const Change change{n_, 0, 1, std::min(from, to), std::max(from, to) + 1};
     reshape(change, made, begun, [&](MatrixView<const T> R, MatrixView<T> out, int, std::atomic<bool>& changes) {
       cpu::shift(R, from, to, out, task, poll, changes);

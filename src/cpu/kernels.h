@@ -9,7 +9,8 @@
 // On Windows GCC takes the stack to be aligned for AVX, which it is not (GCC's bug 54412): a vector that is put there
 // may be the end of the program. So AVX is left out there, unless GPUCHOLMOD_WINDOWS_AVX says that the compiler or the
 // assembler has been mended (inst/design/platforms.md).
-#if defined(__x86_64__) && (defined(__clang__) || (defined(__GNUC__) && (!defined(_WIN32) || defined(GPUCHOLMOD_WINDOWS_AVX))))
+#if defined(__x86_64__) && \
+    (defined(__clang__) || (defined(__GNUC__) && (!defined(_WIN32) || defined(GPUCHOLMOD_WINDOWS_AVX))))
 #define GPUCHOLMOD_X86 1
 #endif
 

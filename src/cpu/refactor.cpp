@@ -7,9 +7,11 @@
 
 namespace gpucholmod::cpu {
 
-bool refactor(MatrixView<const double> R, MatrixView<const double> V, index_t removed, MatrixView<double> out, const Poll& poll) {
+bool refactor(MatrixView<const double> R, MatrixView<const double> V, index_t removed, MatrixView<double> out,
+              const Poll& poll) {
   constexpr index_t columns = 256;
-  const int n = int(R.cols), down = int(removed), up = int(V.cols) - down, ldr = int(R.ld), ldv = int(V.ld), ldo = int(out.ld);
+  const int n = int(R.cols), down = int(removed), up = int(V.cols) - down, ldr = int(R.ld), ldv = int(V.ld),
+            ldo = int(out.ld);
   const double zero = 0, one = 1, minus = -1;
   std::vector<double> triangle(columns * columns);
   for (index_t first = 0; first < n; first += columns) {  // A(:, J) = R'R(:, J), down to the diagonal

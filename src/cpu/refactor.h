@@ -14,6 +14,7 @@ namespace gpucholmod::cpu {
 /// False if the matrix that was formed is not positive definite, in LAPACK's opinion: which it may be nevertheless, for
 /// rounding errors of the size of ||A||; `out` is then unspecified. Error: residual ratio < 30
 /// (inst/design/accuracy.md).
-bool refactor(MatrixView<const double> R, MatrixView<const double> V, index_t removed, MatrixView<double> out, const Poll& poll);
+bool refactor(MatrixView<const double> R, MatrixView<const double> V, index_t removed, MatrixView<double> out,
+              const Poll& poll);
 
 }  // namespace gpucholmod::cpu

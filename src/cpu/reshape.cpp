@@ -48,8 +48,8 @@ MatrixView<const T> read(MatrixView<T> M) { return {M.data, M.rows, M.cols, M.ld
 }  // namespace
 
 template <class T>
-void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Task& task, const Poll& poll,
-            std::atomic<bool>& begun) {
+void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Task& task,
+            const Poll& poll, std::atomic<bool>& begun) {
   const index_t n = R.cols, k = index_t(gone.size()), m = n - k, first = std::min(k > 0 ? gone[0] : n, m);
   const std::vector<index_t> keep = others_than(gone, n);
   std::vector<T> V((m - first) * k);
@@ -119,7 +119,8 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, in
     for (index_t j = 0; j < behind && at > 0; j += width) {
       const int count = int(std::min(width, behind - j));
       const double* const columns = as_doubles(R, at + j, at + j + count, at, buffer, ld);
-      dgemm_("T", "N", &count, &wide, &above, &minus, columns, &ld, S12.data(), &ld12, &one, S32.data() + j, &below, 1, 1);
+      dgemm_("T", "N", &count, &wide, &above, &minus, columns, &ld, S12.data(), &ld12, &one, S32.data() + j, &below, 1,
+             1);
     }
     dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S32.data(), &below, 1, 1, 1, 1);
   }
@@ -187,7 +188,8 @@ void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
 }  // namespace
 
 template <class T>
-void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll, std::atomic<bool>& begun) {
+void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll,
+           std::atomic<bool>& begun) {
   const index_t n = R.cols, first = std::min(from, to);
   // If the column moves to the left, its entries below row `to` are turned into the one above, from the last on; that
   // fills one place below each column's end. All memory is allocated before `out` changes.

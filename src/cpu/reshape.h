@@ -18,8 +18,8 @@ namespace gpucholmod::cpu {
 ///
 ///   A[keep, keep] = R[keep, keep]'R[keep, keep] + R[gone, keep]'R[gone, keep]
 template <class T>
-void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Task& task, const Poll& poll,
-            std::atomic<bool>& begun);
+void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<T> out, const Task& task,
+            const Poll& poll, std::atomic<bool>& begun);
 
 /// S22 (p x p, upper) <- the factor of A22 - S12'S12, A22 being S22 as it is, which is finite. Returns the first pivot
 /// that is not positive, or -1. Where S12 is so large that the squares of a column overflow, or S12 itself has, that

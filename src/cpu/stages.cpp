@@ -19,7 +19,8 @@ void multiply(T* x, index_t count, T by) {
 }  // namespace
 
 template <class T>
-Stages<T>::Stages(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions) : V_(V), scale_(scale), uplo_(uplo) {
+Stages<T>::Stages(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions)
+    : V_(V), scale_(scale), uplo_(uplo) {
   static_assert(chunk % 8 == 0, "only the last row block of a factor is short");
   const index_t added = V.cols - removed;
   if (added > 0 || removed == 0) add(kernels<T>(instructions, added, Sign::update, uplo), 0, added);
@@ -45,7 +46,8 @@ typename Stages<T>::Strips Stages<T>::begin(const Strip<T>& strip, index_t first
   strips[1].R = strip.out;
   strips[1].ldr = strip.ldo;
   if (count_ > 1) strips[1].Vt += stages_[1].first * strip.ldv;
-  for (index_t q = 0; q < V_.cols; ++q) stages_[0].kernels->fill(strip.Vt + q * strip.ldv, strip.ldv, V_.col(q) + first, strip.columns);
+  for (index_t q = 0; q < V_.cols; ++q)
+    stages_[0].kernels->fill(strip.Vt + q * strip.ldv, strip.ldv, V_.col(q) + first, strip.columns);
   return strips;
 }
 
@@ -63,7 +65,9 @@ void Stages<T>::apply(Strips& strips, index_t row, index_t end, index_t column) 
 template <class T>
 index_t Stages<T>::diagonal(Strips& strips, index_t row, index_t column, index_t m) const {
   for (index_t i = 0; i < count_; ++i)
-    if (const index_t failing = stages_[i].kernels->diagonal(stages_[i].transform(row), row, column, m, stages_[i].k, strips[i]); failing >= 0)
+    if (const index_t failing =
+            stages_[i].kernels->diagonal(stages_[i].transform(row), row, column, m, stages_[i].k, strips[i]);
+        failing >= 0)
       return failing;
   return -1;
 }
@@ -115,7 +119,8 @@ void Stages<T>::carry(const RightSides& sides, index_t first, index_t n, index_t
     for (const Stage<T>& stage : *this)
       for (index_t q = stage.first; q < stage.first + stage.k; ++q) {
         const T unit = stage.kernels->unit(stage.transform(padded - rows()), q - stage.first);
-        for (index_t j = 0; j < columns; ++j) sides.rest[side + j + q * sides.m] = double(Vt.data()[j + q * ldv] * unit);
+        for (index_t j = 0; j < columns; ++j)
+          sides.rest[side + j + q * sides.m] = double(Vt.data()[j + q * ldv] * unit);
       }
   }
 }

@@ -65,7 +65,8 @@ class Stages : NotCopied {
   const Stage<T>* end() const { return stages_.data() + count_; }
   index_t count() const { return count_; }
   index_t rows() const { return stages_[0].kernels->rows; }              ///< height of a row block
-  index_t ldv(index_t width) const { return width + stages_[0].kernels->lanes; }  ///< leading dimension of the V of a strip so wide
+  /// Leading dimension of the V of a strip so wide.
+  index_t ldv(index_t width) const { return width + stages_[0].kernels->lanes; }
   index_t block_words() const;
   T* scratch(index_t count) { return scratch_.take(count); }
 

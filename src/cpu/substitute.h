@@ -10,7 +10,8 @@ namespace gpucholmod::cpu {
 
 /// The first rows of columns [first, last) of R as doubles: R itself, or a copy in `buffer`. Sets ld.
 template <class T>
-const double* as_doubles(MatrixView<const T> R, index_t first, index_t last, index_t rows, std::vector<double>& buffer, int& ld) {
+const double* as_doubles(MatrixView<const T> R, index_t first, index_t last, index_t rows, std::vector<double>& buffer,
+                         int& ld) {
   if constexpr (sizeof(T) == sizeof(double)) {
     ld = int(R.ld);
     return R.col(first);
@@ -25,7 +26,9 @@ const double* as_doubles(MatrixView<const T> R, index_t first, index_t last, ind
 /// B (n x m) <- R'^-1 B, or R^-1 B, R upper: by halves, so that most of it is products, in which BLAS is quicker than
 /// in substitutions.
 inline void substitute_by_halves(const double* R, int ld, bool forward, int n, double* B, int m, int ldb) {
-  constexpr int least = 8;  ///< rows; one thread of OpenBLAS 0.3.21, n = 300, m = 1,000: 2.7 ms, with 16 3.4, with 64 3.9, dtrsm alone 4.7 (2026-11-23)
+  /// Rows; one thread of OpenBLAS 0.3.21, n = 300, m = 1,000: 2.7 ms, with 16 3.4, with 64 3.9, dtrsm alone 4.7
+  /// (2026-11-23).
+  constexpr int least = 8;
   const double one = 1, minus = -1;
   if (n <= least) {
     dtrsm_("L", "U", forward ? "T" : "N", "N", &n, &m, &one, R, &ld, B, &ldb, 1, 1, 1, 1);
@@ -60,11 +63,13 @@ void substitute(MatrixView<const T> R, bool forward, double* B, index_t m, index
     const int above = int(first), wide = int(last - first);
     int ld;
     const double* const columns = as_doubles(R, first, last, last, buffer, ld);
-    if (forward && above > 0) dgemm_("T", "N", &wide, &sides, &above, &minus, columns, &ld, B, &ldb, &one, B + first, &ldb, 1, 1);
+    if (forward && above > 0)
+      dgemm_("T", "N", &wide, &sides, &above, &minus, columns, &ld, B, &ldb, &one, B + first, &ldb, 1, 1);
     if (m == 1) dtrsv_("U", transposed, "N", &wide, columns + first, &ld, B + first, &stride, 1, 1, 1);
     else if (m >= 16) substitute_by_halves(columns + first, ld, forward, wide, B + first, sides, ldb);
     else dtrsm_("L", "U", transposed, "N", &wide, &sides, &one, columns + first, &ld, B + first, &ldb, 1, 1, 1, 1);
-    if (!forward && above > 0) dgemm_("N", "N", &above, &sides, &wide, &minus, columns, &ld, B + first, &ldb, &one, B, &ldb, 1, 1);
+    if (!forward && above > 0)
+      dgemm_("N", "N", &above, &sides, &wide, &minus, columns, &ld, B + first, &ldb, &one, B, &ldb, 1, 1);
   }
 }
 

@@ -73,12 +73,14 @@ double release();
 /// The paper's method with its panels on the GPU; see paper/drive.h for R and V.
 /// Throws backend_unavailable, out_of_memory, cuda_failure.
 template <class T>
-Work paper_panels(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const paper::Shape& shape, const Poll& poll);
+Work paper_panels(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const paper::Shape& shape,
+                  const Poll& poll);
 
 /// The GPU's side of stream::run(): stream/device.h. V (n x k) is in host memory, and scaled as the factor is.
 /// Throws backend_unavailable, out_of_memory, cuda_failure.
 template <class T>
-std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan& plan, const double* V, const Task& task, Timeline* timeline);
+std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan& plan, const double* V, const Task& task,
+                                                 Timeline* timeline);
 
 /// Panels on a GPU for the columns of a process: on that GPU among those that can be used which a process has whose
 /// number on its machine is `beside`, each in turn. What they throw: backend_unavailable, out_of_memory, cuda_failure.

@@ -14,7 +14,8 @@
 namespace gpucholmod::cuda {
 namespace {
 
-constexpr index_t most_order = 1024;                  ///< a thread for each column; members beyond are factors of their own
+/// A thread for each column; members beyond are factors of their own.
+constexpr index_t most_order = 1024;
 constexpr double staged = double(std::size_t(16) << 20);  ///< bytes of triangles that travel at once
 
 /// Columns of V in a pass, V having k columns.
@@ -23,7 +24,8 @@ index_t columns_of_pass(index_t n, index_t k) { return k <= 1 ? 1 : k <= 4 || n 
 template <class T>
 class Batch : public DeviceBatch {
  public:
-  Batch(Context& context, index_t n, index_t b) : context_(context), n_(n), b_(b), bounds_(b), dR_(context.pool(), words_of(n) * b) {}
+  Batch(Context& context, index_t n, index_t b)
+      : context_(context), n_(n), b_(b), bounds_(b), dR_(context.pool(), words_of(n) * b) {}
   ~Batch() override {
     if (context_.forked()) dR_.abandon();
   }
@@ -48,7 +50,9 @@ class Batch : public DeviceBatch {
       for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
         for (index_t m = from; m < to; ++m) pack(R + (first + m) * n_ * n_, uplo, buffer + m * words_of(n_));
       }, [] {}, 16);
-      check(cudaMemcpyAsync(at(first), buffer, sizeof(T) * words_of(n_) * (last - first), cudaMemcpyHostToDevice, stream()), "send factors");
+      check(cudaMemcpyAsync(at(first), buffer, sizeof(T) * words_of(n_) * (last - first), cudaMemcpyHostToDevice,
+                            stream()),
+            "send factors");
       check(cudaStreamSynchronize(stream()), "send factors");
     });
   }
@@ -75,7 +79,8 @@ class Batch : public DeviceBatch {
     if (n_ * b_ == 0) return;
     const Session session(context_);
     const PoolBuffer<double> ddiagonals(context_.pool(), n_ * b_);
-    diagonals_of_batch<<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(Numbers::of(dR_.data()), n_, n_ * b_, ddiagonals.data());
+    diagonals_of_batch<<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(Numbers::of(dR_.data()), n_, n_ * b_,
+                                                                              ddiagonals.data());
     check(cudaGetLastError(), "start to look for diagonals");
     fetch(ddiagonals.data(), n_ * b_, out);
   }
@@ -87,14 +92,15 @@ class Batch : public DeviceBatch {
     const PoolBuffer<double> dB(context_.pool(), n_ * m * b_);
     check(cudaMemcpyAsync(dB.data(), B, dB.bytes(), cudaMemcpyHostToDevice, stream()), "send right-hand sides");
     const BatchSolve what{n_, m, Numbers::of(dR_.data()), dB.data()};
-    solve_batch<columns><<<blocks(), team(), 0, stream()>>>(what, b_, which != TriangularSolve::back, which != TriangularSolve::forward);
+    solve_batch<columns><<<blocks(), team(), 0, stream()>>>(what, b_, which != TriangularSolve::back,
+                                                            which != TriangularSolve::forward);
     check(cudaGetLastError(), "start to solve");
     fetch(dB.data(), n_ * m * b_, B);
   }
 
   /// Updates whose results are in range are done in place at once: they cannot fail. All else by way of a second batch.
-  Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots, const Poll& poll,
-              std::atomic<bool>& begun) override {
+  Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
+              const Poll& poll, std::atomic<bool>& begun) override {
     pivots.assign(b_, -1);
     Work work;
     work.device = device_name();
@@ -111,7 +117,8 @@ class Batch : public DeviceBatch {
     work.device_bytes = 8.0 * double(V_words + prepared.by.size() + 3 * prepared.factors.size()) +
                         4.0 * double(prepared.order.size() + prepared.added.size() + b_) + (direct ? 1 : 2) * bytes();
     if (work.device_bytes - bytes() > task.device_memory)
-      throw out_of_memory("'device_memory' allows less device memory than this takes", work.device_bytes - bytes(), task.device_memory);
+      throw out_of_memory("'device_memory' allows less device memory than this takes", work.device_bytes - bytes(),
+                          task.device_memory);
     std::unique_ptr<Batch> other = direct ? nullptr : std::make_unique<Batch>(context_, n_, b_);
     std::vector<int> told(b_, -1);
     const OnDevice<double> dV(context_, V, V_words), dby(context_, prepared.by);
@@ -122,10 +129,23 @@ class Batch : public DeviceBatch {
     const index_t columns = columns_of_pass(n_, task.k);
     T* const out = direct ? dR_.data() : other->dR_.data();
     for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
-      const BatchPass pass{n_, Numbers::of(first == 0 ? dR_.data() : out), Numbers::of(out), Numbers::of(dR_.data()),
-                           dV.data(), task.common_V ? 0 : n_ * task.k, dorder.data(), dby.data(),
-                           dadded.data(), prepared.added.size() > 1 ? task.k : 0, prepared.added.size() > 1 ? 1 : 0, dfactors.data(),
-                           int(first), int(std::min(columns, task.k - first)), first + columns >= task.k, !prepared.in_range, dpivots.data()};
+      const BatchPass pass{n_,
+                           Numbers::of(first == 0 ? dR_.data() : out),
+                           Numbers::of(out),
+                           Numbers::of(dR_.data()),
+                           dV.data(),
+                           task.common_V ? 0 : n_ * task.k,
+                           dorder.data(),
+                           dby.data(),
+                           dadded.data(),
+                           prepared.added.size() > 1 ? task.k : 0,
+                           prepared.added.size() > 1 ? 1 : 0,
+                           dfactors.data(),
+                           int(first),
+                           int(std::min(columns, task.k - first)),
+                           first + columns >= task.k,
+                           !prepared.in_range,
+                           dpivots.data()};
       if (columns == 1) launch<1>(pass);
       else if (columns == 4) launch<4>(pass);
       else launch<16>(pass);
@@ -135,7 +155,10 @@ class Batch : public DeviceBatch {
     work.seconds = context_.marks().end.seconds_since(context_.marks().begin);
     for (index_t m = 0; m < b_; ++m)
       if (told[m] < -1) cpu::for_member(m, [&] { throw lost(told[m], out + m * words_of(n_)); });
-      else cpu::for_member(m, [&] { pivots[m] = told[m] >= 0 && columns < task.k ? pivot_of_all_columns(m, told[m], V, task) : told[m]; });
+      else
+        cpu::for_member(m, [&] {
+          pivots[m] = told[m] >= 0 && columns < task.k ? pivot_of_all_columns(m, told[m], V, task) : told[m];
+        });
     const bool any = std::any_of(told.begin(), told.end(), [](int pivot) { return pivot >= 0; });
     if (any && task.all_or_none) return work;
     Batch& changed = direct ? *this : *other;
@@ -155,9 +178,12 @@ class Batch : public DeviceBatch {
   class OnDevice {
    public:
     OnDevice(Context& context, const S* numbers, index_t count) : memory_(context.workspace(), count) {
-      if (count > 0) check(cudaMemcpyAsync(memory_.data(), numbers, memory_.bytes(), cudaMemcpyHostToDevice, context.stream()), "send numbers");
+      if (count > 0)
+        check(cudaMemcpyAsync(memory_.data(), numbers, memory_.bytes(), cudaMemcpyHostToDevice, context.stream()),
+              "send numbers");
     }
-    OnDevice(Context& context, const std::vector<S>& numbers) : OnDevice(context, numbers.data(), index_t(numbers.size())) {}
+    OnDevice(Context& context, const std::vector<S>& numbers)
+        : OnDevice(context, numbers.data(), index_t(numbers.size())) {}
     S* data() const { return memory_.data(); }
 
    private:
@@ -189,7 +215,9 @@ class Batch : public DeviceBatch {
     const Session session(context_);
     auto made = std::make_unique<Batch>(context_, n_, b_);
     made->bounds_ = bounds_;
-    if (bytes() > 0) check(cudaMemcpyAsync(made->dR_.data(), dR_.data(), dR_.bytes(), cudaMemcpyDeviceToDevice, stream()), "copy a batch");
+    if (bytes() > 0)
+      check(cudaMemcpyAsync(made->dR_.data(), dR_.data(), dR_.bytes(), cudaMemcpyDeviceToDevice, stream()),
+            "copy a batch");
     session.finish();
     return made;
   }
@@ -205,12 +233,14 @@ class Batch : public DeviceBatch {
 
   void pack(const double* A, Uplo uplo, T* words) const {
     for (index_t i = 0; i < n_; ++i)
-      for (index_t j = i; j < n_; ++j) words[row_of(n_, i) + j] = T(uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]);
+      for (index_t j = i; j < n_; ++j)
+        words[row_of(n_, i) + j] = T(uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]);
   }
   void unpack(const T* words, Uplo uplo, double* A) const {
     std::fill_n(A, n_ * n_, 0.0);
     for (index_t i = 0; i < n_; ++i)
-      for (index_t j = i; j < n_; ++j) (uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]) = double(words[row_of(n_, i) + j]);
+      for (index_t j = i; j < n_; ++j)
+        (uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]) = double(words[row_of(n_, i) + j]);
   }
 
   /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be
@@ -222,8 +252,8 @@ class Batch : public DeviceBatch {
     unpack(words.data(), Uplo::upper, R.data());
     cpu::ColumnOrder order;
     order.find(task, m);
-    const index_t found = cpu::modify_alone(R, n_, order.taken(task.V_of(V, n_, m), n_), task.k, task.k - order.added, 1, precision(),
-                                            cpu::resolve(task.instructions));
+    const index_t found = cpu::modify_alone(R, n_, order.taken(task.V_of(V, n_, m), n_), task.k, task.k - order.added,
+                                            1, precision(), cpu::resolve(task.instructions));
     return found >= 0 ? std::min(found, pivot) : pivot;
   }
 
@@ -231,7 +261,9 @@ class Batch : public DeviceBatch {
   Error lost(int told, const T* member) const {
     const bool large = (told + 2) % 2 == 0;
     const int j = large ? -(told + 2) / 2 : -(told + 3) / 2;
-    if (large) return Error(ErrorCode::overflow, "the modified factor has entries too large to represent", {{"col", double(j + 1)}});
+    if (large)
+      return Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
+                   {{"col", double(j + 1)}});
     T value = 0;
     fetch(member + row_of(n_, j) + j, 1, &value);
     return is_normal(value) ? too_small_to_compute(j, double(value))
@@ -253,9 +285,11 @@ std::unique_ptr<DeviceBatch> upload_as(const double* R, index_t n, index_t b, Up
   return made;
 }
 
-std::unique_ptr<DeviceBatch> upload_large(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, int device) {
+std::unique_ptr<DeviceBatch> upload_large(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
+                                          int device) {
   LargeBatch::Members members;
-  for (index_t m = 0; m < b; ++m) cpu::for_member(m, [&] { members.push_back(upload(R + m * n * n, n, uplo, precision, n, device)); });
+  for (index_t m = 0; m < b; ++m)
+    cpu::for_member(m, [&] { members.push_back(upload(R + m * n * n, n, uplo, precision, n, device)); });
   const auto& first = static_cast<const DeviceFactor&>(*members[0]);
   const int where = first.device();
   std::string name = first.device_name();
@@ -264,9 +298,11 @@ std::unique_ptr<DeviceBatch> upload_large(const double* R, index_t n, index_t b,
 
 }  // namespace
 
-std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, int device) {
+std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
+                                          int device) {
   if (n > most_order && b > 0) return upload_large(R, n, b, uplo, precision, device);
-  return precision == Precision::single ? upload_as<float>(R, n, b, uplo, device) : upload_as<double>(R, n, b, uplo, device);
+  return precision == Precision::single ? upload_as<float>(R, n, b, uplo, device)
+                                        : upload_as<double>(R, n, b, uplo, device);
 }
 
 }  // namespace gpucholmod::cuda

@@ -44,7 +44,8 @@ template <class T>
 Prepared prepare(const double* V, index_t n, index_t b, const std::vector<double>& bounds, const BatchTask& task) {
   const double top = double(std::numeric_limits<T>::max());
   Prepared made;
-  const bool plain = !task.weights && !task.scale, common = (!task.weights || task.common_weights) && (!task.scale || task.common_scale);
+  const bool plain = !task.weights && !task.scale,
+             common = (!task.weights || task.common_weights) && (!task.scale || task.common_scale);
   const index_t orders = plain || common ? 1 : b;
   made.added.assign(orders, int(task.k));
   if (!plain) {
@@ -66,7 +67,8 @@ Prepared prepare(const double* V, index_t n, index_t b, const std::vector<double
     }
     double largest = 0;
     cpu::for_member(m, [&] { largest = cpu::largest_weighted(task.V_of(V, n, m), n, order, top); });
-    const double root = std::sqrt(task.scale_of(m)), bound = root * std::hypot(bounds[m], largest * std::sqrt(double(order.added)));
+    const double root = std::sqrt(task.scale_of(m)),
+                 bound = root * std::hypot(bounds[m], largest * std::sqrt(double(order.added)));
     const int e = scale_exponent<double>(std::min(std::max(bounds[m], largest), std::numeric_limits<double>::max()));
     factors[m] = {std::scalbn(1.0, -e), std::scalbn(1.0, e), std::scalbn(root, e)};
     if (order.added < task.k) removes = true;

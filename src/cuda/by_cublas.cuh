@@ -18,7 +18,8 @@ template <class T>
 class WithinRange {
  public:
   explicit WithinRange(double bound) {
-    if (sizeof(T) < sizeof(double) && bound > 0 && std::isfinite(bound)) e_ = std::min(std::max(std::ilogb(bound), -100), 100);
+    if (sizeof(T) < sizeof(double) && bound > 0 && std::isfinite(bound))
+      e_ = std::min(std::max(std::ilogb(bound), -100), 100);
   }
   /// 2^e
   T size() const { return T(std::ldexp(1.0, e_)); }
@@ -45,7 +46,8 @@ class WithinRange {
 /// B (host) <- R'^-1 B, R^-1 B or both, R upper, whose columns have norms of at most `bound`. Where it throws, columns
 /// of B may have changed.
 template <class T>
-void solve_by_cublas(MatrixView<const T> R, double bound, TriangularSolve which, MatrixView<double> B, Context& context) {
+void solve_by_cublas(MatrixView<const T> R, double bound, TriangularSolve which, MatrixView<double> B,
+                     Context& context) {
   const WithinRange<T> range(bound);
   std::vector<int> shrunk(B.cols);
   for (index_t j = 0; j < B.cols; ++j) shrunk[j] = range.shrink(B.col(j), B.rows);
@@ -92,10 +94,12 @@ void invert_by_cublas(MatrixView<const T> R, double bound, MatrixView<double> A,
     cublas.solve(false, rows, cols, dR22, R.ld, X.data, rows, range.size());
 
     convert_matrix<T, double>(false, {X.data, rows, cols, rows}, {staging.data(), rows, cols, rows}, stream);
-    copy_matrix<double>({staging.data(), rows, cols, rows}, A.block(first, first, rows, cols), cudaMemcpyDeviceToHost, stream);
+    copy_matrix<double>({staging.data(), rows, cols, rows}, A.block(first, first, rows, cols), cudaMemcpyDeviceToHost,
+                        stream);
     if (below == 0) continue;
     convert_matrix<T, double>(true, {X.data + cols, below, cols, rows}, {staging.data(), cols, below, cols}, stream);
-    copy_matrix<double>({staging.data(), cols, below, cols}, A.block(first, first + cols, cols, below), cudaMemcpyDeviceToHost, stream);
+    copy_matrix<double>({staging.data(), cols, below, cols}, A.block(first, first + cols, cols, below),
+                        cudaMemcpyDeviceToHost, stream);
   }
   check(cudaStreamSynchronize(stream), "invert by cuBLAS");
   for (index_t j = 0; j < n; ++j) {

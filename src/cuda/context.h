@@ -50,8 +50,10 @@ class Context {
     for (const int id : ids) {
       devices.push_back(find(now, id, "devices"));
       if (devices[0].compute_capability != devices.back().compute_capability)
-        throw Error(ErrorCode::bad_argument, "GPUs that share a factor must be of one compute capability; GPU " + std::to_string(id) + " has another",
-                    {{"argument", "devices"}, {"value", double(id)}});
+        throw Error(
+            ErrorCode::bad_argument,
+            "GPUs that share a factor must be of one compute capability; GPU " + std::to_string(id) + " has another",
+            {{"argument", "devices"}, {"value", double(id)}});
     }
     require_peers(ids);
     return made_for(devices);
@@ -103,7 +105,8 @@ class Context {
 
  private:
   explicit Context(const std::vector<int>& devices, const std::string& name)
-      : devices_(devices), device_(devices[0]), name_(name), pool_(device_, stream_), workspace_(device_, stream_, tuning::stream_kept) {
+      : devices_(devices), device_(devices[0]), name_(name), pool_(device_, stream_),
+        workspace_(device_, stream_, tuning::stream_kept) {
     pool_.stand_beside(workspace_);
     workspace_.stand_beside(pool_);
     if (devices.size() == 1) return;

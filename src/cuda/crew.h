@@ -21,7 +21,9 @@ class Crew : NotCopied {
       const CurrentDevice current(devices[i]);
       others_.push_back(std::make_unique<Other>());
     }
-    if (!others_.empty()) check(cudaMalloc(reinterpret_cast<void**>(&list_), sizeof(block_columns::OtherOwner) * others_.size()), "allocate device memory");
+    if (!others_.empty())
+      check(cudaMalloc(reinterpret_cast<void**>(&list_), sizeof(block_columns::OtherOwner) * others_.size()),
+            "allocate device memory");
   }
   ~Crew() {
     cudaFree(list_);
@@ -54,7 +56,8 @@ class Crew : NotCopied {
       if (other.bytes < bytes) allocate(owner, other.has.memory, other.bytes, bytes, bytes);
       if (other.flag_count >= flags) continue;
       allocate(owner, other.has.flags, other.flag_count, flags, sizeof(int) * std::size_t(flags));
-      check(cudaMemsetAsync(other.has.flags, 0, sizeof(int) * std::size_t(flags), other.stream), "clear the flags of an owner");
+      check(cudaMemsetAsync(other.has.flags, 0, sizeof(int) * std::size_t(flags), other.stream),
+            "clear the flags of an owner");
       other.stream.synchronize();
     }
     if (same) return;

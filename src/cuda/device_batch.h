@@ -21,7 +21,8 @@ namespace cuda {
 /// `device` is its id, or
 /// -1 for the first that can be used. Throws what DeviceFactor does, bad_argument where there is no such device, and,
 /// with a field `member`, not_finite and bad_diagonal.
-std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision, int device);
+std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
+                                          int device);
 
 }  // namespace cuda
 }  // namespace gpucholmod

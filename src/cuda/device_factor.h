@@ -55,12 +55,13 @@ struct Devices {
 /// bad_argument where there is no such device or they are not of one kind, and backend_unavailable with reason
 /// "no_peer_access" or "no_virtual_memory" where they cannot hold a factor together.
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, const Devices& devices);
+std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity,
+                                     const Devices& devices);
 
 /// The same of an upper factor that is read once, from its first column to its last, and never whole in the host's
 /// memory. `poll` is called meanwhile; what it and R throw passes through.
-std::unique_ptr<DeviceFactor> upload(const Source<double>& R, index_t n, Precision precision, index_t capacity, const Devices& devices,
-                                     const Poll& poll);
+std::unique_ptr<DeviceFactor> upload(const Source<double>& R, index_t n, Precision precision, index_t capacity,
+                                     const Devices& devices, const Poll& poll);
 
 /// The factor of the symmetric A (n x n; the triangle that uplo names is read), made on the GPU by cuSOLVER. Null when
 /// A is not positive definite: pivot is then the first leading minor (from 0) that is not. Throws also

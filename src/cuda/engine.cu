@@ -102,7 +102,8 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
 
 /// to <- from (m x count), in the scalar of `to`.
 template <class S, class U>
-void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index_t m, index_t count, cudaStream_t stream) {
+void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index_t m, index_t count,
+                     cudaStream_t stream) {
   const dim3 grid(unsigned((m + convert_tile - 1) / convert_tile), unsigned((count + convert_tile - 1) / convert_tile));
   convert<false><<<grid, dim3(convert_tile, convert_rows), 0, stream>>>(MatrixView<const S>{from, m, count, from_ld},
                                                                        MatrixView<U>{to, m, count, to_ld});
@@ -121,7 +122,8 @@ Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task&
     if (has_room<T>(columns, blocks, whole, parts)) return {Launch::persistent, columns};
   if (crew && fits_on<T>(*crew, narrowest, blocks)) return {Launch::persistent, narrowest};
   if (task.launch == Launch::automatic) return {Launch::stepwise, widest};
-  throw Error(ErrorCode::backend_unavailable, "this method needs a GPU of compute capability 8.0 or later, and room for its columns in shared memory",
+  throw Error(ErrorCode::backend_unavailable,
+              "this method needs a GPU of compute capability 8.0 or later, and room for its columns in shared memory",
               {{"backend", "cuda"}, {"reason", "device_too_old"}});
 }
 template Way way_of<float>(index_t, index_t, int, bool, const Task&, const Crew*);
@@ -135,25 +137,30 @@ struct SizeOnOthers {
 
   explicit SizeOnOthers(const block_columns::SegmentSize& size) : messages(size.messages()) {
     const int blocks = size.strips * block_columns::BLOCKS;
-    words = messages + blocks * block_columns::with_width(size.columns, [](auto K) { return index_t(block_columns::Message<decltype(K)::value>::stride); });
+    words = messages + blocks * block_columns::with_width(size.columns, [](auto K) {
+                         return index_t(block_columns::Message<decltype(K)::value>::stride);
+                       });
   }
 };
 
 }  // namespace
 
 template <class T>
-Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
-              block_columns::Scaling scaling, Crew* crew, int strip)
+Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size,
+              const block_columns::PassColumns& columns, block_columns::Scaling scaling, Crew* crew, int strip)
     : launch_(launch),
-      single_(launch != Launch::stepwise && with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
-      size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()), on_(crew ? crew->owners() : 1), strip_(strip),
+      single_(launch != Launch::stepwise &&
+              with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
+      size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()), on_(crew ? crew->owners() : 1),
+      strip_(strip),
       crew_(crew && launch != Launch::stepwise && fits_on<T>(*crew, size.columns, blocks()) ? crew : nullptr) {
   if (crew_) reserve(*crew_, size);
 }
 
 template <class T>
 void Pass<T>::reserve(Crew& crew, const block_columns::SegmentSize& size) {
-  crew.reserve(sizeof(double) * SizeOnOthers(size).words, Segment<double>::flag_words(size.strips * block_columns::BLOCKS));
+  crew.reserve(sizeof(double) * SizeOnOthers(size).words,
+               Segment<double>::flag_words(size.strips * block_columns::BLOCKS));
 }
 
 /// V goes to the others by a copy: in place, those that rewrite within the window have from their own memory what
@@ -175,9 +182,11 @@ void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
     other.messages = reinterpret_cast<A*>(memory + at.messages);
     other.first_flags = ints().flags_of(turn, s.blocks);
     other.flags = flags;
-    check(cudaMemcpyAsync(other.V, s.V, sizeof(A) * K * s.ldv, cudaMemcpyDefault, own), "copy columns to another device");
+    check(cudaMemcpyAsync(other.V, s.V, sizeof(A) * K * s.ldv, cudaMemcpyDefault, own),
+          "copy columns to another device");
     launch_segment<K, T, A>(other, ints(), turn, own);
-    check(cudaMemsetAsync(flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of an owner");  // before anything is sent there again
+    // Before anything is sent there again.
+    check(cudaMemsetAsync(flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of an owner");
   });
   launch_segment<K, T, A>(s, ints(), turn, stream);
   crew_->join(stream);
@@ -197,7 +206,8 @@ void Pass<T>::with_words(F&& f) const {
 template <class T>
 void Pass<T>::clear_columns(index_t m, index_t rows, cudaStream_t stream) const {
   if (m < rows || columns_.count < size_.columns)
-    check(cudaMemsetAsync(memory(), 0, (single_ ? sizeof(float) : sizeof(double)) * rows * size_.columns, stream), "clear columns");
+    check(cudaMemsetAsync(memory(), 0, (single_ ? sizeof(float) : sizeof(double)) * rows * size_.columns, stream),
+          "clear columns");
 }
 
 template <class T>
@@ -205,7 +215,8 @@ void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, index_
   double* const to = single_ ? memory() + size_.ints() / 2 : memory();
   columns_.each([&](index_t own, index_t from, index_t count) {
     const index_t at = own * rows + first;
-    check(cudaMemcpy2DAsync(to + at, sizeof(double) * rows, V + from * ldv, sizeof(double) * ldv, sizeof(double) * m, count, cudaMemcpyDefault, stream),
+    check(cudaMemcpy2DAsync(to + at, sizeof(double) * rows, V + from * ldv, sizeof(double) * ldv, sizeof(double) * m,
+                            count, cudaMemcpyDefault, stream),
           "send columns");
     if (single_) convert_columns(to + at, rows, reinterpret_cast<float*>(memory()) + at, rows, m, count, stream);
   });
@@ -216,9 +227,11 @@ void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, index_t fir
   double* const from = single_ ? memory() + size_.ints() / 2 : memory();
   columns_.each([&](index_t own, index_t to, index_t count) {
     const index_t at = own * rows + first;
-    if (single_) convert_columns(reinterpret_cast<const float*>(memory()) + at, rows, from + at, rows, m, count, stream);
-    check(cudaMemcpy2DAsync(V + to * ldv, sizeof(double) * ldv, from + at, sizeof(double) * rows, sizeof(double) * m, count,
-                            cudaMemcpyDeviceToHost, stream), "fetch columns");
+    if (single_)
+      convert_columns(reinterpret_cast<const float*>(memory()) + at, rows, from + at, rows, m, count, stream);
+    check(cudaMemcpy2DAsync(V + to * ldv, sizeof(double) * ldv, from + at, sizeof(double) * rows, sizeof(double) * m,
+                            count, cudaMemcpyDeviceToHost, stream),
+          "fetch columns");
   });
 }
 
@@ -230,7 +243,8 @@ void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stre
 }
 
 template <class T>
-block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t message, const T* R, T* out, index_t ld) const {
+block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t message, const T* R, T* out,
+                                          index_t ld) const {
   using namespace block_columns;
   Segment<T> s{};
   s.blocks = s.end = (end - first) * BLOCKS;
@@ -251,7 +265,9 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
   s.linked = ints().at + PassInts::linked;
   s.owners = on_;
   s.owner = strips_of_owner(0);
-  with_width(size_.columns, [&](auto K) { s.messages = memory() + size_.messages() + (message - s.top) * Message<decltype(K)::value>::stride; });
+  with_width(size_.columns, [&](auto K) {
+    s.messages = memory() + size_.messages() + (message - s.top) * Message<decltype(K)::value>::stride;
+  });
   return s;
 }
 
@@ -272,11 +288,14 @@ void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cu
 
 template <class T>
 void Pass<T>::clear(cudaStream_t stream) const {
-  check(cudaMemsetAsync(ints().at, 0, sizeof(int) * PassInts::words(size_.panel_strips * block_columns::BLOCKS), stream), "clear flags");
+  check(
+      cudaMemsetAsync(ints().at, 0, sizeof(int) * PassInts::words(size_.panel_strips * block_columns::BLOCKS), stream),
+      "clear flags");
 }
 
 template <class T>
-void Pass<T>::begin_anew(int first, int end, index_t rows, int slot, const T* R, T* out, index_t ld, cudaStream_t stream) {
+void Pass<T>::begin_anew(int first, int end, index_t rows, int slot, const T* R, T* out, index_t ld,
+                         cudaStream_t stream) {
   panel_ = placed(first, end, 0, first_message(slot), R, out, ld);
   panel_.scaling.rows = rows;
   turns_ = {{0, 0}};
@@ -309,8 +328,10 @@ template <class Copy>
 void Pass<T>::each_part(int strips, int slot, const Turns& turns, Copy&& copy) const {
   block_columns::with_width(size_.columns, [&](auto K) {
     using Parts = block_columns::Message<decltype(K)::value>;
-    const std::size_t word = single_ ? sizeof(float) : sizeof(double), blocks = std::size_t(strips) * block_columns::BLOCKS;
-    char* const at = reinterpret_cast<char*>(memory()) + word * std::size_t(size_.messages() + first_message(slot) * Parts::stride);
+    const std::size_t word = single_ ? sizeof(float) : sizeof(double),
+                      blocks = std::size_t(strips) * block_columns::BLOCKS;
+    char* const at =
+        reinterpret_cast<char*>(memory()) + word * std::size_t(size_.messages() + first_message(slot) * Parts::stride);
     copy(at, word * Parts::stride, word * (turns.size() > 1 ? Parts::stride : Parts::words), blocks);
     copy(at + word * blocks * Parts::stride, word * Parts::stride, word * Parts::stride, std::size_t(1));
   });
@@ -340,7 +361,8 @@ void Pass<T>::put_message(const char* from, int strips, int slot, const Turns& t
 }
 
 template <class T>
-void Pass<T>::follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const {
+void Pass<T>::follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld,
+                     cudaStream_t stream) const {
   if (first < end) repeat(placed(first, end, strips, first_message(slot), R, out, ld), turns, Last::closed, stream);
 }
 
@@ -426,7 +448,8 @@ std::optional<block_columns::PassOutcome> Pass<T>::outcome(void* fetched, int tu
   const PassInts host{static_cast<int*>(fetched)};
   if (by_steps()) {
     const block_columns::PassState& state = host.pass_state();
-    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.blocks, 0, 1, block_columns::Stop(state.stop), state.get_entry()};
+    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.blocks, 0, 1,
+                                      block_columns::Stop(state.stop), state.get_entry()};
   }
   const auto done = block_columns::outcome(host, turn, panel_.blocks);
   if (!done) {

@@ -92,7 +92,8 @@ class Pass {
   /// whole factor: then only whether it can be done is found out. Queues what has been done so far to the row blocks
   /// above them. All that is queued until the next call does nothing where the pass `before`, on these strips, is not
   /// done behind its first turn.
-  void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream, const Pass* before = nullptr);
+  void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
+                   const Pass* before = nullptr);
   /// Queues turn `turn` of the panel.
   void start_turn(int turn, cudaStream_t stream) const;
   /// Queues a copy of what has become of it, to page-locked memory of outcome_bytes().
@@ -132,7 +133,8 @@ class Pass {
   void put_message(const char* from, int strips, int slot, const Turns& turns, cudaStream_t stream) const;
   /// Queues what a panel of so many strips, whose message is in `slot`, does to strips [first, end) on its right; R and
   /// out: there, in the row behind the panel's.
-  void follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const;
+  void follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld,
+              cudaStream_t stream) const;
   /// Queues a copy of m rows of V, from row `first` on, from host memory as prepare() takes it; and to host memory.
   void send_V(const double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
   void fetch_V(double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
@@ -149,7 +151,8 @@ class Pass {
   bool by_steps() const { return launch_ == Launch::stepwise; }
   /// Strips [first, end), below row blocks of so many others whose messages are at place `message`. R, out: behind
   /// these.
-  block_columns::Segment<T> placed(int first, int end, int above, index_t message, const T* R, T* out, index_t ld) const;
+  block_columns::Segment<T> placed(int first, int end, int above, index_t message, const T* R, T* out,
+                                   index_t ld) const;
   /// The panel that is next, its own row blocks left aside.
   void place_panel(int first, int end, const T* R, T* out, index_t ld);
   /// Calls copy(on the device, their distance there, bytes, how many) for each part of a message that others need.

@@ -31,7 +31,8 @@ class Factor : public PlacedFactor<T> {
     const index_t n = order();
     if (n == 0 || m == 0) return;
     const Session session(context_);
-    const index_t first = m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, n, m) : 0;
+    const index_t first =
+        m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, n, m) : 0;
     if (first == m) return;
     solve_by_cublas(R(), most_, which, {B + first * n, n, m - first, n}, context_);
     session.finish();
@@ -88,7 +89,8 @@ class Factor : public PlacedFactor<T> {
     const bool several = block_columns::passes_of(k, task.removed, columns).size() > 1;
     bool test = !made && !update && task.keep_intact;
     const bool needed = made || rescale || (test && several);
-    Modification<T> modification(context_, layout_, {V, n, k, n}, e, rescale ? 1 : task.scale, task, needed ? bytes() : 0, poll);
+    Modification<T> modification(context_, layout_, {V, n, k, n}, e, rescale ? 1 : task.scale, task,
+                                 needed ? bytes() : 0, poll);
     std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), [&] { return another(); });
     if (!other && update && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal())) {
       test = true;
@@ -133,14 +135,16 @@ class Factor : public PlacedFactor<T> {
     return taken;
   }
 
-  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                 std::atomic<bool>& begun) override {
+  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made,
+                 const Poll& poll, std::atomic<bool>& begun) override {
     const index_t n = order();
     const Session session(context_);  // a forked process is not to ask the device, as way_of() does
     const double most = require_inserted<T>(X, n, at, p);
     const int e = exponent<T>(most);  // X is computed with in T
     // Whether it can be done is found out beforehand by one pass alone, and not to the last bit.
-    const bool several = p > way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task, context_.crew()).columns;
+    const bool several =
+        p >
+        way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task, context_.crew()).columns;
     const By by = at == n || p == 0 ? By::itself : several ? By::second : By::second_if_room;
     return reshape(n + p, most, e, by, task, made, poll, begun, [&](auto& change) {
       if (e == 0) return change.insert(at, X, p);
@@ -149,7 +153,8 @@ class Factor : public PlacedFactor<T> {
     });
   }
 
-  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
+  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+             std::atomic<bool>& begun) override {
     const bool vanishes = from < to && may_vanish_behind(from, to);
     reshape(order(), 0, 0, vanishes ? By::second : By::itself, task, made, poll, begun, [&](auto& change) {
       change.shift(from, to);
@@ -172,7 +177,8 @@ class Factor : public PlacedFactor<T> {
     const index_t n = order();
     if (n == 0 || m == 0) return 0;
     const Session session(context_);
-    return by_cublas ? time_solving_by_cublas(R(), B, m, repeats, context_) : time_solving_by_chain(dR_.data(), layout_, B, m, repeats, context_);
+    return by_cublas ? time_solving_by_cublas(R(), B, m, repeats, context_)
+                     : time_solving_by_chain(dR_.data(), layout_, B, m, repeats, context_);
   }
 
   double sweep_seconds(int repeats) const override {
@@ -205,7 +211,9 @@ class Factor : public PlacedFactor<T> {
   /// with in scalars C.
   template <class C>
   int exponent(double most) {
-    const auto found = [&] { return scale_exponent<C>(C(std::min(std::max(most_, most), double(std::numeric_limits<C>::max())))); };
+    const auto found = [&] {
+      return scale_exponent<C>(C(std::min(std::max(most_, most), double(std::numeric_limits<C>::max()))));
+    };
     const int e = found();
     if (e == 0) return e;
     look();
@@ -218,7 +226,8 @@ class Factor : public PlacedFactor<T> {
     std::vector<double> y(order());
     y[from] = 1;
     solve(TriangularSolve::forward, y.data(), 1);
-    return !(1 / std::sqrt(sum_of_squares(y.data() + from, to - from + 1)) > 0x1p40 * double(std::numeric_limits<T>::min()));
+    return !(1 / std::sqrt(sum_of_squares(y.data() + from, to - from + 1)) >
+             0x1p40 * double(std::numeric_limits<T>::min()));
   }
 
   std::unique_ptr<Factor> another() const { return std::make_unique<Factor>(context_, order(), capacity_); }
@@ -252,8 +261,8 @@ class Factor : public PlacedFactor<T> {
   /// as `by` says, into another, whose diagonal is looked at where it `vanishes` perhaps. Returns what f does: where
   /// that is a failing pivot, nothing has changed, if `begun` is not true.
   template <class F>
-  index_t reshape(index_t m, double most, int e, By by, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                  std::atomic<bool>& begun, F&& f, bool vanishes = false) {
+  index_t reshape(index_t m, double most, int e, By by, const Task& task, std::unique_ptr<HeldFactor>* made,
+                  const Poll& poll, std::atomic<bool>& begun, F&& f, bool vanishes = false) {
     const Session session(context_);
     const bool itself = !made && e == 0 && by != By::second && m <= capacity_;
     std::unique_ptr<Factor> other, scaled;
@@ -323,7 +332,8 @@ std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, con
 }
 
 template <class T>
-std::unique_ptr<DeviceFactor> read_as(const Source<double>& R, index_t n, index_t capacity, const Devices& devices, const Poll& poll) {
+std::unique_ptr<DeviceFactor> read_as(const Source<double>& R, index_t n, index_t capacity, const Devices& devices,
+                                      const Poll& poll) {
   Context& context = Context::of(devices.ids);
   const Session session(context);
   auto made = std::make_unique<Factor<T>>(context, n, capacity);
@@ -335,14 +345,17 @@ std::unique_ptr<DeviceFactor> read_as(const Source<double>& R, index_t n, index_
 
 }  // namespace
 
-std::unique_ptr<DeviceFactor> upload(const Source<double>& R, index_t n, Precision precision, index_t capacity, const Devices& devices,
-                                     const Poll& poll) {
-  return precision == Precision::single ? read_as<float>(R, n, capacity, devices, poll) : read_as<double>(R, n, capacity, devices, poll);
+std::unique_ptr<DeviceFactor> upload(const Source<double>& R, index_t n, Precision precision, index_t capacity,
+                                     const Devices& devices, const Poll& poll) {
+  return precision == Precision::single ? read_as<float>(R, n, capacity, devices, poll)
+                                        : read_as<double>(R, n, capacity, devices, poll);
 }
 
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity, const Devices& devices) {
-  return precision == Precision::single ? upload_as<float>(R, n, uplo, capacity, devices) : upload_as<double>(R, n, uplo, capacity, devices);
+std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity,
+                                     const Devices& devices) {
+  return precision == Precision::single ? upload_as<float>(R, n, uplo, capacity, devices)
+                                        : upload_as<double>(R, n, uplo, capacity, devices);
 }
 
 template <class S>

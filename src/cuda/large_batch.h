@@ -47,8 +47,8 @@ class LargeBatch : public DeviceBatch {
 
   /// In place at once where nothing can fail, or where others may change when a member fails; otherwise by way of a
   /// second batch.
-  Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots, const Poll& poll,
-              std::atomic<bool>& begun) override {
+  Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
+              const Poll& poll, std::atomic<bool>& begun) override {
     const bool removes = look_at(V, task), direct = !made && (!removes || !task.all_or_none);
     pivots.assign(count(), -1);
     Members others(count());
@@ -71,11 +71,14 @@ class LargeBatch : public DeviceBatch {
   }
 
  private:
-  std::unique_ptr<LargeBatch> of(Members members) const { return std::make_unique<LargeBatch>(std::move(members), device_, device_name_); }
+  std::unique_ptr<LargeBatch> of(Members members) const {
+    return std::make_unique<LargeBatch>(std::move(members), device_, device_name_);
+  }
 
   /// Before anything changes. Whether anything is taken away.
   bool look_at(const double* V, const BatchTask& task) const {
-    const double top = precision() == Precision::single ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    const double top =
+        precision() == Precision::single ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
     bool removes = false;
     for (index_t m = 0; m < count(); ++m) {
       cpu::ColumnOrder columns;
@@ -86,8 +89,8 @@ class LargeBatch : public DeviceBatch {
     return removes;
   }
 
-  Work modify_member(index_t m, const double* V, const BatchTask& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                     std::atomic<bool>& begun) {
+  Work modify_member(index_t m, const double* V, const BatchTask& task, std::unique_ptr<HeldFactor>* made,
+                     const Poll& poll, std::atomic<bool>& begun) {
     const index_t n = order();
     cpu::ColumnOrder columns;
     columns.find(task, m);
@@ -103,7 +106,8 @@ class LargeBatch : public DeviceBatch {
     one.device_memory = task.device_memory;
     Work work;
     cpu::for_member(m, [&] {
-      work = members_[m]->modify(W.data(), one, made, [&](double done) { poll((double(m) + done) / double(count())); }, begun);
+      work = members_[m]->modify(
+          W.data(), one, made, [&](double done) { poll((double(m) + done) / double(count())); }, begun);
     });
     return work;
   }

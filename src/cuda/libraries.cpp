@@ -92,31 +92,33 @@ template <class T>
 void Cublas::solve(bool transposed, index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb, T size) const {
   const int trans = transposed ? transpose : no_transpose;
   if (m == 1 && size == 1)
-    cublas().call(of<T>("cublas", "trsv_v2"), "cublas trsv", handle_, upper, trans, not_unit, int(n), dR, int(ldr), dB, 1);
+    cublas().call(of<T>("cublas", "trsv_v2"), "cublas trsv", handle_, upper, trans, not_unit, int(n), dR, int(ldr), dB,
+                  1);
   else
-    cublas().call(of<T>("cublas", "trsm_v2"), "cublas trsm", handle_, left, upper, trans, not_unit, int(n), int(m), &size,
-                  dR, int(ldr), dB, int(ldb));
+    cublas().call(of<T>("cublas", "trsm_v2"), "cublas trsm", handle_, left, upper, trans, not_unit, int(n), int(m),
+                  &size, dR, int(ldr), dB, int(ldb));
 }
 
 template <class T>
 void Cublas::solve_right(index_t m, index_t n, const T* dR, index_t ldr, T* dB, index_t ldb) const {
   const T one = 1;
-  cublas().call(of<T>("cublas", "trsm_v2"), "cublas trsm", handle_, right, upper, no_transpose, not_unit, int(m), int(n), &one, dR, int(ldr),
-                dB, int(ldb));
+  cublas().call(of<T>("cublas", "trsm_v2"), "cublas trsm", handle_, right, upper, no_transpose, not_unit, int(m),
+                int(n), &one, dR, int(ldr), dB, int(ldb));
 }
 
 template <class T>
-void Cublas::subtract_product(index_t m, index_t n, index_t k, const T* dA, index_t lda, const T* dB, index_t ldb, T* dC, index_t ldc) const {
+void Cublas::subtract_product(index_t m, index_t n, index_t k, const T* dA, index_t lda, const T* dB, index_t ldb,
+                              T* dC, index_t ldc) const {
   const T minus = -1, one = 1;
-  cublas().call(of<T>("cublas", "gemm_v2"), "cublas gemm", handle_, transpose, no_transpose, int(m), int(n), int(k), &minus, dA, int(lda), dB,
-                int(ldb), &one, dC, int(ldc));
+  cublas().call(of<T>("cublas", "gemm_v2"), "cublas gemm", handle_, transpose, no_transpose, int(m), int(n), int(k),
+                &minus, dA, int(lda), dB, int(ldb), &one, dC, int(ldc));
 }
 
 template <class T>
 void Cublas::multiply_transposed(index_t n, index_t m, const T* dR, index_t ldr, T* dB, index_t ldb) const {
   const T one = 1;
-  cublas().call(of<T>("cublas", "trmm_v2"), "cublas trmm", handle_, left, upper, transpose, not_unit, int(n), int(m), &one,
-                dR, int(ldr), dB, int(ldb), dB, int(ldb));
+  cublas().call(of<T>("cublas", "trmm_v2"), "cublas trmm", handle_, left, upper, transpose, not_unit, int(n), int(m),
+                &one, dR, int(ldr), dB, int(ldb), dB, int(ldb));
 }
 
 Cusolver::Cusolver(void* stream) {
@@ -127,8 +129,8 @@ Cusolver::Cusolver(void* stream) {
 template <class T>
 index_t Cusolver::workspace(Uplo uplo, index_t n, T* dA, index_t lda) const {
   int words = 0;
-  cusolver().call(of<T>("cusolverDn", "potrf_bufferSize"), "cusolver potrf_bufferSize", handle_, fill_mode(uplo), int(n), dA,
-                  int(lda), &words);
+  cusolver().call(of<T>("cusolverDn", "potrf_bufferSize"), "cusolver potrf_bufferSize", handle_, fill_mode(uplo),
+                  int(n), dA, int(lda), &words);
   return words;
 }
 
@@ -142,8 +144,10 @@ template void Cublas::solve(bool, index_t, index_t, const double*, index_t, doub
 template void Cublas::solve(bool, index_t, index_t, const float*, index_t, float*, index_t, float) const;
 template void Cublas::solve_right(index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::solve_right(index_t, index_t, const float*, index_t, float*, index_t) const;
-template void Cublas::subtract_product(index_t, index_t, index_t, const double*, index_t, const double*, index_t, double*, index_t) const;
-template void Cublas::subtract_product(index_t, index_t, index_t, const float*, index_t, const float*, index_t, float*, index_t) const;
+template void Cublas::subtract_product(index_t, index_t, index_t, const double*, index_t, const double*, index_t,
+                                       double*, index_t) const;
+template void Cublas::subtract_product(index_t, index_t, index_t, const float*, index_t, const float*, index_t, float*,
+                                       index_t) const;
 template void Cublas::multiply_transposed(index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::multiply_transposed(index_t, index_t, const float*, index_t, float*, index_t) const;
 template index_t Cusolver::workspace(Uplo, index_t, double*, index_t) const;

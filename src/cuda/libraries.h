@@ -23,7 +23,8 @@ class Cublas {
 
   /// dC (m x n) <- dC - dA'dB; dA k x m, dB k x n.
   template <class T>
-  void subtract_product(index_t m, index_t n, index_t k, const T* dA, index_t lda, const T* dB, index_t ldb, T* dC, index_t ldc) const;
+  void subtract_product(index_t m, index_t n, index_t k, const T* dA, index_t lda, const T* dB, index_t ldb, T* dC,
+                        index_t ldc) const;
 
   /// dB (n x m) <- R'dB; dR likewise.
   template <class T>

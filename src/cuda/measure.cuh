@@ -76,7 +76,8 @@ double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
 /// To solve for B (n x m) with R'R, B being there; NaN where this device has no kernel for it. Where there are several
 /// passes, each goes on with what the one before has left: the time does not depend on numbers.
 template <class T>
-double time_solving_by_chain(const T* dR, const Layout& layout, const double* B, index_t m, int repeats, Context& context) {
+double time_solving_by_chain(const T* dR, const Layout& layout, const double* B, index_t m, int repeats,
+                             Context& context) {
   const int columns = Substitution<T>::columns(m, layout.strips());
   if (columns == 0) return std::numeric_limits<double>::quiet_NaN();
   std::optional<Substitution<T>> chain;

@@ -75,7 +75,9 @@ class Stream : NotCopied {
 template <bool timed>
 class Point : NotCopied {
  public:
-  Point() { check(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming), "create an event"); }
+  Point() {
+    check(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming), "create an event");
+  }
   ~Point() { cudaEventDestroy(event_); }
   operator cudaEvent_t() const { return event_; }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "record an event"); }

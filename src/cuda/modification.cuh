@@ -30,7 +30,8 @@ void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Scaled wh
   scale_triangle<<<unsigned(n), 256, 0, stream>>>(R, T(by), least, out, dplaces.data());
   check(cudaGetLastError(), "start the scaling of a factor");
   unsigned long long places[2];
-  check(cudaMemcpyAsync(places, dplaces.data(), sizeof places, cudaMemcpyDeviceToHost, stream), "fetch what went wrong");
+  check(cudaMemcpyAsync(places, dplaces.data(), sizeof places, cudaMemcpyDeviceToHost, stream),
+        "fetch what went wrong");
   check(cudaStreamSynchronize(stream), "scale a factor");
   if (places[0] != ~0ull) throw overflow(index_t(places[0] % n), index_t(places[0] / n));
   if (places[1] == ~0ull) return;
@@ -48,8 +49,8 @@ class Modification {
   /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result.
   /// `beside`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than the
   /// task allows.
-  Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale, const Task& task, double beside,
-               const Poll& poll)
+  Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale,
+               const Task& task, double beside, const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
         way_(way_of<T>(task.k, task.removed, layout.strips(), true, task, context.crew())),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
@@ -61,7 +62,8 @@ class Modification {
     }
     work_.device_bytes = beside + size(way_.columns, layout.strips()).bytes() + double(sizeof(T)) * double(sides);
     if (work_.device_bytes > task.device_memory)
-      throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes, task.device_memory);
+      throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes,
+                          task.device_memory);
     if (sides > 0) dz_.emplace(context.pool(), sides);
     work_.device = context.device_name();
     if (task.timeline) stopwatch_.emplace(timeline_, context.stream());
@@ -72,7 +74,8 @@ class Modification {
     const block_columns::SegmentSize memory = size(way_.columns, layout_.strips());
     PoolBuffer<double>(context_.pool(), memory.words());
     if (Crew* const crew = context_.crew()) Pass<T>::reserve(*crew, memory);
-    context_.staging(sizeof(int) * std::size_t(block_columns::PassInts::outcome_words(layout_.strips() * block_columns::BLOCKS)));
+    context_.staging(sizeof(int) *
+                     std::size_t(block_columns::PassInts::outcome_words(layout_.strips() * block_columns::BLOCKS)));
   }
 
   /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
@@ -89,7 +92,8 @@ class Modification {
     const T* from = R;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
-      const index_t pivot = run_pass(passes_[i], i + 1 == passes_.size() ? scale_ : 1, strips, order, from, to, sides, begun);
+      const index_t pivot =
+          run_pass(passes_[i], i + 1 == passes_.size() ? scale_ : 1, strips, order, from, to, sides, begun);
       if (pivot >= 0) return pivot;
       from = to;
     }
@@ -160,10 +164,11 @@ class Modification {
   }
 
   /// Returns the failing pivot, or -1.
-  index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R, T* out,
-                   const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
+  index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R,
+                   T* out, const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order}, context_.crew(), layout_.strip);
+    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order}, context_.crew(),
+                 layout_.strip);
     void* const staging = context_.staging(pass.outcome_bytes());
     timed(Stage::send, [&] { pass.prepare(V_.data, order, V_.ld, stream); });
     if (begun) *begun = true;
@@ -172,7 +177,9 @@ class Modification {
     block_columns::PassOutcome done;
     int one = 1;  // where the pass is to be followed, it has to be known how each of its turns has ended
     timed(Stage::modify, [&] {
-      done = pass.run(R, out, layout_.ld, sides.empty() ? context_.turns() : one, staging, marks.end, [&] { wait(columns.first); }, stream);
+      done = pass.run(
+          R, out, layout_.ld, sides.empty() ? context_.turns() : one, staging, marks.end, [&] { wait(columns.first); },
+          stream);
     });
     work_.seconds += marks.end.seconds_since(marks.begin);
     if (done.pivot < 0)

@@ -11,7 +11,8 @@ namespace gpucholmod::cuda {
 /// `count` numbers from ordinary memory, which CUDA has read when this returns.
 template <class X>
 void send(const std::vector<X>& numbers, index_t count, X* to, cudaStream_t stream) {
-  if (count > 0) check(cudaMemcpyAsync(to, numbers.data(), sizeof(X) * count, cudaMemcpyHostToDevice, stream), "send numbers");
+  if (count > 0)
+    check(cudaMemcpyAsync(to, numbers.data(), sizeof(X) * count, cudaMemcpyHostToDevice, stream), "send numbers");
 }
 
 /// Which entries of a factor move where, on the device; from a factor to another, or to itself. In a Session.
@@ -20,7 +21,8 @@ class EntriesToMove {
  public:
   /// columns[j]: of the old factor, what becomes column j; negative: nothing. `rows`: so do rows. In place, columns
   /// from `first` on move; `back`: the last of them first.
-  EntriesToMove(Context& context, const Placed<T>& from, const Placed<T>& to, const std::vector<index_t>& columns, bool rows, index_t first, bool back)
+  EntriesToMove(Context& context, const Placed<T>& from, const Placed<T>& to, const std::vector<index_t>& columns,
+                bool rows, index_t first, bool back)
       : context_(context), from_(from), to_(to), count_(index_t(columns.size())), dplaces_(context.pool(), 2 * count_),
         dcounters_(context.pool(), count_ + 1) {
     std::vector<int> places(2 * count_, -1);
@@ -30,8 +32,12 @@ class EntriesToMove {
     }
     send(places, 2 * count_, dplaces_.data(), context.stream());
     const bool in_place = from.data == to.data;
-    moves_ = {rows ? this->columns() : nullptr, this->columns(), in_place ? this->columns() + count_ : nullptr, dcounters_.data(),
-              in_place ? first : 0, back};
+    moves_ = {rows ? this->columns() : nullptr,
+              this->columns(),
+              in_place ? this->columns() + count_ : nullptr,
+              dcounters_.data(),
+              in_place ? first : 0,
+              back};
   }
   const int* columns() const { return dplaces_.data(); }
 
@@ -39,7 +45,8 @@ class EntriesToMove {
   void move() const {
     if (to_.layout.n == 0) return;
     check(cudaMemsetAsync(dcounters_.data(), 0, dcounters_.bytes(), context_.stream()), "prepare to move a factor");
-    move_entries<<<unsigned(8 * multiprocessors()), gather_threads, 0, context_.stream()>>>(from_.read(), moves_, to_.R());
+    move_entries<<<unsigned(8 * multiprocessors()), gather_threads, 0, context_.stream()>>>(from_.read(), moves_,
+                                                                                            to_.R());
     check(cudaGetLastError(), "start to move a factor");
   }
 

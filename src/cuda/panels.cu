@@ -81,12 +81,13 @@ template <class T>
 class DevicePanels : public mpi::Panels<T> {
  public:
   DevicePanels(Context& context, const mpi::Layout& layout, int rank)
-      : context_(context), layout_(layout), rank_(rank), ld_(index_t(strips_of(layout.n)) * STRIP + block_columns::margin),
-        session_(std::make_unique<Session>(context)), dR_(context.factors(), ld_ * STRIP * end(layout.blocks())) {
+      : context_(context), layout_(layout), rank_(rank),
+        ld_(index_t(strips_of(layout.n)) * STRIP + block_columns::margin), session_(std::make_unique<Session>(context)),
+        dR_(context.factors(), ld_ * STRIP * end(layout.blocks())) {
     const index_t last = layout.blocks() - 1, more = last < 0 ? 0 : STRIP * strips(last) - layout.columns(last);
     if (last >= 0 && layout.owner(last) == rank && more > 0) {
-      set_identity<<<unsigned(more), 256, 0, stream()>>>(MatrixView<T>{at(last, 0) + layout.columns(last) * ld_, ld_ - block_columns::margin, more, ld_},
-                                                         layout.n);
+      set_identity<<<unsigned(more), 256, 0, stream()>>>(
+          MatrixView<T>{at(last, 0) + layout.columns(last) * ld_, ld_ - block_columns::margin, more, ld_}, layout.n);
       check(cudaGetLastError(), "start the continuation of a factor");
     }
     session_.reset();
@@ -95,7 +96,9 @@ class DevicePanels : public mpi::Panels<T> {
     if (context_.forked()) dR_.abandon();
   }
 
-  std::unique_ptr<mpi::Panels<T>> another() const override { return std::make_unique<DevicePanels>(context_, layout_, rank_); }
+  std::unique_ptr<mpi::Panels<T>> another() const override {
+    return std::make_unique<DevicePanels>(context_, layout_, rank_);
+  }
   double bytes() const override { return double(dR_.bytes()); }
   int device() const override { return context_.device(); }
   std::string device_name() const override { return context_.device_name(); }
@@ -108,7 +111,8 @@ class DevicePanels : public mpi::Panels<T> {
   void put(index_t b, MatrixView<const T> R) override {
     const Session session(context_);
     copy(R.data, R.ld, at(b, 0), ld_, R, cudaMemcpyHostToDevice);
-    clear_below<<<unsigned(R.cols), 32, 0, stream()>>>(MatrixView<T>{at(b, layout_.first(b)), R.cols, R.cols, ld_}, block_columns::NB);
+    clear_below<<<unsigned(R.cols), 32, 0, stream()>>>(MatrixView<T>{at(b, layout_.first(b)), R.cols, R.cols, ld_},
+                                                       block_columns::NB);
     check(cudaGetLastError(), "clear below the diagonal");
     session.finish();
   }
@@ -120,7 +124,8 @@ class DevicePanels : public mpi::Panels<T> {
   void copy(const mpi::Panels<T>& from) override {
     if (bytes() == 0) return;
     const Session session(context_);
-    check(cudaMemcpyAsync(dR_.data(), dynamic_cast<const DevicePanels&>(from).dR_.data(), dR_.bytes(), cudaMemcpyDeviceToDevice, stream()),
+    check(cudaMemcpyAsync(dR_.data(), dynamic_cast<const DevicePanels&>(from).dR_.data(), dR_.bytes(),
+                          cudaMemcpyDeviceToDevice, stream()),
           "copy a factor");
     session.finish();
   }
@@ -129,15 +134,19 @@ class DevicePanels : public mpi::Panels<T> {
   mpi::PanelWay way(const Task& task) const override {
     const CurrentDevice current(context_.device());
     const int most = int((layout_.blocks() + layout_.size - 1) / layout_.size) * strips(0);
-    const Way panel = way_of<T>(task.k, task.removed, strips(0), true, task), behind = way_of<T>(task.k, task.removed, most, false, task);
+    const Way panel = way_of<T>(task.k, task.removed, strips(0), true, task),
+              behind = way_of<T>(task.k, task.removed, most, false, task);
     if (panel.launch == Launch::stepwise || behind.launch == Launch::stepwise)
       return {Launch::stepwise, block_columns::widest_pass(task.k, task.removed)};
     return {Launch::persistent, std::min(panel.columns, behind.columns)};
   }
 
-  std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V, const Task& task, double scale,
-                                                          mpi::PanelWay way, const RightSides& right, const std::function<void()>& tend) override {
-    return std::make_unique<PanelsModification<T>>(*this, dynamic_cast<DevicePanels*>(out), V, task, scale, way, right, tend);
+  std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V,
+                                                          const Task& task, double scale, mpi::PanelWay way,
+                                                          const RightSides& right,
+                                                          const std::function<void()>& tend) override {
+    return std::make_unique<PanelsModification<T>>(*this, dynamic_cast<DevicePanels*>(out), V, task, scale, way, right,
+                                                   tend);
   }
 
   Context& context() const { return context_; }
@@ -162,7 +171,9 @@ class DevicePanels : public mpi::Panels<T> {
  private:
   template <class Shape>
   void copy(const T* from, index_t from_ld, T* to, index_t to_ld, const Shape& R, cudaMemcpyKind kind) const {
-    check(cudaMemcpy2DAsync(to, sizeof(T) * to_ld, from, sizeof(T) * from_ld, sizeof(T) * R.rows, R.cols, kind, stream()), "copy a panel");
+    check(
+        cudaMemcpy2DAsync(to, sizeof(T) * to_ld, from, sizeof(T) * from_ld, sizeof(T) * R.rows, R.cols, kind, stream()),
+        "copy a panel");
   }
 
   Context& context_;
@@ -178,9 +189,10 @@ class DevicePanels : public mpi::Panels<T> {
 template <class T>
 class PanelsModification : public mpi::PanelModification<T> {
  public:
-  PanelsModification(const DevicePanels<T>& R, const DevicePanels<T>* out, MatrixView<const double> V, const Task& task, double scale,
-                     mpi::PanelWay way, const RightSides& right, const std::function<void()>& tend)
-      : R_(R), out_(out), right_(right), tend_(tend), session_(R.context()), own_(R.end(R.layout().blocks())), sides_(strips_of(right.m)),
+  PanelsModification(const DevicePanels<T>& R, const DevicePanels<T>* out, MatrixView<const double> V, const Task& task,
+                     double scale, mpi::PanelWay way, const RightSides& right, const std::function<void()>& tend)
+      : R_(R), out_(out), right_(right), tend_(tend), session_(R.context()), own_(R.end(R.layout().blocks())),
+        sides_(strips_of(right.m)),
         dz_(R.context().pool(), sides_ * STRIP * R.ld()), turns_{std::vector<Turns>(), std::vector<Turns>()} {
     const std::vector<block_columns::PassColumns> passes = block_columns::passes_of(task.k, task.removed, way.columns);
     const int panel = R.strips(0);
@@ -188,7 +200,8 @@ class PanelsModification : public mpi::PanelModification<T> {
     double bytes = double(dz_.bytes()) + (out && out != &R ? out->bytes() : 0);
     for (const block_columns::PassColumns& columns : passes)
       bytes += size(columns.width(), panel).bytes();
-    if (bytes > task.device_memory) throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, task.device_memory);
+    if (bytes > task.device_memory)
+      throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, task.device_memory);
     for (const block_columns::PassColumns& columns : passes) {
       const bool last = columns.first + columns.count == task.k;
       passes_.emplace_back(R.context().pool(), way.launch, size(columns.width(), panel), columns,
@@ -217,7 +230,8 @@ class PanelsModification : public mpi::PanelModification<T> {
     turns_[slot].clear();
     for (Pass<T>& pass : passes_) {
       T* const out = out_ ? out_->at(b, row) : nullptr;
-      pass.begin_anew(first, first + R_.strips(b), R_.layout().columns(b), slot, &pass == &passes_.front() ? R_.at(b, row) : out, out, R_.ld(), stream());
+      pass.begin_anew(first, first + R_.strips(b), R_.layout().columns(b), slot,
+                      &pass == &passes_.front() ? R_.at(b, row) : out, out, R_.ld(), stream());
       std::optional<block_columns::PassOutcome> done;
       for (int turn = 0; !done; ++turn) {
         pass.start_turn(turn, stream());
@@ -302,7 +316,8 @@ class PanelsModification : public mpi::PanelModification<T> {
     const index_t n = R_.layout().n, m = right_.m;
     std::vector<T> z(n * m);
     if (m > 0) {
-      check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n, dz_.data(), sizeof(T) * R_.ld(), sizeof(T) * n, m, cudaMemcpyDeviceToHost, stream()),
+      check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n, dz_.data(), sizeof(T) * R_.ld(), sizeof(T) * n, m,
+                              cudaMemcpyDeviceToHost, stream()),
             "fetch right-hand sides");
       for (const Pass<T>& pass : passes_) pass.fetch_V(right_.rest, m, m, index_t(own_) * STRIP, stream());
     }
@@ -316,7 +331,9 @@ class PanelsModification : public mpi::PanelModification<T> {
   using Turns = typename Pass<T>::Turns;
 
   /// V of this process's strips and those of right-hand sides, and messages in two slots.
-  block_columns::SegmentSize size(int columns, int panel) const { return {columns, std::max(own_ + sides_, 2 * panel + 1), panel}; }
+  block_columns::SegmentSize size(int columns, int panel) const {
+    return {columns, std::max(own_ + sides_, 2 * panel + 1), panel};
+  }
   cudaStream_t stream() const { return R_.stream(); }
 
   /// The row behind a panel's.
@@ -333,7 +350,8 @@ class PanelsModification : public mpi::PanelModification<T> {
     if (right_.m == 0) return;
     std::vector<T> z(right_.z, right_.z + n * right_.m);
     check(cudaMemsetAsync(dz_.data(), 0, dz_.bytes(), stream()), "clear right-hand sides");
-    check(cudaMemcpy2DAsync(dz_.data(), sizeof(T) * R_.ld(), z.data(), sizeof(T) * n, sizeof(T) * n, right_.m, cudaMemcpyHostToDevice, stream()),
+    check(cudaMemcpy2DAsync(dz_.data(), sizeof(T) * R_.ld(), z.data(), sizeof(T) * n, sizeof(T) * n, right_.m,
+                            cudaMemcpyHostToDevice, stream()),
           "send right-hand sides");
     check(cudaStreamSynchronize(stream()), "send right-hand sides");
   }

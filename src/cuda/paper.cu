@@ -118,7 +118,8 @@ class Executor {
 }  // namespace
 
 template <class T>
-Work paper_panels(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const paper::Shape& shape, const Poll& poll) {
+Work paper_panels(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const paper::Shape& shape,
+                  const Poll& poll) {
   Context& context = Context::of(-1);
   const CurrentDevice current(context.device());
   const paper::Footprint<T> footprint(R.cols, V.cols, shape);
@@ -132,6 +133,7 @@ Work paper_panels(MatrixView<T> R, MatrixView<const T> V, Sign sign, double devi
 }
 
 template Work paper_panels(MatrixView<float>, MatrixView<const float>, Sign, double, const paper::Shape&, const Poll&);
-template Work paper_panels(MatrixView<double>, MatrixView<const double>, Sign, double, const paper::Shape&, const Poll&);
+template Work paper_panels(MatrixView<double>, MatrixView<const double>, Sign, double, const paper::Shape&,
+                           const Poll&);
 
 }  // namespace gpucholmod::cuda

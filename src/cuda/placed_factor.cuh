@@ -147,7 +147,8 @@ class PlacedFactor : public DeviceFactor {
   double least_of_diagonal() const {
     std::vector<double> entries(order());
     diagonal(entries.data());
-    return entries.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(entries.begin(), entries.end());
+    return entries.empty() ? std::numeric_limits<double>::infinity()
+                           : *std::min_element(entries.begin(), entries.end());
   }
   /// Throws bad_diagonal where an entry of the diagonal of a result is no normal number.
   void require_normal_diagonal() const {
@@ -189,8 +190,9 @@ class PlacedFactor : public DeviceFactor {
     T last = 0;
     check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream()),
           "fetch the failing pivot");
-    check(cudaMemcpyAsync(&last, dR_.data() + (n - 1) * (layout_.ld + 1), sizeof last, cudaMemcpyDeviceToHost, stream()),
-          "fetch the last pivot");
+    check(
+        cudaMemcpyAsync(&last, dR_.data() + (n - 1) * (layout_.ld + 1), sizeof last, cudaMemcpyDeviceToHost, stream()),
+        "fetch the last pivot");
     check(cudaStreamSynchronize(stream()), "factorise");
     return info > 0 ? info - 1 : last > 0 ? -1 : n - 1;
   }
@@ -198,7 +200,8 @@ class PlacedFactor : public DeviceFactor {
   /// Zeroes what Layout wants to be zero below the diagonal.
   void clear() {
     if (layout_.room == 0) return;
-    clear_below<<<unsigned(layout_.room), 32, 0, stream()>>>(MatrixView<T>{dR_.data(), layout_.room, layout_.room, layout_.ld}, block_columns::NB);
+    clear_below<<<unsigned(layout_.room), 32, 0, stream()>>>(
+        MatrixView<T>{dR_.data(), layout_.room, layout_.room, layout_.ld}, block_columns::NB);
     check(cudaGetLastError(), "clear below the diagonal");
   }
 

@@ -71,7 +71,8 @@ class Pool : public Memory {
     in_use_ -= bytes;
     const std::size_t most = std::max(kept_, in_use_ == 0 ? 0 : 3 * in_use_ + spare);
     std::uint64_t held = 0;
-    if (pool_ && cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held) == cudaSuccess && held > most) trim(most);
+    if (pool_ && cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held) == cudaSuccess && held > most)
+      trim(most);
     cudaSetDevice(before);
     cudaGetLastError();
   }
@@ -118,7 +119,8 @@ class PoolBuffer : NotCopied {
   PoolBuffer(Memory& pool, index_t count, std::size_t piece = 0) : pool_(&pool), bytes_(bytes_of(count, 1, sizeof(T))) {
     if (bytes_ > 0) data_ = static_cast<T*>(pool.allocate(bytes_, piece));
   }
-  PoolBuffer(PoolBuffer&& other) noexcept : pool_(other.pool_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  PoolBuffer(PoolBuffer&& other) noexcept
+      : pool_(other.pool_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   ~PoolBuffer() {
     if (data_) pool_->free(data_, bytes_);
   }

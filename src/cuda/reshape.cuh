@@ -20,8 +20,8 @@ template <class T>
 class Reshaping {
  public:
   /// `beside`: bytes of device memory that the call has taken already. `begun` becomes true before anything is written.
-  Reshaping(Context& context, const Placed<T>& from, const Placed<T>& to, const Task& task, double beside, const Poll& poll,
-            std::atomic<bool>& begun)
+  Reshaping(Context& context, const Placed<T>& from, const Placed<T>& to, const Task& task, double beside,
+            const Poll& poll, std::atomic<bool>& begun)
       : context_(context), from_(from), to_(to), task_(task), poll_(poll), begun_(begun), used_(beside) {}
 
   /// The same for another task.
@@ -33,7 +33,8 @@ class Reshaping {
       leave();
       return 0;
     }
-    const index_t n = from_.layout.n, m = to_.layout.n, k = index_t(gone.size()), first = std::min(k > 0 ? gone[0] : n, m);
+    const index_t n = from_.layout.n, m = to_.layout.n, k = index_t(gone.size()),
+                  first = std::min(k > 0 ? gone[0] : n, m);
     const std::vector<index_t> keep = others_than(gone, n);
     const std::vector<double> Y = remove_rows(task_.right, gone, keep);
     const PoolBuffer<int> dgone = on_device(gone);
@@ -46,7 +47,8 @@ class Reshaping {
     const PoolBuffer<double> dV(pool(), first < m ? rows * k : 0);
     const MatrixView<double> V{dV.data(), rows, k, rows};
     if (first < m) {
-      gather_rows<<<dim3(unsigned(k), blocks(rows)), gather_threads, 0, stream()>>>(from_.read(), dgone.data(), plan.columns(), start, V);
+      gather_rows<<<dim3(unsigned(k), blocks(rows)), gather_threads, 0, stream()>>>(from_.read(), dgone.data(),
+                                                                                    plan.columns(), start, V);
       check(cudaGetLastError(), "start to gather rows");
     }
     TrailingSides sides(task_.right, m, first < m ? start : m, Y);
@@ -61,7 +63,8 @@ class Reshaping {
     to_.continue_behind(stream());
     if (modification) modification->run(rest.data, rest.data, rest.layout.n);
     sides.settle();
-    check(cudaMemcpyAsync(sums.data(), dsums.data(), dsums.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch sums of squares");
+    check(cudaMemcpyAsync(sums.data(), dsums.data(), dsums.bytes(), cudaMemcpyDeviceToHost, stream()),
+          "fetch sums of squares");
     check(cudaStreamSynchronize(stream()), "delete rows and columns");
     return std::accumulate(sums.begin(), sums.end(), 0.0);
   }
@@ -99,7 +102,8 @@ class Reshaping {
     move_column(from_.data + from * ld, column.data(), from + 1, cudaMemcpyDeviceToHost, context_);
     copy_on_device<T>({from_.data, 1, n, ld + 1}, {dbelow.data(), 1, n, 1}, context_);
     if (from > to)
-      check(cudaMemcpyAsync(diagonal.data(), dbelow.data(), dbelow.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch the diagonal");
+      check(cudaMemcpyAsync(diagonal.data(), dbelow.data(), dbelow.bytes(), cudaMemcpyDeviceToHost, stream()),
+            "fetch the diagonal");
     check(cudaStreamSynchronize(stream()), "fetch a column");
     if (from > to) {
       turns = fold_up(column.data(), from, to);
@@ -113,8 +117,11 @@ class Reshaping {
     begun_ = true;
     plan.move();
     using Reflecting = block_columns::Reflecting<T, DeviceTeam>;
-    const auto teams = [n](index_t column) { return unsigned((n - column + Reflecting::COLUMNS - 1) / Reflecting::COLUMNS); };
-    block_columns::Shifted<T> shifted{to_.data, to_.layout.ld, n, first, last, dturns.data(), dbelow.data() + first + 1};
+    const auto teams = [n](index_t column) {
+      return unsigned((n - column + Reflecting::COLUMNS - 1) / Reflecting::COLUMNS);
+    };
+    block_columns::Shifted<T> shifted{
+        to_.data, to_.layout.ld, n, first, last, dturns.data(), dbelow.data() + first + 1};
     if (from < to) {
       move_column<T>(column.data(), to_.data + to * to_.layout.ld, to + 1, cudaMemcpyHostToDevice, context_);
       for (index_t begin = first; begin < last; begin += block_columns::NB) {
@@ -123,7 +130,8 @@ class Reshaping {
         follow_reflections<<<teams(behind), DeviceTeam::THREADS, 0, stream()>>>(shifted, begin, behind);
       }
       check(cudaGetLastError(), "start reflections");
-      check(cudaMemcpyAsync(turns.data(), dturns.data(), dturns.bytes(), cudaMemcpyDeviceToHost, stream()), "fetch reflections");
+      check(cudaMemcpyAsync(turns.data(), dturns.data(), dturns.bytes(), cudaMemcpyDeviceToHost, stream()),
+            "fetch reflections");
     } else {
       send(std::vector<Reflection<T>>(turns.rbegin(), turns.rend()), last - first, dturns.data(), stream());
       move_column<T>(column.data(), to_.data + to * to_.layout.ld, to + 1, cudaMemcpyHostToDevice, context_);
@@ -170,7 +178,8 @@ class Reshaping {
     const Placed<T> rest = to_.behind(start);
     TrailingSides sides(task_.right, rows, start, Y);
     const Task downdate = task_for(rest.layout.n, p, p, sides.sides());
-    Modification<T> modification(context_, rest.layout, read(V.block(above, 0, V.rows - above, p)), 0, 1, downdate, used_, poll_);
+    Modification<T> modification(context_, rest.layout, read(V.block(above, 0, V.rows - above, p)), 0, 1, downdate,
+                                 used_, poll_);
     modification.reserve();
     poll_(0);
     begun_ = true;
@@ -252,14 +261,17 @@ class Reshaping {
     const MatrixView<double> middle = X.block(at, 0, p, p);
     if (at > 0) {
       const Layout leading = from_.layout.leading(at);
-      const index_t solved = p <= tuning::chain_solves(at)
-                                 ? Substitution<T>::solve(context_, leading, from_.data, TriangularSolve::forward, X.data, X.ld, p) : 0;
+      const index_t solved =
+          p <= tuning::chain_solves(at)
+              ? Substitution<T>::solve(context_, leading, from_.data, TriangularSolve::forward, X.data, X.ld, p)
+              : 0;
       if (solved < p) solve_on_device(at, X.block(0, solved, at, p - solved));
       context_.cublas().subtract_product(p, p, at, X.data, X.ld, X.data, X.ld, middle.data, middle.ld);
     }
     copy_matrix<double>(read(middle), {S22.data(), p, p, p}, cudaMemcpyDeviceToHost, stream());
     check(cudaStreamSynchronize(stream()), "fetch what is to be factorised");
-    if (const index_t pivot = cpu::factorise_inserted({nullptr, 0, p, 1}, {S22.data(), p, p, p}); pivot >= 0) return pivot;
+    if (const index_t pivot = cpu::factorise_inserted({nullptr, 0, p, 1}, {S22.data(), p, p, p}); pivot >= 0)
+      return pivot;
     for (index_t q = 0; q < p; ++q) std::fill(S22.begin() + q * p + q + 1, S22.begin() + (q + 1) * p, 0.0);
     copy_matrix<double>({S22.data(), p, p, p}, middle, cudaMemcpyHostToDevice, stream());
     return -1;
@@ -288,7 +300,8 @@ class Reshaping {
   /// S12, on the host.
   MatrixView<const double> inserted(index_t at, MatrixView<double> X) {
     S12_.resize(at * X.cols);
-    copy_matrix<double>(read(X.block(0, 0, at, X.cols)), {S12_.data(), at, X.cols, at}, cudaMemcpyDeviceToHost, stream());
+    copy_matrix<double>(read(X.block(0, 0, at, X.cols)), {S12_.data(), at, X.cols, at}, cudaMemcpyDeviceToHost,
+                        stream());
     check(cudaStreamSynchronize(stream()), "fetch what is inserted");
     return {S12_.data(), at, X.cols, at};
   }
@@ -298,7 +311,8 @@ class Reshaping {
     const index_t start = strip_of(at), lead = at - start, above = block_columns::STRIP - lead;
     const Placed<T> rest = from_.behind(start);
     const Task downdate = task_for(rest.layout.n, V.cols, V.cols, {});
-    const index_t pivot = Modification<T>(context_, rest.layout, read(V.block(above, 0, V.rows - above, V.cols)), 0, 1, downdate, used_, poll_)
+    const index_t pivot = Modification<T>(context_, rest.layout, read(V.block(above, 0, V.rows - above, V.cols)), 0, 1,
+                                          downdate, used_, poll_)
                               .run(rest.data, nullptr, rest.layout.n);
     return pivot < 0 ? -1 : pivot - lead;
   }

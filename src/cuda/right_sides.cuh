@@ -19,21 +19,26 @@ class CarriedStrip {
 
   /// Sends it. dz: ld x STRIP.
   CarriedStrip(const RightSides& sides, index_t n, index_t strip, T* dz, index_t ld, cudaStream_t stream)
-      : sides_(sides), n_(n), first_(strip * STRIP), count_(std::min(STRIP, sides.m - first_)), dz_(dz), ld_(ld), stream_(stream) {
+      : sides_(sides), n_(n), first_(strip * STRIP), count_(std::min(STRIP, sides.m - first_)), dz_(dz), ld_(ld),
+        stream_(stream) {
     const std::vector<T> z(sides.z + first_ * n, sides.z + (first_ + count_) * n);
     check(cudaMemsetAsync(dz, 0, sizeof(T) * ld * STRIP, stream), "clear right-hand sides");
-    check(cudaMemcpy2DAsync(dz, sizeof(T) * ld, z.data(), sizeof(T) * n, sizeof(T) * n, count_, cudaMemcpyHostToDevice, stream),
+    check(cudaMemcpy2DAsync(dz, sizeof(T) * ld, z.data(), sizeof(T) * n, sizeof(T) * n, count_, cudaMemcpyHostToDevice,
+                            stream),
           "send right-hand sides");
     check(cudaStreamSynchronize(stream), "send right-hand sides");
   }
 
   /// What a pass, which is over, has done.
-  void follow(Pass<T>& pass) const { pass.carry(dz_, ld_, sides_.Y + first_, sides_.rest + first_, sides_.m, count_, stream_); }
+  void follow(Pass<T>& pass) const {
+    pass.carry(dz_, ld_, sides_.Y + first_, sides_.rest + first_, sides_.m, count_, stream_);
+  }
 
   /// When all passes are done.
   void fetch() const {
     std::vector<T> z(n_ * count_);
-    check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n_, dz_, sizeof(T) * ld_, sizeof(T) * n_, count_, cudaMemcpyDeviceToHost, stream_),
+    check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n_, dz_, sizeof(T) * ld_, sizeof(T) * n_, count_,
+                            cudaMemcpyDeviceToHost, stream_),
           "fetch right-hand sides");
     check(cudaStreamSynchronize(stream_), "fetch right-hand sides");
     std::copy(z.begin(), z.end(), sides_.out + first_ * n_);

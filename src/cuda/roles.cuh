@@ -38,15 +38,18 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   s.solvers = all ? K / CHAIN_COLUMNS * Card::cluster : 0;
   s.window = !all ? s.blocks - s.top : s.several() && !s.in_place() ? window_on_several : window;
   const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
-  const int ahead = std::max(0, std::min(s.blocks - first, s.window - REACH)) * GROUPS;  // groups to be advanced at a time
-  const int owners = s.several() ? s.owners : 1, at_once = ADVANCE_WARPS * owners, unit = s.several() ? WORKERS_OF_STRIP : in_clusters<Card>(1);
+  // Groups to be advanced at a time.
+  const int ahead = std::max(0, std::min(s.blocks - first, s.window - REACH)) * GROUPS;
+  const int owners = s.several() ? s.owners : 1, at_once = ADVANCE_WARPS * owners,
+            unit = s.several() ? WORKERS_OF_STRIP : in_clusters<Card>(1);
   const int advancers = all ? ((ahead + at_once - 1) / at_once + unit - 1) / unit * unit : 0;  // here
   s.advancers = advancers * owners;
   s.finishers = all ? finishers : 0;
   const int within = all && s.in_place() ? workers_within : 0;
   const int left = most - s.solvers - advancers - s.finishers - within;
   int here = std::min(left, in_clusters<Card>(groups));
-  if (s.several()) here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + owners - 1) / owners) * WORKERS_OF_STRIP;
+  if (s.several())
+    here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + owners - 1) / owners) * WORKERS_OF_STRIP;
   s.workers = here * owners;
   s.workers_within = within * owners;
   if (K > 16 && all && left - here >= finishers) s.finishers += finishers;
@@ -56,7 +59,9 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, groups}));
   using Memory = WorkerMemory<K, Card, A>;
   words = std::max(words, Memory::template words<SegmentOf<T, A>>(Share{0, s.workers, groups}.count()));
-  if (within > 0) words = std::max(words, Memory::template words<SegmentOf<T, A>>(groups_within(s, Share{0, s.workers_within, groups})));
+  if (within > 0)
+    words =
+        std::max(words, Memory::template words<SegmentOf<T, A>>(groups_within(s, Share{0, s.workers_within, groups})));
   return words * int(sizeof(A)) <= Card::shared;
 }
 

@@ -32,7 +32,8 @@ class SegmentLaunch {
   template <class F>
   static bool if_it_runs(F&& f) {
     const Code code = SegmentLaunch::code();
-    return code.most_blocks > 0 && with_card(code.architecture, [&](auto card) { return bool(f(card, code.most_blocks)); });
+    return code.most_blocks > 0 &&
+           with_card(code.architecture, [&](auto card) { return bool(f(card, code.most_blocks)); });
   }
 
  private:
@@ -57,7 +58,8 @@ class SegmentLaunch {
     cudaFuncAttributes of_kernel;
     check(cudaFuncGetAttributes(&of_kernel, kernel), "ask about a kernel");
     code.architecture = 10 * of_kernel.ptxVersion;
-    if (GPUCHOLMOD_SEGMENTS(code.architecture)) with_card(code.architecture, [&](auto card) { code.most_blocks = most_blocks<decltype(card)>(); });
+    if (GPUCHOLMOD_SEGMENTS(code.architecture))
+      with_card(code.architecture, [&](auto card) { code.most_blocks = most_blocks<decltype(card)>(); });
     return code;
   }
 
@@ -72,7 +74,8 @@ class SegmentLaunch {
       check(cudaOccupancyMaxActiveClusters(&count, kernel, &launch.config_), "ask about clusters");
       return count * Card::cluster;
     } else {
-      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, segment_threads, Card::shared), "ask about blocks of threads");
+      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, segment_threads, Card::shared),
+            "ask about blocks of threads");
       return std::min(count, 1) * multiprocessors();
     }
   }

@@ -15,7 +15,8 @@ F* from_driver(const char* name) {
 #if CUDART_VERSION >= 12000
   cudaDriverEntryPointQueryResult result;
 #if CUDART_VERSION >= 12050
-  check(cudaGetDriverEntryPointByVersion(name, &address, 11000, cudaEnableDefault, &result), "look for a function of the driver");
+  check(cudaGetDriverEntryPointByVersion(name, &address, 11000, cudaEnableDefault, &result),
+        "look for a function of the driver");
 #else
   check(cudaGetDriverEntryPoint(name, &address, cudaEnableDefault, &result), "look for a function of the driver");
 #endif
@@ -27,7 +28,8 @@ F* from_driver(const char* name) {
 }
 
 struct Driver {
-  decltype(&cuMemGetAllocationGranularity) granularity = from_driver<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
+  decltype(&cuMemGetAllocationGranularity) granularity =
+      from_driver<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
   decltype(&cuMemAddressReserve) reserve = from_driver<decltype(cuMemAddressReserve)>("cuMemAddressReserve");
   decltype(&cuMemAddressFree) give_back = from_driver<decltype(cuMemAddressFree)>("cuMemAddressFree");
   decltype(&cuMemCreate) create = from_driver<decltype(cuMemCreate)>("cuMemCreate");
@@ -44,7 +46,8 @@ struct Driver {
 
 void check_driver(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return;
-  throw Error(ErrorCode::cuda_failure, std::string("CUDA failed to ") + what + ": error " + std::to_string(int(result)) + " of the driver",
+  throw Error(ErrorCode::cuda_failure,
+              std::string("CUDA failed to ") + what + ": error " + std::to_string(int(result)) + " of the driver",
               {{"cuda_error", std::to_string(int(result))}, {"operation", std::string(what)}});
 }
 
@@ -54,7 +57,9 @@ double free_on(int device) {
   check(cudaMemGetInfo(&free, &total), "ask for free memory");
   return double(free);
 }
-Error full(int device, double needed) { return out_of_memory("GPU " + std::to_string(device) + " is out of memory", needed, free_on(device)); }
+Error full(int device, double needed) {
+  return out_of_memory("GPU " + std::to_string(device) + " is out of memory", needed, free_on(device));
+}
 
 CUmemAllocationProp memory_of(int device) {
   CUmemAllocationProp properties = {};
@@ -70,28 +75,39 @@ void require_peers(const std::vector<int>& devices) {
   for (const int device : devices) {
     int maps = 0, pools = 0;
     check(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device), "ask about memory pools");
-    check(cudaDeviceGetAttribute(&maps, cudaDeviceAttr(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED), device), "ask about a device");
+    check(
+        cudaDeviceGetAttribute(&maps, cudaDeviceAttr(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED), device),
+        "ask about a device");
     if (!maps || !pools)
-      throw Error(ErrorCode::backend_unavailable, "memory of GPU " + std::to_string(device) + " cannot be mapped, so it cannot share a factor",
+      throw Error(ErrorCode::backend_unavailable,
+                  "memory of GPU " + std::to_string(device) + " cannot be mapped, so it cannot share a factor",
                   {{"backend", "cuda"}, {"reason", std::string("no_virtual_memory")}, {"device", double(device)}});
     for (const int peer : devices) {
       if (peer == device) continue;
       int access = 0, counts = 0;
       check(cudaDeviceCanAccessPeer(&access, device, peer), "ask about peer access");
-      if (access) check(cudaDeviceGetP2PAttribute(&counts, cudaDevP2PAttrNativeAtomicSupported, device, peer), "ask about peer access");
+      if (access)
+        check(cudaDeviceGetP2PAttribute(&counts, cudaDevP2PAttrNativeAtomicSupported, device, peer),
+              "ask about peer access");
       if (access && counts) continue;
       const char* const lacks = access ? " cannot count in the memory of GPU " : " has no access to the memory of GPU ";
-      throw Error(ErrorCode::backend_unavailable, "GPU " + std::to_string(device) + lacks + std::to_string(peer) + ", so they cannot share a factor",
-                  {{"backend", "cuda"}, {"reason", std::string("no_peer_access")}, {"device", double(device)}, {"peer", double(peer)}});
+      throw Error(ErrorCode::backend_unavailable,
+                  "GPU " + std::to_string(device) + lacks + std::to_string(peer) + ", so they cannot share a factor",
+                  {{"backend", "cuda"},
+                   {"reason", std::string("no_peer_access")},
+                   {"device", double(device)},
+                   {"peer", double(peer)}});
     }
   }
 }
 
-SpreadMemory::SpreadMemory(std::vector<int> devices, cudaStream_t stream) : devices_(std::move(devices)), stream_(stream) {
+SpreadMemory::SpreadMemory(std::vector<int> devices, cudaStream_t stream)
+    : devices_(std::move(devices)), stream_(stream) {
   for (const int device : devices_) {
     std::size_t page = 0;
     const CUmemAllocationProp properties = memory_of(device);
-    check_driver(Driver::functions().granularity(&page, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), "ask for the size of a page");
+    check_driver(Driver::functions().granularity(&page, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+                 "ask for the size of a page");
     page_ = std::max(page_, page);
   }
 }

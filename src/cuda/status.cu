@@ -42,7 +42,9 @@ Kernels kernels_for(int architecture, std::size_t shared_memory) {
   return with_card(architecture, [&](auto card) {
     using Card = decltype(card);
     if (shared_memory < Card::shared) return Kernels::steps;
-    return Card::clusters ? Kernels::clusters : Card::products == block_columns::Products::fma ? Kernels::plain : Kernels::tensor_cores;
+    return Card::clusters                                   ? Kernels::clusters
+           : Card::products == block_columns::Products::fma ? Kernels::plain
+                                                            : Kernels::tensor_cores;
   });
 }
 
@@ -75,7 +77,8 @@ Status look() {
     device.multiprocessors = properties.multiProcessorCount;
     device.memory_total = double(properties.totalGlobalMem);
     device.usable = device.compute_capability >= GPUCHOLMOD_CUDA_OLDEST;
-    if (device.usable) device.kernels = kernels_for(taken_for(device.compute_capability), properties.sharedMemPerBlockOptin);
+    if (device.usable)
+      device.kernels = kernels_for(taken_for(device.compute_capability), properties.sharedMemPerBlockOptin);
     if (device.usable && status.device < 0) status.device = id;
     status.devices.push_back(device);
   }

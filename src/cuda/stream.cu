@@ -30,14 +30,16 @@ class StreamDevice : public stream::Device<T> {
     for (int i = 0; i < plan.passes(); ++i) {
       const block_columns::PassColumns& columns = plan.columns_of(i);
       Way way = way_of<T>(columns.count, columns.removed, plan.slot_strips(), whole, task);
-      if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;  // V of a panel that wide has no room on chip
+      // V of a panel that wide has no room on chip.
+      if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;
       passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns);
       passes_.back().prepare(V, plan.n(), plan.n(), context.stream());
       outcome_bytes_ = std::max(outcome_bytes_, passes_.back().outcome_bytes());
       work_.blocks += passes_.back().blocks();
       work_.launch = way.launch;
     }
-    staging_ = static_cast<char*>(context.staging(2 * plan.buffers() * buffer_bytes() + plan.passes() * outcome_bytes_));
+    staging_ =
+        static_cast<char*>(context.staging(2 * plan.buffers() * buffer_bytes() + plan.passes() * outcome_bytes_));
     check(cudaStreamSynchronize(context.stream()), "prepare the stream method");
     if (timeline) stopwatch_ = std::make_unique<Stopwatch>(*timeline, context.stream());
   }
@@ -199,7 +201,8 @@ double release() {
 }
 
 template <class T>
-std::unique_ptr<stream::Device<T>> stream_device(const Plan& plan, const double* V, const Task& task, Timeline* timeline) {
+std::unique_ptr<stream::Device<T>> stream_device(const Plan& plan, const double* V, const Task& task,
+                                                 Timeline* timeline) {
   Context& context = Context::of(-1);
   const CurrentDevice current(context.device());
   return std::make_unique<StreamDevice<T>>(context, plan, V, task, timeline);

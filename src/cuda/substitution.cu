@@ -19,13 +19,15 @@ constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, flags_at = 3;
 template <class Card, class T, Order order>
 int advancers(int gangs, int blocks, int most_blocks) {
   const int unit = in_clusters<Card>(1), most = most_blocks / unit / gangs * unit - Card::cluster;
-  const int ahead = std::max(0, blocks - 1 - REACH) * GROUPS, wanted = std::max((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS, blocks / Card::inverted_at_once);
+  const int ahead = std::max(0, blocks - 1 - REACH) * GROUPS,
+            wanted = std::max((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS, blocks / Card::inverted_at_once);
   const int count = std::min(in_clusters<Card>(wanted), most);
   if (count <= 0) return 0;
   Segment<T, order> s{};
   s.blocks = s.window = blocks;
   const Share share{0, count, blocks * GROUPS};
-  const int words = std::max(fixed_words<CHAIN_COLUMNS, Card, double>, AdvanceMemory<CHAIN_COLUMNS, Card, double>::words(s, share));
+  const int words =
+      std::max(fixed_words<CHAIN_COLUMNS, Card, double>, AdvanceMemory<CHAIN_COLUMNS, Card, double>::words(s, share));
   return words * int(sizeof(double)) <= Card::shared ? count : 0;
 }
 
@@ -61,8 +63,8 @@ int Substitution<T>::columns(index_t m, int strips) {
 }
 
 template <class T>
-index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t ldb,
-                               index_t m) {
+index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B,
+                               index_t ldb, index_t m) {
   const index_t n = layout.n, most = columns(m, layout.strips());
   const cudaStream_t stream = context.stream();
   if (most == 0) return 0;
@@ -86,15 +88,18 @@ Substitution<T>::Substitution(Context& context, int columns, int strips, const T
     : gangs_(columns / CHAIN_COLUMNS), strips_(strips), owners_(int(context.devices().size())), R_(R), ld_(ld),
       dmemory_(context.pool(), ints_at() + (int_count() + 1) / 2) {}
 
-template <class T>
-index_t Substitution<T>::int_count() const { return flags_at + index_t(gangs_) * Segment<T>::flag_words(int(blocks())); }
+template <class T> index_t Substitution<T>::int_count() const {
+  return flags_at + index_t(gangs_) * Segment<T>::flag_words(int(blocks()));
+}
 
 template <class T>
 void Substitution<T>::send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
   const index_t padded = index_t(strips_) * STRIP;
-  if (n < padded || m < gangs_ * CHAIN_COLUMNS) check(cudaMemsetAsync(dmemory_.data(), 0, sizeof(double) * messages_at(), stream), "clear right-hand sides");
-  check(cudaMemcpy2DAsync(dmemory_.data(), sizeof(double) * padded, B, sizeof(double) * ldb, sizeof(double) * n, m, cudaMemcpyDefault,
-                          stream), "send right-hand sides");
+  if (n < padded || m < gangs_ * CHAIN_COLUMNS)
+    check(cudaMemsetAsync(dmemory_.data(), 0, sizeof(double) * messages_at(), stream), "clear right-hand sides");
+  check(cudaMemcpy2DAsync(dmemory_.data(), sizeof(double) * padded, B, sizeof(double) * ldb, sizeof(double) * n, m,
+                          cudaMemcpyDefault, stream),
+        "send right-hand sides");
 }
 
 template <class T>
@@ -132,7 +137,8 @@ void Substitution<T>::run(cudaStream_t stream) {
   }
   const int kept = inverted_ ? linked_at : 0;
   check(cudaMemsetAsync(ints + kept, 0, sizeof(int) * int_count() - sizeof(int) * kept, stream), "clear the flags");
-  SegmentLaunch<substitute<T, order>>(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream).start("start a substitution", gangs);
+  SegmentLaunch<substitute<T, order>>(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream)
+      .start("start a substitution", gangs);
   collect_solutions<<<dim3(unsigned(blocks), unsigned(gangs_)), 256, 0, stream>>>(gangs);
   check(cudaGetLastError(), "collect solutions");
   inverted_ = true;
@@ -141,11 +147,13 @@ void Substitution<T>::run(cudaStream_t stream) {
 template <class T>
 bool Substitution<T>::fetch(double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
   int refused = 0;
-  check(cudaMemcpyAsync(&refused, ints() + refused_at, sizeof refused, cudaMemcpyDeviceToHost, stream), "fetch what became of it");
+  check(cudaMemcpyAsync(&refused, ints() + refused_at, sizeof refused, cudaMemcpyDeviceToHost, stream),
+        "fetch what became of it");
   check(cudaStreamSynchronize(stream), "solve");
   if (refused) return false;
-  check(cudaMemcpy2DAsync(B, sizeof(double) * ldb, dmemory_.data(), sizeof(double) * STRIP * strips_, sizeof(double) * n, m,
-                          cudaMemcpyDefault, stream), "fetch solutions");
+  check(cudaMemcpy2DAsync(B, sizeof(double) * ldb, dmemory_.data(), sizeof(double) * STRIP * strips_,
+                          sizeof(double) * n, m, cudaMemcpyDefault, stream),
+        "fetch solutions");
   return true;
 }
 

@@ -15,7 +15,8 @@ class Substitution {
   /// B (layout.n x m, on the host or the device) <- the solution, with R in the layout of a factor, by passes of so
   /// many columns as go at once, or as far as that is possible. Returns how many columns have been solved for; the
   /// others are as they were. In a Session.
-  static index_t solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B, index_t ldb, index_t m);
+  static index_t solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B,
+                       index_t ldb, index_t m);
 
   /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no
   /// kernel for it.
@@ -43,8 +44,12 @@ class Substitution {
   index_t blocks() const { return index_t(strips_) * block_columns::BLOCKS; }
   // One piece of memory, as to allocate takes as long as to launch: V, messages, handed, inverses, links, ints.
   index_t messages_at() const { return blocks() * block_columns::NB * gangs_ * block_columns::CHAIN_COLUMNS; }
-  index_t handed_at() const { return messages_at() + blocks() * gangs_ * block_columns::Message<block_columns::CHAIN_COLUMNS>::stride; }
-  index_t inverses_at() const { return handed_at() + blocks() * block_columns::LDB * gangs_ * block_columns::CHAIN_COLUMNS; }
+  index_t handed_at() const {
+    return messages_at() + blocks() * gangs_ * block_columns::Message<block_columns::CHAIN_COLUMNS>::stride;
+  }
+  index_t inverses_at() const {
+    return handed_at() + blocks() * block_columns::LDB * gangs_ * block_columns::CHAIN_COLUMNS;
+  }
   index_t links_at() const { return inverses_at() + blocks() * block_columns::INVERSE; }
   index_t ints_at() const { return links_at() + blocks() * block_columns::INVERSE; }
   index_t int_count() const;

@@ -65,7 +65,8 @@ void move_column(const T* from, T* to, index_t count, cudaMemcpyKind kind, Conte
   const auto column = [&](T* data) { return MatrixView<T>{data, count, 1, count}; };
   const auto read = [&](const T* data) { return MatrixView<const T>{data, count, 1, count}; };
   if (spread && fetching) copy_on_device(read(from), column(beside.data()), context);
-  check(cudaMemcpyAsync(spread && !fetching ? beside.data() : to, spread && fetching ? beside.data() : from, sizeof(T) * count, kind, context.stream()),
+  check(cudaMemcpyAsync(spread && !fetching ? beside.data() : to, spread && fetching ? beside.data() : from,
+                        sizeof(T) * count, kind, context.stream()),
         "copy a column");
   if (spread && !fetching) copy_on_device(read(beside.data()), column(to), context);
 }
@@ -90,13 +91,15 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
 /// it is sent; `poll` is called between panels.
 template <class T, class F>
 void send_source(const Source<double>& R, MatrixView<T> dR, Context& context, const Poll& poll, F&& look) {
-  const index_t n = dR.cols, widest = std::clamp<index_t>(source_bytes / index_t(sizeof(double) * n), 1, std::min(n, transfer_columns));
+  const index_t n = dR.cols, widest = std::clamp<index_t>(source_bytes / index_t(sizeof(double) * n), 1,
+                                                          std::min(n, transfer_columns));
   const PoolBuffer<double> staging(context.pool(), n * widest);
   double* const locked = static_cast<double*>(context.staging(2 * sizeof(double) * std::size_t(n * widest)));
   Event sent[2];
   for (index_t first = 0, panels = 0; first < n; first += widest, ++panels) {
     const index_t end = std::min(first + widest, n);
-    const MatrixView<double> panel{locked + panels % 2 * n * widest, end, end - first, end}, dpanel{staging.data(), end, end - first, end};
+    const MatrixView<double> panel{locked + panels % 2 * n * widest, end, end - first, end},
+        dpanel{staging.data(), end, end - first, end};
     if (panels >= 2) sent[panels % 2].synchronize();
     for (index_t j = first; j < end; ++j) {
       double* const to = panel.col(j - first);
@@ -106,7 +109,8 @@ void send_source(const Source<double>& R, MatrixView<T> dR, Context& context, co
     }
     copy_matrix<double>({panel.data, end, end - first, end}, dpanel, cudaMemcpyHostToDevice, context.stream());
     sent[panels % 2].record(context.stream());
-    convert_matrix<double, T>(false, {dpanel.data, end, end - first, end}, dR.block(0, first, end, end - first), context.stream());
+    convert_matrix<double, T>(false, {dpanel.data, end, end - first, end}, dR.block(0, first, end, end - first),
+                              context.stream());
     poll(double(end) / double(n));
   }
 }

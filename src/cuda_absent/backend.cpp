@@ -37,19 +37,26 @@ Work paper_panels(MatrixView<T>, MatrixView<const T>, Sign, double, const paper:
 template <class S>
 std::unique_ptr<DeviceFactor> upload(const S*, index_t, Uplo, Precision, index_t, const Devices&) { refuse(); }
 
-std::unique_ptr<DeviceFactor> upload(const Source<double>&, index_t, Precision, index_t, const Devices&, const Poll&) { refuse(); }
+std::unique_ptr<DeviceFactor> upload(const Source<double>&, index_t, Precision, index_t, const Devices&, const Poll&) {
+  refuse();
+}
 
 template <class S>
 std::unique_ptr<DeviceFactor> factorise(const S*, index_t, Uplo, Precision, const Devices&, index_t&) { refuse(); }
 
 template Work paper_panels(MatrixView<float>, MatrixView<const float>, Sign, double, const paper::Shape&, const Poll&);
-template Work paper_panels(MatrixView<double>, MatrixView<const double>, Sign, double, const paper::Shape&, const Poll&);
+template Work paper_panels(MatrixView<double>, MatrixView<const double>, Sign, double, const paper::Shape&,
+                           const Poll&);
 
 template <class T>
-std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*) { refuse(); }
+std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*) {
+  refuse();
+}
 
-template std::unique_ptr<stream::Device<float>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*);
-template std::unique_ptr<stream::Device<double>> stream_device(const stream::Plan&, const double*, const Task&, Timeline*);
+template std::unique_ptr<stream::Device<float>> stream_device(const stream::Plan&, const double*, const Task&,
+                                                              Timeline*);
+template std::unique_ptr<stream::Device<double>> stream_device(const stream::Plan&, const double*, const Task&,
+                                                               Timeline*);
 
 using Pointer = std::unique_ptr<DeviceFactor>;
 template Pointer upload(const double*, index_t, Uplo, Precision, index_t, const Devices&);

@@ -46,7 +46,8 @@ class Carried {
  private:
   void require_finite(const char* argument, double x, index_t row, index_t col) const {
     if (task_.precision == Precision::single && !std::isfinite(float(x)))
-      throw Error(ErrorCode::overflow, std::string("'") + argument + "' has values too large for the precision asked for",
+      throw Error(ErrorCode::overflow,
+                  std::string("'") + argument + "' has values too large for the precision asked for",
                   {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}});
   }
 

@@ -67,16 +67,19 @@ Expected expected(const Request& request) {
   using tuning::Costs;
   const double n = double(request.n), k = double(request.k);
   const double word = request.precision == Precision::single ? 0.5 : 1;
-  const double passes = double(block_columns::passes_of(request.k, request.removed, block_columns::most_columns).size());
+  const double passes =
+      double(block_columns::passes_of(request.k, request.removed, block_columns::most_columns).size());
   const double threads = threads_for(request.threads);
   const int instructions = int(cpu::resolve(request.instructions)) - int(Instructions::plain);
   const double working = cpu::useful_threads(request.n, request.k, request.uplo, int(threads));
   Expected time;
-  time.blocked = Costs::cpu_call + n * n * word * (Costs::cpu_element + (Costs::cpu_thread_element +
-                                                                         Costs::cpu_column[instructions] * k) / working);
-  time.refactor = request.optimised_blas && word == 1
-                      ? Costs::cpu_call + n * n * (Costs::refactor_element + (2 * n / 3 + k) * Costs::refactor_flops / threads)
-                      : HUGE_VAL;
+  time.blocked =
+      Costs::cpu_call +
+      n * n * word * (Costs::cpu_element + (Costs::cpu_thread_element + Costs::cpu_column[instructions] * k) / working);
+  time.refactor =
+      request.optimised_blas && word == 1
+          ? Costs::cpu_call + n * n * (Costs::refactor_element + (2 * n / 3 + k) * Costs::refactor_flops / threads)
+          : HUGE_VAL;
   time.cpu = std::min(time.blocked, time.refactor);
   time.gpu = Costs::gpu_call + n * (Costs::gpu_row * std::ceil(passes / 2) + Costs::gpu_column * k) +
              n * n * word * std::max(Costs::gpu_element, Costs::staging / std::max(threads - 1, 1.0));
@@ -156,7 +159,9 @@ std::string why(const Choice& choice) {
   switch (choice.reason) {
     case Reason::cpu_asked: text = "backend \"cpu\" was asked for"; break;
     case Reason::cpu_method: text = "the method that was asked for runs on the CPU only"; break;
-    case Reason::not_built: text = "expected: " + milliseconds(time.cpu) + "; this package was built without CUDA"; break;
+    case Reason::not_built:
+      text = "expected: " + milliseconds(time.cpu) + "; this package was built without CUDA";
+      break;
     case Reason::cpu_quicker: text = times; break;
     case Reason::not_started:
       text = times + "; but CUDA has not been started, which takes " + milliseconds(time.start) +
@@ -170,7 +175,8 @@ std::string why(const Choice& choice) {
   }
   if (!choice.refactors) return text;
   const auto [refactor, blocked] = apart(time.refactor, time.blocked);
-  const std::string gain = refactor == blocked ? "take as long, " + refactor : "be quicker: " + refactor + " instead of " + blocked;
+  const std::string gain =
+      refactor == blocked ? "take as long, " + refactor : "be quicker: " + refactor + " instead of " + blocked;
   return text + "; for this k, factorising afresh is expected to " + gain;
 }
 

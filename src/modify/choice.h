@@ -23,7 +23,18 @@ Expected expected(const Request& request);
 double longer_on(const cuda::Device& device, const Request& request);
 
 /// Why a backend was taken.
-enum class Reason { cpu_asked, cpu_method, not_built, cpu_quicker, not_started, gpu_quicker, gpu_asked, unusable, on_gpu, held };
+enum class Reason {
+  cpu_asked,
+  cpu_method,
+  not_built,
+  cpu_quicker,
+  not_started,
+  gpu_quicker,
+  gpu_asked,
+  unusable,
+  on_gpu,
+  held
+};
 
 /// What is to be run.
 struct Choice {

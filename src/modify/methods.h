@@ -28,10 +28,10 @@ struct MethodFacts {
 };
 
 namespace methods {
-constexpr int memory = int(Where::memory), in_place = int(Where::in_place), file = int(Where::file), gpu = int(Where::gpu),
-              held = int(Where::held);
-constexpr Algorithm rotations = Algorithm::rotations, householder = Algorithm::householder, unscaled = Algorithm::unscaled,
-                    refactor = Algorithm::refactor;
+constexpr int memory = int(Where::memory), in_place = int(Where::in_place), file = int(Where::file),
+              gpu = int(Where::gpu), held = int(Where::held);
+constexpr Algorithm rotations = Algorithm::rotations, householder = Algorithm::householder,
+                    unscaled = Algorithm::unscaled, refactor = Algorithm::refactor;
 
 constexpr MethodFacts all[] = {
     {Method::blocked, "blocked", Route::whole, true, false, true, householder, householder, memory | in_place | held},
@@ -39,7 +39,8 @@ constexpr MethodFacts all[] = {
     {Method::reference, "reference", Route::whole, true, false, false, rotations, rotations, memory},
     {Method::panel, "panel", Route::paper_panels, true, true, false, rotations, rotations, memory},
     {Method::stream, "stream", Route::column_panels, true, true, true, householder, unscaled, memory | in_place | file},
-    {Method::resident, "resident", Route::column_panels, false, true, true, unscaled, unscaled, memory | in_place | file},
+    {Method::resident, "resident", Route::column_panels, false, true, true, unscaled, unscaled,
+     memory | in_place | file},
     {Method::persistent, "persistent", Route::on_gpu, false, true, true, unscaled, unscaled, gpu},
     {Method::householder, "householder", Route::on_gpu, false, true, true, householder, householder, gpu},
     {Method::stepwise, "stepwise", Route::on_gpu, false, true, true, householder, householder, gpu},

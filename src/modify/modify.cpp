@@ -105,7 +105,8 @@ Work with_working_copy_of(const Place<S>& place, const S* V_data, const Task& ta
   const Clock clock;
   Work done = work(W, MatrixView<const T>{scaled.data(), n, k, n});
   done.seconds = clock.seconds();
-  if (done.pivot < 0) store_factor(MatrixView<const T>{memory, n, n, n}, task.uplo, std::scalbn(task.scale, e), out, threads);
+  if (done.pivot < 0)
+    store_factor(MatrixView<const T>{memory, n, n, n}, task.uplo, std::scalbn(task.scale, e), out, threads);
   return done;
 }
 template <class S, class F>
@@ -124,7 +125,8 @@ Work by_rotations(const Place<S>& place, const S* V, const Request& task, const 
       for (index_t q = 0; q < V.cols; ++q) Vt(q, j) = V(j, q);
     Work done;
     task.each_sign([&](Sign sign, index_t first, index_t count) {
-      if (done.pivot < 0) done.pivot = cpu::reference<T>(W, Vt.block(first, 0, count, Vt.cols), sign, task.loop_order, poll);
+      if (done.pivot < 0)
+        done.pivot = cpu::reference<T>(W, Vt.block(first, 0, count, Vt.cols), sign, task.loop_order, poll);
     });
     return done;
   });
@@ -174,7 +176,8 @@ template <class S>
 Work in_one_pass(const S* R, const S* V, S* out, const Task& task, const Poll& poll, S& squares_of_R) {
   const index_t n = task.n;
   const Clock clock;
-  cpu::BlockedSweep<S> sweep({V, n, task.k, n}, task.removed, S(task.scale), task.uplo, task.instructions, task.threads);
+  cpu::BlockedSweep<S> sweep({V, n, task.k, n}, task.removed, S(task.scale), task.uplo, task.instructions,
+                             task.threads);
   Work done;
   done.pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
   if (done.pivot < 0 && out != nullptr) sweep.carry(task.right, task.n);
@@ -305,10 +308,12 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
   Outcome outcome{run()};
   if (outcome.pivot < 0) carried.settle(task.n == 0 || task.k == 0);
   outcome.backend = task.backend;
-  outcome.method = outcome.launch == Launch::stepwise && task.method == Method::persistent ? Method::stepwise : task.method;
+  outcome.method =
+      outcome.launch == Launch::stepwise && task.method == Method::persistent ? Method::stepwise : task.method;
   outcome.precision = task.precision;
   outcome.threads = task.threads;
-  if (task.backend == Backend::cpu && task.algorithm == Algorithm::householder) outcome.instructions = task.instructions;
+  if (task.backend == Backend::cpu && task.algorithm == Algorithm::householder)
+    outcome.instructions = task.instructions;
   return outcome;
 }
 
@@ -323,8 +328,8 @@ Plan plan(const Request& asked, Where where) {
   const Request task = resolved(request, choice);
   Plan found{choice};
   if (choice.route() == Route::column_panels && task.n > 0) {
-    const stream::Plan panels(task.n, task.k, task.removed, task.precision == Precision::single ? 4 : 8, task.device_memory,
-                              task.at_once);
+    const stream::Plan panels(task.n, task.k, task.removed, task.precision == Precision::single ? 4 : 8,
+                              task.device_memory, task.at_once);
     found.panels = index_t(panels.panels().size());
     found.device_bytes = panels.device_bytes();
   }

@@ -19,7 +19,8 @@ struct Place {
   Sink<S>* sink = nullptr;  ///< file: what it is not told to write has to be zero
   HeldFactor* factor = nullptr;
   std::unique_ptr<HeldFactor>* made = nullptr;  ///< held, gpu: the new factor; null: `factor` itself is modified
-  std::atomic<bool>* begun = nullptr;             ///< becomes true before R itself changes: a throw after that has lost it
+  /// Becomes true before R itself changes: a throw after that has lost it.
+  std::atomic<bool>* begun = nullptr;
 
   static Place memory(const S* R, S* out) { return {Where::memory, R, out}; }
   static Place in_place(S* R, std::atomic<bool>& begun) {

@@ -13,7 +13,18 @@ enum class Backend { automatic, cpu, cuda };
 
 /// The names by which a user asks for an algorithm and a route; modify/methods.h says which. In the order of
 /// R/request.R.
-enum class Method { automatic, blocked, refactor, reference, panel, stream, resident, persistent, householder, stepwise };
+enum class Method {
+  automatic,
+  blocked,
+  refactor,
+  reference,
+  panel,
+  stream,
+  resident,
+  persistent,
+  householder,
+  stepwise
+};
 
 /// Right-hand sides that are to come along with a factor, and what becomes of them: see base/task.h.
 struct Sides {
@@ -34,7 +45,8 @@ struct Request : Task {
   bool downdate = false;                ///< that was asked for in this word
   std::vector<double> weights;          ///< of the columns of V, any sign; none: 1, and -1 of those that are `removed`
   std::shared_ptr<Sides> sides;         ///< z and rss are replaced where the modification can be done
-  bool optimised_blas = false;          ///< whether R's BLAS is one that was written for speed: for the choice of a method
+  /// Whether R's BLAS is one that was written for speed: for the choice of a method.
+  bool optimised_blas = false;
 };
 
 /// What was done, and by what; everything automatic is resolved.

@@ -29,7 +29,8 @@ auto of_member(index_t j, F&& f) {
   } catch (const Error& error) {
     Error::Fields fields = error.fields();
     fields.emplace_back("member", double(j + 1));
-    throw Error(error.code(), std::string(error.what()) + " (modification " + std::to_string(j + 1) + ")", std::move(fields));
+    throw Error(error.code(), std::string(error.what()) + " (modification " + std::to_string(j + 1) + ")",
+                std::move(fields));
   }
 }
 
@@ -38,7 +39,8 @@ class Solving {
  public:
   Solving(HeldFactor& R, const ModifiedSystems& systems, const Poll& poll)
       : R_(R), given_(systems), poll_(poll), n_(R.order()), f_(index_t(systems.k.size())), start_(f_ + 1),
-        eps_(R.precision() == Precision::single ? 0x1p-23 : 0x1p-52), outcome_{std::vector<index_t>(f_, -1), std::vector<char>(f_, 0)} {
+        eps_(R.precision() == Precision::single ? 0x1p-23 : 0x1p-52), outcome_{std::vector<index_t>(f_, -1),
+                                                                               std::vector<char>(f_, 0)} {
     for (index_t j = 0; j < f_; ++j) start_[j + 1] = start_[j] + given_.k[j];
   }
 
@@ -68,7 +70,9 @@ class Solving {
   };
 
   bool solves() const { return (given_.solution || given_.quadratic) && given_.m > 0; }
-  double weight(index_t column) const { return given_.weights ? given_.weights[column] : given_.asked.downdate ? -1 : 1; }
+  double weight(index_t column) const {
+    return given_.weights ? given_.weights[column] : given_.asked.downdate ? -1 : 1;
+  }
   void substitute(TriangularSolve which, double* B, index_t m) const {
     if (n_ > 0 && m > 0) R_.solve(which, B, m);
   }
@@ -102,7 +106,8 @@ class Solving {
     member.first = columns;
     double largest = 0;
     for (index_t q = start_[j]; q < start_[j + 1]; ++q)
-      largest = std::max(largest, of_member(j, [&] { return largest_of("V", given_.V + q * n_, n_, 0, q - start_[j]); }));
+      largest =
+          std::max(largest, of_member(j, [&] { return largest_of("V", given_.V + q * n_, n_, 0, q - start_[j]); }));
     member.by_factor = given_.k[j] > n_;  // which takes less
     if (member.by_factor) return member;
     for (const bool removes : {false, true})
@@ -162,7 +167,8 @@ class Solving {
     T_.resize(ldt * given_.m);
     const int rows = int(columns), m = int(given_.m), inner = int(n_), ld = int(ldt);
     const double zero = 0, one = 1;
-    if (columns > 0 && n_ > 0) dgemm_("T", "N", &rows, &m, &inner, &one, P_.get() + first * n_, &inner, C, &inner, &zero, T_.data(), &ld, 1, 1);
+    if (columns > 0 && n_ > 0)
+      dgemm_("T", "N", &rows, &m, &inner, &one, P_.get() + first * n_, &inner, C, &inner, &zero, T_.data(), &ld, 1, 1);
   }
 
   /// False where the bounds do not allow it. Y (n x m): what becomes the solution, but for a substitution; columns: of
@@ -171,7 +177,8 @@ class Solving {
     if (!capacitance_.factorise({P_.get() + member.first * n_, n_, member.k, n_}, member.removed)) return false;
     const double p_squared = capacitance_.size();
     if (!(std::sqrt(p_squared) * member.v <= most_growth * std::hypot(norm_, member.v))) return false;
-    if (!(capacitance_.least_pivot() >= least_pivot * std::sqrt(double(n_ + member.k)) * eps_ * (1 + p_squared))) return false;
+    if (!(capacitance_.least_pivot() >= least_pivot * std::sqrt(double(n_ + member.k)) * eps_ * (1 + p_squared)))
+      return false;
     const double scale = given_.scale[j];
     if (given_.logdet) given_.logdet[j] = capacitance_.logdet() + logdet_ + 2 * double(n_) * std::log(scale);
     if (!Y) return true;
@@ -179,8 +186,8 @@ class Solving {
     if (given_.own_b) multiply(member.first, member.k, Y, member.k);
     else std::copy(common_.begin(), common_.end(), Y);
     double* const quadratic = given_.quadratic ? given_.quadratic + j * m : nullptr;
-    capacitance_.solve(Y, m, T_.data() + (given_.own_b ? 0 : member.first), std::max<index_t>(given_.own_b ? member.k : columns, 1), quadratic,
-                       given_.solution != nullptr);
+    capacitance_.solve(Y, m, T_.data() + (given_.own_b ? 0 : member.first),
+                       std::max<index_t>(given_.own_b ? member.k : columns, 1), quadratic, given_.solution != nullptr);
     for (index_t i = 0; scale != 1 && i < n_ * m; ++i) Y[i] = Y[i] / scale / scale;
     for (index_t i = 0; scale != 1 && quadratic && i < m; ++i) quadratic[i] = quadratic[i] / scale / scale;
     return true;

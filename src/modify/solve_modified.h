@@ -9,7 +9,8 @@ namespace gpucholmod {
 
 /// f modifications of one matrix, A_j = scale_j^2 A + V_j diag(w_j) V_j', j = 1 .. f, and what is wanted of each.
 struct ModifiedSystems {
-  Request asked;                    ///< n, and how a factor is modified; what differs between them (k, weights, scale) is below
+  /// n, and how a factor is modified; what differs between them (k, weights, scale) is below.
+  Request asked;
   std::vector<index_t> k;           ///< f: columns of each V_j
   const double* V = nullptr;        ///< n x sum of k, side by side
   const double* weights = nullptr;  ///< of these columns; null: 1, or -1 where asked.downdate

@@ -18,7 +18,8 @@ template <class S>
 class WeightedColumns {
  public:
   /// V (n x k), which has to outlive this. Throws overflow, and not_finite where weights or a scale are given.
-  WeightedColumns(const S* V, const Request& asked) : request_(asked), V_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
+  WeightedColumns(const S* V, const Request& asked)
+      : request_(asked), V_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
     const index_t n = asked.n, m = asked.sides ? asked.sides->m : 0;
     const std::vector<double> w = weights(asked);
     if (asked.scale == 1 && are_signs(w)) {
@@ -56,14 +57,17 @@ class WeightedColumns {
   }
   /// Whether they ask for V as it is: 1, then -1.
   static bool are_signs(const std::vector<double>& w) {
-    return std::all_of(w.begin(), w.end(), [](double x) { return x == 1 || x == -1; }) && std::is_sorted(w.rbegin(), w.rend());
+    return std::all_of(w.begin(), w.end(), [](double x) { return x == 1 || x == -1; }) &&
+           std::is_sorted(w.rbegin(), w.rend());
   }
   void require_finite(const S* column, index_t q) const {
-    const double most = request_.precision == Precision::single ? double(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
+    const double most = request_.precision == Precision::single ? double(std::numeric_limits<float>::max())
+                                                                : std::numeric_limits<double>::max();
     for (index_t i = 0; i < request_.n; ++i)
       if (std::abs(double(column[i])) > most)
-        throw Error(ErrorCode::overflow, "'V' has a value that is too large for its weight and 'scale' at [" + std::to_string(i + 1) + ", " +
-                                             std::to_string(q + 1) + "]",
+        throw Error(ErrorCode::overflow,
+                    "'V' has a value that is too large for its weight and 'scale' at [" + std::to_string(i + 1) + ", " +
+                        std::to_string(q + 1) + "]",
                     {{"argument", "V"}, {"row", double(i + 1)}, {"col", double(q + 1)}});
   }
 

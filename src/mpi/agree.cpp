@@ -39,12 +39,15 @@ void agree(Team& team, const Bytes& key, const std::string& name, bool given, bo
     for (int p = 0; p < team.size(); ++p) {
       const std::string who = "process " + std::to_string(p);
       if (all[p].key != all[0].key)
-        throw Error(ErrorCode::bad_argument, who + " does not call the same function with the same arguments as process 0",
+        throw Error(ErrorCode::bad_argument,
+                    who + " does not call the same function with the same arguments as process 0",
                     {{"argument", "processes"}});
-      if (!all[0].given) throw Error(ErrorCode::bad_argument, "'" + name + "' is needed in process 0", {{"argument", name}});
+      if (!all[0].given)
+        throw Error(ErrorCode::bad_argument, "'" + name + "' is needed in process 0", {{"argument", name}});
       if (!all[p].given) without.push_back(p);
       else if (all[p].data != all[0].data)
-        throw Error(ErrorCode::bad_argument, "'" + name + "' of " + who + " is not that of process 0", {{"argument", name}});
+        throw Error(ErrorCode::bad_argument, "'" + name + "' of " + who + " is not that of process 0",
+                    {{"argument", name}});
     }
     if (!without.empty()) team.broadcast(without, data);
     return -1;

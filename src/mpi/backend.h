@@ -37,9 +37,10 @@ void refuse(const std::string& condition);
 
 // See mpi/factor.h.
 void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data);
-std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate,
-                                       const MakePanels& make);
-std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate, const MakePanels& make);
+std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision,
+                                       const cpu::Allocate& allocate, const MakePanels& make);
+std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Precision precision,
+                                       const cpu::Allocate& allocate, const MakePanels& make);
 /// To a file, by process 0.
 void write(const HeldFactor& factor, const std::string& path, bool replace);
 

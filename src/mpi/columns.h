@@ -37,7 +37,8 @@ class Columns {
   MatrixView<T> fresh(index_t b) const {
     if (panels_ && !memory_->data) {
       index_t most = 0;
-      for (index_t c = rank_; c < layout_.blocks(); c += layout_.size) most = std::max(most, ld(c) * layout_.columns(c));
+      for (index_t c = rank_; c < layout_.blocks(); c += layout_.size)
+        most = std::max(most, ld(c) * layout_.columns(c));
       *memory_ = room(most, allocate_);
     }
     memory_->held = b;

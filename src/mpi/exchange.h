@@ -18,7 +18,8 @@ void deal(Team& team, const Layout& layout, const Columns<T>& R, Get&& get) {
   const index_t apart = ahead * layout.size;
   const auto unpack = [&](index_t b, const T* from) {
     const MatrixView<T> to = R.fresh(b);
-    for (index_t j = layout.first(b); j < layout.last(b); from += ++j) std::copy_n(from, j + 1, to.col(j - layout.first(b)));
+    for (index_t j = layout.first(b); j < layout.last(b); from += ++j)
+      std::copy_n(from, j + 1, to.col(j - layout.first(b)));
     R.written(b);
   };
   std::vector<T> buffer;
@@ -48,7 +49,8 @@ void collect(Team& team, const Layout& layout, const Columns<T>& R, Put&& put) {
     const int from = layout.owner(b);
     if (from == team.rank()) {
       packed.clear();
-      for (index_t j = layout.first(b); j < layout.last(b); ++j) packed.insert(packed.end(), R.column(j), R.column(j) + j + 1);
+      for (index_t j = layout.first(b); j < layout.last(b); ++j)
+        packed.insert(packed.end(), R.column(j), R.column(j) + j + 1);
       if (from != 0 && b >= apart) team.take(0, b - apart);
       if (from != 0) team.send(0, b, packed.data(), sizeof(T) * packed.size());
     }
@@ -68,7 +70,8 @@ void collect(Team& team, const Layout& layout, const Columns<T>& R, Put&& put) {
 /// tell(j, numbers) in all processes, of each column of R the `count` numbers that append(own, column, j) appends in
 /// the process that has it.
 template <class S, class T, class Append, class Tell>
-void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, index_t count, Append&& append, Tell&& tell) {
+void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, index_t count, Append&& append,
+                     Tell&& tell) {
   std::vector<S> own;
   R.each_column([&](const T* column, index_t, index_t j) { append(own, column, j); });
   const std::vector<Bytes> all = team.exchange(own.data(), sizeof(S) * own.size());
@@ -85,7 +88,8 @@ void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, inde
 /// source[j] of R, s + 1 numbers. Where s is negative, nothing comes. As a process takes part in each of its own
 /// blocks, none is more than a round ahead of those it sends to.
 template <class T, class Place>
-void move_columns(Team& team, const Layout& layout, const Columns<T>& R, const Layout& to, const std::vector<index_t>& source, Place&& place) {
+void move_columns(Team& team, const Layout& layout, const Columns<T>& R, const Layout& to,
+                  const std::vector<index_t>& source, Place&& place) {
   std::vector<T> packed;
   for (index_t b = 0; b < to.blocks(); ++b) {
     std::vector<char> sends(team.size());

@@ -19,7 +19,8 @@ class Shared : public SharedFactor {
   /// Where `make` is empty, in ordinary memory.
   Shared(Team& team, index_t n, const cpu::Allocate& allocate, const MakePanels& make)
       : team_(team), layout_{n, team.size(), make ? make.width(n) : block_width}, allocate_(allocate), make_(make),
-        columns_(make ? Columns<T>(layout_, team.rank(), allocate, make.make<T>(layout_, team.rank())) : here(layout_)) {}
+        columns_(make ? Columns<T>(layout_, team.rank(), allocate, make.make<T>(layout_, team.rank()))
+                      : here(layout_)) {}
 
   index_t order() const override { return layout_.n; }
   index_t capacity() const override { return layout_.n; }
@@ -47,7 +48,8 @@ class Shared : public SharedFactor {
   void read(const std::string& path) {
     const FactorFile file(path);
     if (file.order() != layout_.n)
-      throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that process 0 has found", {{"path", path}, {"reason", "changed"}});
+      throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that process 0 has found",
+                  {{"path", path}, {"reason", "changed"}});
     std::vector<double> scratch(layout_.n);
     columns_.each_number([&](index_t b) {
       const MatrixView<T> to = columns_.fresh(b);
@@ -80,7 +82,8 @@ class Shared : public SharedFactor {
   void download(Uplo uplo, double* out) const override {
     const index_t n = layout_.n;
     collected([&](const T* column, index_t j) {
-      for (index_t i = 0; i < n; ++i) out[uplo == Uplo::upper ? i + j * n : j + i * n] = i <= j ? double(column[i]) : 0.0;
+      for (index_t i = 0; i < n; ++i)
+        out[uplo == Uplo::upper ? i + j * n : j + i * n] = i <= j ? double(column[i]) : 0.0;
     });
   }
   void write(Sink<double>* sink) const override {
@@ -119,7 +122,8 @@ class Shared : public SharedFactor {
 
   /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal,
   /// and for a new one, as HostFactor::modify().
-  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>& begun) override {
+  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+              std::atomic<bool>& begun) override {
     const index_t n = layout_.n, k = task.k;
     double largest = 0;
     for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
@@ -141,11 +145,13 @@ class Shared : public SharedFactor {
       const MatrixView<const T> view{columns.data(), n, k, n};
       if (on_gpu()) {
         const index_t pivot = panels.run(from, to, columns_, down, poll, work);
-        if (pivot >= 0 && task.removed == 0) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
+        // No pivot of an update can fail but one that is too large.
+        if (pivot >= 0 && task.removed == 0) throw overflow(pivot, pivot);
         return pivot;
       }
       const bool carries = to != nullptr && task.right.m > 0;
-      SharedSweep<T> sweep(team_, layout_, view, task.removed, T(scale), std::min(task.instructions, least_), task.threads, 0, carries);
+      SharedSweep<T> sweep(team_, layout_, view, task.removed, T(scale), std::min(task.instructions, least_),
+                           task.threads, 0, carries);
       const index_t pivot = sweep.run(from, to, poll);
       if (pivot < 0 && carries) sweep.carry(task.right);
       return pivot;
@@ -217,13 +223,14 @@ class Shared : public SharedFactor {
     for (const index_t j : gone) taken += squares[j];
     return taken;
   }
-  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                 std::atomic<bool>&) override {
+  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made,
+                 const Poll& poll, std::atomic<bool>&) override {
     const index_t n = layout_.n;
     return reshape(Operation::insert, {n + p, require_inserted<T>(X, n, at, p), false}, task, made, poll,
                    [&](Reshaping<T>&& change, int e) { return change.insert(at, X, p, e); });
   }
-  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll, std::atomic<bool>&) override {
+  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+             std::atomic<bool>&) override {
     reshape(Operation::shift, {layout_.n, 0, false}, task, made, poll, [&](Reshaping<T>&& change, int) {
       change.shift(from, to);
       return index_t(-1);
@@ -247,7 +254,8 @@ class Shared : public SharedFactor {
     if (const int own = on_gpu() ? columns_.panels()->compute_capability() : 0; own > 0)
       if (const int most = int(team_.largest(own)), least = -int(team_.largest(-own)); most != least)
         throw Error(ErrorCode::bad_argument,
-                    "GPUs that share a factor must be of one compute capability; here are " + std::to_string(least) + " and " + std::to_string(most),
+                    "GPUs that share a factor must be of one compute capability; here are " + std::to_string(least) +
+                        " and " + std::to_string(most),
                     {{"argument", std::string("backend")}, {"value", double(own)}});
     least_ = Instructions(-int(team_.largest(-double(cpu::resolve(Instructions::automatic)))));
   }
@@ -263,8 +271,10 @@ class Shared : public SharedFactor {
   /// out (n) <- f(column, its number), in all; within an operation.
   template <class F>
   void of_columns(double* out, F&& f) const {
-    tell_of_columns<double>(team_, layout_, columns_, 1, [&](std::vector<double>& own, const T* column, index_t j) { own.push_back(f(column, j)); },
-                            [&](index_t j, const double* x) { out[j] = *x; });
+    tell_of_columns<double>(
+        team_, layout_, columns_, 1,
+        [&](std::vector<double>& own, const T* column, index_t j) { own.push_back(f(column, j)); },
+        [&](index_t j, const double* x) { out[j] = *x; });
   }
   /// put(column, number) in process 0 for each column, from left to right.
   template <class Put>
@@ -406,7 +416,8 @@ class Shared : public SharedFactor {
 };
 
 template <class T, class F>
-std::unique_ptr<SharedFactor> made_as(Team& team, index_t n, const cpu::Allocate& allocate, const MakePanels& make, F&& fill) {
+std::unique_ptr<SharedFactor> made_as(Team& team, index_t n, const cpu::Allocate& allocate, const MakePanels& make,
+                                      F&& fill) {
   std::unique_ptr<Shared<T>> made;
   team.together(Operation::hold, 0, [&] {
     made = std::make_unique<Shared<T>>(team, n, allocate, make);
@@ -419,16 +430,18 @@ std::unique_ptr<SharedFactor> made_as(Team& team, index_t n, const cpu::Allocate
 
 }  // namespace
 
-std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate,
-                                       const MakePanels& make) {
+std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision,
+                                       const cpu::Allocate& allocate, const MakePanels& make) {
   const auto fill = [&](auto& factor) { factor.deal(R, uplo); };
-  return precision == Precision::single ? made_as<float>(team, n, allocate, make, fill) : made_as<double>(team, n, allocate, make, fill);
+  return precision == Precision::single ? made_as<float>(team, n, allocate, make, fill)
+                                        : made_as<double>(team, n, allocate, make, fill);
 }
 
-std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate,
-                                       const MakePanels& make) {
+std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision,
+                                       const cpu::Allocate& allocate, const MakePanels& make) {
   const auto fill = [&](auto& factor) { factor.read(path); };
-  return precision == Precision::single ? made_as<float>(team, n, allocate, make, fill) : made_as<double>(team, n, allocate, make, fill);
+  return precision == Precision::single ? made_as<float>(team, n, allocate, make, fill)
+                                        : made_as<double>(team, n, allocate, make, fill);
 }
 
 }  // namespace gpucholmod::mpi

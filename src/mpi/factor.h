@@ -31,12 +31,12 @@ class SharedFactor : public HeldFactor {
 
 /// Deals R (n x n, upper, or lower when uplo says so; whole in process 0, not looked at elsewhere) out, to GPUs where
 /// `make` is given. Throws as cpu::hold(), and bad_argument where GPUs are not of one kind.
-std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate,
-                                       const MakePanels& make = {});
+std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision,
+                                       const cpu::Allocate& allocate, const MakePanels& make = {});
 
 /// Each process reads its columns of the file, which is known to have order n. Throws also bad_file.
-std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate,
-                                       const MakePanels& make = {});
+std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision,
+                                       const cpu::Allocate& allocate, const MakePanels& make = {});
 
 /// `data` of process 0 to all that have not `given` any; those that have are to have the same bytes, where that is
 /// asked for. `key` is what is asked of a process, and has to be the same in all. Throws bad_argument with the field

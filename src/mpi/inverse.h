@@ -51,7 +51,8 @@ Columns<double> inverted(Team& team, const Layout& layout, const Columns<T>& R, 
       dgemm_("N", "N", &below, &wide, &inner, &one, W.data(), &below, part, &ld, &one, C.data, &ldc, 1, 1);
     } else {
       const int high = int(C.rows);
-      dgemm_("N", "T", &high, &wide, &inner, &one, W.data(), &below, W.data() + layout.first(b), &below, &one, C.data, &ldc, 1, 1);
+      dgemm_("N", "T", &high, &wide, &inner, &one, W.data(), &below, W.data() + layout.first(b), &below, &one, C.data,
+             &ldc, 1, 1);
     }
     team.look();
   };

@@ -37,7 +37,9 @@ index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, inde
   std::vector<double> R(m * m);
   for (index_t j = 0; j < m; ++j)
     for (index_t i = 0; i <= j; ++i) R[i + j * m] = double(panel(layout_.first(b) + i, j)) * by_;
-  const cpu::Allocate allocate = [](std::size_t bytes) { return std::shared_ptr<void>(::operator new(bytes), [](void* p) { ::operator delete(p); }); };
+  const cpu::Allocate allocate = [](std::size_t bytes) {
+    return std::shared_ptr<void>(::operator new(bytes), [](void* p) { ::operator delete(p); });
+  };
   const auto block = cpu::hold(R.data(), m, Uplo::upper, Precision::double_, m, allocate);
   Task task;
   task.n = m;
@@ -56,7 +58,8 @@ index_t PanelSweep<T>::modify(index_t b) {
   const bool in_passes = task_.removed > 0 && block_columns::passes_of(task_.k, task_.removed, way_.columns).size() > 1;
   std::vector<double> V(in_passes ? layout_.columns(b) * task_.k : 0);
   if (in_passes) gpu_->fetch_V(b, V.data());
-  if (const index_t pivot = gpu_->modify(b); pivot >= 0) return layout_.first(b) + (in_passes ? first_pivot(b, V, pivot) : pivot);
+  if (const index_t pivot = gpu_->modify(b); pivot >= 0)
+    return layout_.first(b) + (in_passes ? first_pivot(b, V, pivot) : pivot);
   if (const std::vector<int> to = receivers(b); !to.empty()) team_.send(to, b, gpu_->message(b));
   return -1;
 }
@@ -72,12 +75,14 @@ MatrixView<const double> PanelSweep<T>::own_rows(std::vector<double>& rows) cons
   each([&](index_t b) { own += layout_.columns(b); });
   rows.resize(own * V_.cols);
   double* to = rows.data();
-  for (index_t q = 0; q < V_.cols; ++q) each([&](index_t b) { to = std::copy_n(V_.col(q) + layout_.first(b), layout_.columns(b), to); });
+  for (index_t q = 0; q < V_.cols; ++q)
+    each([&](index_t b) { to = std::copy_n(V_.col(q) + layout_.first(b), layout_.columns(b), to); });
   return {rows.data(), own, V_.cols, own};
 }
 
 template <class T>
-index_t PanelSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Columns<T>& original, double by, const Poll& poll, Work& work) {
+index_t PanelSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Columns<T>& original, double by,
+                           const Poll& poll, Work& work) {
   const int rank = team_.rank();
   const index_t blocks = layout_.blocks();
   const bool carries = carries_ && to && rank == 0;
@@ -89,12 +94,13 @@ index_t PanelSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Colu
   } const messages{team_};
   team_.receive_into(R.panels()->message_memory());
   std::vector<double> rows;
-  gpu_ = R.panels()->modification(to ? to->panels() : nullptr, own_rows(rows), task_, scale_, way_, carries ? task_.right : RightSides{},
-                                  [this] { team_.look(); });
+  gpu_ = R.panels()->modification(to ? to->panels() : nullptr, own_rows(rows), task_, scale_, way_,
+                                  carries ? task_.right : RightSides{}, [this] { team_.look(); });
   if (to) to->forget();
   index_t modified = 0;  // panels up to there, as far as they are this process's
   for (index_t b = 0; b < blocks; ++b) {
-    const bool mine = layout_.owner(b) == rank, next = layout_.size > 1 && b + 1 < blocks && layout_.owner(b + 1) == rank;
+    const bool mine = layout_.owner(b) == rank,
+               next = layout_.size > 1 && b + 1 < blocks && layout_.owner(b + 1) == rank;
     if (!mine && !carries && !layout_.has_behind(rank, b)) continue;
     poll(share_of_columns(layout_.first(b), layout_.n));
     if (!mine) gpu_->receive(b, team_.take(layout_.owner(b), b));

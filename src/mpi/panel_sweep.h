@@ -34,7 +34,8 @@ class PanelSweep {
   /// This process's part, within an operation of the team: to <- R~, which may be R; null: only the verdict is of
   /// interest, where there is one pass. `original`: by * original is what R begins with; R itself may be overwritten.
   /// Returns the failing pivot, where this process finds it, or -1.
-  index_t run(const Columns<T>& R, const Columns<T>* to, const Columns<T>& original, double by, const Poll& poll, Work& work);
+  index_t run(const Columns<T>& R, const Columns<T>* to, const Columns<T>& original, double by, const Poll& poll,
+              Work& work);
 
  private:
   /// Those of the others that need what a panel has done.

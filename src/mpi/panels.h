@@ -66,8 +66,9 @@ class Panels {
   /// Into `out`, which may be this; null: only the verdict is of interest, of one pass. V: this process's rows of it,
   /// one panel behind the other; kept no longer than this takes. `scale`: of the result. `right`: m is 0 but in the
   /// process that carries them.
-  virtual std::unique_ptr<PanelModification<T>> modification(Panels* out, MatrixView<const double> V, const Task& task, double scale, PanelWay way,
-                                                             const RightSides& right, const std::function<void()>& tend) = 0;
+  virtual std::unique_ptr<PanelModification<T>> modification(Panels* out, MatrixView<const double> V, const Task& task,
+                                                             double scale, PanelWay way, const RightSides& right,
+                                                             const std::function<void()>& tend) = 0;
 };
 
 /// Makes them, for the layout and the number of a process.

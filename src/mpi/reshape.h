@@ -21,8 +21,8 @@ template <class T>
 class Reshaping {
  public:
   /// R into `out`. instructions: those that all processes have.
-  Reshaping(Team& team, const Layout& from, const Columns<T>& R, const Layout& to, const Columns<T>& out, const Task& task,
-            Instructions instructions, const Poll& poll)
+  Reshaping(Team& team, const Layout& from, const Columns<T>& R, const Layout& to, const Columns<T>& out,
+            const Task& task, Instructions instructions, const Poll& poll)
       : team_(team), from_(from), R_(R), to_(to), out_(out), task_(task), instructions_(instructions), poll_(poll) {}
 
   /// Returns -1, or where this process finds that the diagonal of R is not positive.
@@ -67,7 +67,8 @@ class Reshaping {
     if (const index_t pivot = cpu::factorise_inserted({S.data(), at, p, ld}, {S22.data(), p, p, p}); pivot >= 0)
       return at + pivot;
     require_inserted_diagonal<T>({S22.data(), p, p, p}, at, e);
-    if (p > 0 && behind > 0) dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S.data() + at, &lds, 1, 1, 1, 1);
+    if (p > 0 && behind > 0)
+      dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S.data() + at, &lds, 1, 1, 1, 1);
     const std::vector<double> Y = insert_rows(task_.right, n, at, {S.data(), at, p, ld}, {S22.data(), p, p, p});
     std::vector<T> V(m * p);
     std::vector<index_t> source(m);
@@ -110,7 +111,8 @@ class Reshaping {
     const index_t block = to_.block_of(first);
     const int threads = cpu::useful_threads(m - to_.first(block), k, Uplo::upper, task_.threads);
     const index_t removed = sign == Sign::downdate ? k : 0;
-    SharedSweep<T> sweep(team_, to_, {V.data(), m, k, m}, removed, T(1), instructions_, threads, block, task_.right.m > 0);
+    SharedSweep<T> sweep(team_, to_, {V.data(), m, k, m}, removed, T(1), instructions_, threads, block,
+                         task_.right.m > 0);
     if (const index_t pivot = sweep.run(out_, &out_, poll_); pivot >= 0) return pivot;
     if (task_.right.m == 0) return -1;
     TrailingSides sides(task_.right, m, to_.first(block), Y);
@@ -138,7 +140,8 @@ class Reshaping {
         find(column, j);
       }
     };
-    const index_t begin = to_.block_of(from), end = from < to ? to_.block_of(to - 1) + 1 : begin;  // blocks that give reflections
+    // Blocks that give reflections.
+    const index_t begin = to_.block_of(from), end = from < to ? to_.block_of(to - 1) + 1 : begin;
     index_t known = begin;
     const auto learn = [&](index_t t) {
       if (t < known) return;

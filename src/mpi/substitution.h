@@ -69,7 +69,8 @@ class SharedSubstitution {
     there_[b] = true;
   }
   void copy_rows(const double* from, index_t b) {
-    for (index_t s = 0; s < B_.cols; ++s, from += layout_.columns(b)) std::copy_n(from, layout_.columns(b), B_.col(s) + layout_.first(b));
+    for (index_t s = 0; s < B_.cols; ++s, from += layout_.columns(b))
+      std::copy_n(from, layout_.columns(b), B_.col(s) + layout_.first(b));
   }
   std::vector<double> rows(MatrixView<const double> X, index_t b) const {
     std::vector<double> all;
@@ -93,17 +94,20 @@ class SharedSubstitution {
   /// Rows [first, last) of block b's columns, as doubles.
   const double* part(index_t b, index_t first, index_t last, int& ld) {
     const MatrixView<T> all = R_.block(b);
-    return cpu::as_doubles(MatrixView<const T>{all.data + first, last - first, all.cols, all.ld}, 0, all.cols, last - first, buffer_, ld);
+    return cpu::as_doubles(MatrixView<const T>{all.data + first, last - first, all.cols, all.ld}, 0, all.cols,
+                           last - first, buffer_, ld);
   }
   index_t rows_to_solve(index_t b) const { return std::clamp<index_t>(end_ - layout_.first(b), 0, layout_.columns(b)); }
   /// B_b <- B_b - R_tb' B_t, in rows of B_b from `from` on.
   void subtract_above(index_t b, index_t t, index_t from) {
     int ld;
     const double* const R = part(b, layout_.first(t), layout_.first(t) + rows_to_solve(t), ld);
-    const int wide = int(layout_.columns(b) - from), sides = int(B_.cols), high = int(rows_to_solve(t)), ldb = int(B_.ld);
+    const int wide = int(layout_.columns(b) - from), sides = int(B_.cols), high = int(rows_to_solve(t)),
+              ldb = int(B_.ld);
     const double one = 1, minus = -1;
     double* const to = B_.data + layout_.first(b) + from;
-    dgemm_("T", "N", &wide, &sides, &high, &minus, R + from * ld, &ld, B_.data + layout_.first(t), &ldb, &one, to, &ldb, 1, 1);
+    dgemm_("T", "N", &wide, &sides, &high, &minus, R + from * ld, &ld, B_.data + layout_.first(t), &ldb, &one, to, &ldb,
+           1, 1);
   }
   /// taken <- taken + R_b x_b in rows [first, last).
   void take_from(index_t b, index_t first, index_t last, const MatrixView<double>& taken) {
@@ -112,7 +116,8 @@ class SharedSubstitution {
     const double* const R = part(b, first, last, ld);
     const int high = int(last - first), sides = int(B_.cols), wide = int(layout_.columns(b)), ldb = int(B_.ld);
     const double one = 1;
-    dgemm_("N", "N", &high, &sides, &wide, &one, R, &ld, B_.data + layout_.first(b), &ldb, &one, taken.data + first, &ldb, 1, 1);
+    dgemm_("N", "N", &high, &sides, &wide, &one, R, &ld, B_.data + layout_.first(b), &ldb, &one, taken.data + first,
+           &ldb, 1, 1);
     team_.look();
   }
   void solve_diagonal(index_t b, bool forward) {
@@ -120,7 +125,8 @@ class SharedSubstitution {
     const double* const R = part(b, layout_.first(b), layout_.last(b), ld);
     const int wide = int(forward ? rows_to_solve(b) : layout_.columns(b)), sides = int(B_.cols), ldb = int(B_.ld);
     const double one = 1;
-    dtrsm_("L", "U", forward ? "T" : "N", "N", &wide, &sides, &one, R, &ld, B_.data + layout_.first(b), &ldb, 1, 1, 1, 1);
+    dtrsm_("L", "U", forward ? "T" : "N", "N", &wide, &sides, &one, R, &ld, B_.data + layout_.first(b), &ldb, 1, 1, 1,
+           1);
     if (forward && wide < layout_.columns(b)) subtract_above(b, b, wide);
   }
 

@@ -27,15 +27,17 @@ struct SharedSweep<T>::Walk {
 };
 
 template <class T>
-SharedSweep<T>::SharedSweep(Team& team, const Layout& layout, MatrixView<const T> V, index_t removed, T scale, Instructions instructions,
-                            int threads, index_t first, bool carries)
-    : team_(team), layout_(layout), stages_(V, removed, scale, Uplo::upper, instructions), first_(first), carries_(carries) {
+SharedSweep<T>::SharedSweep(Team& team, const Layout& layout, MatrixView<const T> V, index_t removed, T scale,
+                            Instructions instructions, int threads, index_t first, bool carries)
+    : team_(team), layout_(layout), stages_(V, removed, scale, Uplo::upper, instructions), first_(first),
+      carries_(carries) {
   static_assert(block_width % 8 == 0 && panel_width(0) % 8 == 0, "only the last row block of a factor is short");
   stages_.start_at(layout.first(first));
   rows_ = stages_.rows();
   ldv_ = stages_.ldv(layout.width);
   const index_t words = stages_.block_words();
-  for (int t = 0; t < std::max(threads, 1); ++t) workspaces_.push_back({stages_.scratch(V.cols * ldv_), stages_.scratch(words), {}});
+  for (int t = 0; t < std::max(threads, 1); ++t)
+    workspaces_.push_back({stages_.scratch(V.cols * ldv_), stages_.scratch(words), {}});
 }
 
 /// Sends what is new of this process's own, and takes what has come of the others': by the calling thread alone.
@@ -46,12 +48,14 @@ void SharedSweep<T>::communicate(Walk& walk) {
   for (;; ++walk.sent) {
     const index_t b = walk.sent;
     const bool own = b < blocks && layout_.owner(b) == team_.rank();
-    if (b >= blocks || (own ? walk.known.load(std::memory_order_acquire) <= b : !team_.arrived(layout_.owner(b), b))) return;
+    if (b >= blocks || (own ? walk.known.load(std::memory_order_acquire) <= b : !team_.arrived(layout_.owner(b), b)))
+      return;
     if (own) {
       message.clear();
       for (const cpu::Stage<T>& stage : stages_)
         message.insert(message.end(), stage.transform(layout_.first(b)), stage.transform(layout_.last(b) + rows_ - 1));
-      team_.send(carries_ ? team_.others() : layout_.behind(b, team_.rank()), b, message.data(), sizeof(T) * message.size());
+      team_.send(carries_ ? team_.others() : layout_.behind(b, team_.rank()), b, message.data(),
+                 sizeof(T) * message.size());
       continue;
     }
     const Bytes got = team_.take(layout_.owner(b), b);
@@ -70,9 +74,15 @@ template <class T>
 typename cpu::Stages<T>::Strips SharedSweep<T>::begin(const Walk& walk, Workspace& mine, index_t b) const {
   const MatrixView<T> R = walk.R.block(b), out = walk.to ? walk.to->block(b) : R;
   const bool one = stages_.count() == 1;
-  if (!walk.to) mine.discarded.resize(one ? R.rows : R.rows * layout_.width);  // a column is written over the one before
+  // A column is written over the one before.
+  if (!walk.to) mine.discarded.resize(one ? R.rows : R.rows * layout_.width);
   T* const into = walk.to ? out.data : mine.discarded.data();
-  return stages_.begin({R.data, into, R.ld, walk.to ? out.ld : one ? 0 : R.rows, R.cols, mine.Vt, ldv_, mine.block}, layout_.first(b));
+  return stages_.begin({R.data, into, R.ld,
+                        walk.to ? out.ld
+                        : one   ? 0
+                                : R.rows,
+                        R.cols, mine.Vt, ldv_, mine.block},
+                       layout_.first(b));
 }
 
 /// False: a pivot fails, or another thread has stopped.
@@ -87,7 +97,8 @@ bool SharedSweep<T>::modify_block(Walk& walk, Workspace& mine, index_t b, bool c
   Clock since;
   for (index_t row = layout_.first(first_), idle = 0; row < first;) {
     if (calling) tend();
-    const index_t known = walk.known.load(std::memory_order_acquire), end = std::min({layout_.first(known), row + chunk, first});
+    const index_t known = walk.known.load(std::memory_order_acquire),
+                  end = std::min({layout_.first(known), row + chunk, first});
     if (end > row) {
       stages_.apply(strips, row, end, 0);
       row = end;
@@ -140,13 +151,15 @@ index_t SharedSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Pol
   const Helpers helpers(int(workspaces_.size()) - 1, help);
   try {
     work(walk, workspaces_[0], true);
-    for (index_t idle = 0; busy > 0 && !walk.stop; ++idle) {  // what they find is sent here, and what they wait for is received
+    // What they find is sent here, and what they wait for is received.
+    for (index_t idle = 0; busy > 0 && !walk.stop; ++idle) {
       team_.look();
       communicate(walk);
       pause(idle);
     }
     if (walk.failing < 0) communicate(walk);
-    for (; carries_ && to && walk.failing < 0 && walk.known < layout_.blocks(); communicate(walk)) team_.wait(layout_.owner(walk.known), walk.known);
+    for (; carries_ && to && walk.failing < 0 && walk.known < layout_.blocks(); communicate(walk))
+      team_.wait(layout_.owner(walk.known), walk.known);
   } catch (...) {
     walk.stop = true;
     throw;

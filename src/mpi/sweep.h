@@ -28,8 +28,8 @@ class SharedSweep {
  public:
   /// V: n x k, whole in each process; read only, and kept. `first`: the block to begin with; V is zero above it.
   /// `carries`: carry() will be called. The rest as of cpu::BlockedSweep.
-  SharedSweep(Team& team, const Layout& layout, MatrixView<const T> V, index_t removed, T scale, Instructions instructions, int threads,
-              index_t first, bool carries);
+  SharedSweep(Team& team, const Layout& layout, MatrixView<const T> V, index_t removed, T scale,
+              Instructions instructions, int threads, index_t first, bool carries);
 
   /// This process's part, within an operation of the team: to <- R~, which may be R; null: only the verdict is of
   /// interest. Returns the failing pivot, where this process finds it, or -1; `to` is then partly written.

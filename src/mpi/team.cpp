@@ -61,9 +61,10 @@ std::vector<int> Team::others() const {
 
 void Team::fail(int process, const char* reason) const {
   const std::string who = "process " + std::to_string(process), why = reason;
-  const std::string message = why == "gone"     ? who + " is no more"
-                              : why == "left"   ? who + " has ended its R"
-                              : why == "silent" ? who + " has not said anything for " + std::to_string(int(limit_)) + " s"
+  const std::string message = why == "gone"   ? who + " is no more"
+                              : why == "left" ? who + " has ended its R"
+                              : why == "silent"
+                                  ? who + " has not said anything for " + std::to_string(int(limit_)) + " s"
                               : why == "stopped" ? who + " was interrupted, or stopped by an error of its own"
                               : why == "busy"    ? who + " cannot begin an operation within another"
                                                  : who + " does something else: the processes are out of step";
@@ -122,7 +123,9 @@ void Team::send(const std::vector<int>& to, index_t index, const void* data, std
   append(message, data, bytes);
   send(to, index, std::move(message));
 }
-void Team::send(int to, index_t index, const void* data, std::size_t bytes) { send(std::vector<int>{to}, index, data, bytes); }
+void Team::send(int to, index_t index, const void* data, std::size_t bytes) {
+  send(std::vector<int>{to}, index, data, bytes);
+}
 
 void Team::tell_all(Kind kind, const void* data, std::size_t bytes) {
   Bytes message = room_for(bytes);

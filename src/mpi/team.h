@@ -22,7 +22,23 @@ namespace gpucholmod::mpi {
 void pause(index_t idle);
 
 /// What processes do together. A process that refuses does so whatever the others do.
-enum class Operation { refuse, meet, agree, hold, copy, modify, collect, columns, solve, write, invert, flags, remove, insert, shift };
+enum class Operation {
+  refuse,
+  meet,
+  agree,
+  hold,
+  copy,
+  modify,
+  collect,
+  columns,
+  solve,
+  write,
+  invert,
+  flags,
+  remove,
+  insert,
+  shift
+};
 
 /// Processes that carry out the same operations in the same order, each its part, and come to the same end of each:
 /// success, the same failing pivot, or the same error, in all of them. Every wait in between has a limit.

@@ -27,7 +27,9 @@ struct MessageAllocator {
   MessageAllocator(MessageMemory* where = nullptr) : memory(where) {}
   template <class U>
   MessageAllocator(const MessageAllocator<U>& other) : memory(other.memory) {}
-  X* allocate(std::size_t n) { return static_cast<X*>(memory ? memory->take(sizeof(X) * n) : ::operator new(sizeof(X) * n)); }
+  X* allocate(std::size_t n) {
+    return static_cast<X*>(memory ? memory->take(sizeof(X) * n) : ::operator new(sizeof(X) * n));
+  }
   void deallocate(X* p, std::size_t n) {
     if (memory) memory->give_back(p, sizeof(X) * n);
     else ::operator delete(p);

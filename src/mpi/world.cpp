@@ -53,7 +53,8 @@ class World : public Transport {
     const Clock since;
     for (int done = 0, idle = 0; !done; ++idle) {
       require(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "make a communicator");
-      if (since.seconds() > limit) unavailable("failed", "not all processes that MPI has started have come to compute together");
+      if (since.seconds() > limit)
+        unavailable("failed", "not all processes that MPI has started have come to compute together");
       pause(idle);
     }
     require(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set a handler of errors");
@@ -80,7 +81,8 @@ class World : public Transport {
       if (!there) break;
       int bytes;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
-      coming_.push_back({status.MPI_SOURCE, Bytes(std::size_t(bytes), memory_for(std::size_t(bytes))), MPI_REQUEST_NULL});
+      coming_.push_back(
+          {status.MPI_SOURCE, Bytes(std::size_t(bytes), memory_for(std::size_t(bytes))), MPI_REQUEST_NULL});
       Coming& one = coming_.back();
       require(MPI_Imrecv(one.message.data(), bytes, MPI_BYTE, &found, &one.request), "receive");
     }
@@ -118,7 +120,8 @@ class World : public Transport {
         ++together;
         if (p < rank_) ++beside_;
         const pid_t pid = std::stoi(other);
-        if (kill(pid, 0) == 0) pids_[p] = pid;  // where machines of one name do not see each other's processes, they are not looked for
+        // Where machines of one name do not see each other's processes, they are not looked for.
+        if (kill(pid, 0) == 0) pids_[p] = pid;
       }
       return -1;
     });
@@ -200,7 +203,8 @@ Place start(const std::function<void()>& watch, double limit) {
   all.require_here();
   all.set_limit(limit);
   const int cores = int(sysconf(_SC_NPROCESSORS_ONLN));
-  return {all.rank(), all.size(), std::max(1, std::min(threads_for(0), cores / std::max(1, state->together))), state->world.beside()};
+  return {all.rank(), all.size(), std::max(1, std::min(threads_for(0), cores / std::max(1, state->together))),
+          state->world.beside()};
 }
 
 void begin_call() { team().begin_call(); }
@@ -216,13 +220,16 @@ void refuse(const std::string& condition) {
                      {{"process", double(all.rank())}, {"reason", "refused"}, {"condition", condition}}));
 }
 
-void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data) { agree(team(), key, name, given, compared, data); }
+void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data) {
+  agree(team(), key, name, given, compared, data);
+}
 
-std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision, const cpu::Allocate& allocate,
-                                       const MakePanels& make) {
+std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision,
+                                       const cpu::Allocate& allocate, const MakePanels& make) {
   return deal_out(team(), R, n, uplo, precision, allocate, make);
 }
-std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Precision precision, const cpu::Allocate& allocate, const MakePanels& make) {
+std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Precision precision,
+                                       const cpu::Allocate& allocate, const MakePanels& make) {
   return read_out(team(), path, n, precision, allocate, make);
 }
 

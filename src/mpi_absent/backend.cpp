@@ -7,7 +7,8 @@ namespace gpucholmod::mpi {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error(ErrorCode::backend_unavailable, "this package was built without MPI; " + configured(), {{"backend", "mpi"}, {"reason", "not_built"}});
+  throw Error(ErrorCode::backend_unavailable, "this package was built without MPI; " + configured(),
+              {{"backend", "mpi"}, {"reason", "not_built"}});
 }
 
 }  // namespace
@@ -18,8 +19,14 @@ Place start(const std::function<void()>&, double) { refuse(); }
 void begin_call() { refuse(); }
 void refuse(const std::string&) { refuse(); }
 void agree(const Bytes&, const std::string&, bool, bool, Bytes&) { refuse(); }
-std::unique_ptr<SharedFactor> deal_out(const double*, index_t, Uplo, Precision, const cpu::Allocate&, const MakePanels&) { refuse(); }
-std::unique_ptr<SharedFactor> read_out(const std::string&, index_t, Precision, const cpu::Allocate&, const MakePanels&) { refuse(); }
+std::unique_ptr<SharedFactor> deal_out(const double*, index_t, Uplo, Precision, const cpu::Allocate&,
+                                       const MakePanels&) {
+  refuse();
+}
+std::unique_ptr<SharedFactor> read_out(const std::string&, index_t, Precision, const cpu::Allocate&,
+                                       const MakePanels&) {
+  refuse();
+}
 void write(const HeldFactor&, const std::string&, bool) { refuse(); }
 void leave() {}
 

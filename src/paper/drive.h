@@ -24,7 +24,8 @@ namespace gpucholmod::paper {
 ///
 /// Returns the pivot that fails (R is then partly modified) and the number of panels.
 template <class T, class Executor>
-Work drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const Shape& shape, Executor& executor, const Poll& poll) {
+Work drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const Shape& shape, Executor& executor,
+           const Poll& poll) {
   Work work;
   const index_t k = V.cols, nb = shape.panel_rows;
   const Poll no_poll = [](double) {};

@@ -78,6 +78,7 @@ class HostExecutor {
 
 /// Modifies R in place. Throws out_of_memory where the footprint is more than `device_memory`, in bytes.
 template <class T>
-Work on_host(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const Shape& shape, const Poll& poll);
+Work on_host(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const Shape& shape,
+             const Poll& poll);
 
 }  // namespace gpucholmod::paper

@@ -3,7 +3,8 @@
 namespace gpucholmod::paper {
 
 template <class T>
-Work on_host(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const Shape& shape, const Poll& poll) {
+Work on_host(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const Shape& shape,
+             const Poll& poll) {
   const Footprint<T> footprint(R.cols, V.cols, shape);
   footprint.require_within(device_memory);
   HostExecutor<T> executor(footprint, sign, shape);

@@ -35,7 +35,8 @@ inline void require_possible(const Shape& shape) {
                 {{"argument", argument}, {"value", value}});
   };
   if (shape.blocks_per_kernel < 1) refuse("blocks_per_kernel", "at least 1", shape.blocks_per_kernel);
-  if (shape.threads_per_block < 32 || shape.threads_per_block > max_threads_per_block || shape.threads_per_block % 32 != 0)
+  if (shape.threads_per_block < 32 || shape.threads_per_block > max_threads_per_block ||
+      shape.threads_per_block % 32 != 0)
     refuse("threads_per_block", "a multiple of 32, at most 256", shape.threads_per_block);
   const int e = shape.elements_per_thread;
   if (e != 1 && e != 4 && e != 8 && e != 16 && e != 32) refuse("elements_per_thread", "1, 4, 8, 16 or 32", e);

@@ -13,7 +13,8 @@ template <class T>
 class HostDevice : public Device<T> {
  public:
   /// V (n x k): scaled as the factor is. `poll` is called while a panel is modified.
-  HostDevice(const Plan& plan, const double* V, index_t removed, Instructions instructions, int threads, const Poll& poll)
+  HostDevice(const Plan& plan, const double* V, index_t removed, Instructions instructions, int threads,
+             const Poll& poll)
       : plan_(plan), poll_(poll), V_(plan.k() * padded(plan)),
         sweep_({V_.data(), padded(plan), plan.k(), padded(plan)}, removed, T(1), Uplo::upper, instructions, threads) {
     for (index_t q = 0; q < plan.k(); ++q)

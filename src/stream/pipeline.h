@@ -38,10 +38,10 @@ template <class S, class T>
 class Pipeline {
  public:
   /// out may be the place of R. e: see scale_exponent(); what is written is multiplied by `scale` besides.
-  Pipeline(const Plan& plan, const Source<S>& R, Sink<S>& out, Uplo uplo, int e, double scale, Device<T>& device, int threads,
-           const Poll& poll, Timeline* timeline)
-      : plan_(plan), chunks_(plan.chunks()), R_(R), out_(out), uplo_(uplo), e_(e), up_(std::scalbn(scale, e)), device_(device),
-        poll_(poll), timeline_(timeline), filled_(chunks_.size()), emptied_(chunks_.size()),
+  Pipeline(const Plan& plan, const Source<S>& R, Sink<S>& out, Uplo uplo, int e, double scale, Device<T>& device,
+           int threads, const Poll& poll, Timeline* timeline)
+      : plan_(plan), chunks_(plan.chunks()), R_(R), out_(out), uplo_(uplo), e_(e), up_(std::scalbn(scale, e)),
+        device_(device), poll_(poll), timeline_(timeline), filled_(chunks_.size()), emptied_(chunks_.size()),
         fetches_queued_(plan.panels().size(), false), workers_(threads) {
     scratch_.assign(workers_.count(), std::vector<S>(plan.n()));
   }
@@ -96,8 +96,8 @@ class Pipeline {
     workers_.submit([this, c](int worker) {
       const Chunk& chunk = chunks_[c];
       const Span span(timeline_, Stage::fill, chunk.panel);
-      const Seen<S> seen = fill<S, T>(R_, plan_.n(), uplo_, e_, chunk.begin, chunk.end, view(chunk, device_.up(buffer(c))),
-                                      scratch_[worker].data());
+      const Seen<S> seen = fill<S, T>(R_, plan_.n(), uplo_, e_, chunk.begin, chunk.end,
+                                      view(chunk, device_.up(buffer(c))), scratch_[worker].data());
       note(seen);
       filled_[c].store(true, std::memory_order_release);
     });

@@ -20,7 +20,8 @@ class Nowhere : public Sink<S> {
 template <class T, class S>
 class Runner {
  public:
-  Runner(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, const MakeDevice<T>& make_device, const Poll& poll)
+  Runner(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, const MakeDevice<T>& make_device,
+         const Poll& poll)
       : R_(R), V_(V), out_(out), task_(task), make_device_(make_device), n_(task.n), k_(task.k) {
     poll_ = [&poll, told = 0.0](double done) mutable { poll(told = std::max(told, done)); };  // never back
   }
@@ -141,8 +142,8 @@ class Runner {
 }  // namespace
 
 template <class T, class S>
-Work run(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, bool overwrites, const MakeDevice<T>& make_device,
-         const Poll& poll) {
+Work run(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, bool overwrites,
+         const MakeDevice<T>& make_device, const Poll& poll) {
   return Runner<T, S>(R, V, out, task, make_device, poll).run(overwrites);
 }
 

@@ -9,7 +9,7 @@ namespace gpucholmod::stream {
 /// what is stored. `overwrites`: out takes the place of R; whatever can be wrong with R, or with a downdate, is then
 /// found out before anything is written. With a failing pivot or after a throw, what `out` holds is unspecified.
 template <class T, class S>
-Work run(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, bool overwrites, const MakeDevice<T>& make_device,
-         const Poll& poll);
+Work run(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, bool overwrites,
+         const MakeDevice<T>& make_device, const Poll& poll);
 
 }  // namespace gpucholmod::stream

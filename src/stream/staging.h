@@ -54,7 +54,8 @@ Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, ind
     for (index_t i = 0; i < inside; ++i) {
       const index_t first = std::max(i, begin);
       const S* from = R.column(i, first, inside, scratch);
-      seen.largest = std::max(seen.largest, scaled_copy(from, inside - first, scale, &chunk(i, first - begin), chunk.ld));
+      seen.largest =
+          std::max(seen.largest, scaled_copy(from, inside - first, scale, &chunk(i, first - begin), chunk.ld));
     }
   }
   for (index_t j = begin; j < end; ++j) {

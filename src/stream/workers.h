@@ -21,7 +21,8 @@ class Workers : NotCopied {
  public:
   using Task = std::function<void(int worker)>;
 
-  explicit Workers(int threads) : helped_(threads <= most_helped), count_(helped_ ? std::max(threads, 1) : threads - 1) {
+  explicit Workers(int threads)
+      : helped_(threads <= most_helped), count_(helped_ ? std::max(threads, 1) : threads - 1) {
     try {
       for (int i = 0; i < count_ - helped_; ++i) threads_.emplace_back([this, i] { work(i); });
     } catch (const std::system_error&) {

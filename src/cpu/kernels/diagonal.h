@@ -12,7 +12,8 @@ struct Block {
 
 /// The m x m block on the diagonal whose corner is R, by rows; zeros left of its diagonal and behind it.
 template <class P, Uplo uplo>
-INLINE void load_triangle(const typename P::T* R, index_t ld, index_t m, typename Square<typename P::T>::V (&x)[P::rows]) {
+INLINE void load_triangle(const typename P::T* R, index_t ld, index_t m,
+                          typename Square<typename P::T>::V (&x)[P::rows]) {
   using S = Square<typename P::T>;
   constexpr int NB = P::rows;
   if constexpr (uplo == Uplo::upper) {
@@ -109,13 +110,15 @@ struct Products {
     UNROLL for (int c = 0; c < C; ++c) sums[way][c] = P::fma(P::set1(a), b[c], sums[way][c]);
   }
   INLINE void total(V (&products)[C]) const {
-    UNROLL for (int c = 0; c < C; ++c) products[c] = P::add(P::add(sums[0][c], sums[1][c]), P::add(sums[2][c], sums[3][c]));
+    UNROLL for (int c = 0; c < C; ++c) products[c] =
+        P::add(P::add(sums[0][c], sums[1][c]), P::add(sums[2][c], sums[3][c]));
   }
 };
 
 /// V <- change(q, row q of V), and v_i'V with column i of what comes of it.
 template <bool chains, class P, class Change>
-INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Change&& change, typename P::V (&products)[Block<P>::vectors]) {
+INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Change&& change,
+                                typename P::V (&products)[Block<P>::vectors]) {
   constexpr int DW = Block<P>::DW, C = Block<P>::vectors, ways = Products<P>::ways;
   static_assert(longest_chain % ways == 0, "a chain ends with whole steps");
   Products<P> sums;
@@ -195,7 +198,8 @@ INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Refle
     const V old = P::load(row + c * lanes), yv = P::mul(P::set1(g), products[c]);
     const V x = sign == Sign::update ? P::add(old, yv) : P::sub(old, yv), now = P::fms(x, P::set1(inv_tau), old);
     P::store(row + c * lanes, now);
-    w[c] = P::mul(P::mul(sign == Sign::update ? x : P::add(now, yv), P::set1(scale)), P::load(right.data() + DW - 1 - i + c * lanes));
+    w[c] = P::mul(P::mul(sign == Sign::update ? x : P::add(now, yv), P::set1(scale)),
+                  P::load(right.data() + DW - 1 - i + c * lanes));
   }
   row[i] = rho * unit;
   scales[i] = g;

@@ -27,8 +27,8 @@ enum class GroupSigns { added, removed, both, verdict };
 
 /// C columns of rows whose steps are known, of as many members as a vector has lanes, the first of which is `lane`.
 template <class P, int K, int C, GroupSigns signs, class T = typename P::T>
-INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const (&R)[GroupPass<T>::rows], T* const (&out)[GroupPass<T>::rows],
-                       T* W) {
+INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const (&R)[GroupPass<T>::rows],
+                       T* const (&out)[GroupPass<T>::rows], T* W) {
   using V = typename P::V;
   constexpr index_t lanes = group_size<T>;
   V w[K][C];
@@ -58,7 +58,8 @@ INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const 
 /// rows, `rows` apart) and the new 1 / h in `unit`. Returns the bits of lanes where the bounds of a GroupPass are
 /// exceeded.
 template <class P, bool one_column, class T = typename P::T>
-NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, index_t lane, GroupSteps<T>& steps, T* X, T* unit) {
+NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, index_t lane, GroupSteps<T>& steps, T* X,
+                                 T* unit) {
   using V = typename P::V;
   constexpr index_t lanes = group_size<T>;
   constexpr int rows = GroupPass<T>::rows;
@@ -80,7 +81,8 @@ NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, i
       }
       P::store(X + (r * rows + c) * lanes + lane, P::mul(x, P::load(steps.d[r] + lane)));
     }
-    const V diagonal = P::load(pass.R + group_entry<T>(pass.n, row + c, row + c) + lane), inverse = P::div(one, diagonal);
+    const V diagonal = P::load(pass.R + group_entry<T>(pass.n, row + c, row + c) + lane),
+            inverse = P::div(one, diagonal);
     V square = one, inv_square = one, y = one, inv_y = one;  // square: d^2
     for (int q = 0; q < k; ++q) {
       const V added = P::load(pass.added + q * lanes + lane), removed = P::sub(one, added);
@@ -145,7 +147,8 @@ unsigned group_rows(const GroupPass<T>& pass, index_t& row) {
     if (outside != 0) return outside;
     std::copy_n(unit, K * lanes, pass.unit);
     if (!pass.discard)
-      for (int r = 0; r < m; ++r) std::copy_n(X + (r * rows + r) * lanes, (m - r) * lanes, pass.out + group_entry<T>(pass.n, row + r, row + r));
+      for (int r = 0; r < m; ++r)
+        std::copy_n(X + (r * rows + r) * lanes, (m - r) * lanes, pass.out + group_entry<T>(pass.n, row + r, row + r));
     index_t column = row + rows;
     if (column >= pass.n) continue;
     if constexpr (K == 1)
@@ -163,7 +166,9 @@ unsigned group_rows(const GroupPass<T>& pass, index_t& row) {
 template <class T>
 unsigned sweep(const GroupPass<T>& pass, index_t& row) {
   using P = Pack<T>;
-  return pass.k == 1 ? group_rows<P, 1>(pass, row) : pass.k == 2 ? group_rows<P, 2>(pass, row) : group_rows<P, 4>(pass, row);
+  return pass.k == 1   ? group_rows<P, 1>(pass, row)
+         : pass.k == 2 ? group_rows<P, 2>(pass, row)
+                       : group_rows<P, 4>(pass, row);
 }
 
 template unsigned sweep<float>(const GroupPass<float>&, index_t&);

@@ -13,8 +13,8 @@ struct Reflecting {
   static T unit(const T*, index_t) { return 1; }
 
   template <int C, class Tile>
-  static INLINE void down(const Tile& tile, const T* H, index_t blocks, const T* R, index_t ldr, T* out, index_t ldo, T* Vt, index_t ldv,
-                          index_t k, typename P::V& squares) {
+  static INLINE void down(const Tile& tile, const T* H, index_t blocks, const T* R, index_t ldr, T* out, index_t ldo,
+                          T* Vt, index_t ldv, index_t k, typename P::V& squares) {
     for (index_t b = 0; b < blocks; ++b) {
       const Reflector<P, sign, chains> block{const_cast<T*>(H) + b * transform_words(k), k};
       const index_t row = b * P::rows;
@@ -114,7 +114,8 @@ struct Of {
     }
   }
   static const Kernels<T>& table() {
-    static constexpr Kernels<T> all{P::rows, P::lanes, Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill<P>, Steps::unit};
+    static constexpr Kernels<T> all{
+        P::rows, P::lanes, Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill<P>, Steps::unit};
     return all;
   }
 };

@@ -14,12 +14,14 @@ struct Pack<double> {
   PACK_OPERATIONS(_mm256, pd)
   static INLINE __m256i between(int first, int last) {
     const __m256i lane = _mm256_setr_epi64x(0, 1, 2, 3);
-    return _mm256_andnot_si256(_mm256_cmpgt_epi64(_mm256_set1_epi64x(first), lane), _mm256_cmpgt_epi64(_mm256_set1_epi64x(last), lane));
+    return _mm256_andnot_si256(_mm256_cmpgt_epi64(_mm256_set1_epi64x(first), lane),
+                               _mm256_cmpgt_epi64(_mm256_set1_epi64x(last), lane));
   }
   static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskload_pd(p, between(first, last)); }
   static INLINE void store_part(T* p, V x, int first, int last) { _mm256_maskstore_pd(p, between(first, last), x); }
   static INLINE unsigned outside(V x, V low, V high) {
-    return 0xfu & ~unsigned(_mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))));
+    return 0xfu & ~unsigned(_mm256_movemask_pd(
+                      _mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))));
   }
 
   static INLINE void transpose(V (&x)[4]) {
@@ -50,11 +52,13 @@ struct Square<double> : Pack<double> {
   static INLINE V fma_from(V a, V b, V c) { return _mm256_blend_pd(c, fma(a, b, c), 0xf & -(1 << i)); }
   template <int by>
   static INLINE V shifted(V x, V from) {
-    return by == 1 ? _mm256_blend_pd(_mm256_permute4x64_pd(x, _MM_SHUFFLE(2, 1, 0, 0)), from, 1) : _mm256_permute2f128_pd(from, x, 0x20);
+    return by == 1 ? _mm256_blend_pd(_mm256_permute4x64_pd(x, _MM_SHUFFLE(2, 1, 0, 0)), from, 1)
+                   : _mm256_permute2f128_pd(from, x, 0x20);
   }
   static INLINE T last(V x) { return _mm256_cvtsd_f64(lane<3>(x)); }
   static INLINE bool within(V x, V low, V high) {
-    return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) == 0xf;
+    return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) ==
+           0xf;
   }
   /// R_00, R_11, ...; behind the first m of them ones.
   static INLINE V diagonal(const T* R, index_t ld) {
@@ -78,12 +82,14 @@ struct Pack<float> {
   PACK_OPERATIONS(_mm256, ps)
   static INLINE __m256i between(int first, int last) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(first), lane), _mm256_cmpgt_epi32(_mm256_set1_epi32(last), lane));
+    return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(first), lane),
+                               _mm256_cmpgt_epi32(_mm256_set1_epi32(last), lane));
   }
   static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskload_ps(p, between(first, last)); }
   static INLINE void store_part(T* p, V x, int first, int last) { _mm256_maskstore_ps(p, between(first, last), x); }
   static INLINE unsigned outside(V x, V low, V high) {
-    return 0xffu & ~unsigned(_mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))));
+    return 0xffu & ~unsigned(_mm256_movemask_ps(
+                       _mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))));
   }
 
   /// Each half on its own.
@@ -116,7 +122,9 @@ struct Square<float> {
   using T = float;
   using V = __m128;
   PACK_OPERATIONS(_mm, ps)
-  static INLINE __m128i between(int first, int last) { return _mm256_castsi256_si128(Pack<float>::between(first, last)); }
+  static INLINE __m128i between(int first, int last) {
+    return _mm256_castsi256_si128(Pack<float>::between(first, last));
+  }
   static INLINE V load_part(const T* p, int first, int last) { return _mm_maskload_ps(p, between(first, last)); }
   static INLINE void store_part(T* p, V x, int first, int last) { _mm_maskstore_ps(p, between(first, last), x); }
   template <int i>
@@ -130,7 +138,9 @@ struct Square<float> {
     return _mm_castsi128_ps(_mm_alignr_epi8(_mm_castps_si128(x), _mm_castps_si128(from), 16 - 4 * by));
   }
   static INLINE T last(V x) { return _mm_cvtss_f32(lane<3>(x)); }
-  static INLINE bool within(V x, V low, V high) { return _mm_movemask_ps(_mm_and_ps(_mm_cmpge_ps(x, low), _mm_cmple_ps(x, high))) == 0xf; }
+  static INLINE bool within(V x, V low, V high) {
+    return _mm_movemask_ps(_mm_and_ps(_mm_cmpge_ps(x, low), _mm_cmple_ps(x, high))) == 0xf;
+  }
   /// R_00, R_11, ...; behind the first m of them ones.
   static INLINE V diagonal(const T* R, index_t ld) {
     const index_t d = ld + 1;

@@ -15,8 +15,12 @@ struct Pack<double> {
   using V = __m512d;
   static constexpr int lanes = 8, rows = 8, vectors_upper = 2, vectors_lower = 3;
   PACK_OPERATIONS(_mm512, pd)
-  static INLINE V load_part(const T* p, int first, int last) { return _mm512_maskz_loadu_pd(__mmask8(lanes_between(first, last)), p); }
-  static INLINE void store_part(T* p, V x, int first, int last) { _mm512_mask_storeu_pd(p, __mmask8(lanes_between(first, last)), x); }
+  static INLINE V load_part(const T* p, int first, int last) {
+    return _mm512_maskz_loadu_pd(__mmask8(lanes_between(first, last)), p);
+  }
+  static INLINE void store_part(T* p, V x, int first, int last) {
+    _mm512_mask_storeu_pd(p, __mmask8(lanes_between(first, last)), x);
+  }
   /// The bits of lanes of x that are not between the bounds, or no numbers.
   static INLINE unsigned outside(V x, V low, V high) {
     return 0xffu & ~unsigned(_mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ));
@@ -24,7 +28,8 @@ struct Pack<double> {
 
   /// 4 x 4 blocks within each half: x_0 .. x_3 and x_4 .. x_7.
   static INLINE void transpose_halves(V (&x)[8]) {
-    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13),
+                  high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
     V a[8];
     UNROLL for (int i = 0; i < 8; i += 2) {
       a[i] = _mm512_unpacklo_pd(x[i], x[i + 1]);
@@ -42,7 +47,8 @@ struct Pack<double> {
     UNROLL for (int half = 0; half < 8; half += 4)
       UNROLL for (int j = 0; j < 4; ++j) {
         const T* from = p + j * ld + half;
-        x[half + j] = _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from)), _mm256_loadu_pd(from + 4 * ld), 1);
+        x[half + j] =
+            _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from)), _mm256_loadu_pd(from + 4 * ld), 1);
       }
     transpose_halves(x);
   }
@@ -93,8 +99,12 @@ struct Pack<float> {
   using V = __m512;
   static constexpr int lanes = 16, rows = 8, vectors_upper = 1, vectors_lower = 3;
   PACK_OPERATIONS(_mm512, ps)
-  static INLINE V load_part(const T* p, int first, int last) { return _mm512_maskz_loadu_ps(__mmask16(lanes_between(first, last)), p); }
-  static INLINE void store_part(T* p, V x, int first, int last) { _mm512_mask_storeu_ps(p, __mmask16(lanes_between(first, last)), x); }
+  static INLINE V load_part(const T* p, int first, int last) {
+    return _mm512_maskz_loadu_ps(__mmask16(lanes_between(first, last)), p);
+  }
+  static INLINE void store_part(T* p, V x, int first, int last) {
+    _mm512_mask_storeu_ps(p, __mmask16(lanes_between(first, last)), x);
+  }
   static INLINE unsigned outside(V x, V low, V high) {
     return 0xffffu & ~unsigned(_mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ));
   }
@@ -126,7 +136,8 @@ struct Pack<float> {
     }
   }
   static INLINE void store_columns(T* p, index_t ld, V (&x)[8]) {
-    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                  high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     UNROLL for (int i = 0; i < 4; ++i) {
       const __m512d a = _mm512_castps_pd(x[i]), b = _mm512_castps_pd(x[i + 4]);
       x[i] = _mm512_castpd_ps(_mm512_permutex2var_pd(a, low, b));
@@ -148,8 +159,12 @@ struct Square<float> {
   using V = __m256;
   static constexpr int lanes = 8, rows = 8, vectors_upper = 1, vectors_lower = 1;
   PACK_OPERATIONS(_mm256, ps)
-  static INLINE V load_part(const T* p, int first, int last) { return _mm256_maskz_loadu_ps(__mmask8(lanes_between(first, last)), p); }
-  static INLINE void store_part(T* p, V x, int first, int last) { _mm256_mask_storeu_ps(p, __mmask8(lanes_between(first, last)), x); }
+  static INLINE V load_part(const T* p, int first, int last) {
+    return _mm256_maskz_loadu_ps(__mmask8(lanes_between(first, last)), p);
+  }
+  static INLINE void store_part(T* p, V x, int first, int last) {
+    _mm256_mask_storeu_ps(p, __mmask8(lanes_between(first, last)), x);
+  }
   template <int i>
   static INLINE V lane(V x) { return _mm256_permutevar8x32_ps(x, _mm256_set1_epi32(i)); }
   template <int i>
@@ -176,7 +191,8 @@ struct Square<float> {
   /// 4 x 4 blocks within each half: x_0 .. x_3 and x_4 .. x_7.
   static INLINE void transpose_halves(V (&x)[8]) {
     UNROLL for (int i = 0; i < 8; i += 4) {
-      const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(x[i], x[i + 1])), b = _mm256_castps_pd(_mm256_unpackhi_ps(x[i], x[i + 1])),
+      const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(x[i], x[i + 1])),
+                    b = _mm256_castps_pd(_mm256_unpackhi_ps(x[i], x[i + 1])),
                     c = _mm256_castps_pd(_mm256_unpacklo_ps(x[i + 2], x[i + 3])),
                     d = _mm256_castps_pd(_mm256_unpackhi_ps(x[i + 2], x[i + 3]));
       x[i] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, c));

@@ -100,7 +100,9 @@ struct Square {
   static INLINE V sqrt(V a) { return of([&](int i) { return std::sqrt(a.x[i]); }); }
   static INLINE V fma(V a, V b, V c) { return of([&](int i) { return a.x[i] * b.x[i] + c.x[i]; }); }
   static INLINE V fnma(V a, V b, V c) { return of([&](int i) { return c.x[i] - a.x[i] * b.x[i]; }); }
-  static INLINE V load_part(const T* p, int first, int last) { return of([&](int i) { return i >= first && i < last ? p[i] : T(0); }); }
+  static INLINE V load_part(const T* p, int first, int last) {
+    return of([&](int i) { return i >= first && i < last ? p[i] : T(0); });
+  }
   static INLINE void store_part(T* p, V a, int first, int last) {
     for (int i = first; i < last; ++i) p[i] = a.x[i];
   }
@@ -108,17 +110,21 @@ struct Square {
   static INLINE V lane(V a) { return set1(a.x[at]); }
   template <int at>
   static INLINE V mul_from(V a, V b) { return of([&](int i) { return i >= at ? a.x[i] * b.x[i] : T(0); }); }
-  template <int at>
-  static INLINE V fma_from(V a, V b, V c) { return of([&](int i) { return i >= at ? a.x[i] * b.x[i] + c.x[i] : c.x[i]; }); }
-  template <int by>
-  static INLINE V shifted(V a, V from) { return of([&](int i) { return i >= by ? a.x[i - by] : from.x[i + rows - by]; }); }
+  template <int at> static INLINE V fma_from(V a, V b, V c) {
+    return of([&](int i) { return i >= at ? a.x[i] * b.x[i] + c.x[i] : c.x[i]; });
+  }
+  template <int by> static INLINE V shifted(V a, V from) {
+    return of([&](int i) { return i >= by ? a.x[i - by] : from.x[i + rows - by]; });
+  }
   static INLINE T last(V a) { return a.x[rows - 1]; }
   static INLINE bool within(V a, V low, V high) {
     bool all = true;
     UNROLL for (int i = 0; i < rows; ++i) all = all && a.x[i] >= low.x[i] && a.x[i] <= high.x[i];
     return all;
   }
-  static INLINE V diagonal(const T* R, index_t ld, index_t m = rows) { return of([&](int i) { return i < m ? R[i * (ld + 1)] : T(1); }); }
+  static INLINE V diagonal(const T* R, index_t ld, index_t m = rows) {
+    return of([&](int i) { return i < m ? R[i * (ld + 1)] : T(1); });
+  }
   static INLINE void load_block(const T* tile, V (&x)[rows]) {
     UNROLL for (int i = 0; i < rows; ++i) x[i] = of([&](int j) { return tile[i + j * rows]; });
   }

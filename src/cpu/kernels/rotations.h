@@ -25,7 +25,8 @@ struct Rotations {
 
   T* h() const { return memory; }                ///< K: after the block
   T* unit() const { return memory + K; }         ///< K: 1 / sqrt(h) before it
-  T& careful() const { return memory[2 * K]; }   ///< not 0: what follows are c, s, 1 / c, s / c of true rotations, row by row
+  /// Not 0: what follows are c, s, 1 / c, s / c of true rotations, row by row.
+  T& careful() const { return memory[2 * K]; }
   T* p(index_t q) const { return memory + head(K) + 2 * q * NB; }
   T* u(index_t q) const { return p(q) + NB; }    ///< what w is multiplied by for x
   T* d() const { return p(K); }
@@ -76,7 +77,8 @@ struct Careful {
   using T = typename P::T;
 
   /// Columns [column, end) of m rows of the strip.
-  static NOINLINE void apply(const Rotations<P>& H, index_t row, index_t m, index_t column, index_t end, Strip<T>& strip) {
+  static NOINLINE void apply(const Rotations<P>& H, index_t row, index_t m, index_t column, index_t end,
+                             Strip<T>& strip) {
     for (index_t j = column; j < end; ++j) {
       T v[most_rotations];
       for (index_t q = 0; q < H.K; ++q) v[q] = strip.Vt[j + q * strip.ldv] * H.unit()[q];
@@ -89,7 +91,8 @@ struct Careful {
     }
   }
 
-  static NOINLINE index_t diagonal(const Rotations<P>& H, const T* h, index_t row, index_t column, index_t m, Strip<T>& strip) {
+  static NOINLINE index_t diagonal(const Rotations<P>& H, const T* h, index_t row, index_t column, index_t m,
+                                   Strip<T>& strip) {
     H.careful() = 1;
     for (index_t q = 0; q < H.K; ++q) {
       H.unit()[q] = 1 / std::sqrt(h[q]);
@@ -117,7 +120,8 @@ struct Careful {
 /// Diagonal kernel: Kernels::diagonal, in registers. `single`: K is 1, which takes a tenth less where the compiler
 /// knows it; for all others, one kernel will do.
 template <class P, Sign sign, Uplo uplo, bool single>
-index_t find_rotations(typename P::T* memory, index_t row, index_t column, index_t m, index_t k, Strip<typename P::T>& strip) {
+index_t find_rotations(typename P::T* memory, index_t row, index_t column, index_t m, index_t k,
+                       Strip<typename P::T>& strip) {
   const index_t K = single ? 1 : k;
   using T = typename P::T;
   using S = Square<T>;
@@ -131,7 +135,8 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
   load_triangle<P, uplo>(R, strip.ldr, m, x);
   const T squares = sum_of_squares<T>(x);
   const W one = S::set1(1), most = S::set1(most_growth<T>);
-  W diagonal = m == NB ? S::diagonal(R, strip.ldr) : S::diagonal(R, strip.ldr, m), growth = one, square_of_d = one;  // growth: 1 / d^2
+  // growth: 1 / d^2.
+  W diagonal = m == NB ? S::diagonal(R, strip.ldr) : S::diagonal(R, strip.ldr, m), growth = one, square_of_d = one;
   bool good = S::within(diagonal, S::set1(least_safe<T>), S::set1(std::numeric_limits<T>::max()));
   for (index_t q = 0; q < K; ++q) {
     const W inverse = S::div(one, diagonal);
@@ -139,7 +144,8 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
     w[0] = S::load(strip.Vt + q * strip.ldv + column);
     each<NB - 1>([&](auto at) INLINE_LAMBDA {
       constexpr int i = decltype(at)::value;
-      w[i + 1] = S::fnma(S::template lane<i>(w[i]), S::template mul_from<i + 1>(x[i], S::template lane<i>(inverse)), w[i]);
+      w[i + 1] =
+          S::fnma(S::template lane<i>(w[i]), S::template mul_from<i + 1>(x[i], S::template lane<i>(inverse)), w[i]);
     });
     good = good & S::within(w[NB - 1], S::set1(-largest_w<T>), S::set1(largest_w<T>));
     const W p = S::mul(w[NB - 1], inverse), pg = S::mul(p, growth), t = S::mul(p, pg), h = S::set1(h_before[q]);
@@ -171,7 +177,8 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
       else if constexpr (i + 1 < NB) x[i] = S::template fma_from<i + 1>(S::template lane<i>(u), w[i + 1], x[i]);
     });
   }
-  if (!(good & S::within(growth, S::set1(T(0.5)), most))) return Careful<P, sign, uplo>::diagonal(block, h_before, row, column, m, strip);
+  if (!(good & S::within(growth, S::set1(T(0.5)), most)))
+    return Careful<P, sign, uplo>::diagonal(block, h_before, row, column, m, strip);
   block.careful() = 0;
   const W d = S::sqrt(square_of_d);
   S::store(block.d(), d);
@@ -197,8 +204,8 @@ struct Rotating {
   static T unit(const T* memory, index_t q) { return 1 / std::sqrt(memory[q]); }
 
   template <int C, class Tile>
-  static INLINE void down(const Tile& tile, const T* memory, index_t blocks, const T* R, index_t ldr, T* out, index_t ldo, T* Vt,
-                          index_t ldv, index_t, V&) {
+  static INLINE void down(const Tile& tile, const T* memory, index_t blocks, const T* R, index_t ldr, T* out,
+                          index_t ldo, T* Vt, index_t ldv, index_t, V&) {
     V w[K][C];
     UNROLL for (int q = 0; q < K; ++q)
       UNROLL for (int c = 0; c < C; ++c) w[q][c] = P::load(Vt + q * ldv + c * P::lanes);
@@ -230,7 +237,8 @@ struct Rotating {
   static constexpr bool careful_steps = true;
   static void carefully(const T* memory, index_t blocks, index_t row, index_t column, Strip<T>& strip) {
     for (index_t b = 0; b < blocks; ++b)
-      Careful<P, sign, uplo>::apply(H{const_cast<T*>(memory) + b * H::words(K), K}, row + b * P::rows, P::rows, column, strip.columns, strip);
+      Careful<P, sign, uplo>::apply(H{const_cast<T*>(memory) + b * H::words(K), K}, row + b * P::rows, P::rows, column,
+                                    strip.columns, strip);
   }
   /// How many of the blocks from the first on are alike: done with care, or not.
   static index_t run_of(const T* memory, index_t blocks, bool& careful) {

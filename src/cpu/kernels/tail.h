@@ -85,9 +85,8 @@ template <class P, int C>
 INLINE void prefetch_rows(const typename P::T* p, index_t ld) {
   const std::uintptr_t later = reinterpret_cast<std::uintptr_t>(p) +
                                std::uintptr_t(P::rows * tuning::blocked_prefetch * ld) * sizeof(*p);
-  UNROLL for (int i = 0; i < P::rows; ++i)
-    UNROLL for (int c = 0; c < C; ++c)
-      __builtin_prefetch(reinterpret_cast<const void*>(later + std::uintptr_t(i * ld + c * P::lanes) * sizeof(*p)), 0, 2);
+  UNROLL for (int i = 0; i < P::rows; ++i) UNROLL for (int c = 0; c < C; ++c) __builtin_prefetch(
+      reinterpret_cast<const void*>(later + std::uintptr_t(i * ld + c * P::lanes) * sizeof(*p)), 0, 2);
 }
 
 /// Products that are added up one after the other at most: the rounding error of such a chain grows like the root of

@@ -43,7 +43,9 @@ class MemberTeam {
     }
     return out;
   }
-  __device__ __forceinline__ double broadcast(int, PerThread<double>& x, int thread) const { return __shfl_sync(0xffffffffu, x.value, thread % WARP); }
+  __device__ __forceinline__ double broadcast(int, PerThread<double>& x, int thread) const {
+    return __shfl_sync(0xffffffffu, x.value, thread % WARP);
+  }
   __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
   __device__ __forceinline__ void sync() const {
     if (size_ == WARP) __syncwarp();

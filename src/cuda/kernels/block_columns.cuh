@@ -13,7 +13,8 @@
 #ifdef GPUCHOLMOD_CARD
 #define GPUCHOLMOD_CLUSTERS(architecture) 0
 #else
-#define GPUCHOLMOD_CLUSTERS(architecture) (GPUCHOLMOD_SEGMENTS(architecture) && (architecture) >= 900 && (architecture) < 1200)
+#define GPUCHOLMOD_CLUSTERS(architecture) \
+  (GPUCHOLMOD_SEGMENTS(architecture) && (architecture) >= 900 && (architecture) < 1200)
 #endif
 /// A parameter that stays in constant memory, where a kernel can have such.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
@@ -30,13 +31,15 @@ template <int>
 using CardOf = block_columns::GPUCHOLMOD_CARD;
 #else
 template <int architecture>
-using CardOf = std::conditional_t<GPUCHOLMOD_CLUSTERS(architecture), block_columns::Card90,
-                                  std::conditional_t<architecture <= 800, block_columns::Card80, block_columns::Card86>>;
+using CardOf =
+    std::conditional_t<GPUCHOLMOD_CLUSTERS(architecture), block_columns::Card90,
+                       std::conditional_t<architecture <= 800, block_columns::Card80, block_columns::Card86> >;
 #endif
 /// Whether a factor of floats is computed with in floats by the kernels of any of these architectures, and of those
 /// that are compiled for.
 template <int... architectures>
-constexpr bool computed_in_floats = (std::is_same_v<typename CardOf<architectures>::template Arithmetic<float>, float> || ...);
+constexpr bool computed_in_floats =
+    (std::is_same_v<typename CardOf<architectures>::template Arithmetic<float>, float> || ...);
 #ifdef __CUDA_ARCH_LIST__
 constexpr bool has_single = computed_in_floats<__CUDA_ARCH_LIST__>;
 #else

@@ -53,7 +53,9 @@ struct DeviceMemory {
 #endif
     return value;
   }
-  __device__ static __forceinline__ int load_relaxed(const int* flag) { return *static_cast<const volatile int*>(flag); }
+  __device__ static __forceinline__ int load_relaxed(const int* flag) {
+    return *static_cast<const volatile int*>(flag);
+  }
   __device__ static __forceinline__ void store_release(int* flag, int value, bool several = false) {
 #if __CUDA_ARCH__ >= 700
     if (several) asm volatile("st.release.sys.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");

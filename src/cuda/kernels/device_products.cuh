@@ -28,15 +28,17 @@ struct DeviceProducts : DeviceMemory {
   /// By the tensor cores. A lane's columns 2t and 2t + 1 of A are taken as the instruction's columns t and t + 4, and
   /// the rows of B likewise, so that what one product leaves in the registers is what the next one takes.
   template <int s, block_columns::Access access>
-  __device__ __forceinline__ void multiply_add(PerLane<block_columns::Fragment<A>>& D, const PerLane<block_columns::LeftFragment<A>>& left, const A* B,
-                               int ld) const {
+  __device__ __forceinline__ void multiply_add(PerLane<block_columns::Fragment<A>>& D,
+                                               const PerLane<block_columns::LeftFragment<A>>& left, const A* B,
+                                               int ld) const {
     const auto* at = reinterpret_cast<const block_columns::Pair<A>*>(B + block_columns::group_id(lane) * ld +
                                                                      2 * block_columns::thread_in_group(lane));
     const block_columns::Pair<A> b = read<access>(at);
     multiply_add_to(D, left, s > 0 ? b.x : -b.x, s > 0 ? b.y : -b.y);
   }
-  __device__ __forceinline__ void multiply_add_to(PerLane<block_columns::Fragment<A>>& D, const PerLane<block_columns::LeftFragment<A>>& left,
-                                                  A b0, A b1) const {
+  __device__ __forceinline__ void multiply_add_to(PerLane<block_columns::Fragment<A>>& D,
+                                                  const PerLane<block_columns::LeftFragment<A>>& left, A b0,
+                                                  A b1) const {
     A* d = D.value.e;
     const A* a = left.value.e;
     if constexpr (Card::products == block_columns::Products::tensor_16_8_8) {
@@ -58,7 +60,9 @@ struct DeviceProducts : DeviceMemory {
   /// Eight rows of D by four columns of A, or eight rows and four columns of B: a quarter of the product.
   __device__ static __forceinline__ void multiply_add_eight(double* d, double a, double b) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(d[0]), "+d"(d[1]) : "d"(a), "d"(b));
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(d[0]), "+d"(d[1])
+        : "d"(a), "d"(b));
 #endif
   }
   /// All of it, without tensor cores: a lane has what it needs of A in its quad, of B in the groups 2t and 2t + 1. A
@@ -81,23 +85,26 @@ struct DeviceProducts : DeviceMemory {
 
   /// The same with B(k, n) at B[k * ld + n].
   template <int s>
-  __device__ __forceinline__ void multiply_add_rows(PerLane<block_columns::Fragment<A>>& D, const PerLane<block_columns::LeftFragment<A>>& left,
-                                                    const A* B, int ld) const {
+  __device__ __forceinline__ void multiply_add_rows(PerLane<block_columns::Fragment<A>>& D,
+                                                    const PerLane<block_columns::LeftFragment<A>>& left, const A* B,
+                                                    int ld) const {
     const A* at = B + 2 * block_columns::thread_in_group(lane) * ld + block_columns::group_id(lane);
     multiply_add_to(D, left, s > 0 ? at[0] : -at[0], s > 0 ? at[ld] : -at[ld]);
   }
 
   /// D <- D + s AB, A by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
   template <int s>
-  __device__ __forceinline__ void multiply_add_apart(PerLane<block_columns::Fragment<A>>& D, const PerLane<block_columns::LeftFragment<A>>& left,
-                                                     const A* B, int k_stride, int n_stride) const {
+  __device__ __forceinline__ void multiply_add_apart(PerLane<block_columns::Fragment<A>>& D,
+                                                     const PerLane<block_columns::LeftFragment<A>>& left, const A* B,
+                                                     int k_stride, int n_stride) const {
     const A* at = B + block_columns::thread_in_group(lane) * k_stride + block_columns::group_id(lane) * n_stride;
     multiply_add_to(D, left, s > 0 ? at[0] : -at[0], s > 0 ? at[4 * k_stride] : -at[4 * k_stride]);
   }
 
   /// The same with B(k, n) = tile(8 * half + n, k).
   template <int half>
-  __device__ __forceinline__ void multiply_add_half(PerLane<block_columns::Fragment<A>>& D, const PerLane<block_columns::LeftFragment<A>>& left,
+  __device__ __forceinline__ void multiply_add_half(PerLane<block_columns::Fragment<A>>& D,
+                                                    const PerLane<block_columns::LeftFragment<A>>& left,
                                                     const PerLane<block_columns::Fragment<A>>& tile) const {
     multiply_add_to(D, left, tile.value.e[2 * half], tile.value.e[2 * half + 1]);
   }
@@ -107,8 +114,8 @@ struct DeviceProducts : DeviceMemory {
   /// (with floats), or each of them, begins in another place of the sum: free of bank conflicts where the leading
   /// dimensions are eight more than a multiple of 16, or 8.
   template <int s, int count>
-  __device__ __forceinline__ void multiply_add_in_place(PerLane<block_columns::Fragment<A>>* D, const A* left, int left_ld, const A* right,
-                                                        int right_ld, int stride) const {
+  __device__ __forceinline__ void multiply_add_in_place(PerLane<block_columns::Fragment<A>>* D, const A* left,
+                                                        int left_ld, const A* right, int right_ld, int stride) const {
     constexpr int parts = 8 / in_16;
     const int t = block_columns::thread_in_group(lane);
     left += block_columns::group_id(lane) * left_ld;
@@ -153,7 +160,8 @@ struct DeviceProducts : DeviceMemory {
   }
   /// D <- D + s rows P, P(l, q) at P[q * ld + l].
   template <int s>
-  __device__ __forceinline__ void multiply_add_rows_of(PerLane<block_columns::Fragment<A>>& D, const Rows& rows, const A* P, int ld) const {
+  __device__ __forceinline__ void multiply_add_rows_of(PerLane<block_columns::Fragment<A>>& D, const Rows& rows,
+                                                       const A* P, int ld) const {
     // Each step leaves a lane half of what it has, of those eight lanes that have the same rows: at last rows g and g +
     // 8, columns 2t, 2t + 1.
     const bool upper = lane & 16, right = lane & 2, odd = lane & 1;
@@ -196,7 +204,9 @@ struct DeviceProducts : DeviceMemory {
   };
   __device__ static __forceinline__ Sixteen sixteen(const A* p) { return *reinterpret_cast<const Sixteen*>(p); }
   /// The first of the eight columns of Rows that a lane has.
-  __device__ __forceinline__ int first_of_sum() const { return block_columns::thread_in_group(lane) * 8 + lane / 16 * 32; }
+  __device__ __forceinline__ int first_of_sum() const {
+    return block_columns::thread_in_group(lane) * 8 + lane / 16 * 32;
+  }
   /// `second`, or else `first`, and what the lane beside, which keeps the same, has of it.
   __device__ static __forceinline__ A halve(A first, A second, bool take_second, int distance) {
     return (take_second ? second : first) + __shfl_xor_sync(all, take_second ? first : second, distance);

@@ -36,13 +36,17 @@ struct DeviceWarpOf : DeviceProducts<A> {
     x.value = fmax(x.value, __shfl_xor_sync(all, x.value, 1));
     x.value = fmax(x.value, __shfl_xor_sync(all, x.value, 2));
   }
-  __device__ __forceinline__ void quad_broadcast(PerLane<A>& x, int t) const { x.value = __shfl_sync(all, x.value, lane / 4 * 4 + t); }
+  __device__ __forceinline__ void quad_broadcast(PerLane<A>& x, int t) const {
+    x.value = __shfl_sync(all, x.value, lane / 4 * 4 + t);
+  }
   __device__ __forceinline__ A total(const PerLane<A>& x) const {
     A sum = x.value;
     for (int stride = 16; stride > 0; stride /= 2) sum += __shfl_xor_sync(all, sum, stride);
     return sum;
   }
-  __device__ __forceinline__ A from_lane(const PerLane<A>& x, int from) const { return __shfl_sync(all, x.value, from); }
+  __device__ __forceinline__ A from_lane(const PerLane<A>& x, int from) const {
+    return __shfl_sync(all, x.value, from);
+  }
   template <class F>
   __device__ __forceinline__ int leading(F&& f) const {
     const unsigned no = ~__ballot_sync(all, f(lane));
@@ -131,7 +135,8 @@ struct DeviceTeamOf {
   /// What the team has written before its last barrier, and this thread since, is there for whoever sees the flag.
   __device__ __forceinline__ void store_release(int* flag, int value) {
 #if __CUDA_ARCH__ >= 700
-    if (warp.id == 0 && warp.lane == 0) asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+    if (warp.id == 0 && warp.lane == 0)
+      asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 #endif
   }
   /// Tells everybody that the last `left` row blocks are not to be done. `across`: `state` is another GPU's.
@@ -142,7 +147,8 @@ struct DeviceTeamOf {
       Warp::store_release(&state->stop, 1, across);
     });
   }
-  __device__ __forceinline__ void stop(block_columns::PassState* pass_state, block_columns::Stop why, int pivot, double entry = 0) {
+  __device__ __forceinline__ void stop(block_columns::PassState* pass_state, block_columns::Stop why, int pivot,
+                                       double entry = 0) {
     once([&] {
       pass_state->pivot = pivot;
       pass_state->set_entry(entry);

@@ -15,7 +15,9 @@ struct Mbarrier {
   __device__ __forceinline__ void init(int arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
   }
-  __device__ __forceinline__ void arrive() { asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address()) : "memory"); }
+  __device__ __forceinline__ void arrive() {
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address()) : "memory");
+  }
   /// When all copies that this thread has begun are there.
   __device__ __forceinline__ void arrive_behind_copies() {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(address()) : "memory");
@@ -46,8 +48,11 @@ struct Mbarrier {
   /// is_past() for what other blocks of the cluster have sent.
   __device__ __forceinline__ bool has_come(int number) const {
     unsigned over;
-    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                 : "=r"(over) : "r"(address()), "r"(number & 1) : "memory");
+    asm volatile(
+        "{.reg .pred p; mbarrier.test_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+        : "=r"(over)
+        : "r"(address()), "r"(number & 1)
+        : "memory");
     return over != 0;
   }
 #else
@@ -89,7 +94,8 @@ struct DeviceInbox {
   using Warp = DeviceWarpOf<A>;
   static constexpr bool bulk = Warp::Card::clusters;
   static constexpr int in_16 = 16 / int(sizeof(A));  ///< words of 16 bytes
-  static constexpr int arrivals = columns ? block_columns::LANES : bulk ? 1 : block_columns::LANES + 1;  ///< that a fill takes
+  /// Arrivals that a fill takes.
+  static constexpr int arrivals = columns ? block_columns::LANES : bulk ? 1 : block_columns::LANES + 1;
   struct State {
     Mbarrier full[slots], empty[slots];
     int open[slots];
@@ -206,7 +212,8 @@ struct DeviceInbox {
 /// P within a cluster: 16 rows of a warp go to every block's shared memory, which a barrier there counts.
 struct ClusterMail {
   static constexpr int row = block_columns::LP, column = 1;  ///< where the neighbours of an entry of P are
-  static constexpr int slots = block_columns::REACH;  ///< P_(b + REACH) needs P_(b + 1) and on from all teams, which have used P_b then
+  /// P_(b + REACH) needs P_(b + 1) and on from all teams, which have used P_b then.
+  static constexpr int slots = block_columns::REACH;
   static constexpr int slot_words = block_columns::NB * block_columns::LP, words = slots * slot_words;
   static constexpr int bytes = block_columns::NB * block_columns::CHAIN_COLUMNS * 8;
 
@@ -230,21 +237,25 @@ struct ClusterMail {
     for (int b = first; b < s.start(); ++b) {
       const double* from = s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB;
       double* to = memory + (b - first) * slot_words;
-      for (int i = int(threadIdx.x); i < CHAIN_COLUMNS * NB; i += int(blockDim.x)) to[i % NB * LP + i / NB] = from[i / NB * LDB + i % NB];
+      for (int i = int(threadIdx.x); i < CHAIN_COLUMNS * NB; i += int(blockDim.x))
+        to[i % NB * LP + i / NB] = from[i / NB * LDB + i % NB];
     }
   }
   __device__ __forceinline__ bool wait(const DeviceWarp&, int b, const int* stop) const {
-    return wait_or_stop(stop, [&] { return arrived[unsigned(b - first) % slots].has_come(int(unsigned(b - first) / slots)); });
+    return wait_or_stop(
+        stop, [&] { return arrived[unsigned(b - first) % slots].has_come(int(unsigned(b - first) / slots)); });
   }
   __device__ __forceinline__ const double* P(int b) const { return memory + unsigned(b - first) % slots * slot_words; }
   /// P_b is there: its place is for P_(b + slots) now.
   __device__ __forceinline__ void expect_next(const DeviceWarp& warp, int b) const {
     warp.once([&] { arrived[(b - first) % slots].arrive_expecting(bytes); });
   }
-  __device__ __forceinline__ void send(const DeviceWarp& warp, int b, const block_columns::Tile<DeviceWarp>& tile) const {
+  __device__ __forceinline__ void send(const DeviceWarp& warp, int b,
+                                       const block_columns::Tile<DeviceWarp>& tile) const {
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     constexpr int LP = block_columns::LP;
-    const double* at = P(b) + (warp.id * 16 + block_columns::group_id(warp.lane)) * LP + 2 * block_columns::thread_in_group(warp.lane);
+    const double* at =
+        P(b) + (warp.id * 16 + block_columns::group_id(warp.lane)) * LP + 2 * block_columns::thread_in_group(warp.lane);
     const double* e = tile.value.e;
     const unsigned to = unsigned(__cvta_generic_to_shared(at)), barrier = arrived[(b - first) % slots].address();
 #pragma unroll

@@ -7,7 +7,8 @@
 namespace gpucholmod::cuda {
 
 constexpr int sweep_threads = 256, sweep_vectors = 4, product_threads = 128;
-constexpr int product_part = 64;  ///< terms that are summed up by themselves: what is measured is a few units of rounding
+/// Terms that are summed up by themselves: what is measured is a few units of rounding.
+constexpr int product_part = 64;
 
 /// out <- R, both n x n with columns aligned to 16 bytes. Below the diagonal nothing is read or written.
 ///   Grid     a block of 256 threads per column, the longest first
@@ -60,7 +61,8 @@ __global__ void __launch_bounds__(32) multiply_upper_transposed(MatrixView<const
   double sum = 0;
   for (index_t first = threadIdx.x; first <= j; first += 32 * product_part) {
     double part = 0;
-    for (index_t i = first; i <= j && i < first + 32 * product_part; i += 32) part += double(R.data[i + j * R.ld]) * z[i];
+    for (index_t i = first; i <= j && i < first + 32 * product_part; i += 32)
+      part += double(R.data[i + j * R.ld]) * z[i];
     sum += part;
   }
   for (int half = 16; half > 0; half /= 2) sum += __shfl_xor_sync(~0u, sum, half);

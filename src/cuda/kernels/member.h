@@ -101,7 +101,8 @@ struct Signs {
   int added;
   bool both;
   double first;  ///< what the first step does; the second takes away
-  GPUCHOLMOD_HOST_DEVICE Signs(int added, int columns) : added(added), both(added > 0 && added < columns), first(added > 0 ? 1 : -1) {}
+  GPUCHOLMOD_HOST_DEVICE Signs(int added, int columns)
+      : added(added), both(added > 0 && added < columns), first(added > 0 ? 1 : -1) {}
 };
 
 template <int K>
@@ -113,7 +114,8 @@ template <int K>
 GPUCHOLMOD_HOST_DEVICE double product(const ColumnOfV<K>& x, const ColumnOfV<K>& y) {
   constexpr int chains = K < 4 ? K : 4;
   double sums[chains];
-  GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) sums[q % chains] = q < chains ? x.q[q] * y.q[q] : fma(x.q[q], y.q[q], sums[q % chains]);
+  GPUCHOLMOD_UNROLL
+  for (int q = 0; q < K; ++q) sums[q % chains] = q < chains ? x.q[q] * y.q[q] : fma(x.q[q], y.q[q], sums[q % chains]);
   return chains == 4 ? (sums[0] + sums[1]) + (sums[chains / 2] + sums[chains - 1]) : sums[0];
 }
 
@@ -164,7 +166,8 @@ GPUCHOLMOD_HOST_DEVICE bool find_step(double& before, double square, double sign
 
 /// What a step makes of R(i, j), returned, and of V(j, .); uv: u'v.
 template <int K>
-GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const Step& step, double sign, double r, ColumnOfV<K>& v) {
+GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const Step& step, double sign, double r,
+                                        ColumnOfV<K>& v) {
   const double made = step.inverse * fma(step.before, r, sign * uv), by = (r + made) * step.beta;
   GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) v.q[q] -= u.q[q] * by;
   return made;
@@ -205,7 +208,8 @@ GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass& pass, index_t member, double
 }
 
 /// After the last row: where one has failed, the member is put back; otherwise column j is looked at.
-GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass& pass, index_t member, const MemberPass& own, int failed, int j, int threads) {
+GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass& pass, index_t member, const MemberPass& own, int failed,
+                                          int j, int threads) {
   if (failed < 0) {
     for (; j < own.n; j += threads) {
       if (!(own.out.get(row_of(own.n, j) + j) >= own.out.least_normal())) pass.pivots[member] = vanished_at(j);

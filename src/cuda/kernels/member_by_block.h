@@ -37,7 +37,8 @@ struct OwnColumn {
 
 /// Rows of a chunk that another warp has found.
 template <int K, class Team>
-GPUCHOLMOD_HOST_DEVICE void take_chunk(const RowSteps<K>* rows, int first, int last, const MemberPass& own, OwnColumn<K>& column) {
+GPUCHOLMOD_HOST_DEVICE void take_chunk(const RowSteps<K>* rows, int first, int last, const MemberPass& own,
+                                       OwnColumn<K>& column) {
   GPUCHOLMOD_UNROLL for (int u = 0; u < CHUNK; ++u) {
     const int i = first + u;
     if (i >= last) break;
@@ -94,7 +95,8 @@ GPUCHOLMOD_HOST_DEVICE int find_chunk(const Team& team, RowSteps<K>* rows, int f
 
 /// A pass over one member by a block of a thread for each column. Where row i fails, pivots[member] <- i.
 template <int K, class Team>
-GPUCHOLMOD_HOST_DEVICE void modify_by_block(const Team& team, const BatchPass& pass, index_t member, BlockRoom<K>& room) {
+GPUCHOLMOD_HOST_DEVICE void modify_by_block(const Team& team, const BatchPass& pass, index_t member,
+                                            BlockRoom<K>& room) {
   const MemberPass own(pass, member);
   int failed = pass.pivots[member];
   if (failed < -1) return;  // lost in an earlier pass
@@ -102,7 +104,8 @@ GPUCHOLMOD_HOST_DEVICE void modify_by_block(const Team& team, const BatchPass& p
   team.threads([&](int j) {
     load_V<K>(pass, member, own.in, j, columns[j].V);
     columns[j].j = j < own.n ? j : -1;
-    GPUCHOLMOD_UNROLL for (int u = 0; u < CHUNK; ++u) columns[j].ahead[u] = u <= columns[j].j ? own.R.get(row_of(own.n, u) + j) : 0;
+    GPUCHOLMOD_UNROLL
+    for (int u = 0; u < CHUNK; ++u) columns[j].ahead[u] = u <= columns[j].j ? own.R.get(row_of(own.n, u) + j) : 0;
     columns[j].next = own.R + (row_of(own.n, CHUNK) + j);
     columns[j].out = own.out + j;
   });
@@ -117,7 +120,8 @@ GPUCHOLMOD_HOST_DEVICE void modify_by_block(const Team& team, const BatchPass& p
     }
     team.sync();
     failed = room.failing[half];
-    team.later_warps(warp, [&](int j) { take_chunk<K, Team>(rows, first, failed < 0 ? own.n : failed, own, columns[j]); });
+    team.later_warps(warp,
+                     [&](int j) { take_chunk<K, Team>(rows, first, failed < 0 ? own.n : failed, own, columns[j]); });
   }
   team.sync();
   team.threads([&](int j) { finish_member(pass, member, own, failed, j, team.size()); });

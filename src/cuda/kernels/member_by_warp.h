@@ -75,7 +75,8 @@ GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass&
       team.threads([&](int j) {
         GPUCHOLMOD_UNROLL for (int c = slot; c < C; ++c) {
           const int column = j + c * WARP;
-          if (column < n && i <= column) columns[j].out.set((c == slot && j == lane ? made : at[j].r[c]) * own.up, c * WARP);
+          if (column < n && i <= column)
+            columns[j].out.set((c == slot && j == lane ? made : at[j].r[c]) * own.up, c * WARP);
         }
         columns[j].out += n - 1 - i;
       });
@@ -106,7 +107,8 @@ GPUCHOLMOD_HOST_DEVICE void modify_by_warp(const Team& team, const BatchPass& pa
       GPUCHOLMOD_UNROLL for (int c = 0; c < C; ++c) {
         load_V<K>(pass, member, own.in, j + c * WARP, columns[j].V[c]);
         GPUCHOLMOD_UNROLL for (int u = 0; u < rows_ahead<K, C>; ++u)
-          columns[j].ahead[c][u] = j + c * WARP < own.n && u <= j + c * WARP ? own.R.get(row_of(own.n, u) + j + c * WARP) : 0;
+          columns[j].ahead[c][u] =
+              j + c * WARP < own.n && u <= j + c * WARP ? own.R.get(row_of(own.n, u) + j + c * WARP) : 0;
       }
       columns[j].next = own.R + (row_of(own.n, rows_ahead<K, C>) + j);
       columns[j].out = own.out + j;

@@ -24,7 +24,8 @@ struct Moves {
 /// tickets, so nobody waits for a block that has not begun.
 ///   Grid     as many blocks as run at once
 template <class T>
-__global__ void __launch_bounds__(gather_threads) move_entries(MatrixView<const T> from, Moves moves, MatrixView<T> to) {
+__global__ void __launch_bounds__(gather_threads)
+    move_entries(MatrixView<const T> from, Moves moves, MatrixView<T> to) {
   constexpr int each = 8, piece = each * gather_threads;
   __shared__ int sTicket;
   const int pieces = int((to.rows + piece - 1) / piece);
@@ -85,7 +86,8 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS) find_reflections(block_co
 /// And on what lies to the right, columns from `behind` on.
 ///   Grid     a block for every 32 columns
 template <class T>
-__global__ void __launch_bounds__(DeviceTeam::THREADS) follow_reflections(block_columns::Shifted<T> s, index_t begin, index_t behind) {
+__global__ void __launch_bounds__(DeviceTeam::THREADS)
+    follow_reflections(block_columns::Shifted<T> s, index_t begin, index_t behind) {
   using Reflecting = block_columns::Reflecting<T, DeviceTeam>;
   __shared__ double shared[Reflecting::words];
   Reflecting(whole_block(shared), s).follow(begin, behind + index_t(blockIdx.x) * Reflecting::COLUMNS);

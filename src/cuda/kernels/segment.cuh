@@ -21,7 +21,9 @@ constexpr bool computes_with = std::is_same_v<A, typename Card::template Arithme
 /// Warps of a block of threads; a team's barrier has the number of its place.
 constexpr int segment_warps = block_columns::REWRITE_WARPS + 1;
 constexpr int segment_threads = segment_warps * block_columns::LANES;
-static_assert(segment_warps >= block_columns::FINISH_WARPS + 1 + block_columns::SEND_P_WARPS + block_columns::SEND_WARPS && segment_warps > block_columns::ADVANCE_WARPS);
+static_assert(segment_warps >=
+                  block_columns::FINISH_WARPS + 1 + block_columns::SEND_P_WARPS + block_columns::SEND_WARPS &&
+              segment_warps > block_columns::ADVANCE_WARPS);
 
 template <class Segment, int K, class Card>
 constexpr int tile_words =
@@ -34,27 +36,32 @@ GPUCHOLMOD_HOST_DEVICE constexpr int of_doubles(int count) { return count * int(
 /// Shared memory of the roles, in words of what is computed with, behind the state of their inboxes.
 template <int K, class Card, class A>
 struct AdvanceMemory {
-  static constexpr int P_slots = Card::template P_slots<K>, P = of_doubles<A>(40), tiles = P + P_slots * K * block_columns::LDB;
+  static constexpr int P_slots = Card::template P_slots<K>, P = of_doubles<A>(40),
+                       tiles = P + P_slots * K * block_columns::LDB;
   template <class Segment>
   GPUCHOLMOD_HOST_DEVICE static int words(const Segment& s, const block_columns::Share& share) {
-    return tiles + block_columns::ADVANCE_WARPS * tile_words<Segment, K, Card> + near_groups(s, share) * block_columns::GroupsOfV<K, A>::words;
+    return tiles + block_columns::ADVANCE_WARPS * tile_words<Segment, K, Card> +
+           near_groups(s, share) * block_columns::GroupsOfV<K, A>::words;
   }
 };
 template <int K, class Card, class A>
 struct WorkerMemory {
   static constexpr int message_slots = Card::template message_slots<K>;
-  static constexpr int messages = of_doubles<A>(16), tiles = messages + message_slots * block_columns::Message<K>::words;
+  static constexpr int messages = of_doubles<A>(16),
+                       tiles = messages + message_slots * block_columns::Message<K>::words;
   /// For so many groups in hand.
   template <class Segment>
   GPUCHOLMOD_HOST_DEVICE static int words(int groups) {
-    return tiles + block_columns::REWRITE_WARPS * tile_words<Segment, K, Card> + groups * block_columns::GroupsOfV<K, A>::words;
+    return tiles + block_columns::REWRITE_WARPS * tile_words<Segment, K, Card> +
+           groups * block_columns::GroupsOfV<K, A>::words;
   }
 };
 template <int K, class Card, class A>
 constexpr int fixed_words = [] {
   using namespace block_columns;
   const int mail = Card::clusters ? ClusterMail::words : 0, inverses = InverseMemory<Card::inverted_at_once>::words;
-  const int solve = of_doubles<A>(40) + mail + SolveMemory<Card>::words, finish = of_doubles<A>(32) + FinishMemory<K, Card>::words;
+  const int solve = of_doubles<A>(40) + mail + SolveMemory<Card>::words,
+            finish = of_doubles<A>(32) + FinishMemory<K, Card>::words;
   const int most = solve > finish ? solve : finish;
   return most > inverses ? most : inverses;
 }();
@@ -70,13 +77,15 @@ struct DevicePost {
 
 /// Where those who solve for the same columns have P from.
 template <int K, class Segment>
-__device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank, typename Segment::Arithmetic* memory, Mbarrier* arrived) {
+__device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank, typename Segment::Arithmetic* memory,
+                                        Mbarrier* arrived) {
   using namespace block_columns;
   using Card = typename DeviceWarpOf<typename Segment::Arithmetic>::Card;
   if constexpr (Card::clusters) {
     return ClusterMail{memory, arrived, rank, Own<Segment, Card>{s, rank}.first_mail()};
   } else {
-    return PublishedMail<Segment>{s, cluster, Message<K>::stride, s.messages + Message<K>::P + cluster * CHAIN_COLUMNS * LDB};
+    return PublishedMail<Segment>{s, cluster, Message<K>::stride,
+                                  s.messages + Message<K>::P + cluster * CHAIN_COLUMNS * LDB};
   }
 }
 
@@ -90,7 +99,8 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
   using Tiles = DeviceInbox<A, Card::tile_slots, true>;
   using Single = DeviceInbox<A, 1>;
   constexpr int solving = Card::solve_teams * SOLVE_WARPS, feeding = solving + Card::solve_teams;
-  constexpr int tiles_at = REACH, tiles_state = (sizeof(typename Tiles::State) + 7) / 8, single_state = (sizeof(typename Single::State) + 7) / 8;
+  constexpr int tiles_at = REACH, tiles_state = (sizeof(typename Tiles::State) + 7) / 8,
+                single_state = (sizeof(typename Single::State) + 7) / 8;
   constexpr int X_at = tiles_at + Card::solve_teams * tiles_state, V_at = X_at + single_state;
   static_assert(V_at + single_state <= 40 && segment_warps > feeding);
   double* const places = shared;
@@ -151,7 +161,8 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
   } else if (s.several()) {
     const int sender = warp - FINISH_WARPS - 1, other = sender - SEND_P_WARPS;
     if (sender < SEND_P_WARPS) Send<Segment, K, Team>({nullptr, {sender, lane}, 2, SEND_P_WARPS}, s, finisher).send_P();
-    else if (other < SEND_WARPS) Send<Segment, K, Team>({nullptr, {other, lane}, 3, SEND_WARPS}, s, finisher).send_messages();
+    else if (other < SEND_WARPS)
+      Send<Segment, K, Team>({nullptr, {other, lane}, 3, SEND_WARPS}, s, finisher).send_messages();
   }
 }
 
@@ -198,8 +209,9 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   const int few = s.here(s.workers_within);
   const bool within = block < few;
   if (warp < REWRITE_WARPS) {
-    Rewrite<Segment, K, Team, Inbox>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s, s.worker(within ? block : block - few), within,
-                                     messages).run();
+    Rewrite<Segment, K, Team, Inbox>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s,
+                                     s.worker(within ? block : block - few), within, messages)
+        .run();
   } else if (warp == REWRITE_WARPS) {
     feed_messages<K>(DeviceWarpOf<A>{0, lane}, s, within ? s.window : 0, messages);
   }
@@ -226,7 +238,8 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   if (turn >= 0) {
     const Progress& now = ints.progress_of(turn);
     if (now.steps && !pass.is_led() && blockIdx.x == gridDim.x - 1)
-      RefusedBlock<Segment, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x), segment_threads);
+      RefusedBlock<Segment, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x),
+                                                                 segment_threads);
     if (now.first == pass.blocks) return;
     s.first = now.first;
     if (!pass.is_led()) s.flags = ints.flags_of(turn, pass.blocks);
@@ -254,7 +267,8 @@ template <class T, int K, class A>
 __global__ void __launch_bounds__(segment_threads, 1)
     modify_segment(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> pass, block_columns::PassInts ints, int turn) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
-  if constexpr (computes_with<T, A, DeviceWarp::Card> && fits<K, typename DeviceWarpOf<A>::Card, A>) run_segment<K>(pass, ints, turn);
+  if constexpr (computes_with<T, A, DeviceWarp::Card> && fits<K, typename DeviceWarpOf<A>::Card, A>)
+    run_segment<K>(pass, ints, turn);
 #endif
 }
 
@@ -270,7 +284,8 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   __shared__ double shared[Block::words];
   const block_columns::Progress now = ints.behind(turn - 1, s.blocks);
   const int thread = int(blockIdx.x * blockDim.x + threadIdx.x), b = now.first - 1;
-  for (int i = thread; i < s.flag_words(s.blocks); i += int(gridDim.x * blockDim.x)) ints.flags_of(turn, s.blocks)[i] = 0;
+  for (int i = thread; i < s.flag_words(s.blocks); i += int(gridDim.x * blockDim.x))
+    ints.flags_of(turn, s.blocks)[i] = 0;
   if (thread == 0) ints.progress_of(turn) = now;
   if constexpr (computes_with<T, A, DeviceWarp::Card>)
     if (now.steps && int(blockIdx.x) < Block::count(s.blocks, b))  // behind steps that have failed there are none
@@ -286,7 +301,8 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   using Block = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   if (ints.pass_state().stop != 0) return;
-  if constexpr (std::is_same_v<A, double> || computes_with<T, A, DeviceWarp::Card>)  // in double where there are only steps
+  // In double where there are only steps.
+  if constexpr (std::is_same_v<A, double> || computes_with<T, A, DeviceWarp::Card>)
     Block(whole_block(shared), s, b, int(blockIdx.x)).run(nullptr);
 }
 
@@ -301,7 +317,8 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   if (threadIdx.x == 0) stop = DeviceWarp::load_relaxed(&ints.pass_state().stop);
   __syncthreads();
   if (stop != 0) return;
-  if (b > 0 && blockIdx.x == gridDim.x - 1) Block::store_diagonal_block(s, b - 1, int(threadIdx.x), DeviceTeam::THREADS);
+  if (b > 0 && blockIdx.x == gridDim.x - 1)
+    Block::store_diagonal_block(s, b - 1, int(threadIdx.x), DeviceTeam::THREADS);
   if (b < s.blocks) Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 }
 
@@ -320,7 +337,8 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS) close_segment(const GPUCH
 /// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins
 /// with. Where the pass before, if there is one, is not done behind its first turn, nothing begins. One block of
 /// threads.
-static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int first, block_columns::PassInts before) {
+static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int first,
+                                   block_columns::PassInts before) {
   for (int i = int(threadIdx.x); i < ints.words(blocks); i += int(blockDim.x)) ints.at[i] = 0;
   __syncthreads();
   if (threadIdx.x != 0) return;
