@@ -15,6 +15,7 @@ struct MatrixView {
   index_t cols;
   index_t ld;
 
+  operator MatrixView<const T>() const { return {data, rows, cols, ld}; }
   T& operator()(index_t i, index_t j) const { return data[i + j * ld]; }
   T* col(index_t j) const { return data + j * ld; }
   MatrixView block(index_t i, index_t j, index_t m, index_t n) const {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+
+#include "base/types.h"
 
 // BLAS and LAPACK, as every R is linked with; the lengths of the character arguments come last.
 extern "C" {
@@ -20,3 +23,84 @@ void dtrsv_(const char* uplo, const char* trans, const char* diag, const int* n,
 void dpotrf_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
 void dpotri_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
 }
+
+/// BLAS and LAPACK on views, with triangles that are upper. Nothing is called where there is nothing to do.
+namespace gpucholmod::blas {
+
+enum class Op : char { none = 'N', transpose = 'T' };
+
+/// The sizes of a view as BLAS takes them.
+struct Sizes {
+  int rows, cols, ld;
+  template <class T>
+  explicit Sizes(MatrixView<T> A) : rows(int(A.rows)), cols(int(A.cols)), ld(int(std::max<index_t>(A.ld, 1))) {}
+};
+
+/// C <- beta C + alpha op(A) op(B).
+inline void gemm(double alpha, Op op_A, MatrixView<const double> A, Op op_B, MatrixView<const double> B, double beta,
+                 MatrixView<double> C) {
+  const Sizes a(A), b(B), c(C);
+  const int inner = op_A == Op::none ? a.cols : a.rows;
+  const char transa = char(op_A), transb = char(op_B);
+  if (c.rows == 0 || c.cols == 0 || (inner == 0 && beta == 1)) return;
+  dgemm_(&transa, &transb, &c.rows, &c.cols, &inner, &alpha, A.data, &a.ld, B.data, &b.ld, &beta, C.data, &c.ld, 1, 1);
+}
+
+/// The upper triangle of C <- beta C + alpha AA', or, where op is transpose, alpha A'A.
+inline void syrk(double alpha, Op op, MatrixView<const double> A, double beta, MatrixView<double> C) {
+  const Sizes a(A), c(C);
+  const int inner = op == Op::none ? a.cols : a.rows;
+  const char trans = char(op);
+  if (c.cols == 0 || (inner == 0 && beta == 1)) return;
+  dsyrk_("U", &trans, &c.cols, &inner, &alpha, A.data, &a.ld, &beta, C.data, &c.ld, 1, 1);
+}
+
+/// B <- op(U) B.
+inline void trmm_left(Op op, MatrixView<const double> U, MatrixView<double> B) {
+  const Sizes u(U), b(B);
+  const double one = 1;
+  const char trans = char(op);
+  if (b.rows == 0 || b.cols == 0) return;
+  dtrmm_("L", "U", &trans, "N", &b.rows, &b.cols, &one, U.data, &u.ld, B.data, &b.ld, 1, 1, 1, 1);
+}
+
+/// B <- op(U)^-1 B.
+inline void trsm_left(Op op, MatrixView<const double> U, MatrixView<double> B) {
+  const Sizes u(U), b(B);
+  const double one = 1;
+  const char trans = char(op);
+  if (b.rows == 0 || b.cols == 0) return;
+  dtrsm_("L", "U", &trans, "N", &b.rows, &b.cols, &one, U.data, &u.ld, B.data, &b.ld, 1, 1, 1, 1);
+}
+
+/// B <- alpha B U^-1.
+inline void trsm_right(double alpha, MatrixView<const double> U, MatrixView<double> B) {
+  const Sizes u(U), b(B);
+  if (b.rows == 0 || b.cols == 0) return;
+  dtrsm_("R", "U", "N", "N", &b.rows, &b.cols, &alpha, U.data, &u.ld, B.data, &b.ld, 1, 1, 1, 1);
+}
+
+/// x <- op(U)^-1 x.
+inline void trsv(Op op, MatrixView<const double> U, double* x) {
+  const Sizes u(U);
+  const int stride = 1;
+  const char trans = char(op);
+  if (u.cols > 0) dtrsv_("U", &trans, "N", &u.cols, U.data, &u.ld, x, &stride, 1, 1, 1);
+}
+
+/// A (its upper triangle) <- U with U'U = A. Returns the first pivot that is not positive, or -1.
+inline index_t potrf(MatrixView<double> A) {
+  const Sizes a(A);
+  int info = 0;
+  if (a.cols > 0) dpotrf_("U", &a.cols, A.data, &a.ld, &info, 1);
+  return info - 1;
+}
+
+/// U <- the upper triangle of (U'U)^-1.
+inline void potri(MatrixView<double> U) {
+  const Sizes u(U);
+  int info = 0;
+  if (u.cols > 0) dpotri_("U", &u.cols, U.data, &u.ld, &info, 1);
+}
+
+}  // namespace gpucholmod::blas

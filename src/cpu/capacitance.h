@@ -32,8 +32,6 @@ class Capacitance {
   void solve(double* Y, index_t m, double* T, index_t ldt, double* quadratic, bool whole);
 
  private:
-  const double* at(index_t i, index_t j) const { return S_.data() + i + j * P_.cols; }
-
   MatrixView<const double> P_{};
   index_t added_ = 0;
   std::vector<double> S_, U_;  ///< k x k, upper: P'P, then its factors; added x m

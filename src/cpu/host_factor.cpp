@@ -70,16 +70,14 @@ class HostFactor : public HeldFactor {
   }
 
   void solve(TriangularSolve which, double* B, index_t m) const override {
-    if (which != TriangularSolve::back) substitute(view(), true, B, m, n_);
-    if (which != TriangularSolve::forward) substitute(view(), false, B, m, n_);
+    if (which != TriangularSolve::back) substitute(view(), true, {B, n_, m, n_});
+    if (which != TriangularSolve::forward) substitute(view(), false, {B, n_, m, n_});
   }
   void inverse(double* out) const override {
     if (n_ == 0) return;
     download(Uplo::upper, out);
-    const int n = int(n_);
-    int info = 0;
-    dpotri_("U", &n, out, &n, &info, 1);
     const MatrixView<double> inverse{out, n_, n_, n_};
+    blas::potri(inverse);
     for (index_t j = 0; j < n_; ++j)
       for (index_t i = 0; i < j; ++i) inverse(j, i) = inverse(i, j);
   }

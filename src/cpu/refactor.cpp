@@ -7,37 +7,33 @@
 
 namespace gpucholmod::cpu {
 
+using blas::Op;
+
 bool refactor(MatrixView<const double> R, MatrixView<const double> V, index_t removed, MatrixView<double> out,
               const Poll& poll) {
   constexpr index_t columns = 256;
-  const int n = int(R.cols), down = int(removed), up = int(V.cols) - down, ldr = int(R.ld), ldv = int(V.ld),
-            ldo = int(out.ld);
-  const double zero = 0, one = 1, minus = -1;
+  const index_t n = R.cols, up = V.cols - removed;
   std::vector<double> triangle(columns * columns);
   for (index_t first = 0; first < n; first += columns) {  // A(:, J) = R'R(:, J), down to the diagonal
     poll(0.4 * share_of_columns(first, n));
-    const index_t last = std::min<index_t>(first + columns, n);
-    const int above = int(first), wide = int(last - first);
+    const index_t last = std::min(first + columns, n), wide = last - first;
     for (index_t j = first; j < last; ++j) std::copy_n(R.col(j), first, out.col(j));
-    if (above > 0)
-      dtrmm_("L", "U", "T", "N", &above, &wide, &one, R.data, &ldr, out.col(first), &ldo, 1, 1, 1, 1);
-    // On the diagonal, R's rows above it and its triangle there; what dsyrk would read below that is made zero.
+    blas::trmm_left(Op::transpose, R.block(0, 0, first, first), out.block(0, first, first, wide));
+    // On the diagonal, R's rows above it and its triangle there; what syrk() would read below that is made zero.
     for (index_t j = first; j < last; ++j) {
       double* const column = triangle.data() + (j - first) * wide;
       std::copy(&R(first, j), &R(j, j) + 1, column);
       std::fill(column + (j - first) + 1, column + wide, 0.0);
     }
-    double* const block = &out(first, first);
-    dsyrk_("U", "T", &wide, &wide, &one, triangle.data(), &wide, &zero, block, &ldo, 1, 1);
-    if (above > 0) dsyrk_("U", "T", &wide, &above, &one, R.col(first), &ldr, &one, block, &ldo, 1, 1);
+    const MatrixView<double> block = out.block(first, first, wide, wide);
+    blas::syrk(1, Op::transpose, {triangle.data(), wide, wide, wide}, 0, block);
+    blas::syrk(1, Op::transpose, R.block(0, first, first, wide), 1, block);
   }
   poll(0.4);
-  if (up > 0) dsyrk_("U", "N", &n, &up, &one, V.data, &ldv, &one, out.data, &ldo, 1, 1);
-  if (down > 0) dsyrk_("U", "N", &n, &down, &minus, V.col(up), &ldv, &one, out.data, &ldo, 1, 1);
+  blas::syrk(1, Op::none, V.block(0, 0, n, up), 1, out);
+  blas::syrk(-1, Op::none, V.block(0, up, n, removed), 1, out);
   poll(0.5);
-  int info = 0;
-  dpotrf_("U", &n, out.data, &ldo, &info, 1);
-  return info == 0;
+  return blas::potrf(out) < 0;
 }
 
 }  // namespace gpucholmod::cpu

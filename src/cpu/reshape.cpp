@@ -42,9 +42,6 @@ class RestSweep {
 template <class T>
 bool is_in_place(MatrixView<const T> R, MatrixView<T> out) { return R.data == out.data; }
 
-template <class T>
-MatrixView<const T> read(MatrixView<T> M) { return {M.data, M.rows, M.cols, M.ld}; }
-
 }  // namespace
 
 template <class T>
@@ -67,23 +64,17 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
     for (index_t i = first; i <= j; ++i) to[i] = from[keep[i]];
   }
   const MatrixView<T> rest = out.block(first, first, m - first, m - first);
-  sweep.run(read(rest), rest, sides.sides(), poll);
+  sweep.run(rest, rest, sides.sides(), poll);
   sides.settle();
 }
 
 index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22) {
   const index_t p = S22.cols;
-  if (p == 0) return -1;
-  const int wide = int(p), rows = int(S12.rows), ld12 = int(S12.ld), ld22 = int(S22.ld);
-  const double one = 1, minus = -1;
-  if (rows > 0) dsyrk_("U", "T", &wide, &rows, &minus, S12.data, &ld12, &one, S22.data, &ld22, 1, 1);
+  blas::syrk(-1, blas::Op::transpose, S12, 1, S22);
   // LAPACKs differ in what they say of NaN and infinity.
   index_t finite = 0;
   while (finite < p && std::isfinite(S22(finite, finite))) ++finite;
-  const int columns = int(finite);
-  int info = 0;
-  if (columns > 0) dpotrf_("U", &columns, S22.data, &ld22, &info, 1);
-  if (info > 0) return info - 1;
+  if (const index_t pivot = blas::potrf(S22.block(0, 0, finite, finite)); pivot >= 0) return pivot;
   for (index_t q = 0; q < finite; ++q)
     if (!std::isfinite(S22(q, q))) return q;
   return finite < p ? finite : -1;
@@ -93,39 +84,34 @@ template <class T>
 index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, int e, MatrixView<T> out,
                const Task& task, const Poll& poll, std::atomic<bool>& begun) {
   const index_t n = R.cols, ldx = n + p, behind = n - at;
-  const int wide = int(p), above = int(at), below = int(behind);
-  const double one = 1, minus = -1, down = e == 0 ? 1 : std::scalbn(1.0, -e);
+  const double down = e == 0 ? 1 : std::scalbn(1.0, -e);
   const auto divided = [down](double x) { return x * down; };
   poll(0);
-  std::vector<double> S12(std::max<index_t>(at, 1) * p), S22(p * p);
-  const int ld12 = int(std::max<index_t>(at, 1));
+  std::vector<double> S12_data(at * p), S22_data(p * p);
+  const MatrixView<double> S12{S12_data.data(), at, p, at}, S22{S22_data.data(), p, p, p};
   for (index_t q = 0; q < p; ++q) {
-    std::transform(X + q * ldx, X + q * ldx + at, S12.data() + q * ld12, divided);
-    std::copy_n(X + q * ldx + at, p, S22.data() + q * p);
+    std::transform(X + q * ldx, X + q * ldx + at, S12.col(q), divided);
+    std::copy_n(X + q * ldx + at, p, S22.col(q));
   }
-  substitute(R.block(0, 0, at, at), true, S12.data(), p, ld12);
-  const MatrixView<const double> upper{S12.data(), at, p, ld12};
-  if (const index_t pivot = factorise_inserted(upper, {S22.data(), p, p, p}); pivot >= 0) return at + pivot;
-  require_inserted_diagonal<T>({S22.data(), p, p, p}, at, e);
-  std::vector<double> S32(behind * p);  // S23'
+  substitute(R.block(0, 0, at, at), true, S12);
+  if (const index_t pivot = factorise_inserted(S12, S22); pivot >= 0) return at + pivot;
+  require_inserted_diagonal<T>(S22, at, e);
+  std::vector<double> S32_data(behind * p);  // S23'
+  const MatrixView<double> S32{S32_data.data(), behind, p, behind};
   for (index_t q = 0; q < p; ++q) {
     const double* const from = X + q * ldx + at + p;
-    std::transform(from, from + behind, S32.data() + q * behind, divided);
+    std::transform(from, from + behind, S32.col(q), divided);
   }
-  if (behind > 0 && p > 0) {
-    std::vector<double> buffer;
-    int ld;
-    constexpr index_t width = 256;
-    for (index_t j = 0; j < behind && at > 0; j += width) {
-      const int count = int(std::min(width, behind - j));
-      const double* const columns = as_doubles(R, at + j, at + j + count, at, buffer, ld);
-      dgemm_("T", "N", &count, &wide, &above, &minus, columns, &ld, S12.data(), &ld12, &one, S32.data() + j, &below, 1,
-             1);
-    }
-    dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S32.data(), &below, 1, 1, 1, 1);
+  std::vector<double> buffer;
+  constexpr index_t width = 256;
+  for (index_t j = 0; j < behind && at > 0 && p > 0; j += width) {
+    const index_t count = std::min(width, behind - j);
+    blas::gemm(-1, blas::Op::transpose, as_doubles(R.block(0, at + j, at, count), buffer), blas::Op::none, S12, 1,
+               S32.block(j, 0, count, p));
   }
-  const std::vector<double> Y = insert_rows(task.right, n, at, upper, {S22.data(), p, p, p});
-  const std::vector<T> V(S32.begin(), S32.end());
+  blas::trsm_right(1, S22, S32);
+  const std::vector<double> Y = insert_rows(task.right, n, at, S12, S22);
+  const std::vector<T> V(S32_data.begin(), S32_data.end());
   const MatrixView<const T> old = R.block(at, at, behind, behind);
   if (is_in_place(R, out) && p > 0)
     if (const index_t pivot =
@@ -145,11 +131,11 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, in
   if (!is_in_place(R, out))
     for (index_t j = 0; j < at; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   for (index_t q = 0; q < p; ++q) {
-    std::transform(S12.data() + q * ld12, S12.data() + q * ld12 + at, out.col(at + q), divided);
-    std::transform(S22.data() + q * p, S22.data() + q * p + q + 1, out.col(at + q) + at, divided);
+    std::transform(S12.col(q), S12.col(q) + at, out.col(at + q), divided);
+    std::transform(S22.col(q), S22.col(q) + q + 1, out.col(at + q) + at, divided);
   }
   const MatrixView<T> rest = out.block(at + p, at + p, behind, behind);
-  if (const index_t pivot = sweep.run(read(rest), rest, sides.sides(), poll); pivot >= 0) return at + p + pivot;
+  if (const index_t pivot = sweep.run(rest, rest, sides.sides(), poll); pivot >= 0) return at + p + pivot;
   sides.settle();
   return -1;
 }
@@ -177,7 +163,7 @@ void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
   const index_t m = to - from + 1;
   std::vector<double> y(m);
   y[0] = 1;
-  substitute(R.block(from, from, m, m), true, y.data(), 1, m);
+  substitute(R.block(from, from, m, m), true, {y.data(), m, 1, m});
   if (1 / std::sqrt(sum_of_squares(y.data(), m)) > 0x1p40 * double(std::numeric_limits<T>::min())) return;
   std::vector<T> shifted(m * m);
   std::atomic<bool> begun{false};

@@ -53,7 +53,7 @@ class Factor : public PlacedFactor<T> {
     auto other = by == 1 || order() == 0 ? nullptr : another();
     if (!other && made) *made = duplicate();
     if (!other) return nothing;
-    scale_factor(read(R()), by, other->R(), Scaled::result, context_);
+    scale_factor<T>(R(), by, other->R(), Scaled::result, context_);
     other->most_ = by * most_;
     if (made) {
       *made = std::move(other);
@@ -100,7 +100,7 @@ class Factor : public PlacedFactor<T> {
     T* const out = second ? other->dR_.data() : dR_.data();
     const auto from = [&]() -> const T* {
       if (e == 0) return dR_.data();
-      scale_factor(read(R()), std::scalbn(1.0, -e), other->R(), Scaled::to_compute, context_);
+      scale_factor<T>(R(), std::scalbn(1.0, -e), other->R(), Scaled::to_compute, context_);
       return out;
     };
     if (test && !second)
@@ -109,7 +109,7 @@ class Factor : public PlacedFactor<T> {
     if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
     if (pivot >= 0) return modification.finish(second ? modification.first_pivot(from, out, pivot) : pivot);
     if (rescale) {
-      scale_factor(read(other->R()), std::scalbn(task.scale, e), other->R(), Scaled::result, context_);
+      scale_factor<T>(other->R(), std::scalbn(task.scale, e), other->R(), Scaled::result, context_);
       for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
     }
     session.finish();
@@ -203,7 +203,6 @@ class Factor : public PlacedFactor<T> {
   using Base::least_of_diagonal;
   using Base::look;
   using Base::most_;
-  using Base::read;
   using Base::require_normal_diagonal;
   using Base::stream;
 
@@ -268,7 +267,7 @@ class Factor : public PlacedFactor<T> {
     std::unique_ptr<Factor> other, scaled;
     if (!itself || by == By::second_if_room) other = second_factor(m, !made, !itself, task);
     if (e != 0 && order() > 0)
-      scale_factor(read(R()), std::scalbn(1.0, -e), (scaled = another())->R(), Scaled::to_compute, context_);
+      scale_factor<T>(R(), std::scalbn(1.0, -e), (scaled = another())->R(), Scaled::to_compute, context_);
     Placed<T> out = other ? other->here() : here();
     if (!other) out.layout = Layout(m, capacity_);
     std::atomic<bool> in_other{false};
@@ -277,7 +276,7 @@ class Factor : public PlacedFactor<T> {
     const index_t pivot = f(change);
     session.finish();
     if (pivot >= 0) return pivot;
-    if (e != 0 && m > 0) scale_factor(read(other->R()), std::scalbn(1.0, e), other->R(), Scaled::result, context_);
+    if (e != 0 && m > 0) scale_factor<T>(other->R(), std::scalbn(1.0, e), other->R(), Scaled::result, context_);
     (other ? *other : *this).most_ = std::max(most_, most);
     session.finish();
     if (other && vanishes) other->require_normal_diagonal();

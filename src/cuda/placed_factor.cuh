@@ -166,10 +166,6 @@ class PlacedFactor : public DeviceFactor {
   Placed<T> here() const { return {dR_.data(), layout_}; }
   MatrixView<const T> R() const { return here().read(); }
   MatrixView<T> R() { return here().R(); }
-  template <class X>
-  static MatrixView<const X> read(MatrixView<X> A) {
-    return {A.data, A.rows, A.cols, A.ld};
-  }
 
   Context& context_;
   Layout layout_;

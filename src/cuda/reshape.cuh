@@ -56,7 +56,7 @@ class Reshaping {
     const Task update = task_for(rest.layout.n, k, 0, sides.sides());
     std::vector<double> sums(k);
     std::optional<Modification<T>> modification;
-    if (first < m) modification.emplace(context_, rest.layout, read(V), 0, 1, update, used_, poll_).reserve();
+    if (first < m) modification.emplace(context_, rest.layout, V, 0, 1, update, used_, poll_).reserve();
     poll_(0);
     begun_ = true;
     plan.move();
@@ -169,7 +169,7 @@ class Reshaping {
     if (at > 0) context_.cublas().subtract_product(behind, p, at, R13, from_.layout.ld, W.data, W.ld, S32.data, S32.ld);
     context_.cublas().solve_right(behind, p, W.data + at, W.ld, S32.data, S32.ld);
     check(cudaMemsetAsync(dV.data(), 0, dV.bytes(), stream()), "clear V");
-    convert_matrix<T, double>(false, read(S32), V.block(STRIP, 0, behind, p), stream());
+    convert_matrix<T, double>(false, S32, V.block(STRIP, 0, behind, p), stream());
     if (in_place())
       if (const index_t pivot = verdict(at, V); pivot >= 0) return at + p + pivot;
 
@@ -178,14 +178,14 @@ class Reshaping {
     const Placed<T> rest = to_.behind(start);
     TrailingSides sides(task_.right, rows, start, Y);
     const Task downdate = task_for(rest.layout.n, p, p, sides.sides());
-    Modification<T> modification(context_, rest.layout, read(V.block(above, 0, V.rows - above, p)), 0, 1, downdate,
+    Modification<T> modification(context_, rest.layout, V.block(above, 0, V.rows - above, p), 0, 1, downdate,
                                  used_, poll_);
     modification.reserve();
     poll_(0);
     begun_ = true;
     const auto fill = [&] {
       plan.move();
-      convert_matrix<T, T>(true, read(S32), to_.R().block(at, at + p, p, behind), stream());
+      convert_matrix<T, T>(true, S32, to_.R().block(at, at + p, p, behind), stream());
       put_in(at, W);
       return rest.data;
     };
@@ -198,7 +198,7 @@ class Reshaping {
   /// The new columns down to their diagonal, and what has to lie behind the factor.
   void put_in(index_t at, MatrixView<T> W) {
     const index_t p = W.cols;
-    copy_on_device<T>(read(W.block(0, 0, at + p, p)), to_.R().block(0, at, at + p, p), context_);
+    copy_on_device<T>(W.block(0, 0, at + p, p), to_.R().block(0, at, at + p, p), context_);
     to_.continue_behind(stream());
   }
 
@@ -216,8 +216,6 @@ class Reshaping {
   cudaStream_t stream() const { return context_.stream(); }
   Pool& pool() const { return context_.pool(); }
   static unsigned blocks(index_t count) { return unsigned((count + gather_threads - 1) / gather_threads); }
-  template <class X>
-  static MatrixView<const X> read(MatrixView<X> A) { return {A.data, A.rows, A.cols, A.ld}; }
 
   /// That the call takes so many bytes more.
   void allow(double bytes) {
@@ -268,7 +266,7 @@ class Reshaping {
       if (solved < p) solve_on_device(at, X.block(0, solved, at, p - solved));
       context_.cublas().subtract_product(p, p, at, X.data, X.ld, X.data, X.ld, middle.data, middle.ld);
     }
-    copy_matrix<double>(read(middle), {S22.data(), p, p, p}, cudaMemcpyDeviceToHost, stream());
+    copy_matrix<double>(middle, {S22.data(), p, p, p}, cudaMemcpyDeviceToHost, stream());
     check(cudaStreamSynchronize(stream()), "fetch what is to be factorised");
     if (const index_t pivot = cpu::factorise_inserted({nullptr, 0, p, 1}, {S22.data(), p, p, p}); pivot >= 0)
       return pivot;
@@ -283,7 +281,7 @@ class Reshaping {
       return X;
     } else {
       const MatrixView<T> W{copy.data(), X.rows, X.cols, X.rows};
-      convert_matrix<double, T>(false, read(X), W, stream());
+      convert_matrix<double, T>(false, X, W, stream());
       return W;
     }
   }
@@ -292,15 +290,15 @@ class Reshaping {
   void solve_on_device(index_t at, MatrixView<double> B) {
     const PoolBuffer<T> dB(pool(), at * B.cols);
     const MatrixView<T> copy{dB.data(), at, B.cols, at};
-    convert_matrix<double, T>(false, read(B), copy, stream());
+    convert_matrix<double, T>(false, B, copy, stream());
     context_.cublas().solve(true, at, B.cols, static_cast<const T*>(from_.data), from_.layout.ld, copy.data, at);
-    convert_matrix<T, double>(false, read(copy), B, stream());
+    convert_matrix<T, double>(false, copy, B, stream());
   }
 
   /// S12, on the host.
   MatrixView<const double> inserted(index_t at, MatrixView<double> X) {
     S12_.resize(at * X.cols);
-    copy_matrix<double>(read(X.block(0, 0, at, X.cols)), {S12_.data(), at, X.cols, at}, cudaMemcpyDeviceToHost,
+    copy_matrix<double>(X.block(0, 0, at, X.cols), {S12_.data(), at, X.cols, at}, cudaMemcpyDeviceToHost,
                         stream());
     check(cudaStreamSynchronize(stream()), "fetch what is inserted");
     return {S12_.data(), at, X.cols, at};
@@ -311,7 +309,7 @@ class Reshaping {
     const index_t start = strip_of(at), lead = at - start, above = block_columns::STRIP - lead;
     const Placed<T> rest = from_.behind(start);
     const Task downdate = task_for(rest.layout.n, V.cols, V.cols, {});
-    const index_t pivot = Modification<T>(context_, rest.layout, read(V.block(above, 0, V.rows - above, V.cols)), 0, 1,
+    const index_t pivot = Modification<T>(context_, rest.layout, V.block(above, 0, V.rows - above, V.cols), 0, 1,
                                           downdate, used_, poll_)
                               .run(rest.data, nullptr, rest.layout.n);
     return pivot < 0 ? -1 : pivot - lead;

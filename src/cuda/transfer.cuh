@@ -81,7 +81,7 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
     const MatrixView<S> dpanel{staging.data(), panel.rows(), panel.cols(), panel.rows()};
     copy_matrix(A.block(panel.top, panel.begin, panel.rows(), panel.cols()), dpanel, cudaMemcpyHostToDevice,
                 context.stream());
-    convert_matrix<S, T>(uplo != to, {dpanel.data, dpanel.rows, dpanel.cols, dpanel.ld}, panel.in(dR, uplo, to),
+    convert_matrix<S, T>(uplo != to, dpanel, panel.in(dR, uplo, to),
                          context.stream());
   }
 }
@@ -125,7 +125,7 @@ void fetch_triangle(MatrixView<const T> dR, Uplo uplo, MatrixView<S> out, Contex
     const TrianglePanel panel(first, n, uplo);
     const MatrixView<S> dpanel{staging.data(), panel.rows(), panel.cols(), panel.rows()};
     convert_matrix(uplo == Uplo::lower, panel.in(dR, uplo), dpanel, context.stream());
-    copy_matrix<S>({dpanel.data, dpanel.rows, dpanel.cols, dpanel.ld},
+    copy_matrix<S>(dpanel,
                    out.block(panel.top, panel.begin, panel.rows(), panel.cols()), cudaMemcpyDeviceToHost,
                    context.stream());
   }

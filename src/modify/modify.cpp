@@ -227,7 +227,7 @@ Work by_householder(const Place<S>& place, const S* V, Request task, const Poll&
       using T = std::remove_reference_t<decltype(W(0, 0))>;
       Work done;
       cpu::BlockedSweep<T> sweep(V, task.removed, T(1), Uplo::upper, task.instructions, task.threads);
-      done.pivot = sweep.advance({W.data, W.rows, W.cols, W.ld}, W, false, poll);
+      done.pivot = sweep.advance(W, W, false, poll);
       if (done.pivot < 0) sweep.carry(task.right, task.n);
       for (index_t i = 0; i < task.n * task.right.m && done.pivot < 0; ++i) task.right.out[i] *= task.scale;
       return done;

@@ -165,10 +165,9 @@ class Solving {
   /// T (columns x m, leading dimension ldt) <- the product of these columns of P, transposed, and C.
   void multiply(index_t first, index_t columns, const double* C, index_t ldt) {
     T_.resize(ldt * given_.m);
-    const int rows = int(columns), m = int(given_.m), inner = int(n_), ld = int(ldt);
-    const double zero = 0, one = 1;
-    if (columns > 0 && n_ > 0)
-      dgemm_("T", "N", &rows, &m, &inner, &one, P_.get() + first * n_, &inner, C, &inner, &zero, T_.data(), &ld, 1, 1);
+    if (n_ > 0)
+      blas::gemm(1, blas::Op::transpose, {P_.get() + first * n_, n_, columns, n_}, blas::Op::none,
+                 {C, n_, given_.m, n_}, 0, {T_.data(), columns, given_.m, ldt});
   }
 
   /// False where the bounds do not allow it. Y (n x m): what becomes the solution, but for a substitution; columns: of

@@ -47,7 +47,7 @@ class Columns {
   void written(index_t b) const {
     if (!panels_) return;
     const MatrixView<T> R = view(b);
-    panels_->put(b, {R.data, R.rows, R.cols, R.ld});
+    panels_->put(b, R);
   }
   /// What is on the GPU has changed, or is not needed here.
   void forget() const {

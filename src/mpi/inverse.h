@@ -21,38 +21,31 @@ namespace gpucholmod::mpi {
 /// & Higham 1992.
 template <class T>
 Columns<double> inverted(Team& team, const Layout& layout, const Columns<T>& R, const cpu::Allocate& allocate) {
+  using blas::Op;
   const Columns<double> X(layout, team.rank(), allocate);
   X.each([](index_t, MatrixView<double> C) {
     for (index_t j = 0; j < C.cols; ++j) std::fill_n(C.col(j), C.rows, 0.0);
   });
-  const double one = 1, minus = -1;
   std::vector<double> buffer, W;
   const auto multiply_by_inverse = [&](index_t t) {
     const MatrixView<double> C = X.block(t);
-    const MatrixView<T> all = R.block(t);
-    int ld;
-    const MatrixView<const T> own{all.data + layout.first(t), C.cols, C.cols, all.ld};
-    const double* const diagonal = cpu::as_doubles(own, 0, C.cols, C.cols, buffer, ld);
-    const int high = int(C.rows), wide = int(C.cols), ldc = int(C.ld);
+    const MatrixView<const T> own = R.block(t).block(layout.first(t), 0, C.cols, C.cols);
     for (index_t j = 0; j < C.cols; ++j) C(layout.first(t) + j, j) = -1;
-    dtrsm_("R", "U", "N", "N", &high, &wide, &minus, diagonal, &ld, C.data, &ldc, 1, 1, 1, 1);
+    blas::trsm_right(-1, cpu::as_doubles(own, buffer), C);
     W.clear();
     for (index_t j = 0; j < C.cols; ++j) W.insert(W.end(), C.col(j), C.col(j) + C.rows);
     for (index_t j = 0; j < C.cols; ++j) std::fill_n(C.col(j), C.rows, 0.0);
   };
   const auto add = [&](index_t b, index_t t) {
     const MatrixView<double> C = X.block(b);
-    const int below = int(layout.last(t)), inner = int(layout.columns(t)), wide = int(C.cols), ldc = int(C.ld);
+    const index_t below = layout.last(t), inner = layout.columns(t);
+    const MatrixView<const double> W_t{W.data(), below, inner, below};
     if (b > t) {
-      const MatrixView<T> all = R.block(b);
-      int ld;
-      const MatrixView<const T> above{all.data + layout.first(t), inner, C.cols, all.ld};
-      const double* const part = cpu::as_doubles(above, 0, C.cols, inner, buffer, ld);
-      dgemm_("N", "N", &below, &wide, &inner, &one, W.data(), &below, part, &ld, &one, C.data, &ldc, 1, 1);
+      const MatrixView<const T> above = R.block(b).block(layout.first(t), 0, inner, C.cols);
+      blas::gemm(1, Op::none, W_t, Op::none, cpu::as_doubles(above, buffer), 1, C.block(0, 0, below, C.cols));
     } else {
-      const int high = int(C.rows);
-      dgemm_("N", "T", &high, &wide, &inner, &one, W.data(), &below, W.data() + layout.first(b), &below, &one, C.data,
-             &ldc, 1, 1);
+      blas::gemm(1, Op::none, W_t.block(0, 0, C.rows, inner), Op::transpose,
+                 W_t.block(layout.first(b), 0, C.cols, inner), 1, C);
     }
     team.look();
   };

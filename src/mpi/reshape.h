@@ -61,14 +61,11 @@ class Reshaping {
       std::copy_n(from + at, p, S22.data() + q * p);
       std::transform(from + at + p, from + m, S.data() + q * ld + at, divided);
     }
-    const int wide = int(p), below = int(behind), lds = int(ld);
-    const double one = 1;
     if (p > 0 && at > 0) SharedSubstitution<T>(team_, from_, R_, S.data(), p).forward(at);
     if (const index_t pivot = cpu::factorise_inserted({S.data(), at, p, ld}, {S22.data(), p, p, p}); pivot >= 0)
       return at + pivot;
     require_inserted_diagonal<T>({S22.data(), p, p, p}, at, e);
-    if (p > 0 && behind > 0)
-      dtrsm_("R", "U", "N", "N", &below, &wide, &one, S22.data(), &wide, S.data() + at, &lds, 1, 1, 1, 1);
+    blas::trsm_right(1, {S22.data(), p, p, p}, {S.data() + at, behind, p, ld});
     const std::vector<double> Y = insert_rows(task_.right, n, at, {S.data(), at, p, ld}, {S22.data(), p, p, p});
     std::vector<T> V(m * p);
     std::vector<index_t> source(m);

@@ -10,6 +10,8 @@ namespace gpucholmod::mpi {
 /// of the team.
 template <class T>
 class SharedSubstitution {
+  using Op = blas::Op;
+
  public:
   SharedSubstitution(Team& team, const Layout& layout, const Columns<T>& R, double* B, index_t m)
       : team_(team), layout_(layout), R_(R), B_{B, layout.n, m, layout.n} {}
@@ -78,11 +80,11 @@ class SharedSubstitution {
     return all;
   }
   void distribute(index_t b, index_t index) {
-    const std::vector<double> solved = rows({B_.data, B_.rows, B_.cols, B_.ld}, b);
+    const std::vector<double> solved = rows(B_, b);
     team_.send(team_.others(), index, solved.data(), sizeof(double) * solved.size());
   }
   void send_rows(const MatrixView<double>& taken, index_t b) {
-    const std::vector<double> sum = rows({taken.data, taken.rows, taken.cols, taken.ld}, b);
+    const std::vector<double> sum = rows(taken, b);
     team_.send(layout_.owner(b), b, sum.data(), sizeof(double) * sum.size());
   }
   void add_rows(const Bytes& message, const MatrixView<double>& taken, index_t b) const {
@@ -91,42 +93,34 @@ class SharedSubstitution {
       for (index_t i = layout_.first(b); i < layout_.last(b); ++i) taken(i, s) += *from++;
   }
 
+  /// So many rows of B_b from `from` on.
+  MatrixView<double> rows_of_B(index_t b, index_t from, index_t rows) const {
+    return B_.block(layout_.first(b) + from, 0, rows, B_.cols);
+  }
   /// Rows [first, last) of block b's columns, as doubles.
-  const double* part(index_t b, index_t first, index_t last, int& ld) {
-    const MatrixView<T> all = R_.block(b);
-    return cpu::as_doubles(MatrixView<const T>{all.data + first, last - first, all.cols, all.ld}, 0, all.cols,
-                           last - first, buffer_, ld);
+  MatrixView<const double> part(index_t b, index_t first, index_t last) {
+    const MatrixView<const T> all = R_.block(b);
+    return cpu::as_doubles(all.block(first, 0, last - first, all.cols), buffer_);
   }
   index_t rows_to_solve(index_t b) const { return std::clamp<index_t>(end_ - layout_.first(b), 0, layout_.columns(b)); }
   /// B_b <- B_b - R_tb' B_t, in rows of B_b from `from` on.
   void subtract_above(index_t b, index_t t, index_t from) {
-    int ld;
-    const double* const R = part(b, layout_.first(t), layout_.first(t) + rows_to_solve(t), ld);
-    const int wide = int(layout_.columns(b) - from), sides = int(B_.cols), high = int(rows_to_solve(t)),
-              ldb = int(B_.ld);
-    const double one = 1, minus = -1;
-    double* const to = B_.data + layout_.first(b) + from;
-    dgemm_("T", "N", &wide, &sides, &high, &minus, R + from * ld, &ld, B_.data + layout_.first(t), &ldb, &one, to, &ldb,
-           1, 1);
+    const index_t wide = layout_.columns(b) - from, high = rows_to_solve(t);
+    const MatrixView<const double> R = part(b, layout_.first(t), layout_.first(t) + high);
+    blas::gemm(-1, Op::transpose, R.block(0, from, high, wide), Op::none, rows_of_B(t, 0, high), 1,
+               rows_of_B(b, from, wide));
   }
   /// taken <- taken + R_b x_b in rows [first, last).
   void take_from(index_t b, index_t first, index_t last, const MatrixView<double>& taken) {
     if (first == last) return;
-    int ld;
-    const double* const R = part(b, first, last, ld);
-    const int high = int(last - first), sides = int(B_.cols), wide = int(layout_.columns(b)), ldb = int(B_.ld);
-    const double one = 1;
-    dgemm_("N", "N", &high, &sides, &wide, &one, R, &ld, B_.data + layout_.first(b), &ldb, &one, taken.data + first,
-           &ldb, 1, 1);
+    blas::gemm(1, Op::none, part(b, first, last), Op::none, rows_of_B(b, 0, layout_.columns(b)), 1,
+               taken.block(first, 0, last - first, taken.cols));
     team_.look();
   }
   void solve_diagonal(index_t b, bool forward) {
-    int ld;
-    const double* const R = part(b, layout_.first(b), layout_.last(b), ld);
-    const int wide = int(forward ? rows_to_solve(b) : layout_.columns(b)), sides = int(B_.cols), ldb = int(B_.ld);
-    const double one = 1;
-    dtrsm_("L", "U", forward ? "T" : "N", "N", &wide, &sides, &one, R, &ld, B_.data + layout_.first(b), &ldb, 1, 1, 1,
-           1);
+    const index_t wide = forward ? rows_to_solve(b) : layout_.columns(b);
+    const MatrixView<const double> R = part(b, layout_.first(b), layout_.last(b));
+    blas::trsm_left(forward ? Op::transpose : Op::none, R.block(0, 0, wide, wide), rows_of_B(b, 0, wide));
     if (forward && wide < layout_.columns(b)) subtract_above(b, b, wide);
   }
 

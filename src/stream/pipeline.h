@@ -151,7 +151,7 @@ class Pipeline {
       const Chunk& chunk = chunks_[c];
       const Span span(timeline_, Stage::empty, chunk.panel);
       const MatrixView<T> from = view(chunk, device_.down(buffer(c)));
-      const Unfit<S> unfit = empty<S, T>({from.data, from.rows, from.cols, from.ld}, chunk.begin, chunk.end, plan_.n(),
+      const Unfit<S> unfit = empty<S, T>(from, chunk.begin, chunk.end, plan_.n(),
                                          uplo_, up_, out_, scratch_[worker].data());
       if (unfit.row >= 0) {
         const std::lock_guard<std::mutex> lock(mutex_);
