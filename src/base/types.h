@@ -45,6 +45,8 @@ enum class LoopOrder { a, b };
 /// Called now and then from the thread that made the call; `done` is the share of the work that is done, 0 to 1; may
 /// throw to abandon the computation (Ctrl-C).
 using Poll = std::function<void(double done)>;
+/// Of a call that nobody watches.
+inline const Poll unwatched = [](double) {};
 
 /// Shares of the work on an upper triangle of order n that lie in its first i rows, and in its first j columns.
 inline double share_of_rows(index_t i, index_t n) { return 1 - (1 - double(i) / n) * (1 - double(i) / n); }

@@ -133,6 +133,4 @@ std::vector<S> packed_triangle(MatrixView<const S> R, Uplo uplo) {
   return all;
 }
 
-const Poll unwatched = [](double) {};
-
 }  // namespace gpucholmod::c

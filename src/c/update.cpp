@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/factor_io.h"
+#include "base/signed_columns.h"
 #include "c/right_sides.h"
 #include "cpu/blocked.h"
 #include "modify/modify.h"
@@ -86,17 +87,15 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   if (n == 0 || !(call.scale > 0x1p-40 && call.scale < 0x1p40)) return {};
   const double root = call.scale == 1 ? 1 : std::sqrt(call.scale);
   index_t k = 0, removed = 0;
-  for (const bool removes : {false, true})
-    for (index_t q = 0; q < call.V.cols; ++q) {
-      const double w = call.weight(q);
-      if (!(w != 0) || (w < 0) != removes) continue;
-      const S by = S(std::abs(w) == 1 && root == 1 ? 1 : std::sqrt(std::abs(w)) / root);
-      S* const to = memory + k * n;
-      const S* const from = call.V.col(q);
-      for (index_t i = 0; i < n; ++i) to[i] = from[i] * by;
-      ++k;
-      removed += removes;
-    }
+  each_signed_column(call.V.cols, [&](index_t q) { return call.weight(q); }, [&](index_t q, double w) {
+    if (w == 0) return;
+    const S by = S(multiple_of_column(w, root));
+    S* const to = memory + k * n;
+    const S* const from = call.V.col(q);
+    for (index_t i = 0; i < n; ++i) to[i] = from[i] * by;
+    ++k;
+    removed += w < 0;
+  });
   if (k == 0 || !in_range(sum_of_squares(memory, n * k))) return {};
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
   const MatrixView<const S> R{call.R.data, n, n, call.R.ld};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/factor_io.h"
+#include "base/signed_columns.h"
 #include "cpu/host_factor.h"
 
 namespace gpucholmod::cpu {
@@ -27,17 +28,14 @@ void ColumnOrder::find(const BatchTask& task, index_t member) {
   column.resize(task.k);
   by.resize(task.k);
   index_t at = 0;
+  added = 0;
   share = 1;
-  for (const bool removes : {false, true}) {
-    for (index_t q = 0; q < task.k; ++q) {
-      const double w = task.weight(q, member);
-      if ((w < 0) != removes) continue;
-      column[at] = q;
-      if (removes) share *= 0.25;
-      by[at++] = std::abs(w) == 1 && root == 1 ? 1 : std::sqrt(std::abs(w)) / root;
-    }
-    if (!removes) added = at;
-  }
+  each_signed_column(task.k, [&](index_t q) { return task.weight(q, member); }, [&](index_t q, double w) {
+    column[at] = q;
+    by[at++] = multiple_of_column(w, root);
+    if (w < 0) share *= 0.25;
+    else added = at;
+  });
 }
 
 std::vector<double> ColumnOrder::taken(const double* V, index_t n) const {
@@ -78,7 +76,7 @@ index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double
   task.instructions = instructions;
   task.threads = 1;
   std::atomic<bool> begun{false};
-  const index_t pivot = factor->modify(V.data(), task, nullptr, [](double) {}, begun).pivot;
+  const index_t pivot = factor->modify(V.data(), task, nullptr, unwatched, begun).pivot;
   if (pivot < 0) factor->download(Uplo::upper, R.data());
   return pivot;
 }

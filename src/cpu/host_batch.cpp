@@ -22,8 +22,6 @@ BatchTask resolved(BatchTask task) {
   return task;
 }
 
-const Poll unwatched = [](double) {};
-
 /// Groups that a thread takes at once: some 16 times for each.
 index_t at_once(index_t groups, int threads) { return std::max<index_t>(1, groups / (16 * threads)); }
 

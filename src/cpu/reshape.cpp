@@ -167,7 +167,7 @@ void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
   if (1 / std::sqrt(sum_of_squares(y.data(), m)) > 0x1p40 * double(std::numeric_limits<T>::min())) return;
   std::vector<T> shifted(m * m);
   std::atomic<bool> begun{false};
-  shift(R.block(from, from, m, m), 0, m - 1, MatrixView<T>{shifted.data(), m, m, m}, Task(), [](double) {}, begun);
+  shift(R.block(from, from, m, m), 0, m - 1, MatrixView<T>{shifted.data(), m, m, m}, Task(), unwatched, begun);
   require_normal(shifted.back(), to);
 }
 

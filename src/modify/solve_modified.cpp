@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/factor_io.h"
+#include "base/signed_columns.h"
 #include "base/tuning.h"
 #include "cpu/blas.h"
 #include "cpu/capacitance.h"
@@ -110,16 +111,15 @@ class Solving {
           std::max(largest, of_member(j, [&] { return largest_of("V", given_.V + q * n_, n_, 0, q - start_[j]); }));
     member.by_factor = given_.k[j] > n_;  // which takes less
     if (member.by_factor) return member;
-    for (const bool removes : {false, true})
-      for (index_t q = start_[j]; q < start_[j + 1]; ++q) {
-        const double w = weight(q), by = std::sqrt(std::abs(w)) / given_.scale[j];
-        if (w == 0 || (w < 0) != removes) continue;
-        const double* const from = given_.V + q * n_;
-        double* const to = P_.get() + columns++ * n_;
-        for (index_t i = 0; i < n_; ++i) to[i] = by * from[i];
-        ++member.k;
-        member.removed += removes;
-      }
+    each_signed_column(given_.k[j], [&](index_t q) { return weight(start_[j] + q); }, [&](index_t q, double w) {
+      if (w == 0) return;
+      const double by = multiple_of_column(w, given_.scale[j]);
+      const double* const from = given_.V + (start_[j] + q) * n_;
+      double* const to = P_.get() + columns++ * n_;
+      for (index_t i = 0; i < n_; ++i) to[i] = by * from[i];
+      ++member.k;
+      member.removed += w < 0;
+    });
     const double squares = sum_of_squares(P_.get() + member.first * n_, member.k * n_);
     member.by_factor = member.k > 0 && largest > 0 && !in_range(squares);
     member.v = std::sqrt(squares);

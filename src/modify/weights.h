@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/factor_io.h"
+#include "base/signed_columns.h"
 #include "modify/request.h"
 
 namespace gpucholmod {
@@ -29,17 +30,16 @@ class WeightedColumns {
     for (index_t q = 0; q < asked.k; ++q) largest_of("V", V + q * n, n, 0, q);
     own_.reset(new S[n * asked.k]);
     request_.k = request_.removed = 0;
-    for (const bool removes : {false, true})
-      for (index_t q = 0; q < asked.k; ++q) {
-        if (w[q] == 0 || (w[q] < 0) != removes) continue;
-        const double by = std::sqrt(std::abs(w[q])) / asked.scale;
-        S* const to = own_.get() + request_.k * n;
-        for (index_t i = 0; i < n; ++i) to[i] = S(V[i + q * n] * by);
-        require_finite(to, q);
-        for (index_t j = 0; j < m; ++j) own_Y_.push_back(asked.sides->Y[j + q * m] * by);
-        ++request_.k;
-        request_.removed += removes;
-      }
+    each_signed_column(asked.k, [&](index_t q) { return w[q]; }, [&](index_t q, double weight) {
+      if (weight == 0) return;
+      const double by = multiple_of_column(weight, asked.scale);
+      S* const to = own_.get() + request_.k * n;
+      for (index_t i = 0; i < n; ++i) to[i] = S(V[i + q * n] * by);
+      require_finite(to, q);
+      for (index_t j = 0; j < m; ++j) own_Y_.push_back(asked.sides->Y[j + q * m] * by);
+      ++request_.k;
+      request_.removed += weight < 0;
+    });
     V_ = own_.get();
     if (asked.sides) Y_ = own_Y_.data();
   }

@@ -48,7 +48,7 @@ index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, inde
   task.instructions = cpu::resolve(Instructions::automatic);
   task.keep_intact = false;
   std::atomic<bool> begun{false};
-  const index_t found = block->modify(V.data(), task, nullptr, [](double) {}, begun).pivot;
+  const index_t found = block->modify(V.data(), task, nullptr, unwatched, begun).pivot;
   return found < 0 ? pivot : std::min(found, pivot);
 }
 

@@ -28,7 +28,6 @@ Work drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const Shape& shape
            const Poll& poll) {
   Work work;
   const index_t k = V.cols, nb = shape.panel_rows;
-  const Poll no_poll = [](double) {};
   std::vector<Rotation<T>> rotations(nb * k);
   std::vector<T> rows_of_V(nb * k);
   executor.send_V(V);
@@ -38,7 +37,7 @@ Work drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const Shape& shape
       const MatrixView<T> Vt{rows_of_V.data(), k, step.rows, k};
       executor.fetch_V(step.row, Vt);
       const index_t i = cpu::sweep_columns(R.block(step.row, step.row, step.rows, step.rows), Vt, sign,
-                                           rotations.data(), no_poll);
+                                           rotations.data(), unwatched);
       if (i >= 0) {
         work.pivot = step.row + i;
         return work;
