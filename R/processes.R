@@ -119,7 +119,8 @@ deal_factor <- function(R, uplo, precision, backend, device, capacity) {
   new_factor(made, told$uplo, told$dimnames)
 }
 
-# Arguments `names` of process 0 in `given`, those of a call. They may be NULL elsewhere, but are to be named in all: whoever names none, waits for none.
+# Arguments `names` of process 0 in `given`, those of a call. They may be NULL elsewhere, but every process has to name
+# them: a process that does not name an argument does not wait for it.
 with_agreed <- function(given, names, asked) {
   named <- intersect(names, names(given))
   if (!length(named)) return(given)

@@ -26,7 +26,8 @@ class HeldFactor {
   virtual double bytes() const = 0;  ///< of memory held
   virtual int processes() const { return 0; }  ///< over which it is dealt out (mpi/factor.h); 0: it is whole
 
-  /// flags <- which of them are set in any of these: for choices that rounding may make differ.
+  /// Makes each flag true that is true in one of the processes, so that rounding cannot make them choose differently.
+  /// Does nothing where there is one process.
   virtual void any_of(std::vector<char>&) const {}
 
   virtual std::unique_ptr<HeldFactor> copy() const = 0;
@@ -43,10 +44,10 @@ class HeldFactor {
   virtual void inverse(double* out) const = 0;
 
   /// The factor of A + sigma VV', V n x k, in task.precision, which is its own. Into *made: a new one, null with a
-  /// failing pivot; this one stays as it is. made null: in place, where a downdate is found out beforehand to be
-  /// possible unless task.keep_intact is false. `begun` becomes true before this one changes: with a failing pivot, or
-  /// after a throw, it is then half modified. A factor in ordinary memory allocates all that a call needs before that.
-  /// Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
+  /// failing pivot; this one stays as it is. If `made` is null, in place: unless task.keep_intact is false, a dry run
+  /// first finds out whether a downdate is possible. `begun` becomes true before this one changes: with a failing
+  /// pivot, or after a throw, it is then half modified. A factor in ordinary memory allocates all that a call needs
+  /// before that. Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
   virtual Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                       std::atomic<bool>& begun) = 0;
 

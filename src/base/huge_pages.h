@@ -27,9 +27,8 @@ inline void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std:
 }
 
 /// Has the system provide the fresh memory [from, to) of [begin, end), without changing what it holds; advice, too
-/// (Linux 5.14 or later). Two threads that touch the same huge page at once are each given one, and one is thrown away
-/// again: so each page is provided by the call whose part ends in it or spans it, and parts next to each other share
-/// none.
+/// (Linux 5.14 or later). If two threads touch the same huge page at once, the kernel clears two and discards one. So
+/// each page is provided only by the call whose part ends in it or spans it.
 inline void provide_pages([[maybe_unused]] void* begin, [[maybe_unused]] void* end, [[maybe_unused]] void* from,
                           [[maybe_unused]] void* to) {
 #ifdef __linux__

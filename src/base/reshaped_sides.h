@@ -9,7 +9,7 @@
 #include "base/task.h"
 
 /// Right-hand sides of a factor whose rows and columns come, go or move: what happens to them besides the modification
-/// of what lies behind. R'z = b says of A what R~'z~ = b~ says of the new one. Reference: inst/design/reshape.md.
+/// of what lies behind. Before, R'z = b; after, R~'z~ = b~. Reference: inst/design/reshape.md.
 namespace gpucholmod {
 
 /// Those of 0 .. n - 1 that are not in `gone`, which ascends.

@@ -4,9 +4,9 @@
 
 namespace gpucholmod::block_columns {
 
-/// U^-1 of the H behind a segment that nothing has ended, from the P of its row blocks: by it what is left of V has to
-/// be scaled where right-hand sides come behind the factor. It goes to where the next row block's message would have
-/// it. One team of WARPS warps.
+/// Computes U^-1 of the H at the end of a segment that has come to its end, from the P of its row blocks: right-hand
+/// sides that follow the factor need the remaining V scaled by it. Writes it to where the next row block's message
+/// would have it. One team of WARPS warps.
 template <class Segment, int K, class Team>
 class Closing {
   using Warp = typename Team::Warp;

@@ -25,8 +25,8 @@ GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) 
 /// With columns of both signs, two steps a row: with those that are added, then with the others.
 ///
 /// They are left as the message of the row block, by which they are done on the panels to its right: there it has a
-/// negative number. In double whatever the rest is computed with: they are rare, and what they are for is what single
-/// precision cannot tell.
+/// negative number. Always in double: these steps are rare, and single precision cannot tell what they are needed
+/// for.
 template <class Segment, int K, class Team>
 class RefusedBlock {
   using T = typename Segment::Scalar;

@@ -67,8 +67,8 @@ enum Verdict { open = 0, accepted = 1, refused = 2 };
 /// flags.
 struct SegmentState {
   int stop;      ///< some row block is refused: nothing behind it is needed any more
-  /// Twice how many row blocks there are from the first of them on, and 1 where it would be refused with H = I before
-  /// it too; 0 where there is none.
+  /// Is 0 if no row block is refused; otherwise twice the number of row blocks from the first refused one to the end,
+  /// plus 1 if that one would be refused with H = I before it as well.
   int left;
 };
 
@@ -102,8 +102,8 @@ struct Segment {
   T* out;            ///< likewise; may be R; null: nothing is written
   index_t ld;
   A* V;              ///< of the columns, with K columns of its own, leading dimension ldv
-  /// The same, or, on owners but the first, whose V is their own, the first one's: where, if a block is refused or
-  /// `end` is less than `blocks`, what is left to do is left.
+  /// Where the remaining V is written if the segment stops early, because a block is refused or `end` is less than
+  /// `blocks`: V itself on owner 0, the V of owner 0 on the others.
   A* left_V;
   index_t ldv;
   A* inverses;       ///< of the diagonal blocks, by their place, INVERSE words each
@@ -122,9 +122,10 @@ struct Segment {
   /// GPUs that have the factor's strips in turn, and whose this one's are: strip `owner` and every owners-th from
   /// there; 0 where it lies on one.
   int owners, owner;
-  /// They all work on it. inverses, links, what counts them, and handed are the first one's, and only it has solvers
-  /// and finishers. Of blocks of threads that advance, or rewrite, all have the same number, a multiple of
-  /// WORKERS_OF_STRIP; `advancers`, `workers` and `workers_within` are the sums.
+  /// Is true if all owners work on the segment. `inverses`, `links`, their counters and `handed` are in the memory of
+  /// owner 0, which alone solves and finishes. All owners have the same number of blocks of threads that advance, and
+  /// of those that rewrite, a multiple of WORKERS_OF_STRIP; `advancers`, `workers` and `workers_within` are sums over
+  /// the owners.
   bool together;
   /// Null on the first owner; on the others, whose flags and messages are their own, the first one's.
   int* first_flags;

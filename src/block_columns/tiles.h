@@ -10,8 +10,8 @@ struct Range {
   int workers, warps, groups, end, nearest, reach;
 };
 
-/// The order in which a warp takes its groups: row block after row block. What does not change is in the range, which
-/// every call is given, as registers are scarce.
+/// The order in which a warp takes its groups: row block after row block. Loop invariants are in the range,
+/// which every call is given: to keep them here would cost registers.
 class Cursor {
  public:
   int b = 0, l = 0, group = 0;

@@ -15,9 +15,9 @@ int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 /// The last `removed` columns of V are taken away, the others added: first, as then no matrix on the way is indefinite
 /// unless the result is. Both are done to a row block while it is in the cache.
 ///
-/// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache (where R is lower
-/// and one thread works, strips are as wide as rows make good streams), and no column is needed before its turn or
-/// after it:
+/// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache, and columns are
+/// read and written once, in their order. Where R is lower and one thread works, strips are wider, so that rows are
+/// read at the speed of memory:
 ///
 ///            strip
 ///      + - - +---+ - -      for each row block b above the strip, from the top:

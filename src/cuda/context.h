@@ -22,7 +22,7 @@ namespace gpucholmod::cuda {
   throw Error(ErrorCode::backend_unavailable, why.message, {{"backend", "cuda"}, {"reason", why.reason}});
 }
 
-/// Points in the work of a stream, kept as making them takes as long as a small modification.
+/// CUDA events that are kept: to create one takes as long as a small modification.
 struct Marks {
   Timer begin, end;
   Event done;
@@ -59,7 +59,7 @@ class Context {
     return made_for(devices);
   }
 
-  /// Those that have been made, by the ids of their devices.
+  /// All contexts, by the ids of their devices.
   static std::map<std::vector<int>, std::unique_ptr<Context>>& all() {
     static auto& contexts = *new std::map<std::vector<int>, std::unique_ptr<Context>>;
     return contexts;

@@ -10,8 +10,8 @@
 namespace gpucholmod::cuda {
 
 /// The GPUs that a factor lies on, its owners. The first leads: it has the stream that all work is ordered by. Each of
-/// the others has a stream, and memory for what a pass brings there. For tests a GPU may be there several times, with
-/// its part of the blocks of threads each time.
+/// the others has a stream, and memory for the data that a pass sends there. In tests one GPU may appear several times:
+/// its blocks of threads are then divided.
 class Crew : NotCopied {
  public:
   /// The first is current.

@@ -90,8 +90,8 @@ class Pass {
 
   /// Strips [first, end) are next, from R to out, columns from their first row on; out may be R itself, or null for a
   /// whole factor: then only whether it can be done is found out. Queues what has been done so far to the row blocks
-  /// above them. All that is queued until the next call does nothing where the pass `before`, on these strips, is not
-  /// done behind its first turn.
+  /// above them. Work that is queued from here to the next call does nothing if the pass `before` needs
+  /// more than one turn on these strips.
   void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
                    const Pass* before = nullptr);
   /// Queues turn `turn` of the panel.

@@ -116,8 +116,8 @@ class Modification {
     }
   }
 
-  /// A pass of run() has failed at `pivot`, so the downdate fails there at the latest: where it fails, the leading part
-  /// of R tells in which no pass fails. from() gives R anew; `scratch` as `out` above.
+  /// Returns the first pivot that fails, where one pass of run() has failed at `pivot`: it is no later. Tries ever
+  /// smaller leading parts of R, until no pass fails. from() gives R anew; `scratch` as `out` above.
   template <class F>
   index_t first_pivot(F&& from, T* scratch, index_t pivot) {
     if (passes_.size() == 1) return pivot;

@@ -65,8 +65,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   return words * int(sizeof(A)) <= Card::shared;
 }
 
-/// Likewise; in place, where V finds no room otherwise, with half as many of those, so that no pass has fewer columns
-/// for being done in place.
+/// Likewise. Where V does not fit into shared memory, tries a pass in place with half the finishers and workers near
+/// the diagonal, so that passes in place are as wide as others.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
   if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;

@@ -18,8 +18,8 @@ struct Expected {
 };
 Expected expected(const Request& request);
 
-/// Seconds that `gpu` is more on a device which is slower than what that was measured on: by the kind of its kernels
-/// alone.
+/// Returns the seconds to add to `gpu` on a device whose kernels are slower than those which the model of costs was
+/// measured on.
 double longer_on(const cuda::Device& device, const Request& request);
 
 /// Why a backend was taken.

@@ -67,8 +67,8 @@ void collect(Team& team, const Layout& layout, const Columns<T>& R, Put&& put) {
   }
 }
 
-/// tell(j, numbers) in all processes, of each column of R the `count` numbers that append(own, column, j) appends in
-/// the process that has it.
+/// Gathers numbers of columns in all processes: append(own, column, j) appends the `count` numbers of a column of R in
+/// the process that has it, and tell(j, numbers) is called of every column in every process.
 template <class S, class T, class Append, class Tell>
 void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, index_t count, Append&& append,
                      Tell&& tell) {

@@ -221,7 +221,7 @@ struct ClusterMail {
   Mbarrier* arrived;
   int rank, first;  ///< the first row block whose P comes
 
-  /// P of so many row blocks is there from the start; the places of the first `unused` are for later ones at once.
+  /// P of the first `there` row blocks is there from the start; the first `unused` slots are free from the start.
   __device__ __forceinline__ void init(int there, int unused) const {
     for (int i = 0; i < slots; ++i) {
       arrived[i].init(1);
