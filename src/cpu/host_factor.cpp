@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check_column.h"
-#include "base/clock.h"
 #include "base/huge_pages.h"
+#include "base/modify_stored.h"
 #include "base/range.h"
 #include "base/reshaped_sides.h"
 #include "base/sizes.h"
@@ -82,50 +82,9 @@ class HostFactor : public HeldFactor {
       for (index_t i = 0; i < j; ++i) inverse(j, i) = inverse(i, j);
   }
 
-  /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal,
-  /// and for a new one. In place, whether a downdate can be done is found out by a run that writes nothing.
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
-    const index_t k = task.k;
-    double largest = 0;
-    for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n_, 0, n_, q));
-    if (n_ == 0 || k == 0) {
-      if (made) *made = scaled(task.scale);
-      else if (task.scale != 1) take(*scaled(task.scale));
-      return {};
-    }
-    Prospect ahead = prospect<T>(range_, largest, task.added(), task.removed, task.scale);
-    if (ahead.rescale || ahead.vanishes) {
-      look();
-      ahead = prospect<T>(range_, largest, task.added(), task.removed, task.scale);
-    }
-    const bool rescale = ahead.rescale;
-    std::vector<T> columns;
-    if (rescale || sizeof(T) < sizeof(double)) columns = scaled_columns(V, k, ahead.e);
-    const Sweep sweep{{columns.empty() ? reinterpret_cast<const T*>(V) : columns.data(), n_, k, n_},
-                      task,
-                      rescale ? 1 : task.scale,
-                      poll};
-    if (!made && !rescale && !ahead.vanishes) {
-      if (task.removed > 0 && task.keep_intact)
-        if (Work test = sweep.run(view(), {nullptr, n_, n_, room_}); test.pivot >= 0) return test;
-      Work work = sweep.run(view(), own(), &begun);
-      if (work.pivot < 0) range_ = ahead.range;
-      return work;
-    }
-    auto other = another(n_, room_);
-    if (rescale) load_factor(view(), Uplo::upper, ahead.e, other->own(), std::max(task.threads, 1));
-    Work work = sweep.run(rescale ? other->view() : view(), other->own());
-    if (work.pivot >= 0) return work;
-    if (rescale) {
-      store_factor(other->view(), Uplo::upper, std::scalbn(task.scale, ahead.e), other->own());
-      for (index_t i = 0; i < n_ * task.right.m; ++i) task.right.out[i] *= task.scale;
-    }
-    other->range_ = ahead.range;
-    if (rescale || ahead.vanishes) other->settle_range();
-    if (made) *made = std::move(other);
-    else take(*other);
-    return work;
+    return modify_stored<T>(*this, V, task, made, poll, begun);
   }
 
   double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
@@ -158,12 +117,9 @@ class HostFactor : public HeldFactor {
     });
   }
 
- private:
-  static int exponent(double most) {
-    return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
-  }
+  // What modify_stored() needs.
 
-  /// Finds out how large and how small the entries are.
+  Range& range() { return range_; }
   void look() {
     range_.most = 0;
     for (index_t j = 0; j < n_; ++j)
@@ -171,17 +127,78 @@ class HostFactor : public HeldFactor {
     range_.most *= std::sqrt(double(n_));
     range_.least = least_of(0, n_);
   }
+  template <class F>
+  index_t together(F&& f) const {
+    return f();
+  }
+
+  class Sweep : NotCopied {
+   public:
+    Sweep(const double* V, const Task& task, int e, double scale, const Poll& poll)
+        : task_(task), scale_(scale), poll_(poll) {
+      const index_t n = task.n, k = task.k;
+      if constexpr (std::is_same_v<T, double>) V_ = {V, n, k, n};
+      if (std::is_same_v<T, double> && e == 0) return;
+      divided_.resize(n * k);
+      const double down = std::scalbn(1.0, -e);
+      for (index_t i = 0; i < n * k; ++i) divided_[i] = T(V[i] * down);
+      V_ = {divided_.data(), n, k, n};
+    }
+    bool tests() const { return true; }
+    index_t run(const HostFactor& R, HostFactor* to, std::atomic<bool>* begun, Work&) const {
+      BlockedSweep<T> sweep(V_, task_.removed, T(scale_), Uplo::upper, task_.instructions, task_.threads);
+      if (to) sweep.reserve_to_carry(task_.right.m);
+      if (begun) *begun = true;
+      const index_t n = V_.rows;
+      const index_t pivot = sweep.advance(R.view(), to ? to->own() : MatrixView<T>{nullptr, n, n, n}, false, poll_);
+      if (pivot < 0 && to) sweep.carry(task_.right, n);
+      return pivot;
+    }
+
+   private:
+    const Task& task_;
+    double scale_;
+    const Poll& poll_;
+    std::vector<T> divided_;
+    MatrixView<const T> V_;
+  };
+  Sweep sweep(const double* V, const Task& task, int e, double scale, const Poll& poll) const {
+    return {V, task, e, scale, poll};
+  }
+
+  std::unique_ptr<HostFactor> another() const { return another(n_, room_); }
+  std::unique_ptr<HostFactor> divided(int e) const {
+    auto made = another();
+    load_factor(view(), Uplo::upper, e, made->own(), copying_threads());
+    return made;
+  }
+  std::unique_ptr<HostFactor> scaled(double by) const {
+    auto made = another();
+    store_factor(view(), Uplo::upper, by, made->own(), copying_threads());
+    made->range_ = {by * range_.most, by * range_.least};
+    return made;
+  }
+  void multiply(double by) { store_factor(view(), Uplo::upper, by, own()); }
+  /// Throws bad_diagonal.
+  void settle_range() {
+    for (index_t j = 0; j < n_; ++j) require_normal(view()(j, j), j);
+    look();
+  }
+  void replace(std::unique_ptr<HostFactor> other, std::unique_ptr<HeldFactor>* made) {
+    if (made) *made = std::move(other);
+    else take(*other);
+  }
+
+ private:
+  static int exponent(double most) {
+    return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
+  }
+
   double least_of(index_t first, index_t last) const {
     double least = std::numeric_limits<double>::infinity();
     for (index_t j = first; j < last; ++j) least = std::min(least, double(view()(j, j)));
     return least;
   }
-  /// The same of a result that may have come near the ends of the range. Throws bad_diagonal.
-  void settle_range() {
-    for (index_t j = 0; j < n_; ++j) require_normal(view()(j, j), j);
-    look();
-  }
-
   /// A change of rows and columns.
   struct Change {
     index_t order;                ///< afterwards
@@ -231,8 +248,7 @@ class HostFactor : public HeldFactor {
     if (e != 0) store_factor(other->view(), Uplo::upper, std::scalbn(1.0, e), other->own());
     settle(*other);
     if (careful) other->settle_range();
-    if (made) *made = std::move(other);
-    else take(*other);
+    replace(std::move(other), made);
     return -1;
   }
 
@@ -253,47 +269,12 @@ class HostFactor : public HeldFactor {
     return std::make_unique<HostFactor>(n, room, allocate_, copying_threads_);
   }
 
-  std::unique_ptr<HostFactor> scaled(double by) const {
-    auto made = another(n_, room_);
-    store_factor(view(), Uplo::upper, by, made->own(), copying_threads());
-    made->range_ = {by * range_.most, by * range_.least};
-    return made;
-  }
   void take(HostFactor& other) {
     memory_.swap(other.memory_);
     n_ = other.n_;
     room_ = other.room_;
     range_ = other.range_;
   }
-
-  std::vector<T> scaled_columns(const double* V, index_t k, int e) const {
-    std::vector<T> columns(n_ * k);
-    const double down = std::scalbn(1.0, -e);
-    for (index_t i = 0; i < n_ * k; ++i) columns[i] = T(V[i] * down);
-    return columns;
-  }
-
-  /// The modification itself, with numbers that need no scaling.
-  struct Sweep {
-    MatrixView<const T> V;
-    const Task& task;
-    double scale;
-    const Poll& poll;
-
-    /// `to` may be `from`, or hold nothing: then only the verdict is of interest. `begun`, if given, becomes true when
-    /// all memory is there, before anything is written: behind it nothing but `poll` throws.
-    Work run(MatrixView<const T> from, MatrixView<T> to, std::atomic<bool>* begun = nullptr) const {
-      const Clock clock;
-      BlockedSweep<T> sweep(V, task.removed, T(scale), Uplo::upper, task.instructions, task.threads);
-      if (to.data) sweep.reserve_to_carry(task.right.m);
-      if (begun) *begun = true;
-      Work work;
-      work.pivot = sweep.advance(from, to, false, poll);
-      if (work.pivot < 0 && to.data) sweep.carry(task.right, V.rows);
-      work.seconds = clock.seconds();
-      return work;
-    }
-  };
 
   index_t n_, room_;
   bool own_ = true;  ///< the memory

@@ -9,6 +9,7 @@
 #include "base/reflection.h"
 #include "base/reshaped_sides.h"
 #include "cpu/blocked.h"
+#include "cpu/inserted.h"
 #include "cpu/substitute.h"
 
 namespace gpucholmod::cpu {
@@ -83,42 +84,30 @@ index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22)
 template <class T>
 index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, int e, MatrixView<T> out,
                const Task& task, const Poll& poll, std::atomic<bool>& begun) {
-  const index_t n = R.cols, ldx = n + p, behind = n - at;
-  const double down = e == 0 ? 1 : std::scalbn(1.0, -e);
-  const auto divided = [down](double x) { return x * down; };
+  const index_t n = R.cols, behind = n - at;
   poll(0);
-  std::vector<double> S12_data(at * p), S22_data(p * p);
-  const MatrixView<double> S12{S12_data.data(), at, p, at}, S22{S22_data.data(), p, p, p};
-  for (index_t q = 0; q < p; ++q) {
-    std::transform(X + q * ldx, X + q * ldx + at, S12.col(q), divided);
-    std::copy_n(X + q * ldx + at, p, S22.col(q));
-  }
-  substitute(R.block(0, 0, at, at), true, S12);
-  if (const index_t pivot = factorise_inserted(S12, S22); pivot >= 0) return at + pivot;
-  require_inserted_diagonal<T>(S22, at, e);
-  std::vector<double> S32_data(behind * p);  // S23'
-  const MatrixView<double> S32{S32_data.data(), behind, p, behind};
-  for (index_t q = 0; q < p; ++q) {
-    const double* const from = X + q * ldx + at + p;
-    std::transform(from, from + behind, S32.col(q), divided);
-  }
-  std::vector<double> buffer;
-  constexpr index_t width = 256;
-  for (index_t j = 0; j < behind && at > 0 && p > 0; j += width) {
-    const index_t count = std::min(width, behind - j);
-    blas::gemm(-1, blas::Op::transpose, as_doubles(R.block(0, at + j, at, count), buffer), blas::Op::none, S12, 1,
-               S32.block(j, 0, count, p));
-  }
-  blas::trsm_right(1, S22, S32);
-  const std::vector<double> Y = insert_rows(task.right, n, at, S12, S22);
-  const std::vector<T> V(S32_data.begin(), S32_data.end());
+  const Inserted<T> inserted(n, at, X, p, e, task.right, [&](MatrixView<double> B) {
+    const MatrixView<double> B1 = B.block(0, 0, at, p);
+    substitute(R.block(0, 0, at, at), true, B1);
+    std::vector<double> buffer;
+    constexpr index_t width = 256;
+    for (index_t j = at; j < n && at > 0; j += width) {
+      const index_t count = std::min(width, n - j);
+      blas::gemm(-1, blas::Op::transpose, as_doubles(R.block(0, j, at, count), buffer), blas::Op::none, B1, 1,
+                 B.block(j, 0, count, p));
+    }
+  });
+  if (inserted.pivot() >= 0) return at + inserted.pivot();
+  std::vector<T> V(behind * p);  // S23'
+  for (index_t q = 0; q < p; ++q)
+    for (index_t j = 0; j < behind; ++j) V[j + q * behind] = inserted.behind(q, j);
   const MatrixView<const T> old = R.block(at, at, behind, behind);
   if (is_in_place(R, out) && p > 0)
     if (const index_t pivot =
             RestSweep<T>(V, behind, p, Sign::downdate, 0, task).run(old, {nullptr, behind, behind, out.ld}, {}, poll);
         pivot >= 0)
       return at + p + pivot;
-  TrailingSides sides(task.right, n + p, at + p, Y);
+  TrailingSides sides(task.right, n + p, at + p, inserted.Y());
   RestSweep<T> sweep(V, behind, p, Sign::downdate, task.right.m, task);
   begun = true;
   for (index_t j = n - 1; j >= at; --j) {
@@ -130,10 +119,7 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, in
   }
   if (!is_in_place(R, out))
     for (index_t j = 0; j < at; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
-  for (index_t q = 0; q < p; ++q) {
-    std::transform(S12.col(q), S12.col(q) + at, out.col(at + q), divided);
-    std::transform(S22.col(q), S22.col(q) + q + 1, out.col(at + q) + at, divided);
-  }
+  for (index_t q = 0; q < p; ++q) inserted.put(q, out.col(at + q));
   const MatrixView<T> rest = out.block(at + p, at + p, behind, behind);
   if (const index_t pivot = sweep.run(rest, rest, sides.sides(), poll); pivot >= 0) return at + p + pivot;
   sides.settle();

@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/check_column.h"
 #include "base/file.h"
+#include "base/modify_stored.h"
 #include "base/range.h"
 #include "mpi/inverse.h"
 #include "mpi/panel_sweep.h"
@@ -72,7 +74,7 @@ class Shared : public SharedFactor {
   std::unique_ptr<HeldFactor> copy() const override {
     std::unique_ptr<Shared> made;
     together(Operation::copy, [&] {
-      made = scaled(1, Result::yes);
+      made = scaled(1);
       return -1;
     });
     made->number_ = team_.new_number();
@@ -120,81 +122,9 @@ class Shared : public SharedFactor {
     });
   }
 
-  /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal,
-  /// and for a new one, as HostFactor::modify().
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
-    const index_t n = layout_.n, k = task.k;
-    double largest = 0;
-    for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
-    const bool nothing = n == 0 || k == 0;
-    Prospect ahead = prospect<T>(range_, largest, task.added(), task.removed, task.scale);
-    if (!nothing && (ahead.rescale || ahead.vanishes)) {
-      look();
-      ahead = prospect<T>(range_, largest, task.added(), task.removed, task.scale);
-    }
-    const bool rescale = ahead.rescale, careful = rescale || ahead.vanishes;
-    const int e = ahead.e;
-    const double down = rescale ? std::scalbn(1.0, -e) : 1, scale = rescale ? 1 : task.scale;
-    const std::vector<T> columns(on_gpu() ? std::vector<T>() : times<T>(V, n * k, down));
-    const std::vector<double> doubles(on_gpu() && down != 1 ? times<double>(V, n * k, down) : std::vector<double>());
-    PanelSweep<T> panels(team_, layout_, {doubles.empty() ? V : doubles.data(), n, k, n}, task, scale);
-    const Clock clock;
-    Work work;
-    const auto sweep = [&](const Columns<T>& from, const Columns<T>* to) {
-      const MatrixView<const T> view{columns.data(), n, k, n};
-      if (on_gpu()) {
-        const index_t pivot = panels.run(from, to, columns_, down, poll, work);
-        // No pivot of an update can fail but one that is too large.
-        if (pivot >= 0 && task.removed == 0) throw overflow(pivot, pivot);
-        return pivot;
-      }
-      const bool carries = to != nullptr && task.right.m > 0;
-      SharedSweep<T> sweep(team_, layout_, view, task.removed, T(scale), std::min(task.instructions, least_),
-                           task.threads, 0, carries);
-      const index_t pivot = sweep.run(from, to, poll);
-      if (pivot < 0 && carries) sweep.carry(task.right);
-      return pivot;
-    };
-    const auto run = [&](const std::function<index_t()>& f) { return together(Operation::modify, f); };
-    const bool test = task.removed > 0 && task.keep_intact;
-    bool second = made || careful || nothing;
-    if (on_gpu() && !nothing)
-      run([&] {
-        second = (panels.in_passes(columns_) && test) || second;
-        return -1;
-      });
-    if (!second) {
-      // Nothing is changed before all have come to this, whatever one of them may fail at.
-      work.pivot = run([&] { return test ? sweep(columns_, nullptr) : index_t(-1); });
-      if (work.pivot < 0) {
-        begun = true;
-        work.pivot = run([&] { return sweep(columns_, &columns_); });
-        if (work.pivot < 0) range_ = ahead.range;
-      }
-      work.seconds = clock.seconds();
-      return work;
-    }
-    std::unique_ptr<Shared> other;
-    work.pivot = run([&]() -> index_t {
-      other = nothing ? scaled(task.scale, Result::yes) : rescale ? scaled(down, Result::no) : another(n);
-      if (nothing) return -1;
-      const index_t pivot = sweep(rescale ? other->columns_ : columns_, &other->columns_);
-      if (pivot >= 0 || !careful) return pivot;
-      if (rescale) {
-        copy_columns(other->columns_, other->columns_, std::scalbn(task.scale, e), Result::yes);
-        for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
-      } else {
-        require_normal_diagonal(other->columns_);
-      }
-      other->look_here();
-      return -1;
-    });
-    work.seconds = clock.seconds();
-    if (work.pivot >= 0) return work;
-    if (!careful && !nothing) other->range_ = ahead.range;
-    hand_over(std::move(other), made);
-    return work;
+    return modify_stored<T>(*this, V, task, made, poll, begun);
   }
 
   void inverse(double* out) const override {
@@ -247,7 +177,98 @@ class Shared : public SharedFactor {
 
   void set_number() { number_ = team_.new_number(); }
 
+  // What modify_stored() needs.
+
+  Range& range() { return range_; }
+  void look() {
+    together(Operation::columns, [&] {
+      look_here();
+      return -1;
+    });
+  }
+  template <class F>
+  index_t together(F&& f) const {
+    return together(Operation::modify, f);
+  }
+
+  class Sweep : NotCopied {
+   public:
+    Sweep(const Shared& R, const double* V, const Task& task, int e, double scale, const Poll& poll)
+        : R_(R), task_(task), scale_(scale), down_(std::scalbn(1.0, -e)), poll_(poll) {
+      const index_t n = task.n, k = task.k;
+      if (!R.on_gpu()) {
+        columns_ = times<T>(V, n * k, down_);
+        return;
+      }
+      if (e != 0) doubles_ = times<double>(V, n * k, down_);
+      panels_.emplace(R.team_, R.layout_, MatrixView<const double>{e != 0 ? doubles_.data() : V, n, k, n}, task, scale);
+      R.together([&] {
+        in_passes_ = panels_->in_passes(R.columns_);
+        return index_t(-1);
+      });
+    }
+    bool tests() const { return !in_passes_; }
+    index_t run(const Shared& from, const Shared* to, std::atomic<bool>* begun, Work& work) {
+      if (begun) *begun = true;
+      if (panels_) {
+        const index_t pivot =
+            panels_->run(from.columns_, to ? &to->columns_ : nullptr, R_.columns_, down_, poll_, work);
+        // No pivot of an update can fail but one that is too large.
+        if (pivot >= 0 && task_.removed == 0) throw overflow(pivot, pivot);
+        return pivot;
+      }
+      const MatrixView<const T> V{columns_.data(), task_.n, task_.k, task_.n};
+      const bool carries = to && task_.right.m > 0;
+      SharedSweep<T> sweep(R_.team_, R_.layout_, V, task_.removed, T(scale_), std::min(task_.instructions, R_.least_),
+                           task_.threads, 0, carries);
+      const index_t pivot = sweep.run(from.columns_, to ? &to->columns_ : nullptr, poll_);
+      if (pivot < 0 && carries) sweep.carry(task_.right);
+      return pivot;
+    }
+
+   private:
+    const Shared& R_;
+    const Task& task_;
+    double scale_, down_;
+    const Poll& poll_;
+    std::vector<T> columns_;
+    std::vector<double> doubles_;
+    std::optional<PanelSweep<T>> panels_;
+    bool in_passes_ = false;
+  };
+  Sweep sweep(const double* V, const Task& task, int e, double scale, const Poll& poll) const {
+    return {*this, V, task, e, scale, poll};
+  }
+
+  // Within an operation:
+
+  std::unique_ptr<Shared> another() const { return another(layout_.n); }
+  std::unique_ptr<Shared> divided(int e) const { return multiplied(std::scalbn(1.0, -e), Result::no); }
+  std::unique_ptr<Shared> scaled(double by) const { return multiplied(by, Result::yes); }
+  void multiply(double by) { copy_columns(columns_, columns_, by, Result::yes); }
+  /// Throws bad_diagonal.
+  void settle_range() {
+    require_normal_diagonal(columns_);
+    look_here();
+  }
+
+  void replace(std::unique_ptr<Shared> other, std::unique_ptr<HeldFactor>* made) {
+    other->range_.most = std::min(other->range_.most, double(std::numeric_limits<T>::max()));
+    other->least_ = least_;
+    other->number_ = team_.new_number();
+    if (made) {
+      *made = std::move(other);
+      return;
+    }
+    layout_ = other->layout_;
+    columns_ = other->columns_;
+    range_ = other->range_;
+  }
+
  private:
+  /// Whether numbers are those of a factor that a call makes.
+  enum class Result { yes, no };
+
   /// What has to be the same in all: what is known of the entries' sizes, and the instructions that all of them have.
   void settle() {
     range_ = {team_.largest(range_.most), -team_.largest(-range_.least)};
@@ -259,9 +280,6 @@ class Shared : public SharedFactor {
                     {{"argument", std::string("backend")}, {"value", double(own)}});
     least_ = Instructions(-int(team_.largest(-double(cpu::resolve(Instructions::automatic)))));
   }
-
-  /// Whether numbers are those of a factor that a call makes.
-  enum class Result { yes, no };
 
   static double squares_of(const T* column, index_t j) {
     double sum = 0;
@@ -314,12 +332,6 @@ class Shared : public SharedFactor {
     columns_.forget();
     range_ = {team_.largest(range_.most), -team_.largest(-range_.least)};
   }
-  void look() {
-    together(Operation::columns, [&] {
-      look_here();
-      return -1;
-    });
-  }
   /// Throws bad_diagonal where an entry of the diagonal of a result, as far as it is here, is no normal number.
   static void require_normal_diagonal(const Columns<T>& columns) {
     columns.each_column([](const T* column, index_t, index_t j) { require_normal(column[j], j); });
@@ -356,26 +368,13 @@ class Shared : public SharedFactor {
       if (e != 0 || on_gpu()) other->copy_columns(out, other->columns_, std::scalbn(1.0, e), Result::yes);
       return -1;
     });
-    if (pivot < 0) hand_over(std::move(other), made);
+    if (pivot < 0) replace(std::move(other), made);
     return pivot;
-  }
-
-  void hand_over(std::unique_ptr<Shared> other, std::unique_ptr<HeldFactor>* made) {
-    other->range_.most = std::min(other->range_.most, double(std::numeric_limits<T>::max()));
-    other->least_ = least_;
-    other->number_ = team_.new_number();
-    if (made) {
-      *made = std::move(other);
-      return;
-    }
-    layout_ = other->layout_;
-    columns_ = other->columns_;
-    range_ = other->range_;
   }
 
   Columns<T> here(const Layout& layout) const { return Columns<T>(layout, team_.rank(), allocate_); }
   std::unique_ptr<Shared> another(index_t n) const { return std::make_unique<Shared>(team_, n, allocate_, make_); }
-  std::unique_ptr<Shared> scaled(double by, Result result) const {
+  std::unique_ptr<Shared> multiplied(double by, Result result) const {
     auto made = another(layout_.n);
     copy_columns(columns_, made->columns_, by, result);
     made->range_ = {by * range_.most, by * range_.least};

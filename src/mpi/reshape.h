@@ -4,7 +4,7 @@
 #include "base/reflection.h"
 #include "base/reshaped_sides.h"
 #include "cpu/blocked.h"
-#include "cpu/reshape.h"
+#include "cpu/inserted.h"
 #include "mpi/exchange.h"
 #include "mpi/substitution.h"
 #include "mpi/sweep.h"
@@ -50,31 +50,17 @@ class Reshaping {
   /// Of R divided by 2^e, as is what comes of it, by X and right-hand sides that are not. Returns the failing pivot,
   /// where this process finds it, or -1.
   index_t insert(index_t at, const double* X, index_t p, int e) {
-    const index_t n = from_.n, m = to_.n, behind = n - at;
-    const index_t ld = std::max<index_t>(n, 1);
-    const double down = std::scalbn(1.0, -e);
-    const auto divided = [down](double x) { return x * down; };
-    std::vector<double> S(ld * p), S22(p * p);  // S12, then S23'
-    for (index_t q = 0; q < p; ++q) {
-      const double* const from = X + q * m;
-      std::transform(from, from + at, S.data() + q * ld, divided);
-      std::copy_n(from + at, p, S22.data() + q * p);
-      std::transform(from + at + p, from + m, S.data() + q * ld + at, divided);
-    }
-    if (p > 0 && at > 0) SharedSubstitution<T>(team_, from_, R_, S.data(), p).forward(at);
-    if (const index_t pivot = cpu::factorise_inserted({S.data(), at, p, ld}, {S22.data(), p, p, p}); pivot >= 0)
-      return at + pivot;
-    require_inserted_diagonal<T>({S22.data(), p, p, p}, at, e);
-    blas::trsm_right(1, {S22.data(), p, p, p}, {S.data() + at, behind, p, ld});
-    const std::vector<double> Y = insert_rows(task_.right, n, at, {S.data(), at, p, ld}, {S22.data(), p, p, p});
+    const index_t n = from_.n, m = to_.n;
+    const cpu::Inserted<T> inserted(n, at, X, p, e, task_.right, [&](MatrixView<double> B) {
+      if (at > 0) SharedSubstitution<T>(team_, from_, R_, B.data, p).forward(at);
+    });
+    if (inserted.pivot() >= 0) return at + inserted.pivot();
     std::vector<T> V(m * p);
     std::vector<index_t> source(m);
     for (index_t j = 0; j < m; ++j) source[j] = j < at ? j : j < at + p ? -1 : j - p;
     for (index_t q = 0; q < p; ++q) {
-      for (index_t i = 0; i < behind; ++i) V[at + p + i + q * m] = T(S[at + i + q * ld]);
-      if (to_.owner_of_column(at + q) != team_.rank()) continue;
-      std::transform(S.data() + q * ld, S.data() + q * ld + at, out_.column(at + q), divided);
-      std::transform(S22.data() + q * p, S22.data() + q * p + q + 1, out_.column(at + q) + at, divided);
+      for (index_t j = 0; j < n - at; ++j) V[at + p + j + q * m] = inserted.behind(q, j);
+      if (to_.owner_of_column(at + q) == team_.rank()) inserted.put(q, out_.column(at + q));
     }
     move_columns(team_, from_, R_, to_, source, [&](index_t j, const T* column, index_t s) {
       T* const to = out_.column(j);
@@ -83,7 +69,7 @@ class Reshaping {
       for (index_t q = 0; q < p; ++q) to[at + q] = V[j + q * m];
       std::copy(column + at, column + s + 1, to + at + p);
     });
-    return modify_rest(at + p, V, p, Sign::downdate, Y);
+    return modify_rest(at + p, V, p, Sign::downdate, inserted.Y());
   }
 
   void shift(index_t from, index_t to) {
