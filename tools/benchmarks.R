@@ -15,7 +15,7 @@
 
 library(gpucholmod)
 
-time_limit <- 120  # seconds that a run may take
+time_limit <- 600  # seconds that a run may take
 root <- normalizePath(".")
 bench <- file.path(root, "inst", "bench")
 if (!dir.exists(bench)) stop("run it in the package's sources: there is no inst/bench", call. = FALSE)
