@@ -82,7 +82,7 @@ $(BUILD)/program_cpp: $(root)/tests/library.cpp $(root)/inst/include/gpucholmod.
 
 # Times of the C interface beside Eigen's, which is compiled for this machine.
 bench: $(BUILD)/bench_c
-	$(BUILD)/bench_c
+	$(BUILD)/bench_c $(ARGS)
 $(BUILD)/bench_c: $(root)/inst/bench/c_interface.cpp $(root)/inst/include/gpucholmod.h $(BUILD)/libgpucholmod.a
 	$(CXX) -std=c++17 -O3 -march=native -I$(root)/inst/include -isystem $(EIGEN) $(filter %.cpp %.a,$^) $(libraries) -o $@
 

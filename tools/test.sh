@@ -7,6 +7,7 @@
 #                  those files alone that R CMD check does not run whole, or for which that matters
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
 #   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp, and in Octave tests/octave.m
+#   benchmarks     every script and program of inst/bench runs in its smallest form (tools/benchmarks.R)
 #   README         README.md is what README.Rmd gives
 #   pasted blocks  the R code of README.md and the vignettes runs as it stands (tools/paste_blocks.R)
 #   check          R CMD check --as-cran on the tarball: no ERROR, no WARNING, no NOTE
@@ -114,6 +115,18 @@ library_without_r() {
   count_one "$status" "$at/log" "library"
 }
 
+# After `library`, which leaves the core built, and, if there is nvcc, after the compilation of the GPU's tests.
+benchmarks() { # $1 the library
+  stage "benchmarks"
+  status=0
+  cuda=$(cuda_home)
+  (cd "$root" &&
+    R_LIBS="$1${R_LIBS:+:$R_LIBS}" Rscript tools/benchmarks.R "--build=$scratch/library/build" ${cuda:+"--cuda=$cuda"}) \
+    >"$scratch/benchmarks" 2>&1 || status=$?
+  grep '^skipped' "$scratch/benchmarks" || :
+  count_last_line "$status" "$scratch/benchmarks" benchmarks
+}
+
 knit_readme() {
   cd "$scratch/readme" &&
     R_LIBS="$scratch/cpu${R_LIBS:+:$R_LIBS}" Rscript -e 'knitr::knit("README.Rmd", quiet = TRUE)' &&
@@ -181,6 +194,7 @@ else
 fi
 c_interface "$scratch/cpu"
 library_without_r
+benchmarks "$scratch/cpu"
 readme
 pasted_blocks
 check_tarball

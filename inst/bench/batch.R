@@ -1,25 +1,22 @@
 # Many small factors: the core by itself beside Eigen, and the call from R, in microseconds a member.
 #
-#   Rscript inst/bench/batch.R [--seconds=0.5] [--instructions=auto] [--gpu-only=no] [--out=batch.csv]
+#   Rscript inst/bench/batch.R [--seconds=0.5] [--megabytes=36] [--instructions=auto] [--gpu-only=no] [--build=DIR]
+#                              [--out=batch.csv]
 #
-# In the package's sources: batch.cpp, which says what is measured, is compiled together with src/base and src/cpu, by R's compiler and with R's flags;
-# Eigen (RcppEigen) with -O3 -march=native. Every batch has 36 MB as n x n matrices. From R, an array in and an array out is compared with
-# `R + 0` of the array, and the call in place of a handle with the core. Each figure is the least of many. Where there is a GPU, batches that are
-# kept there, too.
+# batch.cpp says what is measured; compile.R compiles it with this package's core and with Eigen, in the package's
+# sources. Every batch has --megabytes as n x n matrices, and one matrix at least. From R, an array in and an array out
+# is compared with `R + 0` of the array, and the call in place of a handle with the core. Each figure is the least of
+# many. With a GPU, batches that stay on it are measured too; their numbers of members are in proportion to --megabytes.
 library(gpucholmod)
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)[[1L]]))
 source(file.path(here, "common.R"))
-src <- file.path(here, "..", "..", "src")
-scratch <- tempfile("batch")
-dir.create(scratch)
-config <- function(what) system2(file.path(R.home("bin"), "R"), c("CMD", "config", what), stdout = TRUE)
-eigen <- paste("-isystem", system.file("include", package = "RcppEigen"))
+source(file.path(here, "compile.R"))
 seconds <- option("seconds", "0.5")
+megabytes <- option("megabytes", "36")
 
-measured <- function(name, command, ...) {
-  program <- file.path(scratch, name)
-  if (system(paste(command, ..., "-o", program)) != 0L) stop(name, " cannot be compiled")
-  lines <- system2(program, c(option("instructions", "auto"), seconds), stdout = TRUE)
+measured <- function(program) {
+  lines <- system2(program, c(option("instructions", "auto"), seconds, megabytes), stdout = TRUE)
+  if (!is.null(attr(lines, "status"))) stop(basename(program), ": failed", call. = FALSE)
   utils::read.table(text = lines, sep = ";", col.names = c("name", "threads", "n", "k", "update", "downdate"))
 }
 # The least time of f() in microseconds a member; by a clock of microseconds.
@@ -35,7 +32,7 @@ least <- function(f, b) {
   1e6 * min(times) / b
 }
 from_R <- function(n, k) {
-  b <- floor(36e6 / 8 / n^2)
+  b <- max(1, floor(as.numeric(megabytes) * 1e6 / 8 / n^2))
   set.seed(n)
   one <- chol(crossprod(matrix(stats::rnorm(2 * n^2), 2 * n)) / n)
   R <- array(one, c(n, n, b))
@@ -75,6 +72,7 @@ if (gpu_info()$usable) {
   cases <- data.frame(n = c(10, 32, 32, 32, 64, 100, 128, 128, 200, 300, 1000), k = c(1, 1, 4, 16, 4, 1, 1, 16, 1, 16, 16),
                       b = c(400000, 100000, 100000, 50000, 12500, 10000, 8000, 4000, 2500, 1000, 200), precision = "double")
   cases <- rbind(cases, transform(cases[c(2, 8), ], precision = "single"))
+  cases$b <- pmax(1, floor(cases$b * as.numeric(megabytes) / 36))
   there <- do.call(rbind, lapply(seq_len(nrow(cases)), function(i) do.call(on_gpu, c(as.list(cases[i, ]), rate = rate))))
   cat(sprintf("On %s, in place, ms of the device; a sweep reads and writes %.2f TB/s:\n", gpu_info()$devices$name[[1L]], rate / 1e12))
   print(there, row.names = FALSE, digits = 3)
@@ -82,11 +80,7 @@ if (gpu_info()$usable) {
 if (option("gpu-only", "no") == "yes") quit()
 
 batch <- file.path(here, "batch.cpp")
-own <- measured("own", paste(config("CXX17"), config("CXX17STD"), config("CXX17FLAGS"), "-w"), eigen, paste0("-I", src), batch,
-                paste(list.files(file.path(src, c("base", "cpu")), "[.]cpp$", full.names = TRUE), collapse = " "), config("LAPACK_LIBS"), config("BLAS_LIBS"),
-                config("FLIBS"), "-lpthread")
-eigens <- measured("eigen", paste(config("CXX17"), "-std=c++17 -O3 -march=native -DNDEBUG -DOF_EIGEN -w"), eigen, batch)
-figures <- rbind(own, eigens)
+figures <- rbind(measured(with_core(batch)), measured(with_eigen(batch)))
 calls <- do.call(rbind, Map(from_R, c(10, 30, 100, 200), 1))
 if (nzchar(option("out", ""))) save_measurements(figures, option("out", ""), "batch.R")
 

@@ -1,6 +1,7 @@
-// A batch of factors, 36 MB of them as n x n matrices of doubles, modified in place over and over; compiled by batch.R. The arguments are
-// instructions (for this package) and seconds for each figure. Prints lines "name;threads;n;k;update;downdate", in microseconds a member, the
-// least of many calls: updates and downdates by the same V in turn, so that the factors stay what they are. Eigen's rankUpdate checks nothing.
+// A batch of factors, modified in place over and over; compiled by batch.R. The arguments are instructions (for this
+// package), seconds for each figure, and megabytes of the factors as n x n matrices of doubles. Prints lines
+// "name;threads;n;k;update;downdate", in microseconds a member, the least of many calls: updates and downdates by the
+// same V in turn, so that the factors stay what they are. Eigen's rankUpdate checks nothing.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,7 +20,8 @@ struct Problem {
   int n, k;
   std::size_t b;
   std::vector<double> R, V;
-  Problem(int n, int k, double megabytes = 36) : n(n), k(k), b(std::size_t(megabytes * 1e6 / 8 / n / n)), R(b * n * n), V(b * n * k) {
+  Problem(int n, int k, double megabytes)
+      : n(n), k(k), b(std::max<std::size_t>(1, std::size_t(megabytes * 1e6 / 8 / n / n))), R(b * n * n), V(b * n * k) {
     std::mt19937 bits(n * 100 + k);
     std::normal_distribution<> normal;
     for (std::size_t m = 0; m < b; ++m)
@@ -55,7 +57,7 @@ const int sizes[][2] = {{10, 1}, {30, 1}, {100, 1}, {200, 1}, {10, 2}, {30, 2}, 
 
 int main(int, char** argv) {
   for (const auto& [n, k] : sizes) {
-    Problem p(n, k);
+    Problem p(n, k, std::atof(argv[3]));
     measure("Eigen", 1, p, std::atof(argv[2]), [&, n = n, k = k](double sigma) {
       for (std::size_t m = 0; m < p.b; ++m) {
         Eigen::Map<Eigen::MatrixXd> L(p.R.data() + m * n * n, n, n), V(p.V.data() + m * n * k, n, k);
@@ -81,7 +83,7 @@ int main(int, char** argv) {
   const auto nothing = [](double) {};
   for (const int threads : {1, 2})
     for (const auto& [n, k] : sizes) {
-      Problem p(n, k);
+      Problem p(n, k, std::atof(argv[3]));
       const auto held = cpu::hold_batch(p.R.data(), n, p.b, Uplo::lower, Precision::double_, [](std::size_t bytes) {
         return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
       });
@@ -98,7 +100,7 @@ int main(int, char** argv) {
       });
     }
   const int k = 8;
-  Problem p(1024, k, 8.4);  // one, by the unbatched core
+  Problem p(1024, k, 0);  // one, by the unbatched core
   const MatrixView<double> R{p.R.data(), p.n, p.n, p.n};
   measure("unbatched", 1, p, budget, [&](double sigma) {
     cpu::BlockedSweep<double>({p.V.data(), p.n, k, p.n}, sigma < 0 ? k : 0, 1, Uplo::lower, cpu::resolve(instructions), 1)

@@ -1,9 +1,10 @@
 // What a modification by one column takes through inst/include/gpucholmod.h, in cache and by one thread, beside Eigen's rankUpdate, which checks
 // nothing:
 //
-//   make -f tools/library.mk bench
+//   make -f tools/library.mk bench [ARGS="SECONDS MOST"]
 //
-// Prints a line for each n: microseconds, the least of many calls: some updates, then as many downdates by the same column, so that the
+// The program takes SECONDS for each figure, 0.3 by default, and n up to MOST, 1,000 by default. It prints a line for
+// each n: microseconds, the least of many calls: some updates, then as many downdates by the same column, so that the
 // factor stays what it is.
 #include <gpucholmod.h>
 
@@ -23,12 +24,12 @@ struct Least {
   double update = 1e9, downdate = 1e9;
 };
 
-/// change(1) many times, then change(-1) as often, over and over for 0.3 seconds: microseconds a call.
+/// Calls change(1) many times, then change(-1) as often, over and over for some seconds: microseconds a call.
 template <class F>
-Least measure(int n, F&& change) {
+Least measure(int n, double seconds, F&& change) {
   const int calls = std::max(1, 2000 / n);
   Least least;
-  for (const double start = now(); now() - start < 0.3;) {
+  for (const double start = now(); now() - start < seconds;) {
     const double t = now();
     for (int i = 0; i < calls; ++i) change(1);
     const double between = now();
@@ -45,9 +46,12 @@ void require(int code, const gpucholmod_status& status) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 0.3;
+  const int most = argc > 2 ? std::atoi(argv[2]) : 1000;
   std::puts("update / downdate, us         lower          trusted            upper           factor            Eigen");
   for (const int n : {5, 10, 20, 50, 100, 200, 300, 500, 1000}) {
+    if (n > most) break;
     std::mt19937 bits(n);
     std::normal_distribution<> normal;
     Eigen::MatrixXd B = Eigen::MatrixXd::NullaryExpr(n + 3, n, [&] { return normal(bits); });
@@ -58,17 +62,21 @@ int main() {
     gpucholmod_status status;
     const auto updates = [&](int form) {
       Eigen::MatrixXd R = form & GPUCHOLMOD_LOWER ? L : U;
-      return measure(n, [&](double sign) {
+      return measure(n, seconds, [&](double sign) {
         require(gpucholmod_update_d(form, n, 1, R.data(), n, v.data(), n, &sign, 1, nullptr, workspace.data(), workspace.size(), &status), status);
       });
     };
     const Least lower = updates(GPUCHOLMOD_LOWER), trusted = updates(GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), upper = updates(GPUCHOLMOD_UPPER);
     gpucholmod_factor* held = nullptr;
     require(gpucholmod_hold(GPUCHOLMOD_LOWER, n, L.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held, &status), status);
-    const Least of_factor = measure(n, [&](double sign) { require(gpucholmod_modify(held, 1, v.data(), n, &sign, 1, nullptr, &status), status); });
+    const Least of_factor = measure(n, seconds, [&](double sign) {
+      require(gpucholmod_modify(held, 1, v.data(), n, &sign, 1, nullptr, &status), status);
+    });
     gpucholmod_release(held);
     Eigen::MatrixXd M = L;
-    const Least eigen = measure(n, [&](double sign) { Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(M, v, sign); });
+    const Least eigen = measure(n, seconds, [&](double sign) {
+      Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(M, v, sign);
+    });
     std::printf("n = %-5d", n);
     for (const Least& t : {lower, trusted, upper, of_factor, eigen}) std::printf("  %7.3g / %-7.3g", t.update, t.downdate);
     std::puts("");

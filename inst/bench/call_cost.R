@@ -1,29 +1,38 @@
 # What a call of cholupdate_gpu() costs beside the work: microseconds of calls for small factors (k = 1, one thread), with
 # where they go.
 #
-#   Rscript inst/bench/call_cost.R [--out=FILE]
+#   Rscript inst/bench/call_cost.R [--most=1000] [--seconds=0.05] [--out=FILE]
 #
-# Columns: "call", the whole call; "core", what last_cholupdate() says that the modification took, the least of 200; "copy",
-# R + 0, what R takes to make such a matrix; "rest", the call without these two; "mgcv", mgcv::cholup(), where that package is
-# installed. Each is the least of nine medians of many calls in a loop of compiled code. The second table has the steps of a
-# call for n = 20. Then calls for a factor with memory of its own, in place, by the wall clock: on the CPU, and where there is a GPU
-# there; "core" is what the modification took, on a GPU by its clock. --out writes the first (stored_measurements(), in microseconds).
+# For n up to --most. Columns: "call", the whole call; "core", what last_cholupdate() says that the modification took,
+# the least of 200; "copy", R + 0, what R takes to make such a matrix; "rest", the call without these two; "mgcv",
+# mgcv::cholup(), where that package is installed. Each is the least of nine means of as many calls as take --seconds,
+# in a loop of compiled code. The second table has the steps of a call for n = 20. Then calls for a factor with memory
+# of its own, in place, by the wall clock: on the CPU, and where there is a GPU there; "core" is what the modification
+# took, on a GPU by its clock. --out writes the first (stored_measurements(), in microseconds).
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
-arguments <- commandArgs(TRUE)
-out <- sub("^--out=", "", grep("^--out=", arguments, value = TRUE))
+out <- option("out", "")
+most_n <- as.numeric(option("most", 1000))
+seconds <- as.numeric(option("seconds", 0.05))
+up_to <- function(sizes) sizes[sizes <= most_n]
 ours <- asNamespace("gpucholmod")
 options(gpucholmod.threads = NULL)
 
-# Microseconds of f().
-cost <- function(f, most = 0.05) {
+# Returns the microseconds of f().
+cost <- function(f) {
   loop <- compiler::cmpfun(function(times) for (i in seq_len(times)) f())
+  seconds_of <- function(times) {
+    begin <- Sys.time()  # system.time() collects garbage, and counts milliseconds
+    loop(times)
+    as.numeric(Sys.time() - begin, units = "secs")
+  }
+  gc(FALSE)
   loop(20)
   times <- 20
-  while ((once <- system.time(loop(times))[["elapsed"]]) < most / 4) times <- 2 * times
-  times <- max(20, round(times * most / once))
-  1e6 / times * min(vapply(1:9, function(i) system.time(loop(times))[["elapsed"]], 0))
+  while ((once <- seconds_of(times)) < seconds / 4) times <- 2 * times
+  times <- max(20, round(times * seconds / once))
+  1e6 / times * min(vapply(rep(times, 9), seconds_of, 0))
 }
 
 least_core <- function(call) {
@@ -33,7 +42,7 @@ least_core <- function(call) {
   }, 0))
 }
 
-rows <- lapply(c(5, 20, 50, 100, 200, 500), function(n) {
+rows <- lapply(up_to(c(5, 20, 50, 100, 200, 500)), function(n) {
   set.seed(1)
   R <- chol(crossprod(matrix(rnorm(n^2), n)) + diag(n))
   v <- rnorm(n)
@@ -68,7 +77,7 @@ cat("\nmicroseconds of its steps, n = 20\n")
 print(round(steps, 2))
 
 for (home in c("cpu", if (gpu_info(memory = FALSE)$usable) "cuda")) {
-  handles <- do.call(rbind, lapply(c(20, 100, 500, 1000), function(n) {
+  handles <- do.call(rbind, lapply(up_to(c(20, 100, 500, 1000)), function(n) {
     f <- chol_factor(diag(n), home)
     v <- rep(1e-3, n)
     call <- function() cholupdate_gpu(f, v, in_place = TRUE)
@@ -78,4 +87,4 @@ for (home in c("cpu", if (gpu_info(memory = FALSE)$usable) "cuda")) {
   cat(sprintf("\nmicroseconds of an update in place, k = 1, of chol_factor(R, \"%s\")\n", home))
   print(round(handles, 1), row.names = FALSE)
 }
-if (length(out)) save_measurements(measured, out, "call_cost.R")
+if (nzchar(out)) save_measurements(measured, out, "call_cost.R")

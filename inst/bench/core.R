@@ -1,28 +1,21 @@
 # The core of the CPU backend by itself, from n = 5 on, beside Eigen and hyhound.
 #
-#   Rscript inst/bench/core.R [--hyhound=DIR --guanaqo=DIR] [--seconds=0.05] [--out=core.csv]
+#   Rscript inst/bench/core.R [--hyhound=DIR --guanaqo=DIR] [--most=4096] [--seconds=0.05] [--build=DIR]
+#                             [--out=core.csv]
 #
-# In the package's sources: core.cpp, which says what is measured, is compiled together with src/cpu, by R's compiler and with R's flags.
-# Eigen (RcppEigen) is compiled with -O3 -march=native; hyhound by clang++-19 in the same way, where the folders of its sources and of
-# guanaqo's are given, and is at its best of three shapes of blocks. Lower factors but for this package, which does both. --out writes the
-# figures as stored_measurements() reads them, in microseconds.
+# core.cpp says what is measured, for n up to --most; compile.R compiles it with this package's core and with Eigen, in
+# the package's sources. clang++-19 compiles hyhound with Eigen's flags, if the folders of its sources and of guanaqo's
+# are given; hyhound is at its best of three shapes of blocks. Factors are lower, and for this package upper too. --out
+# writes the figures as stored_measurements() reads them, in microseconds.
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)[[1L]]))
 source(file.path(here, "common.R"))
-src <- file.path(here, "..", "..", "src")
-scratch <- tempfile("core")
-dir.create(scratch)
-config <- function(what) system2(file.path(R.home("bin"), "R"), c("CMD", "config", what), stdout = TRUE)
-eigen <- paste("-isystem", system.file("include", package = "RcppEigen"))
+source(file.path(here, "compile.R"))
 
-# The program, or NULL where `command` fails.
-compiled <- function(name, command, ...) {
-  program <- file.path(scratch, name)
-  status <- system(paste(command, ..., "-o", program, ">", file.path(scratch, "log"), "2>&1"))
-  if (status == 0L) program else NULL
-}
+# The figures of a program; NULL if the processor lacks the instructions.
 measured <- function(program, instructions = "-") {
-  lines <- system2(program, c(instructions, option("seconds", "0.05")), stdout = TRUE)
+  lines <- system2(program, c(instructions, option("seconds", "0.05"), option("most", "4096")), stdout = TRUE)
+  if (!is.null(attr(lines, "status"))) stop(basename(program), ", ", instructions, ": failed", call. = FALSE)
   if (!length(lines)) return(NULL)
   x <- utils::read.table(text = lines, sep = ";", col.names = c("name", "what", "n", "k", "microseconds"))
   if (instructions != "-") x$name <- paste0("this package, ", instructions, ifelse(x$name == "single", ", single", ""))
@@ -30,14 +23,9 @@ measured <- function(program, instructions = "-") {
 }
 
 core <- file.path(here, "core.cpp")
-own <- compiled("own", paste(config("CXX17"), config("CXX17STD"), config("CXX17FLAGS"), "-w"), eigen, paste0("-I", src), core,
-                paste(file.path(src, "cpu", paste0(c("blocked", "kernels", "plain", "avx2", "avx512"), ".cpp")), collapse = " "),
-                file.path(src, "base", "thread_pool.cpp"), "-lpthread")
-if (is.null(own)) stop("the core cannot be compiled: ", paste(readLines(file.path(scratch, "log")), collapse = "\n"))
+own <- with_core(core)
 figures <- do.call(rbind, lapply(c("avx512", "avx2", "plain"), function(set) measured(own, set)))
-
-by_eigen <- compiled("eigen", paste(config("CXX17"), "-std=c++17 -O3 -march=native -DNDEBUG -DOF_EIGEN -w"), eigen, core)
-figures <- rbind(figures, measured(by_eigen))
+figures <- rbind(figures, measured(with_eigen(core)))
 
 if (nzchar(option("hyhound", ""))) {
   made <- file.path(scratch, c("hyhound", "guanaqo"))
@@ -47,9 +35,10 @@ if (nzchar(option("hyhound", ""))) {
                "#define HYHOUND_WITH_DOUBLE 1", "#define HYHOUND_WITH_FLOAT 0"), file.path(made[[1L]], "config.hpp"))
   writeLines("#define HYHOUND_EXPORT", file.path(made[[1L]], "export.h"))
   writeLines("#define GUANAQO_EXPORT", file.path(made[[2L]], "export.h"))
-  folders <- c(scratch, file.path(option("hyhound", ""), "src", c("hyhound", "util"), "include"), file.path(option("guanaqo", ""), "src", "include"))
-  program <- compiled("hyhound-program", "clang++-19 -std=gnu++23 -O3 -march=native -DNDEBUG -DOF_HYHOUND -w", paste0("-I", folders, collapse = " "), core)
-  if (is.null(program)) stop("hyhound cannot be compiled: ", paste(readLines(file.path(scratch, "log")), collapse = "\n"))
+  folders <- c(scratch, file.path(option("hyhound", ""), "src", c("hyhound", "util"), "include"),
+               file.path(option("guanaqo", ""), "src", "include"))
+  program <- compiled("hyhound-program", "clang++-19 -std=gnu++23 -O3 -march=native -DNDEBUG -DOF_HYHOUND -w",
+                      paste0("-I", shQuote(folders), collapse = " "), core)
   figures <- rbind(figures, measured(program))
 } else {
   cat("hyhound: not given\n")

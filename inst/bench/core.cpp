@@ -1,6 +1,6 @@
 // The CPU's core without R around it, and what it is compared with, in microseconds: a factor that is in the cache, modified in place by
 // one thread, over and over. Compiled by core.R, once for each contender; the arguments are instructions ("avx512", "avx2", "plain"; for
-// this package) and seconds for each figure. Prints lines "name;what;n;k;microseconds".
+// this package), seconds for each figure, and the largest n. Prints lines "name;what;n;k;microseconds".
 //
 // Each figure is the least of many means of up to ten calls: updates and downdates by the same V in turn, so that the factor stays what it
 // is. This package's calls contain all that its checks take; Eigen and hyhound check neither R nor V.
@@ -61,9 +61,10 @@ void measure(const char* name, const std::string& what, int n, int k, double bud
 }
 
 template <class F>
-void each_case(F&& f) {
+void each_case(int most, F&& f) {
   for (int k : {1, 2, 4, 16, 64})
-    for (int n : {5, 10, 20, 30, 50, 64, 100, 128, 200, 256, 512, 1024, 2048, 4096}) f(n, k);
+    for (int n : {5, 10, 20, 30, 50, 64, 100, 128, 200, 256, 512, 1024, 2048, 4096})
+      if (n <= most) f(n, k);
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ void each_case(F&& f) {
 #include <Eigen/Dense>
 
 int main(int, char** argv) {
-  each_case([&](int n, int k) {
+  each_case(std::atoi(argv[3]), [&](int n, int k) {
     Problem<double> p(n, k, false);
     Eigen::Map<Eigen::MatrixXd> L(p.R.data(), n, n), V(p.V.data(), n, k);
     const auto call = [&](double sigma) {
@@ -107,7 +108,7 @@ void by_blocks(const char* name, int n, int k, int padding, double budget) {
 
 int main(int, char** argv) {
   const double budget = std::atof(argv[2]) / 3;
-  each_case([&](int n, int k) {  // core.R takes the best of them
+  each_case(std::atoi(argv[3]), [&](int n, int k) {  // core.R takes the best of them
     by_blocks<8, 24>("hyhound", n, k, 0, budget);
     by_blocks<8, 24>("hyhound", n, k, 8, budget);
     by_blocks<4, 24>("hyhound", n, k, 8, budget);
@@ -121,9 +122,9 @@ int main(int, char** argv) {
 using namespace gpucholmod;
 
 template <class T>
-void ours(const char* name, Instructions instructions, double budget) {
+void ours(const char* name, Instructions instructions, double budget, int most) {
   const Poll poll = [](double) {};
-  each_case([&](int n, int k) {
+  each_case(most, [&](int n, int k) {
     for (const Uplo uplo : {Uplo::upper, Uplo::lower}) {
       Problem<T> p(n, k, uplo == Uplo::upper);
       const auto call = [&](index_t removed) {
@@ -140,8 +141,8 @@ int main(int, char** argv) {
                                     : !std::strcmp(argv[1], "avx2") ? Instructions::avx2
                                                                     : Instructions::avx512;
   if (!cpu::available(instructions)) return 0;
-  ours<double>("double", instructions, std::atof(argv[2]));
-  ours<float>("single", instructions, std::atof(argv[2]));
+  ours<double>("double", instructions, std::atof(argv[2]), std::atoi(argv[3]));
+  ours<float>("single", instructions, std::atof(argv[2]), std::atoi(argv[3]));
 }
 
 #endif

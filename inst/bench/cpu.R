@@ -1,13 +1,14 @@
 # The CPU backend beside what else there is on a Debian machine.
 #
-#   Rscript cpu.R [--quick] [--threads=2] [--out=cpu.csv]
+#   Rscript cpu.R [--most=4096] [--repeats=] [--threads=2] [--out=cpu.csv]
 #
 # Opponents: Eigen's rankUpdate (from RcppEigen, compiled with -O3 -march=native), qrupdate's dch1up and dch1dn
 # (libqrupdate-dev), both once for each column of V; mgcv::cholup; chol(A + VV') in R; and, as ceilings, dgemm of R's BLAS,
 # and a loop that reads and writes the triangle. What is not installed is left out, and said so. Each of them runs in a
 # process of its own, with one thread in BLAS, but for chol(), which has what BLAS takes.
 #
-# Matrices: random, V dense; double precision unless said otherwise. Times: medians, in milliseconds, of
+# Matrices: random, n up to --most, V dense; double precision unless said otherwise. Times: medians of 3 to 501 calls,
+# of --repeats at most, in milliseconds, of
 #   in place  the modification alone, in memory that is there, in huge pages: last_cholupdate()$seconds of
 #             cholupdate_overwrite(), which adds V and takes it off in turn, and the opponents' own loops; copies are not
 #             part of it
@@ -23,18 +24,22 @@ option <- function(name, default) {
   given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
   if (length(given)) sub("^[^=]*=", "", given[[1L]]) else default
 }
-quick <- "--quick" %in% commandArgs(TRUE)
+most <- as.numeric(option("most", 4096))
+most_repeats <- as.numeric(option("repeats", 501))
+cache <- option("cache", file.path(tempdir(), "cpu_opponents"))
 threads <- as.integer(option("threads", 2))
 contender <- option("contender", "")
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)[[1L]]))
 
 in_place_cases <- list(c(256, 16), c(1024, 1), c(1024, 16), c(4096, 1), c(4096, 16), c(4096, 64))
 call_cases <- list(c(256, 16), c(1024, 16), c(3000, 1), c(3000, 16))
-if (quick) {
-  in_place_cases <- in_place_cases[1:3]
-  call_cases <- call_cases[1:2]
+if (most < 256) stop("--most must be at least 256, the order of the smallest case", call. = FALSE)
+up_to_most <- function(cases) Filter(function(case) case[[1L]] <= most, cases)
+in_place_cases <- up_to_most(in_place_cases)
+call_cases <- up_to_most(call_cases)
+repeats_for <- function(n, slow) {
+  min(most_repeats, if (n <= 256) 501L else if (n <= 1024) 101L else if (slow) 3L else 15L)
 }
-repeats_for <- function(n, slow) if (n <= 256) 501L else if (n <= 1024) 101L else if (slow) 3L else 15L
 
 make <- function(n, k) {
   set.seed(n + k)
@@ -79,19 +84,20 @@ overwriting <- function(problem, downdate, control, repeats) {
   list(seconds = seconds[if (downdate) 1L else 2L, ], R = W)
 }
 
+# Is true if the linker finds qrupdate.
+have_qrupdate <- function() {
+  program <- tempfile("link", fileext = ".so")
+  compiler <- system2(file.path(R.home("bin"), "R"), c("CMD", "config", "CXX17"), stdout = TRUE)
+  system(paste("echo 'int main() {}' |", compiler, "-x c++ - -lqrupdate -o", shQuote(program), "2>/dev/null")) == 0L
+}
+# Compiles cpu_opponents.cpp, if `cache` does not hold it compiled, and loads it.
 opponents <- function() {
-  Sys.setenv(PKG_CXXFLAGS = "-O3 -march=native -w")
+  qrupdate <- have_qrupdate()
+  Sys.setenv(PKG_CXXFLAGS = "-O3 -march=native -w", PKG_CPPFLAGS = if (qrupdate) "-DHAVE_QRUPDATE" else "",
+             PKG_LIBS = paste(if (qrupdate) "-lqrupdate", "$(LAPACK_LIBS) $(BLAS_LIBS) $(FLIBS)"))
+  dir.create(cache, showWarnings = FALSE)
   source <- file.path(here, "cpu_opponents.cpp")
-  for (qrupdate in c(TRUE, FALSE)) {
-    Sys.setenv(PKG_CPPFLAGS = if (qrupdate) "-DHAVE_QRUPDATE" else "",
-               PKG_LIBS = paste(if (qrupdate) "-lqrupdate", "$(LAPACK_LIBS) $(BLAS_LIBS) $(FLIBS)"))
-    built <- tryCatch({
-      invisible(utils::capture.output(Rcpp::sourceCpp(source, env = globalenv(), cacheDir = tempdir()), type = "output"))
-      TRUE
-    }, error = function(e) FALSE)
-    if (built) return(qrupdate)
-  }
-  stop("the opponents cannot be compiled")
+  invisible(utils::capture.output(Rcpp::sourceCpp(source, env = globalenv(), cacheDir = cache), type = "output"))
 }
 
 # What a child process prints: a line for each figure.
@@ -167,20 +173,20 @@ contenders <- list(
         R <- p$R
         for (q in seq_len(k)) R <- mgcv::cholup(R, p$V[, q], TRUE)
         R
-      }, if (n * k > 10000) 3L else 15L)
+      }, min(most_repeats, if (n * k > 10000) 3L else 15L))
     })
   },
   "chol" = function() {
     each_case(call_cases, "call", function(p, n, k) {
       A <- crossprod(p$R)
-      calls(function() chol(A + tcrossprod(p$V)), if (n > 2000) 3L else 15L)
+      calls(function() chol(A + tcrossprod(p$V)), min(most_repeats, if (n > 2000) 3L else 15L))
     })
   },
   "ceilings" = function() {
     opponents()
     set.seed(1)
-    size <- if (quick) 1024 else 2048
-    seconds <- stats::median(dgemm_seconds(matrix(rnorm(size^2), size), 5L))
+    size <- min(most, 2048)
+    seconds <- stats::median(dgemm_seconds(matrix(rnorm(size^2), size), min(most_repeats, 5L)))
     cat(sprintf("@ dgemm;0;0;%.17g\n", 2 * size^3 / seconds / 1e9))
     for (n in unique(vapply(in_place_cases, `[`, 0, 1L))) {
       tell("triangle", n, 0, list(seconds = triangle_seconds(make(n, 1)$R, repeats_for(n, FALSE))))
@@ -198,7 +204,8 @@ one_thread <- c("OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=
 figures <- data.frame()
 for (name in names(contenders)) {
   script <- file.path(here, "cpu.R")
-  arguments <- c(shQuote(script), shQuote(paste0("--contender=", name)), sprintf("--threads=%d", threads), if (quick) "--quick")
+  arguments <- shQuote(c(script, paste0("--contender=", name), paste0("--cache=", cache), paste0("--threads=", threads),
+                         paste0("--most=", most), paste0("--repeats=", most_repeats)))
   lines <- system2(file.path(R.home("bin"), "Rscript"), arguments, stdout = TRUE,
                    env = if (name == "chol") character() else one_thread)
   status <- attr(lines, "status")

@@ -2,7 +2,7 @@
 # right.
 #
 #   Rscript packages.R [--sizes=100,250,500,1000,2000] [--ranks=1,16] [--repeats=25] [--budget=3]
-#                      [--out=FILE] [--failures=FILE]
+#                      [--cases=8] [--out=FILE] [--failures=FILE]
 #
 # Contenders; what is not installed is left out, and said so:
 #   gpucholmod  cholupdate_gpu() on the CPU with one thread, with all, and on the GPU where there is one;
@@ -26,8 +26,9 @@
 #   ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1))
 #
 # --failures: what a caller gets, n = 50: for downdates to a matrix that is not positive definite, at a known pivot,
-# and for arguments that are not what the function asks for; V has one column if nothing else is said. Each case runs
-# in a process of its own, as some functions read beyond their arguments. `outcome` is
+# and for arguments that are not what the function asks for; V has one column if nothing else is said. The first --cases
+# of the cases in package_failures.R are tried. Each runs in a process of its own, as some functions read beyond their
+# arguments. `outcome` is
 #   error   an R (or Octave) error, whose message is in `detail`, after its class where it has one of its own
 #   status  a value by which the function says that it failed
 #   right   the factor that was asked for

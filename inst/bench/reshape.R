@@ -1,6 +1,7 @@
 # Rows and columns that come, go and move, beside factorising afresh, in milliseconds.
 #
-#   Rscript inst/bench/reshape.R [--backend=cpu|cuda] [--size=5000] [--grow=2000] [--repeats=5] [--out=FILE]
+#   Rscript inst/bench/reshape.R [--backend=cpu|cuda] [--size=5000] [--grow=2000] [--repeats=5] [--warming=0.5]
+#                                [--out=FILE]
 #
 # A factor of chol_factor(R, backend) with room for what comes, changed in place; 16 rows and columns, in the middle or scattered. Medians of
 # the repeats, by the wall clock. `chol`: chol() of the new matrix, or, on a GPU, cuSOLVER's factorisation of one that is there, by events;
@@ -15,6 +16,7 @@ backend <- option("backend", "cpu")
 n <- as.numeric(option("size", 5000))
 grow <- as.numeric(option("grow", if (backend == "cpu") 2000 else 0))
 repeats <- as.numeric(option("repeats", 5))
+warming <- as.numeric(option("warming", 0.5))
 out <- option("out", character(0))
 
 seconds_of <- function(f) {
@@ -22,7 +24,8 @@ seconds_of <- function(f) {
   f()
   as.numeric(Sys.time() - begin, units = "secs")
 }
-# Milliseconds of change(), undo() being run after each; before, half a second of both for warming up: a GPU that had nothing to do is slow.
+# Returns the milliseconds of change(); undo() is run after each. Both are run for --warming seconds before: a GPU that
+# has had nothing to do is slow.
 time <- function(change, undo = function() NULL) {
   once <- function(i) {
     seconds <- seconds_of(change)
@@ -30,7 +33,7 @@ time <- function(change, undo = function() NULL) {
     seconds
   }
   begin <- Sys.time()
-  while (Sys.time() - begin < 0.5) once()
+  while (Sys.time() - begin < warming) once()
   1000 * stats::median(vapply(seq_len(repeats), once, 0))
 }
 # Stops where f is not the factor of A[keep, keep].

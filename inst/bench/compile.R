@@ -1,0 +1,46 @@
+# Compiles the programs that core.R and batch.R run. Read by both after common.R, in the package's sources.
+#
+# A program is compiled once with the package's core, by R's compiler with R's flags, and once with Eigen (RcppEigen),
+# with -O3 -march=native. tools/library.mk builds the core, and is the only place that lists its files. --build=DIR
+# names the folder in which it builds, so that the next run finds the core built.
+
+src <- file.path(here, "..", "..", "src")
+scratch <- tempfile("programs")
+dir.create(scratch)
+build <- normalizePath(option("build", file.path(scratch, "build")), mustWork = FALSE)
+config <- function(what) system2(file.path(R.home("bin"), "R"), c("CMD", "config", what), stdout = TRUE)
+eigen_include <- system.file("include", package = "RcppEigen")
+eigen <- paste("-isystem", shQuote(eigen_include))
+
+# Runs a command, whose output is the message of the error if it fails.
+run_or_stop <- function(what, ...) {
+  log <- file.path(scratch, "log")
+  if (system(paste(..., ">", shQuote(log), "2>&1")) != 0L) {
+    stop(what, " cannot be compiled:\n", paste(readLines(log), collapse = "\n"), call. = FALSE)
+  }
+}
+
+# Compiles the program `name` by `command`, and returns its path.
+compiled <- function(name, command, ...) {
+  program <- file.path(scratch, name)
+  run_or_stop(name, command, ..., "-o", shQuote(program))
+  program
+}
+
+# Compiles `source` with the core.
+with_core <- function(source) {
+  compiler <- paste(config("CXX17"), config("CXX17STD"))
+  flags <- paste(config("CXX17FLAGS"), "-DNDEBUG -w")
+  library <- file.path(build, "libgpucholmod.a")
+  makefile <- file.path(here, "..", "..", "tools", "library.mk")
+  variables <- c(BUILD = build, EIGEN = eigen_include, CXX = config("CXX17"), CXXFLAGS = flags)
+  run_or_stop("the core", "make -s -f", shQuote(makefile), "-j", parallel::detectCores(), shQuote(library),
+              paste0(names(variables), "=", shQuote(variables), collapse = " "))
+  compiled("own", compiler, flags, eigen, "-I", shQuote(src), shQuote(source), shQuote(library), config("LAPACK_LIBS"),
+           config("BLAS_LIBS"), config("FLIBS"), "-lpthread")
+}
+
+# Compiles `source` with Eigen alone.
+with_eigen <- function(source) {
+  compiled("eigen", config("CXX17"), "-std=c++17 -O3 -march=native -DNDEBUG -DOF_EIGEN -w", eigen, shQuote(source))
+}
