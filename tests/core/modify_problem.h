@@ -21,7 +21,7 @@ inline std::string text(Change change) {
   return std::array{"update", "downdate", "mixed", "weighted"}[std::size_t(change)];
 }
 
-/// Weights of k columns: of one sign, sorted signs, or powers of 4 and 0 in turn with both signs.
+/// Returns the weights of k columns: of one sign, sorted signs, or powers of 4 and 0 with both signs in turn.
 inline std::vector<double> weights_of(Change change, index_t k) {
   constexpr double some[] = {-1, 4, 0, -0.25, 1};
   std::vector<double> w(k, change == Change::downdate ? -1 : 1);
@@ -37,8 +37,7 @@ struct ContractProblem {
   Doubles R;
   Modification asked;
 
-  /// The columns of V that are taken away, and their right-hand sides, were added before, in long double. `scale` is that
-  /// of the modification.
+  /// The columns of V that are taken away, and their right-hand sides, were added before, in long double.
   ContractProblem(index_t n, index_t k, Change change, Precision precision, double scale = 1) {
     Random random(17);
     asked.weights = weights_of(change, k);
@@ -67,7 +66,7 @@ struct ContractProblem {
     return all;
   }
 };
-/// Made once: the storages ask for the same ones in turn.
+/// Returns a problem that is made once: the storages ask for the same ones in turn.
 inline const ContractProblem& contract_problem(index_t n, index_t k, Change change, Precision precision,
                                                double scale = 1) {
   static std::map<std::tuple<index_t, index_t, Change, Precision, double>, ContractProblem> all;
@@ -81,33 +80,27 @@ inline Matrix z_of(const gpucholmod::Sides& sides) {
   return Eigen::Map<const Doubles>(sides.z.data(), index_t(sides.z.size()) / sides.m, sides.m).cast<real>();
 }
 
-/// Compares, with W = diag(weights) and A = R'R, in long double,
+/// Expects, in long double, with W = diag(weights) and b~ = scale^2 R'z + V W Y',
 ///
-///   ratio  = ||R~'R~ - (scale^2 A + V W V')||_1 / ((n + k) eps (scale^2 ||A||_1 + ||V |W| V'||_1)) < 30
-///   sides  = ||R~'z~ - (scale^2 R'z + V W Y')||_1 / (eps (scale^2 || |R'||z| ||_1 + || |V||W||Y'| ||_1)) < 40
-///   rss~   = scale^2 (rss + ||z||^2) + the sum of weights y^2 - ||z~||^2, z~ exact, to 40 eps times its terms.
-inline void expect_modified(const Doubles& before, const Modification& asked, const Doubles& after,
-                            const gpucholmod::Sides& sides, double eps) {
-  const index_t n = before.cols(), k = asked.k();
-  ASSERT_EQ(after.cols(), n);
-  ASSERT_TRUE(after.allFinite());
-  for (index_t j = 0; j < n; ++j) EXPECT_GT(after(j, j), 0);
-  Matrix W = Matrix::Zero(k, k);
-  for (index_t q = 0; q < k; ++q) W(q, q) = asked.weights[q];
+///   ||R~'z~ - b~||_1 / (eps (scale^2 || |R'||z| ||_1 + || |V||W||Y'| ||_1)) < 40
+///   rss~ = scale^2 (rss + ||z||^2) + the sum of weights y^2 - ||R~'^-1 b~||^2, to 40 eps times its terms.
+///
+/// target: A~.
+inline void expect_sides(const Doubles& before, const Modification& asked, const Matrix& target, const Doubles& after,
+                         const gpucholmod::Sides& sides, double eps) {
+  const index_t n = before.cols(), k = asked.k(), m = asked.sides.m;
   const real square = real(asked.scale) * asked.scale;
-  const Matrix R = before.cast<real>(), now = after.cast<real>(), V = asked.V.cast<real>(), VW = product(V, W);
-  const Matrix A = gram_of(R), target = square * A + product(VW, V.transpose());
-  const real size = square * norm_1(A) + norm_1(product(product(V, W.cwiseAbs()), V.transpose()));
-  if (n > 0) { EXPECT_LT(double(norm_1(gram_of(now) - target) / (real(n + k) * eps * size)), 30); }
-  if (asked.sides.m == 0) return;
-  const index_t m = asked.sides.m;
-  const Matrix z = z_of(asked.sides), z_now = z_of(sides),
-               Y = Eigen::Map<const Doubles>(asked.sides.Y.data(), m, k).cast<real>();
+  const Matrix W = Eigen::Map<const Doubles>(asked.weights.data(), k, 1).cast<real>().asDiagonal();
+  const Matrix R = before.cast<real>(), now = after.cast<real>(), VW = product(asked.V.cast<real>(), W);
+  const Matrix z = z_of(asked.sides), Y = Eigen::Map<const Doubles>(asked.sides.Y.data(), m, k).cast<real>();
   const Matrix b = square * product(R.transpose(), z) + product(VW, Y.transpose());
-  const real of_b = square * norm_1(product(R.transpose().cwiseAbs(), z.cwiseAbs())) +
-                    norm_1(product(VW.cwiseAbs(), Y.transpose().cwiseAbs()));
-  if (n > 0) { EXPECT_LT(double(norm_1(product(now.transpose(), z_now) - b) / (eps * of_b)), 40); }
-  const Matrix exact = n > 0 ? Matrix(factor(target).transpose().triangularView<Eigen::Lower>().solve(b)) : Matrix(0, m);
+  Matrix exact(0, m);
+  if (n > 0) {
+    const real size = square * norm_1(product(R.transpose().cwiseAbs(), z.cwiseAbs())) +
+                      norm_1(product(VW.cwiseAbs(), Y.transpose().cwiseAbs()));
+    EXPECT_LT(double(norm_1(product(now.transpose(), z_of(sides)) - b) / (eps * size)), 40);
+    exact = factor(target).transpose().triangularView<Eigen::Lower>().solve(b);
+  }
   for (index_t j = 0; j < m; ++j) {
     real there = square * (asked.sides.rss[j] + z.col(j).squaredNorm()), terms = there;
     for (index_t q = 0; q < k; ++q) {
@@ -116,6 +109,26 @@ inline void expect_modified(const Doubles& before, const Modification& asked, co
     }
     EXPECT_NEAR(sides.rss[j], double(there - exact.col(j).squaredNorm()), 40 * eps * double(terms)) << "rss " << j;
   }
+}
+
+/// Expects a positive diagonal and, in long double, with W = diag(weights) and A~ = scale^2 R'R + V W V',
+///
+///   ratio = ||R~'R~ - A~||_1 / ((n + k) eps (scale^2 ||R'R||_1 + ||V |W| V'||_1)) < 30,
+///
+/// and the right-hand sides of A~.
+inline void expect_modified(const Doubles& before, const Modification& asked, const Doubles& after,
+                            const gpucholmod::Sides& sides, double eps) {
+  const index_t n = before.cols(), k = asked.k();
+  ASSERT_EQ(after.cols(), n);
+  ASSERT_TRUE(after.allFinite());
+  for (index_t j = 0; j < n; ++j) EXPECT_GT(after(j, j), 0);
+  const real square = real(asked.scale) * asked.scale;
+  const Matrix W = Eigen::Map<const Doubles>(asked.weights.data(), k, 1).cast<real>().asDiagonal();
+  const Matrix V = asked.V.cast<real>(), A = gram(before);
+  const Matrix target = square * A + product(product(V, W), V.transpose());
+  const real size = square * norm_1(A) + norm_1(product(product(V, W.cwiseAbs()), V.transpose()));
+  if (n > 0) { EXPECT_LT(double(norm_1(gram(after) - target) / (real(n + k) * eps * size)), 30); }
+  if (asked.sides.m > 0) expect_sides(before, asked, target, after, sides, eps);
 }
 
 inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {

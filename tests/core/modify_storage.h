@@ -87,7 +87,8 @@ Answer answer_of(F&& f) {
   return answer;
 }
 
-/// Returns the answer of gpucholmod::modify() for a place of order n. Of `how` the backend, the method, the precision and the storage count.
+/// Returns the answer of gpucholmod::modify() for a factor of order n. `how` tells the backend, the method, the
+/// precision and the triangle.
 template <class S>
 Answer answer_of_modify(const Place<S>& place, index_t n, const Modification& asked, Request how, const Poll& poll) {
   const Stored<S> V = asked.V.cast<S>();
@@ -118,8 +119,8 @@ Doubles from_triangle(Stored<S> all, Uplo uplo) {
   return Stored<S>(all.template triangularView<Eigen::Upper>()).template cast<double>();
 }
 
-/// A matrix of the caller's: into another one, overwritten, or as a stream. Of floats if it is computed with in single precision, unless
-/// it is `always_doubles`.
+/// A matrix of the caller's, of which another one is made, which is overwritten, or which is read and written as a file
+/// is. It consists of floats if the computation is in single precision, unless `always_doubles`.
 class MatrixStorage : public Storage {
  public:
   MatrixStorage(Where where, Uplo uplo, Request how, bool always_doubles = false)
@@ -202,5 +203,53 @@ class HeldStorage : public Storage {
   Doubles R_;  ///< outlives a factor that is borrowed
   std::unique_ptr<HeldFactor> f_;
 };
+
+/// A storage, what it has, and where it differs from the others.
+struct StorageKind {
+  const char* name;
+  std::function<std::unique_ptr<Storage>()> make;
+  bool in_place = false;
+  std::vector<Precision> computes = {Precision::double_, Precision::single};
+  bool always_doubles = false;  ///< stores doubles, also if it computes in single precision
+  bool lower = false;           ///< stores, and names in errors, entries of R'
+  bool takes_sides = true;      ///< right-hand sides
+  bool has_poll = true;
+  std::function<std::unique_ptr<Storage>()> same_bits_as = {};  ///< empty: no other storage
+
+  // Differences from what most storages do:
+
+  /// An overflow is found while R is overwritten: R is lost, which `begun` tells.
+  bool loses_what_overflows = false;
+  /// In place, `poll` is called before the factor itself changes, also by an update.
+  bool polls_before_an_update = true;
+  /// `poll` is called however little time a call takes.
+  bool always_polls = true;
+  /// Numbers near an end of the range are modified by the same arithmetic as others.
+  bool keeps_digits = true;
+  /// Of several columns that are not finite, one that is added is named before one that is taken away.
+  bool names_added_columns_first = false;
+  /// A number that is not finite in a column of weight 0 is an error, also without right-hand sides.
+  bool looks_at_columns_of_weight_0 = true;
+  /// False: if there are weights or a scale, V has to fit the scalar that is computed with, not only the one that R is
+  /// stored in.
+  bool has_range_of_scalar = true;
+  /// An overflow of the result names a row besides the column.
+  bool names_row_of_overflow = true;
+};
+inline void PrintTo(const StorageKind& kind, std::ostream* out) { *out << kind.name; }
+inline std::string name_of(const testing::TestParamInfo<StorageKind>& info) { return info.param.name; }
+
+/// Those that have a poll.
+inline std::vector<StorageKind> polled(std::vector<StorageKind> all) {
+  const auto has_none = [](const StorageKind& kind) { return !kind.has_poll; };
+  all.erase(std::remove_if(all.begin(), all.end(), has_none), all.end());
+  return all;
+}
+/// Those whose bits are those of another one.
+inline std::vector<StorageKind> with_same_bits(std::vector<StorageKind> all) {
+  const auto has_none = [](const StorageKind& kind) { return !kind.same_bits_as; };
+  all.erase(std::remove_if(all.begin(), all.end(), has_none), all.end());
+  return all;
+}
 
 }  // namespace gpucholmod::test
