@@ -69,8 +69,8 @@ class ModifyContract : public testing::TestWithParam<StorageKind> {
     EXPECT_EQ(call.answer.failure->row, row);
     EXPECT_EQ(call.answer.failure->col, col);
   }
-  /// Returns true, and expects an error, if V does not fit a float when it is weighted and scaled, but the storage wants it
-  /// to.
+  /// Returns true, and expects an error, if V does not fit a float when it is weighted and scaled, and the storage
+  /// wants it to.
   bool expect_refused(const Call& call, Precision precision) const {
     const Modification& asked = call.asked;
     if (kind().has_range_of_scalar || precision != Precision::single) return false;
@@ -204,6 +204,26 @@ TEST_P(ModifyContract, AHugeNumberThatIsGoneCountsNoLonger) {
         EXPECT_TRUE(same_bits(answer.sides, fresh.answer.sides));
         expect_success(fresh, precision);
       });
+  });
+}
+
+/// A call that fails by a huge number leaves nothing behind, neither in the factor nor in what is known of its numbers.
+TEST_P(ModifyContract, AFailedCallLeavesNoTrace) {
+  each_precision([&](Precision precision) {
+    const double huge = precision == Precision::single ? 0x1p100 : 0x1p1000;
+    each_problem({1, 9, 130}, {3}, {Change::update}, precision, 1, [&](const auto& p, const auto& asked) {
+      Modification failing = asked;
+      failing.weights.back() = -1;
+      failing.V.col(2) = Doubles::Identity(p.R.cols(), p.R.cols()).col(p.R.cols() / 2) * huge;
+      const Call failed = call(p.R, failing, precision), fresh = call(p.R, asked, precision);
+      EXPECT_EQ(failed.answer.pivot, p.R.cols() / 2);
+      expect_unchanged(failed);
+      const Answer answer = failed.storage->modify(asked, [](double) {});
+      EXPECT_EQ(failed.storage->begun(), fresh.storage->begun());
+      EXPECT_TRUE(same_bits(failed.storage->get(), fresh.storage->get()));
+      EXPECT_TRUE(same_bits(answer.sides, fresh.answer.sides));
+      expect_success(fresh, precision);
+    });
   });
 }
 
