@@ -22,7 +22,7 @@ class ModifyContract : public testing::TestWithParam<StorageKind> {
   }
   Call call(const Doubles& R, const Modification& asked, Precision precision) const {
     Call made{R, asked, stored(R, precision), {}};
-    made.answer = made.storage->modify(asked, [](double) {});
+    made.answer = made.storage->modify(asked, no_poll);
     return made;
   }
   /// Is true if the storage has the range of floats.
@@ -195,9 +195,9 @@ TEST_P(ModifyContract, AHugeNumberThatIsGoneCountsNoLonger) {
         const auto storage = stored(p.R / back / back, precision);
         const Modification smaller =
             contract_problem(p.R.cols(), k, Change::update, precision, back).without_sides();
-        for (int i = 0; i < 2; ++i) ASSERT_TRUE(storage->modify(smaller, [](double) {}).is_success());
+        for (int i = 0; i < 2; ++i) ASSERT_TRUE(storage->modify(smaller, no_poll).is_success());
         const Call fresh = call(storage->get(), asked, precision);
-        const Answer answer = storage->modify(asked, [](double) {});
+        const Answer answer = storage->modify(asked, no_poll);
         ASSERT_TRUE(answer.is_success());
         EXPECT_EQ(storage->begun(), fresh.storage->begun());
         EXPECT_TRUE(same_bits(storage->get(), fresh.storage->get()));
@@ -218,7 +218,7 @@ TEST_P(ModifyContract, AFailedCallLeavesNoTrace) {
       const Call failed = call(p.R, failing, precision), fresh = call(p.R, asked, precision);
       EXPECT_EQ(failed.answer.pivot, p.R.cols() / 2);
       expect_unchanged(failed);
-      const Answer answer = failed.storage->modify(asked, [](double) {});
+      const Answer answer = failed.storage->modify(asked, no_poll);
       EXPECT_EQ(failed.storage->begun(), fresh.storage->begun());
       EXPECT_TRUE(same_bits(failed.storage->get(), fresh.storage->get()));
       EXPECT_TRUE(same_bits(answer.sides, fresh.answer.sides));
@@ -319,7 +319,7 @@ TEST_P(ModifyContractSameBits, AsAnotherStorage) {
         const Call made = call(p.R, asked, precision);
         const auto other = kind().same_bits_as();
         other->begin(p.R, precision);
-        const Answer expected = other->modify(asked, [](double) {});
+        const Answer expected = other->modify(asked, no_poll);
         ASSERT_TRUE(made.answer.is_success());
         EXPECT_TRUE(same_bits(made.storage->get(), other->get()));
         EXPECT_TRUE(same_bits(made.answer.sides, expected.sides));
