@@ -132,14 +132,6 @@ TEST(Modify, NothingToAddReturnsTheFactor) {
     }
 }
 
-TEST(Modify, TakesEmptyMatrices) {
-  for (const Way& way : ways)
-    for (const index_t k : {0, 3}) {
-      const Problem<double> p{Sign::downdate, Stored<double>(0, 0), Stored<double>(0, k)};
-      EXPECT_EQ(call(p, by(way)).outcome.pivot, -1) << way.name;
-    }
-}
-
 /// ||R2'R2 - R'R||_1 / ((n + k) eps (||R1'R1||_1 + ||VV'||_1)) < 2 * 30, R1 the updated, R2 the downdated factor.
 TEST(Modify, DowndateUndoesUpdate) {
   const Problem<double> p = random_problem(Sign::update, 131, 5);

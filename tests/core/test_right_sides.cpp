@@ -109,44 +109,6 @@ TEST(RightSides, ByEveryMethodThatTakesThemAlong) {
       }
 }
 
-/// Numbers that need scaling, in a place of their own or in that of R.
-TEST(RightSides, OfAnySize) {
-  for (const double size : {1e-200, 1e200})
-    for (const bool in_place : {false, true}) {
-      Case c(90, 7, 2, 0.97);
-      c.R *= size;
-      c.V *= size;
-      c.Y *= 1e-5;
-      Request request = asked(c, ways.at(2));
-      std::atomic<bool> begun{false};
-      Columns X = c.R;
-      const Place<double> place = in_place ? Place<double>::in_place(X.data(), begun) : Place<double>::memory(c.R.data(), X.data());
-      EXPECT_EQ(modify(place, c.V.data(), request, no_poll).pivot, -1);
-      c.R /= size;
-      c.V /= size;
-      EXPECT_LT(residual(c, X / size, z_of(request), epsilon(Precision::double_)), 40);
-    }
-}
-
-TEST(RightSides, StayWhereADowndateFails) {
-  Case c(30, 2, 1, 1, 1e3);
-  c.removed = 2;
-  const Request request = asked(c, ways.at(2));
-  EXPECT_GE(modified(c, request).outcome.pivot, 0);
-  EXPECT_TRUE(same_bits(z_of(request), c.z));
-  EXPECT_EQ(request.sides->rss[0], 2);
-}
-
-TEST(RightSides, WithoutColumnsThereIsTheScale) {
-  for (const Way& way : carrying_ways()) {
-    const Case c(30, 0, 2, 0.5);
-    const Request request = asked(c, way);
-    modified(c, request);
-    EXPECT_TRUE(same_bits(z_of(request), Columns(c.z / 2)));
-    EXPECT_EQ(request.sides->rss[0], 0.5);
-  }
-}
-
 TEST(RightSides, SumsOfSquaresThatBecomeNegative) {
   Case c(20, 1, 1, 1);
   c.removed = 1;
