@@ -7,7 +7,7 @@ using namespace gpucholmod;
 
 namespace {
 
-bool is_one(SEXP x, SEXPTYPE type) { return TYPEOF(x) == type && Rf_xlength(x) == 1; }
+bool is_one(SEXP x, SEXPTYPE type) { return SEXPTYPE(TYPEOF(x)) == type && Rf_xlength(x) == 1; }
 bool is(SEXP x, index_t number) { return is_one(x, INTSXP) && INTEGER(x)[0] == number; }
 bool is(SEXP x, const char* word) { return is_one(x, STRSXP) && std::strcmp(CHAR(STRING_ELT(x, 0)), word) == 0; }
 
