@@ -103,20 +103,17 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   weights <- batch_weights(weights, downdate, given$k, R$count)
   scale <- batch_scale(scale, R$count)
   modified <- if (in_place) R else descendant(R)
-  half <- logical(1)  # src/rcpp_batch.cpp sets it
-  on.exit(if (half) abandon(R, "half_modified"))
-  modify <- function() rcpp_batch_modify(R, modified, given$x, given$k, given$common, request, weights, scale, check, half)
-  pivots <- with_room(modify, function() !half)
+  modify <- function() rcpp_batch_modify(R, modified, given$x, given$k, given$common, request, weights, scale, check)
+  pivots <- with_room(modify, R)
   if (check && any(pivots > 0L)) stop_members(pivots)
   value <- if (check) modified else list(R = modified, pivot = pivots)
   if (in_place && check) invisible(value) else value
 }
 
-# See R/request.R.
 batch_request <- function(downdate, check, lower, single, backend, control) {
   require_flag(downdate, "downdate")
   require_flag(check, "check")
-  list(downdate, check, lower, single, backend, 0L, if (!is.null(control)) control_numbers(control), NULL, NULL, NULL)
+  new_request(downdate, check, lower, single, backend, control = if (!is.null(control)) control_numbers(control))
 }
 
 # Columns for each of b members, or, b NULL, for as many as there are: list(x, k, b, common), x doubles.

@@ -1,5 +1,6 @@
-# How a modification, of whatever kind of factor, is asked for and carried out. A request is a list that to_request() in
-# src/rcpp_request.cpp reads by position:
+# How a modification, of whatever kind of factor, is asked for and carried out.
+
+# Returns a request, whose elements to_request() in src/rcpp_request.cpp knows by their names, in this order:
 #
 #   downdate, check   as the caller gave them; checked there
 #   lower, single     TRUE or FALSE
@@ -8,6 +9,15 @@
 #   control           control_numbers(), or NULL where none was given
 #   weights, scale    weights_of(), scale_of(), or NULL where none was given
 #   sides             sides_of(), or NULL
+new_request <- function(downdate = FALSE, check = TRUE, lower = FALSE, single = FALSE, backend = NULL, method = 0L,
+                        control = NULL, weights = NULL, scale = NULL, sides = NULL) {
+  list(downdate = downdate, check = check, lower = lower, single = single, backend = backend, method = method,
+       control = control, weights = weights, scale = scale, sides = sides)
+}
+
+# The same without arguments, for functions in which a call of new_request() would take as long as a small modification:
+# they set its elements by their names.
+default_request <- new_request()
 
 # The choices that the core knows by number, from 0, in the order of its enums (src/base/types.h, src/modify/request.h).
 choices <- list(
@@ -61,9 +71,9 @@ finite_numbers <- function(x, argument) {
 }
 
 # Right-hand sides that come along with a factor of order n, and of y, which belongs to them, a row for each of k columns of V or X:
-# list(z, y, rss, name of y, form), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no
-# y. Whether z and y are finite is looked at where they are read. form: attributes of what z becomes, which src/ sets
-# before anything changes: here that might take another vector.
+# list(z, y, rss, argument, form), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no
+# y. Whether z and y are finite is looked at where they are read. argument: what the user calls y. form: attributes of
+# what z becomes, which src/ sets before anything changes: here that might take another vector.
 sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(z)) {
   if (is.null(z)) {
     if (is.null(y) && is.null(rss)) return(NULL)
@@ -90,7 +100,7 @@ sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(
                       list(expected = ncol(z), actual = length(rss)))
     }
   }
-  list(z, y, rss, name, form)
+  list(z = z, y = y, rss = rss, argument = name, form = form)
 }
 
 # Residual sums of squares: what this package returns, NaN and infinity included, as doubles.
@@ -129,12 +139,12 @@ method_number <- function(method, allowed) number_of(match_choice(method, allowe
 backend_number <- function(backend) number_of(match_choice(backend, choices$backend, "backend"), "backend")
 
 # Evaluates `code`, one of the calls of src/ that carry out a request, under its bar, and returns what that returns:
-# list(pivot, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the request says
+# list(pivot, factor, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the request says
 # so, that is an error, whose message ends with `consequence`.
 carry_out <- function(request, code, consequence = NULL) {
   on.exit(if (!is.null(state$bar)) end_bar("failed"))
   done <- code
   if (!is.null(state$bar)) end_bar("done")
-  if (done$pivot > 0L && request[[2L]]) stop_not_positive_definite("the downdated matrix", done$pivot, consequence)
+  if (done$pivot > 0L && request$check) stop_not_positive_definite("the downdated matrix", done$pivot, consequence)
   done
 }

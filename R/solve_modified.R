@@ -100,8 +100,8 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   if (is.null(b) && !identical(what, "logdet")) stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
   wants <- known %in% what
 
-  request <- list(downdate, check, FALSE, factor$single, if (factor$on_gpu) 2L else 1L, 0L, if (!is.null(control)) control_numbers(control),
-                  NULL, NULL, NULL)
+  request <- new_request(downdate, check, single = factor$single, backend = if (factor$on_gpu) 2L else 1L,
+                         control = if (!is.null(control)) control_numbers(control))
   solve_all <- function() {
     rcpp_solve_modified(held, members$V, members$k, weights, scale, sides$b, sides$m, sides$own, wants, request)
   }

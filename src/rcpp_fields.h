@@ -11,14 +11,47 @@
 #include "base/held_factor.h"
 #include "rcpp_handle.h"
 
-/// The fields of a handle that a modification changes, and what is to be told of one that breaks off.
+/// The fields of a handle that a modification changes, and what becomes of the handle where one breaks off.
 namespace gpucholmod {
 
-/// Whether a factor itself has begun to change, told to a logical of R's.
-struct Begun {
-  int* told;
+/// Whether the factor or the batch of a handle itself has begun to change. If that is true when the call ends, however
+/// it ends (a pivot that fails, an error, an interrupt), the handle gives up what it refers to, and its status says
+/// "half_modified".
+template <class T>
+class Begun {
+ public:
+  /// Raises gpucholmod_invalid_factor where the status cannot be set: the destructor must not meet an error of R's.
+  explicit Begun(SEXP handle) : handle_(handle), half_modified_(status()) {
+    const SEXP symbol = gpucholmod::symbol(Field::status);
+    if (field(handle, Field::status) == R_UnboundValue || R_BindingIsLocked(symbol, handle) ||
+        R_BindingIsActive(symbol, handle))
+      in_r("stop_invalid")(Kind<T>::name, "damaged");
+  }
+  ~Begun() {
+    if (!flag) return;
+    give_up<T>(field(handle_, Field::pointer));
+    Rf_defineVar(symbol(Field::status), half_modified_, handle_);
+  }
+  Begun(const Begun&) = delete;
+  Begun& operator=(const Begun&) = delete;
+
   std::atomic<bool> flag{false};
-  ~Begun() { *told = flag; }
+
+ private:
+  /// The same object every time.
+  static SEXP status() {
+    static SEXP kept = nullptr;
+    if (kept) return kept;
+    return kept = allocate(0, [] {
+      const SEXP made = PROTECT(Rf_mkString("half_modified"));
+      MARK_NOT_MUTABLE(made);
+      R_PreserveObject(made);
+      UNPROTECT(1);
+      return made;
+    });
+  }
+
+  SEXP handle_, half_modified_;
 };
 
 /// The numbers of the handle of a modified factor. Their memory is there before the factor changes, so that afterwards

@@ -17,6 +17,21 @@ test_that("a handle that cannot be used says why, whatever is asked of it", {
   }
 })
 
+test_that("a call that leaves a factor half modified gives it up by itself", {
+  f <- chol_factor(diag(3), "cpu")
+  request <- gpucholmod:::new_request(downdate = TRUE, backend = 1L)
+  done <- gpucholmod:::rcpp_factor_modify(f, f, c(0, 0, 2), request, FALSE)
+  expect_identical(done$pivot, 3L)
+  expect_identical(f$status, "half_modified")
+  expect_invalid(as.matrix(f), "half_modified")
+  # where it could not say so, nothing is begun
+  f <- chol_factor(diag(3), "cpu")
+  lockBinding("status", f)
+  expect_invalid(cholupdate_gpu(f, c(0, 0, 2), downdate = TRUE, in_place = TRUE, keep_intact = FALSE), "damaged")
+  expect_identical(as.matrix(f), diag(3))
+  expect_identical(as.matrix(cholupdate_gpu(f, c(0, 0, 0.5), downdate = TRUE))[3, 3], sqrt(0.75))
+})
+
 test_that("a handle that cannot be used can be printed, and freed again", {
   for (status in c("live", "freed", "half_modified")) {
     f <- handle_of_nothing(status)
