@@ -50,10 +50,42 @@ weights_of <- function(weights, downdate) {
   finite_numbers(weights, "weights")
 }
 
-# That of A: one positive number.
-scale_of <- function(scale) {
+# Returns the weights of the columns of several V, of which number j has counts[[j]] columns: NULL where none were given;
+# one number; one for each column, where all V have as many; a matrix, with a column for each V; or, from a list, a list
+# with a number for each column of each V. by_column: each V is a column of one matrix, so one number for each is accepted
+# too. lists: whether a list is.
+check_weights <- function(weights, downdate, counts, by_column = FALSE, lists = TRUE) {
+  refuse <- function(rule, ...) stop_bad_argument("weights", weights, sprintf(rule, ...))
+  if (lists && is.list(weights) && !is.object(weights)) {
+    if (length(weights) != length(counts)) refuse("must be one number, or a list of %d, one for each V", length(counts))
+    return(Map(function(w, count) {
+      w <- weights_of(if (is.null(w)) numeric() else w, downdate)
+      if (length(w) != 1L && length(w) != count) {
+        refuse("must have one number for each of the columns of its V, %d, not %d", count, length(w))
+      }
+      rep_len(w, count)
+    }, weights, counts))
+  }
+  w <- weights_of(weights, downdate)
+  if (is.null(w)) return(NULL)
+  if (length(dim(weights)) == 2L) {
+    if (ncol(weights) != length(counts) || any(counts != nrow(weights))) {
+      refuse("must have a row for each column of every V, and a column for each V")
+    }
+    dim(w) <- dim(weights)
+  } else if (length(w) != 1L && any(counts != length(w)) && !(by_column && length(w) == length(counts))) {
+    refuse("must be one number, or one for each column of every V, not %d", length(w))
+  }
+  w
+}
+
+# That of A: one positive number, or one for each of so many `members`.
+scale_of <- function(scale, members = 1L) {
   scale <- finite_numbers(scale, "scale")
-  if (length(scale) != 1L || scale <= 0) stop_bad_argument("scale", scale, "must be one positive number")
+  if ((length(scale) != 1L && length(scale) != members) || any(scale <= 0)) {
+    others <- if (members != 1L) sprintf(", or %d of them", members)
+    stop_bad_argument("scale", scale, paste0("must be one positive number", others))
+  }
   scale
 }
 
