@@ -75,11 +75,12 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
   if (!are_plain_columns(V, n)) V <- with_memory(open_columns(V, n, float32 = FALSE))
   request <- default_request  # src/ knows uplo and the precision
-  if (!missing(downdate)) request["downdate"] <- list(downdate)
-  if (!missing(check)) request["check"] <- list(check)
+  if (!missing(downdate)) request$downdate <- if (is.logical(downdate)) downdate else require_flag(downdate, "downdate")
+  if (!missing(check)) request$check <- if (is.logical(check)) check else require_flag(check, "check")
   request$backend <- if (on_gpu) 2L else 1L
   if (!missing(method)) {
-    request$method <- method_number(method, c("auto", if (on_gpu) c("persistent", "householder", "stepwise") else "blocked"))
+    own <- if (on_gpu) c("persistent", "householder", "stepwise") else "blocked"
+    request$method <- method_number(method, c("auto", own))
   }
   if (!missing(control)) request$control <- control_numbers(control)
   if (!missing(weights)) request["weights"] <- list(weights_of(weights, downdate))

@@ -170,8 +170,8 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
   single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
             else !plain && factor$float32
   request <- default_request
-  if (!missing(downdate)) request["downdate"] <- list(downdate)
-  if (!missing(check)) request["check"] <- list(check)
+  if (!missing(downdate)) request$downdate <- if (is.logical(downdate)) downdate else require_flag(downdate, "downdate")
+  if (!missing(check)) request$check <- if (is.logical(check)) check else require_flag(check, "check")
   if (if (plain) lower else factor$lower) request$lower <- TRUE
   if (single) request$single <- TRUE
   if (!missing(backend)) request$backend <- backend_number(backend)

@@ -70,7 +70,8 @@ has_optimised_blas <- function() {
   state$optimised_blas
 }
 
-# Returns what take_control() in src/rcpp_request.cpp knows by these names, in this order. shape: see rcpp_paper_shape().
+# Returns the list that take_control() in src/rcpp_request.cpp reads by these names, in this order. shape: see
+# rcpp_paper_shape().
 control_numbers <- function(control) {
   tunables <- names(formals(cholupdate_control))
   if (!inherits(control, "gpucholmod_control") || !is.list(control) || !all(tunables %in% names(control))) {

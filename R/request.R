@@ -1,6 +1,6 @@
 # How a modification, of whatever kind of factor, is asked for and carried out.
 
-# Returns a request, whose elements to_request() in src/rcpp_request.cpp knows by their names, in this order:
+# Returns a request, whose elements to_request() in src/rcpp_request.cpp reads by these names, in this order:
 #
 #   downdate, check   as the caller gave them; checked there
 #   lower, single     TRUE or FALSE
@@ -15,8 +15,8 @@ new_request <- function(downdate = FALSE, check = TRUE, lower = FALSE, single = 
        control = control, weights = weights, scale = scale, sides = sides)
 }
 
-# The same without arguments, for functions in which a call of new_request() would take as long as a small modification:
-# they set its elements by their names.
+# A request of which nothing is given. Functions in which a call of new_request() would take as long as a small
+# modification begin with it, and set elements by their names: to NULL, which would remove an element, by list(NULL).
 default_request <- new_request()
 
 # The choices that the core knows by number, from 0, in the order of its enums (src/base/types.h, src/modify/request.h).
@@ -50,10 +50,10 @@ weights_of <- function(weights, downdate) {
   finite_numbers(weights, "weights")
 }
 
-# Returns the weights of the columns of several V, of which number j has counts[[j]] columns: NULL where none were given;
-# one number; one for each column, where all V have as many; a matrix, with a column for each V; or, from a list, a list
-# with a number for each column of each V. by_column: each V is a column of one matrix, so one number for each is accepted
-# too. lists: whether a list is.
+# Returns the weights of the columns of several V, of which V number j has counts[[j]] columns: NULL if none were given;
+# one number; one number for each column, if all V have the same count; a matrix with a column for each V; or, from a
+# list, a list with a number for each column of each V. by_column: every V is a column of one matrix, so that one number
+# for each V is accepted too. lists: whether a list is accepted.
 check_weights <- function(weights, downdate, counts, by_column = FALSE, lists = TRUE) {
   refuse <- function(rule, ...) stop_bad_argument("weights", weights, sprintf(rule, ...))
   if (lists && is.list(weights) && !is.object(weights)) {
@@ -79,10 +79,11 @@ check_weights <- function(weights, downdate, counts, by_column = FALSE, lists = 
   w
 }
 
-# That of A: one positive number, or one for each of so many `members`.
+# Returns the scale of A, checked: one positive number, or one for each of so many `members`.
 scale_of <- function(scale, members = 1L) {
   scale <- finite_numbers(scale, "scale")
-  if ((length(scale) != 1L && length(scale) != members) || any(scale <= 0)) {
+  if (length(scale) == 1L && scale > 0) return(scale)
+  if (length(scale) != members || any(scale <= 0)) {
     others <- if (members != 1L) sprintf(", or %d of them", members)
     stop_bad_argument("scale", scale, paste0("must be one positive number", others))
   }
@@ -171,8 +172,8 @@ method_number <- function(method, allowed) number_of(match_choice(method, allowe
 backend_number <- function(backend) number_of(match_choice(backend, choices$backend, "backend"), "backend")
 
 # Evaluates `code`, one of the calls of src/ that carry out a request, under its bar, and returns what that returns:
-# list(pivot, factor, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the request says
-# so, that is an error, whose message ends with `consequence`.
+# list(pivot, factor, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the
+# request says so, that is an error, whose message ends with `consequence`.
 carry_out <- function(request, code, consequence = NULL) {
   on.exit(if (!is.null(state$bar)) end_bar("failed"))
   done <- code

@@ -195,7 +195,7 @@ SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
 }
 
 // modified: the handle itself, or one that is to refer to a new batch; V: n x k x b, or n x k where `common`. Returns
-// the pivots, from 1; 0: success. For a handle that is half modified then, see Begun.
+// the pivots, from 1; 0: success. A handle that is half modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale,
                        bool check) {

@@ -5,27 +5,33 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 #include "base/error.h"
 #include "base/held_factor.h"
 #include "rcpp_handle.h"
 
-/// The fields of a handle that a modification changes, and what becomes of the handle where one breaks off.
+/// The fields of a handle that a modification changes, and what becomes of the handle if the modification breaks off.
 namespace gpucholmod {
 
-/// Whether the factor or the batch of a handle itself has begun to change. If that is true when the call ends, however
-/// it ends (a pivot that fails, an error, an interrupt), the handle gives up what it refers to, and its status says
-/// "half_modified".
+/// Raises gpucholmod_invalid_factor unless these fields of a handle can be set. To be called before a factor changes:
+/// an error of R's amid a modification would skip destructors, and leave the factor in use for good.
+template <class T>
+void require_settable(SEXP handle, std::initializer_list<Field> fields) {
+  for (const Field which : fields)
+    if (field(handle, which) == R_UnboundValue || R_BindingIsLocked(symbol(which), handle) ||
+        R_BindingIsActive(symbol(which), handle))
+      in_r("stop_invalid")(Kind<T>::name, "damaged");
+}
+
+/// Whether the factor or the batch of a handle itself has begun to change. If `flag` is true when the call ends, by a
+/// pivot that fails, an error or an interrupt, the handle gives up the factor, and its status becomes "half_modified".
 template <class T>
 class Begun {
  public:
-  /// Raises gpucholmod_invalid_factor where the status cannot be set: the destructor must not meet an error of R's.
   explicit Begun(SEXP handle) : handle_(handle), half_modified_(status()) {
-    const SEXP symbol = gpucholmod::symbol(Field::status);
-    if (field(handle, Field::status) == R_UnboundValue || R_BindingIsLocked(symbol, handle) ||
-        R_BindingIsActive(symbol, handle))
-      in_r("stop_invalid")(Kind<T>::name, "damaged");
+    require_settable<T>(handle, {Field::status});
   }
   ~Begun() {
     if (!flag) return;
@@ -74,6 +80,8 @@ class NewFields {
       if (TYPEOF(value) != (which == Field::modifications ? INTSXP : REALSXP) || Rf_xlength(value) != 1)
         in_r("stop_invalid")(Kind<HeldFactor>::name, "damaged");
     }
+    require_settable<HeldFactor>(handle, {Field::modifications, Field::error, Field::trace, Field::trace_error});
+    if (size) require_settable<HeldFactor>(handle, {Field::n, Field::capacity, Field::bytes, Field::dimnames});
   }
 
   void set_size(const HeldFactor& R, SEXP dimnames) {

@@ -169,7 +169,7 @@ SEXP rcpp_factor_inverse(SEXP handle, SEXP dimnames) {
 }
 
 // V: n x k double matrix, or n; modified: the handle itself, to be modified in place, or one that is to refer to a new
-// factor. Returns what Result says; for a handle that is half modified then, see Begun.
+// factor. Returns what Result says. A handle that is half modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact) {
   return guarded([&]() -> SEXP {

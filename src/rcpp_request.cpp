@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/factor_io.h"
 #include "rcpp_guard.h"
@@ -228,8 +229,10 @@ SEXP Result::failed(index_t pivot) const {
 }
 
 SEXP Result::done() const {
-  if (sides_) std::copy(sides_->z.begin(), sides_->z.end(), REAL(VECTOR_ELT(done_, z_at)));
-  if (sides_ && !sides_->rss.empty()) std::copy(sides_->rss.begin(), sides_->rss.end(), REAL(VECTOR_ELT(done_, rss_at)));
+  if (!sides_) return done_;
+  std::copy(sides_->z.begin(), sides_->z.end(), REAL(VECTOR_ELT(done_, z_at)));
+  const std::vector<double>& rss = sides_->rss;
+  if (!rss.empty()) std::copy(rss.begin(), rss.end(), REAL(VECTOR_ELT(done_, rss_at)));
   return done_;
 }
 

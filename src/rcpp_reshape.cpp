@@ -60,7 +60,7 @@ struct Reshape {
   bool changes;   ///< there is something to be done
 
   /// f(factor, task, made, poll, begun, traces): traces of what comes and of what goes. Returns what Result says, with a
-  /// factor where `held` is no handle; for a handle that is half modified then, see Begun.
+  /// matrix as the factor if `held` is no handle. A handle that is half modified then: see Begun.
   template <class F>
   SEXP operator()(F&& f) const {
     return guarded([&] {

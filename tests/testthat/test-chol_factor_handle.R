@@ -24,12 +24,31 @@ test_that("a call that leaves a factor half modified gives it up by itself", {
   expect_identical(done$pivot, 3L)
   expect_identical(f$status, "half_modified")
   expect_invalid(as.matrix(f), "half_modified")
-  # where it could not say so, nothing is begun
+})
+
+test_that("a handle whose fields are locked is refused before its factor changes", {
   f <- chol_factor(diag(3), "cpu")
-  lockBinding("status", f)
-  expect_invalid(cholupdate_gpu(f, c(0, 0, 2), downdate = TRUE, in_place = TRUE, keep_intact = FALSE), "damaged")
-  expect_identical(as.matrix(f), diag(3))
-  expect_identical(as.matrix(cholupdate_gpu(f, c(0, 0, 0.5), downdate = TRUE))[3, 3], sqrt(0.75))
+  refused <- function(fields, call) {
+    for (field in fields) {
+      lockBinding(field, f)
+      expect_invalid(call(), "damaged")
+      unlockBinding(field, f)
+    }
+    expect_identical(as.matrix(f), diag(3))
+  }
+  fields <- c("status", "modifications", "error", "trace", "trace_error")
+  refused(fields, function() cholupdate_gpu(f, 1:3, in_place = TRUE))
+  refused(c(fields, "n", "capacity", "bytes", "dimnames"), function() choldelete_gpu(f, 2, in_place = TRUE))
+  lockBinding("modifications", f)
+  expect_identical(as.matrix(cholupdate_gpu(f, 0:2)), cholupdate_gpu(diag(3), 0:2, backend = "cpu"))
+  unlockBinding("modifications", f)
+  cholupdate_gpu(f, 0:2, in_place = TRUE)
+  expect_identical(as.matrix(f), cholupdate_gpu(diag(3), 0:2, backend = "cpu"))
+
+  batch <- chol_batch(array(diag(2), c(2, 2, 3)), "cpu")
+  lockBinding("status", batch)
+  expect_invalid(cholupdate_batch(batch, 1:2, in_place = TRUE), "damaged")
+  expect_identical(batch[[3]], diag(2))
 })
 
 test_that("a handle that cannot be used can be printed, and freed again", {
