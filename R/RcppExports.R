@@ -25,8 +25,8 @@ rcpp_batch_solve <- function(handle, B, m, which) {
     .Call(`_gpucholmod_rcpp_batch_solve`, handle, B, m, which)
 }
 
-rcpp_batch_modify <- function(handle, modified, V, k, common, request, weights, scale, check, half_modified) {
-    .Call(`_gpucholmod_rcpp_batch_modify`, handle, modified, V, k, common, request, weights, scale, check, half_modified)
+rcpp_batch_modify <- function(handle, modified, V, k, common, request, weights, scale, check) {
+    .Call(`_gpucholmod_rcpp_batch_modify`, handle, modified, V, k, common, request, weights, scale, check)
 }
 
 rcpp_cholupdate_batch <- function(R, common_R, V, common_V, n, k, b, request, weights, scale, check) {
@@ -45,8 +45,8 @@ rcpp_blas_threads <- function(threads) {
     .Call(`_gpucholmod_rcpp_blas_threads`, threads)
 }
 
-rcpp_cholupdate <- function(R, V, request, name, env) {
-    .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request, name, env)
+rcpp_cholupdate <- function(R, V, request) {
+    .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request)
 }
 
 rcpp_cholupdate_plan <- function(n, k, request) {
@@ -161,8 +161,8 @@ rcpp_factor_inverse <- function(handle, dimnames) {
     .Call(`_gpucholmod_rcpp_factor_inverse`, handle, dimnames)
 }
 
-rcpp_factor_modify <- function(handle, modified, V, request, keep_intact, half_modified) {
-    .Call(`_gpucholmod_rcpp_factor_modify`, handle, modified, V, request, keep_intact, half_modified)
+rcpp_factor_modify <- function(handle, modified, V, request, keep_intact) {
+    .Call(`_gpucholmod_rcpp_factor_modify`, handle, modified, V, request, keep_intact)
 }
 
 rcpp_factor_count <- function(handle, added, removed, scale) {
@@ -237,16 +237,16 @@ rcpp_processes_built <- function() {
     .Call(`_gpucholmod_rcpp_processes_built`)
 }
 
-rcpp_factor_delete <- function(held, modified, gone, dimnames, request, half_modified) {
-    .Call(`_gpucholmod_rcpp_factor_delete`, held, modified, gone, dimnames, request, half_modified)
+rcpp_factor_delete <- function(held, modified, gone, dimnames, request) {
+    .Call(`_gpucholmod_rcpp_factor_delete`, held, modified, gone, dimnames, request)
 }
 
-rcpp_factor_insert <- function(held, modified, at, X, dimnames, request, half_modified) {
-    .Call(`_gpucholmod_rcpp_factor_insert`, held, modified, at, X, dimnames, request, half_modified)
+rcpp_factor_insert <- function(held, modified, at, X, dimnames, request) {
+    .Call(`_gpucholmod_rcpp_factor_insert`, held, modified, at, X, dimnames, request)
 }
 
-rcpp_factor_shift <- function(held, modified, from, to, dimnames, request, half_modified) {
-    .Call(`_gpucholmod_rcpp_factor_shift`, held, modified, from, to, dimnames, request, half_modified)
+rcpp_factor_shift <- function(held, modified, from, to, dimnames, request) {
+    .Call(`_gpucholmod_rcpp_factor_shift`, held, modified, from, to, dimnames, request)
 }
 
 rcpp_solve_modified <- function(held, V, k, weights, scale, b, m, own_b, wants, request) {

@@ -65,6 +65,12 @@ own_choice <- function(f, field) {
   value
 }
 
+# Whether a modification in place has failed under way: Begun in src/rcpp_fields.h has given the factor up then.
+is_half_modified <- function(f) identical(.subset2(f, "status"), "half_modified")
+
+# How the message of such a failure ends.
+loss_of <- function(f) if (is_half_modified(f)) "; the factor is half modified and cannot be used any more"
+
 # The order of the factors of a handle, one that can be used or not.
 order_of <- function(f) {
   n <- if (is.environment(f)) .subset2(f, "n")
@@ -72,11 +78,11 @@ order_of <- function(f) {
   n
 }
 
-# Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to, if
-# `may_repeat` says so then.
-with_room <- function(call, may_repeat = function() TRUE) {
+# Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to, unless
+# `changed`, the handle that it changes, is half modified.
+with_room <- function(call, changed = NULL) {
   tryCatch(call(), gpucholmod_out_of_memory = function(e) {
-    if (!may_repeat()) stop(e)
+    if (is_half_modified(changed)) stop(e)
     gc()
     call()
   })

@@ -73,22 +73,24 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
   if (!missing(precision)) match_choice(precision, own_choice(R, "precision"), "precision")
   on_gpu <- inherits(R, "gpu_factor")
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
-  request <- list(
-    downdate, check, FALSE, FALSE, if (on_gpu) 2L else 1L, # src/ knows the precision
-    if (missing(method)) 0L else method_number(method, c("auto", if (on_gpu) c("persistent", "householder", "stepwise") else "blocked")),
-    if (!missing(control)) control_numbers(control),
-    if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale), NULL
-  )
   if (!are_plain_columns(V, n)) V <- with_memory(open_columns(V, n, float32 = FALSE))
-  if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, n, NCOL(V)))
+  request <- default_request  # src/ knows uplo and the precision
+  if (!missing(downdate)) request$downdate <- if (is.logical(downdate)) downdate else require_flag(downdate, "downdate")
+  if (!missing(check)) request$check <- if (is.logical(check)) check else require_flag(check, "check")
+  request$backend <- if (on_gpu) 2L else 1L
+  if (!missing(method)) {
+    own <- if (on_gpu) c("persistent", "householder", "stepwise") else "blocked"
+    request$method <- method_number(method, c("auto", own))
+  }
+  if (!missing(control)) request$control <- control_numbers(control)
+  if (!missing(weights)) request["weights"] <- list(weights_of(weights, downdate))
+  if (!missing(scale)) request$scale <- scale_of(scale)
+  if (!missing(z) || !missing(y) || !missing(rss)) request["sides"] <- list(sides_of(z, y, rss, n, NCOL(V)))
 
   modified <- if (in_place) R else descendant(R)
-  half <- logical(1)  # src/rcpp_held_factor.cpp sets it
-  on.exit(if (half) abandon(R, "half_modified"))
-  modify <- function() rcpp_factor_modify(R, modified, V, request, keep_intact, half)
+  modify <- function() rcpp_factor_modify(R, modified, V, request, keep_intact)
   # In ordinary memory R collects its garbage itself where there is too little.
-  done <- carry_out(request, if (on_gpu) with_room(modify, function() !half) else modify(),
-                    if (half) "; the factor is half modified and cannot be used any more")
+  done <- carry_out(request, if (on_gpu) with_room(modify, R) else modify(), loss_of(R))
   value <- returned(if (done$pivot > 0L) R else modified, done, check, z, rss)
   if (in_place && check) invisible(value) else value
 }

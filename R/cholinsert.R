@@ -221,7 +221,7 @@ shift_within <- function(f, from, to, z, in_place, control) {
   reshaped(done, z, NULL)
 }
 
-# Runs call(modified, dimnames, request, half), one of the rcpp_factor_*() by which rows and columns come, go and move:
+# Runs call(modified, dimnames, request), one of the rcpp_factor_*() by which rows and columns come, go and move:
 # list(R, pivot, z, rss), R a handle or a matrix, the others as from carry_out(). order[[i]]: which row of the factor as
 # it is now becomes row i; NA: one that is new, of these names. check: what is not
 # possible is an error.
@@ -231,18 +231,13 @@ reshape_factor <- function(f, in_place, control, order, names, sides, check, cal
   if (held && !is.null(.subset2(f, "dimnames"))) live(f, "R") # they may have been changed by hand
   dimnames <- new_dimnames(.subset2(f, "dimnames"), order, names)
   single <- identical(.subset2(f, "precision"), "single")
-  request <- list(FALSE, FALSE, FALSE, single, 1L, 0L, control, NULL, NULL, sides)
-  modified <- if (in_place) f else if (held) descendant(f) else new.env(parent = emptyenv())
-  half <- logical(1)  # src/rcpp_reshape.cpp sets it
-  on.exit(if (half) abandon(f, "half_modified"))
-  work <- function() call(modified, dimnames, request, half)
-  done <- carry_out(request, if (inherits(f, "gpu_factor")) with_room(work, function() !half) else work())
+  request <- new_request(check = FALSE, single = single, backend = 1L, control = control, sides = sides)
+  modified <- if (in_place) f else if (held) descendant(f)
+  work <- function() call(modified, dimnames, request)
+  done <- carry_out(request, if (inherits(f, "gpu_factor")) with_room(work, f) else work())
   of <- function(R) list(R = R, pivot = done$pivot, z = done$z, rss = done$rss)
-  if (done$pivot == 0L) return(of(if (held) modified else modified$matrix))
-  if (check) {
-    stop_not_positive_definite("the matrix with what is inserted", done$pivot,
-                               if (half) "; the factor is half modified and cannot be used any more")
-  }
+  if (done$pivot == 0L) return(of(if (held) modified else done$factor))
+  if (check) stop_not_positive_definite("the matrix with what is inserted", done$pivot, loss_of(f))
   of(if (held) f else f$matrix)
 }
 

@@ -12,7 +12,7 @@
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all members; or a
-#'   \eqn{k \times b}{k x b} matrix. For a list: one number, one for each column where all members have as many, or a list.
+#'   \eqn{k \times b}{k x b} matrix. For a list: one number, one for each column where all members have as many, such a matrix then, or a list of such numbers.
 #' @param scale Of \eqn{A}: one positive number, or one for each member.
 #' @param check Whether members whose downdate cannot be done stop the call (`TRUE`), or are reported (`FALSE`).
 #' @param uplo,precision As for [cholupdate_gpu()]. For a handle they may be given, but not changed.
@@ -103,20 +103,17 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   weights <- batch_weights(weights, downdate, given$k, R$count)
   scale <- batch_scale(scale, R$count)
   modified <- if (in_place) R else descendant(R)
-  half <- logical(1)  # src/rcpp_batch.cpp sets it
-  on.exit(if (half) abandon(R, "half_modified"))
-  modify <- function() rcpp_batch_modify(R, modified, given$x, given$k, given$common, request, weights, scale, check, half)
-  pivots <- with_room(modify, function() !half)
+  modify <- function() rcpp_batch_modify(R, modified, given$x, given$k, given$common, request, weights, scale, check)
+  pivots <- with_room(modify, R)
   if (check && any(pivots > 0L)) stop_members(pivots)
   value <- if (check) modified else list(R = modified, pivot = pivots)
   if (in_place && check) invisible(value) else value
 }
 
-# See R/request.R.
 batch_request <- function(downdate, check, lower, single, backend, control) {
   require_flag(downdate, "downdate")
   require_flag(check, "check")
-  list(downdate, check, lower, single, backend, 0L, if (!is.null(control)) control_numbers(control), NULL, NULL, NULL)
+  new_request(downdate, check, lower, single, backend, control = if (!is.null(control)) control_numbers(control))
 }
 
 # Columns for each of b members, or, b NULL, for as many as there are: list(x, k, b, common), x doubles.
@@ -141,30 +138,13 @@ open_members <- function(V, n, b, argument = "V") {
 
 # NULL, k numbers, or k x b.
 batch_weights <- function(weights, downdate, k, b) {
-  checked <- weights_of(weights, downdate)
-  if (is.null(checked)) return(if (downdate) rep(-1, k))
-  if (length(dim(weights)) == 2L) {
-    if (!identical(dim(weights), as.integer(c(k, b)))) {
-      stop_bad_argument("weights", weights, sprintf("must be one number, %d, or a %d x %d matrix", k, k, b))
-    }
-    dim(checked) <- dim(weights)
-    return(checked)
-  }
-  if (!length(checked) %in% c(1L, k)) {
-    stop_bad_argument("weights", weights, sprintf("must be one number, one for each of the %d columns of a member, or a %d x %d matrix", k, k, b))
-  }
-  rep_len(checked, k)
+  w <- check_weights(weights, downdate, rep.int(k, b), lists = FALSE)
+  if (is.null(w)) return(if (downdate) rep(-1, k))
+  if (is.matrix(w)) w else rep_len(w, k)
 }
 
 # NULL, one number or b.
-batch_scale <- function(scale, b) {
-  if (identical(scale, 1)) return(NULL)
-  scale <- finite_numbers(scale, "scale")
-  if (!length(scale) %in% c(1L, b) || any(scale <= 0)) {
-    stop_bad_argument("scale", scale, sprintf("must be one positive number, or one for each of the %d members", b))
-  }
-  scale
-}
+batch_scale <- function(scale, b) if (!identical(scale, 1)) scale_of(scale, b)
 
 # Of a list: members of one size together, in the core.
 modify_list <- function(R, V, downdate, weights, scale, check, request) {
@@ -186,18 +166,13 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
     stop_gpucholmod("dimension_mismatch", sprintf("member %d of 'V' has %d rows, the factor %d", m, columns$rows[[m]], shape$rows[[m]]),
                     list(expected = shape$rows[[m]], actual = columns$rows[[m]], member = m))
   }
-  if (is.list(weights)) {
-    if (isTRUE(downdate)) weights_of(1, downdate)  # which is an error
-    if (length(weights) != b) stop_bad_argument("weights", weights, sprintf("must be one number, or a list of %d", b))
-    finite_numbers(c(unlist(weights), double()), "weights")
-    weights <- lapply(weights, as.double)
-    if (any(lengths(weights) != columns$columns)) {
-      stop_bad_argument("weights", weights, "must have as many numbers for each member as its V has columns")
-    }
-  } else {
-    k <- unique(columns$columns)
-    weights <- batch_weights(weights, downdate, if (length(k) == 1L) k else if (b == 0L) length(weights) else 1L, 1L)
-    if (!is.null(weights) && length(weights) != 1L) weights <- rep(list(weights), b)
+  weights <- check_weights(weights, downdate, columns$columns)
+  if (is.null(weights)) {
+    if (downdate) weights <- -1
+  } else if (is.matrix(weights)) {
+    weights <- lapply(seq_len(b), function(m) weights[, m])
+  } else if (!is.list(weights) && length(weights) != 1L) {
+    weights <- rep(list(weights), b)
   }
   done <- rcpp_cholupdate_list(R, V, request, weights, batch_scale(scale, b), check)
   if (is.null(done$R)) stop_members(done$pivots)

@@ -169,30 +169,38 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
   factor <- if (!plain) with_memory(open_factor(R, if (!missing(uplo)) if (lower) "lower" else "upper"))
   single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
             else !plain && factor$float32
-  request <- list(
-    downdate, check, if (plain) lower else factor$lower, single,
-    if (!missing(backend)) backend_number(backend),
-    if (missing(method)) 0L else method_number(method, ordinary_methods),
-    if (!missing(control)) control_numbers(control),
-    if (!missing(weights)) weights_of(weights, downdate), if (!missing(scale)) scale_of(scale), NULL
-  )
-  modified <- NULL
+  request <- default_request
+  if (!missing(downdate)) request$downdate <- if (is.logical(downdate)) downdate else require_flag(downdate, "downdate")
+  if (!missing(check)) request$check <- if (is.logical(check)) check else require_flag(check, "check")
+  if (if (plain) lower else factor$lower) request$lower <- TRUE
+  if (single) request$single <- TRUE
+  if (!missing(backend)) request$backend <- backend_number(backend)
+  if (!missing(method)) request$method <- method_number(method, ordinary_methods)
+  if (!missing(control)) request$control <- control_numbers(control)
+  if (!missing(weights)) request["weights"] <- list(weights_of(weights, downdate))
+  if (!missing(scale)) request$scale <- scale_of(scale)
   if (plain) {
-    if (!missing(z) || !missing(y) || !missing(rss)) request[10L] <- list(sides_of(z, y, rss, nrow(R), NCOL(V)))
-    done <- carry_out(request, rcpp_cholupdate(R, V, request, quote(modified), environment()))
+    x <- R
+    if (!missing(z) || !missing(y) || !missing(rss)) request["sides"] <- list(sides_of(z, y, rss, nrow(R), NCOL(V)))
   } else {
-    here <- environment()
     with_memory({
       widened <- factor$float32 && !single
       x <- if (widened) opened_doubles(factor, R) else opened(factor, R)
       V <- open_columns(V, nrow(x), factor$float32)
-      request[10L] <- list(sides_of(z, y, rss, nrow(x), ncol(V)))
+      request["sides"] <- list(sides_of(z, y, rss, nrow(x), ncol(V)))
       if (widened) V <- keep_dim(rcpp_from_float(V), V)
-      done <- carry_out(request, rcpp_cholupdate(x, V, request, quote(modified), here))
-      if (done$pivot == 0L) modified <- close_factor(factor, R, modified, single = !widened)
       NULL
     })
   }
-  if (done$pivot > 0L) modified <- R
+  done <- carry_out(request, rcpp_cholupdate(x, V, request))
+  if (done$pivot > 0L) return(returned(R, done, check, z, rss))
+  modified <- done$factor
+  done$factor <- NULL  # a list that held it would count as a reference to it for good, see opened()
+  if (!plain) {
+    with_memory({
+      modified <- close_factor(factor, R, modified, single = !widened)
+      NULL
+    })
+  }
   returned(modified, done, check, z, rss)
 }

@@ -60,15 +60,16 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
   frame <- parent.frame()
   require_variable(as.character(name), frame)
   lower <- match_choice(uplo, choices$uplo, "uplo") == "lower"
-  request <- list(
-    downdate, check, lower, FALSE, if (!missing(backend)) backend_number(backend),
-    method_number(method, c("auto", "stream", "resident")),
-    if (!missing(control)) control_numbers(control), weights_of(weights, downdate), scale_of(scale), NULL
-  )
+  weights <- weights_of(weights, downdate)
   force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)
   V <- with_memory(open_columns(V, found$n, float32 = FALSE))
-  request[10L] <- list(sides_of(z, y, rss, found$n, ncol(V)))
+  request <- new_request(
+    downdate, check, lower, backend = if (!missing(backend)) backend_number(backend),
+    method = method_number(method, c("auto", "stream", "resident")),
+    control = if (!missing(control)) control_numbers(control), weights = weights, scale = scale_of(scale),
+    sides = sides_of(z, y, rss, found$n, ncol(V))
+  )
   if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)
   warn_of_other_triangle(rcpp_overwrite_other_triangle(name, frame, lower), lower, as.character(name))
 

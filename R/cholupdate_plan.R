@@ -44,9 +44,9 @@ cholupdate_plan <- function(n, k, ..., weights = NULL, precision = c("double", "
   n <- if (is.null(dim(n))) require_size(n, "n") else as.double(dim(n)[[1L]])
   k <- if (!is.null(dim(k))) as.double(dim(k)[[2L]]) else if (length(k) == n && n != 1) 1 else require_size(k, "k")
   single <- match_choice(precision, choices$precision, "precision") == "single"
-  request <- list(FALSE, TRUE, FALSE, single, if (!missing(backend)) backend_number(backend),
-                  method_number(method, ordinary_methods), control,
-                  weights_of(weights, FALSE), NULL, NULL)
+  request <- new_request(single = single, backend = if (!missing(backend)) backend_number(backend),
+                         method = method_number(method, ordinary_methods), control = control,
+                         weights = weights_of(weights, FALSE))
   structure(with_names(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request))), class = "gpucholmod_plan")
 }
 

@@ -70,7 +70,8 @@ has_optimised_blas <- function() {
   state$optimised_blas
 }
 
-# What the core reads, by position: see src/rcpp_request.cpp.
+# Returns the list that take_control() in src/rcpp_request.cpp reads by these names, in this order. shape: see
+# rcpp_paper_shape().
 control_numbers <- function(control) {
   tunables <- names(formals(cholupdate_control))
   if (!inherits(control, "gpucholmod_control") || !is.list(control) || !all(tunables %in% names(control))) {
@@ -80,9 +81,10 @@ control_numbers <- function(control) {
   given <- unclass(control)
   if (identical(given$threads, 0L)) given["threads"] <- list(NULL)
   checked <- do.call(cholupdate_control, given[tunables], quote = TRUE)  # it may have been changed since it was made
-  list(checked$threads, checked$device_memory, number_of(checked$instructions, "instructions"), checked$timeline,
-       isTRUE(given$optimised_blas), number_of(checked$loop_order, "loop_order"),
-       c(checked$blocks_per_kernel, checked$threads_per_block, checked$elements_per_thread, checked$panel_rows))
+  list(threads = checked$threads, device_memory = checked$device_memory,
+       instructions = number_of(checked$instructions, "instructions"), timeline = checked$timeline,
+       optimised_blas = isTRUE(given$optimised_blas), loop_order = number_of(checked$loop_order, "loop_order"),
+       shape = c(checked$blocks_per_kernel, checked$threads_per_block, checked$elements_per_thread, checked$panel_rows))
 }
 
 # The same where none was given.

@@ -50,13 +50,12 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NU
   output <- absolute_path(if (!missing(output)) output, "output")
   match_choice(uplo, "upper", "uplo")
   match_choice(precision, "double", "precision")
-  request <- list(
-    downdate, check, FALSE, FALSE, if (!missing(backend)) backend_number(backend),
-    method_number(method, c("auto", "stream")), if (!missing(control)) control_numbers(control),
-    weights_of(weights, downdate), scale_of(scale), NULL
-  )
   V <- with_memory(open_columns(V, present(R)$n, float32 = FALSE))
-  request[10L] <- list(sides_of(z, y, rss, R$n, ncol(V)))
+  request <- new_request(
+    downdate, check, backend = if (!missing(backend)) backend_number(backend),
+    method = method_number(method, c("auto", "stream")), control = if (!missing(control)) control_numbers(control),
+    weights = weights_of(weights, downdate), scale = scale_of(scale), sides = sides_of(z, y, rss, R$n, ncol(V))
+  )
 
   done <- carry_out(request, rcpp_cholupdate_file(R$path, V, output, replace, request))
   modified <- if (done$pivot > 0L) R else factor_file(output)

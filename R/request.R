@@ -1,5 +1,6 @@
-# How a modification, of whatever kind of factor, is asked for and carried out. A request is a list that to_request() in
-# src/rcpp_request.cpp reads by position:
+# How a modification, of whatever kind of factor, is asked for and carried out.
+
+# Returns a request, whose elements to_request() in src/rcpp_request.cpp reads by these names, in this order:
 #
 #   downdate, check   as the caller gave them; checked there
 #   lower, single     TRUE or FALSE
@@ -8,6 +9,15 @@
 #   control           control_numbers(), or NULL where none was given
 #   weights, scale    weights_of(), scale_of(), or NULL where none was given
 #   sides             sides_of(), or NULL
+new_request <- function(downdate = FALSE, check = TRUE, lower = FALSE, single = FALSE, backend = NULL, method = 0L,
+                        control = NULL, weights = NULL, scale = NULL, sides = NULL) {
+  list(downdate = downdate, check = check, lower = lower, single = single, backend = backend, method = method,
+       control = control, weights = weights, scale = scale, sides = sides)
+}
+
+# A request of which nothing is given. Functions in which a call of new_request() would take as long as a small
+# modification begin with it, and set elements by their names: to NULL, which would remove an element, by list(NULL).
+default_request <- new_request()
 
 # The choices that the core knows by number, from 0, in the order of its enums (src/base/types.h, src/modify/request.h).
 choices <- list(
@@ -40,10 +50,43 @@ weights_of <- function(weights, downdate) {
   finite_numbers(weights, "weights")
 }
 
-# That of A: one positive number.
-scale_of <- function(scale) {
+# Returns the weights of the columns of several V, of which V number j has counts[[j]] columns: NULL if none were given;
+# one number; one number for each column, if all V have the same count; a matrix with a column for each V; or, from a
+# list, a list with a number for each column of each V. by_column: every V is a column of one matrix, so that one number
+# for each V is accepted too. lists: whether a list is accepted.
+check_weights <- function(weights, downdate, counts, by_column = FALSE, lists = TRUE) {
+  refuse <- function(rule, ...) stop_bad_argument("weights", weights, sprintf(rule, ...))
+  if (lists && is.list(weights) && !is.object(weights)) {
+    if (length(weights) != length(counts)) refuse("must be one number, or a list of %d, one for each V", length(counts))
+    return(Map(function(w, count) {
+      w <- weights_of(if (is.null(w)) numeric() else w, downdate)
+      if (length(w) != 1L && length(w) != count) {
+        refuse("must have one number for each of the columns of its V, %d, not %d", count, length(w))
+      }
+      rep_len(w, count)
+    }, weights, counts))
+  }
+  w <- weights_of(weights, downdate)
+  if (is.null(w)) return(NULL)
+  if (length(dim(weights)) == 2L) {
+    if (ncol(weights) != length(counts) || any(counts != nrow(weights))) {
+      refuse("must have a row for each column of every V, and a column for each V")
+    }
+    dim(w) <- dim(weights)
+  } else if (length(w) != 1L && any(counts != length(w)) && !(by_column && length(w) == length(counts))) {
+    refuse("must be one number, or one for each column of every V, not %d", length(w))
+  }
+  w
+}
+
+# Returns the scale of A, checked: one positive number, or one for each of so many `members`.
+scale_of <- function(scale, members = 1L) {
   scale <- finite_numbers(scale, "scale")
-  if (length(scale) != 1L || scale <= 0) stop_bad_argument("scale", scale, "must be one positive number")
+  if (length(scale) == 1L && scale > 0) return(scale)
+  if (length(scale) != members || any(scale <= 0)) {
+    others <- if (members != 1L) sprintf(", or %d of them", members)
+    stop_bad_argument("scale", scale, paste0("must be one positive number", others))
+  }
   scale
 }
 
@@ -61,9 +104,9 @@ finite_numbers <- function(x, argument) {
 }
 
 # Right-hand sides that come along with a factor of order n, and of y, which belongs to them, a row for each of k columns of V or X:
-# list(z, y, rss, name of y, form), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no
-# y. Whether z and y are finite is looked at where they are read. form: attributes of what z becomes, which src/ sets
-# before anything changes: here that might take another vector.
+# list(z, y, rss, argument, form), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no
+# y. Whether z and y are finite is looked at where they are read. argument: what the user calls y. form: attributes of
+# what z becomes, which src/ sets before anything changes: here that might take another vector.
 sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(z)) {
   if (is.null(z)) {
     if (is.null(y) && is.null(rss)) return(NULL)
@@ -90,7 +133,7 @@ sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(
                       list(expected = ncol(z), actual = length(rss)))
     }
   }
-  list(z, y, rss, name, form)
+  list(z = z, y = y, rss = rss, argument = name, form = form)
 }
 
 # Residual sums of squares: what this package returns, NaN and infinity included, as doubles.
@@ -129,12 +172,12 @@ method_number <- function(method, allowed) number_of(match_choice(method, allowe
 backend_number <- function(backend) number_of(match_choice(backend, choices$backend, "backend"), "backend")
 
 # Evaluates `code`, one of the calls of src/ that carry out a request, under its bar, and returns what that returns:
-# list(pivot, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the request says
-# so, that is an error, whose message ends with `consequence`.
+# list(pivot, factor, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the
+# request says so, that is an error, whose message ends with `consequence`.
 carry_out <- function(request, code, consequence = NULL) {
   on.exit(if (!is.null(state$bar)) end_bar("failed"))
   done <- code
   if (!is.null(state$bar)) end_bar("done")
-  if (done$pivot > 0L && request[[2L]]) stop_not_positive_definite("the downdated matrix", done$pivot, consequence)
+  if (done$pivot > 0L && request$check) stop_not_positive_definite("the downdated matrix", done$pivot, consequence)
   done
 }

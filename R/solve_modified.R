@@ -92,7 +92,7 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   members <- members_of(V, n)
   f <- length(members$k)
   weights <- weights_of_members(weights, members, downdate)
-  scale <- rep_len(scale_of_members(scale, f), f)
+  scale <- rep_len(scale_of(scale, f), f)
   sides <- sides_of_members(b, n, f)
   known <- c("solution", "logdet", "quadratic")
   what <- if (!is.null(what)) match_choices(what, known, "what") else if (is.null(b)) "logdet" else known
@@ -100,8 +100,8 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   if (is.null(b) && !identical(what, "logdet")) stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
   wants <- known %in% what
 
-  request <- list(downdate, check, FALSE, factor$single, if (factor$on_gpu) 2L else 1L, 0L, if (!is.null(control)) control_numbers(control),
-                  NULL, NULL, NULL)
+  request <- new_request(downdate, check, single = factor$single, backend = if (factor$on_gpu) 2L else 1L,
+                         control = if (!is.null(control)) control_numbers(control))
   solve_all <- function() {
     rcpp_solve_modified(held, members$V, members$k, weights, scale, sides$b, sides$m, sides$own, wants, request)
   }
@@ -161,34 +161,8 @@ open_array <- function(x, n, argument) {
 
 # One for each column of V, or NULL.
 weights_of_members <- function(weights, members, downdate) {
-  k <- members$k
-  refuse <- function(rule) stop_bad_argument("weights", weights, rule)
-  if (is.list(weights) && !is.object(weights)) {
-    if (length(weights) != length(k)) refuse(sprintf("must be a list of %d, one for each modification", length(k)))
-    each <- Map(function(w, count) {
-      w <- weights_of(if (is.null(w)) numeric() else w, downdate)
-      if (length(w) != 1L && length(w) != count) {
-        refuse(sprintf("must have one number for each of the columns of its V, %d, not %d", count, length(w)))
-      }
-      rep_len(w, count)
-    }, weights, k)
-    return(as.double(unlist(each)))
-  }
-  w <- weights_of(weights, downdate)
-  if (is.null(w)) return(NULL)
-  if (length(dim(weights)) == 2L) {
-    if (ncol(weights) != length(k) || any(k != nrow(weights))) refuse("must have a row for each column of every V, and a column for each V")
-  } else if (!(members$columns && length(w) == length(k))) {
-    if (length(w) != 1L && any(k != length(w))) refuse(sprintf("must be one number, or one for each column of every V, not %d", length(w)))
-    return(rep_len(w, sum(k)))
-  }
-  w
-}
-
-scale_of_members <- function(scale, f) {
-  scale <- finite_numbers(scale, "scale")
-  if (!length(scale) %in% c(1L, f) || any(scale <= 0)) stop_bad_argument("scale", scale, sprintf("must be one positive number, or %d of them", f))
-  scale
+  w <- check_weights(weights, downdate, members$k, by_column = members$columns)
+  if (is.list(w)) as.double(unlist(w)) else if (!is.null(w)) rep_len(w, sum(members$k))
 }
 
 # list(b, m, own, names, vector): m right-hand sides for each; `own`: each has others; `vector`: b is one.

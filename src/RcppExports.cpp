@@ -87,8 +87,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_batch_modify
-SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check, SEXP half_modified);
-RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP kSEXP, SEXP commonSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP, SEXP half_modifiedSEXP) {
+SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check);
+RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP kSEXP, SEXP commonSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
@@ -100,8 +100,7 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
     Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, V, k, common, request, weights, scale, check, half_modified));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, V, k, common, request, weights, scale, check));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -161,16 +160,14 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate
-SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request, SEXP name, SEXP env);
-RcppExport SEXP _gpucholmod_rcpp_cholupdate(SEXP RSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP nameSEXP, SEXP envSEXP) {
+SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate(SEXP RSEXP, SEXP VSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type name(nameSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type env(envSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate(R, V, request, name, env));
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate(R, V, request));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -485,8 +482,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_modify
-SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact, SEXP half_modified);
-RcppExport SEXP _gpucholmod_rcpp_factor_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP keep_intactSEXP, SEXP half_modifiedSEXP) {
+SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact);
+RcppExport SEXP _gpucholmod_rcpp_factor_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP keep_intactSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
@@ -494,8 +491,7 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     Rcpp::traits::input_parameter< SEXP >::type keep_intact(keep_intactSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify(handle, modified, V, request, keep_intact, half_modified));
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify(handle, modified, V, request, keep_intact));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -701,8 +697,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_delete
-SEXP rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request, SEXP half_modified);
-RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
+SEXP rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_factor_delete(SEXP heldSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP dimnamesSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
@@ -710,14 +706,13 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type gone(goneSEXP);
     Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_delete(held, modified, gone, dimnames, request, half_modified));
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_delete(held, modified, gone, dimnames, request));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_insert
-SEXP rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request, SEXP half_modified);
-RcppExport SEXP _gpucholmod_rcpp_factor_insert(SEXP heldSEXP, SEXP modifiedSEXP, SEXP atSEXP, SEXP XSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
+SEXP rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_factor_insert(SEXP heldSEXP, SEXP modifiedSEXP, SEXP atSEXP, SEXP XSEXP, SEXP dimnamesSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
@@ -726,14 +721,13 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type X(XSEXP);
     Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_insert(held, modified, at, X, dimnames, request, half_modified));
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_insert(held, modified, at, X, dimnames, request));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_shift
-SEXP rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request, SEXP half_modified);
-RcppExport SEXP _gpucholmod_rcpp_factor_shift(SEXP heldSEXP, SEXP modifiedSEXP, SEXP fromSEXP, SEXP toSEXP, SEXP dimnamesSEXP, SEXP requestSEXP, SEXP half_modifiedSEXP) {
+SEXP rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_factor_shift(SEXP heldSEXP, SEXP modifiedSEXP, SEXP fromSEXP, SEXP toSEXP, SEXP dimnamesSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
@@ -742,8 +736,7 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type to(toSEXP);
     Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type half_modified(half_modifiedSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shift(held, modified, from, to, dimnames, request, half_modified));
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_shift(held, modified, from, to, dimnames, request));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -774,12 +767,12 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_download", (DL_FUNC) &_gpucholmod_rcpp_batch_download, 3},
     {"_gpucholmod_rcpp_batch_diagonals", (DL_FUNC) &_gpucholmod_rcpp_batch_diagonals, 1},
     {"_gpucholmod_rcpp_batch_solve", (DL_FUNC) &_gpucholmod_rcpp_batch_solve, 4},
-    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 10},
+    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 9},
     {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 11},
     {"_gpucholmod_rcpp_batch_shapes", (DL_FUNC) &_gpucholmod_rcpp_batch_shapes, 1},
     {"_gpucholmod_rcpp_cholupdate_list", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_list, 6},
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
-    {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 5},
+    {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
     {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
@@ -808,7 +801,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_trace", (DL_FUNC) &_gpucholmod_rcpp_factor_trace, 1},
     {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 5},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
-    {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 6},
+    {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 5},
     {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
@@ -827,9 +820,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_processes_write", (DL_FUNC) &_gpucholmod_rcpp_processes_write, 3},
     {"_gpucholmod_rcpp_processes_leave", (DL_FUNC) &_gpucholmod_rcpp_processes_leave, 0},
     {"_gpucholmod_rcpp_processes_built", (DL_FUNC) &_gpucholmod_rcpp_processes_built, 0},
-    {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 6},
-    {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 7},
-    {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 7},
+    {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 5},
+    {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 6},
+    {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 6},
     {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 10},
     {NULL, NULL, 0}
 };

@@ -195,10 +195,10 @@ SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
 }
 
 // modified: the handle itself, or one that is to refer to a new batch; V: n x k x b, or n x k where `common`. Returns
-// the pivots, from 1; 0: success. half_modified as in rcpp_factor_modify().
+// the pivots, from 1; 0: success. A handle that is half modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale,
-                       bool check, SEXP half_modified) {
+                       bool check) {
   return guarded([&]() -> SEXP {
     const bool in_place = modified == handle;
     const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
@@ -206,7 +206,7 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, S
     Request what = to_request(request, R->order(), k);
     const BatchTask task = to_task(what, weights, scale, k, common, check);
     const Rcpp::Shield<SEXP> told(new_vector(INTSXP, R->count()));
-    Begun changed{LOGICAL(half_modified)};
+    Begun<HeldBatch> changed(modified);
     Progress progress(false);
     std::vector<index_t> pivots;
     std::unique_ptr<HeldBatch> made;

@@ -11,23 +11,19 @@
 
 using namespace gpucholmod;
 
-// R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, or n, the same type. The modified
-// factor becomes variable `name` of `env`, which is there: returned, it would keep a reference of Rcpp's, and
-// rcpp_cholupdate_overwrite() refuses what is shared. Returns what Result says; where the call fails, the variable is
-// as it was.
+// R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, or n, the same type. Returns what
+// Result says, with a factor.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request, SEXP name, SEXP env) {
+SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request) {
   return guarded([&]() -> SEXP {
     const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     const Request what = to_request(request, n, k);
-    const Rcpp::Shield<SEXP> out(new_matrix(TYPEOF(R), n, n, Rf_getAttrib(R, R_DimNamesSymbol)));
-    const Result result(request, what, n);
+    const Result result(request, what, n, TYPEOF(R), Rf_getAttrib(R, R_DimNamesSymbol));
+    const SEXP out = result.factor();
     const index_t pivot = TYPEOF(R) == INTSXP
                               ? carry_out(Place<float>::memory(floats(R), floats(out)), floats(V), what)
                               : carry_out(Place<double>::memory(REAL(R), REAL(out)), REAL(V), what);
-    if (pivot >= 0) return result.failed(pivot);
-    Rf_defineVar(name, out, env);
-    return result.done();
+    return pivot < 0 ? result.done() : result.failed(pivot);
   });
 }
 

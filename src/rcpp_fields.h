@@ -5,20 +5,59 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 #include "base/error.h"
 #include "base/held_factor.h"
 #include "rcpp_handle.h"
 
-/// The fields of a handle that a modification changes, and what is to be told of one that breaks off.
+/// The fields of a handle that a modification changes, and what becomes of the handle if the modification breaks off.
 namespace gpucholmod {
 
-/// Whether a factor itself has begun to change, told to a logical of R's.
-struct Begun {
-  int* told;
+/// Raises gpucholmod_invalid_factor unless these fields of a handle can be set. To be called before a factor changes:
+/// an error of R's amid a modification would skip destructors, and leave the factor in use for good.
+template <class T>
+void require_settable(SEXP handle, std::initializer_list<Field> fields) {
+  for (const Field which : fields)
+    if (field(handle, which) == R_UnboundValue || R_BindingIsLocked(symbol(which), handle) ||
+        R_BindingIsActive(symbol(which), handle))
+      in_r("stop_invalid")(Kind<T>::name, "damaged");
+}
+
+/// Whether the factor or the batch of a handle itself has begun to change. If `flag` is true when the call ends, by a
+/// pivot that fails, an error or an interrupt, the handle gives up the factor, and its status becomes "half_modified".
+template <class T>
+class Begun {
+ public:
+  explicit Begun(SEXP handle) : handle_(handle), half_modified_(status()) {
+    require_settable<T>(handle, {Field::status});
+  }
+  ~Begun() {
+    if (!flag) return;
+    give_up<T>(field(handle_, Field::pointer));
+    Rf_defineVar(symbol(Field::status), half_modified_, handle_);
+  }
+  Begun(const Begun&) = delete;
+  Begun& operator=(const Begun&) = delete;
+
   std::atomic<bool> flag{false};
-  ~Begun() { *told = flag; }
+
+ private:
+  /// The same object every time.
+  static SEXP status() {
+    static SEXP kept = nullptr;
+    if (kept) return kept;
+    return kept = allocate(0, [] {
+      const SEXP made = PROTECT(Rf_mkString("half_modified"));
+      MARK_NOT_MUTABLE(made);
+      R_PreserveObject(made);
+      UNPROTECT(1);
+      return made;
+    });
+  }
+
+  SEXP handle_, half_modified_;
 };
 
 /// The numbers of the handle of a modified factor. Their memory is there before the factor changes, so that afterwards
@@ -41,6 +80,8 @@ class NewFields {
       if (TYPEOF(value) != (which == Field::modifications ? INTSXP : REALSXP) || Rf_xlength(value) != 1)
         in_r("stop_invalid")(Kind<HeldFactor>::name, "damaged");
     }
+    require_settable<HeldFactor>(handle, {Field::modifications, Field::error, Field::trace, Field::trace_error});
+    if (size) require_settable<HeldFactor>(handle, {Field::n, Field::capacity, Field::bytes, Field::dimnames});
   }
 
   void set_size(const HeldFactor& R, SEXP dimnames) {

@@ -169,10 +169,9 @@ SEXP rcpp_factor_inverse(SEXP handle, SEXP dimnames) {
 }
 
 // V: n x k double matrix, or n; modified: the handle itself, to be modified in place, or one that is to refer to a new
-// factor. Returns what Result says. half_modified: a logical that is TRUE while the factor itself is changed, and stays
-// so where that fails or breaks off.
+// factor. Returns what Result says. A handle that is half modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact, SEXP half_modified) {
+SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact) {
   return guarded([&]() -> SEXP {
     const bool in_place = modified == handle;
     const index_t n = Rf_asInteger(field(handle, Field::n)), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
@@ -184,7 +183,7 @@ SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP k
     what.precision = R->precision();
     const Result result(request, what, n);
     NewFields fields(modified, false);
-    Begun changed{LOGICAL(half_modified)};
+    Begun<HeldFactor> changed(modified);
     std::unique_ptr<HeldFactor> made;
     const index_t pivot = carry_out(Place<double>::held(*R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
     if (pivot >= 0) return result.failed(pivot);

@@ -1,9 +1,11 @@
 #include "rcpp_request.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/factor_io.h"
 #include "rcpp_guard.h"
@@ -13,6 +15,55 @@
 /// work.
 namespace gpucholmod {
 namespace {
+
+/// Elements of the lists that constructors in R/ make, in the order of the constructor.
+enum class Asked { downdate, check, lower, single, backend, method, control, weights, scale, sides };
+enum class AskedSides { z, y, rss, argument, form };
+enum class AskedControl { threads, device_memory, instructions, timeline, optimised_blas, loop_order, shape };
+
+/// Returns the strings that R has for these words, one object for each word.
+template <std::size_t N>
+std::array<SEXP, N> strings(const char* const (&words)[N]) {
+  std::array<SEXP, N> all;
+  for (std::size_t i = 0; i < N; ++i) all[i] = PRINTNAME(Rf_install(words[i]));
+  return all;
+}
+
+/// A list of R's whose elements E names.
+template <class E>
+class Named {
+ public:
+  /// Throws where the elements of `list` have other names than these, or another order.
+  template <std::size_t N>
+  Named(SEXP list, const char* constructor, const std::array<SEXP, N>& names) : list_(list) {
+    const SEXP given = Rf_getAttrib(list, R_NamesSymbol);
+    for (std::size_t i = 0; i < N; ++i)
+      if (TYPEOF(list) != VECSXP || R_xlen_t(i) >= Rf_xlength(given) || STRING_ELT(given, R_xlen_t(i)) != names[i])
+        throw Error(ErrorCode::bad_argument,
+                    "'" + std::string(CHAR(names[i])) + "' is missing, in its place, from what " + constructor +
+                        " makes",
+                    {{"argument", CHAR(names[i])}, {"value", constructor}});
+  }
+  SEXP operator[](E element) const { return VECTOR_ELT(list_, R_xlen_t(element)); }
+
+ private:
+  SEXP list_;
+};
+
+Named<Asked> as_request(SEXP list) {
+  static const auto names = strings({"downdate", "check", "lower", "single", "backend", "method", "control", "weights",
+                                     "scale", "sides"});
+  return {list, "new_request()", names};
+}
+Named<AskedSides> as_sides(SEXP list) {
+  static const auto names = strings({"z", "y", "rss", "argument", "form"});
+  return {list, "sides_of()", names};
+}
+Named<AskedControl> as_control(SEXP list) {
+  static const auto names = strings({"threads", "device_memory", "instructions", "timeline", "optimised_blas",
+                                     "loop_order", "shape"});
+  return {list, "control_numbers()", names};
+}
 
 /// Whether an option is set.
 bool is_set(SEXP option) { return Rf_GetOption1(option) != R_NilValue; }
@@ -40,10 +91,11 @@ void take_weights(Request& request, SEXP weights) {
   request.removed = 0;  // the weights tell
 }
 
-/// list(z, y, rss, name of y, form), whose dimensions fit: R has looked at them.
-std::shared_ptr<Sides> to_sides(SEXP given, index_t n, index_t k) {
-  const SEXP z = VECTOR_ELT(given, 0), y = VECTOR_ELT(given, 1), rss = VECTOR_ELT(given, 2);
-  const char* const argument = CHAR(STRING_ELT(VECTOR_ELT(given, 3), 0));
+/// What sides_of() in R/request.R makes, whose dimensions fit: R has looked at them.
+std::shared_ptr<Sides> to_sides(SEXP list, index_t n, index_t k) {
+  const Named<AskedSides> given = as_sides(list);
+  const SEXP z = given[AskedSides::z], y = given[AskedSides::y], rss = given[AskedSides::rss];
+  const char* const argument = CHAR(STRING_ELT(given[AskedSides::argument], 0));
   auto sides = std::make_shared<Sides>();
   const index_t m = sides->m = Rf_ncols(z);
   if (Rf_nrows(z) != n)
@@ -61,15 +113,17 @@ std::shared_ptr<Sides> to_sides(SEXP given, index_t n, index_t k) {
   return sides;
 }
 
-void take_control(Request& request, SEXP control) {
-  const auto at = [&](int i) { return Rf_asInteger(VECTOR_ELT(control, i)); };
-  request.threads = at(0);
-  request.device_memory = Rf_asReal(VECTOR_ELT(control, 1));
-  request.instructions = Instructions(at(2));
-  request.timeline = at(3) != 0;
-  request.optimised_blas = at(4) != 0;
-  request.loop_order = LoopOrder(at(5));
-  const int* shape = INTEGER(VECTOR_ELT(control, 6));
+/// What control_numbers() in R/control.R makes.
+void take_control(Request& request, SEXP list) {
+  const Named<AskedControl> control = as_control(list);
+  const auto at = [&](AskedControl which) { return Rf_asInteger(control[which]); };
+  request.threads = at(AskedControl::threads);
+  request.device_memory = Rf_asReal(control[AskedControl::device_memory]);
+  request.instructions = Instructions(at(AskedControl::instructions));
+  request.timeline = at(AskedControl::timeline) != 0;
+  request.optimised_blas = at(AskedControl::optimised_blas) != 0;
+  request.loop_order = LoopOrder(at(AskedControl::loop_order));
+  const int* shape = INTEGER(control[AskedControl::shape]);
   request.shape = paper::Shape{shape[0], shape[1], shape[2], shape[3]};
 }
 
@@ -80,51 +134,48 @@ bool flag(SEXP value, const char* argument) {
   return LOGICAL(value)[0];
 }
 
-Request to_request(SEXP given, index_t n, index_t k) {
+Request to_request(SEXP list, index_t n, index_t k) {
   static const SEXP backend_option = Rf_install("gpucholmod.backend"),
                     threads_option = Rf_install("gpucholmod.threads");
+  const Named<Asked> given = as_request(list);
   Request request;
   request.n = n;
   request.k = k;
-  request.downdate = flag(VECTOR_ELT(given, 0), "downdate");
+  request.downdate = flag(given[Asked::downdate], "downdate");
   request.removed = request.downdate ? k : 0;
-  flag(VECTOR_ELT(given, 1), "check");
-  request.uplo = Rf_asLogical(VECTOR_ELT(given, 2)) ? Uplo::lower : Uplo::upper;
-  request.precision = Rf_asLogical(VECTOR_ELT(given, 3)) ? Precision::single : Precision::double_;
-  if (const SEXP backend = VECTOR_ELT(given, 4); backend != R_NilValue)
+  flag(given[Asked::check], "check");
+  request.uplo = Rf_asLogical(given[Asked::lower]) ? Uplo::lower : Uplo::upper;
+  request.precision = Rf_asLogical(given[Asked::single]) ? Precision::single : Precision::double_;
+  if (const SEXP backend = given[Asked::backend]; backend != R_NilValue)
     request.backend = Backend(Rf_asInteger(backend));
   else if (is_set(backend_option)) request.backend = Backend(Rcpp::as<int>(in_r("default_backend")()));
-  request.method = Method(Rf_asInteger(VECTOR_ELT(given, 5)));
-  if (const SEXP weights = VECTOR_ELT(given, 7); weights != R_NilValue) take_weights(request, weights);
-  if (const SEXP scale = VECTOR_ELT(given, 8); scale != R_NilValue) request.scale = std::sqrt(Rf_asReal(scale));
-  if (const SEXP sides = VECTOR_ELT(given, 9); sides != R_NilValue) request.sides = to_sides(sides, n, k);
+  request.method = Method(Rf_asInteger(given[Asked::method]));
+  if (const SEXP weights = given[Asked::weights]; weights != R_NilValue) take_weights(request, weights);
+  if (const SEXP scale = given[Asked::scale]; scale != R_NilValue) request.scale = std::sqrt(Rf_asReal(scale));
+  if (const SEXP sides = given[Asked::sides]; sides != R_NilValue) request.sides = to_sides(sides, n, k);
   static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
-  if (const SEXP control = VECTOR_ELT(given, 6); control != R_NilValue) take_control(request, control);
+  if (const SEXP control = given[Asked::control]; control != R_NilValue) take_control(request, control);
   else if (const SEXP threads = Rf_GetOption1(threads_option); is_whole(threads))
     request.threads = Rf_asInteger(threads);
   // Which is an error.
   else if (threads != R_NilValue) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));
-  if (VECTOR_ELT(given, 6) == R_NilValue) request.optimised_blas = optimised_blas;
+  if (given[Asked::control] == R_NilValue) request.optimised_blas = optimised_blas;
   return request;
 }
 
 namespace {
 
-/// list(pivot, z, rss), z and rss NULL.
-SEXP new_result(int pivot) {
-  const char* names[] = {"pivot", "z", "rss", ""};
-  const SEXP list = PROTECT(Rf_mkNamed(VECSXP, names));
-  SET_VECTOR_ELT(list, 0, Rf_ScalarInteger(pivot));
-  UNPROTECT(1);
-  return list;
-}
+/// The elements of a result.
+enum { pivot_at, factor_at, z_at, rss_at };
 
-/// Returns what most calls return, the same object every time.
+/// Returns the result of a call that succeeds and returns nothing else, the same object every time.
 SEXP plain_success() {
   static SEXP kept = nullptr;
   if (kept) return kept;
   return kept = allocate(0, [] {
-    const SEXP made = PROTECT(new_result(0));
+    const char* names[] = {"pivot", "factor", "z", "rss", ""};
+    const SEXP made = PROTECT(Rf_mkNamed(VECSXP, names));
+    SET_VECTOR_ELT(made, pivot_at, Rf_ScalarInteger(0));
     MARK_NOT_MUTABLE(made);
     R_PreserveObject(made);
     UNPROTECT(1);
@@ -133,37 +184,62 @@ SEXP plain_success() {
 }
 
 /// form: the attributes of z, a list with names, or NULL; dim comes first, as others depend on it.
-SEXP with_room_for(index_t order, index_t m, bool rss, SEXP form) {
-  return allocate(8.0 * double(order + 1) * double(m), [&] {
-    const SEXP list = PROTECT(new_result(0)), z = Rf_allocVector(REALSXP, R_xlen_t(order * m));
-    SET_VECTOR_ELT(list, 1, z);
-    const SEXP names = Rf_getAttrib(form, R_NamesSymbol);
-    for (const bool dim : {true, false})
-      for (R_xlen_t i = 0; i < Rf_xlength(form); ++i) {
-        const SEXP name = Rf_installTrChar(STRING_ELT(names, i));
-        if ((name == R_DimSymbol) == dim) Rf_setAttrib(z, name, VECTOR_ELT(form, i));
-      }
-    if (rss) SET_VECTOR_ELT(list, 2, Rf_allocVector(REALSXP, R_xlen_t(m)));
+SEXP new_z(index_t order, index_t m, SEXP form) {
+  const SEXP z = PROTECT(Rf_allocVector(REALSXP, R_xlen_t(order * m))), names = Rf_getAttrib(form, R_NamesSymbol);
+  for (const bool dim : {true, false})
+    for (R_xlen_t i = 0; i < Rf_xlength(form); ++i) {
+      const SEXP name = Rf_installTrChar(STRING_ELT(names, i));
+      if ((name == R_DimSymbol) == dim) Rf_setAttrib(z, name, VECTOR_ELT(form, i));
+    }
+  UNPROTECT(1);
+  return z;
+}
+
+}  // namespace
+
+Result::Result(SEXP request, const Request& what, index_t order, SEXPTYPE type, SEXP dimnames)
+    : sides_(what.sides), done_([&]() -> SEXP {
+        const SEXP plain = plain_success();
+        if (!sides_ && type == NILSXP) return plain;
+        const index_t m = sides_ ? sides_->m : 0;
+        const SEXP form = sides_ ? as_sides(as_request(request)[Asked::sides])[AskedSides::form] : R_NilValue;
+        const double matrix = type == NILSXP ? 0 : bytes_of(type, order * order);
+        return allocate(matrix + 8.0 * double(order + 1) * double(m), [&] {
+          const SEXP list = PROTECT(Rf_shallow_duplicate(plain));
+          if (type != NILSXP) {
+            SET_VECTOR_ELT(list, factor_at, Rf_allocMatrix(type, int(order), int(order)));
+            if (dimnames != R_NilValue) Rf_setAttrib(VECTOR_ELT(list, factor_at), R_DimNamesSymbol, dimnames);
+          }
+          if (sides_) SET_VECTOR_ELT(list, z_at, new_z(order, m, form));
+          if (sides_ && !sides_->rss.empty()) SET_VECTOR_ELT(list, rss_at, Rf_allocVector(REALSXP, R_xlen_t(m)));
+          UNPROTECT(1);
+          return list;
+        });
+      }()) {}
+
+SEXP Result::factor() const { return VECTOR_ELT(done_, factor_at); }
+
+SEXP Result::failed(index_t pivot) const {
+  return allocate(0, [&] {
+    const SEXP list = PROTECT(Rf_shallow_duplicate(plain_success()));
+    SET_VECTOR_ELT(list, pivot_at, Rf_ScalarInteger(int(pivot + 1)));
     UNPROTECT(1);
     return list;
   });
 }
 
-}  // namespace
-
-Result::Result(SEXP request, const Request& what, index_t order)
-    : sides_(what.sides),
-      done_(sides_ ? with_room_for(order, sides_->m, !sides_->rss.empty(), VECTOR_ELT(VECTOR_ELT(request, 9), 4))
-                   : plain_success()) {}
-
-SEXP Result::failed(index_t pivot) const {
-  return allocate(0, [&] { return new_result(int(pivot + 1)); });
+SEXP Result::done() const {
+  if (!sides_) return done_;
+  std::copy(sides_->z.begin(), sides_->z.end(), REAL(VECTOR_ELT(done_, z_at)));
+  const std::vector<double>& rss = sides_->rss;
+  if (!rss.empty()) std::copy(rss.begin(), rss.end(), REAL(VECTOR_ELT(done_, rss_at)));
+  return done_;
 }
 
-SEXP Result::done() const {
-  if (sides_) std::copy(sides_->z.begin(), sides_->z.end(), REAL(VECTOR_ELT(done_, 1)));
-  if (sides_ && !sides_->rss.empty()) std::copy(sides_->rss.begin(), sides_->rss.end(), REAL(VECTOR_ELT(done_, 2)));
-  return done_;
+SEXP Result::done(SEXP factor) const {
+  const Rcpp::Shield<SEXP> list(allocate(0, [&] { return Rf_shallow_duplicate(done()); }));
+  SET_VECTOR_ELT(list, factor_at, factor);
+  return list;
 }
 
 bool wants_bar() {

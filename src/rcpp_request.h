@@ -10,18 +10,24 @@ namespace gpucholmod {
 /// TRUE or FALSE; anything else is R's error.
 bool flag(SEXP value, const char* argument);
 
-/// A request of R's, which R/request.R describes, for an n x n factor and n x k V.
-Request to_request(SEXP given, index_t n, index_t k);
+/// Returns what new_request() in R/request.R has made, for an n x n factor and n x k V.
+Request to_request(SEXP list, index_t n, index_t k);
 
-/// What a modification returns to R: list(pivot, z, rss), with the failing pivot, from 1, or 0. For success, z and rss
-/// are what has become of the right-hand sides; otherwise, and where there are none, NULL. Its memory is there before
-/// anything is changed.
+/// The list that a modification returns to R: list(pivot, factor, z, rss). `pivot` is the failing pivot, counted from 1,
+/// or 0 for success. `factor` is the modified matrix, or NULL if the factor is in a handle, a file or a variable. z and
+/// rss are the modified right-hand sides, or NULL if there are none. If the pivot fails, the other three are NULL. The
+/// memory of all of them is allocated before anything is changed.
 class Result {
  public:
   /// `what`: R's `request`, read; `order`: of the new factor.
-  Result(SEXP request, const Request& what, index_t order);
+  Result(SEXP request, const Request& what, index_t order) : Result(request, what, order, NILSXP, R_NilValue) {}
+  /// With a matrix of that type for the new factor, which is not filled.
+  Result(SEXP request, const Request& what, index_t order, SEXPTYPE type, SEXP dimnames);
+  SEXP factor() const;
   SEXP failed(index_t pivot) const;
   SEXP done() const;
+  /// done() with another matrix as the factor, for which there is memory.
+  SEXP done(SEXP factor) const;
 
  private:
   std::shared_ptr<const Sides> sides_;

@@ -1,6 +1,7 @@
 #include <Rcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -50,16 +51,16 @@ struct MatrixOfR {
 
 /// One of the calls by which rows and columns come, go and move.
 struct Reshape {
-  SEXP held;           ///< a handle, or an environment with an upper `matrix` of doubles
-  SEXP modified;       ///< `held` itself, to be changed in place, or another of its kind, which gets the new factor
-  SEXP dimnames;       ///< of the new factor
+  SEXP held;      ///< a handle, or an environment with an upper `matrix` of doubles
+  SEXP modified;  ///< `held` itself, to be changed in place, or another handle, which gets the new factor; or NULL
+  SEXP dimnames;  ///< of the new factor
   SEXP request;
-  SEXP half_modified;  ///< as in rcpp_factor_modify()
-  index_t k;           ///< rows and columns that come or go
-  bool coming;         ///< they come
-  bool changes;        ///< there is something to be done
+  index_t k;      ///< rows and columns that come or go
+  bool coming;    ///< they come
+  bool changes;   ///< there is something to be done
 
-  /// f(factor, task, made, poll, begun, traces): traces of what comes and of what goes. Returns what Result says.
+  /// f(factor, task, made, poll, begun, traces): traces of what comes and of what goes. Returns what Result says, with a
+  /// matrix as the factor if `held` is no handle. A handle that is half modified then: see Begun.
   template <class F>
   SEXP operator()(F&& f) const {
     return guarded([&] {
@@ -76,15 +77,10 @@ struct Reshape {
     Request what = asked(R->order());
     const Result result(request, what, new_order(R->order()));
     std::unique_ptr<HeldFactor> made;
+    std::atomic<bool> begun{false};  // stays so: `matrix` is read
     double traces[2] = {0, 0};
-    const index_t pivot = run(f, *R, what, &made, traces);
-    if (pivot >= 0) return result.failed(pivot);
-    const Rcpp::RObject filled = memory.filled(*made, dimnames);
-    allocate(0, [&] {
-      Rf_defineVar(Rf_install("matrix"), filled, modified);
-      return R_NilValue;
-    });
-    return result.done();
+    const index_t pivot = run(f, *R, what, &made, begun, traces);
+    return pivot < 0 ? result.done(memory.filled(*made, dimnames)) : result.failed(pivot);
   }
 
   template <class F>
@@ -94,9 +90,10 @@ struct Reshape {
     Request what = asked(R->order());
     const Result result(request, what, new_order(R->order()));
     NewFields fields(modified, true);
+    Begun<HeldFactor> changed(modified);
     std::unique_ptr<HeldFactor> made;
     double traces[2] = {0, 0};
-    const index_t pivot = run(f, *R, what, in_place ? nullptr : &made, traces);
+    const index_t pivot = run(f, *R, what, in_place ? nullptr : &made, changed.flag, traces);
     if (pivot >= 0) return result.failed(pivot);
     const HeldFactor& now = made ? *made : *R;
     fields.set_size(now, dimnames);
@@ -114,15 +111,15 @@ struct Reshape {
     return what;
   }
   template <class F>
-  index_t run(F&& f, HeldFactor& R, Request& what, std::unique_ptr<HeldFactor>* made, double* traces) const {
+  index_t run(F&& f, HeldFactor& R, Request& what, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun,
+              double* traces) const {
     Carried carried(what, what.sides ? what.sides->Y.data() : nullptr, new_order(what.n));
     what.right = carried.task();
-    Begun changed{LOGICAL(half_modified)};
     Progress progress(wants_bar());
     const Poll poll = progress.poll();
-    const index_t pivot = f(R, what, made, poll, changed.flag, traces);
+    const index_t pivot = f(R, what, made, poll, begun, traces);
     if (pivot >= 0) return pivot;
-    changed.flag = false;
+    begun = false;
     carried.settle(false);
     return pivot;
   }
@@ -132,9 +129,8 @@ struct Reshape {
 
 // gone: from 1, each once.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request,
-                        SEXP half_modified) {
-  const Reshape call{held, modified, dimnames, request, half_modified, gone.size(), false, gone.size() > 0};
+SEXP rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request) {
+  const Reshape call{held, modified, dimnames, request, gone.size(), false, gone.size() > 0};
   return call([&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, auto& changed, double* traces) {
     std::vector<index_t> numbers(gone.begin(), gone.end());
     for (index_t& j : numbers) --j;
@@ -147,9 +143,9 @@ SEXP rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP
 
 // at: from 1; X: n + p x p doubles, or n + 1.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request, SEXP half_modified) {
+SEXP rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request) {
   const index_t p = Rf_ncols(X), first = at - 1;
-  const Reshape call{held, modified, dimnames, request, half_modified, p, true, p > 0};
+  const Reshape call{held, modified, dimnames, request, p, true, p > 0};
   return call([&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, auto& changed, double* traces) {
     require_rows("X", rows_of(X), R.order() + p);
     for (index_t q = 0; q < p; ++q) traces[0] += REAL(X)[first + q + q * (R.order() + p)];
@@ -159,8 +155,8 @@ SEXP rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames,
 
 // from, to: from 1.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request, SEXP half_modified) {
-  const Reshape call{held, modified, dimnames, request, half_modified, 0, false, from != to};
+SEXP rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request) {
+  const Reshape call{held, modified, dimnames, request, 0, false, from != to};
   return call([&](HeldFactor& R, const Task& task, auto* made, const Poll& poll, auto& changed, double*) {
     require_rows("from", std::max<index_t>({from, to, R.order()}), R.order());
     R.shift(from - 1, to - 1, task, made, poll, changed);

@@ -58,9 +58,7 @@ print(round(measured, 1), row.names = FALSE)
 
 R <- chol(diag(20) + 0.5)
 v <- rep(0.1, 20)
-request <- list(FALSE, TRUE, FALSE, FALSE, NULL, 0L, NULL, NULL, NULL, NULL)
-modified <- NULL
-here <- environment()
+request <- ours$new_request()
 nothing <- list(pivot = 0L)
 look <- ours$rcpp_are_plain
 run <- ours$rcpp_cholupdate
@@ -69,7 +67,7 @@ steps <- c(
   "the method found" = cost(function() cholupdate_gpu(R, v)) - cost(function() ours$cholupdate_gpu.default(R, v)) +
     cost(function() ours$state),
   "R and V looked at" = cost(function() look(R, v, FALSE)),
-  "the core called, with its result" = cost(function() run(R, v, request, quote(modified), here)),
+  "the core called, with its result" = cost(function() run(R, v, request)),
   "a bar waited for, the pivot looked at" = cost(function() carry_out(request, nothing)),
   "an empty function" = cost(function() NULL)
 )

@@ -17,6 +17,40 @@ test_that("a handle that cannot be used says why, whatever is asked of it", {
   }
 })
 
+test_that("a call that leaves a factor half modified gives it up by itself", {
+  f <- chol_factor(diag(3), "cpu")
+  request <- gpucholmod:::new_request(downdate = TRUE, backend = 1L)
+  done <- gpucholmod:::rcpp_factor_modify(f, f, c(0, 0, 2), request, FALSE)
+  expect_identical(done$pivot, 3L)
+  expect_identical(f$status, "half_modified")
+  expect_invalid(as.matrix(f), "half_modified")
+})
+
+test_that("a handle whose fields are locked is refused before its factor changes", {
+  f <- chol_factor(diag(3), "cpu")
+  refused <- function(fields, call) {
+    for (field in fields) {
+      lockBinding(field, f)
+      expect_invalid(call(), "damaged")
+      unlockBinding(field, f)
+    }
+    expect_identical(as.matrix(f), diag(3))
+  }
+  fields <- c("status", "modifications", "error", "trace", "trace_error")
+  refused(fields, function() cholupdate_gpu(f, 1:3, in_place = TRUE))
+  refused(c(fields, "n", "capacity", "bytes", "dimnames"), function() choldelete_gpu(f, 2, in_place = TRUE))
+  lockBinding("modifications", f)
+  expect_identical(as.matrix(cholupdate_gpu(f, 0:2)), cholupdate_gpu(diag(3), 0:2, backend = "cpu"))
+  unlockBinding("modifications", f)
+  cholupdate_gpu(f, 0:2, in_place = TRUE)
+  expect_identical(as.matrix(f), cholupdate_gpu(diag(3), 0:2, backend = "cpu"))
+
+  batch <- chol_batch(array(diag(2), c(2, 2, 3)), "cpu")
+  lockBinding("status", batch)
+  expect_invalid(cholupdate_batch(batch, 1:2, in_place = TRUE), "damaged")
+  expect_identical(batch[[3]], diag(2))
+})
+
 test_that("a handle that cannot be used can be printed, and freed again", {
   for (status in c("live", "freed", "half_modified")) {
     f <- handle_of_nothing(status)

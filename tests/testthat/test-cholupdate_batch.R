@@ -108,6 +108,10 @@ test_that("lists of several orders are grouped, and come back as they were", {
   both <- cholupdate_batch(R[c(1, 3)], V[c(1, 3)])
   expect_identical(cholupdate_batch(R[c(4, 5)], V[c(4, 5)], weights = 1:3),
                    cholupdate_batch(R[c(4, 5)], V[c(4, 5)], weights = list(1:3, 1:3)))
+  expect_identical(cholupdate_batch(R[c(4, 5)], V[c(4, 5)], weights = matrix(1:6, 3)),
+                   cholupdate_batch(R[c(4, 5)], V[c(4, 5)], weights = list(1:3, 4:6)))
+  expect_identical(cholupdate_batch(R[c(4, 5)], V[c(4, 5)], weights = list(2, 1:3)),
+                   cholupdate_batch(R[c(4, 5)], V[c(4, 5)], weights = list(c(2, 2, 2), 1:3)))
   expect_identical(both[[2]], cholupdate_batch(array(R[[3]], c(3, 3, 1)), V[[3]])[, , 1])
   some <- cholupdate_batch(R, lapply(V, function(v) 100 * v), downdate = TRUE, check = FALSE)
   expect_identical(some$pivot > 0L, n > 0)
@@ -157,6 +161,7 @@ test_that("what is no batch is refused", {
   refused(cholupdate_batch(R, columns(3, 1, 4)), "dimension_mismatch")
   refused(cholupdate_batch(R, V, weights = 1:3), "bad_argument")
   refused(cholupdate_batch(R, V, weights = matrix(1, 2, 2)), "bad_argument")
+  refused(cholupdate_batch(R, V, weights = list(1, 2)), "not_numeric")
   refused(cholupdate_batch(R, V, downdate = TRUE, weights = 1), "bad_argument")
   refused(cholupdate_batch(R, V, downdate = NA), "bad_argument")
   refused(cholupdate_batch(R, V, scale = 0), "bad_argument")
@@ -168,6 +173,8 @@ test_that("what is no batch is refused", {
   refused(cholupdate_batch(list(diag(2), "x"), list(1:2, 1:2)), "not_numeric")
   refused(cholupdate_batch(list(diag(2)), list(1:3)), "dimension_mismatch")
   refused(cholupdate_batch(list(diag(2)), list(1:2), weights = list(1:2)), "bad_argument")
+  refused(cholupdate_batch(list(diag(2)), list(1:2), weights = matrix(1, 2, 1)), "bad_argument")
+  refused(cholupdate_batch(list(diag(2)), list(1:2), downdate = TRUE, weights = list(1)), "bad_argument")
   expect_warning(cholupdate_batch(array(crossprod(R[, , 1]), c(3, 3, 2)), V), class = "gpucholmod_other_triangle")
 })
 

@@ -45,13 +45,17 @@ test_that("the other triangle is neither read nor changed", {
   }
 })
 
-test_that("a result of cholupdate_gpu() can be overwritten", {
+test_that("a result of cholupdate_gpu() can be overwritten, as nothing else refers to it", {
   R <- well_conditioned(60)
   for (uplo in c("upper", "lower")) {
     modified <- cholupdate_gpu(if (uplo == "upper") R else t(R), 1:60, uplo = uplo, backend = "cpu")
-    cholupdate_overwrite(modified, 1:60, downdate = TRUE, uplo = uplo, backend = "cpu")
+    cholupdate_overwrite(modified, 1:60, downdate = TRUE, uplo = uplo, backend = "cpu", copy = FALSE)
     expect_equal(modified, if (uplo == "upper") R else t(R))
   }
+  integers <- diag(3L, 60)
+  modified <- cholupdate_gpu(integers, 1:60, backend = "cpu")
+  cholupdate_overwrite(modified, 1:60, downdate = TRUE, backend = "cpu", copy = FALSE)
+  expect_equal(modified, integers)
 })
 
 test_that("what something else refers to is copied first, and keeps what it is", {
