@@ -87,16 +87,20 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   if (n == 0 || !(call.scale > 0x1p-40 && call.scale < 0x1p40)) return {};
   const double root = call.scale == 1 ? 1 : std::sqrt(call.scale);
   index_t k = 0, removed = 0;
+  bool finite = true;  // columns of weight 0, which are not among those in `memory`
   each_signed_column(call.V.cols, [&](index_t q) { return call.weight(q); }, [&](index_t q, double w) {
-    if (w == 0) return;
+    const S* const from = call.V.col(q);
+    if (w == 0) {
+      finite = finite && std::isfinite(sum_of_squares(from, n));
+      return;
+    }
     const S by = S(multiple_of_column(w, root));
     S* const to = memory + k * n;
-    const S* const from = call.V.col(q);
     for (index_t i = 0; i < n; ++i) to[i] = from[i] * by;
     ++k;
     removed += w < 0;
   });
-  if (k == 0 || !in_range(sum_of_squares(memory, n * k))) return {};
+  if (k == 0 || !finite || !in_range(sum_of_squares(memory, n * k))) return {};
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
   const MatrixView<const S> R{call.R.data, n, n, call.R.ld};
   const auto run = [&](MatrixView<S> out) {

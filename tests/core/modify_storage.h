@@ -228,8 +228,6 @@ struct StorageKind {
   bool keeps_digits = true;
   /// Of several columns that are not finite, one that is added is named before one that is taken away.
   bool names_added_columns_first = false;
-  /// A number that is not finite in a column of weight 0 is an error, also without right-hand sides.
-  bool looks_at_columns_of_weight_0 = true;
   /// False: if there are weights or a scale, V has to fit the scalar that is computed with, not only the one that R is
   /// stored in.
   bool has_range_of_scalar = true;

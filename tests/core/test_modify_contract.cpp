@@ -69,7 +69,6 @@ StorageKind c_interface(const char* name, bool by_handle, int form = GPUCHOLMOD_
   StorageKind kind{name, [=] { return std::make_unique<CStorage>(by_handle, form); }, true};
   kind.lower = form & GPUCHOLMOD_LOWER;
   kind.has_poll = false;
-  kind.looks_at_columns_of_weight_0 = by_handle;
   kind.same_bits_as = held_as_new_one;
   return kind;
 }
