@@ -80,16 +80,19 @@ template <class C>
 using Element = std::remove_pointer_t<decltype(std::data(std::declval<C&>()))>;
 /// C is a container of contiguous T, or of what a T may look at as it is.
 template <class C, class T>
-using Contiguous = std::enable_if_t<std::is_convertible_v<Element<C> (*)[], T (*)[]>, decltype(std::size(std::declval<C&>()))>;
+using Contiguous =
+    std::enable_if_t<std::is_convertible_v<Element<C> (*)[], T (*)[]>, decltype(std::size(std::declval<C&>()))>;
 
 }  // namespace detail
 
-/// A column-major matrix that somebody else owns, rows x cols; ld >= rows. One of a temporary is good for the call that it is given to.
+/// A column-major matrix that somebody else owns, rows x cols; ld >= rows. One of a temporary is good for the call that
+/// it is given to.
 template <class T>
 class View {
  public:
   View() = default;
-  View(T* data, std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t ld) : data_(data), rows_(rows), cols_(cols), ld_(ld) {}
+  View(T* data, std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t ld)
+      : data_(data), rows_(rows), cols_(cols), ld_(ld) {}
   View(T* data, std::ptrdiff_t rows, std::ptrdiff_t cols) : View(data, rows, cols, rows) {}
   /// A std::vector, std::array, std::span or what else has data() and size(): a column.
   template <class C, class = detail::Contiguous<C, T>>
@@ -115,8 +118,8 @@ class View {
 template <class C>
 View(C&&, std::ptrdiff_t, std::ptrdiff_t) -> View<detail::Element<C>>;
 
-/// Right-hand sides that come along: gpucholmod_sides. z is n x m, of insert() with ld() for those that come; Y has a row for each column of V, or
-/// row of A that comes, and may be missing where rows go; rss has m elements, or none.
+/// Right-hand sides that come along: gpucholmod_sides. z is n x m, of insert() with ld() for those that come; Y has a
+/// row for each column of V, or row of A that comes, and may be missing where rows go; rss has m elements, or none.
 struct RightHandSides {
   View<double> z;
   View<const double> Y;
@@ -126,7 +129,8 @@ struct RightHandSides {
   gpucholmod_sides checked(std::ptrdiff_t n, std::ptrdiff_t k) const {
     const std::ptrdiff_t m = z.cols();
     detail::require(z.rows() == n, "z", "has other rows than the factor");
-    detail::require(k == 0 || (Y.rows() == k && Y.cols() == m), "Y", "has another shape than the right-hand sides that come or go");
+    detail::require(k == 0 || (Y.rows() == k && Y.cols() == m), "Y",
+                    "has another shape than the right-hand sides that come or go");
     const bool without = rss.rows() == 0 || rss.cols() == 0;
     detail::require(without || (rss.rows() == m && rss.cols() == 1), "rss",
                     "has another length than there are right-hand sides");
@@ -161,25 +165,32 @@ void require_inserted(const View<T>& X, std::ptrdiff_t n) {
   require(X.cols() >= 0 && X.rows() >= X.cols() && X.rows() - X.cols() == n, "X",
           "has other rows than the factor that is to be");
 }
-inline void require_columns(std::ptrdiff_t rows, std::ptrdiff_t n) { require(rows == n, "V", "has other rows than the factor"); }
+inline void require_columns(std::ptrdiff_t rows, std::ptrdiff_t n) {
+  require(rows == n, "V", "has other rows than the factor");
+}
 inline void require_weights(View<const double> weights, std::ptrdiff_t k) {
   require(weights.rows() == k && weights.cols() == 1, "weights", "has another length than V has columns");
 }
 
 }  // namespace detail
 
-/// A factor with memory of its own, of doubles or of floats, in ordinary memory or on a GPU: gpucholmod_factor. Without a factor (as it is made by
-/// Factor(), and left by a move) its order is 0, and every use throws.
+/// A factor with memory of its own, of doubles or of floats, in ordinary memory or on a GPU: gpucholmod_factor. Without
+/// a factor (as it is made by Factor(), and left by a move) its order is 0, and every use throws.
 class Factor {
  public:
   Factor() = default;
   /// Copies R (n x n). device, capacity: as gpucholmod_hold() takes them.
-  explicit Factor(View<const double> R, Triangle triangle = Triangle::upper, Home home = Home::memory, int device = -1, std::ptrdiff_t capacity = 0)
+  explicit Factor(View<const double> R, Triangle triangle = Triangle::upper, Home home = Home::memory, int device = -1,
+                  std::ptrdiff_t capacity = 0)
       : Factor(gpucholmod_hold, R, triangle, home, device, capacity) {}
-  explicit Factor(View<const float> R, Triangle triangle = Triangle::upper, Home home = Home::memory, int device = -1, std::ptrdiff_t capacity = 0)
+  explicit Factor(View<const float> R, Triangle triangle = Triangle::upper, Home home = Home::memory, int device = -1,
+                  std::ptrdiff_t capacity = 0)
       : Factor(gpucholmod_hold_s, R, triangle, home, device, capacity) {}
   Factor(const Factor& other) {
-    if (other.held_) make([&](gpucholmod_factor** made, gpucholmod_status* status) { return gpucholmod_copy(other.held_.get(), made, status); });
+    if (other.held_)
+      make([&](gpucholmod_factor** made, gpucholmod_status* status) {
+        return gpucholmod_copy(other.held_.get(), made, status);
+      });
   }
   Factor(Factor&&) noexcept = default;
   Factor& operator=(Factor other) noexcept {
@@ -193,11 +204,14 @@ class Factor {
   std::size_t scalar() const noexcept { return gpucholmod_scalar(held_.get()); }  ///< bytes of a number: 8 or 4
 
   /// The factor of scale A + VV', scale A - VV', scale A + V diag(weights) V'. V: n x k.
-  void update(View<const double> V, double scale = 1, const RightHandSides* sides = nullptr) { change(V, nullptr, scale, sides); }
+  void update(View<const double> V, double scale = 1, const RightHandSides* sides = nullptr) {
+    change(V, nullptr, scale, sides);
+  }
   void downdate(View<const double> V, double scale = 1, const RightHandSides* sides = nullptr) {
     change(V, detail::Minus(V.cols()).data(), scale, sides);
   }
-  void modify(View<const double> V, View<const double> weights, double scale = 1, const RightHandSides* sides = nullptr) {
+  void modify(View<const double> V, View<const double> weights, double scale = 1,
+              const RightHandSides* sides = nullptr) {
     detail::require_weights(weights, V.cols());
     change(V, weights.data(), scale, sides);
   }
@@ -272,25 +286,29 @@ class Factor {
 
   void solve(int system, View<double> B) const {
     detail::require(B.rows() == order(), "B", "has other rows than the factor");
-    detail::call([&](gpucholmod_status* status) { return gpucholmod_solve(held_.get(), system, B.cols(), B.data(), B.ld(), status); });
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_solve(held_.get(), system, B.cols(), B.data(), B.ld(), status);
+    });
   }
 
   template <class Function, class S>
   void store(Function function, View<S> R, Triangle triangle) const {
     detail::require(R.rows() == order() && R.cols() == order(), "R", "has another shape than the factor");
-    detail::call([&](gpucholmod_status* status) { return function(held_.get(), int(triangle), R.data(), R.ld(), status); });
+    detail::call(
+        [&](gpucholmod_status* status) { return function(held_.get(), int(triangle), R.data(), R.ld(), status); });
   }
 
   std::unique_ptr<gpucholmod_factor, Release> held_;
 };
 
-/// A factor in the caller's memory, which outlives this; S is double or float. Its other triangle is neither read nor written. What an update works
-/// in is kept from one to the next.
+/// A factor in the caller's memory, which outlives this; S is double or float. Its other triangle is neither read nor
+/// written. What an update works in is kept from one to the next.
 template <class S>
 class FactorView {
  public:
   /// R: n x n. trusted: GPUCHOLMOD_TRUSTED.
-  explicit FactorView(View<S> R, Triangle triangle = Triangle::upper, bool trusted = false) : FactorView(R, R.rows(), triangle, trusted) {
+  explicit FactorView(View<S> R, Triangle triangle = Triangle::upper, bool trusted = false)
+      : FactorView(R, R.rows(), triangle, trusted) {
     detail::require(R.rows() == R.cols(), "R", "is not square");
   }
   /// The first n rows and columns of R, which has room for what insert() brings.
@@ -304,7 +322,9 @@ class FactorView {
   View<S> view() const { return {R_.data(), n_, n_, R_.ld()}; }
 
   /// As those of a Factor.
-  void update(View<const S> V, double scale = 1, const RightHandSides* sides = nullptr) { change(V, nullptr, scale, sides); }
+  void update(View<const S> V, double scale = 1, const RightHandSides* sides = nullptr) {
+    change(V, nullptr, scale, sides);
+  }
   void downdate(View<const S> V, double scale = 1, const RightHandSides* sides = nullptr) {
     change(V, detail::Minus(V.cols()).data(), scale, sides);
   }
@@ -347,7 +367,8 @@ class FactorView {
     if (workspace_.size() < bytes) workspace_.resize(bytes);
     const auto function = of_scalar(gpucholmod_update_d, gpucholmod_update_s);
     detail::with_sides(sides, n_, V.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return function(form_, n_, V.cols(), R_.data(), R_.ld(), V.data(), V.ld(), weights, scale, with, workspace_.data(), workspace_.size(), status);
+      return function(form_, n_, V.cols(), R_.data(), R_.ld(), V.data(), V.ld(), weights, scale, with,
+                      workspace_.data(), workspace_.size(), status);
     });
   }
 

@@ -27,7 +27,8 @@ struct Batch {
   std::vector<double> R, V, weights, scale;
   BatchTask task;
 
-  explicit Batch(const std::vector<Problem<double>>& members) : n(members[0].R.cols()), k(members[0].V.cols()), b(index_t(members.size())) {
+  explicit Batch(const std::vector<Problem<double>>& members)
+      : n(members[0].R.cols()), k(members[0].V.cols()), b(index_t(members.size())) {
     for (const Problem<double>& p : members) {
       Doubles one = Doubles::Constant(n, n, std::numeric_limits<double>::quiet_NaN());
       one.triangularView<Eigen::Upper>() = p.R;
@@ -49,7 +50,9 @@ struct Batch {
     Doubles out = Eigen::Map<const Doubles>(R.data() + m * n * n, n, n);
     return out.triangularView<Eigen::Upper>();
   }
-  std::unique_ptr<HeldBatch> hold(Precision precision) const { return cpu::hold_batch(R.data(), n, b, Uplo::upper, precision, allocate()); }
+  std::unique_ptr<HeldBatch> hold(Precision precision) const {
+    return cpu::hold_batch(R.data(), n, b, Uplo::upper, precision, allocate());
+  }
 
   /// The first pivot that fails of what is to come of member m.
   index_t indefinite_from(index_t m) const {
@@ -82,7 +85,9 @@ inline std::vector<double> numbers(const HeldBatch& batch, Uplo uplo = Uplo::upp
   batch.download(uplo, out.data());
   return out;
 }
-inline Doubles member(const std::vector<double>& all, index_t n, index_t m) { return Eigen::Map<const Doubles>(all.data() + m * n * n, n, n); }
+inline Doubles member(const std::vector<double>& all, index_t n, index_t m) {
+  return Eigen::Map<const Doubles>(all.data() + m * n * n, n, n);
+}
 
 struct Made {
   std::vector<double> R;
@@ -108,7 +113,8 @@ inline Made modified(Batch& batch, Precision precision, How how) {
   cpu::ScatteredBatch all{batch.n, Uplo::upper, precision, {}};
   result.R.assign(batch.n * batch.n * batch.b, NAN);
   for (index_t m = 0, size = batch.n * batch.n; m < batch.b; ++m)
-    all.members.push_back({batch.R.data() + m * size, batch.given().V_of(batch.V.data(), batch.n, m), result.R.data() + m * size});
+    all.members.push_back(
+        {batch.R.data() + m * size, batch.given().V_of(batch.V.data(), batch.n, m), result.R.data() + m * size});
   cpu::modify_scattered(all, batch.given(), result.pivots, [](double) {});
   return result;
 }
@@ -122,11 +128,13 @@ inline std::vector<Problem<double>> all_families(index_t n, index_t k, Precision
   Random random(seed);
   std::vector<Problem<double>> members;
   for (const Family& family : families)
-    for (const Sign sign : signs) members.push_back(family.make(sign, family.factor(n, level, random), k, level, random));
+    for (const Sign sign : signs)
+      members.push_back(family.make(sign, family.factor(n, level, random), k, level, random));
   for (const Case& one : cases)
     if (n > 64) members.push_back(one.make(n, k, level, random));
   for (Problem<double>& p : members)
-    if (precision == Precision::single) p = {p.sign, p.R.cast<float>().cast<double>(), p.V.cast<float>().cast<double>()};
+    if (precision == Precision::single)
+      p = {p.sign, p.R.cast<float>().cast<double>(), p.V.cast<float>().cast<double>()};
   return members;
 }
 
@@ -145,7 +153,8 @@ inline Batch weighted_and_scaled(index_t n, index_t k, Precision precision) {
     const Doubles P = members[m].R.transpose().triangularView<Eigen::Lower>().solve(members[m].V);
     for (index_t q = 0; q < k; ++q) {
       const double w = std::pow(10, widest * (2 * double(random.uniform()) - 1));
-      const double removed = std::min(w, 0.1 / (double(k) * P.col(q).squaredNorm()));  // of all k: at most A / 10, of A / 2 or more
+      // Of all k: at most A / 10, of A / 2 or more.
+      const double removed = std::min(w, 0.1 / (double(k) * P.col(q).squaredNorm()));
       batch.weights[q + m * k] = (q + m) % 4 == 0 ? -removed : (q + m) % 7 == 0 ? 0 : w;
     }
   }
@@ -161,7 +170,8 @@ inline std::vector<Problem<double>> some_that_fail(index_t n, index_t k, Pivots&
     Matrix V = random.normal(n, k) / (10 * std::sqrt(real(n * k)));
     if (i % 4 == 1) V.col(k - 1) = R.row(i % n).transpose() * 1.01L;
     members.push_back(problem(Sign::downdate, R, V));
-    const Matrix target = gram(members.back().R) - product(members.back().V.cast<real>(), members.back().V.cast<real>().transpose());
+    const Matrix target =
+        gram(members.back().R) - product(members.back().V.cast<real>(), members.back().V.cast<real>().transpose());
     expected.push_back(first_indefinite(target));
   }
   return members;

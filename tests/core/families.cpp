@@ -22,7 +22,10 @@ Matrix graded_mixed(index_t n, real decades, real mixing, Random& random) {
   Matrix M = near_identity(mixing), R0 = near_identity(1);
   const int kind = int(3 * random.uniform());
   for (index_t i = 0; i < n; ++i) {
-    const real at = kind == 0 ? 2 * random.uniform() - 1 : kind == 1 ? 2 * real(i) / real(n) - 1 : random.uniform() < 0.5L ? -1 : 1;
+    const real at = kind == 0                 ? 2 * random.uniform() - 1
+                    : kind == 1               ? 2 * real(i) / real(n) - 1
+                    : random.uniform() < 0.5L ? -1
+                                              : 1;
     M(i, i) = std::exp(random.normal() / 4);
     R0.row(i) *= std::pow(10.0L, decades * at);
   }

@@ -18,9 +18,9 @@ struct Family {
 Matrix normal_columns(index_t n, index_t k, Level, Random& random);
 extern const Family families[7];
 
-/// M D R0, D a grading of the rows by 10^-decades to 10^decades, M and R0 upper and near the identity, M the nearer the smaller `mixing` is:
-/// what an update of a factor with graded rows leaves, and what data from latent variables of very different scales give. Inverses of its
-/// diagonal blocks are inaccurate.
+/// M D R0, D a grading of the rows by 10^-decades to 10^decades, M and R0 upper and near the identity, M the nearer the
+/// smaller `mixing` is: what an update of a factor with graded rows leaves, and what data from latent variables of very
+/// different scales give. Inverses of its diagonal blocks are inaccurate.
 Matrix graded_mixed(index_t n, real decades, real mixing, Random& random);
 
 /// Updates (U) and downdates (D), each hard for one kind of method; E: downdates with their mass in the first rows.

@@ -16,14 +16,15 @@ namespace gpucholmod::test {
 /// Where the result goes.
 enum class Into { other_memory, place, nowhere };
 
-/// The memory of a factor, laid out as on the device: continued by the identity to a whole number of strips. What is never to be read
-/// or written, and what is to be written first, holds NaN.
+/// The memory of a factor, laid out as on the device: continued by the identity to a whole number of strips. What is
+/// never to be read or written, and what is to be written first, holds NaN.
 template <class T>
 struct Grid {
   explicit Grid(const Problem<double>& p)
       : n(p.R.cols()), strips(block_columns::strips_of(n)), padded(index_t(strips) * block_columns::STRIP),
         R(Stored<T>::Constant(padded + block_columns::margin, padded, std::numeric_limits<T>::quiet_NaN())), out(R) {
-    for (index_t b = 0; b < padded; b += block_columns::NB) R.block(b, b, block_columns::NB, block_columns::NB).setZero();
+    for (index_t b = 0; b < padded; b += block_columns::NB)
+      R.block(b, b, block_columns::NB, block_columns::NB).setZero();
     R.topRows(padded).template triangularView<Eigen::Upper>() = Stored<T>::Identity(padded, padded);
     R.topLeftCorner(n, n).template triangularView<Eigen::Upper>() = p.R.template cast<T>();
   }
@@ -49,7 +50,9 @@ inline void within_a_minute(std::function<void()> f) {
 }
 
 /// Row blocks of a factor of order n, the identity it is continued by included.
-inline int row_blocks(index_t n) { return int((n + block_columns::STRIP - 1) / block_columns::STRIP * block_columns::BLOCKS); }
+inline int row_blocks(index_t n) {
+  return int((n + block_columns::STRIP - 1) / block_columns::STRIP * block_columns::BLOCKS);
+}
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool sanitized = true;  ///< a sanitizer makes everything slow: fewer sizes will do

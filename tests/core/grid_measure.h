@@ -24,7 +24,8 @@ inline Problem<double> random_problem(Sign sign, index_t n, index_t k, unsigned 
   return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
 }
 
-/// Problems that take every path: the unscaled step, by inverses, refinement and substitution, rescalings, Householder steps after either.
+/// Problems that take every path: the unscaled step, by inverses, refinement and substitution, rescalings, Householder
+/// steps after either.
 inline std::vector<Problem<double>> of_every_kind(index_t n, index_t k, double level = eps<double>) {
   Random random(10);
   std::vector<Problem<double>> problems;
@@ -32,7 +33,8 @@ inline std::vector<Problem<double>> of_every_kind(index_t n, index_t k, double l
   return problems;
 }
 
-/// A factor with a positive diagonal and zeros below it, continued by the identity, and nothing else in its memory touched.
+/// A factor with a positive diagonal and zeros below it, continued by the identity, and nothing else in its memory
+/// touched.
 template <class T>
 void expect_sound(const SegmentsResult<T>& result) {
   const index_t n = result.R.cols(), padded = result.memory.cols();

@@ -83,9 +83,11 @@ struct HostLanes {
       }
   }
 
-  /// D_j <- D_j + s L B_j, L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at right[j * stride + n * right_ld + k], count of them.
+  /// D_j <- D_j + s L B_j, L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at right[j * stride + n * right_ld +
+  /// k], count of them.
   template <int s, int count>
-  void multiply_add_in_place(PerLane<Fragment<A>>* D, const A* left, int left_ld, const A* right, int right_ld, int stride) const {
+  void multiply_add_in_place(PerLane<Fragment<A>>* D, const A* left, int left_ld, const A* right, int right_ld,
+                             int stride) const {
     A a[16][8];
     for (int m = 0; m < 16; ++m)
       for (int k = 0; k < 8; ++k) a[m][k] = left[m * left_ld + k];
@@ -104,17 +106,20 @@ struct HostLanes {
   template <int s>
   void multiply_add_rows_of(PerLane<Fragment<A>>& D, const Rows& rows, const A* P, int ld) const {
     PerLane<Fragment<A>> sum[2] = {D, {}};  // in the order that other warps have
-    for (int first = 0; first < NB; first += 8) multiply_add_in_place<s, 1>(&sum[first / 8 % 2], rows.e[0] + first, NB, P + first, ld, 0);
+    for (int first = 0; first < NB; first += 8)
+      multiply_add_in_place<s, 1>(&sum[first / 8 % 2], rows.e[0] + first, NB, P + first, ld, 0);
     for (int lane = 0; lane < LANES; ++lane)
       for (int i = 0; i < 4; ++i) D[lane].e[i] = sum[0][lane].e[i] + sum[1][lane].e[i];
   }
 
   /// D <- D + s AB, A by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
   template <int s>
-  void multiply_add_apart(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const A* B, int k_stride, int n_stride) const {
+  void multiply_add_apart(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const A* B, int k_stride,
+                          int n_stride) const {
     A a[16][8], columns[64];
     for (int lane = 0; lane < LANES; ++lane)
-      for (int i = 0; i < 4; ++i) a[group_id(lane) + 8 * (i % 2)][thread_in_group(lane) + 4 * (i / 2)] = left[lane].e[i];
+      for (int i = 0; i < 4; ++i)
+        a[group_id(lane) + 8 * (i % 2)][thread_in_group(lane) + 4 * (i / 2)] = left[lane].e[i];
     for (int k = 0; k < 8; ++k)
       for (int n = 0; n < 8; ++n) columns[n * 8 + k] = B[k * k_stride + n * n_stride];
     multiply_add_dense<s>(D, a, columns, 8);
@@ -131,10 +136,12 @@ struct HostLanes {
 
   /// The same with B(k, n) = tile(8 * half + n, k).
   template <int half>
-  void multiply_add_half(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const PerLane<Fragment<A>>& tile) const {
+  void multiply_add_half(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left,
+                         const PerLane<Fragment<A>>& tile) const {
     A columns[64];
     for (int lane = 0; lane < LANES; ++lane)
-      for (int i = 0; i < 2; ++i) columns[group_id(lane) * 8 + 2 * thread_in_group(lane) + i] = tile[lane].e[2 * half + i];
+      for (int i = 0; i < 2; ++i)
+        columns[group_id(lane) * 8 + 2 * thread_in_group(lane) + i] = tile[lane].e[2 * half + i];
     multiply_add<1, Access::shared>(D, left, columns, 8);
   }
   template <class T>
@@ -154,11 +161,14 @@ struct HostLanes {
     while (lane < LANES && f(lane)) ++lane;
     return lane;
   }
-  /// `several`: what another owner has written before may be read then, and, below, what was written before may be read by another.
+  /// `several`: what another owner has written before may be read then, and, below, what was written before may be read
+  /// by another.
   static int load_acquire(const int* flag, bool = false) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
   static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
   static void store_release(int* flag, int value, bool = false) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
-  static void add_release(int* counter, int more = 1, bool = false) { __atomic_fetch_add(counter, more, __ATOMIC_RELEASE); }
+  static void add_release(int* counter, int more = 1, bool = false) {
+    __atomic_fetch_add(counter, more, __ATOMIC_RELEASE);
+  }
   static void prefetch(const void*) {}  ///< the cache line into the second-level cache
   /// Begins to copy 16 bytes into shared memory; they count as one copy with all others up to the next end_copy().
   static void copy_16(void* to, const void* from) { std::memcpy(to, from, 16); }
@@ -237,7 +247,8 @@ struct HostTeamOf {
   /// Tells everybody that the last `left` row blocks are not to be done.
   void refuse(SegmentState* state, int left, bool = false) {
     int known = __atomic_load_n(&state->left, __ATOMIC_RELAXED);
-    while (known < left && !__atomic_compare_exchange_n(&state->left, &known, left, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    while (known < left &&
+           !__atomic_compare_exchange_n(&state->left, &known, left, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
     store_release(&state->stop, 1);
   }
   void stop(PassState* pass_state, Stop why, int pivot, double entry = 0) {

@@ -42,8 +42,9 @@ class LazyDevice : public stream::Device<T> {
   LazyDevice(const stream::Plan& plan, const double* V, const Laziness& how)
       : plan_(plan), how_(how), random_(how.seed), queues_(plan.slots()),
         up_(plan.buffers(), std::vector<T>(plan.chunk_words(), nan)), down_(up_),
-        slots_(plan.slots(), std::vector<T>(plan.slot_words(), nan)), sending_(plan.buffers()), fetching_(plan.buffers()),
-        words_sent_(plan.panels().size()), words_asked_(plan.panels().size()), modifications_(plan.panels().size()) {
+        slots_(plan.slots(), std::vector<T>(plan.slot_words(), nan)), sending_(plan.buffers()),
+        fetching_(plan.buffers()), words_sent_(plan.panels().size()), words_asked_(plan.panels().size()),
+        modifications_(plan.panels().size()) {
     for (int i = 0; i < plan.passes(); ++i)
       passes_.push_back(host_pass<T>(V, plan.n(), plan.columns_of(i), plan.n(), block_columns::strips_of(plan.n())));
   }

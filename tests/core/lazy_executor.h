@@ -13,8 +13,8 @@
 namespace gpucholmod::test {
 
 /// An executor that does only what the contract in paper/drive.h promises, as late as it may: a panel is computed when
-/// the diagonal block below needs its columns of V, or at the end, the youngest first; none is back in R before the end.
-/// Until then its place in R holds NaN, and so does V once it was fetched: a driver that counts on more is found.
+/// the diagonal block below needs its columns of V, or at the end, the youngest first; none is back in R before the
+/// end. Until then its place in R holds NaN, and so does V once it was fetched: a driver that counts on more is found.
 template <class T>
 class LazyExecutor {
  public:

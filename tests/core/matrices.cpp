@@ -5,7 +5,9 @@
 
 namespace gpucholmod::test {
 
-Problem<double> problem(Sign sign, const Matrix& R, const Matrix& V) { return {sign, R.cast<double>(), V.cast<double>()}; }
+Problem<double> problem(Sign sign, const Matrix& R, const Matrix& V) {
+  return {sign, R.cast<double>(), V.cast<double>()};
+}
 
 Matrix Random::uniform(index_t m, index_t n) {
   return Matrix::NullaryExpr(m, n, [this] { return uniform(); });

@@ -17,7 +17,8 @@ struct Padded {
   index_t rows, ld;
   std::vector<S> data;
 
-  Padded(const Stored<S>& A, index_t ld) : rows(A.rows()), ld(ld), data(std::max<index_t>(ld * A.cols(), 1), S(unused)) {
+  Padded(const Stored<S>& A, index_t ld)
+      : rows(A.rows()), ld(ld), data(std::max<index_t>(ld * A.cols(), 1), S(unused)) {
     for (index_t j = 0; j < A.cols(); ++j) std::copy_n(A.data() + j * rows, rows, data.data() + j * ld);
   }
   Stored<S> matrix(index_t m) const {

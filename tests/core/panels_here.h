@@ -7,8 +7,8 @@
 #include "block_columns/pass.h"
 #include "process_example.h"
 
-/// mpi::Panels in ordinary memory: plane rotations, one after the other, are what a panel's message tells. What is asked for in another order than
-/// a GPU needs is seen.
+/// mpi::Panels in ordinary memory: plane rotations, one after the other, are what a panel's message tells. What is
+/// asked for in another order than a GPU needs is seen.
 namespace gpucholmod::test {
 
 /// Which counts what of it is in use, and what has ever been.
@@ -37,8 +37,10 @@ class ModificationHere : public mpi::PanelModification<T> {
     double c, s;
   };
 
-  ModificationHere(const PanelsHere<T>& R, PanelsHere<T>* out, MatrixView<const double> V, const Task& task, double scale, int columns, const RightSides& right)
-      : R_(R), out_(out), task_(task), scale_(scale), right_(right), passes_(block_columns::passes_of(task.k, task.removed, columns)), V_(R.columns() + right.m, task.k),
+  ModificationHere(const PanelsHere<T>& R, PanelsHere<T>* out, MatrixView<const double> V, const Task& task,
+                   double scale, int columns, const RightSides& right)
+      : R_(R), out_(out), task_(task), scale_(scale), right_(right),
+        passes_(block_columns::passes_of(task.k, task.removed, columns)), V_(R.columns() + right.m, task.k),
         z_(R.layout().n, right.m), rows_(R.columns(), 0) {
     EXPECT_EQ(V.rows, R.columns());
     for (index_t q = 0; q < task.k; ++q) {
@@ -70,7 +72,8 @@ class ModificationHere : public mpi::PanelModification<T> {
     return -1;
   }
   void fetch_V(index_t b, double* V) override {
-    for (index_t q = 0; q < task_.k; ++q) std::copy_n(V_.col(q).data() + R_.place(b), R_.layout().columns(b), V + q * R_.layout().columns(b));
+    for (index_t q = 0; q < task_.k; ++q)
+      std::copy_n(V_.col(q).data() + R_.place(b), R_.layout().columns(b), V + q * R_.layout().columns(b));
   }
   mpi::Bytes message(index_t b) override {
     EXPECT_EQ(number_[b % 2], b);
@@ -104,7 +107,8 @@ class ModificationHere : public mpi::PanelModification<T> {
     const index_t own = R_.columns();
     apply(b, own, own + right_.m, [&](index_t s, index_t i) -> double& { return z_(i, s - own); });
     for (index_t s = 0; s < right_.m; ++s)
-      for (index_t i = R_.layout().first(b); i < R_.layout().last(b); ++i) right_.out[i + s * R_.layout().n] = scale_ * z_(i, s);
+      for (index_t i = R_.layout().first(b); i < R_.layout().last(b); ++i)
+        right_.out[i + s * R_.layout().n] = scale_ * z_(i, s);
   }
   void finish(Work& work) override {
     for (index_t q = 0; q < task_.k; ++q)
@@ -133,7 +137,8 @@ class ModificationHere : public mpi::PanelModification<T> {
   void store(index_t b, index_t from, index_t to) {
     if (!out_) return;
     for (index_t j = from; j < to; ++j)
-      for (index_t i = R_.layout().first(b); i < R_.layout().last(b); ++i) out_->numbers()(i, j) = T(scale_ * begin_(i, j));
+      for (index_t i = R_.layout().first(b); i < R_.layout().last(b); ++i)
+        out_->numbers()(i, j) = T(scale_ * begin_(i, j));
   }
 
   const PanelsHere<T>& R_;
@@ -152,11 +157,14 @@ template <class T>
 class PanelsHere : public mpi::Panels<T> {
  public:
   /// columns: of V in a pass, and what it says of its kind.
-  PanelsHere(const mpi::Layout& layout, int rank, mpi::PanelWay way, int kind) : layout_(layout), rank_(rank), way_(way), kind_(kind) {
+  PanelsHere(const mpi::Layout& layout, int rank, mpi::PanelWay way, int kind)
+      : layout_(layout), rank_(rank), way_(way), kind_(kind) {
     for (index_t b = rank; b < layout.blocks(); b += layout.size) columns_ += layout.columns(b);
     numbers_ = Doubles::Constant(layout.n, columns_, std::numeric_limits<double>::quiet_NaN());
   }
-  std::unique_ptr<mpi::Panels<T>> another() const override { return std::make_unique<PanelsHere>(layout_, rank_, way_, kind_); }
+  std::unique_ptr<mpi::Panels<T>> another() const override {
+    return std::make_unique<PanelsHere>(layout_, rank_, way_, kind_);
+  }
   double bytes() const override { return double(sizeof(T)) * double(numbers_.size()); }
   int device() const override { return rank_; }
   std::string device_name() const override { return "here"; }
@@ -174,9 +182,12 @@ class PanelsHere : public mpi::Panels<T> {
   }
   void copy(const mpi::Panels<T>& from) override { numbers_ = dynamic_cast<const PanelsHere&>(from).numbers_; }
   mpi::PanelWay way(const Task&) const override { return way_; }
-  std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V, const Task& task, double scale, mpi::PanelWay way,
-                                                          const RightSides& right, const std::function<void()>&) override {
-    return std::make_unique<ModificationHere<T>>(*this, dynamic_cast<PanelsHere*>(out), V, task, scale, way.columns, right);
+  std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V,
+                                                          const Task& task, double scale, mpi::PanelWay way,
+                                                          const RightSides& right,
+                                                          const std::function<void()>&) override {
+    return std::make_unique<ModificationHere<T>>(*this, dynamic_cast<PanelsHere*>(out), V, task, scale, way.columns,
+                                                 right);
   }
 
   const mpi::Layout& layout() const { return layout_; }

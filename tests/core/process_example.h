@@ -48,7 +48,8 @@ inline Doubles whole(const HeldFactor& f, int rank, Uplo uplo = Uplo::upper) {
 /// Right-hand sides, and what becomes of them in one process.
 struct Sides {
   Doubles z, Y, out, rest;
-  Sides(index_t n, index_t k, index_t m) : z(Random(11).normal(n, m).cast<double>()), Y(Random(12).normal(m, k).cast<double>()) {}
+  Sides(index_t n, index_t k, index_t m)
+      : z(Random(11).normal(n, m).cast<double>()), Y(Random(12).normal(m, k).cast<double>()) {}
   Task with(Task t, index_t order) {
     out = Doubles::Zero(order, z.cols());
     rest = Doubles::Zero(z.cols(), Y.cols());
@@ -65,13 +66,14 @@ inline Doubles expected(const Example& p, const Task& t, Uplo uplo = Uplo::upper
   return whole(*f, 0, uplo);
 }
 
-/// By how much the squares of what is left of right-hand sides, those of columns that are taken away counted negative, differ: they alone do not
-/// depend on how V goes.
+/// By how much the squares of what is left of right-hand sides, those of columns that are taken away counted negative,
+/// differ: they alone do not depend on how V goes.
 inline double away_in_squares(const Doubles& got, const Doubles& right, const Task& t) {
   Doubles signs = Doubles::Ones(t.k, 1);
   signs.bottomRows(t.removed).setConstant(-1);
   const double by = right.cwiseAbs().maxCoeff();
-  return (((got / by).array().square() - (right / by).array().square()).matrix() * signs).norm() / (right / by).squaredNorm();
+  return (((got / by).array().square() - (right / by).array().square()).matrix() * signs).norm() /
+         (right / by).squaredNorm();
 }
 inline double away(const Doubles& got, const Doubles& right) {
   const double by = right.cwiseAbs().maxCoeff();  // squares of what is very large or small are no numbers

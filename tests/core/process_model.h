@@ -19,7 +19,8 @@ struct Pieces {
   double bytes;     ///< of a message
 };
 
-/// Seconds of the slowest process: each takes its blocks from left to right, and each block from the top, as far as what it needs has come.
+/// Seconds of the slowest process: each takes its blocks from left to right, and each block from the top, as far as
+/// what it needs has come.
 inline double predicted(index_t n, int processes, const Pieces& pieces, const Network& network) {
   const mpi::Layout layout{n, processes};
   const index_t blocks = layout.blocks();
@@ -92,7 +93,8 @@ inline double predicted(const mpi::Layout& layout, const PanelPieces& pieces, co
       if (layout.size > 1) free[next] += follow(b, layout.columns(b + 1));
       modify(b + 1);
     }
-    for (int p = 0; layout.size > 1 && p < layout.size; ++p) free[p] += follow(b, columns(p, p == next ? b + 2 : b + 1));
+    for (int p = 0; layout.size > 1 && p < layout.size; ++p)
+      free[p] += follow(b, columns(p, p == next ? b + 2 : b + 1));
   }
   return *std::max_element(free.begin(), free.end());
 }

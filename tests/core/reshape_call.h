@@ -11,8 +11,8 @@
 #include "base/held_factor.h"
 #include "call.h"
 
-/// Rows and columns that come, go and move, and right-hand sides with them: the same checks for a factor wherever it is, against the matrix
-/// itself in long double.
+/// Rows and columns that come, go and move, and right-hand sides with them: the same checks for a factor wherever it
+/// is, against the matrix itself in long double.
 namespace gpucholmod::test {
 
 /// Puts R there, with so much room.
@@ -71,10 +71,11 @@ struct HeldSystem {
     return how;
   }
 
-  /// By f(task, made, begun), of which `order` tells what the rows of the new A have been in `whole`, its right-hand sides `sides`.
+  /// By f(task, made, begun), of which `order` tells what the rows of the new A have been in `whole`, its right-hand
+  /// sides `sides`.
   template <class F>
-  void change(const Matrix& whole, const Matrix& sides, const std::vector<index_t>& order, const Stored<double>& Y, index_t left, bool shrinks,
-              bool in_place, F&& call) {
+  void change(const Matrix& whole, const Matrix& sides, const std::vector<index_t>& order, const Stored<double>& Y,
+              index_t left, bool shrinks, bool in_place, F&& call) {
     const Stored<double> before = contents(*f);
     Task how = task(Y, index_t(order.size()));
     rest.resize(B.cols(), left);
@@ -90,7 +91,8 @@ struct HeldSystem {
     }
     A = picked(whole, order);
     B = picked_rows(sides, order);
-    const real eps = f->precision() == Precision::single ? real(std::numeric_limits<float>::epsilon()) : real(std::numeric_limits<double>::epsilon());
+    const real eps = f->precision() == Precision::single ? real(std::numeric_limits<float>::epsilon())
+                                                         : real(std::numeric_limits<double>::epsilon());
     const Stored<double> R = contents(*f);
     ASSERT_EQ(R.cols(), A.cols());
     if (A.cols() == 0) return;
@@ -98,9 +100,12 @@ struct HeldSystem {
     EXPECT_GT(R.diagonal().minCoeff(), 0);
     EXPECT_LT(double(norm_1(gram(R) - A) / (eps * norm_1(A))), 40);
     const Matrix X = R.cast<real>(), Z = out_.cast<real>();
-    EXPECT_LT(double(norm_1(product(X.transpose(), Z) - B) / (eps * norm_1(product(X.transpose().cwiseAbs(), Z.cwiseAbs())))), 80);
+    EXPECT_LT(
+        double(norm_1(product(X.transpose(), Z) - B) / (eps * norm_1(product(X.transpose().cwiseAbs(), Z.cwiseAbs())))),
+        80);
     const real before_all = z.cast<real>().squaredNorm(), now = Z.squaredNorm(), over = rest.cast<real>().squaredNorm();
-    EXPECT_NEAR(double(shrinks ? now + over : now - over), double(before_all), 1000 * double(eps) * double(before_all + now + over));
+    EXPECT_NEAR(double(shrinks ? now + over : now - over), double(before_all),
+                1000 * double(eps) * double(before_all + now + over));
   }
   void accept() { z = out_; }
 
@@ -134,12 +139,13 @@ inline void expect_reshapes(const Keep& keep, const std::vector<index_t>& orders
           HeldSystem s = held_system(keep, n, precision, in_place ? n + 3 : 0, random);
           const Matrix A = s.A, B = s.B;
           const std::vector<index_t> gone = draw(k, n, random), left = without(gone, n);
-          s.change(A, B, left, Stored<double>(2, 0), k, true, in_place, [&](const Task& how, auto* made, std::atomic<bool>& begun) {
-            const double taken = s.f->remove(gone, how, made, no_reshape_poll, begun);
-            real sum = 0;
-            for (const index_t j : gone) sum += A(j, j);
-            EXPECT_NEAR(taken, double(sum), 1e-4 * double(sum));
-          });
+          s.change(A, B, left, Stored<double>(2, 0), k, true, in_place,
+                   [&](const Task& how, auto* made, std::atomic<bool>& begun) {
+                     const double taken = s.f->remove(gone, how, made, no_reshape_poll, begun);
+                     real sum = 0;
+                     for (const index_t j : gone) sum += A(j, j);
+                     EXPECT_NEAR(taken, double(sum), 1e-4 * double(sum));
+                   });
           s.accept();
           // and back: those that are gone come again, all in one place
           const index_t m = n - k, at = random.uniform() < 0.3 ? m : index_t(random.uniform() * (m + 1));
@@ -147,7 +153,8 @@ inline void expect_reshapes(const Keep& keep, const std::vector<index_t>& orders
           order.insert(order.end(), gone.begin(), gone.end());
           order.insert(order.end(), left.begin() + at, left.end());
           Stored<double> X = picked(A, order).middleCols(at, k).cast<double>();
-          for (index_t q = 0; q < k; ++q) X.col(q).segment(at, k).tail(k - q - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
+          for (index_t q = 0; q < k; ++q)
+            X.col(q).segment(at, k).tail(k - q - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
           const Stored<double> Y = picked_rows(B, gone).transpose().cast<double>();
           s.change(A, B, order, Y, k, false, in_place, [&](const Task& how, auto* made, std::atomic<bool>& begun) {
             EXPECT_EQ(s.f->insert(at, X.data(), k, how, made, no_reshape_poll, begun), -1);
@@ -156,9 +163,10 @@ inline void expect_reshapes(const Keep& keep, const std::vector<index_t>& orders
           if (n < 2) continue;
           const index_t from = index_t(random.uniform() * n), to = index_t(random.uniform() * n);
           const Matrix now = s.A, sides = s.B;
-          s.change(now, sides, with_moved(n, from, to), Stored<double>(2, 0), 0, true, in_place, [&](const Task& how, auto* made, std::atomic<bool>& begun) {
-            s.f->shift(from, to, how, made, no_reshape_poll, begun);
-          });
+          s.change(now, sides, with_moved(n, from, to), Stored<double>(2, 0), 0, true, in_place,
+                   [&](const Task& how, auto* made, std::atomic<bool>& begun) {
+                     s.f->shift(from, to, how, made, no_reshape_poll, begun);
+                   });
         }
 }
 

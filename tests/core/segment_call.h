@@ -34,8 +34,11 @@ struct SegmentsRun {
   bool by_steps = false;
   block_columns::Scaling scaling = {};
   Simulated card = Simulated::clusters;
-  index_t removed = -1;  ///< the last columns of V, which are taken away where others are added; -1: as the problem's sign says
-  int owners = 1;  ///< that the factor lies on, in one piece: then `workers` of each, a multiple of WORKERS_OF_STRIP; each has memory of its own
+  /// The last columns of V, which are taken away where others are added; -1: as the problem's sign says.
+  index_t removed = -1;
+  /// That the factor lies on, in one piece: then `workers` of each, a multiple of WORKERS_OF_STRIP; each has memory of
+  /// its own.
+  int owners = 1;
   int lead = 0;  ///< whose strips, of the factor's first, are the first owner's
   int workers_within = 2;  ///< in place; where there are several owners, WORKERS_OF_STRIP of each
 };
@@ -46,15 +49,17 @@ class HostPass {
  public:
   virtual ~HostPass() = default;
   /// Strips [first, end), which are next, in all their turns.
-  virtual block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) = 0;
+  virtual block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld,
+                                               const SegmentsRun& how) = 0;
   /// As Pass::carry().
-  virtual void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, const SegmentsRun& how) = 0;
+  virtual void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m,
+                     const SegmentsRun& how) = 0;
 };
 
 /// V: n rows, of which the pass takes its columns.
 template <class T>
-std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips,
-                                       Simulated card = Simulated::clusters);
+std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns,
+                                       index_t ldv, int strips, Simulated card = Simulated::clusters);
 
 template <class T>
 struct SegmentsResult {

@@ -18,7 +18,8 @@ template void run_segment_on_host<32, Card90>(const Segment<double, Order::back>
 
 namespace gpucholmod::test {
 
-template std::unique_ptr<HostPass<double>> host_pass(const double*, index_t, const block_columns::PassColumns&, index_t, int, Simulated);
+template std::unique_ptr<HostPass<double>> host_pass(const double*, index_t, const block_columns::PassColumns&, index_t,
+                                                     int, Simulated);
 template SegmentsResult<double> run_segments(const Problem<double>&, const SegmentsRun&);
 
 }  // namespace gpucholmod::test

@@ -83,7 +83,8 @@ constexpr int mail_slots = REACH;  ///< as on a GPU
 struct HostMailboxes {
   static constexpr int cluster = Card90::cluster;
   std::vector<double> P[cluster];
-  std::atomic<int> arrived[cluster][mail_slots]{}, expected[cluster][mail_slots]{};  ///< warps; phases, which begin when one is expected
+  /// warps; phases, which begin when one is expected.
+  std::atomic<int> arrived[cluster][mail_slots]{}, expected[cluster][mail_slots]{};
   HostMailboxes() {
     for (auto& p : P) p.assign(mail_slots * NB * LP, std::numeric_limits<double>::quiet_NaN());
     for (auto& of : expected)
@@ -145,7 +146,9 @@ struct HostPublishedMail {
     }
     return true;
   }
-  const A* P(int b) const { return s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB; }
+  const A* P(int b) const {
+    return s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB;
+  }
   void expect_next(const Lanes&, int) const {}
   void send(const Lanes&, int, const Tile<Lanes>&) const {}
 };
@@ -198,7 +201,8 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
   const int first_mail = Own<S, Card>{s, 0}.first_mail();
   if constexpr (Card::clusters)
     for (int cluster = 0; cluster < s.solvers / Card::cluster; ++cluster)
-      for (int rank = 0; rank < Card::cluster; ++rank) HostMail{mailboxes[cluster], rank, first_mail}.template put<K>(s, cluster);
+      for (int rank = 0; rank < Card::cluster; ++rank)
+        HostMail{mailboxes[cluster], rank, first_mail}.template put<K>(s, cluster);
   const auto mail_of = [&](int cluster, [[maybe_unused]] int rank) {
     if constexpr (Card::clusters) return HostMail{mailboxes[cluster], rank, first_mail};
     else return HostPublishedMail<K, S>{s, cluster};
@@ -239,7 +243,8 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     const Share share{s.worker(w), s.advancers, s.blocks * GROUPS};
     HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
-      std::vector<A> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
+      std::vector<A> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K, A>::words,
+                            std::numeric_limits<A>::quiet_NaN());
       constexpr bool alike = S::order == Order::back || !std::is_same_v<typename S::Scalar, A>;
       Advance<S, K, Team, HostInbox, alike>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });

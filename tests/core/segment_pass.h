@@ -26,7 +26,8 @@ class HostPassOf : public HostPass<T> {
     });
   }
 
-  block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld, const SegmentsRun& how) override {
+  block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld,
+                                       const SegmentsRun& how) override {
     begin_panel(first, end, R, out, ld);
     s_.scaling = how.scaling;
     if (how.by_steps) return run_steps();
@@ -101,7 +102,8 @@ class HostPassOf : public HostPass<T> {
   void take_steps(int b) {
     using Block = block_columns::RefusedBlock<Segment, K, block_columns::HostTeam>;
     std::vector<double> shared(Block::words, std::numeric_limits<double>::quiet_NaN());
-    for (int number = 0; number < Block::count(s_.blocks, b); ++number) Block({shared.data()}, s_, b, number).run(&pass_.pass_state());
+    for (int number = 0; number < Block::count(s_.blocks, b); ++number)
+      Block({shared.data()}, s_, b, number).run(&pass_.pass_state());
     if (b >= 0) Block::store_diagonal_block(s_, b, 0, 1);
   }
 
@@ -155,7 +157,9 @@ class HostPassOf : public HostPass<T> {
     s_.advancers = !all ? 0 : how.owners > 1 ? block_columns::WORKERS_OF_STRIP * how.owners : how.advancers;
     s_.finishers = all ? how.finishers : 0;
     s_.workers = how.workers * how.owners;
-    s_.workers_within = !all || !s_.in_place() ? 0 : how.owners > 1 ? block_columns::WORKERS_OF_STRIP * how.owners : how.workers_within;
+    s_.workers_within = !all || !s_.in_place() ? 0
+                        : how.owners > 1       ? block_columns::WORKERS_OF_STRIP * how.owners
+                                               : how.workers_within;
     s_.window = all ? how.window : s_.blocks - s_.top;
     if (how.owners > 1) run_on_owners<Card>(how);
     else run_on_owner<Card>(s_, how);
@@ -163,12 +167,13 @@ class HostPassOf : public HostPass<T> {
   template <class Card>
   void run_on_owner(const Segment& s, const SegmentsRun& how) {
     block_columns::run_segment_on_host<K, Card>(s, [&](const char* role, int number) {
-      if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
     });
   }
 
-  /// What an owner but the first has, and, of all, what those that rewrite have: of R and out its own strips, NaN elsewhere; in place, that which
-  /// the chain reads.
+  /// What an owner but the first has, and, of all, what those that rewrite have: of R and out its own strips, NaN
+  /// elsewhere; in place, that which the chain reads.
   struct OfOwner {
     std::vector<T> R, out;
     std::vector<A> messages, V;
@@ -236,11 +241,12 @@ class HostPassOf : public HostPass<T> {
 };
 
 template <class T>
-std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips,
-                                       Simulated card) {
+std::unique_ptr<HostPass<T>> host_pass(const double* V, index_t n, const block_columns::PassColumns& columns,
+                                       index_t ldv, int strips, Simulated card) {
   return block_columns::with_width(columns.width(), [&](auto K) -> std::unique_ptr<HostPass<T>> {
     using Graphics = block_columns::Card86::Arithmetic<T>;
-    if (card == Simulated::graphics) return std::make_unique<HostPassOf<decltype(K)::value, T, Graphics>>(V, n, columns, ldv, strips);
+    if (card == Simulated::graphics)
+      return std::make_unique<HostPassOf<decltype(K)::value, T, Graphics>>(V, n, columns, ldv, strips);
     return std::make_unique<HostPassOf<decltype(K)::value, T, double>>(V, n, columns, ldv, strips);
   });
 }
@@ -259,12 +265,14 @@ SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how)
   within_a_minute([=, &grid] {
     T* const out = how.into == Into::place ? grid.R.data() : how.into == Into::nowhere ? nullptr : grid.out.data();
     const index_t k = p.V.cols(), removed = how.removed >= 0 ? how.removed : p.sign == Sign::downdate ? k : 0;
-    const auto pass = host_pass<T>(p.V.data(), n, {0, k, removed}, n, grid.strips, how.by_steps ? Simulated::clusters : how.card);
+    const auto pass =
+        host_pass<T>(p.V.data(), n, {0, k, removed}, n, grid.strips, how.by_steps ? Simulated::clusters : how.card);
     const int width = how.panels > 0 ? how.panels : grid.strips;
     for (int first = 0; first < grid.strips && memory->done.pivot < 0; first += width) {
       const index_t ld = grid.R.rows(), column = index_t(first) * block_columns::STRIP;
-      const block_columns::PassOutcome done = pass->run_panel(first, std::min(first + width, grid.strips), grid.R.data() + column * ld,
-                                                              out ? out + column * ld : nullptr, ld, how);
+      const block_columns::PassOutcome done =
+          pass->run_panel(first, std::min(first + width, grid.strips), grid.R.data() + column * ld,
+                          out ? out + column * ld : nullptr, ld, how);
       memory->done.fallbacks += done.fallbacks;
       memory->done.rescalings += done.rescalings;
       memory->done.stop = done.stop;

@@ -20,7 +20,9 @@ struct Member {
   double scale = 1;
 };
 
-inline Member signed_member(Sign sign, const Doubles& V) { return {V, std::vector<double>(V.cols(), sign == Sign::update ? 1 : -1)}; }
+inline Member signed_member(Sign sign, const Doubles& V) {
+  return {V, std::vector<double>(V.cols(), sign == Sign::update ? 1 : -1)};
+}
 
 struct Found {
   Doubles solution, quadratic;
@@ -29,10 +31,13 @@ struct Found {
   index_t by_factor() const { return std::count(outcome.by_factor.begin(), outcome.by_factor.end(), char(1)); }
 };
 
-inline std::shared_ptr<void> memory(std::size_t bytes) { return {::operator new(bytes), [](void* data) { ::operator delete(data); }}; }
+inline std::shared_ptr<void> memory(std::size_t bytes) {
+  return {::operator new(bytes), [](void* data) { ::operator delete(data); }};
+}
 
 /// b: n x m for all, or n x m f.
-inline Found solved(HeldFactor& R, const std::vector<Member>& members, const Doubles& b, index_t m, const Poll& poll = [](double) {}) {
+inline Found solved(
+    HeldFactor& R, const std::vector<Member>& members, const Doubles& b, index_t m, const Poll& poll = [](double) {}) {
   const index_t n = R.order(), f = index_t(members.size());
   ModifiedSystems systems;
   systems.asked.n = n;
@@ -61,8 +66,9 @@ inline Found solved(const Doubles& R, const std::vector<Member>& members, const 
   return solved(*held, members, b, m);
 }
 
-/// What is wrong with a solution, a quadratic form and a determinant, in eps of what an error of A_j by eps D makes of them,
-/// D = ||scale^2 A||_1 + ||V |W| V'||_1: ||b - A_j x|| / (D ||x|| + ||b||) in the 1-norm, |q - q~| / (D |x| |x~| + q), and
+/// What is wrong with a solution, a quadratic form and a determinant, in eps of what an error of A_j by eps D makes of
+/// them, D = ||scale^2 A||_1 + ||V |W| V'||_1: ||b - A_j x|| / (D ||x|| + ||b||) in the 1-norm, |q - q~| / (D |x| |x~|
+/// + q), and
 /// |log det - log det~| / (D tr(A_j^-1) + the sum of the logarithms' sizes).
 struct Errors {
   double solution = 0, quadratic = 0, logdet = 0;
@@ -81,17 +87,20 @@ struct Operand {
     const real s = real(member.scale) * real(member.scale);
     const Matrix V = member.V.cast<real>();
     Matrix W = V, sizes = V;
-    for (index_t q = 0; q < V.cols(); ++q) W.col(q) *= real(member.w[size_t(q)]), sizes.col(q) *= std::abs(real(member.w[size_t(q)]));
+    for (index_t q = 0; q < V.cols(); ++q)
+      W.col(q) *= real(member.w[size_t(q)]), sizes.col(q) *= std::abs(real(member.w[size_t(q)]));
     A = s * gram(R);
     D = norm_1(A) + norm_1(product(sizes, V.transpose()));
     A += product(W, V.transpose());
   }
 };
 
-inline Errors errors(const Doubles& R, const Member& member, const Matrix& b, const Matrix& x, const double* quadratic, double logdet, double eps) {
+inline Errors errors(const Doubles& R, const Member& member, const Matrix& b, const Matrix& x, const double* quadratic,
+                     double logdet, double eps) {
   const auto [target, D] = Operand(R, member);
   const Eigen::LLT<Matrix> factor(target);
-  const bool known = factor.info() == Eigen::Success;  // for weights so far apart that long double does not find it positive definite, x is looked at alone
+  // For weights so far apart that long double does not find it positive definite, x is looked at alone.
+  const bool known = factor.info() == Eigen::Success;
   const Matrix exact = factor.solve(b), rest = b - product(target, x);
   Errors found;
   for (index_t i = 0; i < b.cols(); ++i) {
@@ -99,12 +108,14 @@ inline Errors errors(const Doubles& R, const Member& member, const Matrix& b, co
     found.solution = std::max(found.solution, double(norm_1(rest.col(i)) / (eps * size)));
     if (!known) continue;
     const real q = b.col(i).dot(exact.col(i));
-    found.quadratic = std::max(found.quadratic, double(std::abs(q - real(quadratic[i])) / (eps * (D * x.col(i).norm() * exact.col(i).norm() + q))));
+    found.quadratic = std::max(found.quadratic, double(std::abs(q - real(quadratic[i])) /
+                                                       (eps * (D * x.col(i).norm() * exact.col(i).norm() + q))));
   }
   if (!known) return found;
   const Matrix U = factor.matrixU(), inverse = factor.solve(Matrix::Identity(target.rows(), target.rows()));
   real sum = 0, sizes_of_logs = 0;
-  for (index_t i = 0; i < target.rows(); ++i) sum += 2 * std::log(U(i, i)), sizes_of_logs += 1 + 2 * std::abs(std::log(U(i, i)));
+  for (index_t i = 0; i < target.rows(); ++i)
+    sum += 2 * std::log(U(i, i)), sizes_of_logs += 1 + 2 * std::abs(std::log(U(i, i)));
   found.logdet = double(std::abs(sum - real(logdet)) / (eps * (D * inverse.trace() + sizes_of_logs)));
   return found;
 }
@@ -127,9 +138,10 @@ inline Doubles factor_of(const Problem<double>& p) {
 }
 inline Doubles upper(const Doubles& R) { return R.triangularView<Eigen::Upper>(); }
 
-/// Solves with members of the upper factor R, each of which has to be positive definite, and looks at the errors. Returns how many were done by factor.
-inline index_t expect_accurate(const Doubles& R, const std::vector<Member>& members, const std::string& what, Precision precision = Precision::double_,
-                        double most = 40) {
+/// Solves with members of the upper factor R, each of which has to be positive definite, and looks at the errors.
+/// Returns how many were done by factor.
+inline index_t expect_accurate(const Doubles& R, const std::vector<Member>& members, const std::string& what,
+                               Precision precision = Precision::double_, double most = 40) {
   Random random(9);
   const Doubles b = sides(upper(R), members[0].V, random);
   const auto held = cpu::hold(R.data(), R.cols(), Uplo::upper, precision, 0, memory);
@@ -138,8 +150,9 @@ inline index_t expect_accurate(const Doubles& R, const std::vector<Member>& memb
     EXPECT_EQ(found.outcome.pivot[j], -1) << what << " " << j;
     if (found.outcome.pivot[j] >= 0) continue;
     const index_t first = index_t(j) * b.cols();
-    const Errors e = errors(upper(R), members[j], b.cast<real>(), found.solution.middleCols(first, b.cols()).cast<real>(),
-                            found.quadratic.col(index_t(j)).data(), found.logdet[j], epsilon(precision));
+    const Errors e =
+        errors(upper(R), members[j], b.cast<real>(), found.solution.middleCols(first, b.cols()).cast<real>(),
+               found.quadratic.col(index_t(j)).data(), found.logdet[j], epsilon(precision));
     EXPECT_LT(e.solution, most) << what << " " << j;
     EXPECT_LT(e.quadratic, most) << what << " " << j;
     EXPECT_LT(e.logdet, most) << what << " " << j;
@@ -149,7 +162,8 @@ inline index_t expect_accurate(const Doubles& R, const std::vector<Member>& memb
 
 /// A problem, and the same with less of V, none, or, where it is added, more.
 inline std::vector<Member> around(const Problem<double>& p) {
-  std::vector<Member> members = {signed_member(p.sign, p.V), signed_member(p.sign, p.V / 8), signed_member(p.sign, p.V.leftCols(0))};
+  std::vector<Member> members = {signed_member(p.sign, p.V), signed_member(p.sign, p.V / 8),
+                                 signed_member(p.sign, p.V.leftCols(0))};
   if (p.sign == Sign::update) members.push_back(signed_member(p.sign, p.V * 64));
   return members;
 }

@@ -11,7 +11,8 @@ class Instructed : public testing::TestWithParam<std::tuple<Instructions, Precis
   }
 };
 
-/// A member's error does not depend on what is beside it, and is that of every other method: 40 units, n + k left out of the ratio.
+/// A member's error does not depend on what is beside it, and is that of every other method: 40 units, n + k left out
+/// of the ratio.
 TEST_P(Instructed, EveryFamilyBesideAllOthers) {
   const auto [instructions, precision] = GetParam();
   for (const index_t n : {1, 2, 3, 4, 5, 8, 11, 30, 33, 100})
@@ -24,10 +25,12 @@ TEST_P(Instructed, EveryFamilyBesideAllOthers) {
         if (made.pivots[m] >= 0) {
           EXPECT_GE(batch.indefinite_from(m), 0) << m << ", n = " << n << ", k = " << k;
         } else {
-          EXPECT_LT(batch.units(m, member(made.R, n, m), epsilon(precision)), 40) << m << ", n = " << n << ", k = " << k;
+          EXPECT_LT(batch.units(m, member(made.R, n, m), epsilon(precision)), 40)
+              << m << ", n = " << n << ", k = " << k;
         }
       }
-      for (const How how : {How::in_place, How::scattered}) EXPECT_TRUE(same(modified(batch, precision, how).R, made.R)) << n << ", " << k;
+      for (const How how : {How::in_place, How::scattered})
+        EXPECT_TRUE(same(modified(batch, precision, how).R, made.R)) << n << ", " << k;
     }
 }
 
@@ -43,7 +46,9 @@ TEST_P(Instructed, NothingDependsOnNeighboursOrThreads) {
     for (index_t m = 0; m < batch.b; ++m) {
       Batch one({members[m]});
       one.task.instructions = instructions;
-      EXPECT_TRUE(same(modified(one, precision, How::in_place).R, {all.R.begin() + m * n * n, all.R.begin() + (m + 1) * n * n})) << m;
+      EXPECT_TRUE(
+          same(modified(one, precision, How::in_place).R, {all.R.begin() + m * n * n, all.R.begin() + (m + 1) * n * n}))
+          << m;
     }
     std::vector<Problem<double>> many;
     for (int i = 0; i < 40; ++i) many.insert(many.end(), members.rbegin(), members.rend());
@@ -102,7 +107,8 @@ TEST_P(Instructed, MembersThatFailStayAndOthersDoNot) {
         for (index_t m = 0; m < batch.b; ++m) {
           const Doubles R = member(some.R, n, m);
           if (expected[m] >= 0) {
-            EXPECT_TRUE(R == (how == How::scattered ? batch.factor(m) : member(before, n, m))) << int(how) << " " << m << " " << n << " " << k;
+            EXPECT_TRUE(R == (how == How::scattered ? batch.factor(m) : member(before, n, m)))
+                << int(how) << " " << m << " " << n << " " << k;
           } else {
             EXPECT_LT(batch.units(m, R, epsilon(precision)), 40);
           }
@@ -111,9 +117,11 @@ TEST_P(Instructed, MembersThatFailStayAndOthersDoNot) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Batch, Instructed, testing::Combine(testing::ValuesIn(all_instructions), testing::ValuesIn(precisions)),
+INSTANTIATE_TEST_SUITE_P(Batch, Instructed,
+                         testing::Combine(testing::ValuesIn(all_instructions), testing::ValuesIn(precisions)),
                          [](const auto& info) {
-                           return text(std::get<0>(info.param)) + (std::get<1>(info.param) == Precision::single ? "_single" : "_double");
+                           return text(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) == Precision::single ? "_single" : "_double");
                          });
 
 /// Numbers near the ends of the range, each beside others that are not.
@@ -169,7 +177,8 @@ TEST(Batch, IsSolvedWithAndLookedAt) {
     for (const index_t b : {1, 5, 19}) {
       Random random(2);
       std::vector<Problem<double>> members;
-      for (index_t i = 0; i < b; ++i) members.push_back(problem(Sign::update, well_conditioned(13, random), random.normal(13, 2)));
+      for (index_t i = 0; i < b; ++i)
+        members.push_back(problem(Sign::update, well_conditioned(13, random), random.normal(13, 2)));
       const Batch batch(members);
       const auto held = batch.hold(precision);
       EXPECT_EQ(held->order(), 13);
@@ -210,7 +219,8 @@ TEST(Batch, ALowerFactorIsItsTranspose) {
   const std::vector<Problem<double>> members = all_families(9, 1, Precision::double_, 4);
   Batch batch(members);
   std::vector<double> lower(batch.R.size());
-  for (index_t m = 0; m < batch.b; ++m) Eigen::Map<Doubles>(lower.data() + m * 81, 9, 9) = member(batch.R, 9, m).transpose();
+  for (index_t m = 0; m < batch.b; ++m)
+    Eigen::Map<Doubles>(lower.data() + m * 81, 9, 9) = member(batch.R, 9, m).transpose();
   const auto held = cpu::hold_batch(lower.data(), 9, batch.b, Uplo::lower, Precision::double_, allocate());
   EXPECT_TRUE(same(numbers(*held), numbers(*batch.hold(Precision::double_))));
 }

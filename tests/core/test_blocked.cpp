@@ -39,12 +39,14 @@ Swept<T> sweep(const Problem<double>& p, const Sweep& how, const Poll& poll = []
     for (index_t i = 0; i <= j; ++i) (how.uplo == Uplo::upper ? R(i, j) : R(j, i)) = T(p.R(i, j));
   const Stored<T> V = p.V.cast<T>();
   if (how.in_place) out = R;
-  cpu::BlockedSweep<T> sweep({V.data(), n, V.cols(), n}, p.sign == Sign::downdate ? V.cols() : 0, T(1), how.uplo, how.instructions, how.threads);
+  cpu::BlockedSweep<T> sweep({V.data(), n, V.cols(), n}, p.sign == Sign::downdate ? V.cols() : 0, T(1), how.uplo,
+                             how.instructions, how.threads);
   index_t pivot = -1;
   for (index_t j = 0; j < n && pivot < 0; j += how.panel ? how.panel : n) {
     const index_t columns = how.panel ? std::min(how.panel, n - j) : n;
     const T* const from = how.in_place ? out.col(j).data() : R.col(j).data();
-    pivot = sweep.advance({from, n, columns, ld}, {how.discard ? nullptr : out.col(j).data(), n, columns, ld}, true, poll);
+    pivot =
+        sweep.advance({from, n, columns, ld}, {how.discard ? nullptr : out.col(j).data(), n, columns, ld}, true, poll);
   }
   EXPECT_TRUE(how.margin == 0 || how.in_place || (out.bottomRows(how.margin).array() == T(blank)).all());
   return {pivot, sweep.squares(), out.topRows(n)};
@@ -58,8 +60,8 @@ void each_level(F&& f) {
   }
 }
 
-/// Threads, panels, leading dimensions, the triangle that is stored, and whether R is overwritten: of a column, the same is
-/// computed.
+/// Threads, panels, leading dimensions, the triangle that is stored, and whether R is overwritten: of a column, the
+/// same is computed.
 template <class T>
 void same_bits_however_it_is_called() {
   each_level([](Instructions instructions) {
@@ -76,7 +78,8 @@ void same_bits_however_it_is_called() {
             how.threads = std::array{1, 2, 3, 7}[i % 4];
             how.uplo = i % 3 == 2 ? Uplo::lower : Uplo::upper;
             how.panel = how.uplo == Uplo::upper ? std::array{0, 32, 96, 8}[(i + 1) % 4] : 0;
-            how.margin = std::array<index_t, 5>{0, 3, 6, 9, 1024 - n}[i % 5];  // the last one crowds the first-level cache
+            // The last one crowds the first-level cache.
+            how.margin = std::array<index_t, 5>{0, 3, 6, 9, 1024 - n}[i % 5];
             how.in_place = i % 2;
             Stored<T> R = sweep<T>(p, how).R;
             if (how.uplo == Uplo::lower) R.transposeInPlace();
@@ -90,15 +93,18 @@ TEST(BlockedSweep, GivesTheSameBitsHoweverItIsCalled) {
   same_bits_however_it_is_called<float>();
 }
 
-/// Rows so small beside V, and downdates that leave so little, that a block of rotations is done with care; and again without, behind it.
+/// Rows so small beside V, and downdates that leave so little, that a block of rotations is done with care; and again
+/// without, behind it.
 template <class T>
 void takes_care() {
-  const double small = sizeof(T) == 8 ? 1e-120 : 1e-15, smallest = sizeof(T) == 8 ? 1e-290 : 1e-30, eps = sizeof(T) == 8 ? 0x1p-52 : 0x1p-23;
+  const double small = sizeof(T) == 8 ? 1e-120 : 1e-15, smallest = sizeof(T) == 8 ? 1e-290 : 1e-30,
+               eps = sizeof(T) == 8 ? 0x1p-52 : 0x1p-23;
   each_level([&](Instructions instructions) {
     for (const Uplo uplo : {Uplo::upper, Uplo::lower})
       for (const index_t k : {1, 2, 3, 4})
         for (const index_t n : {3, 45, 61}) {
-          SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + (uplo == Uplo::upper ? ", upper" : ", lower"));
+          SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) +
+                       (uplo == Uplo::upper ? ", upper" : ", lower"));
           Problem<double> update = random_problem(Sign::update, n, k);
           update.R.row(n / 2) *= smallest;
           update.R.row(n / 2 + 1) *= small;
@@ -137,7 +143,8 @@ TEST(BlockedSweep, LeavesRowsAloneThatTurnByNothing) {
   });
 }
 
-/// Columns that come and go in one pass are as those that come and then go, whichever kind of steps there are for so many.
+/// Columns that come and go in one pass are as those that come and then go, whichever kind of steps there are for so
+/// many.
 TEST(BlockedSweep, BothSignsAtOnceGiveTheSameBitsAsOneAfterTheOther) {
   each_level([](Instructions instructions) {
     for (const Uplo uplo : {Uplo::upper, Uplo::lower})
@@ -145,7 +152,8 @@ TEST(BlockedSweep, BothSignsAtOnceGiveTheSameBitsAsOneAfterTheOther) {
         for (const int threads : {1, 3}) {
           constexpr index_t n = 150;
           const Stored<double> given = random_problem(Sign::update, n, 1).R;
-          Stored<double> R = uplo == Uplo::upper ? given : Stored<double>(given.transpose()), V(n, added + removed), expected = R;
+          Stored<double> R = uplo == Uplo::upper ? given : Stored<double>(given.transpose()), V(n, added + removed),
+                         expected = R;
           V << random_problem(Sign::update, n, added).V, 0.01 * random_problem(Sign::update, n, removed).V;
           const auto sweep = [&](Stored<double>& R, index_t first, index_t k, index_t removed) {
             cpu::BlockedSweep<double> sweep({V.data() + first * n, n, k, n}, removed, 1, uplo, instructions, threads);
@@ -228,8 +236,8 @@ TEST(BlockedSweep, SumsUpSquaresAndSeesWhatIsNotFinite) {
   });
 }
 
-/// `poll` is called before the threads start, and then by the calling thread for each strip that it gets hold of: with other
-/// threads about, that may be none.
+/// `poll` is called before the threads start, and then by the calling thread for each strip that it gets hold of: with
+/// other threads about, that may be none.
 TEST(BlockedSweep, NoThreadOutlivesAnInterruptedCall) {
   const Problem<double> p = random_problem(Sign::update, 400, 6);
   for (const int threads : {1, 2, 6})

@@ -8,7 +8,8 @@
 #include "padded.h"
 #include "tests.h"
 
-/// The C interface, of doubles and of floats alike: rows and columns that come and go, and factors with memory of their own.
+/// The C interface, of doubles and of floats alike: rows and columns that come and go, and factors with memory of their
+/// own.
 namespace gpucholmod::test {
 namespace {
 
@@ -77,7 +78,8 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
     made.data.resize(made.ld * (n + p), S(unused));
     Released held, stays;
     gpucholmod_status status;
-    ASSERT_EQ(Functions<S>::hold(lower, n, made.data.data(), made.ld, 0, GPUCHOLMOD_MEMORY, -1, &held.held, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(Functions<S>::hold(lower, n, made.data.data(), made.ld, 0, GPUCHOLMOD_MEMORY, -1, &held.held, &status),
+              GPUCHOLMOD_OK);
     ASSERT_EQ(gpucholmod_copy(held.held, &stays.held, &status), GPUCHOLMOD_OK);
 
     // what cannot be done changes nothing
@@ -88,27 +90,35 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
     };
     Stored<S> bad = g.X;
     bad(g.at + 1, 1) = 0;
-    refused(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, bad.data(), n + p, nullptr, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+    refused(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, bad.data(), n + p, nullptr, &status),
+            GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
     EXPECT_EQ(status.pivot, g.at + 2);
     bad(0, 0) = std::numeric_limits<S>::infinity();
-    refused(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, bad.data(), n + p, nullptr, &status), GPUCHOLMOD_NOT_FINITE);
+    refused(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, bad.data(), n + p, nullptr, &status),
+            GPUCHOLMOD_NOT_FINITE);
     EXPECT_EQ(status.row, 1);
-    refused(Functions<S>::insert(lower, n, n + 1, p, made.data.data(), made.ld, g.X.data(), n + p, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
-    refused(Functions<S>::insert(lower, n, 0, p, made.data.data(), n, g.X.data(), n + p, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+    refused(Functions<S>::insert(lower, n, n + 1, p, made.data.data(), made.ld, g.X.data(), n + p, nullptr, &status),
+            GPUCHOLMOD_BAD_ARGUMENT);
+    refused(Functions<S>::insert(lower, n, 0, p, made.data.data(), n, g.X.data(), n + p, nullptr, &status),
+            GPUCHOLMOD_BAD_ARGUMENT);
     const ptrdiff_t gone[] = {g.at, g.at + 1}, twice[] = {g.at, g.at};
-    refused(Functions<S>::remove(lower, n, 2, twice, made.data.data(), made.ld, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+    refused(Functions<S>::remove(lower, n, 2, twice, made.data.data(), made.ld, nullptr, &status),
+            GPUCHOLMOD_BAD_ARGUMENT);
     made.data[0] = 0;
-    EXPECT_EQ(Functions<S>::remove(lower, n, 2, gone, made.data.data(), made.ld, nullptr, &status), GPUCHOLMOD_BAD_DIAGONAL);
+    EXPECT_EQ(Functions<S>::remove(lower, n, 2, gone, made.data.data(), made.ld, nullptr, &status),
+              GPUCHOLMOD_BAD_DIAGONAL);
     EXPECT_EQ(status.row, 1);
     made.data[0] = before[0];
 
-    ASSERT_EQ(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, g.X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, g.X.data(), n + p, nullptr, &status),
+              GPUCHOLMOD_OK);
     EXPECT_LT(off(upper(made.matrix(n + p), lower), g.A), 30);
     EXPECT_EQ(made.data[n + p], S(unused));
 
     // as a factor with memory of its own does it, to the last bit
     const Stored<double> X = g.X.template cast<double>();
-    ASSERT_EQ(gpucholmod_insert(held.held, g.at, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK) << status.message;
+    ASSERT_EQ(gpucholmod_insert(held.held, g.at, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK)
+        << status.message;
     EXPECT_EQ(gpucholmod_order(held.held), n + p);
     EXPECT_GE(gpucholmod_capacity(held.held), n + p);
     Padded<S> out(Stored<S>(Stored<S>::Constant(n + p, n + p, S(1))), n + p + 1);
@@ -132,7 +142,8 @@ TYPED_TEST(CFactor, TellsOfItself) {
   const index_t n = g.n;
   Released factor;
   gpucholmod_status status;
-  ASSERT_EQ(Functions<S>::hold(0, n, g.R.data(), n, n + 5, GPUCHOLMOD_MEMORY, -1, &factor.held, &status), GPUCHOLMOD_OK);
+  ASSERT_EQ(Functions<S>::hold(0, n, g.R.data(), n, n + 5, GPUCHOLMOD_MEMORY, -1, &factor.held, &status),
+            GPUCHOLMOD_OK);
   EXPECT_EQ(gpucholmod_home(factor.held), GPUCHOLMOD_MEMORY);
   EXPECT_EQ(gpucholmod_scalar(factor.held), sizeof(S));
   EXPECT_EQ(gpucholmod_capacity(factor.held), n + 5);
@@ -156,11 +167,13 @@ TYPED_TEST(CFactor, TellsOfItself) {
   Random random(3);
   const Stored<double> V = random.normal(n, 2).template cast<double>();
   const double weights[] = {2, -1e-3};
-  ASSERT_EQ(gpucholmod_modify(factor.held, 2, V.data(), n, weights, 0.5, nullptr, &status), GPUCHOLMOD_OK) << status.message;
+  ASSERT_EQ(gpucholmod_modify(factor.held, 2, V.data(), n, weights, 0.5, nullptr, &status), GPUCHOLMOD_OK)
+      << status.message;
   Stored<S> R(n, n);
   ASSERT_EQ(Functions<S>::store(factor.held, 0, R.data(), n, &status), GPUCHOLMOD_OK);
   Matrix A = gram(g.R) * real(0.5);
-  for (const int q : {0, 1}) A += real(weights[q]) * (V.col(q).template cast<real>() * V.col(q).template cast<real>().transpose());
+  for (const int q : {0, 1})
+    A += real(weights[q]) * (V.col(q).template cast<real>() * V.col(q).template cast<real>().transpose());
   EXPECT_LT(off(R, A), 30);
 
   // no GPU in this build
@@ -183,8 +196,11 @@ TEST(CFactorOfDoubles, AreModifiedAsInTheCallersMemory) {
         Released held;
         gpucholmod_status status;
         ASSERT_EQ(gpucholmod_hold(0, n, R.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held.held, &status), GPUCHOLMOD_OK);
-        ASSERT_EQ(gpucholmod_modify(held.held, k, V.data(), n, weights.data(), 1, nullptr, &status), GPUCHOLMOD_OK) << status.message;
-        ASSERT_EQ(gpucholmod_update_d(0, n, k, R.data(), n, V.data(), n, weights.data(), 1, nullptr, nullptr, 0, &status), GPUCHOLMOD_OK);
+        ASSERT_EQ(gpucholmod_modify(held.held, k, V.data(), n, weights.data(), 1, nullptr, &status), GPUCHOLMOD_OK)
+            << status.message;
+        ASSERT_EQ(
+            gpucholmod_update_d(0, n, k, R.data(), n, V.data(), n, weights.data(), 1, nullptr, nullptr, 0, &status),
+            GPUCHOLMOD_OK);
         Stored<double> out(n, n);
         ASSERT_EQ(gpucholmod_store(held.held, 0, out.data(), n, &status), GPUCHOLMOD_OK);
         EXPECT_EQ(out, Stored<double>(R.triangularView<Eigen::Upper>())) << n << ", " << k;

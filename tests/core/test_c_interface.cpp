@@ -10,16 +10,17 @@
 #include "padded.h"
 #include "tests.h"
 
-/// The C interface: every function, for both triangles, with leading dimensions above the order, and what it says of what it cannot do.
+/// The C interface: every function, for both triangles, with leading dimensions above the order, and what it says of
+/// what it cannot do.
 namespace gpucholmod::test {
 namespace {
 
-int update(int lower, index_t n, index_t k, double* R, index_t ldr, const double* V, index_t ldv, const double* weights, double scale,
-           const gpucholmod_sides* sides, gpucholmod_status* status) {
+int update(int lower, index_t n, index_t k, double* R, index_t ldr, const double* V, index_t ldv, const double* weights,
+           double scale, const gpucholmod_sides* sides, gpucholmod_status* status) {
   return gpucholmod_update_d(lower, n, k, R, ldr, V, ldv, weights, scale, sides, nullptr, 0, status);
 }
-int update(int lower, index_t n, index_t k, float* R, index_t ldr, const float* V, index_t ldv, const double* weights, double scale,
-           const gpucholmod_sides* sides, gpucholmod_status* status) {
+int update(int lower, index_t n, index_t k, float* R, index_t ldr, const float* V, index_t ldv, const double* weights,
+           double scale, const gpucholmod_sides* sides, gpucholmod_status* status) {
   return gpucholmod_update_s(lower, n, k, R, ldr, V, ldv, weights, scale, sides, nullptr, 0, status);
 }
 
@@ -29,7 +30,8 @@ double ratio_of(const Problem<S>& p, bool lower) {
   Padded<S> R(stored(p.R, lower), n + 3), V(p.V, n + 1);
   const std::vector<double> minus(k, -1);
   gpucholmod_status status;
-  EXPECT_EQ(update(lower, n, k, R.data.data(), R.ld, V.data.data(), V.ld, p.sign == Sign::downdate ? minus.data() : nullptr, 1, nullptr, &status),
+  EXPECT_EQ(update(lower, n, k, R.data.data(), R.ld, V.data.data(), V.ld,
+                   p.sign == Sign::downdate ? minus.data() : nullptr, 1, nullptr, &status),
             GPUCHOLMOD_OK)
       << status.message;
   EXPECT_EQ(R.data[n + 1 + (n - 1) * R.ld], S(unused));
@@ -44,7 +46,8 @@ TEST(CInterface, UpdatesAllFamilies) {
           for (const bool lower : {false, true}) {
             Random random(3);
             const Level level{0x1p-52}, coarse{0x1p-23};
-            EXPECT_LT(ratio_of(family.make(sign, family.factor(n, level, random), k, level, random), lower), 30) << family.name;
+            EXPECT_LT(ratio_of(family.make(sign, family.factor(n, level, random), k, level, random), lower), 30)
+                << family.name;
             const Problem<double> p = family.make(sign, family.factor(n, coarse, random), k, coarse, random);
             const Problem<float> single{sign, p.R.cast<float>(), p.V.cast<float>()};
             EXPECT_LT(sign == Sign::update ? ratio_of(single, lower) : 0, 30) << family.name;
@@ -55,7 +58,8 @@ TEST(CInterface, LargeFactorsWeightsScalesAndWorkspaces) {
   for (const index_t n : {5, 60, 530}) {
     Random random(8);
     const index_t k = 6;
-    const Stored<double> R = well_conditioned(n, random).cast<double>(), V = (random.normal(n, k) / (4 * std::sqrt(real(n)))).cast<double>();
+    const Stored<double> R = well_conditioned(n, random).cast<double>(),
+                         V = (random.normal(n, k) / (4 * std::sqrt(real(n)))).cast<double>();
     const std::vector<double> weights{1, -0.5, 0, 3, -1, 0.25};
     for (const double scale : {1.0, 0.9, 1e-14})
       for (const bool own : {false, true}) {
@@ -64,20 +68,22 @@ TEST(CInterface, LargeFactorsWeightsScalesAndWorkspaces) {
         std::vector<double> w = weights;
         if (scale < 0.5)
           for (double& x : w) x = std::abs(x);
-        const int code = gpucholmod_update_d(0, n, k, made.data.data(), n, V.data(), n, w.data(), scale, nullptr, own ? workspace.data() : nullptr,
-                                             own ? workspace.size() : 0, nullptr);
+        const int code = gpucholmod_update_d(0, n, k, made.data.data(), n, V.data(), n, w.data(), scale, nullptr,
+                                             own ? workspace.data() : nullptr, own ? workspace.size() : 0, nullptr);
         ASSERT_EQ(code, GPUCHOLMOD_OK);
         Matrix weighted = V.cast<real>();
         for (index_t q = 0; q < k; ++q) weighted.col(q) *= real(w[size_t(q)]);
         const Matrix A = gram(R) * real(scale), change = product(weighted, V.cast<real>().transpose());
         Stored<double> X = made.matrix(n);
         X = X.triangularView<Eigen::Upper>();
-        EXPECT_LT(double(norm_1(gram(X) - (A + change)) / (norm_1(A) + norm_1(change))), 40 * 0x1p-52 * double(n)) << n << ", " << scale;
+        EXPECT_LT(double(norm_1(gram(X) - (A + change)) / (norm_1(A) + norm_1(change))), 40 * 0x1p-52 * double(n))
+            << n << ", " << scale;
       }
     gpucholmod_status status;
     Padded<double> made(R, n);
     char little[64];
-    EXPECT_EQ(gpucholmod_update_d(0, n, k, made.data.data(), n, V.data(), n, nullptr, 1, nullptr, little, sizeof little, &status),
+    EXPECT_EQ(gpucholmod_update_d(0, n, k, made.data.data(), n, V.data(), n, nullptr, 1, nullptr, little, sizeof little,
+                                  &status),
               GPUCHOLMOD_BAD_ARGUMENT);
   }
 }
@@ -87,10 +93,13 @@ TEST(CInterface, TrustsAFactorToTheSameBits) {
     for (const int lower : {0, 1})
       for (const double weight : {1., -0.01}) {
         Random random(13);
-        const Stored<double> R = stored(Stored<double>(well_conditioned(n, random).cast<double>()), lower), V = random.normal(n, 1).cast<double>() * 0.1;
+        const Stored<double> R = stored(Stored<double>(well_conditioned(n, random).cast<double>()), lower),
+                             V = random.normal(n, 1).cast<double>() * 0.1;
         Stored<double> looked_at = R, trusted = R;
         ASSERT_EQ(update(lower, n, 1, looked_at.data(), n, V.data(), n, &weight, 1, nullptr, nullptr), GPUCHOLMOD_OK);
-        ASSERT_EQ(update(lower | GPUCHOLMOD_TRUSTED, n, 1, trusted.data(), n, V.data(), n, &weight, 1, nullptr, nullptr), GPUCHOLMOD_OK);
+        ASSERT_EQ(
+            update(lower | GPUCHOLMOD_TRUSTED, n, 1, trusted.data(), n, V.data(), n, &weight, 1, nullptr, nullptr),
+            GPUCHOLMOD_OK);
         EXPECT_EQ(looked_at, trusted);
       }
   double far = 1e-200, v = 1;  // not by this way
@@ -109,7 +118,8 @@ TEST(CInterface, LeavesWhatItCannotChange) {
       gpucholmod_status status;
       const auto changed = [&](Stored<double> A, const Stored<double>& V, const double* weight, int code) {
         Stored<double> made = A;
-        EXPECT_EQ(update(lower, n, 1, made.data(), n, V.data(), n, weight, 1, nullptr, &status), code) << status.message;
+        EXPECT_EQ(update(lower, n, 1, made.data(), n, V.data(), n, weight, 1, nullptr, &status), code)
+            << status.message;
         EXPECT_EQ(status.code, code);
         EXPECT_EQ(std::memcmp(made.data(), A.data(), sizeof(double) * n * n), 0);
       };
@@ -139,11 +149,14 @@ TEST(CInterface, LeavesWhatItCannotChange) {
   double x = 2;
   EXPECT_EQ(update(4, 1, 1, &x, 1, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, 1, 1, &x, 0, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
-  EXPECT_EQ(update(0, 1, 1, &x, 1, static_cast<double*>(nullptr), 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(update(0, 1, 1, &x, 1, static_cast<double*>(nullptr), 1, nullptr, 1, nullptr, &status),
+            GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, 1, 1, &x, 1, &x, 1, nullptr, 0, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, -1, 1, &x, 1, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_NE(std::string(status.message), "");
-  EXPECT_EQ(update(0, 0, 3, static_cast<double*>(nullptr), 0, static_cast<double*>(nullptr), 0, nullptr, 1, nullptr, &status), GPUCHOLMOD_OK);
+  EXPECT_EQ(
+      update(0, 0, 3, static_cast<double*>(nullptr), 0, static_cast<double*>(nullptr), 0, nullptr, 1, nullptr, &status),
+      GPUCHOLMOD_OK);
   EXPECT_EQ(update(0, 1, 0, &x, 1, static_cast<double*>(nullptr), 1, nullptr, 4, nullptr, &status), GPUCHOLMOD_OK);
   EXPECT_EQ(x, 4);
 }
@@ -159,7 +172,8 @@ TEST(CInterface, PutsAFactorBackToTheLastBit) {
       V(n / 2, 3) = 3 * R(n / 2, n / 2);  // what is added comes first, and changes every row before
       const double weights[] = {1, -1, 1, -1, 0.5, -2};
       gpucholmod_status status;
-      EXPECT_EQ(update(form, n, 6, made.data.data(), made.ld, V.data(), n, weights, 1, nullptr, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+      EXPECT_EQ(update(form, n, 6, made.data.data(), made.ld, V.data(), n, weights, 1, nullptr, &status),
+                GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
       EXPECT_EQ(status.pivot, n / 2 + 1);
       EXPECT_EQ(made.data, before);
     }
@@ -170,7 +184,8 @@ TEST(CInterface, CarriesRightHandSides) {
   Random random(10);
   const index_t n = 6, k = 4, rows = 20;
   const Matrix X = random.normal(rows + k, n), y = random.normal(rows + k, 2);
-  const auto fit = [&](const Matrix& of_X, const Matrix& of_y, Stored<double>& R, Stored<double>& z, std::vector<double>& rss) {
+  const auto fit = [&](const Matrix& of_X, const Matrix& of_y, Stored<double>& R, Stored<double>& z,
+                       std::vector<double>& rss) {
     const Matrix U = factor(product(of_X.transpose(), of_X)), b = product(of_X.transpose(), of_y);
     const Matrix half = U.transpose().triangularView<Eigen::Lower>().solve(b);
     R = U.cast<double>();
@@ -202,7 +217,8 @@ TEST(CInterface, CarriesRightHandSides) {
   EXPECT_EQ(stored, R.triangularView<Eigen::Upper>().toDenseMatrix());
   const std::vector<double> weights(k, -1e9);
   const Stored<double> before = z;
-  EXPECT_EQ(update(0, n, k, R.data(), n, V.data(), n, weights.data(), 1, &sides, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+  EXPECT_EQ(update(0, n, k, R.data(), n, V.data(), n, weights.data(), 1, &sides, &status),
+            GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
   EXPECT_EQ(z, before);
   gpucholmod_release(held);
 }
@@ -218,14 +234,18 @@ TEST(CInterface, RowsAndColumnsComeAndGo) {
     Matrix small(n, n);
     for (index_t i = 0; i < n; ++i)
       for (index_t j = 0; j < n; ++j) small(i, j) = A(kept[i], kept[j]);
-    const Stored<double> R = stored(Stored<double>(factor(small).cast<double>()), lower), all = factor(A).cast<double>();
+    const Stored<double> R = stored(Stored<double>(factor(small).cast<double>()), lower),
+                         all = factor(A).cast<double>();
     const Stored<double> X = A.middleCols(at, p).cast<double>();
     Padded<double> made(R, n + p);
     made.data.resize(made.ld * (n + p), unused);
     gpucholmod_status status;
-    ASSERT_EQ(gpucholmod_insert_d(lower, n, at, p, made.data.data(), made.ld, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK) << status.message;
+    ASSERT_EQ(gpucholmod_insert_d(lower, n, at, p, made.data.data(), made.ld, X.data(), n + p, nullptr, &status),
+              GPUCHOLMOD_OK)
+        << status.message;
     gpucholmod_factor *held = nullptr, *other = nullptr;
-    ASSERT_EQ(gpucholmod_hold(lower, n, R.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held, &status), GPUCHOLMOD_OK) << status.message;
+    ASSERT_EQ(gpucholmod_hold(lower, n, R.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held, &status), GPUCHOLMOD_OK)
+        << status.message;
     ASSERT_EQ(gpucholmod_copy(held, &other, &status), GPUCHOLMOD_OK);
     ASSERT_EQ(gpucholmod_insert(other, at, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK) << status.message;
     EXPECT_EQ(gpucholmod_order(held), n);
@@ -248,13 +268,15 @@ TEST(CInterface, RowsAndColumnsComeAndGo) {
     const std::vector<ptrdiff_t> gone{at, at + 1}, twice{at, at};
     EXPECT_EQ(gpucholmod_remove(other, 2, twice.data(), nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
     ASSERT_EQ(gpucholmod_remove(other, 2, gone.data(), nullptr, &status), GPUCHOLMOD_OK);
-    ASSERT_EQ(gpucholmod_remove_d(lower, n + p, 2, gone.data(), made.data.data(), made.ld, nullptr, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(gpucholmod_remove_d(lower, n + p, 2, gone.data(), made.data.data(), made.ld, nullptr, &status),
+              GPUCHOLMOD_OK);
     Stored<double> again = made.matrix(n);
     again = lower ? Stored<double>(again.transpose()) : again;
     Stored<double> first = lower ? Stored<double>(R.transpose()) : R;
     EXPECT_LT((again - first).triangularView<Eigen::Upper>().toDenseMatrix().norm(), 1e-12 * all.norm());
     EXPECT_EQ(gpucholmod_insert(held, n + 1, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
-    EXPECT_EQ(gpucholmod_insert_d(lower, n, at, p, made.data.data(), n, X.data(), n + p, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+    EXPECT_EQ(gpucholmod_insert_d(lower, n, at, p, made.data.data(), n, X.data(), n + p, nullptr, &status),
+              GPUCHOLMOD_BAD_ARGUMENT);
     Stored<double> bad = X;
     bad(at + 1, 1) = 0;
     EXPECT_EQ(gpucholmod_insert(held, at, p, bad.data(), n + p, nullptr, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
@@ -281,7 +303,9 @@ TEST(CInterface, IsCalledByManyThreadsAtOnce) {
       for (int turn = 0; turn < 50; ++turn) {
         Stored<double> mine = R;
         const double weights[] = {1, 1};
-        if (update(0, n, 2, mine.data(), n, V.data(), n, weights, 1, nullptr, nullptr) != GPUCHOLMOD_OK || mine != alone) ++wrong[t];
+        if (update(0, n, 2, mine.data(), n, V.data(), n, weights, 1, nullptr, nullptr) != GPUCHOLMOD_OK ||
+            mine != alone)
+          ++wrong[t];
       }
     });
   for (std::thread& thread : threads) thread.join();

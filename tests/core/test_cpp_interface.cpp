@@ -21,7 +21,8 @@
 
 #include "matrices.h"
 
-/// gpucholmod.hpp: what it gives is what the functions below it give; and what cannot be done throws and changes nothing.
+/// gpucholmod.hpp: what it gives is what the functions below it give; and what cannot be done throws and changes
+/// nothing.
 namespace gpucholmod::test {
 namespace {
 
@@ -40,7 +41,8 @@ struct Numbers {
 
   Numbers() : R(n * n), V(n * k) {
     Random random(5);
-    const Stored<S> factor = well_conditioned(n, random).cast<S>(), columns = (random.normal(n, k) / 30).template cast<S>();
+    const Stored<S> factor = well_conditioned(n, random).cast<S>(),
+                    columns = (random.normal(n, k) / 30).template cast<S>();
     std::copy_n(factor.data(), n * n, R.data());
     std::copy_n(columns.data(), n * k, V.data());
     wide.assign(V.begin(), V.end());
@@ -129,7 +131,8 @@ TYPED_TEST(CppInterface, SolvesAndTellsTheDeterminant) {
   std::vector<double> b(2 * n, 1.5), x = b;
   F.solve(View(x, n, 2));
   const Stored<double> left = given.A.template cast<double>() * Eigen::Map<const Stored<double>>(x.data(), n, 2);
-  for (index_t i = 0; i < 2 * n; ++i) EXPECT_NEAR(left.data()[i], 1.5, 1e-4 * double(std::numeric_limits<S>::epsilon() / 0x1p-23) + 1e-11);
+  for (index_t i = 0; i < 2 * n; ++i)
+    EXPECT_NEAR(left.data()[i], 1.5, 1e-4 * double(std::numeric_limits<S>::epsilon() / 0x1p-23) + 1e-11);
   F.solve_forward(View(b, n, 2));
   F.solve_back(View(b, n, 2));
   EXPECT_EQ(b, x);
@@ -223,7 +226,8 @@ TYPED_TEST(CppInterface, ThrowsAndChangesNothing) {
   EXPECT_EQ(code_of([&] { F.update(View<const double>(given.wide.data(), n, k, n - 1)); }), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(code_of([&] { F.update(V, 0); }), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(code_of([&] { F.modify(V, std::vector<double>(k - 1)); }), GPUCHOLMOD_BAD_ARGUMENT);
-  const RightHandSides other{View<double>(z.data(), n - 1, 1), Y, rss}, no_room{View<double>(z.data(), n, 1), View<const double>(Y.data(), 1, 1), rss};
+  const RightHandSides other{View<double>(z.data(), n - 1, 1), Y, rss},
+      no_room{View<double>(z.data(), n, 1), View<const double>(Y.data(), 1, 1), rss};
   EXPECT_EQ(code_of([&] { F.update(V, 1, &other); }), GPUCHOLMOD_BAD_ARGUMENT);
   far[0] = -1;
   EXPECT_THROW(F.insert(0, far), NotPositiveDefinite);
@@ -256,7 +260,8 @@ TEST(CppRightHandSides, ComeAlong) {
   for (double& x : Y) x = double(random.normal());
   std::vector<double> R = given.R, z_c = z, rss_c = rss, z_view = z, rss_view = rss;
   const gpucholmod_sides sides{2, z_c.data(), n + 1, Y.data(), k, rss_c.data()};
-  ASSERT_EQ(gpucholmod_update_d(0, n, k, R.data(), n, given.V.data(), n, nullptr, 1, &sides, nullptr, 0, nullptr), GPUCHOLMOD_OK);
+  ASSERT_EQ(gpucholmod_update_d(0, n, k, R.data(), n, given.V.data(), n, nullptr, 1, &sides, nullptr, 0, nullptr),
+            GPUCHOLMOD_OK);
   Factor F(View(given.R, n, n));
   const RightHandSides with{{z.data(), n, 2, n + 1}, View(Y, k, 2), rss};
   F.update(View(given.V, n, k), 1, &with);
@@ -283,7 +288,8 @@ TEST(CppRightHandSides, ComeAlong) {
 static_assert(!std::is_convertible_v<std::vector<float>&, View<double>>);
 static_assert(!std::is_convertible_v<const std::vector<double>&, View<double>>);
 static_assert(std::is_convertible_v<const std::array<double, 3>&, View<const double>>);
-static_assert(std::is_convertible_v<View<double>, View<const double>> && !std::is_convertible_v<View<const double>, View<double>>);
+static_assert(std::is_convertible_v<View<double>, View<const double>> &&
+              !std::is_convertible_v<View<const double>, View<double>>);
 static_assert(std::is_nothrow_move_constructible_v<Factor> && std::is_nothrow_swappable_v<Factor>);
 
 }  // namespace

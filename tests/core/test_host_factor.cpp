@@ -76,7 +76,8 @@ TEST(HostFactor, NumbersOfAnySize) {
     EXPECT_EQ(f->modify(V.data(), task(*f, 3, 1), nullptr, [](double) {}, begun).pivot, -1);
     EXPECT_EQ(memory.held, sizeof(double) * 70 * 70);
     const Doubles small = Doubles(R.triangularView<Eigen::Upper>()) / size, W = V / size, X = triangle(*f) / size;
-    const Doubles target = small.transpose() * small + W.leftCols(2) * W.leftCols(2).transpose() - W.col(2) * W.col(2).transpose();
+    const Doubles target =
+        small.transpose() * small + W.leftCols(2) * W.leftCols(2).transpose() - W.col(2) * W.col(2).transpose();
     EXPECT_LT((X.transpose() * X - target).cwiseAbs().maxCoeff(), 1e-14 * target.cwiseAbs().maxCoeff()) << size;
   }
 }
@@ -94,14 +95,26 @@ TEST(HostFactor, StaysAsItWasWhereACallFails) {
   EXPECT_EQ(f->modify(V.data(), task(*f, 2, 2), &made, [](double) {}, begun).pivot, 0);
   EXPECT_FALSE(made);
   memory.limit = held;
-  EXPECT_EQ(error_of([&] { f->modify(V.data(), task(*f, 2, 0), &made, [](double) {}, begun); })->code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(error_of([&] {
+              f->modify(
+                  V.data(), task(*f, 2, 0), &made, [](double) {}, begun);
+            })->code(),
+            ErrorCode::out_of_memory);
   EXPECT_EQ(error_of([&] { f->copy(); })->code(), ErrorCode::out_of_memory);
   memory.limit = SIZE_MAX;
   const Doubles huge = Doubles::Constant(n, 3, 1.7e308);
-  EXPECT_EQ(error_of([&] { f->modify(huge.data(), task(*f, 3, 0), nullptr, [](double) {}, begun); })->code(), ErrorCode::overflow);
+  EXPECT_EQ(error_of([&] {
+              f->modify(
+                  huge.data(), task(*f, 3, 0), nullptr, [](double) {}, begun);
+            })->code(),
+            ErrorCode::overflow);
   Doubles bad = V;
   bad(3, 1) = INFINITY;
-  EXPECT_EQ(error_of([&] { f->modify(bad.data(), task(*f, 2, 0), nullptr, [](double) {}, begun); })->code(), ErrorCode::not_finite);
+  EXPECT_EQ(error_of([&] {
+              f->modify(
+                  bad.data(), task(*f, 2, 0), nullptr, [](double) {}, begun);
+            })->code(),
+            ErrorCode::not_finite);
   struct Stop {};
   EXPECT_THROW(f->modify(V.data(), task(*f, 2, 0), &made, [](double) { throw Stop(); }, begun), Stop);
   EXPECT_FALSE(begun);
@@ -118,7 +131,8 @@ TEST(HostFactor, AReshapeThatBreaksOff) {
   for (const bool in_place : {false, true})
     for (const double size : {1.0, 1e150})
       for (const int what : {0, 1}) {
-        const auto f = cpu::hold(Doubles(R * size).data(), n, Uplo::upper, Precision::double_, n + 1, memory.allocate());
+        const auto f =
+            cpu::hold(Doubles(R * size).data(), n, Uplo::upper, Precision::double_, n + 1, memory.allocate());
         const Doubles before = triangle(*f);
         std::atomic<bool> begun{false};
         std::unique_ptr<HeldFactor> made;
@@ -171,7 +185,8 @@ TEST(HostFactor, SolvesInDoublePrecision) {
       const Doubles R = example(n);
       const auto f = cpu::hold(R.data(), n, Uplo::upper, precision, 0, memory.allocate());
       const Doubles X = triangle(*f), B = Random(5).normal(n, 3).cast<double>();
-      for (const auto& [which, transposed] : {std::pair(TriangularSolve::forward, true), {TriangularSolve::back, false}}) {
+      for (const auto& [which, transposed] :
+           {std::pair(TriangularSolve::forward, true), {TriangularSolve::back, false}}) {
         Doubles x = B;
         f->solve(which, x.data(), 3);
         const Doubles left = (transposed ? Doubles(X.transpose() * x) : Doubles(X * x)) - B;

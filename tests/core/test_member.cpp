@@ -78,8 +78,8 @@ struct Modified {
 
 /// `added`: how many columns of V, from the first on, are added.
 template <int K, class T>
-Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, const std::vector<double>& by = {}, Factors factors = {1, 1, 1},
-                     bool by_block = false) {
+Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, const std::vector<double>& by = {},
+                     Factors factors = {1, 1, 1}, bool by_block = false) {
   const index_t n = R.cols();
   const int k = int(V.cols());
   std::vector<int> order;
@@ -88,14 +88,30 @@ Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, con
   std::vector<T> from = origin;
   Modified<T> made{std::vector<T>(from.size(), T(-7)), -1};
   for (int first = 0; first < std::max(k, 1) && made.pivot == -1; first += K) {
-    const BatchPass pass{n, Numbers::of(from.data()), Numbers::of(made.R.data()), Numbers::of(origin.data()), V.data(), 0, by.empty() ? nullptr : order.data(), by.empty() ? nullptr : by.data(),
-                            &added, 0, 0, &factors, first, std::min(K, k - first), first + K >= k, true, &made.pivot};
+    const BatchPass pass{n,
+                         Numbers::of(from.data()),
+                         Numbers::of(made.R.data()),
+                         Numbers::of(origin.data()),
+                         V.data(),
+                         0,
+                         by.empty() ? nullptr : order.data(),
+                         by.empty() ? nullptr : by.data(),
+                         &added,
+                         0,
+                         0,
+                         &factors,
+                         first,
+                         std::min(K, k - first),
+                         first + K >= k,
+                         true,
+                         &made.pivot};
     if (by_block || n > 4 * WARP) {
       BlockRoom<K> room{};
       modify_by_block<K>(HostTeam{int(n)}, pass, 0, room);
     } else {
       WarpRoom<K> room{};
-      n <= WARP ? modify_by_warp<K, 1>(HostTeam{WARP}, pass, 0, room) : modify_by_warp<K, 4>(HostTeam{WARP}, pass, 0, room);
+      n <= WARP ? modify_by_warp<K, 1>(HostTeam{WARP}, pass, 0, room)
+                : modify_by_warp<K, 4>(HostTeam{WARP}, pass, 0, room);
     }
     if (first + K < k) from = made.R;
   }
@@ -115,7 +131,8 @@ void expect_right(const Problem<T>& p, int K, const std::string& what) {
   const index_t n = p.R.cols();
   const Residual residual(p);
   for (const bool by_block : {false, true}) {
-    const Modified<T> made = modified<T>(K, p.R, p.V.template cast<double>(), p.sign == Sign::update ? int(p.V.cols()) : 0, by_block);
+    const Modified<T> made =
+        modified<T>(K, p.R, p.V.template cast<double>(), p.sign == Sign::update ? int(p.V.cols()) : 0, by_block);
     ASSERT_EQ(made.pivot, -1) << what;
     EXPECT_LT(residual.ratio(unpacked(made.R, n), sizeof(T) == 8 ? 0x1p-52 : 0x1p-23), 10) << what;
   }
@@ -137,7 +154,8 @@ TEST_P(MemberFamilies, AreModifiedAccurately) {
       const Family& family = families[GetParam() - std::size(cases)];
       const Matrix R = family.factor(n, level, random);
       for (const Sign sign : {Sign::update, Sign::downdate})
-        expect_right(family.make(sign, R, k, level, random), K, family.name + (", " + what) + (sign == Sign::update ? ", update" : ", downdate"));
+        expect_right(family.make(sign, R, k, level, random), K,
+                     family.name + (", " + what) + (sign == Sign::update ? ", update" : ", downdate"));
     }
 }
 INSTANTIATE_TEST_SUITE_P(, MemberFamilies, testing::Range(0, int(std::size(cases) + std::size(families))));
@@ -157,7 +175,8 @@ TEST(Member, WithBothSignsAndWeightsAndInSinglePrecision) {
       ASSERT_EQ(made.pivot, -1);
       const Stored<double> X = unpacked(made.R, n);
       Matrix W = weighted.cast<real>();
-      const Matrix target = gram(R) + product(W.leftCols(k / 2), W.leftCols(k / 2).transpose()) - product(W.rightCols(k - k / 2), W.rightCols(k - k / 2).transpose());
+      const Matrix target = gram(R) + product(W.leftCols(k / 2), W.leftCols(k / 2).transpose()) -
+                            product(W.rightCols(k - k / 2), W.rightCols(k - k / 2).transpose());
       const real size = norm_1(gram(R)) + norm_1(product(W, W.transpose()));
       EXPECT_LT(double(norm_1(gram(X) - target) / size), 40 * 0x1p-52);
 
@@ -192,7 +211,8 @@ TEST(Member, OfNumbersNearTheEndsOfTheRange) {
   one << 1e308;
   EXPECT_EQ(modified<1>(one, Stored<double>(one), 1, {1.9}, {1e-308, 1e308, 1e308}).pivot, too_large_at(0));
   one << 1e-300;
-  EXPECT_EQ(modified<1>(one, two, 1, {}, {0x1p-100, 0x1p100, 0x1p100}).pivot, vanished_at(0));  // beside what the member is scaled by
+  // Beside what the member is scaled by.
+  EXPECT_EQ(modified<1>(one, two, 1, {}, {0x1p-100, 0x1p100, 0x1p100}).pivot, vanished_at(0));
   const Stored<float> small = Stored<float>::Constant(1, 1, 0x1p-149f);
   EXPECT_EQ(modified<1>(small, Stored<double>::Constant(1, 1, 0x1p-149 * 0.99), 0).pivot, vanished_at(0));
 }

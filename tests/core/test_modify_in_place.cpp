@@ -57,7 +57,8 @@ TEST(ModifyInPlace, BeginsOnlyWhatCanBeDone) {
     std::atomic<bool> begun{false};
     request.n = 120;
     request.k = 3;
-    EXPECT_TRUE(error_of([&] { modify(Place<double>::in_place(R.data(), begun), p.V.data(), request, [](double) {}); }));
+    EXPECT_TRUE(
+        error_of([&] { modify(Place<double>::in_place(R.data(), begun), p.V.data(), request, [](double) {}); }));
     EXPECT_FALSE(begun);
     EXPECT_TRUE(same_bits(R, p.R));
   }

@@ -1,6 +1,7 @@
 #include "panels_here.h"
 
-/// A factor whose panels lie on the GPUs of several processes, which are threads here, and ordinary memory: inst/design/processes.md.
+/// A factor whose panels lie on the GPUs of several processes, which are threads here, and ordinary memory:
+/// inst/design/processes.md.
 namespace gpucholmod::test {
 namespace {
 
@@ -38,7 +39,8 @@ Result modified(const Example& p, const Task& t, int size, double delay, const m
   return result;
 }
 
-void expect_right(index_t n, index_t k, index_t removed, Precision precision, double scale = 1, mpi::PanelWay way = {}, double size = 1) {
+void expect_right(index_t n, index_t k, index_t removed, Precision precision, double scale = 1, mpi::PanelWay way = {},
+                  double size = 1) {
   SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + ", removed " + std::to_string(removed));
   const Example p(n, k, size);
   Task t = task(n, k, removed, precision);
@@ -72,7 +74,8 @@ TEST(PanelSweep, AsInOneProcess) {
   expect_right(300, 0, 0, Precision::double_, 2);
 }
 
-/// Messages lie in the memory that panels have for them, where they are made and where they come; and are gone when all is done.
+/// Messages lie in the memory that panels have for them, where they are made and where they come; and are gone when all
+/// is done.
 TEST(PanelSweep, MessagesInMemoryOfTheirOwn) {
   const index_t n = 700, k = 20, panel = 128 * k * 2 * sizeof(double);
   const std::size_t before = counted_memory.taken;
@@ -101,7 +104,8 @@ TEST(PanelSweep, OneWayForAll) {
   EXPECT_TRUE(same_bits(narrow.made, same.made));
 }
 
-/// The same pivot in all of them, as in one process, and nothing is changed: in one pass and in several, the first of which fails behind it.
+/// The same pivot in all of them, as in one process, and nothing is changed: in one pass and in several, the first of
+/// which fails behind it.
 TEST(PanelSweep, ADowndateThatFails) {
   const index_t n = 500;
   for (const index_t at : {0, 70, 300, 499})
@@ -114,7 +118,8 @@ TEST(PanelSweep, ADowndateThatFails) {
         const Task t = task(n, 20, 20, Precision::double_);
         Threads all(size, 1e-5);
         expect_none(in_processes(all, size, 60, [&](mpi::Team& team) {
-          const auto f = mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, allocate, panels_here({Launch::persistent, columns}, {Launch::persistent, columns}));
+          const auto f = mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, allocate,
+                                       panels_here({Launch::persistent, columns}, {Launch::persistent, columns}));
           std::atomic<bool> begun{false};
           std::unique_ptr<HeldFactor> made;
           EXPECT_EQ(f->modify(p.V.data(), t, nullptr, no_poll, begun).pivot, at) << columns;
@@ -160,7 +165,8 @@ TEST(PanelSweep, AsAnyFactor) {
         EXPECT_TRUE(rank != 0 || away(inverse, other) < 1e-13);
         const auto copied = f->copy();
         const Doubles of_copy = whole(*copied, rank);
-        EXPECT_TRUE(rank != 0 || same_bits(of_copy, whole(*cpu::hold(p.R.data(), n, Uplo::upper, precision, 0, allocate), 0)));
+        EXPECT_TRUE(rank != 0 ||
+                    same_bits(of_copy, whole(*cpu::hold(p.R.data(), n, Uplo::upper, precision, 0, allocate), 0)));
         const Task t = task(n, 0, 0, precision);
         std::atomic<bool> begun{false};
         for (HeldFactor* const one : {static_cast<HeldFactor*>(f.get()), static_cast<HeldFactor*>(g.get())}) {

@@ -6,14 +6,15 @@
 
 #include "block_columns/segment.h"
 
-/// What a modification on several GPUs takes, from what was measured on one and on two: inst/design/several-gpus.md has the table.
+/// What a modification on several GPUs takes, from what was measured on one and on two: inst/design/several-gpus.md has
+/// the table.
 namespace gpucholmod::test {
 namespace {
 
 using namespace block_columns;
 
-/// Microseconds, for V of 8, 16 or 32 columns (inst/design/segments.md, "Where the time goes", and several-gpus.md; what belongs to more than one
-/// GPU has been measured for 16 columns alone, and is guessed for the others).
+/// Microseconds, for V of 8, 16 or 32 columns (inst/design/segments.md, "Where the time goes", and several-gpus.md;
+/// what belongs to more than one GPU has been measured for 16 columns alone, and is guessed for the others).
 struct Width {
   int columns;
   double finish;    ///< from P of a row block to its message, and to the first that rewrites
@@ -23,13 +24,16 @@ struct Width {
   double P_across;  ///< from P of a row block to those that advance on another owner
   double V_across;  ///< from V that is handed over there to the chain, which uses it
 };
-constexpr Width widths[] = {{8, 10, 1.4, 0.5, 1.0, 8.9, 5.9}, {16, 10.5, 1.9, 0.8, 1.25, 9.8, 6.4}, {32, 17, 2.8, 1.3, 2.2, 12, 8}};
+constexpr Width widths[] = {
+    {8, 10, 1.4, 0.5, 1.0, 8.9, 5.9}, {16, 10.5, 1.9, 0.8, 1.25, 9.8, 6.4}, {32, 17, 2.8, 1.3, 2.2, 12, 8}};
 
 struct Card {
-  int workers[3], on_several[3];  ///< blocks of threads that rewrite, for each width, and those on each of several owners
+  /// Blocks of threads that rewrite, for each width, and those on each of several owners.
+  int workers[3], on_several[3];
   double rates[3];                ///< bytes a microsecond that rewriting reads and writes, from n = 32,768
 };
-constexpr Card h100{{100, 96, 88}, {96, 88, 80}, {2.5e6, 2.5e6, 2.05e6}}, h200{{112, 112, 104}, {112, 104, 96}, {3.1e6, 3.1e6, 2.5e6}};
+constexpr Card h100{{100, 96, 88}, {96, 88, 80}, {2.5e6, 2.5e6, 2.05e6}},
+    h200{{112, 112, 104}, {112, 104, 96}, {3.1e6, 3.1e6, 2.5e6}};
 
 constexpr double start = 22;       ///< launch, inverses, the first P
 constexpr double bringing = 28e3;  ///< bytes a microsecond of V, from the host's memory
@@ -40,8 +44,9 @@ constexpr double across = 0.3;     ///< bytes a picosecond that the chain reads 
 constexpr int window = 16, window_on_several = 24;
 constexpr int quarters = 4;        ///< of a multiprocessor, with a tensor core each
 
-/// Of one pass of an update of a factor of doubles of order n, on so many owners, in microseconds; what goes to another owner takes `slower` times
-/// as long as it should. Every owner is done with a row block before it begins with the next.
+/// Of one pass of an update of a factor of doubles of order n, on so many owners, in microseconds; what goes to another
+/// owner takes `slower` times as long as it should. Every owner is done with a row block before it begins with the
+/// next.
 double predicted(index_t n, int width, const Card& card, int owners, double slower = 1) {
   const Width& m = widths[width];
   const int strips = int((n + STRIP - 1) / STRIP), blocks = strips * BLOCKS;
@@ -56,13 +61,16 @@ double predicted(index_t n, int width, const Card& card, int owners, double slow
     const int of = b / BLOCKS % owners;
     const double sent = of > 0 ? slower * m.P_across : P_there, handed = of > 0 ? slower * m.V_across : V_there;
     if (const int last = b - 1 - REACH; last >= 0) P[b] = std::max(P[b], P[last] + sent + m.advance + handed);
-    if (const int before = b - 1 - ahead; before >= 0) P[b] = std::max(P[b], done[before][of] + (ahead - REACH) * m.advance + handed);
+    if (const int before = b - 1 - ahead; before >= 0)
+      P[b] = std::max(P[b], done[before][of] + (ahead - REACH) * m.advance + handed);
     for (int owner = 0; owner < owners; ++owner) {
       int own = 0;  // block columns from the diagonal on
-      for (int strip = owner; strip < strips; strip += owners) own += std::min(std::max((strip + 1) * BLOCKS - b, 0), BLOCKS);
+      for (int strip = owner; strip < strips; strip += owners)
+        own += std::min(std::max((strip + 1) * BLOCKS - b, 0), BLOCKS);
       const double groups = double(own) * GROUPS / (owners > 1 ? card.on_several : card.workers)[width];  // of a worker
       const double bytes = double(own) * 2 * tile_bytes;
-      const double takes = std::max({std::ceil(groups / REWRITE_WARPS) * m.tile, groups / quarters * m.products, bytes / card.rates[width]});
+      const double takes = std::max(
+          {std::ceil(groups / REWRITE_WARPS) * m.tile, groups / quarters * m.products, bytes / card.rates[width]});
       const double there = P[b] + m.finish + (owner > 0 ? slower * message_across : 0);
       done[b][owner] = done_by[owner] = std::max(done_by[owner], there) + takes;
     }
@@ -78,12 +86,33 @@ struct Row {
 };
 
 TEST(PredictedOwners, TakeWhatWasMeasured) {
-  for (const Row& row : {Row{5000, 1, 1, 0.199}, {16384, 1, 1, 1.04}, {32768, 0, 1, 3.57}, {32768, 1, 1, 3.67}, {32768, 2, 1, 4.28}, {65536, 0, 1, 14.5}})
-    EXPECT_NEAR(predicted(row.n, row.width, h100, row.owners) / 1e3 / row.ms, 1, 0.2) << row.n << ", " << widths[row.width].columns;
-  for (const Row& row : {Row{5000, 0, 1, 0.163}, {5000, 1, 1, 0.198}, {5000, 1, 2, 0.230}, {5000, 2, 1, 0.270}, {16384, 0, 1, 0.78}, {16384, 1, 1, 0.831},
-                         {16384, 1, 2, 0.664}, {16384, 2, 1, 1.15}, {32768, 0, 1, 2.776}, {32768, 0, 2, 1.687}, {32768, 1, 1, 2.901}, {32768, 1, 2, 1.715},
-                         {32768, 2, 1, 3.96}, {32768, 2, 2, 2.82}, {65536, 0, 1, 10.64}, {65536, 0, 2, 5.82}, {150000, 0, 2, 30.2}})
-    EXPECT_NEAR(predicted(row.n, row.width, h200, row.owners) / 1e3 / row.ms, 1, 0.2) << row.n << ", " << widths[row.width].columns << ", " << row.owners;
+  for (const Row& row : {Row{5000, 1, 1, 0.199},
+                         {16384, 1, 1, 1.04},
+                         {32768, 0, 1, 3.57},
+                         {32768, 1, 1, 3.67},
+                         {32768, 2, 1, 4.28},
+                         {65536, 0, 1, 14.5}})
+    EXPECT_NEAR(predicted(row.n, row.width, h100, row.owners) / 1e3 / row.ms, 1, 0.2)
+        << row.n << ", " << widths[row.width].columns;
+  for (const Row& row : {Row{5000, 0, 1, 0.163},
+                         {5000, 1, 1, 0.198},
+                         {5000, 1, 2, 0.230},
+                         {5000, 2, 1, 0.270},
+                         {16384, 0, 1, 0.78},
+                         {16384, 1, 1, 0.831},
+                         {16384, 1, 2, 0.664},
+                         {16384, 2, 1, 1.15},
+                         {32768, 0, 1, 2.776},
+                         {32768, 0, 2, 1.687},
+                         {32768, 1, 1, 2.901},
+                         {32768, 1, 2, 1.715},
+                         {32768, 2, 1, 3.96},
+                         {32768, 2, 2, 2.82},
+                         {65536, 0, 1, 10.64},
+                         {65536, 0, 2, 5.82},
+                         {150000, 0, 2, 30.2}})
+    EXPECT_NEAR(predicted(row.n, row.width, h200, row.owners) / 1e3 / row.ms, 1, 0.2)
+        << row.n << ", " << widths[row.width].columns << ", " << row.owners;
 }
 
 /// ms, by 1, 2, 4 and 8 H200.
@@ -92,18 +121,21 @@ struct OfNote {
   int width;
   double ms[4];
 };
-constexpr OfNote note[] = {{5000, 1, {0.21, 0.21, 0.21, 0.21}},   {16384, 1, {0.89, 0.63, 0.60, 0.61}},       {32768, 0, {2.93, 1.63, 1.08, 1.00}},
-                           {32768, 1, {3.04, 1.75, 1.23, 1.18}},  {32768, 2, {3.93, 2.37, 1.80, 1.91}},       {65536, 0, {11.32, 5.87, 3.25, 2.15}},
+constexpr OfNote note[] = {{5000, 1, {0.21, 0.21, 0.21, 0.21}},      {16384, 1, {0.89, 0.63, 0.60, 0.61}},
+                           {32768, 0, {2.93, 1.63, 1.08, 1.00}},     {32768, 1, {3.04, 1.75, 1.23, 1.18}},
+                           {32768, 2, {3.93, 2.37, 1.80, 1.91}},     {65536, 0, {11.32, 5.87, 3.25, 2.15}},
                            {131072, 0, {44.73, 22.66, 11.73, 6.47}}, {150000, 0, {58.52, 29.58, 15.21, 8.24}}};
 
 TEST(PredictedOwners, AreThoseOfTheNote) {
   for (const OfNote& row : note)
-    for (int i = 0; i < 4; ++i) EXPECT_NEAR(predicted(row.n, row.width, h200, 1 << i) / 1e3, row.ms[i], 0.006) << row.n << ", " << (1 << i);
+    for (int i = 0; i < 4; ++i)
+      EXPECT_NEAR(predicted(row.n, row.width, h200, 1 << i) / 1e3, row.ms[i], 0.006) << row.n << ", " << (1 << i);
 }
 
 /// How much would it matter if the way between them were longer?
 TEST(PredictedOwners, DependLittleOnTheWayBetweenThemIfLong) {
-  for (const int owners : {2, 4}) EXPECT_LT(predicted(131072, 0, h200, owners, 2) / predicted(131072, 0, h200, owners), 1.15) << owners;
+  for (const int owners : {2, 4})
+    EXPECT_LT(predicted(131072, 0, h200, owners, 2) / predicted(131072, 0, h200, owners), 1.15) << owners;
 }
 
 }  // namespace

@@ -26,11 +26,15 @@ TEST_F(File, IsReadByProcesses) {
   };
   const auto read = [&](index_t order, auto&& use) {
     Threads all(3);
-    return in_processes(all, 3, 60, [&](mpi::Team& team) { use(team, *mpi::read_out(team, path, order, Precision::double_, allocate)); });
+    return in_processes(all, 3, 60, [&](mpi::Team& team) {
+      use(team, *mpi::read_out(team, path, order, Precision::double_, allocate));
+    });
   };
   write();
   Stored<double> got(n, n);
-  for (const auto& error : read(n, [&](mpi::Team& team, const HeldFactor& f) { f.download(Uplo::upper, team.rank() == 0 ? got.data() : nullptr); }))
+  for (const auto& error : read(n, [&](mpi::Team&team, const HeldFactor&f) {
+         f.download(Uplo::upper, team.rank() == 0 ? got.data() : nullptr);
+       }))
     EXPECT_FALSE(error);
   EXPECT_TRUE(same_bits(got, R));
   const auto unused = [](mpi::Team&, const HeldFactor&) {};

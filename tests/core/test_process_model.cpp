@@ -13,7 +13,8 @@ namespace {
 
 constexpr double header = 32;  ///< bytes
 
-/// Messages of a sweep, and their bytes, exactly: a transform for each row block, to each process that has columns behind it.
+/// Messages of a sweep, and their bytes, exactly: a transform for each row block, to each process that has columns
+/// behind it.
 struct Traffic {
   index_t messages = 0;
   double bytes = 0;
@@ -23,7 +24,8 @@ Traffic traffic(index_t n, index_t k, int size, Instructions instructions) {
   const mpi::Layout layout{n, size};
   Traffic all;
   for (index_t b = 0; b < layout.blocks(); ++b) {
-    const index_t to = index_t(layout.behind(b, layout.owner(b)).size()), steps = (layout.columns(b) + kernels.rows - 1) / kernels.rows;
+    const index_t to = index_t(layout.behind(b, layout.owner(b)).size()),
+                  steps = (layout.columns(b) + kernels.rows - 1) / kernels.rows;
     all.messages += to;
     all.bytes += double(to) * (header + 8.0 * double(steps * kernels.transform_words(k)));
   }
@@ -32,7 +34,9 @@ Traffic traffic(index_t n, index_t k, int size, Instructions instructions) {
 
 /// The formulas of the note.
 double messages_of(index_t n, int size) { return (size - 1) * (double(n) / 64 - 0.5 * size); }
-double bytes_of(index_t n, index_t k, int size, index_t rows) { return 8.0 * double(n) * (double(k) + double(rows) + 1) * (size - 1); }
+double bytes_of(index_t n, index_t k, int size, index_t rows) {
+  return 8.0 * double(n) * (double(k) + double(rows) + 1) * (size - 1);
+}
 
 TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
   for (const Instructions instructions : all_instructions) {
@@ -45,8 +49,9 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
         Threads net(size);
         Traffic before;
         const auto errors = in_processes(net, size, 60, [&](mpi::Team& team) {
-          const auto f = mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_,
-                                       [](std::size_t bytes) { return std::shared_ptr<void>(::operator new(bytes), [](void* p) { ::operator delete(p); }); });
+          const auto f = mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_, [](std::size_t bytes) {
+            return std::shared_ptr<void>(::operator new(bytes), [](void* p) { ::operator delete(p); });
+          });
           team.together(mpi::Operation::agree, 0, [&] {  // all have done before what is counted begins
             if (team.rank() == 0) before = {net.messages, net.bytes};
             team.exchange("", 1);
@@ -62,7 +67,8 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
         });
         for (const auto& error : errors) EXPECT_FALSE(error);
         const Traffic exact = traffic(n, k, size, instructions);
-        // Beside the sweep's: ends of operations, three to each other process at the most, an exchange, notices of life.
+        // Beside the sweep's: ends of operations, three to each other process at the most, an exchange, notices of
+        // life.
         EXPECT_NEAR(double(net.messages - before.messages), double(exact.messages), 4.0 * size * (size - 1));
         EXPECT_NEAR(net.bytes - before.bytes, exact.bytes, 4.0 * 80 * size * (size - 1));
       }
@@ -72,13 +78,16 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
           const Traffic exact = traffic(n, k, size, instructions);
           const index_t rows = cpu::kernels<double>(instructions, k, Sign::update, Uplo::upper).rows;
           const bool long_enough = n / 64 > 8 * size;  // otherwise many of the last blocks have few behind them
-          EXPECT_TRUE(!long_enough || std::abs(double(exact.messages) / messages_of(n, size) - 1) < 0.1) << n << " " << size;
-          EXPECT_TRUE(!long_enough || std::abs(exact.bytes / bytes_of(n, k, size, rows) - 1) < 0.1) << n << " " << k << " " << size;
+          EXPECT_TRUE(!long_enough || std::abs(double(exact.messages) / messages_of(n, size) - 1) < 0.1)
+              << n << " " << size;
+          EXPECT_TRUE(!long_enough || std::abs(exact.bytes / bytes_of(n, k, size, rows) - 1) < 0.1)
+              << n << " " << k << " " << size;
         }
   }
 }
 
-/// What the schedule has to do: nobody can be quicker than his share of the work, nor than the chain of block steps; nor much slower.
+/// What the schedule has to do: nobody can be quicker than his share of the work, nor than the chain of block steps;
+/// nor much slower.
 TEST(ProcessModel, NobodyWaitsButForTheChain) {
   const Pieces pieces{20e-6, 40e-6, 16e3};
   for (const index_t n : {4096, 32768})
@@ -99,13 +108,17 @@ TEST(ProcessModel, NobodyWaitsButForTheChain) {
 }
 
 /// One H100: what the note's table of pieces says.
-constexpr PanelPieces h100{0.1e-3, 10e-9, 60e-6, 75e-9, 8e-6, 2.55e12, 1 / 29e9, 8.0 * block_columns::Message<16>::words / block_columns::NB};
+constexpr PanelPieces h100{0.1e-3, 10e-9,   60e-6,    75e-9,
+                           8e-6,   2.55e12, 1 / 29e9, 8.0 * block_columns::Message<16>::words / block_columns::NB};
 
-double on_gpus(index_t n, int processes, const Network& network) { return predicted({n, processes, mpi::panel_width(n)}, h100, network); }
+double on_gpus(index_t n, int processes, const Network& network) {
+  return predicted({n, processes, mpi::panel_width(n)}, h100, network);
+}
 
 TEST(ProcessModel, OneProcessOnAGpuTakesWhatWasMeasured) {
   EXPECT_EQ(h100.message, 408);
-  for (const auto& [n, seconds] : {std::pair<index_t, double>{4096, 0.98e-3}, {8192, 1.87e-3}, {16384, 3.47e-3}, {32768, 7.51e-3}})
+  for (const auto& [n, seconds] :
+       {std::pair<index_t, double>{4096, 0.98e-3}, {8192, 1.87e-3}, {16384, 3.47e-3}, {32768, 7.51e-3}})
     EXPECT_NEAR(on_gpus(n, 1, {0, 1e9}) / seconds, 1, 0.2) << n;
 }
 
@@ -113,13 +126,16 @@ TEST(ProcessModel, OnGpusNobodyWaitsButForTheChain) {
   for (const index_t n : {16384, 131072})
     for (const Network& network : {Network{5e-6, 1e10}, {20e-6, 1.25e9}})
       for (const int size : {1, 2, 4, 16, 64}) {
-        const double w = double(mpi::panel_width(n)), panels = double(n) / w, bytes = h100.message * w, found = on_gpus(n, size, network);
-        const double panel = h100.panel + h100.column * w, follow = 8.0 * double(n) * (double(n) - w) / h100.bytes_a_second / size;
+        const double w = double(mpi::panel_width(n)), panels = double(n) / w, bytes = h100.message * w,
+                     found = on_gpus(n, size, network);
+        const double panel = h100.panel + h100.column * w,
+                     follow = 8.0 * double(n) * (double(n) - w) / h100.bytes_a_second / size;
         const double sent = network.latency + bytes / network.bytes_a_second + 2 * bytes * h100.host;
         const double way = size == 1 ? 0 : sent + h100.launch + 16 * w * w / h100.bytes_a_second;
         const double chain = panels * panel + (panels - 1) * way;
         EXPECT_GE(found, std::max(0.999 * chain, follow)) << n << " " << size;
-        // What a message takes to go out to all others, one after the other, and the ends, where some have nothing left.
+        // What a message takes to go out to all others, one after the other, and the ends, where some have nothing
+        // left.
         const double ends = panels * (size - 1) * bytes / network.bytes_a_second + 4 * panels * h100.launch + 4e-3;
         EXPECT_LE(found, 1.05 * (chain + follow) + h100.begin + h100.row * double(n) + ends) << n << " " << size;
       }

@@ -7,7 +7,8 @@
 namespace gpucholmod::test {
 namespace {
 
-void expect_same_bits(index_t n, index_t k, index_t removed, Precision precision, int size, int threads, double delay, double scale = 1) {
+void expect_same_bits(index_t n, index_t k, index_t removed, Precision precision, int size, int threads, double delay,
+                      double scale = 1) {
   const Example p(n, k);
   Task t = task(n, k, removed, precision, threads);
   t.scale = scale;
@@ -24,9 +25,11 @@ void expect_same_bits(index_t n, index_t k, index_t removed, Precision precision
     Sides own(n, k, 3);
     EXPECT_EQ(f->modify(p.V.data(), n > 0 && k > 0 ? own.with(t, n) : t, nullptr, no_poll, begun).pivot, -1);
     EXPECT_TRUE(same_bits(own.out, sides.out) && same_bits(own.rest, sides.rest));
-    for (const HeldFactor* const one : {static_cast<const HeldFactor*>(f.get()), static_cast<const HeldFactor*>(made.get())}) {
+    for (const HeldFactor* const one :
+         {static_cast<const HeldFactor*>(f.get()), static_cast<const HeldFactor*>(made.get())}) {
       const Doubles got = whole(*one, rank, Uplo::lower);
-      EXPECT_TRUE(rank != 0 || same_bits(got, right)) << n << " " << k << " " << removed << " " << size << " " << threads;
+      EXPECT_TRUE(rank != 0 || same_bits(got, right))
+          << n << " " << k << " " << removed << " " << size << " " << threads;
     }
   }));
 }
@@ -35,7 +38,8 @@ TEST(Processes, SameBitsAsOne) {
   for (const int size : {1, 2, 4})
     for (const Precision precision : precisions) {
       for (const index_t n : {0, 1, 64, 65, 130}) expect_same_bits(n, n == 65 ? 1 : 6, 0, precision, size, 1, 0);
-      for (const auto& [k, removed] : {std::pair<index_t, index_t>{3, 3}, {17, 5}, {0, 0}}) expect_same_bits(331, k, removed, precision, size, 1, 2e-5);
+      for (const auto& [k, removed] : {std::pair<index_t, index_t>{3, 3}, {17, 5}, {0, 0}})
+        expect_same_bits(331, k, removed, precision, size, 1, 2e-5);
     }
   expect_same_bits(400, 16, 0, Precision::double_, 3, 2, 1e-4);
   expect_same_bits(400, 9, 4, Precision::double_, 2, 3, 1e-4, 0.75);
@@ -109,7 +113,8 @@ TEST(Processes, UsesOfAFactor) {
       const Doubles R = whole(*alone, 0), B = Random(5).normal(n, 3).cast<double>(), lower = p.R.transpose();
       Doubles written = Doubles::Zero(n, n);
       expect_none(in_processes(all, size, 60, [&](mpi::Team& team) {
-        const auto f = mpi::deal_out(team, team.rank() == 0 ? lower.data() : nullptr, n, Uplo::lower, precision, allocate);
+        const auto f =
+            mpi::deal_out(team, team.rank() == 0 ? lower.data() : nullptr, n, Uplo::lower, precision, allocate);
         EXPECT_EQ(f->processes(), size);
         EXPECT_LT(f->bytes(), (n * (n + 2 * mpi::block_width + 32)) / 2 * 8.0 / size + 8 * n * mpi::block_width);
         Doubles diagonal(n, 1);
@@ -125,7 +130,8 @@ TEST(Processes, UsesOfAFactor) {
         Doubles inverse(n, n), alone_inverse(n, n);
         f->inverse(team.rank() == 0 ? inverse.data() : nullptr);
         alone->inverse(alone_inverse.data());
-        EXPECT_TRUE(team.rank() != 0 || (inverse - alone_inverse).cwiseAbs().maxCoeff() < 1e-12 * alone_inverse.cwiseAbs().maxCoeff());
+        EXPECT_TRUE(team.rank() != 0 ||
+                    (inverse - alone_inverse).cwiseAbs().maxCoeff() < 1e-12 * alone_inverse.cwiseAbs().maxCoeff());
         MemorySink<double> sink(written.data(), n);
         f->write(team.rank() == 0 ? &sink : nullptr);
       }));
@@ -142,7 +148,9 @@ TEST(Processes, TheSameErrorInAll) {
   Threads all(3, 1e-5);
   std::atomic<int> count{0};
   expect_none(in_processes(all, 3, 60, [&](mpi::Team& team) {
-    const auto made = [&](const Doubles& R) { return mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_, allocate); };
+    const auto made = [&](const Doubles& R) {
+      return mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_, allocate);
+    };
     const auto infinite = error_of([&] { made(bad); });
     ASSERT_TRUE(infinite);
     EXPECT_EQ(infinite->code(), ErrorCode::not_finite);
@@ -264,7 +272,8 @@ TEST(Processes, OneIsMissing) {
   }
 }
 
-/// Whichever comes first, and also where nothing is sent but how each has ended: a message of something else is never read.
+/// Whichever comes first, and also where nothing is sent but how each has ended: a message of something else is never
+/// read.
 TEST(Processes, OutOfStepFromTheBeginning) {
   for (const bool sends : {true, false})
     for (const int late : {0, 1, 2}) {

@@ -1,11 +1,13 @@
 #include "modify/solve_modified.h"
 #include "process_example.h"
 
-/// Rows and columns that come, go and move, and solving with modifications, over several processes: inst/design/processes.md.
+/// Rows and columns that come, go and move, and solving with modifications, over several processes:
+/// inst/design/processes.md.
 namespace gpucholmod::test {
 namespace {
 
-/// A change f(factor, task, made) of rows and columns, of a factor of order n: what it makes of factor and sides, in place or not.
+/// A change f(factor, task, made) of rows and columns, of a factor of order n: what it makes of factor and sides, in
+/// place or not.
 struct Changed {
   Doubles R, z, rest;
 };
@@ -20,7 +22,8 @@ Changed changed(HeldFactor& f, int rank, const Task& plain, index_t order, index
   return {whole(now, rank), sides.out, sides.rest};
 }
 
-/// Rows and columns that come, go and move: as in one process but for rounding, and the same bits with any number of them.
+/// Rows and columns that come, go and move: as in one process but for rounding, and the same bits with any number of
+/// them.
 TEST(ProcessesReshape, RowsAndColumnsComeGoAndMove) {
   std::atomic<bool> begun{false};
   for (const Precision precision : precisions)
@@ -29,25 +32,32 @@ TEST(ProcessesReshape, RowsAndColumnsComeGoAndMove) {
       const Task t = task(n, 0, 0, precision, 2);
       const auto alone = cpu::hold(p.R.data(), n, Uplo::upper, precision, 0, allocate);
       const double near = precision == Precision::single ? 2e-4 : 1e-12;
-      const std::vector<index_t> gone = n < 100 ? std::vector<index_t>{n - 1} : std::vector<index_t>{65, 66, 100, n - 1};
+      const std::vector<index_t> gone =
+          n < 100 ? std::vector<index_t>{n - 1} : std::vector<index_t>{65, 66, 100, n - 1};
       struct Case {
         index_t order, k;
         bool same;  ///< bits as in one process
         std::function<void(HeldFactor&, const Task&, std::unique_ptr<HeldFactor>*)> change;
       };
       std::vector<Case> cases;
-      cases.push_back({n - index_t(gone.size()), index_t(gone.size()), false, [&](HeldFactor& f, const Task& t, auto* made) {
-        EXPECT_GT(f.remove(gone, t, made, no_poll, begun), 0);
-      }});
+      cases.push_back(
+          {n - index_t(gone.size()), index_t(gone.size()), false,
+           [&](HeldFactor& f, const Task& t, auto* made) { EXPECT_GT(f.remove(gone, t, made, no_poll, begun), 0); }});
       for (const auto& [at, count] : {std::pair<index_t, index_t>{n, 3}, {0, 1}, {n / 2, 70}})
-        cases.push_back({n + count, count, false, [n = n, at = at, count = count](HeldFactor& f, const Task& t, auto* made) {
-          std::atomic<bool> begun{false};
-          Doubles X = Random(31).normal(n + count, count).cast<double>() / (20 * std::sqrt(double(n + count) * count));
-          for (index_t q = 0; q < count; ++q) X(at + q, q) = 2;
-          EXPECT_EQ(f.insert(at, X.data(), count, t, made, no_poll, begun), -1);
-          EXPECT_FALSE(begun);
-        }});
-      for (const auto& [from, to] : {std::pair<index_t, index_t>{0, n - 1}, {n - 1, 0}, {n / 2, n / 2}, {n / 4, n - n / 4 - 1}, {n - n / 4 - 1, n / 3}})
+        cases.push_back(
+            {n + count, count, false, [n = n, at = at, count = count](HeldFactor& f, const Task& t, auto* made) {
+               std::atomic<bool> begun{false};
+               Doubles X =
+                   Random(31).normal(n + count, count).cast<double>() / (20 * std::sqrt(double(n + count) * count));
+               for (index_t q = 0; q < count; ++q) X(at + q, q) = 2;
+               EXPECT_EQ(f.insert(at, X.data(), count, t, made, no_poll, begun), -1);
+               EXPECT_FALSE(begun);
+             }});
+      for (const auto& [from, to] : {std::pair<index_t, index_t>{0, n - 1},
+                                     {n - 1, 0},
+                                     {n / 2, n / 2},
+                                     {n / 4, n - n / 4 - 1},
+                                     {n - n / 4 - 1, n / 3}})
         cases.push_back({n, 0, true, [from = from, to = to](HeldFactor& f, const Task& t, auto* made) {
           std::atomic<bool> begun{false};
           f.shift(from, to, t, made, no_poll, begun);
@@ -65,12 +75,18 @@ TEST(ProcessesReshape, RowsAndColumnsComeGoAndMove) {
               const Changed got = changed(*f, rank, t, one.order, one.k, in_place, one.change);
               if (rank != 0) continue;
               const Changed right = changed(*alone->copy(), 0, t, one.order, one.k, false, one.change);
-              EXPECT_LT((got.R - right.R).cwiseAbs().sum(), near * one.order + 1e-300) << n << " case " << i << " " << size;
-              EXPECT_LT((got.z - right.z).cwiseAbs().sum(), 10 * near * one.order + 1e-300) << n << " case " << i << " " << size;
-              EXPECT_LT((got.rest.cwiseAbs() - right.rest.cwiseAbs()).cwiseAbs().sum(), 10 * near * one.order + 1e-300) << n << " case " << i << " " << size;
-              EXPECT_TRUE(!one.same || (same_bits(got.R, right.R) && same_bits(got.z, right.z))) << n << " case " << i << " " << size;
+              EXPECT_LT((got.R - right.R).cwiseAbs().sum(), near * one.order + 1e-300)
+                  << n << " case " << i << " " << size;
+              EXPECT_LT((got.z - right.z).cwiseAbs().sum(), 10 * near * one.order + 1e-300)
+                  << n << " case " << i << " " << size;
+              EXPECT_LT((got.rest.cwiseAbs() - right.rest.cwiseAbs()).cwiseAbs().sum(), 10 * near * one.order + 1e-300)
+                  << n << " case " << i << " " << size;
+              EXPECT_TRUE(!one.same || (same_bits(got.R, right.R) && same_bits(got.z, right.z)))
+                  << n << " case " << i << " " << size;
               if (size == 1 && !in_place) first.push_back(got);
-              EXPECT_TRUE(same_bits(got.R, first[i].R) && same_bits(got.z, first[i].z) && same_bits(got.rest, first[i].rest)) << n << " case " << i;
+              EXPECT_TRUE(same_bits(got.R, first[i].R) && same_bits(got.z, first[i].z) &&
+                          same_bits(got.rest, first[i].rest))
+                  << n << " case " << i;
             }
           }
         }));
@@ -93,7 +109,8 @@ TEST(ProcessesReshape, AnInsertionThatFails) {
     for (index_t q = 0; q < p; ++q) X(70 + q, q) = q == 1 ? -1 : 1;
     EXPECT_EQ(f->insert(70, X.data(), p, t, nullptr, no_poll, begun), 71);
     X(71, 1) = 1;
-    X.col(0) << A.col(150).head(70), A(150, 150) * (1 - 1e-10), 0, 0, A.col(150).tail(n - 70);  // as one that is behind it
+    // As one that is behind it.
+    X.col(0) << A.col(150).head(70), A(150, 150) * (1 - 1e-10), 0, 0, A.col(150).tail(n - 70);
     EXPECT_EQ(f->insert(70, X.data(), p, t, nullptr, no_poll, begun), 150 + p);
     X(0, 2) = INFINITY;
     EXPECT_EQ(error_of([&] { f->insert(70, X.data(), p, t, nullptr, no_poll, begun); })->code(), ErrorCode::not_finite);

@@ -100,7 +100,8 @@ TEST(Expected, LongerOnSlowerDevices) {
       EXPECT_EQ(longer(cuda::Kernels::clusters), 0);
       EXPECT_EQ(longer(cuda::Kernels::tensor_cores), 0);
       EXPECT_EQ(longer(cuda::Kernels::steps), 8e-7 * double(n) * (k == 64 ? 2 : 1));
-      const double passes = double((k + 15) / 16), width = k == 1 ? 8 : 16, flops = double(n * n) * passes * (16 + 2 * width);
+      const double passes = double((k + 15) / 16), width = k == 1 ? 8 : 16,
+                   flops = double(n * n) * passes * (16 + 2 * width);
       EXPECT_DOUBLE_EQ(longer(cuda::Kernels::plain), flops / (28 * 6.8e9));
     }
 }

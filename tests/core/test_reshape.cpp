@@ -72,7 +72,8 @@ void expect_right() {
       for (index_t j = 0; j < n; ++j)
         if (!drawn.count(j)) keep.push_back(j);
       const index_t m = n - k;
-      const Stored<T> less = both(R, m, [&](auto from, auto to) { cpu::remove<T>(from, gone, to, how, no_poll, begun); });
+      const Stored<T> less =
+          both(R, m, [&](auto from, auto to) { cpu::remove<T>(from, gone, to, how, no_poll, begun); });
       EXPECT_LT(residual(less, picked(A, keep)), 40);
       // and back: those that are gone come again, all in one place
       for (const index_t at : {index_t(0), m / 2, m}) {
@@ -81,7 +82,8 @@ void expect_right() {
         order.insert(order.end(), keep.begin() + at, keep.end());
         const Matrix again = picked(A, order);
         Stored<double> X = again.middleCols(at, k).cast<double>();
-        for (index_t q = 0; q < k; ++q) X.col(q).segment(at, k).tail(k - q - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
+        for (index_t q = 0; q < k; ++q)
+          X.col(q).segment(at, k).tail(k - q - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
         const Stored<T> before = upper(Stored<T>(less.topLeftCorner(m, m)));
         const Stored<T> back = both(before, n, [&](auto from, auto to) {
           EXPECT_EQ(cpu::insert<T>(from, at, X.data(), k, 0, to, how, no_poll, begun), -1);

@@ -19,8 +19,10 @@ struct Case {
   double scale;
 
   Case(index_t n, index_t k, index_t m, double scale, double size = 1)
-      : R(quick_problem(Sign::update, n, 1).R), V(Random(7).normal(n, k).cast<double>() * (0.3 * size / std::sqrt(double(n * k)))),
-        z(Random(8).normal(n, m).cast<double>()), Y(Random(9).normal(m, k).cast<double>()), removed(k / 3), scale(scale) {}
+      : R(quick_problem(Sign::update, n, 1).R),
+        V(Random(7).normal(n, k).cast<double>() * (0.3 * size / std::sqrt(double(n * k)))),
+        z(Random(8).normal(n, m).cast<double>()), Y(Random(9).normal(m, k).cast<double>()), removed(k / 3),
+        scale(scale) {}
 
   Columns signs() const {
     Columns S = Columns::Identity(V.cols(), V.cols());
@@ -33,8 +35,8 @@ double size_of(const Matrix& M) { return double(norm_1(M)); }
 
 /// ||R~'z~ - scale^2 R'z - V S Y'|| by eps times what is summed up; R~: what has come of R.
 double residual(const Case& c, const Columns& modified, const Columns& z, double eps) {
-  const Matrix R = c.R.cast<real>(), S = c.signs().cast<real>(), V = c.V.cast<real>(), Y = c.Y.cast<real>(), z0 = c.z.cast<real>(),
-               now = modified.cast<real>().triangularView<Eigen::Upper>();
+  const Matrix R = c.R.cast<real>(), S = c.signs().cast<real>(), V = c.V.cast<real>(), Y = c.Y.cast<real>(),
+               z0 = c.z.cast<real>(), now = modified.cast<real>().triangularView<Eigen::Upper>();
   const real square = real(c.scale) * real(c.scale);
   const Matrix error = product(now.transpose(), z.cast<real>()) - square * product(R.transpose(), z0) -
                        product(product(V, S), Y.transpose());
@@ -52,7 +54,8 @@ std::vector<double> rss_of(const Case& c, real rss) {
     const Matrix z0 = c.z.col(j).cast<real>(), y = c.Y.row(j).cast<real>();
     const Matrix b = square * product(R.transpose(), z0) + product(VS, y.transpose());
     const Matrix z = lower.triangularView<Eigen::Lower>().solve(b);
-    all.push_back(double(square * (rss + z0.squaredNorm()) + product(product(y, S), y.transpose())(0, 0) - z.squaredNorm()));
+    all.push_back(
+        double(square * (rss + z0.squaredNorm()) + product(product(y, S), y.transpose())(0, 0) - z.squaredNorm()));
   }
   return all;
 }
@@ -70,7 +73,9 @@ Request asked(const Case& c, const Way& way, Precision precision = Precision::do
   request.sides->rss.assign(size_t(c.z.cols()), 2);
   return request;
 }
-Columns z_of(const Request& request) { return Eigen::Map<const Columns>(request.sides->z.data(), request.n, request.sides->m); }
+Columns z_of(const Request& request) {
+  return Eigen::Map<const Columns>(request.sides->z.data(), request.n, request.sides->m);
+}
 
 Result<double> modified(const Case& c, const Request& request) {
   const Columns R = request.uplo == Uplo::upper ? c.R : Columns(c.R.transpose());
@@ -218,8 +223,8 @@ TEST(RightSides, MethodsThatTakeNone) {
   }
 }
 
-/// What the GPU's kernels do on a simulated grid: from one panel or several, with refused blocks, segments that end early, and steps
-/// alone.
+/// What the GPU's kernels do on a simulated grid: from one panel or several, with refused blocks, segments that end
+/// early, and steps alone.
 TEST(RightSides, ByTheKernelsOfTheGpu) {
   index_t fallbacks = 0, rescalings = 0;
   for (const Kernel kernel : {Kernel::persistent, Kernel::stepwise})
@@ -238,7 +243,9 @@ TEST(RightSides, ByTheKernelsOfTheGpu) {
               result->first = Columns::Zero(n, n);
               MemorySink<double> to(result->first.data(), n);
               LazyDevice<double> device(plan, c.V.data(), {kernel, 0, 2});
-              const auto run = stream::Pipeline<double, double>(plan, from, to, Uplo::upper, 0, 1, device, 2, no_poll, nullptr).run();
+              const auto run =
+                  stream::Pipeline<double, double>(plan, from, to, Uplo::upper, 0, 1, device, 2, no_poll, nullptr)
+                      .run();
               ASSERT_EQ(run.end, stream::End::complete);
               Request request = asked(c, ways.at(2));
               Carried carried(request, request.sides->Y.data(), request.n);

@@ -3,7 +3,8 @@
 #include "grid_call.h"
 #include "search/on_grid.h"
 
-/// A short search for modifications with a large backward error, on the simulated grid; `make search` makes longer ones.
+/// A short search for modifications with a large backward error, on the simulated grid; `make search` makes longer
+/// ones.
 namespace gpucholmod::test {
 namespace {
 

@@ -46,7 +46,8 @@ std::string name(const testing::TestParamInfo<std::tuple<int, Precision>>& info)
 }
 
 INSTANTIATE_TEST_SUITE_P(Segments, SegmentsOn,
-                         testing::Combine(testing::Range(0, int(std::size(cases) + std::size(families))), testing::ValuesIn(precisions)),
+                         testing::Combine(testing::Range(0, int(std::size(cases) + std::size(families))),
+                                          testing::ValuesIn(precisions)),
                          name);
 
 /// Against the reference method, well-conditioned: to 1e-12 of the largest entry.
@@ -93,19 +94,21 @@ bool same(const PassOutcome& a, const PassOutcome& b) {
 
 constexpr int narrow = REACH + 1, wide = 1000;  ///< windows: the least, and one beyond every factor
 constexpr Into other = Into::other_memory;
-const SegmentsRun schedules[] = {
-    {1, 1, narrow, other, 0, 1}, {2, 2, 12, other, 2, 3},   {7, 5, 10, other, 5, 2},         {3, 2, narrow, other, 3, 5},
-    {7, 1, 12, other, 3, 1},     {1, 5, wide, other, 2, 1}, {2, 5, wide, Into::place, 3, 2}, {7, 2, narrow, Into::place, 0, 5},
-    {3, 2, 12, Into::place, 2, 3}, {2, 3, 10, Into::place, 5, 1}};
+const SegmentsRun schedules[] = {{1, 1, narrow, other, 0, 1},     {2, 2, 12, other, 2, 3},
+                                 {7, 5, 10, other, 5, 2},         {3, 2, narrow, other, 3, 5},
+                                 {7, 1, 12, other, 3, 1},         {1, 5, wide, other, 2, 1},
+                                 {2, 5, wide, Into::place, 3, 2}, {7, 2, narrow, Into::place, 0, 5},
+                                 {3, 2, 12, Into::place, 2, 3},   {2, 3, 10, Into::place, 5, 1}};
 
-/// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what was done.
+/// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what
+/// was done.
 template <class T>
 PassOutcome expect_same_in_any_schedule(const Problem<double>& p) {
   const SegmentsResult<T> expected = run_segments<T>(p);
   expect_sound(expected);
   for (const SegmentsRun& how : schedules) {
-    SCOPED_TRACE("workers " + std::to_string(how.workers) + ", finishers " + std::to_string(how.finishers) + ", window " +
-                 std::to_string(how.window) + ", delay " + std::to_string(how.delay));
+    SCOPED_TRACE("workers " + std::to_string(how.workers) + ", finishers " + std::to_string(how.finishers) +
+                 ", window " + std::to_string(how.window) + ", delay " + std::to_string(how.delay));
     const SegmentsResult<T> result = run_segments<T>(p, how);
     EXPECT_TRUE(same_bits(result.memory, expected.memory));
     EXPECT_TRUE(same(result.done, expected.done));
@@ -146,7 +149,8 @@ SegmentsRun owners(int count, int lead, SegmentsRun how) {
   return how;
 }
 const SegmentsRun on_owners[] = {owners(2, 0, {8, 2, narrow, other, 3}), owners(3, 2, {8, 3, 12, other, 5}),
-                                 owners(3, 1, {8, 1, narrow, Into::place, 2}), owners(2, 1, {8, 3, 12, Into::place, 3})};
+                                 owners(3, 1, {8, 1, narrow, Into::place, 2}),
+                                 owners(2, 1, {8, 3, 12, Into::place, 3})};
 
 template <class T>
 PassOutcome expect_same_on_owners(const Problem<double>& p) {
@@ -169,7 +173,8 @@ TEST(Segments, DoesNotDependOnTheNumberOfOwners) {
   };
   for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16)) count(expect_same_on_owners<double>(p));
   Random random(10);
-  for (const index_t n : {1, 129}) count(expect_same_on_owners<double>(problem(Sign::update, well_conditioned(n, random), random.normal(n, 3))));
+  for (const index_t n : {1, 129})
+    count(expect_same_on_owners<double>(problem(Sign::update, well_conditioned(n, random), random.normal(n, 3))));
   EXPECT_GT(done.fallbacks, 0);
   EXPECT_GT(done.rescalings, 0);
   expect_same_on_owners<float>(many_blocks(Sign::update, small_rows(960, 7, 20)));
@@ -180,7 +185,8 @@ TEST(Segments, DoesNotDependOnTheNumberOfOwners) {
   EXPECT_EQ(expect_same_on_owners<double>(many_blocks(Sign::downdate, P)).fallbacks, 1);
 }
 
-/// A factor that goes by panels becomes the same, bit for bit; also where more row blocks are above them than the chain reaches.
+/// A factor that goes by panels becomes the same, bit for bit; also where more row blocks are above them than the chain
+/// reaches.
 TEST(Segments, ByPanelsIsTheSame) {
   PassOutcome done;
   std::vector<Problem<double>> problems = of_every_kind(sanitized ? 200 : 300, 16);
@@ -221,7 +227,8 @@ TEST(Segments, LeavesAloneWhatVDoesNotTouch) {
         const SegmentsResult<double> result = run_segments(p, how);
         EXPECT_EQ(result.done.pivot, -1);
         const Stored<double> R = p.R.triangularView<Eigen::Upper>();
-        EXPECT_TRUE(same_bits(Stored<double>(result.R.topRows(first)), Stored<double>(R.topRows(first)))) << first << by_steps;
+        EXPECT_TRUE(same_bits(Stored<double>(result.R.topRows(first)), Stored<double>(R.topRows(first))))
+            << first << by_steps;
         EXPECT_EQ(same_bits(result.R, R), first == n);
       }
 }
@@ -240,7 +247,9 @@ TEST(Segments, ScalesWhatItWrites) {
       if (plain.done.pivot >= 0) continue;
       EXPECT_TRUE(same_bits(scaled.R, Stored<double>(4 * plain.R)));
       const index_t behind = plain.memory.cols() - n;
-      const auto identity = [&](const Stored<double>& memory) { return Stored<double>(memory.block(n, n, behind, behind)); };
+      const auto identity = [&](const Stored<double>& memory) {
+        return Stored<double>(memory.block(n, n, behind, behind));
+      };
       EXPECT_TRUE(same_bits(identity(scaled.memory), identity(plain.memory)));
     }
 }
@@ -264,7 +273,8 @@ TEST(Segments, WritesNothingWhereNothingIsAskedFor) {
 
 /// Every schedule finds `pivot`, and leaves its input alone where it is not to write there.
 void expect_pivot(const Problem<double>& p, index_t pivot, const std::vector<SegmentsRun>& runs) {
-  SCOPED_TRACE("n " + std::to_string(p.R.cols()) + ", k " + std::to_string(p.V.cols()) + ", pivot " + std::to_string(pivot));
+  SCOPED_TRACE("n " + std::to_string(p.R.cols()) + ", k " + std::to_string(p.V.cols()) + ", pivot " +
+               std::to_string(pivot));
   EXPECT_EQ(call(p, by(ways[0])).outcome.pivot, pivot);
   for (const SegmentsRun& how : runs) {
     const SegmentsResult<double> result = run_segments(p, how);
@@ -276,8 +286,8 @@ void expect_pivot(const Problem<double>& p, index_t pivot, const std::vector<Seg
   }
 }
 
-/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up to
-/// order `pivot`, and the next is not.
+/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up
+/// to order `pivot`, and the next is not.
 TEST(Segments, FailsWithTheFirstLeadingMinorThatIsNotPositive) {
   const auto failing = [](index_t n, index_t k, index_t pivot) {
     Stored<double> P = small_rows(n, k, 0.25);
@@ -287,10 +297,12 @@ TEST(Segments, FailsWithTheFirstLeadingMinorThatIsNotPositive) {
   std::vector<SegmentsRun> all(std::begin(schedules), std::end(schedules));
   all.push_back({2, 2, narrow, Into::nowhere, 2});
   for (const index_t pivot : {0, 1, 63, 64, 100, 128, 200, 256, 259})
-    for (const index_t k : {1, 16}) expect_pivot(failing(260, k, pivot), pivot, pivot % 64 == 0 ? all : std::vector{all.front()});
+    for (const index_t k : {1, 16})
+      expect_pivot(failing(260, k, pivot), pivot, pivot % 64 == 0 ? all : std::vector{all.front()});
   for (index_t b = 0; b < 15; b += sanitized ? 4 : 1) {  // every row block
     const index_t pivot = b * NB + (b * 29) % NB;
-    expect_pivot(failing(960, b % 2 ? 8 : 9, pivot), pivot, {all[size_t(b) % all.size()], on_owners[size_t(b) % std::size(on_owners)]});
+    expect_pivot(failing(960, b % 2 ? 8 : 9, pivot), pivot,
+                 {all[size_t(b) % all.size()], on_owners[size_t(b) % std::size(on_owners)]});
   }
 }
 
@@ -304,7 +316,8 @@ TEST(Segments, EndsWithNumbersThatAreNone) {
             Problem<double> p = sound;
             (in_R ? p.R(row, 199) : p.V(row, 3)) = bad;
             const SegmentsResult<double> result = run_segments(p, how);
-            EXPECT_TRUE(result.done.pivot >= 0 || !result.R.allFinite()) << "row " << row << ", " << bad << ", in R " << in_R;
+            EXPECT_TRUE(result.done.pivot >= 0 || !result.R.allFinite())
+                << "row " << row << ", " << bad << ", in R " << in_R;
           }
   }
 }
@@ -315,8 +328,9 @@ TEST(Segments, TakesPivotsOfAnySize) {
   const index_t n = 100, tiny = 5, huge = 70;
   for (const Sign sign : signs)
     for (const double beside : {0.0, 0.5}) {  // V in the column of a pivot, by the pivot
-      const Problem<double> p0 = sign == Sign::update ? problem(sign, well_conditioned(n, random), random.normal(n, 3) / 10)
-                                                      : undo(well_conditioned(n, random), random.normal(n, 3) / 10);
+      const Problem<double> p0 = sign == Sign::update
+                                     ? problem(sign, well_conditioned(n, random), random.normal(n, 3) / 10)
+                                     : undo(well_conditioned(n, random), random.normal(n, 3) / 10);
       Problem<double> p{sign, p0.R, Stored<double>::Zero(n, 5)};
       p.V.leftCols(3) = p0.V;
       for (const auto& [j, pivot, column] : {std::tuple(tiny, 1e-310, 3), {huge, 1e180, 4}}) {

@@ -1,11 +1,12 @@
 #include "grid_measure.h"
 
-/// Modifications by segments and by steps, on the CPU, at their limits: downdates that fail, or nearly; numbers far from one.
+/// Modifications by segments and by steps, on the CPU, at their limits: downdates that fail, or nearly; numbers far
+/// from one.
 namespace gpucholmod::test {
 namespace {
 
-/// Both ways find `pivot`, whatever the schedule, with and without writing, and leaves its input alone; without, nothing is
-/// written at all.
+/// Both ways find `pivot`, whatever the schedule, with and without writing, and leaves its input alone; without,
+/// nothing is written at all.
 template <class T>
 void expect_pivot(const Problem<double>& given, index_t pivot) {
   const Problem<double> p = stored_as<T>(given);
@@ -27,8 +28,8 @@ void expect_pivot(const Problem<double>& given, index_t pivot) {
       }
 }
 
-/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up to
-/// order `pivot`, and the next is not.
+/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up
+/// to order `pivot`, and the next is not.
 TEST(SegmentsPivot, IsTheFirstLeadingMinorThatIsNotPositive) {
   const index_t n = 260;
   Random random(11);
@@ -64,8 +65,9 @@ TEST(SegmentsPivot, ExactlyZeroIsNotPositive) {
   expect_pivot<double>({Sign::downdate, Stored<double>::Constant(1, 1, 3), Stored<double>::Constant(1, 1, -3)}, 0);
 }
 
-/// 2^e R and 2^e V give 2^e R~, to the last bit, as far as squares are within range (beyond that steps go another way): e even, since
-/// square roots are taken, and n such that R is not continued by an identity, which has a scale of its own.
+/// 2^e R and 2^e V give 2^e R~, to the last bit, as far as squares are within range (beyond that steps go another way):
+/// e even, since square roots are taken, and n such that R is not continued by an identity, which has a scale of its
+/// own.
 template <class T>
 void expect_scaled(const Problem<double>& given, int e) {
   const Problem<double> p = stored_as<T>(given);
@@ -76,7 +78,8 @@ void expect_scaled(const Problem<double>& given, int e) {
     const Stored<T> R = run_segments<T>(p, how).R;
     const SegmentsResult<T> scaled = run_segments<T>({p.sign, p.R * scale, p.V * scale}, how);
     ASSERT_EQ(scaled.done.pivot, -1);
-    EXPECT_TRUE(same_bits(scaled.R, Stored<T>(R * T(scale)))) << "2^" << e << (fall_back ? ", always falling back" : "");
+    EXPECT_TRUE(same_bits(scaled.R, Stored<T>(R * T(scale))))
+        << "2^" << e << (fall_back ? ", always falling back" : "");
   }
 }
 
@@ -100,8 +103,8 @@ TEST(SegmentsRange, ResidualRatioWhereVAndRDiffer) {
   for (const double scale : {1e30, 1e-30, 1e170, 1e-170}) measure<double>({p.sign, p.R, p.V * scale});
 }
 
-/// R = diag(1, r), V' = (0, v): |R~_22 - rho| < 8 eps rho, rho = sqrt(r^2 + sigma v^2), however small r is beside 1, and
-/// however close v is to it.
+/// R = diag(1, r), V' = (0, v): |R~_22 - rho| < 8 eps rho, rho = sqrt(r^2 + sigma v^2), however small r is beside 1,
+/// and however close v is to it.
 TEST(SegmentsRange, ASmallEntryKeepsItsOwnScale) {
   for (const Sign sign : signs)
     for (const double r : {1.0, 0.7, 1e-30, 1e-170, 1e-300})

@@ -70,8 +70,8 @@ TEST_P(MixedOn, Residual) {
     for (const double gap : {0.5, 1e-3, 1e-7})
       for (const index_t added : {1, 16}) {
         const index_t n = std::array{70, 130, 200}[++i % 3], removed = std::array{1, 5, 16}[i / 3 % 3];
-        SCOPED_TRACE("n " + std::to_string(n) + ", " + std::to_string(added) + " in, " + std::to_string(removed) + " out, size " +
-                     std::to_string(size) + ", gap " + std::to_string(gap));
+        SCOPED_TRACE("n " + std::to_string(n) + ", " + std::to_string(added) + " in, " + std::to_string(removed) +
+                     " out, size " + std::to_string(size) + ", gap " + std::to_string(gap));
         const Matrix R = family.factor(n, {0x1p-52}, random), V = size * family.columns(n, added, {0x1p-52}, random);
         SegmentsRun how;
         how.into = i % 2 ? Into::place : Into::other_memory;
@@ -99,7 +99,8 @@ INSTANTIATE_TEST_SUITE_P(Segments, MixedOn, testing::Range(0, int(std::size(fami
 
 /// As one pass behind the other, where that can be done.
 TEST(SegmentsMixed, AgreesWithTwoPasses) {
-  for (const auto& [n, added, removed] : {std::array<index_t, 3>{64, 1, 1}, {129, 16, 16}, {300, 3, 11}, {300, 16, 2}}) {
+  for (const auto& [n, added, removed] :
+       {std::array<index_t, 3>{64, 1, 1}, {129, 16, 16}, {300, 3, 11}, {300, 16, 2}}) {
     const Mixed p = example(n, added, removed, 0.5);
     SegmentsRun how;
     how.removed = removed;
@@ -180,7 +181,8 @@ TEST(PassesOf, JoinsBothSignsWhereThatSavesAPass) {
                           {0, 0, 32, {}}};
   for (const Expected& e : all) {
     std::vector<std::array<index_t, 3>> passes;
-    for (const PassColumns& pass : passes_of(e.k, e.removed, e.width)) passes.push_back({pass.first, pass.count, pass.removed});
+    for (const PassColumns& pass : passes_of(e.k, e.removed, e.width))
+      passes.push_back({pass.first, pass.count, pass.removed});
     EXPECT_EQ(passes, e.passes) << e.k << ", " << e.removed << ", " << e.width;
   }
 }

@@ -49,8 +49,8 @@ TEST(Segments, FollowEachOther) {
       }
       turns += "s" + std::to_string(pass.progress_of(turn).first) + " ";
       const Script::End& end = script.ends[size_t(turn)];
-      *reinterpret_cast<SegmentState*>(pass.flags_of(turn, blocks)) = {end.refused >= 0,
-                                                                       end.refused < 0 ? 0 : 2 * (blocks - end.refused) + end.again};
+      *reinterpret_cast<SegmentState*>(pass.flags_of(turn, blocks)) = {
+          end.refused >= 0, end.refused < 0 ? 0 : 2 * (blocks - end.refused) + end.again};
     }
     const int last = int(script.ends.size()) - 1;
     for (int turn = last; turn < last + 4; ++turn) {  // turns that have been queued in vain change nothing
@@ -77,10 +77,12 @@ void expect_inverse_of_factor() {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   Random random(3);
   const Stored<double> U = well_conditioned(KP, random).cast<double>();
-  Stored<double> A = Stored<double>::Constant(KP + 8, KP, nan), X = A, work = Stored<double>::Constant(LDC, 3 * IB, nan);
+  Stored<double> A = Stored<double>::Constant(KP + 8, KP, nan), X = A,
+                 work = Stored<double>::Constant(LDC, 3 * IB, nan);
   A.topRows(KP) = U.transpose() * U;
   ASSERT_TRUE(invert_factor<KP>(HostWarp{}, A.data(), X.data(), work.data()));
-  const Stored<double> inverse = Eigen::LLT<Stored<double>>(A.topRows(KP)).matrixU().solve(Stored<double>::Identity(KP, KP));
+  const Stored<double> inverse =
+      Eigen::LLT<Stored<double>>(A.topRows(KP)).matrixU().solve(Stored<double>::Identity(KP, KP));
   EXPECT_LT((X.topRows(KP) - inverse).cwiseAbs().maxCoeff(), 1e-13 * inverse.cwiseAbs().maxCoeff());
   EXPECT_TRUE(X.topRows(KP).isUpperTriangular(0));
   for (const int pivot : {0, 5, 15, KP - 16, KP - 9, KP - 1})
@@ -121,14 +123,17 @@ void expect_all_visited(int begin, const Range& range) {
         last = now;
       }
     }
-  EXPECT_EQ(visited, expected) << begin << " to " << range.end << ", " << range.workers << " workers, " << range.warps << " warps";
+  EXPECT_EQ(visited, expected) << begin << " to " << range.end << ", " << range.workers << " workers, " << range.warps
+                               << " warps";
 }
 
 TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
   for (const int blocks : {2, 10, 16})
     for (const int workers : {1, 2, 3, 7, 80})
       for (const int warps : {1, 2, 8, 11}) {
-        const auto of = [&](int end, int nearest, int reach) { return Range{workers, warps, blocks * GROUPS, end, nearest, reach}; };
+        const auto of = [&](int end, int nearest, int reach) {
+          return Range{workers, warps, blocks * GROUPS, end, nearest, reach};
+        };
         for (const int begin : {0, 1}) expect_all_visited(begin, of(blocks, 0, blocks));
         expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 4));
         expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 1));
@@ -149,7 +154,8 @@ TEST(SegmentsParts, GroupsInHandHavePlacesOfTheirOwn) {
           std::map<int, int> at_place;
           for (Cursor at(range, worker, 0, warp); at.b < range.end; at.next(range)) {
             const auto [place, is_new] = at_place.emplace(at.l % places, at.l);
-            EXPECT_TRUE(is_new || place->second == at.l || (place->second * workers + worker) / GROUPS < at.b) << workers << " " << columns;
+            EXPECT_TRUE(is_new || place->second == at.l || (place->second * workers + worker) / GROUPS < at.b)
+                << workers << " " << columns;
             place->second = at.l;
           }
         }

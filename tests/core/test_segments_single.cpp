@@ -2,8 +2,8 @@
 
 #include "grid_measure.h"
 
-/// Segments of a factor of floats where the card computes with floats too: the same problems, the same bounds, eps being that of single
-/// precision. Reference: inst/design/guard.md.
+/// Segments of a factor of floats where the card computes with floats too: the same problems, the same bounds, eps
+/// being that of single precision. Reference: inst/design/guard.md.
 namespace gpucholmod::test {
 namespace {
 
@@ -33,8 +33,8 @@ INSTANTIATE_TEST_SUITE_P(SegmentsInSingle, SingleOn, testing::Range(0, int(std::
                            return std::string(family < 0 ? cases[info.param].name : families[family].name);
                          });
 
-/// Diagonal blocks of a condition far above 1 / sqrt(u), about 4,000, none of which the guard refuses, as P is small: what is left is a
-/// residual, and it is as small as with others.
+/// Diagonal blocks of a condition far above 1 / sqrt(u), about 4,000, none of which the guard refuses, as P is small:
+/// what is left is a residual, and it is as small as with others.
 TEST(SegmentsInSingle, NeedNoWellConditionedBlocks) {
   Random random(9);
   const index_t n = 128, k = 9;
@@ -48,7 +48,8 @@ TEST(SegmentsInSingle, NeedNoWellConditionedBlocks) {
         const SegmentsResult<float> result = run_segments<float>(p, in_single());
         EXPECT_EQ(result.done.pivot, -1);
         EXPECT_EQ(result.done.fallbacks, 0);
-        EXPECT_LT(Residual(p).ratio(Stored<double>(result.R.cast<double>()), eps<float>) * (n + k), 40) << double(condition) << graded;
+        EXPECT_LT(Residual(p).ratio(Stored<double>(result.R.cast<double>()), eps<float>) * (n + k), 40)
+            << double(condition) << graded;
       }
     }
 }
@@ -63,7 +64,9 @@ TEST(SegmentsInSingle, DoNotDependOnTheSchedule) {
       expect_sound(expected);
       done.fallbacks += expected.done.fallbacks;
       done.rescalings += expected.done.rescalings;
-      for (const SegmentsRun& how : {SegmentsRun{1, 1, REACH + 1, Into::other_memory, 2, 1}, {2, 5, 24, Into::place, 3, 3}, {3, 2, 12, Into::place, 0, 2, 1}}) {
+      for (const SegmentsRun& how : {SegmentsRun{1, 1, REACH + 1, Into::other_memory, 2, 1},
+                                     {2, 5, 24, Into::place, 3, 3},
+                                     {3, 2, 12, Into::place, 0, 2, 1}}) {
         const SegmentsResult<float> result = run_segments<float>(p, in_single(how));
         EXPECT_EQ(result.done.pivot, expected.done.pivot);
         EXPECT_TRUE(expected.done.pivot >= 0 || same_bits(result.R, expected.R)) << how.panels;

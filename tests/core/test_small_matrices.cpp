@@ -51,7 +51,8 @@ TEST(Warp, MultipliesAndAdds) {
   Tile<HostWarp> sum = load_tile<Access::shared>(warp, D.data(), 8), difference = sum;
   const Left<HostWarp> left = load_left(warp, A.data(), 8);
   warp.multiply_add<1, Access::shared>(sum, left, B.data(), LDB);
-  warp.multiply_add<-1, Access::shared>(difference, as_left(warp, load_tile<Access::shared>(warp, A.data(), 8)), B.data(), LDB);
+  warp.multiply_add<-1, Access::shared>(difference, as_left(warp, load_tile<Access::shared>(warp, A.data(), 8)),
+                                        B.data(), LDB);
   Rows out(16, 8);
   store_tile(warp, sum, out.data(), 8);
   expect_near(out, (D + A * B.topRows(8)).eval());
@@ -117,7 +118,8 @@ TEST(SmallMatrices, InvertDiagonalBlocks) {
     for (int x = 0; x < 2; ++x) {
       const Stored<double> inverse = X.block(0, x * NB, NB, NB);
       EXPECT_TRUE(inverse.isUpperTriangular(0));
-      const Matrix RX = R[x].cast<real>() * inverse.cast<real>(), bound = R[x].cwiseAbs().cast<real>() * inverse.cwiseAbs().cast<real>();
+      const Matrix RX = R[x].cast<real>() * inverse.cast<real>(),
+                   bound = R[x].cwiseAbs().cast<real>() * inverse.cwiseAbs().cast<real>();
       const Matrix excess = (RX - Matrix::Identity(NB, NB)).cwiseAbs() - 64 * 0x1p-52L * bound;
       EXPECT_LE(excess.maxCoeff(), 0) << "block " << x << ", range " << range;
     }

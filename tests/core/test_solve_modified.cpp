@@ -20,7 +20,8 @@ TEST(SolveModified, FamiliesOfMatrices) {
           Random random(3);
           const Level level{0x1p-52};
           const Problem<double> p = family.make(sign, family.factor(n, level, random), std::min(n, k), level, random);
-          expect_accurate(factor_of(p), around(p), std::string(family.name) + " " + std::to_string(n) + " " + std::to_string(k));
+          expect_accurate(factor_of(p), around(p),
+                          std::string(family.name) + " " + std::to_string(n) + " " + std::to_string(k));
         }
 }
 
@@ -50,12 +51,26 @@ TEST(SolveModified, TheFactorIsMadeOnlyWhereItIsNeeded) {
   Random random(6);
   const index_t n = 80;
   const Doubles R = well_conditioned(n, random).cast<double>(), V = (random.normal(n, 6) / 9).cast<double>();
-  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::update, V), signed_member(Sign::downdate, V / 10), {V, {1, -0.01, 1, -0.01, 0, 1}, 3}}, "plain"), 0);
-  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::update, V), signed_member(Sign::update, V * 1e3), {V, std::vector<double>(6, 1e12)}}, "large"), 2);
+  EXPECT_EQ(
+      expect_accurate(
+          R,
+          {signed_member(Sign::update, V), signed_member(Sign::downdate, V / 10), {V, {1, -0.01, 1, -0.01, 0, 1}, 3}},
+          "plain"),
+      0);
+  EXPECT_EQ(
+      expect_accurate(
+          R, {signed_member(Sign::update, V), signed_member(Sign::update, V * 1e3), {V, std::vector<double>(6, 1e12)}},
+          "large"),
+      2);
   Doubles many = (random.normal(n, n + 1) / 30).cast<double>();
-  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::update, many.leftCols(n)), signed_member(Sign::update, many)}, "more columns than rows"), 1);
-  const Problem<double> near = contraction(R.cast<real>(), random.normal(n, 1), 1e-12L), far = contraction(R.cast<real>(), random.normal(n, 1), 1e-8L);
-  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::downdate, near.V), signed_member(Sign::downdate, far.V)}, "nearly singular"), 1);
+  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::update, many.leftCols(n)), signed_member(Sign::update, many)},
+                            "more columns than rows"),
+            1);
+  const Problem<double> near = contraction(R.cast<real>(), random.normal(n, 1), 1e-12L),
+                        far = contraction(R.cast<real>(), random.normal(n, 1), 1e-8L);
+  EXPECT_EQ(expect_accurate(R, {signed_member(Sign::downdate, near.V), signed_member(Sign::downdate, far.V)},
+                            "nearly singular"),
+            1);
 }
 
 TEST(SolveModified, WeightsAndScales) {
@@ -89,7 +104,8 @@ TEST(SolveModified, SameColumnsInAndOut) {
   }
 }
 
-/// The verdict, and the pivot, are those of modify(), on both sides of singular; unless A_j is so near to it that rounding decides.
+/// The verdict, and the pivot, are those of modify(), on both sides of singular; unless A_j is so near to it that
+/// rounding decides.
 TEST(SolveModified, WhatIsPositiveDefinite) {
   for (const index_t n : {9, 64, 130})
     for (const index_t k : {1, 5})
@@ -99,7 +115,8 @@ TEST(SolveModified, WhatIsPositiveDefinite) {
         std::vector<Member> members;
         for (int e = -17; e <= -1; ++e)
           for (const real sign : {1, -1}) {
-            members.push_back(signed_member(Sign::downdate, contraction(R.cast<real>(), random.normal(n, k), sign * std::pow(10.0L, e)).V));
+            members.push_back(signed_member(
+                Sign::downdate, contraction(R.cast<real>(), random.normal(n, k), sign * std::pow(10.0L, e)).V));
             members.push_back({members.back().V, std::vector<double>(k, -0.25), 0.5});
           }
         const auto held = cpu::borrow(R.data(), n, memory);
@@ -113,12 +130,14 @@ TEST(SolveModified, WhatIsPositiveDefinite) {
           request.scale = members[j].scale;
           std::unique_ptr<HeldFactor> made;
           std::atomic<bool> begun{false};
-          const Outcome done = modify(Place<double>::held(*held, &made, begun), members[j].V.data(), request, [](double) {});
+          const Outcome done =
+              modify(Place<double>::held(*held, &made, begun), members[j].V.data(), request, [](double) {});
           EXPECT_FALSE(begun);
           if (found.outcome.pivot[j] != done.pivot) {
             const Operand operand(R, members[j]);
             const Matrix slack = real(40 * 0x1p-52) * operand.D * Matrix::Identity(n, n);
-            EXPECT_TRUE(first_indefinite(operand.A - slack) >= 0 && first_indefinite(operand.A + slack) < 0) << family.name << " " << n << " " << k << " " << j;
+            EXPECT_TRUE(first_indefinite(operand.A - slack) >= 0 && first_indefinite(operand.A + slack) < 0)
+                << family.name << " " << n << " " << k << " " << j;
           }
           failed += done.pivot >= 0;
         }
@@ -133,7 +152,8 @@ TEST(SolveModified, ManyAreAsEachAlone) {
   const Doubles R = well_conditioned(n, random).cast<double>(), b = random.normal(n, 2 * f).cast<double>();
   std::vector<Member> members;
   for (index_t j = 0; j < f; ++j)
-    members.push_back(signed_member(j % 3 ? Sign::update : Sign::downdate, (random.normal(n, j % 4) / (j == 5 ? 1 : 60)).cast<double>()));
+    members.push_back(signed_member(j % 3 ? Sign::update : Sign::downdate,
+                                    (random.normal(n, j % 4) / (j == 5 ? 1 : 60)).cast<double>()));
   const Found own = solved(R, members, b, 2), common = solved(R, members, b.leftCols(2), 2);
   for (index_t j = 0; j < f; ++j) {
     const std::vector<Member> one = {members[size_t(j)]};
@@ -151,12 +171,14 @@ TEST(SolveModified, ManyAreAsEachAlone) {
 TEST(SolveModified, OnlyWhatIsWanted) {
   Random random(11);
   const index_t n = 40, f = 6;
-  const Doubles R = well_conditioned(n, random).cast<double>(), V = (random.normal(n, 3 * f) / 20).cast<double>(), b = random.normal(n, 2).cast<double>();
+  const Doubles R = well_conditioned(n, random).cast<double>(), V = (random.normal(n, 3 * f) / 20).cast<double>(),
+                b = random.normal(n, 2).cast<double>();
   std::vector<double> w(3 * f, 1);
   for (index_t q = 0; q < 3 * f; q += 2) w[size_t(q)] = -1;
   w[3] = 1e14;  // by the factor
   std::vector<Member> members;
-  for (index_t j = 0; j < f; ++j) members.push_back({V.middleCols(3 * j, 3), {w.begin() + 3 * j, w.begin() + 3 * j + 3}});
+  for (index_t j = 0; j < f; ++j)
+    members.push_back({V.middleCols(3 * j, 3), {w.begin() + 3 * j, w.begin() + 3 * j + 3}});
   const Found all = solved(R, members, b, 2);
   EXPECT_EQ(all.by_factor(), 1);
   const auto held = cpu::borrow(R.data(), n, memory);
@@ -196,12 +218,14 @@ TEST(SolveModified, NothingToDo) {
 /// Numbers whose squares leave the range go by the factor, which is scaled.
 TEST(SolveModified, EndsOfTheRange) {
   Random random(12);
-  const Doubles R = well_conditioned(30, random).cast<double>(), V = (random.normal(30, 2) / 9).cast<double>(), b = random.normal(30, 1).cast<double>();
+  const Doubles R = well_conditioned(30, random).cast<double>(), V = (random.normal(30, 2) / 9).cast<double>(),
+                b = random.normal(30, 1).cast<double>();
   const Found plain = solved(R, {signed_member(Sign::update, V), signed_member(Sign::downdate, V / 4)}, b, 1);
   for (const int e : {-1800, -1000, -600, 500, 600, 1000}) {
     const double by = std::ldexp(1.0, e / 2);
     const Doubles large = R * by, V_large = V * by;
-    const Found found = solved(large, {signed_member(Sign::update, V_large), signed_member(Sign::downdate, V_large / 4)}, b * by, 1);
+    const Found found =
+        solved(large, {signed_member(Sign::update, V_large), signed_member(Sign::downdate, V_large / 4)}, b * by, 1);
     EXPECT_EQ(found.by_factor(), std::abs(e) < 800 ? 0 : 2) << e;
     EXPECT_LT((found.solution * by - plain.solution).norm(), 1e-13 * plain.solution.norm()) << e;
     EXPECT_NEAR(found.logdet[0] - 30 * e * std::log(2), plain.logdet[0], 1e-10) << e;

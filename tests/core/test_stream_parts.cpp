@@ -126,8 +126,9 @@ Stored<S> plain_factor(index_t n) {
 template <class T>
 struct ChunkMemory {
   ChunkMemory(index_t begin, index_t end)
-      : memory(Stored<T>::Constant((end + block_columns::STRIP - 1) / block_columns::STRIP * block_columns::STRIP + block_columns::margin,
-                                   end - begin, std::numeric_limits<T>::quiet_NaN())) {}
+      : memory(Stored<T>::Constant(
+            (end + block_columns::STRIP - 1) / block_columns::STRIP * block_columns::STRIP + block_columns::margin,
+            end - begin, std::numeric_limits<T>::quiet_NaN())) {}
   MatrixView<T> view() { return {memory.data(), memory.rows(), memory.cols(), memory.rows()}; }
   Stored<T> memory;
 };

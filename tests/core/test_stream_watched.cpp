@@ -5,7 +5,8 @@
 #include "stream/run.h"
 #include "stream_request.h"
 
-/// Method stream on the CPU, watched: what breaks it off, and the memory of the factor itself as the place of the result.
+/// Method stream on the CPU, watched: what breaks it off, and the memory of the factor itself as the place of the
+/// result.
 namespace gpucholmod::test {
 namespace {
 

@@ -22,7 +22,8 @@ struct Factor {
   std::vector<double> inverses;
   int inverted = 0;
 
-  explicit Factor(const Stored<T>& upper) : blocks(strips_of(upper.rows()) * BLOCKS), inverses(size_t(blocks) * INVERSE, nan) {
+  explicit Factor(const Stored<T>& upper)
+      : blocks(strips_of(upper.rows()) * BLOCKS), inverses(size_t(blocks) * INVERSE, nan) {
     const index_t n = upper.rows(), padded = index_t(blocks) * NB;
     R = Stored<T>::Constant(padded + margin, padded, T(nan));
     for (index_t j = 0; j < padded; ++j)
@@ -61,7 +62,8 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
     using Card = decltype(card);
     s.solvers = K / CHAIN_COLUMNS * Card::cluster;
     run_segment_on_host<K, Card>(s, [&](const char* role, int number) {
-      if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
     });
   };
   if constexpr (K == CHAIN_COLUMNS && std::is_same_v<T, double>) {
@@ -71,7 +73,8 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   if (how.card == Simulated::clusters) run(Card90{});
   Stored<double> X(n, k);
   for (index_t q = 0; q < k; ++q)
-    for (index_t i = 0; i < n; ++i) X(i, q) = messages[s.place(int(i / NB)) * size_t(Message<K>::stride) + Message<K>::P + q * LDB + i % NB];
+    for (index_t i = 0; i < n; ++i)
+      X(i, q) = messages[s.place(int(i / NB)) * size_t(Message<K>::stride) + Message<K>::P + q * LDB + i % NB];
   return X;
 }
 
@@ -79,7 +82,9 @@ template <Order order, class T>
 Stored<double> substitute(Factor<T>& R, const Stored<double>& B, const SubstitutionRun& how = {}) {
   Stored<double> X;
   within_a_minute([&] {
-    X = B.cols() <= 8 ? substitute_of<order, 8>(R, B, how) : B.cols() <= 16 ? substitute_of<order, 16>(R, B, how) : substitute_of<order, 32>(R, B, how);
+    X = B.cols() <= 8    ? substitute_of<order, 8>(R, B, how)
+        : B.cols() <= 16 ? substitute_of<order, 16>(R, B, how)
+                         : substitute_of<order, 32>(R, B, how);
   });
   return X;
 }
@@ -143,7 +148,8 @@ TEST(Substitution, RefinesWhereAnInverseIsIllConditioned) {
   expect_solved<Order::back, double>(R, 5);
 }
 
-/// Rows that are graded: of a condition of 1e4 and 1e13, which spoils an inverse in the order back alone; and an entry whose square is none.
+/// Rows that are graded: of a condition of 1e4 and 1e13, which spoils an inverse in the order back alone; and an entry
+/// whose square is none.
 TEST(Substitution, SubstitutesWhereAnInverseIsTooInaccurate) {
   Random random(6);
   Matrix R = well_conditioned(320, random);

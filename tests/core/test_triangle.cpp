@@ -36,7 +36,8 @@ TYPED_TEST(Triangle, IsSummedUpAndCopied) {
         expected.push_back(guard);
         const MatrixView<const T> view{R.data(), n, n, ld};
         const T found = cpu::squares_of_triangle<T>(instructions, view, uplo, nullptr);
-        EXPECT_NEAR(double(found), double(sum), 4 * double(n) * double(std::numeric_limits<T>::epsilon()) * double(sum));
+        EXPECT_NEAR(double(found), double(sum),
+                    4 * double(n) * double(std::numeric_limits<T>::epsilon()) * double(sum));
         EXPECT_EQ(cpu::squares_of_triangle(instructions, view, uplo, copy.data()), found);
         EXPECT_EQ(copy, expected);
         // whichever entry is none, or too large, is found
@@ -44,7 +45,8 @@ TYPED_TEST(Triangle, IsSummedUpAndCopied) {
           for (index_t i = uplo == Uplo::upper ? 0 : j; i < (uplo == Uplo::upper ? j + 1 : n); i += 1 + n / 16)
             for (const T bad : {nan, -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::max()}) {
               const T good = std::exchange(R[size_t(i + j * ld)], bad);
-              EXPECT_FALSE(std::isfinite(cpu::squares_of_triangle<T>(instructions, view, uplo, nullptr))) << i << ", " << j;
+              EXPECT_FALSE(std::isfinite(cpu::squares_of_triangle<T>(instructions, view, uplo, nullptr)))
+                  << i << ", " << j;
               R[size_t(i + j * ld)] = good;
             }
       }

@@ -22,7 +22,8 @@ double residual(const Weighted& p, const Matrix& X, double eps) {
     sizes.col(q) *= std::abs(real(p.w[size_t(q)]));
   }
   const Matrix A = gram_of(p.R) * real(p.scale) * real(p.scale), target = A + product(W, p.V.transpose());
-  return double(norm_1(product(X.transpose(), X) - target) / (eps * (norm_1(A) + norm_1(product(sizes, p.V.transpose())))));
+  return double(norm_1(product(X.transpose(), X) - target) /
+                (eps * (norm_1(A) + norm_1(product(sizes, p.V.transpose())))));
 }
 
 Request asked(const Way& way, const Weighted& p, Precision precision = Precision::double_) {
@@ -52,14 +53,16 @@ std::vector<Way> all_ways() {
 Weighted example(index_t n, std::vector<double> w, double scale = 1, unsigned seed = 5) {
   Random random(seed);
   const Matrix R = well_conditioned(n, random).cast<double>().cast<real>();
-  return {R, (random.normal(n, index_t(w.size())) / std::sqrt(real(n))).cast<double>().cast<real>(), std::move(w), scale};
+  return {R, (random.normal(n, index_t(w.size())) / std::sqrt(real(n))).cast<double>().cast<real>(), std::move(w),
+          scale};
 }
 
 /// `count` weights of both signs, of sizes from 10^-range to 10^range, and some zeros.
 std::vector<double> mixed(index_t count, double range) {
   std::vector<double> w;
   for (index_t q = 0; q < count; ++q)
-    w.push_back(q % 5 == 4 ? 0 : (q % 2 ? -0.05 : 1) * std::pow(10, range * (2 * double(q * 7 % count) / double(count) - 1)));
+    w.push_back(
+        q % 5 == 4 ? 0 : (q % 2 ? -0.05 : 1) * std::pow(10, range * (2 * double(q * 7 % count) / double(count) - 1)));
   return w;
 }
 
@@ -133,7 +136,8 @@ TEST(Weights, PowersOfFourScaleExactly) {
       Weighted q = p;
       q.scale = by;
       q.V *= real(by);
-      EXPECT_TRUE(same_bits(modified(q, asked(way, q)).R, Stored<double>(modified(p, asked(way, p)).R * by))) << way.name << by;
+      EXPECT_TRUE(same_bits(modified(q, asked(way, q)).R, Stored<double>(modified(p, asked(way, p)).R * by)))
+          << way.name << by;
     }
 }
 

@@ -27,7 +27,8 @@ Stored<S> stored(const Stored<S>& R, Uplo uplo) {
 }
 
 template <class S>
-std::unique_ptr<DeviceFactor> upload(const Stored<S>& R, Precision precision = Precision::double_, Uplo uplo = Uplo::upper, const cuda::Devices& devices = -1) {
+std::unique_ptr<DeviceFactor> upload(const Stored<S>& R, Precision precision = Precision::double_,
+                                     Uplo uplo = Uplo::upper, const cuda::Devices& devices = -1) {
   return cuda::upload(stored(R, uplo).data(), R.cols(), uplo, precision, 0, devices);
 }
 
@@ -82,7 +83,8 @@ inline Work modify(HeldFactor& F, const Doubles& V, const Task& task, bool* chan
 /// Passes that a modification of a factor of order n has taken.
 inline int passes(const Work& work, index_t n) { return work.blocks / int((n + 127) / 128 * 2); }
 
-/// Columns of the widest pass: fewer where a GPU has less shared memory, and computes with numbers that take more of it.
+/// Columns of the widest pass: fewer where a GPU has less shared memory, and computes with numbers that take more of
+/// it.
 inline index_t widest_pass(Precision precision = Precision::double_) {
   const auto width = [](Precision precision) {
     const index_t n = 100;

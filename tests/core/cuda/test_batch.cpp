@@ -26,7 +26,8 @@ TEST_P(CudaBatch, EveryFamilyBesideAllOthers) {
         if (made.pivots[m] >= 0) {
           EXPECT_GE(batch.indefinite_from(m), 0) << m << ", n = " << n << ", k = " << k;
         } else {
-          EXPECT_LT(batch.units(m, member(made.R, n, m), epsilon(precision)), 40) << m << ", n = " << n << ", k = " << k;
+          EXPECT_LT(batch.units(m, member(made.R, n, m), epsilon(precision)), 40)
+              << m << ", n = " << n << ", k = " << k;
         }
       }
       EXPECT_TRUE(same(on_gpu(batch, precision, How::in_place).R, made.R)) << n << ", " << k;
@@ -39,10 +40,12 @@ TEST_P(CudaBatch, LargerMembers) {
     Random random(4);
     std::vector<Problem<double>> members;
     for (const Sign sign : signs)
-      members.push_back(problem(sign, well_conditioned(n, random), random.normal(n, k) / (20 * std::sqrt(real(n * k)))));
+      members.push_back(
+          problem(sign, well_conditioned(n, random), random.normal(n, k) / (20 * std::sqrt(real(n * k)))));
     Batch batch(members);
     const Made made = on_gpu(batch, precision, How::made);
-    for (index_t m = 0; m < 2; ++m) EXPECT_LT(batch.units(m, member(made.R, n, m), epsilon(precision)), 40) << m << ", n = " << n;
+    for (index_t m = 0; m < 2; ++m)
+      EXPECT_LT(batch.units(m, member(made.R, n, m), epsilon(precision)), 40) << m << ", n = " << n;
     EXPECT_TRUE(same(on_gpu(batch, precision, How::in_place).R, made.R)) << n;
   }
 }
@@ -139,7 +142,8 @@ TEST_P(CudaBatch, IsSolvedWithAndLookedAt) {
     for (const index_t b : {1, 5, 19}) {
       Random random(2);
       std::vector<Problem<double>> members;
-      for (index_t i = 0; i < b; ++i) members.push_back(problem(Sign::update, well_conditioned(n, random), random.normal(n, 11)));
+      for (index_t i = 0; i < b; ++i)
+        members.push_back(problem(Sign::update, well_conditioned(n, random), random.normal(n, 11)));
       const Batch batch(members);
       const auto held = on_gpu(batch, precision), here = batch.hold(precision);
       EXPECT_TRUE(held->on_gpu());
@@ -196,7 +200,10 @@ TEST_P(CudaBatch, AfterAnErrorABatchIsAsItWas) {
   batch.V[12 * 9 + 7] = 0;
   BatchTask task = batch.given();
   task.device_memory = 100;
-  const std::optional<Error> crowded = error_of([&] { held->modify(batch.V.data(), task, nullptr, pivots, [](double) {}, begun); });
+  const std::optional<Error> crowded = error_of([&] {
+    held->modify(
+        batch.V.data(), task, nullptr, pivots, [](double) {}, begun);
+  });
   ASSERT_TRUE(crowded);
   EXPECT_EQ(crowded->code(), ErrorCode::out_of_memory);
   EXPECT_FALSE(begun);
@@ -211,7 +218,8 @@ TEST_P(CudaBatch, AfterAnErrorABatchIsAsItWas) {
 /// What a result cannot hold is an error that names it, and the batch stays.
 TEST(CudaBatchRange, AResultThatIsTooLarge) {
   Random random(6);
-  const std::vector<Problem<double>> members(3, problem(Sign::update, well_conditioned(8, random), random.normal(8, 1)));
+  const std::vector<Problem<double>> members(3,
+                                             problem(Sign::update, well_conditioned(8, random), random.normal(8, 1)));
   Batch batch(members);
   for (double& r : batch.R) r *= 1e37;
   batch.scale = {1, 1e4, 1};
@@ -219,7 +227,10 @@ TEST(CudaBatchRange, AResultThatIsTooLarge) {
   const std::vector<double> before = numbers(*held);
   std::atomic<bool> begun{false};
   Pivots pivots;
-  const std::optional<Error> error = error_of([&] { held->modify(batch.V.data(), batch.given(), nullptr, pivots, [](double) {}, begun); });
+  const std::optional<Error> error = error_of([&] {
+    held->modify(
+        batch.V.data(), batch.given(), nullptr, pivots, [](double) {}, begun);
+  });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::overflow);
   EXPECT_EQ(number(*error, "member"), 2);

@@ -7,8 +7,8 @@
 #include "factor_call.h"
 #include "hold.h"
 
-/// Modifications and solves, whose blocks of threads wait for each other, on a GPU that others use too: they come to their end,
-/// with the same bits.
+/// Modifications and solves, whose blocks of threads wait for each other, on a GPU that others use too: they come to
+/// their end, with the same bits.
 namespace gpucholmod::test {
 namespace {
 
@@ -20,7 +20,8 @@ struct Results {
 Results work_hard(const HeldFactor& before, int rounds) {
   const index_t n = before.order(), k = 16;
   Random random(11);
-  const Doubles V = random.normal(n, k).cast<double>() * (0.1 / std::sqrt(double(n))), B = random.normal(n, 9).cast<double>();
+  const Doubles V = random.normal(n, k).cast<double>() * (0.1 / std::sqrt(double(n))),
+                B = random.normal(n, 9).cast<double>();
   Factor F = before.copy();
   for (int round = 0; round < rounds; ++round) {
     EXPECT_EQ(modify(*F, V, task(*F, k, Sign::update)).pivot, -1);
@@ -61,8 +62,8 @@ TEST(Crowded, TwoProcessesAtOnce) {
   const Results alone = work_hard(*F, 20);
   const pid_t other = vfork();
   if (other == 0) {
-    execl("/proc/self/exe", "cuda_tests", "--gtest_brief=1", "--gtest_also_run_disabled_tests", "--gtest_filter=Crowded.DISABLED_TheOther",
-          static_cast<char*>(nullptr));
+    execl("/proc/self/exe", "cuda_tests", "--gtest_brief=1", "--gtest_also_run_disabled_tests",
+          "--gtest_filter=Crowded.DISABLED_TheOther", static_cast<char*>(nullptr));
     _exit(127);
   }
   ASSERT_GT(other, 0);

@@ -6,7 +6,8 @@
 
 #include "factor_call.h"
 
-/// A factor on several GPUs, or, where there are not so many, on one that takes their place: the same launches, messages and addresses, side by side.
+/// A factor on several GPUs, or, where there are not so many, on one that takes their place: the same launches,
+/// messages and addresses, side by side.
 namespace gpucholmod::test {
 namespace {
 
@@ -22,7 +23,8 @@ std::vector<int> times(int owners) {
 
 constexpr int numbers_of_owners[] = {2, 3};
 
-std::unique_ptr<DeviceFactor> upload_to(const std::vector<int>& devices, const Doubles& R, Precision precision = Precision::double_) {
+std::unique_ptr<DeviceFactor> upload_to(const std::vector<int>& devices, const Doubles& R,
+                                        Precision precision = Precision::double_) {
   return cuda::upload(stored(R, Uplo::upper).data(), R.cols(), Uplo::upper, precision, 0, devices);
 }
 
@@ -108,7 +110,9 @@ TEST(Devices, RefuseWhatTheyRead) {
   EXPECT_EQ(refused_at(3, 3, 1e-60, Precision::single), ErrorCode::bad_diagonal);
   EXPECT_EQ(refused_at(2, 3, 1e60, Precision::single), ErrorCode::overflow);
   const OneReading source([](index_t i, index_t j) { return double(i == j); });
-  EXPECT_THROW(cuda::upload(source, n, Precision::double_, 0, times(2), [](double) { throw std::runtime_error("enough"); }), std::runtime_error);
+  EXPECT_THROW(
+      cuda::upload(source, n, Precision::double_, 0, times(2), [](double) { throw std::runtime_error("enough"); }),
+      std::runtime_error);
   EXPECT_EQ(source.columns(), 512);
 }
 
@@ -159,7 +163,8 @@ void expect_same_modified(const Doubles& R, const Doubles& V, const Task& task_,
   const Factor expected = modified(*one, V, task_, expected_work);
   for (const int owners : numbers_of_owners) {
     if (owners > 2 && V.cols() > 16) continue;  // a third of a GPU has no room for the roles of a pass of 32 columns
-    SCOPED_TRACE("owners " + std::to_string(owners) + ", n " + std::to_string(R.cols()) + ", k " + std::to_string(V.cols()));
+    SCOPED_TRACE("owners " + std::to_string(owners) + ", n " + std::to_string(R.cols()) + ", k " +
+                 std::to_string(V.cols()));
     const Factor F = upload_to(times(owners), R, precision);
     const Factor made = modified(*F, V, task_, work);
     EXPECT_EQ(work.pivot, expected_work.pivot);
@@ -223,11 +228,16 @@ TEST(Devices, RefuseTheSame) {
     }
 }
 
-/// A third of an H100 has no room for V of 8 columns, three have: passes are of 8 columns then, and give what one GPU computes by such.
+/// A third of an H100 has no room for V of 8 columns, three have: passes are of 8 columns then, and give what one GPU
+/// computes by such.
 TEST(Devices, HaveRoomTogether) {
   const index_t n = 30000;
-  const auto entry = [](index_t i, index_t j) { return i == j ? 1 + double(i % 7) / 10 : double((7 * i + 13 * j) % 64 - 32) / (32.0 * double(n)); };
-  const auto read = [&](int owners) { return cuda::upload(OneReading(entry), n, Precision::double_, 0, times(owners), [](double) {}); };
+  const auto entry = [](index_t i, index_t j) {
+    return i == j ? 1 + double(i % 7) / 10 : double((7 * i + 13 * j) % 64 - 32) / (32.0 * double(n));
+  };
+  const auto read = [&](int owners) {
+    return cuda::upload(OneReading(entry), n, Precision::double_, 0, times(owners), [](double) {});
+  };
   const Factor of_three = read(3), of_one = read(1);
   const Doubles V = Random(5).normal(n, 16).cast<double>() * 0.1, B = Random(6).normal(n, 2).cast<double>();
   for (const index_t k : {8, 16}) {
@@ -247,7 +257,8 @@ TEST(Devices, HaveRoomTogether) {
       one->solve(TriangularSolve::forward, expected.data(), 2);
       EXPECT_TRUE(same_bits(X, expected));
       EXPECT_EQ(F->trace(), one->trace());
-      update.device_memory = work.device_bytes - double(k / 8) * F->bytes();  // neither for a second factor nor between passes
+      // Neither for a second factor nor between passes.
+      update.device_memory = work.device_bytes - double(k / 8) * F->bytes();
     }
   }
 }

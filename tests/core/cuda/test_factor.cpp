@@ -87,8 +87,8 @@ TEST(Factor, Factorises) {
 
 TEST(Factor, FactorisationFindsThePivotThatFails) {
   for (const index_t n : {32, 64, 128, 256, 300})
-    for (const index_t failing : {index_t(0), index_t(1), index_t(31), index_t(32), index_t(63), index_t(64), index_t(127),
-                                  index_t(128), index_t(150), n - 1})
+    for (const index_t failing : {index_t(0), index_t(1), index_t(31), index_t(32), index_t(63), index_t(64),
+                                  index_t(127), index_t(128), index_t(150), n - 1})
       for (const Precision precision : precisions) {
         if (failing >= n) continue;
         Doubles A = gram(example(n)).cast<double>();

@@ -2,7 +2,8 @@
 
 #include "factor_call.h"
 
-/// A factor in the memory of a GPU, modified: in place and as a new one, with numbers of any size, within limits, interrupted.
+/// A factor in the memory of a GPU, modified: in place and as a new one, with numbers of any size, within limits,
+/// interrupted.
 namespace gpucholmod::test {
 namespace {
 

@@ -46,20 +46,27 @@ class PanelsInTurn : public mpi::Panels<T> {
  public:
   explicit PanelsInTurn(std::unique_ptr<mpi::Panels<T>> own) : own_(std::move(own)) {}
   ~PanelsInTurn() override { alone([&] { own_.reset(); }); }
-  std::unique_ptr<mpi::Panels<T>> another() const override { return std::make_unique<PanelsInTurn>(alone([&] { return own_->another(); })); }
+  std::unique_ptr<mpi::Panels<T>> another() const override {
+    return std::make_unique<PanelsInTurn>(alone([&] { return own_->another(); }));
+  }
   double bytes() const override { return own_->bytes(); }
   int device() const override { return own_->device(); }
   std::string device_name() const override { return own_->device_name(); }
   int compute_capability() const override { return alone([&] { return own_->compute_capability(); }); }
   void put(index_t b, MatrixView<const T> R) override { alone([&] { own_->put(b, R); }); }
   void get(index_t b, MatrixView<T> R) const override { alone([&] { own_->get(b, R); }); }
-  void copy(const mpi::Panels<T>& from) override { alone([&] { own_->copy(*dynamic_cast<const PanelsInTurn&>(from).own_); }); }
+  void copy(const mpi::Panels<T>& from) override {
+    alone([&] { own_->copy(*dynamic_cast<const PanelsInTurn&>(from).own_); });
+  }
   mpi::MessageMemory* message_memory() const override { return own_->message_memory(); }
   mpi::PanelWay way(const Task& task) const override { return alone([&] { return own_->way(task); }); }
-  std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V, const Task& task, double scale, mpi::PanelWay way,
-                                                          const RightSides& right, const std::function<void()>& tend) override {
+  std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V,
+                                                          const Task& task, double scale, mpi::PanelWay way,
+                                                          const RightSides& right,
+                                                          const std::function<void()>& tend) override {
     mpi::Panels<T>* const to = out ? dynamic_cast<PanelsInTurn&>(*out).own_.get() : nullptr;
-    return std::make_unique<ModificationInTurn<T>>(alone([&] { return own_->modification(to, V, task, scale, way, right, tend); }));
+    return std::make_unique<ModificationInTurn<T>>(
+        alone([&] { return own_->modification(to, V, task, scale, way, right, tend); }));
   }
 
  private:
@@ -137,7 +144,8 @@ void expect_right(const Doubles& R, const Doubles& V, const Task& t, double loos
   }
 }
 
-Task task_of(index_t n, index_t k, index_t removed, Precision precision, double scale = 1, Launch launch = Launch::automatic) {
+Task task_of(index_t n, index_t k, index_t removed, Precision precision, double scale = 1,
+             Launch launch = Launch::automatic) {
   Task t = task(n, k, removed, precision);
   t.algorithm = Algorithm::unscaled;
   t.launch = launch;

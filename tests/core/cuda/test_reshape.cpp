@@ -79,8 +79,8 @@ TEST(ReshapeOnGpu, SingleNumbersOfAnySize) {
   }
 }
 
-/// A row that is there already, exactly: where the last pivot is rounding, it may be found positive or not, but nothing is lost where there is
-/// room for a second factor, and what is lost is told where there is none.
+/// A row that is there already, exactly: where the last pivot is rounding, it may be found positive or not, but nothing
+/// is lost where there is room for a second factor, and what is lost is told where there is none.
 TEST(ReshapeOnGpu, ARowTwice) {
   const index_t n = 260;
   for (const index_t twin : {30, 200, 259})
@@ -114,7 +114,8 @@ TEST(ReshapeOnGpu, TakesWhatItMay) {
     EXPECT_FALSE(begun);
   }
   how.device_memory = 1000;
-  EXPECT_EQ(error_of([&] { f->insert(n, X.data(), 1, how, nullptr, no_poll, begun); })->code(), ErrorCode::out_of_memory);
+  EXPECT_EQ(error_of([&] { f->insert(n, X.data(), 1, how, nullptr, no_poll, begun); })->code(),
+            ErrorCode::out_of_memory);
   EXPECT_EQ(error_of([&] { f->remove({1}, how, nullptr, no_poll, begun); })->code(), ErrorCode::out_of_memory);
   EXPECT_FALSE(begun);
   EXPECT_TRUE(same_bits(download(*f), before));

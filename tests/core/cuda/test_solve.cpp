@@ -2,8 +2,8 @@
 
 #include "factor_call.h"
 
-/// Solving with a factor in the memory of a GPU, for few right-hand sides: by the chain of a modification, or, where that
-/// refuses, by cuBLAS.
+/// Solving with a factor in the memory of a GPU, for few right-hand sides: by the chain of a modification, or, where
+/// that refuses, by cuBLAS.
 namespace gpucholmod::test {
 namespace {
 
@@ -22,8 +22,8 @@ Doubles solved(const HeldFactor& F, TriangularSolve which, const Doubles& B) {
 
 /// ||op(R) X - B||_1 / (eps (||op(R)||_1 ||X||_1 + ||B||_1)), by one substitution, R as it is stored.
 double residual(const Doubles& R, TriangularSolve which, const Doubles& B, const Doubles& X) {
-  const Matrix U = R.cast<real>(), M = which == TriangularSolve::forward ? Matrix(U.transpose()) : U, x = X.cast<real>(),
-               b = B.cast<real>();
+  const Matrix U = R.cast<real>(), M = which == TriangularSolve::forward ? Matrix(U.transpose()) : U,
+               x = X.cast<real>(), b = B.cast<real>();
   return double(norm_1(Matrix(M.lazyProduct(x) - b)) / (0x1p-52 * (norm_1(M) * norm_1(x) + norm_1(b))));
 }
 
@@ -73,7 +73,8 @@ TEST(Solve, LeavesAResidualOfRoundingWhereBlocksAreIllConditioned) {
   }
 }
 
-/// More right-hand sides than the chain takes, and an inverse: by cuBLAS in single precision, whose numbers end at 3e38.
+/// More right-hand sides than the chain takes, and an inverse: by cuBLAS in single precision, whose numbers end at
+/// 3e38.
 TEST(Solve, FindsWhatSinglePrecisionHasNoRoomFor) {
   const index_t n = 300, m = 200;
   for (const double size : {1e-22, 1e-30, 1e22}) {
@@ -84,7 +85,8 @@ TEST(Solve, FindsWhatSinglePrecisionHasNoRoomFor) {
       EXPECT_LT(residual(R, which, B, X), 40 * 0x1p29) << size;
       EXPECT_LT((X.col(0) - x).norm(), 1e-4 * x.norm()) << size;
     }
-    const Doubles both = solved(*F, TriangularSolve::both, B), one_by_one = solved(*F, TriangularSolve::back, solved(*F, TriangularSolve::forward, B));
+    const Doubles both = solved(*F, TriangularSolve::both, B),
+                  one_by_one = solved(*F, TriangularSolve::back, solved(*F, TriangularSolve::forward, B));
     EXPECT_LT((both - one_by_one).norm(), 1e-4 * both.norm()) << size;
     Doubles inverse(n, n);
     F->inverse(inverse.data());

@@ -20,7 +20,8 @@ Problem<double> example(index_t n, index_t k, Sign sign) {
   return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
 }
 
-Request on_gpu(Precision precision = Precision::double_, double device_memory = std::numeric_limits<double>::infinity()) {
+Request on_gpu(Precision precision = Precision::double_,
+               double device_memory = std::numeric_limits<double>::infinity()) {
   Request request;
   request.backend = Backend::cuda;
   request.method = Method::stream;
@@ -182,10 +183,13 @@ TEST(Stream, PanelsAreThoseOfTheWholeFactor) {
   padded.topLeftCorner(500, 500) = p.R;
   cuda::Stream stream;
   cuda::Pool pool(cuda::status(false).device, stream);
-  for (const auto& [launch, method] : {std::pair(Launch::persistent, Method::persistent), {Launch::stepwise, Method::stepwise}}) {
+  for (const auto& [launch, method] :
+       {std::pair(Launch::persistent, Method::persistent), {Launch::stepwise, Method::stepwise}}) {
     cuda::Pass<double> pass(pool, launch, {16, strips, strips - first_panel}, {0, 9, 0});
     const cuda::PoolBuffer<double> dR(pool, layout.words());
-    cuda::check(cudaMemcpyAsync(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice, stream), "send");
+    cuda::check(
+        cudaMemcpyAsync(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice, stream),
+        "send");
     pass.prepare(p.V.data(), 500, 500, stream);
     std::vector<int> outcome(pass.outcome_bytes() / sizeof(int));
     for (const auto& [first, end] : {std::pair(0, first_panel), {first_panel, strips}}) {
@@ -198,7 +202,8 @@ TEST(Stream, PanelsAreThoseOfTheWholeFactor) {
       ASSERT_TRUE(done && done->pivot < 0);
     }
     Doubles modified(layout.ld, layout.padded);
-    cuda::check(cudaMemcpy(modified.data(), dR.data(), sizeof(double) * modified.size(), cudaMemcpyDeviceToHost), "fetch");
+    cuda::check(cudaMemcpy(modified.data(), dR.data(), sizeof(double) * modified.size(), cudaMemcpyDeviceToHost),
+                "fetch");
     const Doubles R = modified.topLeftCorner(500, 500).triangularView<Eigen::Upper>();
     EXPECT_TRUE(same_bits(R, resident(p, Precision::double_, method)));
   }

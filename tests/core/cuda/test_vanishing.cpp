@@ -42,7 +42,9 @@ void held_factors_keep_their_diagonal(Precision precision) {
       }
 }
 TEST(VanishingOnGpu, OfFactorsThatAreHeld) { held_factors_keep_their_diagonal<double>(Precision::double_); }
-TEST(VanishingOnGpu, OfFactorsThatAreHeldInSinglePrecision) { held_factors_keep_their_diagonal<float>(Precision::single); }
+TEST(VanishingOnGpu, OfFactorsThatAreHeldInSinglePrecision) {
+  held_factors_keep_their_diagonal<float>(Precision::single);
+}
 
 TEST(VanishingOnGpu, OfMatrices) {
   for (const Vanishing& how : all_that_vanish)
@@ -58,8 +60,8 @@ TEST(VanishingOnGpu, OfMatrices) {
       request.scale = how.scale;
       Doubles out(n, n);
       expect_vanished<double>(
-          error_of([&] { modify(Place<double>::memory(p.R.data(), out.data()), p.V.data(), request, no_poll); }), n, how,
-          "matrix");
+          error_of([&] { modify(Place<double>::memory(p.R.data(), out.data()), p.V.data(), request, no_poll); }), n,
+          how, "matrix");
     }
 }
 
@@ -69,7 +71,8 @@ TEST(VanishingOnGpu, ByAScaleAloneAndByForgetting) {
   alone.scale = 1e-150;
   for (const bool in_place : {false, true}) {
     Work work;
-    const auto error = error_of([&] { in_place ? modify(*F, Doubles(2, 0), alone) : (modified(*F, Doubles(2, 0), alone, work), work); });
+    const auto error = error_of(
+        [&] { in_place ? modify(*F, Doubles(2, 0), alone) : (modified(*F, Doubles(2, 0), alone, work), work); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
     EXPECT_EQ(number(*error, "index"), 2);

@@ -55,7 +55,8 @@ TEST(WeightsOnGpu, ResidualAndInPlace) {
         }
 }
 
-/// Sixteen columns in and sixteen out in one pass, where such are to be had, up to nearly all of what is there: refused row blocks and segments that end early.
+/// Sixteen columns in and sixteen out in one pass, where such are to be had, up to nearly all of what is there: refused
+/// row blocks and segments that end early.
 TEST(WeightsOnGpu, BothSignsInOnePass) {
   int refused = 0;
   for (const index_t n : {300, 1000})
@@ -100,7 +101,8 @@ TEST(WeightsOnGpu, ScaledOverAndOver) {
     }
     Work work;
     whole.scale = 1e-3;
-    for (int i = 0; i < 150; ++i) ASSERT_EQ(modify(*F, Doubles::Zero(130, 1), asked(*F, {c.R, Doubles::Zero(130, 1), 0, 1e-2}, launch)).pivot, -1);
+    for (int i = 0; i < 150; ++i)
+      ASSERT_EQ(modify(*F, Doubles::Zero(130, 1), asked(*F, {c.R, Doubles::Zero(130, 1), 0, 1e-2}, launch)).pivot, -1);
     EXPECT_LT((download(*F) * 1e300 / download(*G).norm() - download(*G) / download(*G).norm()).norm(), 1e-12);
   }
 }
@@ -160,7 +162,8 @@ TEST(WeightsOnGpu, TheStreamMethod) {
   }
 }
 
-/// z~ by the chain of Householder steps of the CPU is that by the kernels, on a factor that is there and on one that goes through.
+/// z~ by the chain of Householder steps of the CPU is that by the kernels, on a factor that is there and on one that
+/// goes through.
 TEST(RightSidesOnGpu, AsOnTheCpu) {
   for (const Precision precision : precisions)
     for (const index_t n : {1, 130, 700})
@@ -173,7 +176,8 @@ TEST(RightSidesOnGpu, AsOnTheCpu) {
               c.removed = 0;
               c.V *= size;
             }
-            const Doubles z = in(precision, Random(6).normal(n, m).cast<double>()), Y = in(precision, Random(7).normal(m, k).cast<double>());
+            const Doubles z = in(precision, Random(6).normal(n, m).cast<double>()),
+                          Y = in(precision, Random(7).normal(m, k).cast<double>());
             const auto asked_of = [&](Backend backend, Method method) {
               Request request;
               request.backend = backend;
@@ -185,7 +189,10 @@ TEST(RightSidesOnGpu, AsOnTheCpu) {
               request.scale = c.scale;
               request.threads = 2;
               request.sides = std::make_shared<Sides>();
-              *request.sides = {m, {z.data(), z.data() + z.size()}, {Y.data(), Y.data() + Y.size()}, std::vector<double>(size_t(m), 1e3)};
+              *request.sides = {m,
+                                {z.data(), z.data() + z.size()},
+                                {Y.data(), Y.data() + Y.size()},
+                                std::vector<double>(size_t(m), 1e3)};
               return request;
             };
             Doubles out = Doubles::Zero(n, n);
@@ -214,7 +221,10 @@ TEST(RightSidesOnGpu, AsOnTheCpu) {
                 std::unique_ptr<HeldFactor> made;
                 std::atomic<bool> begun{false};
                 const Request request = asked_of(Backend::cuda, method);
-                ASSERT_EQ(modify(Place<double>::held(*F, in_place ? nullptr : &made, begun), c.V.data(), request, no_poll).pivot, -1);
+                ASSERT_EQ(
+                    modify(Place<double>::held(*F, in_place ? nullptr : &made, begun), c.V.data(), request, no_poll)
+                        .pivot,
+                    -1);
                 agrees(request, method == Method::persistent ? "persistent" : "stepwise");
               }
           }

@@ -17,7 +17,9 @@ class OnACard : public Subject {
     streams_ = one_of(6) == 0;
     const int owners = !streams_ && one_of(5) == 0 ? 2 : 1;
     streamed_ = in(precision_, R);
-    if (!streams_) f_ = cuda::upload(R.data(), R.cols(), Uplo::upper, precision_, R.cols() + 8, std::vector<int>(std::size_t(owners), cuda::status(false).device));
+    if (!streams_)
+      f_ = cuda::upload(R.data(), R.cols(), Uplo::upper, precision_, R.cols() + 8,
+                        std::vector<int>(std::size_t(owners), cuda::status(false).device));
     return std::string(streams_ ? "stream" : in_place_ ? "in place" : "handle") + ", owners " + std::to_string(owners) +
            (precision_ == Precision::single ? ", single" : "");
   }
@@ -27,12 +29,15 @@ class OnACard : public Subject {
     if (streams_) return stream(V, removed);
     Task t = task(*f_, V.cols(), Sign::update);
     t.removed = removed;
-    return change([&](Factor* made, std::atomic<bool>& begun) { return f_->modify(V.data(), t, made, no_poll, begun).pivot; });
+    return change(
+        [&](Factor* made, std::atomic<bool>& begun) { return f_->modify(V.data(), t, made, no_poll, begun).pivot; });
   }
 
   bool does_all() const override { return !streams_; }
   bool insert(index_t at, const Stored<double>& X) override {
-    return change([&](Factor* made, std::atomic<bool>& begun) { return f_->insert(at, X.data(), X.cols(), {}, made, no_poll, begun); });
+    return change([&](Factor* made, std::atomic<bool>& begun) {
+      return f_->insert(at, X.data(), X.cols(), {}, made, no_poll, begun);
+    });
   }
   void remove(const std::vector<index_t>& gone) override {
     change([&](Factor* made, std::atomic<bool>& begun) {
@@ -62,7 +67,8 @@ class OnACard : public Subject {
     request.k = V.cols();
     request.removed = removed;
     Stored<double> out(request.n, request.n);
-    if (gpucholmod::modify(Place<double>::memory(streamed_.data(), out.data()), V.data(), request, no_poll).pivot >= 0) return false;
+    if (gpucholmod::modify(Place<double>::memory(streamed_.data(), out.data()), V.data(), request, no_poll).pivot >= 0)
+      return false;
     streamed_ = out;
     return true;
   }

@@ -5,7 +5,8 @@
 
 namespace gpucholmod::test {
 
-/// In all ways in which the grid modifies a factor: on every card, in place and not, by panels, on several owners, in both precisions.
+/// In all ways in which the grid modifies a factor: on every card, in place and not, by panels, on several owners, in
+/// both precisions.
 class OnTheGrid : public Subject {
  public:
   std::string begin(const Stored<double>& R, Random& random) override {
@@ -24,14 +25,15 @@ class OnTheGrid : public Subject {
     if (single_ && how_.card == Simulated::data_centre) how_.card = Simulated::clusters;
     R_ = single_ ? Stored<double>(R.cast<float>().cast<double>()) : R;
     constexpr const char* cards[] = {"clusters", "data_centre", "graphics"};
-    return std::string(cards[int(how_.card)]) + (how_.into == Into::place ? ", in place" : "") + (how_.panels ? ", by panels" : "") + ", owners " +
-           std::to_string(how_.owners) + (single_ ? ", single" : "");
+    return std::string(cards[int(how_.card)]) + (how_.into == Into::place ? ", in place" : "") +
+           (how_.panels ? ", by panels" : "") + ", owners " + std::to_string(how_.owners) + (single_ ? ", single" : "");
   }
   Precision precision() const override { return single_ ? Precision::single : Precision::double_; }
   Stored<double> get() const override { return R_; }
   bool modify(const Stored<double>& V, index_t removed) override {
     if (single_) return modify_as<float>(V, removed);
-    if (how_.card != Simulated::clusters && block_columns::PassColumns{0, V.cols(), removed}.width() > 16) {  // which is not compiled
+    // Which is not compiled.
+    if (how_.card != Simulated::clusters && block_columns::PassColumns{0, V.cols(), removed}.width() > 16) {
       SegmentsRun how = how_;
       how.card = Simulated::clusters;
       return modify_as<double>(V, removed, how);

@@ -29,10 +29,18 @@ const Kind kinds[] = {
        return factor(product(X.transpose(), X) + 1e-12L * real(n) * identity(n));
      }},
     {"condition", [](index_t n, Random& random) { return random_with_condition(power(0, 15, random), n, random); }},
-    {"graded_rows", [](index_t n, Random& random) { return Matrix(powers(0, -16 * random.uniform(), n).asDiagonal() * well_conditioned(n, random)); }},
-    {"graded_columns", [](index_t n, Random& random) { return Matrix(well_conditioned(n, random) * powers(0, -16 * random.uniform(), n).asDiagonal()); }},
-    {"graded_mixed", [](index_t n, Random& random) { return graded_mixed(n, 7 * random.uniform(), power(-3, 0, random), random); }},
-    {"graded_mixed", [](index_t n, Random& random) { return graded_mixed(n, 7 * random.uniform(), power(-3, 0, random), random); }},
+    {"graded_rows",
+     [](index_t n, Random& random) {
+       return Matrix(powers(0, -16 * random.uniform(), n).asDiagonal() * well_conditioned(n, random));
+     }},
+    {"graded_columns",
+     [](index_t n, Random& random) {
+       return Matrix(well_conditioned(n, random) * powers(0, -16 * random.uniform(), n).asDiagonal());
+     }},
+    {"graded_mixed",
+     [](index_t n, Random& random) { return graded_mixed(n, 7 * random.uniform(), power(-3, 0, random), random); }},
+    {"graded_mixed",
+     [](index_t n, Random& random) { return graded_mixed(n, 7 * random.uniform(), power(-3, 0, random), random); }},
     {"kahan",
      [](index_t n, Random& random) {
        const real c = 0.9L * random.uniform(), s = std::sqrt(1 - c * c);
@@ -86,7 +94,8 @@ bool is_definite(const Matrix& A) { return first_indefinite(A) < 0; }
 /// One sequence.
 class Sequence {
  public:
-  Sequence(Subject& subject, unsigned seed, double bound, Searched& to) : subject_(subject), random_(seed), seed_(seed), bound_(bound), to_(to) {}
+  Sequence(Subject& subject, unsigned seed, double bound, Searched& to)
+      : subject_(subject), random_(seed), seed_(seed), bound_(bound), to_(to) {}
 
   void run(index_t most) {
     constexpr index_t orders[] = {33, 64, 65, 100, 128, 130, 200, 320};
@@ -125,14 +134,16 @@ class Sequence {
     V = stored.cast<real>();
     const Matrix A = gram_of(R), added = V.leftCols(k - removed), gone = V.rightCols(removed);
     const Matrix more = product(added, added.transpose()), less = product(gone, gone.transpose());
-    return judge(done, A + more - less, norm_1(A) + norm_1(more) + norm_1(less), "k " + std::to_string(k) + ", removed " + std::to_string(removed));
+    return judge(done, A + more - less, norm_1(A) + norm_1(more) + norm_1(less),
+                 "k " + std::to_string(k) + ", removed " + std::to_string(removed));
   }
 
   bool remove(index_t k) {
     const index_t n = before_.cols(), most = std::min(k, n - 1);
     if (n < 20) return false;
     std::vector<index_t> gone, keep;
-    for (index_t i = 0; i < n; ++i) (index_t(gone.size()) < most && random_.uniform() < 2 * real(k) / real(n) ? gone : keep).push_back(i);
+    for (index_t i = 0; i < n; ++i)
+      (index_t(gone.size()) < most && random_.uniform() < 2 * real(k) / real(n) ? gone : keep).push_back(i);
     if (gone.empty()) gone.push_back(keep.back()), keep.pop_back();
     ++to_.deletions;
     subject_.remove(gone);
@@ -145,9 +156,11 @@ class Sequence {
   /// Rows and columns of a matrix that is definite by far or hardly.
   bool insert(const Matrix& R, index_t p) {
     const index_t n = R.cols(), at = random_.uniform() < 0.3L ? n : below(n + 1, random_);
-    const Matrix S = product(R.transpose(), random_.normal(n, p)) * power(-2, 1, random_);  // A12 = R'T, A22 = T'T and some more
+    // A12 = R'T, A22 = T'T and some more.
+    const Matrix S = product(R.transpose(), random_.normal(n, p)) * power(-2, 1, random_);
     const Matrix T = R.transpose().triangularView<Eigen::Lower>().solve(S);
-    const Matrix own = product(T.transpose(), T) + power(-6, 1, random_) * norm_1(product(T.transpose(), T)) * identity(p);
+    const Matrix own =
+        product(T.transpose(), T) + power(-6, 1, random_) * norm_1(product(T.transpose(), T)) * identity(p);
     Matrix X(n + p, p);
     X.topRows(at) = S.topRows(at);
     X.middleRows(at, p) = own;
@@ -179,7 +192,8 @@ class Sequence {
     const Matrix x = X.cast<real>(), b = B.cast<real>(), left = b - product(forward ? Matrix(R.transpose()) : R, x);
     const double error = double(norm_1(left) / (epsilon(Precision::double_) * (norm_1(R) * norm_1(x) + norm_1(b))));
     to_.worst = std::max(to_.worst, error);
-    if (!(error <= bound_)) report("residual " + std::to_string(error) + " eps", forward ? "solves forward" : "solves back");
+    if (!(error <= bound_))
+      report("residual " + std::to_string(error) + " eps", forward ? "solves forward" : "solves back");
     return true;
   }
 
@@ -187,7 +201,8 @@ class Sequence {
     const real eps = epsilon(subject_.precision());
     if (!done) {
       ++to_.not_definite;
-      if (is_definite(target - bound_ * eps * scale * identity(target.cols()))) report("is definite, but was refused", what);
+      if (is_definite(target - bound_ * eps * scale * identity(target.cols())))
+        report("is definite, but was refused", what);
       return true;
     }
     before_ = subject_.get();
@@ -202,7 +217,8 @@ class Sequence {
   }
 
   void report(const std::string& why, const std::string& what) {
-    to_.found.push_back("seed " + std::to_string(seed_) + ", step " + std::to_string(step_) + ": " + about_ + ", " + what + ": " + why);
+    to_.found.push_back("seed " + std::to_string(seed_) + ", step " + std::to_string(step_) + ": " + about_ + ", " +
+                        what + ": " + why);
   }
 
   Subject& subject_;
@@ -232,7 +248,8 @@ void Searched::add(const Searched& other) {
 std::string Searched::text() const {
   char line[300];
   std::snprintf(line, sizeof line,
-                "%td operations (%td updates, %td downdates, %td mixed, %td insertions, %td deletions, %td solutions; %td not definite): worst %.3g eps, %zu beyond the bound\n",
+                "%td operations (%td updates, %td downdates, %td mixed, %td insertions, %td deletions, %td solutions; "
+                "%td not definite): worst %.3g eps, %zu beyond the bound\n",
                 all(), updates, downdates, mixed, insertions, deletions, solutions, not_definite, worst, found.size());
   std::string all_of_it;
   for (const std::string& one : found) all_of_it += one + "\n";
@@ -241,7 +258,8 @@ std::string Searched::text() const {
 
 Searched search(Subject& subject, unsigned first, unsigned end, index_t operations, double bound) {
   Searched searched;
-  for (unsigned seed = first; seed < end && searched.all() < operations; ++seed) Sequence(subject, seed, bound, searched).run(operations - searched.all());
+  for (unsigned seed = first; seed < end && searched.all() < operations; ++seed)
+    Sequence(subject, seed, bound, searched).run(operations - searched.all());
   return searched;
 }
 

@@ -6,8 +6,8 @@
 #include "../families.h"
 #include "base/held_factor.h"
 
-/// A search for modifications with a large backward error: random families of factors, kinds of columns, and sequences in which each result is
-/// the next factor. What a search has found is repeated by its seed.
+/// A search for modifications with a large backward error: random families of factors, kinds of columns, and sequences
+/// in which each result is the next factor. What a search has found is repeated by its seed.
 namespace gpucholmod::test {
 
 /// A factor that is modified.
@@ -19,7 +19,8 @@ class Subject {
   virtual Precision precision() const = 0;
   /// The factor as it is stored.
   virtual Stored<double> get() const = 0;
-  /// Takes away the last `removed` columns of V and adds the others. Returns false, and keeps the factor, where the result is not definite.
+  /// Takes away the last `removed` columns of V and adds the others. Returns false, and keeps the factor, where the
+  /// result is not definite.
   virtual bool modify(const Stored<double>& V, index_t removed) = 0;
 
   /// Whether rows and columns can come and go, and systems be solved; as HeldFactor::insert(), remove() and solve().
@@ -43,8 +44,9 @@ struct Searched {
 ///
 ///   ||R~'R~ - A~||_1 > bound eps (||A||_1 + ||V V'||_1)
 ///
-/// in long double (a solution where ||B - R'X||_1 > bound eps (||R||_1 ||X||_1 + ||B||_1)), where an entry of the diagonal is not positive and finite, and where a downdate or an insertion was refused though the
-/// least eigenvalue of A~ is above that bound.
+/// in long double (a solution where ||B - R'X||_1 > bound eps (||R||_1 ||X||_1 + ||B||_1)), where an entry of the
+/// diagonal is not positive and finite, and where a downdate or an insertion was refused though the least eigenvalue of
+/// A~ is above that bound.
 Searched search(Subject& subject, unsigned first, unsigned end, index_t operations, double bound = 40);
 
 }  // namespace gpucholmod::test
