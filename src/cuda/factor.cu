@@ -92,9 +92,10 @@ class Factor : public PlacedFactor<T> {
     Modification<T> modification(context_, layout_, {V, n, k, n}, e, rescale ? 1 : task.scale, task,
                                  needed ? bytes() : 0, poll);
     std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), [&] { return another(); });
+    // An update fails too where an entry of the diagonal vanishes.
     if (!other && update && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal())) {
       test = true;
-      if (several) other = another();
+      if (several) other = modification.with_room(bytes(), [&] { return another(); });
     }
     const bool second = other != nullptr;
     T* const out = second ? other->dR_.data() : dR_.data();
@@ -103,10 +104,11 @@ class Factor : public PlacedFactor<T> {
       scale_factor<T>(R(), std::scalbn(1.0, -e), other->R(), Scaled::to_compute, context_);
       return out;
     };
-    if (test && !second)
-      if (const index_t pivot = modification.run(dR_.data(), nullptr, n); pivot >= 0) return modification.finish(pivot);
-    index_t pivot = modification.run(from(), out, n, second ? nullptr : &begun);
+    index_t pivot = test && !second ? modification.run(dR_.data(), nullptr, n) : -1;
+    const bool tried = pivot < 0;
+    if (tried) pivot = modification.run(from(), out, n, second ? nullptr : &begun);
     if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
+    if (!tried) return modification.finish(pivot);
     if (pivot >= 0) return modification.finish(second ? modification.first_pivot(from, out, pivot) : pivot);
     if (rescale) {
       scale_factor<T>(other->R(), std::scalbn(task.scale, e), other->R(), Scaled::result, context_);

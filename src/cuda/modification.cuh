@@ -101,15 +101,22 @@ class Modification {
     return -1;
   }
 
-  /// f(), which takes `bytes` of device memory that the call can do without; null where there is no room for it, or no
-  /// permission.
+  /// Returns f(), which takes `bytes` of device memory. Throws out_of_memory where there is no room for it, or the task
+  /// does not allow it.
+  template <class F>
+  auto with_room(double bytes, F&& f) -> decltype(f()) {
+    if (work_.device_bytes + bytes > task_.device_memory)
+      throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes + bytes,
+                          task_.device_memory);
+    auto made = f();
+    work_.device_bytes += bytes;
+    return made;
+  }
+  /// Returns the same, or null where there is no room: the call can do without.
   template <class F>
   auto if_room(double bytes, F&& f) -> decltype(f()) {
-    if (work_.device_bytes + bytes > task_.device_memory) return nullptr;
     try {
-      auto made = f();
-      work_.device_bytes += bytes;
-      return made;
+      return with_room(bytes, f);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
       return nullptr;
