@@ -12,7 +12,8 @@
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all members; or a
-#'   \eqn{k \times b}{k x b} matrix. For a list: one number, one for each column where all members have as many, such a matrix then, or a list of such numbers.
+#'   \eqn{k \times b}{k x b} matrix. For a list: one number; one for each column, or such a matrix, if all members have
+#'   as many columns; or a list with the numbers of each member.
 #' @param scale Of \eqn{A}: one positive number, or one for each member.
 #' @param check Whether members whose downdate cannot be done stop the call (`TRUE`), or are reported (`FALSE`).
 #' @param uplo,precision As for [cholupdate_gpu()]. For a handle they may be given, but not changed.
