@@ -149,22 +149,6 @@ GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arith
   product(sX, sT, sG);
 }
 
-/// to <- diag(C) diag(R) of sub-block a of a row block, scaled, whose first row is `row`: R's as it is beside P, C's as
-/// invert_cholesky() leaves it, ld LDC. Returns false where an entry is no normal number as a T.
-template <class T, class Parts, class Warp>
-GPUCHOLMOD_HOST_DEVICE_CALL bool find_diagonal(Warp warp, int a, const typename Warp::Arithmetic* sP,
-                                               const typename Warp::Arithmetic* sC, Scaling scaling, index_t row,
-                                               typename Warp::Arithmetic* to) {
-  using A = typename Warp::Arithmetic;
-  return warp.leading([&](int lane) {
-    if (lane >= IB) return true;
-    const int i = a * IB + lane;
-    const A entry = sC[lane * LDC + IB] * sP[Parts::R_diagonal(i)] * A(scaling.of(row + i));
-    to[i] = entry;
-    return is_normal(T(entry));
-  }) == LANES;
-}
-
 /// What H begins with, times sigma, in row q.
 template <class S>
 GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.later; }
@@ -200,6 +184,7 @@ class Finish {
       if (!team_.all_warps([&](Warp& warp) { return inbox_.wait(warp, i); })) return;
       const bool own = i % s_.finishers == finisher_ && s_.first + i >= s_.start();
       team_.each_warp([&](Warp& warp) {
+        if (own && warp.id < SUBS) take_diagonal(warp, s_.first + i);
         if (warp.id < tiles)
           GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
             if (own) store_H(warp, a);
@@ -241,11 +226,19 @@ class Finish {
     return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a);
   }
   GPUCHOLMOD_HOST_DEVICE A* work(int a) const { return shared_ + S::work + a * S::scratch; }
-  GPUCHOLMOD_HOST_DEVICE A* C_inverse(int a) const { return work(a) + IB * LDW + IB * LDC; }
 
   /// The warp's tile of H.
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
+
+  /// R_ii of the warp's sub-block of row block b, as it stands behind the inverse of its diagonal block: long before it
+  /// is needed, as it takes its time to come.
+  GPUCHOLMOD_HOST_DEVICE void take_diagonal(const Warp& warp, int b) {
+    const A* from = s_.inverse(b) + warp.id * IB * LDT + diagonal_at;
+    warp.each([&](int lane) {
+      if (lane < IB) R_diagonal_[warp][lane] = Warp::template read<Access::transform>(from + lane * LDT);
+    });
+  }
 
   /// The sum of P'P, with 16 rows more.
   GPUCHOLMOD_HOST_DEVICE void add_sub_block(const Warp& warp, const A* sP, int a) {
@@ -270,10 +263,7 @@ class Finish {
     A* to = s_.messages + index_t(b) * Parts::stride;
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
-      if (warp.id < SUBS)
-        return finish_sub_block(warp, b, warp.id, sP, to) &&
-               find_diagonal<T, Parts>(warp, warp.id, sP, C_inverse(warp.id), s_.scaling, index_t(b) * NB,
-                                       to + Parts::diagonal);
+      if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to);
       if (warp.id == SUBS) return mixed() ? passes_below<KP>(warp, H(SUBS), X(SUBS), work(SUBS)) : passes(warp);
       return warp.id > SUBS + 1 || !mixed() || passes_above<KP>(warp, H(SUBS), work(SUBS) + invert_factor_words);
     });
@@ -294,9 +284,8 @@ class Finish {
     return good;
   }
 
-
   GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const A* sP, A* to) {
-    A *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW, *const C = C_inverse(a);
+    A *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW, *const C = M + IB * LDC;
     if (!invert_factor<KP>(warp, H(a), X, W, s_.sigma * s_.later)) return false;
     GPUCHOLMOD_UNROLL for (int q = 0; q < KP; q += 8) {
       Tile<Warp> D = zero_tile(warp);
@@ -330,8 +319,9 @@ class Finish {
       store_tile(warp, D, W + q, LDW);
     }
     const index_t rows = index_t(b) * NB + a * IB;
-    const bool good = invert_cholesky(warp, M, LDC, C, LDC);
+    bool good = invert_cholesky(warp, M, LDC, C, LDC);
     warp.sync();
+    good = find_diagonal(warp, C, rows, to + Parts::diagonal + a * IB) && good;
     Left<Warp> C_left[2];  // scaled, as sigma C_a^-T Z_a is then
     GPUCHOLMOD_UNROLL for (int h = 0; h < 2; ++h) {
       C_left[h] = load_left(warp, C + 8 * h, LDC);
@@ -348,6 +338,17 @@ class Finish {
       store_left(warp, as_left(warp, D), to + Parts::Z + (a * K / 8 + q / 8) * LEFT);
     }
     return good;
+  }
+
+  /// to <- the diagonal of C R for the warp's sub-block, scaled, whose first row is `row`: C^-1 as invert_cholesky()
+  /// leaves it. Returns false where an entry is no normal number as a T.
+  GPUCHOLMOD_HOST_DEVICE bool find_diagonal(const Warp& warp, const A* sC_inverse, index_t row, A* to) {
+    return warp.leading([&](int lane) {
+      if (lane >= IB) return true;
+      const A entry = R_diagonal_[warp][lane] / sC_inverse[lane * (LDC + 1)] * A(s_.scaling.of(row + lane));
+      to[lane] = entry;
+      return is_normal(T(entry));
+    }) == LANES;
   }
 
   /// Whether the H behind the row block has all its eigenvalues above the bound (downdate), or below it (update).
@@ -369,6 +370,7 @@ class Finish {
   Inbox& inbox_;
   A* shared_;
   typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile of the sum of P'P
+  typename Team::template PerWarp<typename Warp::template PerLane<A>> R_diagonal_;  ///< of the row block at hand
 };
 
 }  // namespace gpucholmod::block_columns

@@ -161,25 +161,36 @@ GPUCHOLMOD_HOST_DEVICE Solving refined_or_substituted(const A* left, int warps, 
   return rho < refinable<A> ? by_refinement : by_substitution;  // which it is where rho is NaN
 }
 
+/// Writes behind the inverses of blocks from `first` on that are not well-conditioned how to solve with them. `both`:
+/// they are for both orders.
+template <bool both, class S, class Team>
+GPUCHOLMOD_HOST_DEVICE_CALL void put_solving(Team team, const S& s, int first) {
+  using A = typename S::Arithmetic;
+  using M = InverseMemoryOf<Team>;
+  A *sD = team.shared + M::D, *sX = team.shared + M::X, *norms = team.shared + M::norms,
+    *partial = team.shared + M::partial, *left = team.shared + M::left;
+  find_norms(team, sD, sX, norms);
+  find_left<S::order, both>(team, sD, sX, partial, norms, left);
+  team.threads_sync([&](int thread) {
+    constexpr int count = Team::Warp::Card::inverted_at_once;
+    const int x = thread % count, which = thread / count;
+    if (which > 1 || is_well_conditioned(partial, x) || (!both && which != int(S::order))) return;
+    s.inverse(first + x)[solving_at + which] = refined_or_substituted(left, M::warps, x, which);
+  });
+}
+
 /// The inverses of diagonal blocks from `first` on, as many as are inverted at once, to global memory, each with what
-/// stands behind it. By a team of InverseMemory::warps warps. `both`: they are for both orders.
+/// stands behind it. By a team of InverseMemory::warps warps. `both`: as above.
 template <bool both = false, class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first) {
   using Warp = typename Team::Warp;
   using A = typename S::Arithmetic;
   using M = InverseMemoryOf<Team>;
   constexpr int count = Warp::Card::inverted_at_once;
-  A *sD = team.shared + M::D, *sX = team.shared + M::X, *norms = team.shared + M::norms,
-    *partial = team.shared + M::partial, *left = team.shared + M::left;
+  A *sD = team.shared + M::D, *sX = team.shared + M::X, *partial = team.shared + M::partial;
   take_tiles(team, s, first, 0, sD);
   invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
   find_condition(team, sD, sX, partial);
-  bool well_conditioned = true;
-  for (int x = 0; x < count; ++x) well_conditioned = is_well_conditioned(partial, x) && well_conditioned;
-  if (!well_conditioned) {
-    find_norms(team, sD, sX, norms);
-    find_left<S::order, both>(team, sD, sX, partial, norms, left);
-  }
   team.threads_sync([&](int thread) {
     GPUCHOLMOD_NO_UNROLL for (int i = thread; i < count * INVERSE; i += team.size() * LANES) {
       const int row = i % LDT, column = i / LDT;
@@ -187,12 +198,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first)
           row < NB ? sX[column * LDB + row] : row == diagonal_at ? sD[column * LDB + column % NB] : A(by_inverse);
     }
   });
-  if (!well_conditioned)
-    team.threads_sync([&](int thread) {
-      const int x = thread % count, which = thread / count;
-      if (which > 1 || is_well_conditioned(partial, x) || (!both && which != int(S::order))) return;
-      s.inverse(first + x)[solving_at + which] = refined_or_substituted(left, M::warps, x, which);
-    });
+  bool well_conditioned = true;
+  for (int x = 0; x < count; ++x) well_conditioned = is_well_conditioned(partial, x) && well_conditioned;
+  if (!well_conditioned) put_solving<both>(team, s, first);
   team.once([&] { Warp::add_release(s.inverted, 1, s.is_led()); });
 }
 

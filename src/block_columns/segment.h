@@ -194,8 +194,7 @@ struct Segment {
 /// left factors of a product as they lie in the registers.
 template <int K>
 struct Message {
-  /// P(i, q) at q * LDB + i; in the words behind its rows R_ii of the row block, see R_diagonal().
-  static constexpr int P = 0;
+  static constexpr int P = 0;  ///< P(i, q) at q * LDB + i
   static constexpr int Z = P + K * LDB;           ///< sigma C_a^-T Z_a, K / 8 of each
   static constexpr int C = Z + SUBS * K / 8 * LEFT;  ///< C_a^-T, 2 of each
   static constexpr int diagonal = C + SUBS * 2 * LEFT;  ///< the diagonal of R~, scaled
@@ -203,10 +202,7 @@ struct Message {
   static constexpr int KP = K < IB ? IB : K;  ///< the order of H
   static constexpr int scaling = words;       ///< of a row block that is refused: U^-1 of the H before it, ld LDB
   static constexpr int stride = scaling + KP * LDB;
-  /// Where R_ii is.
-  GPUCHOLMOD_HOST_DEVICE static constexpr int R_diagonal(int i) { return P + i / 8 * LDB + NB + i % 8; }
 };
-static_assert(LDB - NB == 8 && CHAIN_COLUMNS == NB / 8);
 
 /// The guard's bounds: an accepted row block leaves all eigenvalues of H above the one in a downdate, below the other
 /// in an update. In a pass with both, the other holds for the added columns, the one for the Schur complement of the

@@ -12,7 +12,7 @@ namespace gpucholmod::block_columns {
 ///   sC  C^-1(l, c) at c * ldc + l, its strict lower triangle zero
 ///
 /// Lanes 0 .. 15 hold the columns of A, lanes 16 .. 31 those of I; elimination takes [A I] to [C C'^-1].
-/// False when a pivot is not positive. C may take the place of A. Where ldc is LDC, C(i, i) goes to i * ldc + IB.
+/// False when a pivot is not positive. C may take the place of A.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const typename Warp::Arithmetic* sA, int lda,
                                                  typename Warp::Arithmetic* sC, int ldc) {
@@ -38,7 +38,6 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const typename Warp:
   GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i)
     warp.each([&](int lane) {
       if (lane >= IB) sC[i * ldc + lane - IB] = column[i][lane];
-      else if (ldc == LDC && lane == i) sC[i * ldc + IB] = column[i][lane];
     });
   return ok;
 }

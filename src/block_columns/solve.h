@@ -131,18 +131,13 @@ class Solve {
     });
     if (!go_on) return false;
     const bool by_link = own_.by_link(c, solving());
-    if (solving() == by_substitution) {
-      substitute_in_block<Segment::order>(team_, s_.tile(c, c), s_.ld, post_.X.slot(i), post_.V.slot(i));
-      team_.each_warp([&](Warp& warp) { P_c[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB); });
-    } else {
-      team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, zero_tile(warp), i); });
+    team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, zero_tile(warp), i); });
+    if (solving() != by_inverse) {
+      team_.barrier();
       if (solving() == by_refinement) refine(i, c, V, P_c);
+      else substitute(i, c, P_c);
     }
-    // R_ii, for those who finish the row block.
-    typename Team::template PerWarp<typename Warp::template PerLane<A>> diagonal;
     team_.each_warp([&](Warp& warp) {
-      warp.each(
-          [&](int lane) { diagonal[warp][lane] = post_.X.slot(i)[(warp.id * IB + lane % IB) * LDT + diagonal_at]; });
       post_.X.release(warp, i);
       post_.V.release(warp, i);
       if (by_link) multiply<A, true>(warp, c - 1, product_ - 1, P_c[warp]);
@@ -152,19 +147,20 @@ class Solve {
       if (stopped_[warp]) return;
       mail_.send(warp, c, P_c[warp]);
       store_columns(warp, P_c[warp], to + warp.id * 16, LDB);
-      if (cluster_ == 0)
-        warp.each([&](int lane) {
-          if (lane < IB) to[Message<K>::R_diagonal(warp.id * IB + lane) - Message<K>::P] = diagonal[warp][lane];
-        });
       warp.sync();
       warp.once([&] { Warp::add_release(s_.has_P(c), published_by(cluster_)); });
     });
     return true;
   }
 
+  /// P <- the solution of R_cc'P = V, by substitution.
+  GPUCHOLMOD_HOST_DEVICE void substitute(int i, int c, Tiles& P_c) {
+    substitute_in_block<Segment::order>(team_, s_.tile(c, c), s_.ld, post_.X.slot(i), post_.V.slot(i));
+    team_.each_warp([&](Warp& warp) { P_c[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB); });
+  }
+
   /// P <- P + X'(V - R_cc'P)
   GPUCHOLMOD_HOST_DEVICE void refine(int i, int c, Tiles& V, Tiles& P_c) {
-    team_.barrier();
     team_.warps_sync([&](Warp& warp) { put(warp, i, P_c[warp]); });
     Tiles left;
     team_.warps_sync([&](Warp& warp) {

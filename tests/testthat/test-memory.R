@@ -83,7 +83,7 @@ test_that("where the machine has no memory, that is gpucholmod_out_of_memory", {
     "for (make in list(function() copy_factor(f), function() as.matrix(f), function() cholupdate_gpu(R, v),",
     "                  function() cholupdate_gpu(f, v), function() cholinsert_gpu(f, c(v, 9e9)))) cat(until_full(make), '\\n')",
     "cat(identical(as.matrix(f), R), '\\n')"
-  ), shell = "ulimit -v 2000000;")
+  ), shell = "export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1; ulimit -v 2000000;") # threads take address space
   expect_printed(child, c(rep("gpucholmod_out_of_memory ", 5), "TRUE "))
 })
 
