@@ -14,6 +14,12 @@
 /// One call of modify(), and how its outcome is looked at.
 namespace gpucholmod::test {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;  ///< a sanitizer makes everything slow: fewer sizes will do
+#else
+constexpr bool sanitized = false;
+#endif
+
 /// The ways through the core that need no GPU.
 struct Way {
   const char* name;

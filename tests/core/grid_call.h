@@ -54,10 +54,4 @@ inline int row_blocks(index_t n) {
   return int((n + block_columns::STRIP - 1) / block_columns::STRIP * block_columns::BLOCKS);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  ///< a sanitizer makes everything slow: fewer sizes will do
-#else
-constexpr bool sanitized = false;
-#endif
-
 }  // namespace gpucholmod::test

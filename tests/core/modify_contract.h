@@ -6,12 +6,6 @@
 /// test_modify_contract.cpp, or, on a GPU, in cuda/test_modify_contract.cpp.
 namespace gpucholmod::test {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;
-#else
-constexpr bool is_sanitized = false;
-#endif
-
 class ModifyContract : public testing::TestWithParam<StorageKind> {
  protected:
   struct Call {
@@ -52,11 +46,11 @@ class ModifyContract : public testing::TestWithParam<StorageKind> {
       for (const index_t k : counts) {
         ++number;  // so that each change has its turn
         for (const Change change : changes) {
-          if (is_sanitized && number++ % 2 != 0) continue;
+          if (sanitized && number++ % 2 != 0) continue;
           SCOPED_TRACE(text(change) + ", n " + std::to_string(n) + ", k " + std::to_string(k) + ", scale " +
                        std::to_string(scale));
           const ContractProblem& p = contract_problem(n, k, change, precision, scale);
-          if (!is_sanitized || !kind().takes_sides) f(p, p.without_sides());
+          if (!sanitized || !kind().takes_sides) f(p, p.without_sides());
           if (kind().takes_sides) f(p, p.asked);
         }
       }
