@@ -14,23 +14,29 @@ namespace gpucholmod {
 
 /// What HeldFactor::modify() promises, once for every storage that a factor of scalars T may lie in. A Storage has
 ///
-///   range()               the Range of its entries, as far as it is known
+///   Computed              the scalars in which R and V are scaled and modified
+///   device_name()         of the GPU that it is on, if any
+///   range(), set_range()  the Range of its entries, as far as it is known
 ///   look()                finds that out anew
 ///   together(f)           does f, one operation of all processes that share it, and returns the failing pivot
+///   may_fail(task)        whether an update in place may fail though `range()` does not tell
 ///   sweep(V, task, e, scale, poll)
 ///                         the modification of R / 2^e by V / 2^e, whose result is multiplied by `scale`; of that
-///     tests()             whether it can find out without writing anything whether a downdate is possible
+///     tests()             whether it can find out without writing anything whether R can be modified
+///     second(f), second_if_room(f)
+///                         f(), which allocates a second factor; the latter null where none is wanted, or has no room
 ///     run(R, to, begun, work)
 ///                         does it from R to `to`, which may be R; null: finds that out. `begun`, if given, becomes
 ///                         true when all memory is there, before anything is written. Returns the failing pivot
+///     finish(work)        waits until all is done, and reports
 ///   another()             memory for a second factor
 ///   divided(e), scaled(by)   a second factor, R / 2^e to be computed with, and `by` R as a result
 ///   multiply(by)          the same of a result in place
 ///   settle_range()        looks at a result that may have come near the ends of the range
 ///   replace(other, made)  what is in `other` becomes *made, or, where `made` is null, this factor
 ///
-/// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal, and
-/// for a new one. In place, whether a downdate is possible is found out beforehand.
+/// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal, for
+/// a new one, and where the storage wants one. In place, whether R can be modified is found out beforehand.
 template <class T, class Storage>
 Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                    std::atomic<bool>& begun) {
@@ -40,6 +46,7 @@ Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_pt
   Work work;
   std::unique_ptr<Storage> other;
   if (n == 0 || k == 0) {
+    work.device = R.device_name();
     if (!made && task.scale == 1) return work;
     R.together([&] {
       other = R.scaled(task.scale);
@@ -48,37 +55,46 @@ Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_pt
     R.replace(std::move(other), made);
     return work;
   }
-  const auto look_ahead = [&] { return prospect<T>(R.range(), largest, task.added(), task.removed, task.scale); };
+  const auto look_ahead = [&] {
+    return prospect<T, typename Storage::Computed>(R.range(), largest, task.added(), task.removed, task.scale);
+  };
   Prospect ahead = look_ahead();
   if (ahead.rescale || ahead.vanishes) {
     R.look();
     ahead = look_ahead();
   }
-  const bool careful = ahead.rescale || ahead.vanishes, test = task.removed > 0 && task.keep_intact;
+  const bool careful = ahead.rescale || ahead.vanishes;
   auto sweep = R.sweep(V, task, ahead.rescale ? ahead.e : 0, ahead.rescale ? 1 : task.scale, poll);
   const Clock clock;
-  if (!made && !careful && (!test || sweep.tests())) {
-    // Nothing is changed before all processes have come to this, whatever one of them may fail at.
-    work.pivot = R.together([&] { return test ? sweep.run(R, nullptr, nullptr, work) : index_t(-1); });
-    if (work.pivot < 0) work.pivot = R.together([&] { return sweep.run(R, &R, &begun, work); });
-    if (work.pivot < 0) R.range() = ahead.range;
+  const auto ended = [&]() -> Work& {
     work.seconds = clock.seconds();
+    sweep.finish(work);  // may throw; what follows does not
     return work;
+  };
+  if (!made && !careful) {
+    other = sweep.second_if_room([&] { return R.another(); });
+    const bool test = !other && ((task.removed > 0 && task.keep_intact) || R.may_fail(task));
+    if (!other && (!test || sweep.tests())) {
+      // Nothing is changed before all processes have come to this, whatever one of them may fail at.
+      work.pivot = R.together([&] { return test ? sweep.run(R, nullptr, nullptr, work) : index_t(-1); });
+      if (work.pivot < 0) work.pivot = R.together([&] { return sweep.run(R, &R, &begun, work); });
+      if (ended().pivot < 0) R.set_range(ahead.range);
+      return work;
+    }
   }
   work.pivot = R.together([&]() -> index_t {
-    other = ahead.rescale ? R.divided(ahead.e) : R.another();
+    if (!other) other = sweep.second([&] { return ahead.rescale ? R.divided(ahead.e) : R.another(); });
     if (const index_t pivot = sweep.run(ahead.rescale ? *other : R, other.get(), nullptr, work); pivot >= 0)
       return pivot;
     if (ahead.rescale) {
       other->multiply(std::scalbn(task.scale, ahead.e));
       for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
     }
-    other->range() = ahead.range;
+    other->set_range(ahead.range);
     if (careful) other->settle_range();
     return -1;
   });
-  work.seconds = clock.seconds();
-  if (work.pivot < 0) R.replace(std::move(other), made);
+  if (ended().pivot < 0) R.replace(std::move(other), made);
   return work;
 }
 

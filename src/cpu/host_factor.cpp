@@ -119,7 +119,11 @@ class HostFactor : public HeldFactor {
 
   // What modify_stored() needs.
 
-  Range& range() { return range_; }
+  using Computed = T;
+  std::string device_name() const { return ""; }
+  const Range& range() const { return range_; }
+  void set_range(const Range& range) { range_ = range; }
+  bool may_fail(const Task&) const { return false; }
   void look() {
     range_.most = 0;
     for (index_t j = 0; j < n_; ++j)
@@ -145,6 +149,11 @@ class HostFactor : public HeldFactor {
       V_ = {divided_.data(), n, k, n};
     }
     bool tests() const { return true; }
+    template <class F>
+    auto second(F&& f) const { return f(); }
+    template <class F>
+    std::unique_ptr<HostFactor> second_if_room(F&&) const { return nullptr; }
+    void finish(Work&) const {}
     index_t run(const HostFactor& R, HostFactor* to, std::atomic<bool>* begun, Work&) const {
       BlockedSweep<T> sweep(V_, task_.removed, T(scale_), Uplo::upper, task_.instructions, task_.threads);
       if (to) sweep.reserve_to_carry(task_.right.m);

@@ -2,7 +2,7 @@
 
 #include "base/check_column.h"
 #include "base/huge_pages.h"
-#include "base/range.h"
+#include "base/modify_stored.h"
 #include "cuda/by_cublas.cuh"
 #include "cuda/measure.cuh"
 #include "cuda/modification.cuh"
@@ -46,84 +46,10 @@ class Factor : public PlacedFactor<T> {
     invert_by_cublas(R(), most_, {out, n, n, n}, context_);
   }
 
-  /// The factor times `by`: what is left of a modification where V has no columns.
-  Work scale(double by, std::unique_ptr<HeldFactor>* made) {
-    Work nothing;
-    nothing.device = device_name();
-    auto other = by == 1 || order() == 0 ? nullptr : another();
-    if (!other && made) *made = duplicate();
-    if (!other) return nothing;
-    scale_factor<T>(R(), by, other->R(), Scaled::result, context_);
-    other->most_ = by * most_;
-    if (made) {
-      *made = std::move(other);
-    } else {
-      dR_.swap(other->dR_);
-      most_ = other->most_;
-    }
-    return nothing;
-  }
-
-  /// By way of a second factor: with numbers that need scaling or may become too large for T, for what may fail, is to
-  /// leave R as it is then, and takes several passes, and wherever there is room for one, as nothing is quicker.
-  /// Without, what may fail is tried first, without writing anything.
   Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
-    const index_t n = order(), k = task.k;
     const Session session(context_);
-    double largest = 0;
-    for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
-    if (n == 0 || k == 0) return scale(task.scale, made);
-    const bool update = task.removed == 0;
-    const auto ahead_of = [&] {
-      return prospect<T, double>({most_, 0}, largest, task.added(), task.removed, task.scale);
-    };
-    Prospect ahead = ahead_of();
-    if (ahead.rescale) {
-      look();
-      ahead = ahead_of();
-    }
-    const bool rescale = ahead.rescale;
-    const int e = ahead.e;
-    const int columns = way_of<T>(k, task.removed, layout_.strips(), true, task, context_.crew()).columns;
-    const bool several = block_columns::passes_of(k, task.removed, columns).size() > 1;
-    bool test = !made && !update && task.keep_intact;
-    const bool needed = made || rescale || (test && several);
-    Modification<T> modification(context_, layout_, {V, n, k, n}, e, rescale ? 1 : task.scale, task,
-                                 needed ? bytes() : 0, poll);
-    std::unique_ptr<Factor> other = needed ? another() : modification.if_room(bytes(), [&] { return another(); });
-    // An update fails too where an entry of the diagonal vanishes.
-    if (!other && update && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal())) {
-      test = true;
-      if (several) other = modification.with_room(bytes(), [&] { return another(); });
-    }
-    const bool second = other != nullptr;
-    T* const out = second ? other->dR_.data() : dR_.data();
-    const auto from = [&]() -> const T* {
-      if (e == 0) return dR_.data();
-      scale_factor<T>(R(), std::scalbn(1.0, -e), other->R(), Scaled::to_compute, context_);
-      return out;
-    };
-    index_t pivot = test && !second ? modification.run(dR_.data(), nullptr, n) : -1;
-    const bool tried = pivot < 0;
-    if (tried) pivot = modification.run(from(), out, n, second ? nullptr : &begun);
-    if (pivot >= 0 && update) throw overflow(pivot, pivot);  // no pivot of an update can fail but one that is too large
-    if (!tried) return modification.finish(pivot);
-    if (pivot >= 0) return modification.finish(second ? modification.first_pivot(from, out, pivot) : pivot);
-    if (rescale) {
-      scale_factor<T>(other->R(), std::scalbn(task.scale, e), other->R(), Scaled::result, context_);
-      for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
-    }
-    session.finish();
-    Work work = modification.finish(-1);  // may fail; what follows cannot
-    if (made) {
-      other->most_ = ahead.range.most;
-      *made = std::move(other);
-    } else {
-      if (second) dR_.swap(other->dR_);
-      most_ = ahead.range.most;
-    }
-    return work;
+    return modify_stored<T>(*this, V, task, made, poll, begun);
   }
 
   double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
@@ -195,6 +121,84 @@ class Factor : public PlacedFactor<T> {
     return time_refactoring(R(), repeats, context_);
   }
 
+  // What modify_stored() needs, in a Session.
+
+  using Computed = double;
+  /// An entry that is too small is seen where it is written.
+  Range range() const { return {most_, std::numeric_limits<double>::max()}; }
+  void set_range(const Range& range) { most_ = range.most; }
+  using Base::look;
+  template <class F>
+  index_t together(F&& f) const {
+    return f();
+  }
+  bool may_fail(const Task& task) const {
+    return task.removed == 0 && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal());
+  }
+
+  /// A second factor is wanted wherever there is room, as nothing is quicker than to write to another one.
+  class Sweep : NotCopied {
+   public:
+    Sweep(const Factor& R, const double* V, const Task& task, int e, double scale, const Poll& poll)
+        : R_(R), is_update_(task.removed == 0), e_(e),
+          modification_(R.context_, R.layout_, {V, task.n, task.k, task.n}, e, scale, task, 0, poll) {}
+    bool tests() const { return modification_.passes() == 1; }
+    template <class F>
+    auto second(F&& f) { return modification_.with_room(R_.bytes(), f); }
+    template <class F>
+    auto second_if_room(F&& f) { return modification_.if_room(R_.bytes(), f); }
+    index_t run(const Factor& from, Factor* to, std::atomic<bool>* begun, Work&) {
+      T* const out = to ? to->dR_.data() : nullptr;
+      const index_t pivot = modification_.run(from.dR_.data(), out, R_.order(), begun);
+      // No pivot of an update can fail but one that is too large.
+      if (pivot >= 0 && is_update_) throw overflow(pivot, pivot);
+      if (pivot < 0 || !to || to == &R_) return pivot;
+      const auto anew = [&]() -> const T* {
+        if (e_ == 0) return R_.dR_.data();
+        R_.divide(e_, *to);
+        return out;
+      };
+      return modification_.first_pivot(anew, out, pivot);
+    }
+    void finish(Work& work) {
+      check(cudaStreamSynchronize(R_.stream()), "finish the work on a factor");
+      work = modification_.finish(work.pivot);
+    }
+
+   private:
+    const Factor& R_;
+    bool is_update_;
+    int e_;
+    Modification<T> modification_;
+  };
+  Sweep sweep(const double* V, const Task& task, int e, double scale, const Poll& poll) const {
+    return {*this, V, task, e, scale, poll};
+  }
+
+  std::unique_ptr<Factor> another() const { return std::make_unique<Factor>(context_, order(), capacity_); }
+  std::unique_ptr<Factor> divided(int e) const {
+    auto made = another();
+    divide(e, *made);
+    return made;
+  }
+  std::unique_ptr<Factor> scaled(double by) const {
+    if (by == 1 || order() == 0) return duplicate();
+    auto made = another();
+    scale_factor<T>(R(), by, made->R(), Scaled::result, context_);
+    made->most_ = by * most_;
+    return made;
+  }
+  void multiply(double by) { scale_factor<T>(R(), by, R(), Scaled::result, context_); }
+  void settle_range() {}
+  void replace(std::unique_ptr<Factor> other, std::unique_ptr<HeldFactor>* made) {
+    if (made) {
+      *made = std::move(other);
+      return;
+    }
+    dR_.swap(other->dR_);
+    most_ = other->most_;
+  }
+
  private:
   using Base::R;
   using Base::capacity_;
@@ -203,7 +207,6 @@ class Factor : public PlacedFactor<T> {
   using Base::here;
   using Base::layout_;
   using Base::least_of_diagonal;
-  using Base::look;
   using Base::most_;
   using Base::require_normal_diagonal;
   using Base::stream;
@@ -231,7 +234,10 @@ class Factor : public PlacedFactor<T> {
              0x1p40 * double(std::numeric_limits<T>::min()));
   }
 
-  std::unique_ptr<Factor> another() const { return std::make_unique<Factor>(context_, order(), capacity_); }
+  /// to <- R / 2^e, to be computed with.
+  void divide(int e, Factor& to) const {
+    scale_factor<T>(R(), std::scalbn(1.0, -e), to.R(), Scaled::to_compute, context_);
+  }
 
   /// Where a change in place is done: in the factor itself; in a second one, which takes its place, where there is
   /// memory for it, or in any case.
@@ -268,8 +274,7 @@ class Factor : public PlacedFactor<T> {
     const bool itself = !made && e == 0 && by != By::second && m <= capacity_;
     std::unique_ptr<Factor> other, scaled;
     if (!itself || by == By::second_if_room) other = second_factor(m, !made, !itself, task);
-    if (e != 0 && order() > 0)
-      scale_factor<T>(R(), std::scalbn(1.0, -e), (scaled = another())->R(), Scaled::to_compute, context_);
+    if (e != 0 && order() > 0) scaled = divided(e);
     Placed<T> out = other ? other->here() : here();
     if (!other) out.layout = Layout(m, capacity_);
     std::atomic<bool> in_other{false};

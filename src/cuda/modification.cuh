@@ -139,6 +139,8 @@ class Modification {
     return pivot;
   }
 
+  int passes() const { return int(passes_.size()); }
+
   Work finish(index_t pivot) {
     if (stopwatch_) stopwatch_->report();
     work_.timeline = timeline_.entries();

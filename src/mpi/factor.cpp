@@ -179,7 +179,10 @@ class Shared : public SharedFactor {
 
   // What modify_stored() needs.
 
-  Range& range() { return range_; }
+  using Computed = T;
+  const Range& range() const { return range_; }
+  void set_range(const Range& range) { range_ = range; }
+  bool may_fail(const Task&) const { return false; }
   void look() {
     together(Operation::columns, [&] {
       look_here();
@@ -208,6 +211,11 @@ class Shared : public SharedFactor {
       });
     }
     bool tests() const { return !in_passes_; }
+    template <class F>
+    auto second(F&& f) const { return f(); }
+    template <class F>
+    std::unique_ptr<Shared> second_if_room(F&&) const { return nullptr; }
+    void finish(Work&) const {}
     index_t run(const Shared& from, const Shared* to, std::atomic<bool>* begun, Work& work) {
       if (begun) *begun = true;
       if (panels_) {
