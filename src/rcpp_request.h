@@ -13,10 +13,10 @@ bool flag(SEXP value, const char* argument);
 /// Returns what new_request() in R/request.R has made, for an n x n factor and n x k V.
 Request to_request(SEXP list, index_t n, index_t k);
 
-/// The list that a modification returns to R: list(pivot, factor, z, rss). `pivot` is the failing pivot, counted from 1,
-/// or 0 for success. `factor` is the modified matrix, or NULL if the factor is in a handle, a file or a variable. z and
-/// rss are the modified right-hand sides, or NULL if there are none. If the pivot fails, the other three are NULL. The
-/// memory of all of them is allocated before anything is changed.
+/// The list that a modification returns to R: list(pivot, factor, z, rss). `pivot` is the failing pivot, counted from
+/// 1, or 0 for success. `factor` is the modified matrix, or NULL if the factor is in a handle, a file or a variable. z
+/// and rss are the modified right-hand sides, or NULL if there are none. If the pivot fails, the other three are NULL.
+/// The memory of all of them is allocated before anything is changed.
 class Result {
  public:
   /// `what`: R's `request`, read; `order`: of the new factor.

@@ -59,8 +59,8 @@ struct Reshape {
   bool coming;    ///< they come
   bool changes;   ///< there is something to be done
 
-  /// f(factor, task, made, poll, begun, traces): traces of what comes and of what goes. Returns what Result says, with a
-  /// matrix as the factor if `held` is no handle. A handle that is half modified then: see Begun.
+  /// f(factor, task, made, poll, begun, traces): traces of what comes and of what goes. Returns what Result says, with
+  /// a matrix as the factor if `held` is no handle. A handle that is half modified then: see Begun.
   template <class F>
   SEXP operator()(F&& f) const {
     return guarded([&] {

@@ -75,7 +75,7 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmet
 /// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the
 /// chain. `alike`: every column of V has its sums in the same order, wherever it is (products that take their factors
 /// in place differ in that).
-template <class Segment, int K, class Team, class Inbox, bool alike = false>
+template <class Segment, int K, class Team, class StagingRing, bool alike = false>
 class Advance {
   using Warp = typename Team::Warp;
   using A = typename Segment::Arithmetic;
@@ -85,9 +85,9 @@ class Advance {
 
  public:
   /// team.shared: RTiles::words for each warp, and V of near_groups() groups.
-  GPUCHOLMOD_HOST_DEVICE Advance(Team team, const Segment& segment, const Share& share, Inbox& inbox)
+  GPUCHOLMOD_HOST_DEVICE Advance(Team team, const Segment& segment, const Share& share, StagingRing& ring)
       : team_(team), s_(segment), share_(share),
-        V_{team.shared + ADVANCE_WARPS * RTiles::words, near_groups(segment, share)}, inbox_(inbox) {}
+        V_{team.shared + ADVANCE_WARPS * RTiles::words, near_groups(segment, share)}, ring_(ring) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     const int end = s_.blocks - 1 - REACH;
@@ -107,8 +107,8 @@ class Advance {
 
   /// Row block b, on the warp's groups. False: nothing comes any more.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
-    if (!inbox_.wait(warp, b - s_.first)) return false;
-    const A* P = inbox_.slot(b - s_.first);
+    if (!ring_.wait(warp, b - s_.first)) return false;
+    const A* P = ring_.slot(b - s_.first);
     while (tiles.at().b == b) {
       const int group = tiles.at().group, l = tiles.at().l, c = group / GROUPS;
       State<Warp, K> state;
@@ -130,7 +130,7 @@ class Advance {
       else put_V<Warp, K>(warp, state, V_.of(l));
       warp.sync();
     }
-    inbox_.release(warp, b - s_.first);
+    ring_.release(warp, b - s_.first);
     return true;
   }
 
@@ -164,7 +164,7 @@ class Advance {
   const Segment& s_;
   Share share_;
   GroupsOfV<K, A> V_;
-  Inbox& inbox_;
+  StagingRing& ring_;
   typename Team::template PerWarp<RTiles> tiles_;
 };
 

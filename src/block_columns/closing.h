@@ -42,7 +42,7 @@ class Closing {
     });
     team_.barrier();
     team_.all_sync([&](Warp& warp) {
-      return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work, s_.sigma * s_.later);
+      return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work, s_.sigma * s_.sigma2);
     });
     A* to = s_.messages + index_t(s_.end) * Parts::stride + Parts::scaling;
     team_.threads_sync([&](int thread) {

@@ -2,18 +2,18 @@
 
 #include "block_columns/segment.h"
 
-/// What goes from global to shared memory for a team, by one warp of its own, through an inbox: a ring of slots, each
-/// of which is filled, waited for, and released by every warp of the team. A team goes on until everything has come, or
-/// the inbox is closed.
+/// What goes from global to shared memory for a team, by one warp of its own, through a staging ring: slots in turn,
+/// each of which is filled, waited for, and released by every warp of the team. A team goes on until everything has
+/// come, or the ring is closed.
 namespace gpucholmod::block_columns {
 
 /// P of row blocks up to `end`, as it is published.
-template <int K, class S, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox& inbox) {
+template <int K, class S, class Warp, class StagingRing>
+GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, StagingRing& ring) {
   int known = s.start();  // of the row blocks before this one it is known that they are there
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
     const int i = b - s.first;
-    inbox.wait_empty(warp, i, [] { return false; });
+    ring.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= b) {
       known = b + warp.leading([&](int lane) {
@@ -21,23 +21,23 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Inbox&
       });
       if (known > b) break;
       if (is_over<Warp>(s, b)) {
-        inbox.close(warp, i);
+        ring.close(warp, i);
         return;
       }
       wait.pause();
     }
-    inbox.fill(warp, i, s.messages + index_t(b) * Message<K>::stride + Message<K>::P, K * LDB);
+    ring.fill(warp, i, s.messages + index_t(b) * Message<K>::stride + Message<K>::P, K * LDB);
   }
 }
 
 /// Messages of accepted row blocks; each when that of `later` row blocks behind it is accepted too, as far as there is
 /// one.
-template <int K, class S, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, int later, Inbox& inbox) {
+template <int K, class S, class Warp, class StagingRing>
+GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, int later, StagingRing& ring) {
   int known = s.start();
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.end; ++b) {
     const int i = b - s.first, last = b + later < s.blocks ? b + later : s.blocks - 1;
-    inbox.wait_empty(warp, i, [] { return false; });
+    ring.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= last) {
       known += warp.leading([&](int lane) {
@@ -46,12 +46,12 @@ GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, int late
       if (known > last) break;
       if (Warp::load_acquire(s.complete(known), s.is_led()) == refused) {
         if (known > b) break;
-        inbox.close(warp, i);
+        ring.close(warp, i);
         return;
       }
       wait.pause();
     }
-    inbox.fill(warp, i, s.messages + index_t(b) * Message<K>::stride, Message<K>::words);
+    ring.fill(warp, i, s.messages + index_t(b) * Message<K>::stride, Message<K>::words);
   }
 }
 

@@ -151,7 +151,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arith
 
 /// What H begins with, times sigma, in row q.
 template <class S>
-GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.later; }
+GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.sigma2; }
 
 /// Finishes the messages of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far;
 /// then, of the sub-blocks side by side,
@@ -164,7 +164,7 @@ GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { retur
 /// refused. With columns of both signs, S = diag(I, -I), H begins with S, and
 ///
 ///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
-template <class Segment, int K, class Team, class Inbox>
+template <class Segment, int K, class Team, class StagingRing>
 class Finish {
   using Warp = typename Team::Warp;
   using T = typename Segment::Scalar;
@@ -174,31 +174,31 @@ class Finish {
   static constexpr int KP = S::KP, LDW = S::LDW, tiles = KP / 16 * (KP / 8);
 
  public:
-  GPUCHOLMOD_HOST_DEVICE Finish(Team team, const Segment& segment, int finisher, Inbox& inbox)
-      : team_(team), s_(segment), finisher_(finisher), inbox_(inbox), shared_(team.shared) {}
+  GPUCHOLMOD_HOST_DEVICE Finish(Team team, const Segment& segment, int finisher, StagingRing& ring)
+      : team_(team), s_(segment), finisher_(finisher), ring_(ring), shared_(team.shared) {}
 
-  /// The inbox's slots must hold zeros from row K of P on.
+  /// The ring's slots must hold zeros from row K of P on.
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
     GPUCHOLMOD_NO_UNROLL for (int i = 0; s_.first + i < s_.blocks; ++i) {
-      if (!team_.all_warps([&](Warp& warp) { return inbox_.wait(warp, i); })) return;
+      if (!team_.all_warps([&](Warp& warp) { return ring_.wait(warp, i); })) return;
       const bool own = i % s_.finishers == finisher_ && s_.first + i >= s_.start();
       team_.each_warp([&](Warp& warp) {
         if (own && warp.id < SUBS) take_diagonal(warp, s_.first + i);
         if (warp.id < tiles)
           GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
             if (own) store_H(warp, a);
-            add_sub_block(warp, inbox_.slot(i), a);
+            add_sub_block(warp, ring_.slot(i), a);
           }
         if (own) {
           if (warp.id < tiles) store_H(warp, SUBS);
         } else {
-          inbox_.release(warp, i);
+          ring_.release(warp, i);
         }
       });
       if (!own) continue;
-      const bool good = finish(s_.first + i, inbox_.slot(i));
-      team_.each_warp([&](Warp& warp) { inbox_.release(warp, i); });
+      const bool good = finish(s_.first + i, ring_.slot(i));
+      team_.each_warp([&](Warp& warp) { ring_.release(warp, i); });
       if (!good) return drain(i + 1);
     }
   }
@@ -208,8 +208,8 @@ class Finish {
   GPUCHOLMOD_HOST_DEVICE void drain(int i) {
     for (; s_.first + i < s_.blocks; ++i)
       if (!team_.all_warps([&](Warp& warp) {
-            const bool came = inbox_.wait(warp, i);
-            if (came) inbox_.release(warp, i);
+            const bool came = ring_.wait(warp, i);
+            if (came) ring_.release(warp, i);
             return came;
           }))
         return;
@@ -217,7 +217,7 @@ class Finish {
 
   GPUCHOLMOD_HOST_DEVICE bool mixed() const { return KP > HALF && s_.mixed(); }
   /// Of the last columns of V.
-  GPUCHOLMOD_HOST_DEVICE A last_sign() const { return KP > HALF ? s_.later : s_.sigma; }
+  GPUCHOLMOD_HOST_DEVICE A last_sign() const { return KP > HALF ? s_.sigma2 : s_.sigma; }
 
   /// Of sub-block a; SUBS: behind the row block.
   GPUCHOLMOD_HOST_DEVICE A* H(int a) const { return shared_ + S::H + a * S::square; }
@@ -286,7 +286,7 @@ class Finish {
 
   GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const A* sP, A* to) {
     A *const X = this->X(a), *const W = work(a), *const M = W + IB * LDW, *const C = M + IB * LDC;
-    if (!invert_factor<KP>(warp, H(a), X, W, s_.sigma * s_.later)) return false;
+    if (!invert_factor<KP>(warp, H(a), X, W, s_.sigma * s_.sigma2)) return false;
     GPUCHOLMOD_UNROLL for (int q = 0; q < KP; q += 8) {
       Tile<Warp> D = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
@@ -298,7 +298,7 @@ class Finish {
     GPUCHOLMOD_UNROLL for (int n = 0; n < IB; n += 8) {
       Tile<Warp> D = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8) {
-        if (l == HALF) scale_tile(warp, D, s_.sigma * s_.later);
+        if (l == HALF) scale_tile(warp, D, s_.sigma * s_.sigma2);
         warp.template multiply_add<1, Access::shared>(D, load_left(warp, W + l, LDW), W + n * LDW + l, LDW);
       }
       warp.each([&](int lane) {
@@ -311,7 +311,7 @@ class Finish {
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {
       Tile<Warp> D = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8) {
-        if (l == HALF) scale_tile(warp, D, s_.sigma * s_.later);
+        if (l == HALF) scale_tile(warp, D, s_.sigma * s_.sigma2);
         if (l >= q) warp.template multiply_add_rows<1>(D, load_left(warp, W + l, LDW), X + l * LDW + q, LDW);
       }
       scale_tile(warp, D, last_sign());
@@ -367,7 +367,7 @@ class Finish {
   Team team_;
   const Segment& s_;
   int finisher_;
-  Inbox& inbox_;
+  StagingRing& ring_;
   A* shared_;
   typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile of the sum of P'P
   typename Team::template PerWarp<typename Warp::template PerLane<A>> R_diagonal_;  ///< of the row block at hand

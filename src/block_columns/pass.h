@@ -37,7 +37,7 @@ struct PassColumns {
   /// Of V in the pass.
   int width() const { return mixed() ? 2 * HALF : padded_width(count); }
   double sigma() const { return added() > 0 ? 1 : -1; }
-  double later() const { return removed > 0 ? -1 : 1; }
+  double sigma2() const { return removed > 0 ? -1 : 1; }
   /// f(column of the pass, column of V, how many), where they lie one behind the other in both.
   template <class F>
   void each(F&& f) const {

@@ -134,7 +134,7 @@ class RefusedBlock {
     if constexpr (halves > 1)
       if (s_.mixed())
         return find<HALF>(own.V, s_.sigma, own.next, own.by_pivot, y(i), of_step) &&
-               find<HALF>(own.V + HALF, s_.later, of_step[rho], 1 / of_step[rho], y(i) + HALF, scalars(i, 1));
+               find<HALF>(own.V + HALF, s_.sigma2, of_step[rho], 1 / of_step[rho], y(i) + HALF, scalars(i, 1));
     return find<K>(own.V, s_.sigma, own.next, own.by_pivot, y(i), of_step);
   }
 
@@ -229,7 +229,7 @@ class RefusedBlock {
     if constexpr (halves > 1)
       if (s_.mixed()) {
         r = apply<HALF>(own.V, s_.sigma, r, y(i), scalars(i, 0));
-        return apply<HALF>(own.V + HALF, s_.later, r, y(i) + HALF, scalars(i, 1));
+        return apply<HALF>(own.V + HALF, s_.sigma2, r, y(i) + HALF, scalars(i, 1));
       }
     return apply<K>(own.V, s_.sigma, r, y(i), scalars(i, 0));
   }

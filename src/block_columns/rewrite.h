@@ -10,7 +10,7 @@ namespace gpucholmod::block_columns {
 /// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
 /// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is
 /// complete: then the chain is past all of these columns.
-template <class Segment, int K, class Team, class Inbox>
+template <class Segment, int K, class Team, class StagingRing>
 class Rewrite {
   using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
@@ -20,9 +20,9 @@ class Rewrite {
 
  public:
   /// team.shared: RTiles::words for each warp, and V of all groups, or of groups_within().
-  GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment& segment, int worker, bool within, Inbox& inbox)
+  GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment& segment, int worker, bool within, StagingRing& ring)
       : team_(team), s_(segment), number_(within ? ~worker : worker),
-        V_{team.shared + REWRITE_WARPS * RTiles::words, within ? groups_within(segment, share()) : 0}, inbox_(inbox) {}
+        V_{team.shared + REWRITE_WARPS * RTiles::words, within ? groups_within(segment, share()) : 0}, ring_(ring) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) {
@@ -83,8 +83,8 @@ class Rewrite {
 
   /// Row block b, on the warp's groups. False: it is refused.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
-    if (!inbox_.wait(warp, b - s_.first)) return false;
-    const A* message = inbox_.slot(b - s_.first);
+    if (!ring_.wait(warp, b - s_.first)) return false;
+    const A* message = ring_.slot(b - s_.first);
     while (tiles.at().b == b) {
       const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
       T* out = s_.out ? s_.out + index_t(group) * GROUP * s_.ld + index_t(b) * NB : nullptr;
@@ -98,7 +98,7 @@ class Rewrite {
       if (c == b + 1 + s_.window) leave_near(warp, l, group, c);
       warp.sync();
     }
-    inbox_.release(warp, b - s_.first);
+    ring_.release(warp, b - s_.first);
     return true;
   }
 
@@ -199,7 +199,7 @@ class Rewrite {
   const Segment& s_;
   int number_;  ///< ~ of it within the window
   GroupsOfV<K, A> V_;
-  Inbox& inbox_;
+  StagingRing& ring_;
   typename Team::template PerWarp<RTiles> tiles_;
 };
 

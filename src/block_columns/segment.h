@@ -95,7 +95,7 @@ struct Segment {
   int first, end, blocks;
   int top;           ///< 0, or, of a panel, minus the row blocks above it
   A sigma;           ///< 1 or -1: of the first HALF columns of V
-  A later;           ///< of those behind
+  A sigma2;          ///< of those behind
   A bound;           ///< eigenvalues of H, where both are the same: below it in an update, above it in a downdate
   Scaling scaling;
   const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
@@ -134,7 +134,7 @@ struct Segment {
 
   GPUCHOLMOD_HOST_DEVICE bool in_place() const { return out == R; }
   /// Whether columns are added and others taken away.
-  GPUCHOLMOD_HOST_DEVICE bool mixed() const { return later != sigma; }
+  GPUCHOLMOD_HOST_DEVICE bool mixed() const { return sigma2 != sigma; }
 
   static constexpr int state_words = sizeof(SegmentState) / sizeof(int);
   GPUCHOLMOD_HOST_DEVICE static int flag_words(int blocks) { return state_words + 5 * blocks; }
@@ -149,7 +149,7 @@ struct Segment {
   /// Verdict.
   GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return has_P(3 * blocks + b); }
   /// On the first of several owners: whether P_b has gone to the others.
-  GPUCHOLMOD_HOST_DEVICE int* has_gone(int b) const { return has_P(4 * blocks + b); }
+  GPUCHOLMOD_HOST_DEVICE int* was_sent(int b) const { return has_P(4 * blocks + b); }
   /// The first owner's flag of that kind and number; and, where this is the first, another's.
   GPUCHOLMOD_HOST_DEVICE int* of_first(int* flag) const { return is_led() ? first_flags + (flag - flags) : flag; }
   GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const { return others[other].flags + (flag - flags); }

@@ -26,14 +26,14 @@ class Send {
       if (!team_.all_sync([&](Warp& warp) { return wait(warp, b, s_.has_P(b), all_published<K>); })) return;
       copy(b, 0, Parts::Z);
       tell(s_.has_P(b), all_published<K>);
-      team_.once([&] { Warp::store_release(s_.has_gone(b), 1); });
+      team_.once([&] { Warp::store_release(s_.was_sent(b), 1); });
     }
   }
 
   GPUCHOLMOD_HOST_DEVICE void send_messages() {
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first + finisher_; b < s_.end; b += s_.finishers) {
       if (!team_.all_sync(
-              [&](Warp& warp) { return wait(warp, b, s_.complete(b), accepted) && wait(warp, b, s_.has_gone(b), 1); }))
+              [&](Warp& warp) { return wait(warp, b, s_.complete(b), accepted) && wait(warp, b, s_.was_sent(b), 1); }))
         return;
       const int verdict = Warp::load_relaxed(s_.complete(b));
       copy(b, Parts::Z, verdict == accepted ? Parts::words : Parts::stride);

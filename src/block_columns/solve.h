@@ -51,8 +51,8 @@ struct Own {
 /// Block column c belongs to block c mod Card::cluster of the cluster and there to one of its teams in turn, which
 /// takes it past the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has
 /// been handed over. So every team has one block column in hand at any time. P goes to the whole cluster at once, if
-/// that has a way of its own, and to everybody else by way of global memory. `post`: the inboxes `tiles` (the team's
-/// own), X and V.
+/// that has a way of its own, and to everybody else by way of global memory. `post`: the staging rings `tiles` (the
+/// team's own), X and V.
 template <class Segment, int K, class Team, class Mail, class Post>
 class Solve {
   using T = typename Segment::Scalar;
@@ -233,8 +233,8 @@ GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, i
 }
 
 /// Tiles of R and links for one team, in the order of its products.
-template <class S, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, int side, Inbox& inbox) {
+template <class S, class Warp, class StagingRing>
+GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, int side, StagingRing& ring) {
   using Card = typename Warp::Card;
   const Own<S, Card> own{s, rank};
   const int* stop = &s.state()->stop;
@@ -248,9 +248,9 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
         if (!wait_until(warp, s.linked, s.blocks / Card::inverted_at_once, stop, s.several())) return;
         by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverse(c) + S::solving));
       }
-      if (!inbox.wait_empty(warp, product, over)) return;
-      if (by_link) inbox.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDT);
-      else inbox.fill_columns(warp, product, s.tile(b, c), s.ld);
+      if (!ring.wait_empty(warp, product, over)) return;
+      if (by_link) ring.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDT);
+      else ring.fill_columns(warp, product, s.tile(b, c), s.ld);
       prefetch_tile(warp, s, b + REACH, c + REACH);
     }
     prefetch_tile(warp, s, c + REACH, c + REACH);  // for refining
@@ -258,8 +258,9 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
 }
 
 /// Inverses of diagonal blocks, and V as it is at the start or is handed over, for all teams in turn.
-template <int K, class S, class Warp, class Inbox>
-GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster, int rank, Inbox& X, Inbox& V) {
+template <int K, class S, class Warp, class StagingRing>
+GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster, int rank, StagingRing& X,
+                                       StagingRing& V) {
   using Card = typename Warp::Card;
   const Own<S, Card> own{s, rank};
   const int* stop = &s.state()->stop;

@@ -53,7 +53,8 @@ void substitute(MatrixView<const T> R, bool forward, MatrixView<double> B) {
   const Op op = forward ? Op::transpose : Op::none;
   std::vector<double> buffer;
   for (index_t i = 0; i < blocks; ++i) {
-    const index_t first = (forward ? i : blocks - 1 - i) * width, last = std::min(first + width, n), wide = last - first;
+    const index_t first = (forward ? i : blocks - 1 - i) * width, last = std::min(first + width, n),
+                  wide = last - first;
     const MatrixView<const double> columns = as_doubles(R.block(0, first, last, wide), buffer),
                                    above = columns.block(0, 0, first, wide), own = columns.block(first, 0, wide, wide);
     const MatrixView<double> B1 = B.block(0, 0, first, B.cols), B2 = B.block(first, 0, wide, B.cols);

@@ -10,7 +10,7 @@
 
 #include "base/tuning.h"
 #include "cuda/backend.h"
-#include "cuda/crew.h"
+#include "cuda/device_group.h"
 #include "cuda/libraries.h"
 #include "cuda/pool.h"
 #include "cuda/spread.h"
@@ -78,7 +78,7 @@ class Context {
   }
   /// Where factors lie on several devices; null where they do not.
   const SpreadMemory* spread() const { return spread_ ? &*spread_ : nullptr; }
-  Crew* crew() { return crew_ ? &*crew_ : nullptr; }
+  DeviceGroup* device_group() { return device_group_ ? &*device_group_ : nullptr; }
   const std::vector<int>& devices() const { return devices_; }
   Marks& marks() { return marks_; }
   /// How many turns the last pass by segments has taken (block_columns/turns.h): as a rule the next one takes as many.
@@ -112,7 +112,7 @@ class Context {
     if (devices.size() == 1) return;
     pool_.open_to(devices);
     spread_.emplace(devices, stream_);
-    crew_.emplace(devices);
+    device_group_.emplace(devices);
     pool_.stand_beside(*spread_);
     spread_->stand_beside(pool_);
   }
@@ -151,7 +151,7 @@ class Context {
   int turns_ = 1;
   Pool pool_, workspace_;
   std::optional<SpreadMemory> spread_;
-  std::optional<Crew> crew_;
+  std::optional<DeviceGroup> device_group_;
   std::optional<PinnedBuffer<char>> staging_;
   std::optional<Cublas> cublas_;
   std::optional<Cusolver> cusolver_;

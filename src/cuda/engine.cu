@@ -79,7 +79,7 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
     words.blocks = s.blocks;
     words.top = s.top;
     words.sigma = A(s.sigma);
-    words.later = A(s.later);
+    words.sigma2 = A(s.sigma2);
     words.bound = A(s.bound);
     words.scaling = s.scaling;
     words.R = s.R;
@@ -113,21 +113,21 @@ void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index
 }  // namespace
 
 template <class T>
-Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task, const Crew* crew) {
+Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task, const DeviceGroup* devices) {
   constexpr int narrowest = block_columns::CHAIN_COLUMNS;
-  const int blocks = panel_strips * block_columns::BLOCKS, parts = crew ? crew->side_by_side() : 1;
+  const int blocks = panel_strips * block_columns::BLOCKS, parts = devices ? devices->side_by_side() : 1;
   const int widest = block_columns::widest_pass(k, removed);
   if (task.launch == Launch::stepwise || task.algorithm == Algorithm::householder) return {Launch::stepwise, widest};
   for (int columns = widest; columns >= narrowest; columns /= 2)
     if (has_room<T>(columns, blocks, whole, parts)) return {Launch::persistent, columns};
-  if (crew && fits_on<T>(*crew, narrowest, blocks)) return {Launch::persistent, narrowest};
+  if (devices && fits_on<T>(*devices, narrowest, blocks)) return {Launch::persistent, narrowest};
   if (task.launch == Launch::automatic) return {Launch::stepwise, widest};
   throw Error(ErrorCode::backend_unavailable,
               "this method needs a GPU of compute capability 8.0 or later, and room for its columns in shared memory",
               {{"backend", "cuda"}, {"reason", "device_too_old"}});
 }
-template Way way_of<float>(index_t, index_t, int, bool, const Task&, const Crew*);
-template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Crew*);
+template Way way_of<float>(index_t, index_t, int, bool, const Task&, const DeviceGroup*);
+template Way way_of<double>(index_t, index_t, int, bool, const Task&, const DeviceGroup*);
 
 namespace {
 
@@ -147,19 +147,21 @@ struct SizeOnOthers {
 
 template <class T>
 Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size,
-              const block_columns::PassColumns& columns, block_columns::Scaling scaling, Crew* crew, int strip)
+              const block_columns::PassColumns& columns, block_columns::Scaling scaling, DeviceGroup* devices,
+              int strip)
     : launch_(launch),
       single_(launch != Launch::stepwise &&
               with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
-      size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()), on_(crew ? crew->owners() : 1),
-      strip_(strip),
-      crew_(crew && launch != Launch::stepwise && fits_on<T>(*crew, size.columns, blocks()) ? crew : nullptr) {
-  if (crew_) reserve(*crew_, size);
+      size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()),
+      on_(devices ? devices->owners() : 1), strip_(strip),
+      devices_(devices && launch != Launch::stepwise && fits_on<T>(*devices, size.columns, blocks()) ? devices
+                                                                                                     : nullptr) {
+  if (devices_) reserve(*devices_, size);
 }
 
 template <class T>
-void Pass<T>::reserve(Crew& crew, const block_columns::SegmentSize& size) {
-  crew.reserve(sizeof(double) * SizeOnOthers(size).words,
+void Pass<T>::reserve(DeviceGroup& devices, const block_columns::SegmentSize& size) {
+  devices.reserve(sizeof(double) * SizeOnOthers(size).words,
                Segment<double>::flag_words(size.strips * block_columns::BLOCKS));
 }
 
@@ -169,13 +171,13 @@ template <class T>
 template <int K, class A>
 void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
   SegmentOf<T, A> s = in_words<A>(panel_, memory());
-  assign_roles<K, T, A>(s, Part::all, *crew_);
+  assign_roles<K, T, A>(s, Part::all, *devices_);
   const SizeOnOthers at(size_);
-  s.others = crew_->others();
+  s.others = devices_->others();
   s.messages_at = at.messages;
-  crew_->each_other(stream, [&](int owner, cudaStream_t own) {
+  devices_->each_other(stream, [&](int owner, cudaStream_t own) {
     SegmentOf<T, A> other = s;
-    const auto [memory, flags] = crew_->of(owner);
+    const auto [memory, flags] = devices_->of(owner);
     other.owner = strips_of_owner(owner);
     other.solvers = other.finishers = 0;
     other.V = reinterpret_cast<A*>(memory);
@@ -189,7 +191,7 @@ void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
     check(cudaMemsetAsync(flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of an owner");
   });
   launch_segment<K, T, A>(s, ints(), turn, stream);
-  crew_->join(stream);
+  devices_->join(stream);
 }
 
 template <class T>
@@ -250,7 +252,7 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
   s.blocks = s.end = (end - first) * BLOCKS;
   s.top = -above * BLOCKS;
   s.sigma = columns_.sigma();
-  s.later = columns_.later();
+  s.sigma2 = columns_.sigma2();
   s.bound = s.sigma > 0 ? largest_update : least_downdate;
   s.scaling = scaling_;
   s.R = R;
@@ -428,7 +430,7 @@ void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
     begin_turn<T, K, A><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, ints(), turn);
     check(cudaGetLastError(), "begin a turn");
   }
-  if (crew_) return start_on_owners<K, A>(turn, stream);
+  if (devices_) return start_on_owners<K, A>(turn, stream);
   start_segment<K, T, A>(s, ints(), turn, Part::all, stream);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/task.h"
 #include "block_columns/pass.h"
-#include "cuda/crew.h"
+#include "cuda/device_group.h"
 #include "cuda/pool.h"
 
 namespace gpucholmod::cuda {
@@ -60,11 +60,12 @@ struct Way {
 };
 
 /// For k columns of V, `removed` of which are taken away, and panels of at most so many strips. A whole factor may lie
-/// on the owners `crew`: passes are as wide as one of them has room for, so that any number computes the same; where it
-/// has none, of 8 columns, if all of them have room together. Throws backend_unavailable where the kernels asked for do
-/// not run on this device.
+/// on a group of devices: passes are as wide as one of them has room for, so that any number computes the same; where
+/// it has none, of 8 columns, if all of them have room together. Throws backend_unavailable where the kernels asked for
+/// do not run on this device.
 template <class T>
-Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task, const Crew* crew = nullptr);
+Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task,
+           const DeviceGroup* devices = nullptr);
 
 /// Returns the pivot at which a downdate has failed, or -1; the pass began with column `column`. Throws bad_diagonal,
 /// and overflow, where an entry of the diagonal leaves the range of normal numbers of T.
@@ -77,12 +78,12 @@ index_t failing_pivot(const block_columns::PassOutcome& done, index_t column = 0
 template <class T>
 class Pass {
  public:
-  /// `crew`: the owners that a whole factor lies on, if they are several, from the strip `strip` of one on. Throws
+  /// `devices`: the owners that a whole factor lies on, if they are several, from the strip `strip` of one on. Throws
   /// out_of_memory.
   Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
-       block_columns::Scaling scaling = {}, Crew* crew = nullptr, int strip = 0);
+       block_columns::Scaling scaling = {}, DeviceGroup* devices = nullptr, int strip = 0);
   /// What a pass takes on each of them but the first, so that none of it is missing later. Throws out_of_memory.
-  static void reserve(Crew& crew, const block_columns::SegmentSize& size);
+  static void reserve(DeviceGroup& devices, const block_columns::SegmentSize& size);
 
   /// Queues what the pass begins with: its columns of V (n rows; what is behind them counts as zero), from the device,
   /// or host memory that may be reused on return where it is pageable.
@@ -140,7 +141,7 @@ class Pass {
   void fetch_V(double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
 
   Launch launch() const { return launch_; }
-  int owners() const { return crew_ ? crew_->owners() : 1; }
+  int owners() const { return devices_ ? devices_->owners() : 1; }
   int blocks() const { return size_.strips * block_columns::BLOCKS; }
 
  private:
@@ -187,7 +188,7 @@ class Pass {
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
   int on_, strip_;  ///< owners, and the strip that it begins with
-  Crew* crew_;      ///< null where the first owner does it alone
+  DeviceGroup* devices_;      ///< null where the first owner does it alone
   block_columns::Segment<T> panel_{};
   Turns turns_{{0, 0}};  ///< so far; the segment of the last one is not over
 };

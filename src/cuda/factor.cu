@@ -6,7 +6,7 @@
 #include "cuda/by_cublas.cuh"
 #include "cuda/measure.cuh"
 #include "cuda/modification.cuh"
-#include "cuda/placed_factor.cuh"
+#include "cuda/device_storage.cuh"
 #include "cuda/reshape.cuh"
 
 namespace gpucholmod::cuda {
@@ -14,8 +14,8 @@ namespace {
 
 /// What is done with a factor, and to it.
 template <class T>
-class Factor : public PlacedFactor<T> {
-  using Base = PlacedFactor<T>;
+class Factor : public DeviceStorage<T> {
+  using Base = DeviceStorage<T>;
 
  public:
   using Base::Base;
@@ -70,9 +70,9 @@ class Factor : public PlacedFactor<T> {
     const double most = require_inserted<T>(X, n, at, p);
     const int e = exponent<T>(most);  // X is computed with in T
     // Whether it can be done is found out beforehand by one pass alone, and not to the last bit.
-    const bool several =
-        p >
-        way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task, context_.crew()).columns;
+    const bool several = p > way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task,
+                                       context_.device_group())
+                                 .columns;
     const By by = at == n || p == 0 ? By::itself : several ? By::second : By::second_if_room;
     return reshape(n + p, most, e, by, task, made, poll, begun, [&](auto& change) {
       if (e == 0) return change.insert(at, X, p);

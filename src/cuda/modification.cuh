@@ -52,7 +52,7 @@ class Modification {
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale,
                const Task& task, double beside, const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
-        way_(way_of<T>(task.k, task.removed, layout.strips(), true, task, context.crew())),
+        way_(way_of<T>(task.k, task.removed, layout.strips(), true, task, context.device_group())),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
     const index_t sides = sides_words() * CarriedStrip<T>::strips(task.right);
     if (e != 0) {
@@ -73,7 +73,7 @@ class Modification {
   void reserve() const {
     const block_columns::SegmentSize memory = size(way_.columns, layout_.strips());
     PoolBuffer<double>(context_.pool(), memory.words());
-    if (Crew* const crew = context_.crew()) Pass<T>::reserve(*crew, memory);
+    if (DeviceGroup* const devices = context_.device_group()) Pass<T>::reserve(*devices, memory);
     context_.staging(sizeof(int) *
                      std::size_t(block_columns::PassInts::outcome_words(layout_.strips() * block_columns::BLOCKS)));
   }
@@ -176,8 +176,8 @@ class Modification {
   index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R,
                    T* out, const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order}, context_.crew(),
-                 layout_.strip);
+    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order},
+                 context_.device_group(), layout_.strip);
     void* const staging = context_.staging(pass.outcome_bytes());
     timed(Stage::send, [&] { pass.prepare(V_.data, order, V_.ld, stream); });
     if (begun) *begun = true;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "cuda/crew.h"
+#include "cuda/device_group.h"
 #include "cuda/segment_launch.cuh"
 
 /// How many blocks of threads each role of a segment gets, and whether there is room for a pass
@@ -87,19 +87,19 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int parts = 1) {
 
 /// The same for the first of several owners, the current one, where all have room for as many.
 template <int K, class T, class A>
-bool assign_roles(SegmentOf<T, A>& s, Part part, const Crew& crew) {
+bool assign_roles(SegmentOf<T, A>& s, Part part, const DeviceGroup& devices) {
   using Launch = SegmentLaunch<modify_segment<T, K, A>>;
-  s.owners = crew.owners();
+  s.owners = devices.owners();
   s.together = true;
   int least = INT_MAX;
-  for (int i = 0; i < crew.owners(); ++i) {
-    const CurrentDevice current(crew.device(i));
+  for (int i = 0; i < devices.owners(); ++i) {
+    const CurrentDevice current(devices.device(i));
     if (!Launch::if_it_runs([&](auto, int most) { return least = std::min(least, most); })) return false;
   }
   return Launch::if_it_runs([&](auto card, int) {
     using Card = typename decltype(card)::template With<A>;
     const int unit = in_clusters<Card>(1);
-    return assign_roles<Card, K, T, A>(s, part, least / crew.side_by_side() / unit * unit);
+    return assign_roles<Card, K, T, A>(s, part, least / devices.side_by_side() / unit * unit);
   });
 }
 
@@ -131,13 +131,13 @@ bool has_room(int columns, int blocks, bool whole, int parts) {
 
 /// Whether several owners have room for a pass of a whole factor together.
 template <class T>
-bool fits_on(const Crew& crew, int columns, int blocks) {
+bool fits_on(const DeviceGroup& devices, int columns, int blocks) {
   return block_columns::with_width(columns, [&](auto width) {
     return with_arithmetic<T>([&](auto arithmetic) {
       using A = decltype(arithmetic);
       SegmentOf<T, A> s{};
       s.blocks = s.end = blocks;
-      return assign_roles<decltype(width)::value, T, A>(s, Part::all, crew);
+      return assign_roles<decltype(width)::value, T, A>(s, Part::all, devices);
     });
   });
 }

@@ -17,13 +17,13 @@
 /// A segment on the CPU, for tests: every team of warps is a thread.
 namespace gpucholmod::block_columns {
 
-/// What DeviceInbox is on a GPU.
+/// What DeviceRing is on a GPU.
 template <class A>
-class HostInbox {
+class HostRing {
   using Lanes = HostLanes<A>;
 
  public:
-  HostInbox(int slots, int words, int consumers)
+  HostRing(int slots, int words, int consumers)
       : slots_(slots), words_(words), consumers_(consumers), memory_(size_t(slots) * words, A(0)), released_(slots) {}
 
   bool wait(const Lanes&, int i) const {
@@ -156,15 +156,15 @@ struct HostPublishedMail {
 template <class Card, class A>
 struct HostPost {
   using S = SolveMemory<Card>;
-  using HostInbox = block_columns::HostInbox<A>;
-  std::deque<HostInbox> of_team;
-  HostInbox X{1, INVERSE, SOLVE_WARPS}, V{1, S::V_words, SOLVE_WARPS};
+  using HostRing = block_columns::HostRing<A>;
+  std::deque<HostRing> of_team;
+  HostRing X{1, INVERSE, SOLVE_WARPS}, V{1, S::V_words, SOLVE_WARPS};
   HostPost() {
     for (int side = 0; side < Card::solve_teams; ++side) of_team.emplace_back(Card::tile_slots, S::tile, SOLVE_WARPS);
   }
 
   struct Post {
-    HostInbox &tiles, &X, &V;
+    HostRing &tiles, &X, &V;
   };
   Post of(int side) { return {of_team[side], X, V}; }
 };
@@ -181,7 +181,7 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
   using A = typename S::Arithmetic;
   using Warp = HostWarpOf<Card, A>;
   using Team = HostTeamOf<Card, A>;
-  using HostInbox = block_columns::HostInbox<A>;
+  using HostRing = block_columns::HostRing<A>;
   if (s.solvers > 0 || s.is_led()) {
     constexpr int at_once = Card::inverted_at_once;
     std::vector<A> shared(InverseMemory<at_once>::words);
@@ -227,26 +227,27 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       }
       start("feed", rank, [=, &s, &post] { feed_solve<K>(Warp{}, s, cluster, rank, post.X, post.V); });
     }
-  std::deque<HostInbox> inboxes;
+  std::deque<HostRing> rings;
   if constexpr (S::order == Order::forward) for (int i = 0; i < s.finishers; ++i) {
-    HostInbox& inbox = inboxes.emplace_back(FinishMemory<K, Card>::slots, FinishMemory<K, Card>::P_words, FINISH_WARPS);
-    start("finish", i, [=, &s, &inbox] {
-      std::vector<A> shared(FinishMemory<K, Card>::words);
-      Finish<S, K, Team, HostInbox>(Team{shared.data(), FINISH_WARPS}, s, i, inbox).run();
-    });
-    start("feed", i, [=, &s, &inbox] { feed_P<K>(Warp{}, s, s.blocks, inbox); });
-    if (!s.several()) continue;
-    start("P is sent", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, i).send_P(); });
-    start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_messages(); });
+      HostRing& ring =
+          rings.emplace_back(FinishMemory<K, Card>::slots, FinishMemory<K, Card>::P_words, FINISH_WARPS);
+      start("finish", i, [=, &s, &ring] {
+        std::vector<A> shared(FinishMemory<K, Card>::words);
+        Finish<S, K, Team, HostRing>(Team{shared.data(), FINISH_WARPS}, s, i, ring).run();
+      });
+      start("feed", i, [=, &s, &ring] { feed_P<K>(Warp{}, s, s.blocks, ring); });
+      if (!s.several()) continue;
+      start("P is sent", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, i).send_P(); });
+      start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_messages(); });
   }
   for (int w = 0; w < s.here(s.advancers); ++w) {
     const Share share{s.worker(w), s.advancers, s.blocks * GROUPS};
-    HostInbox& P = inboxes.emplace_back(3, K * LDB, ADVANCE_WARPS);
+    HostRing& P = rings.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
       std::vector<A> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K, A>::words,
                             std::numeric_limits<A>::quiet_NaN());
       constexpr bool alike = S::order == Order::back || !std::is_same_v<typename S::Scalar, A>;
-      Advance<S, K, Team, HostInbox, alike>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
+      Advance<S, K, Team, HostRing, alike>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.blocks - 1 - REACH, P); });
   }
@@ -254,12 +255,12 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     const int workers = within ? s.workers_within : s.workers;
     for (int w = 0; w < s.here(workers); ++w) {
       const int worker = s.worker(w);
-      HostInbox& messages = inboxes.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
+      HostRing& messages = rings.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
       start(within ? "within" : "rewrite", w, [=, &s, &messages] {
         const Share share{worker, workers, s.blocks * GROUPS};
         const int groups = within ? groups_within(s, share) : std::max(share.count(), 1);
         std::vector<A> shared(places(s) + size_t(groups) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
-        Rewrite<S, K, Team, HostInbox>(Team{shared.data(), REWRITE_WARPS}, s, worker, within, messages).run();
+        Rewrite<S, K, Team, HostRing>(Team{shared.data(), REWRITE_WARPS}, s, worker, within, messages).run();
       });
       start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, within ? s.window : 0, messages); });
     }

@@ -73,7 +73,7 @@ class HostPassOf : public HostPass<T> {
     s_.blocks = s_.end = (end - first) * BLOCKS;
     s_.top = -first * BLOCKS;
     s_.sigma = columns_.sigma();
-    s_.later = columns_.later();
+    s_.sigma2 = columns_.sigma2();
     s_.bound = s_.sigma > 0 ? largest_update : least_downdate;
     s_.R = R + above;
     s_.out = out ? out + above : nullptr;

@@ -69,7 +69,7 @@ TEST(Cards, FailWhereOthersFail) {
   }
 }
 
-/// What a block of threads of each role takes of shared memory, but for V and what inboxes need of themselves.
+/// What a block of threads of each role takes of shared memory, but for V and what staging rings need of themselves.
 template <class Card, int K>
 constexpr bool finds_room() {
   constexpr int P_in_a_cluster = Card::clusters ? REACH * NB * LP : 0;

@@ -8,7 +8,7 @@
 #include "block_columns/refused.h"
 #include "block_columns/rewrite.h"
 #include "block_columns/send.h"
-#include "cuda/kernels/inbox.cuh"
+#include "cuda/kernels/staging_ring.cuh"
 
 namespace gpucholmod::cuda {
 
@@ -29,11 +29,11 @@ template <class Segment, int K, class Card>
 constexpr int tile_words =
     block_columns::Tiles<Segment, Card::template ahead<K>, DeviceWarpOf<typename Segment::Arithmetic>>::words;
 
-/// Words of A's that as many doubles take: the state of inboxes.
+/// Words of A's that as many doubles take: the state of staging rings.
 template <class A>
 GPUCHOLMOD_HOST_DEVICE constexpr int of_doubles(int count) { return count * int(sizeof(double) / sizeof(A)); }
 
-/// Shared memory of the roles, in words of what is computed with, behind the state of their inboxes.
+/// Shared memory of the roles, in words of what is computed with, behind the state of their staging rings.
 template <int K, class Card, class A>
 struct AdvanceMemory {
   static constexpr int P_slots = Card::template P_slots<K>, P = of_doubles<A>(40),
@@ -71,8 +71,8 @@ constexpr bool fits = fixed_words<K, Card, A> * int(sizeof(A)) <= Card::shared;
 
 template <class A>
 struct DevicePost {
-  DeviceInbox<A, DeviceWarpOf<A>::Card::tile_slots, true> tiles;
-  DeviceInbox<A, 1> X, V;
+  DeviceRing<A, DeviceWarpOf<A>::Card::tile_slots, true> tiles;
+  DeviceRing<A, 1> X, V;
 };
 
 /// Where those who solve for the same columns have P from.
@@ -96,8 +96,8 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
   using A = typename Segment::Arithmetic;
   using Card = typename DeviceWarpOf<A>::Card;
   using S = SolveMemory<Card>;
-  using Tiles = DeviceInbox<A, Card::tile_slots, true>;
-  using Single = DeviceInbox<A, 1>;
+  using Tiles = DeviceRing<A, Card::tile_slots, true>;
+  using Single = DeviceRing<A, 1>;
   constexpr int solving = Card::solve_teams * SOLVE_WARPS, feeding = solving + Card::solve_teams;
   constexpr int tiles_at = REACH, tiles_state = (sizeof(typename Tiles::State) + 7) / 8,
                 single_state = (sizeof(typename Single::State) + 7) / 8;
@@ -144,20 +144,20 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
   using A = typename Segment::Arithmetic;
   using Team = DeviceTeamOf<A>;
   using S = FinishMemory<K, typename Team::Warp::Card>;
-  using Inbox = DeviceInbox<A, S::slots>;
+  using StagingRing = DeviceRing<A, S::slots>;
   A* const memory = reinterpret_cast<A*>(shared + 32);
-  Inbox inbox{memory + S::P, S::P_words, reinterpret_cast<typename Inbox::State*>(shared)};
+  StagingRing ring{memory + S::P, S::P_words, reinterpret_cast<typename StagingRing::State*>(shared)};
   if (threadIdx.x == 0) {
-    inbox.init(FINISH_WARPS);
+    ring.init(FINISH_WARPS);
     fence_barriers();
   }
   for (int i = int(threadIdx.x); i < S::slots * S::P_words; i += segment_threads) memory[S::P + i] = 0;
   __syncthreads();
   if (warp < FINISH_WARPS) {
     const Team team{memory, {warp, lane}, 1, FINISH_WARPS};
-    Finish<Segment, K, Team, Inbox>(team, s, finisher, inbox).run();
+    Finish<Segment, K, Team, StagingRing>(team, s, finisher, ring).run();
   } else if (warp == FINISH_WARPS) {
-    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks, inbox);
+    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks, ring);
   } else if (s.several()) {
     const int sender = warp - FINISH_WARPS - 1, other = sender - SEND_P_WARPS;
     if (sender < SEND_P_WARPS) Send<Segment, K, Team>({nullptr, {sender, lane}, 2, SEND_P_WARPS}, s, finisher).send_P();
@@ -173,20 +173,21 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   using A = typename Segment::Arithmetic;
   using Team = DeviceTeamOf<A>;
   using S = AdvanceMemory<K, typename Team::Warp::Card, A>;
-  using Inbox = DeviceInbox<A, S::P_slots>;
+  using StagingRing = DeviceRing<A, S::P_slots>;
   A* const memory = reinterpret_cast<A*>(shared);
-  Inbox inbox{memory + S::P, K * LDB, reinterpret_cast<typename Inbox::State*>(shared)};
-  static_assert(sizeof(typename Inbox::State) <= S::P * sizeof(A));
+  StagingRing ring{memory + S::P, K * LDB, reinterpret_cast<typename StagingRing::State*>(shared)};
+  static_assert(sizeof(typename StagingRing::State) <= S::P * sizeof(A));
   if (threadIdx.x == 0) {
-    inbox.init(ADVANCE_WARPS);
+    ring.init(ADVANCE_WARPS);
     fence_barriers();
   }
   __syncthreads();
   if (warp < ADVANCE_WARPS) {
     const Share share{s.worker(advancer), s.advancers, s.blocks * GROUPS};
-    Advance<Segment, K, Team, Inbox, alike>({memory + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, inbox).run();
+    Advance<Segment, K, Team, StagingRing, alike>({memory + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, ring)
+        .run();
   } else if (warp == ADVANCE_WARPS) {
-    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks - 1 - REACH, inbox);
+    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks - 1 - REACH, ring);
   }
 }
 
@@ -197,10 +198,10 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   using A = typename Segment::Arithmetic;
   using Team = DeviceTeamOf<A>;
   using S = WorkerMemory<K, typename Team::Warp::Card, A>;
-  using Inbox = DeviceInbox<A, S::message_slots>;
+  using StagingRing = DeviceRing<A, S::message_slots>;
   A* const memory = reinterpret_cast<A*>(shared);
-  Inbox messages{memory + S::messages, Message<K>::words, reinterpret_cast<typename Inbox::State*>(shared)};
-  static_assert(sizeof(typename Inbox::State) <= S::messages * sizeof(A));
+  StagingRing messages{memory + S::messages, Message<K>::words, reinterpret_cast<typename StagingRing::State*>(shared)};
+  static_assert(sizeof(typename StagingRing::State) <= S::messages * sizeof(A));
   if (threadIdx.x == 0) {
     messages.init(REWRITE_WARPS);
     fence_barriers();
@@ -209,7 +210,7 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   const int few = s.here(s.workers_within);
   const bool within = block < few;
   if (warp < REWRITE_WARPS) {
-    Rewrite<Segment, K, Team, Inbox>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s,
+    Rewrite<Segment, K, Team, StagingRing>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s,
                                      s.worker(within ? block : block - few), within, messages)
         .run();
   } else if (warp == REWRITE_WARPS) {

@@ -3,7 +3,7 @@
 #include "block_columns/solve.h"
 #include "cuda/kernels/device_warp.cuh"
 
-/// How the teams of a segment get what others have found: inboxes in shared memory, and mail within a cluster.
+/// How the teams of a segment get what others have found: staging rings in shared memory, and mail within a cluster.
 namespace gpucholmod::cuda {
 
 /// Barriers in shared memory that count arrivals, and from compute capability 9.0 on bytes (PTX: mbarrier).
@@ -90,7 +90,7 @@ __device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
 /// What block_columns/feed.h fills, by bulk copies where there are such, otherwise by all lanes: a ring of `slots`
 /// slots for one team. `columns`: it is filled by columns, and never closed.
 template <class A, int slots, bool columns = false>
-struct DeviceInbox {
+struct DeviceRing {
   using Warp = DeviceWarpOf<A>;
   static constexpr bool bulk = Warp::Card::clusters;
   static constexpr int in_16 = 16 / int(sizeof(A));  ///< words of 16 bytes

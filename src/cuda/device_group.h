@@ -12,10 +12,10 @@ namespace gpucholmod::cuda {
 /// The GPUs that a factor lies on, its owners. The first leads: it has the stream that all work is ordered by. Each of
 /// the others has a stream, and memory for the data that a pass sends there. In tests one GPU may appear several times:
 /// its blocks of threads are then divided.
-class Crew : NotCopied {
+class DeviceGroup : NotCopied {
  public:
   /// The first is current.
-  explicit Crew(const std::vector<int>& devices) : devices_(devices) {
+  explicit DeviceGroup(const std::vector<int>& devices) : devices_(devices) {
     for (std::size_t i = 1; i < devices.size(); ++i) {
       if (devices[i] != devices[0]) open(devices[i]);
       const CurrentDevice current(devices[i]);
@@ -25,7 +25,7 @@ class Crew : NotCopied {
       check(cudaMalloc(reinterpret_cast<void**>(&list_), sizeof(block_columns::OtherOwner) * others_.size()),
             "allocate device memory");
   }
-  ~Crew() {
+  ~DeviceGroup() {
     cudaFree(list_);
     for (int owner = 1; owner < owners(); ++owner) {
       const CurrentDevice current(device(owner));

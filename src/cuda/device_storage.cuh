@@ -17,16 +17,16 @@ namespace gpucholmod::cuda {
 /// A factor of scalars T: its memory, and what goes in and comes out. Work is done in the stream of its context, and
 /// finished when a function returns.
 template <class T>
-class PlacedFactor : public DeviceFactor {
+class DeviceStorage : public DeviceFactor {
  public:
   /// Not a factor yet: only the continuation behind row and column n is there, and what else Layout wants. In a
   /// Session.
-  PlacedFactor(Context& context, index_t n, index_t capacity = 0)
+  DeviceStorage(Context& context, index_t n, index_t capacity = 0)
       : context_(context), layout_(n, capacity), capacity_(std::max(n, capacity)), dR_(memory_for(layout_, context)) {
     clear();
     here().continue_behind(stream());
   }
-  ~PlacedFactor() override {
+  ~DeviceStorage() override {
     if (context_.forked()) dR_.abandon();
   }
 
