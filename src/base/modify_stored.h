@@ -66,10 +66,9 @@ Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_pt
   const bool careful = ahead.rescale || ahead.vanishes;
   auto sweep = R.sweep(V, task, ahead.rescale ? ahead.e : 0, ahead.rescale ? 1 : task.scale, poll);
   const Clock clock;
-  const auto ended = [&]() -> Work& {
+  const auto finish = [&] {
     work.seconds = clock.seconds();
     sweep.finish(work);  // may throw; what follows does not
-    return work;
   };
   if (!made && !careful) {
     other = sweep.second_if_room([&] { return R.another(); });
@@ -78,7 +77,8 @@ Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_pt
       // Nothing is changed before all processes have come to this, whatever one of them may fail at.
       work.pivot = R.together([&] { return test ? sweep.run(R, nullptr, nullptr, work) : index_t(-1); });
       if (work.pivot < 0) work.pivot = R.together([&] { return sweep.run(R, &R, &begun, work); });
-      if (ended().pivot < 0) R.set_range(ahead.range);
+      finish();
+      if (work.pivot < 0) R.set_range(ahead.range);
       return work;
     }
   }
@@ -94,7 +94,8 @@ Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_pt
     if (careful) other->settle_range();
     return -1;
   });
-  if (ended().pivot < 0) R.replace(std::move(other), made);
+  finish();
+  if (work.pivot < 0) R.replace(std::move(other), made);
   return work;
 }
 

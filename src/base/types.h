@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <type_traits>
 
 namespace gpucholmod {
 
@@ -15,7 +16,8 @@ struct MatrixView {
   index_t cols;
   index_t ld;
 
-  operator MatrixView<const T>() const { return {data, rows, cols, ld}; }
+  template <class U, class = std::enable_if_t<std::is_same_v<U, T> && !std::is_const_v<T>>>
+  operator MatrixView<const U>() const { return {data, rows, cols, ld}; }
   T& operator()(index_t i, index_t j) const { return data[i + j * ld]; }
   T* col(index_t j) const { return data + j * ld; }
   MatrixView block(index_t i, index_t j, index_t m, index_t n) const {
