@@ -28,7 +28,7 @@ namespace gpucholmod {
 ///     run(R, to, begun, work)
 ///                         does it from R to `to`, which may be R; null: finds that out. `begun`, if given, becomes
 ///                         true when all memory is there, before anything is written. Returns the failing pivot
-///     finish(work)        waits until all is done, and reports
+///     finish(work)        waits until the device has done all, and says in `work` what it took
 ///   another()             memory for a second factor
 ///   divided(e), scaled(by)   a second factor, R / 2^e to be computed with, and `by` R as a result
 ///   multiply(by)          the same of a result in place

@@ -229,16 +229,15 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     }
   std::deque<HostRing> rings;
   if constexpr (S::order == Order::forward) for (int i = 0; i < s.finishers; ++i) {
-      HostRing& ring =
-          rings.emplace_back(FinishMemory<K, Card>::slots, FinishMemory<K, Card>::P_words, FINISH_WARPS);
-      start("finish", i, [=, &s, &ring] {
-        std::vector<A> shared(FinishMemory<K, Card>::words);
-        Finish<S, K, Team, HostRing>(Team{shared.data(), FINISH_WARPS}, s, i, ring).run();
-      });
-      start("feed", i, [=, &s, &ring] { feed_P<K>(Warp{}, s, s.blocks, ring); });
-      if (!s.several()) continue;
-      start("P is sent", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, i).send_P(); });
-      start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_messages(); });
+    HostRing& ring = rings.emplace_back(FinishMemory<K, Card>::slots, FinishMemory<K, Card>::P_words, FINISH_WARPS);
+    start("finish", i, [=, &s, &ring] {
+      std::vector<A> shared(FinishMemory<K, Card>::words);
+      Finish<S, K, Team, HostRing>(Team{shared.data(), FINISH_WARPS}, s, i, ring).run();
+    });
+    start("feed", i, [=, &s, &ring] { feed_P<K>(Warp{}, s, s.blocks, ring); });
+    if (!s.several()) continue;
+    start("P is sent", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, i).send_P(); });
+    start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_messages(); });
   }
   for (int w = 0; w < s.here(s.advancers); ++w) {
     const Share share{s.worker(w), s.advancers, s.blocks * GROUPS};

@@ -343,7 +343,8 @@ fuzz_number <- function(variable, default) {
 fuzz_holdings <- function(gpu) {
   gc() # handles that nobody refers to
   if (gpu) gpu_release()
-  device <- if (gpu) gpu_info()$devices$memory_free else numeric() # opens every device, so before descriptors are counted
+  # This opens every device, so it comes before descriptors are counted.
+  device <- if (gpu) gpu_info()$devices$memory_free else numeric()
   list(cells = gc()[["Vcells", 1L]], descriptors = length(list.files("/proc/self/fd")),
        parts = list.files(tempdir(), "\\.part$", recursive = TRUE), device = device)
 }
