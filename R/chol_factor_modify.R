@@ -24,7 +24,7 @@
 #'   every later use is an error of class `gpucholmod_invalid_factor` with reason `"half_modified"`. It changes nothing for
 #'   updates and new factors.
 #' @param method In ordinary memory `"auto"` or `"blocked"`, which are the same. On a GPU `"persistent"`: one launch for as many row
-#'   blocks of the factor as a test allows to be done by the unscaled step, and the slower, always stable one where it would lose accuracy. `"stepwise"`, or `"householder"`: the stable step
+#'   blocks of the factor as a test allows to be done by the unscaled step, and the slower, always stable one where it would lose accuracy. `"stepwise"`: the stable step
 #'   for every row block, with a launch for each, on any GPU. `"auto"` takes the first where the GPU can do it.
 #' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
 #' @param uplo,precision,backend Those of the factor: they may be given, but not changed.
@@ -63,7 +63,7 @@
 #' @rawNamespace S3method(cholupdate_gpu, cpu_factor, cholupdate_gpu.chol_factor) # found at once: looking for it in vain takes a microsecond
 cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
                                        in_place = FALSE, keep_intact = TRUE,
-                                       method = c("auto", "blocked", "persistent", "householder", "stepwise"), check = TRUE,
+                                       method = c("auto", "blocked", "persistent", "stepwise"), check = TRUE,
                                        uplo = R$uplo, precision = R$precision, backend = if (inherits(R, "gpu_factor")) "cuda" else "cpu",
                                        control = cholupdate_control()) {
   if (...length()) require_no_more(...)
@@ -79,7 +79,7 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
   if (!missing(check)) request$check <- if (is.logical(check)) check else require_flag(check, "check")
   request$backend <- if (on_gpu) 2L else 1L
   if (!missing(method)) {
-    own <- if (on_gpu) c("persistent", "householder", "stepwise") else "blocked"
+    own <- if (on_gpu) c("persistent", "stepwise") else "blocked"
     request$method <- method_number(method, c("auto", own))
   }
   if (!missing(control)) request$control <- control_numbers(control)

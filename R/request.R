@@ -24,7 +24,7 @@ choices <- list(
   uplo = c("upper", "lower"),
   precision = c("double", "single"),
   backend = c("auto", "cpu", "cuda"),
-  method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident", "persistent", "householder",
+  method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident", "persistent",
              "stepwise"),
   instructions = c("auto", "plain", "avx2", "avx512"),
   loop_order = c("A", "B"),

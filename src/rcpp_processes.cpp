@@ -3,8 +3,8 @@
 #include <chrono>
 #include <cstring>
 
-#include "cuda/backend.h"
 #include "mpi/backend.h"
+#include "mpi_cuda/backend.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
 #include "rcpp_memory.h"
@@ -36,7 +36,7 @@ mpi::Bytes bytes_of(SEXP raw) {
 Rcpp::IntegerVector rcpp_processes_start(double limit) {
   return guarded([&] {
     const mpi::Place place = mpi::start(watch, limit);
-    return Rcpp::IntegerVector::create(place.rank, place.size, place.threads, place.beside);
+    return Rcpp::IntegerVector::create(place.rank, place.size, place.threads, place.local_rank);
   });
 }
 
@@ -71,13 +71,13 @@ SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
   });
 }
 
-// R: process 0's n x n double matrix, NULL elsewhere; or path: the name of a file, in all. beside: this process's
+// R: process 0's n x n double matrix, NULL elsewhere; or path: the name of a file, in all. local_rank: this process's
 // number on its machine, for a factor on GPUs; -1: in ordinary memory. Returns what new_factor() takes.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, int beside) {
+Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, int local_rank) {
   using Rcpp::_;
   return guarded([&] {
-    const mpi::MakePanels make = beside < 0 ? mpi::MakePanels() : cuda::panels_beside(beside);
+    const mpi::MakePanels make = local_rank < 0 ? mpi::MakePanels() : mpi_cuda::panels_on_gpus(local_rank);
     std::unique_ptr<mpi::SharedFactor> made = path.empty() ? mpi::deal_out(R == R_NilValue ? nullptr : REAL(R), n,
                                                                            Uplo(uplo), Precision(precision), of_r, make)
                                                            : mpi::read_out(path, n, Precision(precision), of_r, make);

@@ -95,7 +95,7 @@ modify <- function(f, V, change, steps, about) {
   for (i in seq_len(repeats + 1L)) {
     if (i > 1L) free(done$R)
     done <- cholupdate_gpu(if (in_place) copy_factor(f) else f, V, change != "update", in_place = in_place,
-                           method = if (steps == "fallback") "householder" else "auto", check = FALSE)
+                           method = if (steps == "fallback") "stepwise" else "auto", check = FALSE)
     report <- last_cholupdate()
     seconds[i] <- report$seconds
     if (done$pivot > 0L && in_place) free(done$R)

@@ -83,54 +83,84 @@ struct OtherOwner {
   int* flags;
 };
 
-/// Row blocks [first, end) of `blocks` block columns, by unscaled steps, up to the first that the guard refuses: of a
-/// whole factor, or of a panel of it, whose columns go from the top of the factor to their diagonal. Row block b
-/// crosses the diagonal in block column b. So the row blocks above the diagonal blocks of a panel have negative
-/// numbers, down to `top`; their messages are there. R is of T's, all that is computed of A's.
-template <class T, Order order_ = Order::forward, class A = double>
-struct Segment {
-  using Scalar = T;
-  using Arithmetic = A;
-  static constexpr Order order = order_;
+/// Which part of the factor a segment modifies: row blocks [first, end) of `blocks` block columns, of a whole factor or
+/// of a panel, whose columns go from the top of the factor to their diagonal. Row block b crosses the diagonal in block
+/// column b; so the row blocks above the diagonal blocks of a panel have negative numbers, down to `top`, and their
+/// messages are there.
+struct SegmentRange {
   int first, end, blocks;
-  int top;           ///< 0, or, of a panel, minus the row blocks above it
-  A sigma;           ///< 1 or -1: of the first HALF columns of V
-  A sigma2;          ///< of those behind
-  A bound;           ///< eigenvalues of H, where both are the same: below it in an update, above it in a downdate
+  int top;  ///< 0, or, of a panel, minus the row blocks above it
+};
+
+/// What is done to it: A + sigma VV' for the first HALF columns of V, sigma2 for the others.
+template <class A>
+struct SegmentSigns {
+  A sigma, sigma2;  ///< 1 or -1
+  A bound;  ///< of the eigenvalues of H, where both signs are the same: from above in an update, from below otherwise
   Scaling scaling;
-  const T* R;        ///< zero below the diagonal in diagonal blocks of order NB, leading dimension ld
-  T* out;            ///< likewise; may be R; null: nothing is written
+};
+
+/// The factor before and after. Both are zero below the diagonal in diagonal blocks of order NB.
+template <class T>
+struct SegmentFactor {
+  const T* R;
+  T* out;  ///< may be R; null: nothing is written
   index_t ld;
-  A* V;              ///< of the columns, with K columns of its own, leading dimension ldv
+};
+
+/// The memory of a pass, in the words that it computes with.
+template <class A>
+struct SegmentMemory {
+  A* V;  ///< of the columns, with K columns of its own, leading dimension ldv
   /// Where the remaining V is written if the segment stops early, because a block is refused or `end` is less than
   /// `blocks`: V itself on owner 0, the V of owner 0 on the others.
   A* left_V;
   index_t ldv;
-  A* inverses;       ///< of the diagonal blocks, by their place, INVERSE words each
-  A* links;          ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
-  A* messages;       ///< Message<K>::stride for each row block, and one more
-  A* handed;         ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
-  int* inverted;     ///< how often a block of threads has left inverses of the diagonal blocks that it takes at once
-  int* linked;       ///< and their links
-  int* flags;        ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
-  int window;        ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
-  int solvers;       ///< blocks of threads: Card::cluster for each CHAIN_COLUMNS columns of V, or none
+  A* inverses;    ///< of the diagonal blocks, by their place, INVERSE words each
+  A* links;       ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
+  A* messages;    ///< Message<K>::stride for each row block, and one more
+  A* handed;      ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
+  int* inverted;  ///< how often a block of threads has left inverses of the diagonal blocks that it takes at once
+  int* linked;    ///< and their links
+  int* flags;     ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
+};
+
+/// How many blocks of threads a launch has for each role. Where several devices work on the segment, `advancers`,
+/// `workers` and `workers_within` are sums over them: each has the same number, of workers a multiple of
+/// WORKERS_OF_STRIP.
+struct SegmentRoles {
+  int window;   ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
+  int solvers;  ///< Card::cluster for each CHAIN_COLUMNS columns of V, or none
   int finishers, advancers, workers;
   /// Blocks of threads that rewrite block columns up to b + window of row block b, where `workers` do so beyond; none:
   /// these rewrite all.
   int workers_within;
-  /// GPUs that have the factor's strips in turn, and whose this one's are: strip `owner` and every owners-th from
-  /// there; 0 where it lies on one.
+};
+
+/// The part of a device where a factor lies on several, its owners.
+struct SegmentOwners {
+  /// Owners of the factor's strips, and which this is: strip `owner` and every owners-th from there are here; 0 where
+  /// the factor lies on one device.
   int owners, owner;
-  /// Is true if all owners work on the segment. `inverses`, `links`, their counters and `handed` are in the memory of
-  /// owner 0, which alone solves and finishes. All owners have the same number of blocks of threads that advance, and
-  /// of those that rewrite, a multiple of WORKERS_OF_STRIP; `advancers`, `workers` and `workers_within` are sums over
-  /// the owners.
+  /// Is true if all owners work on the segment. `inverses`, `links`, their counters and `handed` are then in the memory
+  /// of owner 0, which alone solves and finishes.
   bool together;
-  /// Null on the first owner; on the others, whose flags and messages are their own, the first one's.
-  int* first_flags;
-  const OtherOwner* others;  ///< on the first owner: of each of the others, whose flags are zero when this one begins
-  index_t messages_at;  ///< where in the memory of each messages are, in doubles
+  int* first_flags;          ///< null on owner 0; on the others, whose flags and messages are their own, owner 0's
+  const OtherOwner* others;  ///< on owner 0: of each of the others, whose flags are zero when this one begins
+  index_t messages_at;       ///< where in the memory of each messages are, in doubles
+};
+
+/// A modification of row blocks by unscaled steps, up to the first that the guard refuses, as one launch gets it. R is
+/// of T's, all that is computed of A's.
+template <class T, Order order_ = Order::forward, class A = double>
+struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<A>, SegmentRoles, SegmentOwners {
+  using Scalar = T;
+  using Arithmetic = A;
+  static constexpr Order order = order_;
+  using SegmentRange::first, SegmentRange::blocks;
+  using SegmentSigns<A>::sigma, SegmentSigns<A>::sigma2;
+  using SegmentFactor<T>::R, SegmentFactor<T>::out, SegmentFactor<T>::ld;
+  using SegmentMemory<A>::inverses, SegmentMemory<A>::flags;
 
   GPUCHOLMOD_HOST_DEVICE bool in_place() const { return out == R; }
   /// Whether columns are added and others taken away.

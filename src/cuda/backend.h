@@ -14,9 +14,6 @@ class Plan;
 template <class T>
 class Device;
 }  // namespace gpucholmod::stream
-namespace gpucholmod::mpi {
-struct MakePanels;
-}
 
 /// What the core expects of the CUDA backend. src/cuda/ implements it; src/cuda_absent/ has the same symbols for a
 /// build without nvcc, so that no caller needs to know which of them was linked.
@@ -81,9 +78,5 @@ Work paper_panels(MatrixView<T> R, MatrixView<const T> V, Sign sign, double devi
 template <class T>
 std::unique_ptr<stream::Device<T>> stream_device(const stream::Plan& plan, const double* V, const Task& task,
                                                  Timeline* timeline);
-
-/// Panels on a GPU for the columns of a process: on that GPU among those that can be used which a process has whose
-/// number on its machine is `beside`, each in turn. What they throw: backend_unavailable, out_of_memory, cuda_failure.
-mpi::MakePanels panels_beside(int beside);
 
 }  // namespace gpucholmod::cuda

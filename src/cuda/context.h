@@ -107,14 +107,14 @@ class Context {
   explicit Context(const std::vector<int>& devices, const std::string& name)
       : devices_(devices), device_(devices[0]), name_(name), pool_(device_, stream_),
         workspace_(device_, stream_, tuning::stream_kept) {
-    pool_.stand_beside(workspace_);
-    workspace_.stand_beside(pool_);
+    pool_.fall_back_on(workspace_);
+    workspace_.fall_back_on(pool_);
     if (devices.size() == 1) return;
     pool_.open_to(devices);
     spread_.emplace(devices, stream_);
     device_group_.emplace(devices);
-    pool_.stand_beside(*spread_);
-    spread_->stand_beside(pool_);
+    pool_.fall_back_on(*spread_);
+    spread_->fall_back_on(pool_);
   }
 
   static Device find(const Status& status, int id, const char* argument) {

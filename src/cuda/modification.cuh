@@ -8,7 +8,7 @@
 
 #include "base/factor_io.h"
 #include "cuda/context.h"
-#include "cuda/engine.h"
+#include "cuda/factor_pass.h"
 #include "cuda/right_sides.cuh"
 #include "cuda/transfer.cuh"
 #include "cuda/kernels/layout.cuh"
@@ -47,10 +47,10 @@ template <class T>
 class Modification {
  public:
   /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result.
-  /// `beside`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than the
+  /// `extra_bytes`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than the
   /// task allows.
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale,
-               const Task& task, double beside, const Poll& poll)
+               const Task& task, double extra_bytes, const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
         way_(way_of<T>(task.k, task.removed, layout.strips(), true, task, context.device_group())),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
@@ -60,7 +60,7 @@ class Modification {
       for (double& v : scaled_) v = std::scalbn(v, -e);
       V_.data = scaled_.data();
     }
-    work_.device_bytes = beside + size(way_.columns, layout.strips()).bytes() + double(sizeof(T)) * double(sides);
+    work_.device_bytes = extra_bytes + size(way_.columns, layout.strips()).bytes() + double(sizeof(T)) * double(sides);
     if (work_.device_bytes > task.device_memory)
       throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes,
                           task.device_memory);
@@ -73,7 +73,7 @@ class Modification {
   void reserve() const {
     const block_columns::SegmentSize memory = size(way_.columns, layout_.strips());
     PoolBuffer<double>(context_.pool(), memory.words());
-    if (DeviceGroup* const devices = context_.device_group()) Pass<T>::reserve(*devices, memory);
+    if (DeviceGroup* const devices = context_.device_group()) cuda::reserve(*devices, memory);
     context_.staging(sizeof(int) *
                      std::size_t(block_columns::PassInts::outcome_words(layout_.strips() * block_columns::BLOCKS)));
   }
@@ -176,7 +176,7 @@ class Modification {
   index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R,
                    T* out, const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    Pass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order},
+    FactorPass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order},
                  context_.device_group(), layout_.strip);
     void* const staging = context_.staging(pass.outcome_bytes());
     timed(Stage::send, [&] { pass.prepare(V_.data, order, V_.ld, stream); });

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "cuda/engine.h"
+#include "cuda/layout.h"
 #include "cuda/kernels/reshape.cuh"
 #include "cuda/placed.cuh"
 

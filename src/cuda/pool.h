@@ -48,7 +48,7 @@ class Pool : public Memory {
     if (error == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       trim(0);
-      if (beside_) beside_->trim(0);
+      if (fallback_) fallback_->trim(0);
       error = try_to_allocate(&data, bytes);
     }
     if (error == cudaErrorMemoryAllocation) {
@@ -78,7 +78,7 @@ class Pool : public Memory {
   }
 
   /// Another pool that gives back what it keeps when this one finds no memory.
-  void stand_beside(Memory& other) { beside_ = &other; }
+  void fall_back_on(Memory& other) { fallback_ = &other; }
 
   /// Other devices, which have access to this one's memory, may use it too.
   void open_to(const std::vector<int>& devices) {
@@ -109,7 +109,7 @@ class Pool : public Memory {
   cudaStream_t stream_;
   cudaMemPool_t pool_ = nullptr;
   std::size_t kept_, in_use_ = 0;
-  Memory* beside_ = nullptr;
+  Memory* fallback_ = nullptr;
 };
 
 /// `count` objects of T from a pool; none, and null, where count is 0. Throws out_of_memory.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cuda/context.h"
-#include "cuda/engine.h"
+#include "cuda/factor_pass.h"
 
 namespace gpucholmod::cuda {
 
@@ -30,7 +30,7 @@ class CarriedStrip {
   }
 
   /// What a pass, which is over, has done.
-  void follow(Pass<T>& pass) const {
+  void follow(FactorPass<T>& pass) const {
     pass.carry(dz_, ld_, sides_.Y + first_, sides_.rest + first_, sides_.m, count_, stream_);
   }
 

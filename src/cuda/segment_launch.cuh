@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "cuda/engine.h"
+#include "cuda/pass.h"
 #include "cuda/memory.h"
 #include "cuda/kernels/segment.cuh"
 

@@ -128,7 +128,7 @@ void* SpreadMemory::allocate(std::size_t bytes, std::size_t piece) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::out_of_memory) throw;
     trim(0);
-    if (beside_) beside_->trim(0);
+    if (fallback_) fallback_->trim(0);
     block.on.assign(devices_.size(), 0);
     data = map(block);
   }

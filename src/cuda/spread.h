@@ -28,7 +28,7 @@ class SpreadMemory : public Memory {
   void* allocate(std::size_t bytes, std::size_t piece) override;
   void free(void* data, std::size_t bytes) noexcept override;
   void trim(std::size_t bytes) noexcept override;
-  void stand_beside(Memory& other) { beside_ = &other; }
+  void fall_back_on(Memory& other) { fallback_ = &other; }
 
   /// Of what lies there, bytes on each of the GPUs.
   const std::vector<double>& shares(const void* data) const { return in_use_.at(data).on; }
@@ -50,7 +50,7 @@ class SpreadMemory : public Memory {
   cudaStream_t stream_;
   std::size_t page_ = 0;
   std::map<const void*, Block> in_use_, kept_;
-  Memory* beside_ = nullptr;
+  Memory* fallback_ = nullptr;
 };
 
 }  // namespace gpucholmod::cuda

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cuda/context.h"
-#include "cuda/engine.h"
+#include "cuda/factor_pass.h"
 #include "cuda/right_sides.cuh"
 #include "cuda/stopwatch.h"
 #include "stream/device.h"
@@ -126,7 +126,7 @@ class StreamDevice : public stream::Device<T> {
     T* const R = dpanels_.data() + plan_.slot(modified_) * plan_.slot_words();
     queue([&](cudaStream_t stream) {
       for (; queued_ < plan_.passes(); ++queued_) {
-        const Pass<T>* const before = queued_ > pass_ ? &passes_[queued_ - 1] : nullptr;
+        const FactorPass<T>* const before = queued_ > pass_ ? &passes_[queued_ - 1] : nullptr;
         passes_[queued_].begin_panel(at.first, at.end, R, R, at.ld(), stream, before);
         passes_[queued_].start_turn(0, stream);
       }
@@ -171,7 +171,7 @@ class StreamDevice : public stream::Device<T> {
   const Plan& plan_;
   char* staging_;
   PoolBuffer<T> dpanels_;
-  std::deque<Pass<T>> passes_;
+  std::deque<FactorPass<T>> passes_;
   std::vector<Stream> streams_;
   std::vector<Event> sent_, fetched_;
   Event turned_;

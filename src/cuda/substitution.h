@@ -3,7 +3,8 @@
 #include "block_columns/segment.h"
 #include "cuda/context.h"
 #include "cuda/device_factor.h"
-#include "cuda/engine.h"
+#include "cuda/layout.h"
+#include "cuda/pass.h"
 
 namespace gpucholmod::cuda {
 

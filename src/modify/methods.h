@@ -42,7 +42,6 @@ constexpr MethodFacts all[] = {
     {Method::resident, "resident", Route::column_panels, false, true, true, unscaled, unscaled,
      memory | in_place | file},
     {Method::persistent, "persistent", Route::on_gpu, false, true, true, unscaled, unscaled, gpu},
-    {Method::householder, "householder", Route::on_gpu, false, true, true, householder, householder, gpu},
     {Method::stepwise, "stepwise", Route::on_gpu, false, true, true, householder, householder, gpu},
 };
 }  // namespace methods

@@ -22,7 +22,6 @@ enum class Method {
   stream,
   resident,
   persistent,
-  householder,
   stepwise
 };
 

@@ -19,7 +19,7 @@ std::string configured();
 struct Place {
   int rank = 0, size = 1;
   int threads = 1;  ///< of use to it: its share of the cores of its machine
-  int beside = 0;   ///< its number among those of its machine
+  int local_rank = 0;  ///< its number among those of its machine
 };
 
 /// Begins MPI where nobody has, at the first call, which all processes make. From then on `watch` is called in long

@@ -8,7 +8,7 @@
 #include "mpi/layout.h"
 #include "mpi/transport.h"
 
-/// What a factor over several processes expects of the GPU of each: src/cuda/panels.cu; in tests the CPU.
+/// What a factor over several processes expects of the GPU of each: src/mpi_cuda/panels.cu; in tests the CPU.
 namespace gpucholmod::mpi {
 
 /// How a modification goes on a GPU, which has to be the same on all.

@@ -102,7 +102,7 @@ class World : public Transport {
   bool gone(int process) override { return pids_[process] > 0 && kill(pids_[process], 0) != 0 && errno == ESRCH; }
 
   /// Of the processes on this machine, those that come before this one: once meet() is over.
-  int beside() const { return beside_; }
+  int local_rank() const { return local_rank_; }
 
   /// Who is who, on which machine. Returns the number of processes on this one.
   int meet(Team& team) {
@@ -118,7 +118,7 @@ class World : public Transport {
         const std::string other(all[p].begin(), all[p].end());
         if (other.substr(other.find(' ') + 1) != here) continue;
         ++together;
-        if (p < rank_) ++beside_;
+        if (p < rank_) ++local_rank_;
         const pid_t pid = std::stoi(other);
         // Where machines of one name do not see each other's processes, they are not looked for.
         if (kill(pid, 0) == 0) pids_[p] = pid;
@@ -150,7 +150,7 @@ class World : public Transport {
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_ = 0, size_ = 1, beside_ = 0;
+  int rank_ = 0, size_ = 1, local_rank_ = 0;
   bool own_ = false;  ///< MPI was begun here
   std::vector<pid_t> pids_;
   std::list<std::pair<std::shared_ptr<const Bytes>, MPI_Request>> sent_;
@@ -204,7 +204,7 @@ Place start(const std::function<void()>& watch, double limit) {
   all.set_limit(limit);
   const int cores = int(sysconf(_SC_NPROCESSORS_ONLN));
   return {all.rank(), all.size(), std::max(1, std::min(threads_for(0), cores / std::max(1, state->together))),
-          state->world.beside()};
+          state->world.local_rank()};
 }
 
 void begin_call() { team().begin_call(); }

@@ -43,7 +43,7 @@ struct SegmentsRun {
   int workers_within = 2;  ///< in place; where there are several owners, WORKERS_OF_STRIP of each
 };
 
-/// What Pass in src/cuda/engine.h is on a GPU; every team of warps a thread.
+/// What Pass in src/cuda/pass.h is on a GPU; every team of warps a thread.
 template <class T>
 class HostPass {
  public:

@@ -23,17 +23,20 @@ const std::map<std::string, std::set<std::string>> neighbours = {
     {"paper", {"base", "cpu"}},
     {"stream", {"base", "block_columns", "cpu"}},
     {"mpi", {"base", "block_columns", "cpu"}},
-    {"cuda", {"base", "block_columns", "cpu", "paper", "stream", "mpi"}},
+    {"cuda", {"base", "block_columns", "cpu", "paper", "stream"}},
+    {"mpi_cuda", {"base", "cuda", "mpi"}},
     {"modify", {"base", "block_columns", "cpu", "cuda", "paper", "stream"}},
     {"c", {"base", "cpu", "cuda", "modify"}},
-    {"glue", {"base", "cpu", "cuda", "modify", "mpi"}},
+    {"glue", {"base", "cpu", "cuda", "modify", "mpi", "mpi_cuda"}},
     {"mpi_absent", {"base", "mpi"}},
-    {"cuda_absent", {"base", "cuda", "mpi", "paper", "stream"}}};
+    {"mpi_cuda_absent", {"base", "cuda", "mpi_cuda"}},
+    {"cuda_absent", {"base", "cuda", "paper", "stream"}}};
 
 /// What stands in for a folder that is left out has its interface alone.
 const std::map<std::string, std::set<std::string>> interfaces = {
     {"mpi_absent", {"mpi/backend.h"}},
-    {"cuda_absent", {"cuda/backend.h", "cuda/device_factor.h", "cuda/device_batch.h", "mpi/panels.h", "stream/device.h",
+    {"mpi_cuda_absent", {"mpi_cuda/backend.h", "cuda/backend.h"}},
+    {"cuda_absent", {"cuda/backend.h", "cuda/device_factor.h", "cuda/device_batch.h", "stream/device.h",
                      "paper/shape.h"}}};
 
 /// The folder of a file by its path in src/; what configure writes is the base's.

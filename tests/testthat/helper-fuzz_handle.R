@@ -139,7 +139,7 @@ act_modify <- function(state) {
   change <- draw_change(k, downdate, size > 1e-8 && size < 1e8)
   args <- c(list(V = V, in_place = chance(0.5)), change$args)
   if (chance(0.3)) args$keep_intact <- chance(0.5)
-  if (chance(0.5)) args$method <- one_of(if (inherits(f, "gpu_factor")) c("auto", "persistent", "householder", "stepwise") else c("auto", "blocked"))
+  if (chance(0.5)) args$method <- one_of(if (inherits(f, "gpu_factor")) c("auto", "persistent", "stepwise") else c("auto", "blocked"))
   check <- chance(0.7)
   if (!check) args$check <- FALSE
   what <- sprintf("%s of rank %d by %s%s, method %s", if (downdate) "downdate" else "update", k,

@@ -71,7 +71,7 @@ at_each_home <- function(what, code) {
 home_of <- function(home, parent) {
   here <- new.env(parent = parent)
   here$home <- home
-  here$methods <- if (home == "cpu") "blocked" else c("persistent", "householder", "stepwise")
+  here$methods <- if (home == "cpu") "blocked" else c("persistent", "stepwise")
   here$keep <- function(R, ...) {
     if (home == "cuda") skip_without_gpu()
     chol_factor(R, home, ...)

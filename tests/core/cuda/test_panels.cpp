@@ -6,6 +6,7 @@
 #include "../process_example.h"
 #include "cuda/backend.h"
 #include "factor_call.h"
+#include "mpi_cuda/backend.h"
 
 /// A factor whose panels lie on the GPUs of several processes: threads that have one GPU, in turn.
 namespace gpucholmod::test {
@@ -77,7 +78,7 @@ index_t narrow(index_t) { return 128; }
 index_t wide(index_t) { return 384; }
 
 mpi::MakePanels in_turn(index_t (*width)(index_t)) {
-  const mpi::MakePanels make = cuda::panels_beside(0);
+  const mpi::MakePanels make = mpi_cuda::panels_on_gpus(0);
   mpi::MakePanels made;
   made.width = width;
   made.of_floats = [=](const mpi::Layout& layout, int rank) {

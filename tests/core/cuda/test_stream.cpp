@@ -3,7 +3,8 @@
 #include "../call.h"
 #include "cuda/backend.h"
 #include "cuda/device_factor.h"
-#include "cuda/engine.h"
+#include "cuda/factor_pass.h"
+#include "cuda/layout.h"
 
 /// The stream method on a GPU: what the simulated device of test_stream.cpp cannot show. Small enough for
 /// compute-sanitizer.
@@ -185,7 +186,7 @@ TEST(Stream, PanelsAreThoseOfTheWholeFactor) {
   cuda::Pool pool(cuda::status(false).device, stream);
   for (const auto& [launch, method] :
        {std::pair(Launch::persistent, Method::persistent), {Launch::stepwise, Method::stepwise}}) {
-    cuda::Pass<double> pass(pool, launch, {16, strips, strips - first_panel}, {0, 9, 0});
+    cuda::FactorPass<double> pass(pool, launch, {16, strips, strips - first_panel}, {0, 9, 0});
     const cuda::PoolBuffer<double> dR(pool, layout.words());
     cuda::check(
         cudaMemcpyAsync(dR.data(), padded.data(), sizeof(double) * padded.size(), cudaMemcpyHostToDevice, stream),

@@ -1,4 +1,4 @@
-#include "cuda/engine.h"
+#include "cuda/pass.h"
 
 #include <algorithm>
 
@@ -31,9 +31,6 @@ namespace {
 
 using block_columns::PassInts;
 using block_columns::Segment;
-
-/// Turns that are queued before it is known whether they are needed: one that is not costs its launches.
-constexpr int most_expected = 4;
 
 template <int K, class T, class A>
 void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStream_t stream) {
@@ -74,26 +71,12 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
   } else {
     const auto at = [=](double* p) { return reinterpret_cast<A*>(memory) + (p - memory); };
     SegmentOf<T, A> words{};
-    words.first = s.first;
-    words.end = s.end;
-    words.blocks = s.blocks;
-    words.top = s.top;
-    words.sigma = A(s.sigma);
-    words.sigma2 = A(s.sigma2);
-    words.bound = A(s.bound);
-    words.scaling = s.scaling;
-    words.R = s.R;
-    words.out = s.out;
-    words.ld = s.ld;
-    words.V = at(s.V);
-    words.left_V = at(s.left_V);
-    words.ldv = s.ldv;
-    words.inverses = at(s.inverses);
-    words.links = at(s.links);
-    words.messages = at(s.messages);
-    words.handed = at(s.handed);
-    words.inverted = s.inverted;
-    words.linked = s.linked;
+    static_cast<block_columns::SegmentRange&>(words) = s;
+    static_cast<block_columns::SegmentSigns<A>&>(words) = {A(s.sigma), A(s.sigma2), A(s.bound), s.scaling};
+    static_cast<block_columns::SegmentFactor<T>&>(words) = s;
+    static_cast<block_columns::SegmentMemory<A>&>(words) = {
+        at(s.V), at(s.left_V), s.ldv, at(s.inverses), at(s.links), at(s.messages), at(s.handed), s.inverted, s.linked,
+        nullptr};
     words.owners = s.owners;
     words.owner = s.owner;
     return words;  // what a launch decides comes later: assign_roles(), start_on_owners()
@@ -159,8 +142,7 @@ Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size,
   if (devices_) reserve(*devices_, size);
 }
 
-template <class T>
-void Pass<T>::reserve(DeviceGroup& devices, const block_columns::SegmentSize& size) {
+void reserve(DeviceGroup& devices, const block_columns::SegmentSize& size) {
   devices.reserve(sizeof(double) * SizeOnOthers(size).words,
                Segment<double>::flag_words(size.strips * block_columns::BLOCKS));
 }
@@ -274,46 +256,14 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
 }
 
 template <class T>
-void Pass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
-  const index_t above = index_t(first) * block_columns::STRIP;
-  panel_ = placed(first, end, first, 0, R + above, out ? out + above : nullptr, ld);
-}
-
-template <class T>
-void Pass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream, const Pass* before) {
-  place_panel(first, end, R, out, ld);
-  gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, turns_.back().first + panel_.top,
-                                                         before ? before->ints() : PassInts{});
-  check(cudaGetLastError(), "begin with a panel");
-  repeat(panel_, turns_, Last::open, stream);
-}
-
-template <class T>
-void Pass<T>::clear(cudaStream_t stream) const {
-  check(
-      cudaMemsetAsync(ints().at, 0, sizeof(int) * PassInts::words(size_.panel_strips * block_columns::BLOCKS), stream),
-      "clear flags");
-}
-
-template <class T>
-void Pass<T>::begin_anew(int first, int end, index_t rows, int slot, const T* R, T* out, index_t ld,
-                         cudaStream_t stream) {
-  panel_ = placed(first, end, 0, first_message(slot), R, out, ld);
-  panel_.scaling.rows = rows;
-  turns_ = {{0, 0}};
-  gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, 0, PassInts{});
+void Pass<T>::begin(int from, const Pass* before, cudaStream_t stream) const {
+  begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, from, before ? before->ints() : PassInts{});
   check(cudaGetLastError(), "begin with a panel");
 }
 
 template <class T>
-const typename Pass<T>::Turns& Pass<T>::close(cudaStream_t stream) const {
-  if (!by_steps() && turns_.back().first < panel_.end)
-    with_words([&](auto K, auto words) {
-      auto last = panel_;
-      last.first = turns_.back().first;
-      close<decltype(K)::value, decltype(words)>(last, stream);
-    });
-  return turns_;
+void Pass<T>::close(const Segment<T>& segment, cudaStream_t stream) const {
+  with_words([&](auto K, auto words) { close<decltype(K)::value, decltype(words)>(segment, stream); });
 }
 
 template <class T>
@@ -321,76 +271,6 @@ template <int K, class A>
 void Pass<T>::close(const Segment<T>& segment, cudaStream_t stream) const {
   close_segment<T, K, A><<<1, DeviceTeam::THREADS, 0, stream>>>(in_words<A>(segment, memory()));
   check(cudaGetLastError(), "close a segment");
-}
-
-/// Scalings of row blocks are left out where no turn begins with one; that which closes the last turn stands behind all
-/// row blocks.
-template <class T>
-template <class Copy>
-void Pass<T>::each_part(int strips, int slot, const Turns& turns, Copy&& copy) const {
-  block_columns::with_width(size_.columns, [&](auto K) {
-    using Parts = block_columns::Message<decltype(K)::value>;
-    const std::size_t word = single_ ? sizeof(float) : sizeof(double),
-                      blocks = std::size_t(strips) * block_columns::BLOCKS;
-    char* const at =
-        reinterpret_cast<char*>(memory()) + word * std::size_t(size_.messages() + first_message(slot) * Parts::stride);
-    copy(at, word * Parts::stride, word * (turns.size() > 1 ? Parts::stride : Parts::words), blocks);
-    copy(at + word * blocks * Parts::stride, word * Parts::stride, word * Parts::stride, std::size_t(1));
-  });
-}
-
-template <class T>
-std::size_t Pass<T>::message_bytes(int strips, const Turns& turns) const {
-  std::size_t all = 0;
-  each_part(strips, 0, turns, [&](char*, std::size_t, std::size_t bytes, std::size_t count) { all += bytes * count; });
-  return all;
-}
-
-template <class T>
-void Pass<T>::fetch_message(char* to, int strips, int slot, const Turns& turns, cudaStream_t stream) const {
-  each_part(strips, slot, turns, [&](char* from, std::size_t apart, std::size_t bytes, std::size_t count) {
-    check(cudaMemcpy2DAsync(to, bytes, from, apart, bytes, count, cudaMemcpyDeviceToHost, stream), "fetch a message");
-    to += bytes * count;
-  });
-}
-
-template <class T>
-void Pass<T>::put_message(const char* from, int strips, int slot, const Turns& turns, cudaStream_t stream) const {
-  each_part(strips, slot, turns, [&](char* to, std::size_t apart, std::size_t bytes, std::size_t count) {
-    check(cudaMemcpy2DAsync(to, apart, from, bytes, bytes, count, cudaMemcpyHostToDevice, stream), "send a message");
-    from += bytes * count;
-  });
-}
-
-template <class T>
-void Pass<T>::follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld,
-                     cudaStream_t stream) const {
-  if (first < end) repeat(placed(first, end, strips, first_message(slot), R, out, ld), turns, Last::closed, stream);
-}
-
-template <class T>
-void Pass<T>::send_V(const double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const {
-  send(V, ldv, m, index_t(size_.strips) * block_columns::STRIP, first, stream);
-}
-
-template <class T>
-void Pass<T>::fetch_V(double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const {
-  fetch(V, ldv, m, index_t(size_.strips) * block_columns::STRIP, first, stream);
-}
-
-/// Y takes the place of V, of which nothing is left.
-template <class T>
-void Pass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, cudaStream_t stream) {
-  constexpr index_t STRIP = block_columns::STRIP;
-  place_panel(size_.strips, size_.strips + 1, z, z, ld);
-  panel_.V = panel_.left_V = memory();
-  panel_.ldv = STRIP;
-  clear_columns(m, STRIP, stream);
-  send(Y, ldy, m, STRIP, 0, stream);
-  gpucholmod::cuda::begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, 0, PassInts{});
-  check(cudaGetLastError(), "begin with right-hand sides");
-  repeat(panel_, turns_, Last::to_close, stream);
-  fetch(rest, ldy, m, STRIP, 0, stream);
 }
 
 template <class T>
@@ -459,24 +339,6 @@ std::optional<block_columns::PassOutcome> Pass<T>::outcome(void* fetched, int tu
     turns_.push_back({next.first - panel_.top, next.steps});
   }
   return done;
-}
-
-template <class T>
-block_columns::PassOutcome Pass<T>::run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
-                                               const std::function<void()>& wait, cudaStream_t stream) {
-  begin_panel(0, size_.strips, R, out, ld, stream);
-  const int expected = by_steps() ? 1 : turns;
-  for (int turn = 0;; ++turn) {
-    start_turn(turn, stream);
-    if (turn + 1 < expected) continue;
-    end.record(stream);
-    fetch_outcome(staging, stream);
-    wait();
-    const auto done = outcome(staging, turn);
-    if (!done) continue;
-    if (!by_steps()) turns = std::min(done->turns, most_expected);
-    return *done;
-  }
 }
 
 template class Pass<float>;

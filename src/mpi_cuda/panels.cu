@@ -1,76 +1,20 @@
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
-#include <mutex>
 #include <vector>
 
 #include "cuda/context.h"
-#include "cuda/engine.h"
 #include "cuda/kernels/layout.cuh"
-#include "mpi/panels.h"
+#include "mpi_cuda/backend.h"
+#include "mpi_cuda/locked_messages.h"
+#include "mpi_cuda/panel_pass.h"
 
-namespace gpucholmod::cuda {
+namespace gpucholmod::mpi_cuda {
 namespace {
 
+using namespace cuda;
 using block_columns::STRIP;
 using block_columns::strips_of;
-
-/// Ordinary memory that is page-locked for a device, where the system allows it, so that messages need no other copy;
-/// kept for the next ones.
-class LockedMessages : public mpi::MessageMemory {
- public:
-  explicit LockedMessages(int device) : device_(device) {}
-
-  void* take(std::size_t bytes) override {
-    const std::size_t size = rounded(bytes);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto found = free_.find(size); found != free_.end()) {
-      void* const data = found->second;
-      free_.erase(found);
-      kept_ -= size;
-      return data;
-    }
-    void* const data = std::aligned_alloc(least, size);
-    if (!data) throw std::bad_alloc();
-    const CurrentDevice current(device_);
-    if (cudaHostRegister(data, size, cudaHostRegisterPortable) != cudaSuccess) cudaGetLastError();
-    return data;
-  }
-  void give_back(void* data, std::size_t bytes) override {
-    const std::size_t size = rounded(bytes);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (kept_ + size <= tuning::messages_kept) {
-      free_.emplace(size, data);
-      kept_ += size;
-      return;
-    }
-    if (cudaHostUnregister(data) != cudaSuccess) cudaGetLastError();
-    std::free(data);
-  }
-
- private:
-  static constexpr std::size_t least = 64 << 10;
-  static std::size_t rounded(std::size_t bytes) {
-    std::size_t size = least;
-    while (size < bytes) size *= 2;
-    return size;
-  }
-
-  int device_;
-  std::mutex mutex_;
-  std::multimap<std::size_t, void*> free_;
-  std::size_t kept_ = 0;
-};
-
-/// There until the process ends, as messages may be.
-LockedMessages& messages_of(int device) {
-  static std::mutex mutex;
-  static auto& all = *new std::map<int, LockedMessages>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  return all.try_emplace(device, device).first->second;
-}
 
 template <class T>
 class PanelsModification;
@@ -206,7 +150,7 @@ class PanelsModification : public mpi::PanelModification<T> {
       const bool last = columns.first + columns.count == task.k;
       passes_.emplace_back(R.context().pool(), way.launch, size(columns.width(), panel), columns,
                            block_columns::Scaling{last ? scale : 1, R.layout().n});
-      const Pass<T>& pass = passes_.back();
+      const PanelPass<T>& pass = passes_.back();
       pass.prepare(V.data, V.rows, V.ld, stream());
       if (right.m > 0) pass.send_V(right.Y, right.m, right.m, index_t(own_) * STRIP, stream());
       pass.clear(stream());
@@ -228,9 +172,9 @@ class PanelsModification : public mpi::PanelModification<T> {
     const int slot = int(b % 2), first = R_.first(b);
     const index_t row = R_.layout().first(b);
     turns_[slot].clear();
-    for (Pass<T>& pass : passes_) {
+    for (PanelPass<T>& pass : passes_) {
       T* const out = out_ ? out_->at(b, row) : nullptr;
-      pass.begin_anew(first, first + R_.strips(b), R_.layout().columns(b), slot,
+      pass.begin_panel(first, first + R_.strips(b), R_.layout().columns(b), slot,
                       &pass == &passes_.front() ? R_.at(b, row) : out, out, R_.ld(), stream());
       std::optional<block_columns::PassOutcome> done;
       for (int turn = 0; !done; ++turn) {
@@ -243,14 +187,14 @@ class PanelsModification : public mpi::PanelModification<T> {
       work_.rescalings += done->rescalings;
       work_.blocks += R_.strips(b) * block_columns::BLOCKS;
       if (failing_pivot<T>(*done, row) >= 0) return done->pivot;
-      turns_[slot].push_back(pass.close(stream()));
+      turns_[slot].push_back(pass.close_panel(stream()));
     }
     return -1;
   }
 
   void fetch_V(index_t b, double* V) override {
     const index_t m = R_.layout().columns(b);
-    for (const Pass<T>& pass : passes_) pass.fetch_V(V, m, m, index_t(R_.first(b)) * STRIP, stream());
+    for (const PanelPass<T>& pass : passes_) pass.fetch_V(V, m, m, index_t(R_.first(b)) * STRIP, stream());
     wait();
   }
 
@@ -319,7 +263,7 @@ class PanelsModification : public mpi::PanelModification<T> {
       check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n, dz_.data(), sizeof(T) * R_.ld(), sizeof(T) * n, m,
                               cudaMemcpyDeviceToHost, stream()),
             "fetch right-hand sides");
-      for (const Pass<T>& pass : passes_) pass.fetch_V(right_.rest, m, m, index_t(own_) * STRIP, stream());
+      for (const PanelPass<T>& pass : passes_) pass.fetch_V(right_.rest, m, m, index_t(own_) * STRIP, stream());
     }
     wait();
     session_.finish();
@@ -328,7 +272,7 @@ class PanelsModification : public mpi::PanelModification<T> {
   }
 
  private:
-  using Turns = typename Pass<T>::Turns;
+  using Turns = typename PanelPass<T>::Turns;
 
   /// V of this process's strips and those of right-hand sides, and messages in two slots.
   block_columns::SegmentSize size(int columns, int panel) const {
@@ -369,7 +313,7 @@ class PanelsModification : public mpi::PanelModification<T> {
   Session session_;
   int own_, sides_;  ///< strips of this process; and of right-hand sides
   PoolBuffer<T> dz_;
-  std::deque<Pass<T>> passes_;
+  std::deque<PanelPass<T>> passes_;
   std::vector<Turns> turns_[2];  ///< by slot and pass
   char* staging_ = nullptr;      ///< what becomes of a pass
   mpi::Bytes sent_, came_[2];    ///< on their way from and to the device
@@ -378,23 +322,23 @@ class PanelsModification : public mpi::PanelModification<T> {
 };
 
 template <class T>
-std::unique_ptr<mpi::Panels<T>> panels_on(int beside, const mpi::Layout& layout, int rank) {
+std::unique_ptr<mpi::Panels<T>> panels_on(int local_rank, const mpi::Layout& layout, int rank) {
   const Status now = status(false);
   if (!now.usable) unavailable(now);
   std::vector<int> usable;
   for (const Device& device : now.devices)
     if (device.usable) usable.push_back(device.id);
-  Context& context = Context::of(usable[std::size_t(beside) % usable.size()]);
+  Context& context = Context::of(usable[std::size_t(local_rank) % usable.size()]);
   return std::make_unique<DevicePanels<T>>(context, layout, rank);
 }
 
 }  // namespace
 
-mpi::MakePanels panels_beside(int beside) {
+mpi::MakePanels panels_on_gpus(int local_rank) {
   mpi::MakePanels make;
-  make.of_floats = [beside](const mpi::Layout& layout, int rank) { return panels_on<float>(beside, layout, rank); };
-  make.of_doubles = [beside](const mpi::Layout& layout, int rank) { return panels_on<double>(beside, layout, rank); };
+  make.of_floats = [=](const mpi::Layout& layout, int rank) { return panels_on<float>(local_rank, layout, rank); };
+  make.of_doubles = [=](const mpi::Layout& layout, int rank) { return panels_on<double>(local_rank, layout, rank); };
   return make;
 }
 
-}  // namespace gpucholmod::cuda
+}  // namespace gpucholmod::mpi_cuda

@@ -1,0 +1,63 @@
+#include "cuda/factor_pass.h"
+
+#include <algorithm>
+
+namespace gpucholmod::cuda {
+namespace {
+
+/// Turns that are queued before it is known whether they are needed: one that is not costs its launches.
+constexpr int most_expected = 4;
+
+}  // namespace
+
+template <class T>
+void FactorPass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
+  const index_t above = index_t(first) * block_columns::STRIP;
+  panel_ = this->placed(first, end, first, 0, R + above, out ? out + above : nullptr, ld);
+}
+
+template <class T>
+void FactorPass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
+                                const FactorPass* before) {
+  place_panel(first, end, R, out, ld);
+  this->begin(turns_.back().first + panel_.top, before, stream);
+  this->repeat(panel_, turns_, Last::open, stream);
+}
+
+template <class T>
+block_columns::PassOutcome FactorPass<T>::run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
+                                              const std::function<void()>& wait, cudaStream_t stream) {
+  begin_panel(0, size().strips, R, out, ld, stream);
+  const int expected = this->by_steps() ? 1 : turns;
+  for (int turn = 0;; ++turn) {
+    this->start_turn(turn, stream);
+    if (turn + 1 < expected) continue;
+    end.record(stream);
+    this->fetch_outcome(staging, stream);
+    wait();
+    const auto done = this->outcome(staging, turn);
+    if (!done) continue;
+    if (!this->by_steps()) turns = std::min(done->turns, most_expected);
+    return *done;
+  }
+}
+
+/// Y takes the place of V, of which nothing is left.
+template <class T>
+void FactorPass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m,
+                          cudaStream_t stream) {
+  constexpr index_t STRIP = block_columns::STRIP;
+  place_panel(size().strips, size().strips + 1, z, z, ld);
+  panel_.V = panel_.left_V = this->memory();
+  panel_.ldv = STRIP;
+  this->clear_columns(m, STRIP, stream);
+  this->send(Y, ldy, m, STRIP, 0, stream);
+  this->begin(0, nullptr, stream);
+  this->repeat(panel_, turns_, Last::to_close, stream);
+  this->fetch(rest, ldy, m, STRIP, 0, stream);
+}
+
+template class FactorPass<float>;
+template class FactorPass<double>;
+
+}  // namespace gpucholmod::cuda

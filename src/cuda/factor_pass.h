@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+
+#include "cuda/pass.h"
+
+namespace gpucholmod::cuda {
+
+/// A pass over a factor on this device: over the whole of it, or over panels of whole columns that come one after the
+/// other, from the left.
+template <class T>
+class FactorPass : public Pass<T> {
+ public:
+  FactorPass(Pool& pool, Launch launch, const block_columns::SegmentSize& size,
+             const block_columns::PassColumns& columns, block_columns::Scaling scaling = {},
+             DeviceGroup* devices = nullptr, int strip = 0)
+      : Pass<T>(pool, launch, size, columns, scaling, devices, strip) {}
+
+  /// Begins with strips [first, end), from R to out, columns from their first row on; out may be R itself, or null for
+  /// a whole factor: then only whether it can be done is found out. Queues what has been done so far to the row blocks
+  /// above them. Work that is queued from here to the next call does nothing if the pass `before` needs more than one
+  /// turn on these strips.
+  void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
+                   const FactorPass* before = nullptr);
+
+  /// Takes a whole factor from R to out. Returns when it is done. `wait` is called when something has been queued,
+  /// and returns when the stream has come past it; `end` is when the modification itself was done. `turns`: how many
+  /// are expected, which are queued at once; becomes how many it took. `staging`: page-locked, outcome_bytes().
+  block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
+                                 const std::function<void()>& wait, cudaStream_t stream);
+
+  /// When all panels are done, of each of which every turn has been looked at: queues what has been done to them to a
+  /// strip of right-hand sides. z: in device memory, as high as the factor and STRIP wide, zero where there is nothing.
+  /// Y (m rows, leading dimension ldy, in host memory): what belongs to V, of which the pass takes its columns; `rest`,
+  /// likewise, what is left of it.
+  void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, cudaStream_t stream);
+
+ private:
+  using typename Pass<T>::Last;
+  using Pass<T>::panel_, Pass<T>::turns_, Pass<T>::size;
+
+  /// The panel that is next, its own row blocks left aside.
+  void place_panel(int first, int end, const T* R, T* out, index_t ld);
+};
+
+}  // namespace gpucholmod::cuda
