@@ -79,8 +79,8 @@ class Batch : public DeviceBatch {
     if (n_ * b_ == 0) return;
     const Session session(context_);
     const PoolBuffer<double> ddiagonals(context_.pool(), n_ * b_);
-    diagonals_of_batch<<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(Numbers::of(dR_.data()), n_, n_ * b_,
-                                                                              ddiagonals.data());
+    diagonals_of_batch<T><<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(dR_.data(), n_, n_ * b_,
+                                                                                 ddiagonals.data());
     check(cudaGetLastError(), "start to look for diagonals");
     fetch(ddiagonals.data(), n_ * b_, out);
   }
@@ -91,9 +91,9 @@ class Batch : public DeviceBatch {
     const Session session(context_);
     const PoolBuffer<double> dB(context_.pool(), n_ * m * b_);
     check(cudaMemcpyAsync(dB.data(), B, dB.bytes(), cudaMemcpyHostToDevice, stream()), "send right-hand sides");
-    const BatchSolve what{n_, m, Numbers::of(dR_.data()), dB.data()};
-    solve_batch<columns><<<blocks(), team(), 0, stream()>>>(what, b_, which != TriangularSolve::back,
-                                                            which != TriangularSolve::forward);
+    const BatchSolve<T> what{n_, m, Numbers<T>::of(dR_.data()), dB.data()};
+    solve_batch<T, columns><<<blocks(), team(), 0, stream()>>>(what, b_, which != TriangularSolve::back,
+                                                               which != TriangularSolve::forward);
     check(cudaGetLastError(), "start to solve");
     fetch(dB.data(), n_ * m * b_, B);
   }
@@ -129,23 +129,24 @@ class Batch : public DeviceBatch {
     const index_t columns = columns_of_pass(n_, task.k);
     T* const out = direct ? dR_.data() : other->dR_.data();
     for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
-      const BatchPass pass{n_,
-                           Numbers::of(first == 0 ? dR_.data() : out),
-                           Numbers::of(out),
-                           Numbers::of(dR_.data()),
-                           dV.data(),
-                           task.common_V ? 0 : n_ * task.k,
-                           dorder.data(),
-                           dby.data(),
-                           dadded.data(),
-                           prepared.added.size() > 1 ? task.k : 0,
-                           prepared.added.size() > 1 ? 1 : 0,
-                           dfactors.data(),
-                           int(first),
-                           int(std::min(columns, task.k - first)),
-                           first + columns >= task.k,
-                           !prepared.in_range,
-                           dpivots.data()};
+      BatchPass<T> pass{};
+      pass.n = n_;
+      pass.R = Numbers<T>::of(first == 0 ? dR_.data() : out);
+      pass.out = Numbers<T>::of(out);
+      pass.origin = Numbers<T>::of(dR_.data());
+      pass.V = dV.data();
+      pass.V_stride = task.common_V ? 0 : n_ * task.k;
+      pass.order = dorder.data();
+      pass.by = dby.data();
+      pass.added = dadded.data();
+      pass.order_stride = prepared.added.size() > 1 ? task.k : 0;
+      pass.added_stride = prepared.added.size() > 1 ? 1 : 0;
+      pass.factors = dfactors.data();
+      pass.first = int(first);
+      pass.columns = int(std::min(columns, task.k - first));
+      pass.last = first + columns >= task.k;
+      pass.may_overflow = !prepared.in_range;
+      pass.pivots = dpivots.data();
       if (columns == 1) launch<1>(pass);
       else if (columns == 4) launch<4>(pass);
       else launch<16>(pass);
@@ -196,12 +197,12 @@ class Batch : public DeviceBatch {
   unsigned blocks() const { return unsigned(n_ <= WARP ? (b_ + warps_of_block - 1) / warps_of_block : b_); }
 
   template <int K>
-  void launch(const BatchPass& pass) const {
+  void launch(const BatchPass<T>& pass) const {
     const unsigned quarters = unsigned((b_ + warps_of_block - 1) / warps_of_block);
     const dim3 warps(WARP, warps_of_block);
-    if (n_ <= WARP) modify_by_warps<K, 1><<<quarters, warps, 0, stream()>>>(pass, b_);
-    else if (n_ <= 4 * WARP) modify_by_warps<K, 4><<<quarters, warps, 0, stream()>>>(pass, b_);
-    else modify_by_blocks<K><<<unsigned(b_), team(), 0, stream()>>>(pass);
+    if (n_ <= WARP) modify_by_warps<T, K, 1><<<quarters, warps, 0, stream()>>>(pass, b_);
+    else if (n_ <= 4 * WARP) modify_by_warps<T, K, 4><<<quarters, warps, 0, stream()>>>(pass, b_);
+    else modify_by_blocks<T, K><<<unsigned(b_), team(), 0, stream()>>>(pass);
     check(cudaGetLastError(), "start the modification of a batch");
   }
 

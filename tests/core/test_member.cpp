@@ -88,23 +88,21 @@ Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, con
   std::vector<T> from = origin;
   Modified<T> made{std::vector<T>(from.size(), T(-7)), -1};
   for (int first = 0; first < std::max(k, 1) && made.pivot == -1; first += K) {
-    const BatchPass pass{n,
-                         Numbers::of(from.data()),
-                         Numbers::of(made.R.data()),
-                         Numbers::of(origin.data()),
-                         V.data(),
-                         0,
-                         by.empty() ? nullptr : order.data(),
-                         by.empty() ? nullptr : by.data(),
-                         &added,
-                         0,
-                         0,
-                         &factors,
-                         first,
-                         std::min(K, k - first),
-                         first + K >= k,
-                         true,
-                         &made.pivot};
+    BatchPass<T> pass{};
+    pass.n = n;
+    pass.R = Numbers<T>::of(from.data());
+    pass.out = Numbers<T>::of(made.R.data());
+    pass.origin = Numbers<T>::of(origin.data());
+    pass.V = V.data();
+    pass.order = by.empty() ? nullptr : order.data();
+    pass.by = by.empty() ? nullptr : by.data();
+    pass.added = &added;
+    pass.factors = &factors;
+    pass.first = first;
+    pass.columns = std::min(K, k - first);
+    pass.last = first + K >= k;
+    pass.may_overflow = true;
+    pass.pivots = &made.pivot;
     if (by_block || n > 4 * WARP) {
       BlockRoom<K> room{};
       modify_by_block<K>(HostTeam{int(n)}, pass, 0, room);
@@ -241,7 +239,7 @@ TEST(Member, SolvesForItsRightHandSides) {
     const std::vector<double> words = packed<double>(R);
     Stored<double> X = B;
     double room[2][3];
-    const BatchSolve solve{n, 5, Numbers::of(words.data()), X.data()};
+    const BatchSolve<double> solve{n, 5, Numbers<double>::of(words.data()), X.data()};
     for (const index_t first : {0, 3}) substitute_forward<3>(HostTeam{int(n)}, solve, 0, first, room);
     const Stored<double> U = R.triangularView<Eigen::Upper>();
     EXPECT_LT((U.transpose() * X - B).norm(), 1e-13 * U.norm() * X.norm());

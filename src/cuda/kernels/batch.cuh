@@ -85,8 +85,8 @@ __device__ __forceinline__ MemberTeam team_of(index_t& member, int& place) {
 
 ///   Grid     a block for warps_of_block members, threads x by members y
 ///   Shared   WarpRoom for each
-template <int K, int C>
-__global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const BatchPass pass, index_t count) {
+template <class T, int K, int C>
+__global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const BatchPass<T> pass, index_t count) {
   __shared__ WarpRoom<K> sRooms[warps_of_block];
   const index_t member = index_t(blockIdx.x) * warps_of_block + threadIdx.y;
   if (member < count) modify_by_warp<K, C>(MemberTeam(int(threadIdx.x), WARP), pass, member, sRooms[threadIdx.y]);
@@ -94,15 +94,15 @@ __global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const B
 
 ///   Grid     a block for each member, of a thread for each column in whole warps
 ///   Shared   BlockRoom
-template <int K>
-__global__ void __launch_bounds__(most_columns<K>) modify_by_blocks(const BatchPass pass) {
+template <class T, int K>
+__global__ void __launch_bounds__(most_columns<K>) modify_by_blocks(const BatchPass<T> pass) {
   __shared__ BlockRoom<K> sRoom;
   modify_by_block<K>(MemberTeam(int(threadIdx.x), int(blockDim.x)), pass, blockIdx.x, sRoom);
 }
 
 /// The same for K columns of B at a time.
-template <int K>
-__global__ void __launch_bounds__(1024) solve_batch(const BatchSolve solve, index_t count, bool forward, bool back) {
+template <class T, int K>
+__global__ void __launch_bounds__(1024) solve_batch(const BatchSolve<T> solve, index_t count, bool forward, bool back) {
   __shared__ double sX[warps_of_block][2][K];
   index_t member;
   int place;
@@ -117,11 +117,12 @@ __global__ void __launch_bounds__(1024) solve_batch(const BatchSolve solve, inde
 }
 
 /// out (n x b) <- the diagonals of packed triangles; `count` is n b.
-__global__ void diagonals_of_batch(Numbers R, index_t n, index_t count, double* out) {
+template <class T>
+__global__ void diagonals_of_batch(const T* R, index_t n, index_t count, double* out) {
   const index_t at = index_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (at >= count) return;
   const index_t member = at / n, j = at % n;
-  out[at] = R.get(member * words_of(n) + row_of(n, j) + j);
+  out[at] = double(R[member * words_of(n) + row_of(n, j) + j]);
 }
 
 }  // namespace gpucholmod::cuda

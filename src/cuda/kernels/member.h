@@ -24,28 +24,20 @@ namespace gpucholmod::cuda {
 
 constexpr double least_double = 0x1p-1022;  ///< that has all its digits
 
-/// Numbers in memory, doubles or floats; what is computed with them is in double. (Kernels for each of the two would
-/// take twice the room.)
+/// Numbers in memory; what is computed with them is in double.
+template <class T>
 struct Numbers {
-  char* at;
-  int bytes;  ///< of one of them
+  T* at;
 
-  template <class T>
-  static Numbers of(const T* numbers) {
-    return {reinterpret_cast<char*>(const_cast<T*>(numbers)), int(sizeof(T))};
+  static Numbers of(const T* numbers) { return {const_cast<T*>(numbers)}; }
+  GPUCHOLMOD_HOST_DEVICE Numbers operator+(index_t i) const { return {at + i}; }
+  GPUCHOLMOD_HOST_DEVICE void operator+=(int i) { at += i; }
+  GPUCHOLMOD_HOST_DEVICE static constexpr double largest() {
+    return sizeof(T) == 4 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
   }
-  GPUCHOLMOD_HOST_DEVICE Numbers operator+(index_t i) const { return {at + i * bytes, bytes}; }
-  GPUCHOLMOD_HOST_DEVICE void operator+=(int i) { at += index_t(i) * bytes; }
-  GPUCHOLMOD_HOST_DEVICE bool single() const { return bytes == int(sizeof(float)); }
-  GPUCHOLMOD_HOST_DEVICE double largest() const { return single() ? 0x1.fffffep127 : 0x1.fffffffffffffp1023; }
-  GPUCHOLMOD_HOST_DEVICE double least_normal() const { return single() ? 0x1p-126 : least_double; }
-  GPUCHOLMOD_HOST_DEVICE double get(index_t i = 0) const {
-    return single() ? double(reinterpret_cast<const float*>(at)[i]) : reinterpret_cast<const double*>(at)[i];
-  }
-  GPUCHOLMOD_HOST_DEVICE void set(double x, index_t i = 0) const {
-    if (single()) reinterpret_cast<float*>(at)[i] = float(x);
-    else reinterpret_cast<double*>(at)[i] = x;
-  }
+  GPUCHOLMOD_HOST_DEVICE static constexpr double least_normal() { return sizeof(T) == 4 ? 0x1p-126 : least_double; }
+  GPUCHOLMOD_HOST_DEVICE double get(index_t i = 0) const { return double(at[i]); }
+  GPUCHOLMOD_HOST_DEVICE void set(double x, index_t i = 0) const { at[i] = T(x); }
 };
 
 constexpr int WARP = 32;
@@ -63,12 +55,13 @@ struct Factors {
 GPUCHOLMOD_HOST_DEVICE constexpr int too_large_at(int j) { return -2 - 2 * j; }
 GPUCHOLMOD_HOST_DEVICE constexpr int vanished_at(int j) { return -3 - 2 * j; }
 
-/// Up to K columns of V, of every member. Strides are from one member to the next, 0 where something is common to all.
+/// Up to K columns of V, of every member; the factors are of scalars T. Strides are from one member to the next, 0 where something is common to all.
+template <class T>
 struct BatchPass {
   index_t n;
-  Numbers R;              ///< packed triangles
-  Numbers out;                  ///< may be R
-  Numbers origin;         ///< what `out` becomes where a member fails, unless it is `out`
+  Numbers<T> R;            ///< packed triangles
+  Numbers<T> out;          ///< may be R
+  Numbers<T> origin;       ///< what `out` becomes where a member fails, unless it is `out`
   const double* V;         ///< n x k each
   index_t V_stride;
   const int* order;        ///< the columns of V as they are taken, added ones first, k each; null: as they are
@@ -174,13 +167,14 @@ GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const 
 }
 
 /// What all threads know of their member.
+template <class T>
 struct MemberPass {
   int n;
-  Numbers R, origin, out;
+  Numbers<T> R, origin, out;
   double in, up;
   Signs signs;
 
-  GPUCHOLMOD_HOST_DEVICE MemberPass(const BatchPass& pass, index_t member)
+  GPUCHOLMOD_HOST_DEVICE MemberPass(const BatchPass<T>& pass, index_t member)
       : n(int(pass.n)),
         R(pass.R + member * words_of(pass.n)),
         origin(pass.origin + member * words_of(pass.n)),
@@ -191,8 +185,8 @@ struct MemberPass {
 };
 
 /// V(j, .) of a pass; all loads are under way before the first is used.
-template <int K>
-GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass& pass, index_t member, double in, int j, ColumnOfV<K>& V) {
+template <int K, class T>
+GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass<T>& pass, index_t member, double in, int j, ColumnOfV<K>& V) {
   const double* const from = pass.V + member * pass.V_stride + j;
   const int columns = j < pass.n ? pass.columns : 0;
   if (!pass.order) {
@@ -208,8 +202,9 @@ GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass& pass, index_t member, double
 }
 
 /// After the last row: where one has failed, the member is put back; otherwise column j is looked at.
-GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass& pass, index_t member, const MemberPass& own, int failed,
-                                          int j, int threads) {
+template <class T>
+GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass<T>& pass, index_t member, const MemberPass<T>& own,
+                                          int failed, int j, int threads) {
   if (failed < 0) {
     for (; j < own.n; j += threads) {
       if (!(own.out.get(row_of(own.n, j) + j) >= own.out.least_normal())) pass.pivots[member] = vanished_at(j);

@@ -15,12 +15,12 @@ struct BlockRoom {
 };
 
 /// The column of a thread of a block that has a member.
-template <int K>
+template <class T, int K>
 struct OwnColumn {
   int j;  ///< -1 for threads without one
   ColumnOfV<K> V;
   double ahead[CHUNK];
-  Numbers next, out;
+  Numbers<T> next, out;
 
   /// R(i, j), u = i % CHUNK; row i + CHUNK starts.
   GPUCHOLMOD_HOST_DEVICE double read(int n, int i, int u) {
@@ -36,9 +36,9 @@ struct OwnColumn {
 };
 
 /// Rows of a chunk that another warp has found.
-template <int K, class Team>
-GPUCHOLMOD_HOST_DEVICE void take_chunk(const RowSteps<K>* rows, int first, int last, const MemberPass& own,
-                                       OwnColumn<K>& column) {
+template <int K, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void take_chunk(const RowSteps<K>* rows, int first, int last, const MemberPass<T>& own,
+                                       OwnColumn<T, K>& column) {
   GPUCHOLMOD_UNROLL for (int u = 0; u < CHUNK; ++u) {
     const int i = first + u;
     if (i >= last) break;
@@ -55,9 +55,9 @@ GPUCHOLMOD_HOST_DEVICE void take_chunk(const RowSteps<K>* rows, int first, int l
 }
 
 /// Rows of a chunk on the diagonal, by the warp that has it. Returns the first that fails, or -1.
-template <int K, class Team>
-GPUCHOLMOD_HOST_DEVICE int find_chunk(const Team& team, RowSteps<K>* rows, int first, const MemberPass& own,
-                                      typename Team::template PerThread<OwnColumn<K>>& columns) {
+template <int K, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE int find_chunk(const Team& team, RowSteps<K>* rows, int first, const MemberPass<T>& own,
+                                      typename Team::template PerThread<OwnColumn<T, K>>& columns) {
   const int warp = first / WARP;
   typename Team::template PerThread<double> r, products;
   typename Team::template PerThread<ColumnOfV<K>> v;
@@ -94,13 +94,13 @@ GPUCHOLMOD_HOST_DEVICE int find_chunk(const Team& team, RowSteps<K>* rows, int f
 }
 
 /// A pass over one member by a block of a thread for each column. Where row i fails, pivots[member] <- i.
-template <int K, class Team>
-GPUCHOLMOD_HOST_DEVICE void modify_by_block(const Team& team, const BatchPass& pass, index_t member,
+template <int K, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void modify_by_block(const Team& team, const BatchPass<T>& pass, index_t member,
                                             BlockRoom<K>& room) {
-  const MemberPass own(pass, member);
+  const MemberPass<T> own(pass, member);
   int failed = pass.pivots[member];
   if (failed < -1) return;  // lost in an earlier pass
-  typename Team::template PerThread<OwnColumn<K>> columns;
+  typename Team::template PerThread<OwnColumn<T, K>> columns;
   team.threads([&](int j) {
     load_V<K>(pass, member, own.in, j, columns[j].V);
     columns[j].j = j < own.n ? j : -1;

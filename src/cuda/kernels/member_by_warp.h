@@ -17,18 +17,18 @@ struct WarpRoom {
 
 /// The columns j, j + 32 ... of a thread of a warp that has a member by itself, and their entries of the rows that come
 /// next.
-template <int K, int C>
+template <class T, int K, int C>
 struct Columns {
   ColumnOfV<K> V[C];
   double ahead[C][rows_ahead<K, C>];
-  Numbers next;  ///< R(i + rows_ahead, j)
-  Numbers out;   ///< out(i, j)
+  Numbers<T> next;  ///< R(i + rows_ahead, j)
+  Numbers<T> out;   ///< out(i, j)
 };
 
 /// Rows WARP slot ... of a member, in `slot`. Returns the first that fails, or -1.
-template <int K, int C, int slot, class Team>
-GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass& own, WarpRoom<K>& room,
-                                             typename Team::template PerThread<Columns<K, C>>& columns) {
+template <int K, int C, int slot, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass<T>& own, WarpRoom<K>& room,
+                                             typename Team::template PerThread<Columns<T, K, C>>& columns) {
   struct AtRow {
     double r[C], products[C];
     ColumnOfV<K> v;
@@ -85,9 +85,9 @@ GPUCHOLMOD_HOST_DEVICE int take_rows_of_slot(const Team& team, const MemberPass&
   return -1;
 }
 
-template <int K, int C, int slot, class Team>
-GPUCHOLMOD_HOST_DEVICE int take_rows_from(const Team& team, const MemberPass& own, WarpRoom<K>& room,
-                                          typename Team::template PerThread<Columns<K, C>>& columns) {
+template <int K, int C, int slot, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE int take_rows_from(const Team& team, const MemberPass<T>& own, WarpRoom<K>& room,
+                                          typename Team::template PerThread<Columns<T, K, C>>& columns) {
   const int failed = take_rows_of_slot<K, C, slot>(team, own, room, columns);
   if constexpr (slot + 1 < C) {
     if (failed < 0 && own.n > (slot + 1) * WARP) return take_rows_from<K, C, slot + 1>(team, own, room, columns);
@@ -96,13 +96,14 @@ GPUCHOLMOD_HOST_DEVICE int take_rows_from(const Team& team, const MemberPass& ow
 }
 
 /// A pass over one member of order n <= 32 C, by a warp. Where row i fails, pivots[member] <- i.
-template <int K, int C, class Team>
-GPUCHOLMOD_HOST_DEVICE void modify_by_warp(const Team& team, const BatchPass& pass, index_t member, WarpRoom<K>& room) {
-  const MemberPass own(pass, member);
+template <int K, int C, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void modify_by_warp(const Team& team, const BatchPass<T>& pass, index_t member,
+                                           WarpRoom<K>& room) {
+  const MemberPass<T> own(pass, member);
   int failed = pass.pivots[member];
   if (failed < -1) return;  // lost in an earlier pass
   if (failed < 0) {
-    typename Team::template PerThread<Columns<K, C>> columns;
+    typename Team::template PerThread<Columns<T, K, C>> columns;
     team.threads([&](int j) {
       GPUCHOLMOD_UNROLL for (int c = 0; c < C; ++c) {
         load_V<K>(pass, member, own.in, j + c * WARP, columns[j].V[c]);

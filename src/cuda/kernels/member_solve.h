@@ -6,18 +6,19 @@
 namespace gpucholmod::cuda {
 
 /// Right-hand sides of every member: B (n x m each).
+template <class T>
 struct BatchSolve {
   index_t n, m;
-  Numbers R;
+  Numbers<T> R;
   double* B;
 };
 
 /// B <- R'^-1 B of columns [first, first + K) of one member, row by row; x (2): room of a team.
-template <int K, class Team>
-GPUCHOLMOD_HOST_DEVICE void substitute_forward(const Team& team, const BatchSolve& solve, index_t member, index_t first,
+template <int K, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void substitute_forward(const Team& team, const BatchSolve<T>& solve, index_t member, index_t first,
                                                double (*x)[K]) {
   const int n = int(solve.n), columns = int(solve.m - first < K ? solve.m - first : K);
-  const Numbers R = solve.R + member * words_of(n);
+  const Numbers<T> R = solve.R + member * words_of(n);
   double* const B = solve.B + (member * solve.m + first) * n;
   typename Team::template PerThread<ColumnOfV<K>> b;
   team.threads([&](int j) {
@@ -43,11 +44,11 @@ GPUCHOLMOD_HOST_DEVICE void substitute_forward(const Team& team, const BatchSolv
 }
 
 /// B <- R^-1 B likewise, from the last column of R on.
-template <int K, class Team>
-GPUCHOLMOD_HOST_DEVICE void substitute_back(const Team& team, const BatchSolve& solve, index_t member, index_t first,
+template <int K, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void substitute_back(const Team& team, const BatchSolve<T>& solve, index_t member, index_t first,
                                             double (*x)[K]) {
   const int n = int(solve.n), columns = int(solve.m - first < K ? solve.m - first : K);
-  const Numbers R = solve.R + member * words_of(n);
+  const Numbers<T> R = solve.R + member * words_of(n);
   double* const B = solve.B + (member * solve.m + first) * n;
   typename Team::template PerThread<ColumnOfV<K>> b;
   team.threads([&](int j) {
