@@ -131,23 +131,22 @@ stale_objects() {
 }
 check "objects of another variant are removed" stale_objects
 
-small() {
-  configure ./configure && makevars '-Os -c modify/choice.cpp' && makevars '-Os -c rcpp_request.cpp' &&
-    ! makevars '-Os -c cpu/' && ! makevars '-Os -c modify/modify.cpp' && makevars 'PKG_LIBS = -Wl,--version-script=exports.map -Wl,-z,nodelete '
+one_symbol() {
+  configure ./configure && makevars 'PKG_LIBS = -Wl,--version-script=exports.map -Wl,-z,nodelete ' && ! makevars '-Os'
 }
-check "what is in no inner loop is compiled for size, and one symbol is exported" small
+check "one symbol is exported, and nothing is compiled for size" one_symbol
 mkdir "$scratch/plain"
 cat >"$scratch/plain/g++" <<CXX
 #!/bin/sh
-case "\$*" in *-Os* | *version-script*) exit 1 ;; esac
+case "\$*" in *version-script*) exit 1 ;; esac
 exec "$scratch/bin/g++" "\$@"
 CXX
 chmod +x "$scratch/plain/g++"
-not_small() {
-  configure PATH="$scratch/plain:$scratch/bin" ./configure && cpu_only && ! makevars '-Os' && ! makevars 'version-script' &&
-    log 'does not take -Os' && log 'does not take -Wl,--version-script=src/exports.map'
+all_symbols() {
+  configure PATH="$scratch/plain:$scratch/bin" ./configure && cpu_only && ! makevars 'version-script' &&
+    log 'does not take -Wl,--version-script=src/exports.map'
 }
-check "where the compiler does not take that, it is left out, with a line" not_small
+check "where the compiler does not take that, it is left out, with a line" all_symbols
 
 # A stand-in mpicc, whose mpi.h lets the probe compile, or does not.
 stand_in_mpi() { # $1 folder, $2 what mpi.h says
