@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <functional>
-#include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "base/huge_pages.h"
 #include "cpu/host_batch.h"
 #include "cuda/device_batch.h"
+#include "modify/batch.h"
 #include "rcpp_fields.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
@@ -61,29 +59,6 @@ Rcpp::List described(std::unique_ptr<HeldBatch> made) {
   return handle;
 }
 
-/// Members that are alike, of a list.
-struct Alike {
-  std::vector<index_t> members;
-  cpu::ScatteredBatch batch;
-  std::vector<double> weights, scale;
-};
-
-/// f(), whose errors name the member that they are of: members[i] of number i.
-void naming_members(const std::function<void()>& f, const std::vector<index_t>* members = nullptr) {
-  try {
-    f();
-  } catch (const Error& error) {
-    Error::Fields fields = error.fields();
-    std::string message = error.what();
-    for (auto& [key, value] : fields) {
-      if (key != "member") continue;
-      if (members) value = double((*members)[index_t(std::get<double>(value)) - 1] + 1);
-      message += ", in member " + std::to_string(index_t(std::get<double>(value)));
-    }
-    throw Error(error.code(), message, std::move(fields));
-  }
-}
-
 /// For last_cholupdate(): what was done with members of order n, or of several orders for n < 0. `pivot`: of the first
 /// that fails.
 void take_note(const Request& request, const BatchTask& task, index_t n, const Work& work,
@@ -106,28 +81,14 @@ void take_note(const Request& request, const BatchTask& task, index_t n, const W
   last.outcome.pivot = failed == pivots.end() ? -1 : *failed;
 }
 
-/// On a GPU: brought together, modified there, and brought back.
-Work modify_on_gpu(const cpu::ScatteredBatch& of, BatchTask task, std::vector<index_t>& pivots, const Poll& poll) {
-  const index_t n = of.n, b = index_t(of.members.size());
-  std::vector<double> R(n * n * b), V(n * task.k * b);
-  for (index_t m = 0; m < b; ++m) {
-    std::copy_n(of.members[m].R, n * n, R.data() + m * n * n);
-    std::copy_n(of.members[m].V, n * task.k, V.data() + m * n * task.k);
-  }
-  const auto held = cuda::upload_batch(R.data(), n, b, of.uplo, of.precision, -1);
-  std::atomic<bool> begun{false};
-  task.common_V = false;
-  const Work work = held->modify(V.data(), task, nullptr, pivots, poll, begun);
-  held->download(of.uplo, R.data());
-  for (index_t m = 0; m < b; ++m) std::copy_n(R.data() + m * n * n, n * n, of.members[m].out);
-  return work;
-}
-
-Work modify_members(const cpu::ScatteredBatch& of, const BatchTask& task, Backend backend,
-                    std::vector<index_t>& pivots) {
+/// Modifies members that lie each for itself, and takes note of it.
+std::vector<index_t> modify_members(const std::vector<BatchMember>& members, const Request& what, const BatchTask& task,
+                                    index_t n) {
+  std::vector<index_t> pivots;
   Progress progress(false);
-  return backend == Backend::cuda ? modify_on_gpu(of, task, pivots, progress.poll())
-                                  : cpu::modify_scattered(of, task, pivots, progress.poll());
+  const Work work = modify_batch(members, what.uplo, what.precision, task, what.backend, pivots, progress.poll());
+  take_note(what, task, n, work, pivots, false);
+  return pivots;
 }
 
 }  // namespace
@@ -211,9 +172,8 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, S
     std::vector<index_t> pivots;
     std::unique_ptr<HeldBatch> made;
     Work work;
-    naming_members([&] {
-      work = R->modify(REAL(V), task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag);
-    });
+    naming_members(
+        [&] { work = R->modify(REAL(V), task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag); });
     changed.flag = false;
     what.precision = R->precision();
     take_note(what, task, R->order(), work, pivots, in_place);
@@ -233,16 +193,13 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, i
     const Rcpp::Shield<SEXP> out(new_array(n, n, b));
     prefer_huge_pages(REAL(out), sizeof(double) * Rf_xlength(out));
     const index_t size = index_t(n) * n;
-    cpu::ScatteredBatch all{n, what.uplo, what.precision, {}};
-    for (index_t m = 0; m < b; ++m)
-      all.members.push_back(
-          {REAL(R) + (common_R ? 0 : m * size), REAL(V) + (common_V ? 0 : m * n * k), REAL(out) + m * size});
-    std::vector<index_t> pivots;
     const BatchTask task = to_task(what, weights, scale, k, false, check);
-    Work work;
-    naming_members([&] { work = modify_members(all, task, what.backend, pivots); });
-    take_note(what, task, n, work, pivots, false);
-    return with_pivots(out, pivots, check);
+    std::vector<BatchMember> members;
+    for (index_t m = 0; m < b; ++m)
+      members.push_back({n, k, REAL(R) + (common_R ? 0 : m * size), REAL(V) + (common_V ? 0 : m * n * k),
+                         REAL(out) + m * size,
+                         task.weights ? task.weights + (task.common_weights ? 0 : m * k) : nullptr, task.scale_of(m)});
+    return with_pivots(out, modify_members(members, what, task, n), check);
   });
 }
 
@@ -270,46 +227,30 @@ Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP w
   return guarded([&] {
     const index_t b = R.size();
     Rcpp::List out(b);
-    std::map<std::pair<index_t, index_t>, Alike> sizes;
     const Request what = to_request(request, 0, 0);
+    std::vector<BatchMember> members;
+    std::vector<double> common;  // one weight for all columns
     for (index_t m = 0; m < b; ++m) {
       const SEXP r = R[m], v = V[m];
       const index_t n = Rf_nrows(r), k = Rf_isMatrix(v) ? Rf_ncols(v) : 1;
       const SEXP made = new_matrix(REALSXP, n, n, Rf_getAttrib(r, R_DimNamesSymbol));
       out[m] = made;
-      Alike& alike = sizes[{n, k}];
-      alike.members.push_back(m);
-      alike.batch.members.push_back({REAL(r), REAL(v), REAL(made)});
-      if (TYPEOF(weights) == VECSXP)
-        alike.weights.insert(alike.weights.end(), REAL(VECTOR_ELT(weights, m)), REAL(VECTOR_ELT(weights, m)) + k);
-      else if (weights != R_NilValue) alike.weights.insert(alike.weights.end(), k, Rf_asReal(weights));
-      if (scale != R_NilValue) alike.scale.push_back(REAL(scale)[Rf_xlength(scale) == 1 ? 0 : m]);
+      members.push_back({n, k, REAL(r), REAL(v), REAL(made)});
+      if (TYPEOF(weights) == VECSXP) members.back().weights = REAL(VECTOR_ELT(weights, m));
+      else if (weights != R_NilValue && index_t(common.size()) < k) common.resize(k, Rf_asReal(weights));
+      if (scale != R_NilValue) members.back().scale = REAL(scale)[Rf_xlength(scale) == 1 ? 0 : m];
     }
-    std::vector<index_t> pivots(b, -1), own;
-    Work work;
-    for (auto& [size, of_this_size] : sizes) {
-      Alike& alike = of_this_size;  // a lambda does not capture a structured binding
-      alike.batch.n = size.first;
-      alike.batch.uplo = what.uplo;
-      alike.batch.precision = what.precision;
-      BatchTask task = to_task(what, R_NilValue, R_NilValue, size.second, false, check);
-      if (weights != R_NilValue) task.weights = alike.weights.data();
-      task.common_weights = task.common_scale = false;
-      if (scale != R_NilValue) task.scale = alike.scale.data();
-      naming_members([&] {
-        const Work done = modify_members(alike.batch, task, what.backend, own);
-        work.seconds += done.seconds;
-        work.device = done.device;
-        work.device_bytes = std::max(work.device_bytes, done.device_bytes);
-      }, &alike.members);
-      for (std::size_t i = 0; i < own.size(); ++i) pivots[alike.members[i]] = own[i];
-    }
-    BatchTask of_all =
-        to_task(what, R_NilValue, R_NilValue, sizes.size() == 1 ? sizes.begin()->first.second : 0, false, check);
-    of_all.common_weights = weights == R_NilValue;
-    if (Rf_xlength(scale) == 1) of_all.scale = REAL(scale);
-    of_all.common_scale = scale == R_NilValue || of_all.scale;
-    take_note(what, of_all, sizes.size() == 1 ? sizes.begin()->first.first : -1, work, pivots, false);
-    return with_pivots(out, pivots, check);
+    for (BatchMember& member : members)
+      if (!common.empty()) member.weights = common.data();
+    const auto one_size = [&](index_t BatchMember::*size) {
+      return b > 0 && std::all_of(members.begin(), members.end(),
+                                  [&](const BatchMember& member) { return member.*size == members[0].*size; });
+    };
+    const bool alike = one_size(&BatchMember::n) && one_size(&BatchMember::k);
+    BatchTask task = to_task(what, R_NilValue, R_NilValue, alike ? members[0].k : 0, false, check);
+    task.common_weights = weights == R_NilValue;
+    if (Rf_xlength(scale) == 1) task.scale = REAL(scale);
+    task.common_scale = scale == R_NilValue || task.scale;
+    return with_pivots(out, modify_members(members, what, task, alike ? members[0].n : -1), check);
   });
 }

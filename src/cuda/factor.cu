@@ -279,7 +279,8 @@ class Factor : public DeviceStorage<T> {
     if (!other) out.layout = Layout(m, capacity_);
     std::atomic<bool> in_other{false};
     const double extra_bytes = (other ? other->bytes() : 0) + (scaled ? scaled->bytes() : 0);
-    Reshaping<T> change(context_, scaled ? scaled->here() : here(), out, task, extra_bytes, poll, other ? in_other : begun);
+    Reshaping<T> change(context_, scaled ? scaled->here() : here(), out, task, extra_bytes, poll,
+                        other ? in_other : begun);
     const index_t pivot = f(change);
     session.finish();
     if (pivot >= 0) return pivot;

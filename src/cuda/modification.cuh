@@ -47,8 +47,8 @@ template <class T>
 class Modification {
  public:
   /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result.
-  /// `extra_bytes`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than the
-  /// task allows.
+  /// `extra_bytes`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than
+  /// the task allows.
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale,
                const Task& task, double extra_bytes, const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),

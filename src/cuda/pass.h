@@ -67,7 +67,8 @@ class Pass {
 
   /// Places strips [first, end) below row blocks of `above` strips, whose messages begin at place `message`. R, out:
   /// behind these row blocks.
-  block_columns::Segment<T> placed(int first, int end, int above, index_t message, const T* R, T* out, index_t ld) const;
+  block_columns::Segment<T> placed(int first, int end, int above, index_t message, const T* R, T* out,
+                                   index_t ld) const;
   /// Queues what every panel begins with: flags of its row blocks, from block `from` on; where `before` needs more than
   /// one turn, all that is queued until the next panel begins does nothing.
   void begin(int from, const Pass* before, cudaStream_t stream) const;

@@ -19,7 +19,8 @@ namespace gpucholmod::cuda {
 template <class T>
 class Reshaping {
  public:
-  /// `extra_bytes`: bytes of device memory that the call has taken already. `begun` becomes true before anything is written.
+  /// `extra_bytes`: bytes of device memory that the call has taken already. `begun` becomes true before anything is
+  /// written.
   Reshaping(Context& context, const Placed<T>& from, const Placed<T>& to, const Task& task, double extra_bytes,
             const Poll& poll, std::atomic<bool>& begun)
       : context_(context), from_(from), to_(to), task_(task), poll_(poll), begun_(begun), used_(extra_bytes) {}

@@ -1,0 +1,107 @@
+#include "modify/batch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cpu/host_batch.h"
+#include "cuda/device_batch.h"
+
+namespace gpucholmod {
+namespace {
+
+/// Members of one order and one number of columns.
+struct Alike {
+  std::vector<index_t> members;
+  cpu::ScatteredBatch batch;
+  std::vector<const double*> weights;
+  std::vector<double> scale;
+};
+
+/// Whether all of these are the first.
+template <class T> bool are_same(const std::vector<T>& all) {
+  return std::all_of(all.begin(), all.end(), [&](const T& one) { return one == all[0]; });
+}
+
+/// Brings the members together on the GPU, modifies them there, and brings them
+/// back.
+Work modify_on_gpu(const cpu::ScatteredBatch& of, const BatchTask& task, std::vector<index_t>& pivots,
+                   const Poll& poll) {
+  const index_t n = of.n, b = index_t(of.members.size());
+  std::vector<double> R(n * n * b), V(n * task.k * b);
+  for (index_t m = 0; m < b; ++m) {
+    std::copy_n(of.members[m].R, n * n, R.data() + m * n * n);
+    std::copy_n(of.members[m].V, n * task.k, V.data() + m * n * task.k);
+  }
+  const auto held = cuda::upload_batch(R.data(), n, b, of.uplo, of.precision, -1);
+  std::atomic<bool> begun{false};
+  const Work work = held->modify(V.data(), task, nullptr, pivots, poll, begun);
+  held->download(of.uplo, R.data());
+  for (index_t m = 0; m < b; ++m) std::copy_n(R.data() + m * n * n, n * n, of.members[m].out);
+  return work;
+}
+
+}  // namespace
+
+Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision precision, const BatchTask& options,
+                  Backend backend, std::vector<index_t>& pivots, const Poll& poll) {
+  std::map<std::pair<index_t, index_t>, Alike> sizes;
+  for (index_t m = 0; m < index_t(members.size()); ++m) {
+    const BatchMember& member = members[m];
+    Alike& alike = sizes[{member.n, member.k}];
+    alike.members.push_back(m);
+    alike.batch.members.push_back({member.R, member.V, member.out});
+    alike.weights.push_back(member.weights);
+    alike.scale.push_back(member.scale);
+  }
+  pivots.assign(members.size(), -1);
+  Work work;
+  std::vector<index_t> own;
+  for (auto& [size, of_this_size] : sizes) {
+    Alike& alike = of_this_size;  // a lambda does not capture a structured binding
+    alike.batch.n = size.first;
+    alike.batch.uplo = uplo;
+    alike.batch.precision = precision;
+    BatchTask task = options;
+    task.k = size.second;
+    task.common_V = false;
+    task.common_weights = are_same(alike.weights);
+    task.common_scale = are_same(alike.scale);
+    std::vector<double> weights;
+    for (const double* const of_member : alike.weights)
+      if (!task.common_weights) weights.insert(weights.end(), of_member, of_member + task.k);
+    task.weights = task.common_weights ? alike.weights[0] : weights.data();
+    task.scale = task.common_scale && alike.scale[0] == 1 ? nullptr : alike.scale.data();
+    naming_members(
+        [&] {
+          const Work done = backend == Backend::cuda ? modify_on_gpu(alike.batch, task, own, poll)
+                                                     : cpu::modify_scattered(alike.batch, task, own, poll);
+          work.seconds += done.seconds;
+          work.device = done.device;
+          work.device_bytes = std::max(work.device_bytes, done.device_bytes);
+        },
+        &alike.members);
+    for (std::size_t i = 0; i < own.size(); ++i) pivots[alike.members[i]] = own[i];
+  }
+  return work;
+}
+
+void naming_members(const std::function<void()>& f, const std::vector<index_t>* members) {
+  try {
+    f();
+  } catch (const Error& error) {
+    Error::Fields fields = error.fields();
+    std::string message = error.what();
+    for (auto& [key, value] : fields) {
+      if (key != "member") continue;
+      if (members) value = double((*members)[index_t(std::get<double>(value)) - 1] + 1);
+      message += ", in member " + std::to_string(index_t(std::get<double>(value)));
+    }
+    throw Error(error.code(), message, std::move(fields));
+  }
+}
+
+}  // namespace gpucholmod
