@@ -88,9 +88,7 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
   if (!missing(z) || !missing(y) || !missing(rss)) request["sides"] <- list(sides_of(z, y, rss, n, NCOL(V)))
 
   modified <- if (in_place) R else descendant(R)
-  modify <- function() rcpp_factor_modify(R, modified, V, request, keep_intact)
-  # In ordinary memory R collects its garbage itself where there is too little.
-  done <- carry_out(request, if (on_gpu) with_room(modify, R) else modify(), loss_of(R))
+  done <- carry_out(request, rcpp_factor_modify(R, modified, V, request, keep_intact), loss_of(R))
   value <- returned(if (done$pivot > 0L) R else modified, done, check, z, rss)
   if (in_place && check) invisible(value) else value
 }

@@ -1,6 +1,7 @@
 #include <Rcpp.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -38,6 +39,18 @@ Rcpp::List described(std::unique_ptr<HeldFactor> made) {
       _["bytes"] = made->bytes(), _["capacity"] = int(made->capacity()), _["devices"] = devices);
   handle["pointer"] = handed_over(std::move(made));
   return handle;
+}
+
+/// Returns the traces of VV' of the columns that the last call has added, and of those that it has taken away.
+std::array<double, 2> traces_of(const double* V, index_t n, index_t k, const Request& what) {
+  const double* const squares = last_call().outcome.squares;  // of V as it was computed with
+  if (!std::isnan(squares[0])) return {squares[0] * what.scale * what.scale, squares[1] * what.scale * what.scale};
+  std::array<double, 2> traces{};
+  for (index_t q = 0; q < k; ++q) {
+    const double w = !what.weights.empty() ? what.weights[q] : q < what.added() ? 1 : -1;
+    traces[w < 0] += std::abs(w) * sum_of_squares(V + q * n, n);
+  }
+  return traces;
 }
 
 }  // namespace
@@ -185,15 +198,12 @@ SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP k
     NewFields fields(modified, false);
     Begun<HeldFactor> changed(modified);
     std::unique_ptr<HeldFactor> made;
-    const index_t pivot = carry_out(Place<double>::held(*R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
+    const index_t pivot = with_room([&] {
+      return carry_out(Place<double>::held(*R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
+    }, [&] { return R->on_gpu() && !changed.flag; });
     if (pivot >= 0) return result.failed(pivot);
     changed.flag = false;
-    double traces[2] = {0, 0};
-    for (index_t q = 0; q < k; ++q) {
-      const double* const v = REAL(V) + q * n;
-      const double w = !what.weights.empty() ? what.weights[q] : q < what.added() ? 1 : -1;
-      traces[w < 0] += std::abs(w) * sum_of_squares(v, n);
-    }
+    const std::array<double, 2> traces = traces_of(REAL(V), n, k, what);
     if (k > 0 || what.scale != 1) fields.count(made ? *made : *R, traces[0], traces[1], what.scale * what.scale);
     if (made) fields.set_pointer(handed_over(std::move(made)));
     return result.done();

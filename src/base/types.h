@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <type_traits>
+#include <utility>
 
 namespace gpucholmod {
 
@@ -30,6 +31,17 @@ struct NotCopied {
   NotCopied() = default;
   NotCopied(const NotCopied&) = delete;
   NotCopied& operator=(const NotCopied&) = delete;
+};
+
+/// Calls f() where its scope ends, however that happens.
+template <class F>
+class Finally : NotCopied {
+ public:
+  explicit Finally(F f) : f_(std::move(f)) {}
+  ~Finally() { f_(); }
+
+ private:
+  F f_;
 };
 
 enum class Sign { update, downdate };

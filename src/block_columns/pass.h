@@ -89,7 +89,9 @@ struct SegmentSize {
   }
   index_t inverses() const { return handed() + index_t(panel_strips) * BLOCKS * LDB * columns; }
   index_t links() const { return inverses() + index_t(panel_strips) * BLOCKS * INVERSE; }
-  index_t ints() const { return links() + index_t(panel_strips) * BLOCKS * INVERSE; }
+  /// What V holds, a Looked for each piece; then, next to it, PassInts.
+  index_t looks() const { return links() + index_t(panel_strips) * BLOCKS * INVERSE; }
+  index_t ints() const { return looks() + most_pieces * index_t(sizeof(Looked) / sizeof(double)); }
   index_t words() const { return ints() + (PassInts::words(panel_strips * BLOCKS) + 1) / 2; }
   double bytes() const { return double(sizeof(double)) * double(words()); }
 };

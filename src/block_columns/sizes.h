@@ -39,6 +39,17 @@ struct PassState {
   }
 };
 
+/// What a piece of V holds.
+struct Looked {
+  double largest;  ///< magnitude; infinite where a number is not finite
+  double squares;  ///< their sum
+};
+constexpr int most_pieces = 128;  ///< of V in a pass that are looked at
+/// Numbers up to this may go to the kernels of a factor of T's that nobody has looked at: sums of their squares do not
+/// overflow.
+template <class T>
+constexpr double largest_plain = sizeof(T) == sizeof(float) ? 0x1p60 : 0x1p400;
+
 /// What is written, in its first rows, is multiplied by a number: not in those behind the end of a factor, which stay
 /// an identity's.
 struct Scaling {

@@ -120,6 +120,7 @@ class HostFactor : public HeldFactor {
   // What modify_stored() needs.
 
   using Computed = T;
+  static constexpr bool looks = false;
   std::string device_name() const { return ""; }
   const Range& range() const { return range_; }
   void set_range(const Range& range) { range_ = range; }

@@ -10,6 +10,7 @@
 #include "cuda/device_batch.h"
 #include "cuda/kernels/batch.cuh"
 #include "cuda/large_batch.h"
+#include "cuda/transfer.cuh"
 
 namespace gpucholmod::cuda {
 namespace {
@@ -25,9 +26,11 @@ template <class T>
 class Batch : public DeviceBatch {
  public:
   Batch(Context& context, index_t n, index_t b)
-      : context_(context), n_(n), b_(b), bounds_(b), dR_(context.pool(), words_of(n) * b) {}
+      : context_(context), n_(n), b_(b), dR_(context.pool(), words_of(n) * b), dbounds_(context.pool(), b) {}
   ~Batch() override {
-    if (context_.forked()) dR_.abandon();
+    if (!context_.forked()) return;
+    dR_.abandon();
+    dbounds_.abandon();
   }
 
   index_t order() const override { return n_; }
@@ -39,13 +42,15 @@ class Batch : public DeviceBatch {
 
   /// From the host, in a Session.
   void send(const double* R, Uplo uplo) {
+    std::vector<double> bounds(b_);
     for_members(n_, b_, [&](index_t m) {
       const double* const A = R + m * n_ * n_;
       cpu::for_member(m, [&] {
-        bounds_[m] = require_triangle<T>("R", A, n_, uplo) * std::sqrt(double(n_));
+        bounds[m] = require_triangle<T>("R", A, n_, uplo) * std::sqrt(double(n_));
         require_diagonal<T>(A, n_);
       });
     });
+    put_bounds(bounds);
     in_pieces([&](index_t first, index_t last, T* buffer) {
       for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
         for (index_t m = from; m < to; ++m) pack(R + (first + m) * n_ * n_, uplo, buffer + m * words_of(n_));
@@ -109,9 +114,12 @@ class Batch : public DeviceBatch {
       if (made) *made = duplicate();
       return work;
     }
-    const Prepared prepared = prepare<T>(V, n_, b_, bounds_, task);
     poll(0);
     const Session session(context_);
+    if (modify_at_once(V, task, made, pivots, begun, work)) return work;
+    std::vector<double> bounds(b_);
+    fetch(dbounds_.data(), b_, bounds.data());
+    const Prepared prepared = prepare<T>(V, n_, b_, bounds, task);
     const bool direct = !made && !prepared.removes && prepared.in_range;
     const index_t V_words = n_ * task.k * (task.common_V ? 1 : b_);
     work.device_bytes = 8.0 * double(V_words + prepared.by.size() + 3 * prepared.factors.size()) +
@@ -126,50 +134,30 @@ class Batch : public DeviceBatch {
     const OnDevice<Factors> dfactors(context_, prepared.factors);
     if (direct) begun = true;
     context_.marks().begin.record(stream());
-    const index_t columns = columns_of_pass(n_, task.k);
     T* const out = direct ? dR_.data() : other->dR_.data();
-    for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
-      BatchPass<T> pass{};
-      pass.n = n_;
-      pass.R = Numbers<T>::of(first == 0 ? dR_.data() : out);
-      pass.out = Numbers<T>::of(out);
-      pass.origin = Numbers<T>::of(dR_.data());
-      pass.V = dV.data();
-      pass.V_stride = task.common_V ? 0 : n_ * task.k;
-      pass.order = dorder.data();
-      pass.by = dby.data();
-      pass.added = dadded.data();
-      pass.order_stride = prepared.added.size() > 1 ? task.k : 0;
-      pass.added_stride = prepared.added.size() > 1 ? 1 : 0;
-      pass.factors = dfactors.data();
-      pass.first = int(first);
-      pass.columns = int(std::min(columns, task.k - first));
-      pass.last = first + columns >= task.k;
-      pass.may_overflow = !prepared.in_range;
-      pass.pivots = dpivots.data();
-      if (columns == 1) launch<1>(pass);
-      else if (columns == 4) launch<4>(pass);
-      else launch<16>(pass);
-    }
+    BatchPass<T> pass{};
+    pass.V = dV.data();
+    pass.order = dorder.data();
+    pass.by = dby.data();
+    pass.added = dadded.data();
+    pass.order_stride = prepared.added.size() > 1 ? task.k : 0;
+    pass.added_stride = prepared.added.size() > 1 ? 1 : 0;
+    pass.factors = dfactors.data();
+    pass.may_overflow = !prepared.in_range;
+    pass.pivots = dpivots.data();
+    run(pass, task, out);
     context_.marks().end.record(stream());
     fetch(dpivots.data(), b_, told.data());
     work.seconds = context_.marks().end.seconds_since(context_.marks().begin);
-    for (index_t m = 0; m < b_; ++m)
-      if (told[m] < -1) cpu::for_member(m, [&] { throw lost(told[m], out + m * words_of(n_)); });
-      else
-        cpu::for_member(m, [&] {
-          pivots[m] = told[m] >= 0 && columns < task.k ? pivot_of_all_columns(m, told[m], V, task) : told[m];
-        });
+    read(told, out, V, task, pivots);
     const bool any = std::any_of(told.begin(), told.end(), [](int pivot) { return pivot >= 0; });
     if (any && task.all_or_none) return work;
     Batch& changed = direct ? *this : *other;
-    for (index_t m = 0; m < b_; ++m) changed.bounds_[m] = told[m] >= 0 ? bounds_[m] : prepared.bounds[m];
-    if (made) {
-      *made = std::move(other);
-    } else if (!direct) {
-      dR_.swap(other->dR_);
-      bounds_.swap(other->bounds_);
-    }
+    for (index_t m = 0; m < b_; ++m)
+      if (told[m] < 0) bounds[m] = prepared.bounds[m];
+    changed.put_bounds(bounds);
+    session.finish();
+    replace(std::move(other), made);
     return work;
   }
 
@@ -190,6 +178,133 @@ class Batch : public DeviceBatch {
    private:
     PoolBuffer<S> memory_;
   };
+
+  /// Modifies members of which none needs care, by one pair of weights for all, though nobody has looked at V yet: the
+  /// device does so first. Returns false, and has changed nothing, where that is not so.
+  bool modify_at_once(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
+                      std::vector<index_t>& pivots, std::atomic<bool>& begun, Work& work) {
+    if (task.k == 0 || task.scale || (task.weights && !task.common_weights)) return false;
+    cpu::ColumnOrder order;
+    order.find(task, 0);
+    const bool direct = !made && order.added == task.k, natural = !task.weights;
+    const index_t V_words = n_ * task.k * (task.common_V ? 1 : b_);
+    work.device_bytes =
+        8.0 * double(V_words + b_) + 4.0 * double(b_ + 3) + (natural ? 0 : 12.0 * double(task.k)) +
+        (direct ? 1 : 2) * bytes();
+    if (work.device_bytes - bytes() > task.device_memory) return false;  // what takes less is left to say so
+    std::unique_ptr<Batch> other = direct ? nullptr : std::make_unique<Batch>(context_, n_, b_);
+    const PoolBuffer<double> dV(context_.workspace(), V_words);
+    const std::vector<int> columns(order.column.begin(), order.column.end());
+    const OnDevice<int> dorder(context_, columns.data(), natural ? 0 : task.k);
+    const OnDevice<double> dby(context_, order.by.data(), natural ? 0 : task.k);
+    PoolBuffer<double> dafter(context_.pool(), b_);
+    // Whether a member needs care, and has failed; how many columns are added; pivots.
+    const PoolBuffer<int> dtold(context_.workspace(), 3 + b_);
+    const int begin[] = {0, 0, int(order.added)};
+    check(cudaMemcpyAsync(dtold.data(), begin, sizeof begin, cudaMemcpyHostToDevice, stream()), "send numbers");
+    check(cudaMemsetAsync(dtold.data() + 3, 0xff, sizeof(int) * b_, stream()), "clear pivots");
+    send_staged(V, V_words, dV.data(), context_);
+    BatchLook look{};
+    look.V = dV.data();
+    look.V_stride = task.common_V ? 0 : n_ * task.k;
+    look.n = n_;
+    look.count = b_;
+    look.k = int(task.k);
+    look.order = dorder.data();
+    look.by = dby.data();
+    look.added = double(order.added);
+    look.least = 0x1p-400;
+    look.most = 0x1p400;
+    look.top = double(std::numeric_limits<T>::max());
+    look.bounds = dbounds_.data();
+    look.after = dafter.data();
+    look.needs_care = dtold.data();
+    look_at_members<<<unsigned((b_ + warps_of_block - 1) / warps_of_block), dim3(WARP, warps_of_block), 0, stream()>>>(
+        look);
+    check(cudaGetLastError(), "start to look at members");
+    if (direct) begun = true;
+    context_.marks().begin.record(stream());
+    T* const out = direct ? dR_.data() : other->dR_.data();
+    BatchPass<T> pass{};
+    pass.V = dV.data();
+    pass.order = dorder.data();
+    pass.by = dby.data();
+    pass.added = dtold.data() + 2;
+    pass.pivots = dtold.data() + 3;
+    pass.needs_care = dtold.data();
+    pass.any = dtold.data() + 1;
+    run(pass, task, out);
+    context_.marks().end.record(stream());
+    int told[2];
+    fetch(dtold.data(), 2, told);
+    begun = begun && !told[0];
+    if (told[0]) return false;
+    work.seconds = context_.marks().end.seconds_since(context_.marks().begin);
+    if (told[1]) {
+      std::vector<int> of_members(b_);
+      fetch(dtold.data() + 3, b_, of_members.data());
+      read(of_members, out, V, task, pivots);
+      if (task.all_or_none) return true;
+      std::vector<double> before(b_), after(b_);
+      fetch(dbounds_.data(), b_, before.data());
+      fetch(dafter.data(), b_, after.data());
+      for (index_t m = 0; m < b_; ++m)
+        if (of_members[m] >= 0) after[m] = before[m];
+      check(cudaMemcpyAsync(dafter.data(), after.data(), dafter.bytes(), cudaMemcpyHostToDevice, stream()),
+            "send numbers");
+      check(cudaStreamSynchronize(stream()), "send numbers");
+    }
+    (direct ? *this : *other).dbounds_.swap(dafter);
+    replace(std::move(other), made);
+    return true;
+  }
+
+  /// Queues the passes of a modification from this batch to `out`; of `pass` only what they have in common is given.
+  void run(BatchPass<T> pass, const BatchTask& task, T* out) const {
+    const index_t columns = columns_of_pass(n_, task.k);
+    pass.n = n_;
+    pass.out = Numbers<T>::of(out);
+    pass.origin = Numbers<T>::of(dR_.data());
+    pass.V_stride = task.common_V ? 0 : n_ * task.k;
+    for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
+      pass.R = Numbers<T>::of(first == 0 ? dR_.data() : out);
+      pass.first = int(first);
+      pass.columns = int(std::min(columns, task.k - first));
+      pass.last = first + columns >= task.k;
+      if (columns == 1) launch<1>(pass);
+      else if (columns == 4) launch<4>(pass);
+      else launch<16>(pass);
+    }
+  }
+
+  /// Reads what passes have told of the members of `out`. Throws the error of the first that is lost.
+  void read(const std::vector<int>& told, const T* out, const double* V, const BatchTask& task,
+            std::vector<index_t>& pivots) const {
+    const bool several = columns_of_pass(n_, task.k) < task.k;
+    for (index_t m = 0; m < b_; ++m) {
+      if (told[m] == -1) continue;
+      cpu::for_member(m, [&] {
+        if (told[m] < -1) throw lost(told[m], out + m * words_of(n_));
+        pivots[m] = several ? pivot_of_all_columns(m, told[m], V, task) : told[m];
+      });
+    }
+  }
+
+  /// What is in `other`, where there is one, becomes *made, or, where `made` is null, this batch.
+  void replace(std::unique_ptr<Batch> other, std::unique_ptr<HeldBatch>* made) {
+    if (made) {
+      *made = std::move(other);
+    } else if (other) {
+      dR_.swap(other->dR_);
+      dbounds_.swap(other->dbounds_);
+    }
+  }
+
+  void put_bounds(const std::vector<double>& bounds) {
+    check(cudaMemcpyAsync(dbounds_.data(), bounds.data(), dbounds_.bytes(), cudaMemcpyHostToDevice, stream()),
+          "send numbers");
+    check(cudaStreamSynchronize(stream()), "send numbers");
+  }
 
   cudaStream_t stream() const { return context_.stream(); }
   T* at(index_t member) const { return dR_.data() + member * words_of(n_); }
@@ -215,10 +330,12 @@ class Batch : public DeviceBatch {
   std::unique_ptr<Batch> duplicate() const {
     const Session session(context_);
     auto made = std::make_unique<Batch>(context_, n_, b_);
-    made->bounds_ = bounds_;
-    if (bytes() > 0)
-      check(cudaMemcpyAsync(made->dR_.data(), dR_.data(), dR_.bytes(), cudaMemcpyDeviceToDevice, stream()),
-            "copy a batch");
+    const auto copy = [&](const auto& from, auto& to) {
+      if (from.bytes() == 0) return;
+      check(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream()), "copy a batch");
+    };
+    copy(dR_, made->dR_);
+    copy(dbounds_, made->dbounds_);
     session.finish();
     return made;
   }
@@ -273,8 +390,8 @@ class Batch : public DeviceBatch {
 
   Context& context_;
   index_t n_, b_;
-  std::vector<double> bounds_;  ///< of the norms of a member's columns
   PoolBuffer<T> dR_;
+  PoolBuffer<double> dbounds_;  ///< of the norms of a member's columns
 };
 
 template <class T>

@@ -26,6 +26,7 @@ namespace gpucholmod::cuda {
 struct Marks {
   Timer begin, end;
   Event done;
+  Event ready, came;  ///< of memory for columns of V, and of these
 };
 
 /// What this process keeps for a GPU that has held a factor: a stream in which all work on it is done, a pool of its
@@ -70,6 +71,8 @@ class Context {
   int device() const { return device_; }
   const std::string& device_name() const { return name_; }
   cudaStream_t stream() const { return stream_; }
+  /// For copies beside the work in stream().
+  Stream& copies() { return copies_; }
   Pool& pool() { return pool_; }
   /// For factors.
   Memory& factors() {
@@ -146,7 +149,7 @@ class Context {
   std::vector<int> devices_;
   int device_;
   std::string name_;
-  Stream stream_;
+  Stream stream_, copies_;
   Marks marks_;
   int turns_ = 1;
   Pool pool_, workspace_;

@@ -19,12 +19,15 @@ namespace gpucholmod::cuda {
 template <class T>
 class DeviceStorage : public DeviceFactor {
  public:
-  /// Not a factor yet: only the continuation behind row and column n is there, and what else Layout wants. In a
-  /// Session.
-  DeviceStorage(Context& context, index_t n, index_t capacity = 0)
+  /// What is there of a factor that is made: the continuation behind row and column n and what else Layout wants, or,
+  /// of the strips that hold it, nothing, as a modification is going to write them.
+  enum class Made { to_be_filled, to_be_written };
+
+  /// Not a factor yet. In a Session.
+  DeviceStorage(Context& context, index_t n, index_t capacity = 0, Made what = Made::to_be_filled)
       : context_(context), layout_(n, capacity), capacity_(std::max(n, capacity)), dR_(memory_for(layout_, context)) {
-    clear();
-    here().continue_behind(stream());
+    if (what == Made::to_be_filled) here().continue_behind(stream());
+    clear(what == Made::to_be_filled ? 0 : layout_.padded);
   }
   ~DeviceStorage() override {
     if (context_.forked()) dR_.abandon();
@@ -193,11 +196,12 @@ class DeviceStorage : public DeviceFactor {
     return info > 0 ? info - 1 : last > 0 ? -1 : n - 1;
   }
 
-  /// Zeroes what Layout wants to be zero below the diagonal.
-  void clear() {
-    if (layout_.room == 0) return;
-    clear_below<<<unsigned(layout_.room), 32, 0, stream()>>>(
-        MatrixView<T>{dR_.data(), layout_.room, layout_.room, layout_.ld}, block_columns::NB);
+  /// Zeroes what Layout wants to be zero below the diagonal, from column `first` on, which begins a strip.
+  void clear(index_t first = 0) {
+    const index_t order = layout_.room - first;
+    if (order == 0) return;
+    clear_below<<<unsigned(order), 32, 0, stream()>>>(
+        MatrixView<T>{dR_.data() + first * (layout_.ld + 1), order, order, layout_.ld}, block_columns::NB);
     check(cudaGetLastError(), "clear below the diagonal");
   }
 

@@ -124,6 +124,8 @@ class Factor : public DeviceStorage<T> {
   // What modify_stored() needs, in a Session.
 
   using Computed = double;
+  static constexpr bool looks = true;
+  static constexpr double largest_plain = block_columns::largest_plain<T>;
   /// An entry that is too small is seen where it is written.
   Range range() const { return {most_, std::numeric_limits<double>::max()}; }
   void set_range(const Range& range) { most_ = range.most; }
@@ -139,9 +141,9 @@ class Factor : public DeviceStorage<T> {
   /// A second factor is wanted wherever there is room, as nothing is quicker than to write to another one.
   class Sweep : NotCopied {
    public:
-    Sweep(const Factor& R, const double* V, const Task& task, int e, double scale, const Poll& poll)
+    Sweep(const Factor& R, const double* V, const Task& task, int e, double scale, const Poll& poll, bool look)
         : R_(R), is_update_(task.removed == 0), e_(e),
-          modification_(R.context_, R.layout_, {V, task.n, task.k, task.n}, e, scale, task, 0, poll) {}
+          modification_(R.context_, R.layout_, {V, task.n, task.k, task.n}, e, scale, task, 0, look, poll) {}
     bool tests() const { return modification_.passes() == 1; }
     template <class F>
     auto second(F&& f) { return modification_.with_room(R_.bytes(), f); }
@@ -160,6 +162,8 @@ class Factor : public DeviceStorage<T> {
       };
       return modification_.first_pivot(anew, out, pivot);
     }
+    /// Returns the largest magnitude in V, which run() has looked at.
+    double largest() const { return modification_.largest(); }
     void finish(Work& work) {
       check(cudaStreamSynchronize(R_.stream()), "finish the work on a factor");
       work = modification_.finish(work.pivot);
@@ -171,19 +175,21 @@ class Factor : public DeviceStorage<T> {
     int e_;
     Modification<T> modification_;
   };
-  Sweep sweep(const double* V, const Task& task, int e, double scale, const Poll& poll) const {
-    return {*this, V, task, e, scale, poll};
+  Sweep sweep(const double* V, const Task& task, int e, double scale, const Poll& poll, bool look = false) const {
+    return {*this, V, task, e, scale, poll, look};
   }
 
-  std::unique_ptr<Factor> another() const { return std::make_unique<Factor>(context_, order(), capacity_); }
+  std::unique_ptr<Factor> another() const {
+    return std::make_unique<Factor>(context_, order(), capacity_, Base::Made::to_be_written);
+  }
   std::unique_ptr<Factor> divided(int e) const {
-    auto made = another();
+    auto made = to_be_filled();
     divide(e, *made);
     return made;
   }
   std::unique_ptr<Factor> scaled(double by) const {
     if (by == 1 || order() == 0) return duplicate();
-    auto made = another();
+    auto made = to_be_filled();
     scale_factor<T>(R(), by, made->R(), Scaled::result, context_);
     made->most_ = by * most_;
     return made;
@@ -200,6 +206,8 @@ class Factor : public DeviceStorage<T> {
   }
 
  private:
+  std::unique_ptr<Factor> to_be_filled() const { return std::make_unique<Factor>(context_, order(), capacity_); }
+
   using Base::R;
   using Base::capacity_;
   using Base::context_;
@@ -303,7 +311,7 @@ class Factor : public DeviceStorage<T> {
 
   std::unique_ptr<Factor> duplicate() const {
     const Session session(context_);
-    auto made = another();
+    auto made = to_be_filled();
     for (index_t first = 0; first < order(); first += transfer_columns) {
       const TrianglePanel panel(first, order(), Uplo::upper);
       copy_on_device(panel.in(R(), Uplo::upper), panel.in(made->R(), Uplo::upper), context_);

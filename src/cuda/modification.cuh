@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -47,11 +49,11 @@ template <class T>
 class Modification {
  public:
   /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result.
-  /// `extra_bytes`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than
-  /// the task allows.
+  /// `extra_bytes`: bytes of device memory that the call needs besides. `look`: V, which nobody has looked at, is
+  /// looked at on the device. Throws out_of_memory where that is more than the task allows.
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale,
-               const Task& task, double extra_bytes, const Poll& poll)
-      : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
+               const Task& task, double extra_bytes, bool look, const Poll& poll)
+      : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), look_(look), poll_(poll),
         way_(way_of<T>(task.k, task.removed, layout.strips(), true, task, context.device_group())),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
     const index_t sides = sides_words() * CarriedStrip<T>::strips(task.right);
@@ -74,8 +76,7 @@ class Modification {
     const block_columns::SegmentSize memory = size(way_.columns, layout_.strips());
     PoolBuffer<double>(context_.pool(), memory.words());
     if (DeviceGroup* const devices = context_.device_group()) cuda::reserve(*devices, memory);
-    context_.staging(sizeof(int) *
-                     std::size_t(block_columns::PassInts::outcome_words(layout_.strips() * block_columns::BLOCKS)));
+    context_.staging(Pass<T>::outcome_bytes_of(memory));
   }
 
   /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
@@ -90,11 +91,19 @@ class Modification {
       sides.emplace_back(task_.right, order, i, dz_->data() + i * sides_words(), layout_.ld, context_.stream());
     const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
+    std::deque<FactorPass<T>> ready;  // the next pass, and behind it the one whose V comes while it works
+    const Finally settled([&] {       // nothing is copied to memory that is given back
+      if (copies_) cudaStreamSynchronize(context_.copies());
+      copies_ = false;
+    });
+    looked_ = {};
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
-      const index_t pivot =
-          run_pass(passes_[i], i + 1 == passes_.size() ? scale_ : 1, strips, order, from, to, sides, begun);
+      const bool came = !ready.empty();
+      if (!came) make_pass(ready, i, strips, order);
+      const index_t pivot = run_pass(ready, i, came, strips, order, from, to, sides, begun);
       if (pivot >= 0) return pivot;
+      ready.pop_front();
       from = to;
     }
     for (const CarriedStrip<T>& strip : sides) strip.fetch();
@@ -141,9 +150,13 @@ class Modification {
 
   int passes() const { return int(passes_.size()); }
 
+  /// Returns the largest magnitude in V, where it was looked at; infinite where a number is not finite.
+  double largest() const { return std::max(looked_[0].largest, looked_[1].largest); }
+
   Work finish(index_t pivot) {
     if (stopwatch_) stopwatch_->report();
     work_.timeline = timeline_.entries();
+    for (int i = 0; look_ && i < 2; ++i) work_.squares[i] = looked_[i].squares;
     work_.pivot = pivot;
     return std::move(work_);
   }
@@ -172,14 +185,50 @@ class Modification {
                    [&] { return std::make_unique<PoolBuffer<T>>(context_.factors(), layout_.words(), piece); });
   }
 
-  /// Returns the failing pivot, or -1.
-  index_t run_pass(const block_columns::PassColumns& columns, double scale, int strips, index_t order, const T* R,
+  /// Makes pass i, and clears its place for V.
+  void make_pass(std::deque<FactorPass<T>>& ready, std::size_t i, int strips, index_t order) {
+    const double scale = i + 1 == passes_.size() ? scale_ : 1;
+    ready.emplace_back(context_.pool(), way_.launch, size(passes_[i].width(), strips), passes_[i],
+                       block_columns::Scaling{scale, order}, context_.device_group(), layout_.strip);
+    ready.back().clear(order, context_.stream());
+  }
+  /// Makes the pass behind the one that is about to work, if there is one, V comes from the host, and there is room.
+  /// Returns whether it did.
+  bool make_next(std::deque<FactorPass<T>>& ready, std::size_t i, int strips, index_t order) {
+    if (i + 1 == passes_.size() || !look_ || order != layout_.n || stopwatch_) return false;
+    const double bytes = size(way_.columns, strips).bytes();
+    if (!two_passes_ && work_.device_bytes + bytes > task_.device_memory) return false;
+    try {
+      make_pass(ready, i + 1, strips, order);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory) throw;
+      return false;
+    }
+    if (!two_passes_) work_.device_bytes += bytes;
+    two_passes_ = true;
+    context_.marks().ready.record(context_.stream());
+    return true;
+  }
+  /// Sends V of that pass while the one before works.
+  void send_next(FactorPass<T>& next, index_t order) {
+    Stream& copies = context_.copies();
+    copies_ = true;
+    copies.wait(context_.marks().ready);
+    next.send_columns(V_.data, order, V_.ld, look_, copies);
+    context_.marks().came.record(copies);
+  }
+
+  /// Pass i, which is the first of those that are ready; its V came already, or comes now. Returns the failing pivot,
+  /// or -1.
+  index_t run_pass(std::deque<FactorPass<T>>& ready, std::size_t i, bool came, int strips, index_t order, const T* R,
                    T* out, const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    FactorPass<T> pass(context_.pool(), way_.launch, size(columns.width(), strips), columns, {scale, order},
-                 context_.device_group(), layout_.strip);
+    const block_columns::PassColumns& columns = passes_[i];
+    FactorPass<T>& pass = ready.front();
     void* const staging = context_.staging(pass.outcome_bytes());
-    timed(Stage::send, [&] { pass.prepare(V_.data, order, V_.ld, stream); });
+    if (came) check(cudaStreamWaitEvent(stream, context_.marks().came, 0), "order two streams"), copies_ = false;
+    else timed(Stage::send, [&] { pass.send_columns(V_.data, order, V_.ld, look_, stream); });
+    bool next = make_next(ready, i, strips, order);
     if (begun) *begun = true;
     Marks& marks = context_.marks();
     marks.begin.record(stream);
@@ -187,9 +236,19 @@ class Modification {
     int one = 1;  // where the pass is to be followed, it has to be known how each of its turns has ended
     timed(Stage::modify, [&] {
       done = pass.run(
-          R, out, layout_.ld, sides.empty() ? context_.turns() : one, staging, marks.end, [&] { wait(columns.first); },
+          R, out, layout_.ld, sides.empty() ? context_.turns() : one, staging, marks.end,
+          [&] {
+            if (next) send_next(ready.back(), order);
+            next = false;
+            wait(columns.first);
+          },
           stream);
     });
+    for (const bool removed : {false, true}) {
+      const block_columns::Looked seen = pass.looked(staging, removed);
+      looked_[removed].largest = std::max(looked_[removed].largest, seen.largest);
+      looked_[removed].squares += seen.squares;
+    }
     work_.seconds += marks.end.seconds_since(marks.begin);
     if (done.pivot < 0)
       for (const CarriedStrip<T>& strip : sides) strip.follow(pass);
@@ -221,10 +280,14 @@ class Modification {
   double scale_;
   std::vector<double> scaled_;
   const Task& task_;
+  bool look_;
   const Poll& poll_;
   Way way_;
   std::vector<block_columns::PassColumns> passes_;
   std::optional<PoolBuffer<T>> dz_;  ///< right-hand sides, if there are any
+  std::array<block_columns::Looked, 2> looked_{};  ///< of V in the last run: added, taken away
+  bool two_passes_ = false;  ///< have had memory at once
+  bool copies_ = false;      ///< of V may be under way
   Work work_;
   Timeline timeline_;
   std::optional<Stopwatch> stopwatch_;

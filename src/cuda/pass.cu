@@ -220,10 +220,38 @@ void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, index_t fir
 }
 
 template <class T>
-void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const {
-  const index_t rows = index_t(size_.strips) * block_columns::STRIP;
-  clear_columns(n, rows, stream);
-  send(V, ldv, n, rows, 0, stream);
+void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) {
+  clear(n, stream);
+  send_columns(V, n, ldv, false, stream);
+}
+
+template <class T>
+void Pass<T>::send_columns(const double* V, index_t n, index_t ldv, bool look, cudaStream_t stream) {
+  send(V, ldv, n, rows(), 0, stream);
+  if (!look) return;
+  constexpr index_t rows_of_piece = 8 * look_threads;
+  const index_t most = block_columns::most_pieces / columns_.count;
+  pieces_ = int(std::clamp<index_t>((n + rows_of_piece - 1) / rows_of_piece, 1, most));
+  const double* const from = single_ ? memory() + size_.ints() / 2 : memory();
+  block_columns::Looked* to = looks();
+  columns_.each([&](index_t own, index_t, index_t count) {
+    look_at_columns<<<dim3(unsigned(pieces_), unsigned(count)), look_threads, 0, stream>>>(from + own * rows(), rows(),
+                                                                                          n, to);
+    check(cudaGetLastError(), "look at columns");
+    to += pieces_ * count;
+  });
+}
+
+template <class T>
+block_columns::Looked Pass<T>::looked(const void* fetched, bool removed) const {
+  const auto* const looks = static_cast<const block_columns::Looked*>(fetched);
+  const index_t added = pieces_ * columns_.added(), all = pieces_ * columns_.count;
+  block_columns::Looked sum{0, 0};
+  for (index_t i = removed ? added : 0; i < (removed ? all : added); ++i) {
+    sum.largest = std::max(sum.largest, looks[i].largest);
+    sum.squares += looks[i].squares;
+  }
+  return sum;
 }
 
 template <class T>
@@ -257,7 +285,8 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
 
 template <class T>
 void Pass<T>::begin(int from, const Pass* before, cudaStream_t stream) const {
-  begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, from, before ? before->ints() : PassInts{});
+  begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, from, before ? before->ints() : PassInts{},
+                                      Pieces{looks(), int(pieces_ * columns_.count), block_columns::largest_plain<T>});
   check(cudaGetLastError(), "begin with a panel");
 }
 
@@ -316,18 +345,23 @@ void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
 
 template <class T>
 void Pass<T>::fetch_outcome(void* to, cudaStream_t stream) const {
-  const std::size_t bytes = sizeof(int) * std::size_t(PassInts::outcome_words(panel_.blocks));
-  check(cudaMemcpyAsync(to, ints().at, bytes, cudaMemcpyDeviceToHost, stream), "fetch what became of a pass");
+  // What V holds lies before the ints, and is fetched with them.
+  const std::size_t bytes = sizeof(int) * std::size_t(PassInts::outcome_words(panel_.blocks)),
+                    looks_bytes = pieces_ > 0 ? look_room : 0;
+  check(cudaMemcpyAsync(static_cast<char*>(to) + look_room - looks_bytes,
+                        reinterpret_cast<char*>(ints().at) - looks_bytes, bytes + looks_bytes, cudaMemcpyDeviceToHost,
+                        stream),
+        "fetch what became of a pass");
 }
 
 template <class T>
 std::size_t Pass<T>::outcome_bytes() const {
-  return sizeof(int) * std::size_t(PassInts::outcome_words(size_.panel_strips * block_columns::BLOCKS));
+  return outcome_bytes_of(size_);
 }
 
 template <class T>
 std::optional<block_columns::PassOutcome> Pass<T>::outcome(void* fetched, int turn) {
-  const PassInts host{static_cast<int*>(fetched)};
+  const PassInts host{reinterpret_cast<int*>(static_cast<char*>(fetched) + look_room)};
   if (by_steps()) {
     const block_columns::PassState& state = host.pass_state();
     return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.blocks, 0, 1,

@@ -45,13 +45,24 @@ class Pass {
   using Turns = std::vector<block_columns::Turn>;
 
   /// Queues the columns of V that the pass begins with (n rows; what is behind them counts as zero), from the device,
-  /// or host memory that may be reused on return where it is pageable.
-  void prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) const;
+  /// or host memory that may be reused on return where it is pageable. It is clear() and send_columns().
+  void prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream);
+  /// Queues zeros where columns of n rows leave room, before send_columns() in the same stream or in one that waits.
+  void clear(index_t n, cudaStream_t stream) const { clear_columns(n, rows(), stream); }
+  /// Queues the columns, and, if `look`, a look at them: then nothing of the pass is done where a number is no plain
+  /// one (largest_plain).
+  void send_columns(const double* V, index_t n, index_t ldv, bool look, cudaStream_t stream);
   /// Queues turn `turn` of the panel.
   void start_turn(int turn, cudaStream_t stream) const;
   /// Queues a copy of the panel's outcome, to page-locked memory of outcome_bytes().
   void fetch_outcome(void* to, cudaStream_t stream) const;
   std::size_t outcome_bytes() const;
+  static std::size_t outcome_bytes_of(const block_columns::SegmentSize& size) {
+    return look_room + sizeof(int) * std::size_t(block_columns::PassInts::outcome_words(size.panel_strips *
+                                                                                      block_columns::BLOCKS));
+  }
+  /// Reads what the columns of V hold that are added, or taken away: where they were looked at.
+  block_columns::Looked looked(const void* fetched, bool removed) const;
   /// Reads the panel's outcome behind `turn`, pivots counted from its first row; nothing where another turn is needed.
   std::optional<block_columns::PassOutcome> outcome(void* fetched, int turn);
 
@@ -69,8 +80,8 @@ class Pass {
   /// behind these row blocks.
   block_columns::Segment<T> placed(int first, int end, int above, index_t message, const T* R, T* out,
                                    index_t ld) const;
-  /// Queues what every panel begins with: flags of its row blocks, from block `from` on; where `before` needs more than
-  /// one turn, all that is queued until the next panel begins does nothing.
+  /// Queues what every panel begins with: flags of its row blocks, from block `from` on. Where `before` needs more than
+  /// one turn, or V holds what is no plain number, all that is queued until the next panel begins does nothing.
   void begin(int from, const Pass* before, cudaStream_t stream) const;
   /// How much of the last turn is repeated: nothing of its segment, which is not over; all, and it has to be closed
   /// first; all.
@@ -92,11 +103,16 @@ class Pass {
   /// Bytes of a number that the pass computes with.
   std::size_t word_bytes() const { return single_ ? sizeof(float) : sizeof(double); }
   const block_columns::SegmentSize& size() const { return size_; }
+  index_t rows() const { return index_t(size_.strips) * block_columns::STRIP; }
 
   block_columns::Segment<T> panel_{};
   Turns turns_{{0, 0}};  ///< so far; the segment of the last one is not over
 
  private:
+  static constexpr std::size_t look_room = sizeof(block_columns::Looked) * block_columns::most_pieces;
+  block_columns::Looked* looks() const {
+    return reinterpret_cast<block_columns::Looked*>(memory() + size_.looks());
+  }
   /// Which of the factor's strips are an owner's, counted from its first: Segment::owner.
   int strips_of_owner(int owner) const { return (owner + on_ - strip_ % on_) % on_; }
   /// A turn, on every owner.
@@ -117,6 +133,7 @@ class Pass {
   block_columns::PassColumns columns_;
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
+  int pieces_ = 0;  ///< of each column of V that are looked at
   int on_, strip_;        ///< owners, and the strip that it begins with
   DeviceGroup* devices_;  ///< null where the first owner does it alone
 };

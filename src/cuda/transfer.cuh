@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/storage.h"
+#include "base/threads.h"
 #include "base/types.h"
 #include "cuda/context.h"
 #include "cuda/kernels/layout.cuh"
@@ -83,6 +84,28 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
                 context.stream());
     convert_matrix<S, T>(uplo != to, dpanel, panel.in(dR, uplo, to),
                          context.stream());
+  }
+}
+
+/// Bytes of page-locked memory through which send_staged() goes, half of it at a time.
+constexpr std::size_t staged_bytes = std::size_t(16) << 20;
+
+/// to <- from (`count` numbers in the host's memory), by way of page-locked memory that several threads fill: a copy
+/// from other memory goes by one thread of the driver's. Returns when `from` has been read.
+inline void send_staged(const double* from, index_t count, double* to, Context& context) {
+  const index_t half = index_t(staged_bytes / sizeof(double)) / 2;
+  double* const locked = static_cast<double*>(context.staging(sizeof(double) * std::size_t(std::min(2 * half, count))));
+  Event sent[2];
+  for (index_t first = 0, i = 0; first < count; first += half, ++i) {
+    const index_t size = std::min(half, count - first);
+    double* const at = locked + i % 2 * half;
+    if (i >= 2) sent[i % 2].synchronize();
+    for_columns(size, threads_for(0), [&](index_t begin, index_t end) {
+      std::copy(from + first + begin, from + first + end, at + begin);
+    }, [] {}, index_t(1) << 16);
+    check(cudaMemcpyAsync(to + first, at, sizeof(double) * size, cudaMemcpyHostToDevice, context.stream()),
+          "send numbers");
+    sent[i % 2].record(context.stream());
   }
 }
 

@@ -180,6 +180,7 @@ class Shared : public SharedFactor {
   // What modify_stored() needs.
 
   using Computed = T;
+  static constexpr bool looks = false;
   const Range& range() const { return range_; }
   void set_range(const Range& range) { range_ = range; }
   bool may_fail(const Task&) const { return false; }

@@ -5,7 +5,7 @@ namespace gpucholmod::mpi_cuda {
 using cuda::check;
 
 template <class T>
-void PanelPass<T>::clear(cudaStream_t stream) const {
+void PanelPass<T>::clear_flags(cudaStream_t stream) const {
   const int words = block_columns::PassInts::words(size().panel_strips * block_columns::BLOCKS);
   check(cudaMemsetAsync(this->ints().at, 0, sizeof(int) * words, stream), "clear flags");
 }

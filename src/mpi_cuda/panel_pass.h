@@ -16,7 +16,7 @@ class PanelPass : public cuda::Pass<T> {
       : cuda::Pass<T>(pool, launch, size, columns, scaling) {}
 
   /// Clears the flags: before all else but prepare().
-  void clear(cudaStream_t stream) const;
+  void clear_flags(cudaStream_t stream) const;
   /// Begins with strips [first, end) of this process, from where the panel crosses the diagonal, in R, to out, which
   /// may be null; they are a factor of their own, with so many rows of the whole one. start_turn() and so on as in
   /// Pass.
@@ -40,14 +40,13 @@ class PanelPass : public cuda::Pass<T> {
 
  private:
   using typename cuda::Pass<T>::Last;
-  using cuda::Pass<T>::panel_, cuda::Pass<T>::turns_, cuda::Pass<T>::size;
+  using cuda::Pass<T>::panel_, cuda::Pass<T>::turns_, cuda::Pass<T>::size, cuda::Pass<T>::rows;
 
   /// Calls copy(on the device, their distance there, bytes, how many) for each part of a message that others need.
   template <class Copy>
   void each_part(int strips, int slot, const Turns& turns, Copy&& copy) const;
   /// Where the messages of a slot begin, counted in messages.
   index_t first_message(int slot) const { return slot * (index_t(size().panel_strips) * block_columns::BLOCKS + 1); }
-  index_t rows() const { return index_t(size().strips) * block_columns::STRIP; }
 };
 
 }  // namespace gpucholmod::mpi_cuda

@@ -150,10 +150,10 @@ class PanelsModification : public mpi::PanelModification<T> {
       const bool last = columns.first + columns.count == task.k;
       passes_.emplace_back(R.context().pool(), way.launch, size(columns.width(), panel), columns,
                            block_columns::Scaling{last ? scale : 1, R.layout().n});
-      const PanelPass<T>& pass = passes_.back();
+      PanelPass<T>& pass = passes_.back();
       pass.prepare(V.data, V.rows, V.ld, stream());
       if (right.m > 0) pass.send_V(right.Y, right.m, right.m, index_t(own_) * STRIP, stream());
-      pass.clear(stream());
+      pass.clear_flags(stream());
       outcome_bytes = std::max(outcome_bytes, pass.outcome_bytes());
     }
     send_right_sides();

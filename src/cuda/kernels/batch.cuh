@@ -89,6 +89,7 @@ template <class T, int K, int C>
 __global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const BatchPass<T> pass, index_t count) {
   __shared__ WarpRoom<K> sRooms[warps_of_block];
   const index_t member = index_t(blockIdx.x) * warps_of_block + threadIdx.y;
+  if (pass.needs_care && *pass.needs_care) return;
   if (member < count) modify_by_warp<K, C>(MemberTeam(int(threadIdx.x), WARP), pass, member, sRooms[threadIdx.y]);
 }
 
@@ -97,7 +98,47 @@ __global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const B
 template <class T, int K>
 __global__ void __launch_bounds__(most_columns<K>) modify_by_blocks(const BatchPass<T> pass) {
   __shared__ BlockRoom<K> sRoom;
+  if (pass.needs_care && *pass.needs_care) return;
   modify_by_block<K>(MemberTeam(int(threadIdx.x), int(blockDim.x)), pass, blockIdx.x, sRoom);
+}
+
+/// What a look at V of every member needs: V as BatchPass has it, `by` (k, or null) the factor of each column.
+struct BatchLook {
+  const double* V;
+  index_t V_stride, n, count;  ///< count: members
+  int k;
+  const int* order;
+  const double* by;
+  double added;          ///< columns
+  double least, most;    ///< numbers between these need no care
+  double top;            ///< the largest number of T
+  const double* bounds;  ///< of the norms of each factor's columns
+  double* after;         ///< on exit: the same of the modified factor
+  int* needs_care;       ///< on exit 1 where a member needs it, or V is not finite
+};
+
+/// Looks at V of every member, and foresees how large the entries of its factor may become.
+///   Grid     a warp for each member
+static __global__ void __launch_bounds__(WARP* warps_of_block) look_at_members(const BatchLook look) {
+  const index_t member = index_t(blockIdx.x) * warps_of_block + threadIdx.y;
+  if (member >= look.count) return;
+  const double* const V = look.V + member * look.V_stride;
+  double largest = 0;
+  for (int q = 0; q < look.k; ++q) {
+    const double* const column = V + (look.order ? look.order[q] : q) * look.n;
+    const double by = look.by ? look.by[q] : 1;
+    for (index_t i = threadIdx.x; i < look.n; i += WARP) {
+      const double size = fabs(column[i]) * by;
+      largest = size < HUGE_VAL ? fmax(largest, size) : HUGE_VAL;
+    }
+  }
+  for (int apart = WARP / 2; apart > 0; apart /= 2)
+    largest = fmax(largest, __shfl_down_sync(0xffffffffu, largest, apart));
+  if (threadIdx.x != 0) return;
+  const double before = look.bounds[member], after = hypot(before, largest * sqrt(look.added)),
+               size = fmax(before, largest);
+  look.after[member] = fmin(after, look.top);
+  if (!(after <= look.top && size >= look.least && size <= look.most)) *look.needs_care = 1;
 }
 
 /// The same for K columns of B at a time.

@@ -55,7 +55,8 @@ struct Factors {
 GPUCHOLMOD_HOST_DEVICE constexpr int too_large_at(int j) { return -2 - 2 * j; }
 GPUCHOLMOD_HOST_DEVICE constexpr int vanished_at(int j) { return -3 - 2 * j; }
 
-/// Up to K columns of V, of every member; the factors are of scalars T. Strides are from one member to the next, 0 where something is common to all.
+/// Up to K columns of V, of every member; the factors are of scalars T. Strides are from one member to the next, 0
+/// where something is common to all.
 template <class T>
 struct BatchPass {
   index_t n;
@@ -73,6 +74,8 @@ struct BatchPass {
   bool last;               ///< no pass comes behind this one
   bool may_overflow;       ///< results may be too large for T
   int* pivots;             ///< of the members: below zero where none has failed; on exit the first row that does
+  const int* needs_care;   ///< null, or: where this is not 0, nothing is done
+  int* any;                ///< null, or: becomes 1 where `pivots` tells of a failure
 };
 
 /// One step of a row: r~_j = inverse (before r_j + sign v'V(j, .)), V(j, .) -= v beta (r_j + r~_j). inverse = 0:
@@ -201,21 +204,28 @@ GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass<T>& pass, index_t member, dou
   GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) V.q[q] *= q < columns ? pass.by[at + q] * in : 0;
 }
 
+/// Tells what has become of a member.
+template <class T>
+GPUCHOLMOD_HOST_DEVICE void tell(const BatchPass<T>& pass, index_t member, int what) {
+  pass.pivots[member] = what;
+  if (pass.any) *pass.any = 1;
+}
+
 /// After the last row: where one has failed, the member is put back; otherwise column j is looked at.
 template <class T>
 GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass<T>& pass, index_t member, const MemberPass<T>& own,
                                           int failed, int j, int threads) {
   if (failed < 0) {
     for (; j < own.n; j += threads) {
-      if (!(own.out.get(row_of(own.n, j) + j) >= own.out.least_normal())) pass.pivots[member] = vanished_at(j);
+      if (!(own.out.get(row_of(own.n, j) + j) >= own.out.least_normal())) tell(pass, member, vanished_at(j));
       for (int i = 0; i <= j && pass.may_overflow; ++i)
-        if (!(fabs(own.out.get(row_of(own.n, i) + j)) <= own.out.largest())) pass.pivots[member] = too_large_at(j);
+        if (!(fabs(own.out.get(row_of(own.n, i) + j)) <= own.out.largest())) tell(pass, member, too_large_at(j));
     }
     return;
   }
   if (j == 0) {
     const bool vanished = own.origin.get(row_of(own.n, failed) + failed) * own.in < least_double;
-    pass.pivots[member] = vanished ? vanished_at(failed) : failed;
+    tell(pass, member, vanished ? vanished_at(failed) : failed);
   }
   if (own.out.at != own.origin.at)
     for (index_t at = j; at < words_of(own.n); at += threads) own.out.set(own.origin.get(at), at);

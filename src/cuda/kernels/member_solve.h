@@ -15,8 +15,8 @@ struct BatchSolve {
 
 /// B <- R'^-1 B of columns [first, first + K) of one member, row by row; x (2): room of a team.
 template <int K, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE void substitute_forward(const Team& team, const BatchSolve<T>& solve, index_t member, index_t first,
-                                               double (*x)[K]) {
+GPUCHOLMOD_HOST_DEVICE void substitute_forward(const Team& team, const BatchSolve<T>& solve, index_t member,
+                                               index_t first, double (*x)[K]) {
   const int n = int(solve.n), columns = int(solve.m - first < K ? solve.m - first : K);
   const Numbers<T> R = solve.R + member * words_of(n);
   double* const B = solve.B + (member * solve.m + first) * n;

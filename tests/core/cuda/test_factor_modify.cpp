@@ -176,11 +176,16 @@ TEST(FactorModify, KeepsToTheMemoryThatItIsAllowed) {
   const double with_room = limited.device_memory = work.device_bytes;
   EXPECT_TRUE(same_bits(download(*modified(*F, V, limited, work)), expected));
   EXPECT_EQ(work.device_bytes, with_room);
-  limited.device_memory -= 1;  // what is between two passes can be done without
-  EXPECT_TRUE(same_bits(download(*modified(*F, V, limited, work)), expected));
-  EXPECT_LT(work.device_bytes, with_room);
-  limited.device_memory = work.device_bytes - 1;
-  const auto error = error_of([&] { modified(*F, V, limited, work); });
+  // What is between two passes, and a second pass to which V comes while the first works, can be done without.
+  int spared = -1;
+  std::optional<Error> error;
+  for (; !error && spared < 4; ++spared) {
+    limited.device_memory = work.device_bytes - 1;
+    Doubles found;
+    error = error_of([&] { found = download(*modified(*F, V, limited, work)); });
+    EXPECT_TRUE(error || same_bits(found, expected));
+  }
+  EXPECT_EQ(spared, 3);  // either of them, and both
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
   EXPECT_EQ(number(*error, "needed"), limited.device_memory + 1);
