@@ -52,7 +52,7 @@
 #' | [solve_modified()] | the same of many modifications of \eqn{A} |
 #'
 #' In ordinary memory, a modification in place needs no other: at n = 500 that takes a sixth to a twelfth of the time of a call of [cholupdate_gpu()] for a
-#' matrix, whose result is new memory every time (measured: `system.file("design", "measurements.md", package = "gpucholmod")`).
+#' matrix, whose result is new memory every time (measured: `log/measurements.md` in the sources).
 #'
 #' The memory is given back when the last reference to the handle is gone and R collects its garbage. R does
 #' not know how full a GPU is: where there is too little memory, the functions of this package call [gc()] once and try

@@ -14,7 +14,7 @@ namespace gpucholmod {
 /// Asks for huge pages in memory that is about to be written for the first time; advice, so it cannot fail.
 ///
 /// The first touch of fresh memory goes at 2 GB/s a thread in pages of 4 KiB and at 6 to 13 GB/s in huge ones
-/// (measured: inst/design/measurements.md), and an R call that returns an n x n matrix waits for just that.
+/// (measured: log/measurements.md), and an R call that returns an n x n matrix waits for just that.
 inline void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::size_t worth_it = std::size_t(4) << 20;

@@ -37,7 +37,7 @@ constexpr std::size_t messages_kept = std::size_t(64) << 20;  ///< the same for 
 
 /// What a whole call takes, in seconds: for "auto". Measured on one host with an NVIDIA H200 and 16 cores of an Intel
 /// Xeon, what depends on the instructions and on BLAS also on a machine with two Zen 5 cores, 2026-11-21
-/// (inst/design/measurements.md); halved for single precision where it goes by elements.
+/// (log/measurements.md); halved for single precision where it goes by elements.
 struct Costs {
   static constexpr double cpu_call = 2e-4;
   static constexpr double cpu_element = 4e-10, cpu_thread_element = 1.4e-9;  ///< of n^2; and divided by the threads

@@ -34,7 +34,7 @@ enum class Products {
 ///   With<A>              the card, when it computes with A's: where these are shorter, there is room for more of them
 ///
 /// Compute capability 9.0 to 11.x: GPUs of data centres with clusters. Numbers measured on an H200:
-/// inst/design/segments.md.
+/// log/tried.md.
 struct Card90 {
   template <class T> using Arithmetic = double;
   template <class A> using With = Card90;
@@ -49,7 +49,7 @@ struct Card90 {
 };
 
 /// Compute capability 8.0: A100, A30. Numbers measured with these kernels on an H200, 2026-11-23:
-/// inst/design/other-gpus.md.
+/// log/tried.md.
 struct Card80 {
   template <class T> using Arithmetic = double;
   template <class A> using With = Card80;

@@ -14,7 +14,7 @@ namespace gpucholmod::cuda {
 /// a block.
 constexpr int finishers = 8;
 
-/// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; measured: inst/design/segments.md.
+/// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; why: inst/design/segments.md.
 constexpr int window = 16;
 /// On several owners, where messages take longer to come; but not in place, where few rewrite so many block columns:
 /// inst/design/several-gpus.md.

@@ -12,7 +12,7 @@ namespace gpucholmod::mpi {
 constexpr index_t block_width = 64;
 
 /// The same of a panel, a block that lies on a GPU: a multiple of 128, its strips. Narrower ones take more launches,
-/// wider ones leave other GPUs without work. Measured: inst/design/processes.md.
+/// wider ones leave other GPUs without work. Measured: log/figures-of-the-notes.md.
 constexpr index_t panel_width(index_t n) { return std::clamp<index_t>((n / 16 + 127) / 128 * 128, 512, 2048); }
 
 /// Who has which columns of an upper factor of order n: blocks of neighbouring ones, dealt out to `size` processes in

@@ -17,7 +17,7 @@ constexpr int max_elements_per_thread = 32;
 /// The tunables of the method: the paper's three, and the height of a row block.
 ///
 /// Walder (2010) used 28 blocks of 32 threads with 16 elements of V per thread on a GPU of its day. These were measured
-/// on an NVIDIA H200, 2026-11-21 (inst/design/measurements.md), and are the defaults of cholupdate_control() too.
+/// on an NVIDIA H200, 2026-11-21 (log/measurements.md), and are the defaults of cholupdate_control() too.
 struct Shape {
   int blocks_per_kernel = 132;   ///< thread blocks of one launch
   int threads_per_block = 64;    ///< a thread owns one column of the panel: a multiple of 32, at most 256

@@ -6,14 +6,14 @@
 
 #include "block_columns/segment.h"
 
-/// What a modification on several GPUs takes, from what was measured on one and on two: inst/design/several-gpus.md has
-/// the table.
+/// What a modification on several GPUs takes, from what was measured on one and on two; the table is in
+/// log/figures-of-the-notes.md.
 namespace gpucholmod::test {
 namespace {
 
 using namespace block_columns;
 
-/// Microseconds, for V of 8, 16 or 32 columns (inst/design/segments.md, "Where the time goes", and several-gpus.md;
+/// Microseconds, for V of 8, 16 or 32 columns (log/figures-of-the-notes.md, "Where the time goes";
 /// what belongs to more than one GPU has been measured for 16 columns alone, and is guessed for the others).
 struct Width {
   int columns;
