@@ -54,8 +54,8 @@ bench_methods <- local({
 method_field <- function(methods, field) unlist(lapply(unname(bench_methods[methods]), `[[`, field))
 
 # Wall-clock seconds of calls of f(), which makes a matrix of order n, and the last result. One call goes before,
-# untimed; where that takes `enough` seconds or more it is the only one, and counts. Garbage is collected before each call,
-# but where n is so small that this would take far longer than the call.
+# untimed; where that takes `enough` seconds or more it is the only one, and counts. Garbage is collected before each
+# call, but where n is so small that this would take far longer than the call.
 wall_clock <- function(f, n, repeats, enough = Inf) {
   result <- NULL
   once <- function() {

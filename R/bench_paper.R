@@ -7,7 +7,8 @@
 #' The procedure is the paper's. \eqn{B} (\eqn{n \times n}{n x n}) and \eqn{V} (\eqn{n \times k}{n x k}) are uniform on
 #' \eqn{[0, 1]}. An update starts from the factor of \eqn{A = B'B + I}, a downdate from that of
 #' \eqn{A = B'B + I + VV'}, both by LAPACK in double precision; the error is
-#' \eqn{\max |\tilde A - \tilde R'\tilde R|}{max |A~ - R~'R~|}, with \eqn{\tilde R'\tilde R}{R~'R~} by R's BLAS in double precision.
+#' \eqn{\max |\tilde A - \tilde R'\tilde R|}{max |A~ - R~'R~|}, with \eqn{\tilde R'\tilde R}{R~'R~} by R's BLAS in
+#' double precision.
 #'
 #' Times are of whole R calls, by the wall clock: from an ordinary matrix to an ordinary matrix, transfers to the GPU
 #' and conversions to single precision included, garbage being collected before each from \eqn{n = 500} on. With method
@@ -18,18 +19,21 @@
 #' |---|---|---|
 #' | `"sweeps"` | CPU | `cholupdate_gpu(method = "reference")`: a sweep of rotations for each column, as in LINPACK |
 #' | `"blocked"` | CPU | `cholupdate_gpu(method = "blocked")` |
-#' | `"chol"` | CPU | `chol(A1)`, double precision only, with as many threads of R's BLAS as are quickest, where it lets itself be told |
+#' | `"chol"` | CPU | `chol(A1)`, double precision only, with the quickest number of threads of R's BLAS (see below) |
 #' | `"copy"` | CPU | `R + 0`: what R takes to write such a matrix |
 #' | `"panel"` | GPU | `cholupdate_gpu(method = "panel")`, the paper's |
 #' | `"stream"` | GPU | `cholupdate_gpu(method = "stream")` |
 #' | `"gpu_chol"` | GPU | `as.matrix(gpu_chol(A1))` |
 #' | `"resident"` | GPU | `cholupdate_gpu()` of a [gpu_factor()] |
-#' | `"potrf"` | GPU | cuSOLVER's factorisation alone, the matrix being there, of the upper or the lower triangle, whichever is quicker; by the GPU's clock |
+#' | `"potrf"` | GPU | cuSOLVER's factorisation alone, by the GPU's clock (see below) |
 #' | `"triangle"` | GPU | a kernel that reads and writes the triangle, and computes nothing; by the GPU's clock |
 #'
+#' `"chol"` tries numbers of threads only if R's BLAS allows the number to be set. `"potrf"` factorises a matrix that is
+#' on the GPU already, from its upper or its lower triangle, whichever is quicker.
+#'
 #' Large `sizes` take long, mostly for \eqn{B'B}, the first factors and the errors, which grow with \eqn{n^3}. A call
-#' that is expected to take more than `longest` seconds, going by the next smaller size, is left out, and says so in column
-#' `status`; so are all sizes from that on for which \eqn{B'B} and its factor would.
+#' that is expected to take more than `longest` seconds, going by the next smaller size, is left out, and says so in
+#' column `status`; so are all sizes from that on for which \eqn{B'B} and its factor would.
 #'
 #' @param sizes Orders \eqn{n}. By default 500, 1,000, 1,500, 2,000, 3,000, 4,000, 5,000, 7,000 and so on up to
 #'   40,000, as far as seven matrices of that order fit into 80 % of the memory that is free (where that is not known:
@@ -64,8 +68,8 @@
 #'     `"failed"`: another error, of which there is a warning}
 #'   \item{date}{of the measurement}
 #'
-#'   The attribute `about` tells of the machine, see [stored_measurements()], and `format()` in a line. There are `plot()`,
-#'   `summary()` and `print()` [methods][plot.bench_paper].
+#'   The attribute `about` tells of the machine, see [stored_measurements()], and `format()` in a line. There are
+#'   `plot()`, `summary()` and `print()` [methods][plot.bench_paper].
 #'
 #' @section Progress:
 #' In an interactive session a bar shows the share of the work that is done, as described for [cholupdate_gpu()].

@@ -1,5 +1,5 @@
-# What bench_paper() has measured so far, in memory, and in a file where there is one: an environment with `rows`, `file`
-# and `about`; and `bar`, which shows how much of `work` is `done`.
+# What bench_paper() has measured so far, in memory, and in a file where there is one: an environment with `rows`,
+# `file` and `about`; and `bar`, which shows how much of `work` is `done`.
 open_record <- function(file, about) {
   rows <- bench_rows(bench_cases(1, 1, "double", "chol"), "ok")[0L, ]
   if (!is.null(file)) {

@@ -2,13 +2,17 @@
 #
 #   pointer        external pointer to the HeldFactor (src/base/held_factor.h, src/rcpp_handle.h); null when it is gone
 #   status         "live", "freed" or "half_modified"
-#   n, precision, device, device_name, bytes, capacity     what the HeldFactor says of itself; no device: it is in ordinary memory
-#   devices        all on which it lies, of which `device` is the first
-#   processes, process     only over several processes: how many, and which this is, from 0; `bytes` are those of its own columns
-#   uplo, dimnames the form in which as.matrix() returns it
-#   trace          of A, as far as it is known without looking at the factor
-#   trace_error    how far that may be off: as `error`, since the factor was looked at
-#   modifications, error                         since the last factorisation: see chol_factor_drift.R
+#   n, precision, device, device_name, bytes, capacity
+#                  what the HeldFactor tells of itself; `device` is NA if the factor is in ordinary memory
+#   devices        all devices that hold the factor; `device` is the first of them
+#   processes, process
+#                  only for a factor over several processes: how many processes there are, and the number of this
+#                  process, from 0; `bytes` counts the columns of this process
+#   uplo, dimnames the form in which as.matrix() returns the factor
+#   trace          the trace of A, as far as it is known without reading the factor
+#   trace_error    a bound on the error of `trace`, counted as `error` is, since the factor was last read
+#   modifications, error
+#                  both counted since the last factorisation: see chol_factor_drift.R
 #
 # What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time. They
 # can be changed by hand; what fits no more is found where a handle is used (src/rcpp_handle.cpp).
@@ -17,7 +21,8 @@
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
   fields <- c(with_names(made), list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
                          trace_error = 0, modifications = modifications, error = error))
-  structure(list2env(fields, parent = emptyenv()), class = c(if (!is.null(made$processes)) "process_factor" else if (is.na(made$device)) "cpu_factor" else "gpu_factor", "chol_factor"))
+  kind <- if (!is.null(made$processes)) "process_factor" else if (is.na(made$device)) "cpu_factor" else "gpu_factor"
+  structure(list2env(fields, parent = emptyenv()), class = c(kind, "chol_factor"))
 }
 
 # A handle for what is at `pointer`, or will be, which is as `f` was but for its numbers.
@@ -96,9 +101,9 @@ with_room <- function(call, changed = NULL) {
 #' @return
 #' `copy_factor()`: a handle with data of its own in the same place; modifications of one do not change the other.
 #'
-#' `free()`: `NULL`, invisibly. The memory is given back (on a GPU at once, in R at the next garbage collection), whatever other variables refer to the
-#' handle, and every later use of it is an error of class `gpucholmod_invalid_factor`. To free a handle that cannot be
-#' used any more does nothing.
+#' `free()`: `NULL`, invisibly. The memory is given back (on a GPU at once, in R at the next garbage collection),
+#' whatever other variables refer to the handle, and every later use of it is an error of class
+#' `gpucholmod_invalid_factor`. To free a handle that cannot be used any more does nothing.
 #'
 #' `as.matrix()`: the factor as an ordinary matrix of doubles with the dimnames it came with, upper or lower triangular
 #' as it was given, the other triangle exactly zero. Of a factor over several processes in process 0, `NULL` in others.
@@ -174,9 +179,13 @@ describe_factor <- function(f) {
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
-  place <- if (!is.null(f$processes)) sprintf("%s, in process %d of 0 to %d, which have blocks of columns in turn",
-                                              if (is.na(f$device)) "here" else sprintf("on device %d (%s)", f$device, f$device_name), f$process, f$processes - 1L)
-           else if (is.na(f$device)) "in ordinary memory" else sprintf("on %s (%s)", describe_devices(f), f$device_name)
+  on_device <- function(devices) sprintf("on %s (%s)", devices, f$device_name)
+  place <- if (!is.null(f$processes)) {
+    sprintf("%s, in process %d of 0 to %d, which have blocks of columns in turn",
+            if (is.na(f$device)) "here" else on_device(sprintf("device %d", f$device)), f$process, f$processes - 1L)
+  } else {
+    if (is.na(f$device)) "in ordinary memory" else on_device(describe_devices(f))
+  }
   room <- if (f$capacity > f$n) sprintf(", room for %d x %d", f$capacity, f$capacity)
   c(shape, paste0(format_bytes(f$bytes), " ", place, room), past)
 }

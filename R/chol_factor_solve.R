@@ -1,16 +1,18 @@
 #' Solve with a factor that has memory of its own
 #'
-#' With a factor of \eqn{A} that [chol_factor()], [gpu_factor()] or [gpu_chol()] keeps, these solve with \eqn{A}, and give its determinant, inverse,
-#' and the diagonal of the factor. The factor stays where it is; right-hand sides come from, and results go to, ordinary memory. See also
-#' [solve_forward()], [solve_back()] and [logdet()], which take every kind of factor.
+#' With a factor of \eqn{A} that [chol_factor()], [gpu_factor()] or [gpu_chol()] keeps, these solve with \eqn{A}, and
+#' give its determinant, inverse, and the diagonal of the factor. The factor stays where it is; right-hand sides come
+#' from, and results go to, ordinary memory. See also [solve_forward()], [solve_back()] and [logdet()], which take every
+#' kind of factor.
 #'
-#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they return of anything
-#' else does not change.
+#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they return of
+#' anything else does not change.
 #'
-#' In ordinary memory that is done by R's BLAS and LAPACK, in double precision. On a GPU: up to 192 right-hand sides, or 64 where n is above 8,192, are solved for, on GPUs of compute capability 8.0 and later, by kernels of
-#' the package, in double precision whatever the precision of the factor: a column's solution is then the same to the last bit whichever others come with it. More of
-#' them, and those of a factor that has diagonal blocks (of 64 rows) of condition above \eqn{10^7}, or of which a number is not
-#' finite, are solved for by cuBLAS, in the factor's precision.
+#' In ordinary memory that is done by R's BLAS and LAPACK, in double precision. On a GPU: up to 192 right-hand sides, or
+#' 64 where n is above 8,192, are solved for, on GPUs of compute capability 8.0 and later, by kernels of the package, in
+#' double precision whatever the precision of the factor: a column's solution is then the same to the last bit whichever
+#' others come with it. More of them, and those of a factor that has diagonal blocks (of 64 rows) of condition above
+#' \eqn{10^7}, or of which a number is not finite, are solved for by cuBLAS, in the factor's precision.
 #'
 #' @param a,x A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
@@ -108,7 +110,9 @@ setOldClass(c("process_factor", "chol_factor"))
 #' @rdname solve.chol_factor
 #' @aliases chol2inv,chol_factor-method
 #' @export
-setMethod("chol2inv", "chol_factor", function(x, ...) if (inherits(x, "process_factor")) solve.process_factor(x) else solve.chol_factor(x))
+setMethod("chol2inv", "chol_factor", function(x, ...) {
+  if (inherits(x, "process_factor")) solve.process_factor(x) else solve.chol_factor(x)
+})
 
 #' @rdname solve.chol_factor
 #' @aliases diag,chol_factor-method

@@ -1,33 +1,36 @@
 #' Rows and columns that come, go and move
 #'
-#' From the factor of \eqn{A} that of \eqn{A} with rows and columns inserted, deleted, or one of them moved to another place: a growing Gaussian
-#' process, an active set, cross-validation. Much quicker than factorising afresh: nothing left of and above what changes is touched.
+#' From the factor of \eqn{A} that of \eqn{A} with rows and columns inserted, deleted, or one of them moved to another
+#' place: a growing Gaussian process, an active set, cross-validation. Much quicker than factorising afresh: nothing
+#' left of and above what changes is touched.
 #'
 #' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the
 #' factor of a \eqn{p \times p}{p x p} matrix, and a downdate of what lies behind; at the end there is none. Moving is
 #' done by reflections: every positive definite matrix allows it.
 #'
-#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()]; with `in_place` and
-#'   room to grow that is the quickest.
-#' @param X The new columns of the new matrix, in its order: an \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector for one. Of the
-#'   \eqn{p \times p}{p x p} block that they have on the diagonal the upper triangle is looked at.
+#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()];
+#'   with `in_place` and room to grow that is the quickest.
+#' @param X The new columns of the new matrix, in its order: an \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector
+#'   for one. Of the \eqn{p \times p}{p x p} block that they have on the diagonal the upper triangle is looked at.
 #' @param at The number that the first of them has in the new matrix. The default is behind the last.
 #' @param index The numbers of those that go; or their names.
-#' @param from,to Numbers, or `from` a name: row and column `from` becomes number `to`, and those in between go one step towards where it was.
+#' @param from,to Numbers, or `from` a name: row and column `from` becomes number `to`, and those in between go one step
+#'   towards where it was.
 #' @param ... Must be empty.
-#' @param z Right-hand sides that come along, with \eqn{R'z = b}: a vector of \eqn{n} numbers, or a matrix with so many rows. They become what
-#'   they are for the new factor and the new \eqn{b}, without solving for all of it.
+#' @param z Right-hand sides that come along, with \eqn{R'z = b}: a vector of \eqn{n} numbers, or a matrix with so many
+#'   rows. They become what they are for the new factor and the new \eqn{b}, without solving for all of it.
 #' @param b The new rows of \eqn{b}, one for each column of `X`.
-#' @param rss As for [cholupdate_gpu()]: residual sums of squares, one for each column of `z`. They grow where rows and columns go, and shrink
-#'   where they come: of a least squares fit, whose `z` and `rss` they are, when variables do.
+#' @param rss As for [cholupdate_gpu()]: residual sums of squares, one for each column of `z`. They grow where rows and
+#'   columns go, and shrink where they come: of a least squares fit, whose `z` and `rss` they are, when variables do.
 #' @param names Names of the new rows and columns. Where the factor has names and none are given, they are `""`.
 #' @param uplo As for [cholupdate_gpu()].
-#' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor that takes memory for what comes or
-#'   goes alone, and a second factor where numbers come near the ends of their range, and on a GPU, where there is room for one, or more than 32 columns
-#'   are inserted, for an insertion before the end. Beyond the capacity there is half as much again afterwards, where that can be had.
+#' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor that takes
+#'   memory for what comes or goes alone, and a second factor where numbers come near the ends of their range, and on a
+#'   GPU, where there is room for one, or more than 32 columns are inserted, for an insertion before the end. Beyond the
+#'   capacity there is half as much again afterwards, where that can be had.
 #' @param check Whether an insertion that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
-#' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which limits what the call takes
-#'   besides the factor.
+#' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which
+#'   limits what the call takes besides the factor.
 #'
 #' @return The factor, in the form of `R`, with its dimnames, those that are inserted included. For `cholinsert_gpu()`
 #'   with `check = FALSE`, a list of the factor `R` and `pivot`: 0 on success, otherwise the order of the first leading
@@ -46,8 +49,8 @@
 #' any more then.
 #'
 #' @references
-#' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and column.
-#' G. H. Golub and C. F. Van Loan (2013). Matrix Computations, 4th ed., section 6.5.
+#' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and
+#' column. G. H. Golub and C. F. Van Loan (2013). Matrix Computations, 4th ed., section 6.5.
 #' @examples
 #' A <- crossprod(matrix(rnorm(600), 30)) + diag(20)
 #' R <- chol(A[1:18, 1:18])
@@ -81,8 +84,8 @@ cholshift_gpu <- function(R, from, to, ...) {
 
 #' @rdname cholinsert_gpu
 #' @export
-cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL, uplo = c("upper", "lower"),
-                                   check = TRUE, control = cholupdate_control()) {
+cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL,
+                                   uplo = c("upper", "lower"), check = TRUE, control = cholupdate_control()) {
   require_no_more(...)
   require_flag(check, "check")
   with_memory({
@@ -96,7 +99,8 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
 
 #' @rdname cholinsert_gpu
 #' @export
-choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
+choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"),
+                                   control = cholupdate_control()) {
   require_no_more(...)
   with_memory({
     f <- held_for_now(R, uplo, missing(uplo))
@@ -107,7 +111,8 @@ choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c
 
 #' @rdname cholinsert_gpu
 #' @export
-cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
+cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"),
+                                  control = cholupdate_control()) {
   require_no_more(...)
   with_memory({
     f <- held_for_now(R, uplo, missing(uplo))
@@ -116,17 +121,19 @@ cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", 
   })
 }
 
-# An ordinary factor as the functions below want it, for one call: a plain upper matrix of doubles as it is, as `matrix` beside what they
-# ask a handle for; anything else in memory of its own, with room for so many rows and columns `more`.
+# An ordinary factor as the functions below want it, for one call: a plain upper matrix of doubles as it is, as `matrix`
+# beside what they ask a handle for; anything else in memory of its own, with room for so many rows and columns `more`.
 held_for_now <- function(R, uplo, by_default, more = 0L) {
   if (!by_default) uplo <- match_choice(uplo, choices$uplo, "uplo")
   if (is.double(R) && is.matrix(R) && !is.object(R) && (by_default || uplo == "upper")) {
     open_factor(R)
-    return(list2env(list(matrix = R, n = nrow(R), uplo = "upper", precision = "double", dimnames = dimnames(R)), parent = emptyenv()))
+    return(list2env(list(matrix = R, n = nrow(R), uplo = "upper", precision = "double", dimnames = dimnames(R)),
+                    parent = emptyenv()))
   }
   n <- dim(if (is_float32(R)) R@Data else R)[1L]
   capacity <- if (more > 0L && length(n)) n + more
-  if (by_default) chol_factor.default(R, "cpu", capacity = capacity) else chol_factor.default(R, "cpu", uplo = uplo, capacity = capacity)
+  if (by_default) return(chol_factor.default(R, "cpu", capacity = capacity))
+  chol_factor.default(R, "cpu", uplo = uplo, capacity = capacity)
 }
 is_held <- function(f) inherits(f, "chol_factor")
 
@@ -155,8 +162,8 @@ given_back <- function(f, R) {
 
 #' @rdname cholinsert_gpu
 #' @export
-cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL, in_place = FALSE, check = TRUE,
-                                       control = cholupdate_control()) {
+cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL,
+                                       in_place = FALSE, check = TRUE, control = cholupdate_control()) {
   require_no_more(...)
   value <- insert_into(R, X, at, z, b, rss, names, in_place, check, if (!missing(control)) control_numbers(control))
   if (in_place && check) invisible(value) else value
@@ -164,7 +171,8 @@ cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL,
 
 #' @rdname cholinsert_gpu
 #' @export
-choldelete_gpu.chol_factor <- function(R, index, ..., z = NULL, rss = NULL, in_place = FALSE, control = cholupdate_control()) {
+choldelete_gpu.chol_factor <- function(R, index, ..., z = NULL, rss = NULL, in_place = FALSE,
+                                       control = cholupdate_control()) {
   require_no_more(...)
   value <- delete_from(R, index, z, rss, in_place, if (!missing(control)) control_numbers(control))
   if (in_place) invisible(value) else value
@@ -178,14 +186,16 @@ cholshift_gpu.chol_factor <- function(R, from, to, ..., z = NULL, in_place = FAL
   if (in_place) invisible(value) else value
 }
 
-# The three of a handle f; control: control_numbers(), or NULL where none was given. `order`, as reshape_factor() has it, is found only where something has names:
-# for a small change of a large factor it would take longer than the work.
+# The three of a handle f; control: control_numbers(), or NULL where none was given. `order`, as reshape_factor() has
+# it, is found only where something has names: for a small change of a large factor it would take longer than the work.
 insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
   n <- if (is_held(f)) order_of(f) else f$n
   at <- if (is.null(at)) n + 1L else place_of(at, n + 1L, "at", NULL)
   p <- columns_in(X)
-  if (!are_plain_columns(X, n + p)) X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
+  if (!are_plain_columns(X, n + p)) {
+    X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
+  }
   if (!is.null(names) && (!is.character(names) || length(names) != p || anyNA(names))) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
@@ -283,7 +293,10 @@ new_dimnames <- function(dimnames, order, names = NULL) {
 places_of <- function(index, f, argument = "index") {
   if (is.character(index)) {
     found <- match(index, variable_names(f))
-    if (anyNA(found)) stop_bad_argument(argument, index, sprintf("has a name that the factor has not: \"%s\"", index[is.na(found)][[1L]]))
+    if (anyNA(found)) {
+      unknown <- index[is.na(found)][[1L]]
+      stop_bad_argument(argument, index, sprintf("has a name that the factor has not: \"%s\"", unknown))
+    }
     return(found)
   }
   if (!is.numeric(index) || anyNA(index) || any(index != round(index)) || any(index < 1 | index > f$n)) {
@@ -294,7 +307,8 @@ places_of <- function(index, f, argument = "index") {
 place_of <- function(index, most, argument, f) {
   if (is.character(index) && length(index) == 1L && !is.null(f)) return(places_of(index, f, argument))
   if (!is.numeric(index) || length(index) != 1L || is.na(index) || index != round(index) || index < 1 || index > most) {
-    stop_bad_argument(argument, index, sprintf("must be a number from 1 to %d%s", most, if (is.null(f)) "" else ", or a name"))
+    or_name <- if (is.null(f)) "" else ", or a name"
+    stop_bad_argument(argument, index, sprintf("must be a number from 1 to %d%s", most, or_name))
   }
   as.integer(index)
 }

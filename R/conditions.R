@@ -131,8 +131,11 @@ stop_not_positive_definite <- function(what, pivot, consequence = NULL) {
 # Of several matrices some are not positive definite: `pivots` of all of them, 0 for those that are.
 stop_members <- function(pivots) {
   members <- which(pivots > 0L)
-  message <- sprintf("of %d modified matrices %d %s not positive definite: number %d, whose leading minor of order %d is not%s", length(pivots),
-                     length(members), if (length(members) == 1L) "is" else "are", members[[1L]], pivots[[members[[1L]]]],
-                     if (length(members) > 1L) ", and others" else "")
-  stop_gpucholmod("not_positive_definite", message, list(pivot = pivots[[members[[1L]]]], members = members, pivots = pivots[members]))
+  first <- members[[1L]]
+  message <- sprintf(paste("of %d modified matrices %d %s not positive definite: number %d,",
+                           "whose leading minor of order %d is not%s"),
+                     length(pivots), length(members), if (length(members) == 1L) "is" else "are", first,
+                     pivots[[first]], if (length(members) > 1L) ", and others" else "")
+  stop_gpucholmod("not_positive_definite", message,
+                  list(pivot = pivots[[first]], members = members, pivots = pivots[members]))
 }

@@ -2,8 +2,8 @@
 # slots so that neither package needs to be there.
 
 # Opens a factor: list(x, lower, float32). `x` is a plain double matrix, or, for float32, an integer matrix that
-# holds the bits of floats; NULL where `R` itself is one, see opened(). close_factor() puts a modified x back into what the
-# user gave. uplo: one of the choices, or NULL where it was not given.
+# holds the bits of floats; NULL where `R` itself is one, see opened(). close_factor() puts a modified x back into what
+# the user gave. uplo: one of the choices, or NULL where it was not given.
 open_factor <- function(R, uplo = NULL, argument = "R") {
   lower <- identical(uplo, "lower")
   if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
@@ -58,7 +58,8 @@ open_triangular_Matrix <- function(R, uplo, argument) {
   if (methods::.hasSlot(R, "perm") && length(R@perm)) stop_pivoted(R@perm, argument)
   own <- if (R@uplo == "L") "lower" else "upper"
   if (!is.null(uplo) && uplo != own) {
-    stop_gpucholmod("bad_argument", sprintf("'uplo' is \"%s\", but '%s' is %s triangular, a %s", uplo, argument, own, class(R)),
+    stop_gpucholmod("bad_argument",
+                    sprintf("'uplo' is \"%s\", but '%s' is %s triangular, a %s", uplo, argument, own, class(R)),
                     list(argument = "uplo", value = uplo))
   }
   x <- matrix(R@x, R@Dim[1L], R@Dim[2L])
@@ -67,8 +68,8 @@ open_triangular_Matrix <- function(R, uplo, argument) {
   list(x = x, lower = own == "lower", float32 = FALSE)
 }
 
-# Warns where the triangle that is not read looks as if something else was meant, which rcpp_other_triangle() tells. What
-# is merely not zero there may be on purpose, and is told once a session.
+# Warns where the triangle that is not read looks as if something else was meant, which rcpp_other_triangle() tells.
+# What is merely not zero there may be on purpose, and is told once a session.
 warn_of_other_triangle <- function(looks, lower, argument) {
   if (looks == 0L) return(invisible())
   looks <- choice_of(looks, "other_triangle")
@@ -78,10 +79,11 @@ warn_of_other_triangle <- function(looks, lower, argument) {
   other <- if (lower) "upper" else "lower"
   message <- switch(
     looks,
-    symmetric = sprintf(paste("'%1$s' looks like a symmetric matrix, and is taken for a factor: its %2$s triangle is used.",
-                              "chol(%1$s) would be the factor of that matrix"), argument, uplo),
-    transposed = sprintf(paste("'%1$s' looks like a factor that is %3$s triangular, and is taken for one that is %2$s: only its",
-                               "diagonal is used. Give t(%1$s), or uplo = \"%3$s\" where there is such an argument"),
+    symmetric = sprintf(paste("'%1$s' looks like a symmetric matrix, and is taken for a factor: its %2$s triangle is",
+                              "used. chol(%1$s) would be the factor of that matrix"), argument, uplo),
+    transposed = sprintf(paste("'%1$s' looks like a factor that is %3$s triangular, and is taken for one that is %2$s:",
+                               "only its diagonal is used. Give t(%1$s), or uplo = \"%3$s\" where there is such an",
+                               "argument"),
                          argument, uplo, other),
     filled = sprintf("'%s' is not zero in its %s triangle, which is not used (told once a session)", argument, other)
   )
@@ -178,8 +180,8 @@ stop_not_numeric <- function(x, argument) {
 stop_pivoted <- function(pivot, argument = "R") {
   stop_gpucholmod(
     "pivoted",
-    sprintf("'%s' comes from a pivoted factorisation: it is the factor of a permuted matrix, and its pivots would be lost",
-            argument),
+    sprintf(paste("'%s' comes from a pivoted factorisation: it is the factor of a permuted matrix,",
+                  "and its pivots would be lost"), argument),
     list(pivot = pivot)
   )
 }

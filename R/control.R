@@ -9,19 +9,19 @@
 #'   Small problems take fewer. The default can be set with `options(gpucholmod.threads =)`. It does not apply to R's
 #'   BLAS (method `"refactor"`), which has threads of its own.
 #' @param device_memory The most device memory that a call may allocate, with methods `"stream"`, `"resident"` and
-#'   `"panel"`, and for a [gpu_factor()] besides it; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A
-#'   number of bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers
-#'   of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of either case. What the driver itself needs for a
-#'   process comes on top.
+#'   `"panel"`, and for a [gpu_factor()] besides it; where that is not enough, the error of class
+#'   `gpucholmod_out_of_memory` tells what is `needed`. A number of bytes, or a string such as `"256MB"`, `"1.5 GB"`,
+#'   `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of
+#'   either case. What the driver itself needs for a process comes on top.
 #' @param instructions The vector instructions for the CPU to compute with, methods `"blocked"` and `"stream"`:
 #'   `"avx512"`, `"avx2"` (with FMA), `"plain"` (what the compiler takes by default for the family of processors), or
 #'   `"auto"`, the first of these that the machine has. The results differ by rounding errors. For tests and
 #'   measurements.
 #' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do,
 #'   and modifications of a [gpu_factor()].
-#' @param blocks_per_kernel Of method `"panel"`, as the next three: thread blocks of one kernel launch. Walder (2010) took 28
-#'   blocks of 32 threads with 16 elements each. A launch covers
-#'   `blocks_per_kernel * threads_per_block` columns, and device memory grows with that up to \eqn{n}.
+#' @param blocks_per_kernel Of method `"panel"`, as the next three: thread blocks of one kernel launch. Walder (2010)
+#'   took 28 blocks of 32 threads with 16 elements each. A launch covers `blocks_per_kernel * threads_per_block`
+#'   columns, and device memory grows with that up to \eqn{n}.
 #' @param threads_per_block Threads of a block, each of which owns one column: a multiple of 32, at most 256.
 #' @param elements_per_thread Columns of `V` that a thread holds in registers at a time: 1, 4, 8, 16 or 32. A larger
 #'   \eqn{k} is done in batches of this size.
@@ -61,8 +61,8 @@ cholupdate_control <- function(threads = getOption("gpucholmod.threads"), device
 
 optimised_blas_names <- "openblas|mkl|blis|accelerate|veclib|armpl|atlas"
 
-# Whether R's BLAS is one that was written for speed, by its file name: whether factorising afresh is ever quicker than a
-# modification depends on that.
+# Whether R's BLAS is one that was written for speed, by its file name: whether factorising afresh is ever quicker than
+# a modification depends on that.
 has_optimised_blas <- function() {
   if (is.null(state$optimised_blas)) {
     state$optimised_blas <- grepl(optimised_blas_names, extSoftVersion()[["BLAS"]], ignore.case = TRUE)

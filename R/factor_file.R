@@ -27,9 +27,10 @@
 #' `<path>.XXXXXX.part`, in the same folder. It gets its name when it is complete and the disk has all of it, in one
 #' step, so that under that name there is always a complete factor, or nothing. When a call fails, is interrupted or
 #' finds that a downdate cannot be done, the `.part` file is deleted, and a file that was to be replaced is as it was.
-#' Only a process that is killed, or a machine that goes down, leaves a `.part` file. When the same output is written again,
-#' every file `<path>.XXXXXX.part` (six letters or digits) of the same user is deleted that no process has locked, as one that
-#' is being written is. Locks may not be seen by other machines that share the folder: let two machines not write one output.
+#' Only a process that is killed, or a machine that goes down, leaves a `.part` file. When the same output is written
+#' again, every file `<path>.XXXXXX.part` (six letters or digits) of the same user is deleted that no process has
+#' locked, as one that is being written is. Locks may not be seen by other machines that share the folder: let two
+#' machines not write one output.
 #'
 #' With `replace = TRUE` the old file stays until the new one takes its place: there must be space for both. The new
 #' file has the permissions of the old one, and belongs to whoever writes it. A symbolic link is itself replaced, not

@@ -1,9 +1,9 @@
 #' Solve with a factor in a file
 #'
-#' With a factor of \eqn{A} in a file, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of the
-#' factor, as [for factors on a GPU][solve.chol_factor]. [solve_forward()], [solve_back()] and [logdet()] take such a factor
-#' too. The file is read in panels of columns, once for each of the two substitutions (besides its diagonal); only the inverse takes the whole
-#' matrix in memory, as it is one.
+#' With a factor of \eqn{A} in a file, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of
+#' the factor, as [for factors on a GPU][solve.chol_factor]. [solve_forward()], [solve_back()] and [logdet()] take such
+#' a factor too. The file is read in panels of columns, once for each of the two substitutions (besides its diagonal);
+#' only the inverse takes the whole matrix in memory, as it is one.
 #'
 #' @param a,x A factor in a file, from [factor_file()] or [write_factor()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or

@@ -1,13 +1,13 @@
 #' Solve with a factor, and the determinant
 #'
-#' For a factor of any kind: an ordinary matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to solve
-#' \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For all but ordinary matrices, `solve()` does both.
+#' For a factor of any kind: an ordinary matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to
+#' solve \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For all but ordinary matrices, `solve()` does both.
 #'
-#' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in panels
-#' of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.
+#' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in
+#' panels of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.
 #'
-#' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or [gpu_chol()], or a
-#'   [factor_file()].
+#' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or
+#'   [gpu_chol()], or a [factor_file()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
 #'   `float32`.
 #' @param ... Must be empty, but for `uplo` of ordinary matrices.
@@ -23,7 +23,8 @@
 #' @section Errors:
 #' A diagonal that is not positive, finite and at least 2.2e-308 is an error of class `gpucholmod_bad_diagonal`. Of an
 #' ordinary matrix nothing else is looked at.
-#' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and [in files][solve.factor_file]
+#' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and
+#' [in files][solve.factor_file]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' b <- rnorm(50)

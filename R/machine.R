@@ -47,8 +47,8 @@ with_blas_threads <- function(threads, code) {
   code
 }
 
-# With how many threads of R's BLAS f() is quickest: all, half of them and so on as long as that helps; more than there is
-# work for can take longer. NA where R's BLAS does not let itself be told.
+# With how many threads of R's BLAS f() is quickest: all, half of them and so on as long as that helps; more than there
+# is work for can take longer. NA where R's BLAS does not let itself be told.
 quickest_blas_threads <- function(f) {
   all <- best <- rcpp_blas_threads(0L)
   if (is.na(all)) return(all)

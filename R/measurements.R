@@ -15,8 +15,8 @@
 #'   tells where it comes from: `command`, `date`, `package` (its version), `cpu`, `cores`, `threads` (the most that the
 #'   package takes), `instructions` (vector instructions of the CPU), `gpu` (`"none"`, or its name), `gpuless` (why
 #'   there is none; not in older files of scripts), `cuda` (of the build and of the driver), `R`, `blas`, `system`. What
-#'   [bench_paper()] has written has the class `bench_paper` too. Units are told by the help page or the head of the script that has written them;
-#'   times are in seconds where nothing else is said.
+#'   [bench_paper()] has written has the class `bench_paper` too. Units are told by the help page or the head of the
+#'   script that has written them; times are in seconds where nothing else is said.
 #'
 #'   `format()`: where it comes from as one line of text, to go with a figure.
 #' @section Errors:

@@ -72,8 +72,8 @@ as_refusal <- function(e) {
   rawToChar(serialize(structure(class = class(e), fields), NULL, ascii = TRUE))
 }
 
-# `x` of process 0, also where it is NULL. Elsewhere it may be given as well, and has to be the same then. `asked` has to be the same in all. A
-# matrix of n rows, and anything else:
+# `x` of process 0, also where it is NULL. Elsewhere it may be given as well, and has to be the same then. `asked` has
+# to be the same in all. A matrix of n rows, and anything else:
 agreed_columns <- function(x, n, argument, asked) {
   if (!is.null(x) && !are_plain_columns(x, n)) x <- open_columns(x, n, float32 = FALSE, argument)
   rcpp_processes_agree(serialize(asked, NULL, version = 2L), argument, x, n)
@@ -132,18 +132,21 @@ compacted <- function(x) Filter(Negate(is.null), x)
 
 # As many threads as are of use to a process, where none are asked for.
 with_threads <- function(given) {
-  if (is.null(given$control) && is.null(getOption("gpucholmod.threads"))) given$control <- cholupdate_control(threads = processes_here()$threads)
+  if (is.null(given$control) && is.null(getOption("gpucholmod.threads"))) {
+    given$control <- cholupdate_control(threads = processes_here()$threads)
+  }
   given
 }
 
-# Calls f(R, x, ...), a method for one process, with what is left of `given` the same in all. x: list(name = columns), of so many rows or, NULL, of as many as
-# process 0 has. `names`: as above.
+# Calls f(R, x, ...), a method for one process, with what is left of `given` the same in all. x: list(name = columns),
+# of so many rows or, NULL, of as many as process 0 has. `names`: as above.
 carry_out_together <- function(f, what, R, x, rows, names, given) {
   together({
     live(R, "R")
     asked <- list(what, given[setdiff(names(given), names)])
     if (!length(x)) agreed(TRUE, "processes", asked)
-    else x[[1L]] <- if (is.null(rows)) agreed(x[[1L]], names(x), asked) else agreed_columns(x[[1L]], rows, names(x), asked)
+    else x[[1L]] <- if (is.null(rows)) agreed(x[[1L]], names(x), asked)
+                    else agreed_columns(x[[1L]], rows, names(x), asked)
     given <- with_agreed(given, names, asked)
     do.call(f, c(list(R), unname(x), with_threads(given)), quote = TRUE)
   })
@@ -161,7 +164,8 @@ cholinsert_gpu.process_factor <- function(R, X = NULL, ...) {
 
 #' @export
 choldelete_gpu.process_factor <- function(R, index, ...) {
-  carry_out_together(choldelete_gpu.chol_factor, "choldelete_gpu", R, list(), NULL, c("z", "rss"), list(index = index, ...))
+  carry_out_together(choldelete_gpu.chol_factor, "choldelete_gpu", R, list(), NULL, c("z", "rss"),
+                     list(index = index, ...))
 }
 
 #' @export
@@ -237,7 +241,8 @@ write_together <- function(f, path, replace) {
   together({
     live(f, "R")
     require_flag(replace, "replace")
-    path <- agreed(if (f$process == 0L && !is.null(path)) absolute_path(path, "path"), "path", list("write_factor", replace))
+    path <- agreed(if (f$process == 0L && !is.null(path)) absolute_path(path, "path"), "path",
+                   list("write_factor", replace))
     rcpp_processes_write(f, path, replace)
     structure(list(path = path, n = f$n), class = "factor_file")
   })
@@ -245,10 +250,12 @@ write_together <- function(f, path, replace) {
 
 #' The processes that MPI has started
 #'
-#' Under `mpirun`, all processes run the same script, and `chol_factor(R, processes = TRUE)` makes one factor whose columns lie in all of them, each in
-#' its memory: blocks of 64 columns, in turn. They compute on CPUs, or, with `backend = "cuda"`, each on a GPU. `process_info()` tells a process which it is.
+#' Under `mpirun`, all processes run the same script, and `chol_factor(R, processes = TRUE)` makes one factor whose
+#' columns lie in all of them, each in its memory: blocks of 64 columns, in turn. They compute on CPUs, or, with
+#' `backend = "cuda"`, each on a GPU. `process_info()` tells a process which it is.
 #'
-#' To start it, with the packages `openmpi-bin` and `libopenmpi-dev` of Debian installed before this one, so that `configure` finds MPI:
+#' To start it, with the packages `openmpi-bin` and `libopenmpi-dev` of Debian installed before this one, so that
+#' `configure` finds MPI:
 #'
 #' ```
 #' # shared.R: f <- gpucholmod::chol_factor(gpucholmod::factor_file("R.bin"), processes = TRUE)
@@ -256,37 +263,44 @@ write_together <- function(f, path, replace) {
 #' mpirun -np 4 Rscript shared.R
 #' ```
 #'
-#' MPI is begun at the first call of `process_info()` or `chol_factor(processes = TRUE)`, unless package \pkg{Rmpi} or other code has begun it, and ends
-#' with R. R waits then until all processes end. \pkg{Rmpi} has to be loaded before that call, as it cannot be used where MPI has been begun; its `mpi.quit()`
-#' ends R as it should.
+#' MPI is begun at the first call of `process_info()` or `chol_factor(processes = TRUE)`, unless package \pkg{Rmpi} or
+#' other code has begun it, and ends with R. R waits then until all processes end. \pkg{Rmpi} has to be loaded before
+#' that call, as it cannot be used where MPI has been begun; its `mpi.quit()` ends R as it should.
 #'
 #' @section One factor over several processes:
-#' Every function of such a factor is called by all processes, in the same order, with the same arguments; what differs is an error of all of them.
-#' The factor `R`, and the right-hand sides and columns `V` or `X`, are needed in process 0 alone: `NULL` stands for them in others. (They may be
-#' given by all, but for `R`; they are compared.) From a [factor_file()], which is the same for all, each process reads its own columns, so that the factor is
-#' never whole in the memory of any.
+#' Every function of such a factor is called by all processes, in the same order, with the same arguments; what differs
+#' is an error of all of them. The factor `R`, and the right-hand sides and columns `V` or `X`, are needed in process 0
+#' alone: `NULL` stands for them in others. (They may be given by all, but for `R`; they are compared.) From a
+#' [factor_file()], which is the same for all, each process reads its own columns, so that the factor is never whole in
+#' the memory of any.
 #'
-#' These are as for every [chol_factor()]: [cholupdate_gpu()][cholupdate_gpu.chol_factor], new or in place, with weights, scale, both signs and right-hand sides
-#' `z` that come along, to the same bits with any number of processes; [cholinsert_gpu()], [choldelete_gpu()] and [cholshift_gpu()], also the same bits, in place
-#' too by way of a second factor; [solve()][solve.chol_factor] with right-hand sides, few of them, [solve_forward()], [solve_back()], [solve_modified()], [logdet()],
-#' `determinant()`, `diag()`, whose results all processes get; `copy_factor()`, `free()`, `drift()`, `print()`. [as.matrix()][as.matrix.chol_factor], and
-#' `solve()` without right-hand sides, the inverse, give the matrix to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by column.
+#' These are as for every [chol_factor()]: [cholupdate_gpu()][cholupdate_gpu.chol_factor], new or in place, with
+#' weights, scale, both signs and right-hand sides `z` that come along, to the same bits with any number of processes;
+#' [cholinsert_gpu()], [choldelete_gpu()] and [cholshift_gpu()], also the same bits, in place too by way of a second
+#' factor; [solve()][solve.chol_factor] with right-hand sides, few of them, [solve_forward()], [solve_back()],
+#' [solve_modified()], [logdet()], `determinant()`, `diag()`, whose results all processes get; `copy_factor()`,
+#' `free()`, `drift()`, `print()`. [as.matrix()][as.matrix.chol_factor], and `solve()` without right-hand sides, the
+#' inverse, give the matrix to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by
+#' column.
 #'
-#' What process 0 alone needs, others may leave out where it comes first, as `V`, `X` and `b` of `solve()` do; `z`, with `y`, `b` and `rss`, they have to name:
-#' `z = if (process_info()$process == 0) z`.
+#' What process 0 alone needs, others may leave out where it comes first, as `V`, `X` and `b` of `solve()` do; `z`, with
+#' `y`, `b` and `rss`, they have to name: `z = if (process_info()$process == 0) z`.
 #'
-#' Not there, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: `device`, and `capacity`, as a factor grows without room beforehand.
+#' Not there, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: `device`,
+#' and `capacity`, as a factor grows without room beforehand.
 #'
 #' @section A GPU for each process:
-#' `chol_factor(R, processes = TRUE, backend = "cuda")` deals panels of n/16 columns, 512 to 2,048 of them, to the GPUs of the processes: of one machine, its GPUs in turn,
-#' as `CUDA_VISIBLE_DEVICES` shows them; all have to be of one compute capability. Several processes may share a GPU. A GPU takes n times its columns numbers. [cholupdate_gpu()][cholupdate_gpu.chol_factor]
-#' works there, with messages by way of ordinary memory, and the same bits with any number of processes; so does `copy_factor()`. All else passes the factor through ordinary memory, a
-#' panel at a time, or, for the inverse and rows and columns that come, go or move, all columns of a process at once. A downdate in place in several passes (more than 32 columns
-#' of V) takes a second factor.
+#' `chol_factor(R, processes = TRUE, backend = "cuda")` deals panels of n/16 columns, 512 to 2,048 of them, to the GPUs
+#' of the processes: of one machine, its GPUs in turn, as `CUDA_VISIBLE_DEVICES` shows them; all have to be of one
+#' compute capability. Several processes may share a GPU. A GPU takes n times its columns numbers.
+#' [cholupdate_gpu()][cholupdate_gpu.chol_factor] works there, with messages by way of ordinary memory, and the same
+#' bits with any number of processes; so does `copy_factor()`. All else passes the factor through ordinary memory, a
+#' panel at a time, or, for the inverse and rows and columns that come, go or move, all columns of a process at once. A
+#' downdate in place in several passes (more than 32 columns of V) takes a second factor.
 #'
 #' @section Errors:
-#' They are the same in all processes, with the number of the process that has found them in the field `process`, where one has; nothing is changed
-#' then anywhere. A downdate that fails has the same `pivot` in all.
+#' They are the same in all processes, with the number of the process that has found them in the field `process`, where
+#' one has; nothing is changed then anywhere. A downdate that fails has the same `pivot` in all.
 #'
 #' An error of R's in one process alone, such as a bad option or an argument that cannot be evaluated, is an error of
 #' the same class in the others too, whose message begins with "in process" and the number of that process. All
@@ -314,8 +328,9 @@ write_together <- function(f, path, replace) {
 #' In a forked process ([parallel::mclapply()]) every use of such a factor but `print()` and `free()` is that error
 #' with the reason `"forked"`.
 #'
-#' @return A list: `built`, whether the package was built with MPI; `configured`, what its configure script decided, and why; `process`, the number of
-#'   this process, from 0; `processes`, how many there are; `threads`, how many threads of this machine's CPU are of use to it.
+#' @return A list: `built`, whether the package was built with MPI; `configured`, what its configure script decided, and
+#'   why; `process`, the number of this process, from 0; `processes`, how many there are; `threads`, how many threads of
+#'   this machine's CPU are of use to it.
 #' @seealso [chol_factor()]; how it is done: `system.file("design", "processes.md", package = "gpucholmod")`
 #' @examplesIf nzchar(Sys.getenv("OMPI_COMM_WORLD_SIZE"))
 #' process_info()

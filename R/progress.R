@@ -5,8 +5,8 @@ wants_bar <- function() {
   isTRUE(getOption("gpucholmod.progress", interactive())) && is.numeric(progress_after())
 }
 
-# What src/rcpp_progress.h asks for when a call has taken some time: list(after, show, close). end_bar() takes the bar away.
-# No closure here knows of the caller's frame: that would keep a reference to the factor, see opened().
+# What src/rcpp_progress.h asks for when a call has taken some time: list(after, show, close). end_bar() takes the bar
+# away. No closure here knows of the caller's frame: that would keep a reference to the factor, see opened().
 new_bar <- function() {
   state$bar <- c(list(after = progress_after()), bar())
 }
@@ -27,8 +27,8 @@ progress_after <- function() {
   value
 }
 
-# A bar that begins when something is to be shown: list(show, close). show(done) moves it to that share of the work, 0 to
-# 1; it returns FALSE where there can be no bar, which is never a reason to lose the computation.
+# A bar that begins when something is to be shown: list(show, close). show(done) moves it to that share of the work, 0
+# to 1; it returns FALSE where there can be no bar, which is never a reason to lose the computation.
 bar <- function() {
   start <- proc.time()[["elapsed"]]
   owner <- new.env()

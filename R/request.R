@@ -7,7 +7,7 @@
 #   backend           its number, or NULL where none was given: the option's, or the first
 #   method            its number
 #   control           control_numbers(), or NULL where none was given
-#   weights, scale    weights_of(), scale_of(), or NULL where none was given
+#   weights, scale    check_weights(), check_scale(), or NULL where none was given
 #   sides             sides_of(), or NULL
 new_request <- function(downdate = FALSE, check = TRUE, lower = FALSE, single = FALSE, backend = NULL, method = 0L,
                         control = NULL, weights = NULL, scale = NULL, sides = NULL) {
@@ -40,34 +40,32 @@ default_backend <- function() {
   number_of(match_choice(getOption("gpucholmod.backend"), choices$backend, "gpucholmod.backend"), "backend")
 }
 
-# Of the columns of V: finite doubles, whose number is looked at where that of the columns is known. `downdate`: as given.
-weights_of <- function(weights, downdate) {
+# Checks the weights of the columns of V, or of several V, of which V number j has counts[[j]] columns, and returns them
+# as doubles: NULL if none were given; one number; one number for each column, if all V have the same count; a matrix
+# with a column for each V; or, from a list, a list with a number for each column of each V.
+#
+#   downdate   as the caller gave it: TRUE cannot be combined with weights
+#   counts     NULL if the core compares the number of weights with that of the columns
+#   by_column  TRUE if every V is a column of one matrix, so that one number for each V is accepted too
+#   lists      TRUE if a list is accepted
+check_weights <- function(weights, downdate, counts = NULL, by_column = FALSE, lists = FALSE) {
   if (is.null(weights)) return(NULL)
-  if (isTRUE(downdate)) {
-    why <- "tells already what is taken away, by negative numbers: leave out 'downdate', which means weights of -1"
-    stop_bad_argument("weights", weights, why)
-  }
-  finite_numbers(weights, "weights")
-}
-
-# Returns the weights of the columns of several V, of which V number j has counts[[j]] columns: NULL if none were given;
-# one number; one number for each column, if all V have the same count; a matrix with a column for each V; or, from a
-# list, a list with a number for each column of each V. by_column: every V is a column of one matrix, so that one number
-# for each V is accepted too. lists: whether a list is accepted.
-check_weights <- function(weights, downdate, counts, by_column = FALSE, lists = TRUE) {
   refuse <- function(rule, ...) stop_bad_argument("weights", weights, sprintf(rule, ...))
+  if (isTRUE(downdate)) {
+    refuse("tells already what is taken away, by negative numbers: leave out 'downdate', which means weights of -1")
+  }
   if (lists && is.list(weights) && !is.object(weights)) {
     if (length(weights) != length(counts)) refuse("must be one number, or a list of %d, one for each V", length(counts))
     return(Map(function(w, count) {
-      w <- weights_of(if (is.null(w)) numeric() else w, downdate)
+      w <- finite_numbers(if (is.null(w)) numeric() else w, "weights")
       if (length(w) != 1L && length(w) != count) {
         refuse("must have one number for each of the columns of its V, %d, not %d", count, length(w))
       }
       rep_len(w, count)
     }, weights, counts))
   }
-  w <- weights_of(weights, downdate)
-  if (is.null(w)) return(NULL)
+  w <- finite_numbers(weights, "weights")
+  if (is.null(counts)) return(w)
   if (length(dim(weights)) == 2L) {
     if (ncol(weights) != length(counts) || any(counts != nrow(weights))) {
       refuse("must have a row for each column of every V, and a column for each V")
@@ -79,17 +77,17 @@ check_weights <- function(weights, downdate, counts, by_column = FALSE, lists = 
   w
 }
 
-# Returns the scale of A, checked: one positive number, or one for each of so many `members`.
-scale_of <- function(scale, members = 1L) {
+# Checks the scale of A, and returns it as doubles: one positive number, or one for each of so many `members`.
+check_scale <- function(scale, members = 1L) {
   scale <- finite_numbers(scale, "scale")
-  if (length(scale) == 1L && scale > 0) return(scale)
-  if (length(scale) != members || any(scale <= 0)) {
+  if (!length(scale) %in% c(1L, members) || any(scale <= 0)) {
     others <- if (members != 1L) sprintf(", or %d of them", members)
     stop_bad_argument("scale", scale, paste0("must be one positive number", others))
   }
   scale
 }
 
+# Returns the numbers of an argument as doubles; stops if one of them is not finite.
 finite_numbers <- function(x, argument) {
   if (!is.numeric(x) || is.object(x)) {
     stop_gpucholmod("not_numeric", sprintf("'%s' must be numeric, not %s", argument, class(x)[[1L]]),
@@ -103,15 +101,16 @@ finite_numbers <- function(x, argument) {
   as.double(x)
 }
 
-# Right-hand sides that come along with a factor of order n, and of y, which belongs to them, a row for each of k columns of V or X:
-# list(z, y, rss, argument, form), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no
-# y. Whether z and y are finite is looked at where they are read. argument: what the user calls y. form: attributes of
-# what z becomes, which src/ sets before anything changes: here that might take another vector.
+# Right-hand sides that come along with a factor of order n, and of y, which belongs to them, a row for each of k
+# columns of V or X: list(z, y, rss, argument, form), matrices of doubles and as many doubles, NULL if there are none. k
+# NULL: there is no y. Whether z and y are finite is looked at where they are read. argument: what the user calls y.
+# form: attributes of what z becomes, which src/ sets before anything changes: here that might take another vector.
 sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(z)) {
   if (is.null(z)) {
     if (is.null(y) && is.null(rss)) return(NULL)
     belong <- c(if (!is.null(k)) name, "rss")
-    stop_bad_argument("z", NULL, sprintf("is missing, to which %s belong%s", paste0("'", belong, "'", collapse = " and "),
+    stop_bad_argument("z", NULL, sprintf("is missing, to which %s belong%s",
+                                         paste0("'", belong, "'", collapse = " and "),
                                          if (length(belong) == 1L) "s" else ""))
   }
   force(form)
@@ -162,8 +161,8 @@ returned <- function(R, done, check, z = NULL, rss = NULL) {
 with_sides <- function(R, taken, pivot, given = taken$rss) {
   negative <- which(is.na(taken$rss) & !is.na(given))
   if (length(negative)) {
-    warn_gpucholmod("negative_rss", "a residual sum of squares would become negative: it is NaN; the factor and z are what they should be",
-                    list(columns = negative))
+    warn_gpucholmod("negative_rss", paste("a residual sum of squares would become negative: it is NaN;",
+                                           "the factor and z are what they should be"), list(columns = negative))
   }
   c(list(R = R), taken["z"], if (!is.null(taken$rss)) taken["rss"], if (!is.null(pivot)) list(pivot = pivot))
 }

@@ -1,4 +1,5 @@
-# Matrix::updown() for factors with memory of their own: a method that is there once package Matrix is loaded, which this one does not need.
+# Matrix::updown() for factors with memory of their own: a method that is there once package Matrix is loaded, which
+# this one does not need.
 
 .onLoad <- function(libname, pkgname) {
   if (isNamespaceLoaded("Matrix")) register_updown()
@@ -13,6 +14,8 @@ register_updown <- function() {
 updown_factor <- function(update, C, L) {
   if (identical(update, "+")) update <- TRUE
   if (identical(update, "-")) update <- FALSE
-  if (!isTRUE(update) && !isFALSE(update)) stop_bad_argument("update", update, "must be TRUE or \"+\", or, for a downdate, FALSE or \"-\"")
+  if (!isTRUE(update) && !isFALSE(update)) {
+    stop_bad_argument("update", update, "must be TRUE or \"+\", or, for a downdate, FALSE or \"-\"")
+  }
   cholupdate_gpu.chol_factor(L, C, downdate = !update)
 }
