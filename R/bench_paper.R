@@ -124,6 +124,7 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
   as_measurements(record$rows, record$about)
 }
 
+# Measures all cases, by ascending order n, and adds the rows to `record`; larger orders are skipped after a failure.
 measure_all <- function(cases, record, repeats, longest, seed, say) {
   for (n in unique(cases$n)) {
     start <- proc.time()[["elapsed"]]
@@ -145,7 +146,8 @@ measure_all <- function(cases, record, repeats, longest, seed, say) {
   }
 }
 
-# Everything for one n. `cases`: rows of bench_cases(). What B'B and its factor took is then in record$prepared.
+# Measures the cases of one order n, and keeps the time of B'B and its factor in record$prepared. cases: rows of
+# bench_cases().
 measure_size <- function(cases, record, repeats, longest, seed) {
   n <- cases$n[[1L]]
   set.seed((seed + n) %% .Machine$integer.max)
@@ -169,10 +171,11 @@ measure_size <- function(cases, record, repeats, longest, seed) {
   }
 }
 
-# ||VV'||_1
+# Returns ||VV'||_1.
 norm_of_square <- function(V) max(abs(V) %*% colSums(abs(V)))
 
-# The row of one case. `p`: what bench_methods prepare from, and `scale`, ||A||_1 + ||VV'||_1; `before`: see too_slow().
+# Measures one case and returns its row. p: what bench_methods prepare from, and `scale`, ||A||_1 + ||VV'||_1; before:
+# see too_slow().
 measure_case <- function(case, p, before, repeats, longest) {
   method <- bench_methods[[case$method]]
   if (too_slow(before, case$n, method$power, longest)) return(bench_rows(case, "too slow"))
@@ -199,7 +202,7 @@ measure_case <- function(case, p, before, repeats, longest) {
   })
 }
 
-# max |A1 - R'R| and ||A1 - R'R||_1
+# Returns max |A1 - R'R| and ||A1 - R'R||_1.
 factor_error <- function(R, A1) {
   # All in the memory of the product, as there may be no room for another matrix or two.
   difference <- abs(crossprod(as.matrix(R)) - A1)
@@ -207,7 +210,7 @@ factor_error <- function(R, A1) {
   c(max = max(difference), norm = max(colSums(difference)))
 }
 
-# Rows of the result for these cases; without `seconds`, what was not timed.
+# Returns the rows of the result for these cases; without `seconds`, the rows of cases that were not timed.
 bench_rows <- function(cases, status, seconds = NA_real_, repeats = 0L, inside = NA_real_, max_error = NA_real_,
                        ratio = NA_real_) {
   cbind(cases, device = method_field(cases$method, "device"), seconds = stats::median(seconds), fastest = min(seconds),
@@ -215,10 +218,11 @@ bench_rows <- function(cases, status, seconds = NA_real_, repeats = 0L, inside =
         date = format(Sys.Date()))
 }
 
-# Whether what took `before` (a row with n and seconds, or none) would take more than `longest` seconds at order n.
+# Is true if an operation that took `before` (a row with n and seconds, or no row) would take more than `longest`
+# seconds at order n.
 too_slow <- function(before, n, power, longest) isTRUE(before$seconds * (n / before$n)^power > longest)
 
-# One row for each thing to measure, for ascending sizes.
+# Returns a row for each case to measure, by ascending order n.
 bench_cases <- function(sizes, ranks, precisions, methods) {
   cases <- expand.grid(method = methods, precision = precisions, change = c("none", "update", "downdate"),
                        k = as.numeric(c(0, ranks)), n = as.numeric(sizes), stringsAsFactors = FALSE)
@@ -229,9 +233,10 @@ bench_cases <- function(sizes, ranks, precisions, methods) {
   cases[possible, c("n", "k", "precision", "change", "method")]
 }
 
+# Returns a string for each row, which identifies its case.
 case_key <- function(x, n = x$n) if (nrow(x)) paste(n, x$k, x$precision, x$change, x$method) else character()
 
-# The methods to measure; `say` is told which cannot be had.
+# Returns the methods that can be measured here, and reports the others through `say`.
 runnable_methods <- function(methods, say) {
   known <- names(bench_methods)
   chosen <- if (is.null(methods)) known else match_choices(methods, known, "methods")
@@ -253,7 +258,7 @@ runnable_methods <- function(methods, say) {
   })
 }
 
-# `sizes`, or those by default, as far as there is memory.
+# Returns `sizes`, or the default sizes that fit into the free memory.
 possible_sizes <- function(sizes) {
   # A, A~, R and the factor before a downdate, the result, its product, and some room
   bytes <- function(n) 7 * 8 * n^2

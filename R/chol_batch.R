@@ -56,7 +56,7 @@ chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), upl
   structure(list2env(fields, parent = emptyenv()), class = "chol_batch")
 }
 
-# An n x n x b array of doubles.
+# Checks an n x n x b array and returns it as doubles.
 open_batch <- function(R, lower, argument = "R") {
   R <- without_class(R)
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
@@ -73,7 +73,7 @@ open_batch <- function(R, lower, argument = "R") {
   as_double(R)
 }
 
-# Stops unless the handle can be used.
+# Stops unless the handle of a batch can be used.
 require_live_batch <- function(f) {
   reason <- rcpp_handle_trouble(f)
   if (!is.null(reason)) stop_invalid("batch", reason)
@@ -136,6 +136,7 @@ dimnames.chol_batch <- function(x) {
   .subset2(x, "dimnames")
 }
 
+# Returns lines that describe a batch, or say why it cannot be used.
 describe_batch <- function(f) {
   reason <- rcpp_handle_trouble(f)
   if (identical(reason, "damaged")) return(c("<chol_batch>", paste("cannot be used:", invalid_message(reason))))
@@ -182,6 +183,7 @@ solve_back.chol_batch <- function(f, b, ...) {
   solve_batch(f, b, 2L)
 }
 
+# Solves for each member of a batch. which: 0 with A, 1 with R', 2 with R.
 solve_batch <- function(f, b, which) {
   require_live_batch(f)
   if (missing(b)) {
@@ -201,6 +203,7 @@ logdet.chol_batch <- function(f, ...) {
   2 * colSums(log(batch_diagonals(f)))
 }
 
+# Returns the diagonals of all members of a batch, one a column.
 batch_diagonals <- function(f) {
   require_live_batch(f)
   with_room(function() rcpp_batch_diagonals(f))

@@ -121,6 +121,8 @@ chol_factor <- function(R, ...) {
   # UseMethod() evaluates R, which may fail before the other processes can be told
   if (for_processes(...)) chol_factor.default(R, ...) else UseMethod("chol_factor")
 }
+
+# Is true if the arguments ask for a factor over several processes.
 for_processes <- function(..., processes = FALSE) isTRUE(processes)
 
 #' @rdname chol_factor
@@ -198,6 +200,7 @@ gpu_chol <- function(A, precision = c("double", "single"), device = getOption("g
   new_factor(done$made, "upper", opened$dimnames)
 }
 
+# Checks the capacity of a factor of order n, and returns it as an integer; NULL means n.
 capacity_for <- function(capacity, n) {
   if (is.null(capacity)) return(n)
   most <- 2^24  # with more, the bytes are soon too many for a vector of R's
@@ -208,14 +211,15 @@ capacity_for <- function(capacity, n) {
   as.integer(capacity)
 }
 
-# Whether a factor with room for n rows and columns is kept on a GPU.
+# Is true if a factor with room for n rows and columns is to be kept on a GPU.
 held_on_gpu <- function(backend, n) {
   backend == "cuda" || (backend == "auto" && n >= least_on_gpu && gpu_info(memory = FALSE)$usable)
 }
 # From this order on, modifications and substitutions are quicker there than with a few threads of a CPU.
 least_on_gpu <- 2000
 
-# The id of a GPU as the core wants it: -1 for the first that can be used. `by_default`: it is the value of the option.
+# Returns the id of a GPU for the core: -1 for the first that can be used. by_default: `device` is the value of the
+# option.
 require_device <- function(device, by_default) {
   if (is.null(device)) return(-1L)
   if (!is.numeric(device) || length(device) != 1L || is.na(device) || device != round(device) || device < 0 ||
@@ -227,7 +231,7 @@ require_device <- function(device, by_default) {
   as.integer(device)
 }
 
-# The ids of GPUs as the core wants them, from arguments `devices` and `device`. One twice only where tests allow it.
+# Returns the ids of GPUs for the core, from the arguments `devices` and `device`. Only tests may name one GPU twice.
 require_devices <- function(devices, device, by_default) {
   if (is.null(devices)) return(require_device(device, by_default))
   if (!by_default && !is.null(device)) stop_bad_argument("devices", devices, "cannot be given together with 'device'")
@@ -247,7 +251,7 @@ require_devices <- function(devices, device, by_default) {
   as.integer(devices)
 }
 
-# The backend where `devices` are given: a factor on them is on GPUs whatever its order.
+# Returns the backend of a factor on `devices`, which is "cuda" for every order; stops if the CPU was asked for.
 require_gpu <- function(backend, devices) {
   if (backend == "cpu") stop_bad_argument("devices", devices, "cannot be given with backend = \"cpu\"")
   "cuda"

@@ -17,7 +17,7 @@
 # What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time. They
 # can be changed by hand; what fits no more is found where a handle is used (src/rcpp_handle.cpp).
 
-# `made` is what src/rcpp_held_factor.cpp hands over.
+# Makes a handle from `made`, the list that src/rcpp_held_factor.cpp returns.
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
   fields <- c(with_names(made), list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
                          trace_error = 0, modifications = modifications, error = error))
@@ -25,7 +25,7 @@ new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$poin
   structure(list2env(fields, parent = emptyenv()), class = c(kind, "chol_factor"))
 }
 
-# A handle for what is at `pointer`, or will be, which is as `f` was but for its numbers.
+# Makes a handle with the fields of `f` and another pointer, which may be set later.
 descendant <- function(f, pointer = NULL) {
   fields <- as.list.environment(f)
   fields["pointer"] <- list(pointer)
@@ -34,7 +34,8 @@ descendant <- function(f, pointer = NULL) {
   handle
 }
 
-# What is wrong with a handle, of a factor or of a batch, in words; `reason` is what rcpp_handle_trouble() tells.
+# Returns the message that says why a handle, of a factor or of a batch, cannot be used. reason: from
+# rcpp_handle_trouble().
 invalid_message <- function(reason) {
   switch(
     reason,
@@ -46,13 +47,13 @@ invalid_message <- function(reason) {
   )
 }
 
-# what: "factor" or "batch".
+# Stops because a handle cannot be used. what: "factor" or "batch".
 stop_invalid <- function(what, reason) {
   stop_gpucholmod("invalid_factor", sprintf("this %s cannot be used: %s", what, invalid_message(reason)),
                   list(reason = reason))
 }
 
-# `f`, a handle that can be used.
+# Returns the handle `f`; stops if it cannot be used.
 live <- function(f, argument = "f") {
   if (!inherits(f, "chol_factor")) {
     why <- "must be a handle from chol_factor(), gpu_factor() or gpu_chol()"
@@ -63,28 +64,28 @@ live <- function(f, argument = "f") {
   f
 }
 
-# A field of a handle that is a word.
+# Returns a field of a handle that holds one string.
 own_choice <- function(f, field) {
   value <- .subset2(f, field)
   if (!is.character(value) || length(value) != 1L) stop_invalid("factor", "damaged")
   value
 }
 
-# Whether a modification in place has failed under way: Begun in src/rcpp_fields.h has given the factor up then.
+# Is true if a modification in place failed half way: Begun in src/rcpp_fields.h has then freed the factor.
 is_half_modified <- function(f) identical(.subset2(f, "status"), "half_modified")
 
-# How the message of such a failure ends.
+# Returns the end of the message of an error that left the factor half modified; otherwise NULL.
 loss_of <- function(f) if (is_half_modified(f)) "; the factor is half modified and cannot be used any more"
 
-# The order of the factors of a handle, one that can be used or not.
+# Returns the order of the factors of a handle, which need not be usable.
 order_of <- function(f) {
   n <- if (is.environment(f)) .subset2(f, "n")
   if (!is.integer(n) || length(n) != 1L) stop_invalid(if (inherits(f, "chol_batch")) "batch" else "factor", "damaged")
   n
 }
 
-# Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to, unless
-# `changed`, the handle that it changes, is half modified.
+# Evaluates call(). If memory runs out, collects garbage, which frees the factors of lost handles, and calls once more,
+# unless `changed`, the handle that the call changes, is half modified.
 with_room <- function(call, changed = NULL) {
   tryCatch(call(), gpucholmod_out_of_memory = function(e) {
     if (is_half_modified(changed)) stop(e)
@@ -147,7 +148,7 @@ free.chol_factor <- function(x, ...) {
   abandon(x, "freed")
 }
 
-# Gives the memory of a handle, of a factor or of a batch, back; `status` says why it cannot be used from now on.
+# Frees the memory of a handle, of a factor or of a batch; `status` says why it cannot be used from now on.
 abandon <- function(f, status) {
   if (rcpp_handle_free(f)) assign("status", status, envir = f)
   invisible(NULL)
@@ -171,7 +172,7 @@ dimnames.chol_factor <- function(x) {
   .subset2(x, "dimnames")
 }
 
-# What it is, where, and its past; or why it cannot be used. A line each.
+# Returns lines that describe a factor, its place and its past, or say why it cannot be used.
 describe_factor <- function(f) {
   reason <- rcpp_handle_trouble(f)
   if (identical(reason, "damaged")) return(c("<chol_factor>", paste("cannot be used:", invalid_message(reason))))
@@ -190,7 +191,7 @@ describe_factor <- function(f) {
   c(shape, paste0(format_bytes(f$bytes), " ", place, room), past)
 }
 
-# "device 0", or "devices 0 (1.2 GiB), 1 (1.1 GiB)".
+# Returns "device 0", or "devices 0 (1.2 GiB), 1 (1.1 GiB)".
 describe_devices <- function(f) {
   if (length(f$devices) == 1L) return(sprintf("device %d", f$device))
   paste("devices", paste0(f$devices, " (", vapply(rcpp_factor_shares(f), format_bytes, ""), ")", collapse = ", "))

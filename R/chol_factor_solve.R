@@ -61,7 +61,7 @@ solve_back.chol_factor <- function(f, b, ...) {
   solve_with(f, b, "back")
 }
 
-# Of a handle: a matrix, or a vector where b is one.
+# Solves with the factor of a handle; returns a matrix, or a vector if b is one.
 solve_with <- function(f, b, which, named = FALSE) {
   live(f)
   as_vector <- length(dim(if (is_float32(b)) b@Data else b)) != 2L
@@ -73,7 +73,7 @@ solve_with <- function(f, b, which, named = FALSE) {
   with_room(function() rcpp_factor_solve(f, B, which, as_vector, names))
 }
 
-# The names of the rows and columns of A.
+# Returns the names of the rows and columns of A.
 variable_names <- function(f) f$dimnames[[if (f$uplo == "lower") 1L else 2L]]
 
 #' @rdname solve.chol_factor
@@ -83,7 +83,7 @@ determinant.chol_factor <- function(x, logarithm = TRUE, ...) {
   as_det(logdet(x), logarithm)
 }
 
-# The logarithm of a determinant in the form of base::determinant().
+# Returns the logarithm of a determinant in the form of base::determinant().
 as_det <- function(modulus, logarithm) {
   structure(
     list(modulus = structure(if (logarithm) modulus else exp(modulus), logarithm = logarithm), sign = 1L),
@@ -97,6 +97,7 @@ logdet.chol_factor <- function(f, ...) {
   2 * sum(log(factor_diagonal(f)))
 }
 
+# Returns the diagonal of the factor of a handle.
 factor_diagonal <- function(f) {
   live(f)
   with_room(function() rcpp_factor_diagonal(f))
@@ -121,6 +122,7 @@ setMethod("diag", "chol_factor", function(x = 1, nrow, ncol, names = TRUE) {
   if (inherits(x, "process_factor")) together(named_diagonal(x, names)) else named_diagonal(x, names)
 })
 
+# Returns the diagonal of the factor of a handle, with names if its rows and columns have the same ones.
 named_diagonal <- function(f, names) {
   require_flag(names, "names")
   d <- factor_diagonal(f)

@@ -121,8 +121,9 @@ cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", 
   })
 }
 
-# An ordinary factor as the functions below want it, for one call: a plain upper matrix of doubles as it is, as `matrix`
-# beside what they ask a handle for; anything else in memory of its own, with room for so many rows and columns `more`.
+# Prepares an ordinary factor for one call of the functions below. A plain upper matrix of doubles is kept as it is, as
+# `matrix`, with the fields that they read from a handle; any other factor is copied to memory of its own, with room for
+# `more` rows and columns.
 held_for_now <- function(R, uplo, by_default, more = 0L) {
   if (!by_default) uplo <- match_choice(uplo, choices$uplo, "uplo")
   if (is.double(R) && is.matrix(R) && !is.object(R) && (by_default || uplo == "upper")) {
@@ -135,15 +136,17 @@ held_for_now <- function(R, uplo, by_default, more = 0L) {
   if (by_default) return(chol_factor.default(R, "cpu", capacity = capacity))
   chol_factor.default(R, "cpu", uplo = uplo, capacity = capacity)
 }
+
+# Is true if the factor is a handle.
 is_held <- function(f) inherits(f, "chol_factor")
 
-# Of a matrix, or a vector, which is one column.
+# Returns the number of columns of a matrix; a vector is one column.
 columns_in <- function(X) {
   shape <- dim(if (is_float32(X)) X@Data else X)
   if (length(shape) == 2L) shape[[2L]] else 1L
 }
 
-# The result, a matrix or a handle, in the form of `R`.
+# Returns the result, a matrix or a handle, in the form of `R`.
 given_back <- function(f, R) {
   if (!is_held(f)) return(f)
   x <- as.matrix(f)
@@ -186,8 +189,9 @@ cholshift_gpu.chol_factor <- function(R, from, to, ..., z = NULL, in_place = FAL
   if (in_place) invisible(value) else value
 }
 
-# The three of a handle f; control: control_numbers(), or NULL where none was given. `order`, as reshape_factor() has
-# it, is found only where something has names: for a small change of a large factor it would take longer than the work.
+# Inserts columns X into a factor f, as held_for_now() prepares it, or a handle. control: control_numbers(), or NULL if
+# none was given. `order`, see reshape_factor(), is computed only if there are names: for a small change of a large
+# factor that would take longer than the change.
 insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
   n <- if (is_held(f)) order_of(f) else f$n
@@ -207,6 +211,7 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   reshaped(done, z, rss, check)
 }
 
+# Deletes rows and columns from a factor, as insert_into() inserts them.
 delete_from <- function(f, index, z, rss, in_place, control) {
   n <- if (is_held(f)) order_of(f) else f$n
   index <- places_of(index, f)
@@ -219,6 +224,7 @@ delete_from <- function(f, index, z, rss, in_place, control) {
   reshaped(done, z, rss)
 }
 
+# Moves a row and column of a factor, as insert_into() inserts them.
 shift_within <- function(f, from, to, z, in_place, control) {
   n <- if (is_held(f)) order_of(f) else f$n
   from <- place_of(from, n, "from", f)
@@ -231,10 +237,10 @@ shift_within <- function(f, from, to, z, in_place, control) {
   reshaped(done, z, NULL)
 }
 
-# Runs call(modified, dimnames, request), one of the rcpp_factor_*() by which rows and columns come, go and move:
-# list(R, pivot, z, rss), R a handle or a matrix, the others as from carry_out(). order[[i]]: which row of the factor as
-# it is now becomes row i; NA: one that is new, of these names. check: what is not
-# possible is an error.
+# Calls call(modified, dimnames, request), which inserts, deletes or moves by one of the rcpp_factor_*(), and returns
+# list(R, pivot, z, rss): R is a handle or a matrix, the other elements are those of carry_out(). Row i of the result is
+# row order[[i]] of the factor as it is now; NA stands for a new row, named by `names`. check: an insertion that leaves
+# A not positive definite is an error.
 reshape_factor <- function(f, in_place, control, order, names, sides, check, call) {
   require_flag(in_place, "in_place")
   held <- is_held(f)
@@ -251,15 +257,15 @@ reshape_factor <- function(f, in_place, control, order, names, sides, check, cal
   of(if (held) f else f$matrix)
 }
 
-# The value of such a call. z and rss as they were given.
+# Returns the value of an insertion, deletion or shift. z, rss: as the caller gave them.
 reshaped <- function(done, z, rss, check = TRUE) {
   if (is.null(z)) return(if (check) done$R else done[c("R", "pivot")])
   taken <- if (done$pivot > 0L) list(z = z, rss = rss) else done[c("z", "rss")]
   with_sides(done$R, taken, if (!check) done$pivot, rss)
 }
 
-# The attributes of what right-hand sides z become: a matrix of so many `rows`, or a vector, with names by the order of
-# rows.
+# Returns the attributes of the new right-hand sides z: a matrix of `rows` rows, or a vector, with names in the order of
+# the rows.
 reshaped_form <- function(z, rows, order, names = NULL) {
   old <- if (is_float32(z)) z@Data else z
   if (length(dim(old)) != 2L) {
@@ -274,7 +280,7 @@ reshaped_form <- function(z, rows, order, names = NULL) {
   form
 }
 
-# The dimnames of what has row order[[i]] of a factor as its row i; NA: one that is new.
+# Returns the dimnames of a factor whose row i was row order[[i]]; NA stands for a new row.
 new_dimnames <- function(dimnames, order, names = NULL) {
   if (is.null(dimnames) && is.null(names)) return(NULL)
   if (all(vapply(dimnames, is.null, TRUE))) dimnames <- NULL  # as those of a Matrix may be
@@ -289,7 +295,7 @@ new_dimnames <- function(dimnames, order, names = NULL) {
   if (all(vapply(own, is.null, TRUE))) NULL else own
 }
 
-# Numbers of rows and columns of f, by number or name.
+# Returns the numbers of rows and columns of f that are given by number or name.
 places_of <- function(index, f, argument = "index") {
   if (is.character(index)) {
     found <- match(index, variable_names(f))
@@ -304,6 +310,8 @@ places_of <- function(index, f, argument = "index") {
   }
   as.integer(index)
 }
+
+# Returns one number from 1 to `most`, or, if there is an f, the number of a name.
 place_of <- function(index, most, argument, f) {
   if (is.character(index) && length(index) == 1L && !is.null(f)) return(places_of(index, f, argument))
   if (!is.numeric(index) || length(index) != 1L || is.na(index) || index != round(index) || index < 1 || index > most) {

@@ -72,7 +72,7 @@ cholupdate_batch.default <- function(R, V, downdate = FALSE, ..., weights = NULL
                              if (!missing(backend)) backend, if (!missing(control)) control))
 }
 
-# uplo, backend, control: NULL where none was given.
+# Modifies an array, a matrix or a list of factors. uplo, backend, control: NULL if none was given.
 modify_members <- function(R, V, downdate, weights, scale, check, uplo, precision, backend, control) {
   many <- is.list(R) && !is.object(R)
   one <- !many && length(dim(R)) < 3L
@@ -120,13 +120,14 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   if (in_place && check) invisible(value) else value
 }
 
+# Makes the request of a batch from arguments that it checks. control: NULL if none was given.
 batch_request <- function(downdate, check, lower, single, backend, control) {
   require_flag(downdate, "downdate")
   require_flag(check, "check")
   new_request(downdate, check, lower, single, backend, control = if (!is.null(control)) control_numbers(control))
 }
 
-# Columns for each of b members, or, b NULL, for as many as there are: list(x, k, b, common), x doubles.
+# Opens the columns of b members, or, if b is NULL, of as many members as V has: list(x, k, b, common), x doubles.
 open_members <- function(V, n, b, argument = "V") {
   V <- without_class(if (isS4(V) && methods::is(V, "Matrix")) as.matrix(V) else V)
   if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
@@ -148,17 +149,17 @@ open_members <- function(V, n, b, argument = "V") {
   list(x = as_double(V), k = d[[2L]], b = b, common = common)
 }
 
-# NULL, k numbers, or k x b.
+# Returns the weights for the core: NULL, k numbers, or a k x b matrix.
 batch_weights <- function(weights, downdate, k, b) {
   w <- check_weights(weights, downdate, rep.int(k, b))
   if (is.null(w)) return(if (downdate) rep(-1, k))
   if (is.matrix(w)) w else rep_len(w, k)
 }
 
-# NULL, one number or b.
+# Returns the scale for the core: NULL if it is 1, otherwise one number or b.
 batch_scale <- function(scale, b) if (!identical(scale, 1)) check_scale(scale, b)
 
-# Of a list: members of one size together, in the core.
+# Modifies a list of factors; the core takes members of one size together.
 modify_list <- function(R, V, downdate, weights, scale, check, request) {
   b <- length(R)
   if (!is.list(V) || is.object(V) || length(V) != b) {
@@ -194,7 +195,7 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
   if (check) done$R else list(R = done$R, pivot = done$pivots)
 }
 
-# list(of, rows, columns): the list with members of doubles, and their shapes.
+# Returns list(of, rows, columns): the list with its members as doubles, and their shapes.
 shapes_of <- function(of, argument) {
   shape <- rcpp_batch_shapes(of)
   for (m in which(is.na(shape[1L, ]))) {

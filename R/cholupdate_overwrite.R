@@ -78,7 +78,7 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
   invisible(returned(NULL, done, check, z, rss)[-1L])
 }
 
-# Puts a copy of the matrix in the variable's place, or stops.
+# Puts a copy of the matrix into the variable, or stops if `copy` is FALSE.
 own_copy <- function(symbol, frame, name, n, copy) {
   fields <- list(argument = "R", value = "shared", bytes = 8 * n^2)
   if (!copy) {
@@ -93,6 +93,7 @@ own_copy <- function(symbol, frame, name, n, copy) {
   rcpp_overwrite_own(symbol, frame)
 }
 
+# Stops unless `name` is a variable of `frame` that may be changed.
 require_variable <- function(name, frame) {
   why <- if (!exists(name, frame, inherits = FALSE)) {
     "there is no such variable here"

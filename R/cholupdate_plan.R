@@ -53,6 +53,7 @@ cholupdate_plan <- function(n, k, ..., weights = NULL, precision = c("double", "
 
 largest_size <- 1e7  # of which a matrix would take 800 TB
 
+# Checks a size, which is one whole number, or a matrix.
 require_size <- function(value, argument) {
   if (!is.numeric(value) || length(value) != 1L || is.na(value) || value != round(value) || value < 0 ||
       value > largest_size) {

@@ -84,7 +84,7 @@ logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   })
 }
 
-# A factor as open_factor() gives it, with a diagonal that can be divided by.
+# Opens a factor as open_factor() does, and checks its diagonal.
 open_ordinary <- function(f, uplo) {
   factor <- open_factor(f, uplo, "f")
   R <- opened_doubles(factor, f)
@@ -92,7 +92,8 @@ open_ordinary <- function(f, uplo) {
   factor
 }
 
-# Of a factor: positive, finite, and no smaller than the numbers are that have all their digits and a finite inverse.
+# Stops unless the diagonal of a factor is positive, finite and not subnormal: a subnormal number has lost digits, and
+# its inverse is not finite.
 require_diagonal <- function(diagonal) {
   bad <- match(FALSE, is.finite(diagonal) & diagonal >= .Machine$double.xmin, 0L)
   if (bad == 0L) return(invisible())
@@ -101,12 +102,14 @@ require_diagonal <- function(diagonal) {
   stop_gpucholmod("bad_diagonal", sprintf(rule, .Machine$double.xmin, fields$index, fields$value), fields)
 }
 
-# The right-hand sides, and what became of them: a vector where they were one.
+# Opens right-hand sides of n rows as a matrix of doubles.
 right_sides <- function(b, n) open_columns(b, n, float32 = FALSE, argument = "b")
+# Returns the solution x as a vector if the right-hand side b was one.
 like_right_sides <- function(x, b) {
   if (length(dim(if (is_float32(b)) b@Data else b)) == 2L) x else as.vector(x)
 }
 
+# Solves with an opened factor in ordinary memory, with R' if `forward`, otherwise with R.
 solve_ordinary <- function(f, b, factor, forward) {
   R <- opened_doubles(factor, f)
   B <- right_sides(b, nrow(R))

@@ -32,10 +32,12 @@ choices <- list(
 )
 ordinary_methods <- choices$method[1:7]
 
+# Returns the number by which the core knows a choice.
 number_of <- function(value, what) match(value, choices[[what]]) - 1L
+# Returns the choice that the core knows by a number.
 choice_of <- function(number, what) choices[[what]][[number + 1L]]
 
-# That of the option, which is there.
+# Returns the number of the backend in the option, which must be set.
 default_backend <- function() {
   number_of(match_choice(getOption("gpucholmod.backend"), choices$backend, "gpucholmod.backend"), "backend")
 }
@@ -101,10 +103,10 @@ finite_numbers <- function(x, argument) {
   as.double(x)
 }
 
-# Right-hand sides that come along with a factor of order n, and of y, which belongs to them, a row for each of k
-# columns of V or X: list(z, y, rss, argument, form), matrices of doubles and as many doubles, NULL if there are none. k
-# NULL: there is no y. Whether z and y are finite is looked at where they are read. argument: what the user calls y.
-# form: attributes of what z becomes, which src/ sets before anything changes: here that might take another vector.
+# Checks right-hand sides that are modified with a factor of order n, and returns list(z, y, rss, argument, form), z and
+# y matrices of doubles and rss doubles, or NULL if there are none. y has a row for each of the k columns of V or X; if
+# k is NULL, there is no y. The core checks that z and y are finite, where it reads them. name: what the user calls y.
+# form: the attributes of the new z, which src/ sets before it changes anything: to set them here might copy a vector.
 sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(z)) {
   if (is.null(z)) {
     if (is.null(y) && is.null(rss)) return(NULL)
@@ -135,29 +137,30 @@ sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(
   list(z = z, y = y, rss = rss, argument = name, form = form)
 }
 
-# Residual sums of squares: what this package returns, NaN and infinity included, as doubles.
+# Returns residual sums of squares as doubles, which may be NaN or Inf, as this package returns them.
 sums_of_squares <- function(rss) {
   if (!is.numeric(rss) || is.object(rss)) stop_not_numeric(rss, "rss")
   if (any(rss < 0, na.rm = TRUE)) stop_bad_argument("rss", rss, "must not be negative")
   as.double(rss)
 }
 
-# The attributes of right-hand sides that come along; numbers that had a class of S3 are returned without it.
+# Returns the attributes of right-hand sides, without an S3 class.
 form_of <- function(z) {
   if (isS4(z)) return(list(dim = dim(z)))
   form <- attributes(z)
   form[names(form) != "class"]
 }
 
-# What a function that modifies returns: the factor, alone, or in a list with what came along, and with the pivot where
-# that is not checked. done: what carry_out() returns. After a failure z and rss are as they were given.
+# Returns the value of a function that modifies: the factor alone; or a list with the right-hand sides, and with the
+# pivot if `check` is FALSE. done: what carry_out() returns. After a failure z and rss are as the caller gave them.
 returned <- function(R, done, check, z = NULL, rss = NULL) {
   if (is.null(z)) return(if (check) R else list(R = R, pivot = done$pivot))
   taken <- if (done$pivot > 0L) list(z = z, rss = rss) else done[c("z", "rss")]
   with_sides(R, taken, if (!check) done$pivot, rss)
 }
 
-# taken: list(z, rss), rss NULL where none was given. given: what rss was before.
+# Returns the list of R, the new right-hand sides and the pivot; warns of sums of squares that became NaN. taken:
+# list(z, rss), rss NULL if none was given. given: rss before the modification.
 with_sides <- function(R, taken, pivot, given = taken$rss) {
   negative <- which(is.na(taken$rss) & !is.na(given))
   if (length(negative)) {
@@ -167,12 +170,14 @@ with_sides <- function(R, taken, pivot, given = taken$rss) {
   c(list(R = R), taken["z"], if (!is.null(taken$rss)) taken["rss"], if (!is.null(pivot)) list(pivot = pivot))
 }
 
+# Returns the number of one of the allowed methods.
 method_number <- function(method, allowed) number_of(match_choice(method, allowed, "method"), "method")
+# Returns the number of a backend.
 backend_number <- function(backend) number_of(match_choice(backend, choices$backend, "backend"), "backend")
 
-# Evaluates `code`, one of the calls of src/ that carry out a request, under its bar, and returns what that returns:
-# list(pivot, factor, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the
-# request says so, that is an error, whose message ends with `consequence`.
+# Evaluates `code`, a call of src/ that carries out a request, under its bar, and returns its value: list(pivot, factor,
+# z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is the pivot that fails: an error if the request says
+# so, whose message ends with `consequence`.
 carry_out <- function(request, code, consequence = NULL) {
   on.exit(if (!is.null(state$bar)) end_bar("failed"))
   done <- code

@@ -87,7 +87,8 @@ rls <- function(x, y, weights = 1, ridge = 0, window = Inf, backend = getOption(
   })
 }
 
-# list(R, z, rss) by orthogonal transforms of x and y, with rows behind them for penalties, some of which are zero.
+# Returns list(R, z, rss), by orthogonal transforms of x and y with rows for the penalties below them, some of which may
+# be zero.
 first_fit <- function(x, y, penalty) {
   p <- ncol(x)
   rows <- diag(sqrt(penalty), p)[penalty > 0, , drop = FALSE]
@@ -144,8 +145,8 @@ update.rls <- function(object, x, y, weights = 1, forget = 1, ...) {
   fit
 }
 
-# Of observations in the order in which they came, a list of blocks: those that stay in the window, and those that leave
-# it, which may have come with the last block.
+# Splits observations, a list of blocks in the order of time, into list(kept, gone): those that stay in the window and
+# those that leave it, which may have come with the last block.
 move_window <- function(blocks, window) {
   rows <- vapply(blocks, function(block) nrow(block$x), 0L)
   excess <- sum(rows) - window
@@ -248,22 +249,25 @@ require_fit <- function(fit) {
   if (!sound) stop_bad_argument("object", fit, "is not as rls() or update() has returned it: make a new fit")
 }
 
+# Is true for a whole number of observations, at least 1, or Inf.
 is_window <- function(x) is_number(x) && x >= 1 && x == round(x)
+# Is true for a handle, or an n x n matrix of doubles.
 is_square <- function(R, n) inherits(R, "chol_factor") || is.double(R) && identical(dim(R), c(n, n))
+# Is true for NULL, or n names.
 are_names <- function(names, n) is.null(names) || is.character(names) && length(names) == n
 
-# Observations that are kept for a window: d are the numbers of regressors and of responses.
+# Is true for a block of observations that a window keeps. d: the numbers of regressors and of responses.
 is_block <- function(block, d) {
   is.list(block) && is.numeric(block$x) && is.matrix(block$x) && is.numeric(block$y) && is.matrix(block$y) &&
     ncol(block$x) == d[[1L]] && identical(dim(block$y), c(nrow(block$x), d[[2L]])) && is.numeric(block$weights) &&
     length(block$weights) == nrow(block$x) && is_number(block$age)
 }
 
-# A vector where the fit has one response without a name.
+# Returns a vector if the fit has one response without a name.
 drop_one <- function(x, fit) if (ncol(fit$z) == 1L && is.null(fit$names[[2L]])) x[, 1L] else x
 
-# A matrix of finite doubles with p columns, a vector being one row of it; p NULL: as many as there are, a vector being
-# one column.
+# Returns a matrix of finite doubles with p columns; a vector is one row. If p is NULL, any number of columns is
+# accepted, and a vector is one column.
 regressors <- function(x, p) {
   if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, "x")
   if (is.null(dim(x)) && !isS4(x)) x <- if (is.null(p)) as.matrix(x) else t(x)
@@ -276,7 +280,7 @@ regressors <- function(x, p) {
   x
 }
 
-# A row for each of `count` observations, m columns if that is not NULL.
+# Returns a matrix with a row for each of `count` observations, and with m columns if m is not NULL.
 responses <- function(y, count, m) {
   if (!isS4(y) && !is.numeric(y)) stop_not_numeric(y, "y")
   if (is.null(dim(y)) && !isS4(y)) y <- if (is.null(m) || m == 1L || count != 1L) as.matrix(y) else t(y)
@@ -288,6 +292,7 @@ responses <- function(y, count, m) {
   y
 }
 
+# Returns a matrix of finite doubles with `rows` rows.
 finite_matrix <- function(x, rows, argument) {
   x <- open_columns(x, rows, float32 = FALSE, argument, sprintf("there are %d observations", rows))
   at <- match(FALSE, is.finite(x), 0L)

@@ -96,7 +96,7 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
                                 check, if (!missing(control)) control))
 }
 
-# what, uplo, control: NULL where none was given.
+# Does the work of solve_modified(). what, uplo, control: NULL if none was given.
 solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale = 1, what = NULL, uplo = NULL,
                               check = TRUE, control = NULL) {
   factor <- factor_to_solve_with(R, uplo)
@@ -137,8 +137,8 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
     if (!check) list(pivot = done$pivot), list(by_factor = which(done$by_factor)))
 }
 
-# list(held, n, single, on_gpu, names): `held` is a handle, or an environment with the upper `matrix` of doubles; names:
-# those of A.
+# Opens a factor: list(held, n, single, on_gpu, names). `held` is a handle, or an environment with the upper `matrix` of
+# doubles; `names` are those of A.
 factor_to_solve_with <- function(R, uplo) {
   if (inherits(R, "chol_factor")) {
     live(R, "R")
@@ -153,8 +153,8 @@ factor_to_solve_with <- function(R, uplo) {
        names = factor_dimnames(R)[[if (factor$lower) 1L else 2L]])
 }
 
-# list(V, k, names, columns): all V_j side by side, and how many columns each has; `columns`: each is a column of a
-# matrix.
+# Opens modifications: list(V, k, names, columns). V holds all V_j side by side, k the number of columns of each;
+# `columns` is true if each V_j is a column of a matrix.
 members_of <- function(V, n) {
   if (is.list(V) && !is.object(V)) {
     all <- lapply(seq_along(V), function(j) {
@@ -171,7 +171,7 @@ members_of <- function(V, n) {
   list(V = x, k = rep.int(1L, ncol(x)), names = colnames(x), columns = TRUE)
 }
 
-# Doubles, of an array of three dimensions with n rows.
+# Returns an array of three dimensions with n rows as doubles.
 open_array <- function(x, n, argument) {
   if (!is.numeric(x) || is.object(x)) stop_not_numeric(x, argument)
   if (dim(x)[[1L]] != n) {
@@ -182,7 +182,8 @@ open_array <- function(x, n, argument) {
   as_double(x)
 }
 
-# list(b, m, own, names, vector): m right-hand sides for each; `own`: each has others; `vector`: b is one.
+# Opens right-hand sides: list(b, m, own, names, vector), m for each modification. `own` is true if each modification
+# has others; `vector` is true if b is a vector.
 sides_of_members <- function(b, n, f) {
   if (is.null(b)) return(list(b = NULL, m = 0L, own = FALSE, vector = FALSE))
   if (length(dim(b)) == 3L) {
@@ -198,7 +199,7 @@ sides_of_members <- function(b, n, f) {
        vector = length(dim(if (is_float32(b)) b@Data else b)) != 2L)
 }
 
-# Numbers with these dimensions and names, the last dimension but one of which is 1 and not there where b is a vector.
+# Returns numbers with dimensions d and names. If b was a vector, the last dimension but one, which is 1, is dropped.
 shaped <- function(x, d, names, vector) {
   if (vector) {
     d <- d[-(length(d) - 1L)]
