@@ -2,9 +2,9 @@
 #'
 #' `chol_factor()` keeps a Cholesky factor where it is modified and used again and again: in ordinary memory, or in that
 #' of a GPU. `gpu_factor()` puts it on a GPU; `gpu_chol()` puts a symmetric positive definite matrix there and
-#' factorises it. What comes back is a handle, with which the factor is modified
-#' ([cholupdate_gpu()][cholupdate_gpu.chol_factor]) and used ([solve()][solve.chol_factor] and others) where it is, in
-#' place if that is asked for: code written with it runs on every machine.
+#' factorises it. All three return a handle. Functions that take the handle modify the factor
+#' ([cholupdate_gpu()][cholupdate_gpu.chol_factor]) and use it ([solve()][solve.chol_factor] and others) where it is
+#' stored, in place on request, so that the same code runs with and without a GPU.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, that is the upper triangular matrix that [chol()]
 #'   returns, a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32` matrix of package \pkg{float}.
@@ -58,8 +58,8 @@
 #' | [determinant()][solve.chol_factor], [logdet()] | the determinant |
 #' | [solve_modified()] | the same of many modifications of \eqn{A} |
 #'
-#' In ordinary memory, a modification in place needs no other: at n = 500 that takes a sixth to a twelfth of the time of
-#' a call of [cholupdate_gpu()] for a matrix, whose result is new memory every time (measured:
+#' A modification in place in ordinary memory allocates no second factor: at n = 500 it takes a sixth to a twelfth of
+#' the time of a call of [cholupdate_gpu()] for a matrix, which allocates its result every time (measured:
 #' `system.file("design", "measurements.md", package = "gpucholmod")`).
 #'
 #' The memory is given back when the last reference to the handle is gone and R collects its garbage. R does
@@ -90,11 +90,11 @@
 #' With `devices`, strips of 128 columns lie on the GPUs in turn, so that a factor may be as large as their memory
 #' together, and each rewrites its own strips when the factor is modified. All functions for handles take such a factor,
 #' and every bit of a result is the same on any number of GPUs, up to n = 150,000; beyond, on any number whose shared
-#' memory together has room for \eqn{V}. What is not a modification is done by the first of them, which reads the memory
-#' of the others. The GPUs must be of one compute capability, and have access to each other's memory, as over NVLink;
-#' otherwise the error is of class `gpucholmod_backend_unavailable`, with reason `"no_peer_access"` and fields `device`
-#' and `peer`. An update by two H200 takes 0.80 of what it takes one for n = 16,384 and k = 16, 0.59 for 32,768, 0.55
-#' for 65,536, and more than one for 5,000; solving takes longer on two than on one.
+#' memory together has room for \eqn{V}. Every other operation runs on the first GPU, which reads the memory of the
+#' others. The GPUs must be of one compute capability, and have access to each other's memory, as over NVLink; otherwise
+#' the error is of class `gpucholmod_backend_unavailable`, with reason `"no_peer_access"` and fields `device` and
+#' `peer`. On two H200, an update of rank k = 16 takes 0.80 of the time on one for n = 16,384, 0.59 for 32,768, 0.55 for
+#' 65,536, and longer than on one for 5,000; solving takes longer on two than on one.
 #'
 #' @section Errors:
 #' Where a GPU is asked for and none can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to

@@ -44,14 +44,14 @@
 #'   \item{by_factor}{which \eqn{j} were done by the factor of \eqn{A_j}, see below; mostly none}
 #'
 #' @section Accuracy:
-#' As of a solution with the modified factor: the solution is that of a system that differs from \eqn{A_j} by a few
-#' units of rounding times
+#' The solution is as accurate as one with the modified factor: it solves a system whose matrix differs from \eqn{A_j}
+#' by a few units of rounding times
 #' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. Bounds
 #' tell where the formula may lose more, or rounding may decide: where a downdate comes near to a singular matrix, or is
 #' not possible, and where an update is large in a direction in which \eqn{A} is small. There, and where a \eqn{V_j} has
 #' more than \eqn{n} columns, a copy of `R` is modified as by [cholupdate_gpu()], and used; what is not positive
-#' definite, and its pivot, is always told by that. On a GPU, or of a factor in single precision, that takes the
-#' precision of the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
+#' definite, and its pivot, is always told by that. On a GPU, or for a factor in single precision, this modification is
+#' computed in the precision of the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
 #'
 #' @section Errors:
 #' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the
