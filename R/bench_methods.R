@@ -50,12 +50,12 @@ bench_methods <- local({
   )
 })
 
-# That field of the methods named, one for each.
+# Returns one field of each of the named methods.
 method_field <- function(methods, field) unlist(lapply(unname(bench_methods[methods]), `[[`, field))
 
-# Wall-clock seconds of calls of f(), which makes a matrix of order n, and the last result. One call goes before,
-# untimed; where that takes `enough` seconds or more it is the only one, and counts. Garbage is collected before each call,
-# but where n is so small that this would take far longer than the call.
+# Measures calls of f(), which makes a matrix of order n: list(result, seconds), the last result and the wall-clock
+# seconds of each call. The first call is not counted, unless it takes `enough` seconds or more: then it is the only
+# call. Garbage is collected before each call from n = 500 on; for smaller n that would take far longer than the call.
 wall_clock <- function(f, n, repeats, enough = Inf) {
   result <- NULL
   once <- function() {

@@ -7,7 +7,8 @@
 #' The procedure is the paper's. \eqn{B} (\eqn{n \times n}{n x n}) and \eqn{V} (\eqn{n \times k}{n x k}) are uniform on
 #' \eqn{[0, 1]}. An update starts from the factor of \eqn{A = B'B + I}, a downdate from that of
 #' \eqn{A = B'B + I + VV'}, both by LAPACK in double precision; the error is
-#' \eqn{\max |\tilde A - \tilde R'\tilde R|}{max |A~ - R~'R~|}, with \eqn{\tilde R'\tilde R}{R~'R~} by R's BLAS in double precision.
+#' \eqn{\max |\tilde A - \tilde R'\tilde R|}{max |A~ - R~'R~|}, with \eqn{\tilde R'\tilde R}{R~'R~} by R's BLAS in
+#' double precision.
 #'
 #' Times are of whole R calls, by the wall clock: from an ordinary matrix to an ordinary matrix, transfers to the GPU
 #' and conversions to single precision included, garbage being collected before each from \eqn{n = 500} on. With method
@@ -18,18 +19,21 @@
 #' |---|---|---|
 #' | `"sweeps"` | CPU | `cholupdate_gpu(method = "reference")`: a sweep of rotations for each column, as in LINPACK |
 #' | `"blocked"` | CPU | `cholupdate_gpu(method = "blocked")` |
-#' | `"chol"` | CPU | `chol(A1)`, double precision only, with as many threads of R's BLAS as are quickest, where it lets itself be told |
+#' | `"chol"` | CPU | `chol(A1)`, double precision only, with the quickest number of threads of R's BLAS (see below) |
 #' | `"copy"` | CPU | `R + 0`: what R takes to write such a matrix |
 #' | `"panel"` | GPU | `cholupdate_gpu(method = "panel")`, the paper's |
 #' | `"stream"` | GPU | `cholupdate_gpu(method = "stream")` |
 #' | `"gpu_chol"` | GPU | `as.matrix(gpu_chol(A1))` |
 #' | `"resident"` | GPU | `cholupdate_gpu()` of a [gpu_factor()] |
-#' | `"potrf"` | GPU | cuSOLVER's factorisation alone, the matrix being there, of the upper or the lower triangle, whichever is quicker; by the GPU's clock |
+#' | `"potrf"` | GPU | cuSOLVER's factorisation alone, by the GPU's clock (see below) |
 #' | `"triangle"` | GPU | a kernel that reads and writes the triangle, and computes nothing; by the GPU's clock |
 #'
+#' `"chol"` tries numbers of threads only if R's BLAS allows the number to be set. `"potrf"` factorises a matrix that is
+#' on the GPU already, from its upper or its lower triangle, whichever is quicker.
+#'
 #' Large `sizes` take long, mostly for \eqn{B'B}, the first factors and the errors, which grow with \eqn{n^3}. A call
-#' that is expected to take more than `longest` seconds, going by the next smaller size, is left out, and says so in column
-#' `status`; so are all sizes from that on for which \eqn{B'B} and its factor would.
+#' that is expected to take more than `longest` seconds, going by the next smaller size, is left out, and says so in
+#' column `status`; so are all sizes from that on for which \eqn{B'B} and its factor would.
 #'
 #' @param sizes Orders \eqn{n}. By default 500, 1,000, 1,500, 2,000, 3,000, 4,000, 5,000, 7,000 and so on up to
 #'   40,000, as far as seven matrices of that order fit into 80 % of the memory that is free (where that is not known:
@@ -64,8 +68,8 @@
 #'     `"failed"`: another error, of which there is a warning}
 #'   \item{date}{of the measurement}
 #'
-#'   The attribute `about` tells of the machine, see [stored_measurements()], and `format()` in a line. There are `plot()`,
-#'   `summary()` and `print()` [methods][plot.bench_paper].
+#'   The attribute `about` tells of the machine, see [stored_measurements()], and `format()` in a line. There are
+#'   `plot()`, `summary()` and `print()` [methods][plot.bench_paper].
 #'
 #' @section Progress:
 #' In an interactive session a bar shows the share of the work that is done, as described for [cholupdate_gpu()].
@@ -120,6 +124,7 @@ bench_paper <- function(sizes = NULL, ranks = c(1, 16), precisions = c("double",
   as_measurements(record$rows, record$about)
 }
 
+# Measures all cases, by ascending order n, and adds the rows to `record`; larger orders are skipped after a failure.
 measure_all <- function(cases, record, repeats, longest, seed, say) {
   for (n in unique(cases$n)) {
     start <- proc.time()[["elapsed"]]
@@ -141,7 +146,8 @@ measure_all <- function(cases, record, repeats, longest, seed, say) {
   }
 }
 
-# Everything for one n. `cases`: rows of bench_cases(). What B'B and its factor took is then in record$prepared.
+# Measures the cases of one order n, and keeps the time of B'B and its factor in record$prepared. cases: rows of
+# bench_cases().
 measure_size <- function(cases, record, repeats, longest, seed) {
   n <- cases$n[[1L]]
   set.seed((seed + n) %% .Machine$integer.max)
@@ -165,10 +171,11 @@ measure_size <- function(cases, record, repeats, longest, seed) {
   }
 }
 
-# ||VV'||_1
+# Returns ||VV'||_1.
 norm_of_square <- function(V) max(abs(V) %*% colSums(abs(V)))
 
-# The row of one case. `p`: what bench_methods prepare from, and `scale`, ||A||_1 + ||VV'||_1; `before`: see too_slow().
+# Measures one case and returns its row. p: what bench_methods prepare from, and `scale`, ||A||_1 + ||VV'||_1; before:
+# see too_slow().
 measure_case <- function(case, p, before, repeats, longest) {
   method <- bench_methods[[case$method]]
   if (too_slow(before, case$n, method$power, longest)) return(bench_rows(case, "too slow"))
@@ -195,7 +202,7 @@ measure_case <- function(case, p, before, repeats, longest) {
   })
 }
 
-# max |A1 - R'R| and ||A1 - R'R||_1
+# Returns max |A1 - R'R| and ||A1 - R'R||_1.
 factor_error <- function(R, A1) {
   # All in the memory of the product, as there may be no room for another matrix or two.
   difference <- abs(crossprod(as.matrix(R)) - A1)
@@ -203,7 +210,7 @@ factor_error <- function(R, A1) {
   c(max = max(difference), norm = max(colSums(difference)))
 }
 
-# Rows of the result for these cases; without `seconds`, what was not timed.
+# Returns the rows of the result for these cases; without `seconds`, the rows of cases that were not timed.
 bench_rows <- function(cases, status, seconds = NA_real_, repeats = 0L, inside = NA_real_, max_error = NA_real_,
                        ratio = NA_real_) {
   cbind(cases, device = method_field(cases$method, "device"), seconds = stats::median(seconds), fastest = min(seconds),
@@ -211,10 +218,11 @@ bench_rows <- function(cases, status, seconds = NA_real_, repeats = 0L, inside =
         date = format(Sys.Date()))
 }
 
-# Whether what took `before` (a row with n and seconds, or none) would take more than `longest` seconds at order n.
+# Is true if an operation that took `before` (a row with n and seconds, or no row) would take more than `longest`
+# seconds at order n.
 too_slow <- function(before, n, power, longest) isTRUE(before$seconds * (n / before$n)^power > longest)
 
-# One row for each thing to measure, for ascending sizes.
+# Returns a row for each case to measure, by ascending order n.
 bench_cases <- function(sizes, ranks, precisions, methods) {
   cases <- expand.grid(method = methods, precision = precisions, change = c("none", "update", "downdate"),
                        k = as.numeric(c(0, ranks)), n = as.numeric(sizes), stringsAsFactors = FALSE)
@@ -225,9 +233,10 @@ bench_cases <- function(sizes, ranks, precisions, methods) {
   cases[possible, c("n", "k", "precision", "change", "method")]
 }
 
+# Returns a string for each row, which identifies its case.
 case_key <- function(x, n = x$n) if (nrow(x)) paste(n, x$k, x$precision, x$change, x$method) else character()
 
-# The methods to measure; `say` is told which cannot be had.
+# Returns the methods that can be measured here, and reports the others through `say`.
 runnable_methods <- function(methods, say) {
   known <- names(bench_methods)
   chosen <- if (is.null(methods)) known else match_choices(methods, known, "methods")
@@ -249,7 +258,7 @@ runnable_methods <- function(methods, say) {
   })
 }
 
-# `sizes`, or those by default, as far as there is memory.
+# Returns `sizes`, or the default sizes that fit into the free memory.
 possible_sizes <- function(sizes) {
   # A, A~, R and the factor before a downdate, the result, its product, and some room
   bytes <- function(n) 7 * 8 * n^2

@@ -25,8 +25,8 @@ plot.bench_paper <- function(x, which = c("time", "error"), ranks = c(16, 1), ..
 #   shared  for each column, what those have in common that share a scale
 #   wide    TRUE where rows are rows on any page; else they are columns on a high one
 #   title, ylab
-# This one has eight panels: a row for each change, a column for each precision and rank. Errors of the two precisions
-# have nothing in common, so that each has a scale of its own.
+# Returns a figure of the paper, with eight panels: a row for each change, a column for each precision and rank. Errors
+# of the two precisions have nothing in common, so that each precision has a scale of its own.
 paper_figure <- function(rows, ranks, name) {
   rows <- rows[rows$k %in% ranks, ]
   rows$y <- if (name == "time") 1000 * rows$seconds else rows$max_error
@@ -39,7 +39,7 @@ paper_figure <- function(rows, ranks, name) {
     else list(shared = precision, title = "Error of one modification", ylab = "largest error, max |A~ - R~'R~|"))
 }
 
-# Double precision, updates: what starts from an ordinary matrix, and what stays on the GPU.
+# Returns the figure of updates in double precision: from matrix to matrix, and with the factor kept on the GPU.
 floor_figure <- function(rows, k) {
   rows <- rows[rows$precision == "double" & rows$change != "downdate" & rows$k %in% c(0, k) &
                  !rows$method %in% c("sweeps", "panel"), ]
@@ -51,6 +51,7 @@ floor_figure <- function(rows, k) {
        title = "Time, its floor, and factorising again (update, double precision)")
 }
 
+# Draws a figure, made by paper_figure() or floor_figure(), on one page.
 draw_figure <- function(figure, about) {
   rows <- figure$rows
   methods <- intersect(names(bench_methods), rows$method)
@@ -74,6 +75,7 @@ draw_figure <- function(figure, about) {
   draw_margins(figure, methods, about)
 }
 
+# Draws one panel: a line for each method, on logarithmic axes.
 draw_panel <- function(rows, title, xlim, ylim, left, bottom) {
   graphics::plot(NULL, xlim = xlim, ylim = ylim, log = "xy", axes = FALSE, xlab = "", ylab = "")
   ticks <- log_ticks(xlim, c(1, 2, 5))
@@ -95,6 +97,7 @@ draw_panel <- function(rows, title, xlim, ylim, left, bottom) {
   }
 }
 
+# Draws the legend, the titles and the origin of the measurements around the panels.
 draw_margins <- function(figure, methods, about) {
   graphics::par(mar = rep(0, 4))
   graphics::plot.new()
@@ -110,9 +113,10 @@ draw_margins <- function(figure, methods, about) {
                   side = 3, line = 0.9, outer = TRUE, cex = 0.6)
 }
 
+# Formats numbers with commas between thousands.
 big <- function(x) format(x, big.mark = ",", scientific = FALSE, trim = TRUE, drop0trailing = TRUE)
 
-# Round numbers within a range; where there is none, its ends.
+# Returns the round numbers within a range; if there are none, the ends of the range.
 log_ticks <- function(range, steps) {
   ticks <- sort(outer(steps, 10^seq(floor(log10(range[[1L]])), ceiling(log10(range[[2L]])))))
   ticks <- ticks[ticks >= range[[1L]] * 0.999 & ticks <= range[[2L]] * 1.001]

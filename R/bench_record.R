@@ -1,5 +1,5 @@
-# What bench_paper() has measured so far, in memory, and in a file where there is one: an environment with `rows`, `file`
-# and `about`; and `bar`, which shows how much of `work` is `done`.
+# Opens the record of what bench_paper() has measured so far: an environment with `rows`, `file` (or NULL) and `about`,
+# and with `bar`, which shows how much of `work` is `done`. Measurements that are in the file already are read.
 open_record <- function(file, about) {
   rows <- bench_rows(bench_cases(1, 1, "double", "chol"), "ok")[0L, ]
   if (!is.null(file)) {
@@ -16,6 +16,7 @@ open_record <- function(file, about) {
                 bar = list(show = identity, close = identity)))
 }
 
+# Adds rows to a record and to its file, and moves the bar.
 add_rows <- function(record, rows) {
   record$rows <- rbind(record$rows, rows)
   if (!is.null(record$file)) append_measurements(rows, record$file)
@@ -24,20 +25,20 @@ add_rows <- function(record, rows) {
   record$bar$show(min(1, record$done / record$work))
 }
 
-# Of `cases` those that need to be measured.
+# Returns the cases that have not been measured yet.
 to_measure <- function(record, cases) {
   done <- record$rows[!record$rows$status %in% c("too slow", "no memory", "failed"), ]
   cases[!case_key(cases) %in% case_key(done), ]
 }
 
-# The row of the largest smaller n for which the same was timed, if any.
+# Returns the row of the largest smaller n at which the same case was timed, if there is one.
 row_before <- function(rows, case) {
   like <- rows[case_key(rows, "") == case_key(case, "") & rows$n < case$n & !is.na(rows$seconds), ]
   like[which.max(like$n), ]
 }
 
-# Where measurements come from that were begun as `stored` tells, and go on `now`: all commands, the first and the last
-# day. Both must be of the same machine.
+# Returns the `about` of measurements that were begun as `stored` says and are continued `now`: all commands, the first
+# and the last day. Stops if the two are of different machines.
 continued <- function(stored, now, file) {
   if (!inherits(stored, "bench_paper")) bad_file(file, "not_measurements", "is not from bench_paper()")
   about <- attr(stored, "about")
@@ -54,7 +55,7 @@ continued <- function(stored, now, file) {
   about
 }
 
-# Of the rows of one case the last, ordered by n.
+# Returns the last row of each case, ordered by n.
 newest <- function(rows) {
   rows <- rows[!duplicated(case_key(rows), fromLast = TRUE), ]
   method <- match(rows$method, names(bench_methods))

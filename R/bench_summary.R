@@ -49,7 +49,7 @@ summary.bench_paper <- function(object, ...) {
   structure(c(lapply(bench_pairs, compare_pairs, as.data.frame(object)), about), class = "summary.bench_paper")
 }
 
-# A row for each pair and case that were timed: where their times meet.
+# Returns a row for each pair and case that were timed: the order at which the two times are equal.
 compare_pairs <- function(pairs, rows) {
   rows <- rows[rows$status == "ok", c("method", "precision", "change", "k", "n", "seconds")]
   found <- Map(function(challenger, opponent) {
@@ -70,7 +70,7 @@ compare_pairs <- function(pairs, rows) {
   do.call(rbind, c(list(data.frame()), unname(found), make.row.names = FALSE))
 }
 
-# The n from which on `ratio` is above 1; NA if it is not at the largest.
+# Returns the n from which on `ratio` is above 1; NA if it is not above 1 at the largest n.
 overtaken_at <- function(n, ratio) {
   x <- log(n[order(n)])
   y <- log(ratio[order(n)])
@@ -92,7 +92,7 @@ print.summary.bench_paper <- function(x, ...) {
   invisible(x)
 }
 
-# A row for each pair and k, a column for each precision and change.
+# Prints a row for each pair and k, a column for each precision and change.
 print_meetings <- function(found, heading) {
   if (!nrow(found)) return(invisible())
   cat("\n", heading, ": from which n on\n", sep = "")
@@ -108,6 +108,7 @@ print_meetings <- function(found, heading) {
   print.default(cells, quote = FALSE, right = TRUE, width = 200L)
 }
 
+# Formats the order n from which on the challenger is quicker, and how many times as quick it is.
 meeting_text <- function(found) {
   times <- ifelse(is.na(found$ratio_5000), found$ratio, found$ratio_5000)
   where <- ifelse(is.na(found$n), paste(">", big(found$last)),

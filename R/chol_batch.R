@@ -1,27 +1,30 @@
 #' Many small factors with memory of their own
 #'
-#' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory or on a GPU, side by side as they are modified best:
-#' [cholupdate_batch()] modifies all of them in one call, in place if that is asked for.
+#' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory or on a GPU, side by side as they are
+#' modified best: [cholupdate_batch()] modifies all of them in one call, in place if that is asked for.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not looked at.
-#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors, of the members and of what comes back.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors, of the members and of what comes
+#'   back.
 #' @param precision What to keep the factors and compute in, `"double"` or `"single"`.
-#' @param backend Where to keep them: `"cpu"` and `"auto"`, in ordinary memory; `"cuda"`, on a GPU, where a call then sends nothing but \eqn{V}.
+#' @param backend Where to keep them: `"cpu"` and `"auto"`, in ordinary memory; `"cuda"`, on a GPU, where a call then
+#'   sends nothing but \eqn{V}.
 #' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used.
 #' @param ... Must be empty.
 #' @param x,a,f A handle of class `chol_batch`.
-#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array; an \eqn{n \times b}{n x b} matrix, a column for each member; or a
-#'   vector of length \eqn{n}, for all members.
+#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array; an \eqn{n \times b}{n x b} matrix, a column
+#'   for each member; or a vector of length \eqn{n}, for all members.
 #' @param i The number of a member, or its name.
 #' @param nrow,ncol,names Not for batches: see [base::diag()].
 #'
-#' @return `chol_batch()`: a handle of class `chol_batch`. It refers to data, as the handles of [chol_factor()] do, and what is said there about
-#'   assignment, files, other processes and memory is true of it too.
+#' @return `chol_batch()`: a handle of class `chol_batch`. It refers to data, as the handles of [chol_factor()] do, and
+#'   what is said there about assignment, files, other processes and memory is true of it too.
 #'
-#' `dim()` is `c(n, n, b)`, `length()` is `b`. `as.array()`: the factors, with the dimnames they came with; `f[[i]]`: one of them, a
-#' matrix. `diag()`: an \eqn{n \times b}{n x b} matrix of their diagonals. `logdet()`: `b` logarithms of determinants, of the matrices
-#' \eqn{A}. `solve()`, `solve_forward()`, `solve_back()`: \eqn{A^{-1}b}, \eqn{R'^{-1}b}, \eqn{R^{-1}b} of each member, in double precision, an
-#' array as `b` or an \eqn{n \times b}{n x b} matrix. [copy_factor()] and [free()] do what they do for a factor.
+#' `dim()` is `c(n, n, b)`, `length()` is `b`. `as.array()`: the factors, with the dimnames they came with; `f[[i]]`:
+#' one of them, a matrix. `diag()`: an \eqn{n \times b}{n x b} matrix of their diagonals. `logdet()`: `b` logarithms of
+#' determinants, of the matrices \eqn{A}. `solve()`, `solve_forward()`, `solve_back()`: \eqn{A^{-1}b}, \eqn{R'^{-1}b},
+#' \eqn{R^{-1}b} of each member, in double precision, an array as `b` or an \eqn{n \times b}{n x b} matrix.
+#' [copy_factor()] and [free()] do what they do for a factor.
 #'
 #' @seealso [cholupdate_batch()]
 #' @examples
@@ -53,20 +56,24 @@ chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), upl
   structure(list2env(fields, parent = emptyenv()), class = "chol_batch")
 }
 
-# An n x n x b array of doubles.
+# Checks an n x n x b array and returns it as doubles.
 open_batch <- function(R, lower, argument = "R") {
   R <- without_class(R)
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
   d <- dim(R)
   if (length(d) != 3L || d[[1L]] != d[[2L]]) {
     stop_gpucholmod("not_square", sprintf("'%s' must be an n x n x b array", argument),
-                    list(nrow = if (length(d)) d[[1L]] else length(R), ncol = if (length(d) > 1L) d[[2L]] else NA_integer_))
+                    list(nrow = if (length(d)) d[[1L]] else length(R),
+                         ncol = if (length(d) > 1L) d[[2L]] else NA_integer_))
   }
-  if (length(R)) warn_of_other_triangle(rcpp_other_triangle(as_double(matrix(R[seq_len(d[[1L]]^2)], d[[1L]])), lower), lower, argument)
+  if (length(R)) {
+    warn_of_other_triangle(rcpp_other_triangle(as_double(matrix(R[seq_len(d[[1L]]^2)], d[[1L]])), lower), lower,
+                           argument)
+  }
   as_double(R)
 }
 
-# Stops unless the handle can be used.
+# Stops unless the handle of a batch can be used.
 require_live_batch <- function(f) {
   reason <- rcpp_handle_trouble(f)
   if (!is.null(reason)) stop_invalid("batch", reason)
@@ -129,12 +136,14 @@ dimnames.chol_batch <- function(x) {
   .subset2(x, "dimnames")
 }
 
+# Returns lines that describe a batch, or say why it cannot be used.
 describe_batch <- function(f) {
   reason <- rcpp_handle_trouble(f)
   if (identical(reason, "damaged")) return(c("<chol_batch>", paste("cannot be used:", invalid_message(reason))))
   shape <- sprintf("<chol_batch> %d of %d x %d, %s, %s precision", .subset2(f, "count"), f$n, f$n, f$uplo, f$precision)
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
-  c(shape, paste(format_bytes(f$bytes), if (is.na(f$device)) "in ordinary memory" else sprintf("on device %d (%s)", f$device, f$device_name)))
+  c(shape, paste(format_bytes(f$bytes), if (is.na(f$device)) "in ordinary memory"
+                                        else sprintf("on device %d (%s)", f$device, f$device_name)))
 }
 
 #' @export
@@ -174,9 +183,12 @@ solve_back.chol_batch <- function(f, b, ...) {
   solve_batch(f, b, 2L)
 }
 
+# Solves for each member of a batch. which: 0 with A, 1 with R', 2 with R.
 solve_batch <- function(f, b, which) {
   require_live_batch(f)
-  if (missing(b)) stop_bad_argument("b", NULL, "is missing: an inverse for each member is solve(f, array(diag(n), c(n, n, b)))")
+  if (missing(b)) {
+    stop_bad_argument("b", NULL, "is missing: an inverse for each member is solve(f, array(diag(n), c(n, n, b)))")
+  }
   given <- with_memory(open_members(b, f$n, f$count, "b"))
   B <- with_memory(if (given$common) rep(given$x, f$count) else given$x)
   out <- with_room(function() rcpp_batch_solve(f, B, given$k, which))
@@ -191,6 +203,7 @@ logdet.chol_batch <- function(f, ...) {
   2 * colSums(log(batch_diagonals(f)))
 }
 
+# Returns the diagonals of all members of a batch, one a column.
 batch_diagonals <- function(f) {
   require_live_batch(f)
   with_room(function() rcpp_batch_diagonals(f))

@@ -1,44 +1,51 @@
 #' A Cholesky factor with memory of its own
 #'
-#' `chol_factor()` keeps a Cholesky factor where it is modified and used again and again: in ordinary memory, or in that of a GPU.
-#' `gpu_factor()` puts it on a GPU; `gpu_chol()` puts a symmetric positive definite matrix there and factorises it. What comes
-#' back is a handle, with which the factor is modified ([cholupdate_gpu()][cholupdate_gpu.chol_factor]) and used
-#' ([solve()][solve.chol_factor] and others) where it is, in place if that is asked for: code written with it runs on every machine.
+#' `chol_factor()` keeps a Cholesky factor where it is modified and used again and again: in ordinary memory, or in that
+#' of a GPU. `gpu_factor()` puts it on a GPU; `gpu_chol()` puts a symmetric positive definite matrix there and
+#' factorises it. All three return a handle. Functions that take the handle modify the factor
+#' ([cholupdate_gpu()][cholupdate_gpu.chol_factor]) and use it ([solve()][solve.chol_factor] and others) where it is
+#' stored, in place on request, so that the same code runs with and without a GPU.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, that is the upper triangular matrix that [chol()]
 #'   returns, a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32` matrix of package \pkg{float}.
-#'   The other triangle is not looked at. Or a [factor_file()]: on its way to a GPU, or to several, it is never whole in ordinary memory.
+#'   The other triangle is not looked at. Or a [factor_file()]: on its way to a GPU, or to several, it is never whole in
+#'   ordinary memory.
 #' @param A A symmetric positive definite matrix: an ordinary one, or of class `Matrix` or `float32`. Only its upper
 #'   triangle is looked at.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; in this form
 #'   `as.matrix()` gives it back. For `dtrMatrix` and `Cholesky` objects it is taken from the object.
 #' @param precision What to keep the factor and compute in, `"double"` or `"single"`. The default is what `R` or `A` is
 #'   stored in.
-#' @param backend Where to keep it: `"cuda"`, on a GPU; `"cpu"`, in ordinary memory; `"auto"`: on a GPU if there is one that can be used and
-#'   the order, or `capacity`, is at least 2,000, otherwise in ordinary memory. The default can be set with `options(gpucholmod.backend =)`.
+#' @param backend Where to keep it: `"cuda"`, on a GPU; `"cpu"`, in ordinary memory; `"auto"`: on a GPU if there is one
+#'   that can be used and the order, or `capacity`, is at least 2,000, otherwise in ordinary memory. The default can be
+#'   set with `options(gpucholmod.backend =)`.
 #' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used. The default can
 #'   be set with `options(gpucholmod.device =)`.
-#' @param devices Several GPUs of this machine that hold the factor together: their ids, or `"all"` for every one that can be used; `NULL` for
-#'   `device` alone. See section Several GPUs.
-#' @param capacity How many rows and columns to have room for, so that appending by [cholinsert_gpu()] in place moves nothing that is there, and takes
-#'   memory for the new columns alone.
-#' @param processes `TRUE`: one factor over all processes that MPI has started, which all make this call: [process_info()]. `R` is needed in process 0 alone,
-#'   `NULL` stands for it in others. With `backend = "cuda"` on the GPU of each.
+#' @param devices Several GPUs of this machine that hold the factor together: their ids, or `"all"` for every one that
+#'   can be used; `NULL` for `device` alone. See section Several GPUs.
+#' @param capacity How many rows and columns to have room for, so that appending by [cholinsert_gpu()] in place moves
+#'   nothing that is there, and takes memory for the new columns alone.
+#' @param processes `TRUE`: one factor over all processes that MPI has started, which all make this call:
+#'   [process_info()]. `R` is needed in process 0 alone, `NULL` stands for it in others. With `backend = "cuda"` on the
+#'   GPU of each.
 #' @param ... Must be empty.
 #'
-#' @return A handle of class `chol_factor`, and of class `gpu_factor`, `cpu_factor` or `process_factor`, by where the factor is. `gpu_chol()` makes an upper factor.
+#' @return A handle of class `chol_factor`, and of class `gpu_factor`, `cpu_factor` or `process_factor`, by where the
+#'   factor is. `gpu_chol()` makes an upper factor.
 #'
 #' @section Handles:
 #' A handle refers to data, as an environment does to its contents: assignment and passing it to a function
 #' copy the handle, not the data. After `g <- f`, `cholupdate_gpu(f, V, in_place = TRUE)` and `free(f)` are seen through
-#' `g` too; [copy_factor()] makes an independent one. [cholupdate_gpu()][cholupdate_gpu.chol_factor] makes a new one by default.
+#' `g` too; [copy_factor()] makes an independent one. [cholupdate_gpu()][cholupdate_gpu.chol_factor] makes a new one by
+#' default.
 #'
 #' These take a handle:
 #'
 #' | Of the factor | |
 #' |---|---|
 #' | [cholupdate_gpu()][cholupdate_gpu.chol_factor] | the factor of \eqn{A + VV'} or \eqn{A - VV'} |
-#' | [as.matrix()][as.matrix.chol_factor], `diag()`, `dim()`, `dimnames()` | the triangle, as an ordinary matrix, and what belongs to it |
+#' | [as.matrix()][as.matrix.chol_factor] | the triangle, as an ordinary matrix |
+#' | `diag()`, `dim()`, `dimnames()` | its diagonal, order and names |
 #' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
 #' | [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] | rows and columns of \eqn{A} come, go and move |
 #' | [copy_factor()], [free()] | another handle with data of its own; give the memory back |
@@ -51,8 +58,9 @@
 #' | [determinant()][solve.chol_factor], [logdet()] | the determinant |
 #' | [solve_modified()] | the same of many modifications of \eqn{A} |
 #'
-#' In ordinary memory, a modification in place needs no other: at n = 500 that takes a sixth to a twelfth of the time of a call of [cholupdate_gpu()] for a
-#' matrix, whose result is new memory every time (measured: `log/measurements.md` in the sources).
+#' A modification in place in ordinary memory allocates no second factor: at n = 500 it takes a sixth to a twelfth of
+#' the time of a call of [cholupdate_gpu()] for a matrix, which allocates its result every time (measured:
+#' `log/measurements.md` in the sources).
 #'
 #' The memory is given back when the last reference to the handle is gone and R collects its garbage. R does
 #' not know how full a GPU is: where there is too little memory, the functions of this package call [gc()] once and try
@@ -73,23 +81,26 @@
 #' place, or reads it while it is being changed, gets the error with the reason `"in_use"`.
 #'
 #' Data belong to one process. A handle that comes back from [readRDS()], [load()] or a cluster worker, or was
-#' given back by [free()], prints as such, and every use of it is an error of class `gpucholmod_invalid_factor`. Save `as.matrix(f)`
-#' instead. In a process forked from this one ([parallel::mclapply()]), a factor in ordinary memory is a copy; for one on a GPU the error has
-#' the class `gpucholmod_backend_unavailable` and the reason `"forked"`, as everywhere in this package.
+#' given back by [free()], prints as such, and every use of it is an error of class `gpucholmod_invalid_factor`. Save
+#' `as.matrix(f)` instead. In a process forked from this one ([parallel::mclapply()]), a factor in ordinary memory is a
+#' copy; for one on a GPU the error has the class `gpucholmod_backend_unavailable` and the reason `"forked"`, as
+#' everywhere in this package.
 #'
 #' @section Several GPUs:
-#' With `devices`, strips of 128 columns lie on the GPUs in turn, so that a factor may be as large as their memory together, and each rewrites its
-#' own strips when the factor is modified. All functions for handles take such a factor, and every bit of a result is the same on any number of
-#' GPUs, up to n = 150,000; beyond, on any number whose shared memory together has room for \eqn{V}. What is not
-#' a modification is done by the first of them, which reads the memory of the others. The GPUs must be of one compute capability, and
-#' have access to each other's memory, as over NVLink; otherwise the error is of class `gpucholmod_backend_unavailable`, with reason
-#' `"no_peer_access"` and fields `device` and `peer`. An update by two H200 takes 0.80 of what it takes one for n = 16,384 and k = 16, 0.59 for 32,768, 0.55 for
-#' 65,536, and more than one for 5,000; solving takes longer on two than on one.
+#' With `devices`, strips of 128 columns lie on the GPUs in turn, so that a factor may be as large as their memory
+#' together, and each rewrites its own strips when the factor is modified. All functions for handles take such a factor,
+#' and every bit of a result is the same on any number of GPUs, up to n = 150,000; beyond, on any number whose shared
+#' memory together has room for \eqn{V}. Every other operation runs on the first GPU, which reads the memory of the
+#' others. The GPUs must be of one compute capability, and have access to each other's memory, as over NVLink; otherwise
+#' the error is of class `gpucholmod_backend_unavailable`, with reason `"no_peer_access"` and fields `device` and
+#' `peer`. On two H200, an update of rank k = 16 takes 0.80 of the time on one for n = 16,384, 0.59 for 32,768, 0.55 for
+#' 65,536, and longer than on one for 5,000; solving takes longer on two than on one.
 #'
 #' @section Errors:
-#' Where a GPU is asked for and none can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to the CPU. If \eqn{A}
-#' is not positive definite, the error has the class `gpucholmod_not_positive_definite` and the field `pivot`, the order
-#' of its first leading minor that is not. The other classes are listed in [gpucholmod-package].
+#' Where a GPU is asked for and none can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to
+#' the CPU. If \eqn{A} is not positive definite, the error has the class `gpucholmod_not_positive_definite` and the
+#' field `pivot`, the order of its first leading minor that is not. The other classes are listed in
+#' [gpucholmod-package].
 #'
 #' @seealso [gpu_info()] for what GPUs there are.
 #' @examples
@@ -110,13 +121,15 @@ chol_factor <- function(R, ...) {
   # UseMethod() evaluates R, which may fail before the other processes can be told
   if (for_processes(...)) chol_factor.default(R, ...) else UseMethod("chol_factor")
 }
+
+# Is true if the arguments ask for a factor over several processes.
 for_processes <- function(..., processes = FALSE) isTRUE(processes)
 
 #' @rdname chol_factor
 #' @export
 chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
-                                precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL, devices = NULL,
-                                processes = FALSE, ...) {
+                                precision = c("double", "single"), device = getOption("gpucholmod.device"),
+                                capacity = NULL, devices = NULL, processes = FALSE, ...) {
   require_flag(processes, "processes")
   if (processes) {
     return(together({
@@ -187,23 +200,26 @@ gpu_chol <- function(A, precision = c("double", "single"), device = getOption("g
   new_factor(done$made, "upper", opened$dimnames)
 }
 
+# Checks the capacity of a factor of order n, and returns it as an integer; NULL means n.
 capacity_for <- function(capacity, n) {
   if (is.null(capacity)) return(n)
   most <- 2^24  # with more, the bytes are soon too many for a vector of R's
-  if (!is.numeric(capacity) || length(capacity) != 1L || !isTRUE(capacity == round(capacity)) || capacity < n || capacity > most) {
+  if (!is.numeric(capacity) || length(capacity) != 1L || !isTRUE(capacity == round(capacity)) || capacity < n ||
+      capacity > most) {
     stop_bad_argument("capacity", capacity, sprintf("must be a whole number from the order, %d, to %.0f", n, most))
   }
   as.integer(capacity)
 }
 
-# Whether a factor with room for n rows and columns is kept on a GPU.
+# Is true if a factor with room for n rows and columns is to be kept on a GPU.
 held_on_gpu <- function(backend, n) {
   backend == "cuda" || (backend == "auto" && n >= least_on_gpu && gpu_info(memory = FALSE)$usable)
 }
 # From this order on, modifications and substitutions are quicker there than with a few threads of a CPU.
 least_on_gpu <- 2000
 
-# The id of a GPU as the core wants it: -1 for the first that can be used. `by_default`: it is the value of the option.
+# Returns the id of a GPU for the core: -1 for the first that can be used. by_default: `device` is the value of the
+# option.
 require_device <- function(device, by_default) {
   if (is.null(device)) return(-1L)
   if (!is.numeric(device) || length(device) != 1L || is.na(device) || device != round(device) || device < 0 ||
@@ -215,7 +231,7 @@ require_device <- function(device, by_default) {
   as.integer(device)
 }
 
-# The ids of GPUs as the core wants them, from arguments `devices` and `device`. One twice only where tests allow it.
+# Returns the ids of GPUs for the core, from the arguments `devices` and `device`. Only tests may name one GPU twice.
 require_devices <- function(devices, device, by_default) {
   if (is.null(devices)) return(require_device(device, by_default))
   if (!by_default && !is.null(device)) stop_bad_argument("devices", devices, "cannot be given together with 'device'")
@@ -224,7 +240,8 @@ require_devices <- function(devices, device, by_default) {
     ids <- known$id[known$usable]
     return(if (length(ids)) ids else -1L)
   }
-  if (!is.numeric(devices) || length(devices) == 0L || !all(is.finite(devices) & devices == round(devices) & devices >= 0) ||
+  if (!is.numeric(devices) || length(devices) == 0L ||
+      !all(is.finite(devices) & devices == round(devices) & devices >= 0) ||
       any(devices > .Machine$integer.max)) {
     stop_bad_argument("devices", devices, "must be NULL, \"all\" or ids of GPUs, whole numbers from 0 on")
   }
@@ -234,7 +251,7 @@ require_devices <- function(devices, device, by_default) {
   as.integer(devices)
 }
 
-# The backend where `devices` are given: a factor on them is on GPUs whatever its order.
+# Returns the backend of a factor on `devices`, which is "cuda" for every order; stops if the CPU was asked for.
 require_gpu <- function(backend, devices) {
   if (backend == "cpu") stop_bad_argument("devices", devices, "cannot be given with backend = \"cpu\"")
   "cuda"

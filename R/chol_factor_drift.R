@@ -19,9 +19,8 @@
 #' exceeds `sqrt(.Machine$double.eps)`, or `sqrt(2^-23)` in single precision.
 #'
 #' @param f A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
-#' @return A number: the estimated relative error of \eqn{A}, 0 where it was not modified, `NA` where the trace is too large
-#'   to represent. The number of modifications
-#'   is `f$modifications`.
+#' @return A number: the estimated relative error of \eqn{A}, 0 where it was not modified, `NA` where the trace is too
+#'   large to represent. The number of modifications is `f$modifications`.
 #' @seealso [chol_factor()]
 #' @examples
 #' f <- chol_factor(chol(diag(3) + 1))

@@ -2,25 +2,30 @@
 #
 #   pointer        external pointer to the HeldFactor (src/base/held_factor.h, src/rcpp_handle.h); null when it is gone
 #   status         "live", "freed" or "half_modified"
-#   n, precision, device, device_name, bytes, capacity     what the HeldFactor says of itself; no device: it is in ordinary memory
-#   devices        all on which it lies, of which `device` is the first
-#   processes, process     only over several processes: how many, and which this is, from 0; `bytes` are those of its own columns
-#   uplo, dimnames the form in which as.matrix() returns it
-#   trace          of A, as far as it is known without looking at the factor
-#   trace_error    how far that may be off: as `error`, since the factor was looked at
-#   modifications, error                         since the last factorisation: see chol_factor_drift.R
+#   n, precision, device, device_name, bytes, capacity
+#                  what the HeldFactor tells of itself; `device` is NA if the factor is in ordinary memory
+#   devices        all devices that hold the factor; `device` is the first of them
+#   processes, process
+#                  only for a factor over several processes: how many processes there are, and the number of this
+#                  process, from 0; `bytes` counts the columns of this process
+#   uplo, dimnames the form in which as.matrix() returns the factor
+#   trace          the trace of A, as far as it is known without reading the factor
+#   trace_error    a bound on the error of `trace`, counted as `error` is, since the factor was last read
+#   modifications, error
+#                  both counted since the last factorisation: see chol_factor_drift.R
 #
 # What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time. They
 # can be changed by hand; what fits no more is found where a handle is used (src/rcpp_handle.cpp).
 
-# `made` is what src/rcpp_held_factor.cpp hands over.
+# Makes a handle from `made`, the list that src/rcpp_held_factor.cpp returns.
 new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$pointer), modifications = 0L, error = 0) {
   fields <- c(with_names(made), list(status = "live", uplo = uplo, dimnames = dimnames, trace = trace,
                          trace_error = 0, modifications = modifications, error = error))
-  structure(list2env(fields, parent = emptyenv()), class = c(if (!is.null(made$processes)) "process_factor" else if (is.na(made$device)) "cpu_factor" else "gpu_factor", "chol_factor"))
+  kind <- if (!is.null(made$processes)) "process_factor" else if (is.na(made$device)) "cpu_factor" else "gpu_factor"
+  structure(list2env(fields, parent = emptyenv()), class = c(kind, "chol_factor"))
 }
 
-# A handle for what is at `pointer`, or will be, which is as `f` was but for its numbers.
+# Makes a handle with the fields of `f` and another pointer, which may be set later.
 descendant <- function(f, pointer = NULL) {
   fields <- as.list.environment(f)
   fields["pointer"] <- list(pointer)
@@ -29,7 +34,8 @@ descendant <- function(f, pointer = NULL) {
   handle
 }
 
-# What is wrong with a handle, of a factor or of a batch, in words; `reason` is what rcpp_handle_trouble() tells.
+# Returns the message that says why a handle, of a factor or of a batch, cannot be used. reason: from
+# rcpp_handle_trouble().
 invalid_message <- function(reason) {
   switch(
     reason,
@@ -41,13 +47,13 @@ invalid_message <- function(reason) {
   )
 }
 
-# what: "factor" or "batch".
+# Stops because a handle cannot be used. what: "factor" or "batch".
 stop_invalid <- function(what, reason) {
   stop_gpucholmod("invalid_factor", sprintf("this %s cannot be used: %s", what, invalid_message(reason)),
                   list(reason = reason))
 }
 
-# `f`, a handle that can be used.
+# Returns the handle `f`; stops if it cannot be used.
 live <- function(f, argument = "f") {
   if (!inherits(f, "chol_factor")) {
     why <- "must be a handle from chol_factor(), gpu_factor() or gpu_chol()"
@@ -58,28 +64,28 @@ live <- function(f, argument = "f") {
   f
 }
 
-# A field of a handle that is a word.
+# Returns a field of a handle that holds one string.
 own_choice <- function(f, field) {
   value <- .subset2(f, field)
   if (!is.character(value) || length(value) != 1L) stop_invalid("factor", "damaged")
   value
 }
 
-# Whether a modification in place has failed under way: Begun in src/rcpp_fields.h has given the factor up then.
+# Is true if a modification in place failed half way: Begun in src/rcpp_fields.h has then freed the factor.
 is_half_modified <- function(f) identical(.subset2(f, "status"), "half_modified")
 
-# How the message of such a failure ends.
+# Returns the end of the message of an error that left the factor half modified; otherwise NULL.
 loss_of <- function(f) if (is_half_modified(f)) "; the factor is half modified and cannot be used any more"
 
-# The order of the factors of a handle, one that can be used or not.
+# Returns the order of the factors of a handle, which need not be usable.
 order_of <- function(f) {
   n <- if (is.environment(f)) .subset2(f, "n")
   if (!is.integer(n) || length(n) != 1L) stop_invalid(if (inherits(f, "chol_batch")) "batch" else "factor", "damaged")
   n
 }
 
-# Runs `call`, and, where there is too little memory, once more after the finalisers of handles nobody refers to, unless
-# `changed`, the handle that it changes, is half modified.
+# Evaluates call(). If memory runs out, collects garbage, which frees the factors of lost handles, and calls once more,
+# unless `changed`, the handle that the call changes, is half modified.
 with_room <- function(call, changed = NULL) {
   tryCatch(call(), gpucholmod_out_of_memory = function(e) {
     if (is_half_modified(changed)) stop(e)
@@ -96,9 +102,9 @@ with_room <- function(call, changed = NULL) {
 #' @return
 #' `copy_factor()`: a handle with data of its own in the same place; modifications of one do not change the other.
 #'
-#' `free()`: `NULL`, invisibly. The memory is given back (on a GPU at once, in R at the next garbage collection), whatever other variables refer to the
-#' handle, and every later use of it is an error of class `gpucholmod_invalid_factor`. To free a handle that cannot be
-#' used any more does nothing.
+#' `free()`: `NULL`, invisibly. The memory is given back (on a GPU at once, in R at the next garbage collection),
+#' whatever other variables refer to the handle, and every later use of it is an error of class
+#' `gpucholmod_invalid_factor`. To free a handle that cannot be used any more does nothing.
 #'
 #' `as.matrix()`: the factor as an ordinary matrix of doubles with the dimnames it came with, upper or lower triangular
 #' as it was given, the other triangle exactly zero. Of a factor over several processes in process 0, `NULL` in others.
@@ -142,7 +148,7 @@ free.chol_factor <- function(x, ...) {
   abandon(x, "freed")
 }
 
-# Gives the memory of a handle, of a factor or of a batch, back; `status` says why it cannot be used from now on.
+# Frees the memory of a handle, of a factor or of a batch; `status` says why it cannot be used from now on.
 abandon <- function(f, status) {
   if (rcpp_handle_free(f)) assign("status", status, envir = f)
   invisible(NULL)
@@ -166,7 +172,7 @@ dimnames.chol_factor <- function(x) {
   .subset2(x, "dimnames")
 }
 
-# What it is, where, and its past; or why it cannot be used. A line each.
+# Returns lines that describe a factor, its place and its past, or say why it cannot be used.
 describe_factor <- function(f) {
   reason <- rcpp_handle_trouble(f)
   if (identical(reason, "damaged")) return(c("<chol_factor>", paste("cannot be used:", invalid_message(reason))))
@@ -174,14 +180,18 @@ describe_factor <- function(f) {
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
-  place <- if (!is.null(f$processes)) sprintf("%s, in process %d of 0 to %d, which have blocks of columns in turn",
-                                              if (is.na(f$device)) "here" else sprintf("on device %d (%s)", f$device, f$device_name), f$process, f$processes - 1L)
-           else if (is.na(f$device)) "in ordinary memory" else sprintf("on %s (%s)", describe_devices(f), f$device_name)
+  on_device <- function(devices) sprintf("on %s (%s)", devices, f$device_name)
+  place <- if (!is.null(f$processes)) {
+    sprintf("%s, in process %d of 0 to %d, which have blocks of columns in turn",
+            if (is.na(f$device)) "here" else on_device(sprintf("device %d", f$device)), f$process, f$processes - 1L)
+  } else {
+    if (is.na(f$device)) "in ordinary memory" else on_device(describe_devices(f))
+  }
   room <- if (f$capacity > f$n) sprintf(", room for %d x %d", f$capacity, f$capacity)
   c(shape, paste0(format_bytes(f$bytes), " ", place, room), past)
 }
 
-# "device 0", or "devices 0 (1.2 GiB), 1 (1.1 GiB)".
+# Returns "device 0", or "devices 0 (1.2 GiB), 1 (1.1 GiB)".
 describe_devices <- function(f) {
   if (length(f$devices) == 1L) return(sprintf("device %d", f$device))
   paste("devices", paste0(f$devices, " (", vapply(rcpp_factor_shares(f), format_bytes, ""), ")", collapse = ", "))

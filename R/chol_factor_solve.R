@@ -1,16 +1,18 @@
 #' Solve with a factor that has memory of its own
 #'
-#' With a factor of \eqn{A} that [chol_factor()], [gpu_factor()] or [gpu_chol()] keeps, these solve with \eqn{A}, and give its determinant, inverse,
-#' and the diagonal of the factor. The factor stays where it is; right-hand sides come from, and results go to, ordinary memory. See also
-#' [solve_forward()], [solve_back()] and [logdet()], which take every kind of factor.
+#' With a factor of \eqn{A} that [chol_factor()], [gpu_factor()] or [gpu_chol()] keeps, these solve with \eqn{A}, and
+#' give its determinant, inverse, and the diagonal of the factor. The factor stays where it is; right-hand sides come
+#' from, and results go to, ordinary memory. See also [solve_forward()], [solve_back()] and [logdet()], which take every
+#' kind of factor.
 #'
-#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they return of anything
-#' else does not change.
+#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they return of
+#' anything else does not change.
 #'
-#' In ordinary memory that is done by R's BLAS and LAPACK, in double precision. On a GPU: up to 192 right-hand sides, or 64 where n is above 8,192, are solved for, on GPUs of compute capability 8.0 and later, by kernels of
-#' the package, in double precision whatever the precision of the factor: a column's solution is then the same to the last bit whichever others come with it. More of
-#' them, and those of a factor that has diagonal blocks (of 64 rows) of condition above \eqn{10^7}, or of which a number is not
-#' finite, are solved for by cuBLAS, in the factor's precision.
+#' In ordinary memory that is done by R's BLAS and LAPACK, in double precision. On a GPU: up to 192 right-hand sides, or
+#' 64 where n is above 8,192, are solved for, on GPUs of compute capability 8.0 and later, by kernels of the package, in
+#' double precision whatever the precision of the factor: a column's solution is then the same to the last bit whichever
+#' others come with it. More of them, and those of a factor that has diagonal blocks (of 64 rows) of condition above
+#' \eqn{10^7}, or of which a number is not finite, are solved for by cuBLAS, in the factor's precision.
 #'
 #' @param a,x A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
@@ -59,7 +61,7 @@ solve_back.chol_factor <- function(f, b, ...) {
   solve_with(f, b, "back")
 }
 
-# Of a handle: a matrix, or a vector where b is one.
+# Solves with the factor of a handle; returns a matrix, or a vector if b is one.
 solve_with <- function(f, b, which, named = FALSE) {
   live(f)
   as_vector <- length(dim(if (is_float32(b)) b@Data else b)) != 2L
@@ -71,7 +73,7 @@ solve_with <- function(f, b, which, named = FALSE) {
   with_room(function() rcpp_factor_solve(f, B, which, as_vector, names))
 }
 
-# The names of the rows and columns of A.
+# Returns the names of the rows and columns of A.
 variable_names <- function(f) f$dimnames[[if (f$uplo == "lower") 1L else 2L]]
 
 #' @rdname solve.chol_factor
@@ -81,7 +83,7 @@ determinant.chol_factor <- function(x, logarithm = TRUE, ...) {
   as_det(logdet(x), logarithm)
 }
 
-# The logarithm of a determinant in the form of base::determinant().
+# Returns the logarithm of a determinant in the form of base::determinant().
 as_det <- function(modulus, logarithm) {
   structure(
     list(modulus = structure(if (logarithm) modulus else exp(modulus), logarithm = logarithm), sign = 1L),
@@ -95,6 +97,7 @@ logdet.chol_factor <- function(f, ...) {
   2 * sum(log(factor_diagonal(f)))
 }
 
+# Returns the diagonal of the factor of a handle.
 factor_diagonal <- function(f) {
   live(f)
   with_room(function() rcpp_factor_diagonal(f))
@@ -108,7 +111,9 @@ setOldClass(c("process_factor", "chol_factor"))
 #' @rdname solve.chol_factor
 #' @aliases chol2inv,chol_factor-method
 #' @export
-setMethod("chol2inv", "chol_factor", function(x, ...) if (inherits(x, "process_factor")) solve.process_factor(x) else solve.chol_factor(x))
+setMethod("chol2inv", "chol_factor", function(x, ...) {
+  if (inherits(x, "process_factor")) solve.process_factor(x) else solve.chol_factor(x)
+})
 
 #' @rdname solve.chol_factor
 #' @aliases diag,chol_factor-method
@@ -117,6 +122,7 @@ setMethod("diag", "chol_factor", function(x = 1, nrow, ncol, names = TRUE) {
   if (inherits(x, "process_factor")) together(named_diagonal(x, names)) else named_diagonal(x, names)
 })
 
+# Returns the diagonal of the factor of a handle, with names if its rows and columns have the same ones.
 named_diagonal <- function(f, names) {
   require_flag(names, "names")
   d <- factor_diagonal(f)

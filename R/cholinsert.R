@@ -1,33 +1,36 @@
 #' Rows and columns that come, go and move
 #'
-#' From the factor of \eqn{A} that of \eqn{A} with rows and columns inserted, deleted, or one of them moved to another place: a growing Gaussian
-#' process, an active set, cross-validation. Much quicker than factorising afresh: nothing left of and above what changes is touched.
+#' From the factor of \eqn{A} that of \eqn{A} with rows and columns inserted, deleted, or one of them moved to another
+#' place: a growing Gaussian process, an active set, cross-validation. Much quicker than factorising afresh: nothing
+#' left of and above what changes is touched.
 #'
 #' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the
 #' factor of a \eqn{p \times p}{p x p} matrix, and a downdate of what lies behind; at the end there is none. Moving is
 #' done by reflections: every positive definite matrix allows it.
 #'
-#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()]; with `in_place` and
-#'   room to grow that is the quickest.
-#' @param X The new columns of the new matrix, in its order: an \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector for one. Of the
-#'   \eqn{p \times p}{p x p} block that they have on the diagonal the upper triangle is looked at.
+#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()];
+#'   with `in_place` and room to grow that is the quickest.
+#' @param X The new columns of the new matrix, in its order: an \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector
+#'   for one. Of the \eqn{p \times p}{p x p} block that they have on the diagonal the upper triangle is looked at.
 #' @param at The number that the first of them has in the new matrix. The default is behind the last.
 #' @param index The numbers of those that go; or their names.
-#' @param from,to Numbers, or `from` a name: row and column `from` becomes number `to`, and those in between go one step towards where it was.
+#' @param from,to Numbers, or `from` a name: row and column `from` becomes number `to`, and those in between go one step
+#'   towards where it was.
 #' @param ... Must be empty.
-#' @param z Right-hand sides that come along, with \eqn{R'z = b}: a vector of \eqn{n} numbers, or a matrix with so many rows. They become what
-#'   they are for the new factor and the new \eqn{b}, without solving for all of it.
+#' @param z Right-hand sides that come along, with \eqn{R'z = b}: a vector of \eqn{n} numbers, or a matrix with so many
+#'   rows. They become what they are for the new factor and the new \eqn{b}, without solving for all of it.
 #' @param b The new rows of \eqn{b}, one for each column of `X`.
-#' @param rss As for [cholupdate_gpu()]: residual sums of squares, one for each column of `z`. They grow where rows and columns go, and shrink
-#'   where they come: of a least squares fit, whose `z` and `rss` they are, when variables do.
+#' @param rss As for [cholupdate_gpu()]: residual sums of squares, one for each column of `z`. They grow where rows and
+#'   columns go, and shrink where they come: of a least squares fit, whose `z` and `rss` they are, when variables do.
 #' @param names Names of the new rows and columns. Where the factor has names and none are given, they are `""`.
 #' @param uplo As for [cholupdate_gpu()].
-#' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor that takes memory for what comes or
-#'   goes alone, and a second factor where numbers come near the ends of their range, and on a GPU, where there is room for one, or more than 32 columns
-#'   are inserted, for an insertion before the end. Beyond the capacity there is half as much again afterwards, where that can be had.
+#' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor that takes
+#'   memory for what comes or goes alone, and a second factor where numbers come near the ends of their range, and on a
+#'   GPU, where there is room for one, or more than 32 columns are inserted, for an insertion before the end. Beyond the
+#'   capacity there is half as much again afterwards, where that can be had.
 #' @param check Whether an insertion that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
-#' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which limits what the call takes
-#'   besides the factor.
+#' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which
+#'   limits what the call takes besides the factor.
 #'
 #' @return The factor, in the form of `R`, with its dimnames, those that are inserted included. For `cholinsert_gpu()`
 #'   with `check = FALSE`, a list of the factor `R` and `pivot`: 0 on success, otherwise the order of the first leading
@@ -46,8 +49,8 @@
 #' any more then.
 #'
 #' @references
-#' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and column.
-#' G. H. Golub and C. F. Van Loan (2013). Matrix Computations, 4th ed., section 6.5.
+#' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and
+#' column. G. H. Golub and C. F. Van Loan (2013). Matrix Computations, 4th ed., section 6.5.
 #' @examples
 #' A <- crossprod(matrix(rnorm(600), 30)) + diag(20)
 #' R <- chol(A[1:18, 1:18])
@@ -81,8 +84,8 @@ cholshift_gpu <- function(R, from, to, ...) {
 
 #' @rdname cholinsert_gpu
 #' @export
-cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL, uplo = c("upper", "lower"),
-                                   check = TRUE, control = cholupdate_control()) {
+cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL,
+                                   uplo = c("upper", "lower"), check = TRUE, control = cholupdate_control()) {
   require_no_more(...)
   require_flag(check, "check")
   with_memory({
@@ -96,7 +99,8 @@ cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss
 
 #' @rdname cholinsert_gpu
 #' @export
-choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
+choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c("upper", "lower"),
+                                   control = cholupdate_control()) {
   require_no_more(...)
   with_memory({
     f <- held_for_now(R, uplo, missing(uplo))
@@ -107,7 +111,8 @@ choldelete_gpu.default <- function(R, index, ..., z = NULL, rss = NULL, uplo = c
 
 #' @rdname cholinsert_gpu
 #' @export
-cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"), control = cholupdate_control()) {
+cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", "lower"),
+                                  control = cholupdate_control()) {
   require_no_more(...)
   with_memory({
     f <- held_for_now(R, uplo, missing(uplo))
@@ -116,27 +121,32 @@ cholshift_gpu.default <- function(R, from, to, ..., z = NULL, uplo = c("upper", 
   })
 }
 
-# An ordinary factor as the functions below want it, for one call: a plain upper matrix of doubles as it is, as `matrix` beside what they
-# ask a handle for; anything else in memory of its own, with room for so many rows and columns `more`.
+# Prepares an ordinary factor for one call of the functions below. A plain upper matrix of doubles is kept as it is, as
+# `matrix`, with the fields that they read from a handle; any other factor is copied to memory of its own, with room for
+# `more` rows and columns.
 held_for_now <- function(R, uplo, by_default, more = 0L) {
   if (!by_default) uplo <- match_choice(uplo, choices$uplo, "uplo")
   if (is.double(R) && is.matrix(R) && !is.object(R) && (by_default || uplo == "upper")) {
     open_factor(R)
-    return(list2env(list(matrix = R, n = nrow(R), uplo = "upper", precision = "double", dimnames = dimnames(R)), parent = emptyenv()))
+    return(list2env(list(matrix = R, n = nrow(R), uplo = "upper", precision = "double", dimnames = dimnames(R)),
+                    parent = emptyenv()))
   }
   n <- dim(if (is_float32(R)) R@Data else R)[1L]
   capacity <- if (more > 0L && length(n)) n + more
-  if (by_default) chol_factor.default(R, "cpu", capacity = capacity) else chol_factor.default(R, "cpu", uplo = uplo, capacity = capacity)
+  if (by_default) return(chol_factor.default(R, "cpu", capacity = capacity))
+  chol_factor.default(R, "cpu", uplo = uplo, capacity = capacity)
 }
+
+# Is true if the factor is a handle.
 is_held <- function(f) inherits(f, "chol_factor")
 
-# Of a matrix, or a vector, which is one column.
+# Returns the number of columns of a matrix; a vector is one column.
 columns_in <- function(X) {
   shape <- dim(if (is_float32(X)) X@Data else X)
   if (length(shape) == 2L) shape[[2L]] else 1L
 }
 
-# The result, a matrix or a handle, in the form of `R`.
+# Returns the result, a matrix or a handle, in the form of `R`.
 given_back <- function(f, R) {
   if (!is_held(f)) return(f)
   x <- as.matrix(f)
@@ -155,8 +165,8 @@ given_back <- function(f, R) {
 
 #' @rdname cholinsert_gpu
 #' @export
-cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL, in_place = FALSE, check = TRUE,
-                                       control = cholupdate_control()) {
+cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL,
+                                       in_place = FALSE, check = TRUE, control = cholupdate_control()) {
   require_no_more(...)
   value <- insert_into(R, X, at, z, b, rss, names, in_place, check, if (!missing(control)) control_numbers(control))
   if (in_place && check) invisible(value) else value
@@ -164,7 +174,8 @@ cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL,
 
 #' @rdname cholinsert_gpu
 #' @export
-choldelete_gpu.chol_factor <- function(R, index, ..., z = NULL, rss = NULL, in_place = FALSE, control = cholupdate_control()) {
+choldelete_gpu.chol_factor <- function(R, index, ..., z = NULL, rss = NULL, in_place = FALSE,
+                                       control = cholupdate_control()) {
   require_no_more(...)
   value <- delete_from(R, index, z, rss, in_place, if (!missing(control)) control_numbers(control))
   if (in_place) invisible(value) else value
@@ -178,14 +189,17 @@ cholshift_gpu.chol_factor <- function(R, from, to, ..., z = NULL, in_place = FAL
   if (in_place) invisible(value) else value
 }
 
-# The three of a handle f; control: control_numbers(), or NULL where none was given. `order`, as reshape_factor() has it, is found only where something has names:
-# for a small change of a large factor it would take longer than the work.
+# Inserts columns X into a factor f, as held_for_now() prepares it, or a handle. control: control_numbers(), or NULL if
+# none was given. `order`, see reshape_factor(), is computed only if there are names: for a small change of a large
+# factor that would take longer than the change.
 insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   require_flag(check, "check")
   n <- if (is_held(f)) order_of(f) else f$n
   at <- if (is.null(at)) n + 1L else place_of(at, n + 1L, "at", NULL)
   p <- columns_in(X)
-  if (!are_plain_columns(X, n + p)) X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
+  if (!are_plain_columns(X, n + p)) {
+    X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
+  }
   if (!is.null(names) && (!is.character(names) || length(names) != p || anyNA(names))) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
@@ -197,6 +211,7 @@ insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
   reshaped(done, z, rss, check)
 }
 
+# Deletes rows and columns from a factor, as insert_into() inserts them.
 delete_from <- function(f, index, z, rss, in_place, control) {
   n <- if (is_held(f)) order_of(f) else f$n
   index <- places_of(index, f)
@@ -209,6 +224,7 @@ delete_from <- function(f, index, z, rss, in_place, control) {
   reshaped(done, z, rss)
 }
 
+# Moves a row and column of a factor, as insert_into() inserts them.
 shift_within <- function(f, from, to, z, in_place, control) {
   n <- if (is_held(f)) order_of(f) else f$n
   from <- place_of(from, n, "from", f)
@@ -221,10 +237,10 @@ shift_within <- function(f, from, to, z, in_place, control) {
   reshaped(done, z, NULL)
 }
 
-# Runs call(modified, dimnames, request), one of the rcpp_factor_*() by which rows and columns come, go and move:
-# list(R, pivot, z, rss), R a handle or a matrix, the others as from carry_out(). order[[i]]: which row of the factor as
-# it is now becomes row i; NA: one that is new, of these names. check: what is not
-# possible is an error.
+# Calls call(modified, dimnames, request), which inserts, deletes or moves by one of the rcpp_factor_*(), and returns
+# list(R, pivot, z, rss): R is a handle or a matrix, the other elements are those of carry_out(). Row i of the result is
+# row order[[i]] of the factor as it is now; NA stands for a new row, named by `names`. check: an insertion that leaves
+# A not positive definite is an error.
 reshape_factor <- function(f, in_place, control, order, names, sides, check, call) {
   require_flag(in_place, "in_place")
   held <- is_held(f)
@@ -241,15 +257,15 @@ reshape_factor <- function(f, in_place, control, order, names, sides, check, cal
   of(if (held) f else f$matrix)
 }
 
-# The value of such a call. z and rss as they were given.
+# Returns the value of an insertion, deletion or shift. z, rss: as the caller gave them.
 reshaped <- function(done, z, rss, check = TRUE) {
   if (is.null(z)) return(if (check) done$R else done[c("R", "pivot")])
   taken <- if (done$pivot > 0L) list(z = z, rss = rss) else done[c("z", "rss")]
   with_sides(done$R, taken, if (!check) done$pivot, rss)
 }
 
-# The attributes of what right-hand sides z become: a matrix of so many `rows`, or a vector, with names by the order of
-# rows.
+# Returns the attributes of the new right-hand sides z: a matrix of `rows` rows, or a vector, with names in the order of
+# the rows.
 reshaped_form <- function(z, rows, order, names = NULL) {
   old <- if (is_float32(z)) z@Data else z
   if (length(dim(old)) != 2L) {
@@ -264,7 +280,7 @@ reshaped_form <- function(z, rows, order, names = NULL) {
   form
 }
 
-# The dimnames of what has row order[[i]] of a factor as its row i; NA: one that is new.
+# Returns the dimnames of a factor whose row i was row order[[i]]; NA stands for a new row.
 new_dimnames <- function(dimnames, order, names = NULL) {
   if (is.null(dimnames) && is.null(names)) return(NULL)
   if (all(vapply(dimnames, is.null, TRUE))) dimnames <- NULL  # as those of a Matrix may be
@@ -279,11 +295,14 @@ new_dimnames <- function(dimnames, order, names = NULL) {
   if (all(vapply(own, is.null, TRUE))) NULL else own
 }
 
-# Numbers of rows and columns of f, by number or name.
+# Returns the numbers of rows and columns of f that are given by number or name.
 places_of <- function(index, f, argument = "index") {
   if (is.character(index)) {
     found <- match(index, variable_names(f))
-    if (anyNA(found)) stop_bad_argument(argument, index, sprintf("has a name that the factor has not: \"%s\"", index[is.na(found)][[1L]]))
+    if (anyNA(found)) {
+      unknown <- index[is.na(found)][[1L]]
+      stop_bad_argument(argument, index, sprintf("has a name that the factor has not: \"%s\"", unknown))
+    }
     return(found)
   }
   if (!is.numeric(index) || anyNA(index) || any(index != round(index)) || any(index < 1 | index > f$n)) {
@@ -291,10 +310,13 @@ places_of <- function(index, f, argument = "index") {
   }
   as.integer(index)
 }
+
+# Returns one number from 1 to `most`, or, if there is an f, the number of a name.
 place_of <- function(index, most, argument, f) {
   if (is.character(index) && length(index) == 1L && !is.null(f)) return(places_of(index, f, argument))
   if (!is.numeric(index) || length(index) != 1L || is.na(index) || index != round(index) || index < 1 || index > most) {
-    stop_bad_argument(argument, index, sprintf("must be a number from 1 to %d%s", most, if (is.null(f)) "" else ", or a name"))
+    or_name <- if (is.null(f)) "" else ", or a name"
+    stop_bad_argument(argument, index, sprintf("must be a number from 1 to %d%s", most, or_name))
   }
   as.integer(index)
 }

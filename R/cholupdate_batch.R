@@ -4,35 +4,40 @@
 #' vectors of a processor, up to 64 columns of \eqn{V}, and threads share them out; on a GPU each has threads of its
 #' own. What comes of a member has the same bits whatever its neighbours, their number, and the threads.
 #'
-#' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all members; a list of
-#'   matrices, of one order or of several; or a handle from [chol_batch()].
-#' @param V For an array: \eqn{n \times k \times b}{n x k x b}, or \eqn{n \times k \times 1}{n x k x 1} for all members. A matrix has a column for
-#'   each member (\eqn{n \times b}{n x b}), never one for each of k: for all members give it as `array(V, c(dim(V), 1))`. A vector of
-#'   length \eqn{n} is one column for all. For a list: a list of matrices or vectors.
+#' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all
+#'   members; a list of matrices, of one order or of several; or a handle from [chol_batch()].
+#' @param V For an array: \eqn{n \times k \times b}{n x k x b}, or \eqn{n \times k \times 1}{n x k x 1} for all members.
+#'   A matrix has a column for each member (\eqn{n \times b}{n x b}), never one for each of k: for all members give it
+#'   as `array(V, c(dim(V), 1))`. A vector of length \eqn{n} is one column for all. For a list: a list of matrices or
+#'   vectors.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all members; or a
-#'   \eqn{k \times b}{k x b} matrix. For a list: one number; one for each column, or such a matrix, if all members have
-#'   as many columns; or a list with the numbers of each member.
+#' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all
+#'   members; or a \eqn{k \times b}{k x b} matrix. For a list: one number; one for each column, or such a matrix, if all
+#'   members have as many columns; or a list with the numbers of each member.
 #' @param scale Of \eqn{A}: one positive number, or one for each member.
 #' @param check Whether members whose downdate cannot be done stop the call (`TRUE`), or are reported (`FALSE`).
 #' @param uplo,precision As for [cholupdate_gpu()]. For a handle they may be given, but not changed.
-#' @param backend `"cpu"` or `"auto"`: the CPU. `"cuda"`: a GPU, to which arrays and lists travel and back, which takes longer than the CPU
-#'   computes: it is meant for handles, which have it from [chol_batch()].
+#' @param backend `"cpu"` or `"auto"`: the CPU. `"cuda"`: a GPU, to which arrays and lists travel and back, which takes
+#'   longer than the CPU computes: it is meant for handles, which have it from [chol_batch()].
 #' @param control What [cholupdate_control()] gives: `threads` and `instructions`.
-#' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to it.
+#' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to
+#'   it.
 #'
-#' @return The modified factors, in the form of `R`: an array, a list, or a handle (`R` itself, invisibly, with `in_place = TRUE`), with the
-#'   dimnames of `R`; the other triangles are zero. With `check = FALSE` a list of these, `R`, and `pivot`, a number for each member: 0, or
-#'   the order of the first leading minor that is not positive definite; such a member stays as it is, and all others are modified.
+#' @return The modified factors, in the form of `R`: an array, a list, or a handle (`R` itself, invisibly, with
+#'   `in_place = TRUE`), with the dimnames of `R`; the other triangles are zero. With `check = FALSE` a list of these,
+#'   `R`, and `pivot`, a number for each member: 0, or the order of the first leading minor that is not positive
+#'   definite; such a member stays as it is, and all others are modified.
 #'
 #' @section Errors:
-#' With `check = TRUE`, members that cannot be downdated are one error of class `gpucholmod_not_positive_definite` with the fields `members`, their
-#' numbers, and `pivots`, of each of them, and nothing is changed. Errors of a member's numbers (`gpucholmod_not_finite`, `gpucholmod_bad_diagonal`,
-#' `gpucholmod_overflow`) have its number as a field `member` besides those listed in [gpucholmod-package]. Ctrl-C during a call in place may
-#' leave a handle in ordinary memory that cannot be used.
+#' With `check = TRUE`, members that cannot be downdated are one error of class `gpucholmod_not_positive_definite` with
+#' the fields `members`, their numbers, and `pivots`, of each of them, and nothing is changed. Errors of a member's
+#' numbers (`gpucholmod_not_finite`, `gpucholmod_bad_diagonal`, `gpucholmod_overflow`) have its number as a field
+#' `member` besides those listed in [gpucholmod-package]. Ctrl-C during a call in place may leave a handle in ordinary
+#' memory that cannot be used.
 #'
-#' @seealso [chol_batch()], which keeps the factors from call to call. How it is done: `system.file("design", "batches.md", package = "gpucholmod")`.
+#' @seealso [chol_batch()], which keeps the factors from call to call. How it is done:
+#' `system.file("design", "batches.md", package = "gpucholmod")`.
 #' @examples
 #' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5
 #' R <- array(apply(A, 3, chol), dim(A))
@@ -49,23 +54,25 @@
 #' # some cannot be downdated
 #' cholupdate_batch(R, V * c(1, 1, 1, 1, 1, 1, rep(0.01, 24)), downdate = TRUE, check = FALSE)$pivot
 #' @export
-cholupdate_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE, uplo = c("upper", "lower"),
-                             precision = c("double", "single"), backend = getOption("gpucholmod.backend", "auto"),
+cholupdate_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE,
+                             uplo = c("upper", "lower"), precision = c("double", "single"),
+                             backend = getOption("gpucholmod.backend", "auto"),
                              control = cholupdate_control()) {
   UseMethod("cholupdate_batch")
 }
 
 #' @rdname cholupdate_batch
 #' @export
-cholupdate_batch.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE, uplo = c("upper", "lower"),
-                                     precision = c("double", "single"), backend = getOption("gpucholmod.backend", "auto"),
+cholupdate_batch.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE,
+                                     uplo = c("upper", "lower"), precision = c("double", "single"),
+                                     backend = getOption("gpucholmod.backend", "auto"),
                                      control = cholupdate_control()) {
   require_no_more(...)
   with_memory(modify_members(R, V, downdate, weights, scale, check, if (!missing(uplo)) uplo, precision,
                              if (!missing(backend)) backend, if (!missing(control)) control))
 }
 
-# uplo, backend, control: NULL where none was given.
+# Modifies an array, a matrix or a list of factors. uplo, backend, control: NULL if none was given.
 modify_members <- function(R, V, downdate, weights, scale, check, uplo, precision, backend, control) {
   many <- is.list(R) && !is.object(R)
   one <- !many && length(dim(R)) < 3L
@@ -80,7 +87,8 @@ modify_members <- function(R, V, downdate, weights, scale, check, uplo, precisio
   given <- open_members(V, n, if (!one) dim(x)[[3L]])
   b <- given$b
   weights <- batch_weights(weights, downdate, given$k, b)
-  done <- rcpp_cholupdate_batch(x, one, given$x, given$common, n, given$k, b, request, weights, batch_scale(scale, b), check)
+  done <- rcpp_cholupdate_batch(x, one, given$x, given$common, n, given$k, b, request, weights, batch_scale(scale, b),
+                                check)
   if (is.null(done$R)) stop_members(done$pivots)
   names <- if (one) factor_dimnames(R) else dimnames(R)
   if (!is.null(names)) dimnames(done$R) <- if (one) c(names, list(NULL)) else names
@@ -89,8 +97,9 @@ modify_members <- function(R, V, downdate, weights, scale, check, uplo, precisio
 
 #' @rdname cholupdate_batch
 #' @export
-cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE, uplo = R$uplo,
-                                        precision = R$precision, backend = if (is.na(R$device)) "cpu" else "cuda",
+cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE,
+                                        uplo = R$uplo, precision = R$precision,
+                                        backend = if (is.na(R$device)) "cpu" else "cuda",
                                         control = cholupdate_control(), in_place = FALSE) {
   require_no_more(...)
   require_flag(in_place, "in_place")
@@ -111,13 +120,14 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   if (in_place && check) invisible(value) else value
 }
 
+# Makes the request of a batch from arguments that it checks. control: NULL if none was given.
 batch_request <- function(downdate, check, lower, single, backend, control) {
   require_flag(downdate, "downdate")
   require_flag(check, "check")
   new_request(downdate, check, lower, single, backend, control = if (!is.null(control)) control_numbers(control))
 }
 
-# Columns for each of b members, or, b NULL, for as many as there are: list(x, k, b, common), x doubles.
+# Opens the columns of b members, or, if b is NULL, of as many members as V has: list(x, k, b, common), x doubles.
 open_members <- function(V, n, b, argument = "V") {
   V <- without_class(if (isS4(V) && methods::is(V, "Matrix")) as.matrix(V) else V)
   if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
@@ -125,33 +135,36 @@ open_members <- function(V, n, b, argument = "V") {
   if (is.null(d)) d <- c(length(V), 1L, 1L)
   if (length(d) == 2L) d <- c(d[[1L]], 1L, d[[2L]])
   if (length(d) != 3L || d[[1L]] != n) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'%s' must have %d rows, as the factors have", argument, n), list(expected = n, actual = d[[1L]]))
+    stop_gpucholmod("dimension_mismatch", sprintf("'%s' must have %d rows, as the factors have", argument, n),
+                    list(expected = n, actual = d[[1L]]))
   }
   if (is.null(b)) b <- d[[3L]]
   common <- d[[3L]] == 1L && b != 1L && length(dim(V)) != 2L
   if (d[[3L]] != b && !common) {
-    hint <- if (length(dim(V)) == 2L) sprintf("; one for all members is array(%s, c(dim(%s), 1))", argument, argument) else ""
+    hint <- if (length(dim(V)) == 2L) sprintf("; one for all members is array(%s, c(dim(%s), 1))", argument, argument)
+            else ""
     stop_gpucholmod("dimension_mismatch", sprintf("'%s' is for %d members, there are %d%s", argument, d[[3L]], b, hint),
                     list(expected = b, actual = d[[3L]]))
   }
   list(x = as_double(V), k = d[[2L]], b = b, common = common)
 }
 
-# NULL, k numbers, or k x b.
+# Returns the weights for the core: NULL, k numbers, or a k x b matrix.
 batch_weights <- function(weights, downdate, k, b) {
-  w <- check_weights(weights, downdate, rep.int(k, b), lists = FALSE)
+  w <- check_weights(weights, downdate, rep.int(k, b))
   if (is.null(w)) return(if (downdate) rep(-1, k))
   if (is.matrix(w)) w else rep_len(w, k)
 }
 
-# NULL, one number or b.
-batch_scale <- function(scale, b) if (!identical(scale, 1)) scale_of(scale, b)
+# Returns the scale for the core: NULL if it is 1, otherwise one number or b.
+batch_scale <- function(scale, b) if (!identical(scale, 1)) check_scale(scale, b)
 
-# Of a list: members of one size together, in the core.
+# Modifies a list of factors; the core takes members of one size together.
 modify_list <- function(R, V, downdate, weights, scale, check, request) {
   b <- length(R)
   if (!is.list(V) || is.object(V) || length(V) != b) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'V' must be a list of %d, as 'R' is", b), list(expected = b, actual = length(V)))
+    stop_gpucholmod("dimension_mismatch", sprintf("'V' must be a list of %d, as 'R' is", b),
+                    list(expected = b, actual = length(V)))
   }
   shape <- shapes_of(R, "R")
   R <- shape$of
@@ -164,10 +177,11 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
   }
   if (any(odd <- columns$rows != shape$rows)) {
     m <- which(odd)[[1L]]
-    stop_gpucholmod("dimension_mismatch", sprintf("member %d of 'V' has %d rows, the factor %d", m, columns$rows[[m]], shape$rows[[m]]),
+    stop_gpucholmod("dimension_mismatch", sprintf("member %d of 'V' has %d rows, the factor %d", m, columns$rows[[m]],
+                                                  shape$rows[[m]]),
                     list(expected = shape$rows[[m]], actual = columns$rows[[m]], member = m))
   }
-  weights <- check_weights(weights, downdate, columns$columns)
+  weights <- check_weights(weights, downdate, columns$columns, lists = TRUE)
   if (is.null(weights)) {
     if (downdate) weights <- -1
   } else if (is.matrix(weights)) {
@@ -181,7 +195,7 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
   if (check) done$R else list(R = done$R, pivot = done$pivots)
 }
 
-# list(of, rows, columns): the list with members of doubles, and their shapes.
+# Returns list(of, rows, columns): the list with its members as doubles, and their shapes.
 shapes_of <- function(of, argument) {
   shape <- rcpp_batch_shapes(of)
   for (m in which(is.na(shape[1L, ]))) {

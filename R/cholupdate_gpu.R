@@ -4,13 +4,13 @@
 #' \eqn{A + VV'} (update) or \eqn{A - VV'} (downdate) in \eqn{O(kn^2)} operations, on the GPU or on the CPU. A factor
 #' with memory of its own, on a GPU or not, see [chol_factor()], has a [method of its own][cholupdate_gpu.chol_factor].
 #'
-#' @param R The Cholesky factor: the upper triangular \eqn{n \times n}{n x n} matrix that [chol()] returns, with positive
-#'   diagonal. The other triangle is not used, as in LAPACK; where it is not zero, a warning may say what else `R` looks
-#'   like (see [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects
-#'   of package \pkg{Matrix} and `float32` matrices of package \pkg{float} are accepted too, and come back as they came
-#'   (integers as doubles).
-#' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
-#'   `float32`, or numbers with a class of S3, such as a time series.
+#' @param R The Cholesky factor: the upper triangular \eqn{n \times n}{n x n} matrix that [chol()] returns, with
+#'   positive diagonal. The other triangle is not used, as in LAPACK; where it is not zero, a warning may say what else
+#'   `R` looks like (see [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects of package
+#'   \pkg{Matrix} and `float32` matrices of package \pkg{float} are accepted too, and come back as they came (integers
+#'   as doubles).
+#' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix`
+#'   or `float32`, or numbers with a class of S3, such as a time series.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights,scale The factor of \eqn{scale\,A + V\,\mathrm{diag}(weights)\,V'}{scale A + V diag(weights) V'}.
@@ -38,8 +38,9 @@
 #'   * `"blocked"` (CPU): blocks of mixed hyperbolic Householder steps, for up to four columns rotations, accurate for
 #'     updates and downdates alike. Reads and writes the factor once, with the vector instructions that the machine has
 #'     and by several threads; the result does not depend on how many.
-#'   * `"refactor"` (CPU): forms \eqn{A \pm VV'}{A +/- VV'} and factorises it, with R's BLAS and LAPACK, in double precision. Where
-#'     LAPACK does not find that matrix positive definite, `"blocked"` is run instead: it can tell better.
+#'   * `"refactor"` (CPU): forms \eqn{A \pm VV'}{A +/- VV'} and factorises it, with R's BLAS and LAPACK, in double
+#'     precision. Where LAPACK does not find that matrix positive definite, `"blocked"` is run instead: it can tell
+#'     better.
 #'   * `"reference"` (CPU): one plane rotation after the other, Givens for updates and Chambers' mixed form for
 #'     downdates. Slow and plain: what the others are tested against.
 #'   * `"stream"` (GPU): the factor goes through the GPU once, in panels of whole columns, of which only the triangle
@@ -103,8 +104,8 @@
 #' that off, `TRUE` turns it on in scripts too; `options(gpucholmod.progress_after =)` sets the seconds to wait. How the
 #' bar looks, and where it is shown, is set by the [options of cli][cli::cli-config].
 #'
-#' Ctrl-C stops a long call, and so does a limit set by [setTimeLimit()]: what it held is freed, the GPU's memory included,
-#' and nothing is changed.
+#' Ctrl-C stops a long call, and so does a limit set by [setTimeLimit()]: what it held is freed, the GPU's memory
+#' included, and nothing is changed.
 #'
 #' @references
 #' J. J. Dongarra, C. B. Moler, J. R. Bunch, G. W. Stewart (1979). LINPACK Users' Guide. SIAM, chapter 10.
@@ -112,7 +113,9 @@
 #' C. Walder (2010). Rank k Cholesky Up/Down-dating on the GPU: gpucholmodV0.2. arXiv:1011.1173.
 #' \doi{10.48550/arXiv.1011.1173}
 #'
-#' @seealso [solve_forward()], [solve_back()] and [logdet()] for what to do with the result; [solve_modified()] for many `V`, where no factors are wanted; [cholupdate_plan()], [cholupdate_overwrite()], [factor_file()], [gpu_factor()], [chol()], [gpu_info()],
+#' @seealso [solve_forward()], [solve_back()] and [logdet()] for what to do with the result; [solve_modified()] for many
+#' `V`, where no factors are wanted; [cholupdate_plan()], [cholupdate_overwrite()], [factor_file()], [gpu_factor()],
+#' [chol()], [gpu_info()],
 #'   [last_cholupdate()], [cholupdate_control()]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
@@ -158,10 +161,11 @@ cholupdate_gpu <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 
 
 #' @rdname cholupdate_gpu
 #' @export
-cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
-                                   uplo = c("upper", "lower"), precision = c("double", "single"),
+cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL,
+                                   rss = NULL, uplo = c("upper", "lower"), precision = c("double", "single"),
                                    backend = getOption("gpucholmod.backend", "auto"),
-                                   method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
+                                   method = c("auto", "blocked", "refactor", "reference", "panel", "stream",
+                                              "resident"),
                                    check = TRUE, control = cholupdate_control()) {
   if (...length()) require_no_more(...)
   lower <- if (missing(uplo)) FALSE else match_choice(uplo, choices$uplo, "uplo") == "lower"
@@ -177,8 +181,8 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
   if (!missing(backend)) request$backend <- backend_number(backend)
   if (!missing(method)) request$method <- method_number(method, ordinary_methods)
   if (!missing(control)) request$control <- control_numbers(control)
-  if (!missing(weights)) request["weights"] <- list(weights_of(weights, downdate))
-  if (!missing(scale)) request$scale <- scale_of(scale)
+  if (!missing(weights)) request["weights"] <- list(check_weights(weights, downdate))
+  if (!missing(scale)) request$scale <- check_scale(scale)
   if (plain) {
     x <- R
     if (!missing(z) || !missing(y) || !missing(rss)) request["sides"] <- list(sides_of(z, y, rss, nrow(R), NCOL(V)))

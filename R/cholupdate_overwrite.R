@@ -4,12 +4,12 @@
 #' not there, this function gives up `R`: its memory becomes the result's. What is in the other triangle is not changed.
 #'
 #' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds
-#' an ordinary square matrix of doubles. Where something else refers to the same matrix, such as another variable, a list
-#' or the caller of a function that got it as an argument, that must not change. Then the matrix is copied first, as R does
-#' itself for `R[i, j] <- x`, and a message says so; the variable holds the copy from then on, which later calls overwrite.
-#' R counts references and may count too many, never too few: after `R <- chol(A)` at the top level of [source()], of
-#' [example()] or of a knitr document, or after a function has kept the matrix in a list. Where there is no memory for a
-#' copy, make the factor and overwrite it within a function.
+#' an ordinary square matrix of doubles. Where something else refers to the same matrix, such as another variable, a
+#' list or the caller of a function that got it as an argument, that must not change. Then the matrix is copied first,
+#' as R does itself for `R[i, j] <- x`, and a message says so; the variable holds the copy from then on, which later
+#' calls overwrite. R counts references and may count too many, never too few: after `R <- chol(A)` at the top level of
+#' [source()], of [example()] or of a knitr document, or after a function has kept the matrix in a list. Where there is
+#' no memory for a copy, make the factor and overwrite it within a function.
 #'
 #' The factor is read once more beforehand, so that a factor or `V` that cannot be used is an error before anything is
 #' written. So is a downdate that cannot be done: it is tried out first, which takes about as long as doing it.
@@ -24,9 +24,9 @@
 #'   `gpucholmod_copied` that has the fields `argument` and `bytes`; or stop with an error of class `gpucholmod_shared`
 #'   (`FALSE`), so that no second matrix is ever made.
 #' @inheritParams cholupdate_gpu
-#' @return `NULL`, invisibly: a value would be another reference to `R`. With `z`, a list of `z`, `rss` if that was given, and `pivot` with
-#'   `check = FALSE`. Without `z`, and with `check = FALSE`, `pivot`: 0 on success; otherwise the order of the first leading minor
-#'   of \eqn{A - VV'} that is not positive definite, and `R` is as it was.
+#' @return `NULL`, invisibly: a value would be another reference to `R`. With `z`, a list of `z`, `rss` if that was
+#'   given, and `pivot` with `check = FALSE`. Without `z`, and with `check = FALSE`, `pivot`: 0 on success; otherwise
+#'   the order of the first leading minor of \eqn{A - VV'} that is not positive definite, and `R` is as it was.
 #' @seealso [cholupdate_gpu()]; [gpu_factor()] for a factor that is to be modified often; [factor_file()] for one that
 #'   does not fit into memory.
 #' @examples
@@ -60,14 +60,14 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
   frame <- parent.frame()
   require_variable(as.character(name), frame)
   lower <- match_choice(uplo, choices$uplo, "uplo") == "lower"
-  weights <- weights_of(weights, downdate)
+  weights <- check_weights(weights, downdate)
   force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)
   V <- with_memory(open_columns(V, found$n, float32 = FALSE))
   request <- new_request(
     downdate, check, lower, backend = if (!missing(backend)) backend_number(backend),
     method = method_number(method, c("auto", "stream", "resident")),
-    control = if (!missing(control)) control_numbers(control), weights = weights, scale = scale_of(scale),
+    control = if (!missing(control)) control_numbers(control), weights = weights, scale = check_scale(scale),
     sides = sides_of(z, y, rss, found$n, ncol(V))
   )
   if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)
@@ -78,21 +78,22 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
   invisible(returned(NULL, done, check, z, rss)[-1L])
 }
 
-# Puts a copy of the matrix in the variable's place, or stops.
+# Puts a copy of the matrix into the variable, or stops if `copy` is FALSE.
 own_copy <- function(symbol, frame, name, n, copy) {
   fields <- list(argument = "R", value = "shared", bytes = 8 * n^2)
   if (!copy) {
-    why <- paste("something else refers to the same matrix, or R cannot tell that nothing does. With copy = TRUE it is copied",
-                 "first; a factor that is made within a function is not shared")
+    why <- paste("something else refers to the same matrix, or R cannot tell that nothing does. With copy = TRUE it",
+                 "is copied first; a factor that is made within a function is not shared")
     stop_gpucholmod("shared", sprintf("'%s' cannot be overwritten: %s", name, why), fields)
   }
-  told <- sprintf("'%s' is copied first (%s), as something else may refer to the same matrix; later calls overwrite the copy.",
-                  name, format_bytes(8 * n^2))
+  told <- sprintf(paste("'%s' is copied first (%s), as something else may refer to the same matrix;",
+                        "later calls overwrite the copy."), name, format_bytes(8 * n^2))
   message(structure(class = c("gpucholmod_copied", "message", "condition"),
                     c(list(message = paste(told, "See ?cholupdate_overwrite\n"), call = NULL), fields)))
   rcpp_overwrite_own(symbol, frame)
 }
 
+# Stops unless `name` is a variable of `frame` that may be changed.
 require_variable <- function(name, frame) {
   why <- if (!exists(name, frame, inherits = FALSE)) {
     "there is no such variable here"

@@ -4,11 +4,11 @@
 #' hold, without computing anything.
 #'
 #' Where neither `backend` nor `method` says otherwise, the GPU is taken if it is expected to be quicker than the CPU.
-#' What is expected comes from a model with constants that were measured, for the GPU, on one machine with an NVIDIA H200
-#' (see `system.file("design", "stream-method.md", package = "gpucholmod")`), for the CPU on its host
-#' and on one other (`"block-householder.md"` there): elsewhere it is a guess. On the CPU, a large `k` may make it quicker to factorise
-#' \eqn{A \pm VV'}{A +/- VV'} afresh, if R has a BLAS that was written for speed, such as OpenBLAS. Starting CUDA
-#' takes some tenths of a second, once a session; it is put off until the calls so far would have saved as much. So
+#' What is expected comes from a model with constants that were measured, for the GPU, on one machine with an NVIDIA
+#' H200 (see `system.file("design", "stream-method.md", package = "gpucholmod")`), for the CPU on its host and on one
+#' other (`"block-householder.md"` there): elsewhere it is a guess. On the CPU, a large `k` may make it quicker to
+#' factorise \eqn{A \pm VV'}{A +/- VV'} afresh, if R has a BLAS that was written for speed, such as OpenBLAS. Starting
+#' CUDA takes some tenths of a second, once a session; it is put off until the calls so far would have saved as much. So
 #' one call for a small factor does not wait for a GPU, and a loop of them soon gets one. The choice depends on the
 #' sizes of the calls alone, not on measured times: the same script makes the same choices. With `backend = "cuda"` or
 #' `"cpu"` there is nothing to choose.
@@ -17,7 +17,8 @@
 #'   [factor_file()].
 #' @param k Columns of `V`; or `V` itself.
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Of the columns, as for [cholupdate_gpu()]: up to 16 of each sign share a pass over a factor on the GPU, those of 0 cost nothing.
+#' @param weights Of the columns, as for [cholupdate_gpu()]: up to 16 of each sign share a pass over a factor on the
+#'   GPU, those of 0 cost nothing.
 #' @inheritParams cholupdate_gpu
 #' @return A list of class `gpucholmod_plan`:
 #'   \item{backend, method}{what would be taken}
@@ -46,16 +47,18 @@ cholupdate_plan <- function(n, k, ..., weights = NULL, precision = c("double", "
   single <- match_choice(precision, choices$precision, "precision") == "single"
   request <- new_request(single = single, backend = if (!missing(backend)) backend_number(backend),
                          method = method_number(method, ordinary_methods), control = control,
-                         weights = weights_of(weights, FALSE))
+                         weights = check_weights(weights, FALSE))
   structure(with_names(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request))), class = "gpucholmod_plan")
 }
 
 largest_size <- 1e7  # of which a matrix would take 800 TB
 
+# Checks a size, which is one whole number, or a matrix.
 require_size <- function(value, argument) {
   if (!is.numeric(value) || length(value) != 1L || is.na(value) || value != round(value) || value < 0 ||
       value > largest_size) {
-    stop_gpucholmod("bad_argument", sprintf("'%s' must be one whole number up to %.0e, or a matrix", argument, largest_size),
+    stop_gpucholmod("bad_argument",
+                    sprintf("'%s' must be one whole number up to %.0e, or a matrix", argument, largest_size),
                     list(argument = argument, value = value))
   }
   as.double(value)
@@ -70,7 +73,8 @@ print.gpucholmod_plan <- function(x, ...) {
   }
   if (x$panels > 0) {
     cat(sprintf("  %.0f panel%s, %s of device memory, %d thread%s to move data\n", x$panels,
-                if (x$panels == 1) "" else "s", format_bytes(x$device_bytes), x$threads, if (x$threads == 1L) "" else "s"))
+                if (x$panels == 1) "" else "s", format_bytes(x$device_bytes), x$threads,
+                if (x$threads == 1L) "" else "s"))
   }
   invisible(x)
 }

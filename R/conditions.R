@@ -9,7 +9,7 @@ stop_gpucholmod <- function(what, message, fields = list()) {
   stop(condition)
 }
 
-# The call by which the user entered the package: the outermost frame of a function of ours.
+# Returns the call by which the user entered the package: the outermost frame of a function of the package.
 users_call <- function() {
   ours <- topenv()
   for (i in seq_len(sys.nframe())) {
@@ -18,16 +18,16 @@ users_call <- function() {
   NULL
 }
 
-# Whether an error is that of setTimeLimit(), which is for the caller: R has dropped the limit by then.
+# Is true for the error of setTimeLimit(). R has dropped the limit by then, so the error must reach the caller.
 is_time_limit <- function(e) {
   kinds <- c("reached elapsed time limit", "reached CPU time limit", "reached session elapsed time limit",
              "reached session CPU time limit")
   conditionMessage(e) %in% c(kinds, gettext(kinds, domain = "R"))
 }
 
-# Evaluates `code`; where R finds no memory for a vector, that is an error of class gpucholmod_out_of_memory, as it is
-# where src/ finds none. The value of `code` should not be a matrix that was given: this counts as a reference to it,
-# and cholupdate_overwrite() would have to copy it.
+# Evaluates `code`, and turns R's error for missing memory into one of class gpucholmod_out_of_memory, as src/ raises
+# it. `code` should not return a matrix that was given: that would count as a reference to the matrix, and
+# cholupdate_overwrite() would have to copy it.
 with_memory <- function(code) {
   withCallingHandlers(code, error = function(e) {
     if (!is_memory_error(e)) return()
@@ -35,7 +35,7 @@ with_memory <- function(code) {
   })
 }
 
-# The messages of R, in the user's language as far as to the first number.
+# Is true for R's errors for missing memory, in the user's language; compares messages up to their first number.
 is_memory_error <- function(e) {
   messages <- c("cannot allocate vector of size %0.1f Gb", "cannot allocate vector of size %0.1f Mb",
                 "cannot allocate vector of size %0.f Kb", "cannot allocate memory block of size %0.f Tb",
@@ -46,13 +46,13 @@ is_memory_error <- function(e) {
   inherits(e, "simpleError") && any(startsWith(conditionMessage(e), begins))
 }
 
-# Bytes, where the message says how many.
+# Returns the bytes that a message for missing memory names, if it does.
 needed_by <- function(e) {
   found <- regmatches(conditionMessage(e), regexec("([0-9.]+) ([KMGT])b", conditionMessage(e)))[[1L]]
   if (length(found)) list(needed = as.numeric(found[[2L]]) * 1024^match(found[[3L]], c("K", "M", "G", "T")))
 }
 
-# What may be not what was meant, but is no error: a warning of class gpucholmod_<what>.
+# Warns with a condition of class gpucholmod_<what>; `fields` are its data fields.
 warn_gpucholmod <- function(what, message, fields = list()) {
   warning(structure(
     class = c(paste0("gpucholmod_", what), "gpucholmod_warning", "warning", "condition"),
@@ -60,16 +60,17 @@ warn_gpucholmod <- function(what, message, fields = list()) {
   ))
 }
 
-# How a message names what is wrong: an argument, or the option that its default comes from.
+# Returns the name that a message gives to an argument, or to the option that its default comes from.
 named <- function(argument) {
   sprintf(if (startsWith(argument, "gpucholmod.")) "option '%s'" else "'%s'", argument)
 }
 
+# Stops because of an argument; `why` completes the sentence that begins with its name.
 stop_bad_argument <- function(argument, value, why) {
   stop_gpucholmod("bad_argument", sprintf("%s %s", named(argument), why), list(argument = argument, value = value))
 }
 
-# `value` must be one of `choices`; a vector identical to `choices` (the default of a formal) means the first.
+# Returns `value` if it is one of `choices`; a vector identical to `choices` (the default of a formal) means the first.
 match_choice <- function(value, choices, argument) {
   if (identical(value, choices)) return(choices[[1L]])
   if (!is.character(value) || length(value) != 1L || !value %in% choices) {
@@ -83,18 +84,21 @@ match_choice <- function(value, choices, argument) {
   value
 }
 
-# Each of `values`, once.
+# Returns each of `values` once, after match_choice().
 match_choices <- function(values, choices, argument) {
   unique(vapply(values, match_choice, "", choices, argument, USE.NAMES = FALSE))
 }
 
+# Returns each of `values` once, after require_count().
 require_counts <- function(values, argument) {
   if (!length(values)) stop_bad_argument(argument, values, "is empty")
   unique(vapply(values, require_count, 0L, argument))
 }
 
+# Is true for one number that is not NA.
 is_number <- function(x) is.numeric(x) && length(x) == 1L && !is.na(x)
 
+# Stops unless `value` is TRUE or FALSE.
 require_flag <- function(value, argument) {
   if (!is.logical(value) || length(value) != 1L || is.na(value)) {
     stop_gpucholmod("bad_argument", sprintf("'%s' must be TRUE or FALSE", argument),
@@ -102,7 +106,7 @@ require_flag <- function(value, argument) {
   }
 }
 
-# Everything that a function does not know lands in its `...`, which must be empty.
+# Stops unless `...` of the calling function is empty: arguments that it does not know are found there.
 require_no_more <- function(...) {
   if (!...length()) return(invisible())
   known <- names(formals(sys.function(sys.parent())))
@@ -120,6 +124,7 @@ require_no_more <- function(...) {
   stop_gpucholmod("bad_argument", message, list(argument = if (nzchar(unknown)) unknown else "...", value = list(...)))
 }
 
+# Stops because the leading minor of order `pivot` is not positive; `consequence` ends the message.
 stop_not_positive_definite <- function(what, pivot, consequence = NULL) {
   stop_gpucholmod(
     "not_positive_definite",
@@ -128,11 +133,14 @@ stop_not_positive_definite <- function(what, pivot, consequence = NULL) {
   )
 }
 
-# Of several matrices some are not positive definite: `pivots` of all of them, 0 for those that are.
+# Stops because some of several matrices are not positive definite. pivots: of all of them, 0 for those that are.
 stop_members <- function(pivots) {
   members <- which(pivots > 0L)
-  message <- sprintf("of %d modified matrices %d %s not positive definite: number %d, whose leading minor of order %d is not%s", length(pivots),
-                     length(members), if (length(members) == 1L) "is" else "are", members[[1L]], pivots[[members[[1L]]]],
-                     if (length(members) > 1L) ", and others" else "")
-  stop_gpucholmod("not_positive_definite", message, list(pivot = pivots[[members[[1L]]]], members = members, pivots = pivots[members]))
+  first <- members[[1L]]
+  message <- sprintf(paste("of %d modified matrices %d %s not positive definite: number %d,",
+                           "whose leading minor of order %d is not%s"),
+                     length(pivots), length(members), if (length(members) == 1L) "is" else "are", first,
+                     pivots[[first]], if (length(members) > 1L) ", and others" else "")
+  stop_gpucholmod("not_positive_definite", message,
+                  list(pivot = pivots[[first]], members = members, pivots = pivots[members]))
 }

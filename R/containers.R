@@ -2,8 +2,8 @@
 # slots so that neither package needs to be there.
 
 # Opens a factor: list(x, lower, float32). `x` is a plain double matrix, or, for float32, an integer matrix that
-# holds the bits of floats; NULL where `R` itself is one, see opened(). close_factor() puts a modified x back into what the
-# user gave. uplo: one of the choices, or NULL where it was not given.
+# holds the bits of floats; NULL where `R` itself is one, see opened(). close_factor() puts a modified x back into what
+# the user gave. uplo: one of the choices, or NULL where it was not given.
 open_factor <- function(R, uplo = NULL, argument = "R") {
   lower <- identical(uplo, "lower")
   if (isS4(R) && (methods::is(R, "dtrMatrix") || methods::is(R, "Cholesky"))) {
@@ -23,21 +23,21 @@ open_factor <- function(R, uplo = NULL, argument = "R") {
   list(x = x, lower = lower, float32 = FALSE)
 }
 
-# The dimnames of a factor as it was given.
+# Returns the dimnames of a factor as it was given.
 factor_dimnames <- function(R) {
   if (!isS4(R)) dimnames(R) else if (is_float32(R)) dimnames(R@Data) else R@Dimnames
 }
 
-# The matrix of an opened factor. A list that held R itself would count as a reference to it for good, and
-# cholupdate_overwrite() would have to copy what nobody shares.
+# Returns the matrix of an opened factor. A list that held R itself would count as a reference to R for good, and
+# cholupdate_overwrite() would have to copy a matrix that nobody shares.
 opened <- function(factor, R) if (is.null(factor$x)) R else factor$x
 
-# The same as doubles.
+# Returns the matrix of an opened factor as doubles.
 opened_doubles <- function(factor, R) {
   if (factor$float32) keep_dim(rcpp_from_float(factor$x), factor$x) else opened(factor, R)
 }
 
-# `x`, a modified factor, as `R` was given; a float32 only where `single`.
+# Returns `x`, a modified factor, in the form of `R`; as float32 only if `single`.
 close_factor <- function(factor, R, x, single) {
   if (!isS4(R)) return(x)
   if (!factor$float32) {
@@ -54,11 +54,13 @@ close_factor <- function(factor, R, x, single) {
   R
 }
 
+# Opens a triangular factor of package Matrix, as open_factor() does.
 open_triangular_Matrix <- function(R, uplo, argument) {
   if (methods::.hasSlot(R, "perm") && length(R@perm)) stop_pivoted(R@perm, argument)
   own <- if (R@uplo == "L") "lower" else "upper"
   if (!is.null(uplo) && uplo != own) {
-    stop_gpucholmod("bad_argument", sprintf("'uplo' is \"%s\", but '%s' is %s triangular, a %s", uplo, argument, own, class(R)),
+    stop_gpucholmod("bad_argument",
+                    sprintf("'uplo' is \"%s\", but '%s' is %s triangular, a %s", uplo, argument, own, class(R)),
                     list(argument = "uplo", value = uplo))
   }
   x <- matrix(R@x, R@Dim[1L], R@Dim[2L])
@@ -67,8 +69,8 @@ open_triangular_Matrix <- function(R, uplo, argument) {
   list(x = x, lower = own == "lower", float32 = FALSE)
 }
 
-# Warns where the triangle that is not read looks as if something else was meant, which rcpp_other_triangle() tells. What
-# is merely not zero there may be on purpose, and is told once a session.
+# Warns if the triangle that is not read looks as if the user meant something else, by rcpp_other_triangle(). A triangle
+# that is merely not zero may be so on purpose: that is told once a session.
 warn_of_other_triangle <- function(looks, lower, argument) {
   if (looks == 0L) return(invisible())
   looks <- choice_of(looks, "other_triangle")
@@ -78,17 +80,18 @@ warn_of_other_triangle <- function(looks, lower, argument) {
   other <- if (lower) "upper" else "lower"
   message <- switch(
     looks,
-    symmetric = sprintf(paste("'%1$s' looks like a symmetric matrix, and is taken for a factor: its %2$s triangle is used.",
-                              "chol(%1$s) would be the factor of that matrix"), argument, uplo),
-    transposed = sprintf(paste("'%1$s' looks like a factor that is %3$s triangular, and is taken for one that is %2$s: only its",
-                               "diagonal is used. Give t(%1$s), or uplo = \"%3$s\" where there is such an argument"),
+    symmetric = sprintf(paste("'%1$s' looks like a symmetric matrix, and is taken for a factor: its %2$s triangle is",
+                              "used. chol(%1$s) would be the factor of that matrix"), argument, uplo),
+    transposed = sprintf(paste("'%1$s' looks like a factor that is %3$s triangular, and is taken for one that is %2$s:",
+                               "only its diagonal is used. Give t(%1$s), or uplo = \"%3$s\" where there is such an",
+                               "argument"),
                          argument, uplo, other),
     filled = sprintf("'%s' is not zero in its %s triangle, which is not used (told once a session)", argument, other)
   )
   warn_gpucholmod("other_triangle", message, list(argument = argument, uplo = uplo, looks = looks))
 }
 
-# A symmetric matrix: list(x, float32, dimnames), x as in open_factor().
+# Opens a symmetric matrix: list(x, float32, dimnames), x as in open_factor().
 open_symmetric <- function(A) {
   float32 <- is_float32(A)
   if (float32) {
@@ -104,8 +107,8 @@ open_symmetric <- function(A) {
   list(x = A, float32 = float32, dimnames = dimnames(A))
 }
 
-# What has a row for every row of the factor, V or right-hand sides: a matrix of doubles or, where `float32` says so, of
-# the bits of floats.
+# Opens a matrix with a row for every row of the factor, V or right-hand sides: returns a matrix of doubles, or, if
+# `float32`, of the bits of floats.
 open_columns <- function(V, n, float32, argument = "V", beside = sprintf("the factor is %d x %d", n, n)) {
   if (is_float32(V)) {
     x <- V@Data
@@ -130,29 +133,33 @@ open_columns <- function(V, n, float32, argument = "V", beside = sprintf("the fa
   x
 }
 
-# Whether they are doubles of the right shape as they are, a matrix or a vector.
+# Is true for doubles of the right shape, a matrix or a vector, which open_columns() would not change.
 are_plain_columns <- function(V, n) {
   is.double(V) && !is.object(V) && (if (is.null(d <- dim(V))) length(V) == n else length(d) == 2L && d[[1L]] == n)
 }
 
-# Numbers with a class of S3, such as a time series, without it. integer64 keeps something else in its doubles.
+# Returns numbers with an S3 class, such as a time series, without the class. integer64 stays, as its doubles hold no
+# doubles.
 without_class <- function(x) {
   if (is.object(x) && !isS4(x) && is.numeric(x) && !inherits(x, "integer64")) unclass(x) else x
 }
 
+# Is true for a matrix of package float.
 is_float32 <- function(x) isS4(x) && methods::is(x, "float32")
 
-# Double storage, without a copy where it is that already.
+# Returns doubles, without a copy if `x` holds doubles already.
 as_double <- function(x) {
   if (!is.double(x)) storage.mode(x) <- "double"
   x
 }
 
+# Returns `x` with the dimensions of `like`.
 keep_dim <- function(x, like) {
   dim(x) <- dim(like)
   x
 }
 
+# Stops unless `R` is a square matrix.
 require_factor_shape <- function(R, argument = "R") {
   d <- dim(R)
   if (length(d) != 2L || d[1L] != d[2L]) {
@@ -161,6 +168,7 @@ require_factor_shape <- function(R, argument = "R") {
   }
 }
 
+# Stops because an argument is not numeric.
 stop_not_numeric <- function(x, argument) {
   type <- if (is.object(x)) class(x)[[1L]] else typeof(x)
   of <- function(class) isS4(x) && methods::is(x, class)
@@ -175,11 +183,12 @@ stop_not_numeric <- function(x, argument) {
                   list(argument = argument, type = type))
 }
 
+# Stops because a factor comes from a pivoted factorisation.
 stop_pivoted <- function(pivot, argument = "R") {
   stop_gpucholmod(
     "pivoted",
-    sprintf("'%s' comes from a pivoted factorisation: it is the factor of a permuted matrix, and its pivots would be lost",
-            argument),
+    sprintf(paste("'%s' comes from a pivoted factorisation: it is the factor of a permuted matrix,",
+                  "and its pivots would be lost"), argument),
     list(pivot = pivot)
   )
 }

@@ -9,19 +9,19 @@
 #'   Small problems take fewer. The default can be set with `options(gpucholmod.threads =)`. It does not apply to R's
 #'   BLAS (method `"refactor"`), which has threads of its own.
 #' @param device_memory The most device memory that a call may allocate, with methods `"stream"`, `"resident"` and
-#'   `"panel"`, and for a [gpu_factor()] besides it; where that is not enough, the error of class `gpucholmod_out_of_memory` tells what is `needed`. A
-#'   number of bytes, or a string such as `"256MB"`, `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers
-#'   of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of either case. What the driver itself needs for a
-#'   process comes on top.
+#'   `"panel"`, and for a [gpu_factor()] besides it; where that is not enough, the error of class
+#'   `gpucholmod_out_of_memory` tells what is `needed`. A number of bytes, or a string such as `"256MB"`, `"1.5 GB"`,
+#'   `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of
+#'   either case. What the driver itself needs for a process comes on top.
 #' @param instructions The vector instructions for the CPU to compute with, methods `"blocked"` and `"stream"`:
 #'   `"avx512"`, `"avx2"` (with FMA), `"plain"` (what the compiler takes by default for the family of processors), or
 #'   `"auto"`, the first of these that the machine has. The results differ by rounding errors. For tests and
 #'   measurements.
 #' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do,
 #'   and modifications of a [gpu_factor()].
-#' @param blocks_per_kernel Of method `"panel"`, as the next three: thread blocks of one kernel launch. Walder (2010) took 28
-#'   blocks of 32 threads with 16 elements each. A launch covers
-#'   `blocks_per_kernel * threads_per_block` columns, and device memory grows with that up to \eqn{n}.
+#' @param blocks_per_kernel Of method `"panel"`, as the next three: thread blocks of one kernel launch. Walder (2010)
+#'   took 28 blocks of 32 threads with 16 elements each. A launch covers `blocks_per_kernel * threads_per_block`
+#'   columns, and device memory grows with that up to \eqn{n}.
 #' @param threads_per_block Threads of a block, each of which owns one column: a multiple of 32, at most 256.
 #' @param elements_per_thread Columns of `V` that a thread holds in registers at a time: 1, 4, 8, 16 or 32. A larger
 #'   \eqn{k} is done in batches of this size.
@@ -61,8 +61,8 @@ cholupdate_control <- function(threads = getOption("gpucholmod.threads"), device
 
 optimised_blas_names <- "openblas|mkl|blis|accelerate|veclib|armpl|atlas"
 
-# Whether R's BLAS is one that was written for speed, by its file name: whether factorising afresh is ever quicker than a
-# modification depends on that.
+# Is true if R's BLAS is one that was written for speed, by its file name: with another, factorising afresh is never
+# quicker than a modification.
 has_optimised_blas <- function() {
   if (is.null(state$optimised_blas)) {
     state$optimised_blas <- grepl(optimised_blas_names, extSoftVersion()[["BLAS"]], ignore.case = TRUE)
@@ -87,9 +87,10 @@ control_numbers <- function(control) {
        shape = c(checked$blocks_per_kernel, checked$threads_per_block, checked$elements_per_thread, checked$panel_rows))
 }
 
-# The same where none was given.
+# Returns control_numbers() of the defaults.
 default_control <- function() control_numbers(cholupdate_control())
 
+# Returns one whole number, at least 1, as an integer.
 require_count <- function(value, argument) {
   if (!is.numeric(value) || is.object(value) || length(value) != 1L || is.na(value) || value != round(value) ||
       value < 1 || value > .Machine$integer.max) {
@@ -99,6 +100,7 @@ require_count <- function(value, argument) {
   as.integer(value)
 }
 
+# Returns a number of bytes, which may be given as a string.
 require_bytes <- function(value, argument) {
   bytes <- if (is.character(value) && length(value) == 1L) parse_bytes(value) else value
   if (!is.numeric(bytes) || length(bytes) != 1L || is.na(bytes) || bytes < 0) {
@@ -108,7 +110,8 @@ require_bytes <- function(value, argument) {
   as.double(bytes)
 }
 
-# The bytes that a string such as "1.5 GB" stands for; NA for what is no such string, or could mean two things, as "4G".
+# Returns the bytes that a string such as "1.5 GB" stands for; NA for any other string, and for one with two meanings,
+# as "4G".
 parse_bytes <- function(text) {
   units <- c("", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib")
   sizes <- c(1, 1, 1000^(1:4), 1024^(1:4))

@@ -27,9 +27,10 @@
 #' `<path>.XXXXXX.part`, in the same folder. It gets its name when it is complete and the disk has all of it, in one
 #' step, so that under that name there is always a complete factor, or nothing. When a call fails, is interrupted or
 #' finds that a downdate cannot be done, the `.part` file is deleted, and a file that was to be replaced is as it was.
-#' Only a process that is killed, or a machine that goes down, leaves a `.part` file. When the same output is written again,
-#' every file `<path>.XXXXXX.part` (six letters or digits) of the same user is deleted that no process has locked, as one that
-#' is being written is. Locks may not be seen by other machines that share the folder: let two machines not write one output.
+#' Only a process that is killed, or a machine that goes down, leaves a `.part` file. When the same output is written
+#' again, every file `<path>.XXXXXX.part` (six letters or digits) of the same user is deleted that no process has
+#' locked, as one that is being written is. Locks may not be seen by other machines that share the folder: let two
+#' machines not write one output.
 #'
 #' With `replace = TRUE` the old file stays until the new one takes its place: there must be space for both. The new
 #' file has the permissions of the old one, and belongs to whoever writes it. A symbolic link is itself replaced, not
@@ -88,8 +89,8 @@ write_factor <- function(R, path, replace = FALSE) {
   factor_file(path)
 }
 
-# The absolute name of a file that need not be there. Its folder is resolved, the last part is left as it is: it may be
-# a symbolic link.
+# Returns the absolute name of a file that need not exist. Its folder is resolved, its last part is not: that may be a
+# symbolic link.
 absolute_path <- function(path, argument) {
   if (!is.character(path) || length(path) != 1L || is.na(path) || !nzchar(path)) {
     stop_gpucholmod("bad_argument", sprintf("'%s' must be the name of a file", argument),
@@ -99,14 +100,14 @@ absolute_path <- function(path, argument) {
   enc2native(file.path(if (folder == "/") "" else folder, basename(path)))
 }
 
-# What open_factor() tells of a matrix, of a factor in a file.
+# Returns for a factor in a file what open_factor() returns for a matrix.
 open_file <- function(R, uplo) {
   if (identical(uplo, "lower")) stop_bad_argument("uplo", uplo, "must be \"upper\" for a factor in a file")
   present(R)
   list(lower = FALSE, float32 = FALSE)
 }
 
-# `x` itself, if it can be what factor_file() has returned: it may have been changed by hand.
+# Returns `x` if it can be a result of factor_file(), which a user may have changed by hand; otherwise stops.
 sound_file <- function(x) {
   own <- unclass(x)
   path <- if (is.list(own)) own$path
@@ -119,7 +120,7 @@ sound_file <- function(x) {
   x
 }
 
-# `x` itself, if its file is there and of the order it was.
+# Returns `x` if its file exists and has the same order as before; otherwise stops.
 present <- function(x) {
   sound_file(x)
   if (rcpp_factor_file_order(x$path) != x$n) {

@@ -5,8 +5,8 @@
 #' rule once, while several threads read ahead and write behind.
 #'
 #' @param R A factor in a file, from [factor_file()] or [write_factor()].
-#' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix` or
-#'   `float32`.
+#' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix`
+#'   or `float32`.
 #' @param downdate,weights,scale,z,y,rss As for an ordinary factor, the value included: [cholupdate_gpu()].
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param output Name of the file to write; not that of `R`.
@@ -54,7 +54,7 @@ cholupdate_gpu.factor_file <- function(R, V, downdate = FALSE, ..., weights = NU
   request <- new_request(
     downdate, check, backend = if (!missing(backend)) backend_number(backend),
     method = method_number(method, c("auto", "stream")), control = if (!missing(control)) control_numbers(control),
-    weights = weights_of(weights, downdate), scale = scale_of(scale), sides = sides_of(z, y, rss, R$n, ncol(V))
+    weights = check_weights(weights, downdate), scale = check_scale(scale), sides = sides_of(z, y, rss, R$n, ncol(V))
   )
 
   done <- carry_out(request, rcpp_cholupdate_file(R$path, V, output, replace, request))

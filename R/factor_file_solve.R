@@ -1,9 +1,9 @@
 #' Solve with a factor in a file
 #'
-#' With a factor of \eqn{A} in a file, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of the
-#' factor, as [for factors on a GPU][solve.chol_factor]. [solve_forward()], [solve_back()] and [logdet()] take such a factor
-#' too. The file is read in panels of columns, once for each of the two substitutions (besides its diagonal); only the inverse takes the whole
-#' matrix in memory, as it is one.
+#' With a factor of \eqn{A} in a file, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of
+#' the factor, as [for factors on a GPU][solve.chol_factor]. [solve_forward()], [solve_back()] and [logdet()] take such
+#' a factor too. The file is read in panels of columns, once for each of the two substitutions (besides its diagonal);
+#' only the inverse takes the whole matrix in memory, as it is one.
 #'
 #' @param a,x A factor in a file, from [factor_file()] or [write_factor()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
@@ -66,7 +66,7 @@ determinant.factor_file <- function(x, logarithm = TRUE, ...) {
   as_det(logdet(x), logarithm)
 }
 
-# `code`, which reads the file more than once; an error if it was not the same file with the same contents throughout.
+# Evaluates `code`, which reads the file more than once; stops if the file changed meanwhile.
 unchanged <- function(f, code) {
   before <- rcpp_factor_file_state(present(f)$path)
   force(code)
@@ -77,10 +77,11 @@ unchanged <- function(f, code) {
   code
 }
 
+# Returns the diagonal of a factor in a file.
 file_diagonal <- function(f) rcpp_factor_file_diagonal(present(f)$path)
 
-# Calls work(first, J, top, block) for panels of columns, from the left, or from the right where `reverse`: J are the
-# indices of its columns, `block` the triangle on the diagonal, `top` what is above it.
+# Calls work(J, top, block) for panels of columns, from the left, or from the right if `reverse`: J are the indices of
+# the columns, `block` is the triangle on the diagonal, `top` the rows above it.
 over_panels <- function(f, reverse, work, bytes = 2^27) {
   width <- max(1L, as.integer(bytes / (8 * f$n)))
   first <- seq(1L, f$n, by = width)
@@ -92,8 +93,8 @@ over_panels <- function(f, reverse, work, bytes = 2^27) {
   }
 }
 
-# Columns of a factor from number `first` on, with zeros below the diagonal. Their sum tells, without another matrix,
-# that nothing is wrong.
+# Stops if columns of a factor, from number `first` on and with zeros below the diagonal, have a number that is not
+# finite. Looks at their sum first, which needs no other matrix.
 require_finite_columns <- function(columns, first) {
   if (is.finite(sum(columns))) return(invisible())
   bad <- match(FALSE, is.finite(columns), 0L)
@@ -104,7 +105,7 @@ require_finite_columns <- function(columns, first) {
                   list(argument = "f", row = row, col = col, value = columns[[bad]]))
 }
 
-# R'^-1 B and R^-1 B, B n x m.
+# Returns R'^-1 B for a factor in a file; B is n x m.
 substitute_forward <- function(f, B) {
   require_diagonal(file_diagonal(f))
   if (ncol(B) == 0L) return(unname(B))
@@ -115,6 +116,7 @@ substitute_forward <- function(f, B) {
   unname(B)
 }
 
+# Returns R^-1 B for a factor in a file; B is n x m.
 substitute_back <- function(f, B) {
   require_diagonal(file_diagonal(f))
   if (ncol(B) == 0L) return(unname(B))

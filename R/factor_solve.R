@@ -1,13 +1,13 @@
 #' Solve with a factor, and the determinant
 #'
-#' For a factor of any kind: an ordinary matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to solve
-#' \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For all but ordinary matrices, `solve()` does both.
+#' For a factor of any kind: an ordinary matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to
+#' solve \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For all but ordinary matrices, `solve()` does both.
 #'
-#' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in panels
-#' of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.
+#' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in
+#' panels of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.
 #'
-#' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or [gpu_chol()], or a
-#'   [factor_file()].
+#' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or
+#'   [gpu_chol()], or a [factor_file()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
 #'   `float32`.
 #' @param ... Must be empty, but for `uplo` of ordinary matrices.
@@ -23,7 +23,8 @@
 #' @section Errors:
 #' A diagonal that is not positive, finite and at least 2.2e-308 is an error of class `gpucholmod_bad_diagonal`. Of an
 #' ordinary matrix nothing else is looked at.
-#' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and [in files][solve.factor_file]
+#' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and
+#' [in files][solve.factor_file]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' b <- rnorm(50)
@@ -83,7 +84,7 @@ logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   })
 }
 
-# A factor as open_factor() gives it, with a diagonal that can be divided by.
+# Opens a factor as open_factor() does, and checks its diagonal.
 open_ordinary <- function(f, uplo) {
   factor <- open_factor(f, uplo, "f")
   R <- opened_doubles(factor, f)
@@ -91,7 +92,8 @@ open_ordinary <- function(f, uplo) {
   factor
 }
 
-# Of a factor: positive, finite, and no smaller than the numbers are that have all their digits and a finite inverse.
+# Stops unless the diagonal of a factor is positive, finite and not subnormal: a subnormal number has lost digits, and
+# its inverse is not finite.
 require_diagonal <- function(diagonal) {
   bad <- match(FALSE, is.finite(diagonal) & diagonal >= .Machine$double.xmin, 0L)
   if (bad == 0L) return(invisible())
@@ -100,12 +102,14 @@ require_diagonal <- function(diagonal) {
   stop_gpucholmod("bad_diagonal", sprintf(rule, .Machine$double.xmin, fields$index, fields$value), fields)
 }
 
-# The right-hand sides, and what became of them: a vector where they were one.
+# Opens right-hand sides of n rows as a matrix of doubles.
 right_sides <- function(b, n) open_columns(b, n, float32 = FALSE, argument = "b")
+# Returns the solution x as a vector if the right-hand side b was one.
 like_right_sides <- function(x, b) {
   if (length(dim(if (is_float32(b)) b@Data else b)) == 2L) x else as.vector(x)
 }
 
+# Solves with an opened factor in ordinary memory, with R' if `forward`, otherwise with R.
 solve_ordinary <- function(f, b, factor, forward) {
   R <- opened_doubles(factor, f)
   B <- right_sides(b, nrow(R))

@@ -5,9 +5,9 @@
 #' \eqn{R} into the factor of \eqn{A + VV'} or \eqn{A - VV'}, \eqn{V} being \eqn{n \times k}{n x k}, in \eqn{O(kn^2)}
 #' operations, on the GPU or on the CPU.
 #'
-#' With [chol_factor()] a factor lives in memory of its own, that of a GPU or ordinary memory, where [cholupdate_gpu()] modifies it without
-#' moving it, and [solve()][solve.chol_factor] and others use it. [solve_forward()], [solve_back()] and [logdet()] take factors of every
-#' kind.
+#' With [chol_factor()] a factor lives in memory of its own, that of a GPU or ordinary memory, where [cholupdate_gpu()]
+#' modifies it without moving it, and [solve()][solve.chol_factor] and others use it. [solve_forward()], [solve_back()]
+#' and [logdet()] take factors of every kind.
 #'
 #' Under `mpirun`, one factor can lie in the memory of several processes: [process_info()].
 #'
@@ -23,9 +23,10 @@
 #' [bench_paper()] measures time and error of all methods on this machine; [stored_measurements()] has what was measured
 #' elsewhere.
 #'
-#' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"recipes"`, `"how-it-works"`, `"installation"`,
-#' `"measurements"`, `"other-packages"`, `"from-c"` and `"the-papers-experiment"`. They are installed with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder
-#' leaves them out, as it does for every package.
+#' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"recipes"`, `"how-it-works"`,
+#' `"installation"`, `"measurements"`, `"other-packages"`, `"from-c"` and `"the-papers-experiment"`. They are installed
+#' with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder leaves them out, as it does for every
+#' package.
 #'
 #' @section Conditions:
 #' Every error that the package raises has the class `gpucholmod_error` and a class of its own, with data fields:
@@ -35,31 +36,36 @@
 #' | `gpucholmod_not_numeric` | `R`, `V`, `A` or `b` is not a numeric matrix | `argument`, `type` |
 #' | `gpucholmod_not_square` | `R` or `A` is not square | `nrow`, `ncol` |
 #' | `gpucholmod_dimension_mismatch` | `V` or `b` has the wrong number of rows | `expected`, `actual` |
-#' | `gpucholmod_not_finite` | NA, NaN or Inf in the triangle of `R` or `A`, or in `V` | `argument`, `row`, `col`, `value` |
-#' | `gpucholmod_bad_diagonal` | a diagonal entry of `R` or of the result is not positive, or too small to keep its digits | `index`, `value` |
+#' | `gpucholmod_not_finite` | NA, NaN or Inf in `V`, or a triangle of `R` or `A` | `argument`, `row`, `col`, `value` |
+#' | `gpucholmod_bad_diagonal` | a diagonal entry is not positive, or is subnormal: see below | `index`, `value` |
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
-#' | `gpucholmod_shared` | something else refers to the matrix that is to be overwritten, and it may not be copied | `argument`, `value`, `bytes` |
+#' | `gpucholmod_shared` | the matrix to overwrite is shared, and must not be copied | `argument`, `value`, `bytes` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
-#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or the `A` of [gpu_chol()], is not positive definite | `pivot` |
-#' | `gpucholmod_overflow` | an entry of the result, or of what was given, is too large to represent | `row`, `col` |
+#' | `gpucholmod_not_positive_definite` | \eqn{A - VV'}, or `A`, is not positive definite | `pivot` |
+#' | `gpucholmod_overflow` | an entry given, or of the result, is too large to represent | `row`, `col` |
 #' | `gpucholmod_invalid_factor` | a handle cannot be used, or not now: see [chol_factor()] | `reason` |
-#' | `gpucholmod_bad_file` | a file cannot be read or written: see [factor_file()], [bench_paper()] | `path`, `reason`; `size` or `error` |
-#' | `gpucholmod_backend_unavailable` | there is no GPU, or no MPI, that can be used, or several GPUs cannot hold a factor together | `backend`, `reason`; `device`, `peer` |
+#' | `gpucholmod_bad_file` | a file cannot be read or written: see below | `path`, `reason`; `size` or `error` |
+#' | `gpucholmod_backend_unavailable` | no usable GPU or MPI: see below | `backend`, `reason`; `device`, `peer` |
 #' | `gpucholmod_process_failed` | a process does not take part: see [process_info()] | `process`, `reason` |
 #' | `gpucholmod_not_supported` | a factor over several processes does not know that yet | `operation`, `backend` |
 #' | `gpucholmod_out_of_memory` | not enough memory, also for a result | `needed`, `available`: bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
-#' What is wrong with one of many factors ([cholupdate_batch()], [solve_modified()]) has its number as a field `member` besides; for `gpucholmod_not_positive_definite`
-#' there are `members` and `pivots`.
+#' [factor_file()] and [bench_paper()] list the reasons of `gpucholmod_bad_file`. `gpucholmod_backend_unavailable` is
+#' also raised if several GPUs cannot hold a factor together: see [chol_factor()]. `gpucholmod_bad_diagonal` is raised
+#' for a factor that is given and for a result; a diagonal entry below the smallest normal number has lost digits.
 #'
-#' An error in an expression that is given to `diag()` or `chol2inv()` loses its class, as these are S4 generics as soon as
-#' this package is attached: assign the factor to a variable first.
+#' What is wrong with one of many factors ([cholupdate_batch()], [solve_modified()]) has its number as a field `member`
+#' besides; for `gpucholmod_not_positive_definite` there are `members` and `pivots`.
 #'
-#' Three more are no errors: the warning `gpucholmod_negative_rss` of [cholupdate_gpu()], the warning `gpucholmod_other_triangle` (fields `argument`, `uplo`, `looks`), where a factor is not
-#' zero in the triangle that is not used, and looks as if it were the matrix itself (`"symmetric"`) or a factor of the
-#' other kind (`"transposed"`), or is merely not zero there (`"filled"`, once a session); and the message
-#' `gpucholmod_copied` of [cholupdate_overwrite()].
+#' An error in an expression that is given to `diag()` or `chol2inv()` loses its class, as these are S4 generics as soon
+#' as this package is attached: assign the factor to a variable first.
+#'
+#' Three more are no errors: the warning `gpucholmod_negative_rss` of [cholupdate_gpu()], the warning
+#' `gpucholmod_other_triangle` (fields `argument`, `uplo`, `looks`), where a factor is not zero in the triangle that is
+#' not used, and looks as if it were the matrix itself (`"symmetric"`) or a factor of the other kind (`"transposed"`),
+#' or is merely not zero there (`"filled"`, once a session); and the message `gpucholmod_copied` of
+#' [cholupdate_overwrite()].
 #'
 #' Errors of R itself pass through as they are, such as that of [setTimeLimit()]. Whatever happens, the
 #' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and

@@ -1,8 +1,10 @@
 state <- new.env(parent = emptyenv())
 
-# Choices by their names, where the core has given numbers.
+# Replaces the numbers that the core returns for choices by their names.
 with_names <- function(x) {
-  for (what in intersect(c("backend", "method", "precision", "instructions"), names(x))) x[[what]] <- choice_of(x[[what]], what)
+  for (what in intersect(c("backend", "method", "precision", "instructions"), names(x))) {
+    x[[what]] <- choice_of(x[[what]], what)
+  }
   if (identical(x$instructions, "auto")) x$instructions <- ""
   if (isTRUE(x$members > 0)) x$method <- "batch"
   x
@@ -13,8 +15,10 @@ with_names <- function(x) {
 #' @return `NULL` before the first call; then, of the last call that computed something, a list of class
 #'   `gpucholmod_report`:
 #'   \item{n, k, downdate, removed, scale}{the problem; `removed`: columns of V that are taken away}
-#'   \item{members}{of [cholupdate_batch()], how many; 0 for one factor. What differs from member to member is `NA` above}
-#'   \item{backend, method, precision}{what was taken for it; `"auto"` is resolved, and the method of batches is `"batch"`}
+#'   \item{members}{how many factors [cholupdate_batch()] modified; 0 for one factor. An item above is `NA`
+#'     if it differs between members}
+#'   \item{backend, method, precision}{what the call used; `"auto"` is resolved, and the method of batches is
+#'     `"batch"`}
 #'   \item{device}{name of the GPU, `""` on the CPU}
 #'   \item{gpus}{how many GPUs took part: of a factor on several the first does what there is no room for on all}
 #'   \item{seconds}{time in seconds. Methods `"blocked"`, `"stream"` and `"resident"`: of everything but the allocation
@@ -33,8 +37,8 @@ with_names <- function(x) {
 #'   \item{rescalings}{row blocks before which V was scaled to keep its numbers in range}
 #'   \item{in_place}{whether a [gpu_factor()] was changed in place}
 #'   \item{threads}{of the CPU that computed (method `"blocked"`), or moved data (methods `"stream"` and `"resident"`)}
-#'   \item{instructions}{vector instructions that the CPU computed with (methods `"blocked"` and `"stream"`): `"avx512"`,
-#'     `"avx2"` or `"plain"`}
+#'   \item{instructions}{vector instructions that the CPU computed with (methods `"blocked"` and `"stream"`):
+#'     `"avx512"`, `"avx2"` or `"plain"`}
 #'   \item{timeline}{where [cholupdate_control()] asked for it: a data frame with a row for each thing done, its
 #'     `stage` (`"fill"` and `"empty"` of staging buffers by the CPU; `"send"`, `"modify"`, `"fetch"` by the GPU),
 #'     `panel`, `begin` and `end` in seconds}
@@ -56,9 +60,8 @@ print.gpucholmod_report <- function(x, ...) {
   where <- if (nzchar(on)) sprintf("%s (%s)", x$backend, on) else x$backend
   if (identical(x$method, "batch")) return(invisible(print_batch_report(x, where)))
   cat(sprintf("rank-%d %s of order %d: method \"%s\", backend %s, %s precision, %s s\n",
-              as.integer(x$k), if (x$downdate) "downdate" else if (x$removed > 0) "modification" else "update", as.integer(x$n),
-              x$method, where, x$precision,
-              format(x$seconds, digits = 3)))
+              as.integer(x$k), if (x$downdate) "downdate" else if (x$removed > 0) "modification" else "update",
+              as.integer(x$n), x$method, where, x$precision, format(x$seconds, digits = 3)))
   if (nzchar(x$instructions) && x$panels == 0) {
     cat(sprintf("%d thread%s, instructions \"%s\"\n", x$threads, if (x$threads == 1L) "" else "s", x$instructions))
   }
@@ -77,14 +80,16 @@ print.gpucholmod_report <- function(x, ...) {
   invisible(x)
 }
 
+# Prints the report of a batch.
 print_batch_report <- function(x, where) {
   size <- if (is.na(x$n)) "" else sprintf(", of order %d, of rank %d", as.integer(x$n), as.integer(x$k))
-  cat(sprintf("%s of %d factors%s: backend %s, %s precision, %s s\n", if (x$downdate) "downdate" else "modification", as.integer(x$members), size,
-              where, x$precision, format(x$seconds, digits = 3)))
+  cat(sprintf("%s of %d factors%s: backend %s, %s precision, %s s\n", if (x$downdate) "downdate" else "modification",
+              as.integer(x$members), size, where, x$precision, format(x$seconds, digits = 3)))
   if (x$pivot > 0L) cat(sprintf("a member's leading minor of order %d is not positive definite\n", x$pivot))
   x
 }
 
+# Formats a number of bytes with a unit.
 format_bytes <- function(bytes) {
   units <- c("B", "KiB", "MiB", "GiB")
   power <- min(max(0, floor(log(max(bytes, 1), 1024))), length(units) - 1)

@@ -1,5 +1,6 @@
 # What there is to measure on: told with measurements, and BLAS set to what it does best.
 
+# Returns a description of this machine and its software, for the head of measurements.
 machine <- function() {
   info <- gpu_info(memory = FALSE)
   cpu <- cholupdate_plan(1e5, 16, backend = "cpu", method = "blocked")
@@ -12,6 +13,7 @@ machine <- function() {
     gpuless = if (info$usable) "" else info$message)
 }
 
+# Returns the name of the CPU.
 cpu_model <- function() {
   told <- if (file.exists("/proc/cpuinfo")) {
     sub("^[^:]*: *", "", grep("^model name", readLines("/proc/cpuinfo", warn = FALSE), value = TRUE))
@@ -22,7 +24,8 @@ cpu_model <- function() {
   Find(nzchar, c(told, Sys.getenv("PROCESSOR_IDENTIFIER"), Sys.info()[["machine"]]))
 }
 
-# R's BLAS by the file that it comes from (its folders may tell more than its name), and by what limits its threads.
+# Returns the name of R's BLAS by its file (whose folders may tell more than its name), and the variables that limit its
+# threads.
 blas_name <- function() {
   parts <- strsplit(extSoftVersion()[["BLAS"]], "[/\\\\]")[[1L]]
   name <- utils::tail(c("of R", parts, grep(optimised_blas_names, parts, ignore.case = TRUE, value = TRUE)), 1L)
@@ -31,14 +34,14 @@ blas_name <- function() {
   paste0("BLAS ", name, if (length(limits)) sprintf(" (%s)", paste0(names(limits), "=", limits, collapse = ", ")))
 }
 
-# Bytes of memory that are free, where the system says so.
+# Returns the bytes of free memory; NA if the system does not tell.
 free_memory <- function() {
   lines <- if (file.exists("/proc/meminfo")) readLines("/proc/meminfo")
   available <- grep("^MemAvailable:", lines, value = TRUE)
   if (length(available)) 1024 * as.numeric(gsub("[^0-9]", "", available)) else NA_real_
 }
 
-# Evaluates `code` with at most so many threads of R's BLAS; NA leaves it as it is.
+# Evaluates `code` with at most `threads` threads of R's BLAS; NA leaves the number as it is.
 with_blas_threads <- function(threads, code) {
   if (is.na(threads)) return(code)
   before <- rcpp_blas_threads(0L)
@@ -47,8 +50,8 @@ with_blas_threads <- function(threads, code) {
   code
 }
 
-# With how many threads of R's BLAS f() is quickest: all, half of them and so on as long as that helps; more than there is
-# work for can take longer. NA where R's BLAS does not let itself be told.
+# Returns the number of threads of R's BLAS with which f() is quickest: tries all, half of them and so on as long as
+# that helps, since threads without work can slow a call down. Returns NA if the number cannot be set.
 quickest_blas_threads <- function(f) {
   all <- best <- rcpp_blas_threads(0L)
   if (is.na(all)) return(all)

@@ -15,8 +15,8 @@
 #'   tells where it comes from: `command`, `date`, `package` (its version), `cpu`, `cores`, `threads` (the most that the
 #'   package takes), `instructions` (vector instructions of the CPU), `gpu` (`"none"`, or its name), `gpuless` (why
 #'   there is none; not in older files of scripts), `cuda` (of the build and of the driver), `R`, `blas`, `system`. What
-#'   [bench_paper()] has written has the class `bench_paper` too. Units are told by the help page or the head of the script that has written them;
-#'   times are in seconds where nothing else is said.
+#'   [bench_paper()] has written has the class `bench_paper` too. Units are told by the help page or the head of the
+#'   script that has written them; times are in seconds where nothing else is said.
 #'
 #'   `format()`: where it comes from as one line of text, to go with a figure.
 #' @section Errors:
@@ -37,6 +37,7 @@ stored_measurements <- function(name) {
   read_measurements(if (is_file) name else files[[match(match_choice(name, known, "name"), known)]])
 }
 
+# Reads a file of measurements; stops if it holds none.
 read_measurements <- function(file) {
   file <- absolute_path(file, "file")
   if (!file.exists(file)) bad_file(file, "missing", "is not there")
@@ -52,6 +53,7 @@ read_measurements <- function(file) {
   as_measurements(utils::read.csv(text = rows, stringsAsFactors = FALSE, encoding = "UTF-8"), about)
 }
 
+# Stops because a file of measurements cannot be used.
 bad_file <- function(path, reason, why, ...) {
   stop_gpucholmod("bad_file", sprintf("'%s' %s", path, why), list(path = path, reason = reason, ...))
 }
@@ -59,13 +61,14 @@ bad_file <- function(path, reason, why, ...) {
 # What provenance() tells.
 always_told <- c("command", "date", "package", "cpu", "cores", "threads", "gpu", "cuda", "R", "blas")
 
+# Returns `data` with its class and its attribute `about`.
 as_measurements <- function(data, about) {
   paper <- identical(unname(about["experiment"]), "paper")
   structure(if (paper) newest(data) else data, about = about,
             class = c(if (paper) "bench_paper", "gpucholmod_measurements", "data.frame"))
 }
 
-# `data` as such a file, which takes the place of the one before once it is there.
+# Writes `data` to a file of measurements, which replaces the old file once it is complete.
 write_measurements <- function(data, file, about) {
   part <- paste0(file, ".part")
   on.exit(unlink(part))
@@ -78,13 +81,14 @@ write_measurements <- function(data, file, about) {
   if (!written) bad_file(file, "not_writable", "cannot be written")
 }
 
-# With nine digits, which is more than clocks have.
+# Appends rows to a file of measurements, with nine digits: clocks have fewer.
 append_measurements <- function(data, file) {
   data[] <- lapply(data, function(x) if (is.double(x)) signif(x, 9) else x)
   utils::write.table(data, file, append = TRUE, sep = ",", row.names = FALSE, col.names = FALSE, qmethod = "double",
                      fileEncoding = "UTF-8")
 }
 
+# Returns a sentence that tells where measurements come from.
 provenance <- function(about) {
   gpu <- if (about[["gpu"]] == "none") "no GPU" else sprintf("%s, CUDA %s", about[["gpu"]], about[["cuda"]])
   sprintf("%s, %s cores, at most %s threads; %s; %s, %s; gpucholmod %s; %s: %s", about[["cpu"]], about[["cores"]],

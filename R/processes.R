@@ -3,8 +3,9 @@
 # errors by itself. An error of R's in one of them alone is told to the others, which fail with the same condition
 # unless they have ended the call.
 
-# Begins where that has not been done: list(rank, size, threads, beside), by MPI's numbers; beside: among the processes
-# of this machine. With a bad option it begins all the same, so that together() can tell the others of the error.
+# Starts MPI if it has not been started, and returns list(rank, size, threads, beside): `beside` is the number of this
+# process among those of this machine. With a bad option it starts MPI nevertheless, so that together() can tell the
+# other processes of the error.
 processes_here <- function() {
   limit <- process_timeout()
   at <- rcpp_processes_start(if (is_timeout(limit)) as.double(limit) else 60)
@@ -12,16 +13,19 @@ processes_here <- function() {
   list(rank = at[[1L]], size = at[[2L]], threads = at[[3L]], beside = at[[4L]])
 }
 
+# Returns the option for the seconds after which a silent process is given up.
 process_timeout <- function() getOption("gpucholmod.process_timeout", 60)
+# Is true for a positive number.
 is_timeout <- function(limit) is_number(limit) && limit > 0
+# Stops unless the option is a positive number of seconds.
 require_timeout <- function() {
   limit <- process_timeout()
   if (!is_timeout(limit)) stop_bad_argument("gpucholmod.process_timeout", limit, "must be a positive number of seconds")
 }
 
-# Evaluates `code`, a call in which all processes meet, or all fail. Whatever may fail in one process alone belongs into
-# `code`, the evaluation of arguments included. A call within another, for an argument of it, is part of that other
-# call: a process that fails before it has not counted it.
+# Evaluates `code`, a call that all processes make: it succeeds in all of them or fails in all. Everything that may fail
+# in one process alone belongs into `code`, the evaluation of arguments included. A call within another, for one of its
+# arguments, is part of that other call: a process that fails before it has not counted it.
 together <- function(code) {
   rank <- processes_here()$rank
   if (isTRUE(state$within_call)) return(failing_together(code, rank))
@@ -31,7 +35,7 @@ together <- function(code) {
   failing_together(code, rank)
 }
 
-# Evaluates `code`; where it fails, the other processes are told.
+# Evaluates `code`; if it fails, tells the other processes.
 failing_together <- function(code, rank) {
   ended <- FALSE
   on.exit(if (!ended) tryCatch(rcpp_processes_refuse(""), error = function(e) NULL))  # this process was interrupted
@@ -65,31 +69,34 @@ error_of_all <- function(e, rank) {
   condition
 }
 
-# A condition as text, without what is large, or refers to what stays in this process.
+# Returns a condition as text, without fields that are large or refer to objects of this process.
 as_refusal <- function(e) {
   fields <- Filter(function(x) is.atomic(x) && utils::object.size(x) < 1e5, unclass(e))
   fields$message <- conditionMessage(e)
   rawToChar(serialize(structure(class = class(e), fields), NULL, ascii = TRUE))
 }
 
-# `x` of process 0, also where it is NULL. Elsewhere it may be given as well, and has to be the same then. `asked` has to be the same in all. A
-# matrix of n rows, and anything else:
+# Returns the matrix x, of n rows, of process 0, which may be NULL. Other processes give NULL or the same x. Stops
+# unless `asked` is the same in all processes.
 agreed_columns <- function(x, n, argument, asked) {
   if (!is.null(x) && !are_plain_columns(x, n)) x <- open_columns(x, n, float32 = FALSE, argument)
   rcpp_processes_agree(serialize(asked, NULL, version = 2L), argument, x, n)
 }
+
+# Returns x of process 0, as agreed_columns() does, for an x of any kind.
 agreed <- function(x, argument, asked) {
   given <- if (!is.null(x)) serialize(x, NULL, version = 2L)
   unserialize(rcpp_processes_agree(serialize(asked, NULL, version = 2L), argument, given, -1L))
 }
 
+# Stops because an operation is not supported for a factor over several processes.
 stop_not_supported <- function(operation, message) {
   stop_gpucholmod("not_supported", paste(message, "is not supported for a factor over several processes"),
                   list(operation = operation, backend = "mpi"))
 }
 
-# chol_factor(processes = TRUE), within together(). R: NULL but in process 0; a factor_file may be given by all. Of the
-# others, NULL stands for what was not given.
+# Makes a factor over several processes, for chol_factor(processes = TRUE), within together(). R: NULL in processes
+# other than 0, but all may give a factor_file. Other arguments: NULL if not given.
 deal_factor <- function(R, uplo, precision, backend, device, capacity) {
   if (inherits(R, "chol_factor")) chol_factor.chol_factor(R)  # which is an error
   at <- processes_here()
@@ -119,8 +126,8 @@ deal_factor <- function(R, uplo, precision, backend, device, capacity) {
   new_factor(made, told$uplo, told$dimnames)
 }
 
-# Arguments `names` of process 0 in `given`, those of a call. They may be NULL elsewhere, but every process has to name
-# them: a process that does not name an argument does not wait for it.
+# Returns `given`, the arguments of a call, with the arguments `names` replaced by those of process 0. They may be NULL
+# in other processes, but every process has to name them: a process that does not name an argument does not wait for it.
 with_agreed <- function(given, names, asked) {
   named <- intersect(names, names(given))
   if (!length(named)) return(given)
@@ -128,22 +135,27 @@ with_agreed <- function(given, names, asked) {
   given[named] <- agreed(own, named[[1L]], c(asked, named))
   given
 }
+
+# Returns a list without its NULL elements.
 compacted <- function(x) Filter(Negate(is.null), x)
 
-# As many threads as are of use to a process, where none are asked for.
+# Sets `control` to as many threads as are of use to a process, unless threads were asked for.
 with_threads <- function(given) {
-  if (is.null(given$control) && is.null(getOption("gpucholmod.threads"))) given$control <- cholupdate_control(threads = processes_here()$threads)
+  if (is.null(given$control) && is.null(getOption("gpucholmod.threads"))) {
+    given$control <- cholupdate_control(threads = processes_here()$threads)
+  }
   given
 }
 
-# Calls f(R, x, ...), a method for one process, with what is left of `given` the same in all. x: list(name = columns), of so many rows or, NULL, of as many as
-# process 0 has. `names`: as above.
+# Calls f(R, x, ...), a method for one process, with the rest of `given`, which must be the same in all processes. x:
+# list(name = columns), with `rows` rows or, if that is NULL, as many as in process 0. names: see with_agreed().
 carry_out_together <- function(f, what, R, x, rows, names, given) {
   together({
     live(R, "R")
     asked <- list(what, given[setdiff(names(given), names)])
     if (!length(x)) agreed(TRUE, "processes", asked)
-    else x[[1L]] <- if (is.null(rows)) agreed(x[[1L]], names(x), asked) else agreed_columns(x[[1L]], rows, names(x), asked)
+    else x[[1L]] <- if (is.null(rows)) agreed(x[[1L]], names(x), asked)
+                    else agreed_columns(x[[1L]], rows, names(x), asked)
     given <- with_agreed(given, names, asked)
     do.call(f, c(list(R), unname(x), with_threads(given)), quote = TRUE)
   })
@@ -161,7 +173,8 @@ cholinsert_gpu.process_factor <- function(R, X = NULL, ...) {
 
 #' @export
 choldelete_gpu.process_factor <- function(R, index, ...) {
-  carry_out_together(choldelete_gpu.chol_factor, "choldelete_gpu", R, list(), NULL, c("z", "rss"), list(index = index, ...))
+  carry_out_together(choldelete_gpu.chol_factor, "choldelete_gpu", R, list(), NULL, c("z", "rss"),
+                     list(index = index, ...))
 }
 
 #' @export
@@ -169,7 +182,7 @@ cholshift_gpu.process_factor <- function(R, from, to, ...) {
   carry_out_together(cholshift_gpu.chol_factor, "cholshift_gpu", R, list(), NULL, "z", list(from = from, to = to, ...))
 }
 
-# solve_modified() of `R`, whose V and b process 0 has, within together().
+# Calls solve_modified() of `R`, with V and b of process 0, within together().
 solve_modified_by_all <- function(R, V, b, given) {
   live(R, "R")
   given <- with_threads(given)
@@ -179,6 +192,7 @@ solve_modified_by_all <- function(R, V, b, given) {
   do.call(solve_modified_of, c(list(R, V, told[[1L]]), given), quote = TRUE)
 }
 
+# Solves with a factor over several processes, with b of process 0.
 solve_together <- function(f, b, which, named = FALSE) {
   together({
     live(f)
@@ -194,7 +208,7 @@ solve.process_factor <- function(a, b, ...) {
   in_process_0(a, "upper", if (!is.null(names)) list(names, names), inverse = TRUE)
 }
 
-# A matrix in process 0, NULL elsewhere: the factor, or the inverse of A.
+# Returns a matrix, the factor or the inverse of A, in process 0, and NULL in other processes.
 in_process_0 <- function(f, uplo, dimnames, inverse = FALSE) {
   together({
     live(f)
@@ -233,11 +247,13 @@ as.matrix.process_factor <- function(x, ...) {
   in_process_0(x, x$uplo, x$dimnames)
 }
 
+# Writes a factor over several processes to a file, for write_factor().
 write_together <- function(f, path, replace) {
   together({
     live(f, "R")
     require_flag(replace, "replace")
-    path <- agreed(if (f$process == 0L && !is.null(path)) absolute_path(path, "path"), "path", list("write_factor", replace))
+    path <- agreed(if (f$process == 0L && !is.null(path)) absolute_path(path, "path"), "path",
+                   list("write_factor", replace))
     rcpp_processes_write(f, path, replace)
     structure(list(path = path, n = f$n), class = "factor_file")
   })
@@ -245,10 +261,12 @@ write_together <- function(f, path, replace) {
 
 #' The processes that MPI has started
 #'
-#' Under `mpirun`, all processes run the same script, and `chol_factor(R, processes = TRUE)` makes one factor whose columns lie in all of them, each in
-#' its memory: blocks of 64 columns, in turn. They compute on CPUs, or, with `backend = "cuda"`, each on a GPU. `process_info()` tells a process which it is.
+#' Under `mpirun`, all processes run the same script, and `chol_factor(R, processes = TRUE)` makes one factor whose
+#' columns lie in all of them, each in its memory: blocks of 64 columns, in turn. They compute on CPUs, or, with
+#' `backend = "cuda"`, each on a GPU. `process_info()` tells a process which it is.
 #'
-#' To start it, with the packages `openmpi-bin` and `libopenmpi-dev` of Debian installed before this one, so that `configure` finds MPI:
+#' To start it, with the packages `openmpi-bin` and `libopenmpi-dev` of Debian installed before this one, so that
+#' `configure` finds MPI:
 #'
 #' ```
 #' # shared.R: f <- gpucholmod::chol_factor(gpucholmod::factor_file("R.bin"), processes = TRUE)
@@ -256,37 +274,44 @@ write_together <- function(f, path, replace) {
 #' mpirun -np 4 Rscript shared.R
 #' ```
 #'
-#' MPI is begun at the first call of `process_info()` or `chol_factor(processes = TRUE)`, unless package \pkg{Rmpi} or other code has begun it, and ends
-#' with R. R waits then until all processes end. \pkg{Rmpi} has to be loaded before that call, as it cannot be used where MPI has been begun; its `mpi.quit()`
-#' ends R as it should.
+#' MPI is begun at the first call of `process_info()` or `chol_factor(processes = TRUE)`, unless package \pkg{Rmpi} or
+#' other code has begun it, and ends with R. R waits then until all processes end. \pkg{Rmpi} has to be loaded before
+#' that call, as it cannot be used where MPI has been begun; its `mpi.quit()` ends R as it should.
 #'
 #' @section One factor over several processes:
-#' Every function of such a factor is called by all processes, in the same order, with the same arguments; what differs is an error of all of them.
-#' The factor `R`, and the right-hand sides and columns `V` or `X`, are needed in process 0 alone: `NULL` stands for them in others. (They may be
-#' given by all, but for `R`; they are compared.) From a [factor_file()], which is the same for all, each process reads its own columns, so that the factor is
-#' never whole in the memory of any.
+#' Every function of such a factor is called by all processes, in the same order, with the same arguments; what differs
+#' is an error of all of them. The factor `R`, and the right-hand sides and columns `V` or `X`, are needed in process 0
+#' alone: `NULL` stands for them in others. (They may be given by all, but for `R`; they are compared.) From a
+#' [factor_file()], which is the same for all, each process reads its own columns, so that the factor is never whole in
+#' the memory of any.
 #'
-#' These are as for every [chol_factor()]: [cholupdate_gpu()][cholupdate_gpu.chol_factor], new or in place, with weights, scale, both signs and right-hand sides
-#' `z` that come along, to the same bits with any number of processes; [cholinsert_gpu()], [choldelete_gpu()] and [cholshift_gpu()], also the same bits, in place
-#' too by way of a second factor; [solve()][solve.chol_factor] with right-hand sides, few of them, [solve_forward()], [solve_back()], [solve_modified()], [logdet()],
-#' `determinant()`, `diag()`, whose results all processes get; `copy_factor()`, `free()`, `drift()`, `print()`. [as.matrix()][as.matrix.chol_factor], and
-#' `solve()` without right-hand sides, the inverse, give the matrix to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by column.
+#' These are as for every [chol_factor()]: [cholupdate_gpu()][cholupdate_gpu.chol_factor], new or in place, with
+#' weights, scale, both signs and right-hand sides `z` that come along, to the same bits with any number of processes;
+#' [cholinsert_gpu()], [choldelete_gpu()] and [cholshift_gpu()], also the same bits, in place too by way of a second
+#' factor; [solve()][solve.chol_factor] with right-hand sides, few of them, [solve_forward()], [solve_back()],
+#' [solve_modified()], [logdet()], `determinant()`, `diag()`, whose results all processes get; `copy_factor()`,
+#' `free()`, `drift()`, `print()`. [as.matrix()][as.matrix.chol_factor], and `solve()` without right-hand sides, the
+#' inverse, give the matrix to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by
+#' column.
 #'
-#' What process 0 alone needs, others may leave out where it comes first, as `V`, `X` and `b` of `solve()` do; `z`, with `y`, `b` and `rss`, they have to name:
-#' `z = if (process_info()$process == 0) z`.
+#' What process 0 alone needs, others may leave out where it comes first, as `V`, `X` and `b` of `solve()` do; `z`, with
+#' `y`, `b` and `rss`, they have to name: `z = if (process_info()$process == 0) z`.
 #'
-#' Not there, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: `device`, and `capacity`, as a factor grows without room beforehand.
+#' Not there, which is an error of class `gpucholmod_not_supported` with the fields `operation` and `backend`: `device`,
+#' and `capacity`, as a factor grows without room beforehand.
 #'
 #' @section A GPU for each process:
-#' `chol_factor(R, processes = TRUE, backend = "cuda")` deals panels of n/16 columns, 512 to 2,048 of them, to the GPUs of the processes: of one machine, its GPUs in turn,
-#' as `CUDA_VISIBLE_DEVICES` shows them; all have to be of one compute capability. Several processes may share a GPU. A GPU takes n times its columns numbers. [cholupdate_gpu()][cholupdate_gpu.chol_factor]
-#' works there, with messages by way of ordinary memory, and the same bits with any number of processes; so does `copy_factor()`. All else passes the factor through ordinary memory, a
-#' panel at a time, or, for the inverse and rows and columns that come, go or move, all columns of a process at once. A downdate in place in several passes (more than 32 columns
-#' of V) takes a second factor.
+#' `chol_factor(R, processes = TRUE, backend = "cuda")` deals panels of n/16 columns, 512 to 2,048 of them, to the GPUs
+#' of the processes: of one machine, its GPUs in turn, as `CUDA_VISIBLE_DEVICES` shows them; all have to be of one
+#' compute capability. Several processes may share a GPU. A GPU takes n times its columns numbers.
+#' [cholupdate_gpu()][cholupdate_gpu.chol_factor] works there, with messages by way of ordinary memory, and the same
+#' bits with any number of processes; so does `copy_factor()`. All else passes the factor through ordinary memory, a
+#' panel at a time, or, for the inverse and rows and columns that come, go or move, all columns of a process at once. A
+#' downdate in place in several passes (more than 32 columns of V) takes a second factor.
 #'
 #' @section Errors:
-#' They are the same in all processes, with the number of the process that has found them in the field `process`, where one has; nothing is changed
-#' then anywhere. A downdate that fails has the same `pivot` in all.
+#' They are the same in all processes, with the number of the process that has found them in the field `process`, where
+#' one has; nothing is changed then anywhere. A downdate that fails has the same `pivot` in all.
 #'
 #' An error of R's in one process alone, such as a bad option or an argument that cannot be evaluated, is an error of
 #' the same class in the others too, whose message begins with "in process" and the number of that process. All
@@ -314,8 +339,9 @@ write_together <- function(f, path, replace) {
 #' In a forked process ([parallel::mclapply()]) every use of such a factor but `print()` and `free()` is that error
 #' with the reason `"forked"`.
 #'
-#' @return A list: `built`, whether the package was built with MPI; `configured`, what its configure script decided, and why; `process`, the number of
-#'   this process, from 0; `processes`, how many there are; `threads`, how many threads of this machine's CPU are of use to it.
+#' @return A list: `built`, whether the package was built with MPI; `configured`, what its configure script decided, and
+#'   why; `process`, the number of this process, from 0; `processes`, how many there are; `threads`, how many threads of
+#'   this machine's CPU are of use to it.
 #' @seealso [chol_factor()]; how it is done: `system.file("design", "processes.md", package = "gpucholmod")`
 #' @examplesIf nzchar(Sys.getenv("OMPI_COMM_WORLD_SIZE"))
 #' process_info()

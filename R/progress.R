@@ -1,23 +1,25 @@
 # The bar of long calls, by package cli.
 
-# Whether a call that takes long is to show one.
+# Is true if a call that takes long is to show a bar.
 wants_bar <- function() {
   isTRUE(getOption("gpucholmod.progress", interactive())) && is.numeric(progress_after())
 }
 
-# What src/rcpp_progress.h asks for when a call has taken some time: list(after, show, close). end_bar() takes the bar away.
-# No closure here knows of the caller's frame: that would keep a reference to the factor, see opened().
+# Returns list(after, show, close), which src/rcpp_progress.h asks for when a call has taken some time; end_bar()
+# removes the bar. No closure here refers to the caller's frame: that would keep a reference to the factor, see
+# opened().
 new_bar <- function() {
   state$bar <- c(list(after = progress_after()), bar())
 }
 
-# `result`: "done" or "failed". Where there is no bar, or not any more, nothing happens.
+# Removes the bar, if there is one. result: "done" or "failed".
 end_bar <- function(result) {
   shown <- state$bar
   state$bar <- NULL
   if (!is.null(shown)) shown$close(result)
 }
 
+# Returns the option for the seconds after which a bar is shown.
 progress_after <- function() {
   value <- getOption("gpucholmod.progress_after", 2)
   if (!is.numeric(value) || length(value) != 1L || is.na(value)) {
@@ -27,8 +29,8 @@ progress_after <- function() {
   value
 }
 
-# A bar that begins when something is to be shown: list(show, close). show(done) moves it to that share of the work, 0 to
-# 1; it returns FALSE where there can be no bar, which is never a reason to lose the computation.
+# Makes a bar that begins when something is to be shown: list(show, close). show(done) moves it to that share of the
+# work, 0 to 1, and returns FALSE if no bar is possible: that is no reason to lose the computation.
 bar <- function() {
   start <- proc.time()[["elapsed"]]
   owner <- new.env()
@@ -53,6 +55,7 @@ bar <- function() {
   list(show = show, close = close)
 }
 
+# Begins a bar of package cli that belongs to the environment `owner`, and returns its id.
 begin_bar <- function(owner) {
   old <- options(cli.progress_show_after = 0)
   on.exit(options(old))
@@ -60,6 +63,7 @@ begin_bar <- function(owner) {
                         auto_terminate = FALSE, .auto_close = FALSE, .envir = owner)
 }
 
+# Formats the seconds that are left.
 eta <- function(seconds) {
   if (is.null(seconds)) return("")
   seconds <- round(seconds)

@@ -7,7 +7,7 @@
 #   backend           its number, or NULL where none was given: the option's, or the first
 #   method            its number
 #   control           control_numbers(), or NULL where none was given
-#   weights, scale    weights_of(), scale_of(), or NULL where none was given
+#   weights, scale    check_weights(), check_scale(), or NULL where none was given
 #   sides             sides_of(), or NULL
 new_request <- function(downdate = FALSE, check = TRUE, lower = FALSE, single = FALSE, backend = NULL, method = 0L,
                         control = NULL, weights = NULL, scale = NULL, sides = NULL) {
@@ -32,42 +32,42 @@ choices <- list(
 )
 ordinary_methods <- choices$method[1:7]
 
+# Returns the number by which the core knows a choice.
 number_of <- function(value, what) match(value, choices[[what]]) - 1L
+# Returns the choice that the core knows by a number.
 choice_of <- function(number, what) choices[[what]][[number + 1L]]
 
-# That of the option, which is there.
+# Returns the number of the backend in the option, which must be set.
 default_backend <- function() {
   number_of(match_choice(getOption("gpucholmod.backend"), choices$backend, "gpucholmod.backend"), "backend")
 }
 
-# Of the columns of V: finite doubles, whose number is looked at where that of the columns is known. `downdate`: as given.
-weights_of <- function(weights, downdate) {
+# Checks the weights of the columns of V, or of several V, of which V number j has counts[[j]] columns, and returns them
+# as doubles: NULL if none were given; one number; one number for each column, if all V have the same count; a matrix
+# with a column for each V; or, from a list, a list with a number for each column of each V.
+#
+#   downdate   as the caller gave it: TRUE cannot be combined with weights
+#   counts     NULL if the core compares the number of weights with that of the columns
+#   by_column  TRUE if every V is a column of one matrix, so that one number for each V is accepted too
+#   lists      TRUE if a list is accepted
+check_weights <- function(weights, downdate, counts = NULL, by_column = FALSE, lists = FALSE) {
   if (is.null(weights)) return(NULL)
-  if (isTRUE(downdate)) {
-    why <- "tells already what is taken away, by negative numbers: leave out 'downdate', which means weights of -1"
-    stop_bad_argument("weights", weights, why)
-  }
-  finite_numbers(weights, "weights")
-}
-
-# Returns the weights of the columns of several V, of which V number j has counts[[j]] columns: NULL if none were given;
-# one number; one number for each column, if all V have the same count; a matrix with a column for each V; or, from a
-# list, a list with a number for each column of each V. by_column: every V is a column of one matrix, so that one number
-# for each V is accepted too. lists: whether a list is accepted.
-check_weights <- function(weights, downdate, counts, by_column = FALSE, lists = TRUE) {
   refuse <- function(rule, ...) stop_bad_argument("weights", weights, sprintf(rule, ...))
+  if (isTRUE(downdate)) {
+    refuse("tells already what is taken away, by negative numbers: leave out 'downdate', which means weights of -1")
+  }
   if (lists && is.list(weights) && !is.object(weights)) {
     if (length(weights) != length(counts)) refuse("must be one number, or a list of %d, one for each V", length(counts))
     return(Map(function(w, count) {
-      w <- weights_of(if (is.null(w)) numeric() else w, downdate)
+      w <- finite_numbers(if (is.null(w)) numeric() else w, "weights")
       if (length(w) != 1L && length(w) != count) {
         refuse("must have one number for each of the columns of its V, %d, not %d", count, length(w))
       }
       rep_len(w, count)
     }, weights, counts))
   }
-  w <- weights_of(weights, downdate)
-  if (is.null(w)) return(NULL)
+  w <- finite_numbers(weights, "weights")
+  if (is.null(counts)) return(w)
   if (length(dim(weights)) == 2L) {
     if (ncol(weights) != length(counts) || any(counts != nrow(weights))) {
       refuse("must have a row for each column of every V, and a column for each V")
@@ -79,17 +79,17 @@ check_weights <- function(weights, downdate, counts, by_column = FALSE, lists = 
   w
 }
 
-# Returns the scale of A, checked: one positive number, or one for each of so many `members`.
-scale_of <- function(scale, members = 1L) {
+# Checks the scale of A, and returns it as doubles: one positive number, or one for each of so many `members`.
+check_scale <- function(scale, members = 1L) {
   scale <- finite_numbers(scale, "scale")
-  if (length(scale) == 1L && scale > 0) return(scale)
-  if (length(scale) != members || any(scale <= 0)) {
+  if (!length(scale) %in% c(1L, members) || any(scale <= 0)) {
     others <- if (members != 1L) sprintf(", or %d of them", members)
     stop_bad_argument("scale", scale, paste0("must be one positive number", others))
   }
   scale
 }
 
+# Returns the numbers of an argument as doubles; stops if one of them is not finite.
 finite_numbers <- function(x, argument) {
   if (!is.numeric(x) || is.object(x)) {
     stop_gpucholmod("not_numeric", sprintf("'%s' must be numeric, not %s", argument, class(x)[[1L]]),
@@ -103,15 +103,16 @@ finite_numbers <- function(x, argument) {
   as.double(x)
 }
 
-# Right-hand sides that come along with a factor of order n, and of y, which belongs to them, a row for each of k columns of V or X:
-# list(z, y, rss, argument, form), matrices of doubles and as many doubles, NULL if there are none. k NULL: there is no
-# y. Whether z and y are finite is looked at where they are read. argument: what the user calls y. form: attributes of
-# what z becomes, which src/ sets before anything changes: here that might take another vector.
+# Checks right-hand sides that are modified with a factor of order n, and returns list(z, y, rss, argument, form), z and
+# y matrices of doubles and rss doubles, or NULL if there are none. y has a row for each of the k columns of V or X; if
+# k is NULL, there is no y. The core checks that z and y are finite, where it reads them. name: what the user calls y.
+# form: the attributes of the new z, which src/ sets before it changes anything: to set them here might copy a vector.
 sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(z)) {
   if (is.null(z)) {
     if (is.null(y) && is.null(rss)) return(NULL)
     belong <- c(if (!is.null(k)) name, "rss")
-    stop_bad_argument("z", NULL, sprintf("is missing, to which %s belong%s", paste0("'", belong, "'", collapse = " and "),
+    stop_bad_argument("z", NULL, sprintf("is missing, to which %s belong%s",
+                                         paste0("'", belong, "'", collapse = " and "),
                                          if (length(belong) == 1L) "s" else ""))
   }
   force(form)
@@ -136,44 +137,47 @@ sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(
   list(z = z, y = y, rss = rss, argument = name, form = form)
 }
 
-# Residual sums of squares: what this package returns, NaN and infinity included, as doubles.
+# Returns residual sums of squares as doubles, which may be NaN or Inf, as this package returns them.
 sums_of_squares <- function(rss) {
   if (!is.numeric(rss) || is.object(rss)) stop_not_numeric(rss, "rss")
   if (any(rss < 0, na.rm = TRUE)) stop_bad_argument("rss", rss, "must not be negative")
   as.double(rss)
 }
 
-# The attributes of right-hand sides that come along; numbers that had a class of S3 are returned without it.
+# Returns the attributes of right-hand sides, without an S3 class.
 form_of <- function(z) {
   if (isS4(z)) return(list(dim = dim(z)))
   form <- attributes(z)
   form[names(form) != "class"]
 }
 
-# What a function that modifies returns: the factor, alone, or in a list with what came along, and with the pivot where
-# that is not checked. done: what carry_out() returns. After a failure z and rss are as they were given.
+# Returns the value of a function that modifies: the factor alone; or a list with the right-hand sides, and with the
+# pivot if `check` is FALSE. done: what carry_out() returns. After a failure z and rss are as the caller gave them.
 returned <- function(R, done, check, z = NULL, rss = NULL) {
   if (is.null(z)) return(if (check) R else list(R = R, pivot = done$pivot))
   taken <- if (done$pivot > 0L) list(z = z, rss = rss) else done[c("z", "rss")]
   with_sides(R, taken, if (!check) done$pivot, rss)
 }
 
-# taken: list(z, rss), rss NULL where none was given. given: what rss was before.
+# Returns the list of R, the new right-hand sides and the pivot; warns of sums of squares that became NaN. taken:
+# list(z, rss), rss NULL if none was given. given: rss before the modification.
 with_sides <- function(R, taken, pivot, given = taken$rss) {
   negative <- which(is.na(taken$rss) & !is.na(given))
   if (length(negative)) {
-    warn_gpucholmod("negative_rss", "a residual sum of squares would become negative: it is NaN; the factor and z are what they should be",
-                    list(columns = negative))
+    warn_gpucholmod("negative_rss", paste("a residual sum of squares would become negative: it is NaN;",
+                                           "the factor and z are what they should be"), list(columns = negative))
   }
   c(list(R = R), taken["z"], if (!is.null(taken$rss)) taken["rss"], if (!is.null(pivot)) list(pivot = pivot))
 }
 
+# Returns the number of one of the allowed methods.
 method_number <- function(method, allowed) number_of(match_choice(method, allowed, "method"), "method")
+# Returns the number of a backend.
 backend_number <- function(backend) number_of(match_choice(backend, choices$backend, "backend"), "backend")
 
-# Evaluates `code`, one of the calls of src/ that carry out a request, under its bar, and returns what that returns:
-# list(pivot, factor, z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is one that fails. Where the
-# request says so, that is an error, whose message ends with `consequence`.
+# Evaluates `code`, a call of src/ that carries out a request, under its bar, and returns its value: list(pivot, factor,
+# z, rss), see Result in src/rcpp_request.h. A pivot other than 0 is the pivot that fails: an error if the request says
+# so, whose message ends with `consequence`.
 carry_out <- function(request, code, consequence = NULL) {
   on.exit(if (!is.null(state$bar)) end_bar("failed"))
   done <- code

@@ -1,33 +1,37 @@
 #' Recursive least squares
 #'
-#' A linear regression that is kept up to date while observations come and go: weighted, with a factor by which the past is forgotten, a
-#' window, or a ridge penalty. What is kept is the Cholesky factor \eqn{R} of \eqn{X'WX}, \eqn{z = R'^{-1}X'Wy} and the residual sum of
-#' squares; new observations change all three by one call of [cholupdate_gpu()], in \eqn{O(kp^2)} operations for `k` of them.
+#' A linear regression that is kept up to date while observations come and go: weighted, with a factor by which the past
+#' is forgotten, a window, or a ridge penalty. What is kept is the Cholesky factor \eqn{R} of \eqn{X'WX},
+#' \eqn{z = R'^{-1}X'Wy} and the residual sum of squares; new observations change all three by one call of
+#' [cholupdate_gpu()], in \eqn{O(kp^2)} operations for `k` of them.
 #'
-#' @param x,y The observations: a matrix with a row for each of them and a column for each of the \eqn{p} regressors (for an intercept, a column
-#'   of ones), and the responses, a vector, or a matrix with a column for each of several. For `rls()`, `x` may have no rows where there
-#'   is a ridge penalty. For `update()`, a vector `x` is a single observation.
+#' @param x,y The observations: a matrix with a row for each of them and a column for each of the \eqn{p} regressors
+#'   (for an intercept, a column of ones), and the responses, a vector, or a matrix with a column for each of several.
+#'   For `rls()`, `x` may have no rows where there is a ridge penalty. For `update()`, a vector `x` is a single
+#'   observation.
 #' @param weights Of the observations, positive: one number, or one for each.
 #' @param ridge The penalty: a number \eqn{\lambda \ge 0}, or one for each regressor, so that
-#'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta} is what is minimised. Without one, there have to be at least \eqn{p} observations
-#'   to begin with, with linearly independent columns. It is forgotten as observations are.
-#' @param window How many of the last observations count. `Inf`: all. Those that drop out are taken away in the call that adds
-#'   the new ones; so they are kept, \eqn{p + m} numbers each.
+#'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta} is what is minimised. Without one, there have to be at
+#'   least \eqn{p} observations to begin with, with linearly independent columns. It is forgotten as observations are.
+#' @param window How many of the last observations count. `Inf`: all. Those that drop out are taken away in the call
+#'   that adds the new ones; so they are kept, \eqn{p + m} numbers each.
 #' @param forget In `update()`: what everything known so far is multiplied by beforehand, from above 0 to 1. All that is
 #'   known of a direction of which no observation tells anything is forgotten in the end: an error of class
 #'   `gpucholmod_bad_diagonal`, with 0.98 after 70,000 calls, and the fit stays as it was. Observations of every
 #'   direction prevent that, or rows of a small multiple of the identity matrix with responses of 0: a new ridge
 #'   penalty.
-#' @param backend `"cpu"`, `"cuda"`: the factor stays on the GPU, see [gpu_factor()]; `"auto"`: the GPU if there is one and \eqn{p} is at
-#'   least 2,000.
+#' @param backend `"cpu"`, `"cuda"`: the factor stays on the GPU, see [gpu_factor()]; `"auto"`: the GPU if there is one
+#'   and \eqn{p} is at least 2,000.
 #' @param object A fit.
 #' @param ... Must be empty.
 #'
 #' @return `rls()` and `update()`: a fit, an object of class `rls`; `update()` leaves the one it is given as it is. \cr
 #' `coef()`: the coefficients, a vector, or a matrix for several responses. `predict()`: for new `x`. \cr
-#' `deviance()`: what has been minimised: the sum of squares of the residuals, weighted, and of the ridge penalty. `df.residual()`: the number of observations,
-#' those that are being forgotten counting for as much as is left of them, minus \eqn{p} where there is no ridge penalty. \cr
-#' `vcov()`: \eqn{\hat\sigma^2 (X'WX)^{-1}}, \eqn{\hat\sigma^2} being the deviance by the degrees of freedom; for a single response.
+#' `deviance()`: what has been minimised: the sum of squares of the residuals, weighted, and of the ridge penalty.
+#' `df.residual()`: the number of observations, those that are being forgotten counting for as much as is left of them,
+#' minus \eqn{p} where there is no ridge penalty. \cr
+#' `vcov()`: \eqn{\hat\sigma^2 (X'WX)^{-1}}, \eqn{\hat\sigma^2} being the deviance by the degrees of freedom; for a
+#' single response.
 #' @seealso [cholupdate_gpu()], whose arguments `z`, `y` and `rss` these are
 #' @references
 #' Å. Björck (1996). Numerical Methods for Least Squares Problems. SIAM, sections 3.2 and 3.3.
@@ -56,9 +60,9 @@ rls <- function(x, y, weights = 1, ridge = 0, window = Inf, backend = getOption(
   with_memory({
     x <- regressors(x, NULL)
     y <- responses(y, nrow(x), NULL)
-    weights <- observation_weights(weights, nrow(x))
+    weights <- check_not_negative(weights, "weights", nrow(x), "observations")
     p <- ncol(x)
-    penalty <- penalties(ridge, p)
+    penalty <- check_not_negative(ridge, "ridge", p, "regressors")
     if (!is_window(window)) stop_bad_argument("window", window, "must be a whole number of observations, or Inf")
     if (nrow(x) > window) {
       stop_bad_argument("window", window, sprintf("is less than the %d observations that are given", nrow(x)))
@@ -83,7 +87,8 @@ rls <- function(x, y, weights = 1, ridge = 0, window = Inf, backend = getOption(
   })
 }
 
-# list(R, z, rss) by orthogonal transforms of x and y, with rows behind them for penalties, some of which are zero.
+# Returns list(R, z, rss), by orthogonal transforms of x and y with rows for the penalties below them, some of which may
+# be zero.
 first_fit <- function(x, y, penalty) {
   p <- ncol(x)
   rows <- diag(sqrt(penalty), p)[penalty > 0, , drop = FALSE]
@@ -94,7 +99,8 @@ first_fit <- function(x, y, penalty) {
   }
   signs <- ifelse(diag(R) < 0, -1, 1)
   effects <- qr.qty(qr, rbind(y, matrix(0, nrow(rows), ncol(y))))
-  list(R = unname(signs * R), z = signs * effects[seq_len(p), , drop = FALSE], rss = colSums(effects[-seq_len(p), , drop = FALSE]^2))
+  list(R = unname(signs * R), z = signs * effects[seq_len(p), , drop = FALSE],
+       rss = colSums(effects[-seq_len(p), , drop = FALSE]^2))
 }
 
 #' @rdname rls
@@ -103,7 +109,9 @@ update.rls <- function(object, x, y, weights = 1, forget = 1, ...) {
   if (...length()) require_no_more(...)
   if (!is.list(object)) require_fit(object)
   fit <- object
-  if (!is_number(forget) || forget <= 0 || forget > 1) stop_bad_argument("forget", forget, "must be a number above 0, up to 1")
+  if (!is_number(forget) || forget <= 0 || forget > 1) {
+    stop_bad_argument("forget", forget, "must be a number above 0, up to 1")
+  }
   one <- is.double(x) && is.null(attributes(x)) && identical(dim(fit$z), c(length(x), 1L)) && all(is.finite(x)) &&
     length(y) == 1L && missing(weights) && identical(fit$window, Inf) && is.numeric(fit$age) && is.numeric(fit$count)
   if (one) { # in a filter for few coefficients it takes longer to look at an observation than to take it in
@@ -114,7 +122,8 @@ update.rls <- function(object, x, y, weights = 1, forget = 1, ...) {
     with_memory({
       x <- regressors(x, nrow(fit$z))
       count <- nrow(x)
-      change <- list(x = x, y = responses(y, count, ncol(fit$z)), weights = observation_weights(weights, count))
+      change <- list(x = x, y = responses(y, count, ncol(fit$z)),
+                     weights = check_not_negative(weights, "weights", count, "observations"))
       blocks <- if (is.finite(fit$window)) c(fit$kept, list(c(change, age = fit$age - log(forget))))
       moved <- if (is.finite(fit$window)) move_window(blocks, fit$window)
       for (gone in moved$gone) {
@@ -136,8 +145,8 @@ update.rls <- function(object, x, y, weights = 1, forget = 1, ...) {
   fit
 }
 
-# Of observations in the order in which they came, a list of blocks: those that stay in the window, and those that leave it, which may
-# have come with the last block.
+# Splits observations, a list of blocks in the order of time, into list(kept, gone): those that stay in the window and
+# those that leave it, which may have come with the last block.
 move_window <- function(blocks, window) {
   rows <- vapply(blocks, function(block) nrow(block$x), 0L)
   excess <- sum(rows) - window
@@ -145,7 +154,8 @@ move_window <- function(blocks, window) {
   while (excess > 0) {
     first <- blocks[[1L]]
     leaving <- seq_len(min(excess, nrow(first$x)))
-    part <- function(rows) list(x = first$x[rows, , drop = FALSE], y = first$y[rows, , drop = FALSE], weights = first$weights[rows], age = first$age)
+    part <- function(rows) list(x = first$x[rows, , drop = FALSE], y = first$y[rows, , drop = FALSE],
+                                weights = first$weights[rows], age = first$age)
     gone <- c(gone, list(part(leaving)))
     blocks <- if (length(leaving) == nrow(first$x)) blocks[-1L] else c(list(part(-leaving)), blocks[-1L])
     excess <- excess - length(leaving)
@@ -215,7 +225,8 @@ vcov.rls <- function(object, ...) {
 print.rls <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   if (...length()) require_no_more(...)
   require_fit(x)
-  cat(sprintf("Recursive least squares: %d coefficients, %s observations%s%s\n", nrow(x$z), format(x$count, digits = digits),
+  cat(sprintf("Recursive least squares: %d coefficients, %s observations%s%s\n", nrow(x$z),
+              format(x$count, digits = digits),
               if (is.finite(x$window)) sprintf(", the last %s", format(x$window)) else "",
               if (inherits(x$R, "gpu_factor")) "; the factor is on the GPU" else ""))
   print(coef(x), digits = digits)
@@ -238,21 +249,25 @@ require_fit <- function(fit) {
   if (!sound) stop_bad_argument("object", fit, "is not as rls() or update() has returned it: make a new fit")
 }
 
+# Is true for a whole number of observations, at least 1, or Inf.
 is_window <- function(x) is_number(x) && x >= 1 && x == round(x)
+# Is true for a handle, or an n x n matrix of doubles.
 is_square <- function(R, n) inherits(R, "chol_factor") || is.double(R) && identical(dim(R), c(n, n))
+# Is true for NULL, or n names.
 are_names <- function(names, n) is.null(names) || is.character(names) && length(names) == n
 
-# Observations that are kept for a window: d are the numbers of regressors and of responses.
+# Is true for a block of observations that a window keeps. d: the numbers of regressors and of responses.
 is_block <- function(block, d) {
   is.list(block) && is.numeric(block$x) && is.matrix(block$x) && is.numeric(block$y) && is.matrix(block$y) &&
     ncol(block$x) == d[[1L]] && identical(dim(block$y), c(nrow(block$x), d[[2L]])) && is.numeric(block$weights) &&
     length(block$weights) == nrow(block$x) && is_number(block$age)
 }
 
-# A vector where the fit has one response without a name.
+# Returns a vector if the fit has one response without a name.
 drop_one <- function(x, fit) if (ncol(fit$z) == 1L && is.null(fit$names[[2L]])) x[, 1L] else x
 
-# A matrix of finite doubles with p columns, a vector being one row of it; p NULL: as many as there are, a vector being one column.
+# Returns a matrix of finite doubles with p columns; a vector is one row. If p is NULL, any number of columns is
+# accepted, and a vector is one column.
 regressors <- function(x, p) {
   if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, "x")
   if (is.null(dim(x)) && !isS4(x)) x <- if (is.null(p)) as.matrix(x) else t(x)
@@ -265,17 +280,19 @@ regressors <- function(x, p) {
   x
 }
 
-# A row for each of `count` observations, m columns if that is not NULL.
+# Returns a matrix with a row for each of `count` observations, and with m columns if m is not NULL.
 responses <- function(y, count, m) {
   if (!isS4(y) && !is.numeric(y)) stop_not_numeric(y, "y")
   if (is.null(dim(y)) && !isS4(y)) y <- if (is.null(m) || m == 1L || count != 1L) as.matrix(y) else t(y)
   y <- finite_matrix(y, count, "y")
   if (!is.null(m) && ncol(y) != m) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns, the fit %d responses", ncol(y), m), list(expected = m, actual = ncol(y)))
+    stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns, the fit %d responses", ncol(y), m),
+                    list(expected = m, actual = ncol(y)))
   }
   y
 }
 
+# Returns a matrix of finite doubles with `rows` rows.
 finite_matrix <- function(x, rows, argument) {
   x <- open_columns(x, rows, float32 = FALSE, argument, sprintf("there are %d observations", rows))
   at <- match(FALSE, is.finite(x), 0L)
@@ -288,18 +305,13 @@ finite_matrix <- function(x, rows, argument) {
   x
 }
 
-observation_weights <- function(weights, count) {
-  weights <- finite_numbers(weights, "weights")
-  if (any(weights < 0) || !length(weights) %in% c(1L, count)) {
-    stop_bad_argument("weights", weights, sprintf("must be one number that is not negative, or one for each of %d observations", count))
+# Checks the weights of observations or the penalties of regressors, and returns `count` of them. This is not
+# check_weights(): a weighted sum of squares has no negative weights, so update() alone makes them, to remove rows.
+check_not_negative <- function(x, argument, count, of) {
+  x <- finite_numbers(x, argument)
+  if (any(x < 0) || !length(x) %in% c(1L, count)) {
+    why <- sprintf("must be one number that is not negative, or one for each of %d %s", count, of)
+    stop_bad_argument(argument, x, why)
   }
-  rep_len(weights, count)
-}
-
-penalties <- function(ridge, p) {
-  ridge <- finite_numbers(ridge, "ridge")
-  if (any(ridge < 0) || !length(ridge) %in% c(1L, p)) {
-    stop_bad_argument("ridge", ridge, sprintf("must be one number that is not negative, or one for each of %d regressors", p))
-  }
-  rep_len(ridge, p)
+  rep_len(x, count)
 }

@@ -1,52 +1,63 @@
 #' Solve with many modifications of one matrix
 #'
 #' Given the factor \eqn{R} of \eqn{A = R'R} and \eqn{V_1, \ldots, V_f}, solves with each
-#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and tells its determinant and
-#' quadratic forms, without making any of their factors: for candidates of which one will be chosen, groups of observations each of which is
-#' left out, and the like. Where the factor of one of them is wanted, that is [cholupdate_gpu()].
+#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and tells
+#' its determinant and quadratic forms, without making any of their factors: for candidates of which one will be chosen,
+#' groups of observations each of which is left out, and the like. Where the factor of one of them is wanted, that is
+#' [cholupdate_gpu()].
 #'
-#' One substitution is made for all \eqn{V_j} together, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, and for each \eqn{j} what is left is of order \eqn{k_j},
-#' by the formula of Sherman, Morrison and Woodbury: \eqn{O(n^2 k_j)} operations in BLAS and, for solutions, \eqn{O(n^2)} for each right-hand side.
+#' One substitution is made for all \eqn{V_j} together, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, and for each \eqn{j} what is
+#' left is of order \eqn{k_j}, by the formula of Sherman, Morrison and Woodbury: \eqn{O(n^2 k_j)} operations in BLAS
+#' and, for solutions, \eqn{O(n^2)} for each right-hand side.
 #'
-#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()], [gpu_factor()] or [gpu_chol()], on a GPU
-#'   or not: there its substitutions are done. Of a `float32` matrix, all is computed in double precision.
-#' @param V The modifications: an \eqn{n \times k \times f}{n x k x f} array; a list of \eqn{f} matrices with \eqn{n} rows, of any numbers of
-#'   columns, or vectors; or an \eqn{n \times f}{n x f} matrix, each column of which is a modification. In a list, or for the latter, also of
-#'   class `Matrix` or `float32`.
-#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, for all modifications, also of class `Matrix` or
-#'   `float32`; or an \eqn{n \times m \times f}{n x m x f} array, with \eqn{m} for each. `NULL`, where nothing but the determinants is wanted.
+#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()], [gpu_factor()] or
+#'   [gpu_chol()], on a GPU or not: there its substitutions are done. Of a `float32` matrix, all is computed in double
+#'   precision.
+#' @param V The modifications: an \eqn{n \times k \times f}{n x k x f} array; a list of \eqn{f} matrices with \eqn{n}
+#'   rows, of any numbers of columns, or vectors; or an \eqn{n \times f}{n x f} matrix, each column of which is a
+#'   modification. In a list, or for the latter, also of class `Matrix` or `float32`.
+#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, for all modifications, also of
+#'   class `Matrix` or `float32`; or an \eqn{n \times m \times f}{n x m x f} array, with \eqn{m} for each. `NULL`, where
+#'   nothing but the determinants is wanted.
 #' @param downdate `TRUE` for \eqn{A_j = scale_j A - V_jV_j'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Of the columns of \eqn{V_j}, of any sign: one number; one for each column, for all \eqn{j}; a \eqn{k \times f}{k x f} matrix,
-#'   or a list of such numbers, with those of each \eqn{j}. Where `V` is a matrix, \eqn{f} numbers are one for each of its columns.
+#' @param weights Of the columns of \eqn{V_j}, of any sign: one number; one for each column, for all \eqn{j}; a
+#'   \eqn{k \times f}{k x f} matrix, or a list of such numbers, with those of each \eqn{j}. Where `V` is a matrix,
+#'   \eqn{f} numbers are one for each of its columns.
 #' @param scale One positive number, or one for each \eqn{j}.
-#' @param what What is wanted, one or more of `"solution"`, `"logdet"`, `"quadratic"`; by default all of them, without `b` the second. Nothing else
-#'   is computed.
-#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; as in [cholupdate_gpu()]. Handles know it.
-#' @param check Whether an \eqn{A_j} that is not positive definite is an error (`TRUE`), or is told in the return value (`FALSE`).
-#' @param control What [cholupdate_control()] gives: `threads`, `instructions` and `device_memory` of modifications by the factor, see below.
+#' @param what What is wanted, one or more of `"solution"`, `"logdet"`, `"quadratic"`; by default all of them, without
+#'   `b` the second. Nothing else is computed.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; as in
+#'   [cholupdate_gpu()]. Handles know it.
+#' @param check Whether an \eqn{A_j} that is not positive definite is an error (`TRUE`), or is told in the return value
+#'   (`FALSE`).
+#' @param control What [cholupdate_control()] gives: `threads`, `instructions` and `device_memory` of modifications by
+#'   the factor, see below.
 #'
 #' @return A list with, of what is wanted,
 #'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector, otherwise an
 #'     \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the names of `V`}
 #'   \item{logdet}{the logarithms of the determinants of \eqn{A_j}}
 #'   \item{quadratic}{\eqn{b'A_j^{-1}b}: \eqn{f} numbers, or, for each column of `b`, an \eqn{m \times f}{m x f} matrix}
-#'   \item{pivot}{with `check = FALSE`: for each \eqn{j} 0, or, if \eqn{A_j} is not positive definite, the order of its first leading minor that
-#'     is not, and everything else is `NA`}
+#'   \item{pivot}{with `check = FALSE`: for each \eqn{j} 0; or, if \eqn{A_j} is not positive definite, the order of its
+#'     first leading minor that is not, and every other number of that \eqn{j} is `NA`}
 #'   \item{by_factor}{which \eqn{j} were done by the factor of \eqn{A_j}, see below; mostly none}
 #'
 #' @section Accuracy:
-#' As of a solution with the modified factor: the solution is that of a system that differs from \eqn{A_j} by a few units of rounding times
-#' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. Bounds tell where the formula
-#' may lose more, or rounding may decide: where a downdate comes near to a singular matrix, or is not possible, and where an update is large in a
-#' direction in which \eqn{A} is small. There, and where a \eqn{V_j} has more than \eqn{n} columns, a copy of `R` is modified as by
-#' [cholupdate_gpu()], and used; what is not positive definite, and its pivot, is always told by that. On a GPU, or of a factor in single
-#' precision, that takes the precision of the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
+#' The solution is as accurate as one with the modified factor: it solves a system whose matrix differs from \eqn{A_j}
+#' by a few units of rounding times
+#' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. Bounds
+#' tell where the formula may lose more, or rounding may decide: where a downdate comes near to a singular matrix, or is
+#' not possible, and where an update is large in a direction in which \eqn{A} is small. There, and where a \eqn{V_j} has
+#' more than \eqn{n} columns, a copy of `R` is modified as by [cholupdate_gpu()], and used; what is not positive
+#' definite, and its pivot, is always told by that. On a GPU, or for a factor in single precision, this modification is
+#' computed in the precision of the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
 #'
 #' @section Errors:
-#' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the fields `members`, their
-#' numbers, and `pivots`, their pivots. The other classes are listed in [gpucholmod-package]; of what is found for one \eqn{j}, there is a field
-#' `member`. `R`, `V` and `b` are unchanged in every case. Ctrl-C and [setTimeLimit()] stop a call between two modifications.
+#' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the
+#' fields `members`, their numbers, and `pivots`, their pivots. The other classes are listed in [gpucholmod-package]; of
+#' what is found for one \eqn{j}, there is a field `member`. `R`, `V` and `b` are unchanged in every case. Ctrl-C and
+#' [setTimeLimit()] stop a call between two modifications.
 #'
 #' @seealso [cholupdate_gpu()]; `vignette("recipes")` for groups of observations that are left out
 #' @references
@@ -69,8 +80,9 @@
 #' which.max(gain)
 #' all.equal(gain, log1p(colSums(solve_forward(R, candidates)^2)))
 #' @export
-solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL, scale = 1, what = c("solution", "logdet", "quadratic"),
-                           uplo = c("upper", "lower"), check = TRUE, control = cholupdate_control()) {
+solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL, scale = 1,
+                           what = c("solution", "logdet", "quadratic"), uplo = c("upper", "lower"),
+                           check = TRUE, control = cholupdate_control()) {
   if (inherits(R, "process_factor")) {
     given <- setdiff(names(as.list(match.call(expand.dots = FALSE))[-1L]), c("R", "V", "b", "..."))
     here <- environment()
@@ -84,20 +96,25 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
                                 check, if (!missing(control)) control))
 }
 
-# what, uplo, control: NULL where none was given.
-solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale = 1, what = NULL, uplo = NULL, check = TRUE, control = NULL) {
+# Does the work of solve_modified(). what, uplo, control: NULL if none was given.
+solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale = 1, what = NULL, uplo = NULL,
+                              check = TRUE, control = NULL) {
   factor <- factor_to_solve_with(R, uplo)
   held <- factor$held
   n <- factor$n
   members <- members_of(V, n)
   f <- length(members$k)
-  weights <- weights_of_members(weights, members, downdate)
-  scale <- rep_len(scale_of(scale, f), f)
+  weights <- check_weights(weights, downdate, members$k, by_column = members$columns, lists = TRUE)
+  if (is.list(weights)) weights <- as.double(unlist(weights))
+  else if (!is.null(weights)) weights <- rep_len(weights, sum(members$k))
+  scale <- rep_len(check_scale(scale, f), f)
   sides <- sides_of_members(b, n, f)
   known <- c("solution", "logdet", "quadratic")
   what <- if (!is.null(what)) match_choices(what, known, "what") else if (is.null(b)) "logdet" else known
   if (!length(what)) stop_bad_argument("what", what, "is empty")
-  if (is.null(b) && !identical(what, "logdet")) stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
+  if (is.null(b) && !identical(what, "logdet")) {
+    stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
+  }
   wants <- known %in% what
 
   request <- new_request(downdate, check, single = factor$single, backend = if (factor$on_gpu) 2L else 1L,
@@ -112,18 +129,22 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   })
   failed <- which(done$pivot > 0L)
   if (check && length(failed)) stop_members(done$pivot)
-  c(if (wants[[1L]]) list(solution = shaped(done$solution, c(n, sides$m, f), list(factor$names, sides$names, members$names), sides$vector)),
+  c(if (wants[[1L]]) list(solution = shaped(done$solution, c(n, sides$m, f),
+                                            list(factor$names, sides$names, members$names), sides$vector)),
     if (wants[[2L]]) list(logdet = stats::setNames(done$logdet, members$names)),
-    if (wants[[3L]]) list(quadratic = shaped(done$quadratic, c(sides$m, f), list(sides$names, members$names), sides$vector)),
+    if (wants[[3L]]) list(quadratic = shaped(done$quadratic, c(sides$m, f), list(sides$names, members$names),
+                                             sides$vector)),
     if (!check) list(pivot = done$pivot), list(by_factor = which(done$by_factor)))
 }
 
-# list(held, n, single, on_gpu, names): `held` is a handle, or an environment with the upper `matrix` of doubles; names: those of A.
+# Opens a factor: list(held, n, single, on_gpu, names). `held` is a handle, or an environment with the upper `matrix` of
+# doubles; `names` are those of A.
 factor_to_solve_with <- function(R, uplo) {
   if (inherits(R, "chol_factor")) {
     live(R, "R")
     if (!is.null(uplo)) match_choice(uplo, R$uplo, "uplo")
-    return(list(held = R, n = R$n, single = R$precision == "single", on_gpu = inherits(R, "gpu_factor"), names = variable_names(R)))
+    return(list(held = R, n = R$n, single = R$precision == "single", on_gpu = inherits(R, "gpu_factor"),
+                names = variable_names(R)))
   }
   factor <- open_factor(R, if (!is.null(uplo)) match_choice(uplo, choices$uplo, "uplo"))
   x <- opened_doubles(factor, R)
@@ -132,7 +153,8 @@ factor_to_solve_with <- function(R, uplo) {
        names = factor_dimnames(R)[[if (factor$lower) 1L else 2L]])
 }
 
-# list(V, k, names, columns): all V_j side by side, and how many columns each has; `columns`: each is a column of a matrix.
+# Opens modifications: list(V, k, names, columns). V holds all V_j side by side, k the number of columns of each;
+# `columns` is true if each V_j is a column of a matrix.
 members_of <- function(V, n) {
   if (is.list(V) && !is.object(V)) {
     all <- lapply(seq_along(V), function(j) {
@@ -149,23 +171,19 @@ members_of <- function(V, n) {
   list(V = x, k = rep.int(1L, ncol(x)), names = colnames(x), columns = TRUE)
 }
 
-# Doubles, of an array of three dimensions with n rows.
+# Returns an array of three dimensions with n rows as doubles.
 open_array <- function(x, n, argument) {
   if (!is.numeric(x) || is.object(x)) stop_not_numeric(x, argument)
   if (dim(x)[[1L]] != n) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d rows, the factor is %d x %d", argument, dim(x)[[1L]], n, n),
+    stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d rows, the factor is %d x %d", argument, dim(x)[[1L]], n,
+                                                  n),
                     list(expected = n, actual = dim(x)[[1L]]))
   }
   as_double(x)
 }
 
-# One for each column of V, or NULL.
-weights_of_members <- function(weights, members, downdate) {
-  w <- check_weights(weights, downdate, members$k, by_column = members$columns)
-  if (is.list(w)) as.double(unlist(w)) else if (!is.null(w)) rep_len(w, sum(members$k))
-}
-
-# list(b, m, own, names, vector): m right-hand sides for each; `own`: each has others; `vector`: b is one.
+# Opens right-hand sides: list(b, m, own, names, vector), m for each modification. `own` is true if each modification
+# has others; `vector` is true if b is a vector.
 sides_of_members <- function(b, n, f) {
   if (is.null(b)) return(list(b = NULL, m = 0L, own = FALSE, vector = FALSE))
   if (length(dim(b)) == 3L) {
@@ -177,10 +195,11 @@ sides_of_members <- function(b, n, f) {
     return(list(b = x, m = dim(b)[[2L]], own = TRUE, names = dimnames(b)[[2L]], vector = FALSE))
   }
   x <- right_sides(b, n)
-  list(b = x, m = ncol(x), own = FALSE, names = colnames(x), vector = length(dim(if (is_float32(b)) b@Data else b)) != 2L)
+  list(b = x, m = ncol(x), own = FALSE, names = colnames(x),
+       vector = length(dim(if (is_float32(b)) b@Data else b)) != 2L)
 }
 
-# Numbers with these dimensions and names, the last dimension but one of which is 1 and not there where b is a vector.
+# Returns numbers with dimensions d and names. If b was a vector, the last dimension but one, which is 1, is dropped.
 shaped <- function(x, d, names, vector) {
   if (vector) {
     d <- d[-(length(d) - 1L)]

@@ -1,5 +1,5 @@
-# Runs R code, lines of it, in a process of its own, in which a crash is no more than a status: list(lines, status), what it
-# has printed and how it has ended. `shell` comes before it on the command line.
+# Runs R code, lines of it, in a process of its own, in which a crash is no more than a status: list(lines, status),
+# what it has printed and how it has ended. `shell` comes before it on the command line.
 in_child <- function(code, shell = NULL) {
   file <- tempfile(fileext = ".R")
   on.exit(unlink(file))

@@ -78,13 +78,14 @@ factor_of_sum <- function(R, V) {
            error = function(e) if (nrow(R) < 200) positive_qr(rbind(R, t(V))) else R)
 }
 
-# How the columns of V are asked to change A: the arguments, and the weights and the scale that they come to. Those whose
-# numbers are near a limit keep to `downdate`.
+# How the columns of V are asked to change A: the arguments, and the weights and the scale that they come to. Those
+# whose numbers are near a limit keep to `downdate`.
 draw_change <- function(k, downdate, moderate) {
   if (!moderate || chance(0.65)) {
     return(list(args = list(downdate = downdate), weights = rep(if (downdate) -1 else 1, k), scale = 1))
   }
-  weights <- (if (downdate) -1 else 1) * switch(one_of(c("one", "ones", "spread")), one = 10^runif(1, -2, 0), ones = rep(1, k),
+  weights <- (if (downdate) -1 else 1) * switch(one_of(c("one", "ones", "spread")), one = 10^runif(1, -2, 0),
+                                                ones = rep(1, k),
                                                 spread = 10^runif(k, -6, 0))
   if (length(weights) > 1L) {
     other <- runif(k) < one_of(c(0, 0.2, 0.6))
@@ -178,7 +179,8 @@ failing_minor <- function(M) {
 }
 
 # What a modification may come to, by its numbers: R upper, n x n, and V, as doubles, and draw_change(). `computed` and
-# `stored` are "double" or "single". With it, what check_numbers() needs: everything times 2^-p, so that the largest is about 1.
+# `stored` are "double" or "single". With it, what check_numbers() needs: everything times 2^-p, so that the largest is
+# about 1.
 judge_input <- function(R, V, change, computed = "double", stored = "double") {
   n <- nrow(R)
   at <- upper.tri(R, diag = TRUE)
@@ -317,7 +319,8 @@ record <- function(what, outcome, problems = NULL, residual = NA_real_) {
 # In files of their own: helper-fuzz_*.R.
 fuzz_kinds <- function() {
   list(modify = fuzz_modify, overwrite = fuzz_overwrite, file = fuzz_file, use = fuzz_use, plan = fuzz_plan,
-       junk = fuzz_junk, query = fuzz_query, handle = fuzz_handle, reshape = fuzz_reshape, solve_modified = fuzz_solve_modified,
+       junk = fuzz_junk, query = fuzz_query, handle = fuzz_handle, reshape = fuzz_reshape,
+       solve_modified = fuzz_solve_modified,
        batch = fuzz_batch)
 }
 fuzz_shares <- function(gpu) c(modify = 50, overwrite = 12, file = 8, use = 8, plan = 5, junk = 16, query = 1,

@@ -16,9 +16,13 @@ fuzz_batch <- function(gpu) {
   if (fault != "none") drawn[[whole(1L, b)]][[fault]][[1L]] <- NaN
   judged <- lapply(drawn, function(p) judge_input(p$R, p$V, change, precision, precision))
   if (home == "cuda" && precision == "single") {  # is computed in double
-    judged <- lapply(judged, function(j) if (identical(j$allowed, "bad_diagonal")) replace(j, "allowed", list(c("ok", "bad_diagonal"))) else j)
+    judged <- lapply(judged, function(j) {
+      if (identical(j$allowed, "bad_diagonal")) j$allowed <- c("ok", "bad_diagonal")
+      j
+    })
   }
-  what <- sprintf("cholupdate_batch: %s, %s, n %d, k %d, b %d, %s %s, %s, fault: %s", form, home, n, k, b, uplo, precision,
+  what <- sprintf("cholupdate_batch: %s, %s, n %d, k %d, b %d, %s %s, %s, fault: %s", form, home, n, k, b, uplo,
+                  precision,
                   paste(names(change$args), collapse = " and "), fault)
 
   R <- vapply(drawn, function(p) if (uplo == "lower") t(p$R) else p$R, matrix(0, n, n))
@@ -52,7 +56,8 @@ fuzz_batch <- function(gpu) {
   if (seen$outcome == "ok" && !length(problems)) {
     X <- seen$value$R
     X <- if (handle) as.array(X) else if (form == "list") array(as.double(unlist(X)), c(n, n, b)) else X
-    checked <- lapply(seq_len(b), function(m) check_member(X[, , m], seen$value$pivot[[m]], drawn[[m]], judged[[m]], uplo, precision))
+    checked <- lapply(seq_len(b), function(m) check_member(X[, , m], seen$value$pivot[[m]], drawn[[m]], judged[[m]],
+                                                           uplo, precision))
     problems <- unlist(lapply(checked, function(x) x$problems))
     worst <- suppressWarnings(max(vapply(checked, function(x) as.double(x$residual), 0), na.rm = TRUE))
     if (!is.finite(worst)) worst <- NA_real_
@@ -74,9 +79,12 @@ draw_batch_member <- function(n, k, downdate, far, single) {
 judge_members <- function(seen, judged, crowded) {
   member <- lapply(judged, function(j) setdiff(j$allowed, "not_positive_definite"))
   allowed <- unlist(lapply(member, setdiff, "ok"))
-  if (all(vapply(judged, function(j) any(c("ok", "not_positive_definite") %in% j$allowed), NA))) allowed <- c(allowed, "ok")
+  if (all(vapply(judged, function(j) any(c("ok", "not_positive_definite") %in% j$allowed), NA))) {
+    allowed <- c(allowed, "ok")
+  }
   c(expect_outcome(seen, c(allowed, if (crowded) "out_of_memory")),
-    if (seen$outcome %in% c("not_finite", "bad_diagonal") && !is.numeric(seen$error$member)) "an error that does not name its member")
+    if (seen$outcome %in% c("not_finite", "bad_diagonal") &&
+        !is.numeric(seen$error$member)) "an error that does not name its member")
 }
 
 check_member <- function(X, pivot, drawn, judged, uplo, precision) {
@@ -85,7 +93,8 @@ check_member <- function(X, pivot, drawn, judged, uplo, precision) {
   if (uplo == "lower") X <- t(X)
   if (pivot > 0L) {
     problems <- if (!"not_positive_definite" %in% judged$allowed) sprintf("pivot %d, where there is none", pivot)
-    kept <- if (precision == "single") max(0, abs(X - drawn$R)) <= 1e-7 * max(0, abs(drawn$R)) else identical(X, drawn$R)
+    kept <- if (precision == "single") max(0, abs(X - drawn$R)) <= 1e-7 * max(0, abs(drawn$R))
+            else identical(X, drawn$R)
     return(list(residual = NA_real_, problems = c(problems, if (!kept) "a member that failed has changed")))
   }
   if (!"ok" %in% judged$allowed) return(list(residual = NA_real_, problems = "a member was modified that cannot be"))
@@ -99,5 +108,6 @@ check_stops <- function(frame, pivots) {
   failed <- which(pivots > 0L)
   if (!length(failed)) return(expect_outcome(seen, "ok"))
   c(expect_outcome(seen, "not_positive_definite"),
-    if (!identical(seen$error$members, failed) || !identical(seen$error$pivots, pivots[failed])) "other members fail where that stops the call")
+    if (!identical(seen$error$members, failed) ||
+        !identical(seen$error$pivots, pivots[failed])) "other members fail where that stops the call")
 }

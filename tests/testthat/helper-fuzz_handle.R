@@ -2,8 +2,8 @@
 
 # Handles --------------------------------------------------------------------------------------------------------------
 
-# A factor on the GPU or in ordinary memory, and up to four things done with it. `state` is what is known of it: the handle `f` in a
-# frame, its numbers X (upper, doubles), precision, and how often it was modified.
+# A factor on the GPU or in ordinary memory, and up to four things done with it. `state` is what is known of it: the
+# handle `f` in a frame, its numbers X (upper, doubles), precision, and how often it was modified.
 fuzz_handle <- function(gpu) {
   state <- draw_handle(if (gpu && chance(0.8)) "cuda" else "cpu")
   if (!is.null(state$record)) return(state$record)
@@ -120,7 +120,9 @@ check_handle <- function(state) {
 # That the trace, by which drift() goes, is known to half its digits.
 check_trace <- function(f, result, single) {
   trace <- sum(result^2)
-  if (is.finite(trace) && trace > 1e-290 && abs(f$trace - trace) > (if (single) 1e-3 else 1e-7) * trace) "the trace is another"
+  if (is.finite(trace) && trace > 1e-290 && abs(f$trace - trace) > (if (single) 1e-3 else 1e-7) * trace) {
+    "the trace is another"
+  }
 }
 
 act_modify <- function(state) {
@@ -139,7 +141,8 @@ act_modify <- function(state) {
   change <- draw_change(k, downdate, size > 1e-8 && size < 1e8)
   args <- c(list(V = V, in_place = chance(0.5)), change$args)
   if (chance(0.3)) args$keep_intact <- chance(0.5)
-  if (chance(0.5)) args$method <- one_of(if (inherits(f, "gpu_factor")) c("auto", "persistent", "stepwise") else c("auto", "blocked"))
+  own_methods <- if (inherits(f, "gpu_factor")) c("persistent", "stepwise") else "blocked"
+  if (chance(0.5)) args$method <- one_of(c("auto", own_methods))
   check <- chance(0.7)
   if (!check) args$check <- FALSE
   what <- sprintf("%s of rank %d by %s%s, method %s", if (downdate) "downdate" else "update", k,

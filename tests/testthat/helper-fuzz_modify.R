@@ -52,7 +52,8 @@ draw_case <- function(containers, precision, uplo = one_of(c("upper", "lower"), 
        R = given$R, V = given$V, judged = judged, triangle = length(below) > 0L && any(is.na(X[below]) | X[below] != 0),
        clean = function() put_clean(given$R, uplo),
        what = sprintf("n %d, k %d, %s %s, %s %s, %s V, %s, scales %.0e and %.0e, fault: %s", n, k,
-                      if (downdate) "downdate" else "update", paste(names(change$args), collapse = ", "), uplo, container, columns, precision, scales[1L],
+                      if (downdate) "downdate" else "update", paste(names(change$args), collapse = ", "), uplo,
+                      container, columns, precision, scales[1L],
                       scales[2L], fault))
 }
 
@@ -129,13 +130,15 @@ as_given <- function(case) {
 # What last_cholupdate() says of a call that went well, or failed at a pivot.
 check_report <- function(case, pivot, control) {
   report <- last_cholupdate()
-  c(if (report$n != case$n || report$k != case$k || report$downdate != isTRUE(case$change$downdate)) "the report is of another call",
+  c(if (report$n != case$n || report$k != case$k ||
+        report$downdate != isTRUE(case$change$downdate)) "the report is of another call",
     if (report$precision != case$precision) "the report has another precision",
     if (report$pivot != pivot) "the report has another pivot",
     if (report$device_bytes_peak > control$device_memory) "more device memory than allowed")
 }
 
-# Right-hand sides for a case, some of the time: list(z, y, rss), or an empty one. `carried` tells whether the method takes them.
+# Right-hand sides for a case, some of the time: list(z, y, rss), or an empty one. `carried` tells whether the method
+# takes them.
 draw_sides <- function(case, method) {
   if (!is.null(case$change$downdate) || method %in% c("refactor", "reference", "panel") || chance(0.6)) return(list())
   m <- one_of(c(1L, 1L, 2L, 5L))
@@ -145,7 +148,9 @@ draw_sides <- function(case, method) {
 # Of what has come along: whether R~'z~ is what it must be.
 check_sides <- function(case, sides, value) {
   if (!identical(names(value)[1:3], c("R", "z", "rss"))) return("no list of R, z and rss")
-  if (!identical(dim(value$z), dim(sides$z)) || length(value$rss) != ncol(sides$z)) return("z or rss have another shape")
+  if (!identical(dim(value$z), dim(sides$z)) || length(value$rss) != ncol(sides$z)) {
+    return("z or rss have another shape")
+  }
   judged <- case$judged
   if (!is.null(judged$trivial) || !judged$measurable || !length(sides$z)) return(NULL)
   given <- as_given(case)
@@ -200,7 +205,8 @@ fuzz_modify <- function(gpu) {
     seen$value <- seen$value$R
   }
   problems <- c(seen$problems, expect_outcome(seen, allowed),
-                expect_signals(seen, c(if (case$triangle) "gpucholmod_other_triangle", if (length(sides)) "gpucholmod_negative_rss")))
+                expect_signals(seen, c(if (case$triangle) "gpucholmod_other_triangle",
+                                       if (length(sides)) "gpucholmod_negative_rss")))
   if (length(problems)) return(record(what, seen$outcome, problems))
   if (seen$outcome == "not_positive_definite") {
     if (check) pivot <- seen$error$pivot

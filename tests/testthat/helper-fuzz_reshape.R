@@ -1,6 +1,7 @@
 # Random calls, see helper-fuzz.R: rows and columns that come, go and move.
 
-# Of an ordinary factor, or of one in ordinary memory of its own, with room to grow or not, between other things that are done with it.
+# Of an ordinary factor, or of one in ordinary memory of its own, with room to grow or not, between other things that
+# are done with it.
 fuzz_reshape <- function(gpu) {
   if (chance(0.4)) return(reshape_ordinary())
   state <- draw_handle(if (gpu && chance(0.8)) "cuda" else "cpu")
@@ -10,14 +11,17 @@ fuzz_reshape <- function(gpu) {
 
 # Changes --------------------------------------------------------------------------------------------------------------
 
-# Something to be done to the factor X (upper, doubles) of what has `names`, in either triangle: list(fun, args, order, must, judged, what). `order`:
-# new row i is old row order[[i]], NA for one that is new. `must`: classes of the error that there has to be; `argument`: which it has to name.
+# Something to be done to the factor X (upper, doubles) of what has `names`, in either triangle: list(fun, args, order,
+# must, judged, what). `order`: new row i is old row order[[i]], NA for one that is new. `must`: classes of the error
+# that there has to be; `argument`: which it has to name.
 draw_reshape <- function(X, names, uplo, single, handle) {
   n <- nrow(X)
   p <- exponent_of(max(0, abs(X)))
   if (!is.finite(p)) p <- 0
-  what <- one_of(c("insert", "delete", "shift"), c(if (abs(p) < 480) 3 else 0, 2, if (n > 0L) 1 else 0))  # A itself must have a number
-  drawn <- switch(what, insert = draw_insertion(times_power(X, -p), p), delete = draw_deletion(n, names[[if (uplo == "lower") 1L else 2L]]),
+  what <- one_of(c("insert", "delete", "shift"),
+                 c(if (abs(p) < 480) 3 else 0, 2, if (n > 0L) 1 else 0))  # A itself must have a number
+  drawn <- switch(what, insert = draw_insertion(times_power(X, -p), p),
+                  delete = draw_deletion(n, names[[if (uplo == "lower") 1L else 2L]]),
                   shift = draw_shift(n))
   if (is.null(drawn$M)) drawn$M <- crossprod(times_power(X, -p))[drawn$order, drawn$order, drop = FALSE]
   drawn$fun <- list(insert = cholinsert_gpu, delete = choldelete_gpu, shift = cholshift_gpu)[[what]]
@@ -30,14 +34,17 @@ draw_reshape <- function(X, names, uplo, single, handle) {
 }
 drawn_instructions <- function(control) if (is.null(control)) "auto" else control$instructions
 
-# Columns for X, whose largest entry is about 1, with M, the matrix that they make of A; those that are given are 2^(2p) times as large.
+# Columns for X, whose largest entry is about 1, with M, the matrix that they make of A; those that are given are 2^(2p)
+# times as large.
 draw_insertion <- function(X, p) {
   n <- nrow(X)
   count <- one_of(list(0L, 1L, whole(2L, 5L), whole(6L, 40L)), c(0.5, 6, 2, 1))
   at <- if (chance(0.3)) n + 1L else whole(1L, n + 1L)
   kind <- one_of(c("fresh", "close", "twin", "impossible"), c(6, 2, if (n > 0L) 2 else 0, 1))
-  W <- if (kind == "twin") X[, sample.int(n, count, TRUE), drop = FALSE] else matrix(rnorm(n * count) / sqrt(max(n, 1)), n, count)
-  own <- crossprod(draw_factor(count)) * switch(kind, fresh = 1, close = 10^runif(1, -14, 0), twin = one_of(c(0, 1, -1)) * 10^runif(1, -17, -8),
+  W <- if (kind == "twin") X[, sample.int(n, count, TRUE), drop = FALSE]
+       else matrix(rnorm(n * count) / sqrt(max(n, 1)), n, count)
+  own <- crossprod(draw_factor(count)) * switch(kind, fresh = 1, close = 10^runif(1, -14, 0),
+                                                twin = one_of(c(0, 1, -1)) * 10^runif(1, -17, -8),
                                                 impossible = -10^runif(1, -8, 2))
   A <- crossprod(X)
   B <- crossprod(X, W)
@@ -67,7 +74,8 @@ draw_insertion <- function(X, p) {
   if (chance(0.3)) args$names <- paste0("new", seq_len(count))[seq_len(count)]
   check <- chance(0.7)
   if (!check) args$check <- FALSE
-  list(args = args, order = order, M = M, at = at, check = check, numbers = numbers, must = if (fault) "not_finite", argument = if (fault) "X",
+  list(args = args, order = order, M = M, at = at, check = check, numbers = numbers, must = if (fault) "not_finite",
+       argument = if (fault) "X",
        what = sprintf("%d at %d, %s, %s%s", count, at, kind, columns, if (fault) ", not finite" else ""))
 }
 
@@ -84,7 +92,8 @@ draw_deletion <- function(n, names) {
 draw_shift <- function(n) {
   from <- whole(1L, n)
   to <- if (chance(0.1)) from else whole(1L, n)
-  list(args = list(from = from, to = to), order = append(seq_len(n)[-from], from, to - 1L), check = TRUE, what = sprintf("%d to %d", from, to))
+  list(args = list(from = from, to = to), order = append(seq_len(n)[-from], from, to - 1L), check = TRUE,
+       what = sprintf("%d to %d", from, to))
 }
 
 # What it may come to, and what check_numbers() needs.
@@ -93,11 +102,13 @@ judge_reshape <- function(drawn, X, p, precision) {
   n <- nrow(M)
   eps <- eps_of(precision)
   size <- max(norm_1(M), norm_1(crossprod(X)))
-  judged <- list(allowed = "ok", p = p, A = M, W = 0, size = size, eps = eps, measurable = TRUE, trivial = if (n == 0L) TRUE)
+  judged <- list(allowed = "ok", p = p, A = M, W = 0, size = size, eps = eps, measurable = TRUE,
+                 trivial = if (n == 0L) TRUE)
   if (!anyNA(drawn$order)) return(judged)
   slack <- (45 * eps + 2 * n * .Machine$double.eps) * size
   judged$minors <- c(first = failing_minor(M - diag(slack, n)), last = failing_minor(M + diag(slack, n)))
-  judged$allowed <- c(if (judged$minors[["last"]] == 0L) "ok", if (judged$minors[["first"]] > 0L) "not_positive_definite")
+  judged$allowed <- c(if (judged$minors[["last"]] == 0L) "ok",
+                      if (judged$minors[["first"]] > 0L) "not_positive_definite")
   if (judged$minors[["last"]] == 0L) judged$minors[["last"]] <- n
   judged$minors[["first"]] <- max(judged$minors[["first"]], drawn$at)  # what comes before is not looked at
   judged
@@ -109,12 +120,15 @@ spoil_reshape <- function(drawn, what, n, handle) {
   no_flag <- list(NA, 1, "x", c(TRUE, FALSE), logical(), NULL)
   count <- sum(is.na(drawn$order))
   bad <- list(
-    at = c(no_number[-12L], n + 2, list(1:2, numeric())), index = c(no_number, n + 1, list(c(0, 1))), from = c(no_number, n + 1, list(1:2)),
+    at = c(no_number[-12L], n + 2, list(1:2, numeric())), index = c(no_number, n + 1, list(c(0, 1))),
+    from = c(no_number, n + 1, list(1:2)),
     to = c(no_number, n + 1, list(1:2)), names = list(1, NA_character_, rep("x", count + 1L), list("x")),
-    X = list("a", NULL, list(1), 1i, NA, data.frame(a = 1), function(x) x, numeric(n + 3), array(1, c(1, 1, 1)), matrix(1, n + count + 1, count)),
+    X = list("a", NULL, list(1), 1i, NA, data.frame(a = 1), function(x) x, numeric(n + 3), array(1, c(1, 1, 1)),
+             matrix(1, n + count + 1, count)),
     check = no_flag, in_place = no_flag, control = list(1, list(), NULL, NA)
   )
-  argument <- one_of(c(switch(what, insert = c("X", "X", "at", "at", "names", "check"), delete = c("index", "index"), shift = c("from", "to")),
+  argument <- one_of(c(switch(what, insert = c("X", "X", "at", "at", "names", "check"), delete = c("index", "index"),
+                              shift = c("from", "to")),
                        if (handle) "in_place", "control", "nonsense"))
   value <- if (argument == "nonsense") 1 else one_of(bad[[argument]])
   drawn$args[argument] <- list(value)
@@ -131,7 +145,9 @@ reshaped_names <- function(old, drawn) {
   if (all(vapply(old, is.null, NA))) old <- NULL
   if (is.null(old) && is.null(given)) return(NULL)
   if (is.null(old)) old <- rep(list(character(sum(!new))), 2L)
-  names <- lapply(old, function(own) if (!is.null(own)) replace(own[drawn$order], which(new), if (is.null(given)) "" else given))
+  names <- lapply(old, function(own) {
+    if (!is.null(own)) replace(own[drawn$order], which(new), if (is.null(given)) "" else given)
+  })
   dimnames(matrix(0, length(new), length(new), dimnames = names))
 }
 
@@ -140,7 +156,9 @@ check_refusal <- function(seen, drawn, pivot) {
   if (seen$outcome == "not_positive_definite") return(check_pivot(pivot, drawn$judged))
   problems <- if (!is.null(drawn$argument) && seen$outcome %in% c("bad_argument", "not_finite") && is.null(drawn$may) &&
                   !identical(seen$error$argument, drawn$argument)) "another argument is named"
-  if (seen$outcome == "not_finite" && is.finite(drawn$numbers[seen$error$row, seen$error$col])) problems <- c(problems, "the place named is finite")
+  if (seen$outcome == "not_finite" && is.finite(drawn$numbers[seen$error$row, seen$error$col])) {
+    problems <- c(problems, "the place named is finite")
+  }
   problems
 }
 
@@ -162,7 +180,8 @@ reshape_ordinary <- function() {
   args <- c(list(R = given), drawn$args)
   own_uplo <- container %in% c("dtrMatrix", "dtrMatrix, unit", "Cholesky")
   if (!own_uplo && uplo == "lower" || chance(0.3)) args$uplo <- uplo
-  what <- sprintf("%s: n %d, %s %s%s", drawn$what, n, uplo, container, if (fault) ", a diagonal entry that is not positive" else "")
+  what <- sprintf("%s: n %d, %s %s%s", drawn$what, n, uplo, container,
+                  if (fault) ", a diagonal entry that is not positive" else "")
   if (fault && container != "dtrMatrix, unit") drawn$must <- c(drawn$must, "bad_diagonal")
 
   frame <- frame_of(args)
@@ -176,7 +195,9 @@ reshape_ordinary <- function() {
     }
     seen$value <- seen$value$R
   }
-  problems <- c(seen$problems, expect_outcome(seen, if (length(drawn$must)) c(drawn$must, drawn$may) else c(drawn$judged$allowed, drawn$may)),
+  problems <- c(seen$problems, expect_outcome(seen,
+                                              if (length(drawn$must)) c(drawn$must, drawn$may)
+                                              else c(drawn$judged$allowed, drawn$may)),
                 expect_signals(seen))
   if (length(problems)) return(record(what, seen$outcome, problems))
   if (seen$outcome != "ok") return(record(what, seen$outcome, if (!fault) check_refusal(seen, drawn, pivot)))
@@ -207,7 +228,9 @@ act_reshape <- function(state) {
   drawn <- draw_reshape(state$X, dimnames(f), state$uplo, single, TRUE)
   in_place <- isTRUE(drawn$args$in_place)
   control <- drawn$args$control
-  if (inherits(f, "gpu_factor") && inherits(control, "gpucholmod_control") && is.finite(control$device_memory)) drawn$may <- c(drawn$may, "out_of_memory")
+  if (inherits(f, "gpu_factor") && inherits(control, "gpucholmod_control") && is.finite(control$device_memory)) {
+    drawn$may <- c(drawn$may, "out_of_memory")
+  }
   what <- paste0(drawn$what, if (in_place) " in place")
   before <- c(f$n, f$capacity, f$bytes, f$trace, f$error)
   names <- dimnames(f)
@@ -219,20 +242,25 @@ act_reshape <- function(state) {
     if (pivot > 0L) seen$outcome <- "not_positive_definite"
     seen$value <- seen$value$R
   }
-  allowed <- if (length(drawn$must)) drawn$must else c(drawn$judged$allowed, if (!state$near) c("overflow", "bad_diagonal"))
+  allowed <- if (length(drawn$must)) drawn$must
+             else c(drawn$judged$allowed, if (!state$near) c("overflow", "bad_diagonal"))
   problems <- c(seen$problems, expect_outcome(seen, c(allowed, drawn$may)), expect_signals(seen))
   if (length(problems)) return(acted(what, seen$outcome, state, problems))
   same <- identical(c(f$n, f$capacity, f$bytes, f$trace, f$error), before) && identical(dimnames(f), names)
   if (seen$outcome != "ok") {
-    return(acted(what, seen$outcome, state, c(check_refusal(seen, drawn, pivot), check_handle(state), if (!same) "the handle has changed")))
+    return(acted(what, seen$outcome, state, c(check_refusal(seen, drawn, pivot), check_handle(state),
+                                              if (!same) "the handle has changed")))
   }
   g <- seen$value
   if (identical(g, f) != in_place) problems <- "the value is not the handle that it must be"
   if (!in_place) problems <- c(problems, check_handle(state), if (!same) "the handle has changed")
   m <- length(drawn$order)
   result <- as.matrix(g)
-  problems <- c(problems, check_form(result, matrix(0, m, m, dimnames = reshaped_names(names, drawn)), state$uplo, FALSE))
-  if (g$n != m || g$capacity < m || (if (inherits(g, "cpu_factor")) `!=` else `<`)(g$bytes, g$capacity^2 * (if (single) 4 else 8))) problems <- c(problems, "its numbers do not fit")
+  problems <- c(problems, check_form(result, matrix(0, m, m, dimnames = reshaped_names(names, drawn)), state$uplo,
+                                     FALSE))
+  bytes <- g$capacity^2 * (if (single) 4 else 8)
+  wrong_bytes <- if (inherits(g, "cpu_factor")) g$bytes != bytes else g$bytes < bytes
+  if (g$n != m || g$capacity < m || wrong_bytes) problems <- c(problems, "its numbers do not fit")
   if (in_place && m <= before[[2L]] && g$capacity != before[[2L]]) problems <- c(problems, "it has another capacity")
   if (length(problems)) return(acted(what, "ok", state, problems))
   numbers <- check_numbers(plain_factor(result, state$uplo), drawn$judged)

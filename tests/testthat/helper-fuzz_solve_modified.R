@@ -10,7 +10,8 @@ fuzz_solve_modified <- function(gpu) {
   R <- put_factor(X, "ordinary", uplo)
   f <- one_of(c(0L, 1L, 3L, 8L), c(0.5, 2, 3, 2))
   form <- one_of(c("list", "array", "matrix"), c(3, 2, 1))
-  k <- if (form == "matrix") rep(1L, f) else if (form == "array") rep(draw_rank(), f) else vapply(seq_len(f), function(j) draw_rank(), 1L)
+  k <- if (form == "matrix") rep(1L, f) else if (form == "array") rep(draw_rank(), f)
+                                             else vapply(seq_len(f), function(j) draw_rank(), 1L)
   changes <- draw_changes(f, k)
   V <- lapply(seq_len(f), function(j) draw_member(X, k[[j]], changes$w[[j]], changes$scale[[j]]))
   b <- draw_sides_of_members(n, f, X)
@@ -18,28 +19,37 @@ fuzz_solve_modified <- function(gpu) {
   wrong <- f > 0L && n > 0L && all(k > 0L) && chance(0.15)
   given <- list(R = if (home == "matrix") R else chol_factor(R, home, uplo, if (single) "single" else "double"),
                 V = switch(form, list = lapply(V, function(v) if (ncol(v) == 1L && chance(0.5)) as.vector(v) else v),
-                           array = array(as.double(unlist(V)), c(n, if (f > 0L) k[[1L]] else 2L, f)), matrix = matrix(as.double(unlist(V)), n, f)))
+                           array = array(as.double(unlist(V)), c(n, if (f > 0L) k[[1L]] else 2L, f)),
+                           matrix = matrix(as.double(unlist(V)), n, f)))
   args <- c(given, list(b = b$given), changes$args)
   if (!check) args$check <- FALSE
   if (chance(0.3)) args$control <- draw_control()
   if (uplo == "lower" && home == "matrix") args$uplo <- "lower"
-  must <- if (!drawn_instructions(args$control) %in% c("auto", instructions_here)) "bad_argument"  # where a factor is modified
-  what <- sprintf("solve_modified: %s, n %d, %s, f %d, %s, k %s%s%s", home, n, if (single) "single" else "double", f, form,
+  must <- if (!drawn_instructions(args$control) %in% c("auto",
+                                                       instructions_here)) "bad_argument"  # where a factor is modified
+  what <- sprintf("solve_modified: %s, n %d, %s, f %d, %s, k %s%s%s", home, n, if (single) "single" else "double", f,
+                  form,
                   paste(k, collapse = " "), if (check) "" else ", no check", if (wrong) ", wrong" else "")
   if (wrong) {
     argument <- one_of(c("V", "b", "weights", "scale"))
-    args[argument] <- list(switch(argument, V = list(replace(V[[1L]], 1L, NA), V[[1L]])[c(1L, rep(2L, f - 1L))], b = rep(Inf, n), weights = NaN, scale = -1))
+    args[argument] <- list(switch(argument, V = list(replace(V[[1L]], 1L, NA), V[[1L]])[c(1L, rep(2L, f - 1L))],
+                                  b = rep(Inf, n), weights = NaN, scale = -1))
     args$downdate <- NULL
   }
   frame <- frame_of(args)
   seen <- observe(solve_modified, frame, names(args))
-  judged <- lapply(seq_len(f), function(j) judge_input(X, V[[j]], list(weights = changes$w[[j]], scale = changes$scale[[j]]), if (single) "single" else "double"))
+  judged <- lapply(seq_len(f), function(j) judge_input(X, V[[j]],
+                                                       list(weights = changes$w[[j]], scale = changes$scale[[j]]),
+                                                       if (single) "single" else "double"))
   allowed <- unique(unlist(lapply(judged, function(one) one$allowed)))
   if (wrong) allowed <- c("not_finite", "bad_argument", "dimension_mismatch")
   else if (!check) allowed <- c(setdiff(allowed, "not_positive_definite"), "ok")
-  else if (is.null(allowed) || all(vapply(judged, function(one) "ok" %in% one$allowed, TRUE))) allowed <- c(allowed, "ok")
+  else if (is.null(allowed) || all(vapply(judged, function(one) "ok" %in% one$allowed, TRUE)))
+    allowed <- c(allowed, "ok")
   else allowed <- setdiff(allowed, "ok")
-  if (home == "cuda" && !is.null(args$control) && is.finite(args$control$device_memory)) allowed <- c(allowed, "out_of_memory")
+  if (home == "cuda" && !is.null(args$control) && is.finite(args$control$device_memory)) {
+    allowed <- c(allowed, "out_of_memory")
+  }
   problems <- c(seen$problems, expect_outcome(seen, c(allowed, must)), expect_signals(seen))
   if (length(problems) || seen$outcome != "ok") return(record(what, seen$outcome, problems))
   checked <- check_members(seen$value, X, V, changes, b, judged, check, if (single) 2^-23 else .Machine$double.eps)
@@ -56,7 +66,9 @@ draw_changes <- function(f, k) {
     changes <- list(args = list(weights = w), w = lapply(k, function(count) rep(w, count)))
   }
   if (kind == "each") {
-    w <- lapply(k, function(count) one_of(c(-1, 1)) * 10^runif(count, -4, 1) * sample(c(-0.01, 0, 1, 1, 1), count, TRUE))
+    w <- lapply(k, function(count) {
+      one_of(c(-1, 1)) * 10^runif(count, -4, 1) * sample(c(-0.01, 0, 1, 1, 1), count, TRUE)
+    })
     changes <- list(args = list(weights = w), w = w)
   }
   changes$scale <- rep(1, f)
@@ -78,7 +90,8 @@ draw_member <- function(X, k, w, scale) {
 draw_sides_of_members <- function(n, f, X) {
   m <- one_of(c(0L, 1L, 3L))
   form <- one_of(c("vector", "matrix", "array"))
-  numbers <- switch(form, vector = rnorm(n), matrix = matrix(rnorm(n * m), n, m), array = array(rnorm(n * m * f), c(n, m, f)))
+  numbers <- switch(form, vector = rnorm(n), matrix = matrix(rnorm(n * m), n, m),
+                    array = array(rnorm(n * m * f), c(n, m, f)))
   if (n > 0L && chance(0.5)) numbers <- array(crossprod(X, X %*% matrix(numbers, n)), dim(as.array(numbers)))
   if (form == "vector") numbers <- as.vector(numbers)
   list(given = numbers, vector = form == "vector",
@@ -91,8 +104,11 @@ check_members <- function(found, X, V, changes, b, judged, check, eps) {
   f <- length(V)
   m <- ncol(b$each(min(f, 1L)))
   if (f == 0L) m <- if (b$vector) 1L else dim(b$given)[[2L]]
-  if (!identical(names(found), c("solution", "logdet", "quadratic", if (!check) "pivot", "by_factor"))) return(list(problems = "other parts", residual = NA_real_))
-  if (!identical(dim(found$solution), c(n, if (!b$vector) m, f)) || length(found$logdet) != f || length(found$quadratic) != m * f) {
+  if (!identical(names(found), c("solution", "logdet", "quadratic", if (!check) "pivot", "by_factor"))) {
+    return(list(problems = "other parts", residual = NA_real_))
+  }
+  if (!identical(dim(found$solution), c(n, if (!b$vector) m, f)) || length(found$logdet) != f ||
+      length(found$quadratic) != m * f) {
     return(list(problems = "another shape", residual = NA_real_))
   }
   solution <- array(found$solution, c(n, m, f))
@@ -101,10 +117,13 @@ check_members <- function(found, X, V, changes, b, judged, check, eps) {
   problems <- character()
   for (j in seq_len(f)) {
     pivot <- if (check) 0L else found$pivot[[j]]
-    if (pivot > 0L && !"not_positive_definite" %in% judged[[j]]$allowed || pivot == 0L && !"ok" %in% judged[[j]]$allowed) {
+    if (pivot > 0L && !"not_positive_definite" %in% judged[[j]]$allowed || pivot == 0L &&
+        !"ok" %in% judged[[j]]$allowed) {
       problems <- c(problems, sprintf("pivot %d of modification %d", pivot, j))
     }
-    if (pivot > 0L && !anyNA(c(solution[, , j], quadratic[, j], found$logdet[[j]], NA))) problems <- c(problems, "numbers where there can be none")
+    if (pivot > 0L && !anyNA(c(solution[, , j], quadratic[, j], found$logdet[[j]], NA))) {
+      problems <- c(problems, "numbers where there can be none")
+    }
     if (pivot > 0L || n == 0L || m == 0L) next
     y <- b$each(j)
     x <- matrix(solution[, , j], n, m)
@@ -114,7 +133,9 @@ check_members <- function(found, X, V, changes, b, judged, check, eps) {
     by <- function(error, size) ifelse(error == 0, 0, error / (eps * size))
     worst <- max(worst, by(colSums(abs(rest)), D * colSums(abs(x)) + colSums(abs(y))))
     form <- by(abs(quadratic[, j] - colSums(x * y)), D * colSums(x^2) + sqrt(colSums(x^2) * colSums(y^2)))
-    if (!isTRUE(all(form <= 40 * n))) problems <- c(problems, sprintf("the quadratic form of modification %d is wrong by %.3g eps", j, max(form)))
+    if (!isTRUE(all(form <= 40 * n))) {
+      problems <- c(problems, sprintf("the quadratic form of modification %d is wrong by %.3g eps", j, max(form)))
+    }
   }
   if (!isTRUE(worst <= fuzz_largest_residual)) problems <- c(problems, sprintf("the residual is %.3g eps", worst))
   list(problems = problems, residual = worst)

@@ -25,8 +25,8 @@ normal <- function(n, k, scale = 1 / sqrt(n)) matrix(rnorm(n * k) * scale, n)
 orthonormal <- function(n, k) qr.Q(qr(matrix(rnorm(n * k), n)))[, seq_len(k), drop = FALSE]
 upper <- function(X) X * upper.tri(X, diag = TRUE)
 
-# Graded rows of R, mixed by an upper triangle near the identity: what an update of a factor with graded rows leaves. Inverses of diagonal
-# blocks are inaccurate.
+# Graded rows of R, mixed by an upper triangle near the identity: what an update of a factor with graded rows leaves.
+# Inverses of diagonal blocks are inaccurate.
 graded_mixed <- function(R, decades, mixing) {
   n <- nrow(R)
   M <- upper(matrix(rnorm(n * n) * mixing / sqrt(max(n, 1)), n))

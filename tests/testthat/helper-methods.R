@@ -11,7 +11,8 @@ skip_without_gpu <- function() {
 # Two GPUs by their ids; the first, twice, where there is no other that can hold a factor with it.
 two_gpus <- function() {
   info <- gpu_info(memory = FALSE)
-  alike <- info$devices$id[info$devices$compute_capability == info$devices$compute_capability[info$devices$id == info$device]]
+  capability <- info$devices$compute_capability
+  alike <- info$devices$id[capability == capability[info$devices$id == info$device]]
   if (length(alike) > 1L) alike[1:2] else rep(info$device, 2L)
 }
 
@@ -61,11 +62,13 @@ handle_of_nothing <- function(status = "live") {
   f
 }
 
-# Tests of factors with memory of their own, `home` "cpu" or "cuda": in each place that there is. keep(R), keep_chol(A) and keep_batch(R) put them
-# there, modify_kept() goes from matrix to matrix, by one of `methods`.
+# Tests of factors with memory of their own, `home` "cpu" or "cuda": in each place that there is. keep(R), keep_chol(A)
+# and keep_batch(R) put them there, modify_kept() goes from matrix to matrix, by one of `methods`.
 at_each_home <- function(what, code) {
   code <- substitute(code)
-  for (home in c("cpu", "cuda")) eval(bquote(test_that(.(paste0(what, " (", home, ")")), .(code))), home_of(home, parent.frame()))
+  for (home in c("cpu", "cuda")) {
+    eval(bquote(test_that(.(paste0(what, " (", home, ")")), .(code))), home_of(home, parent.frame()))
+  }
 }
 
 home_of <- function(home, parent) {

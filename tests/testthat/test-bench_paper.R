@@ -73,7 +73,8 @@ test_that("without a seed in the session there is none afterwards", {
 
 test_that("a run goes on from its file, also behind half a line", {
   file <- tempfile(fileext = ".csv")
-  first <- bench_paper(sizes = c(20, 40), ranks = 1, methods = c("blocked", "copy"), repeats = 1, file = file, verbose = FALSE)
+  first <- bench_paper(sizes = c(20, 40), ranks = 1, methods = c("blocked", "copy"), repeats = 1, file = file,
+                       verbose = FALSE)
   expect_equal(as.data.frame(stored_measurements(file)), as.data.frame(first))
   lines <- readLines(file)
   last <- length(lines)
@@ -196,7 +197,8 @@ test_that("the script measures, goes on from its file, compares and draws", {
   more <- stored_measurements(file)
   expect_identical(more$seconds[more$n == 20], x$seconds)
   expect_match(attr(more, "about")[["command"]], "--sizes=20; .*--sizes=20,30$")
-  drawn <- list.files(dirname(plots), paste0("^", basename(plots), "-(time|error|floor)[.](png|pdf)$"), full.names = TRUE)
+  drawn <- list.files(dirname(plots), paste0("^", basename(plots), "-(time|error|floor)[.](png|pdf)$"),
+                      full.names = TRUE)
   expect_length(drawn, 3L)
   expect_true(all(file.size(drawn) > 1000))
 })

@@ -6,9 +6,11 @@ test_that("the number of threads does not change a bit", {
     for (set in instructions_here) {
       for (uplo in c("upper", "lower")) {
         given <- if (uplo == "upper") R else t(R)
-        one <- cholupdate_gpu(given, V, uplo = uplo, backend = "cpu", control = cholupdate_control(threads = 1, instructions = set))
+        one <- cholupdate_gpu(given, V, uplo = uplo, backend = "cpu",
+                              control = cholupdate_control(threads = 1, instructions = set))
         expect_identical(last_cholupdate()[c("threads", "instructions")], list(threads = 1L, instructions = set))
-        two <- cholupdate_gpu(given, V, uplo = uplo, backend = "cpu", control = cholupdate_control(threads = 2, instructions = set))
+        two <- cholupdate_gpu(given, V, uplo = uplo, backend = "cpu",
+                              control = cholupdate_control(threads = 2, instructions = set))
         expect_identical(last_cholupdate()$threads, 2L)
         expect_same(two, one, paste(set, uplo, k))
         down <- lapply(1:2, function(threads) {
@@ -70,7 +72,8 @@ test_that("what is wrong with R is found out on the way", {
     bad <- R
     bad[120, 120] <- -bad[120, 120]
     for (downdate in c(FALSE, TRUE)) {
-      refused <- expect_error(cholupdate_gpu(bad, V, downdate, backend = "cpu", control = cholupdate_control(threads = threads)),
+      refused <- expect_error(cholupdate_gpu(bad, V, downdate, backend = "cpu",
+                                             control = cholupdate_control(threads = threads)),
                               class = "gpucholmod_bad_diagonal")
       expect_equal(refused$index, 120)
     }
@@ -89,7 +92,8 @@ test_that("refactoring gives the factor, and leaves what it cannot do to the blo
   lower <- cholupdate_gpu(t(R), V, uplo = "lower", backend = "cpu", method = "refactor")
   expect_same(lower, t(up))
   failed <- cholupdate_gpu(R, 10 * V, TRUE, backend = "cpu", method = "refactor", check = FALSE)
-  expect_identical(failed$pivot, cholupdate_gpu(R, 10 * V, TRUE, backend = "cpu", method = "blocked", check = FALSE)$pivot)
+  expect_identical(failed$pivot, cholupdate_gpu(R, 10 * V, TRUE, backend = "cpu", method = "blocked",
+                                                check = FALSE)$pivot)
   expect_identical(last_cholupdate()$method, "blocked")
   for (wrong in list(list(precision = "single"), list(backend = "cuda"))) {
     expect_error(do.call(cholupdate_gpu, c(list(R, V, method = "refactor"), wrong)), class = "gpucholmod_bad_argument")

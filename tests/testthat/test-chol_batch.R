@@ -53,7 +53,8 @@ at_each_home("where a member fails, nothing changes, or all others do", {
   U[, 1, 7] <- 2 * R[1, , 7]
   f <- keep_batch(R)
   for (in_place in c(FALSE, TRUE)) {
-    error <- expect_error(cholupdate_batch(f, U, downdate = TRUE, in_place = in_place), class = "gpucholmod_not_positive_definite")
+    error <- expect_error(cholupdate_batch(f, U, downdate = TRUE, in_place = in_place),
+                          class = "gpucholmod_not_positive_definite")
     expect_identical(error[c("members", "pivots")], list(members = 7L, pivots = 1L))
     expect_identical(as.array(f), R)
   }
@@ -74,13 +75,17 @@ at_each_home("it is solved with", {
   expect_identical(solve(f, B[, 1, 1]), solve(f, matrix(B[, 1, 1], 6, 11)))
   expect_equal(solve_back(f, solve_forward(f, B)), x)
   expect_equal(solve_forward(f, B)[, , 2], solve_forward(R[, , 2], B[, , 2]))
-  for (bad in list(1:5, matrix(1, 6, 2), array(1, c(6, 1, 3)))) expect_error(solve(f, bad), class = "gpucholmod_dimension_mismatch")
+  for (bad in list(1:5, matrix(1, 6, 2), array(1, c(6, 1, 3)))) {
+    expect_error(solve(f, bad), class = "gpucholmod_dimension_mismatch")
+  }
   expect_error(solve(f), class = "gpucholmod_bad_argument")
 })
 
 at_each_home("a handle that cannot be used says why, whatever is asked of it", {
-  uses <- list(as.array, copy_factor, logdet, diag, function(f) f[[1]], function(f) solve(f, 1:6), function(f) solve_forward(f, 1:6),
-               function(f) solve_back(f, 1:6), function(f) cholupdate_batch(f, V), function(f) cholupdate_batch(f, V, in_place = TRUE))
+  uses <- list(as.array, copy_factor, logdet, diag, function(f) f[[1]], function(f) solve(f, 1:6),
+               function(f) solve_forward(f, 1:6),
+               function(f) solve_back(f, 1:6), function(f) cholupdate_batch(f, V),
+               function(f) cholupdate_batch(f, V, in_place = TRUE))
   freed <- keep_batch(R)
   expect_null(free(freed))
   expect_null(free(freed))

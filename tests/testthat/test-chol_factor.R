@@ -8,7 +8,8 @@ test_that("where a factor is kept can be chosen; small ones are in ordinary memo
   options(gpucholmod.backend = "gpu")
   expect_identical(expect_error(chol_factor(diag(3)), class = "gpucholmod_bad_argument")$argument, "gpucholmod.backend")
   expect_identical(expect_error(chol_factor(diag(3), "gpu"), class = "gpucholmod_bad_argument")$argument, "backend")
-  expect_identical(expect_error(chol_factor(chol_factor(diag(3), "cpu")), class = "gpucholmod_bad_argument")$argument, "R")
+  expect_identical(expect_error(chol_factor(chol_factor(diag(3), "cpu")), class = "gpucholmod_bad_argument")$argument,
+                   "R")
   if (gpu_info(memory = FALSE)$usable) expect_s3_class(chol_factor(diag(2000), "auto"), "gpu_factor")
 })
 
@@ -122,15 +123,20 @@ test_that("a matrix that is not positive definite names the pivot", {
 test_that("several devices are ids, each once, or all", {
   R <- chol(diag(3) + 1)
   for (devices in list(-1, 0.5, NA_integer_, "0", integer(), c(0, 1e10), c(0, 0), "each", c(0, NA))) {
-    expect_identical(expect_error(chol_factor(R, devices = devices), class = "gpucholmod_bad_argument")$argument, "devices")
-    expect_identical(expect_error(gpu_factor(R, devices = devices), class = "gpucholmod_bad_argument")$argument, "devices")
-    expect_identical(expect_error(gpu_chol(R, devices = devices), class = "gpucholmod_bad_argument")$argument, "devices")
+    expect_identical(expect_error(chol_factor(R, devices = devices), class = "gpucholmod_bad_argument")$argument,
+                     "devices")
+    expect_identical(expect_error(gpu_factor(R, devices = devices), class = "gpucholmod_bad_argument")$argument,
+                     "devices")
+    expect_identical(expect_error(gpu_chol(R, devices = devices), class = "gpucholmod_bad_argument")$argument,
+                     "devices")
   }
-  for (call in expression(chol_factor(R, "cpu", devices = 0), gpu_factor(R, device = 0, devices = 0:1), gpu_chol(R, device = 0, devices = "all"))) {
+  for (call in expression(chol_factor(R, "cpu", devices = 0), gpu_factor(R, device = 0, devices = 0:1),
+                          gpu_chol(R, device = 0, devices = "all"))) {
     expect_identical(expect_error(eval(call), class = "gpucholmod_bad_argument")$argument, "devices")
   }
   if (gpu_info(memory = FALSE)$usable) {
-    error <- expect_error(gpu_factor(R, devices = c(gpu_info(memory = FALSE)$device, 10000)), class = "gpucholmod_bad_argument")
+    error <- expect_error(gpu_factor(R, devices = c(gpu_info(memory = FALSE)$device, 10000)),
+                          class = "gpucholmod_bad_argument")
     expect_identical(unclass(error)[c("argument", "value")], list(argument = "devices", value = 10000))
     expect_identical(gpu_chol(R, devices = "all")$n, 3L)
   } else {
@@ -167,8 +173,10 @@ test_that("a factor on several devices is used as one on one", {
   w <- rep(c(1, -0.1), 10)
   for (h in list(f, g)) cholupdate_gpu(h, V, weights = w, scale = 2, in_place = TRUE)
   same(f, g)
-  error <- expect_error(cholupdate_gpu(f, 1e3 * V, downdate = TRUE, in_place = TRUE), class = "gpucholmod_not_positive_definite")
-  expect_identical(error$pivot, expect_error(cholupdate_gpu(g, 1e3 * V, downdate = TRUE), class = "gpucholmod_not_positive_definite")$pivot)
+  error <- expect_error(cholupdate_gpu(f, 1e3 * V, downdate = TRUE, in_place = TRUE),
+                        class = "gpucholmod_not_positive_definite")
+  expect_identical(error$pivot, expect_error(cholupdate_gpu(g, 1e3 * V, downdate = TRUE),
+                                             class = "gpucholmod_not_positive_definite")$pivot)
   same(copy_factor(f), g)
   free(f)
   expect_error(diag(f), class = "gpucholmod_invalid_factor")
@@ -189,7 +197,8 @@ test_that("a factor in a file is held as one in memory", {
     expect_identical(as.matrix(cholupdate_gpu(f, V)), as.matrix(cholupdate_gpu(g, V)))
   }
   same(chol_factor(file, "cpu"), chol_factor(R, "cpu"))
-  same(chol_factor(file, "cpu", precision = "single", capacity = 800), chol_factor(R, "cpu", precision = "single", capacity = 800))
+  same(chol_factor(file, "cpu", precision = "single", capacity = 800),
+       chol_factor(R, "cpu", precision = "single", capacity = 800))
   for (backend in c("cpu", "cuda")) {
     error <- expect_error(chol_factor(file, backend, uplo = "lower"), class = "gpucholmod_bad_argument")
     expect_identical(error$argument, "uplo")
@@ -197,7 +206,9 @@ test_that("a factor in a file is held as one in memory", {
   error <- expect_error(chol_factor(file, "cpu", capacity = 3), class = "gpucholmod_bad_argument")
   expect_identical(error$argument, "capacity")
   unlink(path)
-  for (call in expression(chol_factor(file), gpu_factor(file), gpu_factor(file, devices = 0:1))) expect_bad_file(eval(call), "missing", path)
+  for (call in expression(chol_factor(file), gpu_factor(file), gpu_factor(file, devices = 0:1))) {
+    expect_bad_file(eval(call), "missing", path)
+  }
 })
 
 test_that("a factor in a file goes to a GPU, and to several, without being whole in memory", {

@@ -159,7 +159,8 @@ at_each_home("assignment copies the handle, copy_factor() the data", {
 at_each_home("print, format and str say what it is", {
   f <- keep(diag(4), "lower", "single")
   expect_output(print(f), sprintf("<%s_factor> 4 x 4, lower, single precision.*%s.*factorisation: 0",
-                                   if (home == "cpu") "cpu" else "gpu", if (home == "cpu") "ordinary memory" else "on device"))
+                                   if (home == "cpu") "cpu" else "gpu",
+                                   if (home == "cpu") "ordinary memory" else "on device"))
   cholupdate_gpu(f, 1:4, in_place = TRUE)
   expect_output(str(f), "modifications since the last factorisation: 1, drift")
   expect_length(format(f), 1)
@@ -278,10 +279,13 @@ test_that("copy_factor() and free() of what is no handle are errors of their own
 
 test_that("the library may be unloaded while there are handles, and threads that wait", {
   skip_on_cran()
-  code <- "library(gpucholmod); x <- cholupdate_gpu(diag(2, 600), matrix(0.01, 600, 40), control = cholupdate_control(threads = 2))
+  code <- "library(gpucholmod); control <- cholupdate_control(threads = 2)
+    x <- cholupdate_gpu(diag(2, 600), matrix(0.01, 600, 40), control = control)
     pointer <- chol_factor(diag(2), \"cpu\")$pointer; path <- find.package(\"gpucholmod\")
-    unloadNamespace(\"gpucholmod\"); library.dynam.unload(\"gpucholmod\", path); rm(pointer); for (i in 1:2) gc(); cat(\"alive\")"
+    unloadNamespace(\"gpucholmod\"); library.dynam.unload(\"gpucholmod\", path); rm(pointer); for (i in 1:2) gc()
+    cat(\"alive\")"
   libs <- paste(.libPaths(), collapse = .Platform$path.sep)
-  out <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE, env = paste0("R_LIBS=", shQuote(libs)))
+  out <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote(code)), stdout = TRUE,
+                 env = paste0("R_LIBS=", shQuote(libs)))
   expect_identical(out, "alive")
 })

@@ -24,7 +24,9 @@ test_that("arguments that cannot be used are named, with or without a GPU", {
   expect_identical(refused(cholupdate_gpu(f, 1:3, FALSE, TRUE)), "...")
   g <- chol_factor(diag(3), "cpu")
   expect_identical(refused(cholupdate_gpu(g, 1:3, backend = "cuda")), "backend")
-  for (method in c("persistent", "stream", "panel", "refactor")) expect_identical(refused(cholupdate_gpu(g, 1:3, method = method)), "method")
+  for (method in c("persistent", "stream", "panel", "refactor")) {
+    expect_identical(refused(cholupdate_gpu(g, 1:3, method = method)), "method")
+  }
 })
 
 at_each_home("V that cannot be used is refused, and the factor is as it was", {

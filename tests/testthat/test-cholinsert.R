@@ -16,11 +16,13 @@ test_that("ordinary factors agree with chol(), in both triangles, with names", {
         less <- A[-new, -new, drop = FALSE]
         close_to(choldelete_gpu(chol(A), new), less)
         close_to(choldelete_gpu(chol(A), rownames(A)[new]), less)
-        expect_equal(choldelete_gpu(as_lower(A), new, uplo = "lower"), if (nrow(less)) as_lower(less) else less, tolerance = 1e-12)
+        expect_equal(choldelete_gpu(as_lower(A), new, uplo = "lower"), if (nrow(less)) as_lower(less) else less,
+                     tolerance = 1e-12)
         if (nrow(less) == 0L) next
         X <- A[, new]
         close_to(cholinsert_gpu(chol(less), X, at, names = rownames(A)[new]), A)
-        expect_equal(cholinsert_gpu(as_lower(less), X, at, uplo = "lower", names = rownames(A)[new]), as_lower(A), tolerance = 1e-12)
+        expect_equal(cholinsert_gpu(as_lower(less), X, at, uplo = "lower", names = rownames(A)[new]), as_lower(A),
+                     tolerance = 1e-12)
         expect_identical(cholinsert_gpu(chol(less), X, at, check = FALSE, names = rownames(A)[new]),
                          list(R = cholinsert_gpu(chol(less), X, at, names = rownames(A)[new]), pivot = 0L))
       }
@@ -29,7 +31,8 @@ test_that("ordinary factors agree with chol(), in both triangles, with names", {
       for (to in unique(c(1, n %/% 3 + 1, n))) {
         order <- append(seq_len(n)[-from], from, to - 1L)
         close_to(cholshift_gpu(chol(A), from, to), A[order, order, drop = FALSE])
-        expect_equal(cholshift_gpu(as_lower(A), rownames(A)[[from]], to, uplo = "lower"), as_lower(A[order, order, drop = FALSE]), tolerance = 1e-12)
+        expect_equal(cholshift_gpu(as_lower(A), rownames(A)[[from]], to, uplo = "lower"),
+                     as_lower(A[order, order, drop = FALSE]), tolerance = 1e-12)
       }
     }
   }
@@ -66,7 +69,8 @@ at_each_home("what a new factor comes from stays as it is, bit for bit; in place
   for (precision in c("double", "single")) {
     f <- keep(chol(A[1:50, 1:50]), precision = precision)
     before <- as.matrix(f)
-    calls <- list(function(f, ...) cholinsert_gpu(f, A[, 51:60], ...), function(f, ...) cholinsert_gpu(f, A[c(51:60, 1:50), 51:60], 1, ...),
+    calls <- list(function(f, ...) cholinsert_gpu(f, A[, 51:60], ...),
+                  function(f, ...) cholinsert_gpu(f, A[c(51:60, 1:50), 51:60], 1, ...),
                   function(f, ...) choldelete_gpu(f, c(1, 30, 50), ...), function(f, ...) cholshift_gpu(f, 40, 3, ...),
                   function(f, ...) cholshift_gpu(f, 3, 40, ...))
     for (call in calls) {
@@ -105,7 +109,8 @@ at_each_home("within the capacity nothing is allocated, and beyond it there is h
   expect_equal(solve(g, 1:15), solve(A[c(1:4, 11:21), c(1:4, 11:21)] + 0.01, 1:15))
   expect_equal(logdet(g), as.numeric(determinant(A[c(1:4, 11:21), c(1:4, 11:21)] + 0.01)$modulus))
   for (bad in list(9, 20.5, NA, "20", 1:2, 1e9, Inf)) {
-    expect_identical(expect_error(keep(diag(10), capacity = bad), class = "gpucholmod_bad_argument")$argument, "capacity")
+    expect_identical(expect_error(keep(diag(10), capacity = bad), class = "gpucholmod_bad_argument")$argument,
+                     "capacity")
   }
 })
 
@@ -120,7 +125,8 @@ at_each_home("what cannot be inserted names the pivot in the new order, and chan
   }
   for (case in list(c(5, 31), c(5, 1), c(20, 10), c(10, 20))) {
     new <- twice(case[[1L]], case[[2L]])
-    for (call in list(function(...) cholinsert_gpu(R, new$x, case[[2L]], ...), function(...) cholinsert_gpu(f, new$x, case[[2L]], ...),
+    for (call in list(function(...) cholinsert_gpu(R, new$x, case[[2L]], ...),
+                      function(...) cholinsert_gpu(f, new$x, case[[2L]], ...),
                       function(...) cholinsert_gpu(f, new$x, case[[2L]], in_place = TRUE, ...))) {
       expect_identical(expect_error(call(), class = "gpucholmod_not_positive_definite")$pivot, as.integer(new$pivot))
       done <- call(check = FALSE)
@@ -206,14 +212,16 @@ at_each_home("right-hand sides come along: variables come, go and move in a fit"
   expect_fit(less, X[, -gone], y)
   at <- 4
   order <- append(seq_len(30)[-gone], gone, at - 1L)
-  more <- cholinsert_gpu(less$R, crossprod(X[, order], X[, gone]), at, z = less$z, b = crossprod(X[, gone], y), rss = less$rss)
+  more <- cholinsert_gpu(less$R, crossprod(X[, order], X[, gone]), at, z = less$z, b = crossprod(X[, gone], y),
+                         rss = less$rss)
   expect_fit(more, X[, order], y)
   moved <- cholshift_gpu(more$R, 20, 3, z = more$z)
   expect_fit(c(moved, list(rss = more$rss)), X[, append(order[-20], order[[20]], 2)], y)
   # in place, and of an ordinary factor
   expect_equal(choldelete_gpu(f, gone, z = whole$z, in_place = TRUE)$z, less$z)
   expect_fit(choldelete_gpu(whole$R, gone, z = whole$z, rss = whole$rss), X[, -gone], y)
-  expect_fit(cholinsert_gpu(chol(crossprod(X[, -gone])), crossprod(X[, order], X[, gone]), at, z = less$z, b = crossprod(X[, gone], y), rss = less$rss),
+  expect_fit(cholinsert_gpu(chol(crossprod(X[, -gone])), crossprod(X[, order], X[, gone]), at, z = less$z,
+                            b = crossprod(X[, gone], y), rss = less$rss),
              X[, order], y)
   expect_equal(cholshift_gpu(as.matrix(more$R), 20, 3, z = more$z)$z, moved$z)
 })
@@ -246,8 +254,10 @@ test_that("right-hand sides that do not fit, and a sum of squares that would be 
   expect_error(cholinsert_gpu(R, X, z = 1:3, b = 1), class = "gpucholmod_dimension_mismatch")
   expect_error(cholinsert_gpu(R, X, z = 1:4, b = 1:2), class = "gpucholmod_dimension_mismatch")
   expect_error(cholshift_gpu(R, 1, 2, z = 1:5), class = "gpucholmod_dimension_mismatch")
-  expect_identical(unclass(expect_error(cholinsert_gpu(R, X, z = 1:4, b = NaN), class = "gpucholmod_not_finite"))$argument, "b")
-  expect_identical(unclass(expect_error(choldelete_gpu(R, 1, z = c(1, NA, 2, 3)), class = "gpucholmod_not_finite"))$argument, "z")
+  expect_identical(unclass(expect_error(cholinsert_gpu(R, X, z = 1:4, b = NaN),
+                                        class = "gpucholmod_not_finite"))$argument, "b")
+  expect_identical(unclass(expect_error(choldelete_gpu(R, 1, z = c(1, NA, 2, 3)),
+                                        class = "gpucholmod_not_finite"))$argument, "z")
   expect_warning(done <- cholinsert_gpu(R, X, z = 1:4, b = 3, rss = 1), class = "gpucholmod_negative_rss")
   expect_identical(done$rss, NaN)
   expect_equal(done$z, c(1:4, 3))
@@ -327,8 +337,10 @@ test_that("an argument that changes the factor while it is evaluated is an error
     cholinsert_gpu(f, c(numeric(f$n), 1), in_place = TRUE)
     value
   }
-  expect_identical(expect_error(cholupdate_gpu(f, grow(c(1, 1)), in_place = TRUE), class = "gpucholmod_bad_argument")$argument, "V")
-  expect_identical(expect_error(cholinsert_gpu(f, grow(c(1, 1, 1, 9)), in_place = TRUE), class = "gpucholmod_bad_argument")$argument, "X")
+  expect_identical(expect_error(cholupdate_gpu(f, grow(c(1, 1)), in_place = TRUE),
+                                class = "gpucholmod_bad_argument")$argument, "V")
+  expect_identical(expect_error(cholinsert_gpu(f, grow(c(1, 1, 1, 9)), in_place = TRUE),
+                                class = "gpucholmod_bad_argument")$argument, "X")
   expect_identical(as.matrix(f), diag(4))
 })
 

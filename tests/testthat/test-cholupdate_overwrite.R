@@ -118,10 +118,12 @@ test_that("it can be called at the top level of a script, by source(), example()
   on.exit(unlink(script))
   writeLines(code, script)
   suppressMessages(source(script, local = new.env()))
-  suppressMessages(utils::example("cholupdate_overwrite", "gpucholmod", character.only = TRUE, ask = FALSE, echo = FALSE,
+  suppressMessages(utils::example("cholupdate_overwrite", "gpucholmod", character.only = TRUE, ask = FALSE,
+                                  echo = FALSE,
                                   local = TRUE))
   skip_if_not_installed("knitr")
-  document <- knitr::knit(text = c("```{r, message = FALSE, error = FALSE}", code, "```"), quiet = TRUE, envir = new.env())
+  document <- knitr::knit(text = c("```{r, message = FALSE, error = FALSE}", code, "```"), quiet = TRUE,
+                          envir = new.env())
   expect_false(any(grepl("Error", document)))
 })
 

@@ -78,7 +78,8 @@ test_that("two times that are compared are told with as many digits as tell them
 
 test_that("columns of weight 0 do not count, and 16 of each sign share a pass", {
   expect_identical(cholupdate_plan(300, 40, weights = rep(c(1, 0), 20))$expected, cholupdate_plan(300, 20)$expected)
-  expect_identical(cholupdate_plan(20000, 32, weights = rep(c(1, -1), 16))$expected, cholupdate_plan(20000, 32)$expected)
+  expect_identical(cholupdate_plan(20000, 32, weights = rep(c(1, -1), 16))$expected,
+                   cholupdate_plan(20000, 32)$expected)
   both <- cholupdate_plan(20000, 64, weights = rep(c(1, -1), c(20, 44)))$expected
   one <- cholupdate_plan(20000, 64)$expected
   expect_identical(both[["cpu"]], one[["cpu"]])

@@ -19,7 +19,8 @@ test_that("device memory is a number of bytes or a string with a unit", {
   given <- c("1000000", "12 B", "7kb", "256MB", "1.5 GB", " .5tb ", "3 KiB", "512MiB", "4gIB", "2.TIB")
   meant <- c(1e6, 12, 7e3, 256e6, 1.5e9, 0.5e12, 3 * 1024, 512 * 1024^2, 4 * 1024^3, 2 * 1024^4)
   expect_identical(vapply(given, bytes, 0, USE.NAMES = FALSE), meant)
-  for (bad in list("256M", "4G", "4g", "", "GB", "4 bytes", "-1GB", "1e3.5", "1,5GB", "4 G B", "1GB 2", NA, NA_character_,
+  for (bad in list("256M", "4G", "4g", "", "GB", "4 bytes", "-1GB", "1e3.5", "1,5GB", "4 G B", "1GB 2", NA,
+                   NA_character_,
                    NaN, -1, TRUE, NULL, c(1, 2), c("1GB", "2GB"), list("1GB"))) {
     expect_refused(bytes(bad), "device_memory")
   }
@@ -40,7 +41,8 @@ test_that("threads are a whole number, from the option where they are not given"
 test_that("a control that lacks something is refused", {
   control <- cholupdate_control()
   control$threads <- NULL
-  expect_identical(expect_error(cholupdate_gpu(diag(2), 1:2, control = control), class = "gpucholmod_bad_argument")$argument,
+  expect_identical(expect_error(cholupdate_gpu(diag(2), 1:2, control = control),
+                                class = "gpucholmod_bad_argument")$argument,
                    "control")
 })
 

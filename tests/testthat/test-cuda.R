@@ -48,7 +48,8 @@ test_that("every compiled shape of the panel method's kernel is right, and repea
   for (elements in c(1, 4, 8, 16, 32)) {
     for (threads in c(32, 64, 256)) {
       for (rows in c(15, 64, 100)) {
-        control <- cholupdate_control(blocks_per_kernel = 2, threads_per_block = threads, elements_per_thread = elements,
+        control <- cholupdate_control(blocks_per_kernel = 2, threads_per_block = threads,
+                                      elements_per_thread = elements,
                                       panel_rows = rows)
         for (precision in c("double", "single")) {
           run <- function() {

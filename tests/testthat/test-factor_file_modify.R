@@ -1,4 +1,5 @@
-# cholupdate_gpu() on factors in files: results, and what is left where it cannot be done. Helpers: helper-factor_file.R.
+# cholupdate_gpu() on factors in files: results, and what is left where it cannot be done. Helpers:
+# helper-factor_file.R.
 
 skip_on_os("windows")
 

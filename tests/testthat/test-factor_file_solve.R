@@ -13,7 +13,8 @@ if (.Platform$OS.type != "windows") {
     expect_equal(solve(f), solve(A), tolerance = 1e-12)
     expect_equal(chol2inv(f), solve(A), tolerance = 1e-12)
     expect_equal(determinant(f), determinant(A), tolerance = 1e-12)
-    expect_equal(determinant(f, logarithm = FALSE)$modulus, determinant(A, logarithm = FALSE)$modulus, tolerance = 1e-10)
+    expect_equal(determinant(f, logarithm = FALSE)$modulus, determinant(A, logarithm = FALSE)$modulus,
+                 tolerance = 1e-10)
     expect_equal(logdet(f), logdet(R))
     expect_identical(diag(f), diag(R))
     expect_equal(solve_forward(f, B), solve_forward(R, B), tolerance = 1e-12)

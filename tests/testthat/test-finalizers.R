@@ -1,6 +1,6 @@
-# R runs finalizers wherever it allocates, also amid a call of this package, and they may call it again. Where R code is run
-# amid a call is known: where it is asked whether there is to be a bar, and where the bar is taken away. There these tests do
-# what a finalizer may do, in a process of their own: what is wrong here ends R.
+# R runs finalizers wherever it allocates, also amid a call of this package, and they may call it again. Where R code is
+# run amid a call is known: where it is asked whether there is to be a bar, and where the bar is taken away. There these
+# tests do what a finalizer may do, in a process of their own: what is wrong here ends R.
 
 amid_a_call <- c(
   "ns <- asNamespace('gpucholmod')",
@@ -19,9 +19,12 @@ test_that("a call holds its factor until it has ended, whoever frees it meanwhil
   child <- in_child(c(
     amid_a_call,
     "uses <- list(",
-    "  update = function(f) as.matrix(cholupdate_gpu(f, v)), in_place = function(f) { cholupdate_gpu(f, v, in_place = TRUE); 1 },",
-    "  sides = function(f) cholupdate_gpu(f, v, z = z, y = 1, rss = 1)[-1], modified = function(f) solve_modified(f, V, z)[1:3],",
-    "  insert = function(f) as.matrix(cholinsert_gpu(f, third, at = 3)), delete = function(f) as.matrix(choldelete_gpu(f, 3)),",
+    "  update = function(f) as.matrix(cholupdate_gpu(f, v)),",
+    "  in_place = function(f) { cholupdate_gpu(f, v, in_place = TRUE); 1 },",
+    "  sides = function(f) cholupdate_gpu(f, v, z = z, y = 1, rss = 1)[-1],",
+    "  modified = function(f) solve_modified(f, V, z)[1:3],",
+    "  insert = function(f) as.matrix(cholinsert_gpu(f, third, at = 3)),",
+    "  delete = function(f) as.matrix(choldelete_gpu(f, 3)),",
     "  insert_in_place = function(f) cholinsert_gpu(f, third, at = 3, z = z, b = 1, in_place = TRUE)$z,",
     "  shift = function(f) { cholshift_gpu(f, 2, 9, in_place = TRUE); 1 }",
     ")",
@@ -42,11 +45,14 @@ test_that("a factor that a call uses is not changed meanwhile, and one that is b
   child <- in_child(c(
     amid_a_call,
     "changes <- list(",
-    "  update = function(f) cholupdate_gpu(f, v, in_place = TRUE), insert = function(f) cholinsert_gpu(f, x, in_place = TRUE),",
-    "  delete = function(f) choldelete_gpu(f, 1, in_place = TRUE), shift = function(f) cholshift_gpu(f, 1, 2, in_place = TRUE)",
+    "  update = function(f) cholupdate_gpu(f, v, in_place = TRUE),",
+    "  insert = function(f) cholinsert_gpu(f, x, in_place = TRUE),",
+    "  delete = function(f) choldelete_gpu(f, 1, in_place = TRUE),",
+    "  shift = function(f) cholshift_gpu(f, 1, 2, in_place = TRUE)",
     ")",
     "reads <- list(",
-    "  as.matrix = as.matrix, solve = solve, logdet = logdet, copy_factor = copy_factor, new = function(f) cholupdate_gpu(f, v),",
+    "  as.matrix = as.matrix, solve = solve, logdet = logdet, copy_factor = copy_factor,",
+    "  new = function(f) cholupdate_gpu(f, v),",
     "  modified = function(f) solve_modified(f, v)",
     ")",
     "tell <- function(use, action) {",
@@ -123,7 +129,8 @@ test_that("under a tortured collector a handle that is freed meanwhile is used, 
     "n <- 30; R <- chol(diag(n) + 0.5); V <- matrix(cos(1:(2 * n)), n)",
     "lent <- function(make) { e <- new.env(); e$f <- make(); reg.finalizer(e, function(e) free(e$f)); e$f }",
     "factor <- function() chol_factor(R, 'cpu'); batch <- function() chol_batch(array(R, c(n, n, 3)), 'cpu')",
-    "reads <- list(as.matrix, diag, copy_factor, function(f) solve(f), function(f) solve(f, V), function(f) cholupdate_gpu(f, V))",
+    "reads <- list(as.matrix, diag, copy_factor, function(f) solve(f), function(f) solve(f, V),",
+    "  function(f) cholupdate_gpu(f, V))",
     "batch_reads <- list(as.array, diag, copy_factor, function(f) f[[2]], function(f) solve(f, V[, 1]))",
     "comes_to <- function(code) tryCatch({ code; 'done' }, gpucholmod_invalid_factor = function(e) e$reason)",
     "found <- NULL",

@@ -1,7 +1,7 @@
-# Random calls of everything that is exported, and what must be true of every one of them: helper-fuzz.R. The calls are the
-# same every time, and number i is that of the seed GPUCHOLMOD_FUZZ_SEED + i alone: fuzz_call(seed) repeats it. With
-# GPUCHOLMOD_FUZZ_CALLS there are more or fewer of them, and with GPUCHOLMOD_FUZZ_TRACE their seeds are written to a file
-# before they are made, in case one of them takes R with it.
+# Random calls of everything that is exported, and what must be true of every one of them: helper-fuzz.R. The calls are
+# the same every time, and number i is that of the seed GPUCHOLMOD_FUZZ_SEED + i alone: fuzz_call(seed) repeats it. With
+# GPUCHOLMOD_FUZZ_CALLS there are more or fewer of them, and with GPUCHOLMOD_FUZZ_TRACE their seeds are written to a
+# file before they are made, in case one of them takes R with it.
 
 skip_on_cran()
 skip_on_os("windows") # where there are no factors in files

@@ -60,7 +60,8 @@ test_that("a time limit stops a long call as an error, which tryCatch() gets to 
       setTimeLimit(elapsed = 0.5, transient = TRUE)
       cholupdate_gpu(R, V, backend = "cpu", method = method, control = cholupdate_control(instructions = "plain"))
       "finished"
-    }, error = function(e) if (gpucholmod:::is_time_limit(e)) "the limit" else e, interrupt = function(e) "an interrupt")
+    }, error = function(e) if (gpucholmod:::is_time_limit(e)) "the limit" else e,
+    interrupt = function(e) "an interrupt")
     setTimeLimit()
     expect_identical(caught, "the limit", label = method)
   }

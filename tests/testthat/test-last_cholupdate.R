@@ -47,7 +47,8 @@ test_that("of a batch it tells the members, and what is common to them", {
   expect_gte(last$seconds, 0)
   expect_output(print(last), "modification of 4 factors, of order 3, of rank 2")
   cholupdate_batch(chol_batch(R, "cpu"), array(c(2, 0, 0), c(3, 1, 4)), TRUE, check = FALSE, in_place = TRUE)
-  expect_identical(last_cholupdate()[c("downdate", "in_place", "pivot")], list(downdate = TRUE, in_place = TRUE, pivot = 1L))
+  expect_identical(last_cholupdate()[c("downdate", "in_place", "pivot")],
+                   list(downdate = TRUE, in_place = TRUE, pivot = 1L))
   expect_output(print(last_cholupdate()), "leading minor of order 1")
   cholupdate_batch(list(diag(2), diag(3)), list(1:2, 1:3), backend = "cpu")
   expect_identical(last_cholupdate()[c("n", "k", "members")], list(n = NA_real_, k = NA_real_, members = 2))

@@ -8,7 +8,8 @@ test_that("measurements come back as they were written, with where they come fro
   expect_equal(as.data.frame(m), data)
   about <- attr(m, "about")
   expect_identical(about[["command"]], "Rscript x.R --n=1")
-  expect_true(all(c("date", "package", "cpu", "cores", "threads", "instructions", "gpu", "cuda", "R", "blas", "system", "gpuless") %in%
+  expect_true(all(c("date", "package", "cpu", "cores", "threads", "instructions", "gpu", "cuda", "R", "blas", "system",
+                    "gpuless") %in%
                     names(about)))
   line <- format(m)
   for (part in about[c("cpu", "date", "command", "package")]) expect_match(line, part, fixed = TRUE)

@@ -1,6 +1,7 @@
 # Where R has no memory for a result, the error is that of the package, and nothing has changed.
 
-# Code for a process of its own, in which R may take no more than it has: full(left, use) calls use() with so many bytes left.
+# Code for a process of its own, in which R may take no more than it has: full(left, use) calls use() with so many bytes
+# left.
 little_memory <- c(
   "full <- function(left, use) {",
   "  invisible(gc()); filler <- vector('list', 5000); mem.maxVSize(gc()[2, 4] + 1); count <- 0L",
@@ -11,7 +12,8 @@ little_memory <- c(
   "}",
   "n <- 300; R <- chol(diag(n) + 0.5); v <- seq_len(n) / n; B <- matrix(cos(1:(n * 300)), n); y <- matrix(1, 1, 300)",
   "x <- c(v / 99, 99); L <- t(R); whole <- diag(300L); small <- array(R[1:20, 1:20], c(20, 20, 300))",
-  "file <- write_factor(R, tempfile()); f <- chol_factor(R, 'cpu', capacity = n + 1); batch <- chol_batch(small, 'cpu')",
+  "file <- write_factor(R, tempfile()); f <- chol_factor(R, 'cpu', capacity = n + 1)",
+  "batch <- chol_batch(small, 'cpu')",
   "tell <- function(name, left, found) {",
   "  bad <- !identical(found, 'done') && !inherits(found, 'gpucholmod_out_of_memory')",
   "  if (bad) cat(name, left, class(found)[[1]], conditionMessage(found), '\\n')",
@@ -26,9 +28,11 @@ test_that("where R has no memory for a result, that is gpucholmod_out_of_memory,
     "uses <- list(",
     "  matrix = function() cholupdate_gpu(R, v), lower = function() cholupdate_gpu(L, v, uplo = 'lower'),",
     "  integer = function() cholupdate_gpu(whole, v), single = function() cholupdate_gpu(R, v, precision = 'single'),",
-    "  sides = function() cholupdate_gpu(R, v, z = B, y = y, rss = rep(1, 300)), handle = function() cholupdate_gpu(f, v),",
+    "  sides = function() cholupdate_gpu(R, v, z = B, y = y, rss = rep(1, 300)),",
+    "  handle = function() cholupdate_gpu(f, v),",
     "  as.matrix = function() as.matrix(f), inverse = function() solve(f), solve = function() solve(f, B),",
-    "  copy = function() copy_factor(f), hold = function() chol_factor(R, 'cpu'), solve_back = function() solve_back(R, B),",
+    "  copy = function() copy_factor(f), hold = function() chol_factor(R, 'cpu'),",
+    "  solve_back = function() solve_back(R, B),",
     "  insert = function() cholinsert_gpu(R, x), insert_handle = function() cholinsert_gpu(f, x),",
     "  delete = function() choldelete_gpu(R, 3), shift = function() cholshift_gpu(f, 1, 3),",
     "  modified = function() solve_modified(f, v, B), batch = function() chol_batch(small, 'cpu'),",
@@ -67,7 +71,10 @@ test_that("a call in place that finds no memory has changed nothing", {
     "  f <- chol_factor(R, 'cpu', capacity = n + 1); before <- look(f)",
     "  found <- full(left, function() uses[[name]](f))",
     "  tell(name, left, found)",
-    "  if (!identical(found, 'done')) { refused <- refused + 1; if (!identical(look(f), before)) cat(name, left, 'changed\\n') }",
+    "  if (!identical(found, 'done')) {",
+    "    refused <- refused + 1",
+    "    if (!identical(look(f), before)) cat(name, left, 'changed\\n')",
+    "  }",
     "}",
     "cat(refused > 20, '\\n')"
   ))
@@ -79,9 +86,13 @@ test_that("where the machine has no memory, that is gpucholmod_out_of_memory", {
   skip_on_os(c("windows", "mac", "solaris"))
   child <- in_child(c(
     "R <- diag(3000); f <- chol_factor(R, 'cpu'); v <- rep(1, 3000)",
-    "until_full <- function(make) { kept <- list(); tryCatch(repeat kept <- c(kept, list(make())), error = function(e) class(e)[[1]]) }",
+    "until_full <- function(make) {",
+    "  kept <- list()",
+    "  tryCatch(repeat kept <- c(kept, list(make())), error = function(e) class(e)[[1]])",
+    "}",
     "for (make in list(function() copy_factor(f), function() as.matrix(f), function() cholupdate_gpu(R, v),",
-    "                  function() cholupdate_gpu(f, v), function() cholinsert_gpu(f, c(v, 9e9)))) cat(until_full(make), '\\n')",
+    "                  function() cholupdate_gpu(f, v),",
+    "                  function() cholinsert_gpu(f, c(v, 9e9)))) cat(until_full(make), '\\n')",
     "cat(identical(as.matrix(f), R), '\\n')"
   ), shell = "export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1; ulimit -v 2000000;") # threads take address space
   expect_printed(child, c(rep("gpucholmod_out_of_memory ", 5), "TRUE "))

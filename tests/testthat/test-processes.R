@@ -16,14 +16,17 @@ test_that("a factor over 1 to 4 processes is that of one, to the bit, and is use
     "V <- matrix(sin(1:1000), 200) / 20; b <- cos(1:200)",
     "g <- cholupdate_gpu(f, if (rank == 0) V, weights = c(1, 1, -0.5, 1, 1), scale = 0.7)",
     sprintf("file <- write_factor(g, '%s')", "PATH"),
-    "h <- copy_factor(f); cholupdate_gpu(h, V, in_place = TRUE); cholupdate_gpu(h, V, downdate = TRUE, in_place = TRUE)",
+    "h <- copy_factor(f); cholupdate_gpu(h, V, in_place = TRUE)",
+    "cholupdate_gpu(h, V, downdate = TRUE, in_place = TRUE)",
     "m <- as.matrix(h)",
     "tell(if (rank == 0) max(abs(m - as.matrix(factor_file('FROM')))) < 1e-13 else is.null(m))",
     "tell(format(logdet(g), digits = 13), format(sum(diag(g)), digits = 13), format(drift(g), digits = 13))",
     "x <- solve(g, if (rank == 0) b); y <- solve_back(g, solve_forward(g, b))",
     "tell(isTRUE(all.equal(x, y)), format(sum(x), digits = 8), inherits(g, 'process_factor'), g$processes == size)",
-    "one <- chol_factor(if (rank == 0) t(as.matrix(factor_file('FROM'))), uplo = 'lower', precision = 'single', processes = TRUE)",
-    "tell(grepl('single precision', format(one)), dim(one)[1], identical(dim(solve(one)), if (rank == 0) c(200L, 200L)))",
+    "one <- chol_factor(if (rank == 0) t(as.matrix(factor_file('FROM'))), uplo = 'lower', precision = 'single',",
+    "  processes = TRUE)",
+    "tell(grepl('single precision', format(one)), dim(one)[1],",
+    "  identical(dim(solve(one)), if (rank == 0) c(200L, 200L)))",
     "free(g); tell(class_of(logdet(g)), last$reason)"
   )
   for (size in 1:4) {
@@ -38,12 +41,15 @@ test_that("a factor over 1 to 4 processes is that of one, to the bit, and is use
   }
 })
 
-test_that("over processes rows and columns come, go and move, right-hand sides come along, and there are the inverse and many modifications", {
+# Modifications of one factor by several processes, and by one: rows and columns, right-hand sides, inverse, and
+# solve_modified().
+test_that("several processes reshape, invert and modify a factor as one does, with right-hand sides", {
   skip_on_cran()
   path <- tempfile()
   on.exit(unlink(paste0(path, 0:2)))
   steps <- c(
-    "R <- diag(2, 150) + outer(1:150, 1:150, function(i, j) (i < j) * sin(i + 3 * j) / 50); z <- cbind(cos(1:150), 1); V <- sin(1:300) / 20; dim(V) <- c(150, 2)",
+    "R <- diag(2, 150) + outer(1:150, 1:150, function(i, j) (i < j) * sin(i + 3 * j) / 50); z <- cbind(cos(1:150), 1)",
+    "V <- sin(1:300) / 20; dim(V) <- c(150, 2)",
     "f <- MAKE",
     "a <- cholupdate_gpu(f, GIVE(V), weights = c(1, -0.5), z = GIVE(z), y = GIVE(diag(2)), rss = GIVE(c(9, 9)))",
     "X <- sin(1:304) / 50; dim(X) <- c(152, 2); X[71, 1] <- X[72, 2] <- 4",
@@ -51,18 +57,21 @@ test_that("over processes rows and columns come, go and move, right-hand sides c
     "d <- choldelete_gpu(b$R, c(3, 71, 140), z = GIVE(b$z), rss = GIVE(b$rss))",
     "s <- cholshift_gpu(d$R, 140, 5, z = GIVE(d$z), in_place = TRUE)",
     "i <- solve(s$R); j <- chol2inv(s$R); m <- as.matrix(s$R)",
-    "x <- solve_modified(s$R, GIVE(list(V[1:149, ], 9 * V[1:149, 1, drop = FALSE])), GIVE(cos(1:149)), downdate = TRUE, check = FALSE)",
-    "found <- list(a$z, a$rss, b$z, b$rss, d$z, d$rss, s$z, x, if (rank == 0) list(i, j, m), drift(s$R), dim(s$R), s$R$modifications)"
+    "x <- solve_modified(s$R, GIVE(list(V[1:149, ], 9 * V[1:149, 1, drop = FALSE])), GIVE(cos(1:149)),",
+    "  downdate = TRUE, check = FALSE)",
+    "found <- list(a$z, a$rss, b$z, b$rss, d$z, d$rss, s$z, x, if (rank == 0) list(i, j, m), drift(s$R), dim(s$R),",
+    "  s$R$modifications)"
   )
   run <- in_processes(3, c(
     "own <- function(x) if (rank == 0) x",
     gsub("GIVE(", "own(", gsub("MAKE", "chol_factor(own(R), processes = TRUE)", steps), fixed = TRUE),
     sprintf("saveRDS(found, paste0('%s', rank))", path),
-    "tell(class_of(cholinsert_gpu(s$R, if (rank == 0) 1:3)), class_of(cholshift_gpu(s$R, 1, rank + 2)), class_of(choldelete_gpu(s$R, 200)))"
+    "tell(class_of(cholinsert_gpu(s$R, if (rank == 0) 1:3)), class_of(cholshift_gpu(s$R, 1, rank + 2)),",
+    "  class_of(choldelete_gpu(s$R, 200)))"
   ))
   expect_told(run, 0:2, "gpucholmod_dimension_mismatch gpucholmod_bad_argument gpucholmod_bad_argument")
   rank <- 0
-  for (step in gsub("GIVE(", "(", sub("MAKE", "chol_factor(R, backend = 'cpu')", steps), fixed = TRUE)) eval(parse(text = step))
+  eval(parse(text = gsub("GIVE(", "(", sub("MAKE", "chol_factor(R, backend = 'cpu')", steps), fixed = TRUE)))
   for (process in 0:2) {
     told <- readRDS(paste0(path, process))
     expect_equal(told[-c(9, 10)], found[-c(9, 10)], tolerance = 1e-12)
@@ -74,20 +83,27 @@ test_that("all processes come to the same error, and nothing has changed", {
   skip_on_cran()
   run <- in_processes(3, c(
     "R <- diag(300) + 0; f <- chol_factor(if (rank == 0) R, processes = TRUE); V <- rep(0, 300); V[150] <- 2",
-    "tell(class_of(cholupdate_gpu(f, V, downdate = TRUE)), last$pivot, class_of(cholupdate_gpu(f, V, downdate = TRUE, in_place = TRUE)), last$pivot)",
+    "tell(class_of(cholupdate_gpu(f, V, downdate = TRUE)), last$pivot,",
+    "  class_of(cholupdate_gpu(f, V, downdate = TRUE, in_place = TRUE)), last$pivot)",
     "tell(cholupdate_gpu(f, V, downdate = TRUE, check = FALSE)$pivot, logdet(f))",
     "tell(class_of(cholupdate_gpu(f, if (rank == 1) 1:3 else V)), last$actual, last$process)",
     "tell(class_of(cholupdate_gpu(f, if (rank == 2) 2 * V else V)), last$argument)",
-    "tell(class_of(cholupdate_gpu(f, V, downdate = rank == 1)), last$argument, class_of(cholupdate_gpu(f)), last$argument)",
+    "tell(class_of(cholupdate_gpu(f, V, downdate = rank == 1)), last$argument, class_of(cholupdate_gpu(f)),",
+    "  last$argument)",
     "tell(class_of(cholupdate_gpu(f, if (rank == 1) stop('mine') else V)), grepl('mine', conditionMessage(last)))",
-    "tell(class_of(if (rank == 0) logdet(f) else diag(f)), class_of(if (rank == 0) logdet(f) else solve(f, V)), last$reason)",
-    "V[1] <- Inf; tell(class_of(cholupdate_gpu(f, V)), last$row, class_of(cholinsert_gpu(f, c(V[-1], 0, -1))), last$pivot)",
-    "if (rank == 0) R[2, 2] <- -1; tell(class_of(chol_factor(R, processes = TRUE)), last$index, class_of(chol_factor(NULL, processes = TRUE)))",
-    "tell(class_of(chol_factor(R, processes = TRUE, capacity = 400)), class_of(chol_factor(R, processes = TRUE, backend = 'cuda', device = 0)), last$operation)"
+    "tell(class_of(if (rank == 0) logdet(f) else diag(f)), class_of(if (rank == 0) logdet(f) else solve(f, V)),",
+    "  last$reason)",
+    "V[1] <- Inf; tell(class_of(cholupdate_gpu(f, V)), last$row, class_of(cholinsert_gpu(f, c(V[-1], 0, -1))),",
+    "  last$pivot)",
+    "if (rank == 0) R[2, 2] <- -1; tell(class_of(chol_factor(R, processes = TRUE)), last$index,",
+    "  class_of(chol_factor(NULL, processes = TRUE)))",
+    "tell(class_of(chol_factor(R, processes = TRUE, capacity = 400)),",
+    "  class_of(chol_factor(R, processes = TRUE, backend = 'cuda', device = 0)), last$operation)"
   ))
   expect_told(run, 0:2, c(
     "gpucholmod_not_positive_definite 150 gpucholmod_not_positive_definite 150", "150 0",
-    "gpucholmod_dimension_mismatch 3 1", "gpucholmod_bad_argument V", "gpucholmod_bad_argument processes gpucholmod_bad_argument V",
+    "gpucholmod_dimension_mismatch 3 1", "gpucholmod_bad_argument V",
+    "gpucholmod_bad_argument processes gpucholmod_bad_argument V",
     "simpleError TRUE", "none gpucholmod_process_failed out_of_step",
     "gpucholmod_not_finite 1 gpucholmod_not_positive_definite 301", "gpucholmod_bad_diagonal 2 gpucholmod_bad_argument",
     "gpucholmod_not_supported gpucholmod_not_supported device"
@@ -154,15 +170,20 @@ test_that("on GPUs, each process its own or all the same, a factor is modified a
   skip_on_cran()
   skip_without_gpu()
   run <- in_processes(2, c(
-    "R <- diag(2, 700) + outer(1:700, 1:700, function(i, j) (i < j) * sin(i + 3 * j) / 100); V <- matrix(sin(1:2800), 700) / 20; z <- cbind(cos(1:700), 1)",
+    "R <- diag(2, 700) + outer(1:700, 1:700, function(i, j) (i < j) * sin(i + 3 * j) / 100)",
+    "V <- matrix(sin(1:2800), 700) / 20; z <- cbind(cos(1:700), 1)",
     "own <- function(x) if (rank == 0) x",
     "f <- chol_factor(own(R), processes = TRUE, backend = 'cuda')",
     "tell(grepl('on device', format(f)), inherits(f, 'process_factor'))",
     "g <- cholupdate_gpu(f, own(V), weights = c(1, 1, -0.1, 1), scale = 0.7, z = own(z), y = own(matrix(1, 4, 2)))",
-    "h <- cholupdate_gpu(gpu_factor(R), V, weights = c(1, 1, -0.1, 1), scale = 0.7, z = z, y = matrix(1, 4, 2)); r <- as.matrix(g$R)",
-    "tell(isTRUE(all.equal(g$z, h$z, tolerance = 1e-12)), if (rank == 0) isTRUE(all.equal(r, as.matrix(h$R), tolerance = 1e-13)) else is.null(r))",
-    "tell(isTRUE(all.equal(solve(g$R, own(z)), solve(h$R, z), tolerance = 1e-11)), abs(logdet(g$R) - logdet(h$R)) < 1e-10, drift(f) == 0)",
-    "d <- copy_factor(f); V[600, ] <- 3; tell(class_of(cholupdate_gpu(d, V, downdate = TRUE, in_place = TRUE)), last$pivot)",
+    "h <- cholupdate_gpu(gpu_factor(R), V, weights = c(1, 1, -0.1, 1), scale = 0.7, z = z, y = matrix(1, 4, 2))",
+    "r <- as.matrix(g$R)",
+    "tell(isTRUE(all.equal(g$z, h$z, tolerance = 1e-12)),",
+    "  if (rank == 0) isTRUE(all.equal(r, as.matrix(h$R), tolerance = 1e-13)) else is.null(r))",
+    "tell(isTRUE(all.equal(solve(g$R, own(z)), solve(h$R, z), tolerance = 1e-11)),",
+    "  abs(logdet(g$R) - logdet(h$R)) < 1e-10, drift(f) == 0)",
+    "d <- copy_factor(f); V[600, ] <- 3; tell(class_of(cholupdate_gpu(d, V, downdate = TRUE, in_place = TRUE)),",
+    "  last$pivot)",
     "same <- as.matrix(d); tell(if (rank == 0) identical(same, R) else is.null(same))",
     "tell(last_cholupdate()$backend, last_cholupdate()$method); tell(dim(choldelete_gpu(d, 3:5))[1])"
   ))
@@ -175,7 +196,10 @@ test_that("on GPUs, each process its own or all the same, a factor is modified a
 test_that("without a GPU, all processes say so", {
   skip_on_cran()
   if (gpu_info(memory = FALSE)$usable) skip("there is a GPU")
-  run <- in_processes(2, "tell(class_of(chol_factor(if (rank == 0) diag(3), processes = TRUE, backend = 'cuda')), last$reason)")
+  run <- in_processes(2, c(
+    "error <- class_of(chol_factor(if (rank == 0) diag(3), processes = TRUE, backend = 'cuda'))",
+    "tell(error, last$reason)"
+  ))
   expect_told(run, 0:1, paste("gpucholmod_backend_unavailable", gpu_info(memory = FALSE)$reason))
 })
 
@@ -188,12 +212,14 @@ test_that("a process that dies, or ends, makes the others stop", {
     "tell(found, last$reason, last$process, took < 60)"
   )
   # The others stay for a while, so that neither of them is gone before it has been seen who was killed.
-  killed <- in_processes(3, c(sub("HOW", "tools::pskill(Sys.getpid(), 9)", script), "Sys.sleep(3)"), "--enable-recovery")
+  killed <- in_processes(3, c(sub("HOW", "tools::pskill(Sys.getpid(), 9)", script), "Sys.sleep(3)"),
+                         "--enable-recovery")
   expect_told(killed, c(0, 2), "gpucholmod_process_failed gone 1 TRUE")
   ended <- in_processes(3, sub("HOW", "quit(status = 0)", script))
   expect_told(ended, c(0, 2), "gpucholmod_process_failed left 1 TRUE")
   expect_equal(ended$status, 0L)
-  slow <- in_processes(2, c("options(gpucholmod.process_timeout = 1)", sub("HOW", "Sys.sleep(4)", script)), "--enable-recovery")
+  slow <- in_processes(2, c("options(gpucholmod.process_timeout = 1)", sub("HOW", "Sys.sleep(4)", script)),
+                       "--enable-recovery")
   expect_told(slow, 0, "gpucholmod_process_failed silent 1 TRUE")
 })
 

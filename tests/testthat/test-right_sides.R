@@ -23,16 +23,20 @@ for (name in names(carrying)) {
       z <- matrix(rnorm(n * m), n)
       y <- matrix(rnorm(k * m), k, m)
       expected <- by_equations(R, V, w, 0.97, z, y, rep(2, m))
-      made <- do.call(cholupdate_gpu, c(list(if (uplo == "lower") t(R) else R, V, weights = w, scale = 0.97, z = z, y = y, rss = rep(2, m),
+      made <- do.call(cholupdate_gpu, c(list(if (uplo == "lower") t(R) else R, V, weights = w, scale = 0.97, z = z,
+                                             y = y, rss = rep(2, m),
                                              uplo = uplo), how))
-      alone <- do.call(cholupdate_gpu, c(list(if (uplo == "lower") t(R) else R, V, weights = w, scale = 0.97, uplo = uplo), how))
+      alone <- do.call(cholupdate_gpu, c(list(if (uplo == "lower") t(R) else R, V, weights = w, scale = 0.97,
+                                              uplo = uplo), how))
       expect_identical(made$R, alone)
       expect_equal(made[c("z", "rss")], expected, tolerance = 1e-10, label = paste(n, k, m, uplo))
     }
     R <- well_conditioned(90)
-    rounded <- do.call(cholupdate_gpu, c(list(as_floats(R), rep(0.1, 90), z = 1:90, y = 2, rss = 1, precision = "single"), how))
+    rounded <- do.call(cholupdate_gpu, c(list(as_floats(R), rep(0.1, 90), z = 1:90, y = 2, rss = 1,
+                                              precision = "single"), how))
     expect_equal(rounded[c("z", "rss")],
-                 lapply(by_equations(as_floats(R), cbind(rep(0.1, 90)), 1, 1, matrix(1:90), matrix(2), 1), drop), tolerance = 1e-4)
+                 lapply(by_equations(as_floats(R), cbind(rep(0.1, 90)), 1, 1, matrix(1:90), matrix(2), 1), drop),
+                 tolerance = 1e-4)
   })
 }
 
@@ -79,10 +83,12 @@ test_that("what comes along has the form in which it was given", {
 
 test_that("a downdate that fails in the sum of squares alone is told apart from one that fails in R", {
   R <- diag(2)
-  expect_warning(made <- cholupdate_gpu(R, c(0.5, 0.5), TRUE, z = c(1, 2), y = 30, rss = 1), class = "gpucholmod_negative_rss")
+  expect_warning(made <- cholupdate_gpu(R, c(0.5, 0.5), TRUE, z = c(1, 2), y = 30, rss = 1),
+                 class = "gpucholmod_negative_rss")
   expect_identical(made$rss, NaN)
   expect_equal(made[c("R", "z")], cholupdate_gpu(R, c(0.5, 0.5), TRUE, z = c(1, 2), y = 30))
-  expect_error(cholupdate_gpu(R, c(2, 0), TRUE, z = c(1, 2), y = 1, rss = 1), class = "gpucholmod_not_positive_definite")
+  expect_error(cholupdate_gpu(R, c(2, 0), TRUE, z = c(1, 2), y = 1, rss = 1),
+               class = "gpucholmod_not_positive_definite")
   failed <- cholupdate_gpu(R, c(2, 0), TRUE, z = c(1, 2), y = 1, rss = 1, check = FALSE)
   expect_identical(failed, list(R = R, z = c(1, 2), rss = 1, pivot = 1L))
 })
@@ -147,16 +153,19 @@ test_that("what does not fit together is told with its name", {
   expect_error(cholupdate_gpu(R, 1:2, rss = 1), "'z' is missing", class = "gpucholmod_bad_argument")
   expect_error(cholupdate_gpu(R, 1:2, z = 1:2), "'y' is missing", class = "gpucholmod_bad_argument")
   expect_error(cholupdate_gpu(R, 1:2, z = 1:3, y = 1), "'z' has 3 rows", class = "gpucholmod_dimension_mismatch")
-  expect_error(cholupdate_gpu(R, diag(2), z = 1:2, y = 1), "'y' has 1 rows, 'V' has 2 columns", class = "gpucholmod_dimension_mismatch")
+  expect_error(cholupdate_gpu(R, diag(2), z = 1:2, y = 1), "'y' has 1 rows, 'V' has 2 columns",
+               class = "gpucholmod_dimension_mismatch")
   expect_error(cholupdate_gpu(R, 1:2, z = diag(2), y = 1), "'y' has 1 columns", class = "gpucholmod_dimension_mismatch")
-  expect_error(cholupdate_gpu(R, 1:2, z = 1:2, y = 1, rss = 1:2), "'rss' has 2", class = "gpucholmod_dimension_mismatch")
+  expect_error(cholupdate_gpu(R, 1:2, z = 1:2, y = 1, rss = 1:2), "'rss' has 2",
+               class = "gpucholmod_dimension_mismatch")
   expect_error(cholupdate_gpu(R, 1:2, z = 1:2, y = 1, rss = -1), "'rss' must not", class = "gpucholmod_bad_argument")
   expect_error(cholupdate_gpu(R, 1:2, z = 1:2, y = "a"), class = "gpucholmod_not_numeric")
   error <- expect_error(cholupdate_gpu(R, diag(2), z = 1:2, y = c(1, NA)), class = "gpucholmod_not_finite")
   expect_identical(unlist(error[c("argument", "row")]), c(argument = "y", row = "2"))
   error <- expect_error(cholupdate_gpu(R, 1:2, z = c(1, Inf), y = 1), class = "gpucholmod_not_finite")
   expect_identical(error$argument, "z")
-  error <- expect_error(cholupdate_gpu(R, 1:2, z = c(1, 1e200), y = 1, precision = "single", backend = "cpu"), class = "gpucholmod_overflow")
+  error <- expect_error(cholupdate_gpu(R, 1:2, z = c(1, 1e200), y = 1, precision = "single", backend = "cpu"),
+                        class = "gpucholmod_overflow")
   expect_identical(unlist(error[c("argument", "row", "col")]), c(argument = "z", row = "2", col = "1"))
   for (method in c("refactor", "reference", "panel")) {
     expect_error(cholupdate_gpu(R, 1:2, z = 1:2, y = 1, method = method, backend = "cpu"), "takes no right-hand sides",

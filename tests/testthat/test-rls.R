@@ -53,7 +53,8 @@ for (home in homes) {
     A <- crossprod(x[last, ], w * x[last, ]) + 0.95^80 * diag(1:3)
     beta <- solve(A, crossprod(x[last, ], w * y[last]))
     expect_equal(coef(fit), drop(beta), ignore_attr = TRUE, tolerance = 1e-9)
-    expect_equal(deviance(fit), sum(w * (y[last] - x[last, ] %*% beta)^2) + 0.95^80 * sum(1:3 * beta^2), tolerance = 1e-9)
+    expect_equal(deviance(fit), sum(w * (y[last] - x[last, ] %*% beta)^2) + 0.95^80 * sum(1:3 * beta^2),
+                 tolerance = 1e-9)
     expect_equal(df.residual(fit), sum(w))
   })
 }
@@ -63,7 +64,8 @@ test_that("penalties of which some are zero", {
   beta <- solve(0.5 * crossprod(x[1:40, ]) + diag(c(0, 2, 2)), 0.5 * crossprod(x[1:40, ], y[1:40]))
   expect_equal(coef(fit), drop(beta), tolerance = 1e-12)
   expect_equal(deviance(fit), 0.5 * sum((y[1:40] - x[1:40, ] %*% beta)^2) + 2 * sum(beta[-1]^2), tolerance = 1e-12)
-  expect_equal(rls(x[1:40, ], y[1:40], ridge = c(1e-30, 2, 2), weights = 0.5, backend = "cpu")$R, fit$R, tolerance = 1e-12)
+  expect_equal(rls(x[1:40, ], y[1:40], ridge = c(1e-30, 2, 2), weights = 0.5, backend = "cpu")$R, fit$R,
+               tolerance = 1e-12)
 })
 
 test_that("an observation that comes alone is taken in as one of many", {

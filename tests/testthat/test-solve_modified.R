@@ -1,12 +1,14 @@
 # Many modifications of one matrix, against base R.
 
-# What solve_modified() has to give for A_j = scale[[j]] * A + V[[j]] diag(weights[[j]]) V[[j]]', V[[j]] matrices, and b[[j]].
+# What solve_modified() has to give for A_j = scale[[j]] * A + V[[j]] diag(weights[[j]]) V[[j]]', V[[j]] matrices, and
+# b[[j]].
 expect_solved <- function(found, A, V, weights, scale, b, tolerance = 1e-10) {
   for (j in seq_along(V)) {
     Aj <- scale[[j]] * A + V[[j]] %*% (weights[[j]] * t(V[[j]]))
     x <- solve(Aj, b[[j]])
     expect_close(unname(found$logdet[[j]]), as.double(determinant(Aj)$modulus), tolerance, j)
-    expect_close(as.vector(if (is.matrix(b[[j]])) found$solution[, , j] else found$solution[, j]), as.vector(x), tolerance, j)
+    expect_close(as.vector(if (is.matrix(b[[j]])) found$solution[, , j] else found$solution[, j]), as.vector(x),
+                 tolerance, j)
     q <- if (is.matrix(b[[j]])) diag(crossprod(b[[j]], x)) else sum(b[[j]] * x)
     expect_close(as.vector(if (is.matrix(b[[j]])) found$quadratic[, j] else found$quadratic[[j]]), q, tolerance, j)
   }
@@ -36,10 +38,13 @@ at_each_home("modified matrices are solved with, in all forms of V and b", {
     expect_solved(solve_modified(f, slices, B[, , 1]), A, slices, ones, rep(1, 5), rep(list(B[, , 1]), 5))
     expect_identical(list(as.matrix(f), V, b), before)
     several <- list(V[, 1, 1], matrix(0, n, 0), V[, , 2], V[, 1:2, 3])
-    expect_solved(solve_modified(f, several, b), A, lapply(several, as.matrix), lapply(several, function(v) rep(1, NCOL(v))), rep(1, 4), rep(list(b), 4))
+    expect_solved(solve_modified(f, several, b), A, lapply(several, as.matrix),
+                  lapply(several, function(v) rep(1, NCOL(v))), rep(1, 4), rep(list(b), 4))
     columns <- V[, 1, ]
-    expect_solved(solve_modified(f, columns, b), A, lapply(1:5, function(j) columns[, j, drop = FALSE]), rep(list(1), 5), rep(1, 5), rep(list(b), 5))
-    expect_solved(solve_modified(f, V / 10, b, downdate = TRUE), A, lapply(slices, "/", 10), lapply(ones, "-"), rep(1, 5), rep(list(b), 5))
+    expect_solved(solve_modified(f, columns, b), A, lapply(1:5, function(j) columns[, j, drop = FALSE]),
+                  rep(list(1), 5), rep(1, 5), rep(list(b), 5))
+    expect_solved(solve_modified(f, V / 10, b, downdate = TRUE), A, lapply(slices, "/", 10), lapply(ones, "-"),
+                  rep(1, 5), rep(list(b), 5))
   }
 })
 
@@ -49,14 +54,19 @@ at_each_home("weights and scales come in all forms, as in cholupdate_gpu()", {
   scale <- c(1, 0.9, 0.5, 2, 1)
   mixed <- lapply(1:5, function(j) w[, j])
   expect_solved(solve_modified(f, V, b, weights = w, scale = scale), A, slices, mixed, scale, rep(list(b), 5))
-  expect_identical(solve_modified(f, V, b, weights = mixed, scale = scale), solve_modified(f, V, b, weights = w, scale = scale))
-  expect_solved(solve_modified(f, V, b, weights = c(1, -0.1, 2), scale = 2), A, slices, rep(list(c(1, -0.1, 2)), 5), rep(2, 5), rep(list(b), 5))
+  expect_identical(solve_modified(f, V, b, weights = mixed, scale = scale),
+                   solve_modified(f, V, b, weights = w, scale = scale))
+  expect_solved(solve_modified(f, V, b, weights = c(1, -0.1, 2), scale = 2), A, slices, rep(list(c(1, -0.1, 2)), 5),
+                rep(2, 5), rep(list(b), 5))
   expect_identical(solve_modified(f, V, b, weights = 1), solve_modified(f, V, b))
   expect_identical(solve_modified(f, V / 10, b, weights = -1), solve_modified(f, V / 10, b, downdate = TRUE))
   several <- list(V[, 1, 1], V[, , 2])
-  expect_identical(solve_modified(f, several, b, weights = list(2, c(1, 2, 3)))$logdet, solve_modified(f, several, b, weights = list(2, 1:3))$logdet)
-  expect_identical(solve_modified(f, several, b, weights = list(2, 0.5)), solve_modified(f, several, b, weights = list(2, rep(0.5, 3))))
-  expect_identical(solve_modified(f, V[, 1, ], b, weights = 1:5), solve_modified(f, V[, 1, ], b, weights = matrix(1:5, 1)))
+  expect_identical(solve_modified(f, several, b, weights = list(2, c(1, 2, 3)))$logdet,
+                   solve_modified(f, several, b, weights = list(2, 1:3))$logdet)
+  expect_identical(solve_modified(f, several, b, weights = list(2, 0.5)),
+                   solve_modified(f, several, b, weights = list(2, rep(0.5, 3))))
+  expect_identical(solve_modified(f, V[, 1, ], b, weights = 1:5),
+                   solve_modified(f, V[, 1, ], b, weights = matrix(1:5, 1)))
   modified <- cholupdate_gpu(R, V[, , 4], weights = w[, 4], scale = scale[[4]])
   expect_equal(solve_modified(f, V, weights = w, scale = scale)$logdet[[4]], logdet(modified))
 })
@@ -94,8 +104,10 @@ test_that("R, V and b may be of other classes", {
   one <- solve_modified(R, V[, 1, ], b)
   integers <- list(R = chol(diag(4L, 3L)), V = matrix(1:6, 3L), b = 1:3)
   storage.mode(integers$R) <- "integer"
-  expect_equal(solve_modified(integers$R, integers$V, integers$b)$solution[, 2], solve(diag(4, 3) + tcrossprod(4:6), 1:3))
-  expect_close(solve_modified(make_float32(R), make_float32(V[, 1, ]), make_float32(matrix(b)))$solution[, 1, ], one$solution, 1e-5)
+  expect_equal(solve_modified(integers$R, integers$V, integers$b)$solution[, 2],
+               solve(diag(4, 3) + tcrossprod(4:6), 1:3))
+  expect_close(solve_modified(make_float32(R), make_float32(V[, 1, ]), make_float32(matrix(b)))$solution[, 1, ],
+               one$solution, 1e-5)
   skip_if_not_installed("Matrix")
   S <- Matrix::triu(Matrix::Matrix(R, sparse = FALSE))
   M <- Matrix::Matrix(V[, 1, ], sparse = FALSE)
@@ -108,7 +120,8 @@ at_each_home("those that are not positive definite are told by number", {
   large <- V / 10
   large[, , c(2, 5)] <- V[, , c(2, 5)] * 100
   pivot <- vapply(c(2, 5), function(j) cholupdate_gpu(f, large[, , j], downdate = TRUE, check = FALSE)$pivot, 1L)
-  expect_fields(solve_modified(f, large, b, downdate = TRUE), "not_positive_definite", members = c(2L, 5L), pivots = pivot, pivot = pivot[[1L]])
+  expect_fields(solve_modified(f, large, b, downdate = TRUE), "not_positive_definite", members = c(2L, 5L),
+                pivots = pivot, pivot = pivot[[1L]])
   found <- solve_modified(f, large, B, downdate = TRUE, check = FALSE)
   expect_identical(found$pivot, c(0L, pivot[[1L]], 0L, 0L, pivot[[2L]]))
   expect_identical(found$by_factor, c(2L, 5L))
@@ -160,7 +173,8 @@ test_that("arguments that cannot be used are refused", {
   expect_fields(solve_modified(R, data.frame(b), b), "not_numeric", argument = "V")
   expect_fields(solve_modified(R, V, 1:3), "dimension_mismatch", expected = n, actual = 3L)
   expect_fields(solve_modified(R, V, B[, , -1]), "dimension_mismatch", expected = 5L, actual = 4L)
-  expect_fields(solve_modified(R, replace(V, n * 3 + 2, NA), b), "not_finite", argument = "V", row = 2, col = 1, member = 2)
+  expect_fields(solve_modified(R, replace(V, n * 3 + 2, NA), b), "not_finite", argument = "V", row = 2, col = 1,
+                member = 2)
   expect_fields(solve_modified(R, V, replace(b, 3, Inf)), "not_finite", argument = "b", row = 3)
   expect_fields(solve_modified(replace(R, 1, 0), V, b), "bad_diagonal", index = 1)
   expect_fields(solve_modified(R, V, b, weights = 1:4), "bad_argument", argument = "weights")

@@ -119,7 +119,8 @@ test_that("the report tells what was done, with a timeline where that is asked f
   for (method in streams()) {
     modify(R, 1:600, FALSE, method, control = cholupdate_control(threads = 2, timeline = TRUE))
     report <- last_cholupdate()
-    expect_identical(report[c("method", "backend", "threads")], list(method = "stream", backend = method$backend, threads = 2L))
+    expect_identical(report[c("method", "backend", "threads")],
+                     list(method = "stream", backend = method$backend, threads = 2L))
     expect_output(print(report), "2 threads to move data")
     stages <- c("fill", "empty", if (method$backend == "cuda") c("send", "modify", "fetch"))
     expect_setequal(report$timeline$stage, stages)

@@ -33,7 +33,8 @@ test_that("updown() refuses what it cannot use by the errors of this package", {
     expect_identical(expect_error(Matrix::updown(bad, 1:3, f), class = "gpucholmod_bad_argument")$argument, "update")
   }
   expect_identical(expect_error(Matrix::updown("+", 1:4, f), class = "gpucholmod_dimension_mismatch")$actual, 4L)
-  expect_identical(expect_error(Matrix::updown("-", c(0, 9, 0), f), class = "gpucholmod_not_positive_definite")$pivot, 2L)
+  expect_identical(expect_error(Matrix::updown("-", c(0, 9, 0), f), class = "gpucholmod_not_positive_definite")$pivot,
+                   2L)
   expect_error(Matrix::updown("+", 1:3, handle_of_nothing("freed")), class = "gpucholmod_invalid_factor")
 })
 

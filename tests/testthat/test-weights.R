@@ -26,7 +26,8 @@ for (name in names(c(cpu_methods, cuda_methods))) {
         scale <- if (k == 6) 1 else 0.97
         given <- if (precision == "single") as_floats(R) else R
         columns <- if (precision == "single") as_floats(V) else V
-        X <- do.call(cholupdate_gpu, c(list(if (uplo == "lower") t(given) else given, columns, weights = w, scale = scale,
+        X <- do.call(cholupdate_gpu, c(list(if (uplo == "lower") t(given) else given, columns, weights = w,
+                                            scale = scale,
                                             precision = precision, uplo = uplo), how))
         expect_modified(if (uplo == "lower") t(X) else X, given, columns, w, scale,
                         if (precision == "single") 2^-23 else .Machine$double.eps, paste(n, k, family, precision, uplo))
