@@ -92,25 +92,17 @@ void take_weights(Request& request, SEXP weights) {
 }
 
 /// What sides_of() in R/request.R makes, whose dimensions fit: R has looked at them.
-std::shared_ptr<Sides> to_sides(SEXP list, index_t n, index_t k) {
+std::shared_ptr<OwnedRightHandSides> to_sides(SEXP list, index_t n, index_t k) {
   const Named<AskedSides> given = as_sides(list);
   const SEXP z = given[AskedSides::z], y = given[AskedSides::y], rss = given[AskedSides::rss];
-  const char* const argument = CHAR(STRING_ELT(given[AskedSides::argument], 0));
-  auto sides = std::make_shared<Sides>();
-  const index_t m = sides->m = Rf_ncols(z);
+  const index_t m = Rf_ncols(z);
   if (Rf_nrows(z) != n)
     throw Error(ErrorCode::bad_argument, "'z' does not fit the factor, which has changed since it was looked at",
                 {{"argument", "z"}});
-  sides->z.assign(REAL(z), REAL(z) + n * m);
-  if (y != R_NilValue) sides->Y.resize(m * k);
-  for (index_t j = 0; j < m; ++j) {
-    largest_of("z", REAL(z) + j * n, n, 0, j);
-    if (y == R_NilValue) continue;
-    largest_of(argument, REAL(y) + j * k, k, 0, j);
-    for (index_t q = 0; q < k; ++q) sides->Y[j + q * m] = REAL(y)[q + j * k];
-  }
-  if (rss != R_NilValue) sides->rss.assign(REAL(rss), REAL(rss) + m);
-  return sides;
+  const MatrixView<const double> numbers{REAL(z), n, m, n};
+  const MatrixView<const double> Y{y == R_NilValue ? nullptr : REAL(y), y == R_NilValue ? 0 : k, m, k};
+  return std::make_shared<OwnedRightHandSides>("z", numbers, CHAR(STRING_ELT(given[AskedSides::argument], 0)), Y,
+                                          rss == R_NilValue ? nullptr : REAL(rss));
 }
 
 /// What control_numbers() in R/control.R makes.

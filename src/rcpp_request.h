@@ -30,7 +30,7 @@ class Result {
   SEXP done(SEXP factor) const;
 
  private:
-  std::shared_ptr<const Sides> sides_;
+  std::shared_ptr<const OwnedRightHandSides> sides_;
   const Rcpp::Shield<SEXP> done_;  ///< where the call does not fail
 };
 

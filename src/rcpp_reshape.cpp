@@ -7,7 +7,6 @@
 
 #include "base/threads.h"
 #include "cpu/host_factor.h"
-#include "modify/carried.h"
 #include "modify/choice.h"
 #include "rcpp_fields.h"
 #include "rcpp_guard.h"
@@ -113,14 +112,13 @@ struct Reshape {
   template <class F>
   index_t run(F&& f, HeldFactor& R, Request& what, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun,
               double* traces) const {
-    Carried carried(what, what.sides ? what.sides->Y.data() : nullptr, new_order(what.n));
-    what.right = carried.task();
+    if (what.sides) what.right = what.sides->view(what, what.sides->Y.data(), new_order(what.n));
     Progress progress(wants_bar());
     const Poll poll = progress.poll();
     const index_t pivot = f(R, what, made, poll, begun, traces);
     if (pivot >= 0) return pivot;
     begun = false;
-    carried.settle(false);
+    if (what.sides) what.sides->settle(what, false);
     return pivot;
   }
 };

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <limits>
 #include <string>
 
 #include "base/factor_io.h"
+#include "base/threads.h"
 
 /// Whether numbers of scalar S can go to a factor of scalars T.
 namespace gpucholmod {
@@ -23,11 +26,26 @@ double require_column(const char* argument, const S* column, index_t first, inde
 
 /// The same for the triangle of A (n x n) that uplo names.
 template <class T, class S>
-double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo) {
-  double largest = 0;
-  for (index_t j = 0; j < n; ++j) {
-    const auto [first, last] = rows_of(j, n, uplo);
-    largest = std::max(largest, require_column<T>(argument, A + j * n, first, last, j));
+double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo, int threads = 1) {
+  std::atomic<double> largest{0};
+  const auto look = [&](index_t begin, index_t end) {
+    double most = 0;
+    for (index_t j = begin; j < end; ++j) {
+      const auto [first, last] = rows_of(j, n, uplo);
+      most = std::max(most, require_column<T>(argument, A + j * n, first, last, j));
+    }
+    double before = largest;
+    while (before < most && !largest.compare_exchange_weak(before, most)) {}
+  };
+  if (threads == 1) {
+    look(0, n);
+    return largest;
+  }
+  try {
+    for_columns(n, threads, look, [] {}, 16);
+  } catch (const Error&) {
+    look(0, n);  // which column is the first with an error
+    throw;
   }
   return largest;
 }

@@ -135,15 +135,13 @@ Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_pt
     if (!other) other = sweep.second([&] { return ahead.rescale ? R.divided(ahead.e) : R.another(); });
     if (const index_t pivot = sweep.run(ahead.rescale ? *other : R, other.get(), nullptr, work); pivot >= 0)
       return pivot;
-    if (ahead.rescale) {
-      other->multiply(std::scalbn(task.scale, ahead.e));
-      for (index_t i = 0; i < n * task.right.m; ++i) task.right.out[i] *= task.scale;
-    }
+    if (ahead.rescale) other->multiply(std::scalbn(task.scale, ahead.e));
     other->set_range(ahead.range);
     if (careful) other->settle_range();
     return -1;
   });
   finish();
+  work.unscaled_z = ahead.rescale;
   if (work.pivot < 0) R.replace(std::move(other), made);
   return work;
 }

@@ -42,12 +42,12 @@ std::vector<Reflection<T>> fold_up(T* x, index_t from, index_t to) {
   return all;
 }
 
-/// The rows of z (n x m) <- what reflections in the order in which they were found make of them: of rows i and i + 1,
+/// The rows of z <- what reflections in the order in which they were found make of them: of rows i and i + 1,
 /// from `first` on, or, `back`, of rows i - 1 and i, from `first` on upwards.
 template <class T>
-void reflect_rows(const std::vector<Reflection<T>>& all, index_t first, bool back, double* z, index_t n, index_t m) {
-  for (index_t s = 0; s < m; ++s) {
-    double* x = z + first + s * n - (back ? 1 : 0);
+void reflect_rows(const std::vector<Reflection<T>>& all, index_t first, bool back, MatrixView<double> z) {
+  for (index_t s = 0; s < z.cols; ++s) {
+    double* x = z.col(s) + first - (back ? 1 : 0);
     for (const Reflection<T>& turn : all) {
       Reflection<double>{double(turn.c), double(turn.s)}.apply(x[0], x[1]);
       x += back ? -1 : 1;

@@ -24,33 +24,33 @@ inline std::vector<index_t> others_than(const std::vector<index_t>& gone, index_
 }
 
 /// right.out <- the rows of z that stay. Returns those that go, m x |gone|: they belong to the columns of the update.
-inline std::vector<double> remove_rows(const RightSides& right, const std::vector<index_t>& gone,
+inline std::vector<double> remove_rows(const RightHandSideView& right, const std::vector<index_t>& gone,
                                        const std::vector<index_t>& keep) {
-  const index_t left = index_t(keep.size()), n = left + index_t(gone.size());
-  std::vector<double> Y(right.m * gone.size());
-  for (index_t s = 0; s < right.m; ++s) {
-    for (std::size_t q = 0; q < gone.size(); ++q) Y[s + q * right.m] = right.z[gone[q] + s * n];
-    for (index_t j = 0; j < left; ++j) right.out[j + s * left] = right.z[keep[j] + s * n];
+  const index_t m = right.m();
+  std::vector<double> Y(m * gone.size());
+  for (index_t s = 0; s < m; ++s) {
+    for (std::size_t q = 0; q < gone.size(); ++q) Y[s + q * m] = right.z(gone[q], s);
+    for (std::size_t j = 0; j < keep.size(); ++j) right.out(j, s) = right.z(keep[j], s);
   }
   return Y;
 }
 
 /// right.out <- z with z2 = S22'^-1 (b2 - S12'z1) put in at row `at`, b2' in right.Y. Returns z2' (m x p): it belongs
 /// to the columns of the downdate. S12: `at` rows; S22: p x p, upper.
-inline std::vector<double> insert_rows(const RightSides& right, index_t n, index_t at, MatrixView<const double> S12,
+inline std::vector<double> insert_rows(const RightHandSideView& right, index_t at, MatrixView<const double> S12,
                                        MatrixView<const double> S22) {
-  const index_t p = S22.cols;
-  std::vector<double> Y(right.m * p);
-  for (index_t s = 0; s < right.m; ++s) {
-    const double* const z = right.z + s * n;
-    double* const out = right.out + s * (n + p);
+  const index_t p = S22.cols, m = right.m();
+  std::vector<double> Y(m * p);
+  for (index_t s = 0; s < m; ++s) {
+    const double* const z = right.z.col(s);
+    double* const out = right.out.col(s);
     std::copy_n(z, at, out);
-    std::copy(z + at, z + n, out + at + p);
+    std::copy(z + at, z + right.z.rows, out + at + p);
     for (index_t q = 0; q < p; ++q) {
-      double sum = right.Y[s + q * right.m];
+      double sum = right.Y(s, q);
       for (index_t i = 0; i < at; ++i) sum -= S12(i, q) * z[i];
       for (index_t i = 0; i < q; ++i) sum -= S22(i, q) * out[at + i];
-      Y[s + q * right.m] = out[at + q] = sum / S22(q, q);
+      Y[s + q * m] = out[at + q] = sum / S22(q, q);
     }
   }
   return Y;
@@ -60,8 +60,8 @@ inline std::vector<double> insert_rows(const RightSides& right, index_t n, index
 /// an entry of the diagonal of the inserted block loses digits by that; those beside it may.
 class ScaledRows {
  public:
-  ScaledRows(const double* X, index_t rows, index_t at, index_t p, const RightSides& right, int e)
-      : X_(X, X + rows * p), Y_(right.Y, right.Y + right.m * p) {
+  ScaledRows(const double* X, index_t rows, index_t at, index_t p, const RightHandSideView& right, int e)
+      : X_(X, X + rows * p), Y_(right.Y.data, right.Y.data + right.m() * p) {
     for (double& x : X_) x = std::scalbn(x, -2 * e);
     for (double& y : Y_) y = std::scalbn(y, -e);
     constexpr double least = std::numeric_limits<double>::min();
@@ -71,38 +71,12 @@ class ScaledRows {
   }
   const double* X() const { return X_.data(); }
   Task of(Task task) const {
-    task.right.Y = Y_.data();
+    task.right.Y.data = Y_.data();
     return task;
   }
 
  private:
   std::vector<double> X_, Y_;
-};
-
-/// Rows of right.out from `first` on, as those of a factor that is modified by itself: Y (m x k) belongs to the columns
-/// of V.
-class TrailingSides : NotCopied {
- public:
-  /// right.out (n rows) holds z in the new order.
-  TrailingSides(const RightSides& right, index_t n, index_t first, const std::vector<double>& Y)
-      : right_(right), n_(n), first_(first), z_(rows() * right.m), Y_(Y) {
-    for (index_t s = 0; s < right.m; ++s) std::copy_n(right.out + first + s * n, rows(), z_.data() + s * rows());
-    out_ = z_;
-  }
-  RightSides sides() { return {right_.m, z_.data(), Y_.data(), out_.data(), right_.rest}; }
-  /// The modification has gone well.
-  void settle() const {
-    if (rows() == 0) std::copy(Y_.begin(), Y_.end(), right_.rest);
-    for (index_t s = 0; s < right_.m; ++s) std::copy_n(out_.data() + s * rows(), rows(), right_.out + first_ + s * n_);
-  }
-
- private:
-  index_t rows() const { return n_ - first_; }
-
-  RightSides right_;
-  index_t n_, first_;
-  std::vector<double> z_, out_;
-  const std::vector<double>& Y_;
 };
 
 }  // namespace gpucholmod

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -32,12 +33,30 @@ enum class Launch {
 /// Where rows and columns of A come or go, b has as many more or fewer: Y is the new rows of b, transposed, and not
 /// looked at otherwise; z~ has the order of the new factor; rho^2 grows by the squares of `rest` for rows that go, and
 /// shrinks by them for rows that come.
-struct RightSides {
-  index_t m = 0;              ///< columns; 0: none
-  const double* z = nullptr;  ///< n x m
-  const double* Y = nullptr;  ///< m x k: a column for each of V
-  double* out = nullptr;      ///< z~, n x m; written where the modification can be done
-  double* rest = nullptr;     ///< m x k, likewise
+struct RightHandSideView {
+  MatrixView<const double> z{};  ///< n x m
+  MatrixView<const double> Y{};  ///< m x k: a column for each of V
+  MatrixView<double> out{};      ///< z~, n x m; may be z; written where the modification can be done
+  MatrixView<double> rest{};     ///< m x k, likewise
+
+  index_t m() const { return z.cols; }
+  /// Copies z to `out` and Y to `rest`, as a modification does that leaves R as it is.
+  void pass_through() const {
+    copy(z, out);
+    copy(Y, rest);
+  }
+  /// Returns the rows of `out` from `first` on as right-hand sides that are modified in place; `columns` (m x k)
+  /// replaces Y, and has to outlive the view.
+  RightHandSideView trailing(index_t first, const std::vector<double>& columns) const {
+    if (m() == 0) return {};
+    const MatrixView<double> rows = out.block(first, 0, out.rows - first, out.cols);
+    return {rows, {columns.data(), rest.rows, rest.cols, rest.ld}, rows, rest};
+  }
+
+ private:
+  static void copy(MatrixView<const double> from, MatrixView<double> to) {
+    for (index_t j = 0; j < from.cols; ++j) std::copy_n(from.col(j), from.rows, to.col(j));
+  }
 };
 
 /// A modification as a backend sees it: everything but the numbers themselves.
@@ -55,7 +74,7 @@ struct Task {
   double device_memory = std::numeric_limits<double>::infinity();  ///< most device memory to allocate, bytes
   bool at_once = false;      ///< the whole factor goes through the device as one panel
   bool keep_intact = true;   ///< find out first whether a downdate in place can be done
-  RightSides right;
+  RightHandSideView right;
   bool timeline = false;     ///< whether to fill Work::timeline (what goes through a device, or is on one)
 
   index_t added() const { return k - removed; }
@@ -82,6 +101,7 @@ struct Work {
   index_t rescalings = 0;    ///< blocks before which V was rescaled
   /// Sums of the squares of V that was added, and that was taken away, where the method has them; otherwise NaN.
   double squares[2] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  bool unscaled_z = false;   ///< Task::right.out is still to be multiplied by Task::scale
   /// The modification itself, without checks and copies; what goes through a device in panels of columns: everything,
   /// as it goes hand in hand; a factor on a GPU: on the device, by events, without sending V.
   double seconds = 0;

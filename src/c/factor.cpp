@@ -40,13 +40,13 @@ std::unique_ptr<HeldFactor> held(int form, index_t n, const S* R, index_t ldr, i
   return cpu::hold(numbers, n, uplo, precision, capacity, allocate, 1);
 }
 
-Request request_of(const HeldFactor& R, index_t k, const SidesOfCall& sides) {
+Request request_of(const HeldFactor& R, index_t k, std::shared_ptr<OwnedRightHandSides> sides) {
   Request request;
   request.n = R.order();
   request.k = k;
   request.precision = R.precision();
   request.threads = 1;
-  request.sides = sides.sides();
+  request.sides = std::move(sides);
   return request;
 }
 
@@ -58,17 +58,16 @@ const Then nothing_more = [] {};
 template <class F>
 index_t reshape(const HeldFactor& R, index_t k, bool coming, const gpucholmod_sides* given, const Then& then, F&& f) {
   const index_t n = R.order(), after = coming ? n + k : n - k;
-  const SidesOfCall sides(given, n, coming ? k : 0, std::max(n, after));
+  const std::shared_ptr<OwnedRightHandSides> sides = copied(given, n, coming ? k : 0, std::max(n, after));
   if (k == 0) return then(), -1;
   Request what = resolved(request_of(R, k, sides), Choice{});
   what.removed = coming ? k : 0;  // of the sum of squares, as of a modification
-  Carried carried(what, what.sides ? what.sides->Y.data() : nullptr, after);
-  what.right = carried.task();
+  if (sides) what.right = sides->view(what, sides->Y.data(), after);
   const index_t pivot = f(what);
   if (pivot >= 0) return pivot;
   then();
-  carried.settle(false);
-  sides.put_back();
+  if (sides) sides->settle(what, false);
+  put_back_sides(sides.get(), given);
   return -1;
 }
 
@@ -109,9 +108,9 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
   require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
   const MatrixView<const double> given_V = matrix("V", V, n, k, ldv);
   require_weights(weights, k);
-  const SidesOfCall sides(given, n, k, n);
-  if (n == 0 && !sides.sides()) return -1;
-  if (!weights && scale == 1 && !sides.sides() && ldv == n && !R.on_gpu()) {  // as samplers call: nothing to prepare
+  const std::shared_ptr<OwnedRightHandSides> sides = copied(given, n, k, n);
+  if (n == 0 && !sides) return -1;
+  if (!weights && scale == 1 && !sides && ldv == n && !R.on_gpu()) {  // as samplers call: nothing to prepare
     static const Instructions instructions = cpu::resolve(Instructions::automatic);
     Task task;
     task.n = n;
@@ -125,7 +124,7 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
   if (weights) request.weights.assign(weights, weights + k);
   request.scale = std::sqrt(scale);
   const Outcome outcome = modify(Place<double>::held(R, nullptr, begun), columns.data(), request, unwatched);
-  if (outcome.pivot < 0) sides.put_back();
+  if (outcome.pivot < 0) put_back_sides(sides.get(), given);
   return outcome.pivot;
 }
 

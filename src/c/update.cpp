@@ -128,7 +128,8 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
 
 /// Everything else.
 template <class S>
-index_t by_request(const Call<S>& call, const SidesOfCall& sides) {
+index_t by_request(const Call<S>& call, const std::shared_ptr<OwnedRightHandSides>& sides,
+                   const gpucholmod_sides* given) {
   const index_t n = call.R.cols;
   Request request;
   request.n = n;
@@ -140,13 +141,13 @@ index_t by_request(const Call<S>& call, const SidesOfCall& sides) {
   request.threads = 1;
   request.scale = std::sqrt(call.scale);
   for (index_t q = 0; q < request.k; ++q) request.weights.push_back(call.weight(q));
-  request.sides = sides.sides();
+  request.sides = sides;
   const std::vector<S> R = packed_triangle<S>({call.R.data, n, n, call.R.ld}, call.uplo), V = packed<S>(call.V);
   std::vector<S> out(R.size());
   const Outcome outcome = modify(Place<S>::memory(R.data(), out.data()), V.data(), request, unwatched);
   if (outcome.pivot >= 0) return outcome.pivot;
   copy_triangle<S>({out.data(), n, n, n}, call.uplo, call.R);
-  sides.put_back();
+  put_back_sides(sides.get(), given);
   return -1;
 }
 
@@ -161,13 +162,13 @@ int update(int form, index_t n, index_t k, S* R, index_t ldr, const S* V, index_
         uplo_of(form), (form & GPUCHOLMOD_TRUSTED) != 0, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights,
         scale};
     require_weights(weights, k);
-    const SidesOfCall along(sides, n, k, n);
-    if (n == 0 && !along.sides()) return index_t(-1);
-    if (!along.sides()) {
+    const std::shared_ptr<OwnedRightHandSides> along = copied(sides, n, k, n);
+    if (n == 0 && !along) return index_t(-1);
+    if (!along) {
       const Workspace<S> memory(workspace, bytes, words(n, k));
       if (const std::optional<index_t> pivot = directly(call, memory.data())) return *pivot;
     }
-    return by_request(call, along);
+    return by_request(call, along, sides);
   });
 }
 

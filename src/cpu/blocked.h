@@ -49,8 +49,8 @@ class BlockedSweep {
 
   /// Applies the modification to right-hand sides of n rows, when all of R is done. Behind row n V is zero. Cannot fail
   /// after reserve_to_carry() with as many right-hand sides.
-  void carry(const RightSides& sides, index_t n) {
-    if (carry_memory_.z.empty()) reserve_to_carry(sides.m);
+  void carry(const RightHandSideView& sides, index_t n) {
+    if (carry_memory_.z.empty()) reserve_to_carry(sides.m());
     stages_.carry(sides, 0, n, width_, carry_memory_);
   }
   /// Allocates what carry() needs for m right-hand sides.

@@ -157,7 +157,7 @@ class HostFactor : public HeldFactor {
     void finish(Work&) const {}
     index_t run(const HostFactor& R, HostFactor* to, std::atomic<bool>* begun, Work&) const {
       BlockedSweep<T> sweep(V_, task_.removed, T(scale_), Uplo::upper, task_.instructions, task_.threads);
-      if (to) sweep.reserve_to_carry(task_.right.m);
+      if (to) sweep.reserve_to_carry(task_.right.m());
       if (begun) *begun = true;
       const index_t n = V_.rows;
       const index_t pivot = sweep.advance(R.view(), to ? to->own() : MatrixView<T>{nullptr, n, n, n}, false, poll_);

@@ -21,7 +21,7 @@ class Inserted {
   /// X: n + p x p. forward(B), B n x p, turns the rows B1 above `at` into R11'^-1 B1, and those behind, B2, into
   /// B2 - R13'B1. Where pivot() is not negative, nothing else is of use. Throws bad_diagonal.
   template <class Forward>
-  Inserted(index_t n, index_t at, const double* X, index_t p, int e, const RightSides& right, Forward&& forward)
+  Inserted(index_t n, index_t at, const double* X, index_t p, int e, const RightHandSideView& right, Forward&& forward)
       : n_(n), at_(at), p_(p), down_(e == 0 ? 1 : std::scalbn(1.0, -e)), S_(n * p), S22_(p * p) {
     const auto divided = [this](double x) { return x * down_; };
     for (index_t q = 0; q < p; ++q) {
@@ -36,7 +36,7 @@ class Inserted {
     if (pivot_ >= 0) return;
     require_inserted_diagonal<T>(S22, at, e);
     blas::trsm_right(1, S22, S.block(at, 0, n - at, p));
-    Y_ = insert_rows(right, n, at, S12, S22);
+    Y_ = insert_rows(right, at, S12, S22);
   }
 
   /// The first pivot of the new block that is not positive, or -1.

@@ -28,8 +28,11 @@ class RestSweep {
     sweep_->reserve_to_carry(m);
   }
   /// Returns the failing pivot, or -1. Without out.data only the verdict is of interest.
-  index_t run(MatrixView<const T> R, MatrixView<T> out, const RightSides& right, const Poll& poll) {
-    if (!sweep_) return -1;
+  index_t run(MatrixView<const T> R, MatrixView<T> out, const RightHandSideView& right, const Poll& poll) {
+    if (!sweep_) {
+      right.pass_through();
+      return -1;
+    }
     const index_t pivot = sweep_->advance(R, out, false, poll);
     if (pivot < 0 && out.data) sweep_->carry(right, n_);
     return pivot;
@@ -54,8 +57,7 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
   for (index_t q = 0; q < k; ++q)
     for (index_t j = first; j < m; ++j) V[j - first + q * (m - first)] = gone[q] < keep[j] ? R(gone[q], keep[j]) : T(0);
   const std::vector<double> Y = remove_rows(task.right, gone, keep);
-  TrailingSides sides(task.right, m, first, Y);
-  RestSweep<T> sweep(V, m - first, k, Sign::update, task.right.m, task);
+  RestSweep<T> sweep(V, m - first, k, Sign::update, task.right.m(), task);
   poll(0);
   begun = true;
   for (index_t j = is_in_place(R, out) ? first : 0; j < m; ++j) {
@@ -65,8 +67,7 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
     for (index_t i = first; i <= j; ++i) to[i] = from[keep[i]];
   }
   const MatrixView<T> rest = out.block(first, first, m - first, m - first);
-  sweep.run(rest, rest, sides.sides(), poll);
-  sides.settle();
+  sweep.run(rest, rest, task.right.trailing(first, Y), poll);
 }
 
 index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22) {
@@ -107,8 +108,7 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, in
             RestSweep<T>(V, behind, p, Sign::downdate, 0, task).run(old, {nullptr, behind, behind, out.ld}, {}, poll);
         pivot >= 0)
       return at + p + pivot;
-  TrailingSides sides(task.right, n + p, at + p, inserted.Y());
-  RestSweep<T> sweep(V, behind, p, Sign::downdate, task.right.m, task);
+  RestSweep<T> sweep(V, behind, p, Sign::downdate, task.right.m(), task);
   begun = true;
   for (index_t j = n - 1; j >= at; --j) {
     const T* const from = R.col(j);
@@ -121,9 +121,8 @@ index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, in
     for (index_t j = 0; j < at; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   for (index_t q = 0; q < p; ++q) inserted.put(q, out.col(at + q));
   const MatrixView<T> rest = out.block(at + p, at + p, behind, behind);
-  if (const index_t pivot = sweep.run(rest, rest, sides.sides(), poll); pivot >= 0) return at + p + pivot;
-  sides.settle();
-  return -1;
+  const index_t pivot = sweep.run(rest, rest, task.right.trailing(at + p, inserted.Y()), poll);
+  return pivot >= 0 ? at + p + pivot : -1;
 }
 
 namespace {
@@ -174,7 +173,7 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
     require_shiftable(R, from, to);
   }
   turns.reserve(std::max(from, to) - first);
-  std::copy_n(task.right.z, n * task.right.m, task.right.out);
+  task.right.pass_through();
   poll(0);
   begun = true;
   if (!is_in_place(R, out))
@@ -202,7 +201,7 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
     }
     std::copy_n(moved.begin(), to + 1, out.col(to));
   }
-  reflect_rows(turns, from, from > to, task.right.out, n, task.right.m);
+  reflect_rows(turns, from, from > to, task.right.out);
 }
 
 #define GPUCHOLMOD_FOR(T)                                                                                              \

@@ -94,33 +94,33 @@ typename Stages<T>::CarryMemory Stages<T>::memory_to_carry(index_t m, index_t n,
 
 /// The last row block of z is filled up with zeros, as its transform is with what leaves them.
 template <class T>
-void Stages<T>::carry(const RightSides& sides, index_t first, index_t n, index_t width, CarryMemory& memory) const {
+void Stages<T>::carry(const RightHandSideView& sides, index_t first, index_t n, index_t width,
+                      CarryMemory& memory) const {
   const bool upper = uplo_ == Uplo::upper;
   const index_t k = V_.cols, height = n - first, padded = this->padded(n), ldv = this->ldv(width);
   std::vector<T>& Vt = memory.Vt;
-  for (index_t side = 0; side < sides.m; side += width) {
-    const index_t columns = std::min(width, sides.m - side);
+  for (index_t side = 0; side < sides.m(); side += width) {
+    const index_t columns = std::min(width, sides.m() - side);
     std::fill_n(memory.z.begin(), padded * columns, T(0));
     const index_t ld = upper ? padded : columns;
     const auto at = [&](index_t i, index_t j) -> T& {
       return memory.z[upper ? first + i + j * ld : j + (first + i) * ld];
     };
     for (index_t j = 0; j < columns; ++j)
-      for (index_t i = 0; i < height; ++i) at(i, j) = T(sides.z[i + (side + j) * height]);
+      for (index_t i = 0; i < height; ++i) at(i, j) = T(sides.z(i, side + j));
     for (index_t q = 0; q < k; ++q)
-      for (index_t j = 0; j < columns; ++j) Vt.data()[j + q * ldv] = T(sides.Y[side + j + q * sides.m]);
+      for (index_t j = 0; j < columns; ++j) Vt.data()[j + q * ldv] = T(sides.Y(side + j, q));
     Strips strips;
     strips[0] = {memory.z.data(), memory.z.data(), ld, ld, columns, Vt.data(), ldv, memory.block.data()};
     strips[1] = strips[0];
     strips[1].Vt += stages_[count_ - 1].first * ldv;
     apply(strips, first, padded, 0);
     for (index_t j = 0; j < columns; ++j)
-      for (index_t i = 0; i < height; ++i) sides.out[i + (side + j) * height] = double(at(i, j));
+      for (index_t i = 0; i < height; ++i) sides.out(i, side + j) = double(at(i, j));
     for (const Stage<T>& stage : *this)
       for (index_t q = stage.first; q < stage.first + stage.k; ++q) {
         const T unit = stage.kernels->unit(stage.transform(padded - rows()), q - stage.first);
-        for (index_t j = 0; j < columns; ++j)
-          sides.rest[side + j + q * sides.m] = double(Vt.data()[j + q * ldv] * unit);
+        for (index_t j = 0; j < columns; ++j) sides.rest(side + j, q) = double(Vt.data()[j + q * ldv] * unit);
       }
   }
 }

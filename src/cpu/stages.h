@@ -90,7 +90,7 @@ class Stages : NotCopied {
   CarryMemory memory_to_carry(index_t m, index_t n, index_t width) const;
   /// Applies the transforms of rows [first, n), which are all known, to the right-hand sides: strips without a
   /// diagonal, `width` columns at a time. Allocates nothing.
-  void carry(const RightSides& sides, index_t first, index_t n, index_t width, CarryMemory& memory) const;
+  void carry(const RightHandSideView& sides, index_t first, index_t n, index_t width, CarryMemory& memory) const;
 
  private:
   void add(const Kernels<T>& kernels, index_t first, index_t k);

@@ -104,9 +104,6 @@ class DeviceStorage : public DeviceFactor {
     prefer_huge_pages(out, sizeof(double) * n * n);
     fetch_triangle<double, T>(R(), uplo, {out, n, n, n}, context_);
     session.finish();
-    for (index_t j = 0; j < n; ++j)
-      if (uplo == Uplo::upper) std::fill(out + j + 1 + j * n, out + n + j * n, 0.0);
-      else std::fill(out + j * n, out + j + j * n, 0.0);
   }
 
   void diagonal(double* out) const override {

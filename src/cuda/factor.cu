@@ -313,20 +313,19 @@ class Factor : public DeviceStorage<T> {
     const Session session(context_);
     auto made = to_be_filled();
     for (index_t first = 0; first < order(); first += transfer_columns) {
-      const TrianglePanel panel(first, order(), Uplo::upper);
+      const TrianglePanel panel(first, transfer_columns, order(), Uplo::upper);
       copy_on_device(panel.in(R(), Uplo::upper), panel.in(made->R(), Uplo::upper), context_);
     }
     made->most_ = most_;
     session.finish();
     return made;
   }
-
 };
 
 template <class T, class S>
 std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, index_t capacity, const Devices& devices) {
   Context& context = Context::of(devices.ids);
-  const double largest = require_triangle<T>("R", R, n, uplo);
+  const double largest = require_triangle<T>("R", R, n, uplo, threads_to_move(n * n));
   require_diagonal<T>(R, n);
   const Session session(context);
   auto made = std::make_unique<Factor<T>>(context, n, capacity);
@@ -338,7 +337,7 @@ std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, index_
 template <class T, class S>
 std::unique_ptr<DeviceFactor> factorise_as(const S* A, index_t n, Uplo uplo, const Devices& devices, index_t& pivot) {
   Context& context = Context::of(devices.ids);
-  require_triangle<T>("A", A, n, uplo);
+  require_triangle<T>("A", A, n, uplo, threads_to_move(n * n));
   const Session session(context);
   auto made = std::make_unique<Factor<T>>(context, n);
   pivot = made->factorise(A, uplo);

@@ -56,7 +56,7 @@ class Modification {
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), look_(look), poll_(poll),
         way_(way_of<T>(task.k, task.removed, layout.strips(), true, task, context.device_group())),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
-    const index_t sides = sides_words() * CarriedStrip<T>::strips(task.right);
+    const index_t sides = sides_words() * RightHandSideStrip<T>::strips(task.right);
     if (e != 0) {
       scaled_.assign(V.data, V.data + V.ld * V.cols);
       for (double& v : scaled_) v = std::scalbn(v, -e);
@@ -86,8 +86,8 @@ class Modification {
   index_t run(const T* R, T* out, index_t order, std::atomic<bool>* begun = nullptr) {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
     const int strips = block_columns::strips_of(order);
-    std::vector<CarriedStrip<T>> sides;
-    for (index_t i = 0; out && order == layout_.n && i < CarriedStrip<T>::strips(task_.right); ++i)
+    std::vector<RightHandSideStrip<T>> sides;
+    for (index_t i = 0; out && order == layout_.n && i < RightHandSideStrip<T>::strips(task_.right); ++i)
       sides.emplace_back(task_.right, order, i, dz_->data() + i * sides_words(), layout_.ld, context_.stream());
     const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
@@ -106,7 +106,7 @@ class Modification {
       ready.pop_front();
       from = to;
     }
-    for (const CarriedStrip<T>& strip : sides) strip.fetch();
+    for (const RightHandSideStrip<T>& strip : sides) strip.fetch();
     return -1;
   }
 
@@ -221,7 +221,7 @@ class Modification {
   /// Pass i, which is the first of those that are ready; its V came already, or comes now. Returns the failing pivot,
   /// or -1.
   index_t run_pass(std::deque<FactorPass<T>>& ready, std::size_t i, bool came, int strips, index_t order, const T* R,
-                   T* out, const std::vector<CarriedStrip<T>>& sides, std::atomic<bool>* begun) {
+                   T* out, const std::vector<RightHandSideStrip<T>>& sides, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
     const block_columns::PassColumns& columns = passes_[i];
     FactorPass<T>& pass = ready.front();
@@ -251,7 +251,7 @@ class Modification {
     }
     work_.seconds += marks.end.seconds_since(marks.begin);
     if (done.pivot < 0)
-      for (const CarriedStrip<T>& strip : sides) strip.follow(pass);
+      for (const RightHandSideStrip<T>& strip : sides) strip.follow(pass);
     work_.launch = way_.launch;
     work_.owners = pass.owners();
     work_.blocks += pass.blocks();

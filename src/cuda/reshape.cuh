@@ -52,9 +52,9 @@ class Reshaping {
                                                                                     plan.columns(), start, V);
       check(cudaGetLastError(), "start to gather rows");
     }
-    TrailingSides sides(task_.right, m, first < m ? start : m, Y);
+    const RightHandSideView trailing = task_.right.trailing(first < m ? start : m, Y);
     const Placed<T> rest = first < m ? to_.behind(start) : to_;
-    const Task update = task_for(rest.layout.n, k, 0, sides.sides());
+    const Task update = task_for(rest.layout.n, k, 0, trailing);
     std::vector<double> sums(k);
     std::optional<Modification<T>> modification;
     if (first < m) modification.emplace(context_, rest.layout, V, 0, 1, update, used_, false, poll_).reserve();
@@ -63,7 +63,7 @@ class Reshaping {
     plan.move();
     to_.continue_behind(stream());
     if (modification) modification->run(rest.data, rest.data, rest.layout.n);
-    sides.settle();
+    else trailing.pass_through();
     check(cudaMemcpyAsync(sums.data(), dsums.data(), dsums.bytes(), cudaMemcpyDeviceToHost, stream()),
           "fetch sums of squares");
     check(cudaStreamSynchronize(stream()), "delete rows and columns");
@@ -86,7 +86,7 @@ class Reshaping {
     std::vector<double> S22(p * p), Y;
     if (const index_t pivot = factorise_inserted(at, columns, S22); pivot >= 0) return at + pivot;
     require_inserted_diagonal<T>({S22.data(), p, p, p}, at, 0);
-    if (task_.right.m > 0) Y = insert_rows(task_.right, n, at, inserted(at, columns), {S22.data(), p, p, p});
+    if (task_.right.m() > 0) Y = insert_rows(task_.right, at, inserted(at, columns), {S22.data(), p, p, p});
     const PoolBuffer<T> dW(pool(), copied);
     const MatrixView<T> W = in_scalar(columns, dW);
     return at < n ? insert_before(at, W, Y) : append(W, Y);
@@ -95,7 +95,7 @@ class Reshaping {
   void shift(index_t from, index_t to) {
     const index_t n = from_.layout.n, first = std::min(from, to), last = std::max(from, to), ld = from_.layout.ld;
     if (from == to) return leave();
-    std::copy_n(task_.right.z, n * task_.right.m, task_.right.out);
+    task_.right.pass_through();
     const PoolBuffer<T> dbelow(pool(), n);
     const PoolBuffer<Reflection<T>> dturns(pool(), last - first);
     std::vector<Reflection<T>> turns(last - first);
@@ -140,28 +140,27 @@ class Reshaping {
       check(cudaGetLastError(), "start reflections");
     }
     check(cudaStreamSynchronize(stream()), "move a row and column");
-    reflect_rows(turns, from, from > to, task_.right.out, n, task_.right.m);
+    reflect_rows(turns, from, from > to, task_.right.out);
   }
 
  private:
   /// W: S12 and S22.
   index_t append(MatrixView<T> W, const std::vector<double>& Y) {
     const index_t n = from_.layout.n, p = W.cols;
-    TrailingSides sides(task_.right, n + p, n + p, Y);
     std::optional<EntriesToMove<T>> plan;
     if (!in_place()) plan.emplace(context_, from_, to_, source_of(n, p), true, 0, false);
     poll_(0);
     begun_ = true;
     if (plan) plan->move();
     put_in(n, W);
-    sides.settle();
+    task_.right.trailing(n + p, Y).pass_through();
     return -1;
   }
 
   /// W: S12, S22 and the rest of X.
   index_t insert_before(index_t at, MatrixView<T> W, const std::vector<double>& Y) {
     constexpr index_t STRIP = block_columns::STRIP;
-    const index_t n = from_.layout.n, p = W.cols, rows = n + p, behind = n - at;
+    const index_t n = from_.layout.n, p = W.cols, behind = n - at;
     const MatrixView<T> S32 = W.block(at + p, 0, behind, p);
     allow(sizeof(double) * double((STRIP + behind) * p));
     const PoolBuffer<double> dV(pool(), (STRIP + behind) * p);
@@ -177,8 +176,7 @@ class Reshaping {
     const EntriesToMove<T> plan = to_move(source_of(at, p), true, at, true);
     const index_t start = strip_of(at + p), above = STRIP - (at + p - start);
     const Placed<T> rest = to_.behind(start);
-    TrailingSides sides(task_.right, rows, start, Y);
-    const Task downdate = task_for(rest.layout.n, p, p, sides.sides());
+    const Task downdate = task_for(rest.layout.n, p, p, task_.right.trailing(start, Y));
     Modification<T> modification(context_, rest.layout, V.block(above, 0, V.rows - above, p), 0, 1, downdate,
                                  used_, false, poll_);
     modification.reserve();
@@ -191,9 +189,8 @@ class Reshaping {
       return rest.data;
     };
     const index_t pivot = modification.run(fill(), rest.data, rest.layout.n);
-    if (pivot >= 0) return start + (in_place() ? pivot : modification.first_pivot(fill, rest.data, pivot));
-    sides.settle();
-    return -1;
+    if (pivot < 0) return -1;
+    return start + (in_place() ? pivot : modification.first_pivot(fill, rest.data, pivot));
   }
 
   /// The new columns down to their diagonal, and what has to lie behind the factor.
@@ -206,7 +203,7 @@ class Reshaping {
   /// There is nothing to be done.
   void leave() {
     const index_t n = from_.layout.n;
-    std::copy_n(task_.right.z, n * task_.right.m, task_.right.out);
+    task_.right.pass_through();
     if (in_place()) return;
     std::vector<index_t> columns(n);
     std::iota(columns.begin(), columns.end(), 0);
@@ -232,7 +229,7 @@ class Reshaping {
     return made;
   }
   /// A modification of what lies behind, of so many rows.
-  Task task_for(index_t n, index_t k, index_t removed, const RightSides& sides) const {
+  Task task_for(index_t n, index_t k, index_t removed, const RightHandSideView& sides) const {
     Task task;
     task.n = n;
     task.k = k;

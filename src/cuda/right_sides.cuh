@@ -9,19 +9,20 @@
 namespace gpucholmod::cuda {
 
 /// A strip of right-hand sides on the device: columns [first, first + STRIP) of z, as far as there are any, as high as
-/// the factor.
+/// the factor. They stay there from one pass to the next.
 template <class T>
-class CarriedStrip {
+class RightHandSideStrip {
   static constexpr index_t STRIP = block_columns::STRIP;
 
  public:
-  static index_t strips(const RightSides& sides) { return (sides.m + STRIP - 1) / STRIP; }
+  static index_t strips(const RightHandSideView& sides) { return (sides.m() + STRIP - 1) / STRIP; }
 
   /// Sends it. dz: ld x STRIP.
-  CarriedStrip(const RightSides& sides, index_t n, index_t strip, T* dz, index_t ld, cudaStream_t stream)
-      : sides_(sides), n_(n), first_(strip * STRIP), count_(std::min(STRIP, sides.m - first_)), dz_(dz), ld_(ld),
+  RightHandSideStrip(const RightHandSideView& sides, index_t n, index_t strip, T* dz, index_t ld, cudaStream_t stream)
+      : sides_(sides), n_(n), first_(strip * STRIP), count_(std::min(STRIP, sides.m() - first_)), dz_(dz), ld_(ld),
         stream_(stream) {
-    const std::vector<T> z(sides.z + first_ * n, sides.z + (first_ + count_) * n);
+    std::vector<T> z(n * count_);
+    for (index_t j = 0; j < count_; ++j) std::copy_n(sides.z.col(first_ + j), n, z.data() + j * n);
     check(cudaMemsetAsync(dz, 0, sizeof(T) * ld * STRIP, stream), "clear right-hand sides");
     check(cudaMemcpy2DAsync(dz, sizeof(T) * ld, z.data(), sizeof(T) * n, sizeof(T) * n, count_, cudaMemcpyHostToDevice,
                             stream),
@@ -31,7 +32,7 @@ class CarriedStrip {
 
   /// What a pass, which is over, has done.
   void follow(FactorPass<T>& pass) const {
-    pass.carry(dz_, ld_, sides_.Y + first_, sides_.rest + first_, sides_.m, count_, stream_);
+    pass.carry(dz_, ld_, sides_.Y.data + first_, sides_.rest.data + first_, sides_.rest.ld, count_, stream_);
   }
 
   /// When all passes are done.
@@ -41,11 +42,11 @@ class CarriedStrip {
                             cudaMemcpyDeviceToHost, stream_),
           "fetch right-hand sides");
     check(cudaStreamSynchronize(stream_), "fetch right-hand sides");
-    std::copy(z.begin(), z.end(), sides_.out + first_ * n_);
+    for (index_t j = 0; j < count_; ++j) std::copy_n(z.data() + j * n_, n_, sides_.out.col(first_ + j));
   }
 
  private:
-  RightSides sides_;
+  RightHandSideView sides_;
   index_t n_, first_, count_;
   T* dz_;
   index_t ld_;

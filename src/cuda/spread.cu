@@ -189,7 +189,8 @@ void SpreadMemory::unmap(void* data, std::size_t reserved, std::size_t mapped) c
 void SpreadMemory::free(void* data, std::size_t) noexcept {
   auto node = in_use_.extract(data);
   kept_.insert(std::move(node));
-  if (sum(kept_) > sum(in_use_)) trim(sum(in_use_));
+  const std::size_t most = 2 * sum(in_use_);
+  if (sum(kept_) > most) trim(most);
 }
 
 void SpreadMemory::trim(std::size_t bytes) noexcept {

@@ -81,10 +81,11 @@ class StreamDevice : public stream::Device<T> {
   index_t pivot(int) override { return pivot_; }
 
   /// In the place of panels, none of which is left.
-  void carry(const RightSides& sides) override {
+  void carry(const RightHandSideView& sides) override {
     for (Stream& stream : streams_) stream.synchronize();
-    for (index_t i = 0; i < CarriedStrip<T>::strips(sides); ++i) {
-      const CarriedStrip<T> strip(sides, plan_.n(), i, dpanels_.data(), plan_.panels().back().ld(), context_.stream());
+    for (index_t i = 0; i < RightHandSideStrip<T>::strips(sides); ++i) {
+      const RightHandSideStrip<T> strip(sides, plan_.n(), i, dpanels_.data(), plan_.panels().back().ld(),
+                                        context_.stream());
       for (int pass = 0; pass < plan_.passes(); ++pass) strip.follow(passes_[pass]);
       strip.fetch();
     }

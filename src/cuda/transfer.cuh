@@ -14,14 +14,15 @@
 namespace gpucholmod::cuda {
 
 constexpr index_t transfer_columns = 512;  ///< of a panel; wide enough to hide what starting a copy costs
+constexpr std::size_t staged_bytes = std::size_t(16) << 20;  ///< of page-locked memory, half of it filled at a time
 constexpr index_t source_bytes = 32 << 20;  ///< of a panel of a matrix that is not in memory, if it has several columns
 
 /// Columns [begin, end) of a triangle of order n, as it lies on the host: rows [top, bottom).
 struct TrianglePanel {
   index_t begin, end, top, bottom;
 
-  TrianglePanel(index_t first, index_t n, Uplo uplo)
-      : begin(first), end(std::min(first + transfer_columns, n)),
+  TrianglePanel(index_t first, index_t width, index_t n, Uplo uplo)
+      : begin(first), end(std::min(first + width, n)),
         top(uplo == Uplo::upper ? 0 : begin), bottom(uplo == Uplo::upper ? end : n) {}
   index_t rows() const { return bottom - top; }
   index_t cols() const { return end - begin; }
@@ -72,23 +73,40 @@ void move_column(const T* from, T* to, index_t count, cudaMemcpyKind kind, Conte
   if (spread && !fetching) copy_on_device(read(beside.data()), column(to), context);
 }
 
-/// The triangle `to` of dR (n x n) <- that of A (n x n) that uplo names, or its transpose.
+/// Columns of a panel of a matrix of n rows that fills half of staged_bytes.
+template <class S>
+index_t staged_columns(index_t n) {
+  return std::clamp<index_t>(index_t(staged_bytes / 2 / sizeof(S)) / n, 1, std::min(n, transfer_columns));
+}
+/// Threads that move `count` numbers in the host's memory: to wake them takes as long as to move 100,000.
+inline int threads_to_move(index_t count) { return count < 100000 ? 1 : threads_for(0); }
+
+/// The triangle `to` of dR (n x n) <- that of A (n x n) that uplo names, or its transpose. By way of page-locked memory
+/// that several threads fill, half of which travels meanwhile.
 template <class S, class T>
 void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, Context& context) {
   const index_t n = A.cols;
-  const PoolBuffer<S> staging(context.pool(), n * std::min(n, transfer_columns));
-  for (index_t first = 0; first < n; first += transfer_columns) {
-    const TrianglePanel panel(first, n, uplo);
-    const MatrixView<S> dpanel{staging.data(), panel.rows(), panel.cols(), panel.rows()};
-    copy_matrix(A.block(panel.top, panel.begin, panel.rows(), panel.cols()), dpanel, cudaMemcpyHostToDevice,
-                context.stream());
-    convert_matrix<S, T>(uplo != to, dpanel, panel.in(dR, uplo, to),
-                         context.stream());
+  if (n == 0) return;
+  const index_t width = staged_columns<S>(n), half = n * width;
+  const PoolBuffer<S> staging(context.pool(), 2 * half);
+  S* const locked = static_cast<S*>(context.staging(2 * sizeof(S) * std::size_t(half)));
+  Event sent[2];
+  for (index_t first = 0, i = 0; first < n; first += width, ++i) {
+    const TrianglePanel panel(first, width, n, uplo);
+    const index_t rows = panel.rows(), which = i % 2;
+    S* const at = locked + which * half;
+    if (i >= 2) sent[which].synchronize();
+    for_columns(panel.cols(), threads_to_move(rows * panel.cols()), [&](index_t begin, index_t end) {
+      for (index_t j = begin; j < end; ++j) std::copy_n(&A(panel.top, panel.begin + j), rows, at + j * rows);
+    }, [] {}, 8);
+    const MatrixView<S> dpanel{staging.data() + which * half, rows, panel.cols(), rows};
+    check(cudaMemcpyAsync(dpanel.data, at, sizeof(S) * std::size_t(rows * panel.cols()), cudaMemcpyHostToDevice,
+                          context.stream()),
+          "send a panel");
+    sent[which].record(context.stream());
+    convert_matrix<S, T>(uplo != to, dpanel, panel.in(dR, uplo, to), context.stream());
   }
 }
-
-/// Bytes of page-locked memory through which send_staged() goes, half of it at a time.
-constexpr std::size_t staged_bytes = std::size_t(16) << 20;
 
 /// to <- from (`count` numbers in the host's memory), by way of page-locked memory that several threads fill: a copy
 /// from other memory goes by one thread of the driver's. Returns when `from` has been read.
@@ -138,19 +156,41 @@ void send_source(const Source<double>& R, MatrixView<T> dR, Context& context, co
   }
 }
 
-/// The triangle of out (n x n) that uplo names <- dR (n x n, upper), or dR'. Of the other triangle, entries within a
-/// panel of the diagonal are overwritten with anything.
+/// The triangle of out (n x n) that uplo names <- dR (n x n, upper), or dR'; the other one becomes zero. By way of
+/// page-locked memory that several threads empty while its other half comes. Returns when all has come.
 template <class S, class T>
 void fetch_triangle(MatrixView<const T> dR, Uplo uplo, MatrixView<S> out, Context& context) {
   const index_t n = out.cols;
-  const PoolBuffer<S> staging(context.pool(), n * std::min(n, transfer_columns));
-  for (index_t first = 0; first < n; first += transfer_columns) {
-    const TrianglePanel panel(first, n, uplo);
-    const MatrixView<S> dpanel{staging.data(), panel.rows(), panel.cols(), panel.rows()};
+  if (n == 0) return;
+  const index_t width = staged_columns<S>(n), half = n * width;
+  const PoolBuffer<S> staging(context.pool(), 2 * half);
+  S* const locked = static_cast<S*>(context.staging(2 * sizeof(S) * std::size_t(half)));
+  Event came[2];
+  const auto empty = [&](index_t first, index_t which) {
+    const TrianglePanel panel(first, width, n, uplo);
+    const S* const at = locked + which * half;
+    came[which].synchronize();
+    for_columns(panel.cols(), threads_to_move(n * panel.cols()), [&](index_t begin, index_t end) {
+      for (index_t j = begin; j < end; ++j) {
+        const auto [top, bottom] = rows_of(panel.begin + j, n, uplo);
+        S* const column = out.col(panel.begin + j);
+        std::fill(column, column + top, S(0));
+        std::copy_n(at + j * panel.rows() + top - panel.top, bottom - top, column + top);
+        std::fill(column + bottom, column + n, S(0));
+      }
+    }, [] {}, 8);
+  };
+  for (index_t first = 0, i = 0; first < n; first += width, ++i) {
+    const TrianglePanel panel(first, width, n, uplo);
+    const index_t which = i % 2;
+    const MatrixView<S> dpanel{staging.data() + which * half, panel.rows(), panel.cols(), panel.rows()};
     convert_matrix(uplo == Uplo::lower, panel.in(dR, uplo), dpanel, context.stream());
-    copy_matrix<S>(dpanel,
-                   out.block(panel.top, panel.begin, panel.rows(), panel.cols()), cudaMemcpyDeviceToHost,
-                   context.stream());
+    check(cudaMemcpyAsync(locked + which * half, dpanel.data, sizeof(S) * std::size_t(panel.rows() * panel.cols()),
+                          cudaMemcpyDeviceToHost, context.stream()),
+          "fetch a panel");
+    came[which].record(context.stream());
+    if (i > 0) empty(first - width, 1 - which);
+    if (first + width >= n) empty(first, which);
   }
 }
 

@@ -13,7 +13,6 @@
 #include "cpu/refactor.h"
 #include "cpu/reference.h"
 #include "cuda/backend.h"
-#include "modify/carried.h"
 #include "modify/weights.h"
 #include "paper/host_executor.h"
 #include "stream/run.h"
@@ -229,7 +228,7 @@ Work by_householder(const Place<S>& place, const S* V, Request task, const Poll&
       cpu::BlockedSweep<T> sweep(V, task.removed, T(1), Uplo::upper, task.instructions, task.threads);
       done.pivot = sweep.advance(W, W, false, poll);
       if (done.pivot < 0) sweep.carry(task.right, task.n);
-      for (index_t i = 0; i < task.n * task.right.m && done.pivot < 0; ++i) task.right.out[i] *= task.scale;
+      done.unscaled_z = true;
       return done;
     });
   task.device_memory = std::numeric_limits<double>::infinity();  // there is no device
@@ -284,8 +283,8 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
   const S* const V = columns.V();
   const Choice choice = choose(request, place.where);
   Request task = resolved(request, choice);
-  Carried carried(request, columns.Y(), request.n);
-  task.right = carried.task();
+  OwnedRightHandSides* const sides = request.sides.get();
+  if (sides) task.right = sides->view(request, columns.Y(), request.n);
   remember(choice);
   if (place.where == Where::memory) prefer_huge_pages(place.out, sizeof(S) * task.n * task.n);
   const auto run = [&]() -> Work {
@@ -306,7 +305,11 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
     return {};
   };
   Outcome outcome{run()};
-  if (outcome.pivot < 0) carried.settle(task.n == 0 || task.k == 0);
+  if (outcome.pivot < 0 && sides) {
+    const bool untouched = task.n == 0 || task.k == 0;
+    if (untouched) task.right.pass_through();
+    sides->settle(request, untouched || outcome.unscaled_z);
+  }
   outcome.backend = task.backend;
   outcome.method =
       outcome.launch == Launch::stepwise && task.method == Method::persistent ? Method::stepwise : task.method;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/task.h"
+#include "base/right_hand_sides.h"
 #include "paper/shape.h"
 
 namespace gpucholmod {
@@ -25,16 +25,6 @@ enum class Method {
   stepwise
 };
 
-/// Right-hand sides that are to come along with a factor, and what becomes of them: see base/task.h.
-struct Sides {
-  index_t m = 0;
-  std::vector<double> z;    ///< n x m
-  std::vector<double> Y;    ///< m x k
-  /// Residual sums of squares of each; or none. NaN: more was taken away than there was; infinity: beyond the range of
-  /// doubles.
-  std::vector<double> rss;
-};
-
 /// What to compute, how and where.
 struct Request : Task {
   Backend backend = Backend::automatic;
@@ -43,7 +33,7 @@ struct Request : Task {
   std::optional<paper::Shape> shape;    ///< of method panel; its defaults, if there is none
   bool downdate = false;                ///< that was asked for in this word
   std::vector<double> weights;          ///< of the columns of V, any sign; none: 1, and -1 of those that are `removed`
-  std::shared_ptr<Sides> sides;         ///< z and rss are replaced where the modification can be done
+  std::shared_ptr<OwnedRightHandSides> sides;  ///< z and rss are replaced where the modification can be done
   /// Whether R's BLAS is one that was written for speed: for the choice of a method.
   bool optimised_blas = false;
 };

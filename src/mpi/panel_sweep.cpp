@@ -9,7 +9,7 @@ namespace gpucholmod::mpi {
 
 template <class T>
 PanelSweep<T>::PanelSweep(Team& team, const Layout& layout, MatrixView<const double> V, const Task& task, double scale)
-    : team_(team), layout_(layout), V_(V), task_(task), scale_(scale), carries_(task.right.m > 0) {}
+    : team_(team), layout_(layout), V_(V), task_(task), scale_(scale), carries_(task.right.m() > 0) {}
 
 /// The narrowest passes that any GPU wants, as messages are of one width; by steps, where one of them can do no more.
 template <class T>
@@ -95,7 +95,7 @@ index_t PanelSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Colu
   team_.receive_into(R.panels()->message_memory());
   std::vector<double> rows;
   gpu_ = R.panels()->modification(to ? to->panels() : nullptr, own_rows(rows), task_, scale_, way_,
-                                  carries ? task_.right : RightSides{}, [this] { team_.look(); });
+                                  carries ? task_.right : RightHandSideView{}, [this] { team_.look(); });
   if (to) to->forget();
   index_t modified = 0;  // panels up to there, as far as they are this process's
   for (index_t b = 0; b < blocks; ++b) {
@@ -122,18 +122,18 @@ index_t PanelSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Colu
 
 template <class T>
 void PanelSweep<T>::tell_right_sides() {
-  const std::size_t numbers = std::size_t(layout_.n * task_.right.m), rest = std::size_t(task_.right.m * task_.k);
+  const std::size_t numbers = std::size_t(layout_.n * task_.right.m()), rest = std::size_t(task_.right.m() * task_.k);
   Bytes told(team_.rank() == 0 ? sizeof(double) * (numbers + rest) : 0);
   if (team_.rank() == 0) {
-    std::memcpy(told.data(), task_.right.out, sizeof(double) * numbers);
-    std::memcpy(told.data() + sizeof(double) * numbers, task_.right.rest, sizeof(double) * rest);
+    std::memcpy(told.data(), task_.right.out.data, sizeof(double) * numbers);
+    std::memcpy(told.data() + sizeof(double) * numbers, task_.right.rest.data, sizeof(double) * rest);
   }
   std::vector<int> others;
   for (int p = 1; p < team_.size(); ++p) others.push_back(p);
   team_.broadcast(others, told);
   if (team_.rank() == 0) return;
-  std::memcpy(task_.right.out, told.data(), sizeof(double) * numbers);
-  std::memcpy(task_.right.rest, told.data() + sizeof(double) * numbers, sizeof(double) * rest);
+  std::memcpy(task_.right.out.data, told.data(), sizeof(double) * numbers);
+  std::memcpy(task_.right.rest.data, told.data() + sizeof(double) * numbers, sizeof(double) * rest);
 }
 
 template class PanelSweep<float>;

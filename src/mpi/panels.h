@@ -67,7 +67,7 @@ class Panels {
   /// one panel behind the other; kept no longer than this takes. `scale`: of the result. `right`: m is 0 but in the
   /// process that carries them.
   virtual std::unique_ptr<PanelModification<T>> modification(Panels* out, MatrixView<const double> V, const Task& task,
-                                                             double scale, PanelWay way, const RightSides& right,
+                                                             double scale, PanelWay way, const RightHandSideView& right,
                                                              const std::function<void()>& tend) = 0;
 };
 

@@ -74,12 +74,12 @@ class Reshaping {
 
   void shift(index_t from, index_t to) {
     const index_t n = from_.n;
-    std::copy_n(task_.right.z, n * task_.right.m, task_.right.out);
+    task_.right.pass_through();
     std::vector<index_t> source = others_than({from}, n);
     source.insert(source.begin() + to, from);
     if (from <= to) move_right(from, to, source);
     else move_left(from, to, source);
-    reflect_rows(turns_, from, from > to, task_.right.out, n, task_.right.m);
+    reflect_rows(turns_, from, from > to, task_.right.out);
   }
 
  private:
@@ -88,19 +88,16 @@ class Reshaping {
   index_t modify_rest(index_t first, const std::vector<T>& V, index_t k, Sign sign, const std::vector<double>& Y) {
     const index_t m = to_.n;
     if (first == m || k == 0) {
-      TrailingSides(task_.right, m, m, Y).settle();
+      task_.right.trailing(m, Y).pass_through();
       return -1;
     }
     const index_t block = to_.block_of(first);
     const int threads = cpu::useful_threads(m - to_.first(block), k, Uplo::upper, task_.threads);
     const index_t removed = sign == Sign::downdate ? k : 0;
     SharedSweep<T> sweep(team_, to_, {V.data(), m, k, m}, removed, T(1), instructions_, threads, block,
-                         task_.right.m > 0);
+                         task_.right.m() > 0);
     if (const index_t pivot = sweep.run(out_, &out_, poll_); pivot >= 0) return pivot;
-    if (task_.right.m == 0) return -1;
-    TrailingSides sides(task_.right, m, to_.first(block), Y);
-    sweep.carry(sides.sides());
-    sides.settle();
+    if (task_.right.m() > 0) sweep.carry(task_.right.trailing(to_.first(block), Y));
     return -1;
   }
 

@@ -37,8 +37,8 @@ class SharedSweep {
 
   /// After that, where all processes have done well: the right-hand sides, of the rows from the first block on, in each
   /// process.
-  void carry(const RightSides& sides) const {
-    auto memory = stages_.memory_to_carry(sides.m, layout_.n, block_width);
+  void carry(const RightHandSideView& sides) const {
+    auto memory = stages_.memory_to_carry(sides.m(), layout_.n, block_width);
     stages_.carry(sides, layout_.first(first_), layout_.n, block_width, memory);
   }
 

@@ -87,7 +87,7 @@ class DevicePanels : public mpi::Panels<T> {
 
   std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V,
                                                           const Task& task, double scale, mpi::PanelWay way,
-                                                          const RightSides& right,
+                                                          const RightHandSideView& right,
                                                           const std::function<void()>& tend) override {
     return std::make_unique<PanelsModification<T>>(*this, dynamic_cast<DevicePanels*>(out), V, task, scale, way, right,
                                                    tend);
@@ -134,9 +134,9 @@ template <class T>
 class PanelsModification : public mpi::PanelModification<T> {
  public:
   PanelsModification(const DevicePanels<T>& R, const DevicePanels<T>* out, MatrixView<const double> V, const Task& task,
-                     double scale, mpi::PanelWay way, const RightSides& right, const std::function<void()>& tend)
+                     double scale, mpi::PanelWay way, const RightHandSideView& right, const std::function<void()>& tend)
       : R_(R), out_(out), right_(right), tend_(tend), session_(R.context()), own_(R.end(R.layout().blocks())),
-        sides_(strips_of(right.m)),
+        sides_(strips_of(right.m())),
         dz_(R.context().pool(), sides_ * STRIP * R.ld()), turns_{std::vector<Turns>(), std::vector<Turns>()} {
     const std::vector<block_columns::PassColumns> passes = block_columns::passes_of(task.k, task.removed, way.columns);
     const int panel = R.strips(0);
@@ -152,7 +152,7 @@ class PanelsModification : public mpi::PanelModification<T> {
                            block_columns::Scaling{last ? scale : 1, R.layout().n});
       PanelPass<T>& pass = passes_.back();
       pass.prepare(V.data, V.rows, V.ld, stream());
-      if (right.m > 0) pass.send_V(right.Y, right.m, right.m, index_t(own_) * STRIP, stream());
+      if (right.m() > 0) pass.send_V(right.Y.data, right.m(), right.m(), index_t(own_) * STRIP, stream());
       pass.clear_flags(stream());
       outcome_bytes = std::max(outcome_bytes, pass.outcome_bytes());
     }
@@ -257,17 +257,17 @@ class PanelsModification : public mpi::PanelModification<T> {
   void carry(index_t b) override { follow(b, own_, own_ + sides_, dz_.data() + behind(b), dz_.data() + behind(b)); }
 
   void finish(Work& work) override {
-    const index_t n = R_.layout().n, m = right_.m;
+    const index_t n = R_.layout().n, m = right_.m();
     std::vector<T> z(n * m);
     if (m > 0) {
       check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n, dz_.data(), sizeof(T) * R_.ld(), sizeof(T) * n, m,
                               cudaMemcpyDeviceToHost, stream()),
             "fetch right-hand sides");
-      for (const PanelPass<T>& pass : passes_) pass.fetch_V(right_.rest, m, m, index_t(own_) * STRIP, stream());
+      for (const PanelPass<T>& pass : passes_) pass.fetch_V(right_.rest.data, m, m, index_t(own_) * STRIP, stream());
     }
     wait();
     session_.finish();
-    std::copy(z.begin(), z.end(), right_.out);
+    std::copy(z.begin(), z.end(), right_.out.data);
     work = work_;
   }
 
@@ -291,10 +291,10 @@ class PanelsModification : public mpi::PanelModification<T> {
 
   void send_right_sides() {
     const index_t n = R_.layout().n;
-    if (right_.m == 0) return;
-    std::vector<T> z(right_.z, right_.z + n * right_.m);
+    if (right_.m() == 0) return;
+    std::vector<T> z(right_.z.data, right_.z.data + n * right_.m());
     check(cudaMemsetAsync(dz_.data(), 0, dz_.bytes(), stream()), "clear right-hand sides");
-    check(cudaMemcpy2DAsync(dz_.data(), sizeof(T) * R_.ld(), z.data(), sizeof(T) * n, sizeof(T) * n, right_.m,
+    check(cudaMemcpy2DAsync(dz_.data(), sizeof(T) * R_.ld(), z.data(), sizeof(T) * n, sizeof(T) * n, right_.m(),
                             cudaMemcpyHostToDevice, stream()),
           "send right-hand sides");
     check(cudaStreamSynchronize(stream()), "send right-hand sides");
@@ -308,7 +308,7 @@ class PanelsModification : public mpi::PanelModification<T> {
 
   const DevicePanels<T>& R_;
   const DevicePanels<T>* out_;
-  RightSides right_;
+  RightHandSideView right_;
   std::function<void()> tend_;
   Session session_;
   int own_, sides_;  ///< strips of this process; and of right-hand sides

@@ -33,7 +33,7 @@ class Device {
   /// The failing pivot, or -1, once the panel has been modified: in it, or in any panel so far.
   virtual index_t pivot(int panel) = 0;
   /// When all panels have been modified and fetched: the right-hand sides.
-  virtual void carry(const RightSides& sides) = 0;
+  virtual void carry(const RightHandSideView& sides) = 0;
   /// Whether V goes in passes, the second of which begins with what the first has left.
   virtual bool in_passes() const { return false; }
   /// When the run is over: waits, and adds what is known of the modifications to `work`, and when they were to the

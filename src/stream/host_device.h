@@ -39,7 +39,7 @@ class HostDevice : public Device<T> {
   void fetch(const Chunk& chunk, int buffer) override { std::copy_n(place(chunk), chunk.words, down(buffer)); }
   bool fetched(int) override { return true; }
   index_t pivot(int) override { return pivot_; }
-  void carry(const RightSides& sides) override { sweep_.carry(sides, plan_.n()); }
+  void carry(const RightHandSideView& sides) override { sweep_.carry(sides, plan_.n()); }
   void report(Work&) override {}
 
  private:

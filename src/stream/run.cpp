@@ -115,10 +115,8 @@ class Runner {
       Pipeline<S, T> pipeline(plan, R_, out, task_.uplo, e, task_.scale, *device, useful, poll_, wanted);
       done = pipeline.run();
     }
-    if (task_.right.m > 0 && done.end == End::complete && n == n_) {
-      device->carry(task_.right);
-      for (index_t i = 0; i < n * task_.right.m; ++i) task_.right.out[i] *= task_.scale;
-    }
+    if (task_.right.m() > 0 && done.end == End::complete && n == n_) device->carry(task_.right);
+    work.unscaled_z = true;
     work.panels = index_t(plan.panels().size());
     work.device_bytes = plan.device_bytes();
     device->report(work);

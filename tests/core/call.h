@@ -46,6 +46,15 @@ inline const std::vector<Way> ways = [] {
 constexpr Precision precisions[] = {Precision::double_, Precision::single};
 constexpr Sign signs[] = {Sign::update, Sign::downdate};
 
+/// Right-hand sides as a backend sees them: z (n x m), Y (m x k), and what becomes of both.
+inline RightHandSideView sides_in(const Stored<double>& z, const Stored<double>& Y, Stored<double>& out,
+                                  Stored<double>& rest) {
+  return {{z.data(), z.rows(), z.cols(), z.rows()},
+          {Y.data(), Y.rows(), Y.cols(), Y.rows()},
+          {out.data(), out.rows(), out.cols(), out.rows()},
+          {rest.data(), rest.rows(), rest.cols(), rest.rows()}};
+}
+
 inline Request by(const Way& way, Precision precision = Precision::double_) {
   Request request;
   request.backend = Backend::cpu;

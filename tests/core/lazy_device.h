@@ -101,22 +101,22 @@ class LazyDevice : public stream::Device<T> {
     return pivot_;
   }
 
-  void carry(const RightSides& sides) override {
+  void carry(const RightHandSideView& sides) override {
     finish();
     const index_t rows = index_t(block_columns::strips_of(plan_.n())) * block_columns::STRIP;
     std::vector<T> z(rows * block_columns::STRIP);
-    for (index_t first = 0; first < sides.m; first += block_columns::STRIP) {
-      const index_t count = std::min<index_t>(block_columns::STRIP, sides.m - first);
+    for (index_t first = 0; first < sides.m(); first += block_columns::STRIP) {
+      const index_t count = std::min<index_t>(block_columns::STRIP, sides.m() - first);
       std::fill(z.begin(), z.end(), T(0));
       for (index_t j = 0; j < count; ++j)
-        for (index_t i = 0; i < plan_.n(); ++i) z[i + j * rows] = T(sides.z[i + (first + j) * plan_.n()]);
+        for (index_t i = 0; i < plan_.n(); ++i) z[i + j * rows] = T(sides.z(i, first + j));
       for (int i = 0; i < plan_.passes(); ++i) {
         SegmentsRun how;
         how.by_steps = how_.kernel == Kernel::stepwise;
-        passes_[i]->carry(z.data(), rows, sides.Y + first, sides.rest + first, sides.m, count, how);
+        passes_[i]->carry(z.data(), rows, sides.Y.data + first, sides.rest.data + first, sides.m(), count, how);
       }
       for (index_t j = 0; j < count; ++j)
-        for (index_t i = 0; i < plan_.n(); ++i) sides.out[i + (first + j) * plan_.n()] = z[i + j * rows];
+        for (index_t i = 0; i < plan_.n(); ++i) sides.out(i, first + j) = z[i + j * rows];
     }
   }
 

@@ -275,7 +275,7 @@ TEST_P(ModifyContract, WithoutColumnsThereIsTheScale) {
         const Call made = call(p.R, asked, precision);
         ASSERT_TRUE(made.answer.is_success());
         EXPECT_TRUE(same_bits(made.storage->get(), Doubles(scale * p.R)));
-        gpucholmod::Sides expected = asked.sides;
+        OwnedRightHandSides expected = asked.sides;
         for (double& x : expected.z) x *= scale;
         for (double& x : expected.rss) x *= scale * scale;
         EXPECT_TRUE(same_bits(made.answer.sides, expected));

@@ -57,7 +57,9 @@ struct ContractProblem {
     const Matrix exact = factor(A), z = exact.transpose().triangularView<Eigen::Lower>().solve(b);
     R = rounded(exact, precision);
     asked.V = rounded(scale * V, precision);
-    asked.sides = {2, as_vector(rounded(z, precision)), as_vector(rounded(scale * Y, precision)), {}};
+    asked.sides.m = 2;
+    asked.sides.z = as_vector(rounded(z, precision));
+    asked.sides.Y = as_vector(rounded(scale * Y, precision));
     for (index_t j = 0; j < 2; ++j) asked.sides.rss.push_back(double(squares[j] - z.col(j).squaredNorm()));
   }
   Modification without_sides() const {
@@ -76,7 +78,7 @@ inline const ContractProblem& contract_problem(index_t n, index_t k, Change chan
                             : all.emplace(key, ContractProblem(n, k, change, precision, scale)).first->second;
 }
 
-inline Matrix z_of(const gpucholmod::Sides& sides) {
+inline Matrix z_of(const OwnedRightHandSides& sides) {
   return Eigen::Map<const Doubles>(sides.z.data(), index_t(sides.z.size()) / sides.m, sides.m).cast<real>();
 }
 
@@ -87,7 +89,7 @@ inline Matrix z_of(const gpucholmod::Sides& sides) {
 ///
 /// target: A~.
 inline void expect_sides(const Doubles& before, const Modification& asked, const Matrix& target, const Doubles& after,
-                         const gpucholmod::Sides& sides, double eps) {
+                         const OwnedRightHandSides& sides, double eps) {
   const index_t n = before.cols(), k = asked.k(), m = asked.sides.m;
   const real square = real(asked.scale) * asked.scale;
   const Matrix W = Eigen::Map<const Doubles>(asked.weights.data(), k, 1).cast<real>().asDiagonal();
@@ -117,7 +119,7 @@ inline void expect_sides(const Doubles& before, const Modification& asked, const
 ///
 /// and the right-hand sides of A~.
 inline void expect_modified(const Doubles& before, const Modification& asked, const Doubles& after,
-                            const gpucholmod::Sides& sides, double eps) {
+                            const OwnedRightHandSides& sides, double eps) {
   const index_t n = before.cols(), k = asked.k();
   ASSERT_EQ(after.cols(), n);
   ASSERT_TRUE(after.allFinite());
@@ -134,7 +136,7 @@ inline void expect_modified(const Doubles& before, const Modification& asked, co
 inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), sizeof(double) * a.size()) == 0);
 }
-inline bool same_bits(const gpucholmod::Sides& a, const gpucholmod::Sides& b) {
+inline bool same_bits(const OwnedRightHandSides& a, const OwnedRightHandSides& b) {
   return same_bits(a.z, b.z) && same_bits(a.rss, b.rss);
 }
 

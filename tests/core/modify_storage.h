@@ -23,7 +23,7 @@ struct Modification {
   Doubles V;                    ///< n x k
   std::vector<double> weights;  ///< of the k columns of V
   double scale = 1;
-  gpucholmod::Sides sides;      ///< empty if m is 0
+  OwnedRightHandSides sides;      ///< empty if m is 0
 
   index_t k() const { return V.cols(); }
   /// Is true if the weights are 1, then -1: what a caller asks for by a number of columns to be removed.
@@ -52,7 +52,7 @@ struct Answer {
   index_t pivot = -1;
   std::optional<Failure> failure;
   bool stopped = false;      ///< `poll` threw Stop
-  gpucholmod::Sides sides;   ///< the right-hand sides after the call
+  OwnedRightHandSides sides;   ///< the right-hand sides after the call
 
   bool is_success() const { return pivot < 0 && !failure && !stopped; }
 };
@@ -98,7 +98,7 @@ Answer answer_of_modify(const Place<S>& place, index_t n, const Modification& as
   how.threads = 2;
   if (asked.has_sorted_signs()) how.removed = asked.removed();
   else how.weights = asked.weights;
-  if (asked.sides.m > 0) how.sides = std::make_shared<gpucholmod::Sides>(asked.sides);
+  if (asked.sides.m > 0) how.sides = std::make_shared<OwnedRightHandSides>(asked.sides);
   Answer answer = answer_of([&] { return gpucholmod::modify(place, V.data(), how, poll).pivot; });
   if (how.sides) answer.sides = *how.sides;
   return answer;

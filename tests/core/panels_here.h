@@ -38,16 +38,16 @@ class ModificationHere : public mpi::PanelModification<T> {
   };
 
   ModificationHere(const PanelsHere<T>& R, PanelsHere<T>* out, MatrixView<const double> V, const Task& task,
-                   double scale, int columns, const RightSides& right)
+                   double scale, int columns, const RightHandSideView& right)
       : R_(R), out_(out), task_(task), scale_(scale), right_(right),
-        passes_(block_columns::passes_of(task.k, task.removed, columns)), V_(R.columns() + right.m, task.k),
-        z_(R.layout().n, right.m), rows_(R.columns(), 0) {
+        passes_(block_columns::passes_of(task.k, task.removed, columns)), V_(R.columns() + right.m(), task.k),
+        z_(R.layout().n, right.m()), rows_(R.columns(), 0) {
     EXPECT_EQ(V.rows, R.columns());
     for (index_t q = 0; q < task.k; ++q) {
       std::copy_n(V.data + q * V.ld, V.rows, V_.col(q).data());
-      for (index_t s = 0; s < right.m; ++s) V_(V.rows + s, q) = right.Y[s + q * right.m];
+      for (index_t s = 0; s < right.m(); ++s) V_(V.rows + s, q) = right.Y(s, q);
     }
-    std::copy_n(right.z, right.m * R.layout().n, z_.data());
+    std::copy_n(right.z.data, right.m() * R.layout().n, z_.data());
     begin_ = R.numbers();
   }
 
@@ -105,14 +105,14 @@ class ModificationHere : public mpi::PanelModification<T> {
     EXPECT_EQ(number_[b % 2], b);
     EXPECT_EQ(carried_++, b);
     const index_t own = R_.columns();
-    apply(b, own, own + right_.m, [&](index_t s, index_t i) -> double& { return z_(i, s - own); });
-    for (index_t s = 0; s < right_.m; ++s)
+    apply(b, own, own + right_.m(), [&](index_t s, index_t i) -> double& { return z_(i, s - own); });
+    for (index_t s = 0; s < right_.m(); ++s)
       for (index_t i = R_.layout().first(b); i < R_.layout().last(b); ++i)
-        right_.out[i + s * R_.layout().n] = scale_ * z_(i, s);
+        right_.out(i, s) = scale_ * z_(i, s);
   }
   void finish(Work& work) override {
     for (index_t q = 0; q < task_.k; ++q)
-      for (index_t s = 0; s < right_.m; ++s) right_.rest[s + q * right_.m] = V_(R_.columns() + s, q);
+      for (index_t s = 0; s < right_.m(); ++s) right_.rest(s, q) = V_(R_.columns() + s, q);
     work.device = R_.device_name();
   }
 
@@ -145,7 +145,7 @@ class ModificationHere : public mpi::PanelModification<T> {
   PanelsHere<T>* out_;
   const Task& task_;
   double scale_;
-  RightSides right_;
+  RightHandSideView right_;
   std::vector<block_columns::PassColumns> passes_;
   Doubles V_, z_, begin_;
   std::vector<index_t> rows_;  ///< panels that a column has followed
@@ -184,7 +184,7 @@ class PanelsHere : public mpi::Panels<T> {
   mpi::PanelWay way(const Task&) const override { return way_; }
   std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V,
                                                           const Task& task, double scale, mpi::PanelWay way,
-                                                          const RightSides& right,
+                                                          const RightHandSideView& right,
                                                           const std::function<void()>&) override {
     return std::make_unique<ModificationHere<T>>(*this, dynamic_cast<PanelsHere*>(out), V, task, scale, way.columns,
                                                  right);

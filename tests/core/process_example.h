@@ -53,7 +53,7 @@ struct Sides {
   Task with(Task t, index_t order) {
     out = Doubles::Zero(order, z.cols());
     rest = Doubles::Zero(z.cols(), Y.cols());
-    t.right = {z.cols(), z.data(), Y.data(), out.data(), rest.data()};
+    t.right = sides_in(z, Y, out, rest);
     return t;
   }
 };

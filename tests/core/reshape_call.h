@@ -67,7 +67,7 @@ struct HeldSystem {
     how.threads = 1;
     out_.resize(order, B.cols());
     rest.resize(B.cols(), std::max<index_t>(1, Y.cols()));
-    how.right = {B.cols(), z.data(), Y.data(), out_.data(), rest.data()};
+    how.right = sides_in(z, Y, out_, rest);
     return how;
   }
 
@@ -79,7 +79,7 @@ struct HeldSystem {
     const Stored<double> before = contents(*f);
     Task how = task(Y, index_t(order.size()));
     rest.resize(B.cols(), left);
-    how.right.rest = rest.data();
+    how.right = sides_in(z, Y, out_, rest);
     std::atomic<bool> begun{false};
     std::unique_ptr<HeldFactor> made;
     call(how, in_place ? nullptr : &made, begun);

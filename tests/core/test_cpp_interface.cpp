@@ -3,10 +3,10 @@
 
 #include "base/held_batch.h"
 #include "base/held_factor.h"
+#include "base/right_hand_sides.h"
 #include "block_columns/segment.h"
 #include "cpu/host_factor.h"
 #include "cuda/device_factor.h"
-#include "modify/carried.h"
 #include "modify/modify.h"
 #include "modify/solve_modified.h"
 #include "paper/host_executor.h"

@@ -288,21 +288,22 @@ TYPED_TEST(OutOfMemory, AHostFactorHasNotBegun) {
   task.precision = sizeof(TypeParam) == 8 ? Precision::double_ : Precision::single;
   task.instructions = Instructions::plain;
   task.threads = 2;
-  task.right = {G::m, z.data(), Yt.data(), out.data(), rest.data()};
+  const auto for_order = [&](index_t order) {
+    Task t = task;
+    t.right = {{z.data(), n, G::m, n}, {Yt.data(), G::m, k, G::m}, {out.data(), order, G::m, order},
+               {rest.data(), G::m, k, G::m}};
+    return t;
+  };
   const Poll poll = [](double) {};
-  using Change = std::function<void(HeldFactor&, const Task&, std::atomic<bool>&)>;
+  using Change = std::function<void(HeldFactor&, std::atomic<bool>&)>;
   const std::vector<Change> changes{
-      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
-        f.modify(given.V.data(), t, nullptr, poll, begun);
+      [&](HeldFactor& f, std::atomic<bool>& begun) { f.modify(given.V.data(), for_order(n), nullptr, poll, begun); },
+      [&](HeldFactor& f, std::atomic<bool>& begun) {
+        f.insert(1, given.X.data(), k, for_order(n + k), nullptr, poll, begun);
       },
-      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
-        f.insert(1, given.X.data(), k, t, nullptr, poll, begun);
-      },
-      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) {
-        f.remove({1, 5}, t, nullptr, poll, begun);
-      },
-      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.shift(3, 20, t, nullptr, poll, begun); },
-      [&](HeldFactor& f, const Task& t, std::atomic<bool>& begun) { f.shift(20, 3, t, nullptr, poll, begun); }};
+      [&](HeldFactor& f, std::atomic<bool>& begun) { f.remove({1, 5}, for_order(n - 2), nullptr, poll, begun); },
+      [&](HeldFactor& f, std::atomic<bool>& begun) { f.shift(3, 20, for_order(n), nullptr, poll, begun); },
+      [&](HeldFactor& f, std::atomic<bool>& begun) { f.shift(20, 3, for_order(n), nullptr, poll, begun); }};
   for (const Change& change : changes) {
     const long failed = with_each_allocation_failing([&](long which, bool for_good) {
       const auto f = cpu::hold(given.R.data(), n, Uplo::upper, task.precision, n + k, ordinary);
@@ -311,7 +312,7 @@ TYPED_TEST(OutOfMemory, AHostFactorHasNotBegun) {
       bool thrown = false;
       try {
         const FailingMemory now(which, for_good);
-        change(*f, task, begun);
+        change(*f, begun);
       } catch (const std::bad_alloc&) {
         thrown = true;
       }

@@ -2,7 +2,6 @@
 
 #include "call.h"
 #include "lazy_device.h"
-#include "modify/carried.h"
 #include "stream/pipeline.h"
 #include "stream_call.h"
 
@@ -66,7 +65,7 @@ Request asked(const Case& c, const Way& way, Precision precision = Precision::do
   request.k = c.V.cols();
   request.removed = c.removed;
   request.scale = c.scale;
-  request.sides = std::make_shared<Sides>();
+  request.sides = std::make_shared<OwnedRightHandSides>();
   request.sides->m = c.z.cols();
   request.sides->z.assign(c.z.data(), c.z.data() + c.z.size());
   request.sides->Y.assign(c.Y.data(), c.Y.data() + c.Y.size());
@@ -236,7 +235,7 @@ TEST(RightSides, ByTheKernelsOfTheGpu) {
             Case c(n, k, m, 1, size);
             c.removed = size == 1 ? c.removed : 0;
             if (size == 400) c.V.topRows(n / 2) /= size;
-            const auto result = std::make_shared<std::pair<Columns, Sides>>();
+            const auto result = std::make_shared<std::pair<Columns, OwnedRightHandSides>>();
             within_a_minute([&, result] {
               const stream::Plan plan(n, k, c.removed, 8, least_budget(n, k, 8) * 1.4, false);
               const MemorySource<double> from(c.R.data(), n);
@@ -248,9 +247,8 @@ TEST(RightSides, ByTheKernelsOfTheGpu) {
                       .run();
               ASSERT_EQ(run.end, stream::End::complete);
               Request request = asked(c, ways.at(2));
-              Carried carried(request, request.sides->Y.data(), request.n);
-              device.carry(carried.task());
-              carried.settle(false);
+              device.carry(request.sides->view(request, request.sides->Y.data(), request.n));
+              request.sides->settle(request, false);
               result->second = *request.sides;
               Work work;
               device.report(work);

@@ -63,7 +63,7 @@ class PanelsInTurn : public mpi::Panels<T> {
   mpi::PanelWay way(const Task& task) const override { return alone([&] { return own_->way(task); }); }
   std::unique_ptr<mpi::PanelModification<T>> modification(mpi::Panels<T>* out, MatrixView<const double> V,
                                                           const Task& task, double scale, mpi::PanelWay way,
-                                                          const RightSides& right,
+                                                          const RightHandSideView& right,
                                                           const std::function<void()>& tend) override {
     mpi::Panels<T>* const to = out ? dynamic_cast<PanelsInTurn&>(*out).own_.get() : nullptr;
     return std::make_unique<ModificationInTurn<T>>(

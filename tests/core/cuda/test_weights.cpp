@@ -188,11 +188,11 @@ TEST(RightSidesOnGpu, AsOnTheCpu) {
               request.removed = c.removed;
               request.scale = c.scale;
               request.threads = 2;
-              request.sides = std::make_shared<Sides>();
-              *request.sides = {m,
-                                {z.data(), z.data() + z.size()},
-                                {Y.data(), Y.data() + Y.size()},
-                                std::vector<double>(size_t(m), 1e3)};
+              request.sides = std::make_shared<OwnedRightHandSides>();
+              request.sides->m = m;
+              request.sides->z.assign(z.data(), z.data() + z.size());
+              request.sides->Y.assign(Y.data(), Y.data() + Y.size());
+              request.sides->rss.assign(size_t(m), 1e3);
               return request;
             };
             Doubles out = Doubles::Zero(n, n);

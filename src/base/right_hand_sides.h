@@ -1,0 +1,101 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/factor_io.h"
+#include "base/task.h"
+
+namespace gpucholmod {
+
+/// Owns right-hand sides that are modified along with a factor (RightHandSideView), and keeps the results apart until
+/// the call has succeeded.
+class OwnedRightHandSides {
+ public:
+  index_t m = 0;
+  std::vector<double> z;  ///< n x m
+  std::vector<double> Y;  ///< m x k
+  /// Residual sums of squares of each; or none. NaN: more was taken away than there was; infinity: beyond the range of
+  /// doubles.
+  std::vector<double> rss;
+
+  OwnedRightHandSides() = default;
+  /// Copies `from` (n x m), `columns` (k x m), of which Y is the transpose, and sums (m), unless it is null, to rss.
+  /// Throws not_finite, with the names of the two arguments.
+  OwnedRightHandSides(const char* name_of_z, MatrixView<const double> from, const char* name_of_Y,
+                      MatrixView<const double> columns, const double* sums)
+      : m(from.cols), z(from.rows * m), Y(m * columns.rows) {
+    for (index_t j = 0; j < m; ++j) {
+      largest_of(name_of_z, from.col(j), from.rows, 0, j);
+      if (columns.rows > 0) largest_of(name_of_Y, columns.col(j), columns.rows, 0, j);
+      std::copy_n(from.col(j), from.rows, z.data() + j * from.rows);
+      for (index_t q = 0; q < columns.rows; ++q) Y[j + q * m] = columns(q, j);
+    }
+    if (sums) rss.assign(sums, sums + m);
+  }
+
+  /// Returns what a backend sees, and allocates its results. `task`: of k columns of V. `columns` (m x k), sorted and
+  /// scaled as V is, replaces Y and has to outlive the view. `order`: of the new factor. Throws overflow if a number is
+  /// too large for the precision of the task.
+  RightHandSideView view(const Task& task, const double* columns, index_t order) {
+    for (index_t j = 0; j < m && task.precision == Precision::single; ++j) {
+      for (index_t i = 0; i < task.n; ++i) require_single("z", z[i + j * task.n], i, j);
+      for (index_t q = 0; q < index_t(Y.size()) / m; ++q) require_single("y", Y[j + q * m], q, j);
+    }
+    out_.resize(order * m);
+    rest_.resize(task.k * m);
+    return {{z.data(), task.n, m, task.n},
+            {columns, m, task.k, m},
+            {out_.data(), order, m, order},
+            {rest_.data(), m, task.k, m}};
+  }
+
+  /// Replaces z and rss by those of the modified factor, when the call of `task` has succeeded. unscaled_z: as of Work.
+  void settle(const Task& task, bool unscaled_z) {
+    if (unscaled_z)
+      for (double& x : out_) x *= task.scale;
+    for (index_t j = 0; j < index_t(rss.size()); ++j) rss[j] = residual_sum(task, j);
+    z.swap(out_);
+  }
+
+ private:
+  static void require_single(const char* argument, double x, index_t row, index_t col) {
+    if (!std::isfinite(float(x)))
+      throw Error(ErrorCode::overflow,
+                  std::string("'") + argument + "' has values too large for the precision asked for",
+                  {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}});
+  }
+
+  /// Returns the new residual sum of squares of column j. [R z; 0 rho] is the factor of a matrix whose last entry is
+  /// b'A^-1 b + rho^2, or y'y, and is known to rounding of that: where what is missing is less than `units` of it, rho
+  /// is 0, and where it is more, NaN. NaN and infinity stay.
+  double residual_sum(const Task& task, index_t j) const {
+    const double units = 100 * (task.precision == Precision::single ? double(std::numeric_limits<float>::epsilon())
+                                                                     : std::numeric_limits<double>::epsilon());
+    double sum = rss[j], there = sum;
+    for (index_t q = 0; q < task.k; ++q) {
+      const double square = rest_[j + q * m] * rest_[j + q * m];
+      sum += q < task.added() ? square : -square;
+      there += square;
+    }
+    if (sum < 0) {
+      there += squares_of_column(z, j, 1) + squares_of_column(out_, j, task.scale);
+      sum = std::isfinite(there) && -sum <= units * there ? 0 : std::numeric_limits<double>::quiet_NaN();
+    }
+    return task.scale * task.scale * sum;
+  }
+  /// Of column j of z, divided by `scale`.
+  double squares_of_column(const std::vector<double>& z, index_t j, double scale) const {
+    const index_t rows = index_t(z.size()) / m;
+    double sum = 0;
+    for (index_t i = 0; i < rows; ++i) sum += z[i + j * rows] / scale * (z[i + j * rows] / scale);
+    return sum;
+  }
+
+  std::vector<double> out_, rest_;
+};
+
+}  // namespace gpucholmod
