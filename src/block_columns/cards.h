@@ -28,7 +28,7 @@ enum class Products {
 ///   inverted_at_once     diagonal blocks that are inverted by a block of threads
 ///   ahead<K>             sub-blocks of R that a warp of the others has on their way, V having K columns
 ///   P_slots<K>           places for P of row blocks, of a block that advances
-///   message_slots<K>     places for messages, of one that rewrites
+///   transform_slots<K>     places for transforms, of one that rewrites
 ///   finish_slots<K>      places for P, of one that finishes
 ///   Arithmetic<T>        what is computed with, for a factor of T's: double, or T
 ///   With<A>              the card, when it computes with A's: where these are shorter, there is room for more of them
@@ -44,7 +44,7 @@ struct Card90 {
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 2, inverted_at_once = 2;
   template <int K> static constexpr int ahead = K > 16 ? 2 : 4;
   template <int K> static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16;
-  template <int K> static constexpr int message_slots = K > 16 ? 2 : 3;
+  template <int K> static constexpr int transform_slots = K > 16 ? 2 : 3;
   template <int K> static constexpr int finish_slots = K > 16 ? 3 : 4;
 };
 
@@ -59,7 +59,7 @@ struct Card80 {
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 1, inverted_at_once = 1;
   template <int K> static constexpr int ahead = K > 16 ? 1 : 4;
   template <int K> static constexpr int P_slots = K > 16 ? 2 : K > 8 ? 4 : 8;
-  template <int K> static constexpr int message_slots = 2;
+  template <int K> static constexpr int transform_slots = 2;
   template <int K> static constexpr int finish_slots = K > 16 ? 2 : 4;
 };
 
@@ -74,7 +74,7 @@ struct Card86 {
   static constexpr int cluster = 8, solve_teams = 1, tile_slots = 1, inverted_at_once = 1;
   template <int K> static constexpr int ahead = 2;
   template <int K> static constexpr int P_slots = K > 8 ? 2 : 4;
-  template <int K> static constexpr int message_slots = K > 8 ? 1 : 2;
+  template <int K> static constexpr int transform_slots = K > 8 ? 1 : 2;
   template <int K> static constexpr int finish_slots = 1;
 };
 /// The same with floats.
@@ -82,7 +82,7 @@ struct Card86Single : Card86 {
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 2;
   template <int K> static constexpr int ahead = K > 16 ? 2 : 4;
   template <int K> static constexpr int P_slots = K > 16 ? 2 : K > 8 ? 4 : 8;
-  template <int K> static constexpr int message_slots = K > 8 ? 2 : 3;
+  template <int K> static constexpr int transform_slots = K > 8 ? 2 : 3;
   template <int K> static constexpr int finish_slots = K > 16 ? 2 : 4;
 };
 

@@ -5,13 +5,13 @@
 namespace gpucholmod::block_columns {
 
 /// Computes U^-1 of the H at the end of a segment that has come to its end, from the P of its row blocks: right-hand
-/// sides that follow the factor need the remaining V scaled by it. Writes it to where the next row block's message
+/// sides that follow the factor need the remaining V scaled by it. Writes it to where the next row block's transform
 /// would have it. One team of WARPS warps.
 template <class Segment, int K, class Team>
 class Closing {
   using Warp = typename Team::Warp;
   using A = typename Segment::Arithmetic;
-  using Parts = Message<K>;
+  using Parts = BlockTransform<K>;
   static constexpr int KP = Parts::KP, LDW = KP + 8, tiles = KP / 16 * (KP / 8);
   static constexpr int H = KP * LDB, X = H + KP * LDW, work = X + KP * LDW;
   static_assert(tiles <= WARPS);
@@ -19,7 +19,7 @@ class Closing {
  public:
   static constexpr int words = work + invert_factor_words;  ///< shared memory, in words
 
-  /// Row blocks [segment.first, segment.end), whose messages are there.
+  /// Row blocks [segment.first, segment.end), whose transforms are there.
   GPUCHOLMOD_HOST_DEVICE Closing(Team team, const Segment& segment) : team_(team), s_(segment), shared_(team.shared) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
@@ -28,7 +28,7 @@ class Closing {
       GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * LDB; i += WARPS * LANES) shared_[i] = 0;
     });
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < s_.end; ++b) {
-      const A* P = s_.messages + index_t(b) * Parts::stride + Parts::P;
+      const A* P = s_.transforms + index_t(b) * Parts::stride + Parts::P;
       team_.threads_sync([&](int thread) {
         GPUCHOLMOD_NO_UNROLL for (int i = thread; i < K * LDB; i += WARPS * LANES) shared_[i] = P[i];
       });
@@ -44,7 +44,7 @@ class Closing {
     team_.all_sync([&](Warp& warp) {
       return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work, s_.sigma * s_.sigma2);
     });
-    A* to = s_.messages + index_t(s_.end) * Parts::stride + Parts::scaling;
+    A* to = s_.transforms + index_t(s_.end) * Parts::stride + Parts::scaling;
     team_.threads_sync([&](int thread) {
       GPUCHOLMOD_NO_UNROLL
       for (int i = thread; i < KP * KP; i += WARPS * LANES)

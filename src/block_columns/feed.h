@@ -26,14 +26,14 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Stagin
       }
       wait.pause();
     }
-    ring.fill(warp, i, s.messages + index_t(b) * Message<K>::stride + Message<K>::P, K * LDB);
+    ring.fill(warp, i, s.transforms + index_t(b) * BlockTransform<K>::stride + BlockTransform<K>::P, K * LDB);
   }
 }
 
-/// Messages of accepted row blocks; each when that of `later` row blocks behind it is accepted too, as far as there is
-/// one.
+/// Transforms of accepted row blocks; each when that of `later` row blocks behind it is accepted too, as far as there
+/// is one.
 template <int K, class S, class Warp, class StagingRing>
-GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, int later, StagingRing& ring) {
+GPUCHOLMOD_HOST_DEVICE void feed_transforms(const Warp& warp, const S& s, int later, StagingRing& ring) {
   int known = s.start();
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.end; ++b) {
     const int i = b - s.first, last = b + later < s.blocks ? b + later : s.blocks - 1;
@@ -51,7 +51,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_messages(const Warp& warp, const S& s, int late
       }
       wait.pause();
     }
-    ring.fill(warp, i, s.messages + index_t(b) * Message<K>::stride, Message<K>::words);
+    ring.fill(warp, i, s.transforms + index_t(b) * BlockTransform<K>::stride, BlockTransform<K>::words);
   }
 }
 

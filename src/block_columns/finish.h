@@ -4,10 +4,10 @@
 
 namespace gpucholmod::block_columns {
 
-/// Shared memory of a block of threads that finishes messages, in words.
+/// Shared memory of a block of threads that finishes transforms, in words.
 template <int K, class Card>
 struct FinishMemory {
-  static constexpr int KP = Message<K>::KP;
+  static constexpr int KP = BlockTransform<K>::KP;
   static constexpr int LDW = KP + 8;  ///< of KP contiguous
   static constexpr int slots = Card::template finish_slots<K>;  ///< for P of row blocks
   static constexpr int P_words = KP * LDB;
@@ -23,12 +23,12 @@ struct FinishMemory {
 template <class S>
 GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.sigma2; }
 
-/// Finishes the messages of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far;
+/// Finishes the transforms of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far;
 /// then, of the sub-blocks side by side,
 ///
 ///   U_a'U_a = H_a     W_a = P_a U_a^-1     Z_a = W_a U_a'^-1     C_a'C_a = I + sigma W_a W_a'
 ///
-/// of which C_a^-T and sigma C_a^-T Z_a are the message, and whether the H behind the row block passes the guard. The
+/// of which C_a^-T and sigma C_a^-T Z_a are the transform, and whether the H behind the row block passes the guard. The
 /// diagonal of R~ is found here as well, as that of C_a R_aa: so it is positive, and right to its own last digits,
 /// however large what stands above it is. A row block of which an entry would leave the range of normal numbers is
 /// refused. With columns of both signs, S = diag(I, -I), H begins with S, and
@@ -39,7 +39,7 @@ class Finish {
   using Warp = typename Team::Warp;
   using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
-  using Parts = Message<K>;
+  using Parts = BlockTransform<K>;
   using S = FinishMemory<K, typename Warp::Card>;
   static constexpr int KP = S::KP, LDW = S::LDW, tiles = KP / 16 * (KP / 8);
 
@@ -130,7 +130,7 @@ class Finish {
 
   /// Row block b, whose P is in sP. False: refused.
   GPUCHOLMOD_HOST_DEVICE bool finish(int b, const A* sP) {
-    A* to = s_.messages + index_t(b) * Parts::stride;
+    A* to = s_.transforms + index_t(b) * Parts::stride;
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
       if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to);

@@ -75,17 +75,18 @@ inline int widest_pass(index_t k, index_t removed) {
   return width;
 }
 
-/// The memory of a pass, in doubles: of the whole factor V and messages, and of a panel, or the widest of several, what
-/// its own segments need. It is one piece: to allocate takes as long as to launch.
+/// The memory of a pass, in doubles: of the whole factor V and transforms, and of a panel, or the widest of several,
+/// what its own segments need. It is one piece: to allocate takes as long as to launch.
 struct SegmentSize {
   int columns;  ///< of V: 8, 16 or 32
   int strips, panel_strips;
 
   index_t V() const { return 0; }
-  index_t messages() const { return index_t(strips) * STRIP * columns; }
+  index_t transforms() const { return index_t(strips) * STRIP * columns; }
   index_t handed() const {
-    return messages() + (index_t(strips) * BLOCKS + 1) *
-                            with_width(columns, [](auto K) { return index_t(Message<decltype(K)::value>::stride); });
+    return transforms() + (index_t(strips) * BLOCKS + 1) * with_width(columns, [](auto K) {
+                            return index_t(BlockTransform<decltype(K)::value>::stride);
+                          });
   }
   index_t inverses() const { return handed() + index_t(panel_strips) * BLOCKS * LDB * columns; }
   index_t links() const { return inverses() + index_t(panel_strips) * BLOCKS * INVERSE; }

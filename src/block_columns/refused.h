@@ -24,7 +24,7 @@ GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) 
 ///
 /// With columns of both signs, two steps a row: with those that are added, then with the others.
 ///
-/// They are left as the message of the row block, by which they are done on the panels to its right: there it has a
+/// They are left as the transform of the row block, by which they are done on the panels to its right: there it has a
 /// negative number. Always in double: these steps are rare, and single precision cannot tell what they are needed
 /// for.
 template <class Segment, int K, class Team>
@@ -42,10 +42,10 @@ class RefusedBlock {
     return columns > 0 ? (columns + others - 1) / others : 1;
   }
   static constexpr int halves = K > HALF ? 2 : 1;
-  /// Shared memory, in doubles, and what the message takes.
+  /// Shared memory, in doubles, and what the transform takes.
   static constexpr int words = NB * (K + 3 * halves);
   static_assert(NB * NB * sizeof(T) <= INVERSE * sizeof(A));                   // for the diagonal block
-  static_assert(words * sizeof(double) <= Message<K>::scaling * sizeof(A));  // which is needed as well
+  static_assert(words * sizeof(double) <= BlockTransform<K>::scaling * sizeof(A));  // which is needed as well
 
   /// `number`: of the block of threads.
   GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment& segment, int b, int number)
@@ -56,8 +56,8 @@ class RefusedBlock {
   /// downdate fails, pass_state says so.
   GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
     team_.each_thread([&](int thread) { begin(thread, columns_[thread]); });
-    double* message = reinterpret_cast<double*>(s_.messages + index_t(b_) * Message<K>::stride);
-    if (b_ < 0) return repeat(message);
+    double* transform = reinterpret_cast<double*>(s_.transforms + index_t(b_) * BlockTransform<K>::stride);
+    if (b_ < 0) return repeat(transform);
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) {
       team_.threads_sync([&](int thread) {
         if (thread == i && !find(columns_[thread], i)) scalars(i, 0)[rho] = -1;
@@ -71,7 +71,7 @@ class RefusedBlock {
     team_.each_thread([&](int thread) {
       leave(thread, columns_[thread]);
       if (number_ == 0)
-        for (int i = thread; i < words; i += threads) message[i] = steps_[i];
+        for (int i = thread; i < words; i += threads) transform[i] = steps_[i];
     });
     if (number_ == 0) look_at_diagonal(pass_state);
   }
@@ -86,9 +86,9 @@ class RefusedBlock {
 
  private:
   /// Steps that have been found before.
-  GPUCHOLMOD_HOST_DEVICE void repeat(const double* message) {
+  GPUCHOLMOD_HOST_DEVICE void repeat(const double* transform) {
     team_.threads_sync([&](int thread) {
-      for (int i = thread; i < words; i += threads) steps_[i] = message[i];
+      for (int i = thread; i < words; i += threads) steps_[i] = transform[i];
     });
     team_.each_thread([&](int thread) {
       GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) apply(thread, columns_[thread], i);

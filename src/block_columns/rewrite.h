@@ -4,7 +4,7 @@
 
 namespace gpucholmod::block_columns {
 
-/// Rewrites the groups of a worker, row block after row block, as messages come; V of all of them stays in shared
+/// Rewrites the groups of a worker, row block after row block, as transforms come; V of all of them stays in shared
 /// memory. Those that come near the diagonal are left to Advance besides.
 ///
 /// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
@@ -16,7 +16,7 @@ class Rewrite {
   using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
   using RTiles = Tiles<Segment, Warp::Card::template ahead<K>, Warp>;
-  using Parts = Message<K>;
+  using Parts = BlockTransform<K>;
 
  public:
   /// team.shared: RTiles::words for each warp, and V of all groups, or of groups_within().
@@ -84,16 +84,16 @@ class Rewrite {
   /// Row block b, on the warp's groups. False: it is refused.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
     if (!ring_.wait(warp, b - s_.first)) return false;
-    const A* message = ring_.slot(b - s_.first);
+    const A* transform = ring_.slot(b - s_.first);
     while (tiles.at().b == b) {
       const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
       T* out = s_.out ? s_.out + index_t(group) * GROUP * s_.ld + index_t(b) * NB : nullptr;
       if (is_within() && c == b + s_.window && b > s_.first) bring(warp, l, group);
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
-      if constexpr (Warp::in_place) rewrite_in_place(warp, message, tiles, state, V_.of(l), out);
-      else rewrite(warp, message, tiles, state, out);
-      if (c == b && out) put_diagonal(warp, group % GROUPS * GROUP, message + Parts::diagonal, out);
+      if constexpr (Warp::in_place) rewrite_in_place(warp, transform, tiles, state, V_.of(l), out);
+      else rewrite(warp, transform, tiles, state, out);
+      if (c == b && out) put_diagonal(warp, group % GROUPS * GROUP, transform + Parts::diagonal, out);
       if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V_.of(l));
       if (c == b + 1 + s_.window) leave_near(warp, l, group, c);
       warp.sync();
@@ -105,13 +105,13 @@ class Rewrite {
   /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V -
   /// R_a'P_a. What is multiplied lies in the registers as the products take it; in this order none waits for the one
   /// before, nor anything for what has been multiplied.
-  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state,
+  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const A* transform, RTiles& tiles, State<Warp, K>& state,
                                       T* out) {
     constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
     Tile<Warp> done[2];              // 16 rows by 8 columns each
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
-      const A *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT,
-              *P = message + Parts::P + a * IB;
+      const A *Z = transform + Parts::Z + a * K / 8 * LEFT, *C = transform + Parts::C + a * 2 * LEFT,
+              *P = transform + Parts::P + a * IB;
       Left<Warp> R[2], Z_left[K / 8];
       Tile<Warp> R_tile[2];
       tiles.take(warp, a, R, R_tile);
@@ -135,12 +135,12 @@ class Rewrite {
   }
 
   /// The same where products take their factors in place: V goes to its place after each sub-block.
-  GPUCHOLMOD_HOST_DEVICE void rewrite_in_place(const Warp& warp, const A* message, RTiles& tiles, State<Warp, K>& state,
-                                               A* sV, T* out) {
+  GPUCHOLMOD_HOST_DEVICE void rewrite_in_place(const Warp& warp, const A* transform, RTiles& tiles,
+                                               State<Warp, K>& state, A* sV, T* out) {
     static_assert(std::is_same_v<T, A>);
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
-      const A *Z = message + Parts::Z + a * K / 8 * LEFT, *C = message + Parts::C + a * 2 * LEFT,
-              *P = message + Parts::P + a * IB;
+      const A *Z = transform + Parts::Z + a * K / 8 * LEFT, *C = transform + Parts::C + a * 2 * LEFT,
+              *P = transform + Parts::P + a * IB;
       Tile<Warp> done[2] = {zero_tile(warp), zero_tile(warp)};
       const A* R = tiles.take(warp, a);
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
@@ -183,7 +183,7 @@ class Rewrite {
 
   /// Nothing is done from row block b on: V of what is left to do, scaled so that H is I before it.
   GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) {
-    const A* scaling = s_.messages + index_t(b) * Parts::stride + Parts::scaling;
+    const A* scaling = s_.transforms + index_t(b) * Parts::stride + Parts::scaling;
     each_group(warp, b, [&](int l, int group) {
       if (is_within() && group / GROUPS == b + s_.window) bring(warp, l, group);
       State<Warp, K> state;

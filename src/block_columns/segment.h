@@ -17,7 +17,7 @@
 /// Where a factor lies on several GPUs, its owners, the first solves and finishes, and those of its blocks of threads
 /// that finish also
 ///
-///   send      P, messages and verdicts to the others' memory
+///   send      P, transforms and verdicts to the others' memory
 ///
 /// Each owner advances and rewrites its own strips.
 ///
@@ -63,7 +63,7 @@ static_assert(solving_at + 1 < LDT);
 /// What became of a row block, as its flag `complete` says.
 enum Verdict { open = 0, accepted = 1, refused = 2 };
 
-/// What the blocks of threads of one segment tell each other besides messages; zero at the start. Behind it lie the
+/// What the blocks of threads of one segment tell each other besides transforms; zero at the start. Behind it lie the
 /// flags.
 struct SegmentState {
   int stop;      ///< some row block is refused: nothing behind it is needed any more
@@ -86,7 +86,7 @@ struct OtherOwner {
 /// Which part of the factor a segment modifies: row blocks [first, end) of `blocks` block columns, of a whole factor or
 /// of a panel, whose columns go from the top of the factor to their diagonal. Row block b crosses the diagonal in block
 /// column b; so the row blocks above the diagonal blocks of a panel have negative numbers, down to `top`, and their
-/// messages are there.
+/// transforms are there.
 struct SegmentRange {
   int first, end, blocks;
   int top;  ///< 0, or, of a panel, minus the row blocks above it
@@ -118,7 +118,7 @@ struct SegmentMemory {
   index_t ldv;
   A* inverses;    ///< of the diagonal blocks, by their place, INVERSE words each
   A* links;       ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
-  A* messages;    ///< Message<K>::stride for each row block, and one more
+  A* transforms;    ///< BlockTransform<K>::stride for each row block, and one more
   A* handed;      ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
   int* inverted;  ///< how often a block of threads has left inverses of the diagonal blocks that it takes at once
   int* linked;    ///< and their links
@@ -145,9 +145,9 @@ struct SegmentOwners {
   /// Is true if all owners work on the segment. `inverses`, `links`, their counters and `handed` are then in the memory
   /// of owner 0, which alone solves and finishes.
   bool together;
-  int* first_flags;          ///< null on owner 0; on the others, whose flags and messages are their own, owner 0's
+  int* first_flags;          ///< null on owner 0; on the others, whose flags and transforms are their own, owner 0's
   const OtherOwner* others;  ///< on owner 0: of each of the others, whose flags are zero when this one begins
-  index_t messages_at;       ///< where in the memory of each messages are, in doubles
+  index_t transforms_at;       ///< where in the memory of each transforms are, in doubles
 };
 
 /// A modification of row blocks by unscaled steps, up to the first that the guard refuses, as one launch gets it. R is
@@ -183,8 +183,8 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   /// The first owner's flag of that kind and number; and, where this is the first, another's.
   GPUCHOLMOD_HOST_DEVICE int* of_first(int* flag) const { return is_led() ? first_flags + (flag - flags) : flag; }
   GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const { return others[other].flags + (flag - flags); }
-  GPUCHOLMOD_HOST_DEVICE A* messages_of(int other) const {
-    return reinterpret_cast<A*>(others[other].memory + messages_at);
+  GPUCHOLMOD_HOST_DEVICE A* transforms_of(int other) const {
+    return reinterpret_cast<A*>(others[other].memory + transforms_at);
   }
 
   /// Whether other owners tell here what they have done.
@@ -202,7 +202,7 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
     return several() ? (i / WORKERS_OF_STRIP * owners + owner) * WORKERS_OF_STRIP + i % WORKERS_OF_STRIP : i;
   }
 
-  /// The first row block whose message is not there, and the first block column that is solved for.
+  /// The first row block whose transform is not there, and the first block column that is solved for.
   GPUCHOLMOD_HOST_DEVICE int start() const { return first > 0 ? first : 0; }
 
   /// The place in the factor of block b, and of a group of columns.
@@ -223,7 +223,7 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
 /// What a row block does to the columns to its right, as rewriting takes it, in words; Z and C by sub-blocks, each the
 /// left factors of a product as they lie in the registers.
 template <int K>
-struct Message {
+struct BlockTransform {
   static constexpr int P = 0;  ///< P(i, q) at q * LDB + i
   static constexpr int Z = P + K * LDB;           ///< sigma C_a^-T Z_a, K / 8 of each
   static constexpr int C = Z + SUBS * K / 8 * LEFT;  ///< C_a^-T, 2 of each

@@ -6,15 +6,15 @@ namespace gpucholmod::block_columns {
 
 /// Sends what the first of several owners finds of row blocks to the memory of all others, and says there that it is
 /// there: so those that advance and rewrite wait for nothing but their own GPU. First goes P, on its own, for those
-/// that advance; then the rest of the message, that of a refused row block with its scaling. Of every finishers-th row
-/// block, beside the warps that finish it.
+/// that advance; then the rest of the transform, that of a refused row block with its scaling. Of every finishers-th
+/// row block, beside the warps that finish it.
 ///
-///   Threads   a team of SEND_P_WARPS warps for P, one of SEND_WARPS for messages
+///   Threads   a team of SEND_P_WARPS warps for P, one of SEND_WARPS for transforms
 template <class Segment, int K, class Team>
 class Send {
   using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
-  using Parts = Message<K>;
+  using Parts = BlockTransform<K>;
   static_assert(Parts::P == 0);
 
  public:
@@ -30,7 +30,7 @@ class Send {
     }
   }
 
-  GPUCHOLMOD_HOST_DEVICE void send_messages() {
+  GPUCHOLMOD_HOST_DEVICE void send_transforms() {
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first + finisher_; b < s_.end; b += s_.finishers) {
       if (!team_.all_sync(
               [&](Warp& warp) { return wait(warp, b, s_.complete(b), accepted) && wait(warp, b, s_.was_sent(b), 1); }))
@@ -64,13 +64,13 @@ class Send {
     });
   }
 
-  /// Words [first, end) of a message, even numbers: of each batch all is on its way before anything has come. Ends in a
-  /// barrier.
+  /// Words [first, end) of a transform, even numbers: of each batch all is on its way before anything has come. Ends in
+  /// a barrier.
   GPUCHOLMOD_HOST_DEVICE void copy(int b, int first, int end) {
     constexpr int batch = 9;
     static_assert(Parts::Z % 2 == 0 && Parts::words % 2 == 0 && Parts::stride % 2 == 0);
-    const index_t message = index_t(b) * Parts::stride;
-    const auto* const from = reinterpret_cast<const Pair<A>*>(s_.messages + message);
+    const index_t transform = index_t(b) * Parts::stride;
+    const auto* const from = reinterpret_cast<const Pair<A>*>(s_.transforms + transform);
     const int threads = team_.size() * LANES;
     team_.threads_sync([&](int thread) {
       GPUCHOLMOD_NO_UNROLL for (int at = first / 2 + thread; at < end / 2; at += batch * threads) {
@@ -78,7 +78,7 @@ class Send {
         GPUCHOLMOD_UNROLL for (int i = 0; i < batch; ++i)
           if (at + i * threads < end / 2) held[i] = Warp::template read<Access::transform>(from + at + i * threads);
         GPUCHOLMOD_NO_UNROLL for (int other = 0; other < s_.owners - 1; ++other) {
-          auto* const to = reinterpret_cast<Pair<A>*>(s_.messages_of(other) + message);
+          auto* const to = reinterpret_cast<Pair<A>*>(s_.transforms_of(other) + transform);
           GPUCHOLMOD_UNROLL for (int i = 0; i < batch; ++i)
             if (at + i * threads < end / 2) to[at + i * threads] = held[i];
         }

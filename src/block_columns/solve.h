@@ -142,7 +142,8 @@ class Solve {
       post_.V.release(warp, i);
       if (by_link) multiply<A, true>(warp, c - 1, product_ - 1, P_c[warp]);
     });
-    A* to = s_.messages + index_t(c) * Message<K>::stride + Message<K>::P + cluster_ * CHAIN_COLUMNS * LDB;
+    A* to =
+        s_.transforms + index_t(c) * BlockTransform<K>::stride + BlockTransform<K>::P + cluster_ * CHAIN_COLUMNS * LDB;
     team_.each_warp([&](Warp& warp) {
       if (stopped_[warp]) return;
       mail_.send(warp, c, P_c[warp]);

@@ -75,7 +75,7 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
     static_cast<block_columns::SegmentSigns<A>&>(words) = {A(s.sigma), A(s.sigma2), A(s.bound), s.scaling};
     static_cast<block_columns::SegmentFactor<T>&>(words) = s;
     static_cast<block_columns::SegmentMemory<A>&>(words) = {
-        at(s.V), at(s.left_V), s.ldv, at(s.inverses), at(s.links), at(s.messages), at(s.handed), s.inverted, s.linked,
+        at(s.V), at(s.left_V), s.ldv, at(s.inverses), at(s.links), at(s.transforms), at(s.handed), s.inverted, s.linked,
         nullptr};
     words.owners = s.owners;
     words.owner = s.owner;
@@ -114,14 +114,14 @@ template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Devi
 
 namespace {
 
-/// Memory on an owner but the first, in doubles: V and messages.
+/// Memory on an owner but the first, in doubles: V and transforms.
 struct SizeOnOthers {
-  index_t messages, words;
+  index_t transforms, words;
 
-  explicit SizeOnOthers(const block_columns::SegmentSize& size) : messages(size.messages()) {
+  explicit SizeOnOthers(const block_columns::SegmentSize& size) : transforms(size.transforms()) {
     const int blocks = size.strips * block_columns::BLOCKS;
-    words = messages + blocks * block_columns::with_width(size.columns, [](auto K) {
-                         return index_t(block_columns::Message<decltype(K)::value>::stride);
+    words = transforms + blocks * block_columns::with_width(size.columns, [](auto K) {
+                         return index_t(block_columns::BlockTransform<decltype(K)::value>::stride);
                        });
   }
 };
@@ -156,14 +156,14 @@ void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
   assign_roles<K, T, A>(s, Part::all, *devices_);
   const SizeOnOthers at(size_);
   s.others = devices_->others();
-  s.messages_at = at.messages;
+  s.transforms_at = at.transforms;
   devices_->each_other(stream, [&](int owner, cudaStream_t own) {
     SegmentOf<T, A> other = s;
     const auto [memory, flags] = devices_->of(owner);
     other.owner = strips_of_owner(owner);
     other.solvers = other.finishers = 0;
     other.V = reinterpret_cast<A*>(memory);
-    other.messages = reinterpret_cast<A*>(memory + at.messages);
+    other.transforms = reinterpret_cast<A*>(memory + at.transforms);
     other.first_flags = ints().flags_of(turn, s.blocks);
     other.flags = flags;
     check(cudaMemcpyAsync(other.V, s.V, sizeof(A) * K * s.ldv, cudaMemcpyDefault, own),
@@ -255,7 +255,7 @@ block_columns::Looked Pass<T>::looked(const void* fetched, bool removed) const {
 }
 
 template <class T>
-block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t message, const T* R, T* out,
+block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t transform, const T* R, T* out,
                                           index_t ld) const {
   using namespace block_columns;
   Segment<T> s{};
@@ -278,7 +278,7 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
   s.owners = on_;
   s.owner = strips_of_owner(0);
   with_width(size_.columns, [&](auto K) {
-    s.messages = memory() + size_.messages() + (message - s.top) * Message<decltype(K)::value>::stride;
+    s.transforms = memory() + size_.transforms() + (transform - s.top) * BlockTransform<decltype(K)::value>::stride;
   });
   return s;
 }

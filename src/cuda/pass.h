@@ -76,9 +76,9 @@ class Pass {
   Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
        block_columns::Scaling scaling, DeviceGroup* devices = nullptr, int strip = 0);
 
-  /// Places strips [first, end) below row blocks of `above` strips, whose messages begin at place `message`. R, out:
-  /// behind these row blocks.
-  block_columns::Segment<T> placed(int first, int end, int above, index_t message, const T* R, T* out,
+  /// Places strips [first, end) below row blocks of `above` strips, whose transforms begin at place `transform`. R,
+  /// out: behind these row blocks.
+  block_columns::Segment<T> placed(int first, int end, int above, index_t transform, const T* R, T* out,
                                    index_t ld) const;
   /// Queues what every panel begins with: flags of its row blocks, from block `from` on. Where `before` needs more than
   /// one turn, or V holds what is no plain number, all that is queued until the next panel begins does nothing.

@@ -16,7 +16,7 @@ constexpr int finishers = 8;
 
 /// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; why: inst/design/segments.md.
 constexpr int window = 16;
-/// On several owners, where messages take longer to come; but not in place, where few rewrite so many block columns:
+/// On several owners, where transforms take longer to come; but not in place, where few rewrite so many block columns:
 /// inst/design/several-gpus.md.
 constexpr int window_on_several = 24;
 static_assert(window > block_columns::REACH && window_on_several > window);

@@ -96,7 +96,7 @@ template <class T>
 void Substitution<T>::send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
   const index_t padded = index_t(strips_) * STRIP;
   if (n < padded || m < gangs_ * CHAIN_COLUMNS)
-    check(cudaMemsetAsync(dmemory_.data(), 0, sizeof(double) * messages_at(), stream), "clear right-hand sides");
+    check(cudaMemsetAsync(dmemory_.data(), 0, sizeof(double) * transforms_at(), stream), "clear right-hand sides");
   check(cudaMemcpy2DAsync(dmemory_.data(), sizeof(double) * padded, B, sizeof(double) * ldb, sizeof(double) * n, m,
                           cudaMemcpyDefault, stream),
         "send right-hand sides");
@@ -126,7 +126,7 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.ld = ld_;
     s.V = dmemory_.data() + i * column * NB;
     s.handed = dmemory_.data() + handed_at() + i * column * LDB;
-    s.messages = dmemory_.data() + messages_at() + index_t(i) * blocks * Message<CHAIN_COLUMNS>::stride;
+    s.transforms = dmemory_.data() + transforms_at() + index_t(i) * blocks * BlockTransform<CHAIN_COLUMNS>::stride;
     s.inverses = dmemory_.data() + inverses_at();
     s.links = dmemory_.data() + links_at();
     s.inverted = ints + inverted_at;

@@ -43,10 +43,10 @@ class Substitution {
   const T* R_;
   index_t ld_;
   index_t blocks() const { return index_t(strips_) * block_columns::BLOCKS; }
-  // One piece of memory, as to allocate takes as long as to launch: V, messages, handed, inverses, links, ints.
-  index_t messages_at() const { return blocks() * block_columns::NB * gangs_ * block_columns::CHAIN_COLUMNS; }
+  // One piece of memory, as to allocate takes as long as to launch: V, transforms, handed, inverses, links, ints.
+  index_t transforms_at() const { return blocks() * block_columns::NB * gangs_ * block_columns::CHAIN_COLUMNS; }
   index_t handed_at() const {
-    return messages_at() + blocks() * gangs_ * block_columns::Message<block_columns::CHAIN_COLUMNS>::stride;
+    return transforms_at() + blocks() * gangs_ * block_columns::BlockTransform<block_columns::CHAIN_COLUMNS>::stride;
   }
   index_t inverses_at() const {
     return handed_at() + blocks() * block_columns::LDB * gangs_ * block_columns::CHAIN_COLUMNS;

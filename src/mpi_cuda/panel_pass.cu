@@ -35,10 +35,10 @@ template <class T>
 template <class Copy>
 void PanelPass<T>::each_part(int strips, int slot, const Turns& turns, Copy&& copy) const {
   block_columns::with_width(size().columns, [&](auto K) {
-    using Parts = block_columns::Message<decltype(K)::value>;
+    using Parts = block_columns::BlockTransform<decltype(K)::value>;
     const std::size_t word = this->word_bytes(), blocks = std::size_t(strips) * block_columns::BLOCKS;
     char* const at = reinterpret_cast<char*>(this->memory()) +
-                     word * std::size_t(size().messages() + first_message(slot) * Parts::stride);
+                     word * std::size_t(size().transforms() + first_message(slot) * Parts::stride);
     copy(at, word * Parts::stride, word * (turns.size() > 1 ? Parts::stride : Parts::words), blocks);
     copy(at + word * blocks * Parts::stride, word * Parts::stride, word * Parts::stride, std::size_t(1));
   });

@@ -100,7 +100,8 @@ struct HostMail {
   template <int K, class S>
   void put(const S& s, int cluster) {
     for (int b = first; b < s.start(); ++b) {
-      const double* from = s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB;
+      const double* from =
+          s.transforms + index_t(b) * BlockTransform<K>::stride + BlockTransform<K>::P + cluster * CHAIN_COLUMNS * LDB;
       double* to = post.P[rank].data() + (b - first) * NB * LP;
       for (int q = 0; q < CHAIN_COLUMNS; ++q)
         for (int i = 0; i < NB; ++i) to[i * LP + q] = from[q * LDB + i];
@@ -147,7 +148,7 @@ struct HostPublishedMail {
     return true;
   }
   const A* P(int b) const {
-    return s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB;
+    return s.transforms + index_t(b) * BlockTransform<K>::stride + BlockTransform<K>::P + cluster * CHAIN_COLUMNS * LDB;
   }
   void expect_next(const Lanes&, int) const {}
   void send(const Lanes&, int, const Tile<Lanes>&) const {}
@@ -237,7 +238,7 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     start("feed", i, [=, &s, &ring] { feed_P<K>(Warp{}, s, s.blocks, ring); });
     if (!s.several()) continue;
     start("P is sent", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, i).send_P(); });
-    start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_messages(); });
+    start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_transforms(); });
   }
   for (int w = 0; w < s.here(s.advancers); ++w) {
     const Share share{s.worker(w), s.advancers, s.blocks * GROUPS};
@@ -254,14 +255,14 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     const int workers = within ? s.workers_within : s.workers;
     for (int w = 0; w < s.here(workers); ++w) {
       const int worker = s.worker(w);
-      HostRing& messages = rings.emplace_back(2, int(Message<K>::words), REWRITE_WARPS);
-      start(within ? "within" : "rewrite", w, [=, &s, &messages] {
+      HostRing& transforms = rings.emplace_back(2, int(BlockTransform<K>::words), REWRITE_WARPS);
+      start(within ? "within" : "rewrite", w, [=, &s, &transforms] {
         const Share share{worker, workers, s.blocks * GROUPS};
         const int groups = within ? groups_within(s, share) : std::max(share.count(), 1);
         std::vector<A> shared(places(s) + size_t(groups) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
-        Rewrite<S, K, Team, HostRing>(Team{shared.data(), REWRITE_WARPS}, s, worker, within, messages).run();
+        Rewrite<S, K, Team, HostRing>(Team{shared.data(), REWRITE_WARPS}, s, worker, within, transforms).run();
       });
-      start("feed", w, [=, &s, &messages] { feed_messages<K>(Warp{}, s, within ? s.window : 0, messages); });
+      start("feed", w, [=, &s, &transforms] { feed_transforms<K>(Warp{}, s, within ? s.window : 0, transforms); });
     }
   }
   for (std::thread& thread : running) thread.join();

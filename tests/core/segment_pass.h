@@ -13,14 +13,14 @@ namespace gpucholmod::test {
 /// A: what the card computes with.
 template <int K, class T, class A>
 class HostPassOf : public HostPass<T> {
-  using Message = block_columns::Message<K>;
+  using BlockTransform = block_columns::BlockTransform<K>;
   using Segment = block_columns::Segment<T, block_columns::Order::forward, A>;
   static constexpr int NB = block_columns::NB;
 
  public:
   HostPassOf(const double* V, index_t n, const block_columns::PassColumns& columns, index_t ldv, int strips)
       : strips_(strips), columns_(columns), V_(Stored<A>::Zero(index_t(strips) * block_columns::STRIP, K)),
-        messages_((size_t(strips) * block_columns::BLOCKS + 1) * Message::stride, nan) {
+        transforms_((size_t(strips) * block_columns::BLOCKS + 1) * BlockTransform::stride, nan) {
     columns.each([&](index_t to, index_t from, index_t count) {
       for (index_t q = 0; q < count; ++q) std::copy_n(V + (from + q) * ldv, n, V_.col(to + q).data());
     });
@@ -80,7 +80,7 @@ class HostPassOf : public HostPass<T> {
     s_.ld = ld;
     s_.V = s_.left_V = V_.data() + above;
     s_.ldv = V_.rows();
-    s_.messages = messages_.data() - index_t(s_.top) * Message::stride;
+    s_.transforms = transforms_.data() - index_t(s_.top) * BlockTransform::stride;
     handed_.assign(size_t(s_.blocks) * LDB * K, nan);
     inverses_.assign(size_t(s_.blocks) * INVERSE, nan);
     links_ = inverses_;
@@ -176,7 +176,7 @@ class HostPassOf : public HostPass<T> {
   /// elsewhere; in place, that which the chain reads.
   struct OfOwner {
     std::vector<T> R, out;
-    std::vector<A> messages, V;
+    std::vector<A> transforms, V;
     std::vector<int> flags;
     Segment s;
   };
@@ -209,17 +209,17 @@ class HostPassOf : public HostPass<T> {
         own.s.R = own.R.data();
       }
       own.s.solvers = own.s.finishers = 0;
-      own.messages.assign(size_t(s_.blocks) * Message::stride, A(nan));
+      own.transforms.assign(size_t(s_.blocks) * BlockTransform::stride, A(nan));
       own.flags.assign(s_.flag_words(s_.blocks), 0);
-      others.push_back({reinterpret_cast<double*>(own.messages.data()), own.flags.data()});
+      others.push_back({reinterpret_cast<double*>(own.transforms.data()), own.flags.data()});
       own.s.first_flags = s_.flags;
       own.s.flags = own.flags.data();
-      own.s.messages = own.messages.data();
+      own.s.transforms = own.transforms.data();
       own.V.assign(s_.V, s_.V + s_.ldv * K);
       own.s.V = own.V.data();
     }
     owners[0].s.others = others.data();
-    owners[0].s.messages_at = 0;
+    owners[0].s.transforms_at = 0;
     std::vector<std::thread> running;
     for (OfOwner& own : owners) running.emplace_back([&] { run_on_owner<Card>(own.s, how); });
     for (std::thread& thread : running) thread.join();
@@ -233,7 +233,7 @@ class HostPassOf : public HostPass<T> {
   int strips_;
   block_columns::PassColumns columns_;
   Stored<A> V_;
-  std::vector<A> messages_, handed_, inverses_, links_;
+  std::vector<A> transforms_, handed_, inverses_, links_;
   std::vector<int> ints_;
   block_columns::PassInts pass_{};
   Segment s_{};

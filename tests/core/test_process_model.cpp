@@ -108,8 +108,9 @@ TEST(ProcessModel, NobodyWaitsButForTheChain) {
 }
 
 /// One H100: what the note's table of pieces says.
-constexpr PanelPieces h100{0.1e-3, 10e-9,   60e-6,    75e-9,
-                           8e-6,   2.55e12, 1 / 29e9, 8.0 * block_columns::Message<16>::words / block_columns::NB};
+constexpr PanelPieces h100{
+    0.1e-3, 10e-9,   60e-6,    75e-9,
+    8e-6,   2.55e12, 1 / 29e9, 8.0 * block_columns::BlockTransform<16>::words / block_columns::NB};
 
 double on_gpus(index_t n, int processes, const Network& network) {
   return predicted({n, processes, mpi::panel_width(n)}, h100, network);

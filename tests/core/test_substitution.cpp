@@ -41,7 +41,7 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   Stored<double> V = Stored<double>::Zero(index_t(blocks) * NB, K);
   V.topLeftCorner(n, k) = B;
   std::vector<double> links(R.inverses.size(), R.nan), handed(size_t(blocks) * LDB * K, R.nan),
-      messages(size_t(blocks) * Message<K>::stride, R.nan);
+      transforms(size_t(blocks) * BlockTransform<K>::stride, R.nan);
   std::vector<int> flags(Segment<T, order>::flag_words(blocks));
   int linked = 0;
   Segment<T, order> s{};
@@ -53,7 +53,7 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   s.inverses = R.inverses.data();
   s.links = links.data();
   s.handed = handed.data();
-  s.messages = messages.data();
+  s.transforms = transforms.data();
   s.inverted = &R.inverted;
   s.linked = &linked;
   s.flags = flags.data();
@@ -74,7 +74,8 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   Stored<double> X(n, k);
   for (index_t q = 0; q < k; ++q)
     for (index_t i = 0; i < n; ++i)
-      X(i, q) = messages[s.place(int(i / NB)) * size_t(Message<K>::stride) + Message<K>::P + q * LDB + i % NB];
+      X(i, q) = transforms[s.place(int(i / NB)) * size_t(BlockTransform<K>::stride) + BlockTransform<K>::P + q * LDB +
+                           i % NB];
   return X;
 }
 

@@ -46,9 +46,9 @@ struct AdvanceMemory {
 };
 template <int K, class Card, class A>
 struct WorkerMemory {
-  static constexpr int message_slots = Card::template message_slots<K>;
-  static constexpr int messages = of_doubles<A>(16),
-                       tiles = messages + message_slots * block_columns::Message<K>::words;
+  static constexpr int transform_slots = Card::template transform_slots<K>;
+  static constexpr int transforms = of_doubles<A>(16),
+                       tiles = transforms + transform_slots * block_columns::BlockTransform<K>::words;
   /// For so many groups in hand.
   template <class Segment>
   GPUCHOLMOD_HOST_DEVICE static int words(int groups) {
@@ -84,8 +84,8 @@ __device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank,
   if constexpr (Card::clusters) {
     return ClusterMail{memory, arrived, rank, Own<Segment, Card>{s, rank}.first_mail()};
   } else {
-    return PublishedMail<Segment>{s, cluster, Message<K>::stride,
-                                  s.messages + Message<K>::P + cluster * CHAIN_COLUMNS * LDB};
+    return PublishedMail<Segment>{s, cluster, BlockTransform<K>::stride,
+                                  s.transforms + BlockTransform<K>::P + cluster * CHAIN_COLUMNS * LDB};
   }
 }
 
@@ -162,7 +162,7 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
     const int sender = warp - FINISH_WARPS - 1, other = sender - SEND_P_WARPS;
     if (sender < SEND_P_WARPS) Send<Segment, K, Team>({nullptr, {sender, lane}, 2, SEND_P_WARPS}, s, finisher).send_P();
     else if (other < SEND_WARPS)
-      Send<Segment, K, Team>({nullptr, {other, lane}, 3, SEND_WARPS}, s, finisher).send_messages();
+      Send<Segment, K, Team>({nullptr, {other, lane}, 3, SEND_WARPS}, s, finisher).send_transforms();
   }
 }
 
@@ -198,12 +198,13 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   using A = typename Segment::Arithmetic;
   using Team = DeviceTeamOf<A>;
   using S = WorkerMemory<K, typename Team::Warp::Card, A>;
-  using StagingRing = DeviceRing<A, S::message_slots>;
+  using StagingRing = DeviceRing<A, S::transform_slots>;
   A* const memory = reinterpret_cast<A*>(shared);
-  StagingRing messages{memory + S::messages, Message<K>::words, reinterpret_cast<typename StagingRing::State*>(shared)};
-  static_assert(sizeof(typename StagingRing::State) <= S::messages * sizeof(A));
+  StagingRing transforms{memory + S::transforms, BlockTransform<K>::words,
+                         reinterpret_cast<typename StagingRing::State*>(shared)};
+  static_assert(sizeof(typename StagingRing::State) <= S::transforms * sizeof(A));
   if (threadIdx.x == 0) {
-    messages.init(REWRITE_WARPS);
+    transforms.init(REWRITE_WARPS);
     fence_barriers();
   }
   __syncthreads();
@@ -211,10 +212,10 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   const bool within = block < few;
   if (warp < REWRITE_WARPS) {
     Rewrite<Segment, K, Team, StagingRing>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s,
-                                     s.worker(within ? block : block - few), within, messages)
+                                     s.worker(within ? block : block - few), within, transforms)
         .run();
   } else if (warp == REWRITE_WARPS) {
-    feed_messages<K>(DeviceWarpOf<A>{0, lane}, s, within ? s.window : 0, messages);
+    feed_transforms<K>(DeviceWarpOf<A>{0, lane}, s, within ? s.window : 0, transforms);
   }
 }
 

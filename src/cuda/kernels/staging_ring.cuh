@@ -235,7 +235,8 @@ struct ClusterMail {
   __device__ __forceinline__ void put(const S& s, int cluster) const {
     using namespace block_columns;
     for (int b = first; b < s.start(); ++b) {
-      const double* from = s.messages + index_t(b) * Message<K>::stride + Message<K>::P + cluster * CHAIN_COLUMNS * LDB;
+      const double* from =
+          s.transforms + index_t(b) * BlockTransform<K>::stride + BlockTransform<K>::P + cluster * CHAIN_COLUMNS * LDB;
       double* to = memory + (b - first) * slot_words;
       for (int i = int(threadIdx.x); i < CHAIN_COLUMNS * NB; i += int(blockDim.x))
         to[i % NB * LP + i / NB] = from[i / NB * LDB + i % NB];
@@ -281,7 +282,7 @@ struct PublishedMail {
   static constexpr int row = 1, column = block_columns::LDB, words = 0;
   const S& s;
   int cluster;
-  index_t stride;       ///< from one message to the next
+  index_t stride;       ///< from one transform to the next
   const A* first;       ///< P of row block 0, the columns of the cluster
 
   __device__ __forceinline__ bool wait(const Warp&, int b, const int* stop) const {

@@ -16,7 +16,7 @@ struct Gangs {
   block_columns::Segment<T, order> of[most_gangs];
 };
 
-/// Solves, into the messages of each gang: forward or back substitution as the chain of a segment, in one launch.
+/// Solves, into the transforms of each gang: forward or back substitution as the chain of a segment, in one launch.
 ///
 ///   Grid      s.solvers + s.advancers blocks for each gang, in clusters where the card has such, all of which must run
 ///             at once
@@ -52,7 +52,7 @@ __global__ void collect_solutions(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order>
   using namespace block_columns;
   const Segment<T, order>& s = gangs.of[blockIdx.y];
   const index_t c = blockIdx.x, ldv = index_t(s.blocks) * NB;
-  const double* P = s.messages + c * Message<CHAIN_COLUMNS>::stride + Message<CHAIN_COLUMNS>::P;
+  const double* P = s.transforms + c * BlockTransform<CHAIN_COLUMNS>::stride + BlockTransform<CHAIN_COLUMNS>::P;
   bool finite = true;
   for (int i = int(threadIdx.x); i < NB * CHAIN_COLUMNS; i += int(blockDim.x)) {
     const double x = P[i / NB * LDB + i % NB];
