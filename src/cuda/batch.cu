@@ -135,11 +135,7 @@ class Batch : public DeviceBatch {
     if (direct) begun = true;
     context_.marks().begin.record(stream());
     T* const out = direct ? dR_.data() : other->dR_.data();
-    BatchPass<T> pass{};
-    pass.V = dV.data();
-    pass.order = dorder.data();
-    pass.by = dby.data();
-    pass.added = dadded.data();
+    BatchPass<T> pass = pass_of(dV.data(), dorder.data(), dby.data(), dadded.data());
     pass.order_stride = prepared.added.size() > 1 ? task.k : 0;
     pass.added_stride = prepared.added.size() > 1 ? 1 : 0;
     pass.factors = dfactors.data();
@@ -225,11 +221,7 @@ class Batch : public DeviceBatch {
     if (direct) begun = true;
     context_.marks().begin.record(stream());
     T* const out = direct ? dR_.data() : other->dR_.data();
-    BatchPass<T> pass{};
-    pass.V = dV.data();
-    pass.order = dorder.data();
-    pass.by = dby.data();
-    pass.added = dtold.data() + 2;
+    BatchPass<T> pass = pass_of(dV.data(), dorder.data(), dby.data(), dtold.data() + 2);
     pass.pivots = dtold.data() + 3;
     pass.needs_care = dtold.data();
     pass.any = dtold.data() + 1;
@@ -257,6 +249,15 @@ class Batch : public DeviceBatch {
     (direct ? *this : *other).dbounds_.swap(dafter);
     replace(std::move(other), made);
     return true;
+  }
+
+  static BatchPass<T> pass_of(const double* V, const int* order, const double* by, const int* added) {
+    BatchPass<T> pass{};
+    pass.V = V;
+    pass.order = order;
+    pass.by = by;
+    pass.added = added;
+    return pass;
   }
 
   /// Queues the passes of a modification from this batch to `out`; of `pass` only what they have in common is given.
