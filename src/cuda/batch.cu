@@ -200,24 +200,8 @@ class Batch : public DeviceBatch {
     check(cudaMemcpyAsync(dtold.data(), begin, sizeof begin, cudaMemcpyHostToDevice, stream()), "send numbers");
     check(cudaMemsetAsync(dtold.data() + 3, 0xff, sizeof(int) * b_, stream()), "clear pivots");
     send_staged(V, V_words, dV.data(), context_);
-    BatchLook look{};
-    look.V = dV.data();
-    look.V_stride = task.common_V ? 0 : n_ * task.k;
-    look.n = n_;
-    look.count = b_;
-    look.k = int(task.k);
-    look.order = dorder.data();
-    look.by = dby.data();
-    look.added = double(order.added);
-    look.least = 0x1p-400;
-    look.most = 0x1p400;
-    look.top = double(std::numeric_limits<T>::max());
-    look.bounds = dbounds_.data();
-    look.after = dafter.data();
-    look.needs_care = dtold.data();
-    look_at_members<<<unsigned((b_ + warps_of_block - 1) / warps_of_block), dim3(WARP, warps_of_block), 0, stream()>>>(
-        look);
-    check(cudaGetLastError(), "start to look at members");
+    look(pass_of(dV.data(), dorder.data(), dby.data(), dtold.data() + 2), task, double(order.added), dafter.data(),
+         dtold.data());
     if (direct) begun = true;
     context_.marks().begin.record(stream());
     T* const out = direct ? dR_.data() : other->dR_.data();
@@ -237,18 +221,45 @@ class Batch : public DeviceBatch {
       fetch(dtold.data() + 3, b_, of_members.data());
       read(of_members, out, V, task, pivots);
       if (task.all_or_none) return true;
-      std::vector<double> before(b_), after(b_);
-      fetch(dbounds_.data(), b_, before.data());
-      fetch(dafter.data(), b_, after.data());
-      for (index_t m = 0; m < b_; ++m)
-        if (of_members[m] >= 0) after[m] = before[m];
-      check(cudaMemcpyAsync(dafter.data(), after.data(), dafter.bytes(), cudaMemcpyHostToDevice, stream()),
-            "send numbers");
-      check(cudaStreamSynchronize(stream()), "send numbers");
+      keep_bounds(of_members, dafter);
     }
     (direct ? *this : *other).dbounds_.swap(dafter);
     replace(std::move(other), made);
     return true;
+  }
+
+  /// Queues a look at V of every member, as `pass` has it: BatchLook.
+  void look(const BatchPass<T>& pass, const BatchTask& task, double added, double* after, int* needs_care) const {
+    BatchLook look{};
+    look.V = pass.V;
+    look.V_stride = task.common_V ? 0 : n_ * task.k;
+    look.n = n_;
+    look.count = b_;
+    look.k = int(task.k);
+    look.order = pass.order;
+    look.by = pass.by;
+    look.added = added;
+    look.least = 0x1p-400;
+    look.most = 0x1p400;
+    look.top = double(std::numeric_limits<T>::max());
+    look.bounds = dbounds_.data();
+    look.after = after;
+    look.needs_care = needs_care;
+    const unsigned blocks = unsigned((b_ + warps_of_block - 1) / warps_of_block);
+    look_at_members<<<blocks, dim3(WARP, warps_of_block), 0, stream()>>>(look);
+    check(cudaGetLastError(), "start to look at members");
+  }
+
+  /// Members that have failed keep their bounds.
+  void keep_bounds(const std::vector<int>& told, const PoolBuffer<double>& dafter) const {
+    std::vector<double> before(b_), after(b_);
+    fetch(dbounds_.data(), b_, before.data());
+    fetch(dafter.data(), b_, after.data());
+    for (index_t m = 0; m < b_; ++m)
+      if (told[m] >= 0) after[m] = before[m];
+    check(cudaMemcpyAsync(dafter.data(), after.data(), dafter.bytes(), cudaMemcpyHostToDevice, stream()),
+          "send numbers");
+    check(cudaStreamSynchronize(stream()), "send numbers");
   }
 
   static BatchPass<T> pass_of(const double* V, const int* order, const double* by, const int* added) {

@@ -101,7 +101,7 @@ class Modification {
       T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
       const bool came = !ready.empty();
       if (!came) make_pass(ready, i, strips, order);
-      const index_t pivot = run_pass(ready, i, came, strips, order, from, to, sides, begun);
+      const index_t pivot = run_pass({ready, i, came, strips, order}, from, to, sides, begun);
       if (pivot >= 0) return pivot;
       ready.pop_front();
       from = to;
@@ -192,14 +192,23 @@ class Modification {
                        block_columns::Scaling{scale, order}, context_.device_group(), layout_.strip);
     ready.back().clear(order, context_.stream());
   }
+  /// Pass i, the first of those that are ready, on so many strips that hold `order` rows; its V came already, or comes
+  /// now.
+  struct Next {
+    std::deque<FactorPass<T>>& ready;
+    std::size_t i;
+    bool came;
+    int strips;
+    index_t order;
+  };
   /// Makes the pass behind the one that is about to work, if there is one, V comes from the host, and there is room.
   /// Returns whether it did.
-  bool make_next(std::deque<FactorPass<T>>& ready, std::size_t i, int strips, index_t order) {
-    if (i + 1 == passes_.size() || !look_ || order != layout_.n || stopwatch_) return false;
-    const double bytes = size(way_.columns, strips).bytes();
+  bool make_next(const Next& what) {
+    if (what.i + 1 == passes_.size() || !look_ || what.order != layout_.n || stopwatch_) return false;
+    const double bytes = size(way_.columns, what.strips).bytes();
     if (!two_passes_ && work_.device_bytes + bytes > task_.device_memory) return false;
     try {
-      make_pass(ready, i + 1, strips, order);
+      make_pass(what.ready, what.i + 1, what.strips, what.order);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
       return false;
@@ -218,17 +227,16 @@ class Modification {
     context_.marks().came.record(copies);
   }
 
-  /// Pass i, which is the first of those that are ready; its V came already, or comes now. Returns the failing pivot,
-  /// or -1.
-  index_t run_pass(std::deque<FactorPass<T>>& ready, std::size_t i, bool came, int strips, index_t order, const T* R,
-                   T* out, const std::vector<RightHandSideStrip<T>>& sides, std::atomic<bool>* begun) {
+  /// Returns the failing pivot, or -1.
+  index_t run_pass(const Next& what, const T* R, T* out, const std::vector<RightHandSideStrip<T>>& sides,
+                   std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
-    const block_columns::PassColumns& columns = passes_[i];
-    FactorPass<T>& pass = ready.front();
+    const block_columns::PassColumns& columns = passes_[what.i];
+    FactorPass<T>& pass = what.ready.front();
     void* const staging = context_.staging(pass.outcome_bytes());
-    if (came) check(cudaStreamWaitEvent(stream, context_.marks().came, 0), "order two streams"), copies_ = false;
-    else timed(Stage::send, [&] { pass.send_columns(V_.data, order, V_.ld, look_, stream); });
-    bool next = make_next(ready, i, strips, order);
+    if (what.came) check(cudaStreamWaitEvent(stream, context_.marks().came, 0), "order two streams"), copies_ = false;
+    else timed(Stage::send, [&] { pass.send_columns(V_.data, what.order, V_.ld, look_, stream); });
+    bool next = make_next(what);
     if (begun) *begun = true;
     Marks& marks = context_.marks();
     marks.begin.record(stream);
@@ -238,7 +246,7 @@ class Modification {
       done = pass.run(
           R, out, layout_.ld, sides.empty() ? context_.turns() : one, staging, marks.end,
           [&] {
-            if (next) send_next(ready.back(), order);
+            if (next) send_next(what.ready.back(), what.order);
             next = false;
             wait(columns.first);
           },

@@ -27,19 +27,18 @@ class WeightedColumns {
       request_.removed = std::count(w.begin(), w.end(), -1.0);
       return;
     }
-    for (index_t q = 0; q < asked.k; ++q) largest_of("V", V + q * n, n, 0, q);
-    own_.reset(new S[n * asked.k]);
+    own_.reset(new S[n * (asked.k + 1)]);  // a column of weight 0 is looked at behind the others
     request_.k = request_.removed = 0;
+    bool plain = true;
     each_signed_column(asked.k, [&](index_t q) { return w[q]; }, [&](index_t q, double weight) {
+      const double by = weight == 0 ? 1 : multiple_of_column(weight, asked.scale);
+      plain = scale_column(V + q * n, by, own_.get() + request_.k * n) && plain;
       if (weight == 0) return;
-      const double by = multiple_of_column(weight, asked.scale);
-      S* const to = own_.get() + request_.k * n;
-      for (index_t i = 0; i < n; ++i) to[i] = S(V[i + q * n] * by);
-      require_finite(to, q);
       for (index_t j = 0; j < m; ++j) own_Y_.push_back(asked.sides->Y[j + q * m] * by);
       ++request_.k;
       request_.removed += weight < 0;
     });
+    if (!plain) find_what_is_wrong(V, w);
     V_ = own_.get();
     if (asked.sides) Y_ = own_Y_.data();
   }
@@ -60,11 +59,32 @@ class WeightedColumns {
     return std::all_of(w.begin(), w.end(), [](double x) { return x == 1 || x == -1; }) &&
            std::is_sorted(w.rbegin(), w.rend());
   }
+  double most() const {
+    return request_.precision == Precision::single ? double(std::numeric_limits<float>::max())
+                                                   : std::numeric_limits<double>::max();
+  }
+  /// to <- `by` times a column of V. Returns whether all of that is a number of the precision asked for.
+  bool scale_column(const S* from, double by, S* to) const {
+    const double top = most();
+    int beyond = 0;
+    for (index_t i = 0; i < request_.n; ++i) {
+      to[i] = S(from[i] * by);
+      beyond |= !(std::abs(double(to[i])) <= top);
+    }
+    return beyond == 0;
+  }
+  /// Throws not_finite where V is not finite, and overflow where a column is too large when it is scaled.
+  void find_what_is_wrong(const S* V, const std::vector<double>& w) const {
+    const index_t n = request_.n;
+    for (index_t q = 0; q < index_t(w.size()); ++q) largest_of("V", V + q * n, n, 0, q);
+    index_t at = 0;
+    each_signed_column(index_t(w.size()), [&](index_t q) { return w[q]; }, [&](index_t q, double weight) {
+      if (weight != 0) require_finite(own_.get() + at++ * n, q);
+    });
+  }
   void require_finite(const S* column, index_t q) const {
-    const double most = request_.precision == Precision::single ? double(std::numeric_limits<float>::max())
-                                                                : std::numeric_limits<double>::max();
     for (index_t i = 0; i < request_.n; ++i)
-      if (std::abs(double(column[i])) > most)
+      if (std::abs(double(column[i])) > most())
         throw Error(ErrorCode::overflow,
                     "'V' has a value that is too large for its weight and 'scale' at [" + std::to_string(i + 1) + ", " +
                         std::to_string(q + 1) + "]",
