@@ -172,8 +172,9 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, S
     std::vector<index_t> pivots;
     std::unique_ptr<HeldBatch> made;
     Work work;
-    naming_members(
-        [&] { work = R->modify(REAL(V), task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag); });
+    naming_members([&] {
+      work = R->modify(REAL(V), task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag);
+    });
     changed.flag = false;
     what.precision = R->precision();
     take_note(what, task, R->order(), work, pivots, in_place);

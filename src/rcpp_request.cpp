@@ -101,8 +101,8 @@ std::shared_ptr<OwnedRightHandSides> to_sides(SEXP list, index_t n, index_t k) {
                 {{"argument", "z"}});
   const MatrixView<const double> numbers{REAL(z), n, m, n};
   const MatrixView<const double> Y{y == R_NilValue ? nullptr : REAL(y), y == R_NilValue ? 0 : k, m, k};
-  return std::make_shared<OwnedRightHandSides>("z", numbers, CHAR(STRING_ELT(given[AskedSides::argument], 0)), Y,
-                                          rss == R_NilValue ? nullptr : REAL(rss));
+  const char* const argument = CHAR(STRING_ELT(given[AskedSides::argument], 0));
+  return std::make_shared<OwnedRightHandSides>("z", numbers, argument, Y, rss == R_NilValue ? nullptr : REAL(rss));
 }
 
 /// What control_numbers() in R/control.R makes.

@@ -174,10 +174,14 @@ check "MPICC says which" mpi_named
 mpi_refused() { configure MPICC="$scratch/mpi/bin/mpicc" ./configure --with-mpi=no && without_mpi && header 'MPI was refused'; }
 check "--with-mpi=no builds for one process" mpi_refused
 mpi_and_cuda() {
-  configure MPICC="$scratch/mpi/bin/mpicc" NVCC="$scratch/good/bin/nvcc" ./configure && with_mpi && makevars ' mpi_cuda/panels.o' && ! makevars cuda_absent
+  configure MPICC="$scratch/mpi/bin/mpicc" NVCC="$scratch/good/bin/nvcc" ./configure && with_mpi &&
+    makevars ' mpi_cuda/panels.o' && ! makevars cuda_absent
 }
 check "with CUDA and MPI there are panels on GPUs" mpi_and_cuda
-cuda_alone() { configure NVCC="$scratch/good/bin/nvcc" ./configure --with-mpi=no && makevars 'mpi_cuda_absent/backend.o' && ! makevars ' mpi_cuda/'; }
+cuda_alone() {
+  configure NVCC="$scratch/good/bin/nvcc" ./configure --with-mpi=no && makevars 'mpi_cuda_absent/backend.o' &&
+    ! makevars ' mpi_cuda/'
+}
 check "with CUDA alone there are none" cuda_alone
 mpi_broken() { configure MPICC="$scratch/old/bin/mpicc" ./configure && without_mpi && log 'cannot use' && ! configure MPICC="$scratch/old/bin/mpicc" ./configure --with-mpi; }
 check "an mpicc that fails the probe is not used" mpi_broken

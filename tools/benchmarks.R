@@ -83,6 +83,7 @@ others <- c(
     script("conditioning.R", "--n=65 --k=2 --seeds=1", out = "out"),
     run("first_touch.cpp", paste("c++ -O2 -pthread", shQuote(file.path(bench, "first_touch.cpp")),
                                  "-o first_touch && ./first_touch 1")),
+    script("gpu_calls.R", "--sizes=64 --ranks=1,16 --repeats=1 --batches=10x4x1 --upload=64", "a GPU", out = "out"),
     script("panel_tuning.R", "--n=300 --k=2 --repeats=1", "a GPU"),
     script("paper.R", "--sizes=20 --ranks=1 --repeats=1 --precisions=double --plots=paper --compare=./out.csv",
            out = "out"),

@@ -30,7 +30,8 @@ else
   $(error CUDA takes yes or no, not '$(CUDA)')
 endif
 sources := $(foreach folder,base c cpu modify paper stream $(cuda),$(wildcard $(root)/src/$(folder)/*.cpp))
-objects := $(sources:$(root)/src/%.cpp=$(BUILD)/%.o) $(patsubst $(root)/src/%.cu,$(BUILD)/%.o,$(wildcard $(root)/src/$(cuda)/*.cu))
+kernels := $(wildcard $(root)/src/$(cuda)/*.cu)
+objects := $(sources:$(root)/src/%.cpp=$(BUILD)/%.o) $(kernels:$(root)/src/%.cu=$(BUILD)/%.o)
 libraries = $(cuda_libraries) $(LAPACK) -lpthread
 flags = -std=c++17 -fPIC -fvisibility=hidden -ffp-contract=off -DGPUCHOLMOD_EXPORT='__attribute__((visibility("default")))' \
   -I$(BUILD) -I$(root)/src -I$(root)/inst/include -isystem $(EIGEN) $(if $(oldest),-isystem $(CUDA_HOME)/include)

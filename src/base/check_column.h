@@ -24,7 +24,7 @@ double require_column(const char* argument, const S* column, index_t first, inde
   return double(largest);
 }
 
-/// The same for the triangle of A (n x n) that uplo names.
+/// The same for the triangle of A (n x n) that uplo names, by so many threads.
 template <class T, class S>
 double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo, int threads = 1) {
   std::atomic<double> largest{0};

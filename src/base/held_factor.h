@@ -48,6 +48,7 @@ class HeldFactor {
   /// first finds out whether a downdate is possible. `begun` becomes true before this one changes: with a failing
   /// pivot, or after a throw, it is then half modified. A factor in ordinary memory allocates all that a call needs
   /// before that. Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
+  /// Where Work::unscaled_z is true, the caller multiplies task.right.out by task.scale.
   virtual Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                       std::atomic<bool>& begun) = 0;
 

@@ -24,8 +24,9 @@ double largest_in(const double* V, index_t n, index_t k) {
 constexpr index_t worth_a_look = 4096;
 
 /// Modifies R into a second factor though nobody has looked at V yet: the device does so while it works. Returns false,
-/// and has changed nothing, where there is no room for a second factor or numbers need care: then V has to be looked at
-/// first, which finds what is wrong with it and where.
+/// and has changed nothing, if there is no room for a second factor or numbers need care: then V has to be looked at
+/// first, which finds what is wrong with it and where. Throws not_finite and overflow where a downdate fails and V
+/// holds such a number.
 template <class T, class Storage>
 bool modify_at_once(Storage& R, const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                     Work& work) {
@@ -65,8 +66,9 @@ bool modify_at_once(Storage& R, const double* V, const Task& task, std::unique_p
 ///   look()                finds that out anew
 ///   together(f)           does f, one operation of all processes that share it, and returns the failing pivot
 ///   may_fail(task)        whether an update in place may fail though `range()` does not tell
-///   looks                 whether a sweep can look at V while it works, see modify_at_once(): where a number of V is
-///                         larger than `largest_plain`, it does nothing
+///   looks                 whether a sweep can look at V while it works: then modify_at_once() asks for that by a last
+///                         argument of sweep(), and for what it has seen by its largest(); where a number of V is
+///                         larger than `largest_plain`, the sweep does nothing
 ///   sweep(V, task, e, scale, poll)
 ///                         the modification of R / 2^e by V / 2^e, whose result is multiplied by `scale`; of that
 ///     tests()             whether it can find out without writing anything whether R can be modified

@@ -20,7 +20,7 @@ constexpr int LDC = IB + 8;        ///< and with IB
 /// Why a pass is stopped.
 enum Stop {
   not_stopped = 0,
-  not_definite = 1,  ///< a downdate has failed, or the pass before is not done yet
+  not_definite = 1,  ///< a downdate has failed, the pass before is not done yet, or V holds what is no plain number
   too_small = 2,     ///< an entry of the diagonal of R~ is too small for a normal number
   too_large = 3      ///< or too large
 };

@@ -20,8 +20,8 @@ inline std::shared_ptr<OwnedRightHandSides> copied(const gpucholmod_sides* given
   if (k > 0) static_cast<void>(matrix<const double>("sides->Y", given->Y, k, m, given->ldy));
   if (n == 0 && k == 0 && !given->rss) return nullptr;  // no numbers, of however many right-hand sides
   for (index_t j = 0; j < m && given->rss; ++j) require(!(given->rss[j] < 0), "sides->rss", "must not be negative");
-  return std::make_shared<OwnedRightHandSides>("sides->z", z, "sides->Y",
-                                          MatrixView<const double>{given->Y, k, m, given->ldy}, given->rss);
+  const MatrixView<const double> Y{given->Y, k, m, given->ldy};
+  return std::make_shared<OwnedRightHandSides>("sides->z", z, "sides->Y", Y, given->rss);
 }
 
 /// Copies the right-hand sides of a call that has succeeded, if there are any, to the caller's memory.

@@ -1,94 +1,32 @@
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "base/check_column.h"
-#include "base/threads.h"
 #include "cpu/kernels.h"
 #include "cuda/batch_prepared.h"
-#include "cuda/context.h"
-#include "cuda/device_batch.h"
-#include "cuda/kernels/batch.cuh"
+#include "cuda/batch_storage.cuh"
 #include "cuda/large_batch.h"
-#include "cuda/transfer.cuh"
 
 namespace gpucholmod::cuda {
 namespace {
 
 /// A thread for each column; members beyond are factors of their own.
 constexpr index_t most_order = 1024;
-constexpr double staged = double(std::size_t(16) << 20);  ///< bytes of triangles that travel at once
 
 /// Columns of V in a pass, V having k columns.
 index_t columns_of_pass(index_t n, index_t k) { return k <= 1 ? 1 : k <= 4 || n > most_columns<16> ? 4 : 16; }
 
+/// What is done with a batch, and to it.
 template <class T>
-class Batch : public DeviceBatch {
+class Batch : public BatchStorage<T> {
+  using Base = BatchStorage<T>;
+
  public:
-  Batch(Context& context, index_t n, index_t b)
-      : context_(context), n_(n), b_(b), dR_(context.pool(), words_of(n) * b), dbounds_(context.pool(), b) {}
-  ~Batch() override {
-    if (!context_.forked()) return;
-    dR_.abandon();
-    dbounds_.abandon();
-  }
-
-  index_t order() const override { return n_; }
-  index_t count() const override { return b_; }
-  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
-  int device() const override { return context_.device(); }
-  std::string device_name() const override { return context_.device_name(); }
-  double bytes() const override { return double(dR_.bytes()); }
-
-  /// From the host, in a Session.
-  void send(const double* R, Uplo uplo) {
-    std::vector<double> bounds(b_);
-    for_members(n_, b_, [&](index_t m) {
-      const double* const A = R + m * n_ * n_;
-      cpu::for_member(m, [&] {
-        bounds[m] = require_triangle<T>("R", A, n_, uplo) * std::sqrt(double(n_));
-        require_diagonal<T>(A, n_);
-      });
-    });
-    put_bounds(bounds);
-    in_pieces([&](index_t first, index_t last, T* buffer) {
-      for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
-        for (index_t m = from; m < to; ++m) pack(R + (first + m) * n_ * n_, uplo, buffer + m * words_of(n_));
-      }, [] {}, 16);
-      check(cudaMemcpyAsync(at(first), buffer, sizeof(T) * words_of(n_) * (last - first), cudaMemcpyHostToDevice,
-                            stream()),
-            "send factors");
-      check(cudaStreamSynchronize(stream()), "send factors");
-    });
-  }
+  using Base::Base;
+  using Base::bytes;
+  using Base::device_name;
+  using Base::precision;
 
   std::unique_ptr<HeldBatch> copy() const override { return duplicate(); }
-
-  void download(Uplo uplo, double* out) const override {
-    const Session session(context_);
-    in_pieces([&](index_t first, index_t last, T* buffer) {
-      fetch(at(first), words_of(n_) * (last - first), buffer);
-      for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
-        for (index_t m = from; m < to; ++m) unpack(buffer + m * words_of(n_), uplo, out + (first + m) * n_ * n_);
-      }, [] {}, 16);
-    });
-  }
-  void download(index_t member, Uplo uplo, double* out) const override {
-    const Session session(context_);
-    std::vector<T> words(words_of(n_));
-    fetch(at(member), words_of(n_), words.data());
-    unpack(words.data(), uplo, out);
-  }
-
-  void diagonals(double* out) const override {
-    if (n_ * b_ == 0) return;
-    const Session session(context_);
-    const PoolBuffer<double> ddiagonals(context_.pool(), n_ * b_);
-    diagonals_of_batch<T><<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(dR_.data(), n_, n_ * b_,
-                                                                                 ddiagonals.data());
-    check(cudaGetLastError(), "start to look for diagonals");
-    fetch(ddiagonals.data(), n_ * b_, out);
-  }
 
   void solve(TriangularSolve which, double* B, index_t m) const override {
     if (n_ * b_ * m == 0) return;
@@ -304,22 +242,18 @@ class Batch : public DeviceBatch {
 
   /// What is in `other`, where there is one, becomes *made, or, where `made` is null, this batch.
   void replace(std::unique_ptr<Batch> other, std::unique_ptr<HeldBatch>* made) {
-    if (made) {
-      *made = std::move(other);
-    } else if (other) {
-      dR_.swap(other->dR_);
-      dbounds_.swap(other->dbounds_);
-    }
+    if (made) *made = std::move(other);
+    else if (other) this->swap(*other);
   }
 
-  void put_bounds(const std::vector<double>& bounds) {
-    check(cudaMemcpyAsync(dbounds_.data(), bounds.data(), dbounds_.bytes(), cudaMemcpyHostToDevice, stream()),
-          "send numbers");
-    check(cudaStreamSynchronize(stream()), "send numbers");
+  std::unique_ptr<Batch> duplicate() const {
+    const Session session(context_);
+    auto made = std::make_unique<Batch>(context_, n_, b_);
+    this->copy_to(*made);
+    session.finish();
+    return made;
   }
 
-  cudaStream_t stream() const { return context_.stream(); }
-  T* at(index_t member) const { return dR_.data() + member * words_of(n_); }
   dim3 team() const { return n_ <= WARP ? dim3(WARP, warps_of_block) : dim3(unsigned((n_ + WARP - 1) / WARP * WARP)); }
   unsigned blocks() const { return unsigned(n_ <= WARP ? (b_ + warps_of_block - 1) / warps_of_block : b_); }
 
@@ -331,46 +265,6 @@ class Batch : public DeviceBatch {
     else if (n_ <= 4 * WARP) modify_by_warps<T, K, 4><<<quarters, warps, 0, stream()>>>(pass, b_);
     else modify_by_blocks<T, K><<<unsigned(b_), team(), 0, stream()>>>(pass);
     check(cudaGetLastError(), "start the modification of a batch");
-  }
-
-  template <class S>
-  void fetch(const S* from, index_t count, S* to) const {
-    check(cudaMemcpyAsync(to, from, sizeof(S) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
-    check(cudaStreamSynchronize(stream()), "fetch numbers");
-  }
-
-  std::unique_ptr<Batch> duplicate() const {
-    const Session session(context_);
-    auto made = std::make_unique<Batch>(context_, n_, b_);
-    const auto copy = [&](const auto& from, auto& to) {
-      if (from.bytes() == 0) return;
-      check(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream()), "copy a batch");
-    };
-    copy(dR_, made->dR_);
-    copy(dbounds_, made->dbounds_);
-    session.finish();
-    return made;
-  }
-
-  /// f(first, last, buffer), for members as many as fit the buffer, in page-locked memory.
-  template <class F>
-  void in_pieces(F&& f) const {
-    if (n_ * b_ == 0) return;
-    const index_t each = std::max<index_t>(1, index_t(staged / (sizeof(T) * double(words_of(n_)))));
-    T* const buffer = static_cast<T*>(context_.staging(sizeof(T) * words_of(n_) * std::min(each, b_)));
-    for (index_t first = 0; first < b_; first += each) f(first, std::min(first + each, b_), buffer);
-  }
-
-  void pack(const double* A, Uplo uplo, T* words) const {
-    for (index_t i = 0; i < n_; ++i)
-      for (index_t j = i; j < n_; ++j)
-        words[row_of(n_, i) + j] = T(uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]);
-  }
-  void unpack(const T* words, Uplo uplo, double* A) const {
-    std::fill_n(A, n_ * n_, 0.0);
-    for (index_t i = 0; i < n_; ++i)
-      for (index_t j = i; j < n_; ++j)
-        (uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]) = double(words[row_of(n_, i) + j]);
   }
 
   /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be
@@ -400,10 +294,16 @@ class Batch : public DeviceBatch {
                             : vanished(j, double(value), double(std::numeric_limits<T>::min()));
   }
 
-  Context& context_;
-  index_t n_, b_;
-  PoolBuffer<T> dR_;
-  PoolBuffer<double> dbounds_;  ///< of the norms of a member's columns
+
+  using Base::at;
+  using Base::b_;
+  using Base::context_;
+  using Base::dR_;
+  using Base::dbounds_;
+  using Base::fetch;
+  using Base::n_;
+  using Base::stream;
+  using Base::unpack;
 };
 
 template <class T>

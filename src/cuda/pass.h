@@ -56,7 +56,8 @@ class Pass {
   void start_turn(int turn, cudaStream_t stream) const;
   /// Queues a copy of the panel's outcome, to page-locked memory of outcome_bytes().
   void fetch_outcome(void* to, cudaStream_t stream) const;
-  std::size_t outcome_bytes() const;
+  std::size_t outcome_bytes() const { return outcome_bytes_of(size_); }
+  /// Returns the same for a pass of that size.
   static std::size_t outcome_bytes_of(const block_columns::SegmentSize& size) {
     return look_room + sizeof(int) * std::size_t(block_columns::PassInts::outcome_words(size.panel_strips *
                                                                                       block_columns::BLOCKS));
@@ -133,7 +134,7 @@ class Pass {
   block_columns::PassColumns columns_;
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
-  int pieces_ = 0;  ///< of each column of V that are looked at
+  int pieces_ = 0;        ///< of each column of V that are looked at
   int on_, strip_;        ///< owners, and the strip that it begins with
   DeviceGroup* devices_;  ///< null where the first owner does it alone
 };

@@ -82,34 +82,39 @@ index_t staged_columns(index_t n) {
 inline int threads_to_move(index_t count) { return count < 100000 ? 1 : threads_for(0); }
 
 /// The triangle `to` of dR (n x n) <- that of A (n x n) that uplo names, or its transpose. By way of page-locked memory
-/// that several threads fill, half of which travels meanwhile.
+/// that several threads fill, half of which travels meanwhile; a small one goes by the driver's own. Context::staging()
+/// is in use until the stream has been waited for.
 template <class S, class T>
 void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, Context& context) {
   const index_t n = A.cols;
   if (n == 0) return;
   const index_t width = staged_columns<S>(n), half = n * width;
+  const int threads = threads_to_move(n * n);
   const PoolBuffer<S> staging(context.pool(), 2 * half);
-  S* const locked = static_cast<S*>(context.staging(2 * sizeof(S) * std::size_t(half)));
+  S* const locked = threads > 1 ? static_cast<S*>(context.staging(2 * sizeof(S) * std::size_t(half))) : nullptr;
   Event sent[2];
   for (index_t first = 0, i = 0; first < n; first += width, ++i) {
     const TrianglePanel panel(first, width, n, uplo);
     const index_t rows = panel.rows(), which = i % 2;
-    S* const at = locked + which * half;
-    if (i >= 2) sent[which].synchronize();
-    for_columns(panel.cols(), threads_to_move(rows * panel.cols()), [&](index_t begin, index_t end) {
-      for (index_t j = begin; j < end; ++j) std::copy_n(&A(panel.top, panel.begin + j), rows, at + j * rows);
-    }, [] {}, 8);
+    MatrixView<const S> from = A.block(panel.top, panel.begin, rows, panel.cols());
+    if (threads > 1) {
+      S* const at = locked + which * half;
+      if (i >= 2) sent[which].synchronize();
+      for_columns(panel.cols(), threads, [&](index_t begin, index_t end) {
+        for (index_t j = begin; j < end; ++j) std::copy_n(from.col(j), rows, at + j * rows);
+      }, [] {}, 8);
+      from = {at, rows, panel.cols(), rows};
+    }
     const MatrixView<S> dpanel{staging.data() + which * half, rows, panel.cols(), rows};
-    check(cudaMemcpyAsync(dpanel.data, at, sizeof(S) * std::size_t(rows * panel.cols()), cudaMemcpyHostToDevice,
-                          context.stream()),
-          "send a panel");
+    copy_matrix(from, dpanel, cudaMemcpyHostToDevice, context.stream());
     sent[which].record(context.stream());
     convert_matrix<S, T>(uplo != to, dpanel, panel.in(dR, uplo, to), context.stream());
   }
 }
 
 /// to <- from (`count` numbers in the host's memory), by way of page-locked memory that several threads fill: a copy
-/// from other memory goes by one thread of the driver's. Returns when `from` has been read.
+/// from other memory goes by one thread of the driver's. Returns when `from` has been read; Context::staging() is in use
+/// until the stream has been waited for.
 inline void send_staged(const double* from, index_t count, double* to, Context& context) {
   const index_t half = index_t(staged_bytes / sizeof(double)) / 2;
   double* const locked = static_cast<double*>(context.staging(sizeof(double) * std::size_t(std::min(2 * half, count))));

@@ -22,12 +22,12 @@ struct Alike {
 };
 
 /// Whether all of these are the first.
-template <class T> bool are_same(const std::vector<T>& all) {
+template <class T>
+bool are_same(const std::vector<T>& all) {
   return std::all_of(all.begin(), all.end(), [&](const T& one) { return one == all[0]; });
 }
 
-/// Brings the members together on the GPU, modifies them there, and brings them
-/// back.
+/// Brings the members together on the GPU, modifies them there, and brings them back.
 Work modify_on_gpu(const cpu::ScatteredBatch& of, const BatchTask& task, std::vector<index_t>& pivots,
                    const Poll& poll) {
   const index_t n = of.n, b = index_t(of.members.size());
@@ -75,15 +75,13 @@ Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision 
       if (!task.common_weights) weights.insert(weights.end(), of_member, of_member + task.k);
     task.weights = task.common_weights ? alike.weights[0] : weights.data();
     task.scale = task.common_scale && alike.scale[0] == 1 ? nullptr : alike.scale.data();
-    naming_members(
-        [&] {
-          const Work done = backend == Backend::cuda ? modify_on_gpu(alike.batch, task, own, poll)
-                                                     : cpu::modify_scattered(alike.batch, task, own, poll);
-          work.seconds += done.seconds;
-          work.device = done.device;
-          work.device_bytes = std::max(work.device_bytes, done.device_bytes);
-        },
-        &alike.members);
+    naming_members([&] {
+      const Work done = backend == Backend::cuda ? modify_on_gpu(alike.batch, task, own, poll)
+                                                 : cpu::modify_scattered(alike.batch, task, own, poll);
+      work.seconds += done.seconds;
+      work.device = done.device;
+      work.device_bytes = std::max(work.device_bytes, done.device_bytes);
+    }, &alike.members);
     for (std::size_t i = 0; i < own.size(); ++i) pivots[alike.members[i]] = own[i];
   }
   return work;

@@ -18,7 +18,7 @@ std::string configured();
 /// This process among all of them.
 struct Place {
   int rank = 0, size = 1;
-  int threads = 1;  ///< of use to it: its share of the cores of its machine
+  int threads = 1;     ///< of use to it: its share of the cores of its machine
   int local_rank = 0;  ///< its number among those of its machine
 };
 

@@ -8,6 +8,7 @@
 #include "block_columns/refused.h"
 #include "block_columns/rewrite.h"
 #include "block_columns/send.h"
+#include "cuda/kernels/look.cuh"
 #include "cuda/kernels/staging_ring.cuh"
 
 namespace gpucholmod::cuda {
@@ -336,13 +337,6 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS) close_segment(const GPUCH
 #endif
 }
 
-/// Pieces of the columns of V in a pass, for look_at_columns(): so many of each column.
-struct Pieces {
-  const block_columns::Looked* looks;
-  int count;
-  double most;  ///< that is a plain number
-};
-
 /// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins
 /// with. Where the pass before, if there is one, is not done behind its first turn, or a piece of V has numbers that
 /// are no plain ones, nothing begins. One block of threads.
@@ -357,34 +351,6 @@ static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int
   if (threadIdx.x != 0) return;
   ints.progress_of(0).first = first;
   if (before.at && !is_done(before, 0, blocks)) ints.pass_state().stop = block_columns::not_definite;
-}
-
-constexpr int look_threads = 256;
-
-/// Looks at columns of V (m rows, leading dimension ld).
-///   Grid     pieces of a column by columns
-///   Shared   what each warp has seen
-static __global__ void __launch_bounds__(look_threads)
-    look_at_columns(const double* V, index_t ld, index_t m, block_columns::Looked* out) {
-  __shared__ block_columns::Looked sLooks[look_threads / block_columns::LANES];
-  const double* const column = V + blockIdx.y * ld;
-  block_columns::Looked mine{0, 0};
-  for (index_t i = blockIdx.x * look_threads + threadIdx.x; i < m; i += index_t(gridDim.x) * look_threads) {
-    const double size = fabs(column[i]);
-    mine.largest = size < HUGE_VAL ? fmax(mine.largest, size) : HUGE_VAL;
-    mine.squares += size * size;
-  }
-  const auto add = [&](const block_columns::Looked& other) {
-    mine.largest = fmax(mine.largest, other.largest);
-    mine.squares += other.squares;
-  };
-  for (int apart = block_columns::LANES / 2; apart > 0; apart /= 2)
-    add({__shfl_down_sync(0xffffffffu, mine.largest, apart), __shfl_down_sync(0xffffffffu, mine.squares, apart)});
-  if (threadIdx.x % block_columns::LANES == 0) sLooks[threadIdx.x / block_columns::LANES] = mine;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int w = 1; w < look_threads / block_columns::LANES; ++w) add(sLooks[w]);
-  out[blockIdx.y * gridDim.x + blockIdx.x] = mine;
 }
 
 }  // namespace gpucholmod::cuda

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/check_column.h"
+#include "base/threads.h"
+#include "cuda/batch_prepared.h"
+#include "cuda/context.h"
+#include "cuda/device_batch.h"
+#include "cuda/kernels/batch.cuh"
+#include "cuda/transfer.cuh"
+
+namespace gpucholmod::cuda {
+
+/// A batch of factors of scalars T: its memory, and what goes in and comes out. Triangles are packed (row_of()), one
+/// member after the other.
+template <class T>
+class BatchStorage : public DeviceBatch {
+ public:
+  /// Memory alone. In a Session.
+  BatchStorage(Context& context, index_t n, index_t b)
+      : context_(context), n_(n), b_(b), dR_(context.pool(), words_of(n) * b), dbounds_(context.pool(), b) {}
+  ~BatchStorage() override {
+    if (!context_.forked()) return;
+    dR_.abandon();
+    dbounds_.abandon();
+  }
+
+  index_t order() const override { return n_; }
+  index_t count() const override { return b_; }
+  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  int device() const override { return context_.device(); }
+  std::string device_name() const override { return context_.device_name(); }
+  double bytes() const override { return double(dR_.bytes()); }
+
+  /// Takes members from the host (n x n x b), in a Session. Throws not_finite, overflow and bad_diagonal, of a member.
+  void send(const double* R, Uplo uplo) {
+    std::vector<double> bounds(b_);
+    for_members(n_, b_, [&](index_t m) {
+      const double* const A = R + m * n_ * n_;
+      cpu::for_member(m, [&] {
+        bounds[m] = require_triangle<T>("R", A, n_, uplo) * std::sqrt(double(n_));
+        require_diagonal<T>(A, n_);
+      });
+    });
+    put_bounds(bounds);
+    in_pieces([&](index_t first, index_t last, T* buffer) {
+      for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
+        for (index_t m = from; m < to; ++m) pack(R + (first + m) * n_ * n_, uplo, buffer + m * words_of(n_));
+      }, [] {}, 16);
+      check(cudaMemcpyAsync(at(first), buffer, sizeof(T) * words_of(n_) * (last - first), cudaMemcpyHostToDevice,
+                            stream()),
+            "send factors");
+      check(cudaStreamSynchronize(stream()), "send factors");
+    });
+  }
+
+  void download(Uplo uplo, double* out) const override {
+    const Session session(context_);
+    in_pieces([&](index_t first, index_t last, T* buffer) {
+      fetch(at(first), words_of(n_) * (last - first), buffer);
+      for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
+        for (index_t m = from; m < to; ++m) unpack(buffer + m * words_of(n_), uplo, out + (first + m) * n_ * n_);
+      }, [] {}, 16);
+    });
+  }
+  void download(index_t member, Uplo uplo, double* out) const override {
+    const Session session(context_);
+    std::vector<T> words(words_of(n_));
+    fetch(at(member), words_of(n_), words.data());
+    unpack(words.data(), uplo, out);
+  }
+
+  void diagonals(double* out) const override {
+    if (n_ * b_ == 0) return;
+    const Session session(context_);
+    const PoolBuffer<double> ddiagonals(context_.pool(), n_ * b_);
+    diagonals_of_batch<T><<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(dR_.data(), n_, n_ * b_,
+                                                                                 ddiagonals.data());
+    check(cudaGetLastError(), "start to look for diagonals");
+    fetch(ddiagonals.data(), n_ * b_, out);
+  }
+
+ protected:
+  cudaStream_t stream() const { return context_.stream(); }
+  T* at(index_t member) const { return dR_.data() + member * words_of(n_); }
+
+  /// to <- from (`count` numbers of the device). Waits.
+  template <class S>
+  void fetch(const S* from, index_t count, S* to) const {
+    check(cudaMemcpyAsync(to, from, sizeof(S) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
+    check(cudaStreamSynchronize(stream()), "fetch numbers");
+  }
+
+  /// Copies all of this to a batch of the same order and number.
+  void copy_to(BatchStorage& other) const {
+    const auto copy = [&](const auto& from, auto& to) {
+      if (from.bytes() == 0) return;
+      check(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream()), "copy a batch");
+    };
+    copy(dR_, other.dR_);
+    copy(dbounds_, other.dbounds_);
+  }
+  void swap(BatchStorage& other) {
+    dR_.swap(other.dR_);
+    dbounds_.swap(other.dbounds_);
+  }
+
+  void put_bounds(const std::vector<double>& bounds) {
+    check(cudaMemcpyAsync(dbounds_.data(), bounds.data(), dbounds_.bytes(), cudaMemcpyHostToDevice, stream()),
+          "send numbers");
+    check(cudaStreamSynchronize(stream()), "send numbers");
+  }
+
+  /// f(first, last, buffer), for members as many as fit the buffer, in page-locked memory.
+  template <class F>
+  void in_pieces(F&& f) const {
+    if (n_ * b_ == 0) return;
+    const index_t each = std::max<index_t>(1, index_t(double(staged_bytes) / (sizeof(T) * double(words_of(n_)))));
+    T* const buffer = static_cast<T*>(context_.staging(sizeof(T) * words_of(n_) * std::min(each, b_)));
+    for (index_t first = 0; first < b_; first += each) f(first, std::min(first + each, b_), buffer);
+  }
+
+  void pack(const double* A, Uplo uplo, T* words) const {
+    for (index_t i = 0; i < n_; ++i)
+      for (index_t j = i; j < n_; ++j)
+        words[row_of(n_, i) + j] = T(uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]);
+  }
+  void unpack(const T* words, Uplo uplo, double* A) const {
+    std::fill_n(A, n_ * n_, 0.0);
+    for (index_t i = 0; i < n_; ++i)
+      for (index_t j = i; j < n_; ++j)
+        (uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]) = double(words[row_of(n_, i) + j]);
+  }
+
+  Context& context_;
+  index_t n_, b_;
+  PoolBuffer<T> dR_;
+  PoolBuffer<double> dbounds_;  ///< of the norms of a member's columns
+};
+
+}  // namespace gpucholmod::cuda

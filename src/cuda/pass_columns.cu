@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "cuda/kernels/layout.cuh"
+#include "cuda/kernels/look.cuh"
+#include "cuda/pass.h"
+
+/// The columns of V of a pass: to the device, where it looks at them, and back.
+namespace gpucholmod::cuda {
+namespace {
+
+/// to <- from (m x count), in the scalar of `to`.
+template <class S, class U>
+void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index_t m, index_t count,
+                     cudaStream_t stream) {
+  const dim3 grid(unsigned((m + convert_tile - 1) / convert_tile), unsigned((count + convert_tile - 1) / convert_tile));
+  convert<false><<<grid, dim3(convert_tile, convert_rows), 0, stream>>>(MatrixView<const S>{from, m, count, from_ld},
+                                                                       MatrixView<U>{to, m, count, to_ld});
+  check(cudaGetLastError(), "convert columns");
+}
+
+}  // namespace
+
+/// Floats take the first half of the memory; in the second, which holds nothing else, there is room for V in double.
+template <class T>
+void Pass<T>::clear_columns(index_t m, index_t rows, cudaStream_t stream) const {
+  if (m < rows || columns_.count < size_.columns)
+    check(cudaMemsetAsync(memory(), 0, (single_ ? sizeof(float) : sizeof(double)) * rows * size_.columns, stream),
+          "clear columns");
+}
+
+template <class T>
+void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const {
+  double* const to = single_ ? memory() + size_.ints() / 2 : memory();
+  columns_.each([&](index_t own, index_t from, index_t count) {
+    const index_t at = own * rows + first;
+    check(cudaMemcpy2DAsync(to + at, sizeof(double) * rows, V + from * ldv, sizeof(double) * ldv, sizeof(double) * m,
+                            count, cudaMemcpyDefault, stream),
+          "send columns");
+    if (single_) convert_columns(to + at, rows, reinterpret_cast<float*>(memory()) + at, rows, m, count, stream);
+  });
+}
+
+template <class T>
+void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const {
+  double* const from = single_ ? memory() + size_.ints() / 2 : memory();
+  columns_.each([&](index_t own, index_t to, index_t count) {
+    const index_t at = own * rows + first;
+    if (single_)
+      convert_columns(reinterpret_cast<const float*>(memory()) + at, rows, from + at, rows, m, count, stream);
+    check(cudaMemcpy2DAsync(V + to * ldv, sizeof(double) * ldv, from + at, sizeof(double) * rows, sizeof(double) * m,
+                            count, cudaMemcpyDeviceToHost, stream),
+          "fetch columns");
+  });
+}
+
+template <class T>
+void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) {
+  clear(n, stream);
+  send_columns(V, n, ldv, false, stream);
+}
+
+template <class T>
+void Pass<T>::send_columns(const double* V, index_t n, index_t ldv, bool look, cudaStream_t stream) {
+  send(V, ldv, n, rows(), 0, stream);
+  if (!look) return;
+  constexpr index_t rows_of_piece = 8 * look_threads;
+  const index_t most = block_columns::most_pieces / columns_.count;
+  pieces_ = int(std::clamp<index_t>((n + rows_of_piece - 1) / rows_of_piece, 1, most));
+  const double* const from = single_ ? memory() + size_.ints() / 2 : memory();
+  block_columns::Looked* to = looks();
+  columns_.each([&](index_t own, index_t, index_t count) {
+    look_at_columns<<<dim3(unsigned(pieces_), unsigned(count)), look_threads, 0, stream>>>(from + own * rows(), rows(),
+                                                                                          n, to);
+    check(cudaGetLastError(), "look at columns");
+    to += pieces_ * count;
+  });
+}
+
+template <class T>
+block_columns::Looked Pass<T>::looked(const void* fetched, bool removed) const {
+  const auto* const looks = static_cast<const block_columns::Looked*>(fetched);
+  const index_t added = pieces_ * columns_.added(), all = pieces_ * columns_.count;
+  block_columns::Looked sum{0, 0};
+  for (index_t i = removed ? added : 0; i < (removed ? all : added); ++i) {
+    sum.largest = std::max(sum.largest, looks[i].largest);
+    sum.squares += looks[i].squares;
+  }
+  return sum;
+}
+
+#define GPUCHOLMOD_FOR(T)                                                                                              \
+  template void Pass<T>::prepare(const double*, index_t, index_t, cudaStream_t);                                       \
+  template void Pass<T>::send_columns(const double*, index_t, index_t, bool, cudaStream_t);                            \
+  template block_columns::Looked Pass<T>::looked(const void*, bool) const;                                             \
+  template void Pass<T>::clear_columns(index_t, index_t, cudaStream_t) const;                                          \
+  template void Pass<T>::send(const double*, index_t, index_t, index_t, index_t, cudaStream_t) const;                  \
+  template void Pass<T>::fetch(double*, index_t, index_t, index_t, index_t, cudaStream_t) const;
+GPUCHOLMOD_FOR(float)
+GPUCHOLMOD_FOR(double)
+#undef GPUCHOLMOD_FOR
+
+}  // namespace gpucholmod::cuda
