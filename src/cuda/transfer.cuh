@@ -113,8 +113,8 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
 }
 
 /// to <- from (`count` numbers in the host's memory), by way of page-locked memory that several threads fill: a copy
-/// from other memory goes by one thread of the driver's. Returns when `from` has been read; Context::staging() is in use
-/// until the stream has been waited for.
+/// from other memory goes by one thread of the driver's. Returns when `from` has been read; Context::staging() is in
+/// use until the stream has been waited for.
 inline void send_staged(const double* from, index_t count, double* to, Context& context) {
   const index_t half = index_t(staged_bytes / sizeof(double)) / 2;
   double* const locked = static_cast<double*>(context.staging(sizeof(double) * std::size_t(std::min(2 * half, count))));
