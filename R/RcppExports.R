@@ -249,6 +249,34 @@ rcpp_factor_shift <- function(held, modified, from, to, dimnames, request) {
     .Call(`_gpucholmod_rcpp_factor_shift`, held, modified, from, to, dimnames, request)
 }
 
+rcpp_rls_is_sound <- function(fit) {
+    .Call(`_gpucholmod_rcpp_rls_is_sound`, fit)
+}
+
+rcpp_rls_begin <- function(rows, penalty, on_gpu) {
+    .Call(`_gpucholmod_rcpp_rls_begin`, rows, penalty, on_gpu)
+}
+
+rcpp_rls_step <- function(fit, step, log, gone, on_gpu, request) {
+    .Call(`_gpucholmod_rcpp_rls_step`, fit, step, log, gone, on_gpu, request)
+}
+
+rcpp_rls_append <- function(log, rows, first, age) {
+    .Call(`_gpucholmod_rcpp_rls_append`, log, rows, first, age)
+}
+
+rcpp_rls_solve <- function(fit, R, tolerance, with_inverse) {
+    .Call(`_gpucholmod_rcpp_rls_solve`, fit, R, tolerance, with_inverse)
+}
+
+rcpp_rls_deviance <- function(fit, solved, log, step) {
+    .Call(`_gpucholmod_rcpp_rls_deviance`, fit, solved, log, step)
+}
+
+rcpp_rolling <- function(rows, first, last, tolerance, intercept, request) {
+    .Call(`_gpucholmod_rcpp_rolling`, rows, first, last, tolerance, intercept, request)
+}
+
 rcpp_solve_modified <- function(held, V, k, weights, scale, b, m, own_b, wants, request) {
     .Call(`_gpucholmod_rcpp_solve_modified`, held, V, k, weights, scale, b, m, own_b, wants, request)
 }

@@ -740,6 +740,97 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_rls_is_sound
+bool rcpp_rls_is_sound(SEXP fit);
+RcppExport SEXP _gpucholmod_rcpp_rls_is_sound(SEXP fitSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_is_sound(fit));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_rls_begin
+SEXP rcpp_rls_begin(SEXP rows, SEXP penalty, bool on_gpu);
+RcppExport SEXP _gpucholmod_rcpp_rls_begin(SEXP rowsSEXP, SEXP penaltySEXP, SEXP on_gpuSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type penalty(penaltySEXP);
+    Rcpp::traits::input_parameter< bool >::type on_gpu(on_gpuSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_begin(rows, penalty, on_gpu));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_rls_step
+SEXP rcpp_rls_step(SEXP fit, SEXP step, SEXP log, SEXP gone, bool on_gpu, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_rls_step(SEXP fitSEXP, SEXP stepSEXP, SEXP logSEXP, SEXP goneSEXP, SEXP on_gpuSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type step(stepSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type log(logSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type gone(goneSEXP);
+    Rcpp::traits::input_parameter< bool >::type on_gpu(on_gpuSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_step(fit, step, log, gone, on_gpu, request));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_rls_append
+SEXP rcpp_rls_append(SEXP log, SEXP rows, double first, double age);
+RcppExport SEXP _gpucholmod_rcpp_rls_append(SEXP logSEXP, SEXP rowsSEXP, SEXP firstSEXP, SEXP ageSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type log(logSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< double >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< double >::type age(ageSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_append(log, rows, first, age));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_rls_solve
+Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, bool with_inverse);
+RcppExport SEXP _gpucholmod_rcpp_rls_solve(SEXP fitSEXP, SEXP RSEXP, SEXP toleranceSEXP, SEXP with_inverseSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< double >::type tolerance(toleranceSEXP);
+    Rcpp::traits::input_parameter< bool >::type with_inverse(with_inverseSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_solve(fit, R, tolerance, with_inverse));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_rls_deviance
+Rcpp::NumericVector rcpp_rls_deviance(SEXP fit, Rcpp::List solved, SEXP log, SEXP step);
+RcppExport SEXP _gpucholmod_rcpp_rls_deviance(SEXP fitSEXP, SEXP solvedSEXP, SEXP logSEXP, SEXP stepSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type solved(solvedSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type log(logSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type step(stepSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_deviance(fit, solved, log, step));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_rolling
+Rcpp::List rcpp_rolling(SEXP rows, Rcpp::NumericVector first, Rcpp::NumericVector last, double tolerance, bool intercept, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_rolling(SEXP rowsSEXP, SEXP firstSEXP, SEXP lastSEXP, SEXP toleranceSEXP, SEXP interceptSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type last(lastSEXP);
+    Rcpp::traits::input_parameter< double >::type tolerance(toleranceSEXP);
+    Rcpp::traits::input_parameter< bool >::type intercept(interceptSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rolling(rows, first, last, tolerance, intercept, request));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_solve_modified
 Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale, SEXP b, int m, bool own_b, Rcpp::LogicalVector wants, SEXP request);
 RcppExport SEXP _gpucholmod_rcpp_solve_modified(SEXP heldSEXP, SEXP VSEXP, SEXP kSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP bSEXP, SEXP mSEXP, SEXP own_bSEXP, SEXP wantsSEXP, SEXP requestSEXP) {
@@ -823,6 +914,13 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 5},
     {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 6},
     {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 6},
+    {"_gpucholmod_rcpp_rls_is_sound", (DL_FUNC) &_gpucholmod_rcpp_rls_is_sound, 1},
+    {"_gpucholmod_rcpp_rls_begin", (DL_FUNC) &_gpucholmod_rcpp_rls_begin, 3},
+    {"_gpucholmod_rcpp_rls_step", (DL_FUNC) &_gpucholmod_rcpp_rls_step, 6},
+    {"_gpucholmod_rcpp_rls_append", (DL_FUNC) &_gpucholmod_rcpp_rls_append, 4},
+    {"_gpucholmod_rcpp_rls_solve", (DL_FUNC) &_gpucholmod_rcpp_rls_solve, 4},
+    {"_gpucholmod_rcpp_rls_deviance", (DL_FUNC) &_gpucholmod_rcpp_rls_deviance, 4},
+    {"_gpucholmod_rcpp_rolling", (DL_FUNC) &_gpucholmod_rcpp_rolling, 6},
     {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 10},
     {NULL, NULL, 0}
 };

@@ -46,20 +46,26 @@ LastCall& last_call();
 /// Whether a call that takes long is to show a bar.
 bool wants_bar();
 
-/// The one way from R into the core: carries out a request, V being stored as doubles or floats, heeds the user
-/// meanwhile, and takes note of what was done. Returns the failing pivot, counted from 0; -1: success.
+/// Takes note, for last_cholupdate(), of a request that has been carried out.
 template <class S>
-index_t carry_out(const Place<S>& place, const S* V, const Request& request) {
-  Progress progress(wants_bar());
+void take_note(const Place<S>& place, const Request& request, const Outcome& outcome) {
   LastCall& last = last_call();
-  last.outcome = modify(place, V, request, progress.poll());
+  last.outcome = outcome;
   last.request = request;
   last.request.right = {};
   last.request.sides.reset();
   last.any = true;
   last.members = 0;
   last.in_place = place.factor && !place.made;
-  return last.outcome.pivot;
+}
+
+/// The one way from R into the core: carries out a request, V being stored as doubles or floats, heeds the user
+/// meanwhile, and takes note of what was done. Returns the failing pivot, counted from 0; -1: success.
+template <class S>
+index_t carry_out(const Place<S>& place, const S* V, const Request& request) {
+  Progress progress(wants_bar());
+  take_note(place, request, modify(place, V, request, progress.poll()));
+  return last_call().outcome.pivot;
 }
 
 }  // namespace gpucholmod

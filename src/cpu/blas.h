@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "base/types.h"
 
@@ -22,6 +23,10 @@ void dtrsv_(const char* uplo, const char* trans, const char* diag, const int* n,
             double* x, const int* incx, std::size_t, std::size_t, std::size_t);
 void dpotrf_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
 void dpotri_(const char* uplo, const int* n, double* A, const int* lda, int* info, std::size_t);
+void dtrtri_(const char* uplo, const char* diag, const int* n, double* A, const int* lda, int* info, std::size_t,
+             std::size_t);
+void dgeqrf_(const int* m, const int* n, double* A, const int* lda, double* tau, double* work, const int* lwork,
+             int* info);
 }
 
 /// BLAS and LAPACK on views, with triangles that are upper. Nothing is called where there is nothing to do.
@@ -101,6 +106,25 @@ inline void potri(MatrixView<double> U) {
   const Sizes u(U);
   int info = 0;
   if (u.cols > 0) dpotri_("U", &u.cols, U.data, &u.ld, &info, 1);
+}
+
+/// U <- U^-1.
+inline void trtri(MatrixView<double> U) {
+  const Sizes u(U);
+  int info = 0;
+  if (u.cols > 0) dtrtri_("U", "N", &u.cols, U.data, &u.ld, &info, 1, 1);
+}
+
+/// The upper triangle of A <- R of A = QR; below it is what Q is made of.
+inline void geqrf(MatrixView<double> A) {
+  const Sizes a(A);
+  if (a.rows == 0 || a.cols == 0) return;
+  std::vector<double> tau(std::min(a.rows, a.cols)), work(1);
+  int info = 0, length = -1;
+  dgeqrf_(&a.rows, &a.cols, A.data, &a.ld, tau.data(), work.data(), &length, &info);
+  length = int(work[0]);
+  work.resize(length);
+  dgeqrf_(&a.rows, &a.cols, A.data, &a.ld, tau.data(), work.data(), &length, &info);
 }
 
 }  // namespace gpucholmod::blas

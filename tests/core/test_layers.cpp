@@ -26,8 +26,9 @@ const std::map<std::string, std::set<std::string>> neighbours = {
     {"cuda", {"base", "block_columns", "cpu", "paper", "stream"}},
     {"mpi_cuda", {"base", "cuda", "mpi"}},
     {"modify", {"base", "block_columns", "cpu", "cuda", "paper", "stream"}},
+    {"regression", {"base", "cpu", "modify"}},
     {"c", {"base", "cpu", "cuda", "modify"}},
-    {"glue", {"base", "cpu", "cuda", "modify", "mpi", "mpi_cuda"}},
+    {"glue", {"base", "cpu", "cuda", "modify", "mpi", "mpi_cuda", "regression"}},
     {"mpi_absent", {"base", "mpi"}},
     {"mpi_cuda_absent", {"base", "cuda", "mpi_cuda"}},
     {"cuda_absent", {"base", "cuda", "paper", "stream"}}};

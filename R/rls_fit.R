@@ -1,0 +1,241 @@
+#' What a recursive regression says
+#'
+#' The methods of [lm()] for a fit of [rls()]. They cost \eqn{O(p^2)} to \eqn{O(p^3)} operations, however many
+#' observations there were.
+#'
+#' `deviance()` is what has been minimised: the weighted sum of squares of the residuals, and of the ridge penalty. A
+#' window that has lost digits of it, because what is left is small beside what has gone, sums the residuals of its
+#' rows.
+#'
+#' `nobs()` is the number of observations whose weight is not 0. Those that are being forgotten count for as much as is
+#' left of them, in `df.residual()` too: that is `nobs()` minus the number of coefficients that are not `NA`, or, with a
+#' ridge penalty, `nobs()`. Where no degree of freedom is left, `sigma()`, `vcov()` and what follows from them are `NA`,
+#' with a warning of class `gpucholmod_no_variance`.
+#'
+#' With several responses, `coef()`, `residuals()` and `predict()` return a matrix, `deviance()` and `sigma()` a vector;
+#' the others are for one response.
+#'
+#' @param object A fit of [rls()].
+#' @param parm Coefficients, by number or name; all of them by default.
+#' @param level The confidence level.
+#' @param ... Must be empty.
+#' @return `coef()`: the coefficients. `vcov()`: \eqn{\hat\sigma^2 (X'WX)^{-1}}, with the penalty's part of \eqn{X'WX},
+#'   and `confint()` the intervals by Student's t. `sigma()`: \eqn{\hat\sigma}, the square root of the deviance by the
+#'   degrees of freedom. `logLik()`: the log likelihood, for [AIC()] and [BIC()]; with a penalty or forgetting there is
+#'   none, which is an error of class `gpucholmod_no_likelihood`. `residuals()`, `fitted()`: of the observations that
+#'   are kept, the oldest first. `summary()`: a list of class `summary.rls` with the table `coefficients`, `sigma`,
+#'   `df`, `r.squared`, `adj.r.squared` and `fstatistic`, which are `NA` with a ridge penalty.
+#' @seealso [rls()], [predict()][predict.rls]
+#' @examples
+#' fit <- rls(mpg ~ wt + hp, mtcars[1:20, ])
+#' fit <- update(fit, mtcars[21:32, ])
+#' summary(fit)
+#' confint(fit)
+#' all.equal(AIC(fit), AIC(lm(mpg ~ wt + hp, mtcars)))
+#' @name summary.rls
+NULL
+
+# Returns list(columns, beta, rss, effects, inverse): what a fit says, see rcpp_rls_solve().
+solved <- function(fit, inverse = FALSE) {
+  on_gpu <- inherits(fit$R, "chol_factor")
+  d <- if (on_gpu) diagonal_of(fit$R)
+  if (on_gpu && all(d >= fit$tol * sqrt(fit$account$sums[seq_along(d)]))) {
+    return(list(columns = seq_along(d), beta = solve_back(fit$R, fit$z), rss = fit$rss, effects = fit$z,
+                inverse = NULL))
+  }
+  rcpp_rls_solve(fit, if (on_gpu) as.matrix(fit$R) else fit$R, fit$tol, inverse)
+}
+
+# Returns the deviances, without names.
+deviances <- function(fit, solved) {
+  if (is.null(fit$history)) return(solved$rss)
+  step <- list(first = fit$first, kept = fit$kept, age = fit$age, whole = if (fit$penalised) fit$level * fit$ridge)
+  rcpp_rls_deviance(fit, solved, fit$history, step)
+}
+
+freedom <- function(fit, solved) fit$count - if (fit$penalised) 0 else length(solved$columns)
+
+# Returns the estimated variances of the responses; warns where there are none.
+variances <- function(fit, solved) {
+  df <- freedom(fit, solved)
+  if (df > 0) return(deviances(fit, solved) / df)
+  warn_gpucholmod("no_variance", sprintf("no degree of freedom is left (%s): no variance can be given", format(df)),
+                  list(df = df))
+  rep(NA_real_, ncol(fit$z))
+}
+
+# Returns (X'WX)^-1 of the columns that are independent.
+unscaled <- function(fit, solved) {
+  if (is.null(solved$inverse)) chol2inv(fit$R) else tcrossprod(solved$inverse)
+}
+
+require_one_response <- function(fit, what) {
+  if (ncol(fit$z) != 1L) stop_bad_argument("object", ncol(fit$z), sprintf("has several responses: %s is for one", what))
+}
+
+# Returns the names of the coefficients, or NULL.
+coef_names <- function(fit) fit$names[[1L]]
+
+#' @rdname summary.rls
+#' @importFrom stats coef
+#' @export
+coef.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  as_coefficients(solved(object)$beta, object)
+}
+
+# Returns coefficients as the user sees them: a vector for one response without a name.
+as_coefficients <- function(beta, fit) {
+  if (ncol(beta) == 1L && is.null(fit$names[[2L]])) return(stats::setNames(beta[, 1L], coef_names(fit)))
+  dimnames(beta) <- fit$names
+  beta
+}
+
+#' @rdname summary.rls
+#' @importFrom stats deviance
+#' @export
+deviance.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  stats::setNames(deviances(object, solved(object)), object$names[[2L]])
+}
+
+#' @rdname summary.rls
+#' @importFrom stats df.residual
+#' @export
+df.residual.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  freedom(object, solved(object))
+}
+
+#' @rdname summary.rls
+#' @importFrom stats nobs
+#' @export
+nobs.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  object$count
+}
+
+#' @rdname summary.rls
+#' @importFrom stats sigma
+#' @export
+sigma.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  stats::setNames(sqrt(variances(object, solved(object))), object$names[[2L]])
+}
+
+#' @rdname summary.rls
+#' @importFrom stats vcov
+#' @export
+vcov.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  require_one_response(object, "vcov()")
+  with_memory({
+    known <- solved(object, inverse = TRUE)
+    p <- nrow(object$z)
+    all <- matrix(NA_real_, p, p)
+    if (!is.null(coef_names(object))) dimnames(all) <- object$names[c(1L, 1L)]
+    all[known$columns, known$columns] <- unscaled(object, known) * variances(object, known)
+    all
+  })
+}
+
+#' @rdname summary.rls
+#' @importFrom stats confint
+#' @export
+confint.rls <- function(object, parm, level = 0.95, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  require_one_response(object, "confint()")
+  require_level(level)
+  beta <- coef.rls(object)
+  beta <- if (is.matrix(beta)) beta[, 1L] else beta
+  names <- if (is.null(coef_names(object))) as.character(seq_along(beta)) else coef_names(object)
+  parm <- if (missing(parm)) seq_along(beta) else which_coefficients(parm, names)
+  outside <- c((1 - level) / 2, 1 - (1 - level) / 2)
+  errors <- sqrt(diag(vcov.rls(object)))
+  df <- df.residual.rls(object)
+  t <- if (df > 0) stats::qt(outside, df) else c(NA_real_, NA_real_)
+  matrix(beta[parm] + errors[parm] %o% t, ncol = 2L,
+         dimnames = list(names[parm], paste(format(100 * outside, trim = TRUE, digits = 3), "%")))
+}
+
+# Returns the numbers of coefficients that a user names.
+which_coefficients <- function(parm, names) {
+  at <- if (is.character(parm)) match(parm, names) else parm
+  if (!is.numeric(at) || anyNA(at) || any(at != round(at)) || any(at < 1 | at > length(names))) {
+    stop_bad_argument("parm", parm, "must be names or numbers of coefficients")
+  }
+  at
+}
+
+require_level <- function(level) {
+  if (!is_number(level) || level <= 0 || level >= 1) stop_bad_argument("level", level, "must be between 0 and 1")
+}
+
+#' @rdname summary.rls
+#' @importFrom stats logLik
+#' @export
+logLik.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  require_one_response(object, "logLik()")
+  if (object$penalised || object$age != 0) {
+    stop_gpucholmod("no_likelihood", "a fit with a ridge penalty, or that forgets, has no likelihood")
+  }
+  known <- solved(object)
+  n <- object$count
+  weights <- if (is.null(object$history)) object$sum_log_weights else {
+    w <- object$history$w[object$first + seq_len(object$kept)]
+    sum(log(w[w != 0]))
+  }
+  value <- 0.5 * (weights - n * (log(2 * pi) + 1 - log(n) + log(deviances(object, known))))
+  structure(value, nall = n, nobs = n, df = length(known$columns) + 1, class = "logLik")
+}
+
+#' @rdname summary.rls
+#' @importFrom stats residuals
+#' @export
+residuals.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  require_rows(object, "residuals()")
+  rows <- kept_rows(object)
+  drop_one(t(rows$y) - crossprod(rows$x, known_coefficients(object)), object)
+}
+
+#' @rdname summary.rls
+#' @importFrom stats fitted
+#' @export
+fitted.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  require_rows(object, "fitted()")
+  drop_one(crossprod(kept_rows(object)$x, known_coefficients(object)), object)
+}
+
+# Returns the coefficients, p x m, with 0 for those that are NA: their columns add nothing to others.
+known_coefficients <- function(fit, beta = solved(fit)$beta) {
+  beta[is.na(beta)] <- 0
+  beta
+}
+
+# Returns a vector if the fit has one response without a name.
+drop_one <- function(x, fit) {
+  if (ncol(fit$z) == 1L && is.null(fit$names[[2L]])) return(x[, 1L])
+  dimnames(x) <- list(rownames(x), fit$names[[2L]])
+  x
+}
+
+#' @rdname summary.rls
+#' @importFrom stats formula
+#' @export
+formula.rls <- function(x, ...) {
+  if (is.null(x$terms)) stop_bad_argument("x", NULL, "is a fit of a matrix, and has no formula")
+  stats::formula(x$terms)
+}

@@ -1,0 +1,68 @@
+#' Predictions of a recursive regression
+#'
+#' @param object A fit of [rls()].
+#' @param newdata Where to predict: a data frame for a fit of a formula; a matrix with a row for each prediction, or a
+#'   vector for one, for a fit of a matrix. If it is missing, the fitted values of the observations that are kept.
+#' @param se.fit Whether to return standard errors.
+#' @param interval,level Intervals for the means (`"confidence"`) or for further observations of weight 1
+#'   (`"prediction"`), and their level.
+#' @param ... Must be empty.
+#' @return As from [predict.lm()]: a vector; with an interval a matrix with columns `fit`, `lwr` and `upr`; with
+#'   `se.fit` a list of that, `se.fit`, `df` and `residual.scale`. For several responses, a matrix of predictions alone.
+#'
+#'   Where columns of the fit depend on others, predictions leave them out, with a warning of class
+#'   `gpucholmod_rank_deficient`.
+#' @examples
+#' fit <- rls(dist ~ speed, cars)
+#' predict(fit, data.frame(speed = c(10, 20)), interval = "prediction")
+#' @importFrom stats predict
+#' @export
+predict.rls <- function(object, newdata, se.fit = FALSE, interval = c("none", "confidence", "prediction"),
+                        level = 0.95, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  require_flag(se.fit, "se.fit")
+  interval <- match_choice(interval, c("none", "confidence", "prediction"), "interval")
+  require_level(level)
+  with_memory({
+    x <- predictors(object, newdata)
+    wanted <- se.fit || interval != "none"
+    if (wanted) require_one_response(object, "an interval or a standard error")
+    known <- solved(object, inverse = wanted)
+    if (length(known$columns) < ncol(x)) {
+      warn_gpucholmod("rank_deficient", "columns of the fit depend on others: predictions leave them out",
+                      list(columns = setdiff(seq_len(ncol(x)), known$columns)))
+    }
+    fit <- drop_one(x %*% known_coefficients(object, known$beta), object)
+    if (wanted) with_errors(object, known, fit, x, se.fit, interval, level) else fit
+  })
+}
+
+# Returns the matrix of regressors of new data, a row for each prediction, which may be missing values.
+predictors <- function(fit, newdata) {
+  if (missing(newdata)) {
+    require_rows(fit, "predict() without 'newdata'")
+    return(t(kept_rows(fit)$x))
+  }
+  if (!is.null(fit$terms) && is.data.frame(newdata)) {
+    return(frame_of(fit, newdata, stats::delete.response(fit$terms))$x)
+  }
+  x <- regressors(newdata, fit)
+  require_finite(x, "x")
+  x
+}
+
+# Returns predictions with what predict.lm() returns beside them.
+with_errors <- function(object, known, fit, x, se.fit, interval, level) {
+  x <- x[, known$columns, drop = FALSE]
+  variance <- variances(object, known)
+  df <- freedom(object, known)
+  of_mean <- rowSums((x %*% unscaled(object, known)) * x) * variance
+  if (interval != "none") {
+    half <- if (df > 0) stats::qt((1 + level) / 2, df) else NA_real_
+    half <- half * sqrt(of_mean + if (interval == "prediction") variance else 0)
+    fit <- cbind(fit = fit, lwr = fit - half, upr = fit + half)
+  }
+  if (!se.fit) return(fit)
+  list(fit = fit, se.fit = sqrt(of_mean), df = df, residual.scale = sqrt(variance))
+}

@@ -1,0 +1,233 @@
+# The observations of a fit of rls(): how they are given, and how they are kept.
+
+# Returns list(x, y, w, names, complete) of observations: x (p x k) and y (m x k) with a column for each, w (k) their
+# weights. x, y, weights: as the user gave them. fit: what they are for, or NULL for a new one. Leaves out observations
+# with missing values if `na.action` is "omit"; complete: which it did not leave out.
+observations <- function(x, y, weights, fit = NULL, na.action = fit$na.action) {
+  x <- regressors(x, fit)
+  y <- responses(y, nrow(x), fit)
+  weights <- weights_of(weights, nrow(x))
+  names <- list(colnames(x), colnames(y))
+  complete <- TRUE
+  if (na.action == "omit" && (anyNA(x) || anyNA(y) || anyNA(weights))) {
+    complete <- stats::complete.cases(x, y, weights)
+    x <- x[complete, , drop = FALSE]
+    y <- y[complete, , drop = FALSE]
+    weights <- weights[complete]
+  }
+  require_finite(x, "x")
+  require_finite(y, "y")
+  check_not_negative(weights, "weights", nrow(x), "observations")
+  list(x = transposed(x), y = transposed(y), w = weights, names = names, complete = complete)
+}
+
+# Returns the transpose, without names.
+transposed <- function(x) {
+  if (nrow(x) == 1L || ncol(x) == 1L) {
+    dim(x) <- c(ncol(x), nrow(x))
+    x
+  } else {
+    t(unname(x))
+  }
+}
+
+# Returns a matrix of doubles, a row for each observation. A vector is one row for a fit, and one column for a new one.
+# Columns with names are put in the order of the fit.
+regressors <- function(x, fit) {
+  if (is.data.frame(x) && !is.null(fit)) x <- columns_of(x, fit$names[[1L]])
+  if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, "x")
+  if (is.null(dim(x)) && !isS4(x)) {
+    x <- if (is.null(fit)) as.matrix(x) else matrix(x, 1L, dimnames = if (!is.null(names(x))) list(NULL, names(x)))
+  }
+  p <- if (is.null(fit)) ncol(x) else nrow(fit$z)
+  if (!is.double(x) || is.object(x) || length(dim(x)) != 2L) {
+    x <- open_columns(x, nrow(x), float32 = FALSE, "x", sprintf("there are %d observations", nrow(x)))
+  }
+  if (ncol(x) != p || p == 0L) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'x' has %d columns, the fit %d coefficients", ncol(x), p),
+                    list(expected = p, actual = ncol(x)))
+  }
+  if (!is.null(fit)) in_order(x, fit$names[[1L]]) else x
+}
+
+# Returns the columns of a matrix in the order of the names that a fit has; as they are where either has no names that
+# tell columns apart.
+in_order <- function(x, names) {
+  own <- colnames(x)
+  if (is.null(own) || is.null(names) || identical(own, names)) return(x)
+  if (anyDuplicated(names) || !all(nzchar(names)) || anyDuplicated(own) || !all(nzchar(own))) return(x)
+  require_known(own, names)
+  x[, names, drop = FALSE]
+}
+
+# Returns the columns of a data frame that a fit of a matrix has.
+columns_of <- function(data, names) {
+  if (is.null(names)) stop_bad_argument("newdata", NULL, "is a data frame, but the columns of the fit have no names")
+  require_known(intersect(names(data), names), names)
+  x <- as.matrix(data[names])
+  rownames(x) <- NULL
+  x
+}
+
+# Stops unless the names are those of the fit, in any order.
+require_known <- function(own, names) {
+  unknown <- setdiff(own, names)
+  absent <- setdiff(names, own)
+  if (!length(unknown) && !length(absent)) return(invisible())
+  why <- c(if (length(unknown)) paste("the fit has no column", paste(unknown, collapse = ", ")),
+           if (length(absent)) paste("missing from the new observations:", paste(absent, collapse = ", ")))
+  stop_gpucholmod("unknown_columns", paste(why, collapse = "; "),
+                  list(unknown = unknown, missing = absent, expected = names))
+}
+
+# Returns a matrix with a row for each of `count` observations.
+responses <- function(y, count, fit) {
+  m <- if (!is.null(fit)) ncol(fit$z)
+  if (!isS4(y) && !is.numeric(y)) stop_not_numeric(y, "y")
+  if (is.null(dim(y)) && !isS4(y)) y <- if (is.null(m) || m == 1L || count != 1L) as.matrix(y) else t(y)
+  if (!is.double(y) || is.object(y) || length(dim(y)) != 2L || nrow(y) != count) {
+    y <- open_columns(y, count, float32 = FALSE, "y", sprintf("there are %d observations", count))
+  }
+  if (!is.null(m) && ncol(y) != m) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns, the fit %d responses", ncol(y), m),
+                    list(expected = m, actual = ncol(y)))
+  }
+  y
+}
+
+# Stops where a matrix has a value that is not finite.
+require_finite <- function(x, argument) {
+  if (all(is.finite(x))) return(invisible())
+  at <- match(FALSE, is.finite(x))
+  row <- (at - 1L) %% nrow(x) + 1L
+  col <- (at - 1L) %/% nrow(x) + 1L
+  stop_gpucholmod("not_finite",
+                  sprintf("'%s' has a value that is not finite at [%d, %d]%s", argument, row, col,
+                          if (is.na(x[[at]])) "; na.action = na.omit leaves such observations out" else ""),
+                  list(argument = argument, row = row, col = col, value = x[[at]]))
+}
+
+# Returns a weight for each of so many observations, which may be missing.
+weights_of <- function(weights, count) {
+  if (!is.numeric(weights) || is.object(weights)) stop_not_numeric(weights, "weights")
+  if (!length(weights) %in% c(1L, count)) {
+    stop_bad_argument("weights", weights,
+                      sprintf("must be one number that is not negative, or one for each of %d observations", count))
+  }
+  rep_len(as.double(weights), count)
+}
+
+# Checks the weights of observations or the penalties of regressors, and returns `count` of them. This is not
+# check_weights(): a weighted sum of squares has no negative weights, so update() alone makes them, to remove rows.
+check_not_negative <- function(x, argument, count, of) {
+  x <- finite_numbers(x, argument)
+  if (any(x < 0) || !length(x) %in% c(1L, count)) {
+    why <- sprintf("must be one number that is not negative, or one for each of %d %s", count, of)
+    stop_bad_argument(argument, x, why)
+  }
+  rep_len(x, count)
+}
+
+# Returns the last rows of observations, at most `window`.
+last_rows <- function(rows, window) {
+  count <- length(rows$w)
+  if (count <= window) return(rows)
+  some_rows(rows, seq.int(count - window + 1, count))
+}
+some_rows <- function(rows, which) {
+  list(x = rows$x[, which, drop = FALSE], y = rows$y[, which, drop = FALSE], w = rows$w[which])
+}
+
+# Fits that come one from the other share a log of observations, an environment list(x, y, w, age, used): each has
+# fit$kept of them, behind the first fit$first, and `used` are there. The newest fit writes behind its own; another one,
+# which would overwrite rows of that, copies its rows first. So an update copies nothing that stays, on average.
+
+# Returns a fit whose log has `rows` behind its own, which src/ may read; log$used says later that they are there.
+keep <- function(fit, rows) {
+  count <- length(rows$w)
+  log <- fit$history
+  end <- fit$first + fit$kept
+  if (is.null(log) || log$used != end || end + count > length(log$w)) {
+    log <- new_log(fit, count)
+    fit$history <- log
+    fit$first <- 0
+  }
+  rcpp_rls_append(log, rows, fit$first + fit$kept, fit$age)
+  fit$kept <- fit$kept + count
+  log$used <- fit$first + fit$kept
+  fit
+}
+
+# Returns a log with the rows that a fit has, and room for twice as many, and `more`.
+new_log <- function(fit, more) {
+  own <- fit$first + seq_len(fit$kept)
+  room <- 2 * (fit$kept + more) + 16
+  log <- new.env(parent = emptyenv())
+  widened <- function(part, rows) {
+    made <- matrix(0, rows, room)
+    if (length(own)) made[, seq_along(own)] <- part[, own]
+    made
+  }
+  log$x <- widened(fit$history$x, nrow(fit$z))
+  log$y <- widened(fit$history$y, ncol(fit$z))
+  for (part in c("w", "age")) log[[part]] <- c(fit$history[[part]][own], numeric(room - length(own)))
+  log$used <- fit$kept
+  log
+}
+
+# Returns the rows that a fit keeps: list(x, y, w), the weights as they are by now.
+kept_rows <- function(fit) {
+  own <- fit$first + seq_len(fit$kept)
+  list(x = fit$history$x[, own, drop = FALSE], y = fit$history$y[, own, drop = FALSE],
+       w = fit$history$w[own] * exp(fit$history$age[own] - fit$age))
+}
+
+# Stops unless a fit keeps its rows.
+require_rows <- function(fit, what) {
+  if (is.null(fit$history)) {
+    stop_gpucholmod("rows_not_kept", sprintf("%s needs the observations: fit with keep_rows = TRUE", what))
+  }
+}
+
+# Returns the observations of new data for a fit: of a data frame for a fit of a formula by its terms.
+new_observations <- function(fit, newdata, y, weights) {
+  if (is_one_observation(newdata, y, weights, dim(fit$z))) {
+    return(list(x = matrix(newdata), y = matrix(y), w = as.double(weights)))
+  }
+  if (is.null(fit$terms) || !is.data.frame(newdata)) {
+    if (is.null(y)) stop_bad_argument("y", NULL, "is missing: the responses of the new observations")
+    return(observations(newdata, y, weights, fit))
+  }
+  if (!is.null(y)) stop_bad_argument("y", NULL, "is not needed: the formula tells the response in 'newdata'")
+  frame <- frame_of(fit, newdata, fit$terms)
+  observations(frame$x, response_of(frame$frame), weights, fit)
+}
+
+# Is true for one observation without names, which need not be looked at any further. d: the numbers of coefficients and
+# responses.
+is_one_observation <- function(x, y, w, d) {
+  is.double(x) && is.null(attributes(x)) && length(x) == d[[1L]] && is.double(y) && is.null(attributes(y)) &&
+    length(y) == d[[2L]] && is.double(w) && length(w) == 1L && is.null(attributes(w)) &&
+    all(is.finite(c(x, y, w))) && w >= 0
+}
+
+# Returns list(frame, x): the model frame of new data, with missing values, and the matrix of regressors.
+frame_of <- function(fit, newdata, terms) {
+  frame <- as_model(stats::model.frame(terms, newdata, na.action = stats::na.pass, xlev = fit$xlevels))
+  x <- as_model(stats::model.matrix(terms, frame, contrasts.arg = fit$contrasts))
+  attr(x, "assign") <- attr(x, "contrasts") <- NULL
+  list(frame = frame, x = x)
+}
+
+# Returns what is done with missing values: "omit" or "fail".
+na_action <- function(action) {
+  known <- list(na.omit = "omit", na.exclude = "omit", na.fail = "fail", na.pass = "fail")
+  if (is.function(action)) {
+    same <- vapply(names(known), function(name) identical(action, getExportedValue("stats", name)), NA)
+    action <- names(known)[same]
+  }
+  if (!is.character(action) || length(action) != 1L || !action %in% names(known)) {
+    stop_bad_argument("na.action", action, "must be na.omit, na.exclude or na.fail")
+  }
+  known[[action]]
+}

@@ -1,0 +1,77 @@
+# The summary of a fit of rls(), and what is printed: rls_fit.R has the help page.
+
+#' @rdname summary.rls
+#' @export
+summary.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  require_one_response(object, "summary()")
+  with_memory({
+    known <- solved(object, inverse = TRUE)
+    rank <- length(known$columns)
+    df <- freedom(object, known)
+    variance <- variances(object, known)
+    beta <- known$beta[known$columns, 1L]
+    error <- sqrt(diag(unscaled(object, known)) * variance)
+    t <- beta / error
+    names <- coef_names(object)
+    names <- if (is.null(names)) paste0("x", seq_len(nrow(object$z))) else names
+    table <- cbind(Estimate = beta, `Std. Error` = error, `t value` = t,
+                   `Pr(>|t|)` = if (df > 0) 2 * stats::pt(-abs(t), df) else NA_real_)
+    rownames(table) <- names[known$columns]
+    fitted <- if (object$penalised) list() else goodness(object, known, df, variance)
+    structure(c(list(call = object$call, coefficients = table,
+                     aliased = stats::setNames(is.na(known$beta[, 1L]), names), sigma = sqrt(variance),
+                     df = c(rank, df, nrow(object$z)), nobs = object$count, what = describe(object)), fitted),
+              class = "summary.rls")
+  })
+}
+
+# Returns list(r.squared, adj.r.squared, fstatistic), as summary.lm() defines them.
+goodness <- function(fit, known, df, variance) {
+  rank <- length(known$columns)
+  intercept <- fit$intercept && 1L %in% known$columns
+  mss <- sum(known$effects[if (intercept) -1L else seq_len(rank), 1L]^2)
+  rss <- deviances(fit, known)
+  r2 <- mss / (mss + rss)
+  fitted <- rank - intercept
+  list(r.squared = r2, adj.r.squared = 1 - (1 - r2) * ((fit$count - intercept) / df),
+       fstatistic = if (fitted > 0) c(value = mss / fitted / variance, numdf = fitted, dendf = df))
+}
+
+# Returns what kind of fit it is, in words.
+describe <- function(fit) {
+  paste0(sprintf("Recursive least squares: %d coefficients, %s observations", nrow(fit$z), format(fit$count)),
+         if (is.finite(fit$window)) sprintf(", the last %s", format(fit$window)) else "",
+         if (fit$on_gpu) "; the factor is on the GPU" else "")
+}
+
+#' @rdname summary.rls
+#' @param x A fit, or its summary.
+#' @param digits How many to show.
+#' @export
+print.summary.rls <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  if (!is.null(x$call)) cat("Call: ", paste(deparse(x$call), collapse = "\n"), "\n", sep = "")
+  cat(x$what, "\n\n", sep = "")
+  if (any(x$aliased)) cat(sprintf("Not determined, as they depend on others: %s\n",
+                                  paste(names(x$aliased)[x$aliased], collapse = ", ")))
+  stats::printCoefmat(x$coefficients, digits = digits, ...)
+  cat(sprintf("\nResidual standard error: %s on %s degrees of freedom\n", format(signif(x$sigma, digits)),
+              format(x$df[[2L]], digits = digits)))
+  if (!is.null(x$r.squared)) {
+    cat(sprintf("R-squared: %s, adjusted: %s\n", formatC(x$r.squared, digits = digits),
+                formatC(x$adj.r.squared, digits = digits)))
+  }
+  invisible(x)
+}
+
+#' @rdname summary.rls
+#' @export
+print.rls <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  if (...length()) require_no_more(...)
+  require_fit(x)
+  cat(describe(x), "\n", sep = "")
+  print(coef(x), digits = digits)
+  cat(sprintf("deviance %s\n", paste(format(deviance(x), digits = digits), collapse = ", ")))
+  invisible(x)
+}

@@ -1,0 +1,174 @@
+#' Take observations into a recursive regression, and out of it
+#'
+#' `update()` returns the fit with further observations, and, in a window, without those that leave it. `drop_rows()`
+#' returns the fit without some observations. Both leave the fit they are given as it is.
+#'
+#' Of more observations than the window has, only the last count. With a data frame for a fit of a formula, the
+#' variables are found by their names. With a matrix for a fit of a matrix, or a vector with names, the columns are put
+#' in the order of the fit where both have names.
+#'
+#' @param object A fit of [rls()].
+#' @param newdata The observations: a data frame for a fit of a formula; a matrix with a row for each, or a vector,
+#'   which is one observation, for a fit of a matrix; a data frame with the columns of the matrix.
+#' @param y Their responses, unless the formula of the fit tells them.
+#' @param weights Their weights: one number, or one for each observation, none negative.
+#' @param forget What everything known so far is multiplied by beforehand; the default is that of the fit.
+#' @param rows Which observations are to go: numbers of those that the fit keeps, of which the oldest is number 1.
+#' @param ... Must be empty.
+#' @return A fit.
+#' @section Errors:
+#' `gpucholmod_unknown_columns`: the names of the columns are not those of the fit; fields `unknown`, `missing` and
+#' `expected`. `gpucholmod_rows_not_kept`: `rows` is given, and the fit keeps none. `gpucholmod_lost_digits`: without
+#' the observations, `drop_rows()` would leave coefficients that are off by more than 1e-10.
+#' @seealso [rls()]
+#' @examples
+#' fit <- rls(dist ~ speed, cars[1:20, ], keep_rows = TRUE)
+#' fit <- update(fit, cars[21:50, ])
+#' fit <- drop_rows(fit, 49)
+#' all.equal(coef(fit), coef(lm(dist ~ speed, cars[-49, ])))
+#' @importFrom stats update
+#' @export
+update.rls <- function(object, newdata, y = NULL, weights = 1, forget = object$forget, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  if (!missing(forget)) require_forget(forget)
+  if (missing(newdata) || inherits(newdata, "formula")) {
+    stop_bad_argument("newdata", NULL, "must be further observations: to change the formula, make a new fit")
+  }
+  with_memory({
+    fit <- unclass(object)  # for "$" would look for a method
+    fit <- advance(fit, last_rows(new_observations(fit, newdata, y, weights), fit$window), forget)
+    class(fit) <- "rls"
+    fit
+  })
+}
+
+# Returns a fit after `rows` have come; those leave the window that have no place in it any more.
+advance <- function(fit, rows, forget) {
+  after <- fit
+  after$age <- fit$age - log(forget)
+  coming <- sum(rows$w != 0)
+  leaving <- 0
+  penalty <- NULL
+  if (fit$penalised) {
+    after$level <- fit$level * forget
+    if (fit$keep_ridge && after$level < 0.95) {
+      penalty <- (1 - after$level) * fit$ridge
+      after$level <- 1
+    }
+  }
+  gone <- 0
+  if (!is.null(fit$history)) {
+    after <- keep(after, rows)
+    gone <- max(0, after$kept - fit$window)
+    if (gone > 0) {
+      which <- after$first + seq_len(gone)
+      leaving <- sum(exp(after$history$age[which] - after$age)[after$history$w[which] != 0])
+    }
+  }
+  step <- list(x = rows$x, y = rows$y, w = rows$w, forget = forget, penalty = penalty,
+               whole = if (fit$penalised) after$level * fit$ridge, age = after$age, first = after$first, gone = gone,
+               kept = after$kept - gone)
+  made <- rcpp_rls_step(fit, step, after$history, NULL, fit$on_gpu, default_request)
+  after$first <- after$first + gone
+  after$kept <- after$kept - gone
+  after$count <- forget * fit$count + coming - leaving
+  if (after$intercept) after$intercept <- all(rows$x[1L, ] == 1)
+  if (is.null(fit$history)) after$sum_log_weights <- fit$sum_log_weights + sum(log(rows$w[rows$w != 0]))
+  settled(after, made, forget)
+}
+
+# Returns a fit with what src/ has made of it.
+settled <- function(fit, made, forget) {
+  fit$R <- made$R
+  fit$z <- made$z
+  fit$rss <- made$rss
+  fit$account <- made$account
+  if (forget < 1) fit <- forgotten(fit)
+  require_full_rank(fit)
+  fit
+}
+
+# Numbers of R below this, whose squares are near the end of the range, are taken as 0.
+least_known <- 1e-140
+
+# Returns a fit without the directions of which next to nothing is known any more, and warns of them.
+forgotten <- function(fit) {
+  d <- diagonal_of(fit$R)
+  if (!any(d < least_known & d > 0)) return(fit)
+  R <- as.matrix(fit$R)
+  columns <- which(d < least_known & d > 0)
+  R[abs(R) < least_known] <- 0
+  fit$z[abs(fit$z) < least_known] <- 0
+  fit$R <- R
+  fit$account$regular <- FALSE
+  names <- if (is.null(fit$names[[1L]])) columns else fit$names[[1L]][columns]
+  warn_gpucholmod("forgotten_direction",
+                  sprintf("what was known of coefficient %s has been forgotten; keep_ridge = TRUE prevents that",
+                          paste(names, collapse = ", ")), list(columns = names))
+  fit
+}
+
+#' @rdname update.rls
+#' @export
+drop_rows <- function(object, ...) {
+  UseMethod("drop_rows")
+}
+
+#' @rdname update.rls
+#' @export
+drop_rows.rls <- function(object, rows = NULL, newdata = NULL, y = NULL, weights = 1, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  if (is.null(rows) == is.null(newdata)) {
+    stop_bad_argument("rows", rows, "or 'newdata' must say which observations are to go, and not both")
+  }
+  with_memory({
+    after <- object
+    if (is.null(rows)) {
+      if (!is.null(object$history)) stop_bad_argument("newdata", NULL, "is for fits that keep no rows: give 'rows'")
+      gone <- new_observations(object, newdata, y, weights)[c("x", "y", "w")]
+      after$sum_log_weights <- object$sum_log_weights - sum(log(gone$w[gone$w != 0]))
+      leaving <- sum(gone$w != 0)
+    } else {
+      require_rows(object, "drop_rows() by numbers")
+      rows <- row_numbers(rows, object$kept)
+      if (!length(rows)) return(object)
+      all <- object$first + seq_len(object$kept)
+      gone <- some_rows(kept_rows(object), rows)
+      leaving <- sum(exp(object$history$age[all[rows]] - object$age)[object$history$w[all[rows]] != 0])
+      after$history <- without_rows(object$history, all[-rows])
+      after$first <- 0
+      after$kept <- length(all) - length(rows)
+    }
+    none <- some_rows(gone, integer())
+    step <- c(none, list(forget = 1, penalty = NULL, whole = if (object$penalised) object$level * object$ridge,
+                         age = object$age, first = 0, gone = 0, kept = after$kept))
+    made <- rcpp_rls_step(object, step, after$history, gone, object$on_gpu, default_request)
+    if (is.null(made)) {
+      stop_gpucholmod("lost_digits", paste("without these observations coefficients would be off by more than 1e-10:",
+                                           "fit with keep_rows = TRUE, or the rest anew"))
+    }
+    after$count <- object$count - leaving
+    settled(after, made, 1)
+  })
+}
+
+# Checks numbers of rows, of which there are `count`, and returns each once.
+row_numbers <- function(rows, count) {
+  if (!is.numeric(rows) || anyNA(rows) || any(rows != round(rows)) || any(rows < 1 | rows > count)) {
+    stop_bad_argument("rows", rows, sprintf("must be numbers of observations, from 1 to %d", count))
+  }
+  unique(as.integer(rows))
+}
+
+# Returns a log with these columns alone.
+without_rows <- function(log, which) {
+  made <- new.env(parent = emptyenv())
+  made$x <- log$x[, which, drop = FALSE]
+  made$y <- log$y[, which, drop = FALSE]
+  made$w <- log$w[which]
+  made$age <- log$age[which]
+  made$used <- length(which)
+  made
+}

@@ -1,0 +1,343 @@
+#include <Rcpp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regression/rolling.h"
+#include "rcpp_guard.h"
+#include "rcpp_memory.h"
+#include "rcpp_progress.h"
+#include "rcpp_request.h"
+
+using namespace gpucholmod;
+using namespace gpucholmod::regression;
+
+namespace {
+
+/// Returns the element of a list of R's, or of an environment, that has this name.
+SEXP at(SEXP list, const char* name) {
+  if (TYPEOF(list) == ENVSXP)
+    if (const SEXP found = Rf_findVarInFrame(list, Rf_install(name)); found != R_UnboundValue) return found;
+  if (TYPEOF(list) == VECSXP)
+    if (const SEXP names = Rf_getAttrib(list, R_NamesSymbol); names != R_NilValue)
+      for (R_xlen_t i = 0; i < Rf_xlength(names); ++i)
+        if (std::strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
+  throw Error(ErrorCode::bad_argument, std::string("'") + name + "' is missing from a fit of rls()",
+              {{"argument", name}});
+}
+double number(SEXP list, const char* name) { return Rf_asReal(at(list, name)); }
+/// Returns numbers, or null for NULL.
+const double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
+std::vector<double> copied(SEXP x) { return {REAL(x), REAL(x) + Rf_xlength(x)}; }
+
+/// Returns so many rows, from `first` on, of list(x, y, w), x and y with a column for each row, and of list(..., age).
+Rows rows_of(SEXP list, index_t first, index_t count, bool aged, double now) {
+  const SEXP x = at(list, "x"), y = at(list, "y");
+  const index_t p = Rf_nrows(x), m = Rf_nrows(y);
+  return Rows{{REAL(x), p, Rf_ncols(x), p}, {REAL(y), m, Rf_ncols(y), m}, REAL(at(list, "w")),
+              aged ? REAL(at(list, "age")) : nullptr, now}
+      .block(first, count);
+}
+Rows rows_of(SEXP list) { return rows_of(list, 0, Rf_ncols(at(list, "x")), false, 0); }
+
+/// The factor of a regression that is on a GPU: a handle, or a matrix while it has no positive diagonal. R modifies it.
+class HandleFactor : public Factor {
+ public:
+  HandleFactor(SEXP R, index_t p) : R_(R), p_(p) {}
+
+  index_t modify(const double* V, const Request& request) override {
+    OwnedRightHandSides& sides = *request.sides;
+    const auto matrix = [](const double* from, index_t rows, index_t cols) {
+      return Rcpp::NumericMatrix(int(rows), int(cols), from);
+    };
+    const Rcpp::List done = in_r("modify_rls")(
+        R_, matrix(V, request.n, request.k), Rcpp::NumericVector(request.weights.begin(), request.weights.end()),
+        request.scale * request.scale, matrix(sides.z.data(), request.n, sides.m),
+        matrix(sides.Y.data(), sides.m, request.k), Rcpp::NumericVector(sides.rss.begin(), sides.rss.end()));
+    const int pivot = Rcpp::as<int>(done["pivot"]);
+    if (pivot > 0) return pivot - 1;
+    R_ = done["R"];
+    sides.z = Rcpp::as<std::vector<double>>(done["z"]);
+    sides.rss = Rcpp::as<std::vector<double>>(done["rss"]);
+    return -1;
+  }
+  void diagonal(double* out) const override {
+    const Rcpp::NumericVector found = in_r("diagonal_of")(R_);
+    std::copy(found.begin(), found.end(), out);
+  }
+  MatrixView<double> begin(bool read) override {
+    made_ = Rcpp::NumericMatrix(int(p_), int(p_));
+    if (read) {
+      const Rcpp::NumericMatrix now = Rcpp::Function("as.matrix")(R_);
+      std::copy(now.begin(), now.end(), made_.begin());
+    }
+    return {made_.begin(), p_, p_, p_};
+  }
+  void end(bool regular) override {
+    if (regular) R_ = in_r("gpu_factor")(made_);
+    else R_ = made_;
+  }
+  SEXP get() const { return R_; }
+
+ private:
+  Rcpp::RObject R_;
+  index_t p_;
+  Rcpp::NumericMatrix made_;
+};
+
+/// Returns list(R, z, rss, account).
+Rcpp::List to_list(SEXP R, const Regression& fit) {
+  using Rcpp::_;
+  const Sides& sides = fit.sides;
+  Rcpp::NumericMatrix z(int(sides.p), int(sides.m), sides.z.begin());
+  Rcpp::NumericVector rss(sides.rss.begin(), sides.rss.end());
+  Account account = fit.account;
+  return Rcpp::List::create(
+      _["R"] = R, _["z"] = z, _["rss"] = rss,
+      _["account"] = Rcpp::List::create(_["sums"] = account.sums(), _["errors"] = account.errors(),
+                                        _["steps"] = account.steps, _["removed"] = account.removed,
+                                        _["regular"] = fit.regular));
+}
+
+/// Returns what to_list() has made of a regression.
+Regression to_regression(SEXP fit) {
+  Regression made;
+  const SEXP z = at(fit, "z"), account = at(fit, "account");
+  made.sides = {Rf_nrows(z), Rf_ncols(z), copied(z), copied(at(fit, "rss"))};
+  made.account = Account(made.sides.p, made.sides.m);
+  made.account.sums() = copied(at(account, "sums"));
+  made.account.errors() = copied(at(account, "errors"));
+  made.account.steps = number(account, "steps");
+  made.account.removed = number(account, "removed") != 0;
+  made.regular = number(account, "regular") != 0;
+  return made;
+}
+
+/// Returns a request of R's defaults, for a factor in ordinary memory.
+Request plain_request(SEXP request, index_t p) {
+  Request asked = to_request(request, p, 1);
+  asked.backend = Backend::cpu;
+  asked.method = Method::blocked;
+  return asked;
+}
+
+/// Calls f(), with a factor of order p that begins as R or, if R is NULL, with nothing, and returns the list of it and
+/// of what f() has done to the regression; NULL where f() returns false.
+template <class F>
+SEXP with_factor(SEXP R, index_t p, bool on_gpu, const Regression& fit, F&& f) {
+  if (on_gpu) {
+    HandleFactor factor(R, p);
+    return f(factor) ? SEXP(to_list(factor.get(), fit)) : R_NilValue;
+  }
+  const Rcpp::Shield<SEXP> made(new_matrix(REALSXP, p, p));
+  Progress progress(false);
+  PlainFactor factor(R == R_NilValue ? REAL(made) : REAL(R), REAL(made), REAL(made), p,
+                     [&](const Place<double>& place, const double* V, const Request& request) {
+                       const Outcome outcome = modify(place, V, request, progress.poll());
+                       take_note(place, request, outcome);
+                       return outcome;
+                     });
+  return f(factor) ? SEXP(to_list(made, fit)) : R_NilValue;
+}
+
+}  // namespace
+
+namespace {
+
+/// Parts of a fit, which may have been changed by hand.
+bool are_doubles(SEXP x, index_t count) { return TYPEOF(x) == REALSXP && Rf_xlength(x) == count; }
+bool is_matrix(SEXP x, index_t rows, index_t cols) {
+  return TYPEOF(x) == REALSXP && Rf_isMatrix(x) && Rf_nrows(x) == rows && Rf_ncols(x) == cols;
+}
+bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGICAL(x)[0] != NA_LOGICAL; }
+bool is_number(SEXP x) {
+  return (TYPEOF(x) == REALSXP || TYPEOF(x) == INTSXP) && ATTRIB(x) == R_NilValue && Rf_xlength(x) == 1 &&
+         !std::isnan(Rf_asReal(x)) && !(TYPEOF(x) == INTSXP && INTEGER(x)[0] == NA_INTEGER);
+}
+bool are_names(SEXP x, index_t count) {
+  return x == R_NilValue || (TYPEOF(x) == STRSXP && Rf_xlength(x) == count);
+}
+
+bool are_numbers_sound(SEXP fit, index_t p, index_t m) {
+  const SEXP R = at(fit, "R"), account = at(fit, "account");
+  const bool on_gpu = Rf_asLogical(at(fit, "on_gpu")) == TRUE;
+  return ((on_gpu && Rf_inherits(R, "chol_factor")) || is_matrix(R, p, p)) && are_doubles(at(fit, "rss"), m) &&
+         are_doubles(at(fit, "ridge"), p) && are_doubles(at(account, "sums"), p + m) &&
+         are_doubles(at(account, "errors"), p + m) && is_number(at(account, "steps")) &&
+         is_flag(at(account, "removed")) && is_flag(at(account, "regular"));
+}
+
+bool is_text(SEXP string, const char* text) { return std::strcmp(CHAR(string), text) == 0; }
+
+bool are_settings_sound(SEXP fit, index_t p, index_t m) {
+  for (const char* name : {"count", "age", "level", "sum_log_weights", "window", "forget", "tol", "first", "kept"})
+    if (!is_number(at(fit, name))) return false;
+  for (const char* name : {"penalised", "singular.ok", "keep_ridge", "on_gpu", "intercept"})
+    if (!is_flag(at(fit, name))) return false;
+  const SEXP names = at(fit, "names"), action = at(fit, "na.action");
+  const double window = number(fit, "window"), forget = number(fit, "forget");
+  return window >= 1 && window == std::floor(window) && forget > 0 && forget <= 1 && TYPEOF(names) == VECSXP &&
+         Rf_xlength(names) == 2 && are_names(VECTOR_ELT(names, 0), p) && are_names(VECTOR_ELT(names, 1), m) &&
+         TYPEOF(action) == STRSXP && Rf_xlength(action) == 1 &&
+         (is_text(STRING_ELT(action, 0), "omit") || is_text(STRING_ELT(action, 0), "fail"));
+}
+
+/// Whether a fit keeps no rows, or a history of them that is whole.
+bool is_history_sound(SEXP fit, index_t p, index_t m) {
+  const SEXP history = at(fit, "history");
+  const double first = number(fit, "first"), kept = number(fit, "kept");
+  if (history == R_NilValue) return std::isinf(number(fit, "window")) && kept == 0;
+  if (TYPEOF(history) != ENVSXP || first < 0 || kept < 0) return false;
+  const SEXP w = at(history, "w"), used = at(history, "used");
+  const index_t room = Rf_xlength(w);
+  return are_doubles(w, room) && are_doubles(at(history, "age"), room) && is_matrix(at(history, "x"), p, room) &&
+         is_matrix(at(history, "y"), m, room) && is_number(used) && Rf_asReal(used) <= double(room) &&
+         first + kept <= Rf_asReal(used);
+}
+
+}  // namespace
+
+// Whether `fit` can be what rls() or update() has returned.
+// [[Rcpp::export(rng = false)]]
+bool rcpp_rls_is_sound(SEXP fit) {
+  return guarded([&] {
+    try {
+      const SEXP z = at(fit, "z");
+      if (TYPEOF(z) != REALSXP || !Rf_isMatrix(z) || Rf_nrows(z) == 0) return false;
+      const index_t p = Rf_nrows(z), m = Rf_ncols(z);
+      return are_numbers_sound(fit, p, m) && are_settings_sound(fit, p, m) && is_history_sound(fit, p, m);
+    } catch (const Error&) {  // a part is missing
+      return false;
+    }
+  });
+}
+
+// A regression of list(x, y, w), a column of x and y for each row, with a penalty, p numbers or NULL, by a QR
+// decomposition: list(R, z, rss, account).
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_rls_begin(SEXP rows, SEXP penalty, bool on_gpu) {
+  return guarded([&]() -> SEXP {
+    Regression fit;
+    const Rows all = rows_of(rows);
+    return with_factor(R_NilValue, all.x.rows, on_gpu, fit, [&](Factor& R) {
+      fit.begin(all, numbers(penalty), R);
+      return true;
+    });
+  });
+}
+
+// fit: what rcpp_rls_begin() returned. step: list(x, y, w), the rows that come, and list(..., gone, forget, penalty,
+// first, kept, age, whole): `gone` rows of the log, from number `first` on, counted from 0, leave it, `kept` are there
+// afterwards, at time `age`; kept is NA where no rows are kept, and the rows that leave are list(x, y, w) then.
+// penalty: that comes, whole: that is there afterwards, each p numbers or NULL. log: list(x, y, w, age), or NULL.
+// Returns list(R, z, rss, account), or NULL where that cannot be done without rows.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_rls_step(SEXP fit, SEXP step, SEXP log, SEXP gone, bool on_gpu, SEXP request) {
+  return guarded([&]() -> SEXP {
+    Regression regression = to_regression(fit);
+    const index_t p = regression.sides.p;
+    Step next;
+    next.added = rows_of(step);
+    next.forget = number(step, "forget");
+    next.penalty = numbers(at(step, "penalty"));
+    next.whole_penalty = numbers(at(step, "whole"));
+    Rows kept;
+    if (log != R_NilValue) {
+      const double now = number(step, "age");
+      const index_t first = index_t(number(step, "first")), leave = index_t(number(step, "gone"));
+      next.gone = rows_of(log, first, leave, true, now);
+      kept = rows_of(log, first + leave, index_t(number(step, "kept")), true, now);
+      next.kept = &kept;
+    }
+    if (gone != R_NilValue) next.gone = rows_of(gone);
+    return with_factor(at(fit, "R"), p, on_gpu, regression, [&](Factor& R) {
+      return regression.advance(next, R, plain_request(request, p));
+    });
+  });
+}
+
+// Copies rows, list(x, y, w), to the log, list(x, y, w, age), from number `first` on, counted from 0: memory of R's
+// that several fits share, of which this is no part yet. [[Rcpp::export(rng = false)]]
+SEXP rcpp_rls_append(SEXP log, SEXP rows, double first, double age) {
+  return guarded([&]() -> SEXP {
+    const index_t at_row = index_t(first), count = Rf_ncols(at(rows, "x"));
+    for (const char* name : {"x", "y"}) {
+      const index_t wide = Rf_nrows(at(rows, name));
+      std::copy_n(REAL(at(rows, name)), wide * count, REAL(at(log, name)) + wide * at_row);
+    }
+    std::copy_n(REAL(at(rows, "w")), count, REAL(at(log, "w")) + at_row);
+    std::fill_n(REAL(at(log, "age")) + at_row, count, age);
+    return R_NilValue;
+  });
+}
+
+// What a fit says: list(columns, beta, rss, effects, inverse), see regression/decompose.h; columns from 1. R: the
+// factor as a matrix. [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, bool with_inverse) {
+  return guarded([&] {
+    const Regression regression = to_regression(fit);
+    const index_t p = regression.sides.p, m = regression.sides.m;
+    const Solution found = solve({REAL(R), p, p, p}, regression.sides, tolerance, with_inverse);
+    const int r = int(found.columns.size());
+    Rcpp::IntegerVector columns(r);
+    for (int i = 0; i < r; ++i) columns[i] = int(found.columns[i]) + 1;
+    using Rcpp::_;
+    Rcpp::NumericMatrix beta(int(p), int(m), found.beta.begin());
+    for (double& b : beta)
+      if (std::isnan(b)) b = NA_REAL;
+    return Rcpp::List::create(
+        _["columns"] = columns, _["beta"] = beta, _["rss"] = found.rss,
+        _["effects"] = Rcpp::NumericMatrix(r, int(m), found.effects.begin()),
+        _["inverse"] = with_inverse ? SEXP(Rcpp::NumericMatrix(r, r, found.inverse.begin())) : R_NilValue);
+  });
+}
+
+// The residual sums of squares of a fit: from the rows that are kept where rounding has cost too much of `rss`. solved:
+// what rcpp_rls_solve() returned; log: list(x, y, w, age).
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector rcpp_rls_deviance(SEXP fit, Rcpp::List solved, SEXP log, SEXP step) {
+  return guarded([&] {
+    const Regression regression = to_regression(fit);
+    Solution solution;
+    solution.beta = copied(solved["beta"]);
+    solution.rss = copied(solved["rss"]);
+    const Rows kept = rows_of(log, index_t(number(step, "first")), index_t(number(step, "kept")), true,
+                              number(step, "age"));
+    const Deviance found = regression.deviance(solution, &kept, numbers(at(step, "whole")));
+    return Rcpp::NumericVector(found.sums.begin(), found.sums.end());
+  });
+}
+
+// Regressions of windows. rows: list(x, y, w); first, last: of each window, from 1. list(coefficients, errors, sigma,
+// r_squared, nobs, rank): a row for each window.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_rolling(SEXP rows, Rcpp::NumericVector first, Rcpp::NumericVector last, double tolerance,
+                        bool intercept, SEXP request) {
+  return guarded([&] {
+    Windows windows;
+    windows.rows = rows_of(rows);
+    for (const double i : first) windows.first.push_back(index_t(i) - 1);
+    for (const double i : last) windows.last.push_back(index_t(i));
+    windows.tolerance = tolerance;
+    windows.intercept = intercept;
+    const index_t p = windows.rows.x.rows, m = windows.rows.y.rows, count = first.size();
+    const Rcpp::Shield<SEXP> coefficients(new_matrix(REALSXP, count, p * m)), errors(new_matrix(REALSXP, count, p * m)),
+        sigma(new_matrix(REALSXP, count, m)), r_squared(new_matrix(REALSXP, count, m)),
+        used(new_vector(REALSXP, count)), rank(new_vector(REALSXP, count));
+    Request asked = plain_request(request, p);
+    Progress progress(wants_bar());
+    roll(windows, asked, {REAL(coefficients), REAL(errors), REAL(sigma), REAL(r_squared), REAL(used), REAL(rank)},
+         progress.poll());
+    for (const SEXP numbers : {SEXP(coefficients), SEXP(errors), SEXP(sigma), SEXP(r_squared)})
+      for (R_xlen_t i = 0; i < Rf_xlength(numbers); ++i)
+        if (std::isnan(REAL(numbers)[i])) REAL(numbers)[i] = NA_REAL;
+    using Rcpp::_;
+    return Rcpp::List::create(_["coefficients"] = SEXP(coefficients), _["errors"] = SEXP(errors),
+                              _["sigma"] = SEXP(sigma), _["r_squared"] = SEXP(r_squared), _["nobs"] = SEXP(used),
+                              _["rank"] = SEXP(rank));
+  });
+}

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "regression/rows.h"
+
+namespace gpucholmod::regression {
+
+/// Bounds what rounding has done to a regression since it was last made from its rows.
+///
+/// Orthogonal steps, which add rows, change column j of [X y] by units of rounding of its norm, as a QR decomposition
+/// of all rows does. Steps that remove rows leave an error E in the normal equations, |E_ij| <= sqrt(e_i e_j), which is
+/// relative to the largest norms that the columns have had: e_j grows at each step by a unit of rounding of the sum of
+/// squares of column j. Relative to the sums that are left, a_j = e_j / s_j, and with C the matrix X'WX scaled to a
+/// diagonal of ones, coefficients (in units of |y| / |x_j|) have lost about ||C^-1|| (|a| + sqrt(|a| a_y)).
+class Account {
+ public:
+  Account() = default;
+  Account(index_t p, index_t m) : p_(p), sums_(p + m), errors_(p + m) {}
+
+  std::vector<double>& sums() { return sums_; }
+  std::vector<double>& errors() { return errors_; }
+  const std::vector<double>& sums() const { return sums_; }
+  double steps = 0;      ///< since the rows were last decomposed
+  bool removed = false;  ///< whether rows have been removed since
+
+  /// Counts a step: everything is multiplied by `forget`, rows and a penalty (p numbers, or null) come, rows go.
+  void count(const Rows& added, const Rows& gone, double forget, const double* penalty);
+  /// Begins anew with these rows alone.
+  void restart(const Rows& rows, const double* penalty);
+
+  /// Returns the least share of the norm of a column of X that is independent of the columns before it. diagonal: of R.
+  double independence(const double* diagonal) const;
+  /// Returns whether removed rows may have left a trace in the coefficients of more than 1e-10.
+  bool has_lost(const double* diagonal) const;
+  /// Returns the relative error of the residual sum of squares of response j, where beta (p) are its coefficients.
+  double loss_of_rss(index_t j, double rss, const double* beta) const;
+
+ private:
+  void add(const Rows& rows, std::vector<double>& to) const;
+  double loss(const double* diagonal) const;
+
+  index_t p_ = 0;
+  std::vector<double> sums_;    ///< of squares of the columns of [X y], weighted, the penalty included: p + m
+  std::vector<double> errors_;  ///< e: p + m
+};
+
+}  // namespace gpucholmod::regression

@@ -1,0 +1,142 @@
+#include "regression/regression.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+namespace gpucholmod::regression {
+namespace {
+
+/// V, Y and the weights of a modification that takes a step.
+struct Columns {
+  std::vector<double> V, Y, weights;
+
+  void push(const Rows& rows, double sign) {
+    for (index_t i = 0; i < rows.count(); ++i) {
+      const double w = rows.weight(i);
+      if (w == 0) continue;
+      V.insert(V.end(), rows.x.col(i), rows.x.col(i) + rows.x.rows);
+      Y.insert(Y.end(), rows.y.col(i), rows.y.col(i) + rows.y.rows);
+      weights.push_back(sign * w);
+    }
+  }
+  void push(const double* penalty, index_t p, index_t m) {
+    for (index_t j = 0; penalty && j < p; ++j) {
+      if (penalty[j] == 0) continue;
+      V.resize(V.size() + p);
+      V[V.size() - p + j] = 1;
+      Y.resize(Y.size() + m);
+      weights.push_back(penalty[j]);
+    }
+  }
+};
+
+}  // namespace
+
+index_t PlainFactor::modify(const double* V, const Request& request) {
+  const index_t pivot = run_(Place<double>::memory(from_, to_), V, request).pivot;
+  if (pivot < 0) swap();
+  return pivot;
+}
+
+void PlainFactor::diagonal(double* out) const {
+  for (index_t j = 0; j < p_; ++j) out[j] = from_[j + j * p_];
+}
+
+MatrixView<double> PlainFactor::begin(bool read) {
+  if (read) std::copy_n(from_, p_ * p_, to_);
+  return {to_, p_, p_, p_};
+}
+
+void PlainFactor::end(bool) { swap(); }
+
+/// What has been written is what is read from now on.
+void PlainFactor::swap() {
+  from_ = to_;
+  std::swap(to_, spare_);
+}
+
+void Regression::begin(const Rows& rows, const double* penalty, Factor& R) {
+  const MatrixView<double> made = R.begin(false);
+  sides = decompose(rows, penalty, made);
+  account = Account(sides.p, sides.m);
+  account.restart(rows, penalty);
+  std::vector<double> diagonal(sides.p);
+  for (index_t j = 0; j < sides.p; ++j) diagonal[j] = made(j, j);
+  regular = account.independence(diagonal.data()) > double(sides.p) * std::numeric_limits<double>::epsilon();
+  R.end(regular);
+}
+
+bool Regression::modify(const Step& step, Factor& R, Request& request) {
+  Columns columns;
+  columns.push(step.added, 1);
+  columns.push(step.penalty, sides.p, sides.m);
+  columns.push(step.gone, -1);
+  request.n = sides.p;
+  request.k = index_t(columns.weights.size());
+  request.weights = std::move(columns.weights);
+  request.scale = std::sqrt(step.forget);
+  request.sides = std::make_shared<OwnedRightHandSides>();
+  request.sides->m = sides.m;
+  request.sides->z = sides.z;
+  request.sides->Y = std::move(columns.Y);
+  request.sides->rss = sides.rss;
+  if (R.modify(columns.V.data(), request) >= 0) return false;
+  sides.z = std::move(request.sides->z);
+  sides.rss = std::move(request.sides->rss);
+  return true;
+}
+
+bool Regression::advance(const Step& step, Factor& R, Request request) {
+  const index_t moved = step.added.count() + step.gone.count();
+  const auto afresh = [&] {
+    if (step.kept) begin(*step.kept, step.whole_penalty, R);
+    return step.kept != nullptr;
+  };
+  if (step.gone.count() > 0 && (!regular || (step.kept && moved >= step.kept->count()))) return afresh();
+  account.count(step.added, step.gone, step.forget, step.penalty);
+  if (!regular) {
+    decompose_onto(step.added, step.forget, step.penalty, R.begin(true), sides);
+    R.end(false);
+  } else if (!modify(step, R, request)) {
+    return afresh();
+  }
+  std::vector<double> diagonal(sides.p);
+  R.diagonal(diagonal.data());
+  const bool no_rss = !step.kept && std::any_of(sides.rss.begin(), sides.rss.end(), [](double x) { return x != x; });
+  if (no_rss || account.has_lost(diagonal.data())) return afresh();
+  const bool was_regular = regular;
+  regular = account.independence(diagonal.data()) > double(sides.p) * std::numeric_limits<double>::epsilon();
+  if (!was_regular && regular) {
+    R.begin(true);
+    R.end(true);
+  }
+  return true;
+}
+
+Deviance Regression::deviance(const Solution& solution, const Rows* kept, const double* penalty) const {
+  constexpr double most = 1e-10;
+  Deviance found{solution.rss};
+  const index_t p = sides.p;
+  std::vector<double> beta(p);
+  for (index_t j = 0; j < sides.m; ++j) {
+    for (index_t i = 0; i < p; ++i) {
+      const double b = solution.beta[i + j * p];
+      beta[i] = std::isnan(b) ? 0 : b;
+    }
+    if (!kept || account.loss_of_rss(j, found.sums[j], beta.data()) <= most) continue;
+    found.from_rows = true;
+    double sum = 0;
+    for (index_t q = 0; q < kept->count(); ++q) {
+      double residual = kept->y(j, q);
+      for (index_t i = 0; i < p; ++i) residual -= kept->x(i, q) * beta[i];
+      sum += kept->weight(q) * residual * residual;
+    }
+    for (index_t i = 0; penalty && i < p; ++i) sum += penalty[i] * beta[i] * beta[i];
+    found.sums[j] = sum;
+  }
+  return found;
+}
+
+}  // namespace gpucholmod::regression

@@ -1,0 +1,84 @@
+#include "regression/rolling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace gpucholmod::regression {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+/// The sum of squares of each column of the r x m numbers, but for the first row where there is an intercept.
+double explained(const Solution& solution, index_t j, bool intercept) {
+  const index_t r = index_t(solution.columns.size());
+  double sum = 0;
+  for (index_t i = intercept ? 1 : 0; i < r; ++i) sum += solution.effects[i + j * r] * solution.effects[i + j * r];
+  return sum;
+}
+
+/// Writes what a solution says into row i of the path.
+void write(const Solution& solution, const std::vector<double>& rss, double used, index_t i, const Windows& windows,
+           const Path& path) {
+  const index_t p = windows.rows.x.rows, m = windows.rows.y.rows, r = index_t(solution.columns.size());
+  const index_t count = index_t(windows.first.size());
+  const double freedom = used - double(r);
+  path.used[i] = used;
+  path.rank[i] = double(r);
+  std::vector<double> lengths(r);
+  for (index_t l = 0; l < r; ++l)
+    for (index_t q = 0; q <= l; ++q) lengths[q] += solution.inverse[q + l * r] * solution.inverse[q + l * r];
+  for (index_t j = 0; j < m; ++j) {
+    const double variance = freedom > 0 ? rss[j] / freedom : none;
+    const double mss = explained(solution, j, windows.intercept);
+    path.sigma[i + j * count] = std::sqrt(variance);
+    path.r_squared[i + j * count] = mss / (mss + rss[j]);
+    for (index_t l = 0; l < p; ++l) {
+      path.coefficients[i + (l + j * p) * count] = solution.beta[l + j * p];
+      path.errors[i + (l + j * p) * count] = none;
+    }
+    for (index_t q = 0; q < r; ++q)
+      path.errors[i + (solution.columns[q] + j * p) * count] = std::sqrt(variance * lengths[q]);
+  }
+}
+
+}  // namespace
+
+void roll(const Windows& windows, const Request& request, const Path& path, const Poll& poll) {
+  const index_t p = windows.rows.x.rows, count = index_t(windows.first.size());
+  std::vector<double> memory(2 * p * p);
+  PlainFactor R(memory.data(), memory.data() + p * p, memory.data(), p,
+                [](const Place<double>& place, const double* V, const Request& asked) {
+                  return modify(place, V, asked, unwatched);
+                });
+  Regression regression;
+  std::vector<double> seen(windows.rows.count() + 1);  // how many of the rows before have a weight that is not zero
+  for (index_t i = 0; i < windows.rows.count(); ++i) seen[i + 1] = seen[i] + (windows.rows.weight(i) != 0);
+  /// Steps, by p, after which a decomposition costs no more than what deviances that have lost digits cost in that
+  /// time.
+  constexpr double patience = 8;
+  bool impatient = false;
+  index_t first = 0, last = 0;
+  for (index_t i = 0; i < count; ++i) {
+    const index_t from = windows.first[i], to = windows.last[i];
+    const Rows kept = windows.rows.block(from, to - from);
+    if (i == 0 || impatient || from < first || to < last || from >= last) {
+      regression.begin(kept, nullptr, R);
+    } else {
+      Step step;
+      step.added = windows.rows.block(last, to - last);
+      step.gone = windows.rows.block(first, from - first);
+      step.kept = &kept;
+      regression.advance(step, R, request);
+    }
+    first = from;
+    last = to;
+    const Solution solution = solve(R.view(), regression.sides, windows.tolerance, true);
+    const Deviance deviance = regression.deviance(solution, &kept, nullptr);
+    impatient = deviance.from_rows && regression.account.steps > patience * double(p);
+    write(solution, deviance.sums, seen[to] - seen[from], i, windows, path);
+    poll(double(i + 1) / double(count));
+  }
+}
+
+}  // namespace gpucholmod::regression

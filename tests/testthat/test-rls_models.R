@@ -1,0 +1,127 @@
+# A recursive regression among R's models: for a full-rank, growing fit, lm()'s generics give what they give for lm().
+
+cars_now <- transform(mtcars, gear = factor(gear))
+model <- mpg ~ wt + log(hp) + gear
+grown <- function(rows = 1:12, ...) {
+  fit <- rls(model, cars_now[rows, ], backend = "cpu", ...)
+  for (i in setdiff(seq_len(32), rows)) fit <- update(fit, cars_now[i, ])
+  fit
+}
+whole <- lm(model, cars_now)
+
+test_that("lm()'s generics give what they give for lm()", {
+  fit <- grown(keep_rows = TRUE)
+  same <- function(f) expect_equal(f(fit), f(whole), tolerance = 1e-8)
+  same(coef)
+  same(vcov)
+  same(confint)
+  same(function(fit) confint(fit, c("wt", "gear4"), level = 0.9))
+  same(sigma)
+  same(nobs)
+  same(df.residual)
+  same(deviance)
+  same(logLik)
+  same(AIC)
+  same(BIC)
+  same(function(fit) unname(residuals(fit)))
+  same(function(fit) unname(fitted(fit)))
+  same(function(fit) unname(predict(fit)))
+  same(function(fit) coef(summary(fit)))
+  for (part in c("r.squared", "adj.r.squared", "sigma", "fstatistic")) same(function(fit) summary(fit)[[part]])
+  same(function(fit) formula(fit))
+  new <- data.frame(wt = c(2, 3), hp = c(100, 150), gear = factor(c(4, 5), levels = 3:5))
+  for (interval in c("none", "confidence", "prediction")) {
+    same(function(fit) predict(fit, new, interval = interval, level = 0.8, se.fit = TRUE))
+  }
+})
+
+test_that("so they do for a fit that keeps no rows, but for those that need them", {
+  fit <- grown()
+  expect_equal(coef(summary(fit)), coef(summary(whole)), tolerance = 1e-8)
+  expect_equal(logLik(fit), logLik(whole), tolerance = 1e-8)
+  for (f in list(residuals, fitted, predict)) expect_error(f(fit), class = "gpucholmod_rows_not_kept")
+})
+
+test_that("a regression without an intercept, and one of a matrix, have the R-squared of lm()", {
+  expect_equal(summary(rls(mpg ~ 0 + wt + hp, mtcars))$r.squared, summary(lm(mpg ~ 0 + wt + hp, mtcars))$r.squared)
+  x <- cbind(1, mtcars$wt)
+  expect_equal(summary(rls(x, mtcars$mpg))[c("r.squared", "fstatistic")],
+               summary(lm(mpg ~ wt, mtcars))[c("r.squared", "fstatistic")])
+})
+
+test_that("weights, subsets and missing values go as for lm()", {
+  cars <- mtcars
+  cars$wt[c(3, 20)] <- NA
+  fit <- rls(mpg ~ wt, cars[1:16, ], weights = qsec, subset = cyl > 4)
+  fit <- update(fit, cars[17:32, ], weights = cars$qsec[17:32])
+  expected <- lm(mpg ~ wt, cars[c(which(cars$cyl[1:16] > 4), 17:32), ], weights = qsec)
+  expect_equal(coef(summary(fit)), coef(summary(expected)), tolerance = 1e-10)
+  expect_equal(logLik(fit), logLik(expected), ignore_attr = TRUE, tolerance = 1e-10)
+  expect_error(rls(mpg ~ wt, cars, na.action = na.fail), class = "gpucholmod_bad_model")
+})
+
+test_that("columns are found by their names", {
+  x <- as.matrix(mtcars[c("wt", "hp", "qsec")])
+  fit <- rls(x[1:10, ], mtcars$mpg[1:10])
+  expected <- coef(update(fit, x[11:32, ], mtcars$mpg[11:32]))
+  expect_equal(expected, lm.fit(x, mtcars$mpg)$coefficients, tolerance = 1e-10)
+  expect_identical(coef(update(fit, x[11:32, 3:1], mtcars$mpg[11:32])), expected)
+  expect_identical(coef(update(fit, mtcars[11:32, ], mtcars$mpg[11:32])), expected)
+  expect_identical(update(fit, x[11, 3:1], mtcars$mpg[11]), update(fit, x[11, ], mtcars$mpg[11]), ignore_attr = TRUE)
+  expect_equal(predict(fit, x[1:3, c(2, 1, 3)]), predict(fit, x[1:3, ]))
+  error <- expect_error(update(fit, cbind(x[, 1:2], disp = 1), mtcars$mpg), class = "gpucholmod_unknown_columns")
+  expect_identical(error[c("unknown", "missing")], list(unknown = "disp", missing = "qsec"))
+  expect_error(update(fit, mtcars["wt"], mtcars$mpg), class = "gpucholmod_unknown_columns")
+})
+
+test_that("what a formula cannot be is told in a condition of the package", {
+  expect_error(rls(mpg ~ nothing, mtcars), class = "gpucholmod_bad_model")
+  expect_error(rls(~ wt, mtcars), class = "gpucholmod_bad_argument")
+  expect_error(rls(mpg ~ wt + offset(hp), mtcars), class = "gpucholmod_bad_argument")
+  expect_error(rls(mpg ~ wt, 3), class = "gpucholmod_bad_argument")
+  fit <- rls(mpg ~ wt, mtcars)
+  expect_error(update(fit, . ~ . + hp), class = "gpucholmod_bad_argument")
+  expect_error(update(fit, mtcars, mtcars$mpg), class = "gpucholmod_bad_argument")
+  expect_error(update(fit, data.frame(wt = 1)), class = "gpucholmod_bad_model")
+  expect_error(predict(fit, data.frame(hp = 1)), class = "gpucholmod_bad_model")
+  expect_error(formula(rls(cbind(1, mtcars$wt), mtcars$mpg)), class = "gpucholmod_bad_argument")
+  new <- data.frame(mpg = 20, wt = 3, gear = factor(6))
+  expect_error(update(rls(mpg ~ factor(gear), mtcars), new), class = "gpucholmod_bad_model")
+})
+
+test_that("dependent columns are NA in every method, as lm() has it", {
+  cars <- transform(mtcars, twice = 2 * wt)
+  fit <- rls(mpg ~ wt + twice + hp, cars)
+  all <- lm(mpg ~ wt + twice + hp, cars)
+  for (f in list(coef, vcov, confint, df.residual, sigma, function(fit) coef(summary(fit)), logLik)) {
+    expect_equal(f(fit), f(all), tolerance = 1e-10)
+  }
+  expect_output(print(summary(fit)), "twice")
+  warning <- expect_warning(predicted <- predict(fit, cars), class = "gpucholmod_rank_deficient")
+  expect_identical(warning$columns, 3L)
+  expect_equal(predicted, fitted(all), ignore_attr = TRUE, tolerance = 1e-10)
+})
+
+test_that("several responses have a matrix of coefficients, and vectors of deviances", {
+  Y <- as.matrix(mtcars[c("mpg", "qsec")])
+  fit <- rls(Y ~ wt + hp, list(Y = Y[1:9, ], wt = mtcars$wt[1:9], hp = mtcars$hp[1:9]), keep_rows = TRUE)
+  fit <- update(fit, cbind(1, as.matrix(mtcars[10:32, c("wt", "hp")])), Y[10:32, ])
+  all <- lm(Y ~ wt + hp, mtcars)
+  expect_equal(coef(fit), coef(all), tolerance = 1e-10)
+  expect_equal(deviance(fit), deviance(all), tolerance = 1e-10)
+  expect_equal(sigma(fit), sqrt(deviance(all) / 29), tolerance = 1e-10)
+  expect_equal(residuals(fit), residuals(all), ignore_attr = TRUE, tolerance = 1e-10)
+  for (f in list(vcov, confint, logLik, summary)) expect_error(f(fit), class = "gpucholmod_bad_argument")
+})
+
+test_that("with a penalty or forgetting there is no likelihood, and no R-squared with a penalty", {
+  expect_error(logLik(rls(mpg ~ wt, mtcars, ridge = 1)), class = "gpucholmod_no_likelihood")
+  fit <- update(rls(mpg ~ wt, mtcars), mtcars[1, ], forget = 0.9)
+  expect_error(AIC(fit), class = "gpucholmod_no_likelihood")
+  expect_null(summary(rls(mpg ~ wt, mtcars, ridge = 1))$r.squared)
+})
+
+test_that("what is printed has the names", {
+  expect_snapshot(grown(window = 20))
+  expect_snapshot(summary(grown()))
+})
