@@ -265,12 +265,12 @@ rcpp_rls_append <- function(log, rows, first, age) {
     .Call(`_gpucholmod_rcpp_rls_append`, log, rows, first, age)
 }
 
-rcpp_rls_solve <- function(fit, R, tolerance, with_inverse) {
-    .Call(`_gpucholmod_rcpp_rls_solve`, fit, R, tolerance, with_inverse)
+rcpp_rls_solve <- function(fit, R, tolerance, history, step, wants) {
+    .Call(`_gpucholmod_rcpp_rls_solve`, fit, R, tolerance, history, step, wants)
 }
 
-rcpp_rls_deviance <- function(fit, solved, log, step) {
-    .Call(`_gpucholmod_rcpp_rls_deviance`, fit, solved, log, step)
+rcpp_rls_is_worse <- function(fit, diagonal) {
+    .Call(`_gpucholmod_rcpp_rls_is_worse`, fit, diagonal)
 }
 
 rcpp_rolling <- function(rows, first, last, tolerance, intercept, request) {

@@ -35,30 +35,25 @@
 #' @name summary.rls
 NULL
 
-# Returns list(columns, beta, rss, effects, inverse): what a fit says, see rcpp_rls_solve().
-solved <- function(fit, inverse = FALSE) {
+# Returns list(columns, beta, rss, effects, inverse, deviance): what a fit says, see rcpp_rls_solve().
+solved <- function(fit, inverse = FALSE, deviance = FALSE) {
   on_gpu <- inherits(fit$R, "chol_factor")
-  d <- if (on_gpu) diagonal_of(fit$R)
-  if (on_gpu && all(d >= fit$tol * sqrt(fit$account$sums[seq_along(d)]))) {
-    return(list(columns = seq_along(d), beta = solve_back(fit$R, fit$z), rss = fit$rss, effects = fit$z,
-                inverse = NULL))
+  if (on_gpu && !deviance) {
+    d <- diagonal_of(fit$R)
+    if (all(d >= fit$tol * sqrt(fit$account$sums[seq_along(d)])) && !rcpp_rls_is_worse(fit, d)) {
+      return(list(columns = seq_along(d), beta = solve_back(fit$R, fit$z), effects = fit$z))
+    }
   }
-  rcpp_rls_solve(fit, if (on_gpu) as.matrix(fit$R) else fit$R, fit$tol, inverse)
-}
-
-# Returns the deviances, without names.
-deviances <- function(fit, solved) {
-  if (is.null(fit$history)) return(solved$rss)
-  step <- list(first = fit$first, kept = fit$kept, age = fit$age, whole = if (fit$penalised) fit$level * fit$ridge)
-  rcpp_rls_deviance(fit, solved, fit$history, step)
+  kept <- list(first = fit$first, kept = fit$kept, age = fit$age, whole = if (fit$penalised) fit$level * fit$ridge)
+  rcpp_rls_solve(fit, if (on_gpu) as.matrix(fit$R) else fit$R, fit$tol, fit$history, kept, c(inverse, deviance))
 }
 
 freedom <- function(fit, solved) fit$count - if (fit$penalised) 0 else length(solved$columns)
 
-# Returns the estimated variances of the responses; warns where there are none.
+# Returns the estimated variances of the responses; warns where there are none. solved: with deviances.
 variances <- function(fit, solved) {
   df <- freedom(fit, solved)
-  if (df > 0) return(deviances(fit, solved) / df)
+  if (df > 0) return(solved$deviance / df)
   warn_gpucholmod("no_variance", sprintf("no degree of freedom is left (%s): no variance can be given", format(df)),
                   list(df = df))
   rep(NA_real_, ncol(fit$z))
@@ -98,7 +93,7 @@ as_coefficients <- function(beta, fit) {
 deviance.rls <- function(object, ...) {
   if (...length()) require_no_more(...)
   require_fit(object)
-  stats::setNames(deviances(object, solved(object)), object$names[[2L]])
+  stats::setNames(solved(object, deviance = TRUE)$deviance, object$names[[2L]])
 }
 
 #' @rdname summary.rls
@@ -125,7 +120,7 @@ nobs.rls <- function(object, ...) {
 sigma.rls <- function(object, ...) {
   if (...length()) require_no_more(...)
   require_fit(object)
-  stats::setNames(sqrt(variances(object, solved(object))), object$names[[2L]])
+  stats::setNames(sqrt(variances(object, solved(object, deviance = TRUE))), object$names[[2L]])
 }
 
 #' @rdname summary.rls
@@ -136,7 +131,7 @@ vcov.rls <- function(object, ...) {
   require_fit(object)
   require_one_response(object, "vcov()")
   with_memory({
-    known <- solved(object, inverse = TRUE)
+    known <- solved(object, inverse = TRUE, deviance = TRUE)
     p <- nrow(object$z)
     all <- matrix(NA_real_, p, p)
     if (!is.null(coef_names(object))) dimnames(all) <- object$names[c(1L, 1L)]
@@ -188,13 +183,13 @@ logLik.rls <- function(object, ...) {
   if (object$penalised || object$age != 0) {
     stop_gpucholmod("no_likelihood", "a fit with a ridge penalty, or that forgets, has no likelihood")
   }
-  known <- solved(object)
+  known <- solved(object, deviance = TRUE)
   n <- object$count
   weights <- if (is.null(object$history)) object$sum_log_weights else {
     w <- object$history$w[object$first + seq_len(object$kept)]
     sum(log(w[w != 0]))
   }
-  value <- 0.5 * (weights - n * (log(2 * pi) + 1 - log(n) + log(deviances(object, known))))
+  value <- 0.5 * (weights - n * (log(2 * pi) + 1 - log(n) + log(known$deviance)))
   structure(value, nall = n, nobs = n, df = length(known$columns) + 1, class = "logLik")
 }
 

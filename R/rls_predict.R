@@ -28,7 +28,7 @@ predict.rls <- function(object, newdata, se.fit = FALSE, interval = c("none", "c
     x <- predictors(object, newdata)
     wanted <- se.fit || interval != "none"
     if (wanted) require_one_response(object, "an interval or a standard error")
-    known <- solved(object, inverse = wanted)
+    known <- solved(object, inverse = wanted, deviance = wanted)
     if (length(known$columns) < ncol(x)) {
       warn_gpucholmod("rank_deficient", "columns of the fit depend on others: predictions leave them out",
                       list(columns = setdiff(seq_len(ncol(x)), known$columns)))

@@ -7,7 +7,7 @@ summary.rls <- function(object, ...) {
   require_fit(object)
   require_one_response(object, "summary()")
   with_memory({
-    known <- solved(object, inverse = TRUE)
+    known <- solved(object, inverse = TRUE, deviance = TRUE)
     rank <- length(known$columns)
     df <- freedom(object, known)
     variance <- variances(object, known)
@@ -32,7 +32,7 @@ goodness <- function(fit, known, df, variance) {
   rank <- length(known$columns)
   intercept <- fit$intercept && 1L %in% known$columns
   mss <- sum(known$effects[if (intercept) -1L else seq_len(rank), 1L]^2)
-  rss <- deviances(fit, known)
+  rss <- known$deviance
   r2 <- mss / (mss + rss)
   fitted <- rank - intercept
   list(r.squared = r2, adj.r.squared = 1 - (1 - r2) * ((fit$count - intercept) / df),

@@ -791,28 +791,28 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_rls_solve
-Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, bool with_inverse);
-RcppExport SEXP _gpucholmod_rcpp_rls_solve(SEXP fitSEXP, SEXP RSEXP, SEXP toleranceSEXP, SEXP with_inverseSEXP) {
+Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, SEXP history, SEXP step, Rcpp::LogicalVector wants);
+RcppExport SEXP _gpucholmod_rcpp_rls_solve(SEXP fitSEXP, SEXP RSEXP, SEXP toleranceSEXP, SEXP historySEXP, SEXP stepSEXP, SEXP wantsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< double >::type tolerance(toleranceSEXP);
-    Rcpp::traits::input_parameter< bool >::type with_inverse(with_inverseSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_rls_solve(fit, R, tolerance, with_inverse));
+    Rcpp::traits::input_parameter< SEXP >::type history(historySEXP);
+    Rcpp::traits::input_parameter< SEXP >::type step(stepSEXP);
+    Rcpp::traits::input_parameter< Rcpp::LogicalVector >::type wants(wantsSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_solve(fit, R, tolerance, history, step, wants));
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_rls_deviance
-Rcpp::NumericVector rcpp_rls_deviance(SEXP fit, Rcpp::List solved, SEXP log, SEXP step);
-RcppExport SEXP _gpucholmod_rcpp_rls_deviance(SEXP fitSEXP, SEXP solvedSEXP, SEXP logSEXP, SEXP stepSEXP) {
+// rcpp_rls_is_worse
+bool rcpp_rls_is_worse(SEXP fit, Rcpp::NumericVector diagonal);
+RcppExport SEXP _gpucholmod_rcpp_rls_is_worse(SEXP fitSEXP, SEXP diagonalSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
-    Rcpp::traits::input_parameter< Rcpp::List >::type solved(solvedSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type log(logSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type step(stepSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_rls_deviance(fit, solved, log, step));
+    Rcpp::traits::input_parameter< Rcpp::NumericVector >::type diagonal(diagonalSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_is_worse(fit, diagonal));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -918,8 +918,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_rls_begin", (DL_FUNC) &_gpucholmod_rcpp_rls_begin, 3},
     {"_gpucholmod_rcpp_rls_step", (DL_FUNC) &_gpucholmod_rcpp_rls_step, 6},
     {"_gpucholmod_rcpp_rls_append", (DL_FUNC) &_gpucholmod_rcpp_rls_append, 4},
-    {"_gpucholmod_rcpp_rls_solve", (DL_FUNC) &_gpucholmod_rcpp_rls_solve, 4},
-    {"_gpucholmod_rcpp_rls_deviance", (DL_FUNC) &_gpucholmod_rcpp_rls_deviance, 4},
+    {"_gpucholmod_rcpp_rls_solve", (DL_FUNC) &_gpucholmod_rcpp_rls_solve, 6},
+    {"_gpucholmod_rcpp_rls_is_worse", (DL_FUNC) &_gpucholmod_rcpp_rls_is_worse, 2},
     {"_gpucholmod_rcpp_rolling", (DL_FUNC) &_gpucholmod_rcpp_rolling, 6},
     {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 10},
     {NULL, NULL, 0}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +70,9 @@ class HandleFactor : public Factor {
     const Rcpp::NumericVector found = in_r("diagonal_of")(R_);
     std::copy(found.begin(), found.end(), out);
   }
+  MatrixView<const double> view() const override {
+    throw Error(ErrorCode::not_supported, "a factor on a GPU has no view in ordinary memory");
+  }
   MatrixView<double> begin(bool read) override {
     made_ = Rcpp::NumericMatrix(int(p_), int(p_));
     if (read) {
@@ -99,7 +103,7 @@ Rcpp::List to_list(SEXP R, const Regression& fit) {
   return Rcpp::List::create(
       _["R"] = R, _["z"] = z, _["rss"] = rss,
       _["account"] = Rcpp::List::create(_["sums"] = account.sums(), _["errors"] = account.errors(),
-                                        _["steps"] = account.steps, _["removed"] = account.removed,
+                                        _["moved"] = account.moved, _["removed"] = account.removed,
                                         _["regular"] = fit.regular));
 }
 
@@ -111,7 +115,7 @@ Regression to_regression(SEXP fit) {
   made.account = Account(made.sides.p, made.sides.m);
   made.account.sums() = copied(at(account, "sums"));
   made.account.errors() = copied(at(account, "errors"));
-  made.account.steps = number(account, "steps");
+  made.account.moved = number(account, "moved");
   made.account.removed = number(account, "removed") != 0;
   made.regular = number(account, "regular") != 0;
   return made;
@@ -167,7 +171,7 @@ bool are_numbers_sound(SEXP fit, index_t p, index_t m) {
   const bool on_gpu = Rf_asLogical(at(fit, "on_gpu")) == TRUE;
   return ((on_gpu && Rf_inherits(R, "chol_factor")) || is_matrix(R, p, p)) && are_doubles(at(fit, "rss"), m) &&
          are_doubles(at(fit, "ridge"), p) && are_doubles(at(account, "sums"), p + m) &&
-         are_doubles(at(account, "errors"), p + m) && is_number(at(account, "steps")) &&
+         are_doubles(at(account, "errors"), p + m) && is_number(at(account, "moved")) &&
          is_flag(at(account, "removed")) && is_flag(at(account, "regular"));
 }
 
@@ -261,7 +265,8 @@ SEXP rcpp_rls_step(SEXP fit, SEXP step, SEXP log, SEXP gone, bool on_gpu, SEXP r
 }
 
 // Copies rows, list(x, y, w), to the log, list(x, y, w, age), from number `first` on, counted from 0: memory of R's
-// that several fits share, of which this is no part yet. [[Rcpp::export(rng = false)]]
+// that several fits share, of which this is no part yet.
+// [[Rcpp::export(rng = false)]]
 SEXP rcpp_rls_append(SEXP log, SEXP rows, double first, double age) {
   return guarded([&]() -> SEXP {
     const index_t at_row = index_t(first), count = Rf_ncols(at(rows, "x"));
@@ -275,41 +280,42 @@ SEXP rcpp_rls_append(SEXP log, SEXP rows, double first, double age) {
   });
 }
 
-// What a fit says: list(columns, beta, rss, effects, inverse), see regression/decompose.h; columns from 1. R: the
-// factor as a matrix. [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, bool with_inverse) {
+// What a fit says: list(columns, beta, rss, effects, inverse, deviance), see regression/decompose.h; columns from 1.
+// R: the factor as a matrix. history, step: the rows that are kept and the penalty, as in rcpp_rls_step(), or NULL.
+// wants: inverse, deviance.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, SEXP history, SEXP step, Rcpp::LogicalVector wants) {
   return guarded([&] {
-    const Regression regression = to_regression(fit);
+    Regression regression = to_regression(fit);
     const index_t p = regression.sides.p, m = regression.sides.m;
-    const Solution found = solve({REAL(R), p, p, p}, regression.sides, tolerance, with_inverse);
+    std::vector<double> room(p * p);
+    PlainFactor factor(REAL(R), room.data(), room.data(), p, nullptr);
+    std::optional<Rows> kept;
+    if (history != R_NilValue)
+      kept = rows_of(history, index_t(number(step, "first")), index_t(number(step, "kept")), true, number(step, "age"));
+    const Rows* const rows = kept ? &*kept : nullptr;
+    const double* const penalty = numbers(at(step, "whole"));
+    const Solution found = regression.solution(factor, tolerance, wants[0], rows, penalty);
     const int r = int(found.columns.size());
     Rcpp::IntegerVector columns(r);
     for (int i = 0; i < r; ++i) columns[i] = int(found.columns[i]) + 1;
-    using Rcpp::_;
     Rcpp::NumericMatrix beta(int(p), int(m), found.beta.begin());
     for (double& b : beta)
       if (std::isnan(b)) b = NA_REAL;
+    using Rcpp::_;
     return Rcpp::List::create(
         _["columns"] = columns, _["beta"] = beta, _["rss"] = found.rss,
         _["effects"] = Rcpp::NumericMatrix(r, int(m), found.effects.begin()),
-        _["inverse"] = with_inverse ? SEXP(Rcpp::NumericMatrix(r, r, found.inverse.begin())) : R_NilValue);
+        _["inverse"] = wants[0] ? SEXP(Rcpp::NumericMatrix(r, r, found.inverse.begin())) : R_NilValue,
+        _["deviance"] = wants[1] ? Rcpp::wrap(regression.deviance(found, rows, penalty).sums) : R_NilValue);
   });
 }
 
-// The residual sums of squares of a fit: from the rows that are kept where rounding has cost too much of `rss`. solved:
-// what rcpp_rls_solve() returned; log: list(x, y, w, age).
+// Whether the coefficients of a fit may be off by more than a decomposition of its rows would leave them. diagonal: of
+// R.
 // [[Rcpp::export(rng = false)]]
-Rcpp::NumericVector rcpp_rls_deviance(SEXP fit, Rcpp::List solved, SEXP log, SEXP step) {
-  return guarded([&] {
-    const Regression regression = to_regression(fit);
-    Solution solution;
-    solution.beta = copied(solved["beta"]);
-    solution.rss = copied(solved["rss"]);
-    const Rows kept = rows_of(log, index_t(number(step, "first")), index_t(number(step, "kept")), true,
-                              number(step, "age"));
-    const Deviance found = regression.deviance(solution, &kept, numbers(at(step, "whole")));
-    return Rcpp::NumericVector(found.sums.begin(), found.sums.end());
-  });
+bool rcpp_rls_is_worse(SEXP fit, Rcpp::NumericVector diagonal) {
+  return guarded([&] { return to_regression(fit).account.is_worse_than_new(diagonal.begin()); });
 }
 
 // Regressions of windows. rows: list(x, y, w); first, last: of each window, from 1. list(coefficients, errors, sigma,

@@ -30,8 +30,8 @@ void Account::count(const Rows& added, const Rows& gone, double forget, const do
   add(added, sums_);
   for (index_t j = 0; penalty && j < p_; ++j) sums_[j] += penalty[j];
   // Between what has come and what has gone the sums are largest.
-  for (index_t j = 0; j < columns; ++j) errors_[j] += unit * sums_[j];
-  ++steps;
+  for (index_t j = 0; j < columns; ++j) errors_[j] = std::hypot(errors_[j], unit * sums_[j]);
+  moved += double(added.count() + gone.count());
   if (gone.count() == 0) return;
   removed = true;
   std::vector<double> less(columns);
@@ -42,7 +42,7 @@ void Account::count(const Rows& added, const Rows& gone, double forget, const do
 void Account::restart(const Rows& rows, const double* penalty) {
   std::fill(sums_.begin(), sums_.end(), 0.0);
   std::fill(errors_.begin(), errors_.end(), 0.0);
-  steps = 0;
+  moved = 0;
   removed = false;
   add(rows, sums_);
   for (index_t j = 0; penalty && j < p_; ++j) sums_[j] += penalty[j];
@@ -70,6 +70,22 @@ double Account::loss(const double* diagonal) const {
 }
 
 bool Account::has_lost(const double* diagonal) const { return removed && !(loss(diagonal) <= most); }
+
+bool Account::is_worse_than_new(const double* diagonal) const {
+  return removed && !(loss(diagonal) * independence(diagonal) <= 4 * unit);
+}
+
+bool Account::is_off(const double* diagonal, const double* beta) const {
+  if (!is_worse_than_new(diagonal)) return false;
+  double largest = 0, least = std::numeric_limits<double>::infinity();
+  for (index_t j = 0; j < p_; ++j) {
+    if (std::isnan(beta[j])) continue;
+    const double effect = std::abs(beta[j]) * std::sqrt(sums_[j]);
+    largest = std::max(largest, effect);
+    least = std::min(least, effect);
+  }
+  return loss(diagonal) * largest > most * least;
+}
 
 double Account::loss_of_rss(index_t j, double rss, const double* beta) const {
   if (!removed) return 0;

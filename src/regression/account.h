@@ -10,9 +10,10 @@ namespace gpucholmod::regression {
 ///
 /// Orthogonal steps, which add rows, change column j of [X y] by units of rounding of its norm, as a QR decomposition
 /// of all rows does. Steps that remove rows leave an error E in the normal equations, |E_ij| <= sqrt(e_i e_j), which is
-/// relative to the largest norms that the columns have had: e_j grows at each step by a unit of rounding of the sum of
-/// squares of column j. Relative to the sums that are left, a_j = e_j / s_j, and with C the matrix X'WX scaled to a
-/// diagonal of ones, coefficients (in units of |y| / |x_j|) have lost about ||C^-1|| (|a| + sqrt(|a| a_y)).
+/// relative to the largest norms that the columns have had: e_j^2 grows at each step by the square of a unit of
+/// rounding of the sum of squares of column j, as errors of different steps have different signs. Relative to the sums
+/// that are left, a_j = e_j / s_j, and with C the matrix X'WX scaled to a diagonal of ones, coefficients (in units of
+/// |y| / |x_j|) have lost about ||C^-1|| (|a| + sqrt(|a| a_y)).
 class Account {
  public:
   Account() = default;
@@ -21,8 +22,8 @@ class Account {
   std::vector<double>& sums() { return sums_; }
   std::vector<double>& errors() { return errors_; }
   const std::vector<double>& sums() const { return sums_; }
-  double steps = 0;      ///< since the rows were last decomposed
-  bool removed = false;  ///< whether rows have been removed since
+  double moved = 0;      ///< rows that have come and gone since the rows were last decomposed
+  bool removed = false;  ///< whether any have gone
 
   /// Counts a step: everything is multiplied by `forget`, rows and a penalty (p numbers, or null) come, rows go.
   void count(const Rows& added, const Rows& gone, double forget, const double* penalty);
@@ -31,8 +32,13 @@ class Account {
 
   /// Returns the least share of the norm of a column of X that is independent of the columns before it. diagonal: of R.
   double independence(const double* diagonal) const;
-  /// Returns whether removed rows may have left a trace in the coefficients of more than 1e-10.
+  /// Returns whether removed rows may have left a trace in the coefficients of more than 1e-10 of their size together.
   bool has_lost(const double* diagonal) const;
+  /// Returns whether coefficients may be off by more than a decomposition of the rows would leave them.
+  bool is_worse_than_new(const double* diagonal) const;
+  /// Returns whether a coefficient may be off by more than 1e-10 of itself, and more than a decomposition would leave
+  /// it. beta: p, NaN for columns that depend on others.
+  bool is_off(const double* diagonal, const double* beta) const;
   /// Returns the relative error of the residual sum of squares of response j, where beta (p) are its coefficients.
   double loss_of_rss(index_t j, double rss, const double* beta) const;
 

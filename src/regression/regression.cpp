@@ -105,7 +105,9 @@ bool Regression::advance(const Step& step, Factor& R, Request request) {
   std::vector<double> diagonal(sides.p);
   R.diagonal(diagonal.data());
   const bool no_rss = !step.kept && std::any_of(sides.rss.begin(), sides.rss.end(), [](double x) { return x != x; });
-  if (no_rss || account.has_lost(diagonal.data())) return afresh();
+  const bool free = step.kept && account.moved >= double(step.kept->count());  // it costs less than the steps did
+  if (no_rss || account.has_lost(diagonal.data()) || (free && account.is_worse_than_new(diagonal.data())))
+    return afresh();
   const bool was_regular = regular;
   regular = account.independence(diagonal.data()) > double(sides.p) * std::numeric_limits<double>::epsilon();
   if (!was_regular && regular) {
@@ -115,8 +117,20 @@ bool Regression::advance(const Step& step, Factor& R, Request request) {
   return true;
 }
 
+Solution Regression::solution(Factor& R, double tolerance, bool with_inverse, const Rows* kept, const double* penalty) {
+  Solution found = solve(R.view(), sides, tolerance, with_inverse);
+  std::vector<double> diagonal(sides.p);
+  R.diagonal(diagonal.data());
+  bool off = false;
+  for (index_t j = 0; kept && j < sides.m; ++j)
+    off = off || account.is_off(diagonal.data(), found.beta.data() + j * sides.p);
+  if (!off) return found;
+  begin(*kept, penalty, R);
+  return solve(R.view(), sides, tolerance, with_inverse);
+}
+
 Deviance Regression::deviance(const Solution& solution, const Rows* kept, const double* penalty) const {
-  constexpr double most = 1e-10;
+  constexpr double most = 1e-11;  // of the deviance
   Deviance found{solution.rss};
   const index_t p = sides.p;
   std::vector<double> beta(p);

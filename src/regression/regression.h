@@ -18,6 +18,8 @@ class Factor {
   /// was.
   virtual index_t modify(const double* V, const Request& request) = 0;
   virtual void diagonal(double* out) const = 0;
+  /// Returns the factor, p x p.
+  virtual MatrixView<const double> view() const = 0;
   /// Returns memory for a new factor (p x p), which holds the present one if `read` is true.
   virtual MatrixView<double> begin(bool read) = 0;
   /// Takes what is in that memory as the factor. regular: its diagonal is positive.
@@ -38,7 +40,7 @@ class PlainFactor : public Factor {
   void diagonal(double* out) const override;
   MatrixView<double> begin(bool read) override;
   void end(bool regular) override;
-  MatrixView<const double> view() const { return {from_, p_, p_, p_}; }
+  MatrixView<const double> view() const override { return {from_, p_, p_, p_}; }
 
  private:
   void swap();
@@ -77,6 +79,9 @@ struct Regression {
   /// Returns whether the step could be taken. Without rows it cannot where those that go leave no positive definite
   /// matrix, or digits would be lost; the factor may have changed.
   bool advance(const Step& step, Factor& R, Request request);
+  /// Returns the solution; where removed rows have cost it digits that a decomposition of those that are kept has, the
+  /// solution of that, which `R` then holds too.
+  Solution solution(Factor& R, double tolerance, bool with_inverse, const Rows* kept, const double* penalty);
   /// Returns sums of squares of residuals: rss, and where removed rows have cost that digits, from the rows kept.
   Deviance deviance(const Solution& solution, const Rows* kept, const double* penalty) const;
 

@@ -54,9 +54,9 @@ void roll(const Windows& windows, const Request& request, const Path& path, cons
   Regression regression;
   std::vector<double> seen(windows.rows.count() + 1);  // how many of the rows before have a weight that is not zero
   for (index_t i = 0; i < windows.rows.count(); ++i) seen[i + 1] = seen[i] + (windows.rows.weight(i) != 0);
-  /// Steps, by p, after which a decomposition costs no more than what deviances that have lost digits cost in that
-  /// time.
-  constexpr double patience = 8;
+  /// Rows that have come and gone, by p, after which a decomposition costs no more than deviances that have lost digits
+  /// have cost since the last one.
+  constexpr double patience = 16;
   bool impatient = false;
   index_t first = 0, last = 0;
   for (index_t i = 0; i < count; ++i) {
@@ -73,9 +73,9 @@ void roll(const Windows& windows, const Request& request, const Path& path, cons
     }
     first = from;
     last = to;
-    const Solution solution = solve(R.view(), regression.sides, windows.tolerance, true);
+    const Solution solution = regression.solution(R, windows.tolerance, true, &kept, nullptr);
     const Deviance deviance = regression.deviance(solution, &kept, nullptr);
-    impatient = deviance.from_rows && regression.account.steps > patience * double(p);
+    impatient = deviance.from_rows && regression.account.moved > patience * double(p);
     write(solution, deviance.sums, seen[to] - seen[from], i, windows, path);
     poll(double(i + 1) / double(count));
   }

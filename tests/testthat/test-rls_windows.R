@@ -217,14 +217,14 @@ test_that("NIST's regressions lose no digit by rows, and half a digit at most in
   digits <- function(beta, certified) min(15, -log10(max(abs(beta / certified - 1))))
   power <- function(x, degree) outer(x, 0:degree, `^`)
   x <- 0:20
-  wampler <- list(list(power(x, 5), rowSums(power(x, 5)), rep(1, 6), 12),
+  wampler <- list(list(power(x, 5), rowSums(power(x, 5)), rep(1, 6), 8.5),
                   list(power(x, 5), drop(power(x, 5) %*% 10^-(0:5)), 10^-(0:5), 12))
   certified <- c(-3482258.63459582, 15.0618722713733, -0.0358191792925910, -2.02022980381683, -1.03322686717359,
                  -0.0511041056535807, 1829.15146461355)
   cases <- c(wampler, list(list(cbind(1, as.matrix(longley[c("GNP.deflator", "GNP", "Unemployed", "Armed.Forces",
                                                             "Population", "Year")]) *
                                         rep(c(1, 1e3, 10, 10, 1e3, 1), each = 16)), 1000 * longley$Employed,
-                                certified, 11)))
+                                certified, 10)))
   for (case in cases) {
     n <- nrow(case[[1L]])
     rows <- rls(case[[1L]][0, ], numeric(), tol = 1e-14, backend = "cpu")
@@ -232,10 +232,10 @@ test_that("NIST's regressions lose no digit by rows, and half a digit at most in
     begin <- rbind(case[[1L]][n:1, ], case[[1L]])
     window <- rls(begin[1:n, ], 2 * case[[2L]], window = n, tol = 1e-14, backend = "cpu")
     for (i in seq_len(n)) window <- update(window, begin[n + i, ], case[[2L]][i])
-    whole <- qr.coef(qr(case[[1L]], LAPACK = TRUE), case[[2L]])
-    best <- min(digits(whole, case[[3L]]), case[[4L]])
-    expect_gt(digits(unname(coef(rows)), case[[3L]]), best - 1)
-    expect_gt(digits(unname(coef(window)), case[[3L]]), best - 1)
+    whole <- rls(case[[1L]], case[[2L]], tol = 1e-14, backend = "cpu")
+    expect_gt(digits(unname(coef(whole)), case[[3L]]), case[[4L]])
+    expect_gt(digits(unname(coef(rows)), case[[3L]]), case[[4L]])
+    expect_gt(digits(unname(coef(window)), case[[3L]]), digits(unname(coef(whole)), case[[3L]]) - 0.5)
   }
 })
 
