@@ -59,8 +59,14 @@ print.summary.rls <- function(x, digits = max(3L, getOption("digits") - 3L), ...
   cat(sprintf("\nResidual standard error: %s on %s degrees of freedom\n", format(signif(x$sigma, digits)),
               format(x$df[[2L]], digits = digits)))
   if (!is.null(x$r.squared)) {
-    cat(sprintf("R-squared: %s, adjusted: %s\n", formatC(x$r.squared, digits = digits),
-                formatC(x$adj.r.squared, digits = digits)))
+    cat(sprintf("R-squared: %s, adjusted: %s\n", format(x$r.squared, digits = digits),
+                format(x$adj.r.squared, digits = digits)))
+  }
+  if (!is.null(x$fstatistic)) {
+    f <- unname(x$fstatistic)
+    cat(sprintf("F-statistic: %s on %s and %s degrees of freedom, p-value: %s\n", format(f[[1L]], digits = digits),
+                format(f[[2L]]), format(f[[3L]], digits = digits),
+                format.pval(stats::pf(f[[1L]], f[[2L]], f[[3L]], lower.tail = FALSE), digits = digits)))
   }
   invisible(x)
 }

@@ -124,11 +124,12 @@ test_that("with a penalty or forgetting there is no likelihood, and no R-squared
 test_that("what is printed has the names", {
   told <- utils::capture.output(print(grown(window = 20)))
   expect_identical(told[[1L]], "Recursive least squares: 5 coefficients, 20 observations, the last 20")
-  expect_match(told[[2L]], "(Intercept) +wt +log\\(hp\\) +gear4 +gear5")
+  expect_match(told[[2L]], "\\(Intercept\\) +wt +log\\(hp\\) +gear4 +gear5")
   expect_match(told[[4L]], "^deviance [0-9.]+$")
   told <- utils::capture.output(print(summary(grown())))
   expect_identical(told[[1L]], "Call: rls(formula = model, data = cars_now[rows, ], backend = \"cpu\")")
   expect_match(told, "^log\\(hp\\) +-[0-9.]+ +[0-9.]+ +-[0-9.]+", all = FALSE)
   expect_match(told, "^Residual standard error: 2[0-9.]+ on 27 degrees of freedom$", all = FALSE)
   expect_match(told, "^R-squared: 0[.][0-9]+, adjusted: 0[.][0-9]+$", all = FALSE)
+  expect_match(told, "^F-statistic: [0-9.]+ on 4 and 27 degrees of freedom, p-value: [0-9.]+e-[0-9]+$", all = FALSE)
 })
