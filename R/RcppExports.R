@@ -261,6 +261,10 @@ rcpp_rls_step <- function(fit, step, log, gone, on_gpu, request) {
     .Call(`_gpucholmod_rcpp_rls_step`, fit, step, log, gone, on_gpu, request)
 }
 
+rcpp_rls_widened <- function(x, first, kept, room) {
+    .Call(`_gpucholmod_rcpp_rls_widened`, x, first, kept, room)
+}
+
 rcpp_rls_append <- function(log, rows, first, age) {
     .Call(`_gpucholmod_rcpp_rls_append`, log, rows, first, age)
 }

@@ -162,15 +162,11 @@ keep <- function(fit, rows) {
 new_log <- function(fit, more) {
   own <- fit$first + seq_len(fit$kept)
   room <- 2 * (fit$kept + more) + 16
+  old <- fit$history
+  if (is.null(old)) old <- list(x = matrix(0, nrow(fit$z), 0L), y = matrix(0, ncol(fit$z), 0L))
   log <- new.env(parent = emptyenv())
-  widened <- function(part, rows) {
-    made <- matrix(0, rows, room)
-    if (length(own)) made[, seq_along(own)] <- part[, own]
-    made
-  }
-  log$x <- widened(fit$history$x, nrow(fit$z))
-  log$y <- widened(fit$history$y, ncol(fit$z))
-  for (part in c("w", "age")) log[[part]] <- c(fit$history[[part]][own], numeric(room - length(own)))
+  for (part in c("x", "y")) log[[part]] <- rcpp_rls_widened(old[[part]], fit$first, fit$kept, room)
+  for (part in c("w", "age")) log[[part]] <- c(old[[part]][own], numeric(room - length(own)))
   log$used <- fit$kept
   log
 }

@@ -777,6 +777,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_rls_widened
+SEXP rcpp_rls_widened(SEXP x, double first, double kept, double room);
+RcppExport SEXP _gpucholmod_rcpp_rls_widened(SEXP xSEXP, SEXP firstSEXP, SEXP keptSEXP, SEXP roomSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type x(xSEXP);
+    Rcpp::traits::input_parameter< double >::type first(firstSEXP);
+    Rcpp::traits::input_parameter< double >::type kept(keptSEXP);
+    Rcpp::traits::input_parameter< double >::type room(roomSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_widened(x, first, kept, room));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_rls_append
 SEXP rcpp_rls_append(SEXP log, SEXP rows, double first, double age);
 RcppExport SEXP _gpucholmod_rcpp_rls_append(SEXP logSEXP, SEXP rowsSEXP, SEXP firstSEXP, SEXP ageSEXP) {
@@ -917,6 +930,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_rls_is_sound", (DL_FUNC) &_gpucholmod_rcpp_rls_is_sound, 1},
     {"_gpucholmod_rcpp_rls_begin", (DL_FUNC) &_gpucholmod_rcpp_rls_begin, 3},
     {"_gpucholmod_rcpp_rls_step", (DL_FUNC) &_gpucholmod_rcpp_rls_step, 6},
+    {"_gpucholmod_rcpp_rls_widened", (DL_FUNC) &_gpucholmod_rcpp_rls_widened, 4},
     {"_gpucholmod_rcpp_rls_append", (DL_FUNC) &_gpucholmod_rcpp_rls_append, 4},
     {"_gpucholmod_rcpp_rls_solve", (DL_FUNC) &_gpucholmod_rcpp_rls_solve, 6},
     {"_gpucholmod_rcpp_rls_is_worse", (DL_FUNC) &_gpucholmod_rcpp_rls_is_worse, 2},

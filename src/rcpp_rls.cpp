@@ -102,7 +102,7 @@ Rcpp::List to_list(SEXP R, const Regression& fit) {
   Account account = fit.account;
   return Rcpp::List::create(
       _["R"] = R, _["z"] = z, _["rss"] = rss,
-      _["account"] = Rcpp::List::create(_["sums"] = account.sums(), _["errors"] = account.errors(),
+      _["account"] = Rcpp::List::create(_["sums"] = account.sums(), _["squared_errors"] = account.squared_errors(),
                                         _["moved"] = account.moved, _["removed"] = account.removed,
                                         _["regular"] = fit.regular));
 }
@@ -114,7 +114,7 @@ Regression to_regression(SEXP fit) {
   made.sides = {Rf_nrows(z), Rf_ncols(z), copied(z), copied(at(fit, "rss"))};
   made.account = Account(made.sides.p, made.sides.m);
   made.account.sums() = copied(at(account, "sums"));
-  made.account.errors() = copied(at(account, "errors"));
+  made.account.squared_errors() = copied(at(account, "squared_errors"));
   made.account.moved = number(account, "moved");
   made.account.removed = number(account, "removed") != 0;
   made.regular = number(account, "regular") != 0;
@@ -171,7 +171,7 @@ bool are_numbers_sound(SEXP fit, index_t p, index_t m) {
   const bool on_gpu = Rf_asLogical(at(fit, "on_gpu")) == TRUE;
   return ((on_gpu && Rf_inherits(R, "chol_factor")) || is_matrix(R, p, p)) && are_doubles(at(fit, "rss"), m) &&
          are_doubles(at(fit, "ridge"), p) && are_doubles(at(account, "sums"), p + m) &&
-         are_doubles(at(account, "errors"), p + m) && is_number(at(account, "moved")) &&
+         are_doubles(at(account, "squared_errors"), p + m) && is_number(at(account, "moved")) &&
          is_flag(at(account, "removed")) && is_flag(at(account, "regular"));
 }
 
@@ -264,6 +264,19 @@ SEXP rcpp_rls_step(SEXP fit, SEXP step, SEXP log, SEXP gone, bool on_gpu, SEXP r
   });
 }
 
+// Returns a matrix with room for so many columns: `kept` of those of x, from number `first` on, counted from 0, and
+// zeros.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_rls_widened(SEXP x, double first, double kept, double room) {
+  return guarded([&]() -> SEXP {
+    const index_t rows = Rf_nrows(x), used = rows * index_t(kept);
+    const Rcpp::Shield<SEXP> made(new_matrix(REALSXP, rows, index_t(room)));
+    std::copy_n(REAL(x) + rows * index_t(first), used, REAL(made));
+    std::fill(REAL(made) + used, REAL(made) + rows * index_t(room), 0.0);
+    return made;
+  });
+}
+
 // Copies rows, list(x, y, w), to the log, list(x, y, w, age), from number `first` on, counted from 0: memory of R's
 // that several fits share, of which this is no part yet.
 // [[Rcpp::export(rng = false)]]
@@ -315,7 +328,7 @@ Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, SEXP history, SEXP
 // R.
 // [[Rcpp::export(rng = false)]]
 bool rcpp_rls_is_worse(SEXP fit, Rcpp::NumericVector diagonal) {
-  return guarded([&] { return to_regression(fit).account.is_worse_than_new(diagonal.begin()); });
+  return guarded([&] { return to_regression(fit).account.look(diagonal.begin()).is_worse_than_new(); });
 }
 
 // Regressions of windows. rows: list(x, y, w); first, last: of each window, from 1. list(coefficients, errors, sigma,

@@ -26,11 +26,11 @@ void Account::add(const Rows& rows, std::vector<double>& to) const {
 void Account::count(const Rows& added, const Rows& gone, double forget, const double* penalty) {
   const index_t columns = index_t(sums_.size());
   for (double& s : sums_) s *= forget;
-  for (double& e : errors_) e *= forget;
+  for (double& e : squared_errors_) e *= forget * forget;
   add(added, sums_);
   for (index_t j = 0; penalty && j < p_; ++j) sums_[j] += penalty[j];
   // Between what has come and what has gone the sums are largest.
-  for (index_t j = 0; j < columns; ++j) errors_[j] = std::hypot(errors_[j], unit * sums_[j]);
+  for (index_t j = 0; j < columns; ++j) squared_errors_[j] += unit * sums_[j] * (unit * sums_[j]);
   moved += double(added.count() + gone.count());
   if (gone.count() == 0) return;
   removed = true;
@@ -41,57 +41,52 @@ void Account::count(const Rows& added, const Rows& gone, double forget, const do
 
 void Account::restart(const Rows& rows, const double* penalty) {
   std::fill(sums_.begin(), sums_.end(), 0.0);
-  std::fill(errors_.begin(), errors_.end(), 0.0);
+  std::fill(squared_errors_.begin(), squared_errors_.end(), 0.0);
   moved = 0;
   removed = false;
   add(rows, sums_);
   for (index_t j = 0; penalty && j < p_; ++j) sums_[j] += penalty[j];
 }
 
-double Account::independence(const double* diagonal) const {
-  double least = 1;
-  for (index_t j = 0; j < p_; ++j)
-    least = std::min(least, sums_[j] > 0 ? std::abs(diagonal[j]) / std::sqrt(sums_[j]) : 0.0);
-  return least;
-}
-
-double Account::loss(const double* diagonal) const {
+Account::State Account::look(const double* diagonal) const {
+  double independent = 1, squares = 0, of_y = 0;  // squares of what they are named for
   const auto share = [&](index_t j) {
-    return errors_[j] == 0 ? 0.0
-           : sums_[j] > 0  ? errors_[j] / sums_[j]
-                           : std::numeric_limits<double>::infinity();
+    return squared_errors_[j] == 0 ? 0.0
+           : sums_[j] > 0          ? squared_errors_[j] / (sums_[j] * sums_[j])
+                                   : std::numeric_limits<double>::infinity();
   };
-  double squares = 0, of_y = 0;
-  for (index_t j = 0; j < p_; ++j) squares += share(j) * share(j);
+  for (index_t j = 0; j < p_; ++j) {
+    squares += share(j);
+    independent = std::min(independent, sums_[j] > 0 ? diagonal[j] / sums_[j] * diagonal[j] : 0.0);
+  }
   for (index_t j = p_; j < index_t(sums_.size()); ++j) of_y = std::max(of_y, share(j));
-  const double a = std::sqrt(squares), least = independence(diagonal);
-  const double all = a + std::sqrt(a * of_y);
-  return all == 0 ? 0 : all / (least * least);
+  State state;
+  state.independence = std::sqrt(independent);
+  if (removed && squares > 0) state.loss = (std::sqrt(squares) + std::sqrt(std::sqrt(squares * of_y))) / independent;
+  return state;
 }
 
-bool Account::has_lost(const double* diagonal) const { return removed && !(loss(diagonal) <= most); }
+bool Account::State::has_lost() const { return !(loss <= most); }
 
-bool Account::is_worse_than_new(const double* diagonal) const {
-  return removed && !(loss(diagonal) * independence(diagonal) <= 4 * unit);
-}
+bool Account::State::is_worse_than_new() const { return !(loss * independence <= 4 * unit); }
 
-bool Account::is_off(const double* diagonal, const double* beta) const {
-  if (!is_worse_than_new(diagonal)) return false;
+bool Account::is_off(const State& state, const double* beta) const {
+  if (!state.is_worse_than_new()) return false;
   double largest = 0, least = std::numeric_limits<double>::infinity();
   for (index_t j = 0; j < p_; ++j) {
     if (std::isnan(beta[j])) continue;
-    const double effect = std::abs(beta[j]) * std::sqrt(sums_[j]);
+    const double effect = beta[j] * beta[j] * sums_[j];
     largest = std::max(largest, effect);
     least = std::min(least, effect);
   }
-  return loss(diagonal) * largest > most * least;
+  return state.loss * std::sqrt(largest) > most * std::sqrt(least);
 }
 
 double Account::loss_of_rss(index_t j, double rss, const double* beta) const {
   if (!removed) return 0;
-  double squares = errors_[p_ + j];
-  for (index_t i = 0; i < p_; ++i) squares += errors_[i] * beta[i] * beta[i];
-  return squares == 0 ? 0 : squares / rss;
+  double error = std::sqrt(squared_errors_[p_ + j]);
+  for (index_t i = 0; i < p_; ++i) error += std::sqrt(squared_errors_[i]) * beta[i] * beta[i];
+  return error == 0 ? 0 : error / rss;
 }
 
 }  // namespace gpucholmod::regression

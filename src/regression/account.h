@@ -17,10 +17,10 @@ namespace gpucholmod::regression {
 class Account {
  public:
   Account() = default;
-  Account(index_t p, index_t m) : p_(p), sums_(p + m), errors_(p + m) {}
+  Account(index_t p, index_t m) : p_(p), sums_(p + m), squared_errors_(p + m) {}
 
   std::vector<double>& sums() { return sums_; }
-  std::vector<double>& errors() { return errors_; }
+  std::vector<double>& squared_errors() { return squared_errors_; }
   const std::vector<double>& sums() const { return sums_; }
   double moved = 0;      ///< rows that have come and gone since the rows were last decomposed
   bool removed = false;  ///< whether any have gone
@@ -30,25 +30,29 @@ class Account {
   /// Begins anew with these rows alone.
   void restart(const Rows& rows, const double* penalty);
 
-  /// Returns the least share of the norm of a column of X that is independent of the columns before it. diagonal: of R.
-  double independence(const double* diagonal) const;
-  /// Returns whether removed rows may have left a trace in the coefficients of more than 1e-10 of their size together.
-  bool has_lost(const double* diagonal) const;
-  /// Returns whether coefficients may be off by more than a decomposition of the rows would leave them.
-  bool is_worse_than_new(const double* diagonal) const;
+  /// What the account says of a factor with that diagonal.
+  struct State {
+    double independence = 1;  ///< least share of the norm of a column of X that the columns before it do not have
+    double loss = 0;          ///< of coefficients, relative to their size together
+
+    /// Returns whether removed rows may have left a trace in the coefficients of more than 1e-10.
+    bool has_lost() const;
+    /// Returns whether coefficients may be off by more than a decomposition of the rows would leave them.
+    bool is_worse_than_new() const;
+  };
+  State look(const double* diagonal) const;
   /// Returns whether a coefficient may be off by more than 1e-10 of itself, and more than a decomposition would leave
   /// it. beta: p, NaN for columns that depend on others.
-  bool is_off(const double* diagonal, const double* beta) const;
+  bool is_off(const State& state, const double* beta) const;
   /// Returns the relative error of the residual sum of squares of response j, where beta (p) are its coefficients.
   double loss_of_rss(index_t j, double rss, const double* beta) const;
 
  private:
   void add(const Rows& rows, std::vector<double>& to) const;
-  double loss(const double* diagonal) const;
 
   index_t p_ = 0;
-  std::vector<double> sums_;    ///< of squares of the columns of [X y], weighted, the penalty included: p + m
-  std::vector<double> errors_;  ///< e: p + m
+  std::vector<double> sums_;            ///< s: of squares of columns of [X y], weighted, with the penalty: p + m
+  std::vector<double> squared_errors_;  ///< e^2: p + m
 };
 
 }  // namespace gpucholmod::regression
