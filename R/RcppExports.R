@@ -277,8 +277,12 @@ rcpp_rls_is_worse <- function(fit, diagonal) {
     .Call(`_gpucholmod_rcpp_rls_is_worse`, fit, diagonal)
 }
 
-rcpp_rolling <- function(rows, first, last, tolerance, intercept, request) {
-    .Call(`_gpucholmod_rcpp_rolling`, rows, first, last, tolerance, intercept, request)
+rcpp_rls_loss_of_deviance <- function(fit, solved) {
+    .Call(`_gpucholmod_rcpp_rls_loss_of_deviance`, fit, solved)
+}
+
+rcpp_rolling <- function(rows, first, last, tolerance, request) {
+    .Call(`_gpucholmod_rcpp_rolling`, rows, first, last, tolerance, request)
 }
 
 rcpp_solve_modified <- function(held, V, k, weights, scale, b, m, own_b, wants, request) {

@@ -130,6 +130,7 @@ rls.formula <- function(formula, data, weights, subset, na.action, ...) {
   fit$terms <- terms
   fit$xlevels <- stats::.getXlevels(terms, frame)
   fit$contrasts <- attr(x, "contrasts")
+  fit$weights_call <- call$weights
   fit$na.action <- if (missing(na.action)) na_action(getOption("na.action", "na.omit")) else na_action(na.action)
   fit$call <- call
   fit

@@ -6,11 +6,11 @@ require_window <- function(window) {
 }
 require_forget <- function(forget) {
   if (!is_forget(forget)) stop_bad_argument("forget", forget, "must be a number above 0, up to 1")
-  forget
+  as.double(forget)
 }
 require_tolerance <- function(tol) {
   if (!is_number(tol) || tol < 0 || tol >= 1) stop_bad_argument("tol", tol, "must be a number from 0 to below 1")
-  tol
+  as.double(tol)
 }
 
 # Is true for a whole number of observations, at least 1, or Inf.

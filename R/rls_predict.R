@@ -22,7 +22,11 @@ predict.rls <- function(object, newdata, se.fit = FALSE, interval = c("none", "c
   if (...length()) require_no_more(...)
   require_fit(object)
   require_flag(se.fit, "se.fit")
-  interval <- match_choice(interval, c("none", "confidence", "prediction"), "interval")
+  intervals <- c("none", "confidence", "prediction")
+  if (is.character(interval) && length(interval) == 1L && !is.na(pmatch(interval, intervals))) {
+    interval <- intervals[[pmatch(interval, intervals)]]  # predict.lm() takes the beginning of a name too
+  }
+  interval <- match_choice(interval, intervals, "interval")
   require_level(level)
   with_memory({
     x <- predictors(object, newdata)
@@ -44,7 +48,7 @@ predictors <- function(fit, newdata) {
     require_rows(fit, "predict() without 'newdata'")
     return(t(kept_rows(fit)$x))
   }
-  if (!is.null(fit$terms) && is.data.frame(newdata)) {
+  if (is_modelled(fit, newdata)) {
     return(frame_of(fit, newdata, stats::delete.response(fit$terms))$x)
   }
   x <- regressors(newdata, fit)
@@ -61,6 +65,7 @@ with_errors <- function(object, known, fit, x, se.fit, interval, level) {
   if (interval != "none") {
     half <- if (df > 0) stats::qt((1 + level) / 2, df) else NA_real_
     half <- half * sqrt(of_mean + if (interval == "prediction") variance else 0)
+    fit <- drop(fit)
     fit <- cbind(fit = fit, lwr = fit - half, upr = fit + half)
   }
   if (!se.fit) return(fit)

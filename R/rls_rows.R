@@ -36,6 +36,7 @@ transposed <- function(x) {
 regressors <- function(x, fit) {
   if (is.data.frame(x) && !is.null(fit)) x <- columns_of(x, fit$names[[1L]])
   if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, "x")
+  one <- !is.null(fit) && is.null(dim(x))
   if (is.null(dim(x)) && !isS4(x)) {
     x <- if (is.null(fit)) as.matrix(x) else matrix(x, 1L, dimnames = if (!is.null(names(x))) list(NULL, names(x)))
   }
@@ -44,7 +45,8 @@ regressors <- function(x, fit) {
     x <- open_columns(x, nrow(x), float32 = FALSE, "x", sprintf("there are %d observations", nrow(x)))
   }
   if (ncol(x) != p || p == 0L) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'x' has %d columns, the fit %d coefficients", ncol(x), p),
+    stop_gpucholmod("dimension_mismatch", sprintf("'x' has %d columns, the fit %d coefficients%s", ncol(x), p,
+                                                  if (one) "; a vector is one observation" else ""),
                     list(expected = p, actual = ncol(x)))
   }
   if (!is.null(fit)) in_order(x, fit$names[[1L]]) else x
@@ -187,16 +189,26 @@ require_rows <- function(fit, what) {
 
 # Returns the observations of new data for a fit: of a data frame for a fit of a formula by its terms.
 new_observations <- function(fit, newdata, y, weights) {
+  if (is.null(weights)) weights <- if (is_modelled(fit, newdata)) own_weights(fit, newdata) else 1
   if (is_one_observation(newdata, y, weights, dim(fit$z))) {
     return(list(x = matrix(newdata), y = matrix(y), w = as.double(weights)))
   }
-  if (is.null(fit$terms) || !is.data.frame(newdata)) {
+  if (!is_modelled(fit, newdata)) {
     if (is.null(y)) stop_bad_argument("y", NULL, "is missing: the responses of the new observations")
     return(observations(newdata, y, weights, fit))
   }
   if (!is.null(y)) stop_bad_argument("y", NULL, "is not needed: the formula tells the response in 'newdata'")
   frame <- frame_of(fit, newdata, fit$terms)
   observations(frame$x, response_of(frame$frame), weights, fit)
+}
+
+# Is true where the formula of the fit finds its variables in the new data.
+is_modelled <- function(fit, newdata) !is.null(fit$terms) && is.data.frame(newdata)
+
+# Returns the weights that the call of a fit of a formula names, in the new data; 1 if it names none.
+own_weights <- function(fit, newdata) {
+  if (is.null(fit$weights_call)) return(1)
+  as_model(eval(fit$weights_call, newdata, environment(fit$terms)))
 }
 
 # Is true for one observation without names, which need not be looked at any further. d: the numbers of coefficients and

@@ -30,7 +30,8 @@ summary.rls <- function(object, ...) {
 # Returns list(r.squared, adj.r.squared, fstatistic), as summary.lm() defines them.
 goodness <- function(fit, known, df, variance) {
   rank <- length(known$columns)
-  intercept <- fit$intercept && 1L %in% known$columns
+  ones <- if (is.null(fit$history)) fit$intercept else all(kept_rows(fit)$x[1L, ] == 1)
+  intercept <- ones && 1L %in% known$columns
   mss <- sum(known$effects[if (intercept) -1L else seq_len(rank), 1L]^2)
   rss <- known$deviance
   r2 <- mss / (mss + rss)

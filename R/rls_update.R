@@ -11,7 +11,8 @@
 #' @param newdata The observations: a data frame for a fit of a formula; a matrix with a row for each, or a vector,
 #'   which is one observation, for a fit of a matrix; a data frame with the columns of the matrix.
 #' @param y Their responses, unless the formula of the fit tells them.
-#' @param weights Their weights: one number, or one for each observation, none negative.
+#' @param weights Their weights: one number, or one for each observation, none negative. For a data frame, as for
+#'   [lm()], they are looked for in it first; those of a formula with weights are found there if none are given.
 #' @param forget What everything known so far is multiplied by beforehand; the default is that of the fit.
 #' @param rows Which observations are to go: numbers of those that the fit keeps, of which the oldest is number 1.
 #' @param ... Must be empty.
@@ -19,7 +20,8 @@
 #' @section Errors:
 #' `gpucholmod_unknown_columns`: the names of the columns are not those of the fit; fields `unknown`, `missing` and
 #' `expected`. `gpucholmod_rows_not_kept`: `rows` is given, and the fit keeps none. `gpucholmod_lost_digits`: without
-#' the observations, `drop_rows()` would leave coefficients that are off by more than 1e-10.
+#' the observations, `drop_rows()` would leave coefficients that are off by more than 1e-10, or a deviance that is off
+#' by 1e-8.
 #' @seealso [rls()]
 #' @examples
 #' fit <- rls(dist ~ speed, cars[1:20, ], keep_rows = TRUE)
@@ -28,12 +30,15 @@
 #' all.equal(coef(fit), coef(lm(dist ~ speed, cars[-49, ])))
 #' @importFrom stats update
 #' @export
-update.rls <- function(object, newdata, y = NULL, weights = 1, forget = object$forget, ...) {
+update.rls <- function(object, newdata, y = NULL, weights = NULL, forget = object$forget, ...) {
   if (...length()) require_no_more(...)
   require_fit(object)
-  if (!missing(forget)) require_forget(forget)
+  if (!missing(forget)) forget <- require_forget(forget)
   if (missing(newdata) || inherits(newdata, "formula")) {
     stop_bad_argument("newdata", NULL, "must be further observations: to change the formula, make a new fit")
+  }
+  if (!missing(weights) && is_modelled(object, newdata)) {
+    weights <- as_model(eval(substitute(weights), newdata, parent.frame()))
   }
   with_memory({
     fit <- unclass(object)  # for "$" would look for a method
@@ -117,9 +122,12 @@ drop_rows <- function(object, ...) {
 
 #' @rdname update.rls
 #' @export
-drop_rows.rls <- function(object, rows = NULL, newdata = NULL, y = NULL, weights = 1, ...) {
+drop_rows.rls <- function(object, rows = NULL, newdata = NULL, y = NULL, weights = NULL, ...) {
   if (...length()) require_no_more(...)
   require_fit(object)
+  if (!missing(weights) && is_modelled(object, newdata)) {
+    weights <- as_model(eval(substitute(weights), newdata, parent.frame()))
+  }
   if (is.null(rows) == is.null(newdata)) {
     stop_bad_argument("rows", rows, "or 'newdata' must say which observations are to go, and not both")
   }
@@ -145,12 +153,18 @@ drop_rows.rls <- function(object, rows = NULL, newdata = NULL, y = NULL, weights
     step <- c(none, list(forget = 1, penalty = NULL, whole = if (object$penalised) object$level * object$ridge,
                          age = object$age, first = 0, gone = 0, kept = after$kept))
     made <- rcpp_rls_step(object, step, after$history, gone, object$on_gpu, default_request)
-    if (is.null(made)) {
-      stop_gpucholmod("lost_digits", paste("without these observations coefficients would be off by more than 1e-10:",
-                                           "fit with keep_rows = TRUE, or the rest anew"))
+    lost <- is.null(made)
+    if (!lost) {
+      after$count <- object$count - leaving
+      after <- settled(after, made, 1)
+      lost <- is.null(after$history) && any(rcpp_rls_loss_of_deviance(after, solved(after)) > 1e-8)
     }
-    after$count <- object$count - leaving
-    settled(after, made, 1)
+    if (lost) {
+      stop_gpucholmod("lost_digits", paste("without these observations, if they were in the fit at all, coefficients",
+                                           "or the deviance would lose digits: fit with keep_rows = TRUE, or the",
+                                           "rest anew"))
+    }
+    after
   })
 }
 

@@ -8,7 +8,8 @@
 #'   intercept, a column of ones); a vector is one column.
 #' @param y The responses: a vector, or a matrix with a column for each of several.
 #' @param window How many observations a window has; with `times`, how long it is, a number in their units or a
-#'   [difftime()]: then the window that ends at time t has the observations after t - `window`, up to t.
+#'   [difftime()]: then the window that ends at time t has all observations after t - `window`, up to t, and is complete
+#'   if t - `window` is not before the first of its group.
 #' @param by Of the windows, every which is fitted; the first is that of the first complete window of each group.
 #' @param weights Of the observations, none negative: one number, or one for each.
 #' @param times When the observations were made: numbers, dates or times, which must not decrease within a group.
@@ -60,10 +61,13 @@ rolling.default <- function(x, y, window, by = 1, weights = 1, times = NULL, gro
     windows <- windows[windows$number %% by == 0, ]
     rows <- some_rows(rows, order)
     on.exit(end_bar("failed"))
-    made <- rcpp_rolling(rows, windows$first, windows$last, tol, nrow(rows$x) > 0L && all(rows$x[1L, ] == 1),
-                         default_request)
+    if (nrow(windows) == 0L && length(rows$w)) {
+      warn_gpucholmod("no_window", "no window is complete; partial = TRUE fits windows that are not",
+                      list(window = window))
+    }
+    made <- rcpp_rolling(rows, windows$first, windows$last, tol, default_request)
     end_bar("done")
-    as_rolling(made, names, nrow(rows$x), order[windows$last], times, groups)
+    as_rolling(made, names, nrow(rows$x), order[windows$end], times, groups)
   })
 }
 
@@ -99,12 +103,12 @@ group_numbers <- function(groups, count) {
   as.integer(factor(groups, unique(groups)))
 }
 
-# Returns a data frame with a row for each window: its first and last observation, in the order of groups, and its
-# number in the group, from 0 for the first that is wanted.
+# Returns a data frame with a row for each window: its first and last observation and the one that it belongs to, in the
+# order of groups, and its number in the group, from 0 for the first that is wanted.
 windows_of <- function(window, times, groups, order, count, partial) {
   group <- if (is.null(groups)) rep(1L, count) else group_numbers(groups, count)[order]
   start <- match(group, group)  # the first observation of the group of each
-  last <- seq_len(count)
+  end <- last <- seq_len(count)
   if (is.null(times)) {
     window <- require_window(window)
     first <- pmax(last - window + 1, start)
@@ -114,11 +118,14 @@ windows_of <- function(window, times, groups, order, count, partial) {
     length <- length_of(window, times)
     if (any(diff(at) < 0 & diff(group) == 0)) stop_bad_argument("times", NULL, "must not decrease within a group")
     first <- start
-    for (g in split(last, group)) first[g] <- g[[1L]] + findInterval(at[g] - length, at[g])
+    for (g in split(end, group)) {
+      first[g] <- g[[1L]] + findInterval(at[g] - length, at[g])
+      last[g] <- g[[1L]] - 1L + findInterval(at[g], at[g])  # of those at the same time
+    }
     complete <- at - length >= at[start]
   }
-  kept <- last[complete | partial]
-  data.frame(first = first[kept], last = kept,
+  kept <- end[complete | partial]
+  data.frame(first = first[kept], last = last[kept], end = kept,
              number = stats::ave(as.double(kept), group[kept], FUN = seq_along) - if (length(kept)) 1 else 0)
 }
 
@@ -134,7 +141,9 @@ times_of <- function(times, count) {
 # Returns the length of a window in the units of as.double(times).
 length_of <- function(window, times) {
   if (inherits(window, "difftime")) {
-    window <- as.double(window, units = if (inherits(times, "POSIXct")) "secs" else "days")
+    units <- if (inherits(times, "POSIXct")) "secs" else if (inherits(times, "Date")) "days" else attr(times, "units")
+    if (is.null(units)) stop_bad_argument("window", window, "must be a number, as 'times' are numbers")
+    window <- as.double(window, units = units)
   }
   if (!is_number(window) || window <= 0) stop_bad_argument("window", window, "must be a length of time above 0")
   as.double(window)
@@ -192,6 +201,7 @@ print.rolling <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
 #' @param columns Which coefficients to draw: names or numbers; all of them by default.
 #' @export
 plot.rolling <- function(x, columns = colnames(x$coefficients), ...) {
+  if (!length(x$end)) stop_bad_argument("x", x$end, "has no window to draw")
   columns <- which_coefficients(columns, colnames(x$coefficients))
   at <- if (!is.null(x$times) && is.null(x$groups)) x$times else x$end
   old <- graphics::par(mfrow = grDevices::n2mfrow(length(columns)), mar = c(4, 4, 2, 1))

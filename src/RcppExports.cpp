@@ -829,18 +829,28 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_rls_loss_of_deviance
+Rcpp::NumericVector rcpp_rls_loss_of_deviance(SEXP fit, Rcpp::List solved);
+RcppExport SEXP _gpucholmod_rcpp_rls_loss_of_deviance(SEXP fitSEXP, SEXP solvedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type solved(solvedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_loss_of_deviance(fit, solved));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_rolling
-Rcpp::List rcpp_rolling(SEXP rows, Rcpp::NumericVector first, Rcpp::NumericVector last, double tolerance, bool intercept, SEXP request);
-RcppExport SEXP _gpucholmod_rcpp_rolling(SEXP rowsSEXP, SEXP firstSEXP, SEXP lastSEXP, SEXP toleranceSEXP, SEXP interceptSEXP, SEXP requestSEXP) {
+Rcpp::List rcpp_rolling(SEXP rows, Rcpp::NumericVector first, Rcpp::NumericVector last, double tolerance, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_rolling(SEXP rowsSEXP, SEXP firstSEXP, SEXP lastSEXP, SEXP toleranceSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type first(firstSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type last(lastSEXP);
     Rcpp::traits::input_parameter< double >::type tolerance(toleranceSEXP);
-    Rcpp::traits::input_parameter< bool >::type intercept(interceptSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_rolling(rows, first, last, tolerance, intercept, request));
+    rcpp_result_gen = Rcpp::wrap(rcpp_rolling(rows, first, last, tolerance, request));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -934,7 +944,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_rls_append", (DL_FUNC) &_gpucholmod_rcpp_rls_append, 4},
     {"_gpucholmod_rcpp_rls_solve", (DL_FUNC) &_gpucholmod_rcpp_rls_solve, 6},
     {"_gpucholmod_rcpp_rls_is_worse", (DL_FUNC) &_gpucholmod_rcpp_rls_is_worse, 2},
-    {"_gpucholmod_rcpp_rolling", (DL_FUNC) &_gpucholmod_rcpp_rolling, 6},
+    {"_gpucholmod_rcpp_rls_loss_of_deviance", (DL_FUNC) &_gpucholmod_rcpp_rls_loss_of_deviance, 2},
+    {"_gpucholmod_rcpp_rolling", (DL_FUNC) &_gpucholmod_rcpp_rolling, 5},
     {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 10},
     {NULL, NULL, 0}
 };

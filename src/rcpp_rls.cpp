@@ -331,18 +331,32 @@ bool rcpp_rls_is_worse(SEXP fit, Rcpp::NumericVector diagonal) {
   return guarded([&] { return to_regression(fit).account.look(diagonal.begin()).is_worse_than_new(); });
 }
 
+// By how much of it each deviance may be off. solved: what rcpp_rls_solve() returned.
+// [[Rcpp::export(rng = false)]]
+Rcpp::NumericVector rcpp_rls_loss_of_deviance(SEXP fit, Rcpp::List solved) {
+  return guarded([&] {
+    const Regression regression = to_regression(fit);
+    const index_t p = regression.sides.p, m = regression.sides.m;
+    std::vector<double> beta = copied(solved["beta"]);
+    for (double& b : beta) b = std::isnan(b) ? 0 : b;
+    const std::vector<double> rss = copied(solved["rss"]);
+    Rcpp::NumericVector losses(static_cast<int>(m));
+    for (index_t j = 0; j < m; ++j) losses[j] = regression.account.loss_of_rss(j, rss[j], beta.data() + j * p);
+    return losses;
+  });
+}
+
 // Regressions of windows. rows: list(x, y, w); first, last: of each window, from 1. list(coefficients, errors, sigma,
 // r_squared, nobs, rank): a row for each window.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_rolling(SEXP rows, Rcpp::NumericVector first, Rcpp::NumericVector last, double tolerance,
-                        bool intercept, SEXP request) {
+                        SEXP request) {
   return guarded([&] {
     Windows windows;
     windows.rows = rows_of(rows);
     for (const double i : first) windows.first.push_back(index_t(i) - 1);
     for (const double i : last) windows.last.push_back(index_t(i));
     windows.tolerance = tolerance;
-    windows.intercept = intercept;
     const index_t p = windows.rows.x.rows, m = windows.rows.y.rows, count = first.size();
     const Rcpp::Shield<SEXP> coefficients(new_matrix(REALSXP, count, p * m)), errors(new_matrix(REALSXP, count, p * m)),
         sigma(new_matrix(REALSXP, count, m)), r_squared(new_matrix(REALSXP, count, m)),

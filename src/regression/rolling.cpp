@@ -9,17 +9,20 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-/// The sum of squares of each column of the r x m numbers, but for the first row where there is an intercept.
+/// Returns the sum of squares that a response has explained; if column 1 is an intercept, about its mean.
 double explained(const Solution& solution, index_t j, bool intercept) {
   const index_t r = index_t(solution.columns.size());
   double sum = 0;
-  for (index_t i = intercept ? 1 : 0; i < r; ++i) sum += solution.effects[i + j * r] * solution.effects[i + j * r];
+  for (index_t i = intercept && r > 0 && solution.columns[0] == 0 ? 1 : 0; i < r; ++i) {
+    const double effect = solution.effects[i + j * r];
+    sum += effect * effect;
+  }
   return sum;
 }
 
 /// Writes what a solution says into row i of the path.
-void write(const Solution& solution, const std::vector<double>& rss, double used, index_t i, const Windows& windows,
-           const Path& path) {
+void write(const Solution& solution, const std::vector<double>& rss, double used, bool intercept, index_t i,
+           const Windows& windows, const Path& path) {
   const index_t p = windows.rows.x.rows, m = windows.rows.y.rows, r = index_t(solution.columns.size());
   const index_t count = index_t(windows.first.size());
   const double freedom = used - double(r);
@@ -30,7 +33,7 @@ void write(const Solution& solution, const std::vector<double>& rss, double used
     for (index_t q = 0; q <= l; ++q) lengths[q] += solution.inverse[q + l * r] * solution.inverse[q + l * r];
   for (index_t j = 0; j < m; ++j) {
     const double variance = freedom > 0 ? rss[j] / freedom : none;
-    const double mss = explained(solution, j, windows.intercept);
+    const double mss = explained(solution, j, intercept);
     path.sigma[i + j * count] = std::sqrt(variance);
     path.r_squared[i + j * count] = mss / (mss + rss[j]);
     for (index_t l = 0; l < p; ++l) {
@@ -52,8 +55,12 @@ void roll(const Windows& windows, const Request& request, const Path& path, cons
                   return modify(place, V, asked, unwatched);
                 });
   Regression regression;
-  std::vector<double> seen(windows.rows.count() + 1);  // how many of the rows before have a weight that is not zero
-  for (index_t i = 0; i < windows.rows.count(); ++i) seen[i + 1] = seen[i] + (windows.rows.weight(i) != 0);
+  // How many of the rows before have a weight that is not zero, and an entry of the first column that is not 1.
+  std::vector<double> seen(windows.rows.count() + 1), others(seen.size());
+  for (index_t i = 0; i < windows.rows.count(); ++i) {
+    seen[i + 1] = seen[i] + (windows.rows.weight(i) != 0);
+    others[i + 1] = others[i] + (windows.rows.x(0, i) != 1);
+  }
   /// Rows that have come and gone, by p, after which a decomposition costs no more than deviances that have lost digits
   /// have cost since the last one.
   constexpr double patience = 16;
@@ -76,7 +83,7 @@ void roll(const Windows& windows, const Request& request, const Path& path, cons
     const Solution solution = regression.solution(R, windows.tolerance, true, &kept, nullptr);
     const Deviance deviance = regression.deviance(solution, &kept, nullptr);
     impatient = deviance.from_rows && regression.account.moved > patience * double(p);
-    write(solution, deviance.sums, seen[to] - seen[from], i, windows, path);
+    write(solution, deviance.sums, seen[to] - seen[from], others[to] == others[from], i, windows, path);
     poll(double(i + 1) / double(count));
   }
 }

@@ -9,7 +9,6 @@ struct Windows {
   Rows rows;                          ///< all of them; those of a window lie together
   std::vector<index_t> first, last;   ///< rows first .. last - 1 of each window, r windows
   double tolerance = 1e-7;            ///< solve()
-  bool intercept = false;             ///< the first column of X is 1 everywhere
 };
 
 /// One value for each window, or NaN where there is none; r x ..., column-major.

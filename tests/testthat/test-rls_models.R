@@ -33,6 +33,7 @@ test_that("lm()'s generics give what they give for lm()", {
   for (interval in c("none", "confidence", "prediction")) {
     same(function(fit) predict(fit, new, interval = interval, level = 0.8, se.fit = TRUE))
   }
+  same(function(fit) predict(fit, new, interval = "conf"))
 })
 
 test_that("so they do for a fit that keeps no rows, but for those that need them", {
@@ -45,8 +46,11 @@ test_that("so they do for a fit that keeps no rows, but for those that need them
 test_that("a regression without an intercept, and one of a matrix, have the R-squared of lm()", {
   expect_equal(summary(rls(mpg ~ 0 + wt + hp, mtcars))$r.squared, summary(lm(mpg ~ 0 + wt + hp, mtcars))$r.squared)
   x <- cbind(1, mtcars$wt)
-  expect_equal(summary(rls(x, mtcars$mpg))[c("r.squared", "fstatistic")],
-               summary(lm(mpg ~ wt, mtcars))[c("r.squared", "fstatistic")])
+  said <- summary(lm(mpg ~ wt, mtcars))[c("r.squared", "fstatistic")]
+  expect_equal(summary(rls(x, mtcars$mpg))[c("r.squared", "fstatistic")], said)
+  fit <- rls(rbind(c(2, 5), x[1:9, ]), c(1, mtcars$mpg[1:9]), window = 32) # the 2 leaves
+  fit <- update(update(fit, x[10:32, ], mtcars$mpg[10:32]), x[1, ], mtcars$mpg[[1L]])
+  expect_equal(summary(fit)$r.squared, summary(lm(mpg[c(2:32, 1)] ~ wt[c(2:32, 1)], mtcars))$r.squared)
 })
 
 test_that("weights, subsets and missing values go as for lm()", {
@@ -58,6 +62,12 @@ test_that("weights, subsets and missing values go as for lm()", {
   expect_equal(coef(summary(fit)), coef(summary(expected)), tolerance = 1e-10)
   expect_equal(logLik(fit), logLik(expected), ignore_attr = TRUE, tolerance = 1e-10)
   expect_error(rls(mpg ~ wt, cars, na.action = na.fail), class = "gpucholmod_bad_model")
+  fit <- update(rls(mpg ~ hp, mtcars[1:10, ], weights = qsec), mtcars[11:32, ])
+  expected <- lm(mpg ~ hp, mtcars, weights = qsec)
+  expect_equal(coef(fit), coef(expected), tolerance = 1e-12)
+  expect_equal(coef(update(rls(mpg ~ hp, mtcars[1:10, ], weights = qsec), mtcars[11:32, ], weights = 2 * qsec / 2)),
+               coef(expected), tolerance = 1e-12)
+  expect_equal(coef(drop_rows(fit, newdata = mtcars[3, ])), coef(update(expected, subset = -3)), tolerance = 1e-10)
 })
 
 test_that("columns are found by their names", {

@@ -163,6 +163,16 @@ test_that("a ridge penalty that is kept is between 0.95 and 1 times what it was"
   expect_equal(coef(fit), drop(beta), tolerance = 1e-12)
 })
 
+test_that("numbers with names are numbers", {
+  set.seed(1)
+  x <- cbind(1, rnorm(20))
+  y <- rnorm(20)
+  named <- rls(x, y, forget = c(lambda = 0.9), tol = c(t = 1e-7), window = c(w = 15), backend = "cpu")
+  named <- update(update(named, x[1, ], 1), x[2, ], 2, forget = c(a = 0.8))
+  plain <- update(rls(x, y, forget = 0.9, window = 15, backend = "cpu"), x[1, ], 1)
+  expect_identical(coef(update(named, x[3, ], 3)), coef(update(update(plain, x[2, ], 2, forget = 0.8), x[3, ], 3)))
+})
+
 test_that("missing values are left out where the user says so", {
   x <- cbind(1, c(1, 2, NA, 4, 5, 7))
   y <- c(1, NA, 3, 4, 5, 5)
@@ -192,6 +202,9 @@ test_that("rows are dropped at will, of those kept by number, of others by value
   expect_identical(drop_rows(kept, integer()), kept)
   expect_error(drop_rows(kept, 31), class = "gpucholmod_bad_argument")
   expect_error(drop_rows(rls(x, y), 1), class = "gpucholmod_rows_not_kept")
+  y[5] <- 1e6
+  expect_error(drop_rows(rls(x, y), newdata = x[5, ], y = y[[5]]), class = "gpucholmod_lost_digits")
+  y[5] <- 1
   x[4, 2] <- 1e9
   expect_error(drop_rows(rls(x, y), newdata = x[4, ], y = y[[4]]), class = "gpucholmod_lost_digits")
   expect_equal(coef(drop_rows(rls(x, y, keep_rows = TRUE), 4)), unname(coef(lm(y[-4] ~ x[-4, 2]))), tolerance = 1e-12)
