@@ -158,8 +158,7 @@ as_model <- function(code) {
 # coefficients has none.
 require_full_rank <- function(fit) {
   if (fit$singular.ok) return(invisible())
-  dependent <- which(diagonal_of(fit$R) < fit$tol * sqrt(fit$account$sums[seq_len(nrow(fit$z))]) |
-                       diagonal_of(fit$R) == 0)
+  dependent <- setdiff(seq_len(nrow(fit$z)), solved(fit)$columns)
   if (!length(dependent)) return(invisible())
   names <- fit$names[[1L]]
   columns <- if (is.null(names)) dependent else names[dependent]

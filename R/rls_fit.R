@@ -40,8 +40,14 @@ solved <- function(fit, inverse = FALSE, deviance = FALSE) {
   on_gpu <- inherits(fit$R, "chol_factor")
   if (on_gpu && !deviance) {
     d <- diagonal_of(fit$R)
-    if (all(d >= fit$tol * sqrt(fit$account$sums[seq_along(d)])) && !rcpp_rls_is_worse(fit, d)) {
-      return(list(columns = seq_along(d), beta = solve_back(fit$R, fit$z), effects = fit$z))
+    p <- length(d)
+    shift <- fit$account$shift
+    if (!length(shift)) shift <- numeric(p + ncol(fit$z))
+    norms <- sqrt(fit$account$sums[seq_len(p)] + shift[seq_len(p)]^2 * fit$account$sums[[1L]])
+    if (all(d >= fit$tol * norms) && !rcpp_rls_is_worse(fit, d)) {
+      beta <- solve_back(fit$R, fit$z)  # of the rows that are shifted, see src/regression/shift.h
+      beta[1L, ] <- beta[1L, ] + shift[-seq_len(p)] - shift[seq_len(p)] %*% beta
+      return(list(columns = seq_len(p), beta = beta, effects = fit$z))
     }
   }
   kept <- list(first = fit$first, kept = fit$kept, age = fit$age, whole = if (fit$penalised) fit$level * fit$ridge)
@@ -60,9 +66,7 @@ variances <- function(fit, solved) {
 }
 
 # Returns (X'WX)^-1 of the columns that are independent.
-unscaled <- function(fit, solved) {
-  if (is.null(solved$inverse)) chol2inv(fit$R) else tcrossprod(solved$inverse)
-}
+unscaled <- function(fit, solved) tcrossprod(solved$inverse)
 
 require_one_response <- function(fit, what) {
   if (ncol(fit$z) != 1L) stop_bad_argument("object", ncol(fit$z), sprintf("has several responses: %s is for one", what))

@@ -104,7 +104,7 @@ Rcpp::List to_list(SEXP R, const Regression& fit) {
       _["R"] = R, _["z"] = z, _["rss"] = rss,
       _["account"] = Rcpp::List::create(_["sums"] = account.sums(), _["squared_errors"] = account.squared_errors(),
                                         _["moved"] = account.moved, _["removed"] = account.removed,
-                                        _["regular"] = fit.regular));
+                                        _["regular"] = fit.regular, _["shift"] = fit.shift.multiples()));
 }
 
 /// Returns what to_list() has made of a regression.
@@ -118,6 +118,7 @@ Regression to_regression(SEXP fit) {
   made.account.moved = number(account, "moved");
   made.account.removed = number(account, "removed") != 0;
   made.regular = number(account, "regular") != 0;
+  made.shift = Shift(copied(at(account, "shift")));
   return made;
 }
 
@@ -172,7 +173,8 @@ bool are_numbers_sound(SEXP fit, index_t p, index_t m) {
   return ((on_gpu && Rf_inherits(R, "chol_factor")) || is_matrix(R, p, p)) && are_doubles(at(fit, "rss"), m) &&
          are_doubles(at(fit, "ridge"), p) && are_doubles(at(account, "sums"), p + m) &&
          are_doubles(at(account, "squared_errors"), p + m) && is_number(at(account, "moved")) &&
-         is_flag(at(account, "removed")) && is_flag(at(account, "regular"));
+         is_flag(at(account, "removed")) && is_flag(at(account, "regular")) &&
+         (are_doubles(at(account, "shift"), 0) || are_doubles(at(account, "shift"), p + m));
 }
 
 bool is_text(SEXP string, const char* text) { return std::strcmp(CHAR(string), text) == 0; }
@@ -338,10 +340,10 @@ Rcpp::NumericVector rcpp_rls_loss_of_deviance(SEXP fit, Rcpp::List solved) {
     const Regression regression = to_regression(fit);
     const index_t p = regression.sides.p, m = regression.sides.m;
     std::vector<double> beta = copied(solved["beta"]);
-    for (double& b : beta) b = std::isnan(b) ? 0 : b;
     const std::vector<double> rss = copied(solved["rss"]);
     Rcpp::NumericVector losses(static_cast<int>(m));
-    for (index_t j = 0; j < m; ++j) losses[j] = regression.account.loss_of_rss(j, rss[j], beta.data() + j * p);
+    for (index_t j = 0; j < m; ++j)
+      losses[j] = regression.account.loss_of_rss(j, rss[j], beta.data() + j * p, regression.shift);
     return losses;
   });
 }

@@ -23,12 +23,11 @@ void Account::add(const Rows& rows, std::vector<double>& to) const {
   }
 }
 
-void Account::count(const Rows& added, const Rows& gone, double forget, const double* penalty) {
+void Account::count(const Rows& added, const Rows& gone, double forget) {
   const index_t columns = index_t(sums_.size());
   for (double& s : sums_) s *= forget;
   for (double& e : squared_errors_) e *= forget * forget;
   add(added, sums_);
-  for (index_t j = 0; penalty && j < p_; ++j) sums_[j] += penalty[j];
   // Between what has come and what has gone the sums are largest.
   for (index_t j = 0; j < columns; ++j) squared_errors_[j] += unit * sums_[j] * (unit * sums_[j]);
   moved += double(added.count() + gone.count());
@@ -39,13 +38,14 @@ void Account::count(const Rows& added, const Rows& gone, double forget, const do
   for (index_t j = 0; j < columns; ++j) sums_[j] = std::max(sums_[j] - less[j], 0.0);
 }
 
-void Account::restart(const Rows& rows, const double* penalty) {
-  std::fill(sums_.begin(), sums_.end(), 0.0);
-  std::fill(squared_errors_.begin(), squared_errors_.end(), 0.0);
-  moved = 0;
-  removed = false;
-  add(rows, sums_);
-  for (index_t j = 0; penalty && j < p_; ++j) sums_[j] += penalty[j];
+Account::Account(MatrixView<const double> R, const Sides& sides) : Account(sides.p, sides.m) {
+  for (index_t j = 0; j < p_; ++j)
+    for (index_t i = 0; i <= j; ++i) sums_[j] += R(i, j) * R(i, j);
+  for (index_t j = 0; j < sides.m; ++j) {
+    sums_[p_ + j] = sides.rss[j];
+    for (index_t i = 0; i < p_; ++i) sums_[p_ + j] += sides.z[i + j * p_] * sides.z[i + j * p_];
+  }
+  for (std::size_t j = 0; j < sums_.size(); ++j) squared_errors_[j] = unit * sums_[j] * (unit * sums_[j]);
 }
 
 Account::State Account::look(const double* diagonal) const {
@@ -70,22 +70,39 @@ bool Account::State::has_lost() const { return !(loss <= most); }
 
 bool Account::State::is_worse_than_new() const { return !(loss * independence <= 4 * unit); }
 
-bool Account::is_off(const State& state, const double* beta) const {
-  if (!state.is_worse_than_new()) return false;
-  double largest = 0, least = std::numeric_limits<double>::infinity();
-  for (index_t j = 0; j < p_; ++j) {
-    if (std::isnan(beta[j])) continue;
-    const double effect = beta[j] * beta[j] * sums_[j];
-    largest = std::max(largest, effect);
-    least = std::min(least, effect);
-  }
-  return state.loss * std::sqrt(largest) > most * std::sqrt(least);
+namespace {
+
+/// Returns the coefficient of column 1 once the others are shifted, 0 for coefficients that are NaN.
+double own_coefficient(index_t p, index_t j, const double* beta, const Shift& shift) {
+  double own = (std::isnan(beta[0]) ? 0 : beta[0]) - shift.of(p + j);
+  for (index_t i = 1; i < p; ++i) own += std::isnan(beta[i]) ? 0 : shift.of(i) * beta[i];
+  return own;
 }
 
-double Account::loss_of_rss(index_t j, double rss, const double* beta) const {
+}  // namespace
+
+bool Account::is_off(const State& state, index_t j, const double* beta, const Shift& shift) const {
+  if (!state.is_worse_than_new()) return false;
+  double largest = std::abs(own_coefficient(p_, j, beta, shift)) * std::sqrt(sums_[0]);
+  for (index_t i = 1; i < p_; ++i)
+    if (!std::isnan(beta[i])) largest = std::max(largest, std::abs(beta[i]) * std::sqrt(sums_[i]));
+  // What a unit of the largest effect is in a coefficient; in that of column 1, which is shifted back, of all of them.
+  double of_first = 1 / std::sqrt(sums_[0]);
+  for (index_t i = 1; i < p_; ++i) {
+    if (std::isnan(beta[i])) continue;
+    const double one = 1 / std::sqrt(sums_[i]);
+    of_first += std::abs(shift.of(i)) * one;
+    if (state.loss * largest * one > most * std::abs(beta[i])) return true;
+  }
+  return !std::isnan(beta[0]) && state.loss * largest * of_first > most * std::abs(beta[0]);
+}
+
+double Account::loss_of_rss(index_t j, double rss, const double* beta, const Shift& shift) const {
   if (!removed) return 0;
-  double error = std::sqrt(squared_errors_[p_ + j]);
-  for (index_t i = 0; i < p_; ++i) error += std::sqrt(squared_errors_[i]) * beta[i] * beta[i];
+  const double own = own_coefficient(p_, j, beta, shift);
+  double error = std::sqrt(squared_errors_[p_ + j]) + std::sqrt(squared_errors_[0]) * own * own;
+  for (index_t i = 1; i < p_; ++i)
+    if (!std::isnan(beta[i])) error += std::sqrt(squared_errors_[i]) * beta[i] * beta[i];
   return error == 0 ? 0 : error / rss;
 }
 

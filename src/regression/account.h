@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "regression/rows.h"
+#include "regression/shift.h"
 
 namespace gpucholmod::regression {
 
@@ -25,10 +25,10 @@ class Account {
   double moved = 0;      ///< rows that have come and gone since the rows were last decomposed
   bool removed = false;  ///< whether any have gone
 
-  /// Counts a step: everything is multiplied by `forget`, rows and a penalty (p numbers, or null) come, rows go.
-  void count(const Rows& added, const Rows& gone, double forget, const double* penalty);
-  /// Begins anew with these rows alone.
-  void restart(const Rows& rows, const double* penalty);
+  /// Counts a step: everything is multiplied by `forget`, rows come, among them those of a penalty, and rows go.
+  void count(const Rows& added, const Rows& gone, double forget);
+  /// Begins with a factor and its sides, which a decomposition has made: it leaves an error of a unit of rounding.
+  Account(MatrixView<const double> R, const Sides& sides);
 
   /// What the account says of a factor with that diagonal.
   struct State {
@@ -41,11 +41,11 @@ class Account {
     bool is_worse_than_new() const;
   };
   State look(const double* diagonal) const;
-  /// Returns whether a coefficient may be off by more than 1e-10 of itself, and more than a decomposition would leave
-  /// it. beta: p, NaN for columns that depend on others.
-  bool is_off(const State& state, const double* beta) const;
-  /// Returns the relative error of the residual sum of squares of response j, where beta (p) are its coefficients.
-  double loss_of_rss(index_t j, double rss, const double* beta) const;
+  /// Returns whether a coefficient of response j may be off by more than 1e-10 of itself, and more than a decomposition
+  /// would leave it. beta: p, NaN for columns that depend on others. shift: that of the rows that were counted.
+  bool is_off(const State& state, index_t j, const double* beta, const Shift& shift) const;
+  /// Returns the relative error of the residual sum of squares of response j.
+  double loss_of_rss(index_t j, double rss, const double* beta, const Shift& shift) const;
 
  private:
   void add(const Rows& rows, std::vector<double>& to) const;

@@ -16,16 +16,21 @@ class Stack {
   Stack(index_t p, index_t m, index_t rows)
       : p_(p), m_(m), memory_(rows * (p + m)), A_{memory_.data(), rows, p + m, rows} {}
 
-  void push(const Rows& rows) {
+  void push(const Rows& rows, const Shift& shift) {
     for (index_t i = 0; i < rows.count(); ++i) {
-      const double root = std::sqrt(rows.weight(i));
-      for (index_t j = 0; j < p_; ++j) A_(used_, j) = root * rows.x(j, i);
-      for (index_t j = 0; j < m_; ++j) A_(used_, p_ + j) = root * rows.y(j, i);
+      const double root = std::sqrt(rows.weight(i)), head = rows.x(0, i);
+      A_(used_, 0) = root * head;
+      for (index_t j = 1; j < p_; ++j) A_(used_, j) = root * (rows.x(j, i) - head * shift.of(j));
+      for (index_t j = 0; j < m_; ++j) A_(used_, p_ + j) = root * (rows.y(j, i) - head * shift.of(p_ + j));
       ++used_;
     }
   }
-  void push(const double* penalty) {
-    for (index_t j = 0; penalty && j < p_; ++j) A_(used_++, j) = std::sqrt(penalty[j]);
+  void push(const double* penalty, const Shift& shift) {
+    for (index_t j = 0; penalty && j < p_; ++j) {
+      A_(used_, j) = std::sqrt(penalty[j]);
+      for (index_t l = 1; j == 0 && l < p_ + m_; ++l) A_(used_, l) = -A_(used_, 0) * shift.of(l);
+      ++used_;
+    }
   }
   void push(MatrixView<const double> R, const std::vector<double>& z, double root) {
     for (index_t i = 0; i < p_; ++i, ++used_) {
@@ -87,20 +92,19 @@ std::vector<index_t> triangularise_independent(MatrixView<double> B, index_t p, 
 
 }  // namespace
 
-Sides decompose(const Rows& rows, const double* penalty, MatrixView<double> R) {
+Sides decompose(const Rows& rows, const double* penalty, const Shift& shift, MatrixView<double> R) {
   Stack stack(R.cols, rows.y.rows, rows.count() + (penalty ? R.cols : 0));
-  stack.push(rows);
-  stack.push(penalty);
+  stack.push(rows, shift);
+  stack.push(penalty, shift);
   Sides sides;
   stack.triangularise(R, sides);
   return sides;
 }
 
-void decompose_onto(const Rows& rows, double forget, const double* penalty, MatrixView<double> R, Sides& sides) {
-  Stack stack(sides.p, sides.m, sides.p + rows.count() + (penalty ? sides.p : 0));
+void decompose_onto(const Rows& rows, double forget, MatrixView<double> R, Sides& sides) {
+  Stack stack(sides.p, sides.m, sides.p + rows.count());
   stack.push(MatrixView<const double>(R), sides.z, std::sqrt(forget));
-  stack.push(rows);
-  stack.push(penalty);
+  stack.push(rows, Shift());
   const std::vector<double> before = sides.rss;
   stack.triangularise(R, sides);
   for (index_t j = 0; j < sides.m; ++j) sides.rss[j] += forget * before[j];

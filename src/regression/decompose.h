@@ -2,18 +2,18 @@
 
 #include <vector>
 
-#include "regression/rows.h"
+#include "regression/shift.h"
 
 namespace gpucholmod::regression {
 
-/// Returns z and rss of these rows, and R (p x p, upper, what is below the diagonal zero, the diagonal not negative),
-/// by a QR decomposition of the rows: no normal equations. penalty: p numbers, or null. With fewer independent rows
-/// than columns, entries of the diagonal are zero, or as small as rounding leaves them.
-Sides decompose(const Rows& rows, const double* penalty, MatrixView<double> R);
+/// Returns z and rss of these rows, shifted, and R (p x p, upper, what is below the diagonal zero, the diagonal not
+/// negative), by a QR decomposition of the rows: no normal equations. penalty: p numbers, or null. With fewer
+/// independent rows than columns, entries of the diagonal are zero, or as small as rounding leaves them.
+Sides decompose(const Rows& rows, const double* penalty, const Shift& shift, MatrixView<double> R);
 
 /// The same of rows that come to what R, z and rss say, whose squares are multiplied by `forget` beforehand.
 /// Replaces all of them, in O(p^3) operations. R need not have a positive diagonal.
-void decompose_onto(const Rows& rows, double forget, const double* penalty, MatrixView<double> R, Sides& sides);
+void decompose_onto(const Rows& rows, double forget, MatrixView<double> R, Sides& sides);
 
 /// What a regression says, where some columns of X may depend on those before them.
 struct Solution {

@@ -70,6 +70,7 @@ struct Deviance {
 struct Regression {
   Sides sides;
   Account account;
+  Shift shift;           ///< of the rows that the factor, z and the account are of
   bool regular = false;  ///< the factor has a positive diagonal, and columns that differ by more than rounding
 
   /// Begins with these rows and this penalty.
@@ -86,7 +87,8 @@ struct Regression {
   Deviance deviance(const Solution& solution, const Rows* kept, const double* penalty) const;
 
  private:
-  bool modify(const Step& step, Factor& R, Request& request);
+  bool modify(const Rows& added, const Rows& gone, double forget, Factor& R, Request& request);
+  Solution solve_unshifted(const Factor& R, double tolerance, bool with_inverse) const;
 };
 
 }  // namespace gpucholmod::regression

@@ -69,7 +69,7 @@ TEST(Regression, DecomposedRowsGiveTheirFactorAndSums) {
       std::vector<double> memory(25, -1);
       const MatrixView<double> R{memory.data(), 5, 5, 5};
       const double* const given = with_penalty ? penalty.data() : nullptr;
-      const Sides sides = decompose(data.rows(), given, R);
+      const Sides sides = decompose(data.rows(), given, Shift(), R);
       if (count >= 5) {
         EXPECT_LT(error_of(R, data.rows(), given), 40);
       }
@@ -88,7 +88,7 @@ TEST(Regression, ColumnsThatDependOnOthersAreLeftOut) {
   Data data(4, 20, 2);
   for (index_t i = 0; i < 20; ++i) data.x[2 + i * 4] = 3 * data.x[1 + i * 4] - data.x[i * 4];
   std::vector<double> memory(16), fewer(9);
-  const Sides sides = decompose(data.rows(), nullptr, {memory.data(), 4, 4, 4});
+  const Sides sides = decompose(data.rows(), nullptr, Shift(), {memory.data(), 4, 4, 4});
   const Solution found = solve({memory.data(), 4, 4, 4}, sides, 1e-7, true);
   EXPECT_EQ(found.columns, (std::vector<index_t>{0, 1, 3}));
   EXPECT_TRUE(std::isnan(found.beta[2]));
@@ -96,7 +96,7 @@ TEST(Regression, ColumnsThatDependOnOthersAreLeftOut) {
   for (index_t i = 0; i < 20; ++i)
     for (const index_t j : {0, 1, 3}) x.push_back(data.x[j + i * 4]);
   const Rows rows{{x.data(), 3, 20, 3}, data.rows().y, data.w.data()};
-  const Sides of_fewer = decompose(rows, nullptr, {fewer.data(), 3, 3, 3});
+  const Sides of_fewer = decompose(rows, nullptr, Shift(), {fewer.data(), 3, 3, 3});
   const Solution expected = solve({fewer.data(), 3, 3, 3}, of_fewer, 1e-7, true);
   for (index_t j = 0; j < 3; ++j) EXPECT_NEAR(found.beta[found.columns[j]], expected.beta[j], 1e-11);
   EXPECT_NEAR(found.rss[0], expected.rss[0], 1e-11);
@@ -124,7 +124,8 @@ TEST(Regression, TheAccountBoundsWhatRemovedRowsHaveCost) {
     double bound = 0;
     for (index_t j = 0; j < p; ++j)
       bound = std::max(bound, std::sqrt(fit.account.squared_errors()[j]) / fit.account.sums()[j] / 2.2e-16);
-    EXPECT_LT(error_of(R.view(), kept, nullptr), 40 + bound) << i;
+    std::vector<double> shifted;
+    EXPECT_LT(error_of(R.view(), fit.shift.apply(kept, shifted), nullptr), 40 + bound) << i;
   }
   EXPECT_GT(decomposed, 0);
   EXPECT_LT(decomposed, 10);
@@ -165,7 +166,7 @@ TEST(Regression, APathIsThatOfEveryWindow) {
   for (index_t i = 0; i < r; ++i) {
     std::vector<double> memory(p * p);
     const MatrixView<double> R{memory.data(), p, p, p};
-    const Sides sides = decompose(data.rows().block(windows.first[i], window), nullptr, R);
+    const Sides sides = decompose(data.rows().block(windows.first[i], window), nullptr, Shift(), R);
     const Solution expected = solve(R, sides, windows.tolerance, false);
     ASSERT_EQ(rank[i], double(expected.columns.size()));
     EXPECT_NEAR(sigma[i], std::sqrt(expected.rss[0] / (used[i] - rank[i])), 1e-9 * sigma[i]);

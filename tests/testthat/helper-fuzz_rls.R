@@ -37,9 +37,12 @@ rows_of_a_stream <- function(p, m) {
   sizes <- 10^runif(p, -6, 6)
   truth <- matrix(rnorm(p * m), p) / sizes
   noise <- one_of(c(1, 1e-3, 0))
+  intercept <- chance(0.4)
+  means <- c(0, if (intercept) sizes[-1L] * 10^runif(p - 1L, 0, 5) else numeric(p - 1L))
   function(k) {
     x <- matrix(rnorm(k * p), k, p) * rep(sizes, each = k)
-    if (chance(0.3)) x[, 1L] <- 1
+    x <- x + rep(means, each = k)
+    if (intercept || chance(0.3)) x[, 1L] <- 1
     if (p > 1L && chance(0.2)) x[, p] <- x[, 1L] # collinear for a while
     y <- x %*% truth + noise * matrix(rnorm(k * m), k, m)
     if (k > 0L && chance(0.1)) y[whole(1L, k), ] <- 10^runif(1, 2, 9)

@@ -163,6 +163,21 @@ test_that("a ridge penalty that is kept is between 0.95 and 1 times what it was"
   expect_equal(coef(fit), drop(beta), tolerance = 1e-12)
 })
 
+test_that("columns with large means cost no digits, and no decompositions", {
+  set.seed(12)
+  x <- cbind(1, 1e6 + matrix(rnorm(1800), 600))
+  y <- 1e6 + rnorm(600) + x[, 2] - 1e6
+  fit <- roll_on(x, y, 50)
+  expect_gt(fit$account$moved, 1000) # rows that have come and gone since the last decomposition
+  centred <- lm.fit(cbind(1, x[551:600, -1] - 1e6), y[551:600])
+  expect_equal(coef(fit)[-1], unname(centred$coefficients[-1]), tolerance = 1e-9)
+  expect_equal(sigma(fit), sqrt(sum(centred$residuals^2) / 46), tolerance = 1e-9)
+  ridge <- rls(x[1:50, ], y[1:50], ridge = c(1, 2, 0, 3), window = 50, backend = "cpu")
+  for (i in 51:100) ridge <- update(ridge, x[i, ], y[i])
+  direct <- qr.solve(rbind(x[51:100, ], diag(sqrt(c(1, 2, 0, 3)))), c(y[51:100], rep(0, 4)))
+  expect_equal(coef(ridge), direct, tolerance = 1e-6)
+})
+
 test_that("numbers with names are numbers", {
   set.seed(1)
   x <- cbind(1, rnorm(20))
