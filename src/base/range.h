@@ -33,6 +33,9 @@ double share_left(index_t removed) {
   return std::ldexp(1.0, -halvings * int(removed <= 4 ? removed : 1));
 }
 
+/// Returns true if a result that is multiplied by `scale` needs no care for that.
+inline bool is_moderate(double scale) { return scale > 0x1p-20 && scale < 0x1p20; }
+
 /// What a modification makes of the sizes of a factor's entries, by what is known of them.
 struct Prospect {
   Range range;    ///< afterwards
@@ -51,7 +54,7 @@ Prospect prospect(const Range& range, double largest, index_t added, index_t rem
   Prospect ahead;
   ahead.range = {scale * most, scale * range.least * share_left<T>(removed)};
   ahead.e = scale_exponent<C>(C(std::min(std::max(range.most, largest), highest)));
-  ahead.rescale = ahead.e != 0 || ahead.range.most > top || most > top || !(scale > 0x1p-20 && scale < 0x1p20);
+  ahead.rescale = ahead.e != 0 || ahead.range.most > top || most > top || !is_moderate(scale);
   ahead.vanishes = (scale < 1 || removed > 0) && may_vanish<T>(ahead.range.least);
   return ahead;
 }

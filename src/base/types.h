@@ -47,6 +47,8 @@ class Finally : NotCopied {
 enum class Sign { update, downdate };
 enum class Uplo { upper, lower };
 enum class Precision { double_, single };
+template <class T>
+constexpr Precision precision_of = sizeof(T) == 8 ? Precision::double_ : Precision::single;
 
 /// Sets of vector instructions that the CPU's kernels are compiled for.
 enum class Instructions { automatic, plain, avx2, avx512 };

@@ -35,19 +35,9 @@ std::unique_ptr<HeldFactor> held(int form, index_t n, const S* R, index_t ldr, i
   std::vector<S> copied;
   if (ldr != n) copied = packed_triangle(given, uplo);
   const S* const numbers = ldr != n ? copied.data() : R;
-  const Precision precision = sizeof(S) == 8 ? Precision::double_ : Precision::single;
+  const Precision precision = precision_of<S>;
   if (home == GPUCHOLMOD_GPU) return cuda::upload(numbers, n, uplo, precision, capacity, device);
   return cpu::hold(numbers, n, uplo, precision, capacity, allocate, 1);
-}
-
-Request request_of(const HeldFactor& R, index_t k, std::shared_ptr<OwnedRightHandSides> sides) {
-  Request request;
-  request.n = R.order();
-  request.k = k;
-  request.precision = R.precision();
-  request.threads = 1;
-  request.sides = std::move(sides);
-  return request;
 }
 
 /// What is done when rows and columns of a factor have come or gone, before the caller's right-hand sides change.
@@ -60,7 +50,7 @@ index_t reshape(const HeldFactor& R, index_t k, bool coming, const gpucholmod_si
   const index_t n = R.order(), after = coming ? n + k : n - k;
   const std::shared_ptr<OwnedRightHandSides> sides = copied(given, n, coming ? k : 0, std::max(n, after));
   if (k == 0) return then(), -1;
-  Request what = resolved(request_of(R, k, sides), Choice{});
+  Request what = resolved(request_of(n, k, R.precision(), nullptr, 1, sides), Choice{});
   what.removed = coming ? k : 0;  // of the sum of squares, as of a modification
   if (sides) what.right = sides->view(what, sides->Y.data(), after);
   const index_t pivot = f(what);
@@ -120,9 +110,7 @@ index_t modify_held(HeldFactor& R, index_t k, const double* V, index_t ldv, cons
     return R.modify(V, task, nullptr, unwatched, begun).pivot;
   }
   const std::vector<double> columns = packed(given_V);
-  Request request = request_of(R, k, sides);
-  if (weights) request.weights.assign(weights, weights + k);
-  request.scale = std::sqrt(scale);
+  const Request request = request_of(n, k, R.precision(), weights, scale, sides);
   const Outcome outcome = modify(Place<double>::held(R, nullptr, begun), columns.data(), request, unwatched);
   if (outcome.pivot < 0) put_back_sides(sides.get(), given);
   return outcome.pivot;

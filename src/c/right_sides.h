@@ -4,6 +4,7 @@
 
 #include "base/right_hand_sides.h"
 #include "c/interface.h"
+#include "modify/request.h"
 
 namespace gpucholmod::c {
 
@@ -22,6 +23,20 @@ inline std::shared_ptr<OwnedRightHandSides> copied(const gpucholmod_sides* given
   for (index_t j = 0; j < m && given->rss; ++j) require(!(given->rss[j] < 0), "sides->rss", "must not be negative");
   const MatrixView<const double> Y{given->Y, k, m, given->ldy};
   return std::make_shared<OwnedRightHandSides>("sides->z", z, "sides->Y", Y, given->rss);
+}
+
+/// Returns the request of a call, which one thread carries out.
+inline Request request_of(index_t n, index_t k, Precision precision, const double* weights, double scale,
+                          std::shared_ptr<OwnedRightHandSides> sides) {
+  Request request;
+  request.n = n;
+  request.k = k;
+  request.precision = precision;
+  request.threads = 1;
+  request.scale = std::sqrt(scale);
+  if (weights) request.weights.assign(weights, weights + k);
+  request.sides = std::move(sides);
+  return request;
 }
 
 /// Copies the right-hand sides of a call that has succeeded, if there are any, to the caller's memory.

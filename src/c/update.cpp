@@ -7,7 +7,7 @@
 #include "base/factor_io.h"
 #include "base/signed_columns.h"
 #include "c/right_sides.h"
-#include "cpu/blocked.h"
+#include "cpu/in_memory.h"
 #include "modify/modify.h"
 
 /// Modifications of a factor in the caller's memory.
@@ -58,33 +58,11 @@ struct Call {
   double weight(index_t q) const { return weights ? weights[q] : 1; }
 };
 
-/// Whether all of the diagonal is positive, and a `trusted` one such that no number of R needs scaling.
-template <class S>
-bool has_plain_diagonal(MatrixView<const S> R, bool trusted) {
-  S least = R(0, 0), largest = least;
-  for (index_t j = 1; j < R.cols; ++j) {
-    least = std::min(least, R(j, j));
-    largest = std::max(largest, R(j, j));
-  }
-  return least > 0 && (!trusted || (in_range(largest * largest) && largest < S(1e30) * least));
-}
-
-/// A triangle that has been kept by squares_of_triangle().
-template <class S>
-void put_back(const S* kept, Uplo uplo, MatrixView<S> R) {
-  for (index_t j = 0; j < R.cols; ++j) {
-    const auto [first, last] = rows_of(j, R.cols, uplo);
-    std::copy_n(kept, last - first, R.col(j) + first);
-    kept += last - first;
-  }
-}
-
 /// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be
 /// used. Throws HalfModified.
 template <class S>
 std::optional<index_t> directly(const Call<S>& call, S* memory) {
   const index_t n = call.R.cols;
-  if (n == 0 || !(call.scale > 0x1p-40 && call.scale < 0x1p40)) return {};
   const double root = call.scale == 1 ? 1 : std::sqrt(call.scale);
   index_t k = 0, removed = 0;
   bool finite = true;  // columns of weight 0, which are not among those in `memory`
@@ -100,30 +78,18 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
     ++k;
     removed += w < 0;
   });
-  if (k == 0 || !finite || !in_range(sum_of_squares(memory, n * k))) return {};
+  if (n == 0 || k == 0 || !finite) return {};
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
-  const MatrixView<const S> R{call.R.data, n, n, call.R.ld};
-  const auto run = [&](MatrixView<S> out) {
-    if (n <= 8 && (removed == 0 || removed == k) && root == 1) {
-      const cpu::Kernels<S>& kernels =
-          cpu::kernels<S>(instructions, k, removed == 0 ? Sign::update : Sign::downdate, call.uplo);
-      if (n <= kernels.rows) return cpu::modify_block(kernels, {memory, n, k, n}, out);
-    }
-    cpu::BlockedSweep<S> sweep({memory, n, k, n}, removed, S(root), call.uplo, instructions, 1);
-    return sweep.advance(R, out, false, unwatched);
-  };
-  const bool trusted = call.trusted && removed == 0;
-  if (!has_plain_diagonal(R, trusted)) return {};
-  S* const kept = removed > 0 && n <= beside ? memory + n * call.V.cols : nullptr;
-  if (!trusted && !in_range(cpu::squares_of_triangle(instructions, R, call.uplo, kept))) return {};
-  if (removed > 0 && !kept)
-    if (const index_t pivot = run({nullptr, n, n, n}); pivot >= 0) return pivot;
-  const index_t pivot = run(call.R);
-  if (pivot >= 0 && !kept)
-    throw HalfModified(trusted ? "'R' is half modified: it was declared as trusted, and is no factor of finite numbers"
-                               : "'R' is half modified: it has changed while it was read");
-  if (pivot >= 0 && kept) put_back(kept, call.uplo, call.R);
-  return pivot;
+  cpu::InMemory<S> factor{call.R, call.R, {memory, n, k, n}, removed, root, call.uplo, instructions};
+  factor.trusted = call.trusted;
+  if (n <= beside) factor.copy = memory + n * call.V.cols;
+  try {
+    return cpu::modify_in_memory(factor, unwatched);
+  } catch (const Error&) {
+    throw HalfModified(call.trusted && removed == 0
+                           ? "'R' is half modified: it was declared as trusted, and is no factor of finite numbers"
+                           : "'R' is half modified: it has changed while it was read");
+  }
 }
 
 /// Everything else.
@@ -131,17 +97,10 @@ template <class S>
 index_t by_request(const Call<S>& call, const std::shared_ptr<OwnedRightHandSides>& sides,
                    const gpucholmod_sides* given) {
   const index_t n = call.R.cols;
-  Request request;
-  request.n = n;
-  request.k = call.V.cols;
+  Request request = request_of(n, call.V.cols, precision_of<S>, call.weights, call.scale, sides);
   request.uplo = call.uplo;
-  request.precision = sizeof(S) == 8 ? Precision::double_ : Precision::single;
   request.backend = Backend::cpu;
   request.method = Method::blocked;
-  request.threads = 1;
-  request.scale = std::sqrt(call.scale);
-  for (index_t q = 0; q < request.k; ++q) request.weights.push_back(call.weight(q));
-  request.sides = sides;
   const std::vector<S> R = packed_triangle<S>({call.R.data, n, n, call.R.ld}, call.uplo), V = packed<S>(call.V);
   std::vector<S> out(R.size());
   const Outcome outcome = modify(Place<S>::memory(R.data(), out.data()), V.data(), request, unwatched);

@@ -102,7 +102,7 @@ class BatchModification : NotCopied {
 
  private:
   static constexpr index_t lanes = group_size<T>;
-  static constexpr Precision precision = sizeof(T) == 8 ? Precision::double_ : Precision::single;
+  static constexpr Precision precision = precision_of<T>;
   /// What is left of a pass for a member that has left it.
   struct Rest {
     index_t lane, row;

@@ -58,6 +58,13 @@ class BlockedSweep {
     if (m > 0) carry_memory_ = stages_.memory_to_carry(m, V_.rows, width_);
   }
 
+  /// The same for all of R at once, and for right-hand sides, unless out.data or `right` is null.
+  index_t run(MatrixView<const T> R, MatrixView<T> out, bool clear, const RightHandSideView* right, const Poll& poll) {
+    const index_t pivot = advance(R, out, clear, poll);
+    if (pivot < 0 && out.data && right) carry(*right, V_.rows);
+    return pivot;
+  }
+
   /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an
   /// entry is not finite, neither is this, or the pivot of its column fails. Infinite where an entry of the diagonal is
   /// below least_safe.
@@ -91,10 +98,5 @@ class BlockedSweep {
   index_t next_ = 0;    ///< column
   T squares_ = 0;
 };
-
-/// The same for R (n x n) of no more rows than a block of `kernels` has, with columns of V of one sign, in place:
-/// without what a walk needs. To the same bits.
-template <class T>
-index_t modify_block(const Kernels<T>& kernels, MatrixView<const T> V, MatrixView<T> R);
 
 }  // namespace gpucholmod::cpu

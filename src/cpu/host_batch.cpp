@@ -106,7 +106,7 @@ class HostBatch : public HeldBatch {
 
   index_t order() const override { return n_; }
   index_t count() const override { return b_; }
-  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  Precision precision() const override { return precision_of<T>; }
   bool on_gpu() const override { return false; }
   double bytes() const override { return double(sizeof(T)) * double(group_words<T>(n_)) * double(groups()); }
 

@@ -51,7 +51,7 @@ class HostFactor : public HeldFactor {
   index_t order() const override { return n_; }
   index_t capacity() const override { return room_; }
   bool on_gpu() const override { return false; }
-  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  Precision precision() const override { return precision_of<T>; }
   double bytes() const override { return double(sizeof(T)) * double(room_) * double(room_); }
 
   std::unique_ptr<HeldFactor> copy() const override { return scaled(1); }
@@ -160,9 +160,7 @@ class HostFactor : public HeldFactor {
       if (to) sweep.reserve_to_carry(task_.right.m());
       if (begun) *begun = true;
       const index_t n = V_.rows;
-      const index_t pivot = sweep.advance(R.view(), to ? to->own() : MatrixView<T>{nullptr, n, n, n}, false, poll_);
-      if (pivot < 0 && to) sweep.carry(task_.right, n);
-      return pivot;
+      return sweep.run(R.view(), to ? to->own() : MatrixView<T>{nullptr, n, n, n}, false, &task_.right, poll_);
     }
 
    private:

@@ -21,7 +21,7 @@ template <class T>
 class RestSweep {
  public:
   /// V: n x k; m: right-hand sides.
-  RestSweep(const std::vector<T>& V, index_t n, index_t k, Sign sign, index_t m, const Task& task) : n_(n) {
+  RestSweep(const std::vector<T>& V, index_t n, index_t k, Sign sign, index_t m, const Task& task) {
     if (n == 0 || k == 0) return;
     sweep_.emplace(MatrixView<const T>{V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper,
                    task.instructions, useful_threads(n, k, Uplo::upper, task.threads));
@@ -33,13 +33,10 @@ class RestSweep {
       right.pass_through();
       return -1;
     }
-    const index_t pivot = sweep_->advance(R, out, false, poll);
-    if (pivot < 0 && out.data) sweep_->carry(right, n_);
-    return pivot;
+    return sweep_->run(R, out, false, &right, poll);
   }
 
  private:
-  index_t n_;
   std::optional<BlockedSweep<T>> sweep_;
 };
 

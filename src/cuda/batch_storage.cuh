@@ -31,7 +31,7 @@ class BatchStorage : public DeviceBatch {
 
   index_t order() const override { return n_; }
   index_t count() const override { return b_; }
-  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  Precision precision() const override { return precision_of<T>; }
   int device() const override { return context_.device(); }
   std::string device_name() const override { return context_.device_name(); }
   double bytes() const override { return double(dR_.bytes()); }

@@ -35,7 +35,7 @@ class DeviceStorage : public DeviceFactor {
 
   index_t order() const override { return layout_.n; }
   index_t capacity() const override { return capacity_; }
-  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  Precision precision() const override { return precision_of<T>; }
   int device() const override { return context_.device(); }
   std::string device_name() const override { return context_.device_name(); }
   double bytes() const override { return double(dR_.bytes()); }

@@ -9,7 +9,7 @@
 #include "base/huge_pages.h"
 #include "base/range.h"
 #include "base/threads.h"
-#include "cpu/blocked.h"
+#include "cpu/in_memory.h"
 #include "cpu/refactor.h"
 #include "cpu/reference.h"
 #include "cuda/backend.h"
@@ -19,9 +19,6 @@
 
 namespace gpucholmod {
 namespace {
-
-template <class S>
-constexpr Precision precision_of = std::is_same_v<S, float> ? Precision::single : Precision::double_;
 
 /// R's own memory, whose other triangle stays as it is.
 template <class S>
@@ -170,64 +167,28 @@ Work in_column_panels(const Place<S>& place, const S* V, const Request& task, co
                                              : in_column_panels_of<double>(place, V, task, poll);
 }
 
-/// Householder steps in one pass from R to `out`, which may be R, or null: then only the verdict is of interest.
-template <class S>
-Work in_one_pass(const S* R, const S* V, S* out, const Task& task, const Poll& poll, S& squares_of_R) {
-  const index_t n = task.n;
-  const Clock clock;
-  cpu::BlockedSweep<S> sweep({V, n, task.k, n}, task.removed, S(task.scale), task.uplo, task.instructions,
-                             task.threads);
-  Work done;
-  done.pivot = sweep.advance({R, n, n, n}, {out, n, n, n}, out != nullptr && out != R, poll);
-  if (done.pivot < 0 && out != nullptr) sweep.carry(task.right, task.n);
-  done.seconds = clock.seconds();
-  squares_of_R = sweep.squares();
-  return done;
-}
-
-/// Householder steps on numbers that are stored in the scalar computed with and need no scaling. Nothing where they do,
-/// where R cannot be used, or, in place, where an entry of the diagonal might vanish.
-template <class S>
-std::optional<Work> directly(const Place<S>& place, const S* V, const Task& task, const Poll& poll) {
-  if (task.precision != precision_of<S> || !(task.scale > 0x1p-20 && task.scale < 0x1p20)) return {};
-  const index_t n = task.n, k = task.k;
-  const MatrixView<const S> R{place.R, n, n, n}, columns{V, n, k, n};
-  const auto unscaled = [&] { return scale_exponent<S>(check_input(R, columns, task.uplo)) == 0; };
-  S squares;
-  if (place.where == Where::in_place) {
-    if (!unscaled() || may_vanish<S>(require_diagonal<S>(place.R, n) * task.scale * share_left<S>(task.removed)))
-      return {};
-    // Whether a downdate can be done is found out by a run that writes nothing.
-    if (task.removed > 0)
-      if (Work test = in_one_pass<S>(place.R, V, nullptr, task, poll, squares); test.pivot >= 0) return test;
-    *place.begun = true;
-    Work done = in_one_pass(place.R, V, place.out, task, poll, squares);
-    if (done.pivot < 0) return done;
-    throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
-  }
-  if (const S of_V = sum_of_squares(V, n * k); of_V != 0 && !in_range(of_V)) return {};
-  Work done = in_one_pass(place.R, V, place.out, task, poll, squares);
-  // With few columns, entries far from the diagonal are not among the squares; a scale may make one of them too large.
-  if (task.scale > 1 && k <= 4) squares = cpu::squares_of_triangle<S>(task.instructions, R, task.uplo, nullptr);
-  if (done.pivot < 0 && in_range(squares)) return done;
-  // A factor that cannot be used is an error, also where a downdate of its leading part fails.
-  if (!unscaled()) return {};
-  require_diagonal<S>(place.R, n);
-  for (index_t j = 0; j < n && done.pivot < 0; ++j) require_normal(place.out[j + j * n], j);
-  if (done.pivot < 0 || task.removed > 0) return done;
-  return {};
-}
-
 template <class S>
 Work by_householder(const Place<S>& place, const S* V, Request task, const Poll& poll) {
-  if (std::optional<Work> done = directly(place, V, task, poll)) return *std::move(done);
+  const index_t n = task.n;
+  if (task.precision == precision_of<S> && is_moderate(task.scale)) {
+    const MatrixView<const S> R{place.R, n, n, n}, columns{V, n, task.k, n};
+    const Clock clock;
+    if (const std::optional<index_t> pivot = cpu::modify_in_memory<S>(
+            {R, {place.out, n, n, n}, columns, task.removed, task.scale, task.uplo, task.instructions, task.threads,
+             &task.right, place.begun}, poll)) {
+      Work done;
+      done.pivot = *pivot;
+      done.seconds = clock.seconds();
+      return done;
+    }
+    if (place.where == Where::in_place) check_input(R, columns, task.uplo);
+  }
   if (place.where == Where::memory)
     return with_working_copy(place, V, task, [&](auto W, auto V) {
       using T = std::remove_reference_t<decltype(W(0, 0))>;
       Work done;
       cpu::BlockedSweep<T> sweep(V, task.removed, T(1), Uplo::upper, task.instructions, task.threads);
-      done.pivot = sweep.advance(W, W, false, poll);
-      if (done.pivot < 0) sweep.carry(task.right, task.n);
+      done.pivot = sweep.run(W, W, false, &task.right, poll);
       done.unscaled_z = true;
       return done;
     });

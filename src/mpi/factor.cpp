@@ -26,7 +26,7 @@ class Shared : public SharedFactor {
 
   index_t order() const override { return layout_.n; }
   index_t capacity() const override { return layout_.n; }
-  Precision precision() const override { return sizeof(T) == 8 ? Precision::double_ : Precision::single; }
+  Precision precision() const override { return precision_of<T>; }
   double bytes() const override { return columns_.bytes(); }
   bool on_gpu() const override { return columns_.panels() != nullptr; }
   int device() const override { return on_gpu() ? columns_.panels()->device() : -1; }

@@ -1,3 +1,5 @@
+#include <gpucholmod.h>
+
 #include "batch_call.h"
 #include "modify/solve_modified.h"
 #include "process_threads.h"
@@ -61,6 +63,35 @@ void matrices_and_files_keep_their_diagonal() {
 }
 TEST(Vanishing, OfMatricesAndFiles) { matrices_and_files_keep_their_diagonal<double>(); }
 TEST(Vanishing, OfMatricesAndFilesInSinglePrecision) { matrices_and_files_keep_their_diagonal<float>(); }
+
+template <class S>
+void the_callers_memory_keeps_its_diagonal() {
+  constexpr auto update = [] {
+    if constexpr (sizeof(S) == 8) return gpucholmod_update_d;
+    else return gpucholmod_update_s;
+  }();
+  for (const Vanishing& how : all_that_vanish)
+    for (const int form : {int(GPUCHOLMOD_UPPER), int(GPUCHOLMOD_LOWER), int(GPUCHOLMOD_TRUSTED)})
+      for (const index_t n : {1, 9, 70, 300})
+        for (const index_t k : {1, 3, 7}) {
+          Problem<S> p = problem_of<S>(how, n, k);
+          if (n == 1 && how.taken == 0) p.V *= std::numeric_limits<S>::min();
+          if (form == GPUCHOLMOD_LOWER) p.R.transposeInPlace();
+          const std::vector<double> weights(k, p.sign == Sign::update ? 1 : -1);
+          Stored<S> R = p.R;
+          gpucholmod_status status;
+          EXPECT_EQ(update(form, n, k, R.data(), n, p.V.data(), n, weights.data(), how.scale * how.scale, nullptr,
+                           nullptr, 0, &status),
+                    GPUCHOLMOD_BAD_DIAGONAL)
+              << how.name << ", form " << form << ", n " << n << ", k " << k;
+          EXPECT_EQ(status.row, n);
+          EXPECT_TRUE(same_bits(R, p.R));
+        }
+}
+TEST(Vanishing, OfTheCallersMemory) {
+  the_callers_memory_keeps_its_diagonal<double>();
+  the_callers_memory_keeps_its_diagonal<float>();
+}
 
 /// Where nothing is added or taken away.
 TEST(Vanishing, ByAScaleAlone) {
