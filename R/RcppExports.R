@@ -45,8 +45,16 @@ rcpp_blas_threads <- function(threads) {
     .Call(`_gpucholmod_rcpp_blas_threads`, threads)
 }
 
+rcpp_are_plain <- function(R, V, lower) {
+    .Call(`_gpucholmod_rcpp_are_plain`, R, V, lower)
+}
+
 rcpp_cholupdate <- function(R, V, request) {
     .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request)
+}
+
+rcpp_cholupdate_usual <- function(R, V, downdate, weights) {
+    .Call(`_gpucholmod_rcpp_cholupdate_usual`, R, V, downdate, weights)
 }
 
 rcpp_cholupdate_plan <- function(n, k, request) {
@@ -55,10 +63,6 @@ rcpp_cholupdate_plan <- function(n, k, request) {
 
 rcpp_last_call <- function() {
     .Call(`_gpucholmod_rcpp_last_call`)
-}
-
-rcpp_are_plain <- function(R, V, lower) {
-    .Call(`_gpucholmod_rcpp_are_plain`, R, V, lower)
 }
 
 rcpp_other_triangle <- function(R, lower) {
@@ -113,6 +117,10 @@ rcpp_handle_trouble <- function(handle) {
     .Call(`_gpucholmod_rcpp_handle_trouble`, handle)
 }
 
+rcpp_handle_descendant <- function(handle, pointer) {
+    .Call(`_gpucholmod_rcpp_handle_descendant`, handle, pointer)
+}
+
 rcpp_handle_free <- function(handle) {
     .Call(`_gpucholmod_rcpp_handle_free`, handle)
 }
@@ -163,6 +171,10 @@ rcpp_factor_inverse <- function(handle, dimnames) {
 
 rcpp_factor_modify <- function(handle, modified, V, request, keep_intact) {
     .Call(`_gpucholmod_rcpp_factor_modify`, handle, modified, V, request, keep_intact)
+}
+
+rcpp_factor_modify_usual <- function(handle, V, in_place, downdate, weights) {
+    .Call(`_gpucholmod_rcpp_factor_modify_usual`, handle, V, in_place, downdate, weights)
 }
 
 rcpp_factor_count <- function(handle, added, removed, scale) {

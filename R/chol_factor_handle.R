@@ -26,13 +26,7 @@ new_factor <- function(made, uplo, dimnames, trace = rcpp_factor_trace(made$poin
 }
 
 # Makes a handle with the fields of `f` and another pointer, which may be set later.
-descendant <- function(f, pointer = NULL) {
-  fields <- as.list.environment(f)
-  fields["pointer"] <- list(pointer)
-  handle <- list2env(fields, parent = emptyenv())
-  class(handle) <- class(f)
-  handle
-}
+descendant <- function(f, pointer = NULL) rcpp_handle_descendant(f, pointer)
 
 # Returns the message that says why a handle, of a factor or of a batch, cannot be used. reason: from
 # rcpp_handle_trouble().

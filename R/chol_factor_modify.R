@@ -63,8 +63,6 @@
 #' tryCatch(cholupdate_gpu(f, 100 * V, downdate = TRUE, in_place = TRUE),
 #'          gpucholmod_not_positive_definite = function(e) e$pivot)
 #' @export
-#' @rawNamespace S3method(cholupdate_gpu, cpu_factor, cholupdate_gpu.chol_factor)
-# Registered for cpu_factor too: a search for a method of the first class in vain takes a microsecond.
 cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL,
                                        rss = NULL, in_place = FALSE, keep_intact = TRUE,
                                        method = c("auto", "blocked", "persistent", "stepwise"),

@@ -159,6 +159,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_are_plain
+bool rcpp_are_plain(SEXP R, SEXP V, bool lower);
+RcppExport SEXP _gpucholmod_rcpp_are_plain(SEXP RSEXP, SEXP VSEXP, SEXP lowerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< bool >::type lower(lowerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_are_plain(R, V, lower));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_cholupdate
 SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request);
 RcppExport SEXP _gpucholmod_rcpp_cholupdate(SEXP RSEXP, SEXP VSEXP, SEXP requestSEXP) {
@@ -168,6 +180,19 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate(R, V, request));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_cholupdate_usual
+SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_usual(SEXP RSEXP, SEXP VSEXP, SEXP downdateSEXP, SEXP weightsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type downdate(downdateSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_usual(R, V, downdate, weights));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -189,18 +214,6 @@ RcppExport SEXP _gpucholmod_rcpp_last_call() {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     rcpp_result_gen = Rcpp::wrap(rcpp_last_call());
-    return rcpp_result_gen;
-END_RCPP
-}
-// rcpp_are_plain
-bool rcpp_are_plain(SEXP R, SEXP V, bool lower);
-RcppExport SEXP _gpucholmod_rcpp_are_plain(SEXP RSEXP, SEXP VSEXP, SEXP lowerSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
-    Rcpp::traits::input_parameter< bool >::type lower(lowerSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_are_plain(R, V, lower));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -338,6 +351,17 @@ BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_handle_trouble(handle));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_handle_descendant
+SEXP rcpp_handle_descendant(SEXP handle, SEXP pointer);
+RcppExport SEXP _gpucholmod_rcpp_handle_descendant(SEXP handleSEXP, SEXP pointerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_handle_descendant(handle, pointer));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -492,6 +516,20 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     Rcpp::traits::input_parameter< SEXP >::type keep_intact(keep_intactSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify(handle, modified, V, request, keep_intact));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_factor_modify_usual
+SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate, SEXP weights);
+RcppExport SEXP _gpucholmod_rcpp_factor_modify_usual(SEXP handleSEXP, SEXP VSEXP, SEXP in_placeSEXP, SEXP downdateSEXP, SEXP weightsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type in_place(in_placeSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type downdate(downdateSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify_usual(handle, V, in_place, downdate, weights));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -886,10 +924,11 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_shapes", (DL_FUNC) &_gpucholmod_rcpp_batch_shapes, 1},
     {"_gpucholmod_rcpp_cholupdate_list", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_list, 6},
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
+    {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
+    {"_gpucholmod_rcpp_cholupdate_usual", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_usual, 4},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
     {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
-    {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
@@ -903,6 +942,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
     {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
     {"_gpucholmod_rcpp_handle_trouble", (DL_FUNC) &_gpucholmod_rcpp_handle_trouble, 1},
+    {"_gpucholmod_rcpp_handle_descendant", (DL_FUNC) &_gpucholmod_rcpp_handle_descendant, 2},
     {"_gpucholmod_rcpp_handle_free", (DL_FUNC) &_gpucholmod_rcpp_handle_free, 1},
     {"_gpucholmod_rcpp_factor_hold", (DL_FUNC) &_gpucholmod_rcpp_factor_hold, 4},
     {"_gpucholmod_rcpp_factor_upload", (DL_FUNC) &_gpucholmod_rcpp_factor_upload, 5},
@@ -916,6 +956,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 5},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 5},
+    {"_gpucholmod_rcpp_factor_modify_usual", (DL_FUNC) &_gpucholmod_rcpp_factor_modify_usual, 5},
     {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},

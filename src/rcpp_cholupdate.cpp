@@ -11,12 +11,23 @@
 
 using namespace gpucholmod;
 
+// Whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of doubles that
+// fit, or a vector V. `lower`: which triangle of R is read.
+// [[Rcpp::export(rng = false)]]
+bool rcpp_are_plain(SEXP R, SEXP V, bool lower) {
+  static const SEXP pivot = Rf_install("pivot");
+  if (TYPEOF(R) != REALSXP || Rf_isObject(R) || !Rf_isMatrix(R)) return false;
+  const index_t n = Rf_nrows(R);
+  return are_plain_columns(V, n) && Rf_ncols(R) == n && Rf_getAttrib(R, pivot) == R_NilValue &&
+         look_at_other_triangle<double>({REAL(R), n, n, n}, lower ? Uplo::lower : Uplo::upper) == OtherTriangle::zero;
+}
+
 // R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, or n, the same type. Returns what
 // Result says, with a factor.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request) {
   return guarded([&]() -> SEXP {
-    const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
+    const index_t n = Rf_nrows(R), k = columns_of(V);
     const Request what = to_request(request, n, k);
     const Result result(request, what, n, TYPEOF(R), Rf_getAttrib(R, R_DimNamesSymbol));
     const SEXP out = result.factor();
@@ -24,6 +35,21 @@ SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request) {
                               ? carry_out(Place<float>::memory(floats(R), floats(out)), floats(V), what)
                               : carry_out(Place<double>::memory(REAL(R), REAL(out)), REAL(V), what);
     return pivot < 0 ? result.done() : result.failed(pivot);
+  });
+}
+
+// The usual call of cholupdate_gpu(): R, V and these two as the user gave them. Returns the modified matrix; if the pivot
+// fails, its number from 1; NULL, and has done nothing, where R/ has to look at the arguments or the call may take long.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights) {
+  return guarded([&]() -> SEXP {
+    const index_t n = Rf_nrows(R), k = columns_of(V);
+    if (!is_brief(n, k, false) || !rcpp_are_plain(R, V, false)) return R_NilValue;
+    const std::optional<Request> what = usual_request(downdate, weights, n, k, false);
+    if (!what) return R_NilValue;
+    const Rcpp::Shield<SEXP> out(new_matrix(REALSXP, n, n, Rf_getAttrib(R, R_DimNamesSymbol)));
+    const index_t pivot = carry_out(Place<double>::memory(REAL(R), REAL(out)), REAL(V), *what, true);
+    return pivot < 0 ? SEXP(out) : failing_pivot(pivot);
   });
 }
 
@@ -89,19 +115,6 @@ SEXP rcpp_last_call() {
   report["gpus"] = done.device.empty() ? 0 : done.owners;
   if (what.timeline) report["timeline"] = to_data_frame(done.timeline);
   return report;
-}
-
-// Whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of doubles that
-// fit, or a vector V. `lower`: which triangle of R is read.
-// [[Rcpp::export(rng = false)]]
-bool rcpp_are_plain(SEXP R, SEXP V, bool lower) {
-  static const SEXP pivot = Rf_install("pivot");
-  if (TYPEOF(R) != REALSXP || TYPEOF(V) != REALSXP || Rf_isObject(R) || Rf_isObject(V) || !Rf_isMatrix(R)) return false;
-  const index_t n = Rf_nrows(R);
-  const SEXP shape = Rf_getAttrib(V, R_DimSymbol);
-  const bool fits = shape == R_NilValue ? Rf_xlength(V) == n : Rf_xlength(shape) == 2 && Rf_nrows(V) == n;
-  return fits && Rf_ncols(R) == n && Rf_getAttrib(R, pivot) == R_NilValue &&
-         look_at_other_triangle<double>({REAL(R), n, n, n}, lower ? Uplo::lower : Uplo::upper) == OtherTriangle::zero;
 }
 
 // What the triangle of R that is not read looks like, as a number from 0 (base/other_triangle.h): zero, filled,

@@ -3,6 +3,7 @@
 #include <Rcpp.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <initializer_list>
@@ -15,13 +16,17 @@
 /// The fields of a handle that a modification changes, and what becomes of the handle if the modification breaks off.
 namespace gpucholmod {
 
+/// Is true if a field that is there can be set.
+inline bool may_be_set(SEXP handle, Field which) {
+  return !R_BindingIsLocked(symbol(which), handle) && !R_BindingIsActive(symbol(which), handle);
+}
+
 /// Raises gpucholmod_invalid_factor unless these fields of a handle can be set. To be called before a factor changes:
 /// an error of R's amid a modification would skip destructors, and leave the factor in use for good.
 template <class T>
 void require_settable(SEXP handle, std::initializer_list<Field> fields) {
   for (const Field which : fields)
-    if (field(handle, which) == R_UnboundValue || R_BindingIsLocked(symbol(which), handle) ||
-        R_BindingIsActive(symbol(which), handle))
+    if (field(handle, which) == R_UnboundValue || !may_be_set(handle, which))
       in_r("stop_invalid")(Kind<T>::name, "damaged");
 }
 
@@ -68,26 +73,20 @@ class NewFields {
   /// `size`: the order changes. Raises gpucholmod_invalid_factor where a number was changed by hand into something
   /// else.
   NewFields(SEXP handle, bool size)
-      : handle_(handle), memory_(allocate(0, [&] {
-          const int count = size ? 7 : 4;
-          const SEXP list = PROTECT(Rf_allocVector(VECSXP, count));
-          for (int i = 0; i < count; ++i) SET_VECTOR_ELT(list, i, Rf_allocVector(is_integer(i) ? INTSXP : REALSXP, 1));
-          UNPROTECT(1);
-          return list;
-        })) {
-    for (const Field which : {Field::modifications, Field::error, Field::trace, Field::trace_error}) {
-      const SEXP value = field(handle, which);
-      if (TYPEOF(value) != (which == Field::modifications ? INTSXP : REALSXP) || Rf_xlength(value) != 1)
+      : handle_(handle), memory_(size ? allocate(0, [] { return new_numbers(7); }) : stored_numbers()) {
+    for (int i = 0; i < 4; ++i) {
+      const SEXP value = field(handle, fields_[i]);
+      if (TYPEOF(value) != type_of(i) || Rf_xlength(value) != 1 || !may_be_set(handle, fields_[i]))
         in_r("stop_invalid")(Kind<HeldFactor>::name, "damaged");
+      old_[i] = Rf_asReal(value);
     }
-    require_settable<HeldFactor>(handle, {Field::modifications, Field::error, Field::trace, Field::trace_error});
     if (size) require_settable<HeldFactor>(handle, {Field::n, Field::capacity, Field::bytes, Field::dimnames});
   }
 
   void set_size(const HeldFactor& R, SEXP dimnames) {
-    set(4, Field::n, double(R.order()));
-    set(5, Field::capacity, double(R.capacity()));
-    set(6, Field::bytes, R.bytes());
+    set(4, double(R.order()));
+    set(5, double(R.capacity()));
+    set(6, R.bytes());
     define(Field::dimnames, dimnames);
   }
   void set_pointer(SEXP pointer) { define(Field::pointer, pointer); }
@@ -97,35 +96,72 @@ class NewFields {
   /// that is more than sqrt(eps) of it, or no number, the factor is looked at again. What a modification adds to the
   /// error: drift() in R.
   void count(const HeldFactor& R, double added, double removed, double scale) {
+    const auto [modifications, error, trace, trace_error] = old_;
     const double eps = R.precision() == Precision::single ? 0x1p-23 : 0x1p-52;
-    const double most = scale * old(Field::trace) + added;
+    const double most = scale * trace + added;
     double after = most - removed;
-    double off = scale * old(Field::trace_error) + 4 * eps * most;
+    double off = scale * trace_error + 4 * eps * most;
     if (!(std::isfinite(after) && off <= std::sqrt(eps) * after)) {
       after = R.trace();
       off = 0;
     }
-    set(1, Field::error, scale * old(Field::error) + 4 * eps * std::max(most, after));
-    set(2, Field::trace, after);
-    set(3, Field::trace_error, off);
-    set(0, Field::modifications, old(Field::modifications) + 1);
+    set(1, scale * error + 4 * eps * std::max(most, after));
+    set(2, after);
+    set(3, off);
+    set(0, modifications + 1);
   }
 
  private:
-  /// Of modifications, error, trace, trace_error, n, capacity, bytes.
-  static bool is_integer(int i) { return i == 0 || i == 4 || i == 5; }
-  double old(Field which) const { return Rf_asReal(field(handle_, which)); }
+  /// The first four are the numbers that count() changes.
+  static constexpr Field fields_[] = {Field::modifications, Field::error,    Field::trace, Field::trace_error,
+                                      Field::n,             Field::capacity, Field::bytes};
+  static constexpr SEXPTYPE type_of(int i) { return i == 0 || i == 4 || i == 5 ? INTSXP : REALSXP; }
+
+  /// Returns memory for the first of fields_.
+  static SEXP new_numbers(int count) {
+    const SEXP list = PROTECT(Rf_allocVector(VECSXP, count));
+    for (int i = 0; i < count; ++i) SET_VECTOR_ELT(list, i, Rf_allocVector(type_of(i), 1));
+    UNPROTECT(1);
+    return list;
+  }
+  /// Returns new_numbers(4), of a store that is filled by one call of allocate(), which takes ten times as long.
+  static SEXP stored_numbers() {
+    constexpr int size = 64;
+    static SEXP store = nullptr;
+    static int left = 0;
+    if (left == 0) {
+      const Rcpp::Shield<SEXP> filled(allocate(0, [] {
+        const SEXP lists = PROTECT(Rf_allocVector(VECSXP, size));
+        for (int i = 0; i < size; ++i) SET_VECTOR_ELT(lists, i, new_numbers(4));
+        if (!store) {
+          const SEXP made = PROTECT(Rf_allocVector(VECSXP, 1));
+          R_PreserveObject(made);
+          UNPROTECT(1);
+          store = made;
+        }
+        UNPROTECT(1);
+        return lists;
+      }));
+      SET_VECTOR_ELT(store, 0, filled);
+      left = size;
+    }
+    const SEXP lists = VECTOR_ELT(store, 0), taken = VECTOR_ELT(lists, --left);
+    SET_VECTOR_ELT(lists, left, R_NilValue);
+    return taken;
+  }
+
   /// The field is there already, so R has nothing to allocate.
   void define(Field which, SEXP value) { Rf_defineVar(symbol(which), value, handle_); }
-  void set(int i, Field which, double number) {
+  void set(int i, double number) {
     const SEXP value = VECTOR_ELT(memory_, i);
-    if (is_integer(i)) INTEGER(value)[0] = int(number);
+    if (type_of(i) == INTSXP) INTEGER(value)[0] = int(number);
     else REAL(value)[0] = number;
-    define(which, value);
+    define(fields_[i], value);
   }
 
   SEXP handle_;
   const Rcpp::Shield<SEXP> memory_;
+  std::array<double, 4> old_;  ///< of the first four fields
 };
 
 /// R has looked at what it was given beside the order of the factor; what is evaluated since may have changed that.

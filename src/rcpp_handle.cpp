@@ -49,6 +49,20 @@ bool are_sound(SEXP handle, const HeldFactor& R) {
           (is(field(handle, Field::processes), R.processes()) && are(handle, INTSXP, {Field::process})));
 }
 
+/// An environment without parent.
+SEXP new_environment() {
+#if R_VERSION >= R_Version(4, 1, 0)
+  return R_NewEnv(R_EmptyEnv, FALSE, 0);
+#else
+  static const SEXP call = [] {
+    const SEXP made = Rf_lang3(Rf_install("new.env"), Rf_ScalarLogical(FALSE), R_EmptyEnv);
+    R_PreserveObject(made);
+    return made;
+  }();
+  return Rf_eval(call, R_BaseEnv);
+#endif
+}
+
 bool are_sound(SEXP handle, const HeldBatch& R) {
   return Rf_inherits(handle, "chol_batch") && are_common(handle, R) && is(field(handle, Field::count), R.count()) &&
          are_names(field(handle, Field::dimnames), {R.order(), R.order(), R.count()});
@@ -57,25 +71,45 @@ bool are_sound(SEXP handle, const HeldBatch& R) {
 }  // namespace
 
 template <class T>
-const char* gpucholmod::trouble(SEXP handle) {
+const char* gpucholmod::trouble(SEXP handle, SEXP& pointer) {
   if (TYPEOF(handle) != ENVSXP) return "damaged";
-  const SEXP pointer = field(handle, Field::pointer), status = field(handle, Field::status);
+  pointer = field(handle, Field::pointer);
   if (TYPEOF(pointer) != EXTPTRSXP) return "damaged";
-  if (R_ExternalPtrAddr(pointer) == nullptr)
+  if (R_ExternalPtrAddr(pointer) == nullptr) {
+    const SEXP status = field(handle, Field::status);
     return is(status, "freed") ? "freed" : is(status, "half_modified") ? "half_modified" : "restored";
+  }
   return is_ours<T>(pointer) && is(field(handle, Field::n), object_at<T>(pointer).order()) ? nullptr : "damaged";
 }
 
-template const char* gpucholmod::trouble<HeldFactor>(SEXP);
-template const char* gpucholmod::trouble<HeldBatch>(SEXP);
+SEXP gpucholmod::descendant(SEXP handle, SEXP pointer) {
+  return Rcpp::unwindProtect([&] {
+    const SEXP names = PROTECT(R_lsInternal3(handle, FALSE, FALSE)), made = PROTECT(new_environment());
+    for (R_xlen_t i = 0; i < Rf_xlength(names); ++i) {
+      const SEXP name = Rf_installTrChar(STRING_ELT(names, i));
+      SEXP value = name == symbol(Field::pointer) ? pointer : Rf_findVarInFrame(handle, name);
+      if (TYPEOF(value) == PROMSXP) value = Rf_eval(value, R_EmptyEnv);
+      PROTECT(value);
+      Rf_defineVar(name, value, made);
+      UNPROTECT(1);
+    }
+    Rf_setAttrib(made, R_ClassSymbol, Rf_getAttrib(handle, R_ClassSymbol));
+    UNPROTECT(2);
+    return made;
+  });
+}
+
+template const char* gpucholmod::trouble<HeldFactor>(SEXP, SEXP&);
+template const char* gpucholmod::trouble<HeldBatch>(SEXP, SEXP&);
 
 namespace {
 
 /// As trouble(), but looks at all fields.
 template <class T>
 const char* any_trouble(SEXP handle) {
-  const char* const why = trouble<T>(handle);
-  return why || are_sound(handle, object_at<T>(field(handle, Field::pointer))) ? why : "damaged";
+  SEXP pointer;
+  const char* const why = trouble<T>(handle, pointer);
+  return why || are_sound(handle, object_at<T>(pointer)) ? why : "damaged";
 }
 
 }  // namespace
@@ -87,6 +121,12 @@ SEXP rcpp_handle_trouble(SEXP handle) {
   const bool batch = Rf_inherits(handle, "chol_batch");
   const char* const why = batch ? any_trouble<HeldBatch>(handle) : any_trouble<HeldFactor>(handle);
   return why ? Rf_mkString(why) : R_NilValue;
+}
+
+// A handle with the fields of `handle`, and with another pointer, which may be NULL, to be set later.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_handle_descendant(SEXP handle, SEXP pointer) {
+  return guarded([&] { return descendant(handle, pointer); });
 }
 
 // Gives the memory of a handle back now, or when the call that uses it has ended; its pointer is null from then on.

@@ -98,10 +98,13 @@ T& object_at(SEXP pointer) {
   return *(*static_cast<Owner<T>*>(R_ExternalPtrAddr(pointer)))->object;
 }
 
+/// Returns a handle with the fields and the class of `handle`, and with another pointer.
+SEXP descendant(SEXP handle, SEXP pointer);
+
 /// Returns why a handle cannot be used: "freed", "half_modified", "restored", or "damaged", where what C++ relies on
-/// was changed by hand; null where it can be used. See rcpp_handle.cpp.
+/// was changed by hand; null where it can be used. See rcpp_handle.cpp. `pointer`: becomes the field of that name.
 template <class T>
-const char* trouble(SEXP handle);
+const char* trouble(SEXP handle, SEXP& pointer);
 
 enum class For { reading, changing };
 
@@ -112,8 +115,8 @@ class Use {
  public:
   explicit Use(SEXP of, For purpose = For::reading) : changes_(purpose == For::changing) {
     const bool bare = TYPEOF(of) == EXTPTRSXP;
-    if (const char* const why = bare ? (is_ours<T>(of) ? nullptr : "damaged") : trouble<T>(of)) refuse(why);
-    const SEXP pointer = bare ? of : field(of, Field::pointer);
+    SEXP pointer = of;
+    if (const char* const why = bare ? (is_ours<T>(of) ? nullptr : "damaged") : trouble<T>(of, pointer)) refuse(why);
     if (R_ExternalPtrAddr(pointer) == nullptr) refuse("freed");
     kept_ = *static_cast<Owner<T>*>(R_ExternalPtrAddr(pointer));
     if (kept_->changing || (changes_ && kept_->readers > 0)) refuse("in_use");

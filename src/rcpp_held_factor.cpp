@@ -181,32 +181,67 @@ SEXP rcpp_factor_inverse(SEXP handle, SEXP dimnames) {
   });
 }
 
+namespace {
+
+/// Modifies the factor `R` of `handle` as `what` says. `modified`: the handle itself, to be modified in place, or one
+/// that is to refer to a new factor. Returns the failing pivot, counted from 0; -1: success. A handle that is half
+/// modified then: see Begun.
+index_t modify_held(HeldFactor& R, SEXP handle, SEXP modified, SEXP V, Request& what, bool brief) {
+  const bool in_place = modified == handle;
+  require_rows("V", rows_of(V), R.order());
+  require_rows("V", what.n, R.order());
+  what.precision = R.precision();
+  NewFields fields(modified, false);
+  Begun<HeldFactor> changed(modified);
+  std::unique_ptr<HeldFactor> made;
+  const index_t pivot = with_room([&] {
+    return carry_out(Place<double>::held(R, in_place ? nullptr : &made, changed.flag), REAL(V), what, brief);
+  }, [&] { return R.on_gpu() && !changed.flag; });
+  if (pivot >= 0) return pivot;
+  changed.flag = false;
+  const std::array<double, 2> traces = traces_of(REAL(V), what.n, what.k, what);
+  if (what.k > 0 || what.scale != 1) fields.count(made ? *made : R, traces[0], traces[1], what.scale * what.scale);
+  if (made) fields.set_pointer(handed_over(std::move(made)));
+  return pivot;
+}
+
+}  // namespace
+
 // V: n x k double matrix, or n; modified: the handle itself, to be modified in place, or one that is to refer to a new
-// factor. Returns what Result says. A handle that is half modified then: see Begun.
+// factor. Returns what Result says.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact) {
   return guarded([&]() -> SEXP {
-    const bool in_place = modified == handle;
-    const index_t n = Rf_asInteger(field(handle, Field::n)), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
-    Request what = to_request(request, n, k);
+    const index_t n = Rf_asInteger(field(handle, Field::n));
+    Request what = to_request(request, n, columns_of(V));
     what.keep_intact = flag(keep_intact, "keep_intact");
-    const Use<HeldFactor> R(handle, in_place ? For::changing : For::reading);
-    require_rows("V", rows_of(V), R->order());
-    require_rows("V", n, R->order());
-    what.precision = R->precision();
+    const Use<HeldFactor> R(handle, modified == handle ? For::changing : For::reading);
     const Result result(request, what, n);
-    NewFields fields(modified, false);
-    Begun<HeldFactor> changed(modified);
-    std::unique_ptr<HeldFactor> made;
-    const index_t pivot = with_room([&] {
-      return carry_out(Place<double>::held(*R, in_place ? nullptr : &made, changed.flag), REAL(V), what);
-    }, [&] { return R->on_gpu() && !changed.flag; });
-    if (pivot >= 0) return result.failed(pivot);
-    changed.flag = false;
-    const std::array<double, 2> traces = traces_of(REAL(V), n, k, what);
-    if (k > 0 || what.scale != 1) fields.count(made ? *made : *R, traces[0], traces[1], what.scale * what.scale);
-    if (made) fields.set_pointer(handed_over(std::move(made)));
-    return result.done();
+    const index_t pivot = modify_held(*R, handle, modified, V, what, false);
+    return pivot < 0 ? result.done() : result.failed(pivot);
+  });
+}
+
+// The usual call of cholupdate_gpu() for a handle, all arguments as the user gave them. Returns the handle of the
+// modified factor; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the
+// arguments or the call may take long.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate, SEXP weights) {
+  return guarded([&]() -> SEXP {
+    if (!is_flag(in_place) || TYPEOF(handle) != ENVSXP) return R_NilValue;
+    const bool changes = LOGICAL(in_place)[0];
+    const SEXP order = field(handle, Field::n);
+    if (TYPEOF(order) != INTSXP || Rf_xlength(order) != 1) return R_NilValue;
+    const index_t n = INTEGER(order)[0], k = columns_of(V);
+    if (!are_plain_columns(V, n)) return R_NilValue;
+    std::optional<Request> what = usual_request(downdate, weights, n, k, true);
+    if (!what) return R_NilValue;
+    const Use<HeldFactor> R(handle, changes ? For::changing : For::reading);
+    if (!is_brief(n, k, R->on_gpu())) return R_NilValue;
+    what->backend = R->on_gpu() ? Backend::cuda : Backend::cpu;
+    const Rcpp::Shield<SEXP> modified(changes ? handle : descendant(handle, R_NilValue));
+    const index_t pivot = modify_held(*R, handle, modified, V, *what, true);
+    return pivot < 0 ? SEXP(modified) : failing_pivot(pivot);
   });
 }
 

@@ -75,8 +75,6 @@ bool is_whole(SEXP x) {
   return value >= 1 && value <= std::numeric_limits<int>::max() && value == std::floor(value);
 }
 
-bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGICAL(x)[0] != NA_LOGICAL; }
-
 /// One for each column of V, or one for all; numbers, which R has looked at.
 void take_weights(Request& request, SEXP weights) {
   const index_t count = Rf_xlength(weights);
@@ -119,7 +117,33 @@ void take_control(Request& request, SEXP list) {
   request.shape = paper::Shape{shape[0], shape[1], shape[2], shape[3]};
 }
 
+Request new_request(index_t n, index_t k, bool downdate) {
+  Request request;
+  request.n = n;
+  request.k = k;
+  request.downdate = downdate;
+  request.removed = downdate ? k : 0;
+  return request;
+}
+
+void take_backend_option(Request& request) {
+  static const SEXP option = Rf_install("gpucholmod.backend");
+  if (is_set(option)) request.backend = Backend(Rcpp::as<int>(in_r("default_backend")()));
+}
+
+/// For a call without `control`.
+void take_control_options(Request& request) {
+  static const SEXP option = Rf_install("gpucholmod.threads");
+  static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
+  if (const SEXP threads = Rf_GetOption1(option); is_whole(threads)) request.threads = Rf_asInteger(threads);
+  // Which is an error.
+  else if (threads != R_NilValue) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));
+  request.optimised_blas = optimised_blas;
+}
+
 }  // namespace
+
+bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGICAL(x)[0] != NA_LOGICAL; }
 
 bool flag(SEXP value, const char* argument) {
   if (!is_flag(value)) in_r("require_flag")(Rcpp::Language("quote", value), argument);  // which is an error
@@ -127,32 +151,42 @@ bool flag(SEXP value, const char* argument) {
 }
 
 Request to_request(SEXP list, index_t n, index_t k) {
-  static const SEXP backend_option = Rf_install("gpucholmod.backend"),
-                    threads_option = Rf_install("gpucholmod.threads");
   const Named<Asked> given = as_request(list);
-  Request request;
-  request.n = n;
-  request.k = k;
-  request.downdate = flag(given[Asked::downdate], "downdate");
-  request.removed = request.downdate ? k : 0;
+  Request request = new_request(n, k, flag(given[Asked::downdate], "downdate"));
   flag(given[Asked::check], "check");
   request.uplo = Rf_asLogical(given[Asked::lower]) ? Uplo::lower : Uplo::upper;
   request.precision = Rf_asLogical(given[Asked::single]) ? Precision::single : Precision::double_;
   if (const SEXP backend = given[Asked::backend]; backend != R_NilValue)
     request.backend = Backend(Rf_asInteger(backend));
-  else if (is_set(backend_option)) request.backend = Backend(Rcpp::as<int>(in_r("default_backend")()));
+  else take_backend_option(request);
   request.method = Method(Rf_asInteger(given[Asked::method]));
   if (const SEXP weights = given[Asked::weights]; weights != R_NilValue) take_weights(request, weights);
   if (const SEXP scale = given[Asked::scale]; scale != R_NilValue) request.scale = std::sqrt(Rf_asReal(scale));
   if (const SEXP sides = given[Asked::sides]; sides != R_NilValue) request.sides = to_sides(sides, n, k);
-  static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
   if (const SEXP control = given[Asked::control]; control != R_NilValue) take_control(request, control);
-  else if (const SEXP threads = Rf_GetOption1(threads_option); is_whole(threads))
-    request.threads = Rf_asInteger(threads);
-  // Which is an error.
-  else if (threads != R_NilValue) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));
-  if (given[Asked::control] == R_NilValue) request.optimised_blas = optimised_blas;
+  else take_control_options(request);
   return request;
+}
+
+std::optional<Request> usual_request(SEXP downdate, SEXP weights, index_t n, index_t k, bool kept) {
+  if (!is_flag(downdate)) return {};
+  const bool weighted = weights != R_NilValue;
+  if (weighted && (LOGICAL(downdate)[0] || TYPEOF(weights) != REALSXP || Rf_isObject(weights))) return {};
+  if (weighted && !std::all_of(REAL(weights), REAL(weights) + Rf_xlength(weights), [](double w) {
+        return std::isfinite(w);
+      }))
+    return {};
+  Request request = new_request(n, k, LOGICAL(downdate)[0]);
+  if (!kept) take_backend_option(request);
+  if (weighted) take_weights(request, weights);
+  take_control_options(request);
+  return request;
+}
+
+bool are_plain_columns(SEXP V, index_t n) {
+  if (TYPEOF(V) != REALSXP || Rf_isObject(V)) return false;
+  const SEXP shape = Rf_getAttrib(V, R_DimSymbol);
+  return shape == R_NilValue ? Rf_xlength(V) == n : Rf_xlength(shape) == 2 && Rf_nrows(V) == n;
 }
 
 namespace {
@@ -210,6 +244,10 @@ Result::Result(SEXP request, const Request& what, index_t order, SEXPTYPE type, 
       }()) {}
 
 SEXP Result::factor() const { return VECTOR_ELT(done_, factor_at); }
+
+SEXP failing_pivot(index_t pivot) {
+  return allocate(0, [&] { return Rf_ScalarInteger(int(pivot + 1)); });
+}
 
 SEXP Result::failed(index_t pivot) const {
   return allocate(0, [&] {

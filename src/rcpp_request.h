@@ -2,16 +2,27 @@
 
 #include <Rcpp.h>
 
+#include <optional>
+
 #include "modify/modify.h"
 #include "rcpp_progress.h"
 
 namespace gpucholmod {
 
+bool is_flag(SEXP value);
 /// TRUE or FALSE; anything else is R's error.
 bool flag(SEXP value, const char* argument);
 
 /// Returns what new_request() in R/request.R has made, for an n x n factor and n x k V.
 Request to_request(SEXP list, index_t n, index_t k);
+
+/// Returns the request of a usual call, in which nothing else is given than R, V and these two; nothing where R/ has to
+/// look at them. `kept`: of a factor that is kept, whose place is the backend.
+std::optional<Request> usual_request(SEXP downdate, SEXP weights, index_t n, index_t k, bool kept);
+
+/// Is true for doubles with n rows, a matrix or a vector, which R/ would not change.
+bool are_plain_columns(SEXP V, index_t n);
+inline index_t columns_of(SEXP V) { return Rf_isMatrix(V) ? Rf_ncols(V) : 1; }
 
 /// The list that a modification returns to R: list(pivot, factor, z, rss). `pivot` is the failing pivot, counted from
 /// 1, or 0 for success. `factor` is the modified matrix, or NULL if the factor is in a handle, a file or a variable. z
@@ -33,6 +44,9 @@ class Result {
   std::shared_ptr<const OwnedRightHandSides> sides_;
   const Rcpp::Shield<SEXP> done_;  ///< where the call does not fail
 };
+
+/// What a usual call returns to R if the pivot fails: its number, counted from 1.
+SEXP failing_pivot(index_t pivot);
 
 /// What last_cholupdate() tells of.
 struct LastCall {
@@ -59,11 +73,17 @@ void take_note(const Place<S>& place, const Request& request, const Outcome& out
   last.in_place = place.factor && !place.made;
 }
 
+/// Is true of a modification that is done before a bar would be shown. R/ has nothing to take away then.
+inline bool is_brief(index_t n, index_t k, bool on_gpu) {
+  return double(n) * double(n) * double(k + 1) < (on_gpu ? 1e10 : 1e7);
+}
+
 /// The one way from R into the core: carries out a request, V being stored as doubles or floats, heeds the user
-/// meanwhile, and takes note of what was done. Returns the failing pivot, counted from 0; -1: success.
+/// meanwhile, and takes note of what was done. Returns the failing pivot, counted from 0; -1: success. `brief`: see
+/// is_brief().
 template <class S>
-index_t carry_out(const Place<S>& place, const S* V, const Request& request) {
-  Progress progress(wants_bar());
+index_t carry_out(const Place<S>& place, const S* V, const Request& request, bool brief = false) {
+  Progress progress(wants_bar() && !brief);
   take_note(place, request, modify(place, V, request, progress.poll()));
   return last_call().outcome.pivot;
 }

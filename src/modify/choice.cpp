@@ -197,10 +197,12 @@ Request resolved(const Request& request, const Choice& choice) {
   task.at_once = choice.method == Method::resident;
   if (choice.backend == Backend::cpu && task.algorithm == Algorithm::householder)
     task.instructions = cpu::resolve(request.instructions);
-  task.threads = choice.route() == Route::column_panels ? threads_for(request.threads)
-                 : choice.method == Method::blocked
-                     ? cpu::useful_threads(request.n, request.k, request.uplo, threads_for(request.threads))
-                                                        : 0;
+  const auto useful = [&](int most) { return cpu::useful_threads(request.n, request.k, request.uplo, most); };
+  // threads_for() reads the environment, which takes as long as a small modification.
+  task.threads = choice.route() == Route::column_panels  ? threads_for(request.threads)
+                 : choice.method != Method::blocked      ? 0
+                 : useful(tuning::most_threads) == 1     ? 1
+                                                         : useful(threads_for(request.threads));
   return task;
 }
 
