@@ -78,7 +78,9 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
   if (!are_plain_columns(V, n)) V <- with_memory(open_columns(V, n, float32 = FALSE))
   request <- default_request  # src/ knows uplo and the precision
-  if (!missing(downdate)) request$downdate <- if (is.logical(downdate)) downdate else require_flag(downdate, "downdate")
+  if (!identical(downdate, FALSE)) {
+    request$downdate <- if (is.logical(downdate)) downdate else require_flag(downdate, "downdate")
+  }
   if (!missing(check)) request$check <- if (is.logical(check)) check else require_flag(check, "check")
   request$backend <- if (on_gpu) 2L else 1L
   if (!missing(method)) {
@@ -86,8 +88,8 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
     request$method <- method_number(method, c("auto", own))
   }
   if (!missing(control)) request$control <- control_numbers(control)
-  if (!missing(weights)) request["weights"] <- list(check_weights(weights, downdate))
-  if (!missing(scale)) request$scale <- check_scale(scale)
+  if (!is.null(weights)) request$weights <- check_weights(weights, downdate)
+  if (!identical(scale, 1)) request$scale <- check_scale(scale)
   if (!missing(z) || !missing(y) || !missing(rss)) request["sides"] <- list(sides_of(z, y, rss, n, NCOL(V)))
 
   modified <- if (in_place) R else descendant(R)

@@ -174,15 +174,17 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
   single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
             else !plain && factor$float32
   request <- default_request
-  if (!missing(downdate)) request$downdate <- if (is.logical(downdate)) downdate else require_flag(downdate, "downdate")
+  if (!identical(downdate, FALSE)) {
+    request$downdate <- if (is.logical(downdate)) downdate else require_flag(downdate, "downdate")
+  }
   if (!missing(check)) request$check <- if (is.logical(check)) check else require_flag(check, "check")
   if (if (plain) lower else factor$lower) request$lower <- TRUE
   if (single) request$single <- TRUE
   if (!missing(backend)) request$backend <- backend_number(backend)
   if (!missing(method)) request$method <- method_number(method, ordinary_methods)
   if (!missing(control)) request$control <- control_numbers(control)
-  if (!missing(weights)) request["weights"] <- list(check_weights(weights, downdate))
-  if (!missing(scale)) request$scale <- check_scale(scale)
+  if (!is.null(weights)) request$weights <- check_weights(weights, downdate)
+  if (!identical(scale, 1)) request$scale <- check_scale(scale)
   if (plain) {
     x <- R
     if (!missing(z) || !missing(y) || !missing(rss)) request["sides"] <- list(sides_of(z, y, rss, nrow(R), NCOL(V)))

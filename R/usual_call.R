@@ -1,24 +1,24 @@
-# The usual call of cholupdate_gpu(), in which nothing is given but R, V, `downdate`, `weights` and `in_place`: one call
-# of src/, which looks at all of them. What src/ does not know how to deal with, it leaves to the method for all calls,
-# which finds the same arguments. `.Call()` itself, as a wrapper takes as long as a modification of order 15.
+# The usual call of cholupdate_gpu(), in which nothing is given but R, V, `downdate`, `weights`, `scale` and `in_place`:
+# one call of src/, which looks at all of them. What src/ does not know how to deal with, it leaves to the method for
+# all calls, which finds the same arguments. `.Call()` itself, as a wrapper takes as long as a modification of order 15.
 
 #' @export
-cholupdate_gpu.matrix <- function(R, V, downdate = FALSE, ..., weights = NULL) {
+cholupdate_gpu.matrix <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1) {
   if (...length() == 0L) {
-    done <- .Call(`_gpucholmod_rcpp_cholupdate_usual`, R, V, downdate, weights)
+    done <- .Call(`_gpucholmod_rcpp_cholupdate_usual`, R, V, downdate, weights, scale)
     if (is.double(done)) return(done)
     if (!is.null(done)) stop_not_positive_definite("the downdated matrix", done)
   }
-  cholupdate_gpu.default(R, V, downdate, ..., weights = weights)
+  cholupdate_gpu.default(R, V, downdate, ..., weights = weights, scale = scale)
 }
 
 #' @export
 #' @rawNamespace S3method(cholupdate_gpu, gpu_factor, cholupdate_gpu.cpu_factor)
-cholupdate_gpu.cpu_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, in_place = FALSE) {
+cholupdate_gpu.cpu_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, in_place = FALSE) {
   if (...length() == 0L) {
-    done <- .Call(`_gpucholmod_rcpp_factor_modify_usual`, R, V, in_place, downdate, weights)
+    done <- .Call(`_gpucholmod_rcpp_factor_modify_usual`, R, V, in_place, downdate, weights, scale)
     if (is.integer(done)) stop_not_positive_definite("the downdated matrix", done, loss_of(R))
     if (!is.null(done)) return(if (in_place) invisible(done) else done)
   }
-  cholupdate_gpu.chol_factor(R, V, downdate, ..., weights = weights, in_place = in_place)
+  cholupdate_gpu.chol_factor(R, V, downdate, ..., weights = weights, scale = scale, in_place = in_place)
 }

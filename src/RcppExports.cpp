@@ -184,15 +184,16 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate_usual
-SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights);
-RcppExport SEXP _gpucholmod_rcpp_cholupdate_usual(SEXP RSEXP, SEXP VSEXP, SEXP downdateSEXP, SEXP weightsSEXP) {
+SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP scale);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_usual(SEXP RSEXP, SEXP VSEXP, SEXP downdateSEXP, SEXP weightsSEXP, SEXP scaleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
     Rcpp::traits::input_parameter< SEXP >::type downdate(downdateSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_usual(R, V, downdate, weights));
+    Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_usual(R, V, downdate, weights, scale));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -520,8 +521,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_modify_usual
-SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate, SEXP weights);
-RcppExport SEXP _gpucholmod_rcpp_factor_modify_usual(SEXP handleSEXP, SEXP VSEXP, SEXP in_placeSEXP, SEXP downdateSEXP, SEXP weightsSEXP) {
+SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate, SEXP weights, SEXP scale);
+RcppExport SEXP _gpucholmod_rcpp_factor_modify_usual(SEXP handleSEXP, SEXP VSEXP, SEXP in_placeSEXP, SEXP downdateSEXP, SEXP weightsSEXP, SEXP scaleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
@@ -529,7 +530,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type in_place(in_placeSEXP);
     Rcpp::traits::input_parameter< SEXP >::type downdate(downdateSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify_usual(handle, V, in_place, downdate, weights));
+    Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify_usual(handle, V, in_place, downdate, weights, scale));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -926,7 +928,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
-    {"_gpucholmod_rcpp_cholupdate_usual", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_usual, 4},
+    {"_gpucholmod_rcpp_cholupdate_usual", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_usual, 5},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
     {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
@@ -956,7 +958,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 5},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 5},
-    {"_gpucholmod_rcpp_factor_modify_usual", (DL_FUNC) &_gpucholmod_rcpp_factor_modify_usual, 5},
+    {"_gpucholmod_rcpp_factor_modify_usual", (DL_FUNC) &_gpucholmod_rcpp_factor_modify_usual, 6},
     {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},

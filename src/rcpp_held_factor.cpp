@@ -226,7 +226,7 @@ SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP k
 // modified factor; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the
 // arguments or the call may take long.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate, SEXP weights) {
+SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate, SEXP weights, SEXP scale) {
   return guarded([&]() -> SEXP {
     if (!is_flag(in_place) || TYPEOF(handle) != ENVSXP) return R_NilValue;
     const bool changes = LOGICAL(in_place)[0];
@@ -234,7 +234,7 @@ SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate,
     if (TYPEOF(order) != INTSXP || Rf_xlength(order) != 1) return R_NilValue;
     const index_t n = INTEGER(order)[0], k = columns_of(V);
     if (!are_plain_columns(V, n)) return R_NilValue;
-    std::optional<Request> what = usual_request(downdate, weights, n, k, true);
+    std::optional<Request> what = usual_request({downdate, weights, scale}, n, k, true);
     if (!what) return R_NilValue;
     const Use<HeldFactor> R(handle, changes ? For::changing : For::reading);
     if (!is_brief(n, k, R->on_gpu())) return R_NilValue;

@@ -117,6 +117,12 @@ void take_control(Request& request, SEXP list) {
   request.shape = paper::Shape{shape[0], shape[1], shape[2], shape[3]};
 }
 
+/// Is true for finite doubles without a class, which R/ would not change.
+bool are_plain_numbers(SEXP x) {
+  return TYPEOF(x) == REALSXP && !Rf_isObject(x) &&
+         std::all_of(REAL(x), REAL(x) + Rf_xlength(x), [](double number) { return std::isfinite(number); });
+}
+
 Request new_request(index_t n, index_t k, bool downdate) {
   Request request;
   request.n = n;
@@ -168,17 +174,15 @@ Request to_request(SEXP list, index_t n, index_t k) {
   return request;
 }
 
-std::optional<Request> usual_request(SEXP downdate, SEXP weights, index_t n, index_t k, bool kept) {
-  if (!is_flag(downdate)) return {};
-  const bool weighted = weights != R_NilValue;
-  if (weighted && (LOGICAL(downdate)[0] || TYPEOF(weights) != REALSXP || Rf_isObject(weights))) return {};
-  if (weighted && !std::all_of(REAL(weights), REAL(weights) + Rf_xlength(weights), [](double w) {
-        return std::isfinite(w);
-      }))
-    return {};
-  Request request = new_request(n, k, LOGICAL(downdate)[0]);
+std::optional<Request> usual_request(const UsualArguments& given, index_t n, index_t k, bool kept) {
+  if (!is_flag(given.downdate) || !are_plain_numbers(given.scale)) return {};
+  if (Rf_xlength(given.scale) != 1 || REAL(given.scale)[0] <= 0) return {};
+  const bool downdate = LOGICAL(given.downdate)[0], weighted = given.weights != R_NilValue;
+  if (weighted && (downdate || !are_plain_numbers(given.weights))) return {};
+  Request request = new_request(n, k, downdate);
   if (!kept) take_backend_option(request);
-  if (weighted) take_weights(request, weights);
+  if (weighted) take_weights(request, given.weights);
+  request.scale = std::sqrt(REAL(given.scale)[0]);
   take_control_options(request);
   return request;
 }

@@ -16,9 +16,13 @@ bool flag(SEXP value, const char* argument);
 /// Returns what new_request() in R/request.R has made, for an n x n factor and n x k V.
 Request to_request(SEXP list, index_t n, index_t k);
 
-/// Returns the request of a usual call, in which nothing else is given than R, V and these two; nothing where R/ has to
+/// Arguments as the user gave them.
+struct UsualArguments {
+  SEXP downdate, weights, scale;
+};
+/// Returns the request of a usual call, in which nothing else is given than R, V and these; nothing where R/ has to
 /// look at them. `kept`: of a factor that is kept, whose place is the backend.
-std::optional<Request> usual_request(SEXP downdate, SEXP weights, index_t n, index_t k, bool kept);
+std::optional<Request> usual_request(const UsualArguments& given, index_t n, index_t k, bool kept);
 
 /// Is true for doubles with n rows, a matrix or a vector, which R/ would not change.
 bool are_plain_columns(SEXP V, index_t n);

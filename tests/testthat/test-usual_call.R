@@ -1,4 +1,4 @@
-# A call with nothing but R, V, `downdate`, `weights` and `in_place` is one call of src/ (R/usual_call.R). With
+# A call with nothing but R, V, `downdate`, `weights`, `scale` and `in_place` is one call of src/ (R/usual_call.R). With
 # `check = TRUE`, the default, it takes the way of all other calls: both do the same.
 
 # What a call does: its value or its error, whether it is visible, its warnings, and what is told of it afterwards. A
@@ -74,6 +74,17 @@ test_that("so they do for weights, of the right kind and others", {
   for (name in c("matrix", "handle")) for (w in weights) for (downdate in c(FALSE, TRUE)) {
     expect_same_way(factors[[name]], V$three, weights = w, downdate = downdate)
     if (is_handle(name)) expect_same_way(factors[[name]], V$three, weights = w, downdate = downdate, in_place = TRUE)
+  }
+})
+
+test_that("so they do for scales, of the right kind and others", {
+  for (name in c("matrix", "handle")) {
+    for (scale in list(0.9, 4, 1L, 0, -1, NA, NaN, Inf, c(1, 2), numeric(), "1", NULL, c(a = 2), 1e-200, 5e-324)) {
+      expect_same_way(factors[[name]], V$three, scale = scale)
+      expect_same_way(factors[[name]], V$three, scale = scale, weights = c(1, -0.1, 0))
+      expect_same_way(factors[[name]], 0.1 * V$one, scale = scale, downdate = TRUE)
+      if (is_handle(name)) expect_same_way(factors[[name]], V$none, scale = scale, in_place = TRUE)
+    }
   }
 })
 
@@ -160,24 +171,24 @@ test_that("src/ carries out the usual call, and leaves others alone", {
   f <- chol_factor(R, "cpu")
   matrix_call <- gpucholmod:::rcpp_cholupdate_usual
   handle_call <- gpucholmod:::rcpp_factor_modify_usual
-  for (v in V) for (w in list(NULL, 0.5)) {
-    expect_identical(matrix_call(R, v, FALSE, w), cholupdate_gpu(R, v, weights = w, check = TRUE))
-    made <- handle_call(f, v, FALSE, FALSE, w)
-    expect_identical(as.matrix(made), as.matrix(cholupdate_gpu(f, v, weights = w, check = TRUE)))
+  for (v in V) for (w in list(NULL, 0.5)) for (s in c(1, 0.9)) {
+    expect_identical(matrix_call(R, v, FALSE, w, s), cholupdate_gpu(R, v, weights = w, scale = s, check = TRUE))
+    made <- handle_call(f, v, FALSE, FALSE, w, s)
+    expect_identical(as.matrix(made), as.matrix(cholupdate_gpu(f, v, weights = w, scale = s, check = TRUE)))
   }
-  expect_identical(handle_call(f, V$one, TRUE, FALSE, NULL), f)
-  expect_identical(matrix_call(R, 10 * V$one, TRUE, NULL), 1L)
+  expect_identical(handle_call(f, V$one, TRUE, FALSE, NULL, 1), f)
+  expect_identical(matrix_call(R, 10 * V$one, TRUE, NULL, 1), 1L)
   for (v in odd[c("integer", "long", "text", "array", "class")]) {
-    expect_null(matrix_call(R, v, FALSE, NULL))
-    expect_null(handle_call(f, v, FALSE, FALSE, NULL))
+    expect_null(matrix_call(R, v, FALSE, NULL, 1))
+    expect_null(handle_call(f, v, FALSE, FALSE, NULL, 1))
   }
 })
 
 test_that("a call that may take long takes the way on which a bar is shown", {
   wide <- matrix(1e-3, 40, 7000)
   R <- diag(40)
-  expect_null(gpucholmod:::rcpp_cholupdate_usual(R, wide, FALSE, NULL))
-  expect_null(gpucholmod:::rcpp_factor_modify_usual(chol_factor(R, "cpu"), wide, FALSE, FALSE, NULL))
+  expect_null(gpucholmod:::rcpp_cholupdate_usual(R, wide, FALSE, NULL, 1))
+  expect_null(gpucholmod:::rcpp_factor_modify_usual(chol_factor(R, "cpu"), wide, FALSE, FALSE, NULL, 1))
   expect_same_way(function() R, wide)
   expect_same_way(function() chol_factor(R, "cpu"), wide, in_place = TRUE)
 })
