@@ -173,8 +173,8 @@ rcpp_factor_modify <- function(handle, modified, V, request, keep_intact) {
     .Call(`_gpucholmod_rcpp_factor_modify`, handle, modified, V, request, keep_intact)
 }
 
-rcpp_factor_modify_usual <- function(handle, V, in_place, downdate, weights, scale) {
-    .Call(`_gpucholmod_rcpp_factor_modify_usual`, handle, V, in_place, downdate, weights, scale)
+rcpp_factor_modify_usual <- function(handle, in_place, order, V, downdate, weights, scale) {
+    .Call(`_gpucholmod_rcpp_factor_modify_usual`, handle, in_place, order, V, downdate, weights, scale)
 }
 
 rcpp_factor_count <- function(handle, added, removed, scale) {

@@ -1,6 +1,6 @@
 # The usual call of cholupdate_gpu(), in which nothing is given but R, V, `downdate`, `weights`, `scale` and `in_place`:
-# one call of src/, which looks at all of them. What src/ does not know how to deal with, it leaves to the method for
-# all calls, which finds the same arguments. `.Call()` itself, as a wrapper takes as long as a modification of order 15.
+# one call of src/, which looks at all of them. Where src/ does not know how to deal with them, the method for all calls
+# gets the same arguments. .Call() is called here, as a wrapper would take as long as a modification of order 15.
 
 #' @export
 cholupdate_gpu.matrix <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1) {
@@ -12,11 +12,12 @@ cholupdate_gpu.matrix <- function(R, V, downdate = FALSE, ..., weights = NULL, s
   cholupdate_gpu.default(R, V, downdate, ..., weights = weights, scale = scale)
 }
 
+# The order is looked at before V is evaluated, which may change it.
 #' @export
 #' @rawNamespace S3method(cholupdate_gpu, gpu_factor, cholupdate_gpu.cpu_factor)
 cholupdate_gpu.cpu_factor <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, in_place = FALSE) {
-  if (...length() == 0L) {
-    done <- .Call(`_gpucholmod_rcpp_factor_modify_usual`, R, V, in_place, downdate, weights, scale)
+  if (...length() == 0L && is.environment(R)) {
+    done <- .Call(`_gpucholmod_rcpp_factor_modify_usual`, R, in_place, .subset2(R, "n"), V, downdate, weights, scale)
     if (is.integer(done)) stop_not_positive_definite("the downdated matrix", done, loss_of(R))
     if (!is.null(done)) return(if (in_place) invisible(done) else done)
   }

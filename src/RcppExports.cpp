@@ -521,17 +521,18 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_modify_usual
-SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate, SEXP weights, SEXP scale);
-RcppExport SEXP _gpucholmod_rcpp_factor_modify_usual(SEXP handleSEXP, SEXP VSEXP, SEXP in_placeSEXP, SEXP downdateSEXP, SEXP weightsSEXP, SEXP scaleSEXP) {
+SEXP rcpp_factor_modify_usual(SEXP handle, SEXP in_place, SEXP order, SEXP V, SEXP downdate, SEXP weights, SEXP scale);
+RcppExport SEXP _gpucholmod_rcpp_factor_modify_usual(SEXP handleSEXP, SEXP in_placeSEXP, SEXP orderSEXP, SEXP VSEXP, SEXP downdateSEXP, SEXP weightsSEXP, SEXP scaleSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
     Rcpp::traits::input_parameter< SEXP >::type in_place(in_placeSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type order(orderSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
     Rcpp::traits::input_parameter< SEXP >::type downdate(downdateSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify_usual(handle, V, in_place, downdate, weights, scale));
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify_usual(handle, in_place, order, V, downdate, weights, scale));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -958,7 +959,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 5},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 5},
-    {"_gpucholmod_rcpp_factor_modify_usual", (DL_FUNC) &_gpucholmod_rcpp_factor_modify_usual, 6},
+    {"_gpucholmod_rcpp_factor_modify_usual", (DL_FUNC) &_gpucholmod_rcpp_factor_modify_usual, 7},
     {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},

@@ -39,7 +39,8 @@ SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request) {
 }
 
 // The usual call of cholupdate_gpu(), all arguments as the user gave them. Returns the modified matrix; if the pivot
-// fails, its number from 1; NULL, and has done nothing, where R/ has to look at the arguments or the call may take long.
+// fails, its number from 1; NULL, and has done nothing, where R/ has to look at the arguments or the call may take
+// long.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP scale) {
   return guarded([&]() -> SEXP {

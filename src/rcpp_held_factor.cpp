@@ -222,16 +222,15 @@ SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP k
   });
 }
 
-// The usual call of cholupdate_gpu() for a handle, all arguments as the user gave them. Returns the handle of the
-// modified factor; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the
-// arguments or the call may take long.
+// The usual call of cholupdate_gpu() for a handle, an environment; all arguments as the user gave them, but `order`,
+// its field `n` before V was evaluated. Returns the handle of the modified factor; if the pivot fails, its number from
+// 1; NULL, and has done nothing, where R/ has to look at the arguments or the call may take long.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_factor_modify_usual(SEXP handle, SEXP V, SEXP in_place, SEXP downdate, SEXP weights, SEXP scale) {
+SEXP rcpp_factor_modify_usual(SEXP handle, SEXP in_place, SEXP order, SEXP V, SEXP downdate, SEXP weights,
+                              SEXP scale) {
   return guarded([&]() -> SEXP {
-    if (!is_flag(in_place) || TYPEOF(handle) != ENVSXP) return R_NilValue;
+    if (!is_flag(in_place) || TYPEOF(order) != INTSXP || Rf_xlength(order) != 1) return R_NilValue;
     const bool changes = LOGICAL(in_place)[0];
-    const SEXP order = field(handle, Field::n);
-    if (TYPEOF(order) != INTSXP || Rf_xlength(order) != 1) return R_NilValue;
     const index_t n = INTEGER(order)[0], k = columns_of(V);
     if (!are_plain_columns(V, n)) return R_NilValue;
     std::optional<Request> what = usual_request({downdate, weights, scale}, n, k, true);

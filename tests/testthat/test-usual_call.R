@@ -26,7 +26,7 @@ outcome_of <- function(call, handle = NULL) {
   list(value = value, warned = warned, report = report[names(report) != "seconds"], handle = told(handle))
 }
 
-# Expects the same of cholupdate_gpu(R, V, ...) and of the same call with `check = TRUE`. make: makes R, afresh for each.
+# Expects the same of cholupdate_gpu(R, V, ...) and of the same call with `check = TRUE`. make: makes R, for each call.
 expect_same_way <- function(make, V, ...) {
   found <- lapply(list(list(), list(check = TRUE)), function(extra) {
     R <- make()
@@ -43,8 +43,9 @@ named <- structure(R, dimnames = list(letters[1:n], LETTERS[1:n]))
 V <- list(vector = cos(1:n), one = matrix(cos(1:n), n), three = matrix(cos(1:(3 * n)), n), none = matrix(0, n, 0),
           names = c(a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7), far = 1e200 * cos(1:n), tiny = 1e-200 * cos(1:n))
 odd <- list(integer = 1:n, long = cos(1:(n + 1)), across = matrix(1, 2, n), text = "a", nothing = NULL, logical = TRUE,
-            not_a_number = replace(cos(1:n), 3, NaN), infinite = replace(cos(1:n), 2, Inf), array = array(1, c(n, 1, 1)),
-            class = structure(cos(1:n), class = "own"), series = stats::ts(cos(1:n)), flat = array(1, n))
+            not_a_number = replace(cos(1:n), 3, NaN), infinite = replace(cos(1:n), 2, Inf),
+            array = array(1, c(n, 1, 1)), class = structure(cos(1:n), class = "own"), series = stats::ts(cos(1:n)),
+            flat = array(1, n))
 factors <- list(
   matrix = function() R,
   names = function() named,
@@ -113,7 +114,8 @@ test_that("a downdate that fails has the same error, and leaves the handle as it
 test_that("so they do for matrices that R looks at, and for handles that cannot be used", {
   whole <- matrix(rep(2L, 4), 2)
   others <- list(diag(3L), crossprod(R), t(R), R[1:3, ], structure(R, pivot = n:1), structure(R, class = "own"), 1:3, 2,
-                 replace(R, 1, -1), replace(R, 1, NaN), whole, matrix(0, 0, 0), 5e-324 * diag(2), 1e300 * R, data.frame(R))
+                 replace(R, 1, -1), replace(R, 1, NaN), whole, matrix(0, 0, 0), 5e-324 * diag(2), 1e300 * R,
+                 data.frame(R))
   state <- gpucholmod:::state
   for (other in others) for (v in list(V$vector, numeric(), 1, c(1, 2))) {
     state$told_of_other_triangle <- TRUE
@@ -173,14 +175,14 @@ test_that("src/ carries out the usual call, and leaves others alone", {
   handle_call <- gpucholmod:::rcpp_factor_modify_usual
   for (v in V) for (w in list(NULL, 0.5)) for (s in c(1, 0.9)) {
     expect_identical(matrix_call(R, v, FALSE, w, s), cholupdate_gpu(R, v, weights = w, scale = s, check = TRUE))
-    made <- handle_call(f, v, FALSE, FALSE, w, s)
+    made <- handle_call(f, FALSE, n, v, FALSE, w, s)
     expect_identical(as.matrix(made), as.matrix(cholupdate_gpu(f, v, weights = w, scale = s, check = TRUE)))
   }
-  expect_identical(handle_call(f, V$one, TRUE, FALSE, NULL, 1), f)
+  expect_identical(handle_call(f, TRUE, n, V$one, FALSE, NULL, 1), f)
   expect_identical(matrix_call(R, 10 * V$one, TRUE, NULL, 1), 1L)
   for (v in odd[c("integer", "long", "text", "array", "class")]) {
     expect_null(matrix_call(R, v, FALSE, NULL, 1))
-    expect_null(handle_call(f, v, FALSE, FALSE, NULL, 1))
+    expect_null(handle_call(f, FALSE, n, v, FALSE, NULL, 1))
   }
 })
 
@@ -188,7 +190,7 @@ test_that("a call that may take long takes the way on which a bar is shown", {
   wide <- matrix(1e-3, 40, 7000)
   R <- diag(40)
   expect_null(gpucholmod:::rcpp_cholupdate_usual(R, wide, FALSE, NULL, 1))
-  expect_null(gpucholmod:::rcpp_factor_modify_usual(chol_factor(R, "cpu"), wide, FALSE, FALSE, NULL, 1))
+  expect_null(gpucholmod:::rcpp_factor_modify_usual(chol_factor(R, "cpu"), FALSE, 40L, wide, FALSE, NULL, 1))
   expect_same_way(function() R, wide)
   expect_same_way(function() chol_factor(R, "cpu"), wide, in_place = TRUE)
 })
