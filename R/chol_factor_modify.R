@@ -70,7 +70,7 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
                                        backend = if (inherits(R, "gpu_factor")) "cuda" else "cpu",
                                        control = cholupdate_control()) {
   if (...length()) require_no_more(...)
-  require_flag(in_place, "in_place")
+  if (!is.logical(in_place) || length(in_place) != 1L || is.na(in_place)) require_flag(in_place, "in_place")
   n <- order_of(R)
   if (!missing(uplo)) match_choice(uplo, own_choice(R, "uplo"), "uplo")
   if (!missing(precision)) match_choice(precision, own_choice(R, "precision"), "precision")

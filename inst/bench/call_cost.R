@@ -58,17 +58,14 @@ print(round(measured, 1), row.names = FALSE)
 
 R <- chol(diag(20) + 0.5)
 v <- rep(0.1, 20)
-request <- ours$new_request()
-nothing <- list(pivot = 0L)
 look <- ours$rcpp_are_plain
-run <- ours$rcpp_cholupdate
-carry_out <- ours$carry_out
+run <- ours$rcpp_cholupdate_usual
+method <- ours$cholupdate_gpu.matrix
 steps <- c(
-  "the method found" = cost(function() cholupdate_gpu(R, v)) - cost(function() ours$cholupdate_gpu.default(R, v)) +
-    cost(function() ours$state),
+  "the method found" = cost(function() cholupdate_gpu(R, v)) - cost(function() method(R, v)),
   "R and V looked at" = cost(function() look(R, v, FALSE)),
-  "the core called, with its result" = cost(function() run(R, v, request)),
-  "a bar waited for, the pivot looked at" = cost(function() carry_out(request, nothing)),
+  "src/ called, which looks at them and returns the result" = cost(function() run(R, v, FALSE, NULL, 1)),
+  "the same by the method for all calls" = cost(function() ours$cholupdate_gpu.default(R, v)),
   "an empty function" = cost(function() NULL)
 )
 cat("\nmicroseconds of its steps, n = 20\n")
