@@ -104,7 +104,7 @@ class HostFactor : public HeldFactor {
     const Change change{n_ + p, require_inserted<T>(X, n_, at, p), at < n_ ? share_left<T>(p) : 1, at, at + p};
     return reshape(change, made, begun,
                    [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
-                     return cpu::insert(from, at, X, p, e, to, task, poll, changes);
+                     return cpu::insert(from, at, {X, n_ + p, p, n_ + p}, e, to, task, poll, changes);
                    });
   }
 

@@ -80,11 +80,11 @@ index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22)
 }
 
 template <class T>
-index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, int e, MatrixView<T> out,
+index_t insert(MatrixView<const T> R, index_t at, MatrixView<const double> X, int e, MatrixView<T> out,
                const Task& task, const Poll& poll, std::atomic<bool>& begun) {
-  const index_t n = R.cols, behind = n - at;
+  const index_t n = R.cols, p = X.cols, behind = n - at;
   poll(0);
-  const Inserted<T> inserted(n, at, X, p, e, task.right, [&](MatrixView<double> B) {
+  const Inserted<T> inserted(n, at, X.data, p, e, task.right, [&](MatrixView<double> B) {
     const MatrixView<double> B1 = B.block(0, 0, at, p);
     substitute(R.block(0, 0, at, at), true, B1);
     std::vector<double> buffer;
@@ -204,7 +204,7 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
 #define GPUCHOLMOD_FOR(T)                                                                                              \
   template void remove(MatrixView<const T>, const std::vector<index_t>&, MatrixView<T>, const Task&, const Poll&,      \
                        std::atomic<bool>&);                                                                            \
-  template index_t insert(MatrixView<const T>, index_t, const double*, index_t, int, MatrixView<T>, const Task&,       \
+  template index_t insert(MatrixView<const T>, index_t, MatrixView<const double>, int, MatrixView<T>, const Task&,     \
                           const Poll&, std::atomic<bool>&);                                                            \
   template void shift(MatrixView<const T>, index_t, index_t, MatrixView<T>, const Task&, const Poll&,                  \
                       std::atomic<bool>&);

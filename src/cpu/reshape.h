@@ -34,7 +34,7 @@ index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22)
 ///   S12 = R11'^-1 A12     S22'S22 = A22 - S12'S12     S23 = S22'^-1 (A23 - S12'R13)
 ///   R33 <- the factor of R33'R33 - S23'S23
 template <class T>
-index_t insert(MatrixView<const T> R, index_t at, const double* X, index_t p, int e, MatrixView<T> out,
+index_t insert(MatrixView<const T> R, index_t at, MatrixView<const double> X, int e, MatrixView<T> out,
                const Task& task, const Poll& poll, std::atomic<bool>& begun);
 
 /// With row and column `from` of A moved to be number `to`, those in between one step towards where it was. By

@@ -56,7 +56,7 @@ class Factor : public DeviceStorage<T> {
                 std::atomic<bool>& begun) override {
     double taken = 0;
     const int e = exponent<double>(0);
-    reshape(order() - index_t(gone.size()), 0, e, By::itself, task, made, poll, begun, [&](auto& change) {
+    reshape({order() - index_t(gone.size()), 0, e}, task, made, poll, begun, [&](auto& change) {
       taken = std::scalbn(change.remove(gone), 2 * e);
       return index_t(-1);
     });
@@ -74,7 +74,7 @@ class Factor : public DeviceStorage<T> {
                                        context_.device_group())
                                  .columns;
     const By by = at == n || p == 0 ? By::itself : several ? By::second : By::second_if_room;
-    return reshape(n + p, most, e, by, task, made, poll, begun, [&](auto& change) {
+    return reshape({n + p, most, e, by}, task, made, poll, begun, [&](auto& change) {
       if (e == 0) return change.insert(at, X, p);
       const ScaledRows scaled(X, n + p, at, p, task.right, e);
       return change.with(scaled.of(task)).insert(at, scaled.X(), p);
@@ -84,10 +84,10 @@ class Factor : public DeviceStorage<T> {
   void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
              std::atomic<bool>& begun) override {
     const bool vanishes = from < to && may_vanish_behind(from, to);
-    reshape(order(), 0, 0, vanishes ? By::second : By::itself, task, made, poll, begun, [&](auto& change) {
+    reshape({order(), 0, 0, vanishes ? By::second : By::itself, vanishes}, task, made, poll, begun, [&](auto& change) {
       change.shift(from, to);
       return index_t(-1);
-    }, vanishes);
+    });
   }
 
   void multiply(const double* X, double* Y, index_t m) const override {
@@ -271,13 +271,21 @@ class Factor : public DeviceStorage<T> {
     return nullptr;
   }
 
-  /// f(change), with a Reshaping and numbers divided by 2^e, after which there are m rows and columns, those that have
-  /// come with norms up to `most`: in place, where `begun` is told, or, for a new factor, where there is no room, and
-  /// as `by` says, into another, whose diagonal is looked at where it `vanishes` perhaps. Returns what f does: where
-  /// that is a failing pivot, nothing has changed, if `begun` is not true.
+  /// A change of rows and columns.
+  struct Change {
+    index_t order;          ///< afterwards
+    double most;            ///< the largest norm of a column that is inserted
+    int e;                  ///< numbers are divided by 2^e
+    By by = By::itself;
+    bool vanishes = false;  ///< an entry of the diagonal may become too small
+  };
+  /// Calls f(change) with a Reshaping: in place, where `begun` is told, or, for a new factor, if there is no room, and
+  /// as `by` says, into another factor. Returns what f does: if that is a failing pivot, nothing has changed, unless
+  /// `begun` is true.
   template <class F>
-  index_t reshape(index_t m, double most, int e, By by, const Task& task, std::unique_ptr<HeldFactor>* made,
-                  const Poll& poll, std::atomic<bool>& begun, F&& f, bool vanishes = false) {
+  index_t reshape(const Change& what, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                  std::atomic<bool>& begun, F&& f) {
+    const auto [m, most, e, by, vanishes] = what;
     const Session session(context_);
     const bool itself = !made && e == 0 && by != By::second && m <= capacity_;
     std::unique_ptr<Factor> other, scaled;

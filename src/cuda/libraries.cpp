@@ -107,11 +107,10 @@ void Cublas::solve_right(index_t m, index_t n, const T* dR, index_t ldr, T* dB, 
 }
 
 template <class T>
-void Cublas::subtract_product(index_t m, index_t n, index_t k, const T* dA, index_t lda, const T* dB, index_t ldb,
-                              T* dC, index_t ldc) const {
+void Cublas::subtract_product(MatrixView<const T> dA, MatrixView<const T> dB, MatrixView<T> dC) const {
   const T minus = -1, one = 1;
-  cublas().call(of<T>("cublas", "gemm_v2"), "cublas gemm", handle_, transpose, no_transpose, int(m), int(n), int(k),
-                &minus, dA, int(lda), dB, int(ldb), &one, dC, int(ldc));
+  cublas().call(of<T>("cublas", "gemm_v2"), "cublas gemm", handle_, transpose, no_transpose, int(dC.rows), int(dC.cols),
+                int(dA.rows), &minus, dA.data, int(dA.ld), dB.data, int(dB.ld), &one, dC.data, int(dC.ld));
 }
 
 template <class T>
@@ -144,10 +143,8 @@ template void Cublas::solve(bool, index_t, index_t, const double*, index_t, doub
 template void Cublas::solve(bool, index_t, index_t, const float*, index_t, float*, index_t, float) const;
 template void Cublas::solve_right(index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::solve_right(index_t, index_t, const float*, index_t, float*, index_t) const;
-template void Cublas::subtract_product(index_t, index_t, index_t, const double*, index_t, const double*, index_t,
-                                       double*, index_t) const;
-template void Cublas::subtract_product(index_t, index_t, index_t, const float*, index_t, const float*, index_t, float*,
-                                       index_t) const;
+template void Cublas::subtract_product(MatrixView<const double>, MatrixView<const double>, MatrixView<double>) const;
+template void Cublas::subtract_product(MatrixView<const float>, MatrixView<const float>, MatrixView<float>) const;
 template void Cublas::multiply_transposed(index_t, index_t, const double*, index_t, double*, index_t) const;
 template void Cublas::multiply_transposed(index_t, index_t, const float*, index_t, float*, index_t) const;
 template index_t Cusolver::workspace(Uplo, index_t, double*, index_t) const;

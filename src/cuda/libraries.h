@@ -21,10 +21,9 @@ class Cublas {
   template <class T>
   void solve_right(index_t m, index_t n, const T* dR, index_t ldr, T* dB, index_t ldb) const;
 
-  /// dC (m x n) <- dC - dA'dB; dA k x m, dB k x n.
+  /// dC <- dC - dA'dB.
   template <class T>
-  void subtract_product(index_t m, index_t n, index_t k, const T* dA, index_t lda, const T* dB, index_t ldb, T* dC,
-                        index_t ldc) const;
+  void subtract_product(MatrixView<const T> dA, MatrixView<const T> dB, MatrixView<T> dC) const;
 
   /// dB (n x m) <- R'dB; dR likewise.
   template <class T>

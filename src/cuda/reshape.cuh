@@ -165,8 +165,8 @@ class Reshaping {
     allow(sizeof(double) * double((STRIP + behind) * p));
     const PoolBuffer<double> dV(pool(), (STRIP + behind) * p);
     const MatrixView<double> V{dV.data(), STRIP + behind, p, STRIP + behind};  // S23', with rows of zeros ahead
-    const T* const R13 = from_.data + at * from_.layout.ld;
-    if (at > 0) context_.cublas().subtract_product(behind, p, at, R13, from_.layout.ld, W.data, W.ld, S32.data, S32.ld);
+    const MatrixView<const T> R13{from_.data + at * from_.layout.ld, at, behind, from_.layout.ld};
+    if (at > 0) context_.cublas().subtract_product<T>(R13, W.block(0, 0, at, p), S32);
     context_.cublas().solve_right(behind, p, W.data + at, W.ld, S32.data, S32.ld);
     check(cudaMemsetAsync(dV.data(), 0, dV.bytes(), stream()), "clear V");
     convert_matrix<T, double>(false, S32, V.block(STRIP, 0, behind, p), stream());
@@ -262,7 +262,8 @@ class Reshaping {
               ? Substitution<T>::solve(context_, leading, from_.data, TriangularSolve::forward, X.data, X.ld, p)
               : 0;
       if (solved < p) solve_on_device(at, X.block(0, solved, at, p - solved));
-      context_.cublas().subtract_product(p, p, at, X.data, X.ld, X.data, X.ld, middle.data, middle.ld);
+      const MatrixView<const double> above = X.block(0, 0, at, p);
+      context_.cublas().subtract_product<double>(above, above, middle);
     }
     copy_matrix<double>(middle, {S22.data(), p, p, p}, cudaMemcpyDeviceToHost, stream());
     check(cudaStreamSynchronize(stream()), "fetch what is to be factorised");

@@ -86,7 +86,7 @@ void expect_right() {
           X.col(q).segment(at, k).tail(k - q - 1).setConstant(std::numeric_limits<double>::quiet_NaN());
         const Stored<T> before = upper(Stored<T>(less.topLeftCorner(m, m)));
         const Stored<T> back = both(before, n, [&](auto from, auto to) {
-          EXPECT_EQ(cpu::insert<T>(from, at, X.data(), k, 0, to, how, no_poll, begun), -1);
+          EXPECT_EQ(cpu::insert<T>(from, at, {X.data(), n, k, n}, 0, to, how, no_poll, begun), -1);
         });
         EXPECT_LT(residual(back, again), 40 + 40);  // of both
       }
@@ -120,8 +120,8 @@ TEST(Reshape, InsertsInTheMiddleOfManyColumns) {
   Stored<float> less = in_room(Stored<float>(0, 0), n), out = in_room(Stored<float>(0, 0), n + p);
   cpu::remove<float>({R.data(), n + p, n + p, n + p}, gone, {less.data(), n, n, n}, how, no_poll, begun);
   const Stored<double> X = A.middleCols(at, p).cast<double>();
-  EXPECT_EQ(cpu::insert<float>({less.data(), n, n, n}, at, X.data(), p, 0, {out.data(), n + p, n + p, n + p}, how,
-                               no_poll, begun),
+  EXPECT_EQ(cpu::insert<float>({less.data(), n, n, n}, at, {X.data(), n + p, p, n + p}, 0,
+                               {out.data(), n + p, n + p, n + p}, how, no_poll, begun),
             -1);
   EXPECT_LT(residual(out, A), 80);
 }
@@ -140,7 +140,8 @@ TEST(Reshape, APivotThatIsNotPositive) {
       const Stored<double> columns = X.cast<double>(), from = in_room(R, n + p);
       Stored<double> place = from;
       const MatrixView<double> out{place.data(), n + p, n + p, n + p};
-      EXPECT_EQ(cpu::insert<double>({place.data(), n, n, n + p}, at, columns.data(), p, 0, out, how, no_poll, begun),
+      EXPECT_EQ(cpu::insert<double>({place.data(), n, n, n + p}, at, {columns.data(), n + p, p, n + p}, 0, out, how,
+                                    no_poll, begun),
                 at + bad);
       EXPECT_TRUE(same_bits(upper(place.topLeftCorner(n, n).eval()), upper(from.topLeftCorner(n, n).eval())));
     }
@@ -149,7 +150,9 @@ TEST(Reshape, APivotThatIsNotPositive) {
   X << A.col(100).head(40).cast<double>(), double(A(100, 100)) * (1 - 1e-10), A.col(100).tail(n - 40).cast<double>();
   Stored<double> place = in_room(R, n + 1);
   const MatrixView<double> out{place.data(), n + 1, n + 1, n + 1};
-  EXPECT_EQ(cpu::insert<double>({place.data(), n, n, n + 1}, 40, X.data(), 1, 0, out, how, no_poll, begun), 101);
+  EXPECT_EQ(cpu::insert<double>({place.data(), n, n, n + 1}, 40, {X.data(), n + 1, 1, n + 1}, 0, out, how, no_poll,
+                                begun),
+            101);
   EXPECT_TRUE(same_bits(upper(place.topLeftCorner(n, n).eval()), R));
   EXPECT_FALSE(begun);
 }
