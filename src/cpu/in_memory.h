@@ -52,10 +52,10 @@ template <class T>
   return in_range(squares_of_triangle(f.instructions, f.R, f.uplo, copy));
 }
 
-/// Modifies a factor in Householder steps on its numbers as they are. Returns the failing pivot, or -1. Returns nothing,
-/// and leaves R as it was, if V is not finite or numbers need scaling; in place also if an entry of the diagonal may
-/// become too small, or R cannot be used. Elsewhere that throws not_finite or bad_diagonal. Throws bad_argument if R is
-/// half modified: it has changed meanwhile, or was trusted in vain.
+/// Modifies a factor in Householder steps on its numbers as they are. Returns the failing pivot, or -1. Returns
+/// nothing, and leaves R as it was, if V is not finite or numbers need scaling; in place also if an entry of the
+/// diagonal may become too small, or R cannot be used. Elsewhere that throws not_finite or bad_diagonal. Throws
+/// bad_argument if R is half modified: it has changed meanwhile, or was trusted in vain.
 template <class T>
 [[gnu::always_inline]] inline std::optional<index_t> modify_in_memory(const InMemory<T>& f, const Poll& poll) {
   const index_t n = f.R.cols, k = f.V.cols;
@@ -75,7 +75,8 @@ template <class T>
   };
   if (!in_place) {
     const index_t pivot = run(f.out);
-    // With few columns, entries far from the diagonal are not among the squares; a scale may make one of them too large.
+    // With few columns, entries far from the diagonal are not among the squares; a scale may make one of them too
+    // large.
     if (f.scale > 1 && k <= 4) squares = squares_of_triangle<T>(f.instructions, f.R, f.uplo, nullptr);
     if (pivot < 0 && in_range(squares)) return pivot;
     // A factor that cannot be used is an error, also if a downdate of its leading part fails.
