@@ -261,10 +261,6 @@ rcpp_factor_shift <- function(held, modified, from, to, dimnames, request) {
     .Call(`_gpucholmod_rcpp_factor_shift`, held, modified, from, to, dimnames, request)
 }
 
-rcpp_rls_is_sound <- function(fit) {
-    .Call(`_gpucholmod_rcpp_rls_is_sound`, fit)
-}
-
 rcpp_rls_begin <- function(rows, penalty, on_gpu) {
     .Call(`_gpucholmod_rcpp_rls_begin`, rows, penalty, on_gpu)
 }
@@ -295,6 +291,10 @@ rcpp_rls_loss_of_deviance <- function(fit, solved) {
 
 rcpp_rolling <- function(rows, first, last, tolerance, request) {
     .Call(`_gpucholmod_rcpp_rolling`, rows, first, last, tolerance, request)
+}
+
+rcpp_rls_is_sound <- function(fit) {
+    .Call(`_gpucholmod_rcpp_rls_is_sound`, fit)
 }
 
 rcpp_solve_modified <- function(held, V, k, weights, scale, b, m, own_b, wants, request) {

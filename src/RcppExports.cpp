@@ -781,16 +781,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// rcpp_rls_is_sound
-bool rcpp_rls_is_sound(SEXP fit);
-RcppExport SEXP _gpucholmod_rcpp_rls_is_sound(SEXP fitSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_rls_is_sound(fit));
-    return rcpp_result_gen;
-END_RCPP
-}
 // rcpp_rls_begin
 SEXP rcpp_rls_begin(SEXP rows, SEXP penalty, bool on_gpu);
 RcppExport SEXP _gpucholmod_rcpp_rls_begin(SEXP rowsSEXP, SEXP penaltySEXP, SEXP on_gpuSEXP) {
@@ -895,6 +885,16 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_rls_is_sound
+bool rcpp_rls_is_sound(SEXP fit);
+RcppExport SEXP _gpucholmod_rcpp_rls_is_sound(SEXP fitSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type fit(fitSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_rls_is_sound(fit));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_solve_modified
 Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale, SEXP b, int m, bool own_b, Rcpp::LogicalVector wants, SEXP request);
 RcppExport SEXP _gpucholmod_rcpp_solve_modified(SEXP heldSEXP, SEXP VSEXP, SEXP kSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP bSEXP, SEXP mSEXP, SEXP own_bSEXP, SEXP wantsSEXP, SEXP requestSEXP) {
@@ -981,7 +981,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_delete", (DL_FUNC) &_gpucholmod_rcpp_factor_delete, 5},
     {"_gpucholmod_rcpp_factor_insert", (DL_FUNC) &_gpucholmod_rcpp_factor_insert, 6},
     {"_gpucholmod_rcpp_factor_shift", (DL_FUNC) &_gpucholmod_rcpp_factor_shift, 6},
-    {"_gpucholmod_rcpp_rls_is_sound", (DL_FUNC) &_gpucholmod_rcpp_rls_is_sound, 1},
     {"_gpucholmod_rcpp_rls_begin", (DL_FUNC) &_gpucholmod_rcpp_rls_begin, 3},
     {"_gpucholmod_rcpp_rls_step", (DL_FUNC) &_gpucholmod_rcpp_rls_step, 6},
     {"_gpucholmod_rcpp_rls_widened", (DL_FUNC) &_gpucholmod_rcpp_rls_widened, 4},
@@ -990,6 +989,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_rls_is_worse", (DL_FUNC) &_gpucholmod_rcpp_rls_is_worse, 2},
     {"_gpucholmod_rcpp_rls_loss_of_deviance", (DL_FUNC) &_gpucholmod_rcpp_rls_loss_of_deviance, 2},
     {"_gpucholmod_rcpp_rolling", (DL_FUNC) &_gpucholmod_rcpp_rolling, 5},
+    {"_gpucholmod_rcpp_rls_is_sound", (DL_FUNC) &_gpucholmod_rcpp_rls_is_sound, 1},
     {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 10},
     {NULL, NULL, 0}
 };

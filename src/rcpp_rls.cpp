@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,24 +12,13 @@
 #include "rcpp_memory.h"
 #include "rcpp_progress.h"
 #include "rcpp_request.h"
+#include "rcpp_rls.h"
 
 using namespace gpucholmod;
 using namespace gpucholmod::regression;
 
 namespace {
 
-/// Returns the element of a list of R's, or of an environment, that has this name.
-SEXP at(SEXP list, const char* name) {
-  if (TYPEOF(list) == ENVSXP)
-    if (const SEXP found = Rf_findVarInFrame(list, Rf_install(name)); found != R_UnboundValue) return found;
-  if (TYPEOF(list) == VECSXP)
-    if (const SEXP names = Rf_getAttrib(list, R_NamesSymbol); names != R_NilValue)
-      for (R_xlen_t i = 0; i < Rf_xlength(names); ++i)
-        if (std::strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
-  throw Error(ErrorCode::bad_argument, std::string("'") + name + "' is missing from a fit of rls()",
-              {{"argument", name}});
-}
-double number(SEXP list, const char* name) { return Rf_asReal(at(list, name)); }
 /// Returns numbers, or null for NULL.
 const double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 std::vector<double> copied(SEXP x) { return {REAL(x), REAL(x) + Rf_xlength(x)}; }
@@ -150,77 +138,6 @@ SEXP with_factor(SEXP R, index_t p, bool on_gpu, const Regression& fit, F&& f) {
 }
 
 }  // namespace
-
-namespace {
-
-/// Parts of a fit, which may have been changed by hand.
-bool are_doubles(SEXP x, index_t count) { return TYPEOF(x) == REALSXP && Rf_xlength(x) == count; }
-bool is_matrix(SEXP x, index_t rows, index_t cols) {
-  return TYPEOF(x) == REALSXP && Rf_isMatrix(x) && Rf_nrows(x) == rows && Rf_ncols(x) == cols;
-}
-bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGICAL(x)[0] != NA_LOGICAL; }
-bool is_number(SEXP x) {
-  return (TYPEOF(x) == REALSXP || TYPEOF(x) == INTSXP) && ATTRIB(x) == R_NilValue && Rf_xlength(x) == 1 &&
-         !std::isnan(Rf_asReal(x)) && !(TYPEOF(x) == INTSXP && INTEGER(x)[0] == NA_INTEGER);
-}
-bool are_names(SEXP x, index_t count) {
-  return x == R_NilValue || (TYPEOF(x) == STRSXP && Rf_xlength(x) == count);
-}
-
-bool are_numbers_sound(SEXP fit, index_t p, index_t m) {
-  const SEXP R = at(fit, "R"), account = at(fit, "account");
-  const bool on_gpu = Rf_asLogical(at(fit, "on_gpu")) == TRUE;
-  return ((on_gpu && Rf_inherits(R, "chol_factor")) || is_matrix(R, p, p)) && are_doubles(at(fit, "rss"), m) &&
-         are_doubles(at(fit, "ridge"), p) && are_doubles(at(account, "sums"), p + m) &&
-         are_doubles(at(account, "squared_errors"), p + m) && is_number(at(account, "moved")) &&
-         is_flag(at(account, "removed")) && is_flag(at(account, "regular")) &&
-         (are_doubles(at(account, "shift"), 0) || are_doubles(at(account, "shift"), p + m));
-}
-
-bool is_text(SEXP string, const char* text) { return std::strcmp(CHAR(string), text) == 0; }
-
-bool are_settings_sound(SEXP fit, index_t p, index_t m) {
-  for (const char* name : {"count", "age", "level", "sum_log_weights", "window", "forget", "tol", "first", "kept"})
-    if (!is_number(at(fit, name))) return false;
-  for (const char* name : {"penalised", "singular.ok", "keep_ridge", "on_gpu", "intercept"})
-    if (!is_flag(at(fit, name))) return false;
-  const SEXP names = at(fit, "names"), action = at(fit, "na.action");
-  const double window = number(fit, "window"), forget = number(fit, "forget");
-  return window >= 1 && window == std::floor(window) && forget > 0 && forget <= 1 && TYPEOF(names) == VECSXP &&
-         Rf_xlength(names) == 2 && are_names(VECTOR_ELT(names, 0), p) && are_names(VECTOR_ELT(names, 1), m) &&
-         TYPEOF(action) == STRSXP && Rf_xlength(action) == 1 &&
-         (is_text(STRING_ELT(action, 0), "omit") || is_text(STRING_ELT(action, 0), "fail"));
-}
-
-/// Whether a fit keeps no rows, or a history of them that is whole.
-bool is_history_sound(SEXP fit, index_t p, index_t m) {
-  const SEXP history = at(fit, "history");
-  const double first = number(fit, "first"), kept = number(fit, "kept");
-  if (history == R_NilValue) return std::isinf(number(fit, "window")) && kept == 0;
-  if (TYPEOF(history) != ENVSXP || first < 0 || kept < 0) return false;
-  const SEXP w = at(history, "w"), used = at(history, "used");
-  const index_t room = Rf_xlength(w);
-  return are_doubles(w, room) && are_doubles(at(history, "age"), room) && is_matrix(at(history, "x"), p, room) &&
-         is_matrix(at(history, "y"), m, room) && is_number(used) && Rf_asReal(used) <= double(room) &&
-         first + kept <= Rf_asReal(used);
-}
-
-}  // namespace
-
-// Whether `fit` can be what rls() or update() has returned.
-// [[Rcpp::export(rng = false)]]
-bool rcpp_rls_is_sound(SEXP fit) {
-  return guarded([&] {
-    try {
-      const SEXP z = at(fit, "z");
-      if (TYPEOF(z) != REALSXP || !Rf_isMatrix(z) || Rf_nrows(z) == 0) return false;
-      const index_t p = Rf_nrows(z), m = Rf_ncols(z);
-      return are_numbers_sound(fit, p, m) && are_settings_sound(fit, p, m) && is_history_sound(fit, p, m);
-    } catch (const Error&) {  // a part is missing
-      return false;
-    }
-  });
-}
 
 // A regression of list(x, y, w), a column of x and y for each row, with a penalty, p numbers or NULL, by a QR
 // decomposition: list(R, z, rss, account).
