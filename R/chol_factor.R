@@ -88,7 +88,7 @@
 #'
 #' @section Several GPUs:
 #' With `devices`, strips of 128 columns lie on the GPUs in turn, so that a factor may be as large as their memory
-#' together, and each rewrites its own strips when the factor is modified. All functions for handles take such a factor,
+#' together, and each updates its own strips when the factor is modified. All functions for handles take such a factor,
 #' and every bit of a result is the same on any number of GPUs, up to n = 150,000; beyond, on any number whose shared
 #' memory together has room for \eqn{V}. Every other operation runs on the first GPU, which reads the memory of the
 #' others. The GPUs must be of one compute capability, and have access to each other's memory, as over NVLink; otherwise

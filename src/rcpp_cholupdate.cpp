@@ -113,7 +113,7 @@ SEXP rcpp_last_call() {
       or_na(std::count_if(what.weights.begin(), what.weights.end(), [](double w) { return w < 0; }) + what.removed);
   report["scale"] = what.scale * what.scale;
   report["members"] = double(members);
-  report["gpus"] = done.device.empty() ? 0 : done.owners;
+  report["gpus"] = done.device.empty() ? 0 : done.device_ranks;
   if (what.timeline) report["timeline"] = to_data_frame(done.timeline);
   return report;
 }

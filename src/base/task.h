@@ -91,7 +91,7 @@ struct Task {
 struct Work {
   index_t pivot = -1;        ///< first pivot (from 0) at which a downdate fails; -1: success
   std::string device;        ///< name of the GPU
-  int owners = 1;            ///< GPUs; one may stand in for several
+  int device_ranks = 1;      ///< GPUs; one may stand in for several
   Launch launch = Launch::automatic;
   index_t panels = 0;        ///< panels processed: off-diagonal ones (the paper's), or of whole columns
   double device_bytes = 0;   ///< most device memory held at once

@@ -36,14 +36,14 @@ GPUCHOLMOD_HOST_DEVICE int groups_in_hand(const Share& share, int columns, int w
             most = few < all ? few : all;
   return (most > 1 ? most + warps - 1 : warps) / warps * warps;
 }
-/// What is advanced at a time, and what is rewritten within the window.
+/// What is advanced at a time, and what is updated within the window.
 template <class S>
 GPUCHOLMOD_HOST_DEVICE int near_groups(const S& s, const Share& share) {
   return groups_in_hand(share, s.window - REACH, ADVANCE_WARPS);
 }
 template <class S>
 GPUCHOLMOD_HOST_DEVICE int groups_within(const S& s, const Share& share) {
-  return groups_in_hand(share, s.window + 1, REWRITE_WARPS);
+  return groups_in_hand(share, s.window + 1, UPDATE_WARPS);
 }
 
 /// V of a group in global memory.
@@ -134,14 +134,14 @@ class Advance {
     return true;
   }
 
-  /// V of a group before row block b. False: it does not come, as a row block before b is refused.
+  /// V of a group before row block b. False: it does not come, as a row block before b is rejected.
   GPUCHOLMOD_HOST_DEVICE bool begin(const Warp& warp, State<Warp, K>& state, int b, int group, int l) const {
     const int c = group / GROUPS;
     if (b > s_.first && b > c - s_.window) {
       get_V<Warp, K>(warp, state, V_.of(l));
       return true;
     }
-    if (c > s_.first + s_.window) {  // rewritten up to here
+    if (c > s_.first + s_.window) {  // updated up to here
       const typename Warp::Wait wait;
       while (Warp::load_acquire(s_.is_near(c)) < GROUPS) {
         if (is_over<Warp>(s_, b)) return false;

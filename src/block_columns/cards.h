@@ -28,7 +28,7 @@ enum class Products {
 ///   inverted_at_once     diagonal blocks that are inverted by a block of threads
 ///   ahead<K>             sub-blocks of R that a warp of the others has on their way, V having K columns
 ///   P_slots<K>           places for P of row blocks, of a block that advances
-///   transform_slots<K>     places for transforms, of one that rewrites
+///   transform_slots<K>     places for transforms, of one that updates
 ///   finish_slots<K>      places for P, of one that finishes
 ///   Arithmetic<T>        what is computed with, for a factor of T's: double, or T
 ///   With<A>              the card, when it computes with A's: where these are shorter, there is room for more of them

@@ -44,7 +44,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_transforms(const Warp& warp, const S& s, int la
         return known + lane < s.blocks && Warp::load_acquire(s.complete(known + lane), s.is_led()) == accepted;
       });
       if (known > last) break;
-      if (Warp::load_acquire(s.complete(known), s.is_led()) == refused) {
+      if (Warp::load_acquire(s.complete(known), s.is_led()) == rejected) {
         if (known > b) break;
         ring.close(warp, i);
         return;

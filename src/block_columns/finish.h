@@ -31,7 +31,7 @@ GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { retur
 /// of which C_a^-T and sigma C_a^-T Z_a are the transform, and whether the H behind the row block passes the guard. The
 /// diagonal of R~ is found here as well, as that of C_a R_aa: so it is positive, and right to its own last digits,
 /// however large what stands above it is. A row block of which an entry would leave the range of normal numbers is
-/// refused. With columns of both signs, S = diag(I, -I), H begins with S, and
+/// rejected. With columns of both signs, S = diag(I, -I), H begins with S, and
 ///
 ///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
 template <class Segment, int K, class Team, class StagingRing>
@@ -91,7 +91,7 @@ class Finish {
 
   /// Of sub-block a; SUBS: behind the row block.
   GPUCHOLMOD_HOST_DEVICE A* H(int a) const { return shared_ + S::H + a * S::square; }
-  /// U_a^-1, in the place of H_a, but for the first and the last of these, which a refused row block asks for again.
+  /// U_a^-1, in the place of H_a, but for the first and the last of these, which a rejected row block asks for again.
   GPUCHOLMOD_HOST_DEVICE A* X(int a) const {
     return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a);
   }
@@ -128,7 +128,7 @@ class Finish {
     store_tile(warp, H, this->H(a) + row(warp) * LDW + column(warp), LDW);
   }
 
-  /// Row block b, whose P is in sP. False: refused.
+  /// Row block b, whose P is in sP. False: rejected.
   GPUCHOLMOD_HOST_DEVICE bool finish(int b, const A* sP) {
     A* to = s_.transforms + index_t(b) * Parts::stride;
     team_.barrier();
@@ -148,9 +148,9 @@ class Finish {
         congruent<KP>(warp, H(SUBS), X(0), H(1), H(2));
         return passes_above<KP>(warp, H(2), work(0)) && passes_below<KP>(warp, H(2), X(SUBS), work(SUBS));
       });
-      team_.refuse(s_.state(), 2 * (s_.blocks - b) + again);
+      team_.reject(s_.state(), 2 * (s_.blocks - b) + again);
     }
-    team_.once([&] { Warp::store_release(s_.complete(b), good ? accepted : refused); });
+    team_.once([&] { Warp::store_release(s_.complete(b), good ? accepted : rejected); });
     return good;
   }
 

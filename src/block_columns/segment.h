@@ -9,17 +9,17 @@
 ///   solve     clusters of blocks: P = R'^-1 V, row block after row block, 8 columns of V each
 ///   advance   V of columns that the chain is about to reach, past the row blocks before, by P alone
 ///   finish    H, the guard, Z and C of a row block, from P
-///   rewrite   R~ and V, row block after row block, over all columns
+///   update    R~ and V, row block after row block, over all columns
 ///
-/// In place, where out is R, columns near the diagonal are rewritten by blocks of their own, some row blocks later,
+/// In place, where out is R, columns near the diagonal are updated by blocks of their own, some row blocks later,
 /// when those before have read them.
 ///
-/// Where a factor lies on several GPUs, its owners, the first solves and finishes, and those of its blocks of threads
-/// that finish also
+/// Where a factor lies on several GPUs, its device ranks, the first solves and finishes, and those of its blocks of
+/// threads that finish also
 ///
 ///   send      P, transforms and verdicts to the others' memory
 ///
-/// Each owner advances and rewrites its own strips.
+/// Each rank advances and updates its own strips.
 ///
 /// This header: what they share. Reference: inst/design/segments.md.
 namespace gpucholmod::block_columns {
@@ -29,9 +29,9 @@ constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solve
 constexpr int GROUP = 16;                 ///< columns of R that a warp works on: a group
 constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
 
-constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, REWRITE_WARPS = 11;
+constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, UPDATE_WARPS = 11;
 constexpr int SEND_P_WARPS = 2, SEND_WARPS = 1;
-constexpr int WORKERS_OF_STRIP = STRIP / GROUP;  ///< blocks of threads that rewrite a strip, a group each
+constexpr int WORKERS_OF_STRIP = STRIP / GROUP;  ///< blocks of threads that update a strip, a group each
 
 /// What a warp that solves adds to `has_P`: every cluster has eight bits of it.
 GPUCHOLMOD_HOST_DEVICE constexpr int published_by(int cluster) { return 1 << 8 * cluster; }
@@ -61,14 +61,14 @@ constexpr int diagonal_at = NB, solving_at = NB + 1;
 static_assert(solving_at + 1 < LDT);
 
 /// What became of a row block, as its flag `complete` says.
-enum Verdict { open = 0, accepted = 1, refused = 2 };
+enum Verdict { open = 0, accepted = 1, rejected = 2 };
 
 /// What the blocks of threads of one segment tell each other besides transforms; zero at the start. Behind it lie the
 /// flags.
 struct SegmentState {
-  int stop;      ///< some row block is refused: nothing behind it is needed any more
-  /// Is 0 if no row block is refused; otherwise twice the number of row blocks from the first refused one to the end,
-  /// plus 1 if that one would be refused with H = I before it as well.
+  int stop;      ///< some row block is rejected: nothing behind it is needed any more
+  /// Is 0 if no row block is rejected; otherwise twice the number of row blocks from the first rejected one to the end,
+  /// plus 1 if that one would be rejected with H = I before it as well.
   int left;
 };
 
@@ -77,8 +77,8 @@ struct SegmentState {
 /// factor, and with Order::back "block column c past row block b" is row block c past block column b.
 enum class Order { forward, back };
 
-/// Where another owner has what the first sends to it.
-struct OtherOwner {
+/// Where another rank has what the first sends to it.
+struct OtherRank {
   double* memory;
   int* flags;
 };
@@ -112,8 +112,8 @@ struct SegmentFactor {
 template <class A>
 struct SegmentMemory {
   A* V;  ///< of the columns, with K columns of its own, leading dimension ldv
-  /// Where the remaining V is written if the segment stops early, because a block is refused or `end` is less than
-  /// `blocks`: V itself on owner 0, the V of owner 0 on the others.
+  /// Where the remaining V is written if the segment stops early, because a block is rejected or `end` is less than
+  /// `blocks`: V itself on rank 0, the V of rank 0 on the others.
   A* left_V;
   index_t ldv;
   A* inverses;    ///< of the diagonal blocks, by their place, INVERSE words each
@@ -132,28 +132,28 @@ struct SegmentRoles {
   int window;   ///< columns of so many row blocks behind the one at hand are advanced: more than REACH
   int solvers;  ///< Card::cluster for each CHAIN_COLUMNS columns of V, or none
   int finishers, advancers, workers;
-  /// Blocks of threads that rewrite block columns up to b + window of row block b, where `workers` do so beyond; none:
-  /// these rewrite all.
+  /// Blocks of threads that update block columns up to b + window of row block b, where `workers` do so beyond; none:
+  /// these update all.
   int workers_within;
 };
 
-/// The part of a device where a factor lies on several, its owners.
-struct SegmentOwners {
-  /// Owners of the factor's strips, and which this is: strip `owner` and every owners-th from there are here; 0 where
-  /// the factor lies on one device.
-  int owners, owner;
-  /// Is true if all owners work on the segment. `inverses`, `links`, their counters and `handed` are then in the memory
-  /// of owner 0, which alone solves and finishes.
+/// The part of a device where a factor lies on several, its device ranks.
+struct SegmentRanks {
+  /// GPUs that have strips of the factor, and the number of this one, which has strip `device_rank` and every
+  /// device_ranks-th from there; 0 where the factor lies on one device.
+  int device_ranks, device_rank;
+  /// Is true if all ranks work on the segment. `inverses`, `links`, their counters and `handed` are then in the memory
+  /// of rank 0, which alone solves and finishes.
   bool together;
-  int* first_flags;          ///< null on owner 0; on the others, whose flags and transforms are their own, owner 0's
-  const OtherOwner* others;  ///< on owner 0: of each of the others, whose flags are zero when this one begins
-  index_t transforms_at;       ///< where in the memory of each transforms are, in doubles
+  int* first_flags;         ///< null on rank 0; on the others, whose flags and transforms are their own, rank 0's
+  const OtherRank* others;  ///< on rank 0: of each of the others, whose flags are zero when this one begins
+  index_t transforms_at;    ///< where in the memory of each transforms are, in doubles
 };
 
-/// A modification of row blocks by unscaled steps, up to the first that the guard refuses, as one launch gets it. R is
+/// A modification of row blocks by unscaled steps, up to the first that the guard rejects, as one launch gets it. R is
 /// of T's, all that is computed of A's.
 template <class T, Order order_ = Order::forward, class A = double>
-struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<A>, SegmentRoles, SegmentOwners {
+struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<A>, SegmentRoles, SegmentRanks {
   using Scalar = T;
   using Arithmetic = A;
   static constexpr Order order = order_;
@@ -174,32 +174,33 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   GPUCHOLMOD_HOST_DEVICE int* has_P(int b) const { return flags + state_words + b; }
   /// How many groups of `handed` are there.
   GPUCHOLMOD_HOST_DEVICE int* has_V(int b) const { return has_P(blocks + b); }
-  /// How many groups of V have been left to Advance, and to those that rewrite within the window.
+  /// How many groups of V have been left to Advance, and to those that update within the window.
   GPUCHOLMOD_HOST_DEVICE int* is_near(int b) const { return has_P(2 * blocks + b); }
   /// Verdict.
   GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return has_P(3 * blocks + b); }
-  /// On the first of several owners: whether P_b has gone to the others.
+  /// On the first of several ranks: whether P_b has gone to the others.
   GPUCHOLMOD_HOST_DEVICE int* was_sent(int b) const { return has_P(4 * blocks + b); }
-  /// The first owner's flag of that kind and number; and, where this is the first, another's.
+  /// The first rank's flag of that kind and number; and, where this is the first, another's.
   GPUCHOLMOD_HOST_DEVICE int* of_first(int* flag) const { return is_led() ? first_flags + (flag - flags) : flag; }
   GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const { return others[other].flags + (flag - flags); }
   GPUCHOLMOD_HOST_DEVICE A* transforms_of(int other) const {
     return reinterpret_cast<A*>(others[other].memory + transforms_at);
   }
 
-  /// Whether other owners tell here what they have done.
+  /// Whether other ranks tell here what they have done.
   GPUCHOLMOD_HOST_DEVICE bool several() const { return together; }
-  /// Whether another owner is the first, so that what is told goes from one GPU to another.
+  /// Whether another rank is the first, so that what is told goes from one GPU to another.
   GPUCHOLMOD_HOST_DEVICE bool is_led() const { return first_flags != nullptr; }
-  /// The i-th block column of the strips that this owner has; where it is alone, of all.
+  /// The i-th block column of the strips that this rank has; where it is alone, of all.
   GPUCHOLMOD_HOST_DEVICE int own_column(int i) const {
-    return several() ? (i / BLOCKS * owners + owner) * BLOCKS + i % BLOCKS : i;
+    return several() ? (i / BLOCKS * device_ranks + device_rank) * BLOCKS + i % BLOCKS : i;
   }
-  /// Of so many blocks of threads that advance, or rewrite, those on this owner; and the number of the i-th of them
-  /// among all. As every all-th group belongs to one, an owner advances and rewrites its own strips.
-  GPUCHOLMOD_HOST_DEVICE int here(int all) const { return several() ? all / owners : all; }
+  /// Of so many blocks of threads that advance, or update, those on this rank; and the number of the i-th of them
+  /// among all. As every all-th group belongs to one, a rank advances and updates its own strips.
+  GPUCHOLMOD_HOST_DEVICE int here(int all) const { return several() ? all / device_ranks : all; }
   GPUCHOLMOD_HOST_DEVICE int worker(int i) const {
-    return several() ? (i / WORKERS_OF_STRIP * owners + owner) * WORKERS_OF_STRIP + i % WORKERS_OF_STRIP : i;
+    if (!several()) return i;
+    return (i / WORKERS_OF_STRIP * device_ranks + device_rank) * WORKERS_OF_STRIP + i % WORKERS_OF_STRIP;
   }
 
   /// The first row block whose transform is not there, and the first block column that is solved for.
@@ -220,8 +221,8 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   }
 };
 
-/// What a row block does to the columns to its right, as rewriting takes it, in words; Z and C by sub-blocks, each the
-/// left factors of a product as they lie in the registers.
+/// What a row block does to the columns to its right, as the trailing update takes it, in words; Z and C by sub-blocks,
+/// each the left factors of a product as they lie in the registers.
 template <int K>
 struct BlockTransform {
   static constexpr int P = 0;  ///< P(i, q) at q * LDB + i
@@ -230,7 +231,7 @@ struct BlockTransform {
   static constexpr int diagonal = C + SUBS * 2 * LEFT;  ///< the diagonal of R~, scaled
   static constexpr int words = diagonal + NB;
   static constexpr int KP = K < IB ? IB : K;  ///< the order of H
-  static constexpr int scaling = words;       ///< of a row block that is refused: U^-1 of the H before it, ld LDB
+  static constexpr int scaling = words;       ///< of a row block that is rejected: U^-1 of the H before it, ld LDB
   static constexpr int stride = scaling + KP * LDB;
 };
 
@@ -266,14 +267,14 @@ GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, cons
   });
 }
 
-/// Whether row block b lies behind one that is refused.
+/// Whether row block b lies behind one that is rejected.
 template <class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE bool is_over(const S& s, int b) {
   return Warp::load_acquire(&s.state()->stop, s.is_led()) != 0 &&
          s.blocks - Warp::load_relaxed(&s.state()->left) / 2 < b;
 }
 
-/// Waits until a counter, at which other owners may count, has reached `value`. False: everybody is to stop.
+/// Waits until a counter, at which other ranks may count, has reached `value`. False: everybody is to stop.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE bool wait_until(const Warp& warp, const int* counter, int value, const int* stop, bool several) {
   const typename Warp::Wait wait;

@@ -4,9 +4,9 @@
 
 namespace gpucholmod::block_columns {
 
-/// Sends what the first of several owners finds of row blocks to the memory of all others, and says there that it is
-/// there: so those that advance and rewrite wait for nothing but their own GPU. First goes P, on its own, for those
-/// that advance; then the rest of the transform, that of a refused row block with its scaling. Of every finishers-th
+/// Sends what the first of several ranks finds of row blocks to the memory of all others, and says there that it is
+/// there: so those that advance and update wait for nothing but their own GPU. First goes P, on its own, for those
+/// that advance; then the rest of the transform, that of a rejected row block with its scaling. Of every finishers-th
 /// row block, beside the warps that finish it.
 ///
 ///   Threads   a team of SEND_P_WARPS warps for P, one of SEND_WARPS for transforms
@@ -37,16 +37,16 @@ class Send {
         return;
       const int verdict = Warp::load_relaxed(s_.complete(b));
       copy(b, Parts::Z, verdict == accepted ? Parts::words : Parts::stride);
-      if (verdict == refused)
-        for (int other = 0; other < s_.owners - 1; ++other)
-          team_.refuse(reinterpret_cast<SegmentState*>(s_.of_other(other, s_.flags)), 2 * (s_.blocks - b), true);
+      if (verdict == rejected)
+        for (int other = 0; other < s_.device_ranks - 1; ++other)
+          team_.reject(reinterpret_cast<SegmentState*>(s_.of_other(other, s_.flags)), 2 * (s_.blocks - b), true);
       tell(s_.complete(b), verdict);
-      if (verdict == refused) return;
+      if (verdict == rejected) return;
     }
   }
 
  private:
-  /// Until a flag of row block b is at least `value`. False: a row block before b is refused.
+  /// Until a flag of row block b is at least `value`. False: a row block before b is rejected.
   GPUCHOLMOD_HOST_DEVICE bool wait(const Warp& warp, int b, const int* flag, int value) const {
     const typename Warp::Wait wait;
     while (Warp::load_acquire(flag) < value) {
@@ -60,7 +60,7 @@ class Send {
   /// All others, in their flag of that kind and number.
   GPUCHOLMOD_HOST_DEVICE void tell(int* flag, int value) {
     team_.each_thread([&](int thread) {
-      if (thread < s_.owners - 1) Warp::store_release(s_.of_other(thread, flag), value, true);
+      if (thread < s_.device_ranks - 1) Warp::store_release(s_.of_other(thread, flag), value, true);
     });
   }
 
@@ -77,7 +77,7 @@ class Send {
         Pair<A> held[batch];
         GPUCHOLMOD_UNROLL for (int i = 0; i < batch; ++i)
           if (at + i * threads < end / 2) held[i] = Warp::template read<Access::transform>(from + at + i * threads);
-        GPUCHOLMOD_NO_UNROLL for (int other = 0; other < s_.owners - 1; ++other) {
+        GPUCHOLMOD_NO_UNROLL for (int other = 0; other < s_.device_ranks - 1; ++other) {
           auto* const to = reinterpret_cast<Pair<A>*>(s_.transforms_of(other) + transform);
           GPUCHOLMOD_UNROLL for (int i = 0; i < batch; ++i)
             if (at + i * threads < end / 2) to[at + i * threads] = held[i];

@@ -224,7 +224,7 @@ class Solve {
 template <class S, class Warp>
 GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, int c) {
   using T = typename S::Scalar;
-  if (c >= s.blocks || s.owners > 1) return;
+  if (c >= s.blocks || s.device_ranks > 1) return;
   constexpr int line = 128 / int(sizeof(T)), lines = NB / line;
   const T* from = s.tile(b, c);
   warp.each([&](int lane) {

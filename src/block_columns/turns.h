@@ -7,7 +7,7 @@
 namespace gpucholmod::block_columns {
 
 /// How far a pass has come: it goes by turns, each of which is a row block by Householder steps, if it begins with one,
-/// and a segment of unscaled steps behind that, up to the row block that the guard refuses. Zero at the start.
+/// and a segment of unscaled steps behind that, up to the row block that the guard rejects. Zero at the start.
 struct Progress {
   int first;       ///< row block that the turn's segment begins with
   int steps;       ///< 1: the one before it is done by steps
@@ -17,11 +17,11 @@ struct Progress {
 };
 
 /// The turn behind one whose segment, of row blocks up to `blocks`, has come to `state`. V has been scaled so that H =
-/// I before the refused row block; where the guard would refuse that again, steps take it.
+/// I before the rejected row block; where the guard would reject that again, steps take it.
 GPUCHOLMOD_HOST_DEVICE Progress next_turn(const Progress& before, const SegmentState& state, int blocks) {
   if (state.left == 0) return {blocks, 0, before.fallbacks, before.rescalings, before.turns};
-  const int refused = blocks - state.left / 2, steps = state.left % 2 == 1 || refused == before.first;
-  return {refused + steps, steps, before.fallbacks + steps, before.rescalings + (refused > before.first),
+  const int rejected = blocks - state.left / 2, steps = state.left % 2 == 1 || rejected == before.first;
+  return {rejected + steps, steps, before.fallbacks + steps, before.rescalings + (rejected > before.first),
           before.turns + 1};
 }
 

@@ -75,8 +75,7 @@ template <class T>
   };
   if (!in_place) {
     const index_t pivot = run(f.out);
-    // With few columns, entries far from the diagonal are not among the squares; a scale may make one of them too
-    // large.
+    // With few columns, entries far from the diagonal are not among the squares; a scale may make one too large.
     if (f.scale > 1 && k <= 4) squares = squares_of_triangle<T>(f.instructions, f.R, f.uplo, nullptr);
     if (pivot < 0 && in_range(squares)) return pivot;
     // A factor that cannot be used is an error, also if a downdate of its leading part fails.

@@ -9,9 +9,9 @@
 
 namespace gpucholmod::cuda {
 
-/// The GPUs that a factor lies on, its owners. The first leads: it has the stream that all work is ordered by. Each of
-/// the others has a stream, and memory for the data that a pass sends there. In tests one GPU may appear several times:
-/// its blocks of threads are then divided.
+/// The GPUs that a factor lies on, its device ranks. The first leads: it has the stream that all work is ordered by.
+/// Each of the others has a stream, and memory for the data that a pass sends there. In tests one GPU may appear
+/// several times: its blocks of threads are then divided.
 class DeviceGroup : NotCopied {
  public:
   /// The first is current.
@@ -22,20 +22,20 @@ class DeviceGroup : NotCopied {
       others_.push_back(std::make_unique<Other>());
     }
     if (!others_.empty())
-      check(cudaMalloc(reinterpret_cast<void**>(&list_), sizeof(block_columns::OtherOwner) * others_.size()),
+      check(cudaMalloc(reinterpret_cast<void**>(&list_), sizeof(block_columns::OtherRank) * others_.size()),
             "allocate device memory");
   }
   ~DeviceGroup() {
     cudaFree(list_);
-    for (int owner = 1; owner < owners(); ++owner) {
-      const CurrentDevice current(device(owner));
-      cudaFree(others_[owner - 1]->has.memory);
-      cudaFree(others_[owner - 1]->has.flags);
+    for (int rank = 1; rank < ranks(); ++rank) {
+      const CurrentDevice current(device(rank));
+      cudaFree(others_[rank - 1]->has.memory);
+      cudaFree(others_[rank - 1]->has.flags);
     }
   }
 
-  int owners() const { return int(devices_.size()); }
-  int device(int owner) const { return devices_[owner]; }
+  int ranks() const { return int(devices_.size()); }
+  int device(int rank) const { return devices_[rank]; }
   /// How many launches share a GPU at most.
   int side_by_side() const {
     std::ptrdiff_t most = 1;
@@ -43,42 +43,42 @@ class DeviceGroup : NotCopied {
     return int(most);
   }
 
-  /// At least so many bytes on each owner but the first, which is current, and so many flags, zero where they are new,
+  /// At least so many bytes on each rank but the first, which is current, and so many flags, zero where they are new,
   /// for as long as there is no larger call. Throws out_of_memory.
   void reserve(std::size_t bytes, int flags) {
     bool same = true;
-    for (int owner = 1; owner < owners(); ++owner) {
-      Other& other = *others_[owner - 1];
+    for (int rank = 1; rank < ranks(); ++rank) {
+      Other& other = *others_[rank - 1];
       if (other.bytes >= bytes && other.flag_count >= flags) continue;
       same = false;
-      const CurrentDevice current(device(owner));
+      const CurrentDevice current(device(rank));
       other.stream.synchronize();
-      if (other.bytes < bytes) allocate(owner, other.has.memory, other.bytes, bytes, bytes);
+      if (other.bytes < bytes) allocate(rank, other.has.memory, other.bytes, bytes, bytes);
       if (other.flag_count >= flags) continue;
-      allocate(owner, other.has.flags, other.flag_count, flags, sizeof(int) * std::size_t(flags));
+      allocate(rank, other.has.flags, other.flag_count, flags, sizeof(int) * std::size_t(flags));
       check(cudaMemsetAsync(other.has.flags, 0, sizeof(int) * std::size_t(flags), other.stream),
-            "clear the flags of an owner");
+            "clear the flags of a rank");
       other.stream.synchronize();
     }
     if (same) return;
-    std::vector<block_columns::OtherOwner> list;
+    std::vector<block_columns::OtherRank> list;
     for (const auto& other : others_) list.push_back(other->has);
     check(cudaMemcpy(list_, list.data(), sizeof(list[0]) * list.size(), cudaMemcpyHostToDevice), "send addresses");
   }
-  const block_columns::OtherOwner& of(int owner) const { return others_[owner - 1]->has; }
-  /// That of all owners but the first, a list in this one's memory.
-  const block_columns::OtherOwner* others() const { return list_; }
+  const block_columns::OtherRank& of(int rank) const { return others_[rank - 1]->has; }
+  /// That of all ranks but the first, a list in this one's memory.
+  const block_columns::OtherRank* others() const { return list_; }
 
-  /// f(owner, stream) on each owner but the first, which is current then, behind what is queued in `stream`, the first
-  /// owner's.
+  /// f(rank, stream) on each rank but the first, which is current then, behind what is queued in `stream`, the first
+  /// rank's.
   template <class F>
   void each_other(cudaStream_t stream, F&& f) {
     ready_.record(stream);
-    for (int owner = 1; owner < owners(); ++owner) {
-      Other& other = *others_[owner - 1];
-      const CurrentDevice current(device(owner));
+    for (int rank = 1; rank < ranks(); ++rank) {
+      Other& other = *others_[rank - 1];
+      const CurrentDevice current(device(rank));
       other.stream.wait(ready_);
-      f(owner, static_cast<cudaStream_t>(other.stream));
+      f(rank, static_cast<cudaStream_t>(other.stream));
       other.done.record(other.stream);
     }
   }
@@ -97,7 +97,7 @@ class DeviceGroup : NotCopied {
 
   /// `count` becomes `wanted`; on the current device.
   template <class T, class Count>
-  void allocate(int owner, T*& data, Count& count, Count wanted, std::size_t bytes) const {
+  void allocate(int rank, T*& data, Count& count, Count wanted, std::size_t bytes) const {
     cudaFree(data);
     data = nullptr;
     count = 0;
@@ -106,7 +106,7 @@ class DeviceGroup : NotCopied {
       cudaGetLastError();
       std::size_t free = 0, total = 0;
       cudaMemGetInfo(&free, &total);
-      throw out_of_memory("GPU " + std::to_string(device(owner)) + " is out of memory", double(bytes), double(free));
+      throw out_of_memory("GPU " + std::to_string(device(rank)) + " is out of memory", double(bytes), double(free));
     }
     check(error, "allocate device memory");
     count = wanted;
@@ -115,13 +115,13 @@ class DeviceGroup : NotCopied {
   struct Other {
     Stream stream;
     Event done;
-    block_columns::OtherOwner has{};
+    block_columns::OtherRank has{};
     std::size_t bytes = 0;
     int flag_count = 0;
   };
   std::vector<int> devices_;
   std::vector<std::unique_ptr<Other>> others_;
-  block_columns::OtherOwner* list_ = nullptr;
+  block_columns::OtherRank* list_ = nullptr;
   Event ready_;
 };
 

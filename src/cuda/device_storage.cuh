@@ -43,7 +43,7 @@ class DeviceStorage : public DeviceFactor {
     if (!context_.spread() || bytes() == 0) return {{device(), bytes()}};
     std::vector<Share> shares;
     const std::vector<double>& on = context_.spread()->shares(dR_.data());
-    for (std::size_t owner = 0; owner < on.size(); ++owner) shares.push_back({context_.devices()[owner], on[owner]});
+    for (std::size_t rank = 0; rank < on.size(); ++rank) shares.push_back({context_.devices()[rank], on[rank]});
     return shares;
   }
 

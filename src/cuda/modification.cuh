@@ -261,7 +261,7 @@ class Modification {
     if (done.pivot < 0)
       for (const RightHandSideStrip<T>& strip : sides) strip.follow(pass);
     work_.launch = way_.launch;
-    work_.owners = pass.owners();
+    work_.device_ranks = pass.ranks();
     work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;
     work_.rescalings += done.rescalings;

@@ -48,7 +48,7 @@ void start_segment(SegmentOf<T, A> s, PassInts ints, int turn, Part part, cudaSt
 template <class T, int K>
 void start_steps(const Segment<T>& s, PassInts ints, cudaStream_t stream) {
   for (int b = 0; b <= s.blocks; ++b) {
-    const int count = b < s.blocks ? block_columns::RefusedBlock<Segment<T>, K, DeviceTeam>::count(s.blocks, b) : 1;
+    const int count = b < s.blocks ? block_columns::RejectedBlock<Segment<T>, K, DeviceTeam>::count(s.blocks, b) : 1;
     take_steps<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, ints);
     check(cudaGetLastError(), "start a row block by Householder steps");
   }
@@ -57,7 +57,7 @@ void start_steps(const Segment<T>& s, PassInts ints, cudaStream_t stream) {
 /// Row block b above the panel, on the panel.
 template <int K, class T, class A>
 void start_repeating(const SegmentOf<T, A>& s, int b, PassInts ints, cudaStream_t stream) {
-  const int count = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>::count(s.blocks, b);
+  const int count = block_columns::RejectedBlock<SegmentOf<T, A>, K, DeviceTeam>::count(s.blocks, b);
   repeat_steps<T, K, A><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, ints);
   check(cudaGetLastError(), "repeat steps");
 }
@@ -76,9 +76,9 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
     static_cast<block_columns::SegmentMemory<A>&>(words) = {
         at(s.V), at(s.left_V), s.ldv, at(s.inverses), at(s.links), at(s.transforms), at(s.handed), s.inverted, s.linked,
         nullptr};
-    words.owners = s.owners;
-    words.owner = s.owner;
-    return words;  // what a launch decides comes later: assign_roles(), start_on_owners()
+    words.device_ranks = s.device_ranks;
+    words.device_rank = s.device_rank;
+    return words;  // what a launch decides comes later: assign_roles(), start_on_ranks()
   }
 }
 
@@ -103,7 +103,7 @@ template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Devi
 
 namespace {
 
-/// Memory on an owner but the first, in doubles: V and transforms.
+/// Memory on a rank but the first, in doubles: V and transforms.
 struct SizeOnOthers {
   index_t transforms, words;
 
@@ -125,7 +125,7 @@ Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size,
       single_(launch != Launch::stepwise &&
               with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
       size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()),
-      on_(devices ? devices->owners() : 1), strip_(strip),
+      on_(devices ? devices->ranks() : 1), strip_(strip),
       devices_(devices && launch != Launch::stepwise && fits_on<T>(*devices, size.columns, blocks()) ? devices
                                                                                                      : nullptr) {
   if (devices_) reserve(*devices_, size);
@@ -136,20 +136,20 @@ void reserve(DeviceGroup& devices, const block_columns::SegmentSize& size) {
                Segment<double>::flag_words(size.strips * block_columns::BLOCKS));
 }
 
-/// V goes to the others by a copy: in place, those that rewrite within the window have from their own memory what
+/// V goes to the others by a copy: in place, those that update within the window have from their own memory what
 /// others there have left.
 template <class T>
 template <int K, class A>
-void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
+void Pass<T>::start_on_ranks(int turn, cudaStream_t stream) const {
   SegmentOf<T, A> s = in_words<A>(panel_, memory());
   assign_roles<K, T, A>(s, Part::all, *devices_);
   const SizeOnOthers at(size_);
   s.others = devices_->others();
   s.transforms_at = at.transforms;
-  devices_->each_other(stream, [&](int owner, cudaStream_t own) {
+  devices_->each_other(stream, [&](int rank, cudaStream_t own) {
     SegmentOf<T, A> other = s;
-    const auto [memory, flags] = devices_->of(owner);
-    other.owner = strips_of_owner(owner);
+    const auto [memory, flags] = devices_->of(rank);
+    other.device_rank = strips_of_rank(rank);
     other.solvers = other.finishers = 0;
     other.V = reinterpret_cast<A*>(memory);
     other.transforms = reinterpret_cast<A*>(memory + at.transforms);
@@ -159,7 +159,7 @@ void Pass<T>::start_on_owners(int turn, cudaStream_t stream) const {
           "copy columns to another device");
     launch_segment<K, T, A>(other, ints(), turn, own);
     // Before anything is sent there again.
-    check(cudaMemsetAsync(flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of an owner");
+    check(cudaMemsetAsync(flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of a rank");
   });
   launch_segment<K, T, A>(s, ints(), turn, stream);
   devices_->join(stream);
@@ -196,8 +196,8 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
   s.handed = memory() + size_.handed();
   s.inverted = ints().at + PassInts::inverted;
   s.linked = ints().at + PassInts::linked;
-  s.owners = on_;
-  s.owner = strips_of_owner(0);
+  s.device_ranks = on_;
+  s.device_rank = strips_of_rank(0);
   with_width(size_.columns, [&](auto K) {
     s.transforms = memory() + size_.transforms() + (transform - s.top) * BlockTransform<decltype(K)::value>::stride;
   });
@@ -256,11 +256,11 @@ void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
   if (by_steps()) return start_steps<T, K>(panel_, ints(), stream);
   const SegmentOf<T, A> s = in_words<A>(panel_, memory());
   if (turn > 0) {
-    const int count = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>::count(s.blocks, 0);
+    const int count = block_columns::RejectedBlock<SegmentOf<T, A>, K, DeviceTeam>::count(s.blocks, 0);
     begin_turn<T, K, A><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, ints(), turn);
     check(cudaGetLastError(), "begin a turn");
   }
-  if (devices_) return start_on_owners<K, A>(turn, stream);
+  if (devices_) return start_on_ranks<K, A>(turn, stream);
   start_segment<K, T, A>(s, ints(), turn, Part::all, stream);
 }
 

@@ -68,11 +68,11 @@ class Pass {
   std::optional<block_columns::PassOutcome> outcome(void* fetched, int turn);
 
   Launch launch() const { return launch_; }
-  int owners() const { return devices_ ? devices_->owners() : 1; }
+  int ranks() const { return devices_ ? devices_->ranks() : 1; }
   int blocks() const { return size_.strips * block_columns::BLOCKS; }
 
  protected:
-  /// `devices`: the owners that a whole factor lies on, if they are several, from the strip `strip` of one on. Throws
+  /// `devices`: the ranks that a whole factor lies on, if they are several, from the strip `strip` of one on. Throws
   /// out_of_memory.
   Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size, const block_columns::PassColumns& columns,
        block_columns::Scaling scaling, DeviceGroup* devices = nullptr, int strip = 0);
@@ -114,11 +114,11 @@ class Pass {
   block_columns::Looked* looks() const {
     return reinterpret_cast<block_columns::Looked*>(memory() + size_.looks());
   }
-  /// Which of the factor's strips are an owner's, counted from its first: Segment::owner.
-  int strips_of_owner(int owner) const { return (owner + on_ - strip_ % on_) % on_; }
-  /// A turn, on every owner.
+  /// Which of the factor's strips are a rank's, counted from its first: Segment::device_rank.
+  int strips_of_rank(int rank) const { return (rank + on_ - strip_ % on_) % on_; }
+  /// A turn, on every rank.
   template <int K, class A>
-  void start_on_owners(int turn, cudaStream_t stream) const;
+  void start_on_ranks(int turn, cudaStream_t stream) const;
   template <int K, class A>
   void start_turn(int turn, cudaStream_t stream) const;
   template <int K, class A>
@@ -135,8 +135,8 @@ class Pass {
   block_columns::Scaling scaling_;
   PoolBuffer<double> dmemory_;
   int pieces_ = 0;        ///< of each column of V that are looked at
-  int on_, strip_;        ///< owners, and the strip that it begins with
-  DeviceGroup* devices_;  ///< null where the first owner does it alone
+  int on_, strip_;        ///< ranks, and the strip that it begins with
+  DeviceGroup* devices_;  ///< null where the first rank does it alone
 };
 
 /// Takes on each device but the first the memory that a pass needs there, so that none of it is missing later. Throws

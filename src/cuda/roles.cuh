@@ -14,14 +14,14 @@ namespace gpucholmod::cuda {
 /// a block.
 constexpr int finishers = 8;
 
-/// Row blocks near the diagonal whose columns are advanced ahead of being rewritten; why: inst/design/segments.md.
+/// Row blocks near the diagonal whose columns are advanced ahead of being updated; why: inst/design/segments.md.
 constexpr int window = 16;
-/// On several owners, where transforms take longer to come; but not in place, where few rewrite so many block columns:
+/// On several ranks, where transforms take longer to come; but not in place, where few update so many block columns:
 /// inst/design/several-gpus.md.
 constexpr int window_on_several = 24;
 static_assert(window > block_columns::REACH && window_on_several > window);
 
-/// Blocks of threads that rewrite within the window, in place, on each owner: with 17 block columns there, most have a
+/// Blocks of threads that update within the window, in place, on each rank: with 17 block columns there, most have a
 /// group for each warp.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
 
@@ -29,7 +29,7 @@ constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
 enum class Part { all, again };
 
 /// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles; of those that finish,
-/// and that rewrite within the window, there are as many as said. False where V does not find room in shared memory.
+/// and that update within the window, there are as many as said. False where V does not find room in shared memory.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int workers_within) {
   using namespace block_columns;
@@ -40,18 +40,18 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
   // Groups to be advanced at a time.
   const int ahead = std::max(0, std::min(s.blocks - first, s.window - REACH)) * GROUPS;
-  const int owners = s.several() ? s.owners : 1, at_once = ADVANCE_WARPS * owners,
+  const int ranks = s.several() ? s.device_ranks : 1, at_once = ADVANCE_WARPS * ranks,
             unit = s.several() ? WORKERS_OF_STRIP : in_clusters<Card>(1);
   const int advancers = all ? ((ahead + at_once - 1) / at_once + unit - 1) / unit * unit : 0;  // here
-  s.advancers = advancers * owners;
+  s.advancers = advancers * ranks;
   s.finishers = all ? finishers : 0;
   const int within = all && s.in_place() ? workers_within : 0;
   const int left = most - s.solvers - advancers - s.finishers - within;
   int here = std::min(left, in_clusters<Card>(groups));
   if (s.several())
-    here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + owners - 1) / owners) * WORKERS_OF_STRIP;
-  s.workers = here * owners;
-  s.workers_within = within * owners;
+    here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + ranks - 1) / ranks) * WORKERS_OF_STRIP;
+  s.workers = here * ranks;
+  s.workers_within = within * ranks;
   if (K > 16 && all && left - here >= finishers) s.finishers += finishers;
   if (s.workers <= 0) return false;
   if (s.solvers + advancers + s.finishers + within + here > most) return false;
@@ -85,14 +85,14 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int parts = 1) {
   });
 }
 
-/// The same for the first of several owners, the current one, where all have room for as many.
+/// The same for the first of several ranks, the current one, where all have room for as many.
 template <int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, const DeviceGroup& devices) {
   using Launch = SegmentLaunch<modify_segment<T, K, A>>;
-  s.owners = devices.owners();
+  s.device_ranks = devices.ranks();
   s.together = true;
   int least = INT_MAX;
-  for (int i = 0; i < devices.owners(); ++i) {
+  for (int i = 0; i < devices.ranks(); ++i) {
     const CurrentDevice current(devices.device(i));
     if (!Launch::if_it_runs([&](auto, int most) { return least = std::min(least, most); })) return false;
   }
@@ -129,7 +129,7 @@ bool has_room(int columns, int blocks, bool whole, int parts) {
   });
 }
 
-/// Whether several owners have room for a pass of a whole factor together.
+/// Whether several ranks have room for a pass of a whole factor together.
 template <class T>
 bool fits_on(const DeviceGroup& devices, int columns, int blocks) {
   return block_columns::with_width(columns, [&](auto width) {

@@ -139,7 +139,7 @@ void* SpreadMemory::allocate(std::size_t bytes, std::size_t piece) {
 /// Before anything is mapped: to find out in the middle, and to unmap, takes long.
 void SpreadMemory::require_free(const std::vector<double>& bytes) const {
   std::map<int, double> of;  // a GPU may be there several times
-  for (std::size_t owner = 0; owner < devices_.size(); ++owner) of[devices_[owner]] += bytes[owner];
+  for (std::size_t rank = 0; rank < devices_.size(); ++rank) of[devices_[rank]] += bytes[rank];
   for (const auto& [device, needed] : of)
     if (needed > free_on(device)) throw full(device, needed);
 }
@@ -149,19 +149,19 @@ void* SpreadMemory::map(Block& block) const {
   CUdeviceptr at = 0;
   check_driver(driver.reserve(&at, block.size, 0, 0, 0), "reserve addresses");
   void* const data = reinterpret_cast<void*>(at);
-  const auto owner_of = [&](std::size_t page) { return (page * page_ + page_ / 2) / block.piece % devices_.size(); };
+  const auto rank_of = [&](std::size_t page) { return (page * page_ + page_ / 2) / block.piece % devices_.size(); };
   std::size_t mapped = 0;
   try {
-    for (std::size_t first = 0; first < block.size; first += page_) block.on[owner_of(first / page_)] += double(page_);
+    for (std::size_t first = 0; first < block.size; first += page_) block.on[rank_of(first / page_)] += double(page_);
     require_free(block.on);
     while (mapped < block.size) {
-      const std::size_t owner = owner_of(mapped / page_);
+      const std::size_t rank = rank_of(mapped / page_);
       std::size_t end = mapped + page_;
-      while (end < block.size && owner_of(end / page_) == owner) end += page_;
-      const CUmemAllocationProp properties = memory_of(devices_[owner]);
+      while (end < block.size && rank_of(end / page_) == rank) end += page_;
+      const CUmemAllocationProp properties = memory_of(devices_[rank]);
       CUmemGenericAllocationHandle handle = 0;
       const CUresult made = driver.create(&handle, end - mapped, &properties, 0);
-      if (made == CUDA_ERROR_OUT_OF_MEMORY) throw full(devices_[owner], double(end - mapped));
+      if (made == CUDA_ERROR_OUT_OF_MEMORY) throw full(devices_[rank], double(end - mapped));
       check_driver(made, "allocate device memory");
       const CUresult placed = driver.map(at + mapped, end - mapped, 0, handle, 0);
       driver.release(handle);  // the memory stays as long as it is mapped

@@ -85,7 +85,7 @@ index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* 
 
 template <class T>
 Substitution<T>::Substitution(Context& context, int columns, int strips, const T* R, index_t ld)
-    : gangs_(columns / CHAIN_COLUMNS), strips_(strips), owners_(int(context.devices().size())), R_(R), ld_(ld),
+    : gangs_(columns / CHAIN_COLUMNS), strips_(strips), ranks_(int(context.devices().size())), R_(R), ld_(ld),
       dmemory_(context.pool(), ints_at() + (int_count() + 1) / 2) {}
 
 template <class T> index_t Substitution<T>::int_count() const {
@@ -131,7 +131,7 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.links = dmemory_.data() + links_at();
     s.inverted = ints + inverted_at;
     s.linked = ints + linked_at;
-    s.owners = owners_;
+    s.device_ranks = ranks_;
     s.flags = ints + flags_at + i * s.flag_words(blocks);
     assign_roles(s, gangs_, blocks);
   }

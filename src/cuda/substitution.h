@@ -38,7 +38,7 @@ class Substitution {
   template <block_columns::Order order>
   void run(cudaStream_t stream);
 
-  int gangs_, strips_, owners_;
+  int gangs_, strips_, ranks_;
   bool inverted_ = false;
   const T* R_;
   index_t ld_;

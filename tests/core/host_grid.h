@@ -245,7 +245,7 @@ struct HostTeamOf {
   void barrier() {}
   void store_release(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
   /// Tells everybody that the last `left` row blocks are not to be done.
-  void refuse(SegmentState* state, int left, bool = false) {
+  void reject(SegmentState* state, int left, bool = false) {
     int known = __atomic_load_n(&state->left, __ATOMIC_RELAXED);
     while (known < left &&
            !__atomic_compare_exchange_n(&state->left, &known, left, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}

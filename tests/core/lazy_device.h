@@ -25,7 +25,7 @@ enum class Kernel { persistent, stepwise };
 struct Laziness {
   Kernel kernel = Kernel::persistent;
   unsigned seed = 0;  ///< 0: everything as late as it may be; otherwise at random moments
-  int workers = 1;    ///< blocks of threads that rewrite
+  int workers = 1;    ///< blocks of threads that update
 };
 
 /// A device of the stream method that does only what stream/device.h promises, by the GPU's kernels on a simulated

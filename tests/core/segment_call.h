@@ -29,7 +29,7 @@ struct SegmentsRun {
   int window = 24;
   Into into = Into::other_memory;
   unsigned delay = 0;  ///< teams that begin late are chosen by it
-  int advancers = 2;  ///< where there are several owners, WORKERS_OF_STRIP of each
+  int advancers = 2;  ///< where there are several ranks, WORKERS_OF_STRIP of each
   int panels = 0;  ///< of so many strips each; 0: the factor in one piece
   bool by_steps = false;
   block_columns::Scaling scaling = {};
@@ -38,9 +38,9 @@ struct SegmentsRun {
   index_t removed = -1;
   /// That the factor lies on, in one piece: then `workers` of each, a multiple of WORKERS_OF_STRIP; each has memory of
   /// its own.
-  int owners = 1;
-  int lead = 0;  ///< whose strips, of the factor's first, are the first owner's
-  int workers_within = 2;  ///< in place; where there are several owners, WORKERS_OF_STRIP of each
+  int ranks = 1;
+  int lead = 0;  ///< whose strips, of the factor's first, are the first rank's
+  int workers_within = 2;  ///< in place; where there are several ranks, WORKERS_OF_STRIP of each
 };
 
 /// What Pass in src/cuda/pass.h is on a GPU; every team of warps a thread.

@@ -7,8 +7,8 @@
 #include "block_columns/feed.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
-#include "block_columns/rewrite.h"
-#include "block_columns/refused.h"
+#include "block_columns/trailing_update.h"
+#include "block_columns/rejected.h"
 #include "block_columns/send.h"
 #include "block_columns/solve.h"
 #include "host_grid.h"
@@ -173,7 +173,7 @@ struct HostPost {
 /// Words of shared memory in which tiles of R come.
 template <class S>
 size_t places(const S&) {
-  return size_t(std::max(ADVANCE_WARPS, REWRITE_WARPS) * Tiles<S, SUBS, HostLanes<typename S::Arithmetic>>::words);
+  return size_t(std::max(ADVANCE_WARPS, UPDATE_WARPS) * Tiles<S, SUBS, HostLanes<typename S::Arithmetic>>::words);
 }
 
 /// What only substitution asks for is not done in place.
@@ -255,12 +255,12 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     const int workers = within ? s.workers_within : s.workers;
     for (int w = 0; w < s.here(workers); ++w) {
       const int worker = s.worker(w);
-      HostRing& transforms = rings.emplace_back(2, int(BlockTransform<K>::words), REWRITE_WARPS);
-      start(within ? "within" : "rewrite", w, [=, &s, &transforms] {
+      HostRing& transforms = rings.emplace_back(2, int(BlockTransform<K>::words), UPDATE_WARPS);
+      start(within ? "within" : "update", w, [=, &s, &transforms] {
         const Share share{worker, workers, s.blocks * GROUPS};
         const int groups = within ? groups_within(s, share) : std::max(share.count(), 1);
         std::vector<A> shared(places(s) + size_t(groups) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
-        Rewrite<S, K, Team, HostRing>(Team{shared.data(), REWRITE_WARPS}, s, worker, within, transforms).run();
+        TrailingUpdate<S, K, Team, HostRing>(Team{shared.data(), UPDATE_WARPS}, s, worker, within, transforms).run();
       });
       start("feed", w, [=, &s, &transforms] { feed_transforms<K>(Warp{}, s, within ? s.window : 0, transforms); });
     }

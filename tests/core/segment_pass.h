@@ -100,7 +100,7 @@ class HostPassOf : public HostPass<T> {
   }
   /// Row block b, of the panel or above it.
   void take_steps(int b) {
-    using Block = block_columns::RefusedBlock<Segment, K, block_columns::HostTeam>;
+    using Block = block_columns::RejectedBlock<Segment, K, block_columns::HostTeam>;
     std::vector<double> shared(Block::words, std::numeric_limits<double>::quiet_NaN());
     for (int number = 0; number < Block::count(s_.blocks, b); ++number)
       Block({shared.data()}, s_, b, number).run(&pass_.pass_state());
@@ -137,7 +137,7 @@ class HostPassOf : public HostPass<T> {
     if (s_.first == s_.blocks || pass_.pass_state().stop) return;
     part(how, true);
   }
-  /// All, or, again, what those that rewrite have done.
+  /// All, or, again, what those that update have done.
   void part(const SegmentsRun& how, bool all) {
     using namespace block_columns;
     if constexpr (std::is_same_v<A, float>) {
@@ -154,56 +154,56 @@ class HostPassOf : public HostPass<T> {
   template <class Card>
   void part_on(const SegmentsRun& how, bool all) {
     s_.solvers = all ? K / block_columns::CHAIN_COLUMNS * Card::cluster : 0;
-    s_.advancers = !all ? 0 : how.owners > 1 ? block_columns::WORKERS_OF_STRIP * how.owners : how.advancers;
+    s_.advancers = !all ? 0 : how.ranks > 1 ? block_columns::WORKERS_OF_STRIP * how.ranks : how.advancers;
     s_.finishers = all ? how.finishers : 0;
-    s_.workers = how.workers * how.owners;
+    s_.workers = how.workers * how.ranks;
     s_.workers_within = !all || !s_.in_place() ? 0
-                        : how.owners > 1       ? block_columns::WORKERS_OF_STRIP * how.owners
+                        : how.ranks > 1       ? block_columns::WORKERS_OF_STRIP * how.ranks
                                                : how.workers_within;
     s_.window = all ? how.window : s_.blocks - s_.top;
-    if (how.owners > 1) run_on_owners<Card>(how);
-    else run_on_owner<Card>(s_, how);
+    if (how.ranks > 1) run_on_ranks<Card>(how);
+    else run_on_rank<Card>(s_, how);
   }
   template <class Card>
-  void run_on_owner(const Segment& s, const SegmentsRun& how) {
+  void run_on_rank(const Segment& s, const SegmentsRun& how) {
     block_columns::run_segment_on_host<K, Card>(s, [&](const char* role, int number) {
       if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
     });
   }
 
-  /// What an owner but the first has, and, of all, what those that rewrite have: of R and out its own strips, NaN
+  /// What a rank but the first has, and, of all, what those that update have: of R and out its own strips, NaN
   /// elsewhere; in place, that which the chain reads.
-  struct OfOwner {
+  struct OfRank {
     std::vector<T> R, out;
     std::vector<A> transforms, V;
     std::vector<int> flags;
     Segment s;
   };
-  bool is_of(int owner, int owners, index_t column) const { return column / block_columns::STRIP % owners == owner; }
+  bool is_of(int rank, int ranks, index_t column) const { return column / block_columns::STRIP % ranks == rank; }
 
   template <class Card>
-  void run_on_owners(const SegmentsRun& how) {
+  void run_on_ranks(const SegmentsRun& how) {
     const index_t words = s_.ld * s_.blocks * NB;
-    std::deque<OfOwner> owners;
-    std::vector<block_columns::OtherOwner> others;
-    for (int owner = 0; owner < how.owners; ++owner) {
-      OfOwner& own = owners.emplace_back();
+    std::deque<OfRank> ranks;
+    std::vector<block_columns::OtherRank> others;
+    for (int rank = 0; rank < how.ranks; ++rank) {
+      OfRank& own = ranks.emplace_back();
       own.s = s_;
-      own.s.owners = how.owners;
-      own.s.owner = (owner + how.lead) % how.owners;
+      own.s.device_ranks = how.ranks;
+      own.s.device_rank = (rank + how.lead) % how.ranks;
       own.s.together = true;
       const auto strips_of = [&](const T* from) {
         std::vector<T> memory(from, from + words);
         for (index_t i = 0; i < words; ++i)
-          if (!is_of(own.s.owner, how.owners, i / s_.ld)) memory[i] = T(nan);
+          if (!is_of(own.s.device_rank, how.ranks, i / s_.ld)) memory[i] = T(nan);
         return memory;
       };
       if (s_.out && !s_.in_place()) {
         own.out = strips_of(s_.out);
         own.s.out = own.out.data();
       }
-      if (owner == 0) continue;  // the chain reads all of R
+      if (rank == 0) continue;  // the chain reads all of R
       if (!s_.in_place()) {
         own.R = strips_of(s_.R);
         own.s.R = own.R.data();
@@ -218,16 +218,16 @@ class HostPassOf : public HostPass<T> {
       own.V.assign(s_.V, s_.V + s_.ldv * K);
       own.s.V = own.V.data();
     }
-    owners[0].s.others = others.data();
-    owners[0].s.transforms_at = 0;
+    ranks[0].s.others = others.data();
+    ranks[0].s.transforms_at = 0;
     std::vector<std::thread> running;
-    for (OfOwner& own : owners) running.emplace_back([&] { run_on_owner<Card>(own.s, how); });
+    for (OfRank& own : ranks) running.emplace_back([&] { run_on_rank<Card>(own.s, how); });
     for (std::thread& thread : running) thread.join();
     if (!s_.out || s_.in_place()) return;
-    for (int owner = 0; owner < how.owners; ++owner)
+    for (int rank = 0; rank < how.ranks; ++rank)
       for (index_t i = 0; i < words; ++i)
-        if (is_of(owners[owner].s.owner, how.owners, i / s_.ld)) s_.out[i] = owners[owner].out[i];
-        else EXPECT_TRUE(std::isnan(owners[owner].out[i])) << "owner " << owner << " has written what is not its own";
+        if (is_of(ranks[rank].s.device_rank, how.ranks, i / s_.ld)) s_.out[i] = ranks[rank].out[i];
+        else EXPECT_TRUE(std::isnan(ranks[rank].out[i])) << "rank " << rank << " has written what is not its own";
   }
 
   int strips_;

@@ -142,21 +142,21 @@ TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
   EXPECT_GT(done.rescalings, 0);
 }
 
-/// On several owners, each with memory of its own, everything is the same.
-SegmentsRun owners(int count, int lead, SegmentsRun how) {
-  how.owners = count;
+/// On several ranks, each with memory of its own, everything is the same.
+SegmentsRun ranks(int count, int lead, SegmentsRun how) {
+  how.ranks = count;
   how.lead = lead;
   return how;
 }
-const SegmentsRun on_owners[] = {owners(2, 0, {8, 2, narrow, other, 3}), owners(3, 2, {8, 3, 12, other, 5}),
-                                 owners(3, 1, {8, 1, narrow, Into::place, 2}),
-                                 owners(2, 1, {8, 3, 12, Into::place, 3})};
+const SegmentsRun on_ranks[] = {ranks(2, 0, {8, 2, narrow, other, 3}), ranks(3, 2, {8, 3, 12, other, 5}),
+                                 ranks(3, 1, {8, 1, narrow, Into::place, 2}),
+                                 ranks(2, 1, {8, 3, 12, Into::place, 3})};
 
 template <class T>
-PassOutcome expect_same_on_owners(const Problem<double>& p) {
+PassOutcome expect_same_on_ranks(const Problem<double>& p) {
   const SegmentsResult<T> expected = run_segments<T>(p);
-  for (const SegmentsRun& how : on_owners) {
-    SCOPED_TRACE("owners " + std::to_string(how.owners) + ", finishers " + std::to_string(how.finishers));
+  for (const SegmentsRun& how : on_ranks) {
+    SCOPED_TRACE("ranks " + std::to_string(how.ranks) + ", finishers " + std::to_string(how.finishers));
     const SegmentsResult<T> result = run_segments<T>(p, how);
     EXPECT_TRUE(expected.done.pivot >= 0 || same_bits(result.R, expected.R));
     EXPECT_TRUE(same(result.done, expected.done));
@@ -165,24 +165,24 @@ PassOutcome expect_same_on_owners(const Problem<double>& p) {
   return expected.done;
 }
 
-TEST(Segments, DoesNotDependOnTheNumberOfOwners) {
+TEST(Segments, DoesNotDependOnTheNumberOfRanks) {
   PassOutcome done;
   const auto count = [&](const PassOutcome& of) {
     done.fallbacks += of.fallbacks;
     done.rescalings += of.rescalings;
   };
-  for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16)) count(expect_same_on_owners<double>(p));
+  for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16)) count(expect_same_on_ranks<double>(p));
   Random random(10);
   for (const index_t n : {1, 129})
-    count(expect_same_on_owners<double>(problem(Sign::update, well_conditioned(n, random), random.normal(n, 3))));
+    count(expect_same_on_ranks<double>(problem(Sign::update, well_conditioned(n, random), random.normal(n, 3))));
   EXPECT_GT(done.fallbacks, 0);
   EXPECT_GT(done.rescalings, 0);
-  expect_same_on_owners<float>(many_blocks(Sign::update, small_rows(960, 7, 20)));
+  expect_same_on_ranks<float>(many_blocks(Sign::update, small_rows(960, 7, 20)));
   if (sanitized) return;
-  expect_same_on_owners<double>(many_blocks(Sign::update, small_rows(960, 32, 0.5)));
+  expect_same_on_ranks<double>(many_blocks(Sign::update, small_rows(960, 32, 0.5)));
   Stored<double> P = small_rows(960, 17, 0.02);
   P.row(600) *= 0.9995 / P.row(600).norm();
-  EXPECT_EQ(expect_same_on_owners<double>(many_blocks(Sign::downdate, P)).fallbacks, 1);
+  EXPECT_EQ(expect_same_on_ranks<double>(many_blocks(Sign::downdate, P)).fallbacks, 1);
 }
 
 /// A factor that goes by panels becomes the same, bit for bit; also where more row blocks are above them than the chain
@@ -302,7 +302,7 @@ TEST(Segments, FailsWithTheFirstLeadingMinorThatIsNotPositive) {
   for (index_t b = 0; b < 15; b += sanitized ? 4 : 1) {  // every row block
     const index_t pivot = b * NB + (b * 29) % NB;
     expect_pivot(failing(960, b % 2 ? 8 : 9, pivot), pivot,
-                 {all[size_t(b) % all.size()], on_owners[size_t(b) % std::size(on_owners)]});
+                 {all[size_t(b) % all.size()], on_ranks[size_t(b) % std::size(on_ranks)]});
   }
 }
 

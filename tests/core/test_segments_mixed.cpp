@@ -91,7 +91,7 @@ TEST_P(MixedOn, Residual) {
         measure<float>(p, single);
       }
   EXPECT_GE(measured, 4);
-  EXPECT_GT(most.fallbacks + most.rescalings, 0) << "nothing was refused";
+  EXPECT_GT(most.fallbacks + most.rescalings, 0) << "nothing was rejected";
 }
 
 INSTANTIATE_TEST_SUITE_P(Segments, MixedOn, testing::Range(0, int(std::size(families))),

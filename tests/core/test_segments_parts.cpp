@@ -3,7 +3,7 @@
 #include <set>
 
 #include "block_columns/finish.h"
-#include "block_columns/rewrite.h"
+#include "block_columns/trailing_update.h"
 #include "grid_measure.h"
 #include "segment_call.h"
 
@@ -16,8 +16,8 @@ using namespace block_columns;
 /// How the segments of a pass over six row blocks end, and which turns follow from that.
 struct Script {
   struct End {
-    int refused;         ///< row block, or -1
-    bool again = false;  ///< it would be refused with H = I before it too
+    int rejected;         ///< row block, or -1
+    bool again = false;  ///< it would be rejected with H = I before it too
   };
   std::vector<End> ends;
   std::string turns;
@@ -50,7 +50,7 @@ TEST(Segments, FollowEachOther) {
       turns += "s" + std::to_string(pass.progress_of(turn).first) + " ";
       const Script::End& end = script.ends[size_t(turn)];
       *reinterpret_cast<SegmentState*>(pass.flags_of(turn, blocks)) = {
-          end.refused >= 0, end.refused < 0 ? 0 : 2 * (blocks - end.refused) + end.again};
+          end.rejected >= 0, end.rejected < 0 ? 0 : 2 * (blocks - end.rejected) + end.again};
     }
     const int last = int(script.ends.size()) - 1;
     for (int turn = last; turn < last + 4; ++turn) {  // turns that have been queued in vain change nothing
@@ -147,10 +147,10 @@ TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
 TEST(SegmentsParts, GroupsInHandHavePlacesOfTheirOwn) {
   for (const int workers : {1, 2, 8, 16, 80})
     for (const int columns : {1, 4, 17}) {
-      const Range range{workers, REWRITE_WARPS, 40 * GROUPS, 40, 0, columns};
+      const Range range{workers, UPDATE_WARPS, 40 * GROUPS, 40, 0, columns};
       for (int worker = 0; worker < std::min(workers, range.groups); ++worker) {
-        const int places = groups_in_hand({worker, workers, range.groups}, columns, REWRITE_WARPS);
-        for (int warp = 0; warp < REWRITE_WARPS; ++warp) {
+        const int places = groups_in_hand({worker, workers, range.groups}, columns, UPDATE_WARPS);
+        for (int warp = 0; warp < UPDATE_WARPS; ++warp) {
           std::map<int, int> at_place;
           for (Cursor at(range, worker, 0, warp); at.b < range.end; at.next(range)) {
             const auto [place, is_new] = at_place.emplace(at.l % places, at.l);

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(SegmentsInSingle, SingleOn, testing::Range(0, int(std::
                            return std::string(family < 0 ? cases[info.param].name : families[family].name);
                          });
 
-/// Diagonal blocks of a condition far above 1 / sqrt(u), about 4,000, none of which the guard refuses, as P is small:
+/// Diagonal blocks of a condition far above 1 / sqrt(u), about 4,000, none of which the guard rejects, as P is small:
 /// what is left is a residual, and it is as small as with others.
 TEST(SegmentsInSingle, NeedNoWellConditionedBlocks) {
   Random random(9);

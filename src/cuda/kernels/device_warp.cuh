@@ -140,7 +140,7 @@ struct DeviceTeamOf {
 #endif
   }
   /// Tells everybody that the last `left` row blocks are not to be done. `across`: `state` is another GPU's.
-  __device__ __forceinline__ void refuse(block_columns::SegmentState* state, int left, bool across = false) {
+  __device__ __forceinline__ void reject(block_columns::SegmentState* state, int left, bool across = false) {
     once([&] {
       if (across) atomicMax_system(&state->left, left);
       else atomicMax(&state->left, left);

@@ -5,8 +5,8 @@
 #include "block_columns/feed.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
-#include "block_columns/refused.h"
-#include "block_columns/rewrite.h"
+#include "block_columns/rejected.h"
+#include "block_columns/trailing_update.h"
 #include "block_columns/send.h"
 #include "cuda/kernels/look.cuh"
 #include "cuda/kernels/staging_ring.cuh"
@@ -20,7 +20,7 @@ template <class T, class A, class Card>
 constexpr bool computes_with = std::is_same_v<A, typename Card::template Arithmetic<T>>;
 
 /// Warps of a block of threads; a team's barrier has the number of its place.
-constexpr int segment_warps = block_columns::REWRITE_WARPS + 1;
+constexpr int segment_warps = block_columns::UPDATE_WARPS + 1;
 constexpr int segment_threads = segment_warps * block_columns::LANES;
 static_assert(segment_warps >=
                   block_columns::FINISH_WARPS + 1 + block_columns::SEND_P_WARPS + block_columns::SEND_WARPS &&
@@ -53,7 +53,7 @@ struct WorkerMemory {
   /// For so many groups in hand.
   template <class Segment>
   GPUCHOLMOD_HOST_DEVICE static int words(int groups) {
-    return tiles + block_columns::REWRITE_WARPS * tile_words<Segment, K, Card> +
+    return tiles + block_columns::UPDATE_WARPS * tile_words<Segment, K, Card> +
            groups * block_columns::GroupsOfV<K, A>::words;
   }
 };
@@ -167,7 +167,7 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
   }
 }
 
-/// `advancer`: its number among those that advance, on this owner.
+/// `advancer`: its number among those that advance, on this rank.
 template <int K, bool alike = false, class Segment>
 __device__ __forceinline__ void advance_role(const Segment& s, int advancer, double* shared, int warp, int lane) {
   using namespace block_columns;
@@ -192,7 +192,7 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   }
 }
 
-/// `block`: its number among those that rewrite, on this owner; first come those that do so within the window.
+/// `block`: its number among those that update, on this rank; first come those that do so within the window.
 template <int K, class Segment>
 __device__ __forceinline__ void work_role(const Segment& s, int block, double* shared, int warp, int lane) {
   using namespace block_columns;
@@ -205,17 +205,17 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
                          reinterpret_cast<typename StagingRing::State*>(shared)};
   static_assert(sizeof(typename StagingRing::State) <= S::transforms * sizeof(A));
   if (threadIdx.x == 0) {
-    transforms.init(REWRITE_WARPS);
+    transforms.init(UPDATE_WARPS);
     fence_barriers();
   }
   __syncthreads();
   const int few = s.here(s.workers_within);
   const bool within = block < few;
-  if (warp < REWRITE_WARPS) {
-    Rewrite<Segment, K, Team, StagingRing>({memory + S::tiles, {warp, lane}, 1, REWRITE_WARPS}, s,
+  if (warp < UPDATE_WARPS) {
+    TrailingUpdate<Segment, K, Team, StagingRing>({memory + S::tiles, {warp, lane}, 1, UPDATE_WARPS}, s,
                                      s.worker(within ? block : block - few), within, transforms)
         .run();
-  } else if (warp == REWRITE_WARPS) {
+  } else if (warp == UPDATE_WARPS) {
     feed_transforms<K>(DeviceWarpOf<A>{0, lane}, s, within ? s.window : 0, transforms);
   }
 }
@@ -241,7 +241,7 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   if (turn >= 0) {
     const Progress& now = ints.progress_of(turn);
     if (now.steps && !pass.is_led() && blockIdx.x == gridDim.x - 1)
-      RefusedBlock<Segment, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x),
+      RejectedBlock<Segment, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x),
                                                                  segment_threads);
     if (now.first == pass.blocks) return;
     s.first = now.first;
@@ -257,7 +257,7 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
 
 /// The segment of a turn. How far the pass has come is found in device memory, so that turns can be queued before it is
 /// known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
-/// blocks [s.first, s.end), by those that rewrite. Where a factor lies on several owners, a launch on each, which have
+/// blocks [s.first, s.end), by those that update. Where a factor lies on several ranks, a launch on each, which have
 /// to run at once.
 ///
 ///   Grid      s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers) blocks, in clusters where
@@ -275,15 +275,15 @@ __global__ void __launch_bounds__(segment_threads, 1)
 #endif
 }
 
-/// Begins a turn but the first: looks how the one before has ended, and does the row block that the guard has refused,
+/// Begins a turn but the first: looks how the one before has ended, and does the row block that the guard has rejected,
 /// if that is to be done by steps; its diagonal block comes to its place in the launch behind.
 ///
-///   Grid      RefusedBlock::count(s.blocks, 0) blocks of WARPS warps
+///   Grid      RejectedBlock::count(s.blocks, 0) blocks of WARPS warps
 template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     begin_turn(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s, block_columns::PassInts ints, int turn) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
-  using Block = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>;
+  using Block = block_columns::RejectedBlock<SegmentOf<T, A>, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   const block_columns::Progress now = ints.behind(turn - 1, s.blocks);
   const int thread = int(blockIdx.x * blockDim.x + threadIdx.x), b = now.first - 1;
@@ -296,12 +296,12 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 #endif
 }
 
-/// Row block b above the panel, which has been done by steps, on the panel. Grid: RefusedBlock::count(s.blocks, b)
+/// Row block b above the panel, which has been done by steps, on the panel. Grid: RejectedBlock::count(s.blocks, b)
 /// blocks of WARPS warps.
 template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     repeat_steps(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s, int b, block_columns::PassInts ints) {
-  using Block = block_columns::RefusedBlock<SegmentOf<T, A>, K, DeviceTeam>;
+  using Block = block_columns::RejectedBlock<SegmentOf<T, A>, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   if (ints.pass_state().stop != 0) return;
   // In double where there are only steps.
@@ -314,7 +314,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     take_steps(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassInts ints) {
-  using Block = block_columns::RefusedBlock<block_columns::Segment<T>, K, DeviceTeam>;
+  using Block = block_columns::RejectedBlock<block_columns::Segment<T>, K, DeviceTeam>;
   __shared__ double shared[Block::words];
   __shared__ int stop;
   if (threadIdx.x == 0) stop = DeviceWarp::load_relaxed(&ints.pass_state().stop);
@@ -325,7 +325,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   if (b < s.blocks) Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 }
 
-/// What is left of V behind row blocks [s.first, s.end), which no refused one has ended. One block of WARPS warps.
+/// What is left of V behind row blocks [s.first, s.end), which no rejected one has ended. One block of WARPS warps.
 template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) close_segment(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s) {
   using Closing = block_columns::Closing<SegmentOf<T, A>, K, DeviceTeamOf<A>>;

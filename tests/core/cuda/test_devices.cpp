@@ -14,14 +14,14 @@ namespace {
 int first_device() { return cuda::status(false).device; }
 
 /// So many GPUs; the first, so many times, where there are not as many.
-std::vector<int> times(int owners) {
+std::vector<int> times(int ranks) {
   std::vector<int> all;
   for (const cuda::Device& device : cuda::status(false).devices)
-    if (device.usable && int(all.size()) < owners) all.push_back(device.id);
-  return int(all.size()) == owners ? all : std::vector<int>(std::size_t(owners), first_device());
+    if (device.usable && int(all.size()) < ranks) all.push_back(device.id);
+  return int(all.size()) == ranks ? all : std::vector<int>(std::size_t(ranks), first_device());
 }
 
-constexpr int numbers_of_owners[] = {2, 3};
+constexpr int numbers_of_ranks[] = {2, 3};
 
 std::unique_ptr<DeviceFactor> upload_to(const std::vector<int>& devices, const Doubles& R,
                                         Precision precision = Precision::double_) {
@@ -29,11 +29,11 @@ std::unique_ptr<DeviceFactor> upload_to(const std::vector<int>& devices, const D
 }
 
 TEST(Devices, HoldAFactor) {
-  for (const int owners : numbers_of_owners)
+  for (const int ranks : numbers_of_ranks)
     for (const Precision precision : precisions)
       for (const index_t n : sizes) {
         const Doubles R = in(precision, example(n));
-        const auto F = upload_to(times(owners), R, precision);
+        const auto F = upload_to(times(ranks), R, precision);
         const Factor one = upload(R, precision);
         EXPECT_TRUE(same_bits(download(*F), R)) << n;
         EXPECT_TRUE(same_bits(download(*F, Uplo::lower), Doubles(R.transpose()))) << n;
@@ -45,7 +45,7 @@ TEST(Devices, HoldAFactor) {
         EXPECT_TRUE(same_bits(d, expected));
         if (n == 0) continue;
         const std::vector<DeviceFactor::Share> shares = F->shares();
-        ASSERT_EQ(shares.size(), std::size_t(owners));
+        ASSERT_EQ(shares.size(), std::size_t(ranks));
         double sum = 0;
         for (const DeviceFactor::Share& share : shares) sum += share.bytes;
         EXPECT_GE(sum, F->bytes());
@@ -71,13 +71,13 @@ class OneReading : public Source<double> {
 };
 
 TEST(Devices, ReadAFactor) {
-  for (const int owners : {1, 2, 3})
+  for (const int ranks : {1, 2, 3})
     for (const Precision precision : precisions)
       for (const index_t n : {1, 129, 513, 1100}) {
         const Doubles R = in(precision, example(n));
         const OneReading source([&](index_t i, index_t j) { return R(i, j); });
         double last = 0;
-        const Factor F = cuda::upload(source, n, precision, n + 5, times(owners), [&](double done) {
+        const Factor F = cuda::upload(source, n, precision, n + 5, times(ranks), [&](double done) {
           EXPECT_GT(done, last);
           last = done;
         });
@@ -138,11 +138,11 @@ TEST(Devices, ReadMoreThanTheyHoldInMemory) {
 }
 
 TEST(Devices, UseAFactor) {
-  for (const int owners : numbers_of_owners)
+  for (const int ranks : numbers_of_ranks)
     for (const index_t n : {129, 1100})
       for (const index_t m : {1, 20, 300}) {
         const Doubles R = example(n), B = Random(3).normal(n, m).cast<double>();
-        const Factor F = upload_to(times(owners), R), one = upload(R);
+        const Factor F = upload_to(times(ranks), R), one = upload(R);
         for (const TriangularSolve which : {TriangularSolve::both, TriangularSolve::forward, TriangularSolve::back}) {
           Doubles X = B, expected = B;
           F->solve(which, X.data(), m);
@@ -161,14 +161,14 @@ void expect_same_modified(const Doubles& R, const Doubles& V, const Task& task_,
   Work work, expected_work;
   const Factor one = upload(R, precision);
   const Factor expected = modified(*one, V, task_, expected_work);
-  for (const int owners : numbers_of_owners) {
-    if (owners > 2 && V.cols() > 16) continue;  // a third of a GPU has no room for the roles of a pass of 32 columns
-    SCOPED_TRACE("owners " + std::to_string(owners) + ", n " + std::to_string(R.cols()) + ", k " +
+  for (const int ranks : numbers_of_ranks) {
+    if (ranks > 2 && V.cols() > 16) continue;  // a third of a GPU has no room for the roles of a pass of 32 columns
+    SCOPED_TRACE("ranks " + std::to_string(ranks) + ", n " + std::to_string(R.cols()) + ", k " +
                  std::to_string(V.cols()));
-    const Factor F = upload_to(times(owners), R, precision);
+    const Factor F = upload_to(times(ranks), R, precision);
     const Factor made = modified(*F, V, task_, work);
     EXPECT_EQ(work.pivot, expected_work.pivot);
-    EXPECT_EQ(work.owners, owners);
+    EXPECT_EQ(work.device_ranks, ranks);
     EXPECT_EQ(work.fallbacks, expected_work.fallbacks);
     EXPECT_EQ(work.rescalings, expected_work.rescalings);
     EXPECT_TRUE(same_bits(download(*F), R));
@@ -235,8 +235,8 @@ TEST(Devices, HaveRoomTogether) {
   const auto entry = [](index_t i, index_t j) {
     return i == j ? 1 + double(i % 7) / 10 : double((7 * i + 13 * j) % 64 - 32) / (32.0 * double(n));
   };
-  const auto read = [&](int owners) {
-    return cuda::upload(OneReading(entry), n, Precision::double_, 0, times(owners), [](double) {});
+  const auto read = [&](int ranks) {
+    return cuda::upload(OneReading(entry), n, Precision::double_, 0, times(ranks), [](double) {});
   };
   const Factor of_three = read(3), of_one = read(1);
   const Doubles V = Random(5).normal(n, 16).cast<double>() * 0.1, B = Random(6).normal(n, 2).cast<double>();
@@ -249,7 +249,7 @@ TEST(Devices, HaveRoomTogether) {
       SCOPED_TRACE("k " + std::to_string(k) + ", room " + std::to_string(room));
       const Work work = modify(*F, V.leftCols(k), update);
       EXPECT_EQ(work.pivot, -1);
-      EXPECT_EQ(work.owners, 3);
+      EXPECT_EQ(work.device_ranks, 3);
       EXPECT_EQ(work.launch, Launch::persistent);
       for (index_t first = 0; first < k; first += 8) modify(*one, V.middleCols(first, 8), by_eight);
       Doubles X = B, expected = B;

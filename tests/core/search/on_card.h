@@ -15,12 +15,12 @@ class OnACard : public Subject {
     precision_ = one_of(5) == 0 ? Precision::single : Precision::double_;
     in_place_ = one_of(2) == 0;
     streams_ = one_of(6) == 0;
-    const int owners = !streams_ && one_of(5) == 0 ? 2 : 1;
+    const int ranks = !streams_ && one_of(5) == 0 ? 2 : 1;
     streamed_ = in(precision_, R);
     if (!streams_)
       f_ = cuda::upload(R.data(), R.cols(), Uplo::upper, precision_, R.cols() + 8,
-                        std::vector<int>(std::size_t(owners), cuda::status(false).device));
-    return std::string(streams_ ? "stream" : in_place_ ? "in place" : "handle") + ", owners " + std::to_string(owners) +
+                        std::vector<int>(std::size_t(ranks), cuda::status(false).device));
+    return std::string(streams_ ? "stream" : in_place_ ? "in place" : "handle") + ", ranks " + std::to_string(ranks) +
            (precision_ == Precision::single ? ", single" : "");
   }
   Precision precision() const override { return precision_; }

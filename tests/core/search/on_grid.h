@@ -5,7 +5,7 @@
 
 namespace gpucholmod::test {
 
-/// In all ways in which the grid modifies a factor: on every card, in place and not, by panels, on several owners, in
+/// In all ways in which the grid modifies a factor: on every card, in place and not, by panels, on several ranks, in
 /// both precisions.
 class OnTheGrid : public Subject {
  public:
@@ -18,15 +18,15 @@ class OnTheGrid : public Subject {
     how_.panels = one_of(5) == 0 ? 1 : 0;
     how_.finishers = 1 + one_of(3);
     if (how_.panels == 0 && how_.card == Simulated::clusters && one_of(4) == 0) {
-      how_.owners = 2 + one_of(2);
+      how_.ranks = 2 + one_of(2);
       how_.workers = block_columns::WORKERS_OF_STRIP;
-      how_.lead = one_of(how_.owners);
+      how_.lead = one_of(how_.ranks);
     }
     if (single_ && how_.card == Simulated::data_centre) how_.card = Simulated::clusters;
     R_ = single_ ? Stored<double>(R.cast<float>().cast<double>()) : R;
     constexpr const char* cards[] = {"clusters", "data_centre", "graphics"};
     return std::string(cards[int(how_.card)]) + (how_.into == Into::place ? ", in place" : "") +
-           (how_.panels ? ", by panels" : "") + ", owners " + std::to_string(how_.owners) + (single_ ? ", single" : "");
+           (how_.panels ? ", by panels" : "") + ", ranks " + std::to_string(how_.ranks) + (single_ ? ", single" : "");
   }
   Precision precision() const override { return single_ ? Precision::single : Precision::double_; }
   Stored<double> get() const override { return R_; }

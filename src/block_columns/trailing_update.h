@@ -4,14 +4,14 @@
 
 namespace gpucholmod::block_columns {
 
-/// Rewrites the groups of a worker, row block after row block, as transforms come; V of all of them stays in shared
+/// Updates the groups of a worker, row block after row block, as transforms come; V of all of them stays in shared
 /// memory. Those that come near the diagonal are left to Advance besides.
 ///
 /// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
 /// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is
 /// complete: then the chain is past all of these columns.
 template <class Segment, int K, class Team, class StagingRing>
-class Rewrite {
+class TrailingUpdate {
   using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
@@ -20,9 +20,9 @@ class Rewrite {
 
  public:
   /// team.shared: RTiles::words for each warp, and V of all groups, or of groups_within().
-  GPUCHOLMOD_HOST_DEVICE Rewrite(Team team, const Segment& segment, int worker, bool within, StagingRing& ring)
+  GPUCHOLMOD_HOST_DEVICE TrailingUpdate(Team team, const Segment& segment, int worker, bool within, StagingRing& ring)
       : team_(team), s_(segment), number_(within ? ~worker : worker),
-        V_{team.shared + REWRITE_WARPS * RTiles::words, within ? groups_within(segment, share()) : 0}, ring_(ring) {}
+        V_{team.shared + UPDATE_WARPS * RTiles::words, within ? groups_within(segment, share()) : 0}, ring_(ring) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) {
@@ -39,7 +39,7 @@ class Rewrite {
   }
 
  private:
-  /// What it rewrites: one of numbers that are negative within the window.
+  /// What it updates: one of numbers that are negative within the window.
   GPUCHOLMOD_HOST_DEVICE bool is_within() const { return number_ < 0; }
   GPUCHOLMOD_HOST_DEVICE bool is_beyond() const { return !is_within() && s_.workers_within > 0; }
   GPUCHOLMOD_HOST_DEVICE Share share() const {
@@ -49,7 +49,7 @@ class Rewrite {
     int number = number_;
     Warp::compute_anew(number);
     const bool within = number < 0;
-    return {within ? s_.workers_within : s_.workers, REWRITE_WARPS, s_.blocks * GROUPS, s_.end,
+    return {within ? s_.workers_within : s_.workers, UPDATE_WARPS, s_.blocks * GROUPS, s_.end,
             !within && s_.workers_within > 0 ? s_.window + 1 : 0, within ? s_.window + 1 : s_.blocks - s_.top};
   }
 
@@ -73,7 +73,7 @@ class Rewrite {
     warp.sync();
   }
 
-  /// V of a group that comes near the diagonal, to Advance and, in place, to those that rewrite there.
+  /// V of a group that comes near the diagonal, to Advance and, in place, to those that update there.
   GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, int l, int group, int c) const {
     warp.sync();
     leave_V<K>(warp, V_.of(l), s_, group, s_.V);
@@ -81,7 +81,7 @@ class Rewrite {
     warp.once([&] { Warp::add_release(s_.is_near(c)); });
   }
 
-  /// Row block b, on the warp's groups. False: it is refused.
+  /// Row block b, on the warp's groups. False: it is rejected.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
     if (!ring_.wait(warp, b - s_.first)) return false;
     const A* transform = ring_.slot(b - s_.first);
@@ -91,8 +91,8 @@ class Rewrite {
       if (is_within() && c == b + s_.window && b > s_.first) bring(warp, l, group);
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
-      if constexpr (Warp::in_place) rewrite_in_place(warp, transform, tiles, state, V_.of(l), out);
-      else rewrite(warp, transform, tiles, state, out);
+      if constexpr (Warp::in_place) update_in_place(warp, transform, tiles, state, V_.of(l), out);
+      else update(warp, transform, tiles, state, out);
       if (c == b && out) put_diagonal(warp, group % GROUPS * GROUP, transform + Parts::diagonal, out);
       if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V_.of(l));
       if (c == b + 1 + s_.window) leave_near(warp, l, group, c);
@@ -105,7 +105,7 @@ class Rewrite {
   /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V -
   /// R_a'P_a. What is multiplied lies in the registers as the products take it; in this order none waits for the one
   /// before, nor anything for what has been multiplied.
-  GPUCHOLMOD_HOST_DEVICE void rewrite(const Warp& warp, const A* transform, RTiles& tiles, State<Warp, K>& state,
+  GPUCHOLMOD_HOST_DEVICE void update(const Warp& warp, const A* transform, RTiles& tiles, State<Warp, K>& state,
                                       T* out) {
     constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
     Tile<Warp> done[2];              // 16 rows by 8 columns each
@@ -135,7 +135,7 @@ class Rewrite {
   }
 
   /// The same where products take their factors in place: V goes to its place after each sub-block.
-  GPUCHOLMOD_HOST_DEVICE void rewrite_in_place(const Warp& warp, const A* transform, RTiles& tiles,
+  GPUCHOLMOD_HOST_DEVICE void update_in_place(const Warp& warp, const A* transform, RTiles& tiles,
                                                State<Warp, K>& state, A* sV, T* out) {
     static_assert(std::is_same_v<T, A>);
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {

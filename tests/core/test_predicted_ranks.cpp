@@ -17,20 +17,20 @@ using namespace block_columns;
 /// what belongs to more than one GPU has been measured for 16 columns alone, and is guessed for the others).
 struct Width {
   int columns;
-  double finish;    ///< from P of a row block to its message, and to the first that rewrites
+  double finish;    ///< from P of a row block to its message, and to the first that updates
   double tile;      ///< a row block of a warp that has one tile in it
   double products;  ///< of that, its products alone
   double advance;   ///< a row block of a warp that advances, all P being there
-  double P_across;  ///< from P of a row block to those that advance on another owner
+  double P_across;  ///< from P of a row block to those that advance on another rank
   double V_across;  ///< from V that is handed over there to the chain, which uses it
 };
 constexpr Width widths[] = {
     {8, 10, 1.4, 0.5, 1.0, 8.9, 5.9}, {16, 10.5, 1.9, 0.8, 1.25, 9.8, 6.4}, {32, 17, 2.8, 1.3, 2.2, 12, 8}};
 
 struct Card {
-  /// Blocks of threads that rewrite, for each width, and those on each of several owners.
+  /// Blocks of threads that update, for each width, and those on each of several ranks.
   int workers[3], on_several[3];
-  double rates[3];                ///< bytes a microsecond that rewriting reads and writes, from n = 32,768
+  double rates[3];                ///< bytes a microsecond that the trailing update reads and writes, from n = 32,768
 };
 constexpr Card h100{{100, 96, 88}, {96, 88, 80}, {2.5e6, 2.5e6, 2.05e6}},
     h200{{112, 112, 104}, {112, 104, 96}, {3.1e6, 3.1e6, 2.5e6}};
@@ -38,41 +38,41 @@ constexpr Card h100{{100, 96, 88}, {96, 88, 80}, {2.5e6, 2.5e6, 2.05e6}},
 constexpr double start = 22;       ///< launch, inverses, the first P
 constexpr double bringing = 28e3;  ///< bytes a microsecond of V, from the host's memory
 constexpr double link = 0.9;       ///< of the chain, from one P to the next
-constexpr double P_there = 3, V_there = 2.5;  ///< as P_across and V_across, on the first owner
-constexpr double message_across = 4.5;        ///< a message, once complete, to another owner
-constexpr double across = 0.3;     ///< bytes a picosecond that the chain reads from other owners
+constexpr double P_there = 3, V_there = 2.5;  ///< as P_across and V_across, on the first rank
+constexpr double message_across = 4.5;        ///< a message, once complete, to another rank
+constexpr double across = 0.3;     ///< bytes a picosecond that the chain reads from other ranks
 constexpr int window = 16, window_on_several = 24;
 constexpr int quarters = 4;        ///< of a multiprocessor, with a tensor core each
 
-/// Of one pass of an update of a factor of doubles of order n, on so many owners, in microseconds; what goes to another
-/// owner takes `slower` times as long as it should. Every owner is done with a row block before it begins with the
+/// Of one pass of an update of a factor of doubles of order n, on so many ranks, in microseconds; what goes to another
+/// rank takes `slower` times as long as it should. Every rank is done with a row block before it begins with the
 /// next.
-double predicted(index_t n, int width, const Card& card, int owners, double slower = 1) {
+double predicted(index_t n, int width, const Card& card, int ranks, double slower = 1) {
   const Width& m = widths[width];
   const int strips = int((n + STRIP - 1) / STRIP), blocks = strips * BLOCKS;
-  const double tile_bytes = NB * NB * sizeof(double), elsewhere = slower * double(owners - 1) / owners;
-  const int ahead = owners > 1 ? window_on_several : window;
+  const double tile_bytes = NB * NB * sizeof(double), elsewhere = slower * double(ranks - 1) / ranks;
+  const int ahead = ranks > 1 ? window_on_several : window;
   // Of a row block: the chain's last REACH tiles of a column, for every CHAIN_COLUMNS columns of V.
   const double step = std::max(link, m.columns / CHAIN_COLUMNS * REACH * tile_bytes * elsewhere / (1e6 * across));
-  std::vector<double> P(blocks), done_by(owners, 0.0);
+  std::vector<double> P(blocks), done_by(ranks, 0.0);
   std::vector<std::vector<double>> done(blocks, done_by);
   for (int b = 0; b < blocks; ++b) {
     P[b] = b == 0 ? start + double(n) * m.columns * sizeof(double) / bringing : P[b - 1] + step;
-    const int of = b / BLOCKS % owners;
+    const int of = b / BLOCKS % ranks;
     const double sent = of > 0 ? slower * m.P_across : P_there, handed = of > 0 ? slower * m.V_across : V_there;
     if (const int last = b - 1 - REACH; last >= 0) P[b] = std::max(P[b], P[last] + sent + m.advance + handed);
     if (const int before = b - 1 - ahead; before >= 0)
       P[b] = std::max(P[b], done[before][of] + (ahead - REACH) * m.advance + handed);
-    for (int owner = 0; owner < owners; ++owner) {
+    for (int rank = 0; rank < ranks; ++rank) {
       int own = 0;  // block columns from the diagonal on
-      for (int strip = owner; strip < strips; strip += owners)
+      for (int strip = rank; strip < strips; strip += ranks)
         own += std::min(std::max((strip + 1) * BLOCKS - b, 0), BLOCKS);
-      const double groups = double(own) * GROUPS / (owners > 1 ? card.on_several : card.workers)[width];  // of a worker
+      const double groups = double(own) * GROUPS / (ranks > 1 ? card.on_several : card.workers)[width];  // of a worker
       const double bytes = double(own) * 2 * tile_bytes;
       const double takes = std::max(
-          {std::ceil(groups / REWRITE_WARPS) * m.tile, groups / quarters * m.products, bytes / card.rates[width]});
-      const double there = P[b] + m.finish + (owner > 0 ? slower * message_across : 0);
-      done[b][owner] = done_by[owner] = std::max(done_by[owner], there) + takes;
+          {std::ceil(groups / UPDATE_WARPS) * m.tile, groups / quarters * m.products, bytes / card.rates[width]});
+      const double there = P[b] + m.finish + (rank > 0 ? slower * message_across : 0);
+      done[b][rank] = done_by[rank] = std::max(done_by[rank], there) + takes;
     }
   }
   return *std::max_element(done_by.begin(), done_by.end());
@@ -81,18 +81,18 @@ double predicted(index_t n, int width, const Card& card, int owners, double slow
 /// ms measured, of a pass.
 struct Row {
   index_t n;
-  int width, owners;
+  int width, ranks;
   double ms;
 };
 
-TEST(PredictedOwners, TakeWhatWasMeasured) {
+TEST(PredictedRanks, TakeWhatWasMeasured) {
   for (const Row& row : {Row{5000, 1, 1, 0.199},
                          {16384, 1, 1, 1.04},
                          {32768, 0, 1, 3.57},
                          {32768, 1, 1, 3.67},
                          {32768, 2, 1, 4.28},
                          {65536, 0, 1, 14.5}})
-    EXPECT_NEAR(predicted(row.n, row.width, h100, row.owners) / 1e3 / row.ms, 1, 0.2)
+    EXPECT_NEAR(predicted(row.n, row.width, h100, row.ranks) / 1e3 / row.ms, 1, 0.2)
         << row.n << ", " << widths[row.width].columns;
   for (const Row& row : {Row{5000, 0, 1, 0.163},
                          {5000, 1, 1, 0.198},
@@ -111,8 +111,8 @@ TEST(PredictedOwners, TakeWhatWasMeasured) {
                          {65536, 0, 1, 10.64},
                          {65536, 0, 2, 5.82},
                          {150000, 0, 2, 30.2}})
-    EXPECT_NEAR(predicted(row.n, row.width, h200, row.owners) / 1e3 / row.ms, 1, 0.2)
-        << row.n << ", " << widths[row.width].columns << ", " << row.owners;
+    EXPECT_NEAR(predicted(row.n, row.width, h200, row.ranks) / 1e3 / row.ms, 1, 0.2)
+        << row.n << ", " << widths[row.width].columns << ", " << row.ranks;
 }
 
 /// ms, by 1, 2, 4 and 8 H200.
@@ -126,16 +126,16 @@ constexpr OfNote note[] = {{5000, 1, {0.21, 0.21, 0.21, 0.21}},      {16384, 1, 
                            {32768, 2, {3.93, 2.37, 1.80, 1.91}},     {65536, 0, {11.32, 5.87, 3.25, 2.15}},
                            {131072, 0, {44.73, 22.66, 11.73, 6.47}}, {150000, 0, {58.52, 29.58, 15.21, 8.24}}};
 
-TEST(PredictedOwners, AreThoseOfTheNote) {
+TEST(PredictedRanks, AreThoseOfTheNote) {
   for (const OfNote& row : note)
     for (int i = 0; i < 4; ++i)
       EXPECT_NEAR(predicted(row.n, row.width, h200, 1 << i) / 1e3, row.ms[i], 0.006) << row.n << ", " << (1 << i);
 }
 
 /// How much would it matter if the way between them were longer?
-TEST(PredictedOwners, DependLittleOnTheWayBetweenThemIfLong) {
-  for (const int owners : {2, 4})
-    EXPECT_LT(predicted(131072, 0, h200, owners, 2) / predicted(131072, 0, h200, owners), 1.15) << owners;
+TEST(PredictedRanks, DependLittleOnTheWayBetweenThemIfLong) {
+  for (const int ranks : {2, 4})
+    EXPECT_LT(predicted(131072, 0, h200, ranks, 2) / predicted(131072, 0, h200, ranks), 1.15) << ranks;
 }
 
 }  // namespace

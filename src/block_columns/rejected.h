@@ -7,7 +7,7 @@ namespace gpucholmod::block_columns {
 GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) : -1000; }
 
 /// A row block by mixed hyperbolic Householder steps, row by row, H being I: slower than the unscaled step, and always
-/// stable. For one that the guard refuses from the start of a segment, and for all where there are no kernels for
+/// stable. For one that the guard rejects from the start of a segment, and for all where there are no kernels for
 /// segments.
 ///
 /// Row i, r = R_ii, v = V(i, :), rho = sqrt(r^2 + sigma |v|^2), y = v / (r + rho), tau = rho / (r + rho):
@@ -28,7 +28,7 @@ GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) 
 /// negative number. Always in double: these steps are rare, and single precision cannot tell what they are needed
 /// for.
 template <class Segment, int K, class Team>
-class RefusedBlock {
+class RejectedBlock {
   using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
 
@@ -48,7 +48,7 @@ class RefusedBlock {
   static_assert(words * sizeof(double) <= BlockTransform<K>::scaling * sizeof(A));  // which is needed as well
 
   /// `number`: of the block of threads.
-  GPUCHOLMOD_HOST_DEVICE RefusedBlock(Team team, const Segment& segment, int b, int number)
+  GPUCHOLMOD_HOST_DEVICE RejectedBlock(Team team, const Segment& segment, int b, int number)
       : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared) {}
 
   /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to the
