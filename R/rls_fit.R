@@ -43,6 +43,7 @@ solved <- function(fit, inverse = FALSE, deviance = FALSE) {
     p <- length(d)
     shift <- fit$account$shift
     if (!length(shift)) shift <- numeric(p + ncol(fit$z))
+    shift[[1L]] <- 0
     norms <- sqrt(fit$account$sums[seq_len(p)] + shift[seq_len(p)]^2 * fit$account$sums[[1L]])
     if (all(d >= fit$tol * norms) && !rcpp_rls_is_worse(fit, d)) {
       beta <- solve_back(fit$R, fit$z)  # of the rows that are shifted, see src/regression/shift.h

@@ -106,6 +106,33 @@ bool Regression::modify(const Rows& added, const Rows& gone, double forget, Fact
   return true;
 }
 
+/// Goes on without a shift, which would make the columns of rows larger whose first number is another one.
+void Regression::take_back_shift(Factor& R) {
+  const MatrixView<double> made = R.begin(true);
+  shift.take_back(made, sides);
+  R.end(regular);
+  shift = {};
+  const Account before = account;
+  account = Account(made, sides);
+  account.moved = before.moved;
+  account.removed = before.removed;
+}
+
+/// Returns whether the mean of a response is by far farther from its shift than the response varies: a huge value that
+/// the shift was made of has left. Then coefficients have lost what the shift has saved.
+bool Regression::is_shift_far() const {
+  constexpr double far = 1e6, rounding = 1e3 * std::numeric_limits<double>::epsilon();
+  const index_t p = sides.p;
+  for (index_t j = 0; !shift.is_none() && j < sides.m; ++j) {
+    const double* const z = sides.z.data() + j * p;
+    double rest = sides.rss[j];
+    for (index_t i = 1; i < p; ++i) rest += z[i] * z[i];
+    const double exact = rounding * shift.of(p + j);
+    if (z[0] * z[0] > far * rest && z[0] * z[0] > exact * exact * account.sums()[0]) return true;
+  }
+  return false;
+}
+
 bool Regression::advance(const Step& step, Factor& R, Request request) {
   const index_t moved = step.added.count() + step.gone.count();
   const auto afresh = [&] {
@@ -113,6 +140,7 @@ bool Regression::advance(const Step& step, Factor& R, Request request) {
     return step.kept != nullptr;
   };
   if (step.gone.count() > 0 && (!regular || (step.kept && moved >= step.kept->count()))) return afresh();
+  if (!shift.fits(step.added)) take_back_shift(R);
   const Columns coming = with_penalty(step.added, step.penalty);
   std::vector<double> memory[2];
   const Rows added = shift.apply(coming.rows(sides.p, sides.m), memory[0]), gone = shift.apply(step.gone, memory[1]);
@@ -128,7 +156,8 @@ bool Regression::advance(const Step& step, Factor& R, Request request) {
   const bool no_rss = !step.kept && std::any_of(sides.rss.begin(), sides.rss.end(), [](double x) { return x != x; });
   const bool free = step.kept && account.moved >= patience * double(step.kept->count());
   const Account::State state = account.look(diagonal.data());
-  if (no_rss || state.has_lost() || (free && state.is_worse_than_new())) return afresh();
+  const bool far = step.kept && step.gone.count() > 0 && is_shift_far();
+  if (no_rss || far || state.has_lost() || (free && state.is_worse_than_new())) return afresh();
   const bool was_regular = regular;
   regular = is_regular(state, sides.p);
   if (!was_regular && regular) {

@@ -88,6 +88,8 @@ struct Regression {
 
  private:
   bool modify(const Rows& added, const Rows& gone, double forget, Factor& R, Request& request);
+  bool is_shift_far() const;
+  void take_back_shift(Factor& R);
   Solution solve_unshifted(const Factor& R, double tolerance, bool with_inverse) const;
 };
 

@@ -7,18 +7,25 @@ namespace gpucholmod::regression {
 Shift::Shift(const Rows& rows) : c_(rows.x.rows + rows.y.rows) {
   const index_t p = rows.x.rows, m = rows.y.rows;
   double square = 0;
+  c_[0] = rows.count() > 0 ? rows.x(0, 0) : 0;
   for (index_t i = 0; i < rows.count(); ++i) {
     const double *const x = rows.x.col(i), *const y = rows.y.col(i), by = rows.weight(i) * x[0];
     square += by * x[0];
     for (index_t j = 1; j < p; ++j) c_[j] += by * x[j];
     for (index_t j = 0; j < m; ++j) c_[p + j] += by * y[j];
   }
-  bool finite = square > 0;
-  for (double& c : c_) {
-    c /= square;
-    finite = finite && std::isfinite(c);
+  bool usable = square > 0 && fits(rows);
+  for (index_t j = 1; j < p + m; ++j) {
+    c_[j] /= square;
+    usable = usable && std::isfinite(c_[j]);
   }
-  if (!finite) c_.clear();
+  if (!usable) c_.clear();
+}
+
+bool Shift::fits(const Rows& rows) const {
+  for (index_t i = 0; !is_none() && i < rows.count(); ++i)
+    if (rows.x(0, i) != c_[0]) return false;
+  return true;
 }
 
 Rows Shift::apply(const Rows& rows, std::vector<double>& memory) const {

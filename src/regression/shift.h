@@ -13,15 +13,18 @@ namespace gpucholmod::regression {
 class Shift {
  public:
   Shift() = default;
-  /// The multiples that make the columns of these rows orthogonal to column 1, but for rounding.
+  /// The multiples that make the columns of these rows orthogonal to column 1, but for rounding; none, unless column 1
+  /// is the same number in all of them.
   explicit Shift(const Rows& rows);
-  /// The multiples themselves, p + m, or none.
+  /// The multiples themselves, p + m, of which the first is that number, or none.
   explicit Shift(std::vector<double> multiples) : c_(std::move(multiples)) {}
 
   bool is_none() const { return c_.empty(); }
   const std::vector<double>& multiples() const { return c_; }
   double of(index_t column) const { return is_none() ? 0 : c_[column]; }
 
+  /// Returns whether column 1 of these rows is that number too, or there is no shift.
+  bool fits(const Rows& rows) const;
   /// Returns the rows shifted, in `memory`, or `rows` where there is no shift.
   Rows apply(const Rows& rows, std::vector<double>& memory) const;
   /// Takes R and z back to those of the rows as they are.

@@ -178,6 +178,18 @@ test_that("columns with large means cost no digits, and no decompositions", {
   expect_equal(coef(ridge), direct, tolerance = 1e-6)
 })
 
+test_that("a huge response that has left does not make later answers decompose the rows", {
+  set.seed(13)
+  x <- cbind(1, rnorm(200))
+  y <- replace(rnorm(200), 25, 1e12)
+  fit <- roll_on(x, y, 20)
+  expect_gt(fit$account$moved, 100)
+  expect_lt(abs(fit$account$shift[[3L]]), 10)
+  expect_as_lm(fit, x, y)
+  constant <- roll_on(x, rep(c(0.1, 0.3), c(30, 170)), 20) # no rest at all
+  expect_gt(constant$account$moved, 100)
+})
+
 test_that("numbers with names are numbers", {
   set.seed(1)
   x <- cbind(1, rnorm(20))
