@@ -115,7 +115,7 @@ class NewFields {
   /// The first four are the numbers that count() changes.
   static constexpr Field fields_[] = {Field::modifications, Field::error,    Field::trace, Field::trace_error,
                                       Field::n,             Field::capacity, Field::bytes};
-  static constexpr SEXPTYPE type_of(int i) { return i == 0 || i == 4 || i == 5 ? INTSXP : REALSXP; }
+  static constexpr int type_of(int i) { return i == 0 || i == 4 || i == 5 ? INTSXP : REALSXP; }
 
   /// Returns memory for the first of fields_.
   static SEXP new_numbers(int count) {

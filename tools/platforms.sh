@@ -98,12 +98,14 @@ test_libraries() { # $1 platform, $2 the names of its tools begin with, $3 and e
   (
     cd "$lib"
     reference=
-    for file in dpotrf dpotrf2 dpotri dtrtri dtrti2 dlauum dlauu2 ilaenv ieeeck iparmq disnan dlaisnan; do
+    for file in dpotrf dpotrf2 dpotri dtrtri dtrti2 dlauum dlauu2 dgeqrf dgeqr2 dlarf dlarfb dlarfg dlarft dlapy2 iladlc iladlr \
+      ilaenv ieeeck iparmq disnan dlaisnan; do
       reference="$reference $scratch/lapack/SRC/$file.f"
     done
-    for file in dgemm dsyrk dtrmm dtrsm dtrsv dtrmv dgemv ddot dscal lsame xerbla; do
+    for file in dgemm dsyrk dtrmm dtrsm dtrsv dtrmv dgemv dger ddot dscal dcopy lsame xerbla; do
       reference="$reference $scratch/lapack/BLAS/SRC/$file.f"
     done
+    reference="$reference $scratch/lapack/BLAS/SRC/dnrm2.f90 $scratch/lapack/INSTALL/dlamch.f"
     # shellcheck disable=SC2086  # a word for each file
     "$2-gfortran$3" -O2 -ffp-contract=off -c $reference
     "$2-g++$3" -std=c++17 -O1 -I"$googletest/include" -I"$googletest" -c "$googletest/src/gtest-all.cc" "$googletest/src/gtest_main.cc"
