@@ -34,7 +34,8 @@
 #' plot(path)
 #'
 #' # the last 30 days of irregular observations, by groups
-#' d <- data.frame(day = as.Date("2026-01-01") + cumsum(rpois(400, 1)), x = rnorm(400), shop = c("A", "B"))
+#' d <- data.frame(day = as.Date("2026-01-01") + cumsum(rpois(400, 1)), x = rnorm(400))
+#' d$shop <- rep(c("A", "B"), 200)
 #' d$y <- 2 * d$x + rnorm(400)
 #' tail(as.data.frame(rolling(y ~ x, d, window = 30, times = day, groups = shop)))
 #' @export
