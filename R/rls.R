@@ -8,8 +8,8 @@
 #' The fit keeps the Cholesky factor \eqn{R} of \eqn{X'WX}, \eqn{z = R'^{-1}X'Wy} and the residual sum of squares, and
 #' new observations change all three by one call of [cholupdate_gpu()], in \eqn{O(kp^2)} operations for `k` of them,
 #' however long the window is. The first fit is a QR decomposition. A window keeps its rows, and a bound of the digits
-#' that rounding has cost. Where that bound says that the coefficients have lost more than half their digits, or that a
-#' row that has left the window is still to be felt by more than 1e-10, the rows are decomposed anew.
+#' that rounding has cost. If that bound says that the coefficients may be off by more than 1e-10, the rows are
+#' decomposed anew.
 #'
 #' @section Columns that depend on others:
 #' As in [lm()], a column of which less than `tol` of the norm is independent of the columns before it has the

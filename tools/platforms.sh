@@ -98,8 +98,8 @@ test_libraries() { # $1 platform, $2 the names of its tools begin with, $3 and e
   (
     cd "$lib"
     reference=
-    for file in dpotrf dpotrf2 dpotri dtrtri dtrti2 dlauum dlauu2 dgeqrf dgeqr2 dlarf dlarfb dlarfg dlarft dlapy2 iladlc iladlr \
-      ilaenv ieeeck iparmq disnan dlaisnan; do
+    for file in dpotrf dpotrf2 dpotri dtrtri dtrti2 dlauum dlauu2 dgeqrf dgeqr2 dlarf dlarfb dlarfg dlarft \
+      dlapy2 iladlc iladlr ilaenv ieeeck iparmq disnan dlaisnan; do
       reference="$reference $scratch/lapack/SRC/$file.f"
     done
     for file in dgemm dsyrk dtrmm dtrsm dtrsv dtrmv dgemv dger ddot dscal dcopy lsame xerbla; do

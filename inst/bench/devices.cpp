@@ -140,7 +140,8 @@ void show(const char* what, index_t n, index_t k, int count, std::vector<double>
   std::sort(seconds.begin(), seconds.end());
   const double sweep = sweep_of_16384 * std::pow(double(n) / 16384, 2) / count, median = seconds[seconds.size() / 2];
   std::printf("%7ld %3ld %2d  %-32s %9.3f ms  least %9.3f  sweep %8.3f  %5.2f sweeps  %d gpus  %s  %.2g eps\n", long(n), long(k), count, what, 1e3 * median,
-              1e3 * seconds[0], 1e3 * sweep, median / sweep, work.device_ranks, work.launch == Launch::persistent ? "persistent" : "stepwise", eps);
+              1e3 * seconds[0], 1e3 * sweep, median / sweep, work.device_ranks,
+              work.launch == Launch::persistent ? "persistent" : "stepwise", eps);
   std::fflush(stdout);
 }
 

@@ -61,6 +61,7 @@ struct Step {
   const double* whole_penalty = nullptr;
 };
 
+/// Sums of squares of residuals, and whether they were summed from rows.
 struct Deviance {
   std::vector<double> sums;  ///< m
   bool from_rows = false;    ///< rss of a response had lost digits

@@ -21,7 +21,7 @@ struct Path {
   double* rank;          ///< r
 };
 
-/// Returns the path of the coefficients: each window begins with the factor of the one before it, where they share
+/// Writes the path of the coefficients: each window begins with the factor of the one before it, where they share
 /// rows, and is exact to what Account says.
 void roll(const Windows& windows, const Request& request, const Path& path, const Poll& poll);
 

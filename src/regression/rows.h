@@ -28,8 +28,8 @@ struct Rows {
   }
 };
 
-/// What a regression keeps of its observations: the factor R of X'WX + diag(penalty), which is elsewhere (factor.h),
-/// and this.
+/// What a regression keeps of its observations: the factor R of X'WX + diag(penalty), which a Factor holds, and
+/// this.
 struct Sides {
   index_t p = 0, m = 0;
   std::vector<double> z;    ///< R'^-1 X'WY, p x m
