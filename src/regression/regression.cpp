@@ -141,9 +141,11 @@ bool Regression::advance(const Step& step, Factor& R, Request request) {
   };
   if (step.gone.count() > 0 && (!regular || (step.kept && moved >= step.kept->count()))) return afresh();
   if (!shift.fits(step.added)) take_back_shift(R);
-  const Columns coming = with_penalty(step.added, step.penalty);
+  Columns with_more;
+  if (step.penalty) with_more = with_penalty(step.added, step.penalty);
+  const Rows coming = step.penalty ? with_more.rows(sides.p, sides.m) : step.added;
   std::vector<double> memory[2];
-  const Rows added = shift.apply(coming.rows(sides.p, sides.m), memory[0]), gone = shift.apply(step.gone, memory[1]);
+  const Rows added = shift.apply(coming, memory[0]), gone = shift.apply(step.gone, memory[1]);
   account.count(added, gone, step.forget);
   if (!regular) {
     decompose_onto(added, step.forget, R.begin(true), sides);
