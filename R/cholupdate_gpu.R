@@ -4,9 +4,10 @@
 #' \eqn{A + VV'} (update) or \eqn{A - VV'} (downdate) in \eqn{O(kn^2)} operations, on the GPU or on the CPU. A factor
 #' with memory of its own, on a GPU or not, see [chol_factor()], has a [method of its own][cholupdate_gpu.chol_factor].
 #'
-#' @param R The Cholesky factor: the upper triangular \eqn{n \times n}{n x n} matrix that [chol()] returns, with
-#'   positive diagonal. The other triangle is not used, as in LAPACK; where it is not zero, a warning may say what else
-#'   `R` looks like (see [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects of package
+#' @param R The Cholesky factor: the upper triangular \eqn{n \times n}{n x n} matrix that [chol()] returns. Rows with a
+#'   negative diagonal entry, as `qr.R()` returns them, are multiplied by -1 first, which does not change \eqn{R'R}; so
+#'   are those rows of `z`. The other triangle is not used, as in LAPACK; where it is not zero, a warning may say what
+#'   else `R` looks like (see [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects of package
 #'   \pkg{Matrix} and `float32` matrices of package \pkg{float} are accepted too, and come back as they came (integers
 #'   as doubles).
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix`

@@ -16,7 +16,7 @@
 #'   diagonal of the factor.
 #' @section Errors:
 #' What is read is looked at: a number that is not finite is an error of class `gpucholmod_not_finite`, and a diagonal
-#' that is not positive, finite and at least 2.2e-308 one of class `gpucholmod_bad_diagonal`.
+#' entry that is not finite, or less than 2.2e-308 in size, one of class `gpucholmod_bad_diagonal`.
 #' @seealso [factor_file()]
 #' @examplesIf .Platform$OS.type != "windows"
 #' A <- crossprod(matrix(rnorm(100), 10)) + diag(10)
@@ -56,7 +56,7 @@ logdet.factor_file <- function(f, ...) {
   require_no_more(...)
   diagonal <- file_diagonal(f)
   require_diagonal(diagonal)
-  2 * sum(log(diagonal))
+  2 * sum(log(abs(diagonal)))
 }
 
 #' @rdname solve.factor_file

@@ -19,10 +19,13 @@
 #' `solve_forward()`, `solve_back()`: \eqn{R'^{-1}b} and \eqn{R^{-1}b}, a vector if `b` is one, otherwise a matrix,
 #' without names as from [base::backsolve()]. With `z <- solve_forward(f, b)`, `sum(z^2)` is \eqn{b'A^{-1}b}.
 #'
-#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log R_{ii}}{2 sum log R_ii}.
+#' Of an ordinary matrix or a file with negative diagonal entries, these are the solutions with `R` as it is; a handle
+#' has a positive diagonal.
+#'
+#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log |R_{ii}|}{2 sum log |R_ii|}.
 #' @section Errors:
-#' A diagonal that is not positive, finite and at least 2.2e-308 is an error of class `gpucholmod_bad_diagonal`. Of an
-#' ordinary matrix nothing else is looked at.
+#' A diagonal entry that is not finite, or less than 2.2e-308 in size, is an error of class `gpucholmod_bad_diagonal`.
+#' Of an ordinary matrix nothing else is looked at.
 #' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and
 #' [in files][solve.factor_file]
 #' @examples
@@ -80,7 +83,7 @@ logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
   with_memory({
     R <- opened_doubles(open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), f)
-    2 * sum(log(diag(R)))
+    2 * sum(log(abs(diag(R))))
   })
 }
 
@@ -92,13 +95,13 @@ open_ordinary <- function(f, uplo) {
   factor
 }
 
-# Stops unless the diagonal of a factor is positive, finite and not subnormal: a subnormal number has lost digits, and
-# its inverse is not finite.
+# Stops unless the entries of the diagonal of a factor, which may be negative, are finite and neither 0 nor subnormal: a
+# subnormal number has lost digits, and its inverse is not finite.
 require_diagonal <- function(diagonal) {
-  bad <- match(FALSE, is.finite(diagonal) & diagonal >= .Machine$double.xmin, 0L)
+  bad <- match(FALSE, is.finite(diagonal) & abs(diagonal) >= .Machine$double.xmin, 0L)
   if (bad == 0L) return(invisible())
   fields <- list(index = bad, value = diagonal[[bad]])
-  rule <- "this is not a Cholesky factor: its diagonal must be positive, finite and at least %.3g, entry %d is %g"
+  rule <- "this factor cannot be solved with: its diagonal must be finite and at least %.3g in size, entry %d is %g"
   stop_gpucholmod("bad_diagonal", sprintf(rule, .Machine$double.xmin, fields$index, fields$value), fields)
 }
 

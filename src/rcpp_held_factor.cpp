@@ -8,6 +8,7 @@
 
 #include "base/factor_io.h"
 #include "base/file.h"
+#include "base/turned.h"
 #include "cpu/host_factor.h"
 #include "cuda/device_factor.h"
 #include "rcpp_fields.h"
@@ -87,7 +88,9 @@ Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int c
                   {{"path", path}, {"reason", "changed"}});
     std::unique_ptr<HeldFactor> made;
     try {
-      made = cuda::upload(R, n, Precision(precision), capacity, devices, [](double) { heed_user(); });
+      made = turning_rows(R, n, Uplo::upper, [&](const Source<double>& rows) {
+        return cuda::upload(rows, n, Precision(precision), capacity, devices, [](double) { heed_user(); });
+      });
     } catch (const Error&) {
       R.require_unchanged();  // if it was not, that is what went wrong
       throw;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/threads.h"
+#include "base/turned.h"
 #include "cpu/host_factor.h"
 #include "modify/choice.h"
 #include "rcpp_fields.h"
@@ -72,8 +73,10 @@ struct Reshape {
   template <class F>
   SEXP of_matrix(SEXP matrix, F&& f) const {
     MatrixOfR memory;
-    const std::unique_ptr<HeldFactor> R = cpu::borrow(REAL(matrix), Rf_nrows(matrix), memory.allocate());
+    const Turned<double> given(REAL(matrix), Rf_nrows(matrix), Uplo::upper);
+    const std::unique_ptr<HeldFactor> R = cpu::borrow(given.data(), Rf_nrows(matrix), memory.allocate());
     Request what = asked(R->order());
+    given.turn(what.sides.get());
     const Result result(request, what, new_order(R->order()));
     std::unique_ptr<HeldFactor> made;
     std::atomic<bool> begun{false};  // stays so: `matrix` is read

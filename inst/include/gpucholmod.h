@@ -49,7 +49,8 @@ typedef enum gpucholmod_code {
                                        second factor, and with GPUCHOLMOD_TRUSTED. */
 } gpucholmod_code;
 
-/* How a factor is given: one of the first two, and the third or not. */
+/* How a factor is given: one of the first two, and the third or not. A row of an upper factor, or column of a lower one,
+ * whose diagonal entry is negative is multiplied by -1 first, which does not change A; so is that row of sides->z. */
 enum gpucholmod_form {
   GPUCHOLMOD_UPPER = 0,
   GPUCHOLMOD_LOWER = 1,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/factor_io.h"
+#include "base/turned.h"
 #include "c/handle.h"
 #include "c/right_sides.h"
 #include "cpu/host_factor.h"
@@ -40,22 +41,32 @@ std::unique_ptr<HeldFactor> held(int form, index_t n, const S* R, index_t ldr, i
   return cpu::hold(numbers, n, uplo, precision, capacity, allocate, 1);
 }
 
-/// What is done when rows and columns of a factor have come or gone, before the caller's right-hand sides change.
-using Then = std::function<void()>;
-const Then nothing_more = [] {};
+/// What is done for a factor in the caller's memory, whose copy is changed, when rows and columns come or go.
+struct Caller {
+  /// Is called when they have come or gone, before the caller's right-hand sides change.
+  std::function<void()> then = [] {};
+  const TurnedRows* turned = nullptr;  ///< of the copy, if any
+};
+const Caller no_caller;
 
 /// Calls f(task), by which k rows and columns come, or go. Returns the failing pivot, or -1.
 template <class F>
-index_t reshape(const HeldFactor& R, index_t k, bool coming, const gpucholmod_sides* given, const Then& then, F&& f) {
+index_t reshape(const HeldFactor& R, index_t k, bool coming, const gpucholmod_sides* given, const Caller& caller,
+                F&& f) {
   const index_t n = R.order(), after = coming ? n + k : n - k;
   const std::shared_ptr<OwnedRightHandSides> sides = copied(given, n, coming ? k : 0, std::max(n, after));
-  if (k == 0) return then(), -1;
+  if (sides && caller.turned) caller.turned->turn(*sides);
+  if (k == 0) {
+    caller.then();
+    if (caller.turned) put_back_sides(sides.get(), given);
+    return -1;
+  }
   Request what = resolved(request_of(n, k, R.precision(), nullptr, 1, sides), Choice{});
   what.removed = coming ? k : 0;  // of the sum of squares, as of a modification
   if (sides) what.right = sides->view(what, sides->Y.data(), after);
   const index_t pivot = f(what);
   if (pivot >= 0) return pivot;
-  then();
+  caller.then();
   if (sides) sides->settle(what, false);
   put_back_sides(sides.get(), given);
   return -1;
@@ -68,24 +79,24 @@ void require_more(index_t n, index_t p) {
 
 template <class S>
 index_t insert(HeldFactor& R, index_t at, index_t p, const S* X, index_t ldx, const gpucholmod_sides* sides,
-               std::atomic<bool>& begun, const Then& then = nothing_more) {
+               std::atomic<bool>& begun, const Caller& caller = no_caller) {
   const index_t n = R.order();
   require_more(n, p);
   require(at >= 0 && at <= n, "at", "must be one of 0 .. n");
   const std::vector<S> given = packed(matrix("X", X, n + p, p, ldx));
   const std::vector<double> columns(given.begin(), given.end());
-  return reshape(R, p, true, sides, then,
+  return reshape(R, p, true, sides, caller,
                  [&](const Task& task) { return R.insert(at, columns.data(), p, task, nullptr, unwatched, begun); });
 }
 
 index_t remove(HeldFactor& R, index_t count, const index_t* gone, const gpucholmod_sides* sides,
-               std::atomic<bool>& begun, const Then& then = nothing_more) {
+               std::atomic<bool>& begun, const Caller& caller = no_caller) {
   require(count >= 0, "count", "must not be negative");
   require(gone != nullptr || count == 0, "gone", "is missing");
   for (index_t i = 0; i < count; ++i)
     require(gone[i] >= 0 && gone[i] < R.order() && (i == 0 || gone[i] > gone[i - 1]), "gone",
             "must be rows of the factor in ascending order");
-  return reshape(R, count, false, sides, then, [&](const Task& task) {
+  return reshape(R, count, false, sides, caller, [&](const Task& task) {
     R.remove(std::vector<index_t>(gone, gone + count), task, nullptr, unwatched, begun);
     return index_t(-1);
   });
@@ -143,8 +154,8 @@ int make(gpucholmod_factor** made, gpucholmod_status* status, F&& f) {
   });
 }
 
-/// Calls f(copy, begun, then) for a copy of a factor in the caller's memory, and f calls then(); what becomes of the
-/// copy is put back. `room`: rows that the caller has memory for. Nothing of the caller's changes before nothing can
+/// Calls f(copy, begun, caller) for a copy of a factor in the caller's memory, and f calls caller.then(); what becomes of
+/// the copy is put back. `room`: rows that the caller has memory for. Nothing of the caller's changes before nothing can
 /// fail any more.
 template <class S, class F>
 index_t in_memory(int form, index_t n, index_t room, S* R, index_t ldr, F&& f) {
@@ -153,7 +164,9 @@ index_t in_memory(int form, index_t n, index_t room, S* R, index_t ldr, F&& f) {
   const std::unique_ptr<HeldFactor> copy = held(form, n, R, ldr, room, GPUCHOLMOD_MEMORY, -1);
   std::vector<double> numbers(room * room);
   std::atomic<bool> begun{false};  // of the copy: it says nothing
-  const index_t pivot = f(*copy, begun, [&] { copy->download(uplo_of(form), numbers.data()); });
+  const TurnedRows rows(MemorySource<S>(R, ldr), n, uplo_of(form));
+  const Caller caller{[&] { copy->download(uplo_of(form), numbers.data()); }, rows.any() ? &rows : nullptr};
+  const index_t pivot = f(*copy, begun, caller);
   if (pivot >= 0) return pivot;
   const index_t m = copy->order();
   const MatrixView<S> to{R, m, m, ldr};
@@ -170,8 +183,8 @@ int insert_in_memory(int form, index_t n, index_t at, index_t p, S* R, index_t l
   return guarded(status, [&] {
     require(n >= 0, "n", "must not be negative");
     require_more(n, p);
-    return in_memory(form, n, n + p, R, ldr, [&](HeldFactor& copy, std::atomic<bool>& begun, const Then& then) {
-      return insert(copy, at, p, X, ldx, sides, begun, then);
+    return in_memory(form, n, n + p, R, ldr, [&](HeldFactor& copy, std::atomic<bool>& begun, const Caller& caller) {
+      return insert(copy, at, p, X, ldx, sides, begun, caller);
     });
   });
 }
@@ -181,8 +194,8 @@ int remove_in_memory(int form, index_t n, index_t count, const index_t* gone, S*
                      const gpucholmod_sides* sides, gpucholmod_status* status) {
   return guarded(status, [&] {
     require(n >= 0, "n", "must not be negative");
-    return in_memory(form, n, n, R, ldr, [&](HeldFactor& copy, std::atomic<bool>& begun, const Then& then) {
-      return remove(copy, count, gone, sides, begun, then);
+    return in_memory(form, n, n, R, ldr, [&](HeldFactor& copy, std::atomic<bool>& begun, const Caller& caller) {
+      return remove(copy, count, gone, sides, begun, caller);
     });
   });
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/huge_pages.h"
 #include "base/threads.h"
+#include "base/turned.h"
 #include "cpu/batch_modification.h"
 #include "cpu/kernels.h"
 
@@ -60,23 +61,46 @@ void check_groups(index_t groups, int threads, const Poll& poll, const std::func
   }
 }
 
-/// Where `group` lies, of members from `first` on: looks at each of them, and tells what sizes their entries have.
+/// Returns the smallest entry of each diagonal of a group.
 template <class T>
-void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, index_t first, T* group, Range* ranges) {
-  Lanes<T, T> largest;
-  gather<T>(members, n, uplo, group, largest);
+Lanes<T, T> least_of_group(index_t n, const T* group) {
   Lanes<T, T> least;
   least.fill(std::numeric_limits<T>::infinity());
   for (index_t j = 0; j < n; ++j) {
     const T* const entries = group + group_entry<T>(n, j, j);
     for (index_t l = 0; l < group_size<T>; ++l) least[l] = entries[l] < least[l] ? entries[l] : least[l];
   }
+  return least;
+}
+
+/// Turns the rows of a group whose diagonal entry is negative (base/turned.h).
+template <class T>
+void turn_group(index_t n, T* group) {
+  for (index_t i = 0; i < n; ++i) {
+    T* const row = group + group_entry<T>(n, i, i);
+    Lanes<T, bool> turns;
+    for (index_t l = 0; l < group_size<T>; ++l) turns[l] = row[l] < 0;
+    for (index_t at = 0; at < (n - i) * group_size<T>; ++at)
+      if (turns[at % group_size<T>]) row[at] = -row[at];
+  }
+}
+
+/// Where `group` lies, of members from `first` on: looks at each of them, and tells what sizes their entries have.
+template <class T>
+void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, index_t first, T* group, Range* ranges) {
+  Lanes<T, T> largest;
+  gather<T>(members, n, uplo, group, largest);
+  Lanes<T, T> least = least_of_group(n, group);
+  if (std::any_of(least.begin(), least.end(), [](T entry) { return entry < 0; })) {
+    turn_group(n, group);
+    least = least_of_group(n, group);
+  }
   for (index_t l = 0; l < group_size<T>; ++l) {
     if (!members[l]) continue;
     if (!std::isfinite(largest[l]) || !is_normal(least[l]))  // which, and where
       for_member(first + l, [&] {
         require_triangle<T>("R", members[l], n, uplo);
-        require_diagonal<T>(members[l], n);
+        require_diagonal<T>(Turned<double>(members[l], n, uplo).data(), n);
       });
     ranges[l] = {double(largest[l]) * std::sqrt(double(n)), double(least[l])};
   }

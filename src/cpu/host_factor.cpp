@@ -14,6 +14,7 @@
 #include "base/reshaped_sides.h"
 #include "base/sizes.h"
 #include "base/threads.h"
+#include "base/turned.h"
 #include "cpu/blocked.h"
 #include "cpu/reshape.h"
 #include "cpu/substitute.h"
@@ -34,11 +35,11 @@ class HostFactor : public HeldFactor {
     prefer_huge_pages(data(), sizeof(T) * room * room);
   }
 
-  /// Where it is.
-  HostFactor(T* R, index_t n, Allocate allocate)
-      : n_(n), room_(n), own_(false), allocate_(std::move(allocate)), memory_(R, [](void*) {}) {
-    range_.most = require_triangle<T>("R", R, n, Uplo::upper) * std::sqrt(double(n));
-    range_.least = require_diagonal<T>(R, n);
+  /// Where it is. It is only read.
+  HostFactor(std::shared_ptr<const Turned<T>> R, index_t n, Allocate allocate)
+      : n_(n), room_(n), own_(false), allocate_(std::move(allocate)), memory_(R, const_cast<T*>(R->data())) {
+    range_.most = require_triangle<T>("R", R->data(), n, Uplo::upper) * std::sqrt(double(n));
+    range_.least = require_diagonal<T>(R->data(), n);
   }
 
   template <class S>
@@ -296,7 +297,7 @@ template <class T, class S>
 std::unique_ptr<HeldFactor> hold_as(const S* R, index_t n, Uplo uplo, index_t capacity, Allocate allocate,
                                     int copying_threads) {
   auto made = std::make_unique<HostFactor<T>>(n, std::max(n, capacity), std::move(allocate), copying_threads);
-  made->load(R, uplo);
+  made->load(Turned<S>(R, n, uplo).data(), uplo);
   return made;
 }
 
@@ -309,7 +310,8 @@ std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision pre
                                         : hold_as<double>(R, n, uplo, capacity, std::move(allocate), copying_threads);
 }
 std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate) {
-  return std::make_unique<HostFactor<double>>(const_cast<double*>(R), n, std::move(allocate));
+  return std::make_unique<HostFactor<double>>(std::make_shared<Turned<double>>(R, n, Uplo::upper), n,
+                                              std::move(allocate));
 }
 
 template std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate, int);

@@ -7,6 +7,7 @@
 
 #include "base/check_column.h"
 #include "base/threads.h"
+#include "base/turned.h"
 #include "cuda/batch_prepared.h"
 #include "cuda/context.h"
 #include "cuda/device_batch.h"
@@ -43,13 +44,14 @@ class BatchStorage : public DeviceBatch {
       const double* const A = R + m * n_ * n_;
       cpu::for_member(m, [&] {
         bounds[m] = require_triangle<T>("R", A, n_, uplo) * std::sqrt(double(n_));
-        require_diagonal<T>(A, n_);
+        require_diagonal<T>(Turned<double>(A, n_, uplo).data(), n_);
       });
     });
     put_bounds(bounds);
     in_pieces([&](index_t first, index_t last, T* buffer) {
       for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
-        for (index_t m = from; m < to; ++m) pack(R + (first + m) * n_ * n_, uplo, buffer + m * words_of(n_));
+        for (index_t m = from; m < to; ++m)
+          pack(Turned<double>(R + (first + m) * n_ * n_, n_, uplo).data(), uplo, buffer + m * words_of(n_));
       }, [] {}, 16);
       check(cudaMemcpyAsync(at(first), buffer, sizeof(T) * words_of(n_) * (last - first), cudaMemcpyHostToDevice,
                             stream()),

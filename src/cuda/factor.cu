@@ -3,6 +3,7 @@
 #include "base/check_column.h"
 #include "base/huge_pages.h"
 #include "base/modify_stored.h"
+#include "base/turned.h"
 #include "cuda/by_cublas.cuh"
 #include "cuda/measure.cuh"
 #include "cuda/modification.cuh"
@@ -331,8 +332,11 @@ class Factor : public DeviceStorage<T> {
 };
 
 template <class T, class S>
-std::unique_ptr<DeviceFactor> upload_as(const S* R, index_t n, Uplo uplo, index_t capacity, const Devices& devices) {
+std::unique_ptr<DeviceFactor> upload_as(const S* given, index_t n, Uplo uplo, index_t capacity,
+                                        const Devices& devices) {
   Context& context = Context::of(devices.ids);
+  const Turned<S> turned(given, n, uplo);
+  const S* const R = turned.data();
   const double largest = require_triangle<T>("R", R, n, uplo, threads_to_move(n * n));
   require_diagonal<T>(R, n);
   const Session session(context);

@@ -13,6 +13,7 @@
 #include "cpu/refactor.h"
 #include "cpu/reference.h"
 #include "cuda/backend.h"
+#include "modify/turned_place.h"
 #include "modify/weights.h"
 #include "paper/host_executor.h"
 #include "stream/run.h"
@@ -248,11 +249,11 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
   if (sides) task.right = sides->view(request, columns.Y(), request.n);
   remember(choice);
   if (place.where == Where::memory) prefer_huge_pages(place.out, sizeof(S) * task.n * task.n);
-  const auto run = [&]() -> Work {
-    if (place.factor) {
-      if constexpr (std::is_same_v<S, double>) return place.factor->modify(V, task, place.made, poll, *place.begun);
-      throw Error(ErrorCode::bad_argument, "for a factor that is held, 'V' is given as doubles", {{"argument", "V"}});
-    }
+  const auto run_held = [&]() -> Work {
+    if constexpr (std::is_same_v<S, double>) return place.factor->modify(V, task, place.made, poll, *place.begun);
+    throw Error(ErrorCode::bad_argument, "for a factor that is held, 'V' is given as doubles", {{"argument", "V"}});
+  };
+  const auto run = [&](const Place<S>& place) -> Work {
     if (task.n == 0 || task.k == 0)
       return with_storage(place, task.n, [&](const Source<S>& R, Sink<S>& out) {
         return task.precision == Precision::single ? copy<float>(R, out, task) : copy<double>(R, out, task);
@@ -265,7 +266,7 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
     }
     return {};
   };
-  Outcome outcome{run()};
+  Outcome outcome{place.factor ? run_held() : turning_rows(place, task, sides, run)};
   if (outcome.pivot < 0 && sides) {
     const bool untouched = task.n == 0 || task.k == 0;
     if (untouched) task.right.pass_through();

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/modify_stored.h"
 #include "base/range.h"
+#include "base/turned.h"
 #include "mpi/inverse.h"
 #include "mpi/panel_sweep.h"
 #include "mpi/reshape.h"
@@ -33,8 +34,10 @@ class Shared : public SharedFactor {
   std::string device_name() const override { return on_gpu() ? columns_.panels()->device_name() : ""; }
   int processes() const override { return team_.size(); }
 
-  void deal(const double* R, Uplo uplo) {
+  void deal(const double* given, Uplo uplo) {
     const index_t n = layout_.n;
+    const Turned<double> turned(given, team_.rank() == 0 ? n : 0, uplo);
+    const double* const R = turned.data();
     if (team_.rank() == 0) {
       range_.most = require_triangle<T>("R", R, n, uplo) * std::sqrt(double(n));
       range_.least = require_diagonal<T>(R, n);
@@ -52,11 +55,13 @@ class Shared : public SharedFactor {
     if (file.order() != layout_.n)
       throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that process 0 has found",
                   {{"path", path}, {"reason", "changed"}});
+    const TurnedRows turned(file, layout_.n, Uplo::upper);
+    const TurnedSource<double> R(file, turned);
     std::vector<double> scratch(layout_.n);
     columns_.each_number([&](index_t b) {
       const MatrixView<T> to = columns_.fresh(b);
       for (index_t j = layout_.first(b); j < layout_.last(b); ++j) {
-        const double* const values = file.column(j, 0, j + 1, scratch.data());
+        const double* const values = R.column(j, 0, j + 1, scratch.data());
         range_.most = std::max(range_.most, require_column<T>("R", values, 0, j + 1, j) * std::sqrt(double(layout_.n)));
         require_positive(values[j], j);
         require_not_vanished(T(values[j]), values[j], j);

@@ -205,9 +205,9 @@ TEST(Modify, ReportsWhatItDid) {
 
 TEST(Modify, RefusesInputItCannotUse) {
   const Problem<double> good = random_problem(Sign::update, 40, 3);
-  Problem<double> not_finite = good, bad_diagonal = good;
+  Problem<double> not_finite = good, bad_diagonal = random_problem(Sign::downdate, 40, 3);
   not_finite.V(5, 2) = std::nan("");
-  bad_diagonal.R(7, 7) = -1;
+  bad_diagonal.R(7, 7) = 0;
   Problem<double> both = bad_diagonal, late = bad_diagonal, failing = random_problem(Sign::downdate, 40, 3);
   both.R(3, 30) = std::numeric_limits<double>::infinity();
   late.R(39, 39) = std::nan("");

@@ -1,4 +1,4 @@
-#include "modify_contract.h"
+#include "modify_diagonal.h"
 
 #include "batch_call.h"
 #include "batch_storage.h"

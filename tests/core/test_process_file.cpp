@@ -37,9 +37,17 @@ TEST_F(File, IsReadByProcesses) {
        }))
     EXPECT_FALSE(error);
   EXPECT_TRUE(same_bits(got, R));
+  R.row(50) *= -1;  // which is turned
+  write();
+  R.row(50) *= -1;
+  for (const auto& error : read(n, [&](mpi::Team& team, const HeldFactor& f) {
+         f.download(Uplo::upper, team.rank() == 0 ? got.data() : nullptr);
+       }))
+    EXPECT_FALSE(error);
+  EXPECT_TRUE(same_bits(got, R));
   const auto unused = [](mpi::Team&, const HeldFactor&) {};
   for (const auto& error : read(n + 1, unused)) EXPECT_TRUE(error && text(*error, "reason") == "changed");
-  R(100, 100) = -1;  // which process 1 finds
+  R(100, 100) = 1e-310;  // which process 1 finds
   write();
   for (const auto& error : read(n, unused)) {
     ASSERT_TRUE(error);

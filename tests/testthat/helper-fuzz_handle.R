@@ -46,7 +46,7 @@ draw_handle <- function(home) {
   if (container != "integer") R <- R * 10^runif(1, -most, most)
   fault <- if (n > 0L && chance(0.1)) one_of(c("not_finite", "bad_diagonal")) else "none"
   if (fault == "not_finite") R[[one_of(which(upper.tri(R, diag = TRUE)))]] <- NA
-  if (fault == "bad_diagonal") diag(R)[[whole(1L, n)]] <- if (container == "integer") 0L else -1
+  if (fault == "bad_diagonal") diag(R)[[whole(1L, n)]] <- if (container == "integer") 0L else 0
   given <- put_factor(R, container, uplo)
   X <- plain_factor(given, uplo)
   if (single) X <- upper(replace(as_floats(X), is.na(X), NaN))

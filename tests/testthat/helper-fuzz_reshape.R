@@ -172,7 +172,7 @@ reshape_ordinary <- function() {
   if (container == "dtrMatrix, unit") R <- R / diag(R)
   else if (container != "integer") R <- R * 10^runif(1, -1, 1)^(if (container == "float32") 15 else 100)
   fault <- n > 0L && chance(0.08)
-  given <- put_factor(if (fault) replace(R, 1L, if (container == "integer") 0L else -1) else R, container, uplo)
+  given <- put_factor(if (fault) replace(R, 1L, if (container == "integer") 0L else 0) else R, container, uplo)
   X <- plain_factor(put_factor(R, container, uplo), uplo)
   if (container == "dtrMatrix, unit") diag(X) <- 1
   single <- container == "float32"

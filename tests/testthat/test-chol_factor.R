@@ -66,7 +66,7 @@ at_each_home("values that cannot be used are found", {
   R <- well_conditioned(200)
   error <- expect_error(keep(replace(R, 401, NA)), class = "gpucholmod_not_finite")
   expect_identical(unclass(error)[c("argument", "row", "col")], list(argument = "R", row = 1, col = 3))
-  expect_identical(expect_error(keep(replace(R, 202, -1)), class = "gpucholmod_bad_diagonal")$index, 2)
+  expect_identical(expect_error(keep(replace(R, 202, 1e-310)), class = "gpucholmod_bad_diagonal")$index, 2)
   expect_error(keep(replace(R, 401, 1e300), precision = "single"), class = "gpucholmod_overflow")
   expect_error(keep(replace(R, 202, 1e-300), precision = "single"), class = "gpucholmod_bad_diagonal")
 })

@@ -40,8 +40,8 @@ for (method in c(cpu_methods, if (gpu_info(FALSE)$usable) cuda_methods)) {
     }
     expect_condition_fields(run(R, c(1L, NA, 2L)), "not_finite", argument = "V", row = 2, col = 1)
     expect_condition_fields(run(replace(R, 5, 0), V), "bad_diagonal", index = 2, value = 0)
-    expect_condition_fields(run(replace(R, 9, -1), V), "bad_diagonal", index = 3, value = -1)
-    expect_condition_fields(run(replace(R, 9, -1), matrix(0, 3, 0)), "bad_diagonal", index = 3, value = -1)
+    expect_condition_fields(run(replace(R, 9, 1e-310), V), "bad_diagonal", index = 3, value = 1e-310)
+    expect_condition_fields(run(replace(R, 9, 1e-310), matrix(0, 3, 0)), "bad_diagonal", index = 3, value = 1e-310)
     expect_condition_fields(run(R, 100 * V, TRUE), "not_positive_definite", pivot = 1L)
   })
 }

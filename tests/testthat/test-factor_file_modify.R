@@ -85,7 +85,7 @@ test_that("nothing appears unless it is complete", {
   old <- file.path(folder, "old.bin")
   write_factor(2 * R, old)
   bad <- write_factor(replace(R, 4902, NaN), file.path(folder, "bad.bin"))
-  negative <- write_factor(replace(R, 102, -1), file.path(folder, "negative.bin"))
+  tiny <- write_factor(replace(R, 102, 1e-310), file.path(folder, "tiny.bin"))
   late <- numeric(100)
   late[90] <- 100
   expect_untouched(folder, {
@@ -95,7 +95,7 @@ test_that("nothing appears unless it is complete", {
       expect_identical(error$pivot, 90L)
       error <- expect_error(run(bad, V), class = "gpucholmod_not_finite")
       expect_identical(c(error$row, error$col), c(2, 50))
-      expect_identical(expect_error(run(negative, V), class = "gpucholmod_bad_diagonal")$index, 2)
+      expect_identical(expect_error(run(tiny, V), class = "gpucholmod_bad_diagonal")$index, 2)
       expect_error(run(f, replace(V, 4, Inf)), class = "gpucholmod_not_finite")
       expect_error(run(f, V[1:3, ]), class = "gpucholmod_dimension_mismatch")
     }

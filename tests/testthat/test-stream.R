@@ -95,7 +95,7 @@ test_that("bad input is an error whatever the first panels come to", {
     error <- expect_error(modify(R, 1:600, TRUE, method), class = "gpucholmod_not_finite")
     expect_identical(c(error$row, error$col), c(5, 590))
     R[5, 590] <- 0
-    R[599, 599] <- -1
+    R[599, 599] <- 1e-310
     error <- expect_error(modify(R, 1:600, TRUE, method), class = "gpucholmod_bad_diagonal")
     expect_identical(error$index, 599)
   }
