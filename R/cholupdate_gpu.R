@@ -6,10 +6,10 @@
 #'
 #' @param R The Cholesky factor: the upper triangular \eqn{n \times n}{n x n} matrix that [chol()] returns. Rows with a
 #'   negative diagonal entry, as `qr.R()` returns them, are multiplied by -1 first, which does not change \eqn{R'R}; so
-#'   are those rows of `z`. The other triangle is not used, as in LAPACK; where it is not zero, a warning may say what
-#'   else `R` looks like (see [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects of package
-#'   \pkg{Matrix} and `float32` matrices of package \pkg{float} are accepted too, and come back as they came (integers
-#'   as doubles).
+#'   are those rows of `z`. Zeros on the diagonal, as of `matrix(0, n, n)`, are taken by updates. The other triangle is
+#'   not used, as in LAPACK; where it is not zero, a warning may say what else `R` looks like (see
+#'   [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects of package \pkg{Matrix} and `float32`
+#'   matrices of package \pkg{float} are accepted too, and come back as they came (integers as doubles).
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix`
 #'   or `float32`, or numbers with a class of S3, such as a time series.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
@@ -56,10 +56,11 @@
 #' @param control Tunables: see [cholupdate_control()].
 #'
 #' @return The modified factor, in the form and with the dimnames of `R`: positive diagonal, the other triangle exactly
-#'   zero. With `check = FALSE`, a list of the factor `R` and `pivot`: 0 on success; otherwise the order of the first
-#'   leading minor of \eqn{A - VV'} that is not positive definite, and `R` is the factor as it was given. With `z`, a
-#'   list of `R`, `z` in the form in which it was given, `rss` if that was, and `pivot` with `check = FALSE`; where that
-#'   is not 0, `z` and `rss` are as they were given too.
+#'   zero. A zero on the diagonal of `R` stays exactly zero where the columns of `V` bring nothing. With `check =
+#'   FALSE`, a list of the factor `R` and `pivot`: 0 on success; otherwise the order of the first leading minor of
+#'   \eqn{A - VV'} that is not positive definite, and `R` is the factor as it was given. With `z`, a list of `R`, `z`
+#'   in the form in which it was given, `rss` if that was, and `pivot` with `check = FALSE`; where that is not 0, `z`
+#'   and `rss` are as they were given too.
 #'
 #' @section Right-hand sides:
 #' `z` and `rss` are changed by the same orthogonal and hyperbolic transforms as `R`, as by LINPACK's `dchud` and
@@ -88,6 +89,9 @@
 #' where columns go in passes of up to 32, they grow like the square root of the number of columns, or of passes.
 #'
 #' @section Errors:
+#' A downdate of a factor with a zero on its diagonal is an error of class `gpucholmod_bad_diagonal`, also where columns
+#' are added by the same call.
+#'
 #' A downdate that would leave the matrix not positive definite is an error of class `gpucholmod_not_positive_definite`
 #' with the field `pivot`. Within the error above rounding decides: a matrix that is positive definite by less than that
 #' may be refused, and one that is not, by less, be factorised.

@@ -54,9 +54,7 @@ solve_back.factor_file <- function(f, b, ...) {
 #' @export
 logdet.factor_file <- function(f, ...) {
   require_no_more(...)
-  diagonal <- file_diagonal(f)
-  require_diagonal(diagonal)
-  2 * sum(log(abs(diagonal)))
+  logdet_of(file_diagonal(f))
 }
 
 #' @rdname solve.factor_file

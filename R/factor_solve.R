@@ -22,9 +22,11 @@
 #' Of an ordinary matrix or a file with negative diagonal entries, these are the solutions with `R` as it is; a handle
 #' has a positive diagonal.
 #'
-#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log |R_{ii}|}{2 sum log |R_ii|}.
+#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log |R_{ii}|}{2 sum log |R_ii|}; `-Inf` of
+#' a factor with zeros on its diagonal.
 #' @section Errors:
-#' A diagonal entry that is not finite, or less than 2.2e-308 in size, is an error of class `gpucholmod_bad_diagonal`.
+#' A diagonal entry that is not finite, or less than 2.2e-308 in size, is an error of class `gpucholmod_bad_diagonal`;
+#' for `logdet()` it may be 0.
 #' Of an ordinary matrix nothing else is looked at.
 #' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and
 #' [in files][solve.factor_file]
@@ -82,8 +84,8 @@ solve_back.default <- function(f, b, ..., uplo = c("upper", "lower")) {
 logdet.default <- function(f, ..., uplo = c("upper", "lower")) {
   require_no_more(...)
   with_memory({
-    R <- opened_doubles(open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")), f)
-    2 * sum(log(abs(diag(R))))
+    R <- opened_doubles(open_factor(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"), "f"), f)
+    logdet_of(diag(R))
   })
 }
 
@@ -95,10 +97,16 @@ open_ordinary <- function(f, uplo) {
   factor
 }
 
-# Stops unless the entries of the diagonal of a factor, which may be negative, are finite and neither 0 nor subnormal: a
-# subnormal number has lost digits, and its inverse is not finite.
-require_diagonal <- function(diagonal) {
-  bad <- match(FALSE, is.finite(diagonal) & abs(diagonal) >= .Machine$double.xmin, 0L)
+# Returns log det A from the diagonal of a factor.
+logdet_of <- function(diagonal) {
+  require_diagonal(diagonal, zero = TRUE)
+  2 * sum(log(abs(diagonal)))
+}
+
+# Stops unless the entries of the diagonal of a factor, which may be negative, are finite, not subnormal, and, unless
+# `zero` is TRUE, not 0: a subnormal number has lost digits, and its inverse is not finite.
+require_diagonal <- function(diagonal, zero = FALSE) {
+  bad <- match(FALSE, is.finite(diagonal) & (abs(diagonal) >= .Machine$double.xmin | zero & diagonal == 0), 0L)
   if (bad == 0L) return(invisible())
   fields <- list(index = bad, value = diagonal[[bad]])
   rule <- "this factor cannot be solved with: its diagonal must be finite and at least %.3g in size, entry %d is %g"

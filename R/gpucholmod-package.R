@@ -37,7 +37,7 @@
 #' | `gpucholmod_not_square` | `R` or `A` is not square | `nrow`, `ncol` |
 #' | `gpucholmod_dimension_mismatch` | `V` or `b` has the wrong number of rows | `expected`, `actual` |
 #' | `gpucholmod_not_finite` | NA, NaN or Inf in `V`, or a triangle of `R` or `A` | `argument`, `row`, `col`, `value` |
-#' | `gpucholmod_bad_diagonal` | a diagonal entry is not positive, or is subnormal: see below | `index`, `value` |
+#' | `gpucholmod_bad_diagonal` | a diagonal entry is 0 where it must not, or subnormal: see below | `index`, `value` |
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
 #' | `gpucholmod_shared` | the matrix to overwrite is shared, and must not be copied | `argument`, `value`, `bytes` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
@@ -53,7 +53,8 @@
 #'
 #' [factor_file()] and [bench_paper()] list the reasons of `gpucholmod_bad_file`. `gpucholmod_backend_unavailable` is
 #' also raised if several GPUs cannot hold a factor together: see [chol_factor()]. `gpucholmod_bad_diagonal` is raised
-#' for a factor that is given and for a result; a diagonal entry below the smallest normal number has lost digits.
+#' for a factor that is given and for a result; a diagonal entry below the smallest normal number has lost digits. A
+#' factor with zeros on its diagonal can be kept and updated; whatever needs a positive definite matrix refuses it.
 #'
 #' What is wrong with one of many factors ([cholupdate_batch()], [solve_modified()]) has its number as a field `member`
 #' besides; for `gpucholmod_not_positive_definite` there are `members` and `pivots`.

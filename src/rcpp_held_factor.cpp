@@ -8,7 +8,7 @@
 
 #include "base/factor_io.h"
 #include "base/file.h"
-#include "base/turned.h"
+#include "base/semidefinite.h"
 #include "cpu/host_factor.h"
 #include "cuda/device_factor.h"
 #include "rcpp_fields.h"
@@ -22,15 +22,15 @@ using namespace gpucholmod;
 namespace {
 
 /// For inst/bench.
-DeviceFactor& on_device(const Use<HeldFactor>& R) {
-  if (auto* const found = dynamic_cast<DeviceFactor*>(&*R)) return *found;
+const DeviceFactor& on_device(const Use<HeldFactor>& R) {
+  if (auto* const found = dynamic_cast<const DeviceFactor*>(&R->plain())) return *found;
   throw Error(ErrorCode::bad_argument, "the factor is not on a GPU", {{"argument", "pointer"}});
 }
 
 /// The R side of a new factor.
 Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   using Rcpp::_;
-  const auto* const there = dynamic_cast<const DeviceFactor*>(made.get());
+  const auto* const there = dynamic_cast<const DeviceFactor*>(&made->plain());
   const std::vector<DeviceFactor::Share> shares = there ? there->shares() : std::vector<DeviceFactor::Share>{};
   std::vector<int> devices;
   for (const DeviceFactor::Share& share : shares) devices.push_back(share.device);
@@ -40,6 +40,14 @@ Rcpp::List described(std::unique_ptr<HeldFactor> made) {
       _["bytes"] = made->bytes(), _["capacity"] = int(made->capacity()), _["devices"] = devices);
   handle["pointer"] = handed_over(std::move(made));
   return handle;
+}
+
+/// Returns make(numbers), with zeros on its diagonal where R, a matrix of doubles or of floats, has some.
+template <class F>
+std::unique_ptr<HeldFactor> kept(SEXP R, int uplo, int precision, F&& make) {
+  const index_t n = Rf_nrows(R);
+  return TYPEOF(R) == INTSXP ? keep_with_zeros(floats(R), n, Uplo(uplo), Precision(precision), make)
+                             : keep_with_zeros(REAL(R), n, Uplo(uplo), Precision(precision), make);
 }
 
 /// Returns the traces of VV' of the columns that the last call has added, and of those that it has taken away.
@@ -62,8 +70,9 @@ std::array<double, 2> traces_of(const double* V, index_t n, index_t k, const Req
 Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
   return guarded([&] {
     const index_t n = Rf_nrows(R);
-    return described(TYPEOF(R) == INTSXP ? cpu::hold(floats(R), n, Uplo(uplo), Precision(precision), capacity, of_r)
-                                         : cpu::hold(REAL(R), n, Uplo(uplo), Precision(precision), capacity, of_r));
+    return described(kept(R, uplo, precision, [&](const auto* numbers) {
+      return cpu::hold(numbers, n, Uplo(uplo), Precision(precision), capacity, of_r);
+    }));
   });
 }
 
@@ -72,9 +81,9 @@ Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
 Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std::vector<int> devices) {
   return guarded([&] {
     const index_t n = Rf_nrows(R);
-    return described(TYPEOF(R) == INTSXP
-                         ? cuda::upload(floats(R), n, Uplo(uplo), Precision(precision), capacity, devices)
-                         : cuda::upload(REAL(R), n, Uplo(uplo), Precision(precision), capacity, devices));
+    return described(kept(R, uplo, precision, [&](const auto* numbers) -> std::unique_ptr<HeldFactor> {
+      return cuda::upload(numbers, n, Uplo(uplo), Precision(precision), capacity, devices);
+    }));
   });
 }
 
@@ -88,8 +97,9 @@ Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int c
                   {{"path", path}, {"reason", "changed"}});
     std::unique_ptr<HeldFactor> made;
     try {
-      made = turning_rows(R, n, Uplo::upper, [&](const Source<double>& rows) {
-        return cuda::upload(rows, n, Precision(precision), capacity, devices, [](double) { heed_user(); });
+      made = keep_with_zeros(R, n, Precision(precision), [&](const Source<double>& rows) {
+        return std::unique_ptr<HeldFactor>(
+            cuda::upload(rows, n, Precision(precision), capacity, devices, [](double) { heed_user(); }));
       });
     } catch (const Error&) {
       R.require_unchanged();  // if it was not, that is what went wrong

@@ -35,10 +35,37 @@ for n = [1 2 7 40]
     failed = true;
   end_try_catch
   assert (failed);
-  bad = R;
-  bad(n, n) = 0;
-  [R1, err] = cholupdate_gpu (bad, zeros (n, 1));
-  assert (err, 2);
+
+  ## rows with a negative diagonal entry keep their sign, as Octave's do; zeros are updated, and not downdated
+  turned = R;
+  turned(n, :) *= -1;
+  turned(1, :) *= -1;
+  same (cholupdate_gpu (turned, x), cholupdate (turned, x), 10 * eps);
+  same (cholupdate_gpu (turned, x / 100, "-"), cholupdate (turned, x / 100, "-"), 10 * eps);
+  same (full (cholfactor_gpu (turned)), sign (diag (turned)) .* turned, eps);
+  zero = R;
+  zero(n, n) = 0;
+  for Z = {zero, zeros(n)}
+    R1 = cholupdate_gpu (Z{1}, x);
+    theirs = cholupdate (Z{1}, x);  # whose diagonal may be negative
+    same (R1' * R1, theirs' * theirs, eps);
+    assert (all (diag (R1) >= 0));
+    [R1, err] = cholupdate_gpu (Z{1}, x / 100, "-");
+    [theirs, their_err] = cholupdate (Z{1}, x / 100, "-");
+    assert ([err, their_err], [2, 2]);
+    assert (R1, Z{1});
+    F = cholfactor_gpu (Z{1});
+    assert (logdet (F), -Inf);
+    update (F, eye (n));
+    same (full (F), chol (Z{1}' * Z{1} + eye (n)), 100 * eps);
+  endfor
+  clear F
+
+  ## integers and logical values
+  whole = round (10 * x);
+  same (cholupdate_gpu (R, int8 (whole)), cholupdate (R, whole), eps);
+  same (cholupdate_gpu (R, whole > 0), cholupdate (R, double (whole > 0)), eps);
+  same (cholupdate_gpu (int32 (round (10 * R) + eye (n)), x), cholupdate (round (10 * R) + eye (n), x), eps);
 
   for j = unique ([1, ceil(n / 2), n])
     kept = [1:j-1, j+1:n];
@@ -124,6 +151,17 @@ for i = 1:numel (refused)
   end_try_catch
   assert (failed);
 endfor
+told = {{{R, 1i * x}, "X is complex"}, {{1i * R, x}, "R is complex"}, {{R, nan(40, 1)}, "X has a value that is not finite, at (1, 1)"}, ...
+        {{R + diag(nan(39, 1), 1), x}, "R has a value that is not finite, at (1, 2)"}, {{R, "a"}, "X must be a matrix of numbers"}};
+for i = 1:numel (told)
+  message = "";
+  try
+    cholupdate_gpu (told{i}{1}{:});
+  catch problem
+    message = problem.message;
+  end_try_catch
+  assert (! isempty (strfind (message, told{i}{2})), message);
+endfor
 clear F G H
 F = cholfactor_gpu (chol (A));
 ## a failure that leaves a factor half modified has an identifier of its own
@@ -137,7 +175,7 @@ for code = [2, 11]
 endfor
 of_factor = {@() update(F, x(2:end)), @() update(F, x, "?"), @() update(F, 100 * x, "-"), @() update(F, nan (n, 1)), @() update(F, x, "+", 0), ...
              @() insert(F, n + 2, ones (n + 1, 1)), @() insert(F, 1, x), @() remove(F, 0), @() F \ x(2:end), @() cholfactor_gpu(1i * A), ...
-             @() cholfactor_gpu(A, "abacus"), @() cholfactor_gpu(-A), ...
+             @() cholfactor_gpu(A, "abacus"), @() cholfactor_gpu("a"), ...
              @() cholfactor_gpu(A, "gpu", Inf), @() cholupdate_gpu(R, x, "+", "abacus"), ...
              @() full(cholfactor_gpu(uint64 (8))), ...
              @() gpucholmod_mex("order", uint64 (8)), @() gpucholmod_mex("order"), @() gpucholmod_mex("orders", uint64 (8))};

@@ -3,7 +3,8 @@
 ## F = cholfactor_gpu (R, "gpu", device)
 ##
 ## A Cholesky factor with memory of its own, which is modified where it is: in ordinary memory (backend "cpu"), or on a GPU ("gpu"; device: its
-## number, from 0; the first that can be used). R is upper triangular, real, double or single, which the factor is then as well. With A = R'*R,
+## number, from 0; the first that can be used). R is upper triangular, real, double or single, which the factor is then as well; integers become doubles. Rows with a negative
+## diagonal entry are multiplied by -1; an R with zeros on its diagonal can be updated. With A = R'*R,
 ##
 ##   err = update (F, X)            A + X*X'
 ##   err = update (F, X, op)        as cholupdate_gpu: "+", "-", or a weight for each column of X
@@ -32,14 +33,13 @@ classdef cholfactor_gpu < handle
         self.number = R;
         return;
       endif
-      if (! isfloat (R) || ! isreal (R) || ndims (R) != 2 || rows (R) != columns (R))
-        error ("cholfactor_gpu: R must be a real square matrix");
-      elseif (! ischar (backend) || ! any (strcmp (backend, {"cpu", "gpu"})))
+      R = gpucholmod_triangle ("cholfactor_gpu", R);
+      if (! ischar (backend) || ! any (strcmp (backend, {"cpu", "gpu"})))
         error ('cholfactor_gpu: BACKEND must be "cpu" or "gpu"');
       elseif (! isscalar (device) || device != fix (device) || device < -1 || device > intmax ("int32"))
         error ("cholfactor_gpu: DEVICE must be the number of a GPU");
       endif
-      [number, code, pivot, message] = gpucholmod_mex ("hold", triu (full (R)), double (strcmp (backend, "gpu")), double (device));
+      [number, code, pivot, message] = gpucholmod_mex ("hold", R, double (strcmp (backend, "gpu")), double (device));
       if (code != 0)
         error ("gpucholmod:hold", "cholfactor_gpu: %s", message);
       endif
@@ -51,23 +51,25 @@ classdef cholfactor_gpu < handle
     endfunction
 
     function err = update (self, X, op = "+", scale = 1)
-      if (! isfloat (X) || ! isreal (X) || ndims (X) != 2 || rows (X) != order (self))
+      X = gpucholmod_numbers ("cholfactor_gpu", "X", X);
+      if (rows (X) != order (self))
         error ("cholfactor_gpu: dimension mismatch between F and X");
       elseif (! isscalar (scale) || ! isfloat (scale) || ! isreal (scale))
         error ("cholfactor_gpu: SCALE must be a number");
       endif
       weights = gpucholmod_weights ("cholfactor_gpu", op, columns (X));
-      [none, code, pivot, message] = gpucholmod_mex ("modify", self.number, double (full (X)), weights, double (scale));
+      [none, code, pivot, message] = gpucholmod_mex ("modify", self.number, double (X), weights, double (scale));
       err = cholfactor_gpu.outcome (code, message, nargout);
     endfunction
 
     function err = insert (self, j, X)
-      if (! isfloat (X) || ! isreal (X) || ndims (X) != 2 || rows (X) != order (self) + columns (X))
+      X = gpucholmod_numbers ("cholfactor_gpu", "X", X);
+      if (rows (X) != order (self) + columns (X))
         error ("cholfactor_gpu: dimension mismatch between F and X");
       elseif (! isscalar (j) || j != fix (j) || j < 1 || j > order (self) + 1)
         error ("cholfactor_gpu: index J out of range");
       endif
-      [none, code, pivot, message] = gpucholmod_mex ("insert_held", self.number, double (j), double (full (X)));
+      [none, code, pivot, message] = gpucholmod_mex ("insert_held", self.number, double (j), double (X));
       err = cholfactor_gpu.outcome (code, message, nargout);
     endfunction
 
@@ -80,10 +82,11 @@ classdef cholfactor_gpu < handle
     endfunction
 
     function x = mldivide (self, b)
-      if (! isa (self, "cholfactor_gpu") || ! isfloat (b) || ! isreal (b) || ndims (b) != 2 || rows (b) != order (self))
+      b = gpucholmod_numbers ("cholfactor_gpu", "b", b);
+      if (! isa (self, "cholfactor_gpu") || rows (b) != order (self))
         error ("cholfactor_gpu: dimension mismatch between F and b");
       endif
-      x = cholfactor_gpu.told ("solve", self.number, double (full (b)));
+      x = cholfactor_gpu.told ("solve", self.number, double (b));
     endfunction
 
     function log = logdet (self)

@@ -8,10 +8,10 @@ function [R1, err] = cholinsert_gpu (R, j, X)
   if (nargin != 3)
     print_usage ();
   endif
+  R = gpucholmod_triangle ("cholinsert_gpu", R);
+  X = gpucholmod_numbers ("cholinsert_gpu", "X", X);
   n = columns (R);
-  if (! isfloat (R) || ! isreal (R) || ndims (R) != 2 || rows (R) != n)
-    error ("cholinsert_gpu: R must be a real square matrix");
-  elseif (! isfloat (X) || ! isreal (X) || ndims (X) != 2 || rows (X) != n + columns (X))
+  if (rows (X) != n + columns (X))
     error ("cholinsert_gpu: dimension mismatch between R and X");
   elseif (! isscalar (j) || j != fix (j) || j < 1 || j > n + 1)
     error ("cholinsert_gpu: index J out of range");
@@ -20,7 +20,7 @@ function [R1, err] = cholinsert_gpu (R, j, X)
     R = single (R);
     X = single (X);
   endif
-  [R1, code, pivot, message] = gpucholmod_mex ("insert", triu (full (R)), double (j), full (X));
+  [R1, code, pivot, message] = gpucholmod_mex ("insert", R, double (j), X);
   err = (code == 1) + 2 * (code == 4);
   if (code != 0 && (err == 0 || nargout < 2))
     error ("gpucholmod:insert", "cholinsert_gpu: %s", message);

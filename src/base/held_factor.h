@@ -24,6 +24,10 @@ class HeldFactor {
   virtual bool on_gpu() const = 0;
   virtual index_t capacity() const = 0;  ///< rows and columns that there is room for
   virtual double bytes() const = 0;  ///< of memory held
+  /// The factor itself, or the one with stand-ins for its zeros (base/semidefinite.h).
+  virtual const HeldFactor& plain() const { return *this; }
+  /// Those entries of the diagonal <- value, a positive number of its scalar.
+  virtual void set_diagonal(const std::vector<index_t>& rows, double value) = 0;
   virtual int processes() const { return 0; }  ///< over which it is dealt out (mpi/factor.h); 0: it is whole
 
   /// Makes each flag true that is true in one of the processes, so that rounding cannot make them choose differently.

@@ -82,34 +82,4 @@ class Turned : NotCopied {
   std::optional<TurnedRows> rows_;
 };
 
-/// A factor that is read by pieces of columns, with turned rows.
-template <class S>
-class TurnedSource : public Source<S> {
- public:
-  TurnedSource(const Source<S>& R, const TurnedRows& rows) : R_(R), rows_(rows) {}
-  const S* column(index_t j, index_t first, index_t last, S* scratch) const override {
-    const S* const values = R_.column(j, first, last, scratch);
-    if (values != scratch) std::copy_n(values, last - first, scratch);
-    rows_.turn(j, first, last, scratch);
-    return scratch;
-  }
-
- private:
-  const Source<S>& R_;
-  const TurnedRows& rows_;
-};
-
-/// Returns f(R). Where that throws bad_diagonal and R (n x n) has a negative entry on its diagonal, f is called again,
-/// for R with turned rows.
-template <class S, class F>
-auto turning_rows(const Source<S>& R, index_t n, Uplo uplo, F&& f) {
-  std::optional<TurnedRows> rows;
-  try {
-    return f(R);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_diagonal || !rows.emplace(R, n, uplo).any()) throw;
-  }
-  return f(TurnedSource<S>(R, *rows));
-}
-
 }  // namespace gpucholmod

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/factor_io.h"
-#include "base/turned.h"
+#include "base/semidefinite.h"
 #include "c/handle.h"
 #include "c/right_sides.h"
 #include "cpu/host_factor.h"
@@ -37,8 +37,10 @@ std::unique_ptr<HeldFactor> held(int form, index_t n, const S* R, index_t ldr, i
   if (ldr != n) copied = packed_triangle(given, uplo);
   const S* const numbers = ldr != n ? copied.data() : R;
   const Precision precision = precision_of<S>;
-  if (home == GPUCHOLMOD_GPU) return cuda::upload(numbers, n, uplo, precision, capacity, device);
-  return cpu::hold(numbers, n, uplo, precision, capacity, allocate, 1);
+  return keep_with_zeros(numbers, n, uplo, precision, [&](const S* positive) -> std::unique_ptr<HeldFactor> {
+    if (home == GPUCHOLMOD_GPU) return cuda::upload(positive, n, uplo, precision, capacity, device);
+    return cpu::hold(positive, n, uplo, precision, capacity, allocate, 1);
+  });
 }
 
 /// What is done for a factor in the caller's memory, whose copy is changed, when rows and columns come or go.
@@ -154,9 +156,9 @@ int make(gpucholmod_factor** made, gpucholmod_status* status, F&& f) {
   });
 }
 
-/// Calls f(copy, begun, caller) for a copy of a factor in the caller's memory, and f calls caller.then(); what becomes of
-/// the copy is put back. `room`: rows that the caller has memory for. Nothing of the caller's changes before nothing can
-/// fail any more.
+/// Calls f(copy, begun, caller) for a copy of a factor in the caller's memory, and f calls caller.then(); what becomes
+/// of the copy is put back. `room`: rows that the caller has memory for. Nothing of the caller's changes before nothing
+/// can fail any more.
 template <class S, class F>
 index_t in_memory(int form, index_t n, index_t room, S* R, index_t ldr, F&& f) {
   require(ldr >= room, "ldr", "leaves no room for the rows that come");

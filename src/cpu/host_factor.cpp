@@ -64,6 +64,10 @@ class HostFactor : public HeldFactor {
   void diagonal(double* out) const override {
     for (index_t j = 0; j < n_; ++j) out[j] = double(view()(j, j));
   }
+  void set_diagonal(const std::vector<index_t>& rows, double value) override {
+    for (const index_t j : rows) own()(j, j) = T(value);
+    range_.least = std::min(range_.least, rows.empty() ? range_.least : value);
+  }
   double trace() const override {
     double sum = 0;
     for (index_t j = 0; j < n_; ++j) sum += squares_of_column(j);

@@ -117,6 +117,15 @@ class DeviceStorage : public DeviceFactor {
     session.finish();
   }
 
+  void set_diagonal(const std::vector<index_t>& rows, double value) override {
+    if (rows.empty()) return;
+    const Session session(context_);
+    const T entry = T(value);
+    for (const index_t j : rows)
+      move_column(&entry, dR_.data() + j * (layout_.ld + 1), 1, cudaMemcpyHostToDevice, context_);
+    session.finish();
+  }
+
   double trace() const override {
     double sum = 0;
     for (const double s : squares_of_columns()) sum += s;

@@ -13,7 +13,7 @@
 #include "cpu/refactor.h"
 #include "cpu/reference.h"
 #include "cuda/backend.h"
-#include "modify/turned_place.h"
+#include "modify/mended_place.h"
 #include "modify/weights.h"
 #include "paper/host_executor.h"
 #include "stream/run.h"
@@ -222,13 +222,17 @@ std::optional<Work> by_refactoring(const Place<double>& place, const double* V, 
   return done;
 }
 
-/// Route::whole. Where factorising afresh does not do, `task` becomes one of method blocked.
+/// Route::whole. Where factorising afresh does not do, as for a matrix that is not `definite`, `task` becomes one of
+/// method blocked.
 template <class S>
-Work whole(const Place<S>& place, const S* V, const Request& request, Request& task, const Poll& poll) {
+Work whole(const Place<S>& place, const S* V, const Request& request, Request& task, bool definite,
+           const Poll& poll) {
   if (task.algorithm == Algorithm::rotations) return by_rotations(place, V, task, poll);
   if (task.algorithm == Algorithm::refactor) {
+    std::optional<Work> done;
     if constexpr (std::is_same_v<S, double>)
-      if (std::optional<Work> done = by_refactoring(place, V, task, poll)) return *std::move(done);
+      if (definite) done = by_refactoring(place, V, task, poll);
+    if (done) return *std::move(done);
     Choice instead;
     instead.method = Method::blocked;
     task = resolved(request, instead);
@@ -253,20 +257,20 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
     if constexpr (std::is_same_v<S, double>) return place.factor->modify(V, task, place.made, poll, *place.begun);
     throw Error(ErrorCode::bad_argument, "for a factor that is held, 'V' is given as doubles", {{"argument", "V"}});
   };
-  const auto run = [&](const Place<S>& place) -> Work {
+  const auto run = [&](const Place<S>& place, bool definite) -> Work {
     if (task.n == 0 || task.k == 0)
       return with_storage(place, task.n, [&](const Source<S>& R, Sink<S>& out) {
         return task.precision == Precision::single ? copy<float>(R, out, task) : copy<double>(R, out, task);
       });
     switch (choice.route()) {
-      case Route::whole: return whole(place, V, request, task, poll);
+      case Route::whole: return whole(place, V, request, task, definite, poll);
       case Route::paper_panels: return in_paper_panels(place, V, task, poll);
       case Route::column_panels: return in_column_panels(place, V, task, poll);
       case Route::on_gpu: break;  // above
     }
     return {};
   };
-  Outcome outcome{place.factor ? run_held() : turning_rows(place, task, sides, run)};
+  Outcome outcome{place.factor ? run_held() : mending_diagonal(place, V, task, sides, run)};
   if (outcome.pivot < 0 && sides) {
     const bool untouched = task.n == 0 || task.k == 0;
     if (untouched) task.right.pass_through();

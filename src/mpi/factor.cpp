@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/modify_stored.h"
 #include "base/range.h"
-#include "base/turned.h"
+#include "base/zeros.h"
 #include "mpi/inverse.h"
 #include "mpi/panel_sweep.h"
 #include "mpi/reshape.h"
@@ -56,7 +56,8 @@ class Shared : public SharedFactor {
       throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that process 0 has found",
                   {{"path", path}, {"reason", "changed"}});
     const TurnedRows turned(file, layout_.n, Uplo::upper);
-    const TurnedSource<double> R(file, turned);
+    const Zeros zeros;
+    const MendedSource<double> R(file, turned, zeros);
     std::vector<double> scratch(layout_.n);
     columns_.each_number([&](index_t b) {
       const MatrixView<T> to = columns_.fresh(b);
@@ -106,6 +107,10 @@ class Shared : public SharedFactor {
       of_columns(out, [](const T* column, index_t j) { return double(column[j]); });
       return -1;
     });
+  }
+  void set_diagonal(const std::vector<index_t>&, double) override {
+    throw Error(ErrorCode::not_supported, "a factor over several processes has no zeros on its diagonal",
+                {{"operation", "set_diagonal"}});
   }
   /// The same bits with any number of processes.
   double trace() const override {

@@ -213,6 +213,7 @@ struct StorageKind {
   bool always_doubles = false;  ///< stores doubles, also if it computes in single precision
   bool lower = false;           ///< stores, and names in errors, entries of R'
   bool takes_sides = true;      ///< right-hand sides
+  bool takes_zeros = true;      ///< on the diagonal of a factor; otherwise such a factor is refused
   bool has_poll = true;
   std::function<std::unique_ptr<Storage>()> same_bits_as = {};  ///< empty: no other storage
 

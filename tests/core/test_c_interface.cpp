@@ -137,7 +137,7 @@ TEST(CInterface, LeavesWhatItCannotChange) {
       changed(bad, large, nullptr, GPUCHOLMOD_OVERFLOW);
       bad(n - 1, n - 1) = 0;
       v(n - 2) = 1;
-      changed(bad, v, nullptr, GPUCHOLMOD_BAD_DIAGONAL);
+      changed(bad, v, &minus, GPUCHOLMOD_BAD_DIAGONAL);
       EXPECT_EQ(status.row, n);
       bad = R;
       (lower ? bad(2, 1) : bad(1, 2)) = infinite;

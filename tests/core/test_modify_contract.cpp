@@ -1,5 +1,6 @@
 #include "modify_diagonal.h"
 
+#include "base/semidefinite.h"
 #include "batch_call.h"
 #include "batch_storage.h"
 #include "c_storage.h"
@@ -11,7 +12,9 @@ namespace gpucholmod::test {
 namespace {
 
 const Keep kept = [](const Doubles& R, Precision precision, index_t capacity) {
-  return cpu::hold(R.data(), R.cols(), Uplo::upper, precision, capacity, allocate());
+  return keep_with_zeros(R.data(), R.cols(), Uplo::upper, precision, [&](const double* numbers) {
+    return cpu::hold(numbers, R.cols(), Uplo::upper, precision, capacity, allocate());
+  });
 };
 const Keep borrowed = [](const Doubles& R, Precision, index_t) { return cpu::borrow(R.data(), R.cols(), allocate()); };
 
@@ -55,12 +58,13 @@ StorageKind processes(const char* name, int size, bool in_place) {
   StorageKind kind{name, [=] { return std::make_unique<ProcessStorage>(size, in_place, allocate()); }, in_place};
   kind.same_bits_as = held_as_new_one;
   kind.polls_before_an_update = !in_place;
+  kind.takes_zeros = false;
   return kind;
 }
 
 StorageKind batch(const char* name, bool in_place) {
   StorageKind kind{name, [=] { return std::make_unique<BatchStorage>(in_place, kept_batch); }, in_place};
-  kind.takes_sides = kind.keeps_digits = false;
+  kind.takes_sides = kind.keeps_digits = kind.takes_zeros = false;
   kind.names_added_columns_first = true;
   return kind;
 }
@@ -80,6 +84,7 @@ std::vector<StorageKind> storages() {
               member_in_place = batch("BatchMemberInPlace", true);
   in_place.same_bits_as = borrows.same_bits_as = held_as_new_one;
   borrows.computes = {Precision::double_};
+  borrows.takes_zeros = false;
   member_in_place.same_bits_as = member.make;
   return {matrix("Matrix", Where::memory),
           matrix("MatrixLower", Where::memory, Uplo::lower),

@@ -56,7 +56,7 @@ TEST(ModifyInPlace, BeginsOnlyWhatCanBeDone) {
     Stored<double> R = p.R;
     std::atomic<bool> begun{false};
     request.n = 120;
-    request.k = 3;
+    request.k = request.removed = 3;
     EXPECT_TRUE(
         error_of([&] { modify(Place<double>::in_place(R.data(), begun), p.V.data(), request, [](double) {}); }));
     EXPECT_FALSE(begun);

@@ -185,7 +185,7 @@ judge_input <- function(R, V, change, computed = "double", stored = "double") {
   n <- nrow(R)
   at <- upper.tri(R, diag = TRUE)
   bad <- c(if (!all(is.finite(R[at])) || !all(is.finite(V))) "not_finite",
-           if (any(diag(R) <= 0, na.rm = TRUE)) "bad_diagonal")
+           if (any(diag(R) == 0, na.rm = TRUE) && any(change$weights < 0)) "bad_diagonal")
   if (length(bad)) return(list(allowed = bad))
   largest <- max(0, abs(R[at]), abs(V))
   if (n == 0L || largest == 0) return(list(allowed = "ok", trivial = TRUE))
@@ -213,10 +213,11 @@ judge_input <- function(R, V, change, computed = "double", stored = "double") {
   # Above this, or below its counterpart, everything is scaled to it: `scale_exponent` in src/base/factor_io.h.
   safe <- if (computed == "double") 484 else 36
   e <- if (p > safe) p - safe else if (p < -safe) p + safe else 0
-  smallest <- exponent_of(min(diag(R))) - e
+  zeros <- diag(R) == 0  # which are updated, unless all else is tiny
+  smallest <- if (all(zeros)) 0 else exponent_of(min(diag(R)[!zeros])) - e
   normal <- if (computed == "double") -1022 else -126
   digits <- if (computed == "double") 52 else 23
-  if (smallest < normal) judged$allowed <- c(judged$allowed, "bad_diagonal")
+  if (smallest < normal || any(zeros)) judged$allowed <- c(judged$allowed, "bad_diagonal")
   if (smallest < normal - digits - 2 && ncol(V) > 0L) judged$allowed <- "bad_diagonal"
   top <- if (stored == "double") 1024 else 128
   if (max(sqrt(colSums(Rp^2) + rowSums(Vp^2))) > 0.99 * 2^(top - p)) judged$allowed <- c(judged$allowed, "overflow")
@@ -245,7 +246,8 @@ check_form <- function(value, given, uplo, single) {
     if (!as_plain && !identical(class(value), class(given))) "the result has another class",
     if (!as_plain && !isTRUE(methods::validObject(value, test = TRUE))) "the result is not valid",
     if (!identical(dimnames_of(value), dimnames_of(given))) "the dimnames are not those of R",
-    if (!all(X[other] == 0)) "the other triangle is not zero", if (!all(diag(X) > 0)) "the diagonal is not positive")
+    if (!all(X[other] == 0)) "the other triangle is not zero",
+    if (!all(diag(X) > 0 | diag(plain_factor(given, "upper")) == 0)) "the diagonal is not positive")
 }
 
 # Calls -------------------------------------------------------------------------------------------------------------

@@ -46,7 +46,9 @@ draw_handle <- function(home) {
   if (container != "integer") R <- R * 10^runif(1, -most, most)
   fault <- if (n > 0L && chance(0.1)) one_of(c("not_finite", "bad_diagonal")) else "none"
   if (fault == "not_finite") R[[one_of(which(upper.tri(R, diag = TRUE)))]] <- NA
-  if (fault == "bad_diagonal") diag(R)[[whole(1L, n)]] <- if (container == "integer") 0L else 0
+  if (fault == "bad_diagonal" && container != "integer") {
+    diag(R)[[whole(1L, n)]] <- if (container == "float32") 1e-44 else 1e-310
+  }
   given <- put_factor(R, container, uplo)
   X <- plain_factor(given, uplo)
   if (single) X <- upper(replace(as_floats(X), is.na(X), NaN))
@@ -57,11 +59,12 @@ draw_handle <- function(home) {
   frame <- frame_of(args)
   at <- upper.tri(X, diag = TRUE)
   allowed <- c(if (anyNA(X[at])) "not_finite", if (any(is.infinite(X))) c("overflow", "not_finite"),
-               if (any(diag(X) <= 0, na.rm = TRUE)) "bad_diagonal")
+               if (any(diag(X) != 0 & diag(X) < .Machine$double.xmin, na.rm = TRUE)) "bad_diagonal")
   seen <- observe(chol_factor, frame)
   # An entry of the diagonal that single precision holds with fewer digits.
   tiny <- single && any(diag(X) < 2^-126, na.rm = TRUE)
-  allowed <- c(if (length(allowed)) allowed else "ok", if (tiny) "bad_diagonal")
+  zero <- any(diag(X) == 0, na.rm = TRUE)  # which is taken, unless all else is tiny
+  allowed <- c(if (length(allowed)) allowed else "ok", if (tiny || zero) "bad_diagonal")
   problems <- c(seen$problems, expect_outcome(seen, allowed), expect_signals(seen))
   if (length(problems) || seen$outcome != "ok") return(list(record = record(what, seen$outcome, problems)))
   f <- seen$value
@@ -77,7 +80,7 @@ draw_handle <- function(home) {
   }
   text <- c(utils::capture.output(print(f)), utils::capture.output(utils::str(f)), format(f))
   if (any(grepl("cannot be used", text))) problems <- c(problems, "it says that it cannot be used")
-  if (length(problems)) return(list(record = record(what, "ok", problems)))
+  if (length(problems) || zero) return(list(record = record(what, "ok", problems)))
   state <- list(frame = list2env(list(f = f), parent = globalenv()), X = Y, precision = precision, uplo = uplo,
                 count = 0L, what = what,
                 near = !far)

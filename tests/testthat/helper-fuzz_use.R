@@ -147,7 +147,7 @@ fuzz_use <- function(gpu) {
   wrong <- chance(0.15) && use %in% c("solve", "solve_forward", "solve_back")
   if (wrong) b$given <- one_of(list(rnorm(n + 1L), "b", NULL, array(1, c(1, 1, 1)), matrix("b", n, 1L), list(1)))
   bad <- n > 0L && !wrong && container != "integer" && chance(0.15)
-  if (bad) diag(R)[[whole(1L, n)]] <- one_of(c(0, NaN))
+  if (bad) diag(R)[[whole(1L, n)]] <- one_of(c(1e-310, NaN))
   what <- sprintf("%s of %s: n %d, %s %s, b: %s%s%s", use, if (in_file) "a file" else "a matrix", n, uplo, container,
                   b$container,
                   if (wrong) ", wrong" else "", if (bad) ", a diagonal that is not positive" else "")

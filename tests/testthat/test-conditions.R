@@ -39,7 +39,7 @@ for (method in c(cpu_methods, if (gpu_info(FALSE)$usable) cuda_methods)) {
       expect_condition_fields(run(R, replace(V, 5, bad)), "not_finite", argument = "V", row = 2, col = 2)
     }
     expect_condition_fields(run(R, c(1L, NA, 2L)), "not_finite", argument = "V", row = 2, col = 1)
-    expect_condition_fields(run(replace(R, 5, 0), V), "bad_diagonal", index = 2, value = 0)
+    expect_condition_fields(run(replace(R, 5, 0), V, TRUE), "bad_diagonal", index = 2, value = 0)
     expect_condition_fields(run(replace(R, 9, 1e-310), V), "bad_diagonal", index = 3, value = 1e-310)
     expect_condition_fields(run(replace(R, 9, 1e-310), matrix(0, 3, 0)), "bad_diagonal", index = 3, value = 1e-310)
     expect_condition_fields(run(R, 100 * V, TRUE), "not_positive_definite", pivot = 1L)

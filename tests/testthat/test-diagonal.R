@@ -1,4 +1,4 @@
-# Factors whose diagonal is not positive: rows with a negative entry are turned.
+# Factors whose diagonal is not positive: rows with a negative entry are turned, and zeros are updated.
 
 set.seed(31)
 n <- 60L
@@ -33,7 +33,8 @@ test_that("qr.R() gives a factor, wherever it is taken", {
     output <- file.path(folder, "out")
     out <- cholupdate_gpu(write_factor(negative, file.path(folder, "in"), TRUE), W, output = output, replace = TRUE)
     expect_identical(as.matrix(out), expected)
-    expect_identical(cholupdate_batch(list(negative, R), list(W, W))[[1L]], cholupdate_batch(list(turned), list(W))[[1L]])
+    expect_identical(cholupdate_batch(list(negative, R), list(W, W))[[1L]],
+                     cholupdate_batch(list(turned), list(W))[[1L]])
   }
   batch <- chol_batch(array(c(negative, R), c(n, n, 2L)), backend = "cpu")
   expect_identical(as.array(batch)[, , 1L], turned + 0)
@@ -75,4 +76,79 @@ test_that("a factor in a file is solved with as it is", {
   expect_equal(solve(file, v), solve(A, v))
   expect_equal(logdet(file), logdet(R))
   expect_equal(solve_forward(file, v), solve_forward(negative, v))
+})
+
+# The residual of an update of R to R1, in units of rounding.
+residual <- function(R, W, R1) {
+  more <- tcrossprod(W)
+  norm(crossprod(R1) - crossprod(R) - more, "1") /
+    (.Machine$double.eps * (norm(crossprod(R), "1") + norm(more, "1")))
+}
+
+test_that("a factor with zeros on its diagonal is updated", {
+  some <- R
+  diag(some)[c(2, 30, n)] <- 0
+  some[30, ] <- 0
+  nothing <- matrix(0, n, n)
+  folder <- new_folder()
+  on.exit(unlink(folder, recursive = TRUE))
+  for (S in list(some, nothing)) for (W in list(v, V, matrix(rnorm(20 * n), n))) {
+    W <- as.matrix(W)
+    W[50:n, ] <- 0
+    R1 <- cholupdate_gpu(S, W)
+    expect_lt(residual(S, W, R1), 30 * n)
+    if (all(S == 0)) expect_true(all(R1[50:n, ] == 0))
+    expect_identical(cholupdate_gpu(t(S), W, uplo = "lower"), t(R1))
+    overwritten <- S + 0
+    cholupdate_overwrite(overwritten, W)
+    expect_lt(residual(S, W, overwritten), 30 * n)
+    for (method in c("reference", "refactor")) {
+      expect_lt(residual(S, W, cholupdate_gpu(S, W, backend = "cpu", method = method)), 30 * n)
+    }
+    file <- cholupdate_gpu(write_factor(S, file.path(folder, "in"), TRUE), W, output = file.path(folder, "out"),
+                           replace = TRUE)
+    expect_lt(residual(S, W, as.matrix(file)), 30 * n)
+    expect_identical(as.matrix(cholupdate_gpu(chol_factor(S, backend = "cpu"), W)), R1)
+    for (downdate in list(list(downdate = TRUE), list(weights = c(-1, rep(1, ncol(W) - 1L))))) {
+      error <- expect_error(do.call(cholupdate_gpu, c(list(S, W), downdate)), class = "gpucholmod_bad_diagonal")
+      expect_identical(c(error$index, error$value), c(which(diag(S) == 0)[[1L]], 0))
+      overwritten <- S + 0
+      expect_error(do.call(cholupdate_overwrite, c(list(quote(overwritten), W), downdate)),
+                   class = "gpucholmod_bad_diagonal")
+      expect_identical(overwritten, S + 0)
+    }
+  }
+})
+
+test_that("recursive least squares begins with nothing", {
+  f <- chol_factor(matrix(0, 5, 5), backend = "cpu")
+  x <- matrix(rnorm(60), 12)
+  y <- rnorm(12)
+  z <- numeric(5)
+  expect_identical(as.matrix(f), matrix(0, 5, 5))
+  expect_identical(logdet(f), -Inf)
+  expect_identical(unname(diag(f)), numeric(5))
+  for (i in 1:12) {
+    if (i < 5) {
+      for (use in list(solve, chol2inv, function(f) solve_forward(f, 1:5), function(f) choldelete_gpu(f, 1),
+                       function(f) cholinsert_gpu(f, 1:6), function(f) cholshift_gpu(f, 1, 2),
+                       function(f) solve_modified(f, 1:5, 1:5), function(f) cholupdate_gpu(f, 1:5, TRUE))) {
+        expect_error(use(f), class = "gpucholmod_bad_diagonal")
+      }
+    }
+    z <- cholupdate_gpu(f, x[i, ], z = z, y = y[[i]], in_place = TRUE)$z
+  }
+  expect_equal(solve_back(f, z), unname(coef(lm(y ~ x - 1))))
+  expect_equal(as.matrix(f), chol(crossprod(x)))
+  expect_equal(as.matrix(cholupdate_gpu(f, x[1, ], downdate = TRUE)), chol(crossprod(x[-1, ])))
+  expect_true(is.finite(drift(f)))
+})
+
+test_that("a matrix with zeros is not solved with, and says so", {
+  zero <- replace(R, 62, 0)
+  expect_identical(logdet(zero), -Inf)
+  for (use in list(function(f) solve_back(f, v), function(f) choldelete_gpu(f, 1),
+                   function(f) solve_modified(f, v, v), function(f) chol_batch(array(f, c(n, n, 1L))))) {
+    expect_equal(expect_error(use(zero), class = "gpucholmod_bad_diagonal")$index, 2)
+  }
 })

@@ -58,7 +58,7 @@ if (.Platform$OS.type != "windows") {
   })
 
   test_that("a factor that cannot be solved with is refused", {
-    for (bad in c(0, NaN, NA, Inf, -Inf, 1e-310)) {
+    for (bad in c(NaN, NA, Inf, -Inf, 1e-310)) {
       g <- write_factor(replace(R, 91 * 6 + 1, bad), tempfile())
       uses <- list(logdet, chol2inv, determinant, function(f) solve(f, B), function(f) solve_forward(f, 1:90),
                    function(f) solve_back(f, B))

@@ -58,7 +58,7 @@ TEST(Factor, RefusesWhatIsNone) {
     EXPECT_EQ(large->code(), ErrorCode::overflow);
     EXPECT_EQ(number(*large, "col"), uplo == Uplo::upper ? 4 : 2);
     EXPECT_FALSE(refusal(1, 3, 1e300, Precision::double_, uplo));
-    for (const double value : {-1.0, 0.0, 1e-300}) {
+    for (const double value : {0.0, 1e-300}) {
       const auto small = refusal(2, 2, value, Precision::single, uplo);
       ASSERT_TRUE(small);
       EXPECT_EQ(small->code(), ErrorCode::bad_diagonal);

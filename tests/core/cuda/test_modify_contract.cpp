@@ -1,6 +1,7 @@
 #include "../modify_diagonal.h"
 
 #include "../batch_storage.h"
+#include "base/semidefinite.h"
 #include "../c_storage.h"
 #include "cuda/device_batch.h"
 #include "factor_call.h"
@@ -13,8 +14,9 @@ namespace {
 Keep on_gpus(int count) {
   return [count](const Doubles& R, Precision precision, index_t capacity) {
     const cuda::Devices devices(std::vector<int>(std::size_t(count), cuda::status(false).device));
-    return std::unique_ptr<HeldFactor>(
-        cuda::upload(R.data(), R.cols(), Uplo::upper, precision, capacity, devices));
+    return keep_with_zeros(R.data(), R.cols(), Uplo::upper, precision, [&](const double* numbers) {
+      return std::unique_ptr<HeldFactor>(cuda::upload(numbers, R.cols(), Uplo::upper, precision, capacity, devices));
+    });
   };
 }
 const KeepBatch batch_on_gpu = [](const double* R, index_t n, index_t b, Precision precision) {
@@ -46,7 +48,7 @@ StorageKind streamed(const char* name, Where where, Uplo uplo = Uplo::upper, boo
 
 StorageKind batch(const char* name, bool in_place) {
   StorageKind kind{name, [=] { return std::make_unique<BatchStorage>(in_place, batch_on_gpu); }, in_place};
-  kind.takes_sides = kind.names_row_of_overflow = false;
+  kind.takes_sides = kind.takes_zeros = kind.names_row_of_overflow = false;
   kind.names_added_columns_first = true;
   return kind;
 }

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <utility>
+
+#include "base/held_factor.h"
+#include "base/zeros.h"
+
+namespace gpucholmod {
+
+/// A factor with zeros on its diagonal that is kept, with stand-ins in their place (base/zeros.h). Columns can be added
+/// to it, until it has no zeros any more; from then on it is as any other. Whatever needs a positive definite matrix
+/// throws bad_diagonal before.
+class Semidefinite : public HeldFactor {
+ public:
+  Semidefinite(std::unique_ptr<HeldFactor> inner, Zeros zeros) : inner_(std::move(inner)), zeros_(std::move(zeros)) {}
+
+  index_t order() const override { return inner_->order(); }
+  Precision precision() const override { return inner_->precision(); }
+  bool on_gpu() const override { return inner_->on_gpu(); }
+  index_t capacity() const override { return inner_->capacity(); }
+  double bytes() const override { return inner_->bytes(); }
+  const HeldFactor& plain() const override { return inner_->plain(); }
+  void set_diagonal(const std::vector<index_t>& rows, double value) override { inner_->set_diagonal(rows, value); }
+
+  std::unique_ptr<HeldFactor> copy() const override { return with_zeros(inner_->copy(), zeros_); }
+  void download(Uplo uplo, double* out) const override {
+    inner_->download(uplo, out);
+    zeros_.take(uplo, out, 1);
+  }
+  void diagonal(double* out) const override {
+    inner_->diagonal(out);
+    for (const index_t j : zeros_.rows()) out[j] = 0;
+  }
+  double trace() const override { return inner_->trace(); }
+  void solve(TriangularSolve which, double* B, index_t m) const override {
+    require_definite("the matrix is singular");
+    inner_->solve(which, B, m);
+  }
+  void inverse(double* out) const override {
+    require_definite("the matrix is singular");
+    inner_->inverse(out);
+  }
+
+  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+              std::atomic<bool>& begun) override {
+    if (!zeros_.any()) return inner_->modify(V, task, made, poll, begun);
+    zeros_.require_update(task.removed);
+    double largest = 0;
+    for (index_t q = 0; q < task.k; ++q) largest = std::max(largest, largest_of("V", V + q * task.n, task.n, 0, q));
+    if (largest > 0) zeros_.require_above(std::max(largest, std::sqrt(inner_->trace())));
+    Work work = inner_->modify(V, task, made, poll, begun);
+    if (work.pivot >= 0) return work;
+    HeldFactor& now = made ? **made : *inner_;
+    Zeros left = zeros_;
+    std::vector<double> entries(order());
+    now.diagonal(entries.data());
+    now.set_diagonal(left.keep(entries, task.scale), left.stand_in());
+    if (made) *made = with_zeros(std::move(*made), std::move(left));
+    else zeros_ = std::move(left);
+    return work;
+  }
+
+  double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+                std::atomic<bool>& begun) override {
+    require_definite(stays);
+    return inner_->remove(gone, task, made, poll, begun);
+  }
+  index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made,
+                 const Poll& poll, std::atomic<bool>& begun) override {
+    require_definite(stays);
+    return inner_->insert(at, X, p, task, made, poll, begun);
+  }
+  void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+             std::atomic<bool>& begun) override {
+    require_definite(stays);
+    inner_->shift(from, to, task, made, poll, begun);
+  }
+
+  /// Returns `made`, with zeros if there are any.
+  static std::unique_ptr<HeldFactor> with_zeros(std::unique_ptr<HeldFactor> made, Zeros zeros) {
+    if (!zeros.any()) return made;
+    return std::make_unique<Semidefinite>(std::move(made), std::move(zeros));
+  }
+
+ private:
+  static constexpr const char* stays = "its rows and columns cannot come, go or move";
+  void require_definite(const char* consequence) const {
+    if (zeros_.any()) throw singular(zeros_.rows()[0], consequence);
+  }
+
+  std::unique_ptr<HeldFactor> inner_;
+  Zeros zeros_;
+};
+
+/// Returns make(R), a factor that is kept and computed with in `precision`, for R (n x n), whose rows make() turns.
+/// Where R has zeros on its diagonal, that is make() of a copy with stand-ins, and remembers them.
+template <class S, class F>
+std::unique_ptr<HeldFactor> keep_with_zeros(const S* R, index_t n, Uplo uplo, Precision precision, F&& make) {
+  const MemorySource<S> source(R, n);
+  Zeros zeros(source, n);
+  if (!zeros.any()) return make(R);
+  zeros.choose<S>(precision, largest_in_triangle(source, n, uplo));
+  const std::unique_ptr<S[]> copy(new S[n * n]);
+  std::copy_n(R, n * n, copy.get());
+  zeros.put(copy.get());
+  return Semidefinite::with_zeros(make(copy.get()), std::move(zeros));
+}
+
+/// The same for an upper factor that is read by pieces of columns, whose rows are turned here. Nobody looks at its
+/// diagonal unless make(R) throws bad_diagonal.
+template <class F>
+std::unique_ptr<HeldFactor> keep_with_zeros(const Source<double>& R, index_t n, Precision precision, F&& make) {
+  try {
+    return make(R);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_diagonal) throw;
+  }
+  const TurnedRows rows(R, n, Uplo::upper);
+  Zeros zeros(R, n);
+  if (zeros.any()) zeros.choose<double>(precision, largest_in_triangle(R, n, Uplo::upper));
+  return Semidefinite::with_zeros(make(MendedSource<double>(R, rows, zeros)), std::move(zeros));
+}
+
+}  // namespace gpucholmod

@@ -1,0 +1,140 @@
+#include "base/semidefinite.h"
+#include "cpu/host_factor.h"
+#include "cpu/kernels.h"
+#include "grid_measure.h"
+#include "reshape_call.h"
+
+/// Zeros on the diagonal of a factor, for which there are stand-ins: on the kernels of a GPU, and of factors that are
+/// kept. What every storage has to do is in modify_diagonal.h.
+namespace gpucholmod::test {
+namespace {
+
+const cpu::Allocate allocate = [](std::size_t bytes) {
+  return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
+};
+
+/// All zero, and with every third diagonal entry and every sixth row 0.
+std::vector<Stored<double>> with_zeros(Stored<double> R) {
+  for (index_t i = 0; i < R.rows(); i += 3) {
+    R(i, i) = 0;
+    if (i % 2 == 0) R.row(i).setZero();
+  }
+  return {Stored<double>::Zero(R.rows(), R.cols()), R};
+}
+
+template <class T>
+void expect_updated(const Problem<double>& p, const SegmentsRun& how, Precision computed) {
+  const index_t n = p.R.cols();
+  Zeros zeros(MemorySource<double>(p.R.data(), n), n);
+  zeros.choose<T>(computed, std::max(p.R.cwiseAbs().maxCoeff(), p.V.cwiseAbs().maxCoeff()));
+  Problem<double> mended = p;
+  zeros.put(mended.R.data());
+  const SegmentsResult<T> result = run_segments<T>(mended, how);
+  ASSERT_EQ(result.done.pivot, -1);
+  Stored<double> R = result.R.template cast<double>();
+  zeros.take(Uplo::upper, R.data(), 1);
+  ASSERT_TRUE(R.allFinite());
+  EXPECT_GE(R.diagonal().minCoeff(), 0);
+  EXPECT_LT(Residual(p).ratio(R, eps<T>), 30);
+  if (p.R.isZero(0)) { EXPECT_TRUE(R.bottomRows(n / 4).isZero(0)); }
+}
+
+/// Row blocks with zeros are rejected, and taken by Householder steps.
+TEST(Zeros, AreUpdatedByTheKernelsOfAGpu) {
+  Random random(8);
+  for (const index_t n : {16, 200})
+    for (const index_t k : {1, 9, 32})
+      for (const Stored<double>& R : with_zeros(well_conditioned(n, random).cast<double>())) {
+        SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k));
+        Problem<double> p{Sign::update, R, random.normal(n, k).cast<double>()};
+        p.V.bottomRows(n / 4).setZero();
+        p = stored_as<float>(p);
+        for (const Into into : {Into::other_memory, Into::place})
+          for (const Simulated card : {Simulated::clusters, Simulated::graphics})
+            for (const bool by_steps : {false, true}) {
+              SegmentsRun how;
+              how.into = into;
+              how.card = card;
+              how.by_steps = by_steps;
+              if (card != Simulated::graphics) expect_updated<double>(p, how, Precision::double_);
+              expect_updated<float>(p, how, Precision::single);
+            }
+      }
+}
+
+std::unique_ptr<HeldFactor> kept(const Stored<double>& R, Precision precision = Precision::double_) {
+  return keep_with_zeros(R.data(), R.cols(), Uplo::upper, precision, [&](const double* numbers) {
+    return cpu::hold(numbers, R.cols(), Uplo::upper, precision, R.cols() + 2, allocate);
+  });
+}
+
+Task adding(const HeldFactor& f, index_t k) {
+  Task task;
+  task.n = f.order();
+  task.k = k;
+  task.precision = f.precision();
+  task.threads = 1;
+  task.instructions = cpu::resolve(Instructions::automatic);
+  return task;
+}
+
+/// What needs a positive definite matrix names the first zero, and nothing changes.
+TEST(Zeros, WhatAFactorWithZerosCannotDo) {
+  Stored<double> R = Stored<double>::Identity(5, 5);
+  R(3, 3) = 0;
+  R(1, 1) = -2;
+  const auto f = kept(R);
+  std::atomic<bool> begun{false};
+  std::vector<double> numbers(36, 1.0);
+  const Task task = adding(*f, 1);
+  const std::vector<std::function<void()>> refused = {
+      [&] { f->solve(TriangularSolve::both, numbers.data(), 1); }, [&] { f->inverse(numbers.data()); },
+      [&] { f->remove({1}, task, nullptr, no_poll, begun); },
+      [&] { f->insert(0, numbers.data(), 1, task, nullptr, no_poll, begun); },
+      [&] { f->shift(0, 2, task, nullptr, no_poll, begun); },
+      [&] {
+        Task downdate = task;
+        downdate.removed = 1;
+        f->modify(numbers.data(), downdate, nullptr, no_poll, begun);
+      }};
+  R(1, 1) = 2;
+  for (const auto& call : refused) {
+    const auto error = error_of(call);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
+    EXPECT_EQ(number(*error, "index"), 4);
+    EXPECT_EQ(number(*error, "value"), 0);
+    EXPECT_FALSE(begun);
+    EXPECT_EQ(contents(*f), R);
+  }
+  EXPECT_EQ(contents(*f->copy()), R);
+}
+
+/// As soon as something has come everywhere, it is a factor as any other, also where it was forgotten for long before.
+TEST(Zeros, AreGoneWhenSomethingHasCome) {
+  const index_t n = 12;
+  for (const Precision precision : precisions) {
+    const auto f = kept(Stored<double>::Zero(n, n), precision);
+    std::atomic<bool> begun{false};
+    Task task = adding(*f, 1);
+    task.scale = 0.5;
+    Stored<double> v = Stored<double>::Zero(n, 1);
+    for (int i = 0; i < 3000; ++i) {
+      v(i % (n - 1)) = 1;
+      ASSERT_EQ(f->modify(v.data(), task, nullptr, no_poll, begun).pivot, -1);
+      v(i % (n - 1)) = 0;
+    }
+    EXPECT_EQ(contents(*f)(n - 1, n - 1), 0);
+    EXPECT_GT(contents(*f).diagonal().head(n - 1).minCoeff(), 0);
+    v(n - 1) = 3;
+    std::unique_ptr<HeldFactor> made;
+    ASSERT_EQ(f->modify(v.data(), task, &made, no_poll, begun).pivot, -1);
+    EXPECT_EQ(contents(*made)(n - 1, n - 1), 1.5);
+    EXPECT_EQ(contents(*f)(n - 1, n - 1), 0);
+    made->solve(TriangularSolve::both, v.data(), 1);
+    EXPECT_NEAR(v(n - 1), 3 / 2.25, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
