@@ -184,6 +184,20 @@ SEXP rcpp_factor_solve(SEXP handle, SEXP B, int which, bool as_vector, SEXP name
   });
 }
 
+// X: n x m double matrix, or n; which: 0 for AX, 1 for R'X, 2 for RX. Returns a matrix.
+// [[Rcpp::export(rng = false)]]
+SEXP rcpp_factor_multiply(SEXP handle, SEXP X, int which) {
+  return guarded([&]() -> SEXP {
+    const Use<HeldFactor> R(handle);
+    const index_t n = R->order(), m = Rf_isMatrix(X) ? Rf_ncols(X) : 1;
+    require_rows("x", rows_of(X), n);
+    const Rcpp::Shield<SEXP> Y(new_matrix(REALSXP, n, m));
+    std::copy_n(REAL(X), n * m, REAL(Y));
+    if (n * m > 0) R->multiply(TriangularProduct(which), REAL(Y), m);
+    return Y;
+  });
+}
+
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_inverse(SEXP handle, SEXP dimnames) {
   return guarded([&]() -> SEXP {
@@ -266,17 +280,7 @@ void rcpp_factor_count(SEXP handle, double added, double removed, double scale) 
   });
 }
 
-// The rest is for inst/bench: see cuda/device_factor.h. X: n x m double matrix; returns AX.
-// [[Rcpp::export(rng = false)]]
-Rcpp::NumericMatrix rcpp_factor_multiply(SEXP pointer, Rcpp::NumericMatrix X) {
-  return guarded([&] {
-    const Use<HeldFactor> R(pointer);
-    Rcpp::NumericMatrix Y(X.nrow(), X.ncol());
-    on_device(R).multiply(X.begin(), Y.begin(), X.ncol());
-    return Y;
-  });
-}
-
+// The rest is for inst/bench: see cuda/device_factor.h.
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_sweep_seconds(SEXP pointer, int repeats) {
   return guarded([&] { return on_device(Use<HeldFactor>(pointer)).sweep_seconds(repeats); });

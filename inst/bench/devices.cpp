@@ -92,8 +92,8 @@ class Change {
 
   /// R'RX.
   Doubles times(const HeldFactor& F) const {
-    Doubles Y(X_.size());
-    dynamic_cast<const DeviceFactor&>(F).multiply(X_.data(), Y.data(), products);
+    Doubles Y = X_;
+    F.multiply(TriangularProduct::both, Y.data(), products);
     return Y;
   }
 

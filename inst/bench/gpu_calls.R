@@ -52,7 +52,7 @@ for (n in sizes) {
     V <- matrix(stats::rnorm(n * k) * 1e-3, n)
     update <- function(...) cholupdate_gpu(f, V, ..., in_place = TRUE)
     x <- matrix(stats::rnorm(n))
-    times_A <- function() gpucholmod:::rcpp_factor_multiply(f$pointer, x)
+    times_A <- function() gpucholmod:::rcpp_factor_multiply(f, x, 0L)
     before <- times_A()
     update()
     after <- times_A()

@@ -49,7 +49,7 @@ chosen <- match.arg(option("families", names(families)), names(families), severa
 families_of <- function(n) if (n > 20000 && is.null(option("families", NULL))) "ridge" else chosen
 
 # On the GPU: AX, the sweep, and factorising again.
-times <- function(f, X) gpucholmod:::rcpp_factor_multiply(f$pointer, X)
+times <- function(f, X) gpucholmod:::rcpp_factor_multiply(f, X, 0L)
 sweep_seconds <- function(f) gpucholmod:::rcpp_factor_sweep_seconds(f$pointer, repeats)
 potrf_seconds <- function(f) {
   tryCatch(gpucholmod:::rcpp_factor_refactor_seconds(f$pointer, repeats),

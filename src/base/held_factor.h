@@ -9,6 +9,7 @@
 namespace gpucholmod {
 
 enum class TriangularSolve { both, forward, back };  ///< x = (R'R)^-1 b, R'^-1 b, R^-1 b
+enum class TriangularProduct { both, transposed, plain };  ///< y = R'R x, R' x, R x
 
 /// A Cholesky factor in memory of its own, of doubles or of floats: on a GPU (cuda/device_factor.h), or ordinary memory
 /// (cpu/host_factor.h). Its destructor gives the memory back.
@@ -44,6 +45,9 @@ class HeldFactor {
   virtual double trace() const = 0;
   /// B (n x m, column-major) <- the solution.
   virtual void solve(TriangularSolve which, double* B, index_t m) const = 0;
+  /// X (n x m, column-major) <- the product, computed in double precision. Throws not_supported where the factor is
+  /// dealt out over processes.
+  virtual void multiply(TriangularProduct which, double* X, index_t m) const = 0;
   /// out (n x n) <- A^-1, both triangles.
   virtual void inverse(double* out) const = 0;
 

@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "base/turned.h"
 #include "cpu/blocked.h"
+#include "cpu/multiply.h"
 #include "cpu/reshape.h"
 #include "cpu/substitute.h"
 
@@ -77,6 +78,10 @@ class HostFactor : public HeldFactor {
   void solve(TriangularSolve which, double* B, index_t m) const override {
     if (which != TriangularSolve::back) substitute(view(), true, {B, n_, m, n_});
     if (which != TriangularSolve::forward) substitute(view(), false, {B, n_, m, n_});
+  }
+  void multiply(TriangularProduct which, double* X, index_t m) const override {
+    if (which != TriangularProduct::transposed) cpu::multiply(view(), false, {X, n_, m, n_});
+    if (which != TriangularProduct::plain) cpu::multiply(view(), true, {X, n_, m, n_});
   }
   void inverse(double* out) const override {
     if (n_ == 0) return;

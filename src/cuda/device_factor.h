@@ -29,8 +29,6 @@ class DeviceFactor : public HeldFactor {
 
   // To measure by; device times are medians of `repeats` >= 1 by events, after one run to warm up. 0 for order 0.
 
-  /// Y (n x m) <- AX, in double whatever the precision, without forming A; m < 65536.
-  virtual void multiply(const double* X, double* Y, index_t m) const = 0;
   /// To solve with A for B (n x m), which is there already: by cuBLAS, or by the chain of a modification. NaN where the
   /// chain cannot.
   virtual double solve_seconds(const double* B, index_t m, bool by_cublas, int repeats) const = 0;

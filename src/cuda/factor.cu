@@ -91,14 +91,18 @@ class Factor : public DeviceStorage<T> {
     });
   }
 
-  void multiply(const double* X, double* Y, index_t m) const override {
-    const index_t n = order();
+  void multiply(TriangularProduct which, double* X, index_t m) const override {
+    const index_t n = order(), most = std::min(m, transfer_columns);
     if (n == 0 || m == 0) return;
     const Session session(context_);
-    const PoolBuffer<double> dX(context_.pool(), n * m), dZ(context_.pool(), n * m);
-    copy_matrix<double>({X, n, m, n}, {dX.data(), n, m, n}, cudaMemcpyHostToDevice, stream());
-    cuda::multiply(R(), dX.data(), dZ.data(), dX.data(), m, stream());
-    copy_matrix<double>({dX.data(), n, m, n}, {Y, n, m, n}, cudaMemcpyDeviceToHost, stream());
+    const PoolBuffer<double> dX(context_.pool(), n * most), dY(context_.pool(), n * most);
+    for (index_t first = 0; first < m; first += most) {
+      const index_t cols = std::min(most, m - first);
+      const MatrixView<double> there{dX.data(), n, cols, n}, here{X + first * n, n, cols, n};
+      copy_matrix<double>({here.data, n, cols, n}, there, cudaMemcpyHostToDevice, stream());
+      const double* const dProduct = cuda::multiply(R(), which, dX.data(), dY.data(), cols, stream());
+      copy_matrix<double>({dProduct, n, cols, n}, here, cudaMemcpyDeviceToHost, stream());
+    }
     session.finish();
   }
 

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "base/held_factor.h"
 #include "cuda/context.h"
 #include "cuda/kernels/measure.cuh"
 #include "cuda/substitution.h"
 #include "cuda/transfer.cuh"
 
-/// What a modification is compared with, for a factor R (n x n, upper, n > 0) in the layout of a Factor. In a Session.
+/// Products with a factor R (n x n, upper, n > 0) in the layout of a Factor, and what a modification is compared with.
+/// In a Session.
 namespace gpucholmod::cuda {
 
 /// Median device time of what `work` queues in the stream. `prepare` goes before each run, so that the device is busy
@@ -104,14 +107,22 @@ double time_solving_by_cublas(MatrixView<const T> dR, const double* B, index_t m
   });
 }
 
-/// dY (n x m) <- R'(R dX); dZ n x m too.
+/// Multiplies dX (n x m, m < 65536); dY n x m too, both are overwritten. Returns where the product is: one of them.
 template <class T>
-void multiply(MatrixView<const T> dR, const double* dX, double* dZ, double* dY, index_t m, cudaStream_t stream) {
+const double* multiply(MatrixView<const T> dR, TriangularProduct which, double* dX, double* dY, index_t m,
+                       cudaStream_t stream) {
   const index_t n = dR.cols;
   const unsigned rows = unsigned((n + product_threads - 1) / product_threads);
-  multiply_upper<T><<<dim3(rows, unsigned(m)), product_threads, 0, stream>>>(dR, dX, dZ);
-  multiply_upper_transposed<T><<<dim3(unsigned(n), unsigned(m)), 32, 0, stream>>>(dR, dZ, dY);
+  if (which != TriangularProduct::transposed) {
+    multiply_upper<T><<<dim3(rows, unsigned(m)), product_threads, 0, stream>>>(dR, dX, dY);
+    std::swap(dX, dY);
+  }
+  if (which != TriangularProduct::plain) {
+    multiply_upper_transposed<T><<<dim3(unsigned(n), unsigned(m)), 32, 0, stream>>>(dR, dX, dY);
+    std::swap(dX, dY);
+  }
   check(cudaGetLastError(), "start a product");
+  return dX;
 }
 
 }  // namespace gpucholmod::cuda

@@ -137,6 +137,10 @@ class Shared : public SharedFactor {
     return modify_stored<T>(*this, V, task, made, poll, begun);
   }
 
+  void multiply(TriangularProduct, double*, index_t) const override {
+    throw Error(ErrorCode::not_supported, "a product with a factor over several processes is not supported",
+                {{"operation", "multiply"}, {"backend", "mpi"}});
+  }
   void inverse(double* out) const override {
     const index_t n = layout_.n;
     together(Operation::invert, [&] {

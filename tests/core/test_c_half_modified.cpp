@@ -36,6 +36,7 @@ class Failing : public HeldFactor {
   void set_diagonal(const std::vector<index_t>&, double) override {}
   double trace() const override { return 3; }
   void solve(TriangularSolve, double*, index_t) const override {}
+  void multiply(TriangularProduct, double*, index_t) const override {}
   void inverse(double*) const override {}
   Work modify(const double*, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
               std::atomic<bool>& begun) override {

@@ -2,8 +2,8 @@
 
 #include "base/types.h"
 
-/// Plain kernels by which modifications on a GPU are measured: what moving the triangle costs, and products to judge a
-/// result by. Matrices are column-major, in device memory, R upper.
+/// Plain kernels: products, by which results are judged too, and a move of the triangle, to measure modifications by.
+/// Matrices are column-major, in device memory, R upper.
 namespace gpucholmod::cuda {
 
 constexpr int sweep_threads = 256, sweep_vectors = 4, product_threads = 128;

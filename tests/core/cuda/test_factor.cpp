@@ -149,20 +149,29 @@ TEST(Factor, Inverts) {
     }
 }
 
-/// ratio = ||Y - A X||_1 / (n eps ||R'||_1 ||R||_1 ||X||_1), with the eps of double whatever the precision.
+/// ratio = ||Y - A X||_1 / (n eps ||R'||_1 ||R||_1 ||X||_1), with the eps of double whatever the precision; likewise of
+/// R X and R' X.
 TEST(Factor, Multiplies) {
   for (const index_t n : sizes)
     for (const Precision precision : precisions) {
       const Doubles R = in(precision, example(n));
       const auto F = upload(R, precision);
       const Matrix U = R.cast<real>(), A = gram(R);
-      for (const index_t m : {0, 1, 4, 40}) {
+      for (const index_t m : {0, 1, 4, 600}) {
         Random random(9);
         const Matrix X = random.normal(n, m).cast<double>().cast<real>();
-        Doubles Y = Doubles::Constant(n, m, nan);
-        F->multiply(Doubles(X.cast<double>()).data(), Y.data(), m);
+        const auto times = [&](TriangularProduct which) {
+          Doubles Y = X.cast<double>();
+          F->multiply(which, Y.data(), m);
+          return Matrix(Y.cast<real>());
+        };
+        const Matrix AX = times(TriangularProduct::both), UX = times(TriangularProduct::plain),
+                     UtX = times(TriangularProduct::transposed);
         if (n == 0 || m == 0) continue;
-        EXPECT_LT(norm_1(Y.cast<real>() - A * X) / (n * 0x1p-52 * norm_1(U.transpose()) * norm_1(U) * norm_1(X)), 30);
+        const real unit = n * 0x1p-52 * norm_1(X);
+        EXPECT_LT(norm_1(AX - A * X) / (unit * norm_1(U.transpose()) * norm_1(U)), 30);
+        EXPECT_LT(norm_1(UX - U * X) / (unit * norm_1(U)), 30);
+        EXPECT_LT(norm_1(UtX - U.transpose() * X) / (unit * norm_1(U.transpose())), 30);
       }
     }
 }
@@ -193,7 +202,7 @@ void exercise() {
   F->copy()->solve(TriangularSolve::both, B.data(), 70);
   F->inverse(X.data());
   F->trace();
-  F->multiply(V.data(), B.data(), 70);
+  F->multiply(TriangularProduct::both, B.data(), 70);
   F->sweep_seconds(1);
   F->refactor_seconds(1);
   index_t pivot;
