@@ -9,7 +9,7 @@
 #'   or `float32`.
 #' @param downdate,weights,scale,z,y,rss As for an ordinary factor, the value included: [cholupdate_gpu()].
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param output Name of the file to write; not that of `R`.
+#' @param output Name of the file to write: another one than that of `R`, unless `replace` is `TRUE`.
 #' @param replace Whether a file that is there may be replaced.
 #' @param uplo,precision `"upper"` and `"double"`, as the file is.
 #' @param backend,control As in [cholupdate_gpu()].

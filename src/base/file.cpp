@@ -209,8 +209,8 @@ int replaceable_mode(const std::string& path, bool replace, const FactorFile* in
     if (!replace && lstat(path.c_str(), &target) == 0) refuse_existing(path);  // a link to nothing
     return -1;
   }
-  if (input && input->state().same_file(state_of(target)))
-    refuse(path, "same_file", "'" + path + "' is the file to be read: the output must be another");
+  if (!replace && input && input->state().same_file(state_of(target)))
+    refuse(path, "same_file", "'" + path + "' is the file to be read, and is only replaced with replace = TRUE");
   if (!S_ISREG(target.st_mode)) refuse(path, "not_a_file", "'" + path + "' is there and not an ordinary file");
   if (!replace) refuse_existing(path);
   if ((target.st_mode & 0222) == 0 || access(path.c_str(), W_OK) != 0)

@@ -69,10 +69,11 @@ class FactorFile : public Source<double> {
 /// process that was killed, and is deleted when the next object for the same path is made.
 class OutputFile : public Sink<double> {
  public:
-  /// replace: an ordinary file that is there may be replaced, but for one that has no write permission, and `input`. A
-  /// symbolic link counts as what it points to when it is checked; when it is replaced, the link itself is, and what it
-  /// points to stays. Throws same_file, not_a_file, exists, read_only; of the folder, missing, not_writable; no_space,
-  /// failed; wrong_size for n = 0: an empty file is no factor.
+  /// replace: an ordinary file that is there may be replaced, but for one that has no write permission. It may be
+  /// `input`, which can be read on as long as it is open. A symbolic link counts as what it points to when it is
+  /// checked; when it is replaced, the link itself is, and what it points to stays. Throws same_file, not_a_file,
+  /// exists, read_only; of the folder, missing, not_writable; no_space, failed; wrong_size for n = 0: an empty file is
+  /// no factor.
   OutputFile(const std::string& path, index_t n, bool replace, const FactorFile* input = nullptr);
 
   /// Throws no_space, failed.

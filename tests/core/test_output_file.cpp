@@ -142,16 +142,18 @@ TEST_F(File, RefusesAFolderThatMayNotBeWrittenTo) {
   fs::permissions(folder, fs::perms::owner_all);
 }
 
-TEST_F(File, RefusesToReplaceItsInput) {
+TEST_F(File, ReplacesItsInputOnlyWhereAsked) {
   write(at("R"), counted(2));
   fs::create_symlink("R", at("link"));
   fs::create_hard_link(at("R"), at("hard"));
   const FactorFile in(at("R"));
-  for (const bool replace : {false, true})
-    for (const char* name : {"R", "link", "hard"}) EXPECT_EQ(reason_to_write(at(name), replace, &in), "same_file");
+  for (const char* name : {"R", "link", "hard"}) EXPECT_EQ(reason_to_write(at(name), false, &in), "same_file");
   EXPECT_EQ(names(), (Names{"R", "hard", "link"}));
   EXPECT_EQ(read(at("R")), counted(2));
   EXPECT_EQ(reason_to_write(at("out"), false, &in), "");
+  EXPECT_EQ(reason_to_write(at("R"), true, &in), "");
+  double first;
+  EXPECT_EQ(*in.column(0, 0, 1, &first), counted(2)[0]);
 }
 
 TEST_F(File, ALinkIsReplacedAndNotWhatItPointsTo) {

@@ -110,7 +110,7 @@ test_that("cholupdate_gpu() replaces only what it may", {
   expect_identical(as.matrix(cpu(f, V, output = there, replace = TRUE)), in_memory(R, V))
 })
 
-test_that("the input is not taken for the output", {
+test_that("the input is not taken for the output, unless it is to be replaced", {
   folder <- new_folder()
   f <- write_factor(R, file.path(folder, "R.bin"))
   link <- file.path(folder, "link")
@@ -118,8 +118,16 @@ test_that("the input is not taken for the output", {
   hard <- file.path(folder, "hard")
   file.link(f$path, hard)
   expect_untouched(folder, for (output in c(f$path, link, hard)) {
-    for (replace in c(FALSE, TRUE)) expect_bad_file(cpu(f, V, output = output, replace = replace), "same_file", output)
+    expect_bad_file(cpu(f, V, output = output), "same_file", output)
   })
+  expected <- R
+  for (i in 1:3) {
+    f <- cpu(f, V, output = f$path, replace = TRUE)
+    expected <- in_memory(expected, V)
+    expect_identical(as.matrix(f), expected)
+  }
+  expect_identical(as.matrix(factor_file(hard)), R)
+  expect_setequal(list.files(folder), c("hard", "link", "R.bin"))
 })
 
 test_that("a file that was cut off is an error", {
