@@ -105,6 +105,10 @@ rcpp_cholupdate_file <- function(input, V, output, replace, request) {
     .Call(`_gpucholmod_rcpp_cholupdate_file`, input, V, output, replace, request)
 }
 
+rcpp_factorise <- function(A, added) {
+    .Call(`_gpucholmod_rcpp_factorise`, A, added)
+}
+
 rcpp_gpu_info <- function(with_memory) {
     .Call(`_gpucholmod_rcpp_gpu_info`, with_memory)
 }
@@ -165,6 +169,10 @@ rcpp_factor_solve <- function(handle, B, which, as_vector, names) {
     .Call(`_gpucholmod_rcpp_factor_solve`, handle, B, which, as_vector, names)
 }
 
+rcpp_factor_multiply <- function(handle, X, which) {
+    .Call(`_gpucholmod_rcpp_factor_multiply`, handle, X, which)
+}
+
 rcpp_factor_inverse <- function(handle, dimnames) {
     .Call(`_gpucholmod_rcpp_factor_inverse`, handle, dimnames)
 }
@@ -179,10 +187,6 @@ rcpp_factor_modify_usual <- function(handle, in_place, order, V, downdate, weigh
 
 rcpp_factor_count <- function(handle, added, removed, scale) {
     invisible(.Call(`_gpucholmod_rcpp_factor_count`, handle, added, removed, scale))
-}
-
-rcpp_factor_multiply <- function(pointer, X) {
-    .Call(`_gpucholmod_rcpp_factor_multiply`, pointer, X)
 }
 
 rcpp_factor_sweep_seconds <- function(pointer, repeats) {

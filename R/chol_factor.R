@@ -13,6 +13,8 @@
 #'   or to several, it is never whole in ordinary memory.
 #' @param A A symmetric positive definite matrix: an ordinary one, or of class `Matrix` or `float32`. Only its upper
 #'   triangle is looked at.
+#'   `chol_factor(A = A)`, instead of `R`, makes the factor, where it is to be kept.
+#' @param jitter The most that may be added to the diagonal of `A`: see section Jitter. The default adds nothing.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; in this form
 #'   `as.matrix()` gives it back. For `dtrMatrix` and `Cholesky` objects it is taken from the object.
 #' @param precision What to keep the factor and compute in, `"double"` or `"single"`. The default is what `R` or `A` is
@@ -49,12 +51,16 @@
 #' | `diag()`, `dim()`, `dimnames()` | its diagonal, order and names |
 #' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
 #' | [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] | rows and columns of \eqn{A} come, go and move |
+#' | `%*%`, `crossprod()`, `f[i, j]`, `t()` | the factor as a [matrix][factor_matrix] that multiplies and is indexed |
+#' | [draw()] | draws from a normal distribution with covariance or precision \eqn{A} |
+#' | [write_factor()] | a file of it |
 #' | [copy_factor()], [free()] | another handle with data of its own; give the memory back |
-#' | `print()`, `format()`, `str()`, [drift()] | what it is, and how far modifications may have taken it from exact |
+#' | `print()`, `format()`, `str()`, [summary()][summary.chol_factor] | what it is, and how well conditioned |
+#' | [drift()] | how far modifications may have taken it from exact |
 #'
 #' | Of the matrix \eqn{A} | |
 #' |---|---|
-#' | [solve()][solve.chol_factor] | \eqn{A^{-1}b}, \eqn{A^{-1}} |
+#' | [solve()][solve.chol_factor], [solve_factor()] | \eqn{A^{-1}b}, \eqn{A^{-1}} |
 #' | [chol2inv()][solve.chol_factor] | \eqn{A^{-1}} |
 #' | [determinant()][solve.chol_factor], [logdet()] | the determinant |
 #' | [solve_modified()] | the same of many modifications of \eqn{A} |
@@ -97,6 +103,16 @@
 #' `peer`. On two H200, an update of rank k = 16 takes 0.80 of the time on one for n = 16,384, 0.59 for 32,768, 0.55 for
 #' 65,536, and longer than on one for 5,000; solving takes longer on two than on one.
 #'
+#' @section Jitter:
+#' A covariance matrix of a Gaussian process is often just not positive definite, for rounding. With `jitter`, a number
+#' above 0, a factorisation that fails is tried again with something added to all diagonal entries of `A`: 8 units of
+#' rounding of the largest of them, then ten times as much each time, at last `jitter` itself. So the matrix that needs
+#' nothing is factorised as it is, and another one gets little more than it needs. Unlike in other libraries, `jitter`
+#' is the limit, not the first step: 1e-6 times the size of the diagonal is a usual limit in double precision, 1e-4 in
+#' single. What was added is told by a message of class `gpucholmod_jitter` with the field `jitter`, and stays in the
+#' field `f$jitter` of the handle. Where `jitter` is too little, the error is that for `A` as it is.
+#' [cholinsert_gpu()] has such an argument too, for what is inserted.
+#'
 #' @section Errors:
 #' Where a GPU is asked for and none can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to
 #' the CPU. If \eqn{A} is not positive definite, the error has the class `gpucholmod_not_positive_definite` and the
@@ -119,8 +135,8 @@
 #' if (gpu_info(memory = FALSE)$usable) print(gpu_chol(A))
 #' @export
 chol_factor <- function(R, ...) {
-  # UseMethod() evaluates R, which may fail before the other processes can be told
-  if (for_processes(...)) chol_factor.default(R, ...) else UseMethod("chol_factor")
+  # UseMethod() evaluates R, which may fail before the other processes can be told, or be missing beside A
+  if (for_processes(...) || missing(R)) chol_factor.default(R, ...) else UseMethod("chol_factor")
 }
 
 # Is true if the arguments ask for a factor over several processes.
@@ -130,8 +146,19 @@ for_processes <- function(..., processes = FALSE) isTRUE(processes)
 #' @export
 chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
                                 precision = c("double", "single"), device = getOption("gpucholmod.device"),
-                                capacity = NULL, devices = NULL, processes = FALSE, ...) {
+                                capacity = NULL, devices = NULL, processes = FALSE, A, jitter = 0, ...) {
   require_flag(processes, "processes")
+  if (!missing(A)) {
+    if (!missing(R)) stop_bad_argument("A", NULL, "cannot be given together with 'R', its factor")
+    if (processes) stop_not_supported("A", "a matrix to be factorised")
+    require_no_more(...)
+    backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
+    if (!is.null(devices)) backend <- require_gpu(backend, devices)
+    return(factorised(A, jitter, backend, if (missing(uplo)) "upper" else match_choice(uplo, choices$uplo, "uplo"),
+                      if (!missing(precision)) match_choice(precision, choices$precision, "precision"),
+                      require_devices(devices, device, missing(device)), capacity))
+  }
+  if (missing(R) && !processes) stop_bad_argument("R", NULL, "is missing, the factor, and so is 'A', its matrix")
   if (processes) {
     return(together({
       require_no_more(...)
@@ -191,14 +218,10 @@ gpu_factor.chol_factor <- chol_factor.chol_factor
 
 #' @rdname chol_factor
 #' @export
-gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device"), devices = NULL) {
-  opened <- with_memory(open_symmetric(A))
-  if (missing(precision) && opened$float32) precision <- "single"
-  precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
-  ids <- require_devices(devices, device, missing(device))
-  done <- with_room(function() rcpp_factor_factorise(opened$x, precision, ids))
-  if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot)
-  new_factor(done$made, "upper", opened$dimnames)
+gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device"), devices = NULL,
+                     jitter = 0) {
+  precision <- if (!missing(precision)) match_choice(precision, choices$precision, "precision")
+  factorised(A, jitter, "cuda", "upper", precision, require_devices(devices, device, missing(device)), NULL)
 }
 
 # Checks the capacity of a factor of order n, and returns it as an integer; NULL means n.

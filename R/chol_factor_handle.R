@@ -13,6 +13,7 @@
 #   trace_error    a bound on the error of `trace`, counted as `error` is, since the factor was last read
 #   modifications, error
 #                  both counted since the last factorisation: see chol_factor_drift.R
+#   jitter         the most that was added to the diagonal of A to make it positive definite; not there otherwise
 #
 # What is called at every modification reads them by .subset2(): `$` looks for a method of the class every time. They
 # can be changed by hand; what fits no more is found where a handle is used (src/rcpp_handle.cpp).
@@ -181,6 +182,7 @@ describe_factor <- function(f) {
   } else {
     if (is.na(f$device)) "in ordinary memory" else on_device(describe_devices(f))
   }
+  if (!is.null(f$jitter)) past <- sprintf("%s, %.1e added to the diagonal", past, f$jitter)
   room <- if (f$capacity > f$n) sprintf(", room for %d x %d", f$capacity, f$capacity)
   c(shape, paste0(format_bytes(f$bytes), " ", place, room), past)
 }

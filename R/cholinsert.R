@@ -2,7 +2,7 @@
 #'
 #' From the factor of \eqn{A} that of \eqn{A} with rows and columns inserted, deleted, or one of them moved to another
 #' place: a growing Gaussian process, an active set, cross-validation. Much quicker than factorising afresh: nothing
-#' left of and above what changes is touched.
+#' left of and above what changes is touched. `cholpermute_gpu()` makes any permutation, of several moves.
 #'
 #' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the
 #' factor of a \eqn{p \times p}{p x p} matrix, and a downdate of what lies behind; at the end there is none. Moving is
@@ -12,8 +12,14 @@
 #'   with `in_place` and room to grow that is the quickest.
 #' @param X The new columns of the new matrix, in its order: an \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector
 #'   for one. Of the \eqn{p \times p}{p x p} block that they have on the diagonal the upper triangle is looked at.
-#' @param at The number that the first of them has in the new matrix. The default is behind the last.
-#' @param index The numbers of those that go; or their names.
+#' @param at The number that the first of them has in the new matrix, where they stand side by side; or, for columns at
+#'   several places, the numbers that all of them have there: column `q` of `X` is column `at[q]` of the new matrix. The
+#'   default is behind the last.
+#' @param index Those that go: their numbers, or their names, or what else selects them as in `(1:n)[index]`. So
+#'   negative numbers stand for all others (`-1` deletes all but the first), a logical vector for its `TRUE` values,
+#'   zeros for nothing, and a number that is there twice for one.
+#' @param order A permutation, of the numbers from 1 to \eqn{n} or of the names: row and column `order[i]` become
+#'   number `i`, so that the result is the factor of `A[order, order]`.
 #' @param from,to Numbers, or `from` a name: row and column `from` becomes number `to`, and those in between go one step
 #'   towards where it was.
 #' @param ... Must be empty.
@@ -22,13 +28,19 @@
 #' @param b The new rows of \eqn{b}, one for each column of `X`.
 #' @param rss As for [cholupdate_gpu()]: residual sums of squares, one for each column of `z`. They grow where rows and
 #'   columns go, and shrink where they come: of a least squares fit, whose `z` and `rss` they are, when variables do.
-#' @param names Names of the new rows and columns. Where the factor has names and none are given, they are `""`.
+#' @param names Names of the new rows and columns. Where the factor has names and none are given, they are the column
+#'   names of `X`, or `""`.
 #' @param uplo As for [cholupdate_gpu()].
 #' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor that takes
 #'   memory for what comes or goes alone, and a second factor where numbers come near the ends of their range, and on a
 #'   GPU, where there is room for one, or more than 32 columns are inserted, for an insertion before the end. Beyond the
-#'   capacity there is half as much again afterwards, where that can be had.
+#'   capacity there is half as much again afterwards, where that can be had. Columns at several places, and
+#'   `cholpermute_gpu()`, always take a second factor, which takes the place of `R` at the end.
 #' @param check Whether an insertion that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
+#' @param jitter The most that may be added to the diagonal entries of what is inserted, so that the new matrix is
+#'   positive definite, as a matrix with two rows that are the same is not: tried in growing steps, as
+#'   [chol_factor()] says, and told by a message. The field `jitter` of a handle is the most that was added so far, the
+#'   attribute `"jitter"` of an ordinary matrix what this call has added; a list has an element `jitter`.
 #' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which
 #'   limits what the call takes besides the factor.
 #'
@@ -58,6 +70,8 @@
 #' all.equal(choldelete_gpu(chol(A), c(3, 17)), chol(A[-c(3, 17), -c(3, 17)]))
 #' order <- c(1:4, 6:12, 5, 13:20)
 #' all.equal(cholshift_gpu(chol(A), 5, 12), chol(A[order, order]))
+#' all.equal(cholpermute_gpu(chol(A), order), chol(A[order, order]))
+#' all.equal(cholinsert_gpu(chol(A[-c(2, 9), -c(2, 9)]), A[, c(2, 9)], at = c(2, 9)), chol(A))
 #'
 #' # a Gaussian process that grows, in memory that is taken once
 #' x <- runif(200)
@@ -65,6 +79,7 @@
 #' f <- chol_factor(chol(covariance(x[1], x[1])), "cpu", capacity = 200)
 #' for (i in 2:200) cholinsert_gpu(f, covariance(x[1:i], x[i]), in_place = TRUE)
 #' logdet(f)
+#' cholinsert_gpu(f, covariance(x, x)[c(1:200, 7), 7], jitter = 1e-3) # a point that is there already
 #' @export
 cholinsert_gpu <- function(R, X, ...) {
   UseMethod("cholinsert_gpu")
@@ -85,12 +100,14 @@ cholshift_gpu <- function(R, from, to, ...) {
 #' @rdname cholinsert_gpu
 #' @export
 cholinsert_gpu.default <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL,
-                                   uplo = c("upper", "lower"), check = TRUE, control = cholupdate_control()) {
+                                   uplo = c("upper", "lower"), check = TRUE, jitter = 0,
+                                   control = cholupdate_control()) {
   require_no_more(...)
   require_flag(check, "check")
   with_memory({
     f <- held_for_now(R, uplo, missing(uplo), columns_in(X))
-    done <- insert_into(f, X, at, z, b, rss, names, is_held(f), check, if (!missing(control)) control_numbers(control))
+    options <- list(check = check, jitter = jitter, control = if (!missing(control)) control_numbers(control))
+    done <- insert_into(f, X, at, list(z = z, b = b, rss = rss), names, is_held(f), options)
     if (check && is.null(z)) return(given_back(done, R))
     done$R <- if (!check && done$pivot > 0L) R else given_back(done$R, R)
     done
@@ -128,8 +145,7 @@ held_for_now <- function(R, uplo, by_default, more = 0L) {
   if (!by_default) uplo <- match_choice(uplo, choices$uplo, "uplo")
   if (is.double(R) && is.matrix(R) && !is.object(R) && (by_default || uplo == "upper")) {
     open_factor(R)
-    return(list2env(list(matrix = R, n = nrow(R), uplo = "upper", precision = "double", dimnames = dimnames(R)),
-                    parent = emptyenv()))
+    return(as_held_for_now(R))
   }
   n <- dim(if (is_float32(R)) R@Data else R)[1L]
   capacity <- if (more > 0L && length(n)) n + more
@@ -150,7 +166,10 @@ columns_in <- function(X) {
 given_back <- function(f, R) {
   if (!is_held(f)) return(f)
   x <- as.matrix(f)
-  if (!isS4(R)) return(x)
+  if (!isS4(R)) {
+    attr(x, "jitter") <- .subset2(f, "jitter")
+    return(x)
+  }
   if (is_float32(R)) {
     R@Data <- keep_dim(rcpp_to_float(unname(x)), x)
     dimnames(R@Data) <- dimnames(x)
@@ -166,9 +185,11 @@ given_back <- function(f, R) {
 #' @rdname cholinsert_gpu
 #' @export
 cholinsert_gpu.chol_factor <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL,
-                                       in_place = FALSE, check = TRUE, control = cholupdate_control()) {
+                                       in_place = FALSE, check = TRUE, jitter = 0,
+                                       control = cholupdate_control()) {
   require_no_more(...)
-  value <- insert_into(R, X, at, z, b, rss, names, in_place, check, if (!missing(control)) control_numbers(control))
+  options <- list(check = check, jitter = jitter, control = if (!missing(control)) control_numbers(control))
+  value <- insert_into(R, X, at, list(z = z, b = b, rss = rss), names, in_place, options)
   if (in_place && check) invisible(value) else value
 }
 
@@ -189,26 +210,45 @@ cholshift_gpu.chol_factor <- function(R, from, to, ..., z = NULL, in_place = FAL
   if (in_place) invisible(value) else value
 }
 
-# Inserts columns X into a factor f, as held_for_now() prepares it, or a handle. control: control_numbers(), or NULL if
-# none was given. `order`, see reshape_factor(), is computed only if there are names: for a small change of a large
-# factor that would take longer than the change.
-insert_into <- function(f, X, at, z, b, rss, names, in_place, check, control) {
-  require_flag(check, "check")
+# Inserts columns X into a factor f, as held_for_now() prepares it, or a handle.
+#
+#   right     list(z, b, rss)
+#   options   list(check, jitter, control): control_numbers(), or NULL if none was given
+#
+# `order`, see reshape_factor(), is computed only if there are names: for a small change of a large factor that would
+# take longer than the change.
+insert_into <- function(f, X, at, right, names, in_place, options) {
+  require_flag(options$check, "check")
   n <- if (is_held(f)) order_of(f) else f$n
-  at <- if (is.null(at)) n + 1L else place_of(at, n + 1L, "at", NULL)
   p <- columns_in(X)
+  at <- if (is.null(at)) n + 1L else new_places(at, n, p)
   if (!are_plain_columns(X, n + p)) {
     X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
   }
   if (!is.null(names) && (!is.character(names) || length(names) != p || anyNA(names))) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
+  if (is.null(names) && !is.null(.subset2(f, "dimnames"))) names <- colnames(X)
+  insert <- if (length(at) == 1L) insert_run else insert_apart
+  done <- insert_with_jitter(f, X, at, options$jitter, function(X) {
+    insert(f, X, at, right, names, in_place, options$control)
+  })
+  if (options$check && done$pivot > 0L) {
+    stop_not_positive_definite("the matrix with what is inserted", done$pivot, c(done$also, loss_of(f)))
+  }
+  value <- reshaped(done, right$z, right$rss, options$check)
+  if (is.null(done$added) || (options$check && is.null(right$z))) value else c(value, list(jitter = done$added))
+}
+
+# Inserts the p columns of X from place `at` of the new matrix on, and returns what reshape_factor() does.
+insert_run <- function(f, X, at, right, names, in_place, control) {
+  n <- if (is_held(f)) order_of(f) else f$n
+  p <- NCOL(X)
   delayedAssign("order", append(seq_len(n), rep(NA_integer_, p), at - 1L))
-  sides <- sides_of(z, b, rss, n, p, "b", "X", reshaped_form(z, n + p, order, names))
-  done <- reshape_factor(f, in_place, control, order, names, sides, check, function(modified, ...) {
+  sides <- sides_of(right$z, right$b, right$rss, n, p, "b", "X", reshaped_form(right$z, n + p, order, names))
+  reshape_factor(f, in_place, control, order, names, sides, function(modified, ...) {
     rcpp_factor_insert(f, modified, at, X, ...)
   })
-  reshaped(done, z, rss, check)
 }
 
 # Deletes rows and columns from a factor, as insert_into() inserts them.
@@ -218,7 +258,7 @@ delete_from <- function(f, index, z, rss, in_place, control) {
   if (anyDuplicated(index)) index <- unique(index)
   delayedAssign("order", if (length(index)) seq_len(n)[-index] else seq_len(n))
   sides <- sides_of(z, NULL, rss, n, NULL, form = reshaped_form(z, n - length(index), order))
-  done <- reshape_factor(f, in_place, control, order, NULL, sides, TRUE, function(modified, ...) {
+  done <- reshape_factor(f, in_place, control, order, NULL, sides, function(modified, ...) {
     rcpp_factor_delete(f, modified, index, ...)
   })
   reshaped(done, z, rss)
@@ -231,7 +271,7 @@ shift_within <- function(f, from, to, z, in_place, control) {
   to <- place_of(to, n, "to", NULL)
   delayedAssign("order", append(seq_len(n)[-from], from, to - 1L))
   sides <- sides_of(z, NULL, NULL, n, NULL, form = reshaped_form(z, n, order))
-  done <- reshape_factor(f, in_place, control, order, NULL, sides, TRUE, function(modified, ...) {
+  done <- reshape_factor(f, in_place, control, order, NULL, sides, function(modified, ...) {
     rcpp_factor_shift(f, modified, from, to, ...)
   })
   reshaped(done, z, NULL)
@@ -239,9 +279,9 @@ shift_within <- function(f, from, to, z, in_place, control) {
 
 # Calls call(modified, dimnames, request), which inserts, deletes or moves by one of the rcpp_factor_*(), and returns
 # list(R, pivot, z, rss): R is a handle or a matrix, the other elements are those of carry_out(). Row i of the result is
-# row order[[i]] of the factor as it is now; NA stands for a new row, named by `names`. check: an insertion that leaves
-# A not positive definite is an error.
-reshape_factor <- function(f, in_place, control, order, names, sides, check, call) {
+# row order[[i]] of the factor as it is now; NA stands for a new row, named by `names`. With a failing pivot, R is the
+# factor as it was given.
+reshape_factor <- function(f, in_place, control, order, names, sides, call) {
   require_flag(in_place, "in_place")
   held <- is_held(f)
   if (held && !is.null(.subset2(f, "dimnames"))) live(f, "R") # they may have been changed by hand
@@ -253,7 +293,6 @@ reshape_factor <- function(f, in_place, control, order, names, sides, check, cal
   done <- carry_out(request, if (inherits(f, "gpu_factor")) with_room(work, f) else work())
   of <- function(R) list(R = R, pivot = done$pivot, z = done$z, rss = done$rss)
   if (done$pivot == 0L) return(of(if (held) modified else done$factor))
-  if (check) stop_not_positive_definite("the matrix with what is inserted", done$pivot, loss_of(f))
   of(if (held) f else f$matrix)
 }
 
@@ -305,10 +344,7 @@ places_of <- function(index, f, argument = "index") {
     }
     return(found)
   }
-  if (!is.numeric(index) || anyNA(index) || any(index != round(index)) || any(index < 1 | index > f$n)) {
-    stop_bad_argument(argument, index, sprintf("must be numbers from 1 to %d, or names", f$n))
-  }
-  as.integer(index)
+  indices_in(index, f$n, argument, ", or names")
 }
 
 # Returns one number from 1 to `most`, or, if there is an f, the number of a name.

@@ -1,7 +1,12 @@
 #' Rank-k update or downdate in the memory of the factor
 #'
-#' [cholupdate_gpu()] returns a new matrix and leaves `R` as it is, which takes twice the memory of `R`. Where that is
-#' not there, this function gives up `R`: its memory becomes the result's. What is in the other triangle is not changed.
+#' For one special case: an ordinary matrix so large that there is no memory for a second one. [cholupdate_gpu()]
+#' returns a new matrix and leaves `R` as it is, which takes twice the memory of `R`; this function gives up `R`: its
+#' memory becomes the result's. What is in the other triangle is not changed.
+#'
+#' To modify a factor again and again, keep it in a [chol_factor()] and give
+#' [cholupdate_gpu()][cholupdate_gpu.chol_factor] `in_place = TRUE`: that is as sparing, and needs none of the care that
+#' is described here.
 #'
 #' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds
 #' an ordinary square matrix of doubles. Where something else refers to the same matrix, such as another variable, a

@@ -7,7 +7,7 @@
 #' @param path Name of the file.
 #' @param R The Cholesky factor: the upper triangular matrix that [chol()] returns, or what else [cholupdate_gpu()]
 #'   accepts, if it is upper triangular; `float32` matrices are written as doubles. Its values are checked when it is
-#'   used, not here.
+#'   used, not here. Or a handle from [chol_factor()], of which \eqn{R} is written, whatever its `uplo`.
 #' @param replace Whether a file that is there may be replaced.
 #' @param x What `factor_file()` returns.
 #' @param ... Ignored.
@@ -32,7 +32,9 @@
 #' locked, as one that is being written is. Locks may not be seen by other machines that share the folder: let two
 #' machines not write one output.
 #'
-#' With `replace = TRUE` the old file stays until the new one takes its place: there must be space for both. The new
+#' With `replace = TRUE` the old file stays until the new one takes its place: there must be space for both. It may be
+#' the file that is read: `f <- cholupdate_gpu(f, V, output = f$path, replace = TRUE)` can be called again and again,
+#' and every `factor_file` of that name refers to the new factor then. The new
 #' file has the permissions of the old one, and belongs to whoever writes it. A symbolic link is itself replaced, not
 #' the file that it points to.
 #'
@@ -50,7 +52,7 @@
 #' | `"changed"` | it was written to while it was read, or has another order than the `factor_file` |
 #' | `"exists"` | there is a file already, and `replace` is `FALSE` |
 #' | `"read_only"` | it was to be replaced, but there is no permission to write to it, not even for its owner |
-#' | `"same_file"` | the output is the file that is to be read |
+#' | `"same_file"` | the output is the file that is to be read, and `replace` is `FALSE` |
 #' | `"not_writable"` | there is no permission to write to the folder |
 #' | `"no_space"` | the disk is full, or a quota or a limit on the size of files is reached |
 #' | `"failed"` | anything else, in the words of the system in the field `error` |
@@ -80,6 +82,10 @@ write_factor <- function(R, path, replace = FALSE) {
   if (inherits(R, "process_factor")) return(write_together(R, path, replace))
   path <- absolute_path(path, "path")
   require_flag(replace, "replace")
+  if (inherits(R, "chol_factor")) {
+    live(R, "R")
+    R <- with_room(function() rcpp_factor_download(R, number_of("upper", "uplo"), NULL))
+  }
   factor <- with_memory(open_factor(R))
   if (factor$lower) {
     stop_gpucholmod("bad_argument", "'R' is lower triangular; a file holds an upper triangular factor: t(R)",

@@ -1,7 +1,7 @@
 #' Solve with a factor, and the determinant
 #'
 #' For a factor of any kind: an ordinary matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to
-#' solve \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`. For all but ordinary matrices, `solve()` does both.
+#' solve \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`, which [solve_factor()] does in one call.
 #'
 #' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in
 #' panels of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.

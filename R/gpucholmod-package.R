@@ -47,7 +47,7 @@
 #' | `gpucholmod_bad_file` | a file cannot be read or written: see below | `path`, `reason`; `size` or `error` |
 #' | `gpucholmod_backend_unavailable` | no usable GPU or MPI: see below | `backend`, `reason`; `device`, `peer` |
 #' | `gpucholmod_process_failed` | a process does not take part: see [process_info()] | `process`, `reason` |
-#' | `gpucholmod_not_supported` | a factor over several processes does not know that yet | `operation`, `backend` |
+#' | `gpucholmod_not_supported` | a handle, a file or a batch cannot do that | `operation`, `backend` |
 #' | `gpucholmod_out_of_memory` | not enough memory, also for a result | `needed`, `available`: bytes, where known |
 #' | `gpucholmod_cuda_failure` | any other failure of CUDA | `cuda_error`, `operation` |
 #'
@@ -59,14 +59,16 @@
 #' What is wrong with one of many factors ([cholupdate_batch()], [solve_modified()]) has its number as a field `member`
 #' besides; for `gpucholmod_not_positive_definite` there are `members` and `pivots`.
 #'
-#' An error in an expression that is given to `diag()` or `chol2inv()` loses its class, as these are S4 generics as soon
-#' as this package is attached: assign the factor to a variable first.
+#' An error in an expression that is given to `diag()` or `chol2inv()`, or, before R 4.4.0, to `crossprod()` or
+#' `tcrossprod()`, loses its class, as these are S4 generics as soon as this package is attached: assign the factor to a
+#' variable first.
 #'
 #' Three more are no errors: the warning `gpucholmod_negative_rss` of [cholupdate_gpu()], the warning
 #' `gpucholmod_other_triangle` (fields `argument`, `uplo`, `looks`), where a factor is not zero in the triangle that is
 #' not used, and looks as if it were the matrix itself (`"symmetric"`) or a factor of the other kind (`"transposed"`),
 #' or is merely not zero there (`"filled"`, once a session); and the message `gpucholmod_copied` of
-#' [cholupdate_overwrite()].
+#' [cholupdate_overwrite()]. A fourth is the message `gpucholmod_jitter` (field `jitter`) of [chol_factor()],
+#' [gpu_chol()] and [cholinsert_gpu()], where something was added to a diagonal.
 #'
 #' Errors of R itself pass through as they are, such as that of [setTimeLimit()]. Whatever happens, the
 #' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and

@@ -351,3 +351,8 @@ process_info <- function() {
   at <- if (built$built) processes_here() else list(rank = 0L, size = 1L, threads = 1L)
   c(built, list(process = at$rank, processes = at$size, threads = at$threads))
 }
+
+#' @export
+cholpermute_gpu.process_factor <- function(R, order, ...) {
+  carry_out_together(cholpermute_gpu.chol_factor, "cholpermute_gpu", R, list(), NULL, "z", list(order = order, ...))
+}

@@ -326,6 +326,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_factorise
+Rcpp::List rcpp_factorise(SEXP A, double added);
+RcppExport SEXP _gpucholmod_rcpp_factorise(SEXP ASEXP, SEXP addedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type A(ASEXP);
+    Rcpp::traits::input_parameter< double >::type added(addedSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factorise(A, added));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_gpu_info
 Rcpp::List rcpp_gpu_info(bool with_memory);
 RcppExport SEXP _gpucholmod_rcpp_gpu_info(SEXP with_memorySEXP) {
@@ -495,6 +506,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_factor_multiply
+SEXP rcpp_factor_multiply(SEXP handle, SEXP X, int which);
+RcppExport SEXP _gpucholmod_rcpp_factor_multiply(SEXP handleSEXP, SEXP XSEXP, SEXP whichSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type X(XSEXP);
+    Rcpp::traits::input_parameter< int >::type which(whichSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_multiply(handle, X, which));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_factor_inverse
 SEXP rcpp_factor_inverse(SEXP handle, SEXP dimnames);
 RcppExport SEXP _gpucholmod_rcpp_factor_inverse(SEXP handleSEXP, SEXP dimnamesSEXP) {
@@ -546,17 +569,6 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< double >::type scale(scaleSEXP);
     rcpp_factor_count(handle, added, removed, scale);
     return R_NilValue;
-END_RCPP
-}
-// rcpp_factor_multiply
-Rcpp::NumericMatrix rcpp_factor_multiply(SEXP pointer, Rcpp::NumericMatrix X);
-RcppExport SEXP _gpucholmod_rcpp_factor_multiply(SEXP pointerSEXP, SEXP XSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type pointer(pointerSEXP);
-    Rcpp::traits::input_parameter< Rcpp::NumericMatrix >::type X(XSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_multiply(pointer, X));
-    return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_factor_sweep_seconds
@@ -942,6 +954,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_read_factor_file", (DL_FUNC) &_gpucholmod_rcpp_read_factor_file, 3},
     {"_gpucholmod_rcpp_factor_file_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_file_diagonal, 1},
     {"_gpucholmod_rcpp_cholupdate_file", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_file, 5},
+    {"_gpucholmod_rcpp_factorise", (DL_FUNC) &_gpucholmod_rcpp_factorise, 2},
     {"_gpucholmod_rcpp_gpu_info", (DL_FUNC) &_gpucholmod_rcpp_gpu_info, 1},
     {"_gpucholmod_rcpp_gpu_release", (DL_FUNC) &_gpucholmod_rcpp_gpu_release, 0},
     {"_gpucholmod_rcpp_handle_trouble", (DL_FUNC) &_gpucholmod_rcpp_handle_trouble, 1},
@@ -957,11 +970,11 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_diagonal", (DL_FUNC) &_gpucholmod_rcpp_factor_diagonal, 1},
     {"_gpucholmod_rcpp_factor_trace", (DL_FUNC) &_gpucholmod_rcpp_factor_trace, 1},
     {"_gpucholmod_rcpp_factor_solve", (DL_FUNC) &_gpucholmod_rcpp_factor_solve, 5},
+    {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 3},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 5},
     {"_gpucholmod_rcpp_factor_modify_usual", (DL_FUNC) &_gpucholmod_rcpp_factor_modify_usual, 7},
     {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
-    {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 2},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
     {"_gpucholmod_rcpp_factor_solve_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_solve_seconds, 4},
     {"_gpucholmod_rcpp_factor_refactor_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_refactor_seconds, 2},

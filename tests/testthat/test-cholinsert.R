@@ -293,7 +293,9 @@ test_that("arguments that cannot be used are named", {
   f <- chol_factor(R, "cpu")
   refused <- function(call) expect_error(call, class = "gpucholmod_bad_argument")$argument
   for (g in list(R, f)) {
-    for (bad in list(0, 6, 1.5, NA, "z", TRUE, NULL)) expect_identical(refused(choldelete_gpu(g, bad)), "index")
+    for (bad in list(6, -6, 1.5, NA, "z", c(-1, 2), rep(TRUE, 6), NULL)) {
+      expect_identical(refused(choldelete_gpu(g, bad)), "index")
+    }
     for (bad in list(0, 7, NA, 1:2, "a")) expect_identical(refused(cholinsert_gpu(g, 1:6, bad)), "at")
     for (bad in list(0, 6, NA, 1:2, "z")) expect_identical(refused(cholshift_gpu(g, bad, 1)), "from")
     for (bad in list(0, 6, NA, 1:2, "a")) expect_identical(refused(cholshift_gpu(g, 1, bad)), "to")

@@ -162,3 +162,17 @@ test_that("a factor_file that was changed by hand has an error of its own", {
     }
   }
 })
+
+at_each_home("a handle is written, whichever its triangle and precision", {
+  skip_on_os("windows")
+  path <- tempfile()
+  on.exit(unlink(path))
+  set.seed(1)
+  R <- well_conditioned(20)
+  for (f in list(keep(R), keep(t(R), uplo = "lower"), keep(R, capacity = 30))) {
+    expect_identical(as.matrix(write_factor(f, path, replace = TRUE)), R)
+  }
+  expect_identical(as.matrix(write_factor(keep(R, precision = "single"), path, replace = TRUE)), as_floats(R))
+  expect_error(write_factor(handle_of_nothing("freed"), path), class = "gpucholmod_invalid_factor")
+  expect_error(write_factor(chol_batch(array(R, c(20, 20, 1))), path), class = "gpucholmod_not_numeric")
+})

@@ -1,0 +1,121 @@
+#' Draw from a normal distribution by its factor
+#'
+#' Draws from the multivariate normal distribution whose covariance matrix is \eqn{A}, or whose precision matrix, the
+#' inverse of the covariance, is \eqn{A}, by the Cholesky factor of \eqn{A}.
+#'
+#' With \eqn{A = R'R} and a vector \eqn{z} of independent standard normal numbers, a draw is
+#' \eqn{mean + R'z} if \eqn{A} is the covariance, and \eqn{mean + R^{-1}z} if it is the precision. The numbers
+#' are `z <- matrix(rnorm(n * m), n)`, by R's random numbers, so that [set.seed()] repeats them; with the same seed the
+#' draws are the same for every kind of factor, but for rounding.
+#'
+#' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or
+#'   [gpu_chol()], or a [factor_file()].
+#' @param m The number of draws.
+#' @param mean The mean: one number, a vector of \eqn{n} numbers, or an \eqn{n \times m}{n x m} matrix with one for each
+#'   draw.
+#' @param of What \eqn{A}, whose factor `f` is, is of the distribution: its `"covariance"` or its `"precision"`.
+#' @param ... Must be empty.
+#' @param uplo For ordinary matrices, as for [solve_forward()]; the other kinds know what they are.
+#'
+#' @return An \eqn{n \times m}{n x m} matrix with a draw in each column, and the names of the rows of \eqn{A} for its
+#'   rows. (`t()` of it is what functions such as `mvtnorm::rmvnorm()` return.)
+#'
+#'   Of a factor over several processes, whose random numbers are those of process 0, draws are there for
+#'   `"precision"` alone. `"covariance"` is an error of class `gpucholmod_not_supported`, as a [chol_batch()] is.
+#' @seealso [solve_back()], [factor_matrix]
+#' @examples
+#' A <- matrix(c(2, 1, 1, 3), 2)
+#' set.seed(1)
+#' x <- draw(chol(A), 10000, mean = c(5, -5))
+#' rowMeans(x)
+#' cov(t(x))
+#'
+#' # of the posterior of a Bayesian regression, whose precision is X'X + 1
+#' X <- matrix(rnorm(300), 100)
+#' y <- X %*% 1:3 + rnorm(100)
+#' f <- chol_factor(chol(crossprod(X) + diag(3)))
+#' rowMeans(draw(f, 1000, mean = solve(f, crossprod(X, y)), of = "precision"))
+#' @export
+draw <- function(f, m = 1, mean = 0, of = c("covariance", "precision"), ...) {
+  UseMethod("draw")
+}
+
+#' @rdname draw
+#' @export
+draw.default <- function(f, m = 1, mean = 0, of = c("covariance", "precision"), ..., uplo = c("upper", "lower")) {
+  require_no_more(...)
+  with_memory({
+    factor <- open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
+    R <- opened_doubles(factor, f)
+    n <- nrow(R)
+    names <- factor_dimnames(f)[[if (factor$lower) 1L else 2L]]
+    drawn(n, m, mean, of, names, function(z, of) {
+      if (of == "precision") return(as.matrix(solve_ordinary(f, z, factor, forward = FALSE)))
+      R[if (factor$lower) upper.tri(R) else lower.tri(R)] <- 0
+      unname(if (factor$lower) R %*% z else base::crossprod(R, z))
+    })
+  })
+}
+
+#' @rdname draw
+#' @export
+draw.chol_factor <- function(f, m = 1, mean = 0, of = c("covariance", "precision"), ...) {
+  require_no_more(...)
+  live(f)
+  drawn(f$n, m, mean, of, variable_names(f), function(z, of) {
+    if (of == "precision") solve_back(f, z) else product_with(f, z, f$uplo == "upper", "z")
+  })
+}
+
+#' @export
+draw.process_factor <- function(f, m = 1, mean = 0, of = c("covariance", "precision"), ...) {
+  require_no_more(...)
+  live(f)
+  drawn(f$n, m, mean, of, variable_names(f), function(z, of) {
+    if (of == "covariance") stop_no_matrix("draw(of = \"covariance\")", f)
+    solve_back(f, if (f$process == 0L) z)
+  })
+}
+
+#' @rdname draw
+#' @export
+draw.factor_file <- function(f, m = 1, mean = 0, of = c("covariance", "precision"), ...) {
+  require_no_more(...)
+  drawn(present(f)$n, m, mean, of, NULL, function(z, of) {
+    if (of == "precision") solve_back(f, z) else product_with(f, z, TRUE, "z")
+  })
+}
+
+#' @export
+draw.chol_batch <- function(f, ...) stop_no_matrix("draw()", f)
+
+# Checks the arguments of draw() for a factor of order n, and returns the draws. turn(z, of): turns standard normal
+# numbers into draws of mean 0.
+drawn <- function(n, m, mean, of, names, turn) {
+  of <- match_choice(of, c("covariance", "precision"), "of")
+  if (!is_number(m) || m != round(m) || m < 0 || m > .Machine$integer.max) {
+    stop_bad_argument("m", m, "must be a number of draws, a whole number from 0 on")
+  }
+  m <- as.integer(m)
+  mean <- mean_of_draws(mean, n, m)
+  x <- mean + turn(matrix(stats::rnorm(n * m), n, m), of)
+  if (!is.null(names)) dimnames(x) <- list(names, NULL)
+  x
+}
+
+# Returns the mean of draws, of n numbers each: one number, n numbers, or a matrix with a column for each draw.
+mean_of_draws <- function(mean, n, m) {
+  if (isS4(mean)) mean <- as.matrix(mean)
+  if (length(mean) == n * m && length(dim(mean)) == 2L && m != 1L) {
+    if (nrow(mean) != n) stop_dimension("mean", nrow(mean), n)
+    return(matrix(finite_numbers(mean, "mean"), n, m))
+  }
+  if (length(mean) != 1L && length(mean) != n) stop_dimension("mean", length(mean), n)
+  as.vector(finite_numbers(mean, "mean"))
+}
+
+# Stops because an argument has not as many rows as the factor.
+stop_dimension <- function(argument, actual, n) {
+  stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d rows, the factor is %d x %d", argument, actual, n, n),
+                  list(expected = n, actual = actual))
+}

@@ -1,0 +1,60 @@
+#' Solve with a factor, in one call
+#'
+#' `solve_factor(f, b)` solves \eqn{Ax = b} with the Cholesky factor of \eqn{A}, whatever holds the factor. For an
+#' ordinary matrix `R` from [chol()] it is the missing half of [chol2inv()]: `solve(R, b)` would solve with \eqn{R}.
+#'
+#' @inheritParams solve_forward
+#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
+#'   `float32`; for a [chol_batch()] as for its `solve()`. If missing, the identity matrix.
+#' @return \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix, named as by [base::solve()]; without `b`,
+#'   \eqn{A^{-1}}. For a handle, a batch or a file that is what `solve(f, b)` returns.
+#' @section Errors:
+#' Those of [solve_forward()].
+#' @seealso [solve_forward()] for one half of it; [solve_modified()] for many changes of \eqn{A}
+#' @examples
+#' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
+#' R <- chol(A)
+#' all.equal(solve_factor(R, 1:50), solve(A, 1:50))
+#' all.equal(solve_factor(cholupdate_gpu(R, 1:50), 1:50), solve(A + tcrossprod(1:50), 1:50))
+#' all.equal(solve_factor(t(R), 1:50, uplo = "lower"), solve(A, 1:50))
+#' @export
+solve_factor <- function(f, b, ...) {
+  UseMethod("solve_factor")
+}
+
+#' @rdname solve_factor
+#' @export
+solve_factor.default <- function(f, b, ..., uplo = c("upper", "lower")) {
+  require_no_more(...)
+  with_memory({
+    if (!missing(b)) force(b)
+    factor <- open_ordinary(f, if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo"))
+    names <- factor_dimnames(f)[[if (factor$lower) 1L else 2L]]
+    if (missing(b)) return(inverse_of_ordinary(f, factor, names))
+    x <- solve_ordinary(f, solve_ordinary(f, b, factor, forward = TRUE), factor, forward = FALSE)
+    if (length(dim(x)) != 2L) return(if (is.null(names)) x else stats::setNames(x, names))
+    columns <- if (!is_float32(b)) colnames(b)
+    if (!is.null(names) || !is.null(columns)) dimnames(x) <- list(names, columns)
+    x
+  })
+}
+
+# Returns A^-1 from an opened factor in ordinary memory, named as A.
+inverse_of_ordinary <- function(f, factor, names) {
+  R <- unname(opened_doubles(factor, f))
+  inverse <- if (nrow(R)) chol2inv(if (factor$lower) t(R) else R) else R
+  if (!is.null(names)) dimnames(inverse) <- list(names, names)
+  inverse
+}
+
+#' @export
+solve_factor.chol_factor <- function(f, b, ...) {
+  require_no_more(...)
+  if (missing(b)) solve(f) else solve(f, b)
+}
+
+#' @export
+solve_factor.factor_file <- solve_factor.chol_factor
+
+#' @export
+solve_factor.chol_batch <- solve_factor.chol_factor
