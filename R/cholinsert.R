@@ -9,7 +9,7 @@
 #' done by reflections: every positive definite matrix allows it.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()];
-#'   with `in_place` and room to grow that is the quickest.
+#'   with `in_place` and room to grow that is the quickest. For one in a file see [cholinsert_gpu.factor_file()].
 #' @param X The new columns of the new matrix, in its order: an \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector
 #'   for one. Of the \eqn{p \times p}{p x p} block that they have on the diagonal the upper triangle is looked at.
 #' @param at The number that the first of them has in the new matrix, where they stand side by side; or, for columns at

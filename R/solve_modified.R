@@ -146,6 +146,7 @@ factor_to_solve_with <- function(R, uplo) {
     return(list(held = R, n = R$n, single = R$precision == "single", on_gpu = inherits(R, "gpu_factor"),
                 names = variable_names(R)))
   }
+  if (inherits(R, "factor_file")) stop_not_for_file("solve_modified()")
   factor <- open_factor(R, if (!is.null(uplo)) match_choice(uplo, choices$uplo, "uplo"))
   x <- opened_doubles(factor, R)
   if (factor$lower) x <- t(x)
