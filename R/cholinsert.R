@@ -230,11 +230,12 @@ insert_into <- function(f, X, at, right, names, in_place, options) {
   }
   if (is.null(names) && !is.null(.subset2(f, "dimnames"))) names <- colnames(X)
   insert <- if (length(at) == 1L) insert_run else insert_apart
-  done <- insert_with_jitter(f, X, at, options$jitter, function(X) {
-    insert(f, X, at, right, names, in_place, options$control)
-  })
+  done <- if (identical(options$jitter, 0)) insert(f, X, at, right, names, in_place, options$control)
+          else insert_with_jitter(f, X, at, options$jitter, function(X) {
+            insert(f, X, at, right, names, in_place, options$control)
+          })
   if (options$check && done$pivot > 0L) {
-    stop_not_positive_definite("the matrix with what is inserted", done$pivot, c(done$also, loss_of(f)))
+    stop_not_positive_definite("the matrix with what is inserted", done$pivot, paste0(done$also, loss_of(f)))
   }
   value <- reshaped(done, right$z, right$rss, options$check)
   if (is.null(done$added) || (options$check && is.null(right$z))) value else c(value, list(jitter = done$added))
@@ -242,8 +243,8 @@ insert_into <- function(f, X, at, right, names, in_place, options) {
 
 # Inserts the p columns of X from place `at` of the new matrix on, and returns what reshape_factor() does.
 insert_run <- function(f, X, at, right, names, in_place, control) {
-  n <- if (is_held(f)) order_of(f) else f$n
   p <- NCOL(X)
+  n <- NROW(X) - p
   delayedAssign("order", append(seq_len(n), rep(NA_integer_, p), at - 1L))
   sides <- sides_of(right$z, right$b, right$rss, n, p, "b", "X", reshaped_form(right$z, n + p, order, names))
   reshape_factor(f, in_place, control, order, names, sides, function(modified, ...) {

@@ -94,6 +94,9 @@ Summary.chol_batch <- Summary.chol_factor
 # but negative ones, or logical values. Stops where it has NA, or is out of range, and for NULL, which is rather a name
 # that was mistyped. Repeated numbers stay.
 indices_in <- function(index, n, argument, or = "") {
+  if (is.numeric(index) && !is.object(index) && isTRUE(all(index >= 1 & index <= n & index == round(index)))) {
+    return(as.integer(index))  # as most are
+  }
   refuse <- function(why) stop_bad_argument(argument, index, why)
   if (is.object(index) || !(is.numeric(index) || is.logical(index)) || anyNA(index)) {
     refuse(sprintf("must be numbers from 1 to %d, or from -1 to -%d for all others, or logical values%s", n, n, or))

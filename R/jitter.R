@@ -52,7 +52,6 @@ note_jitter <- function(R, added) {
 # that fails, with more and more, up to `jitter`, added to the entries of X on the diagonal.
 insert_with_jitter <- function(f, X, at, jitter, insert) {
   require_jitter(jitter)
-  if (jitter == 0) return(insert(X))
   if (!is.matrix(X)) X <- as.matrix(X)
   p <- ncol(X)
   on_diagonal <- cbind(if (length(at) == 1L) seq(at, length.out = p) else at, seq_len(p))
@@ -61,7 +60,7 @@ insert_with_jitter <- function(f, X, at, jitter, insert) {
     if (added > 0) X[on_diagonal] <- X[on_diagonal] + added
     insert(X)
   }, function() !is_half_modified(f))
-  if (done$pivot == 0L && done$added > 0) {
+  if (done$pivot == 0L && isTRUE(done$added > 0)) {
     done$R <- note_jitter(done$R, done$added)
     tell_jitter(done$added, "the diagonal entries of what is inserted")
   }

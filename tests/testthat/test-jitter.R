@@ -53,6 +53,7 @@ test_that("with too little, the error is that without, and tells what was tried"
 })
 
 test_that("A, R and jitter that cannot be used are named", {
+  expect_identical(cholinsert_gpu(diag(2), c(0, 0, 4), jitter = 0L), diag(c(1, 1, 2)))
   refused <- function(call) expect_error(call, class = "gpucholmod_bad_argument")$argument
   expect_identical(refused(chol_factor(diag(2), A = diag(2))), "A")
   expect_identical(refused(chol_factor()), "R")
