@@ -345,7 +345,7 @@ places_of <- function(index, f, argument = "index") {
     }
     return(found)
   }
-  indices_in(index, f$n, argument, ", or names")
+  selected_in(index, f$n, argument, ", or names")
 }
 
 # Returns one number from 1 to `most`, or, if there is an f, the number of a name.

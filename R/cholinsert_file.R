@@ -39,7 +39,7 @@ choldelete_gpu.factor_file <- function(R, index, ..., output, replace = FALSE,
                                        control = cholupdate_control()) {
   require_no_more(...)
   n <- present(R)$n
-  gone <- sort(unique(indices_in(index, n, "index")))
+  gone <- sort(unique(selected_in(index, n, "index")))
   if (length(gone) == n) stop_bad_argument("index", index, "leaves nothing, and an empty file is no factor")
   kept <- setdiff(seq_len(n), gone)
   before <- gone[gone < kept[[length(kept)]]]  # the rows that the update is made of

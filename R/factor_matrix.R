@@ -47,7 +47,8 @@ NULL
 
 # Stops because `operation` is not there for the kind of handle that `f` is.
 stop_no_matrix <- function(operation, f) {
-  kind <- intersect(c("process_factor", "gpu_factor", "cpu_factor", "factor_file", "chol_batch"), class(f))[[1L]]
+  kind <- intersect(c("process_factor", "gpu_factor", "cpu_factor", "factor_file", "chol_batch"), class(f))
+  if (length(kind) != 1L) stop_invalid("factor", "damaged")
   instead <- if (kind == "chol_batch") "as.array(f) gives its factors as an ordinary array, f[[i]] one as a matrix"
              else "as.matrix(f) gives the factor as an ordinary matrix"
   backend <- c(process_factor = "mpi", gpu_factor = "cuda", cpu_factor = "cpu", factor_file = "file",

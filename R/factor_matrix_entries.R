@@ -13,8 +13,8 @@
 `[.factor_file` <- function(x, i, j, ..., drop = TRUE) {
   if (nargs() - (!missing(drop)) != 3L) stop_no_matrix("[ with one index", x)
   n <- sound_file(x)$n
-  rows <- if (missing(i)) seq_len(n) else indices_in(i, n, "i")
-  columns <- if (missing(j)) seq_len(n) else indices_in(j, n, "j")
+  rows <- if (missing(i)) seq_len(n) else selected_in(i, n, "i")
+  columns <- if (missing(j)) seq_len(n) else selected_in(j, n, "j")
   with_memory(unchanged(x, entries_in_file(x, rows, columns)))[, , drop = drop]
 }
 
@@ -93,7 +93,7 @@ Summary.chol_batch <- Summary.chol_factor
 # Returns the numbers, from 1 to n, that `index` selects as `[` does: positive ones, of which zeros are left out, or all
 # but negative ones, or logical values. Stops where it has NA, or is out of range, and for NULL, which is rather a name
 # that was mistyped. Repeated numbers stay.
-indices_in <- function(index, n, argument, or = "") {
+selected_in <- function(index, n, argument, or = "") {
   if (is.numeric(index) && !is.object(index) && isTRUE(all(index >= 1 & index <= n & index == round(index)))) {
     return(as.integer(index))  # as most are
   }

@@ -199,5 +199,23 @@ TEST(HostFactor, SolvesInDoublePrecision) {
     }
 }
 
+TEST(HostFactor, MultipliesInDoublePrecision) {
+  for (const index_t n : {0, 1, 255, 256, 300, 520})
+    for (const Precision precision : precisions) {
+      Memory memory;
+      const Doubles R = example(n);
+      const auto f = cpu::hold(R.data(), n, Uplo::upper, precision, n + 3, memory.allocate());
+      const Doubles U = triangle(*f), X = Random(6).normal(n, 3).cast<double>();
+      const auto times = [&](TriangularProduct which) {
+        Doubles Y = X;
+        f->multiply(which, Y.data(), 3);
+        return Y;
+      };
+      EXPECT_TRUE(times(TriangularProduct::plain).isApprox(U * X, 1e-14)) << n;
+      EXPECT_TRUE(times(TriangularProduct::transposed).isApprox(U.transpose() * X, 1e-14)) << n;
+      EXPECT_TRUE(times(TriangularProduct::both).isApprox(U.transpose() * (U * X), 1e-14)) << n;
+    }
+}
+
 }  // namespace
 }  // namespace gpucholmod::test

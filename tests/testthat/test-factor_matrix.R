@@ -132,6 +132,11 @@ test_that("what a handle cannot do names the call that gives a matrix", {
   for (use in list(function() f[1, 2], function() t(f), function() crossprod(f, x), function() summary(f))) {
     expect_identical(expect_error(use(), class = "gpucholmod_invalid_factor")$reason, "freed")
   }
+  for (use in list(function(x) x[1], function(x) x + 1, function(x) crossprod(x, 1), function(x) t(x), length)) {
+    for (fake in list(structure(3, class = "chol_factor"), structure(list(), class = c("cpu_factor", "chol_factor")))) {
+      expect_error(use(fake), class = "gpucholmod_error")
+    }
+  }
   skip_on_os("windows")
   file <- write_factor(R, tempfile())
   on.exit(unlink(file$path))
