@@ -69,6 +69,10 @@ rcpp_other_triangle <- function(R, lower) {
     .Call(`_gpucholmod_rcpp_other_triangle`, R, lower)
 }
 
+rcpp_batch_other_triangle <- function(R, n, lower) {
+    .Call(`_gpucholmod_rcpp_batch_other_triangle`, R, n, lower)
+}
+
 rcpp_from_float <- function(bits) {
     .Call(`_gpucholmod_rcpp_from_float`, bits)
 }

@@ -3,7 +3,7 @@
 #' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory or on a GPU, side by side as they are
 #' modified best: [cholupdate_batch()] modifies all of them in one call, in place if that is asked for.
 #'
-#' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not looked at.
+#' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not used.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors, of the members and of what comes
 #'   back.
 #' @param precision What to keep the factors and compute in, `"double"` or `"single"`.
@@ -66,11 +66,15 @@ open_batch <- function(R, lower, argument = "R") {
                     list(nrow = if (length(d)) d[[1L]] else length(R),
                          ncol = if (length(d) > 1L) d[[2L]] else NA_integer_))
   }
-  if (length(R)) {
-    warn_of_other_triangle(rcpp_other_triangle(as_double(matrix(R[seq_len(d[[1L]]^2)], d[[1L]])), lower), lower,
-                           argument)
-  }
-  as_double(R)
+  x <- as_double(R)
+  check_members(x, d[[1L]], lower, argument)
+  x
+}
+
+# Looks at the triangles that are not read, of the members of an array or a list.
+check_members <- function(x, n, lower, argument = "R") {
+  found <- rcpp_batch_other_triangle(x, n, lower)
+  check_other_triangle(found[[1L]], lower, argument, found[[2L]])
 }
 
 # Stops unless the handle of a batch can be used.

@@ -9,7 +9,7 @@
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, that is the upper triangular matrix that [chol()]
 #'   returns, a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32` matrix of package
 #'   \pkg{float}. Rows with a negative diagonal entry are multiplied by -1; zeros on the diagonal, as of `matrix(0,
-#'   n, n)`, are taken, and updated. The other triangle is not looked at. Or a [factor_file()]: on its way to a GPU,
+#'   n, n)`, are taken, and updated. The other triangle is not used. Or a [factor_file()]: on its way to a GPU,
 #'   or to several, it is never whole in ordinary memory.
 #' @param A A symmetric positive definite matrix: an ordinary one, or of class `Matrix` or `float32`. Only its upper
 #'   triangle is looked at.

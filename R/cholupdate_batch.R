@@ -181,6 +181,7 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
                                                   shape$rows[[m]]),
                     list(expected = shape$rows[[m]], actual = columns$rows[[m]], member = m))
   }
+  check_members(R, 0L, request$lower)
   weights <- check_weights(weights, downdate, columns$columns, lists = TRUE)
   if (is.null(weights)) {
     if (downdate) weights <- -1

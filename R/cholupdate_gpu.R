@@ -7,7 +7,8 @@
 #' @param R The Cholesky factor: the upper triangular \eqn{n \times n}{n x n} matrix that [chol()] returns. Rows with a
 #'   negative diagonal entry, as `qr.R()` returns them, are multiplied by -1 first, which does not change \eqn{R'R}; so
 #'   are those rows of `z`. Zeros on the diagonal, as of `matrix(0, n, n)`, are taken by updates. The other triangle is
-#'   not used, as in LAPACK; where it is not zero, a warning may say what else `R` looks like (see
+#'   not used, as in LAPACK, but looked at: a symmetric matrix is an error of class `gpucholmod_not_triangular`, which
+#'   names [chol()]; where the triangle is otherwise not zero, a warning may say what else `R` looks like (see
 #'   [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects of package \pkg{Matrix} and `float32`
 #'   matrices of package \pkg{float} are accepted too, and come back as they came (integers as doubles).
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix`

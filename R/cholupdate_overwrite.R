@@ -75,8 +75,8 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
     control = if (!missing(control)) control_numbers(control), weights = weights, scale = check_scale(scale),
     sides = sides_of(z, y, rss, found$n, ncol(V))
   )
+  check_other_triangle(rcpp_overwrite_other_triangle(name, frame, lower), lower, as.character(name))
   if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)
-  warn_of_other_triangle(rcpp_overwrite_other_triangle(name, frame, lower), lower, as.character(name))
 
   done <- carry_out(request, rcpp_cholupdate_overwrite(name, frame, V, request))
   if (is.null(z)) return(if (check) invisible() else done$pivot)

@@ -11,7 +11,7 @@ open_factor <- function(R, uplo = NULL, argument = "R") {
   }
   if (is_float32(R)) {
     require_factor_shape(R@Data, argument)
-    warn_of_other_triangle(rcpp_other_triangle(R@Data, lower), lower, argument)
+    check_other_triangle(rcpp_other_triangle(R@Data, lower), lower, argument)
     return(list(x = R@Data, lower = lower, float32 = TRUE))
   }
   pivot <- attr(R, "pivot", exact = TRUE)
@@ -19,7 +19,7 @@ open_factor <- function(R, uplo = NULL, argument = "R") {
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
   x <- if (length(R) == 1L && is.null(dim(R))) matrix(as.double(R)) else if (!is.double(R)) as_double(R)
   require_factor_shape(if (is.null(x)) R else x, argument)
-  warn_of_other_triangle(rcpp_other_triangle(if (is.null(x)) R else x, lower), lower, argument)
+  check_other_triangle(rcpp_other_triangle(if (is.null(x)) R else x, lower), lower, argument)
   list(x = x, lower = lower, float32 = FALSE)
 }
 
@@ -69,26 +69,34 @@ open_triangular_Matrix <- function(R, uplo, argument) {
   list(x = x, lower = own == "lower", float32 = FALSE)
 }
 
-# Warns if the triangle that is not read looks as if the user meant something else, by rcpp_other_triangle(). A triangle
-# that is merely not zero may be so on purpose: that is told once a session.
-warn_of_other_triangle <- function(looks, lower, argument) {
+# Judges what rcpp_other_triangle() says of the triangle that is not used: stops because of a symmetric matrix, and
+# warns of what else the user hardly means. A triangle that is merely not zero may be so on purpose: that is told once a
+# session. member: the number of the matrix in a batch.
+check_other_triangle <- function(looks, lower, argument, member = NULL) {
   if (looks == 0L) return(invisible())
   looks <- choice_of(looks, "other_triangle")
   if (looks == "filled" && isTRUE(state$told_of_other_triangle)) return(invisible())
   if (looks == "filled") state$told_of_other_triangle <- TRUE
   uplo <- if (lower) "lower" else "upper"
   other <- if (lower) "upper" else "lower"
+  what <- sprintf("'%s'", argument)
+  if (!is.null(member)) what <- sprintf("member %d of %s", member, what)
+  fields <- c(list(argument = argument, uplo = uplo, looks = looks), if (!is.null(member)) list(member = member))
+  factor <- sprintf(if (lower) "t(chol(%s))" else "chol(%s)", if (is.null(member)) argument else "A")
   message <- switch(
     looks,
-    symmetric = sprintf(paste("'%1$s' looks like a symmetric matrix, and is taken for a factor: its %2$s triangle is",
-                              "used. chol(%1$s) would be the factor of that matrix"), argument, uplo),
-    transposed = sprintf(paste("'%1$s' looks like a factor that is %3$s triangular, and is taken for one that is %2$s:",
-                               "only its diagonal is used. Give t(%1$s), or uplo = \"%3$s\" where there is such an",
-                               "argument"),
-                         argument, uplo, other),
-    filled = sprintf("'%s' is not zero in its %s triangle, which is not used (told once a session)", argument, other)
+    symmetric = sprintf(paste("%s is a symmetric matrix, not a Cholesky factor: give %s. If it is a factor all the",
+                              "same, set its %s triangle, which is not used, to 0"), what, factor, other),
+    nearly_symmetric = sprintf(paste("%s looks like a symmetric matrix but for rounding errors, and is taken for a",
+                                     "factor: its %s triangle is used. %s would be the factor of that matrix"), what,
+                               uplo, factor),
+    transposed = sprintf(paste("%s looks like a factor that is %s triangular, and is taken for one that is %s:",
+                               "only its diagonal is used. Give %s, or uplo = \"%s\" where there is such an argument"),
+                         what, other, uplo, sprintf("t(%s)", if (is.null(member)) argument else "R"), other),
+    filled = sprintf("%s is not zero in its %s triangle, which is not used (told once a session)", what, other)
   )
-  warn_gpucholmod("other_triangle", message, list(argument = argument, uplo = uplo, looks = looks))
+  if (looks == "symmetric") stop_gpucholmod("not_triangular", message, fields)
+  warn_gpucholmod("other_triangle", message, fields)
 }
 
 # Opens a symmetric matrix: list(x, float32, dimnames), x as in open_factor().

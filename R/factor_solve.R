@@ -26,8 +26,8 @@
 #' a factor with zeros on its diagonal.
 #' @section Errors:
 #' A diagonal entry that is not finite, or less than 2.2e-308 in size, is an error of class `gpucholmod_bad_diagonal`;
-#' for `logdet()` it may be 0.
-#' Of an ordinary matrix nothing else is looked at.
+#' for `logdet()` it may be 0. A symmetric matrix is an error of class `gpucholmod_not_triangular`. Of an ordinary matrix
+#' nothing else is looked at.
 #' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and
 #' [in files][solve.factor_file]
 #' @examples

@@ -38,6 +38,7 @@
 #' | `gpucholmod_dimension_mismatch` | `V` or `b` has the wrong number of rows | `expected`, `actual` |
 #' | `gpucholmod_not_finite` | NA, NaN or Inf in `V`, or a triangle of `R` or `A` | `argument`, `row`, `col`, `value` |
 #' | `gpucholmod_bad_diagonal` | a diagonal entry is 0 where it must not, or subnormal: see below | `index`, `value` |
+#' | `gpucholmod_not_triangular` | `R` is a symmetric matrix, not a factor: see below | `argument`, `uplo`, `looks` |
 #' | `gpucholmod_pivoted` | `R` comes from a pivoted factorisation | `pivot` |
 #' | `gpucholmod_shared` | the matrix to overwrite is shared, and must not be copied | `argument`, `value`, `bytes` |
 #' | `gpucholmod_bad_argument` | any other argument cannot be used | `argument`, `value` |
@@ -63,12 +64,18 @@
 #' `tcrossprod()`, loses its class, as these are S4 generics as soon as this package is attached: assign the factor to a
 #' variable first.
 #'
-#' Three more are no errors: the warning `gpucholmod_negative_rss` of [cholupdate_gpu()], the warning
-#' `gpucholmod_other_triangle` (fields `argument`, `uplo`, `looks`), where a factor is not zero in the triangle that is
-#' not used, and looks as if it were the matrix itself (`"symmetric"`) or a factor of the other kind (`"transposed"`),
-#' or is merely not zero there (`"filled"`, once a session); and the message `gpucholmod_copied` of
-#' [cholupdate_overwrite()]. A fourth is the message `gpucholmod_jitter` (field `jitter`) of [chol_factor()],
-#' [gpu_chol()] and [cholinsert_gpu()], where something was added to a diagonal.
+#' A factor is also looked at in the triangle that is not used: up to order 32 in all of it, beyond that in its longest
+#' column and at 64 places beside the diagonal. If that triangle mirrors the other one but for 1.5e-8 of the sum of its
+#' magnitudes (3.5e-4 in single precision), `R` is the symmetric matrix, such as a result of [crossprod()] or [solve()],
+#' and `gpucholmod_not_triangular` names [chol()]. A factor all the same, such as LAPACK may leave it beside the matrix,
+#' has to have zeros there. Otherwise a triangle that is not zero is worth the warning `gpucholmod_other_triangle`
+#' (fields `argument`, `uplo`, `looks`): each time where `R` is symmetric but for 1.2e-4 (`"nearly_symmetric"`) or looks
+#' like a factor of the other kind (`"transposed"`), and once a session where the triangle is merely not zero
+#' (`"filled"`). Of a batch, 64 to 127 members are looked at, and the number of one is the field `member`.
+#'
+#' Three more are no errors: the warning `gpucholmod_negative_rss` of [cholupdate_gpu()], the message `gpucholmod_copied`
+#' of [cholupdate_overwrite()], and the message `gpucholmod_jitter` (field `jitter`) of [chol_factor()], [gpu_chol()] and
+#' [cholinsert_gpu()], where something was added to a diagonal.
 #'
 #' Errors of R itself pass through as they are, such as that of [setTimeLimit()]. Whatever happens, the
 #' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and

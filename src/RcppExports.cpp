@@ -229,6 +229,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_batch_other_triangle
+Rcpp::IntegerVector rcpp_batch_other_triangle(SEXP R, int n, bool lower);
+RcppExport SEXP _gpucholmod_rcpp_batch_other_triangle(SEXP RSEXP, SEXP nSEXP, SEXP lowerSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    Rcpp::traits::input_parameter< bool >::type lower(lowerSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_other_triangle(R, n, lower));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_from_float
 SEXP rcpp_from_float(SEXP bits);
 RcppExport SEXP _gpucholmod_rcpp_from_float(SEXP bitsSEXP) {
@@ -945,6 +957,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
     {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
+    {"_gpucholmod_rcpp_batch_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_batch_other_triangle, 3},
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
     {"_gpucholmod_rcpp_paper_shape", (DL_FUNC) &_gpucholmod_rcpp_paper_shape, 1},

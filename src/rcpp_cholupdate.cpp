@@ -118,14 +118,34 @@ SEXP rcpp_last_call() {
   return report;
 }
 
-// What the triangle of R that is not read looks like, as a number from 0 (base/other_triangle.h): zero, filled,
-// transposed or symmetric. R as in rcpp_cholupdate().
+// What the triangle of R that is not read looks like, as a number from 0 (base/other_triangle.h). R as in
+// rcpp_cholupdate().
 // [[Rcpp::export(rng = false)]]
 int rcpp_other_triangle(SEXP R, bool lower) {
   const index_t n = Rf_nrows(R);
   const Uplo own = lower ? Uplo::lower : Uplo::upper;
   return int(TYPEOF(R) == INTSXP ? look_at_other_triangle<float>({floats(R), n, n, n}, own)
                                  : look_at_other_triangle<double>({REAL(R), n, n, n}, own));
+}
+
+// The same of 64 to 127 members of a batch: the most suspicious that is found, and the number of its member, from 1.
+// R: n x n x b doubles, or a list of square matrices of doubles.
+// [[Rcpp::export(rng = false)]]
+Rcpp::IntegerVector rcpp_batch_other_triangle(SEXP R, int n, bool lower) {
+  const bool list = TYPEOF(R) == VECSXP;
+  const index_t count = list ? Rf_xlength(R) : n == 0 ? 0 : Rf_xlength(R) / (index_t(n) * n);
+  const index_t step = std::max<index_t>(1, count / 64);
+  int most = 0, member = 0;
+  for (index_t m = 0; m < count; m += step) {
+    const SEXP matrix = list ? VECTOR_ELT(R, m) : R;
+    const index_t order = list ? Rf_nrows(matrix) : n;
+    const double* const x = REAL(matrix) + (list ? 0 : m * order * order);
+    const int looks = int(look_at_other_triangle<double>({x, order, order, order}, lower ? Uplo::lower : Uplo::upper));
+    if (looks <= most) continue;
+    most = looks;
+    member = int(m + 1);
+  }
+  return Rcpp::IntegerVector::create(most, member);
 }
 
 // The bits of floats, as package float keeps them in an integer vector, to doubles and back.

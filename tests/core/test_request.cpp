@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <tuple>
 
 #include "call.h"
@@ -185,21 +186,72 @@ TEST(Resolve, TimesThatAreComparedAreToldApart) {
   EXPECT_GT(compared, 100);
 }
 
+/// What the other triangle of X (n x n) looks like.
+template <class T>
+OtherTriangle look(const Stored<T>& X, Uplo uplo) {
+  return look_at_other_triangle(MatrixView<const T>{X.data(), X.rows(), X.rows(), X.rows()}, uplo);
+}
+
 TEST(OtherTriangle, IsZeroFilledTransposedOrSymmetric) {
-  for (const index_t n : {2, 3, 63, 64, 65, 200, 517}) {
+  for (const index_t n : {2, 3, 31, 32, 33, 63, 64, 65, 128, 129, 200, 517}) {
     Stored<double> R = Stored<double>::Random(n, n).cwiseAbs().triangularView<Eigen::Upper>();
-    const auto look = [&](const Stored<double>& X, Uplo uplo) {
-      return look_at_other_triangle(MatrixView<const double>{X.data(), n, n, n}, uplo);
-    };
+    R(0, n - 1) += 0.1;
     const Stored<double> L = R.transpose(), A = L * R;
     for (const auto& [own, other, uplo] : {std::tuple(R, L, Uplo::upper), std::tuple(L, R, Uplo::lower)}) {
       EXPECT_EQ(look(own, uplo), OtherTriangle::zero);
       EXPECT_EQ(look(other, uplo), OtherTriangle::transposed);
       EXPECT_EQ(look(A, uplo), OtherTriangle::symmetric);
-      EXPECT_EQ(look(own + 0.5 * other, uplo), OtherTriangle::filled);
-      EXPECT_EQ(look(Stored<double>::Identity(n, n), uplo), OtherTriangle::zero);
-      EXPECT_EQ(look(Stored<double>::Identity(n, n) + 0 * A, uplo), OtherTriangle::zero);
+      EXPECT_EQ(look<double>(own + 0.5 * other, uplo), OtherTriangle::filled);
+      EXPECT_EQ(look<double>(Stored<double>::Identity(n, n), uplo), OtherTriangle::zero);
+      EXPECT_EQ(look<double>(Stored<double>::Identity(n, n) + 0 * A, uplo), OtherTriangle::zero);
+      EXPECT_EQ(look<double>(A / A.maxCoeff() * 1e307, uplo), OtherTriangle::symmetric);
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      Stored<double> odd = A;
+      odd.diagonal().setConstant(nan);
+      EXPECT_EQ(look(odd, uplo), OtherTriangle::symmetric);
+      odd = Stored<double>::Constant(n, n, nan);
+      for (index_t j = 0; j < n; ++j)
+        for (index_t i = 0; i < n; ++i)
+          if (i == j || own(i, j) != 0) odd(i, j) = own(i, j);
+      EXPECT_EQ(look(odd, uplo), OtherTriangle::filled);
     }
+  }
+}
+
+TEST(OtherTriangle, IsSymmetricButForRounding) {
+  for (const index_t n : {2, 5, 32, 33, 150}) {
+    const Stored<double> X = Stored<double>::Random(n, n), A = X * X.transpose();
+    const Stored<double> noise = Stored<double>::Random(n, n).cwiseProduct(A);
+    for (const Uplo uplo : {Uplo::upper, Uplo::lower}) {
+      EXPECT_EQ(look<double>(A + 1e-9 * noise, uplo), OtherTriangle::symmetric);
+      EXPECT_EQ(look<double>(A + 1e-6 * noise, uplo), OtherTriangle::nearly_symmetric);
+      EXPECT_EQ(look<double>(A + 0.5 * noise, uplo), OtherTriangle::filled);
+      EXPECT_EQ(look<float>((A + 1e-5 * noise).cast<float>(), uplo), OtherTriangle::symmetric);
+      EXPECT_EQ(look<float>((A + 2e-3 * noise).cast<float>(), uplo), OtherTriangle::nearly_symmetric);
+    }
+  }
+  // numbers that should be 0 are rounding errors of either sign, as in the inverse of a covariance of an AR(1) process
+  Stored<double> A = 1e-17 * Stored<double>::Random(100, 100);
+  A.diagonal().setConstant(2);
+  A.diagonal(1).setConstant(-0.9);
+  A.diagonal(-1).setConstant(-0.9);
+  EXPECT_EQ(look(A, Uplo::upper), OtherTriangle::symmetric);
+}
+
+TEST(OtherTriangle, IsFoundWhereSymmetricMatricesAreSparse) {
+  for (const index_t n : {3, 20, 32, 33, 64, 65, 130, 400})
+    for (const index_t distance : {index_t(1), index_t(2), n / 3, n / 2, n - 1}) {
+      if (distance == 0) continue;
+      Stored<double> A = 2 * Stored<double>::Identity(n, n);
+      A.diagonal(distance).setOnes();
+      A.diagonal(-distance).setOnes();
+      EXPECT_EQ(look(A, Uplo::upper), OtherTriangle::symmetric) << n << ' ' << distance;
+      EXPECT_EQ(look(A, Uplo::lower), OtherTriangle::symmetric) << n << ' ' << distance;
+    }
+  for (index_t pairs = 0; pairs < 2; ++pairs) {  // blocks of order 2
+    Stored<double> A = 2 * Stored<double>::Identity(300, 300);
+    for (index_t i = pairs; i + 1 < 300; i += 2) A(i, i + 1) = A(i + 1, i) = 1;
+    EXPECT_EQ(look(A, Uplo::upper), OtherTriangle::symmetric);
   }
 }
 
