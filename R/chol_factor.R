@@ -55,6 +55,7 @@
 #' | [draw()] | draws from a normal distribution with covariance or precision \eqn{A} |
 #' | [write_factor()] | a file of it |
 #' | [copy_factor()], [free()] | another handle with data of its own; give the memory back |
+#' | [all.equal()][condition_number] | whether two factors are the same, but for rounding |
 #' | `print()`, `format()`, `str()`, [summary()][summary.chol_factor] | what it is, and how well conditioned |
 #' | [drift()] | how far modifications may have taken it from exact |
 #'
@@ -63,6 +64,8 @@
 #' | [solve()][solve.chol_factor], [solve_factor()] | \eqn{A^{-1}b}, \eqn{A^{-1}} |
 #' | [chol2inv()][solve.chol_factor] | \eqn{A^{-1}} |
 #' | [determinant()][solve.chol_factor], [logdet()] | the determinant |
+#' | [kappa()][condition_number], [rcond()][condition_number] | its condition, estimated |
+#' | [chol()][condition_number] | its upper triangular factor |
 #' | [solve_modified()] | the same of many modifications of \eqn{A} |
 #'
 #' A modification in place in ordinary memory allocates no second factor: at n = 500 it takes a sixth to a twelfth of

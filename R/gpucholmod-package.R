@@ -60,9 +60,9 @@
 #' What is wrong with one of many factors ([cholupdate_batch()], [solve_modified()]) has its number as a field `member`
 #' besides; for `gpucholmod_not_positive_definite` there are `members` and `pivots`.
 #'
-#' An error in an expression that is given to `diag()` or `chol2inv()`, or, before R 4.4.0, to `crossprod()` or
-#' `tcrossprod()`, loses its class, as these are S4 generics as soon as this package is attached: assign the factor to a
-#' variable first.
+#' An error in an expression that is given to `diag()`, `chol2inv()` or `rcond()`, or, before R 4.4.0, to `crossprod()`
+#' or `tcrossprod()`, loses its class, as these are S4 generics as soon as this package is attached: assign the factor to
+#' a variable first.
 #'
 #' A factor is also looked at in the triangle that is not used: up to order 32 in all of it, beyond that in its longest
 #' column and at 64 places beside the diagonal. If that triangle mirrors the other one but for 1.5e-8 of the sum of its
