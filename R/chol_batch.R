@@ -12,8 +12,9 @@
 #' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used.
 #' @param ... Must be empty.
 #' @param x,a,f A handle of class `chol_batch`.
-#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array; an \eqn{n \times b}{n x b} matrix, a column
-#'   for each member; or a vector of length \eqn{n}, for all members.
+#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array, or \eqn{n \times m \times 1}{n x m x 1} for
+#'   all members; an \eqn{n \times b}{n x b} matrix, a column for each member; or a vector of length \eqn{n}, for all
+#'   members. The same rule holds for [solve_modified()].
 #' @param i The number of a member, or its name.
 #' @param nrow,ncol,names Not for batches: see [base::diag()].
 #'

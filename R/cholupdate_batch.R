@@ -7,9 +7,9 @@
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all
 #'   members; a list of matrices, of one order or of several; or a handle from [chol_batch()].
 #' @param V For an array: \eqn{n \times k \times b}{n x k x b}, or \eqn{n \times k \times 1}{n x k x 1} for all members.
-#'   A matrix has a column for each member (\eqn{n \times b}{n x b}), never one for each of k: for all members give it
-#'   as `array(V, c(dim(V), 1))`. A vector of length \eqn{n} is one column for all. For a list: a list of matrices or
-#'   vectors.
+#'   A matrix has a column for each member (\eqn{n \times b}{n x b}), as in [solve_modified()], and not the k columns of
+#'   one change, as in [cholupdate_gpu()]: those, for all members, are `array(V, c(dim(V), 1))`. A vector of length
+#'   \eqn{n} is one column for all. For a list: a list of matrices or vectors, each of them one change.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all

@@ -12,7 +12,8 @@
 #'   [gpucholmod-package]). Integer matrices, `dtrMatrix` and `Cholesky` objects of package \pkg{Matrix} and `float32`
 #'   matrices of package \pkg{float} are accepted too, and come back as they came (integers as doubles).
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix`
-#'   or `float32`, or numbers with a class of S3, such as a time series.
+#'   or `float32`, or numbers with a class of S3, such as a time series. All its columns are one change of \eqn{A}; in
+#'   [cholupdate_batch()] and [solve_modified()], which are for many changes, a matrix has a column for each of them.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights,scale The factor of \eqn{scale\,A + V\,\mathrm{diag}(weights)\,V'}{scale A + V diag(weights) V'}.

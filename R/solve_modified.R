@@ -13,12 +13,14 @@
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()], [gpu_factor()] or
 #'   [gpu_chol()], on a GPU or not: there its substitutions are done. Of a `float32` matrix, all is computed in double
 #'   precision.
-#' @param V The modifications: an \eqn{n \times k \times f}{n x k x f} array; a list of \eqn{f} matrices with \eqn{n}
-#'   rows, of any numbers of columns, or vectors; or an \eqn{n \times f}{n x f} matrix, each column of which is a
-#'   modification. In a list, or for the latter, also of class `Matrix` or `float32`.
-#' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, for all modifications, also of
-#'   class `Matrix` or `float32`; or an \eqn{n \times m \times f}{n x m x f} array, with \eqn{m} for each. `NULL`, where
-#'   nothing but the determinants is wanted.
+#' @param V The modifications: an \eqn{n \times f}{n x f} matrix, which has a column for each; an
+#'   \eqn{n \times k \times f}{n x k x f} array, \eqn{k} columns for each; or a list of \eqn{f} matrices with \eqn{n}
+#'   rows, of any numbers of columns, or vectors. Matrices may also be of class `Matrix` or `float32`. See One rule
+#'   for matrices.
+#' @param b Right-hand sides: a vector of length \eqn{n}, for all modifications; an \eqn{n \times f}{n x f} matrix, also
+#'   of class `Matrix` or `float32`, which has a column for each; an \eqn{n \times m \times f}{n x m x f} array, \eqn{m}
+#'   for each, or \eqn{n \times m \times 1}{n x m x 1}, \eqn{m} for all. `NULL`, where nothing but the determinants is
+#'   wanted.
 #' @param downdate `TRUE` for \eqn{A_j = scale_j A - V_jV_j'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights Of the columns of \eqn{V_j}, of any sign: one number; one for each column, for all \eqn{j}; a
@@ -35,13 +37,20 @@
 #'   the factor, see below.
 #'
 #' @return A list with, of what is wanted,
-#'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector, otherwise an
-#'     \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the names of `V`}
+#'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector or a matrix, otherwise an
+#'     \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the names of `V` or, where it has
+#'     none, the column names of `b`}
 #'   \item{logdet}{the logarithms of the determinants of \eqn{A_j}}
-#'   \item{quadratic}{\eqn{b'A_j^{-1}b}: \eqn{f} numbers, or, for each column of `b`, an \eqn{m \times f}{m x f} matrix}
+#'   \item{quadratic}{\eqn{b'A_j^{-1}b}: \eqn{f} numbers, or, if `b` is an array, an \eqn{m \times f}{m x f} matrix}
 #'   \item{pivot}{with `check = FALSE`: for each \eqn{j} 0; or, if \eqn{A_j} is not positive definite, the order of its
 #'     first leading minor that is not, and every other number of that \eqn{j} is `NA`}
 #'   \item{by_factor}{which \eqn{j} were done by the factor of \eqn{A_j}, see below; mostly none}
+#'
+#' @section One rule for matrices:
+#' In a function for one matrix \eqn{A}, as [cholupdate_gpu()], all columns of a matrix `V` are one change of \eqn{A},
+#' and all columns of `b` are solved for. In a function for many, as this one, [cholupdate_batch()] and `solve()` of a
+#' [chol_batch()], a matrix `V` or `b` has a column for each of the many; what has several columns for each is an array
+#' of three dimensions, of which the last is 1 where they are the same for all, or, for `V`, a list.
 #'
 #' @section Accuracy:
 #' The solution is as accurate as one with the modified factor: it solves a system whose matrix differs from \eqn{A_j}
@@ -69,10 +78,10 @@
 #' groups <- split(1:200, rep(1:10, 20))
 #' R <- chol(crossprod(x) + diag(30))
 #' out <- lapply(groups, function(g) t(x[g, ]))
-#' rhs <- sapply(groups, function(g) crossprod(x[-g, ], y[-g]))
-#' fits <- solve_modified(R, out, array(rhs, c(30, 1, 10)), downdate = TRUE)
+#' rhs <- sapply(groups, function(g) crossprod(x[-g, ], y[-g]))  # a column for each group
+#' fits <- solve_modified(R, out, rhs, downdate = TRUE)
 #' g <- groups[[3]]
-#' all.equal(fits$solution[, 1, 3], solve(crossprod(x[-g, ]) + diag(30), rhs[, 3]))
+#' all.equal(fits$solution[, 3], solve(crossprod(x[-g, ]) + diag(30), rhs[, 3]))
 #'
 #' # which of 1,000 new observations would tell most: that with the largest determinant
 #' candidates <- matrix(rnorm(30000), 30)
@@ -109,6 +118,7 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   else if (!is.null(weights)) weights <- rep_len(weights, sum(members$k))
   scale <- rep_len(check_scale(scale, f), f)
   sides <- sides_of_members(b, n, f)
+  if (is.null(members$names)) members$names <- sides$members
   known <- c("solution", "logdet", "quadratic")
   what <- if (!is.null(what)) match_choices(what, known, "what") else if (is.null(b)) "logdet" else known
   if (!length(what)) stop_bad_argument("what", what, "is empty")
@@ -183,21 +193,28 @@ open_array <- function(x, n, argument) {
   as_double(x)
 }
 
-# Opens right-hand sides: list(b, m, own, names, vector), m for each modification. `own` is true if each modification
-# has others; `vector` is true if b is a vector.
+# Opens right-hand sides: list(b, m, own, names, members, vector), m for each modification. `own` is true if each
+# modification has others; `vector` is true if each has one, so that there is no dimension for it; `members` are names
+# of the modifications.
 sides_of_members <- function(b, n, f) {
   if (is.null(b)) return(list(b = NULL, m = 0L, own = FALSE, vector = FALSE))
   if (length(dim(b)) == 3L) {
     x <- open_array(b, n, "b")
-    if (dim(b)[[3L]] != f) {
-      stop_gpucholmod("dimension_mismatch", sprintf("'b' is for %d modifications, there are %d", dim(b)[[3L]], f),
-                      list(expected = f, actual = dim(b)[[3L]]))
-    }
-    return(list(b = x, m = dim(b)[[2L]], own = TRUE, names = dimnames(b)[[2L]], vector = FALSE))
+    common <- dim(b)[[3L]] == 1L && f != 1L
+    if (!common) require_members(dim(b)[[3L]], f)
+    return(list(b = x, m = dim(b)[[2L]], own = !common, names = dimnames(b)[[2L]], vector = FALSE))
   }
   x <- right_sides(b, n)
-  list(b = x, m = ncol(x), own = FALSE, names = colnames(x),
-       vector = length(dim(if (is_float32(b)) b@Data else b)) != 2L)
+  each <- length(dim(if (is_float32(b)) b@Data else b)) == 2L
+  if (each) require_members(ncol(x), f, "; the same ones for all are array(b, c(dim(b), 1))")
+  list(b = x, m = 1L, own = each, members = if (each) colnames(x), vector = TRUE)
+}
+
+# Stops unless there are right-hand sides for as many modifications as there are.
+require_members <- function(given, f, hint = "") {
+  if (given == f) return(invisible())
+  stop_gpucholmod("dimension_mismatch", sprintf("'b' is for %d modifications, there are %d%s", given, f, hint),
+                  list(expected = f, actual = given))
 }
 
 # Returns numbers with dimensions d and names. If b was a vector, the last dimension but one, which is 1, is dropped.

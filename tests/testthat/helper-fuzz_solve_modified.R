@@ -88,14 +88,17 @@ draw_member <- function(X, k, w, scale) {
 
 # Right-hand sides: `each` is those of one of them.
 draw_sides_of_members <- function(n, f, X) {
-  m <- one_of(c(0L, 1L, 3L))
-  form <- one_of(c("vector", "matrix", "array"))
-  numbers <- switch(form, vector = rnorm(n), matrix = matrix(rnorm(n * m), n, m),
-                    array = array(rnorm(n * m * f), c(n, m, f)))
+  form <- one_of(c("vector", "matrix", "array", "common"))
+  m <- if (form %in% c("vector", "matrix")) 1L else one_of(c(0L, 1L, 3L))
+  numbers <- switch(form, vector = rnorm(n), matrix = matrix(rnorm(n * f), n, f),
+                    array = array(rnorm(n * m * f), c(n, m, f)), common = array(rnorm(n * m), c(n, m, 1L)))
   if (n > 0L && chance(0.5)) numbers <- array(crossprod(X, X %*% matrix(numbers, n)), dim(as.array(numbers)))
   if (form == "vector") numbers <- as.vector(numbers)
-  list(given = numbers, vector = form == "vector",
-       each = function(j) if (form == "array") matrix(numbers[, , j], n, m) else as.matrix(numbers))
+  list(given = numbers, vector = form %in% c("vector", "matrix"),
+       each = function(j) {
+         switch(form, vector = as.matrix(numbers), matrix = matrix(numbers[, j], n, 1L),
+                array = matrix(numbers[, , j], n, m), common = matrix(numbers, n, m))
+       })
 }
 
 # Of a result: list(residual, problems). Residuals are those of test-solve_modified.R.

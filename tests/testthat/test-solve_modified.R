@@ -35,7 +35,9 @@ at_each_home("modified matrices are solved with, in all forms of V and b", {
     before <- list(if (is.matrix(f)) unshared(f) else as.matrix(f), unshared(V), unshared(b))
     expect_solved(solve_modified(f, V, b), A, slices, ones, rep(1, 5), rep(list(b), 5))
     expect_solved(solve_modified(f, V, B), A, slices, ones, rep(1, 5), lapply(1:5, function(j) B[, , j]))
-    expect_solved(solve_modified(f, slices, B[, , 1]), A, slices, ones, rep(1, 5), rep(list(B[, , 1]), 5))
+    expect_solved(solve_modified(f, slices, B[, , 1, drop = FALSE]), A, slices, ones, rep(1, 5),
+                  rep(list(B[, , 1]), 5))
+    expect_solved(solve_modified(f, slices, B[, 1, ]), A, slices, ones, rep(1, 5), lapply(1:5, function(j) B[, 1, j]))
     expect_identical(list(as.matrix(f), V, b), before)
     several <- list(V[, 1, 1], matrix(0, n, 0), V[, , 2], V[, 1:2, 3])
     expect_solved(solve_modified(f, several, b), A, lapply(several, as.matrix),
@@ -80,7 +82,7 @@ test_that("what is asked for is what comes, with its names", {
   }
   named <- structure(A, dimnames = rep(list(paste0("x", 1:n)), 2))
   W <- structure(V, dimnames = list(NULL, NULL, letters[1:5]))
-  y <- structure(B[, , 1], dimnames = list(NULL, c("p", "q")))
+  y <- structure(B[, , 1, drop = FALSE], dimnames = list(NULL, c("p", "q"), NULL))
   for (upper in c(TRUE, FALSE)) {
     S <- chol(named)
     uplo <- if (upper) "upper" else "lower"
@@ -95,6 +97,8 @@ test_that("what is asked for is what comes, with its names", {
   }
   expect_named(solve_modified(R, list(a = b, c = b), b)$quadratic, c("a", "c"))
   expect_identical(dim(solve_modified(R, V, B)$solution), c(n, 2L, 5L))
+  expect_named(solve_modified(R, V, structure(B[, 1, ], dimnames = list(NULL, LETTERS[1:5])))$quadratic, LETTERS[1:5])
+  expect_named(solve_modified(R, W, structure(B[, 1, ], dimnames = list(NULL, LETTERS[1:5])))$quadratic, letters[1:5])
   expect_identical(dim(solve_modified(R, list(), b)$solution), c(n, 0L))
   expect_identical(solve_modified(R, list(), what = "logdet")$logdet, numeric())
   expect_identical(solve_modified(matrix(0, 0, 0), list(matrix(0, 0, 2)), numeric())$quadratic, 0)
@@ -106,7 +110,7 @@ test_that("R, V and b may be of other classes", {
   storage.mode(integers$R) <- "integer"
   expect_equal(solve_modified(integers$R, integers$V, integers$b)$solution[, 2],
                solve(diag(4, 3) + tcrossprod(4:6), 1:3))
-  expect_close(solve_modified(make_float32(R), make_float32(V[, 1, ]), make_float32(matrix(b)))$solution[, 1, ],
+  expect_close(solve_modified(make_float32(R), make_float32(V[, 1, ]), make_float32(matrix(b, n, 5)))$solution,
                one$solution, 1e-5)
   skip_if_not_installed("Matrix")
   S <- Matrix::triu(Matrix::Matrix(R, sparse = FALSE))
@@ -156,7 +160,7 @@ test_that("the residual of every family is small", {
         operand <- crossprod(case$R)
         W <- tcrossprod(case$V)
         y <- cbind(rnorm(80), case$V[, 1], operand[, 80])
-        x <- solve_modified(case$R, list(case$V), y, downdate)$solution[, , 1]
+        x <- solve_modified(case$R, list(case$V), array(y, c(dim(y), 1)), downdate)$solution[, , 1]
         rest <- y - operand %*% x - (if (downdate) -1 else 1) * W %*% x
         size <- (norm(operand, "1") + norm(W, "1")) * colSums(abs(x)) + colSums(abs(y))
         expect_lt(max(colSums(abs(rest)) / size), 40 * .Machine$double.eps, label = paste(name, k))
