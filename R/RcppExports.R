@@ -57,8 +57,8 @@ rcpp_cholupdate_usual <- function(R, V, downdate, weights, scale) {
     .Call(`_gpucholmod_rcpp_cholupdate_usual`, R, V, downdate, weights, scale)
 }
 
-rcpp_cholupdate_plan <- function(n, k, request) {
-    .Call(`_gpucholmod_rcpp_cholupdate_plan`, n, k, request)
+rcpp_cholupdate_plan <- function(n, k, request, where) {
+    .Call(`_gpucholmod_rcpp_cholupdate_plan`, n, k, request, where)
 }
 
 rcpp_last_call <- function() {

@@ -13,9 +13,12 @@
 #' sizes of the calls alone, not on measured times: the same script makes the same choices. With `backend = "cuda"` or
 #' `"cpu"` there is nothing to choose.
 #'
-#' @param n Order of the factor; or the factor itself: a matrix, of which only the size is looked at, or a
-#'   [factor_file()].
+#' @param n Order of the factor, which is taken for an ordinary matrix; or the factor itself: a matrix, a handle from
+#'   [chol_factor()], [gpu_factor()] or [gpu_chol()], or a [factor_file()]. Of a matrix only the size is used, and
+#'   whether it is of class `float32`; what cannot be a factor is an error, as for [cholupdate_gpu()].
 #' @param k Columns of `V`; or `V` itself.
+#' @param precision,backend,method As for [cholupdate_gpu()] of such a factor. For a handle see
+#'   [its method][cholupdate_gpu.chol_factor], for a file [that for files][cholupdate_gpu.factor_file].
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights Of the columns, as for [cholupdate_gpu()]: up to 16 of each sign share a pass over a factor on the
 #'   GPU, those of 0 cost nothing.
@@ -24,7 +27,8 @@
 #'   \item{backend, method}{what would be taken}
 #'   \item{why}{a sentence}
 #'   \item{expected}{seconds of a whole call: on the `cpu`, on the `gpu` once CUDA has started (`NA` where the
-#'     package was built without CUDA), and to `start` it, 0 if it has been started already}
+#'     package was built without CUDA), and to `start` it, 0 if it has been started already; without the time
+#'     that files take. All of them are `NA` for handles, which stay where they are}
 #'   \item{panels, device_bytes}{of methods `"stream"` and `"resident"`: how many panels, and the device memory held
 #'     at once}
 #'   \item{threads}{of the CPU that would compute (method `"blocked"`) or move data}
@@ -38,17 +42,75 @@
 #' @export
 cholupdate_plan <- function(n, k, ..., weights = NULL, precision = c("double", "single"),
                             backend = getOption("gpucholmod.backend", "auto"),
-                            method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident"),
+                            method = c("auto", "blocked", "refactor", "reference", "panel", "stream", "resident",
+                                       "persistent", "stepwise"),
                             control = cholupdate_control()) {
   if (...length()) require_no_more(...)
   control <- control_numbers(control)
-  n <- if (is.null(dim(n))) require_size(n, "n") else as.double(dim(n)[[1L]])
-  k <- if (!is.null(dim(k))) as.double(dim(k)[[2L]]) else if (length(k) == n && n != 1) 1 else require_size(k, "k")
-  single <- match_choice(precision, choices$precision, "precision") == "single"
-  request <- new_request(single = single, backend = if (!missing(backend)) backend_number(backend),
-                         method = method_number(method, ordinary_methods), control = control,
+  known <- planned_factor(n)
+  if (!missing(precision)) {
+    precision <- match_choice(precision, if (is.null(known$precision)) choices$precision else known$precision,
+                              "precision")
+  } else {
+    precision <- if (is.null(known$usual)) known$precision else known$usual
+  }
+  if (!missing(backend)) match_choice(backend, known$backends, "backend")
+  else if (!known$where %in% c("gpu", "held")) backend <- NULL
+  else backend <- known$backends[[1L]]
+  request <- new_request(single = identical(precision, "single"),
+                         backend = if (!is.null(backend)) backend_number(backend),
+                         method = if (missing(method)) 0L else method_number(method, known$methods), control = control,
                          weights = check_weights(weights, FALSE))
-  structure(with_names(c(list(n = n, k = k), rcpp_cholupdate_plan(n, k, request))), class = "gpucholmod_plan")
+  k <- planned_columns(k, known$n)
+  plan <- rcpp_cholupdate_plan(known$n, k, request, number_of(known$where, "where"))
+  structure(with_names(c(list(n = known$n, k = k), plan)), class = "gpucholmod_plan")
+}
+
+# Returns what is known of the factor of a plan: list(n, where, methods, backends, precision, usual); `precision` is the
+# only one that it can have, or NULL; `usual` that which it has if none is asked for. Stops because of what
+# cholupdate_gpu() does not take.
+planned_factor <- function(n) {
+  of <- function(n, where, methods, backends = choices$backend, precision = NULL, usual = NULL) {
+    list(n = as.double(n), where = where, methods = methods, backends = backends, precision = precision, usual = usual)
+  }
+  if (inherits(n, "factor_file")) return(of(present(n)$n, "file", c("auto", "stream"), precision = "double"))
+  if (inherits(n, "process_factor")) stop_not_supported("cholupdate_plan", "a plan")
+  if (inherits(n, "chol_batch")) {
+    stop_bad_argument("n", class(n), "is a batch, for which cholupdate_batch() has one method, on its device")
+  }
+  if (inherits(n, "chol_factor")) {
+    live(n, "n")
+    if (inherits(n, "gpu_factor")) {
+      return(of(n$n, "gpu", c("auto", "persistent", "stepwise"), c("cuda", "auto"), n$precision))
+    }
+    return(of(n$n, "held", c("auto", "blocked"), c("cpu", "auto"), n$precision))
+  }
+  if (is_float32(n)) {
+    require_factor_shape(n@Data, "n")
+    return(of(nrow(n@Data), "memory", ordinary_methods, usual = "single"))
+  }
+  if (is.null(dim(n))) return(of(require_size(n, "n"), "memory", ordinary_methods))
+  of(order_of_matrix(n), "memory", ordinary_methods)
+}
+
+# Returns the order of a matrix that can be a factor.
+order_of_matrix <- function(R) {
+  if (isS4(R)) {
+    open_factor(R, argument = "n")
+    return(dim(R)[[1L]])
+  }
+  if (!is.null(attr(R, "pivot", exact = TRUE))) stop_pivoted(attr(R, "pivot", exact = TRUE), "n")
+  if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, "n")
+  require_factor_shape(R, "n")
+  looks <- rcpp_other_triangle(as_double(R), FALSE)
+  if (identical(choice_of(looks, "other_triangle"), "symmetric")) check_other_triangle(looks, FALSE, "n")
+  nrow(R)
+}
+
+# Returns the number of columns of V, which is given as such or by V itself.
+planned_columns <- function(k, n) {
+  if (is.null(dim(k)) && !is_float32(k) && (length(k) != n || n == 1)) return(require_size(k, "k"))
+  as.double(ncol(open_columns(k, n, float32 = FALSE, "k", sprintf("the factor is %.0f x %.0f", n, n))))
 }
 
 largest_size <- 1e7  # of which a matrix would take 800 TB

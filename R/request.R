@@ -28,6 +28,7 @@ choices <- list(
              "stepwise"),
   instructions = c("auto", "plain", "avx2", "avx512"),
   loop_order = c("A", "B"),
+  where = c("memory", "in_place", "file", "gpu", "held"),
   other_triangle = c("zero", "filled", "transposed", "nearly_symmetric", "symmetric")
 )
 ordinary_methods <- choices$method[1:7]

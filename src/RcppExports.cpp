@@ -198,14 +198,15 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate_plan
-Rcpp::List rcpp_cholupdate_plan(double n, double k, SEXP request);
-RcppExport SEXP _gpucholmod_rcpp_cholupdate_plan(SEXP nSEXP, SEXP kSEXP, SEXP requestSEXP) {
+Rcpp::List rcpp_cholupdate_plan(double n, double k, SEXP request, int where);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_plan(SEXP nSEXP, SEXP kSEXP, SEXP requestSEXP, SEXP whereSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< double >::type n(nSEXP);
     Rcpp::traits::input_parameter< double >::type k(kSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_plan(n, k, request));
+    Rcpp::traits::input_parameter< int >::type where(whereSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_plan(n, k, request, where));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -954,7 +955,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
     {"_gpucholmod_rcpp_cholupdate_usual", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_usual, 5},
-    {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 3},
+    {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 4},
     {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
     {"_gpucholmod_rcpp_batch_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_batch_other_triangle, 3},

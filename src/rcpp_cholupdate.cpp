@@ -54,13 +54,15 @@ SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP sca
   });
 }
 
-// What rcpp_cholupdate() would do with an n x n factor and k columns: list(backend, method, why, expected, panels,
-// device_bytes, threads, instructions), choices as numbers.
+// What a modification of an n x n factor, which is at `where`, by k columns would do: list(backend, method, why,
+// expected, panels, device_bytes, threads, instructions), choices as numbers.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_plan(double n, double k, SEXP request) {
+Rcpp::List rcpp_cholupdate_plan(double n, double k, SEXP request, int where) {
   return guarded([&] {
-    const Plan found = plan(to_request(request, index_t(n), index_t(k)), Where::memory);
-    const Expected& time = found.choice.expected;
+    const Plan found = plan(to_request(request, index_t(n), index_t(k)), Where(1 << where));
+    Expected time = found.choice.expected;
+    if (found.choice.reason == Reason::on_gpu || found.choice.reason == Reason::held)
+      time.cpu = time.gpu = time.start = NA_REAL;
     using Rcpp::_;
     return Rcpp::List::create(
         _["backend"] = int(found.choice.backend), _["method"] = int(found.choice.method), _["why"] = why(found.choice),

@@ -15,6 +15,63 @@ test_that("a plan says what the call then does", {
   expect_identical(plan$threads, last_cholupdate()$threads)
 })
 
+at_each_home("a plan for a handle is what the call then does, and refuses what it refuses", {
+  f <- keep(well_conditioned(200))
+  V <- normal(200, 3)
+  for (method in c("auto", methods)) {
+    plan <- cholupdate_plan(f, V, method = method)
+    cholupdate_gpu(f, V, method = method)
+    expect_identical(plan[c("backend", "method", "n", "k")],
+                     unclass(last_cholupdate())[c("backend", "method", "n", "k")])
+    expect_true(all(is.na(plan$expected)))
+    expect_output(print(plan), sprintf("method \"%s\", backend %s", plan$method, home))
+  }
+  wrong <- list(method = "stream", backend = if (home == "cpu") "cuda" else "cpu", precision = "single")
+  for (argument in names(wrong)) {
+    arguments <- c(list(f, V), wrong[argument])
+    error <- expect_error(do.call(cholupdate_plan, arguments), class = "gpucholmod_bad_argument")
+    expect_identical(error[c("argument", "value")], list(argument = argument, value = wrong[[argument]]))
+    expect_error(do.call(cholupdate_gpu, arguments), class = "gpucholmod_bad_argument")
+  }
+  expect_identical(cholupdate_plan(keep(diag(20), precision = "single"), 1)$n, 20)
+  free(f)
+  expect_error(cholupdate_plan(f, V), class = "gpucholmod_invalid_factor")
+})
+
+test_that("a plan for a file is what the call then does, and refuses what it refuses", {
+  skip_on_os("windows")
+  f <- write_factor(well_conditioned(200), tempfile())
+  on.exit(unlink(f$path))
+  V <- normal(200, 3)
+  for (method in c("auto", "stream")) {
+    plan <- cholupdate_plan(f, V, method = method, backend = "cpu")
+    unlink(cholupdate_gpu(f, V, output = tempfile(), method = method, backend = "cpu")$path)
+    expect_identical(plan[c("backend", "method", "panels", "threads")],
+                     unclass(last_cholupdate())[c("backend", "method", "panels", "threads")])
+  }
+  for (method in c("blocked", "refactor", "reference", "panel", "resident", "persistent", "stepwise")) {
+    expect_error(cholupdate_plan(f, 1, method = method), class = "gpucholmod_bad_argument")
+    expect_error(cholupdate_gpu(f, V, output = tempfile(), method = method), class = "gpucholmod_bad_argument")
+  }
+  expect_error(cholupdate_plan(f, 1, precision = "single"), class = "gpucholmod_bad_argument")
+  unlink(f$path)
+  expect_identical(expect_error(cholupdate_plan(f, 1), class = "gpucholmod_bad_file")$reason, "missing")
+})
+
+test_that("what no call can be is not planned", {
+  expect_error(cholupdate_plan(matrix(0, 3, 4), 1), class = "gpucholmod_not_square")
+  expect_error(cholupdate_plan(diag(2) + 1, 1), class = "gpucholmod_not_triangular")
+  expect_error(cholupdate_plan(matrix("a", 2, 2), 1), class = "gpucholmod_not_numeric")
+  expect_error(cholupdate_plan(chol(diag(2) + 1, pivot = TRUE), 1), class = "gpucholmod_pivoted")
+  expect_error(cholupdate_plan(chol_batch(array(1, c(1, 1, 1)), "cpu"), 1), class = "gpucholmod_bad_argument")
+  error <- expect_error(cholupdate_plan(diag(5), matrix(0, 2, 5)), "t\\(k\\)", class = "gpucholmod_dimension_mismatch")
+  expect_identical(error[c("expected", "actual")], list(expected = 5, actual = 2L))
+  expect_silent(cholupdate_plan(matrix(0, 5, 5), 1))
+  expect_silent(cholupdate_plan(t(well_conditioned(5)), 1))
+  expect_error(cholupdate_plan(make_float32(diag(4)), 1, method = "refactor"), class = "gpucholmod_bad_argument")
+  expect_identical(cholupdate_plan(make_float32(diag(4)), make_float32(diag(4)))$k, 4)
+})
+
 test_that("sizes may be given as such or by what has them", {
   expect_identical(cholupdate_plan(diag(4), 1:4)[c("n", "k")], list(n = 4, k = 1))
   expect_identical(cholupdate_plan(4, matrix(0, 4, 2))[c("n", "k")], list(n = 4, k = 2))
