@@ -60,6 +60,11 @@ chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), upl
 # Checks an n x n x b array and returns it as doubles.
 open_batch <- function(R, lower, argument = "R") {
   R <- without_class(R)
+  if (is.list(R) && !is.object(R)) {
+    why <- paste("'%1$s' must be an n x n x b array, not a list, which cholupdate_batch() takes;",
+                 "simplify2array(%1$s) makes an array of matrices of one order")
+    stop_gpucholmod("not_numeric", sprintf(why, argument), list(argument = argument, type = "list"))
+  }
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
   d <- dim(R)
   if (length(d) != 3L || d[[1L]] != d[[2L]]) {
@@ -194,6 +199,7 @@ solve_batch <- function(f, b, which) {
   if (missing(b)) {
     stop_bad_argument("b", NULL, "is missing: an inverse for each member is solve(f, array(diag(n), c(n, n, b)))")
   }
+  require_same_places(f$dimnames[[3L]], b = b)
   given <- with_memory(open_members(b, f$n, f$count, "b"))
   B <- with_memory(if (given$common) rep(given$x, f$count) else given$x)
   out <- with_room(function() rcpp_batch_solve(f, B, given$k, which))

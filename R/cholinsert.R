@@ -223,6 +223,7 @@ insert_into <- function(f, X, at, right, names, in_place, options) {
   p <- columns_in(X)
   at <- if (is.null(at)) n + 1L else new_places(at, n, p)
   if (!are_plain_columns(X, n + p)) {
+    require_not_transposed(X, n)
     X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
   }
   if (!is.null(names) && (!is.character(names) || length(names) != p || anyNA(names))) {
@@ -250,6 +251,15 @@ insert_run <- function(f, X, at, right, names, in_place, control) {
   reshape_factor(f, in_place, control, order, names, sides, function(modified, ...) {
     rcpp_factor_insert(f, modified, at, X, ...)
   })
+}
+
+# Stops if X has the new columns of a factor of order n in its rows.
+require_not_transposed <- function(X, n) {
+  d <- dim(if (is_float32(X)) X@Data else X)
+  if (length(d) != 2L || d[[1L]] == n + d[[2L]] || d[[2L]] != n + d[[1L]]) return(invisible())
+  stop_gpucholmod("dimension_mismatch",
+                  sprintf("'X' has %d rows and %d columns, the factor is %d x %d; did you mean t(X)?", d[[1L]], d[[2L]],
+                          n, n), list(expected = d[[2L]], actual = d[[1L]]))
 }
 
 # Deletes rows and columns from a factor, as insert_into() inserts them.

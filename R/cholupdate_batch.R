@@ -10,6 +10,7 @@
 #'   A matrix has a column for each member (\eqn{n \times b}{n x b}), as in [solve_modified()], and not the k columns of
 #'   one change, as in [cholupdate_gpu()]: those, for all members, are `array(V, c(dim(V), 1))`. A vector of length
 #'   \eqn{n} is one column for all. For a list: a list of matrices or vectors, each of them one change.
+#'   Names of members do not put them in order, but if they are names of other members of `R`, that is an error.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all
@@ -84,6 +85,7 @@ modify_members <- function(R, V, downdate, weights, scale, check, uplo, precisio
   if (many) return(modify_list(R, V, downdate, weights, scale, check, request))
   x <- if (one) opened_doubles(factor, R) else open_batch(R, lower)
   n <- nrow(x)
+  require_same_places(if (one) names_of_members(V) else dimnames(R)[[3L]], V = V, weights = weights, scale = scale)
   given <- open_members(V, n, if (!one) dim(x)[[3L]])
   b <- given$b
   weights <- batch_weights(weights, downdate, given$k, b)
@@ -109,6 +111,7 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   on_gpu <- !is.na(R$device)
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
   request <- batch_request(downdate, check, FALSE, FALSE, if (on_gpu) 2L else 1L, if (!missing(control)) control)
+  require_same_places(.subset2(R, "dimnames")[[3L]], V = V, weights = weights, scale = scale)
   given <- if (is.double(V)) open_members(V, R$n, R$count) else with_memory(open_members(V, R$n, R$count))
   weights <- batch_weights(weights, downdate, given$k, R$count)
   scale <- batch_scale(scale, R$count)
@@ -149,6 +152,31 @@ open_members <- function(V, n, b, argument = "V") {
   list(x = as_double(V), k = d[[2L]], b = b, common = common)
 }
 
+# Stops if an argument of ... gives one of the members the name of another: they go by place, not by name. names: of the
+# members.
+require_same_places <- function(names, ...) {
+  if (is.null(names)) return(invisible())
+  given <- list(...)
+  for (argument in names(given)) {
+    own <- names_of_members(given[[argument]], argument == "scale")
+    if (length(own) != length(names)) next
+    wrong <- which(nzchar(own) & own != names & own %in% names)
+    if (!length(wrong)) next
+    first <- wrong[[1L]]
+    why <- sprintf("is in another order: number %d is \"%s\", which is the name of number %d", first, own[[first]],
+                   match(own[[first]], names))
+    stop_bad_argument(argument, own, why)
+  }
+}
+
+# Returns the names that an argument gives to the many that it is for; of a vector only if `vector`.
+names_of_members <- function(x, vector = FALSE) {
+  if (is.list(x) && !is.object(x)) names(x)
+  else if (is_float32(x)) colnames(x@Data)
+  else if (length(dim(x)) %in% 2:3) dimnames(x)[[length(dim(x))]]
+  else if (vector) names(x)
+}
+
 # Returns the weights for the core: NULL, k numbers, or a k x b matrix.
 batch_weights <- function(weights, downdate, k, b) {
   w <- check_weights(weights, downdate, rep.int(k, b))
@@ -166,6 +194,7 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
     stop_gpucholmod("dimension_mismatch", sprintf("'V' must be a list of %d, as 'R' is", b),
                     list(expected = b, actual = length(V)))
   }
+  require_same_places(names(R), V = V, weights = weights, scale = scale)
   shape <- shapes_of(R, "R")
   R <- shape$of
   columns <- shapes_of(V, "V")

@@ -26,8 +26,8 @@
 #'   belongs to \eqn{scale\,b + V\,\mathrm{diag}(weights)\,y}{scale b + V diag(weights) y}. In a regression the columns
 #'   of `V` are observations, and those of `y` their responses. `rss`: the residual sums of squares, one for each column
 #'   of `z`, `NaN` and `Inf` included where earlier calls returned them; or nothing. [rls()] keeps all of that together.
-#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. Never guessed; for
-#'   `dtrMatrix` and `Cholesky` objects it is taken from the object.
+#' @param uplo `"upper"` or `"U"` for \eqn{A = R'R}, `"lower"` or `"L"` for a lower triangular factor, \eqn{A = RR'}.
+#'   Never guessed; for `dtrMatrix` and `Cholesky` objects it is taken from the object.
 #' @param precision What to compute in, `"double"` or `"single"`. The default is what `R` is stored in. With `"double"`,
 #'   a `float32` `R` gives an ordinary matrix; `V` is rounded to single precision as `R` is.
 #' @param backend `"cuda"` for the GPU, `"cpu"`, or `"auto"`: the GPU where there is one that can be used (see

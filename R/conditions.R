@@ -71,8 +71,11 @@ stop_bad_argument <- function(argument, value, why) {
 }
 
 # Returns `value` if it is one of `choices`; a vector identical to `choices` (the default of a formal) means the first.
+# `uplo` may be "U" or "L" too, as in base R and package Matrix.
 match_choice <- function(value, choices, argument) {
   if (identical(value, choices)) return(choices[[1L]])
+  if (argument == "uplo") value <- switch(if (is.character(value) && length(value) == 1L) value else "", U = "upper",
+                                          L = "lower", value)
   if (!is.character(value) || length(value) != 1L || !value %in% choices) {
     stop_gpucholmod(
       "bad_argument",

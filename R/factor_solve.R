@@ -1,19 +1,23 @@
 #' Solve with a factor, and the determinant
 #'
-#' For a factor of any kind: an ordinary matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to
-#' solve \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`, which [solve_factor()] does in one call.
+#' For a factor of any kind: a matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to solve
+#' \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`, which [solve_factor()] does in one call, and, for handles and
+#' files, `solve(f, b)`. `solve()` of a matrix solves with the triangle alone, \eqn{Rx = b}; so it does for a
+#' `dtrMatrix` of package \pkg{Matrix}, and, in versions of that package in which it is one, such as 1.5, for a
+#' `Cholesky` object.
 #'
-#' For ordinary matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in
+#' For matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in
 #' panels of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.
 #'
 #' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or
 #'   [gpu_chol()], or a [factor_file()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
 #'   `float32`.
-#' @param ... Must be empty, but for `uplo` of ordinary matrices.
-#' @param uplo For ordinary matrices: `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor,
-#'   \eqn{A = LL'}, with \eqn{L = R'}: then `solve_forward()` gives \eqn{L^{-1}b} and `solve_back()` \eqn{L'^{-1}b}. The
-#'   other kinds know what they are.
+#' @param ... Must be empty, but for `uplo`.
+#' @param uplo For ordinary and `float32` matrices: `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular
+#'   factor, \eqn{A = LL'}, with \eqn{L = R'}: then `solve_forward()` gives \eqn{L^{-1}b} and `solve_back()`
+#'   \eqn{L'^{-1}b}. A `dtrMatrix` or `Cholesky` object knows which it is: if `uplo` says otherwise, that is an error.
+#'   Handles and files know it too, and take no such argument.
 #'
 #' @return
 #' `solve_forward()`, `solve_back()`: \eqn{R'^{-1}b} and \eqn{R^{-1}b}, a vector if `b` is one, otherwise a matrix,
@@ -26,7 +30,7 @@
 #' a factor with zeros on its diagonal.
 #' @section Errors:
 #' A diagonal entry that is not finite, or less than 2.2e-308 in size, is an error of class `gpucholmod_bad_diagonal`;
-#' for `logdet()` it may be 0. A symmetric matrix is an error of class `gpucholmod_not_triangular`. Of an ordinary matrix
+#' for `logdet()` it may be 0. A symmetric matrix is an error of class `gpucholmod_not_triangular`. Of a matrix
 #' nothing else is looked at.
 #' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and
 #' [in files][solve.factor_file]

@@ -2,7 +2,8 @@
 #'
 #' @param object A fit of [rls()].
 #' @param newdata Where to predict: a data frame for a fit of a formula; a matrix with a row for each prediction, or a
-#'   vector for one, for a fit of a matrix. If it is missing, the fitted values of the observations that are kept.
+#'   vector, which is one, or, for a fit with one regressor, its values in several, for a fit of a matrix. If it is
+#'   missing, the fitted values of the observations that are kept.
 #' @param se.fit Whether to return standard errors.
 #' @param interval,level Intervals for the means (`"confidence"`) or for further observations of weight 1
 #'   (`"prediction"`), and their level.

@@ -31,20 +31,27 @@ transposed <- function(x) {
   }
 }
 
-# Returns a matrix of doubles, a row for each observation. A vector is one row for a fit, and one column for a new one.
-# Columns with names are put in the order of the fit.
+# Returns a matrix of doubles, a row for each observation. A vector is one column where there is one regressor, as in a
+# new fit, and otherwise one row. Columns with names are put in the order of the fit.
 regressors <- function(x, fit) {
   if (is.data.frame(x) && !is.null(fit)) x <- columns_of(x, fit$names[[1L]])
+  x <- missing_numbers(x)
   if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, "x")
+  p <- if (!is.null(fit)) nrow(fit$z)
   one <- !is.null(fit) && is.null(dim(x))
   if (is.null(dim(x)) && !isS4(x)) {
-    x <- if (is.null(fit)) as.matrix(x) else matrix(x, 1L, dimnames = if (!is.null(names(x))) list(NULL, names(x)))
+    column <- is.null(fit) || (p == 1L && length(x) != 1L)
+    x <- if (column) as.matrix(x) else matrix(x, 1L, dimnames = if (!is.null(names(x))) list(NULL, names(x)))
   }
-  p <- if (is.null(fit)) ncol(x) else nrow(fit$z)
+  if (is.null(fit)) p <- ncol(x)
   if (!is.double(x) || is.object(x) || length(dim(x)) != 2L) {
     x <- open_columns(x, nrow(x), float32 = FALSE, "x", sprintf("there are %d observations", nrow(x)))
   }
-  if (ncol(x) != p || p == 0L) {
+  if (p == 0L) {
+    stop_gpucholmod("dimension_mismatch", "'x' has no columns: a regression has at least one regressor",
+                    list(expected = 1L, actual = ncol(x)))
+  }
+  if (ncol(x) != p) {
     stop_gpucholmod("dimension_mismatch", sprintf("'x' has %d columns, the fit %d coefficients%s", ncol(x), p,
                                                   if (one) "; a vector is one observation" else ""),
                     list(expected = p, actual = ncol(x)))
@@ -85,6 +92,7 @@ require_known <- function(own, names) {
 # Returns a matrix with a row for each of `count` observations.
 responses <- function(y, count, fit) {
   m <- if (!is.null(fit)) ncol(fit$z)
+  y <- missing_numbers(y)
   if (!isS4(y) && !is.numeric(y)) stop_not_numeric(y, "y")
   if (is.null(dim(y)) && !isS4(y)) y <- if (is.null(m) || m == 1L || count != 1L) as.matrix(y) else t(y)
   if (!is.double(y) || is.object(y) || length(dim(y)) != 2L || nrow(y) != count) {
@@ -109,8 +117,15 @@ require_finite <- function(x, argument) {
                   list(argument = argument, row = row, col = col, value = x[[at]]))
 }
 
+# Returns missing values, which are logical in R where there is nothing else, as numbers.
+missing_numbers <- function(x) {
+  if (is.logical(x) && !is.object(x) && length(x) && all(is.na(x))) storage.mode(x) <- "double"
+  x
+}
+
 # Returns a weight for each of so many observations, which may be missing.
 weights_of <- function(weights, count) {
+  weights <- missing_numbers(weights)
   if (!is.numeric(weights) || is.object(weights)) stop_not_numeric(weights, "weights")
   if (!length(weights) %in% c(1L, count)) {
     stop_bad_argument("weights", weights,

@@ -9,7 +9,8 @@
 #'
 #' @param object A fit of [rls()].
 #' @param newdata The observations: a data frame for a fit of a formula; a matrix with a row for each, or a vector,
-#'   which is one observation, for a fit of a matrix; a data frame with the columns of the matrix.
+#'   which is one observation, or, for a fit with one regressor, its values in several, for a fit of a matrix; a data
+#'   frame with the columns of the matrix.
 #' @param y Their responses, unless the formula of the fit tells them.
 #' @param weights Their weights: one number, or one for each observation, none negative. For a data frame, as for
 #'   [lm()], they are looked for in it first; those of a formula with weights are found there if none are given.

@@ -113,6 +113,7 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   n <- factor$n
   members <- members_of(V, n)
   f <- length(members$k)
+  require_same_places(members$names, b = b, weights = weights, scale = scale)
   weights <- check_weights(weights, downdate, members$k, by_column = members$columns, lists = TRUE)
   if (is.list(weights)) weights <- as.double(unlist(weights))
   else if (!is.null(weights)) weights <- rep_len(weights, sum(members$k))

@@ -18,7 +18,7 @@ test_that("what cannot be a factor is refused, with or without a GPU", {
   expect_error(gpu_factor("a"), class = "gpucholmod_not_numeric")
   expect_error(gpu_factor(R[1:2, ]), class = "gpucholmod_not_square")
   expect_error(gpu_factor(chol(diag(3), pivot = TRUE)), class = "gpucholmod_pivoted")
-  expect_identical(expect_error(gpu_factor(R, "L"), class = "gpucholmod_bad_argument")$argument, "uplo")
+  expect_identical(expect_error(gpu_factor(R, "l"), class = "gpucholmod_bad_argument")$argument, "uplo")
   expect_identical(expect_error(gpu_factor(R, precision = "half"), class = "gpucholmod_bad_argument")$argument,
                    "precision")
   expect_identical(expect_error(gpu_factor(R, backend = "cuda"), class = "gpucholmod_bad_argument")$argument, "backend")

@@ -58,7 +58,7 @@ test_that("arguments that cannot be used are named", {
   expect_condition_fields(cholupdate_gpu(R, V, up = FALSE), "bad_argument", argument = "up")
   expect_condition_fields(cholupdate_gpu(R, V, NA), "bad_argument", argument = "downdate")
   expect_condition_fields(cholupdate_gpu(R, V, check = 1), "bad_argument", argument = "check", value = 1)
-  expect_condition_fields(cholupdate_gpu(R, V, uplo = "U"), "bad_argument", argument = "uplo", value = "U")
+  expect_condition_fields(cholupdate_gpu(R, V, uplo = "u"), "bad_argument", argument = "uplo", value = "u")
   expect_condition_fields(cholupdate_gpu(R, V, precision = "half"), "bad_argument", argument = "precision")
   expect_condition_fields(cholupdate_gpu(R, V, backend = "gpu"), "bad_argument", argument = "backend")
   expect_condition_fields(cholupdate_gpu(R, V, method = "fast"), "bad_argument", argument = "method")

@@ -51,6 +51,23 @@ test_that("what cannot be used is an error of its own", {
   expect_identical(refused(logdet("a"), "not_numeric")$argument, "f")
   expect_identical(refused(solve_back(R, "a"), "not_numeric")$argument, "b")
   refused(solve_back(R[1:2, ], 1:2), "not_square")
-  expect_identical(refused(solve_back(R, 1:60, uplo = "U"), "bad_argument")$argument, "uplo")
+  expect_identical(refused(solve_back(R, 1:60, uplo = "u"), "bad_argument")$argument, "uplo")
   expect_identical(refused(logdet(R, log = TRUE), "bad_argument")$argument, "log")
+})
+
+test_that("factors of package Matrix are solved with as what they are", {
+  skip_if_not_installed("Matrix")
+  A <- crossprod(well_conditioned(6))
+  b <- cos(1:6)
+  upper <- methods::as(methods::as(chol(A), "triangularMatrix"), "unpackedMatrix")
+  for (f in list(upper, Matrix::t(upper), Matrix::chol(methods::as(A, "dpoMatrix")))) {
+    expect_equal(solve_back(f, solve_forward(f, b)), solve(A, b))
+    expect_equal(solve_forward(f, b), backsolve(chol(A), b, transpose = TRUE))
+    expect_equal(logdet(f), as.vector(determinant(A)$modulus))
+    own <- if (f@uplo == "U") "upper" else "lower"
+    expect_equal(solve_forward(f, b, uplo = own), solve_forward(f, b))
+    expect_error(solve_back(f, b, uplo = setdiff(c("upper", "lower"), own)), class = "gpucholmod_bad_argument")
+  }
+  expect_equal(as.vector(Matrix::solve(upper, b)), backsolve(chol(A), b)) # of the triangle, as ?solve_forward says
+  expect_error(solve_forward(methods::as(A, "dpoMatrix"), b), "chol\\(f\\)", class = "gpucholmod_not_numeric")
 })
