@@ -136,6 +136,9 @@
 #' all.equal(as.matrix(g), as.matrix(f))
 #'
 #' if (gpu_info(memory = FALSE)$usable) print(gpu_chol(A))
+#' @concept Gaussian process
+#' @concept precision matrix
+#' @concept cholmod
 #' @export
 chol_factor <- function(R, ...) {
   # UseMethod() evaluates R, which may fail before the other processes can be told, or be missing beside A

@@ -80,6 +80,12 @@
 #' for (i in 2:200) cholinsert_gpu(f, covariance(x[1:i], x[i]), in_place = TRUE)
 #' logdet(f)
 #' cholinsert_gpu(f, covariance(x, x)[c(1:200, 7), 7], jitter = 1e-3) # a point that is there already
+#' @concept Gaussian process
+#' @concept Bayesian optimisation
+#' @concept Bayesian optimization
+#' @concept active set
+#' @concept kriging
+#' @concept non-negative least squares
 #' @export
 cholinsert_gpu <- function(R, X, ...) {
   UseMethod("cholinsert_gpu")

@@ -54,6 +54,8 @@
 #'
 #' # some cannot be downdated
 #' cholupdate_batch(R, V * c(1, 1, 1, 1, 1, 1, rep(0.01, 24)), downdate = TRUE, check = FALSE)$pivot
+#' @concept many small matrices
+#' @concept local Gaussian processes
 #' @export
 cholupdate_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE,
                              uplo = c("upper", "lower"), precision = c("double", "single"),

@@ -158,6 +158,13 @@
 #' # a downdate that cannot be done names the pivot
 #' tryCatch(cholupdate_gpu(R, 100 * V, downdate = TRUE),
 #'          gpucholmod_not_positive_definite = function(e) e$pivot)
+#' @concept rank-one update
+#' @concept rank-1 update
+#' @concept rank-one downdate
+#' @concept low-rank update
+#' @concept Kalman filter
+#' @concept square-root filter
+#' @concept adaptive Metropolis
 #' @export
 cholupdate_gpu <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL, rss = NULL,
                            uplo = c("upper", "lower"), precision = c("double", "single"),

@@ -2,31 +2,67 @@
 #'
 #' Kalman filters, recursive least squares, Gaussian processes, active-set solvers and adaptive MCMC keep the Cholesky
 #' factor \eqn{R} of a matrix \eqn{A = R'R} and change \eqn{A} a little, over and over. [cholupdate_gpu()] turns
-#' \eqn{R} into the factor of \eqn{A + VV'} or \eqn{A - VV'}, \eqn{V} being \eqn{n \times k}{n x k}, in \eqn{O(kn^2)}
-#' operations, on the GPU or on the CPU.
+#' \eqn{R} into the factor of \eqn{A + VV'} or \eqn{A - VV'}, where \eqn{V} is \eqn{n \times k}{n x k}, in
+#' \eqn{O(kn^2)} operations, on the CPU or on a GPU.
 #'
-#' With [chol_factor()] a factor lives in memory of its own, that of a GPU or ordinary memory, where [cholupdate_gpu()]
-#' modifies it without moving it, and [solve()][solve.chol_factor] and others use it. [solve_forward()], [solve_back()]
-#' and [logdet()] take factors of every kind.
+#' @section All help pages:
+#' Change a factor:
 #'
-#' Under `mpirun`, one factor can lie in the memory of several processes: [process_info()].
+#' | Page | What it is about |
+#' |---|---|
+#' | [cholupdate_gpu()] | add \eqn{VV'} to \eqn{A}, or take it off |
+#' | [cholupdate_overwrite()] | the same in the memory of the matrix `R` |
+#' | [cholinsert_gpu()] | `cholinsert_gpu()`, `choldelete_gpu()`, `cholshift_gpu()`: rows and columns of \eqn{A} |
+#' | [solve_forward()] | `solve_forward()`, `solve_back()`, `logdet()`: use a factor of any kind |
+#' | [solve_modified()] | solve with many changes of one matrix |
+#' | [cholupdate_plan()] | what a call would do, and why |
+#' | [last_cholupdate()] | what the last call did |
+#' | [cholupdate_control()] | tunables |
 #'
-#' Many small factors are modified in one call by [cholupdate_batch()].
+#' Keep a factor in memory of its own, on a GPU or not, in one process or in several:
 #'
-#' A factor that does not fit into memory twice can be modified in its own memory with [cholupdate_overwrite()], and
-#' one that does not fit at all in a [factor_file()].
+#' | Page | What it is about |
+#' |---|---|
+#' | [chol_factor()] | `chol_factor()`, `gpu_factor()`, `gpu_chol()`: make a handle |
+#' | [cholupdate_gpu.chol_factor()] | change it |
+#' | [solve.chol_factor()] | `solve()`, `determinant()`, `chol2inv()`, `diag()` |
+#' | [copy_factor()] | `copy_factor()`, `free()`, `as.matrix()` |
+#' | [drift()] | how far modifications may have taken it from exact |
+#' | [process_info()] | one factor in several processes under `mpirun` |
 #'
-#' [gpu_info()] tells whether a GPU can be used, and if not, why; [cholupdate_plan()] what a call would do, and why;
-#' [last_cholupdate()] what the last call did and where; [cholupdate_control()] sets the tunables; [gpu_release()]
-#' gives back the memory that is kept between calls.
+#' Many small factors, and factors in files:
 #'
-#' [bench_paper()] measures time and error of all methods on this machine; [stored_measurements()] has what was measured
-#' elsewhere.
+#' | Page | What it is about |
+#' |---|---|
+#' | [cholupdate_batch()] | change many small factors in one call |
+#' | [chol_batch()] | keep them in memory of their own |
+#' | [factor_file()] | `factor_file()`, `write_factor()`: a factor that is larger than memory |
+#' | [cholupdate_gpu.factor_file()] | change it |
+#' | [solve.factor_file()] | solve with it |
 #'
-#' To read: `vignette("getting-started", package = "gpucholmod")`, and there `"recipes"`, `"how-it-works"`,
-#' `"installation"`, `"measurements"`, `"other-packages"`, `"from-c"` and `"the-papers-experiment"`. They are installed
-#' with a package that was built by `R CMD build`; `R CMD INSTALL` of a folder leaves them out, as it does for every
-#' package.
+#' Regression:
+#'
+#' | Page | What it is about |
+#' |---|---|
+#' | [rls()] | a regression to which observations come, and which they leave |
+#' | [update.rls()] | `update()`, `drop_rows()`: let observations come and go |
+#' | [summary.rls()] | `summary()`, `confint()`, `residuals()` and others |
+#' | [predict.rls()] | predictions |
+#' | [rolling()] | a regression for every window of the data |
+#'
+#' GPUs, and measurements:
+#'
+#' | Page | What it is about |
+#' |---|---|
+#' | [gpu_info()] | whether a GPU can be used, and if not, why |
+#' | [gpu_release()] | give back the memory that is kept between calls |
+#' | [bench_paper()] | measure time and error of all methods on this machine |
+#' | [plot.bench_paper()] | figures and findings of these measurements |
+#' | [stored_measurements()] | what was measured elsewhere |
+#'
+#' The vignettes: `vignette("getting-started", package = "gpucholmod")`, and there `"recipes"`, `"how-it-works"`,
+#' `"installation"`, `"measurements"`, `"other-packages"`, `"from-c"` and `"the-papers-experiment"`. `R CMD INSTALL` of
+#' a folder leaves them out, as it does for every package; a package that `R CMD build` has built brings them.
 #'
 #' @section Conditions:
 #' Every error that the package raises has the class `gpucholmod_error` and a class of its own, with data fields:
@@ -90,6 +126,16 @@
 #' R <- chol(crossprod(matrix(rnorm(2500), 50)))
 #' V <- matrix(rnorm(100), 50)
 #' all.equal(cholupdate_gpu(cholupdate_gpu(R, V), V, downdate = TRUE), R)
+#' @concept Kalman filter
+#' @concept Gaussian process
+#' @concept recursive least squares
+#' @concept regression
+#' @concept rank-one update
+#' @concept downdate
+#' @concept cross-validation
+#' @concept Cholesky update
+#' @concept cholupdate
+#' @concept CUDA
 #' @useDynLib gpucholmod, .registration = TRUE
 #' @importFrom Rcpp evalCpp
 #' @keywords internal

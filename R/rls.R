@@ -69,6 +69,13 @@
 #' filter <- rls(matrix(0, 0, 2), numeric(), ridge = 0.01, forget = 0.98)
 #' for (i in 1:300) filter <- update(filter, x[i, ], y[i])
 #' coef(filter)
+#' @concept online regression
+#' @concept sliding window regression
+#' @concept weighted regression
+#' @concept ridge regression
+#' @concept forgetting factor
+#' @concept recursive least squares
+#' @concept Kalman filter
 #' @export
 rls <- function(x, ...) {
   UseMethod("rls")

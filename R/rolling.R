@@ -38,6 +38,9 @@
 #' d$shop <- rep(c("A", "B"), 200)
 #' d$y <- 2 * d$x + rnorm(400)
 #' tail(as.data.frame(rolling(y ~ x, d, window = 30, times = day, groups = shop)))
+#' @concept rolling window regression
+#' @concept moving window regression
+#' @concept time-varying coefficients
 #' @export
 rolling <- function(x, ...) {
   UseMethod("rolling")

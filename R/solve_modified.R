@@ -88,6 +88,11 @@
 #' gain <- solve_modified(R, candidates, what = "logdet")$logdet - logdet(R)
 #' which.max(gain)
 #' all.equal(gain, log1p(colSums(solve_forward(R, candidates)^2)))
+#' @concept cross-validation
+#' @concept leave-one-out
+#' @concept leave-group-out
+#' @concept Woodbury
+#' @concept Sherman-Morrison
 #' @export
 solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL, scale = 1,
                            what = c("solution", "logdet", "quadratic"), uplo = c("upper", "lower"),

@@ -80,7 +80,15 @@ check "auto without nvcc builds for the CPU and says why" nothing
 required() { ! configure ./configure --with-cuda=yes && log 'required'; }
 check "--with-cuda=yes without nvcc stops" required
 usually() { usual=$scratch/good; configure ./configure && with_cuda; found=$?; usual=$scratch/nowhere; return $found; }
-check "the usual place is looked at last" usually
+check "the usual place is looked at after the PATH" usually
+in_package() {
+  mkdir -p "$scratch/rlib/cuda12.8" "$scratch/rlib/cuda13.0" "$scratch/rlib/cudaml"
+  cp -r "$scratch/other" "$scratch/rlib/cuda12.8/toolkit" && cp -r "$scratch/good" "$scratch/rlib/cuda13.0/cuda" &&
+    cp -r "$scratch/good" "$scratch/rlib/cudaml/cuda" &&
+    configure R_LIBS="$scratch/rlib" ./configure && with_cuda && makevars "$scratch/rlib/cuda13.0/cuda/bin/nvcc" &&
+    configure R_LIBS="$scratch/rlib" CUDA_HOME="$scratch/good" ./configure && makevars "$scratch/good/bin/nvcc"
+}
+check "R's own packages of CUDA are looked at last, the newest first" in_package
 
 refused() { configure CUDA_HOME="$scratch/good" ./configure --with-cuda=no && cpu_only && header 'refused'; }
 check "--with-cuda=no builds for the CPU" refused
@@ -147,6 +155,16 @@ all_symbols() {
     log 'does not take -Wl,--version-script=src/exports.map'
 }
 check "where the compiler does not take that, it is left out, with a line" all_symbols
+
+printf 'CXX17FLAGS = -g -O2 -Wall\n' >"$scratch/usual_flags"
+printf 'CXX17FLAGS = -g3 -O0\n' >"$scratch/debug_flags"
+line_numbers() {
+  configure R_MAKEVARS_USER="$scratch/usual_flags" ./configure && makevars '-g1 -c cpu/plain.cpp -o cpu/plain.o' &&
+    makevars '-g1 -c RcppExports.cpp'
+}
+check "R's usual flags describe line numbers alone to a debugger" line_numbers
+other_flags() { configure R_MAKEVARS_USER="$scratch/debug_flags" ./configure && cpu_only && ! makevars '-g1'; }
+check "other flags for a debugger are left alone" other_flags
 
 # A stand-in mpicc, whose mpi.h lets the probe compile, or does not.
 stand_in_mpi() { # $1 folder, $2 what mpi.h says

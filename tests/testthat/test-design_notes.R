@@ -1,29 +1,6 @@
 # The design notes name functions and files of the sources. These tests find names that are no longer there.
 
-# R CMD build leaves out .Rbuildignore, and with it much of what the notes name.
-checkout <- function() {
-  root <- normalizePath(test_path("..", ".."))
-  skip_if_not(file.exists(file.path(root, ".Rbuildignore")), "not in a checkout of the sources: what notes name")
-  root
-}
-
-matches <- function(pattern, text) unlist(regmatches(text, gregexpr(pattern, text, perl = TRUE)), use.names = FALSE)
-
-lines_of <- function(files) unlist(lapply(files, readLines, warn = FALSE, encoding = "UTF-8"), use.names = FALSE)
-
 notes_of <- function(root) list.files(file.path(root, "inst", "design"), "[.]md$", full.names = TRUE)
-
-# Returns what stands in backticks outside blocks of code. Backticks may enclose the end of a line.
-quoted <- function(lines) {
-  fence <- startsWith(lines, "```")
-  text <- paste(lines[!fence & cumsum(fence) %% 2 == 0], collapse = "\n")
-  gsub("`", "", matches("`[^`]+`", text), fixed = TRUE)
-}
-
-# Returns the names of functions that are written f() or a::f() in backticks.
-functions_named <- function(lines) {
-  unique(sub(".*::", "", matches("[A-Za-z_.][A-Za-z0-9_.:]*(?=\\(\\))", quoted(lines))))
-}
 
 # Returns the names that are called, declared or defined in lines of C++ or R.
 functions_in <- function(lines) {
