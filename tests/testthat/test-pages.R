@@ -88,8 +88,8 @@ test_that("every function that a page names exists, and takes the arguments that
 
   gone <- paste0("no_such_", "function")
   expect_identical(setdiff(called_in(sprintf("`%s(x)`, `chol(A)` and `x$f()`", gone)), there), gone)
-  expect_identical(unknown_arguments(c("`cholupdate_gpu(R, V, signs = 1)`", "```{r}", "chol_factor(R, wait = 2)", "```")),
-                   c("cholupdate_gpu(signs =)", "chol_factor(wait =)"))
+  lines <- c("`cholupdate_gpu(R, V, signs = 1, scale = 2)`", "```{r}", "chol_factor(R, wait = 2)", "```")
+  expect_identical(unknown_arguments(lines), c("cholupdate_gpu(signs =)", "chol_factor(wait =)"))
 })
 
 # Returns the headings of sections that tell times or rates, in prose or in the head of a table, and neither draw them
@@ -149,4 +149,10 @@ test_that("the README has a first screen, and is short", {
   for (command in c("R CMD INSTALL .", "sh tools/demo.sh", "sh tools/test.sh")) expect_true(command %in% lines)
   table <- grep("^\\|", lines[seq_len(which(lines == "## Four programs"))], value = TRUE)
   expect_length(table, 2 + 8)
+})
+
+test_that("CITATION.cff and the package have one version", {
+  root <- checkout()
+  version <- sub("^version: ", "", grep("^version: ", lines_of(file.path(root, "CITATION.cff")), value = TRUE))
+  expect_identical(version, read.dcf(file.path(root, "DESCRIPTION"))[, "Version"][[1L]])
 })
