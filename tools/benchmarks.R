@@ -89,6 +89,7 @@ others <- c(
            out = "out"),
     script("processes.R", "--alone --n=64 --k=2 --repeats=1", what = "one process"),
     script("processes.R", "--n=64 --k=2 --repeats=1 --threads=1", "MPI", what = "two processes", before = mpirun),
+    script("readme.R", "--sizes=20 --ranks=1 --seconds=0.01", out = "out"),
     script("regression.R", "--windows=20 --p=3 --steps=10 --wide=5x20x2 --repeats=1", out = "out"),
     script("reshape_packages.R", "--sizes=20 --rows=1,2 --repeats=3 --budget=0.1", out = "out"),
     script("resident.R", "--families=ridge,kernel --sizes=300 --ranks=1,4 --repeats=1 --solve", "a GPU", out = "out"),
