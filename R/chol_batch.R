@@ -1,7 +1,7 @@
 #' Many small factors with memory of their own
 #'
-#' `chol_batch()` keeps many Cholesky factors of one order, in ordinary memory or on a GPU, side by side as they are
-#' modified best: [cholupdate_batch()] modifies all of them in one call, in place if that is asked for.
+#' `chol_batch()` keeps many Cholesky factors of one order in ordinary memory or on a GPU, in the layout in which they
+#' are modified most quickly. [cholupdate_batch()] modifies all of them in one call, in place on request.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not used.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors, of the members and of what comes

@@ -1,12 +1,14 @@
 #' Rows and columns that come, go and move
 #'
-#' From the factor of \eqn{A} that of \eqn{A} with rows and columns inserted, deleted, or one of them moved to another
-#' place: a growing Gaussian process, an active set, cross-validation. Much quicker than factorising afresh: nothing
-#' left of and above what changes is touched. `cholpermute_gpu()` makes any permutation, of several moves.
+#' These functions turn the factor of \eqn{A} into the factor of \eqn{A} with rows and columns inserted or deleted, or
+#' with one row and column moved to another place; `cholpermute_gpu()` makes any permutation, of several moves. A growing
+#' Gaussian process, an active set and cross-validation need this. It is much quicker than factorising afresh, and leaves
+#' all entries left of and above the change as they are.
 #'
-#' Deleting is a rank-\eqn{|D|} update of what lies behind the first that goes; inserting a forward substitution, the
-#' factor of a \eqn{p \times p}{p x p} matrix, and a downdate of what lies behind; at the end there is none. Moving is
-#' done by reflections: every positive definite matrix allows it.
+#' `choldelete_gpu()` updates the part of the factor behind the first deleted row, by as many columns as rows are
+#' deleted. `cholinsert_gpu()` makes a forward substitution, factorises a \eqn{p \times p}{p x p} matrix, and downdates
+#' the part behind the inserted rows, if there is one. `cholshift_gpu()` uses reflections, and works for every positive
+#' definite matrix.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()];
 #'   with `in_place` and room to grow that is the quickest. For one in a file see [cholinsert_gpu.factor_file()].

@@ -1,8 +1,9 @@
 #' Rank-k update or downdate of many small Cholesky factors
 #'
-#' [cholupdate_gpu()] for many factors of small order, each with its own \eqn{V}, in one call: several of them share the
-#' vectors of a processor, up to 64 columns of \eqn{V}, and threads share them out; on a GPU each has threads of its
-#' own. What comes of a member has the same bits whatever its neighbours, their number, and the threads.
+#' One call modifies many factors of small order, each by a \eqn{V} of its own, as [cholupdate_gpu()] modifies one. On
+#' the CPU, several members share the vector registers if \eqn{V} has at most 64 columns, and threads divide the members
+#' among them. On a GPU, each member has threads of its own. The result of a member has the same bits whatever the other
+#' members are, how many they are, and how many threads there are.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all
 #'   members; a list of matrices, of one order or of several; or a handle from [chol_batch()].

@@ -3,15 +3,15 @@
 #' Says which backend and method a call would take, how long it is expected to last and how much device memory it would
 #' hold, without computing anything.
 #'
-#' Where neither `backend` nor `method` says otherwise, the GPU is taken if it is expected to be quicker than the CPU.
-#' What is expected comes from a model with constants that were measured, for the GPU, on one machine with an NVIDIA
-#' H200 (see `system.file("design", "stream-method.md", package = "gpucholmod")`), for the CPU on its host and on one
-#' other (`"block-householder.md"` there): elsewhere it is a guess. On the CPU, a large `k` may make it quicker to
-#' factorise \eqn{A \pm VV'}{A +/- VV'} afresh, if R has a BLAS that was written for speed, such as OpenBLAS. Starting
-#' CUDA takes some tenths of a second, once a session; it is put off until the calls so far would have saved as much. So
-#' one call for a small factor does not wait for a GPU, and a loop of them soon gets one. The choice depends on the
-#' sizes of the calls alone, not on measured times: the same script makes the same choices. With `backend = "cuda"` or
-#' `"cpu"` there is nothing to choose.
+#' Unless `backend` or `method` says otherwise, the GPU is used if it is expected to be quicker than the CPU. The
+#' expected times come from a model. Its constants were measured for the GPU on one machine with an NVIDIA H200 (see
+#' `system.file("design", "stream-method.md", package = "gpucholmod")`), and for the CPU on its host and on one other
+#' machine (`"block-householder.md"` there). On other machines they are a guess. On the CPU, a large `k` may make it
+#' quicker to factorise \eqn{A \pm VV'}{A +/- VV'} afresh, if R has a BLAS that was written for speed, such as OpenBLAS.
+#' Starting CUDA takes some tenths of a second, once a session. The package puts this off until the calls so far would
+#' have saved as much. So a single call for a small factor does not wait for a GPU, and a loop of calls soon gets one.
+#' The choice depends on the sizes of the calls alone, not on measured times: the same script makes the same choices.
+#' With `backend = "cuda"` or `"cpu"` there is nothing to choose.
 #'
 #' @param n Order of the factor, which is taken for an ordinary matrix; or the factor itself: a matrix, a handle from
 #'   [chol_factor()], [gpu_factor()] or [gpu_chol()], or a [factor_file()]. Of a matrix only the size is used, and

@@ -14,11 +14,11 @@
 #'     `"device_too_old"`, `"forked"`, `"failed"`; and the same as a sentence}
 #'   \item{device}{number of the GPU that is used, `NA` if none}
 #'   \item{devices}{a data frame of all GPUs: `id`, `name`, `compute_capability`, `multiprocessors`, `memory_total` and
-#'     `memory_free` in bytes, `usable`, `kernels` (what this build has for it):
-#'     `"clusters"` (compute capability 9.0 to 11) and `"tensor_cores"` (8.0) are quick methods on FP64 tensor cores;
-#'     `"plain"` (8.6 to 8.9, 12) is the same method where few units compute in double precision, so that these are what
-#'     is waited for, in single precision too; `"steps"` is method `"stepwise"` alone, some 20 times slower. A GPU runs
-#'     code for an older one where the build has none for its own generation: see `architectures`}
+#'     `memory_free` in bytes, `usable`, `kernels` (what this build has for it): `"clusters"` (compute capability 9.0 to
+#'     11) and `"tensor_cores"` (8.0) are quick methods on FP64 tensor cores; `"plain"` (8.6 to 8.9, 12) is the same
+#'     method on GPUs with few units for double precision, which limit its speed; `"steps"` is method `"stepwise"`
+#'     alone, some 20 times slower. If the build has no code for a GPU's generation, the GPU runs code for an older one:
+#'     see `architectures`}
 #' @examples
 #' gpu_info()
 #' gpu_info()$backend

@@ -261,12 +261,12 @@ write_together <- function(f, path, replace) {
 
 #' The processes that MPI has started
 #'
-#' Under `mpirun`, all processes run the same script, and `chol_factor(R, processes = TRUE)` makes one factor whose
-#' columns lie in all of them, each in its memory: blocks of 64 columns, in turn. They compute on CPUs, or, with
-#' `backend = "cuda"`, each on a GPU. `process_info()` tells a process which it is.
+#' Under `mpirun`, all processes run the same script. `chol_factor(R, processes = TRUE)` makes one factor and divides it
+#' among them: each process holds blocks of 64 columns, in turn, in its own memory. The processes compute on CPUs, or
+#' with `backend = "cuda"` each on a GPU. `process_info()` tells a process its number.
 #'
-#' To start it, with the packages `openmpi-bin` and `libopenmpi-dev` of Debian installed before this one, so that
-#' `configure` finds MPI:
+#' On Debian, install `openmpi-bin` and `libopenmpi-dev` before this package, so that `configure` finds MPI. Then start
+#' the processes like this:
 #'
 #' ```
 #' # shared.R: f <- gpucholmod::chol_factor(gpucholmod::factor_file("R.bin"), processes = TRUE)

@@ -1,8 +1,8 @@
 #' Rolling regression
 #'
-#' Fits a linear regression to every window of the observations, in one call: the factor of each window is that of the
-#' one before it, modified by the observations that come and go, as in [rls()]. So a window costs \eqn{O(p^2)}
-#' operations for each of them, and not \eqn{O(np^2)} as [lm.fit()] does.
+#' One call fits a linear regression to every window of the observations. The factor of a window is made from that of
+#' the window before it, by adding and removing observations as in [rls()]. So a window takes \eqn{O(p^2)} operations
+#' for each observation that is added or removed, whereas [lm.fit()] takes \eqn{O(np^2)} for a window of \eqn{n}.
 #'
 #' @param x A matrix with a row for each observation, in the order of time, and a column for each regressor (for an
 #'   intercept, a column of ones); a vector is one column.
@@ -10,7 +10,7 @@
 #' @param window How many observations a window has; with `times`, how long it is, a number in their units or a
 #'   [difftime()]: then the window that ends at time t has all observations after t - `window`, up to t, and is complete
 #'   if t - `window` is not before the first of its group.
-#' @param by Of the windows, every which is fitted; the first is that of the first complete window of each group.
+#' @param by Fit every `by`-th window, beginning with the first complete window of each group.
 #' @param weights Of the observations, none negative: one number, or one for each.
 #' @param times When the observations were made: numbers, dates or times, which must not decrease within a group.
 #' @param groups To which of several series the observations belong: no window reaches from one into another.

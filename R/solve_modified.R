@@ -1,10 +1,10 @@
 #' Solve with many modifications of one matrix
 #'
 #' Given the factor \eqn{R} of \eqn{A = R'R} and \eqn{V_1, \ldots, V_f}, solves with each
-#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and tells
-#' its determinant and quadratic forms, without making any of their factors: for candidates of which one will be chosen,
-#' groups of observations each of which is left out, and the like. Where the factor of one of them is wanted, that is
-#' [cholupdate_gpu()].
+#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and
+#' computes its determinant and quadratic forms. It makes none of their factors. Cross-validation, where each group of
+#' observations is left out in turn, needs this, and so does a choice among candidates. If the factor of one
+#' \eqn{A_j} is needed, use [cholupdate_gpu()].
 #'
 #' One substitution is made for all \eqn{V_j} together, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, and for each \eqn{j} what is
 #' left is of order \eqn{k_j}, by the formula of Sherman, Morrison and Woodbury: \eqn{O(n^2 k_j)} operations in BLAS
