@@ -27,7 +27,7 @@ have_toolchain() {
     compiler=$(R CMD config CXX17 2>/dev/null) && command -v "${compiler%% *}" >/dev/null
 }
 
-# Where configure would look for nvcc.
+# Where configure would look for nvcc, but for packages of R.
 have_nvcc() {
   [ -x "${GPUCHOLMOD_CUDA_HOME:-/none}/bin/nvcc" ] || [ -x "${CUDA_HOME:-/none}/bin/nvcc" ] ||
     [ -x "${CUDA_PATH:-/none}/bin/nvcc" ] || command -v "${NVCC:-nvcc}" >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]
