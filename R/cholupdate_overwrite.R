@@ -8,13 +8,13 @@
 #' [cholupdate_gpu()][cholupdate_gpu.chol_factor] `in_place = TRUE`: that is as sparing, and needs none of the care that
 #' is described here.
 #'
-#' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds an
-#' ordinary square matrix of doubles. Another variable, a list, or the caller of the function may refer to the same
-#' matrix, and must not see it change. Then the matrix is copied first, as R itself does for `R[i, j] <- x`, and a
-#' message says so; from then on the variable holds the copy, which later calls overwrite. R counts references, and may
-#' count too many, never too few: after `R <- chol(A)` at the top level of [source()], of [example()] or of a knitr
-#' document, or after a function has kept the matrix in a list. If there is no memory for a copy, make the factor and
-#' overwrite it within a function.
+#' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds
+#' an ordinary square matrix of doubles. Where something else refers to the same matrix, such as another variable, a
+#' list or the caller of a function that got it as an argument, that must not change. Then the matrix is copied first,
+#' as R does itself for `R[i, j] <- x`, and a message says so; the variable holds the copy from then on, which later
+#' calls overwrite. R counts references and may count too many, never too few: after `R <- chol(A)` at the top level of
+#' [source()], of [example()] or of a knitr document, or after a function has kept the matrix in a list. Where there is
+#' no memory for a copy, make the factor and overwrite it within a function.
 #'
 #' The factor is read once more beforehand, so that a factor or `V` that cannot be used is an error before anything is
 #' written. So is a downdate that cannot be done: it is tried out first, which takes about as long as doing it.
