@@ -172,9 +172,14 @@ tried <- c(
 try_one <- function(contender, case) {
   p <- make_case(case)
   before <- serialize(p[c("A", "R", "V")], NULL)
-  value <- tryCatch(contender[[4L]](p), error = identity)
+  warned <- NULL
+  value <- withCallingHandlers(tryCatch(contender[[4L]](p), error = identity), warning = function(w) {
+    warned <<- sprintf("%s: %s", class(w)[[1L]], conditionMessage(w))
+    invokeRestart("muffleWarning")
+  })
   failed <- inherits(value, "error")
   found <- if (failed) c("error", conditionMessage(value)) else if (is.character(value)) value else judge(value, p)
+  if (found[1L] == "wrong" && !is.null(warned)) found <- c("warning", warned)
   kept <- identical(before, serialize(p[c("A", "R", "V")], NULL))
   also <- if (failed) value$kept else attr(value, "kept")
   if (!is.null(also)) kept <- kept && also

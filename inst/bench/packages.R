@@ -31,6 +31,7 @@
 # arguments. `outcome` is
 #   error   an R (or Octave) error, whose message is in `detail`, after its class where it has one of its own
 #   status  a value by which the function says that it failed
+#   warning an R warning, after its class, with a value that is not the factor asked for
 #   right   the factor that was asked for
 #   wrong   a value, and nothing that says that it is not the factor asked for (or that there is none)
 #   crash   the process ended
