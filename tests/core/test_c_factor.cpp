@@ -136,6 +136,42 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
   }
 }
 
+/// Rows with a negative diagonal entry are turned, and rows of z with them.
+TYPED_TEST(CFactor, RowsAndColumnsComeAndGoWhereRowsAreNegative) {
+  using S = TypeParam;
+  const Growing<S> g;
+  const index_t n = g.n, p = g.p, m = 2;
+  for (const bool lower : {false, true}) {
+    std::vector<Padded<S>> R;
+    std::vector<Stored<double>> z(2, Stored<double>::Zero(n + p, m));
+    const Stored<double> Y = Random(4).normal(p, m).cast<double>();
+    z[0].topRows(n) = Random(3).normal(n, m).cast<double>();
+    z[1] = z[0];
+    Stored<S> negative = g.R;
+    for (index_t i = 0; i < n; i += 4) {
+      negative.row(i) *= -1;
+      z[1].row(i) *= -1;
+    }
+    for (const Stored<S>& given : {g.R, negative}) {
+      R.emplace_back(stored(given, lower), n + p + 1);
+      R.back().data.resize(R.back().ld * (n + p), S(unused));
+    }
+    const ptrdiff_t gone[] = {g.at, g.at + 1};
+    for (const bool comes : {true, false}) {
+      for (int i = 0; i < 2; ++i) {
+        const gpucholmod_sides sides{m, z[i].data(), n + p, Y.data(), p, nullptr};
+        S* const data = R[i].data.data();
+        ASSERT_EQ(comes ? Functions<S>::insert(lower, n, g.at, p, data, R[i].ld, g.X.data(), n + p, &sides, nullptr)
+                        : Functions<S>::remove(lower, n + p, p, gone, data, R[i].ld, &sides, nullptr),
+                  GPUCHOLMOD_OK);
+      }
+      const index_t order = comes ? n + p : n;
+      EXPECT_EQ(upper(R[1].matrix(order), lower), upper(R[0].matrix(order), lower));
+      EXPECT_EQ(z[1].topRows(order), z[0].topRows(order));
+    }
+  }
+}
+
 TYPED_TEST(CFactor, TellsOfItself) {
   using S = TypeParam;
   const Growing<S> g;
