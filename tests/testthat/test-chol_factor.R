@@ -71,6 +71,20 @@ at_each_home("values that cannot be used are found", {
   expect_error(keep(replace(R, 202, 1e-300), precision = "single"), class = "gpucholmod_bad_diagonal")
 })
 
+at_each_home("a factor with zeros on its diagonal is updated", {
+  f <- keep(matrix(0, 200, 200))
+  V <- normal(200, 20)
+  V[151:200, ] <- 0
+  f <- cholupdate_gpu(f, V)
+  expect_lt(norm(crossprod(as.matrix(f)) - tcrossprod(V), "1"), 1e-12 * norm(tcrossprod(V), "1"))
+  expect_true(all(as.matrix(f)[151:200, ] == 0))
+  expect_error(solve(f, 1:200), class = "gpucholmod_bad_diagonal")
+  expect_error(cholupdate_gpu(f, V[, 1], TRUE), class = "gpucholmod_bad_diagonal")
+  R <- chol(tcrossprod(V) + diag(200))
+  expect_close(as.matrix(cholupdate_gpu(f, diag(200), in_place = TRUE)), R, 1e-12)
+  expect_close(as.matrix(keep(R * rep(c(1, -1), 100))), R, 1e-15)
+})
+
 at_each_home("containers and names", {
   R <- chol(structure(diag(3) + 1, dimnames = list(letters[1:3], letters[1:3])))
   f <- keep(R)
@@ -236,7 +250,8 @@ test_that("a factor in a file goes to a GPU, and to several, without being whole
   bad <- write_factor(R, file.path(folder, "bad"))
   error <- expect_error(gpu_factor(bad, devices = ids), class = "gpucholmod_not_finite")
   expect_identical(c(error$row, error$col), c(700, 1000))
-  R[700, 1000] <- R[900, 900] <- 0
+  R[700, 1000] <- 0
+  R[900, 900] <- 1e-310
   bad <- write_factor(R, file.path(folder, "bad"), replace = TRUE)
   expect_identical(expect_error(gpu_factor(bad, devices = ids), class = "gpucholmod_bad_diagonal")$index, 900)
 })
