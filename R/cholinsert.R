@@ -244,7 +244,8 @@ insert_into <- function(f, X, at, right, names, in_place, options) {
             insert(f, X, at, right, names, in_place, options$control)
           })
   if (options$check && done$pivot > 0L) {
-    stop_not_positive_definite("the matrix with what is inserted", done$pivot, paste0(done$also, loss_of(f)))
+    stop_not_positive_definite("the matrix with what is inserted", done$pivot,
+                               paste0(if (is.null(done$also)) jitter_hint else done$also, loss_of(f)))
   }
   value <- reshaped(done, right$z, right$rss, options$check)
   if (is.null(done$added) || (options$check && is.null(right$z))) value else c(value, list(jitter = done$added))

@@ -39,7 +39,7 @@ factorised_on_gpu <- function(opened, jitter, uplo, precision, devices) {
 factorised_with_jitter <- function(x, jitter, precision, attempt) {
   size <- if (jitter > 0 && length(x)) max(diag(x)) else 0
   done <- with_jitter(jitter_steps(jitter, size, precision), attempt)
-  if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot, done$also)
+  if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot, if (jitter > 0) done$also else jitter_hint)
   if (!is.null(done$added) && done$added > 0) tell_jitter(done$added, "the diagonal of 'A'")
   done
 }

@@ -1,5 +1,8 @@
 # What is added to the diagonal of a matrix that is just not positive definite.
 
+# Ends the message of an error where no jitter was given.
+jitter_hint <- "; if rounding alone is the cause, argument 'jitter' lets a little be added to its diagonal"
+
 # Stops unless `jitter` is a number that may be added.
 require_jitter <- function(jitter) {
   if (!is_number(jitter) || !is.finite(jitter) || jitter < 0) {

@@ -32,6 +32,7 @@ test_that("chol_factor(A = ) factorises, adds what is needed, and says so", {
   expect_identical(chol_factor(A = A, backend = "cpu", precision = "single", capacity = 20)$capacity, 20L)
   error <- expect_error(chol_factor(A = K, backend = "cpu"), class = "gpucholmod_not_positive_definite")
   expect_lte(error$pivot, 13L)
+  expect_match(conditionMessage(error), "'jitter'", fixed = TRUE)
   done <- told(chol_factor(A = K, backend = "cpu", jitter = 1e-8))
   expect_length(done$added, 1L)
   expect_true(done$added > 0 && done$added <= 1e-8)
