@@ -353,26 +353,3 @@ new_dimnames <- function(dimnames, order, names = NULL) {
   })
   if (all(vapply(own, is.null, TRUE))) NULL else own
 }
-
-# Returns the numbers of rows and columns of f that are given by number or name.
-places_of <- function(index, f, argument = "index") {
-  if (is.character(index)) {
-    found <- match(index, variable_names(f))
-    if (anyNA(found)) {
-      unknown <- index[is.na(found)][[1L]]
-      stop_bad_argument(argument, index, sprintf("has a name that the factor has not: \"%s\"", unknown))
-    }
-    return(found)
-  }
-  selected_in(index, f$n, argument, ", or names")
-}
-
-# Returns one number from 1 to `most`, or, if there is an f, the number of a name.
-place_of <- function(index, most, argument, f) {
-  if (is.character(index) && length(index) == 1L && !is.null(f)) return(places_of(index, f, argument))
-  if (!is.numeric(index) || length(index) != 1L || is.na(index) || index != round(index) || index < 1 || index > most) {
-    or_name <- if (is.null(f)) "" else ", or a name"
-    stop_bad_argument(argument, index, sprintf("must be a number from 1 to %d%s", most, or_name))
-  }
-  as.integer(index)
-}
