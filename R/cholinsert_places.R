@@ -27,7 +27,7 @@ place_of <- function(index, most, argument, f) {
 # Returns the numbers, in the new matrix, of p columns that are inserted into a factor of order n: one, if they stand
 # side by side, otherwise all of them.
 new_places <- function(at, n, p) {
-  if (length(at) == 1L || p == 1L) return(place_of(at, n + 1L, "at", NULL))
+  if (length(at) == 1L || p <= 1L) return(place_of(at, n + 1L, "at", NULL))
   whole <- is.numeric(at) && length(at) == p && !anyNA(at) && all(at == round(at)) && all(at >= 1 & at <= n + p)
   if (!whole || anyDuplicated(at)) {
     stop_bad_argument("at", at, sprintf(paste("must be the place of the first column, a number from 1 to %d, or the",

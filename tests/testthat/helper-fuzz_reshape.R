@@ -84,9 +84,12 @@ draw_deletion <- function(n, names) {
   gone <- sample.int(n, count)
   index <- if (chance(0.2)) sample(rep(gone, 2L)) else gone
   if (chance(0.3)) index <- as.double(index)
-  by_name <- !is.null(names) && !anyDuplicated(names) && all(nzchar(names)) && chance(0.5)
+  form <- if (chance(0.2)) one_of(c(if (count < n) "negative", "logical", "zero")) else "numbers"
+  index <- switch(form, numbers = index, negative = -setdiff(seq_len(n), gone), logical = seq_len(n) %in% gone,
+                  zero = c(0, index))
+  by_name <- !is.null(names) && !anyDuplicated(names) && all(nzchar(names)) && form == "numbers" && chance(0.5)
   list(args = list(index = if (by_name) names[index] else index), order = setdiff(seq_len(n), gone), check = TRUE,
-       what = sprintf("%d%s", count, if (by_name) " by name" else ""))
+       what = sprintf("%d, %s", count, if (by_name) "names" else form))
 }
 
 draw_shift <- function(n) {
@@ -120,7 +123,8 @@ spoil_reshape <- function(drawn, what, n, handle) {
   no_flag <- list(NA, 1, "x", c(TRUE, FALSE), logical(), NULL)
   count <- sum(is.na(drawn$order))
   bad <- list(
-    at = c(no_number[-12L], n + 2, list(1:2, numeric())), index = c(no_number, n + 1, list(c(0, 1))),
+    at = c(no_number[-12L], n + 2, list(c(1, 1), numeric())),
+    index = c(no_number[-c(1L, 2L, 9L)], n + 1, -n - 1, list(c(-1, 1), rep(TRUE, n + 1L))),
     from = c(no_number, n + 1, list(1:2)),
     to = c(no_number, n + 1, list(1:2)), names = list(1, NA_character_, rep("x", count + 1L), list("x")),
     X = list("a", NULL, list(1), 1i, NA, data.frame(a = 1), function(x) x, numeric(n + 3), array(1, c(1, 1, 1)),
