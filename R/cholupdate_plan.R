@@ -48,17 +48,13 @@ cholupdate_plan <- function(n, k, ..., weights = NULL, precision = c("double", "
   if (...length()) require_no_more(...)
   control <- control_numbers(control)
   known <- planned_factor(n)
-  if (!missing(precision)) {
-    precision <- match_choice(precision, if (is.null(known$precision)) choices$precision else known$precision,
-                              "precision")
-  } else {
-    precision <- if (is.null(known$usual)) known$precision else known$usual
-  }
+  # An argument that is replaced before it is evaluated would keep a reference to `n`.
+  kept_in <- if (!missing(precision)) {
+    match_choice(precision, if (is.null(known$precision)) choices$precision else known$precision, "precision")
+  } else if (is.null(known$usual)) known$precision else known$usual
   if (!missing(backend)) match_choice(backend, known$backends, "backend")
-  else if (!known$where %in% c("gpu", "held")) backend <- NULL
-  else backend <- known$backends[[1L]]
-  request <- new_request(single = identical(precision, "single"),
-                         backend = if (!is.null(backend)) backend_number(backend),
+  asked <- if (known$where %in% c("gpu", "held")) known$backends[[1L]] else if (!missing(backend)) backend
+  request <- new_request(single = identical(kept_in, "single"), backend = if (!is.null(asked)) backend_number(asked),
                          method = if (missing(method)) 0L else method_number(method, known$methods), control = control,
                          weights = check_weights(weights, FALSE))
   k <- planned_columns(k, known$n)
@@ -66,14 +62,12 @@ cholupdate_plan <- function(n, k, ..., weights = NULL, precision = c("double", "
   structure(with_names(c(list(n = known$n, k = k), plan)), class = "gpucholmod_plan")
 }
 
-# Returns what is known of the factor of a plan: list(n, where, methods, backends, precision, usual); `precision` is the
-# only one that it can have, or NULL; `usual` that which it has if none is asked for. Stops because of what
-# cholupdate_gpu() does not take.
+# Returns what is known of the factor of a plan, as known_factor() does. Stops because of what cholupdate_gpu() does not
+# take. No function is made here: it would refer to `n` for good, which cholupdate_overwrite() could not overwrite then.
 planned_factor <- function(n) {
-  of <- function(n, where, methods, backends = choices$backend, precision = NULL, usual = NULL) {
-    list(n = as.double(n), where = where, methods = methods, backends = backends, precision = precision, usual = usual)
+  if (inherits(n, "factor_file")) {
+    return(known_factor(present(n)$n, "file", c("auto", "stream"), precision = "double"))
   }
-  if (inherits(n, "factor_file")) return(of(present(n)$n, "file", c("auto", "stream"), precision = "double"))
   if (inherits(n, "process_factor")) stop_not_supported("cholupdate_plan", "a plan")
   if (inherits(n, "chol_batch")) {
     stop_bad_argument("n", class(n), "is a batch, for which cholupdate_batch() has one method, on its device")
@@ -81,16 +75,21 @@ planned_factor <- function(n) {
   if (inherits(n, "chol_factor")) {
     live(n, "n")
     if (inherits(n, "gpu_factor")) {
-      return(of(n$n, "gpu", c("auto", "persistent", "stepwise"), c("cuda", "auto"), n$precision))
+      return(known_factor(n$n, "gpu", c("auto", "persistent", "stepwise"), c("cuda", "auto"), n$precision))
     }
-    return(of(n$n, "held", c("auto", "blocked"), c("cpu", "auto"), n$precision))
+    return(known_factor(n$n, "held", c("auto", "blocked"), c("cpu", "auto"), n$precision))
   }
   if (is_float32(n)) {
     require_factor_shape(n@Data, "n")
-    return(of(nrow(n@Data), "memory", ordinary_methods, usual = "single"))
+    return(known_factor(nrow(n@Data), "memory", ordinary_methods, usual = "single"))
   }
-  if (is.null(dim(n))) return(of(require_size(n, "n"), "memory", ordinary_methods))
-  of(order_of_matrix(n), "memory", ordinary_methods)
+  known_factor(if (is.null(dim(n))) require_size(n, "n") else order_of_matrix(n), "memory", ordinary_methods)
+}
+
+# list(n, where, methods, backends, precision, usual); `precision` is the only one that the factor can have, or NULL;
+# `usual` that which is computed in if none is asked for.
+known_factor <- function(n, where, methods, backends = choices$backend, precision = NULL, usual = NULL) {
+  list(n = as.double(n), where = where, methods = methods, backends = backends, precision = precision, usual = usual)
 }
 
 # Returns the order of a matrix that can be a factor.
@@ -102,7 +101,7 @@ order_of_matrix <- function(R) {
   if (!is.null(attr(R, "pivot", exact = TRUE))) stop_pivoted(attr(R, "pivot", exact = TRUE), "n")
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, "n")
   require_factor_shape(R, "n")
-  looks <- rcpp_other_triangle(as_double(R), FALSE)
+  looks <- rcpp_other_triangle(if (is.double(R)) R else as_double(R), FALSE)
   if (identical(choice_of(looks, "other_triangle"), "symmetric")) check_other_triangle(looks, FALSE, "n")
   nrow(R)
 }

@@ -3,14 +3,14 @@
 #' @rdname condition_number
 #' @method all.equal chol_factor
 #' @export
-all.equal.chol_factor <- function(target, current, ..., tolerance = NULL) {
+all.equal.chol_factor <- function(target, current, tolerance = NULL, ...) {
   with_memory(equal_numbers(numbers_of(target), numbers_of(current), tolerance_for(tolerance, target, current), ...))
 }
 
 #' @rdname condition_number
 #' @method all.equal process_factor
 #' @export
-all.equal.process_factor <- function(target, current, ..., tolerance = NULL) {
+all.equal.process_factor <- function(target, current, tolerance = NULL, ...) {
   together({
     x <- numbers_of(target)
     y <- numbers_of(current)  # NULL in processes other than 0 for such a factor
@@ -34,6 +34,7 @@ numbers_of <- function(f) {
   if (inherits(f, "chol_batch")) as.array(f)
   else if (is_float32(f)) `dimnames<-`(keep_dim(rcpp_from_float(f@Data), f@Data), dimnames(f@Data))
   else if (inherits(f, c("chol_factor", "factor_file")) || (isS4(f) && methods::is(f, "Matrix"))) as.matrix(f)
+  else if (is.numeric(f) && length(f) == 1L && is.null(dim(f))) matrix(f)  # as for a factor of order 1
   else f
 }
 

@@ -289,10 +289,10 @@ write_together <- function(f, path, replace) {
 #' weights, scale, both signs and right-hand sides `z` that come along, to the same bits with any number of processes;
 #' [cholinsert_gpu()], [choldelete_gpu()] and [cholshift_gpu()], also the same bits, in place too by way of a second
 #' factor; [solve()][solve.chol_factor] with right-hand sides, few of them, [solve_forward()], [solve_back()],
-#' [solve_modified()], [logdet()], `determinant()`, `diag()`, whose results all processes get; `copy_factor()`,
-#' `free()`, `drift()`, `print()`. [as.matrix()][as.matrix.chol_factor], and `solve()` without right-hand sides, the
-#' inverse, give the matrix to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by
-#' column.
+#' [solve_modified()], [logdet()], `determinant()`, `diag()`, [kappa()][condition_number], `rcond()`, `all.equal()`,
+#' whose results all processes get; `copy_factor()`, `free()`, `drift()`, `print()`.
+#' [as.matrix()][as.matrix.chol_factor], `chol()`, and `solve()` without right-hand sides, the inverse, give the matrix
+#' to process 0, and `NULL` to others. [write_factor()] writes a file from process 0, column by column.
 #'
 #' What process 0 alone needs, others may leave out where it comes first, as `V`, `X` and `b` of `solve()` do; `z`, with
 #' `y`, `b` and `rss`, they have to name: `z = if (process_info()$process == 0) z`.
