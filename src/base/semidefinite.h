@@ -36,6 +36,10 @@ class Semidefinite : public HeldFactor {
     require_definite("the matrix is singular");
     inner_->solve(which, B, m);
   }
+  void multiply(TriangularProduct which, double* X, index_t m) const override {
+    if (which != TriangularProduct::transposed) multiply_once(TriangularProduct::plain, X, m);
+    if (which != TriangularProduct::plain) multiply_once(TriangularProduct::transposed, X, m);
+  }
   void inverse(double* out) const override {
     require_definite("the matrix is singular");
     inner_->inverse(out);
@@ -84,6 +88,19 @@ class Semidefinite : public HeldFactor {
 
  private:
   static constexpr const char* stays = "its rows and columns cannot come, go or move";
+  /// R X or R'X, without what the stand-ins, which are powers of two, contribute.
+  void multiply_once(TriangularProduct which, double* X, index_t m) const {
+    const index_t n = order();
+    std::vector<double> contributed;
+    const auto each = [&](auto&& f) {
+      for (index_t c = 0; c < m; ++c)
+        for (const index_t j : zeros_.rows()) f(X[j + c * n]);
+    };
+    each([&](double x) { contributed.push_back(zeros_.stand_in() * x); });
+    inner_->multiply(which, X, m);
+    std::size_t i = 0;
+    each([&](double& x) { x -= contributed[i++]; });
+  }
   void require_definite(const char* consequence) const {
     if (zeros_.any()) throw singular(zeros_.rows()[0], consequence);
   }
