@@ -1,9 +1,9 @@
 #' Rows and columns that come, go and move
 #'
 #' These functions turn the factor of \eqn{A} into the factor of \eqn{A} with rows and columns inserted or deleted, or
-#' with one row and column moved to another place; `cholpermute_gpu()` makes any permutation, of several moves. A growing
-#' Gaussian process, an active set and cross-validation need this. It is much quicker than factorising afresh, and leaves
-#' all entries left of and above the change as they are.
+#' with one row and column moved to another place; `cholpermute_gpu()` makes any permutation, of several moves. A
+#' growing Gaussian process, an active set and cross-validation need this. It is much quicker than factorising afresh,
+#' and leaves all entries left of and above the change as they are.
 #'
 #' `choldelete_gpu()` updates the part of the factor behind the first deleted row, by as many columns as rows are
 #' deleted. `cholinsert_gpu()` makes a forward substitution, factorises a \eqn{p \times p}{p x p} matrix, and downdates

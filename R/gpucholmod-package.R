@@ -13,6 +13,9 @@
 #' | [cholupdate_gpu()] | add \eqn{VV'} to \eqn{A}, or take it off |
 #' | [cholupdate_overwrite()] | the same in the memory of the matrix `R` |
 #' | [cholinsert_gpu()] | `cholinsert_gpu()`, `choldelete_gpu()`, `cholshift_gpu()`: rows and columns of \eqn{A} |
+#' | [solve_factor()] | solve with \eqn{A} by a factor of any kind |
+#' | [draw()] | draws from a normal distribution with covariance or precision \eqn{A} |
+#' | [condition_number] | `kappa()`, `rcond()`, `chol()`, `all.equal()` of a factor |
 #' | [solve_forward()] | `solve_forward()`, `solve_back()`, `logdet()`: use a factor of any kind |
 #' | [solve_modified()] | solve with many changes of one matrix |
 #' | [cholupdate_plan()] | what a call would do, and why |
@@ -26,6 +29,8 @@
 #' | [chol_factor()] | `chol_factor()`, `gpu_factor()`, `gpu_chol()`: make a handle |
 #' | [cholupdate_gpu.chol_factor()] | change it |
 #' | [solve.chol_factor()] | `solve()`, `determinant()`, `chol2inv()`, `diag()` |
+#' | [factor_matrix] | `%*%`, `crossprod()`, `t()`, `f[i, j]`: the factor as a matrix |
+#' | [summary()][summary.chol_factor] | how well conditioned it is |
 #' | [copy_factor()] | `copy_factor()`, `free()`, `as.matrix()` |
 #' | [drift()] | how far modifications may have taken it from exact |
 #' | [process_info()] | one factor in several processes under `mpirun` |
@@ -38,6 +43,7 @@
 #' | [chol_batch()] | keep them in memory of their own |
 #' | [factor_file()] | `factor_file()`, `write_factor()`: a factor that is larger than memory |
 #' | [cholupdate_gpu.factor_file()] | change it |
+#' | [cholinsert_gpu.factor_file()] | insert into it, and delete from it |
 #' | [solve.factor_file()] | solve with it |
 #'
 #' Regression:
@@ -96,9 +102,9 @@
 #' What is wrong with one of many factors ([cholupdate_batch()], [solve_modified()]) has its number as a field `member`
 #' besides; for `gpucholmod_not_positive_definite` there are `members` and `pivots`.
 #'
-#' An error in an expression that is given to `diag()`, `chol2inv()` or `rcond()`, or, before R 4.4.0, to `crossprod()`
-#' or `tcrossprod()`, loses its class, as these are S4 generics as soon as this package is attached: assign the factor to
-#' a variable first.
+#' An error in an expression that is given to `diag()`, `chol2inv()` or `rcond()`, or, before R 4.4.0, to
+#' `crossprod()` or `tcrossprod()`, loses its class, as these are S4 generics as soon as this package is attached:
+#' assign the factor to a variable first.
 #'
 #' A factor is also looked at in the triangle that is not used: up to order 32 in all of it, beyond that in its longest
 #' column and at 64 places beside the diagonal. If that triangle mirrors the other one but for 1.5e-8 of the sum of its
@@ -109,9 +115,9 @@
 #' like a factor of the other kind (`"transposed"`), and once a session where the triangle is merely not zero
 #' (`"filled"`). Of a batch, 64 to 127 members are looked at, and the number of one is the field `member`.
 #'
-#' Three more are no errors: the warning `gpucholmod_negative_rss` of [cholupdate_gpu()], the message `gpucholmod_copied`
-#' of [cholupdate_overwrite()], and the message `gpucholmod_jitter` (field `jitter`) of [chol_factor()], [gpu_chol()] and
-#' [cholinsert_gpu()], where something was added to a diagonal.
+#' Three more are no errors: the warning `gpucholmod_negative_rss` of [cholupdate_gpu()], the message
+#' `gpucholmod_copied` of [cholupdate_overwrite()], and the message `gpucholmod_jitter` (field `jitter`) of
+#' [chol_factor()], [gpu_chol()] and [cholinsert_gpu()], where something was added to a diagonal.
 #'
 #' Errors of R itself pass through as they are, such as that of [setTimeLimit()]. Whatever happens, the
 #' caller's `R` and `V` are not changed, unless that is asked for: [cholupdate_overwrite()], and `in_place` and
