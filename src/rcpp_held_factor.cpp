@@ -178,8 +178,7 @@ SEXP rcpp_factor_solve(SEXP handle, SEXP B, int which, bool as_vector, SEXP name
     const index_t n = R->order(), m = Rf_isMatrix(B) ? Rf_ncols(B) : 1;
     require_rows("b", rows_of(B), n);
     const Rcpp::Shield<SEXP> X(as_vector ? new_vector(REALSXP, n, names) : new_matrix(REALSXP, n, m, names));
-    std::copy_n(REAL(B), n * m, REAL(X));
-    if (n * m > 0) R->solve(TriangularSolve(which), REAL(X), m);
+    if (n * m > 0) R->solve_for(TriangularSolve(which), REAL(B), REAL(X), m);
     return X;
   });
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/columns_of_v.h"
 #include "base/task.h"
 
 namespace gpucholmod {
@@ -43,8 +44,10 @@ class HeldFactor {
   virtual void diagonal(double* out) const = 0;
   /// ||R||_F^2, the trace of A.
   virtual double trace() const = 0;
-  /// B (n x m, column-major) <- the solution.
-  virtual void solve(TriangularSolve which, double* B, index_t m) const = 0;
+  /// X <- the solution for B (n x m each, column-major; X may be B).
+  virtual void solve_for(TriangularSolve which, const double* B, double* X, index_t m) const = 0;
+  /// The same in place.
+  void solve(TriangularSolve which, double* B, index_t m) const { solve_for(which, B, B, m); }
   /// X (n x m, column-major) <- the product, computed in double precision. Throws not_supported where the factor is
   /// dealt out over processes.
   virtual void multiply(TriangularProduct which, double* X, index_t m) const = 0;
@@ -57,7 +60,7 @@ class HeldFactor {
   /// pivot, or after a throw, it is then half modified. A factor in ordinary memory allocates all that a call needs
   /// before that. Throws also not_finite, overflow (of V in the scalar of R, or of the result), and what `poll` throws.
   /// Where Work::unscaled_z is true, the caller multiplies task.right.out by task.scale.
-  virtual Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+  virtual Work modify(const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                       std::atomic<bool>& begun) = 0;
 
   // Rows and columns of A come, go and move (inst/design/reshape.md): into *made, or, where that is null, in place,

@@ -28,8 +28,8 @@ constexpr index_t worth_a_look = 4096;
 /// first, which finds what is wrong with it and where. Throws not_finite and overflow where a downdate fails and V
 /// holds such a number.
 template <class T, class Storage>
-bool modify_at_once(Storage& R, const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                    Work& work) {
+bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made,
+                    const Poll& poll, Work& work) {
   const auto look_ahead = [&](double largest) {
     return prospect<T, typename Storage::Computed>(R.range(), largest, task.added(), task.removed, task.scale);
   };
@@ -47,7 +47,7 @@ bool modify_at_once(Storage& R, const double* V, const Task& task, std::unique_p
     throw;
   }
   // Where a pass has failed, those behind it have not been looked at.
-  const double seen = sweep.largest(), largest = work.pivot < 0 ? seen : largest_in<T>(V, task.n, task.k);
+  const double seen = sweep.largest(), largest = work.pivot < 0 ? seen : largest_in<T>(V.data(), task.n, task.k);
   const Prospect ahead = look_ahead(largest);
   if (std::max(seen, largest) > Storage::largest_plain || needs_care(ahead)) return false;
   work.seconds = clock.seconds();
@@ -66,9 +66,10 @@ bool modify_at_once(Storage& R, const double* V, const Task& task, std::unique_p
 ///   look()                finds that out anew
 ///   together(f)           does f, one operation of all processes that share it, and returns the failing pivot
 ///   may_fail(task)        whether an update in place may fail though `range()` does not tell
-///   looks                 whether a sweep can look at V while it works: then modify_at_once() asks for that by a last
-///                         argument of sweep(), and for what it has seen by its largest(); where a number of V is
-///                         larger than `largest_plain`, the sweep does nothing
+///   looks                 whether a sweep can look at V while it works, and multiply its columns: then
+///                         modify_at_once() gives it ColumnsOfV that may not be made, asks for that by a last argument
+///                         of sweep(), and for what it has seen by its largest(); where a number of V is larger than
+///                         `largest_plain`, the sweep does nothing
 ///   sweep(V, task, e, scale, poll)
 ///                         the modification of R / 2^e by V / 2^e, whose result is multiplied by `scale`; of that
 ///     tests()             whether it can find out without writing anything whether R can be modified
@@ -87,13 +88,13 @@ bool modify_at_once(Storage& R, const double* V, const Task& task, std::unique_p
 /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal, for
 /// a new one, and where the storage wants one. In place, whether R can be modified is found out beforehand.
 template <class T, class Storage>
-Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
-                   std::atomic<bool>& begun) {
+Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made,
+                   const Poll& poll, std::atomic<bool>& begun) {
   const index_t n = R.order(), k = task.k;
   Work work;
   if constexpr (Storage::looks)
     if (n * k >= worth_a_look && modify_at_once<T>(R, V, task, made, poll, work)) return work;
-  const double largest = largest_in<T>(V, n, k);
+  const double largest = largest_in<T>(V.data(), n, k);
   work = {};
   std::unique_ptr<Storage> other;
   if (n == 0 || k == 0) {
@@ -115,7 +116,7 @@ Work modify_stored(Storage& R, const double* V, const Task& task, std::unique_pt
     ahead = look_ahead();
   }
   const bool careful = ahead.rescale || ahead.vanishes;
-  auto sweep = R.sweep(V, task, ahead.rescale ? ahead.e : 0, ahead.rescale ? 1 : task.scale, poll);
+  auto sweep = R.sweep(V.data(), task, ahead.rescale ? ahead.e : 0, ahead.rescale ? 1 : task.scale, poll);
   const Clock clock;
   const auto finish = [&] {
     work.seconds = clock.seconds();

@@ -32,9 +32,9 @@ class Semidefinite : public HeldFactor {
     for (const index_t j : zeros_.rows()) out[j] = 0;
   }
   double trace() const override { return inner_->trace(); }
-  void solve(TriangularSolve which, double* B, index_t m) const override {
+  void solve_for(TriangularSolve which, const double* B, double* X, index_t m) const override {
     require_definite("the matrix is singular");
-    inner_->solve(which, B, m);
+    inner_->solve_for(which, B, X, m);
   }
   void multiply(TriangularProduct which, double* X, index_t m) const override {
     if (which != TriangularProduct::transposed) multiply_once(TriangularProduct::plain, X, m);
@@ -45,10 +45,11 @@ class Semidefinite : public HeldFactor {
     inner_->inverse(out);
   }
 
-  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+  Work modify(const ColumnsOfV& given, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
-    if (!zeros_.any()) return inner_->modify(V, task, made, poll, begun);
+    if (!zeros_.any()) return inner_->modify(given, task, made, poll, begun);
     zeros_.require_update(task.removed);
+    const double* const V = given.data();
     double largest = 0;
     for (index_t q = 0; q < task.k; ++q) largest = std::max(largest, largest_of("V", V + q * task.n, task.n, 0, q));
     if (largest > 0) zeros_.require_above(std::max(largest, std::sqrt(inner_->trace())));

@@ -90,7 +90,7 @@ class Advance {
         V_{team.shared + ADVANCE_WARPS * RTiles::words, near_groups(segment, share)}, ring_(ring) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
-    const int end = s_.blocks - 1 - REACH;
+    const int end = s_.last() - 1 - REACH;
     team_.each_warp([&](Warp& warp) {
       tiles_[warp] = {
           warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
@@ -102,7 +102,7 @@ class Advance {
 
  private:
   GPUCHOLMOD_HOST_DEVICE Range range() const {
-    return {s_.advancers, ADVANCE_WARPS, s_.blocks * GROUPS, s_.blocks - 1 - REACH, 1 + REACH, s_.window - REACH};
+    return {s_.advancers, ADVANCE_WARPS, s_.last() * GROUPS, s_.last() - 1 - REACH, 1 + REACH, s_.window - REACH};
   }
 
   /// Row block b, on the warp's groups. False: nothing comes any more.

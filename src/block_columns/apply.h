@@ -1,5 +1,6 @@
 #pragma once
 
+#include "block_columns/sizes.h"
 #include "block_columns/warp.h"
 
 /// What the unscaled step does to V of the 16 columns of a warp.

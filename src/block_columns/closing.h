@@ -1,23 +1,28 @@
 #pragma once
 
+#include "block_columns/advance.h"
 #include "block_columns/finish.h"
 
 namespace gpucholmod::block_columns {
 
 /// Computes U^-1 of the H at the end of a segment that has come to its end, from the P of its row blocks: right-hand
-/// sides that follow the factor need the remaining V scaled by it. Writes it to where the next row block's transform
-/// would have it. One team of WARPS warps.
+/// sides need the remaining V scaled by it. Writes it to where the next row block's transform would have it. One team
+/// of WARPS warps.
 template <class Segment, int K, class Team>
 class Closing {
   using Warp = typename Team::Warp;
   using A = typename Segment::Arithmetic;
   using Parts = BlockTransform<K>;
-  static constexpr int KP = Parts::KP, LDW = KP + 8, tiles = KP / 16 * (KP / 8);
-  static constexpr int H = KP * LDB, X = H + KP * LDW, work = X + KP * LDW;
+  static constexpr int KP = Parts::KP, LDW = KP + 8, tiles = KP / 16 * (KP / 8), threads = WARPS * LANES;
+  // P of two row blocks in turn; when all have come, H and what becomes of it take the place of the second.
+  static constexpr int P = KP * LDB, H = P, X = H + KP * LDW, work = X + KP * LDW;
+  static constexpr int ahead = (K * LDB + threads - 1) / threads;
   static_assert(tiles <= WARPS);
+  static constexpr int V_words = GroupsOfV<K, A>::words * WARPS, other_words = 2 * P > V_words ? 2 * P : V_words;
 
  public:
-  static constexpr int words = work + invert_factor_words;  ///< shared memory, in words
+  /// Shared memory, in words.
+  static constexpr int words = work + invert_factor_words > other_words ? work + invert_factor_words : other_words;
 
   /// Row blocks [segment.first, segment.end), whose transforms are there.
   GPUCHOLMOD_HOST_DEVICE Closing(Team team, const Segment& segment) : team_(team), s_(segment), shared_(team.shared) {}
@@ -25,18 +30,21 @@ class Closing {
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
     team_.threads_sync([&](int thread) {
-      GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * LDB; i += WARPS * LANES) shared_[i] = 0;
+      GPUCHOLMOD_NO_UNROLL for (int i = thread; i < 2 * P; i += threads) shared_[i] = 0;
     });
+    team_.each_thread([&](int thread) { fetch(thread, s_.first); });
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < s_.end; ++b) {
-      const A* P = s_.transforms + index_t(b) * Parts::stride + Parts::P;
+      A* const own = shared_ + (b - s_.first) % 2 * P;
       team_.threads_sync([&](int thread) {
-        GPUCHOLMOD_NO_UNROLL for (int i = thread; i < K * LDB; i += WARPS * LANES) shared_[i] = P[i];
+        GPUCHOLMOD_UNROLL for (int i = 0; i < ahead; ++i)
+          if (const int at = i * threads + thread; at < K * LDB) own[at] = next_[thread].P[i];
+        if (b + 1 < s_.end) fetch(thread, b + 1);
       });
       team_.each_warp([&](Warp& warp) {
-        if (warp.id < tiles) add(warp);
+        if (warp.id < tiles) add(warp, own);
       });
-      team_.barrier();
     }
+    team_.barrier();
     team_.each_warp([&](Warp& warp) {
       if (warp.id < tiles) store(warp);
     });
@@ -44,11 +52,26 @@ class Closing {
     team_.all_sync([&](Warp& warp) {
       return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work, s_.sigma * s_.sigma2);
     });
-    A* to = s_.transforms + index_t(s_.end) * Parts::stride + Parts::scaling;
+    A* to = scaling();
     team_.threads_sync([&](int thread) {
       GPUCHOLMOD_NO_UNROLL
-      for (int i = thread; i < KP * KP; i += WARPS * LANES)
-        to[i / KP * LDB + i % KP] = shared_[X + i / KP * LDW + i % KP];
+      for (int i = thread; i < KP * KP; i += threads) to[i / KP * LDB + i % KP] = shared_[X + i / KP * LDW + i % KP];
+    });
+  }
+
+  /// Behind run(): scales V of the right-hand sides.
+  GPUCHOLMOD_HOST_DEVICE void scale_sides() {
+    team_.each_warp([&](Warp& warp) {
+      A* const own = shared_ + warp.id * GroupsOfV<K, A>::words;
+      GPUCHOLMOD_NO_UNROLL for (int group = s_.end * GROUPS + warp.id; group < s_.blocks * GROUPS; group += WARPS) {
+        State<Warp, K> state;
+        take_V<K>(warp, state, s_, group);
+        rescale<K>(warp, state, scaling());
+        put_V<Warp, K>(warp, state, own);
+        warp.sync();
+        leave_V<K>(warp, own, s_, group, s_.V);
+        warp.sync();
+      }
     });
   }
 
@@ -56,11 +79,21 @@ class Closing {
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
 
+  /// Where U^-1 goes.
+  GPUCHOLMOD_HOST_DEVICE A* scaling() const { return s_.transforms + index_t(s_.end) * Parts::stride + Parts::scaling; }
+
+  /// A thread's numbers of P of row block b, if there is one.
+  GPUCHOLMOD_HOST_DEVICE void fetch(int thread, int b) {
+    const A* from = s_.transforms + index_t(b) * Parts::stride + Parts::P;
+    GPUCHOLMOD_UNROLL for (int i = 0; i < ahead; ++i)
+      if (const int at = i * threads + thread; at < K * LDB) next_[thread].P[i] = from[at];
+  }
+
   /// P'P of the row block.
-  GPUCHOLMOD_HOST_DEVICE void add(const Warp& warp) {
-    GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; i += 8)
-      warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, shared_ + row(warp) * LDB + i, LDB),
-                                                    shared_ + column(warp) * LDB + i, LDB);
+  GPUCHOLMOD_HOST_DEVICE void add(const Warp& warp, const A* own) {
+    GPUCHOLMOD_UNROLL for (int i = 0; i < NB; i += 8)
+      warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, own + row(warp) * LDB + i, LDB),
+                                                    own + column(warp) * LDB + i, LDB);
   }
   /// What it begins with, and the sum, times sigma.
   GPUCHOLMOD_HOST_DEVICE void store(const Warp& warp) {
@@ -73,9 +106,14 @@ class Closing {
     store_tile(warp, D, shared_ + H + row(warp) * LDW + column(warp), LDW);
   }
 
+  struct Ahead {
+    A P[ahead];
+  };
+
   Team team_;
   const Segment& s_;
   A* shared_;
+  typename Team::template PerThread<Ahead> next_;        ///< of the row block that comes next
   typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile
 };
 

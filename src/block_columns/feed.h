@@ -36,12 +36,12 @@ template <int K, class S, class Warp, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_transforms(const Warp& warp, const S& s, int later, StagingRing& ring) {
   int known = s.start();
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < s.end; ++b) {
-    const int i = b - s.first, last = b + later < s.blocks ? b + later : s.blocks - 1;
+    const int i = b - s.first, last = b + later < s.last() ? b + later : s.last() - 1;
     ring.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= last) {
       known += warp.leading([&](int lane) {
-        return known + lane < s.blocks && Warp::load_acquire(s.complete(known + lane), s.is_led()) == accepted;
+        return known + lane < s.last() && Warp::load_acquire(s.complete(known + lane), s.is_led()) == accepted;
       });
       if (known > last) break;
       if (Warp::load_acquire(s.complete(known), s.is_led()) == rejected) {

@@ -50,7 +50,7 @@ class Finish {
   /// The ring's slots must hold zeros from row K of P on.
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
-    GPUCHOLMOD_NO_UNROLL for (int i = 0; s_.first + i < s_.blocks; ++i) {
+    GPUCHOLMOD_NO_UNROLL for (int i = 0; s_.first + i < s_.last(); ++i) {
       if (!team_.all_warps([&](Warp& warp) { return ring_.wait(warp, i); })) return;
       const bool own = i % s_.finishers == finisher_ && s_.first + i >= s_.start();
       team_.each_warp([&](Warp& warp) {
@@ -76,7 +76,7 @@ class Finish {
  private:
   /// Takes what still comes.
   GPUCHOLMOD_HOST_DEVICE void drain(int i) {
-    for (; s_.first + i < s_.blocks; ++i)
+    for (; s_.first + i < s_.last(); ++i)
       if (!team_.all_warps([&](Warp& warp) {
             const bool came = ring_.wait(warp, i);
             if (came) ring_.release(warp, i);

@@ -80,6 +80,9 @@ inline int widest_pass(index_t k, index_t removed) {
 struct SegmentSize {
   int columns;  ///< of V: 8, 16 or 32
   int strips, panel_strips;
+  int side_strips = 0;  ///< of both, the last: right-hand sides
+
+  int blocks() const { return (strips - side_strips) * BLOCKS; }
 
   index_t V() const { return 0; }
   index_t transforms() const { return index_t(strips) * STRIP * columns; }

@@ -120,9 +120,15 @@ class RejectedBlock {
     return thread < NB ? index_t(b_) * NB + thread : index_t(b_ + 1) * NB + index_t(number_) * others + thread - NB;
   }
 
+  /// Column c, of the factor R or out, or a right-hand side.
+  template <class U>
+  GPUCHOLMOD_HOST_DEVICE U* of_column(U* factor, index_t c) const {
+    return (c < index_t(s_.first_side) * GROUP ? factor : s_.sides) + c * s_.ld;
+  }
+
   GPUCHOLMOD_HOST_DEVICE void begin(int thread, Column& own) const {
     const index_t c = column(thread);
-    own.R = c < index_t(s_.blocks) * NB ? s_.R + c * s_.ld + index_t(b_) * NB : nullptr;
+    own.R = c < index_t(s_.blocks) * NB ? of_column(s_.R, c) + index_t(b_) * NB : nullptr;
     own.next = own.R ? double(own.R[0]) : 0;
     own.by_pivot = !is_behind(thread) ? 1 / double(own.R[thread]) : 0;
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? double(s_.V[q * s_.ldv + c]) : 0;
@@ -219,7 +225,7 @@ class RejectedBlock {
     else r = thread == i ? scalars(i, halves > 1 && s_.mixed())[rho] : 0;
     r *= s_.scaling.of(index_t(b_) * NB + i);
     if (is_behind(thread)) {
-      if (s_.out) s_.out[column(thread) * s_.ld + index_t(b_) * NB + i] = T(r);
+      if (s_.out) of_column(s_.out, column(thread))[index_t(b_) * NB + i] = T(r);
     } else if (number_ == 0) {
       tile(s_, b_)[thread * NB + i] = T(r);
     }

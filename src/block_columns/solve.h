@@ -70,7 +70,7 @@ class Solve {
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) { stopped_[warp] = false; });
-    for (int i = side_; own_.column(i) < s_.blocks; i += Card::solve_teams) {
+    for (int i = side_; own_.column(i) < s_.last(); i += Card::solve_teams) {
       const int c = own_.column(i);
       team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
       for (int b = own_.begin(c); b < c - 1; ++b)
@@ -224,7 +224,7 @@ class Solve {
 template <class S, class Warp>
 GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, int c) {
   using T = typename S::Scalar;
-  if (c >= s.blocks || s.device_ranks > 1) return;
+  if (c >= s.last() || s.device_ranks > 1) return;
   constexpr int line = 128 / int(sizeof(T)), lines = NB / line;
   const T* from = s.tile(b, c);
   warp.each([&](int lane) {
@@ -241,12 +241,12 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
   const int* stop = &s.state()->stop;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
   int product = 0;
-  for (int i = side; own.column(i) < s.blocks; i += Card::solve_teams) {
+  for (int i = side; own.column(i) < s.last(); i += Card::solve_teams) {
     const int c = own.column(i);
     for (int b = own.begin(c); b < c; ++b, ++product) {
       bool by_link = false;
       if (b == c - 1 && own.by_link(c, 0)) {
-        if (!wait_until(warp, s.linked, s.blocks / Card::inverted_at_once, stop, s.several())) return;
+        if (!wait_until(warp, s.linked, s.last() / Card::inverted_at_once, stop, s.several())) return;
         by_link = own.by_link(c, Warp::template read<Access::transform>(s.inverse(c) + S::solving));
       }
       if (!ring.wait_empty(warp, product, over)) return;
@@ -266,8 +266,8 @@ GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster
   const Own<S, Card> own{s, rank};
   const int* stop = &s.state()->stop;
   const auto over = [&] { return Warp::load_acquire(stop) != 0; };
-  if (!wait_until(warp, s.inverted, s.blocks / Card::inverted_at_once, stop, s.several())) return;
-  for (int i = 0; own.column(i) < s.blocks; ++i) {
+  if (!wait_until(warp, s.inverted, s.last() / Card::inverted_at_once, stop, s.several())) return;
+  for (int i = 0; own.column(i) < s.last(); ++i) {
     const int c = own.column(i);
     if (!X.wait_empty(warp, i, over)) return;
     X.fill(warp, i, s.inverse(c), INVERSE);

@@ -118,7 +118,7 @@ class Tiles {
     more_ = at_.b < range.end;
     if (!more_) return;
     const index_t line = index_t(s.group_place(at_.group)) * GROUP, block = index_t(s.place(at_.b)) * NB;
-    const T* tile = forward ? s.R + line * s.ld + block : s.R + block * s.ld + line;
+    const T* tile = forward ? s.group_in(at_.group) + block : s.R + block * s.ld + line;
     step_ = forward ? IB : IB * s.ld;
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)

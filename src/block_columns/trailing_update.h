@@ -15,6 +15,7 @@ class TrailingUpdate {
   using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
+  static constexpr bool has_sides = std::is_same_v<Segment, typename Segment::WithSides>;
   using RTiles = Tiles<Segment, Warp::Card::template ahead<K>, Warp>;
   using Parts = BlockTransform<K>;
 
@@ -87,7 +88,7 @@ class TrailingUpdate {
     const A* transform = ring_.slot(b - s_.first);
     while (tiles.at().b == b) {
       const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
-      T* out = s_.out ? s_.out + index_t(group) * GROUP * s_.ld + index_t(b) * NB : nullptr;
+      T* out = s_.out ? s_.group_out(group) + index_t(b) * NB : nullptr;
       if (is_within() && c == b + s_.window && b > s_.first) bring(warp, l, group);
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
@@ -181,16 +182,20 @@ class TrailingUpdate {
     });
   }
 
-  /// Nothing is done from row block b on: V of what is left to do, scaled so that H is I before it.
+  /// Nothing is done from row block b on: V of what is left to do, scaled so that H is I before it; of right-hand sides
+  /// behind all row blocks as it is, as nobody has found H there yet (Closing).
   GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) {
+    const bool scaled = !has_sides || b < s_.end;
     const A* scaling = s_.transforms + index_t(b) * Parts::stride + Parts::scaling;
     each_group(warp, b, [&](int l, int group) {
       if (is_within() && group / GROUPS == b + s_.window) bring(warp, l, group);
-      State<Warp, K> state;
-      get_V<Warp, K>(warp, state, V_.of(l));
-      rescale<K>(warp, state, scaling);
-      put_V<Warp, K>(warp, state, V_.of(l));
-      warp.sync();
+      if (scaled) {
+        State<Warp, K> state;
+        get_V<Warp, K>(warp, state, V_.of(l));
+        rescale<K>(warp, state, scaling);
+        put_V<Warp, K>(warp, state, V_.of(l));
+        warp.sync();
+      }
       leave_V<K>(warp, V_.of(l), s_, group, s_.left_V);
     });
   }

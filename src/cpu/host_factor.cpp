@@ -75,9 +75,10 @@ class HostFactor : public HeldFactor {
     return sum;
   }
 
-  void solve(TriangularSolve which, double* B, index_t m) const override {
-    if (which != TriangularSolve::back) substitute(view(), true, {B, n_, m, n_});
-    if (which != TriangularSolve::forward) substitute(view(), false, {B, n_, m, n_});
+  void solve_for(TriangularSolve which, const double* B, double* X, index_t m) const override {
+    if (X != B) std::copy_n(B, n_ * m, X);
+    if (which != TriangularSolve::back) substitute(view(), true, {X, n_, m, n_});
+    if (which != TriangularSolve::forward) substitute(view(), false, {X, n_, m, n_});
   }
   void multiply(TriangularProduct which, double* X, index_t m) const override {
     if (which != TriangularProduct::transposed) cpu::multiply(view(), false, {X, n_, m, n_});
@@ -92,7 +93,7 @@ class HostFactor : public HeldFactor {
       for (index_t i = 0; i < j; ++i) inverse(j, i) = inverse(i, j);
   }
 
-  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+  Work modify(const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
     return modify_stored<T>(*this, V, task, made, poll, begun);
   }

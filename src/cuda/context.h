@@ -102,6 +102,12 @@ class Context {
   }
   std::size_t staging_bytes() const { return staging_ ? staging_->count() : 0; }
 
+  /// A page-locked word, which a call fetches what has become of its work to.
+  int& word() {
+    if (!word_) word_.emplace(1);
+    return *word_->data();
+  }
+
   // In a Session only, as they are bound to the current device.
   const Cublas& cublas() { return opened(cublas_); }
   const Cusolver& cusolver() { return opened(cusolver_); }
@@ -156,6 +162,7 @@ class Context {
   std::optional<SpreadMemory> spread_;
   std::optional<DeviceGroup> device_group_;
   std::optional<PinnedBuffer<char>> staging_;
+  std::optional<PinnedBuffer<int>> word_;
   std::optional<Cublas> cublas_;
   std::optional<Cusolver> cusolver_;
 };

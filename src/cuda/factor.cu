@@ -27,15 +27,19 @@ class Factor : public DeviceStorage<T> {
   std::unique_ptr<HeldFactor> copy() const override { return duplicate(); }
 
   /// Few right-hand sides by the chain of a modification, more, or where that refuses, by cuBLAS. Where it throws,
-  /// columns of B may be solved already.
-  void solve(TriangularSolve which, double* B, index_t m) const override {
+  /// columns of X may be solved already.
+  void solve_for(TriangularSolve which, const double* B, double* X, index_t m) const override {
     const index_t n = order();
     if (n == 0 || m == 0) return;
     const Session session(context_);
-    const index_t first =
-        m <= tuning::chain_solves(n) ? Substitution<T>::solve(context_, layout_, dR_.data(), which, B, n, m) : 0;
+    const MatrixView<const double> given{B, n, m, n};
+    const MatrixView<double> solved{X, n, m, n};
+    const index_t first = m <= tuning::chain_solves(n)
+                              ? Substitution<T>::solve(context_, layout_, dR_.data(), which, given, solved)
+                              : 0;
     if (first == m) return;
-    solve_by_cublas(R(), most_, which, {B + first * n, n, m - first, n}, context_);
+    if (X != B) std::copy(given.col(first), given.col(m), solved.col(first));
+    solve_by_cublas(R(), most_, which, solved.block(0, first, n, m - first), context_);
     session.finish();
   }
 
@@ -47,7 +51,7 @@ class Factor : public DeviceStorage<T> {
     invert_by_cublas(R(), most_, {out, n, n, n}, context_);
   }
 
-  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+  Work modify(const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
     const Session session(context_);
     return modify_stored<T>(*this, V, task, made, poll, begun);
@@ -146,9 +150,11 @@ class Factor : public DeviceStorage<T> {
   /// A second factor is wanted wherever there is room, as nothing is quicker than to write to another one.
   class Sweep : NotCopied {
    public:
-    Sweep(const Factor& R, const double* V, const Task& task, int e, double scale, const Poll& poll, bool look)
+    Sweep(const Factor& R, const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look)
         : R_(R), is_update_(task.removed == 0), e_(e),
-          modification_(R.context_, R.layout_, {V, task.n, task.k, task.n}, e, scale, task, 0, look, poll) {}
+          modification_(R.context_, R.layout_, {V.given(), task.n, task.k, task.n}, e, scale, task, 0, look, poll) {
+      modification_.multiply(V.scaled());
+    }
     bool tests() const { return modification_.passes() == 1; }
     template <class F>
     auto second(F&& f) { return modification_.with_room(R_.bytes(), f); }
@@ -180,7 +186,7 @@ class Factor : public DeviceStorage<T> {
     int e_;
     Modification<T> modification_;
   };
-  Sweep sweep(const double* V, const Task& task, int e, double scale, const Poll& poll, bool look = false) const {
+  Sweep sweep(const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look = false) const {
     return {*this, V, task, e, scale, poll, look};
   }
 
@@ -242,7 +248,7 @@ class Factor : public DeviceStorage<T> {
   bool may_vanish_behind(index_t from, index_t to) const {
     std::vector<double> y(order());
     y[from] = 1;
-    solve(TriangularSolve::forward, y.data(), 1);
+    HeldFactor::solve(TriangularSolve::forward, y.data(), 1);
     return !(1 / std::sqrt(sum_of_squares(y.data() + from, to - from + 1)) >
              0x1p40 * double(std::numeric_limits<T>::min()));
   }

@@ -14,6 +14,20 @@ template <class T>
 void FactorPass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
   const index_t above = index_t(first) * block_columns::STRIP;
   panel_ = this->placed(first, end, first, 0, R + above, out ? out + above : nullptr, ld);
+  if (!z_) return;
+  panel_.end -= size().side_strips * block_columns::BLOCKS;
+  panel_.set_sides(z_);
+}
+
+template <class T>
+void FactorPass<T>::take_sides(T* z, const double* Y, index_t ldy, index_t m, cudaStream_t stream) {
+  z_ = z;
+  this->send(Y, ldy, m, this->rows(), first_side(), stream);
+}
+
+template <class T>
+void FactorPass<T>::fetch_rest(double* rest, index_t ldy, index_t m, cudaStream_t stream) const {
+  this->fetch(rest, ldy, m, this->rows(), first_side(), stream);
 }
 
 template <class T>
@@ -31,6 +45,7 @@ block_columns::PassOutcome FactorPass<T>::run(const T* R, T* out, index_t ld, in
   const int expected = this->by_steps() ? 1 : turns;
   for (int turn = 0;; ++turn) {
     this->start_turn(turn, stream);
+    if (z_) this->close(panel_, turn, stream);
     if (turn + 1 < expected) continue;
     end.record(stream);
     this->fetch_outcome(staging, stream);

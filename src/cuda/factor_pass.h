@@ -23,6 +23,13 @@ class FactorPass : public Pass<T> {
   void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
                    const FactorPass* before = nullptr);
 
+  /// Right-hand sides that come along in run(), in the side_strips of the pass: z, in device memory, with the factor's
+  /// leading dimension, becomes z~; of Y (m rows, leading dimension ldy, in host memory that is page-locked or may be
+  /// reused), which belongs to V, the pass takes its columns.
+  void take_sides(T* z, const double* Y, index_t ldy, index_t m, cudaStream_t stream);
+  /// Queues, from run()'s wait(), a copy of what is left of Y.
+  void fetch_rest(double* rest, index_t ldy, index_t m, cudaStream_t stream) const;
+
   /// Takes a whole factor from R to out. Returns when it is done. `wait` is called when something has been queued,
   /// and returns when the stream has come past it; `end` is when the modification itself was done. `turns`: how many
   /// are expected, which are queued at once; becomes how many it took. `staging`: page-locked, outcome_bytes().
@@ -41,6 +48,10 @@ class FactorPass : public Pass<T> {
 
   /// The panel that is next, its own row blocks left aside.
   void place_panel(int first, int end, const T* R, T* out, index_t ld);
+  /// The row of V that belongs to the first right-hand side.
+  index_t first_side() const { return index_t(size().strips - size().side_strips) * block_columns::STRIP; }
+
+  T* z_ = nullptr;
 };
 
 }  // namespace gpucholmod::cuda

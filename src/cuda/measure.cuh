@@ -86,7 +86,8 @@ double time_solving_by_chain(const T* dR, const Layout& layout, const double* B,
   std::optional<Substitution<T>> chain;
   const auto begin = [&] {
     chain.emplace(context, columns, layout.strips(), dR, layout.ld);
-    chain->send(B, layout.n, layout.n, std::min<index_t>(m, columns), context.stream());
+    const MatrixView<double> place = chain->place(layout.n, std::min<index_t>(m, columns), context.stream());
+    copy_matrix<double>({B, place.rows, place.cols, layout.n}, place, cudaMemcpyHostToDevice, context.stream());
   };
   return median_seconds(repeats, context.stream(), begin, [&] {
     for (index_t first = 0; first < m; first += columns) chain->solve(TriangularSolve::both, context.stream());

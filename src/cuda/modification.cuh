@@ -54,15 +54,16 @@ class Modification {
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale,
                const Task& task, double extra_bytes, bool look, const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), look_(look), poll_(poll),
-        way_(way_of<T>(task.k, task.removed, layout.strips(), true, task, context.device_group())),
+        side_strips_(SidesOfFactor<T>::strips(task.right)),
+        way_(way_of<T>(task.k, task.removed, layout.strips() + side_strips_, true, task, context.device_group())),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
-    const index_t sides = sides_words() * RightHandSideStrip<T>::strips(task.right);
+    const index_t sides = SidesOfFactor<T>::words(task.right, layout.ld);
     if (e != 0) {
       scaled_.assign(V.data, V.data + V.ld * V.cols);
       for (double& v : scaled_) v = std::scalbn(v, -e);
       V_.data = scaled_.data();
     }
-    work_.device_bytes = extra_bytes + size(way_.columns, layout.strips()).bytes() + double(sizeof(T)) * double(sides);
+    work_.device_bytes = extra_bytes + size(way_.columns).bytes() + double(sizeof(T)) * double(sides);
     if (work_.device_bytes > task.device_memory)
       throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes,
                           task.device_memory);
@@ -71,12 +72,15 @@ class Modification {
     if (task.timeline) stopwatch_.emplace(timeline_, context.stream());
   }
 
+  /// V is columns of what was given, each times a number; null: it is that itself. Outlives this.
+  void multiply(const std::vector<ScaledColumn>* columns) { columns_ = columns; }
+
   /// Throws out_of_memory where there is none for a pass now, so that none is missing later.
   void reserve() const {
-    const block_columns::SegmentSize memory = size(way_.columns, layout_.strips());
+    const block_columns::SegmentSize memory = size(way_.columns);
     PoolBuffer<double>(context_.pool(), memory.words());
     if (DeviceGroup* const devices = context_.device_group()) cuda::reserve(*devices, memory);
-    context_.staging(Pass<T>::outcome_bytes_of(memory));
+    context_.staging(staging_bytes());
   }
 
   /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
@@ -86,9 +90,10 @@ class Modification {
   index_t run(const T* R, T* out, index_t order, std::atomic<bool>* begun = nullptr) {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
     const int strips = block_columns::strips_of(order);
-    std::vector<RightHandSideStrip<T>> sides;
-    for (index_t i = 0; out && order == layout_.n && i < RightHandSideStrip<T>::strips(task_.right); ++i)
-      sides.emplace_back(task_.right, order, i, dz_->data() + i * sides_words(), layout_.ld, context_.stream());
+    char* const staging = static_cast<char*>(context_.staging(staging_bytes()));
+    std::optional<SidesOfFactor<T>> sides;
+    if (out && order == layout_.n && side_strips_ > 0)
+      sides.emplace(task_.right, dz_->data(), layout_.ld, staging + outcome_room(), context_);
     const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
     std::deque<FactorPass<T>> ready;  // the next pass, and behind it the one whose V comes while it works
@@ -100,13 +105,15 @@ class Modification {
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
       const bool came = !ready.empty();
-      if (!came) make_pass(ready, i, strips, order);
-      const index_t pivot = run_pass({ready, i, came, strips, order}, from, to, sides, begun);
+      const Next next{ready, i, came, size(way_.columns, strips, sides ? side_strips_ : 0), order,
+                      sides ? &*sides : nullptr};
+      if (!came) make_pass(next, i);
+      const index_t pivot = run_pass(next, from, to, staging, begun);
       if (pivot >= 0) return pivot;
       ready.pop_front();
       from = to;
     }
-    for (const RightHandSideStrip<T>& strip : sides) strip.fetch();
+    if (sides) sides->deliver();
     return -1;
   }
 
@@ -162,9 +169,15 @@ class Modification {
   }
 
  private:
-  static block_columns::SegmentSize size(int columns, int strips) { return {columns, strips, strips}; }
+  static block_columns::SegmentSize size(int columns, int strips, int side_strips) {
+    return {columns, strips + side_strips, strips + side_strips, side_strips};
+  }
+  /// Of a pass over the whole factor.
+  block_columns::SegmentSize size(int columns) const { return size(columns, layout_.strips(), side_strips_); }
 
-  index_t sides_words() const { return layout_.ld * block_columns::STRIP; }
+  /// Page-locked memory: what became of a pass, and right-hand sides.
+  std::size_t outcome_room() const { return (Pass<T>::outcome_bytes_of(size(way_.columns)) + 63) / 64 * 64; }
+  std::size_t staging_bytes() const { return outcome_room() + SidesOfFactor<T>::locked_bytes(task_.right); }
 
   /// to <- the leading part of R, of so many rows, continued by the identity to a whole number of strips.
   void take_leading(const T* R, T* to, index_t order) {
@@ -185,30 +198,34 @@ class Modification {
                    [&] { return std::make_unique<PoolBuffer<T>>(context_.factors(), layout_.words(), piece); });
   }
 
-  /// Makes pass i, and clears its place for V.
-  void make_pass(std::deque<FactorPass<T>>& ready, std::size_t i, int strips, index_t order) {
-    const double scale = i + 1 == passes_.size() ? scale_ : 1;
-    ready.emplace_back(context_.pool(), way_.launch, size(passes_[i].width(), strips), passes_[i],
-                       block_columns::Scaling{scale, order}, context_.device_group(), layout_.strip);
-    ready.back().clear(order, context_.stream());
-  }
-  /// Pass i, the first of those that are ready, on so many strips that hold `order` rows; its V came already, or comes
-  /// now.
+  /// Pass i, the first of those that are ready, on so many strips that hold `order` rows, with right-hand sides, if
+  /// there are any; its V came already, or comes now.
   struct Next {
     std::deque<FactorPass<T>>& ready;
     std::size_t i;
     bool came;
-    int strips;
+    block_columns::SegmentSize size;
     index_t order;
+    const SidesOfFactor<T>* sides;
+
+    int strips() const { return size.strips - size.side_strips; }
   };
+  /// Makes pass `i`, and clears its place for V.
+  void make_pass(const Next& what, std::size_t i) {
+    const double scale = i + 1 == passes_.size() ? scale_ : 1;
+    what.ready.emplace_back(context_.pool(), way_.launch,
+                            size(passes_[i].width(), what.strips(), what.size.side_strips), passes_[i],
+                            block_columns::Scaling{scale, what.order}, context_.device_group(), layout_.strip);
+    what.ready.back().clear(what.order, context_.stream());
+  }
   /// Makes the pass behind the one that is about to work, if there is one, V comes from the host, and there is room.
   /// Returns whether it did.
   bool make_next(const Next& what) {
     if (what.i + 1 == passes_.size() || !look_ || what.order != layout_.n || stopwatch_) return false;
-    const double bytes = size(way_.columns, what.strips).bytes();
+    const double bytes = what.size.bytes();
     if (!two_passes_ && work_.device_bytes + bytes > task_.device_memory) return false;
     try {
-      make_pass(what.ready, what.i + 1, what.strips, what.order);
+      make_pass(what, what.i + 1);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
       return false;
@@ -218,34 +235,37 @@ class Modification {
     context_.marks().ready.record(context_.stream());
     return true;
   }
+  void send_columns(FactorPass<T>& pass, index_t order, cudaStream_t stream) const {
+    if (columns_) pass.send_scaled_columns(V_.data, order, V_.ld, *columns_, stream);
+    else pass.send_columns(V_.data, order, V_.ld, look_, stream);
+  }
   /// Sends V of that pass while the one before works.
   void send_next(FactorPass<T>& next, index_t order) {
     Stream& copies = context_.copies();
     copies_ = true;
     copies.wait(context_.marks().ready);
-    next.send_columns(V_.data, order, V_.ld, look_, copies);
+    send_columns(next, order, copies);
     context_.marks().came.record(copies);
   }
 
-  /// Returns the failing pivot, or -1.
-  index_t run_pass(const Next& what, const T* R, T* out, const std::vector<RightHandSideStrip<T>>& sides,
-                   std::atomic<bool>* begun) {
+  /// Returns the failing pivot, or -1. `staging`: page-locked, outcome_room().
+  index_t run_pass(const Next& what, const T* R, T* out, void* staging, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
     const block_columns::PassColumns& columns = passes_[what.i];
     FactorPass<T>& pass = what.ready.front();
-    void* const staging = context_.staging(pass.outcome_bytes());
     if (what.came) check(cudaStreamWaitEvent(stream, context_.marks().came, 0), "order two streams"), copies_ = false;
-    else timed(Stage::send, [&] { pass.send_columns(V_.data, what.order, V_.ld, look_, stream); });
+    else timed(Stage::send, [&] { send_columns(pass, what.order, stream); });
+    if (what.sides) what.sides->join(pass);
     bool next = make_next(what);
     if (begun) *begun = true;
     Marks& marks = context_.marks();
     marks.begin.record(stream);
     block_columns::PassOutcome done;
-    int one = 1;  // where the pass is to be followed, it has to be known how each of its turns has ended
     timed(Stage::modify, [&] {
       done = pass.run(
-          R, out, layout_.ld, sides.empty() ? context_.turns() : one, staging, marks.end,
+          R, out, layout_.ld, context_.turns(), staging, marks.end,
           [&] {
+            if (what.sides) what.sides->fetch(pass, what.i + 1 == passes_.size());
             if (next) send_next(what.ready.back(), what.order);
             next = false;
             wait(columns.first);
@@ -258,8 +278,6 @@ class Modification {
       looked_[removed].squares += seen.squares;
     }
     work_.seconds += marks.end.seconds_since(marks.begin);
-    if (done.pivot < 0)
-      for (const RightHandSideStrip<T>& strip : sides) strip.follow(pass);
     work_.launch = way_.launch;
     work_.device_ranks = pass.ranks();
     work_.blocks += pass.blocks();
@@ -285,11 +303,13 @@ class Modification {
   Context& context_;
   const Layout& layout_;
   MatrixView<const double> V_;
+  const std::vector<ScaledColumn>* columns_ = nullptr;
   double scale_;
   std::vector<double> scaled_;
   const Task& task_;
   bool look_;
   const Poll& poll_;
+  int side_strips_;
   Way way_;
   std::vector<block_columns::PassColumns> passes_;
   std::optional<PoolBuffer<T>> dz_;  ///< right-hand sides, if there are any

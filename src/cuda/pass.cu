@@ -34,7 +34,11 @@ using block_columns::Segment;
 template <int K, class T, class A>
 void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStream_t stream) {
   const int blocks = s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers);
-  SegmentLaunch<modify_segment<T, K, A>>(blocks, stream).start("start a segment", s, ints, turn);
+  using WithSides = typename SegmentOf<T, A>::WithSides;
+  if (s.sides)
+    SegmentLaunch<modify_segment<T, K, A, WithSides>>(blocks, stream)
+        .start("start a segment", s.with_sides(), ints, turn);
+  else SegmentLaunch<modify_segment<T, K, A>>(blocks, stream).start("start a segment", s, ints, turn);
 }
 
 template <int K, class T, class A>
@@ -47,8 +51,8 @@ void start_segment(SegmentOf<T, A> s, PassInts ints, int turn, Part part, cudaSt
 /// place.
 template <class T, int K>
 void start_steps(const Segment<T>& s, PassInts ints, cudaStream_t stream) {
-  for (int b = 0; b <= s.blocks; ++b) {
-    const int count = b < s.blocks ? block_columns::RejectedBlock<Segment<T>, K, DeviceTeam>::count(s.blocks, b) : 1;
+  for (int b = 0; b <= s.end; ++b) {
+    const int count = b < s.end ? block_columns::RejectedBlock<Segment<T>, K, DeviceTeam>::count(s.blocks, b) : 1;
     take_steps<T, K><<<unsigned(count), DeviceTeam::THREADS, 0, stream>>>(s, b, ints);
     check(cudaGetLastError(), "start a row block by Householder steps");
   }
@@ -126,8 +130,10 @@ Pass<T>::Pass(Pool& pool, Launch launch, const block_columns::SegmentSize& size,
               with_arithmetic<T>([](auto arithmetic) { return std::is_same_v<decltype(arithmetic), float>; })),
       size_(size), columns_(columns), scaling_(scaling), dmemory_(pool, size.words()),
       on_(devices ? devices->ranks() : 1), strip_(strip),
-      devices_(devices && launch != Launch::stepwise && fits_on<T>(*devices, size.columns, blocks()) ? devices
-                                                                                                     : nullptr) {
+      devices_(devices && launch != Launch::stepwise &&
+                       fits_on<T>(*devices, size.columns, size.strips * block_columns::BLOCKS)
+                   ? devices
+                   : nullptr) {
   if (devices_) reserve(*devices_, size);
 }
 
@@ -212,14 +218,15 @@ void Pass<T>::begin(int from, const Pass* before, cudaStream_t stream) const {
 }
 
 template <class T>
-void Pass<T>::close(const Segment<T>& segment, cudaStream_t stream) const {
-  with_words([&](auto K, auto words) { close<decltype(K)::value, decltype(words)>(segment, stream); });
+void Pass<T>::close(const Segment<T>& segment, int turn, cudaStream_t stream) const {
+  if (by_steps()) return;  // H is I
+  with_words([&](auto K, auto words) { close<decltype(K)::value, decltype(words)>(segment, turn, stream); });
 }
 
 template <class T>
 template <int K, class A>
-void Pass<T>::close(const Segment<T>& segment, cudaStream_t stream) const {
-  close_segment<T, K, A><<<1, DeviceTeam::THREADS, 0, stream>>>(in_words<A>(segment, memory()));
+void Pass<T>::close(const Segment<T>& segment, int turn, cudaStream_t stream) const {
+  close_segment<T, K, A><<<1, DeviceTeam::THREADS, 0, stream>>>(in_words<A>(segment, memory()), ints(), turn);
   check(cudaGetLastError(), "close a segment");
 }
 
@@ -239,7 +246,7 @@ void Pass<T>::repeat(const Segment<T>& panel, const Turns& turns, Last last, cud
       if (is_last && last == Last::open) break;
       done.end = is_last ? 0 : turns[i + 1].first - turns[i + 1].steps + done.top;
       if (done.end <= done.first) continue;
-      if (is_last && last == Last::to_close) close<K, A>(done, stream);
+      if (is_last && last == Last::to_close) close<K, A>(done, -1, stream);
       start_segment<K, T, A>(in_words<A>(done, memory()), ints(), -1, Part::again, stream);
     }
   });
@@ -280,7 +287,7 @@ std::optional<block_columns::PassOutcome> Pass<T>::outcome(void* fetched, int tu
   const PassInts host{reinterpret_cast<int*>(static_cast<char*>(fetched) + look_room)};
   if (by_steps()) {
     const block_columns::PassState& state = host.pass_state();
-    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.blocks, 0, 1,
+    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.end, 0, 1,
                                       block_columns::Stop(state.stop), state.get_entry()};
   }
   const auto done = block_columns::outcome(host, turn, panel_.blocks);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/columns_of_v.h"
 #include "base/task.h"
 #include "block_columns/pass.h"
 #include "cuda/device_group.h"
@@ -52,6 +53,9 @@ class Pass {
   /// Queues the columns, and, if `look`, a look at them: then nothing of the pass is done where a number is no plain
   /// one (largest_plain).
   void send_columns(const double* V, index_t n, index_t ldv, bool look, cudaStream_t stream);
+  /// The same where column j of V is a column of what is given, times a number; with a look.
+  void send_scaled_columns(const double* given, index_t n, index_t ldv, const std::vector<ScaledColumn>& columns,
+                           cudaStream_t stream);
   /// Queues turn `turn` of the panel.
   void start_turn(int turn, cudaStream_t stream) const;
   /// Queues a copy of the panel's outcome, to page-locked memory of outcome_bytes().
@@ -69,7 +73,7 @@ class Pass {
 
   Launch launch() const { return launch_; }
   int ranks() const { return devices_ ? devices_->ranks() : 1; }
-  int blocks() const { return size_.strips * block_columns::BLOCKS; }
+  int blocks() const { return size_.blocks(); }
 
  protected:
   /// `devices`: the ranks that a whole factor lies on, if they are several, from the strip `strip` of one on. Throws
@@ -89,13 +93,17 @@ class Pass {
   enum class Last { open, to_close, closed };
   /// Queues what the turns have done, on `panel`, which lies to the right of where they did it.
   void repeat(const block_columns::Segment<T>& panel, const Turns& turns, Last last, cudaStream_t stream) const;
-  /// Queues what closes a segment.
-  void close(const block_columns::Segment<T>& segment, cudaStream_t stream) const;
+  /// Queues what closes a segment; `turn`: see close_segment().
+  void close(const block_columns::Segment<T>& segment, int turn, cudaStream_t stream) const;
 
   /// Columns of V, in double, to where the pass has them, and back from there: with leading dimension `rows`, and one
   /// of their own. Before: zeros there, unless all is sent.
   void clear_columns(index_t m, index_t rows, cudaStream_t stream) const;
   void send(const double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
+  /// Where send() puts columns in double, and what it does behind: they become what the pass computes with.
+  double* place_in_double() const { return single_ ? memory() + size_.ints() / 2 : memory(); }
+  void take(index_t at, index_t rows, index_t m, index_t count, cudaStream_t stream) const;
+  void look_at(index_t n, cudaStream_t stream);
   void fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
 
   double* memory() const { return dmemory_.data(); }
@@ -122,7 +130,7 @@ class Pass {
   template <int K, class A>
   void start_turn(int turn, cudaStream_t stream) const;
   template <int K, class A>
-  void close(const block_columns::Segment<T>& segment, cudaStream_t stream) const;
+  void close(const block_columns::Segment<T>& segment, int turn, cudaStream_t stream) const;
   /// f(width of the pass, A()), A being what it computes with; its words take the first part of memory() where they are
   /// not doubles.
   template <class F>

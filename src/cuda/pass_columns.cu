@@ -3,6 +3,7 @@
 #include "cuda/kernels/layout.cuh"
 #include "cuda/kernels/look.cuh"
 #include "cuda/pass.h"
+#include "cuda/transfer.cuh"
 
 /// The columns of V of a pass: to the device, where it looks at them, and back.
 namespace gpucholmod::cuda {
@@ -30,19 +31,45 @@ void Pass<T>::clear_columns(index_t m, index_t rows, cudaStream_t stream) const 
 
 template <class T>
 void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const {
-  double* const to = single_ ? memory() + size_.ints() / 2 : memory();
   columns_.each([&](index_t own, index_t from, index_t count) {
     const index_t at = own * rows + first;
-    check(cudaMemcpy2DAsync(to + at, sizeof(double) * rows, V + from * ldv, sizeof(double) * ldv, sizeof(double) * m,
-                            count, cudaMemcpyDefault, stream),
-          "send columns");
-    if (single_) convert_columns(to + at, rows, reinterpret_cast<float*>(memory()) + at, rows, m, count, stream);
+    copy_matrix<double>({V + from * ldv, m, count, ldv}, {place_in_double() + at, m, count, rows}, cudaMemcpyDefault,
+                        stream);
+    take(at, rows, m, count, stream);
   });
 }
 
 template <class T>
+void Pass<T>::take(index_t at, index_t rows, index_t m, index_t count, cudaStream_t stream) const {
+  if (single_)
+    convert_columns(place_in_double() + at, rows, reinterpret_cast<float*>(memory()) + at, rows, m, count, stream);
+}
+
+template <class T>
+void Pass<T>::send_scaled_columns(const double* given, index_t n, index_t ldv, const std::vector<ScaledColumn>& columns,
+                                  cudaStream_t stream) {
+  columns_.each([&](index_t own, index_t from, index_t count) {
+    double* const to = place_in_double() + own * rows();
+    Multiples multiples{};
+    for (index_t q = 0, run = 1; q < count; q += run, run = 1) {  // columns that are neighbours travel together
+      const ScaledColumn* const first = &columns[from + q];
+      while (q + run < count && first[run].from == first->from + run) ++run;
+      copy_matrix<double>({given + first->from * ldv, n, run, ldv}, {to + q * rows(), n, run, rows()},
+                          cudaMemcpyDefault, stream);
+    }
+    for (index_t q = 0; q < count; ++q) multiples.of[q] = columns[from + q].by;
+    constexpr index_t most = 64;  // blocks of threads for a column
+    const index_t pieces = std::clamp<index_t>(n / look_threads, 1, most);
+    multiply_columns<<<dim3(unsigned(pieces), unsigned(count)), look_threads, 0, stream>>>(to, rows(), n, multiples);
+    check(cudaGetLastError(), "multiply columns");
+    take(own * rows(), rows(), n, count, stream);
+  });
+  look_at(n, stream);
+}
+
+template <class T>
 void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const {
-  double* const from = single_ ? memory() + size_.ints() / 2 : memory();
+  double* const from = place_in_double();
   columns_.each([&](index_t own, index_t to, index_t count) {
     const index_t at = own * rows + first;
     if (single_)
@@ -62,11 +89,15 @@ void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stre
 template <class T>
 void Pass<T>::send_columns(const double* V, index_t n, index_t ldv, bool look, cudaStream_t stream) {
   send(V, ldv, n, rows(), 0, stream);
-  if (!look) return;
+  if (look) look_at(n, stream);
+}
+
+template <class T>
+void Pass<T>::look_at(index_t n, cudaStream_t stream) {
   constexpr index_t rows_of_piece = 8 * look_threads;
   const index_t most = block_columns::most_pieces / columns_.count;
   pieces_ = int(std::clamp<index_t>((n + rows_of_piece - 1) / rows_of_piece, 1, most));
-  const double* const from = single_ ? memory() + size_.ints() / 2 : memory();
+  const double* const from = place_in_double();
   block_columns::Looked* to = looks();
   columns_.each([&](index_t own, index_t, index_t count) {
     look_at_columns<<<dim3(unsigned(pieces_), unsigned(count)), look_threads, 0, stream>>>(from + own * rows(), rows(),
@@ -91,6 +122,8 @@ block_columns::Looked Pass<T>::looked(const void* fetched, bool removed) const {
 #define GPUCHOLMOD_FOR(T)                                                                                              \
   template void Pass<T>::prepare(const double*, index_t, index_t, cudaStream_t);                                       \
   template void Pass<T>::send_columns(const double*, index_t, index_t, bool, cudaStream_t);                            \
+  template void Pass<T>::send_scaled_columns(const double*, index_t, index_t, const std::vector<ScaledColumn>&,        \
+                                             cudaStream_t);                                                            \
   template block_columns::Looked Pass<T>::looked(const void*, bool) const;                                             \
   template void Pass<T>::clear_columns(index_t, index_t, cudaStream_t) const;                                          \
   template void Pass<T>::send(const double*, index_t, index_t, index_t, index_t, cudaStream_t) const;                  \

@@ -259,7 +259,8 @@ class Reshaping {
       const Layout leading = from_.layout.leading(at);
       const index_t solved =
           p <= tuning::chain_solves(at)
-              ? Substitution<T>::solve(context_, leading, from_.data, TriangularSolve::forward, X.data, X.ld, p)
+              ? Substitution<T>::solve_there(context_, leading, from_.data, TriangularSolve::forward,
+                                             X.block(0, 0, at, p))
               : 0;
       if (solved < p) solve_on_device(at, X.block(0, solved, at, p - solved));
       const MatrixView<const double> above = X.block(0, 0, at, p);

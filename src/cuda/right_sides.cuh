@@ -5,11 +5,66 @@
 
 #include "cuda/context.h"
 #include "cuda/factor_pass.h"
+#include "cuda/transfer.cuh"
 
 namespace gpucholmod::cuda {
 
-/// A strip of right-hand sides on the device: columns [first, first + STRIP) of z, as far as there are any, as high as
-/// the factor. They stay there from one pass to the next.
+/// Right-hand sides that come along with the passes over a whole factor: they stay on the device, behind its columns,
+/// from one pass to the next, and travel by way of page-locked memory.
+template <class T>
+class SidesOfFactor {
+  static constexpr index_t STRIP = block_columns::STRIP;
+
+ public:
+  static int strips(const RightHandSideView& sides) { return block_columns::strips_of(sides.m()); }
+  /// Page-locked memory that they take, and numbers on the device.
+  static std::size_t locked_bytes(const RightHandSideView& sides) {
+    return sizeof(double) * std::size_t(sides.m() * (sides.z.rows + sides.rest.cols));
+  }
+  static index_t words(const RightHandSideView& sides, index_t ld) { return ld * STRIP * strips(sides); }
+
+  /// Queues z's way to dz (`words`), in the context's stream. `locked`: locked_bytes().
+  SidesOfFactor(const RightHandSideView& sides, T* dz, index_t ld, void* locked, Context& context)
+      : sides_(sides), there_{dz, sides.z.rows, sides.m(), ld}, rest_(static_cast<double*>(locked)),
+        z_{reinterpret_cast<T*>(rest_ + sides.m() * sides.rest.cols), sides.z.rows, sides.m(), sides.z.rows},
+        stream_(context.stream()) {
+    each_column([&](index_t j) { std::copy_n(sides_.z.col(j), z_.rows, z_.col(j)); });
+    check(cudaMemsetAsync(dz, 0, sizeof(T) * std::size_t(words(sides, ld)), stream_), "clear right-hand sides");
+    copy_matrix<T>(z_, there_, cudaMemcpyHostToDevice, stream_);
+  }
+
+  /// They come along with this pass.
+  void join(FactorPass<T>& pass) const {
+    pass.take_sides(there_.data, sides_.Y.data, sides_.Y.ld, sides_.m(), stream_);
+  }
+  /// Queues what the pass has left of Y, and, behind the last pass, z~.
+  void fetch(const FactorPass<T>& pass, bool last) const {
+    pass.fetch_rest(rest_, sides_.m(), sides_.m(), stream_);
+    if (last) copy_matrix<T>(there_, z_, cudaMemcpyDeviceToHost, stream_);
+  }
+  /// When all that is there.
+  void deliver() const {
+    each_column([&](index_t j) { std::copy_n(z_.col(j), z_.rows, sides_.out.col(j)); });
+    for (index_t q = 0; q < sides_.rest.cols; ++q) std::copy_n(rest_ + q * sides_.m(), sides_.m(), sides_.rest.col(q));
+  }
+
+ private:
+  template <class F>
+  void each_column(F&& f) const {
+    for_columns(z_.cols, threads_to_move(z_.rows * z_.cols), [&](index_t begin, index_t end) {
+      for (index_t j = begin; j < end; ++j) f(j);
+    }, [] {}, 2);
+  }
+
+  RightHandSideView sides_;
+  MatrixView<T> there_;  ///< z on the device
+  double* rest_;         ///< m x k, as Y
+  MatrixView<T> z_;
+  cudaStream_t stream_;
+};
+
+/// A strip of right-hand sides behind panels on the device: columns [first, first + STRIP) of z, as far as there are
+/// any, as high as the factor. They stay there from one pass to the next.
 template <class T>
 class RightHandSideStrip {
   static constexpr index_t STRIP = block_columns::STRIP;

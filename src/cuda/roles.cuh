@@ -39,7 +39,7 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   s.window = !all ? s.blocks - s.top : s.several() && !s.in_place() ? window_on_several : window;
   const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
   // Groups to be advanced at a time.
-  const int ahead = std::max(0, std::min(s.blocks - first, s.window - REACH)) * GROUPS;
+  const int ahead = std::max(0, std::min(s.end - first, s.window - REACH)) * GROUPS;
   const int ranks = s.several() ? s.device_ranks : 1, at_once = ADVANCE_WARPS * ranks,
             unit = s.several() ? WORKERS_OF_STRIP : in_clusters<Card>(1);
   const int advancers = all ? ((ahead + at_once - 1) / at_once + unit - 1) / unit * unit : 0;  // here
@@ -56,7 +56,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   if (s.workers <= 0) return false;
   if (s.solvers + advancers + s.finishers + within + here > most) return false;
   int words = fixed_words<K, Card, A>;
-  if (s.advancers > 0) words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, groups}));
+  if (s.advancers > 0)
+    words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, s.end * GROUPS}));
   using Memory = WorkerMemory<K, Card, A>;
   words = std::max(words, Memory::template words<SegmentOf<T, A>>(Share{0, s.workers, groups}.count()));
   if (within > 0)

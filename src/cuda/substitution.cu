@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda/segment_launch.cuh"
+#include "cuda/transfer.cuh"
 #include "cuda/kernels/substitute.cuh"
 
 namespace gpucholmod::cuda {
@@ -63,24 +64,58 @@ int Substitution<T>::columns(index_t m, int strips) {
 }
 
 template <class T>
-index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B,
-                               index_t ldb, index_t m) {
-  const index_t n = layout.n, most = columns(m, layout.strips());
+template <class Send, class Fetch>
+index_t Substitution<T>::solve_by_passes(Context& context, const Layout& layout, const T* R, TriangularSolve which,
+                                         index_t m, Send&& send, Fetch&& fetch) {
+  const index_t most = columns(m, layout.strips());
   const cudaStream_t stream = context.stream();
   if (most == 0) return 0;
   try {
     Substitution chain(context, int(most), layout.strips(), R, layout.ld);
+    int& refused = context.word();
     for (index_t first = 0; first < m; first += most) {
-      const index_t cols = std::min(most, m - first);
-      chain.send(B + first * ldb, ldb, n, cols, stream);
+      const MatrixView<double> place = chain.place(layout.n, std::min(most, m - first), stream);
+      send(first, place);
       chain.solve(which, stream);
-      if (!chain.fetch(B + first * ldb, ldb, n, cols, stream)) return first;
+      check(cudaMemcpyAsync(&refused, chain.ints() + refused_at, sizeof refused, cudaMemcpyDeviceToHost, stream),
+            "fetch what became of it");
+      if (!fetch(first, place, [&] { return refused == 0; })) return first;
     }
     return m;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::out_of_memory) throw;  // cuBLAS takes less
     return 0;
   }
+}
+
+template <class T>
+index_t Substitution<T>::solve(Context& context, const Layout& layout, const T* R, TriangularSolve which,
+                               MatrixView<const double> B, MatrixView<double> X) {
+  return solve_by_passes(
+      context, layout, R, which, B.cols,
+      [&](index_t first, MatrixView<double> place) {
+        send_columns(B.block(0, first, place.rows, place.cols), place, context);
+      },
+      [&](index_t first, MatrixView<double> place, auto&& accept) {
+        return fetch_columns(place, X.block(0, first, place.rows, place.cols), context, accept);
+      });
+}
+
+template <class T>
+index_t Substitution<T>::solve_there(Context& context, const Layout& layout, const T* R, TriangularSolve which,
+                                     MatrixView<double> B) {
+  const auto copy = [&](MatrixView<const double> from, MatrixView<double> to) {
+    copy_matrix(from, to, cudaMemcpyDeviceToDevice, context.stream());
+  };
+  return solve_by_passes(
+      context, layout, R, which, B.cols,
+      [&](index_t first, MatrixView<double> place) { copy(B.block(0, first, place.rows, place.cols), place); },
+      [&](index_t first, MatrixView<double> place, auto&& accept) {
+        check(cudaStreamSynchronize(context.stream()), "solve");
+        if (!accept()) return false;
+        copy(place, B.block(0, first, place.rows, place.cols));
+        return true;
+      });
 }
 
 template <class T>
@@ -93,13 +128,11 @@ template <class T> index_t Substitution<T>::int_count() const {
 }
 
 template <class T>
-void Substitution<T>::send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
+MatrixView<double> Substitution<T>::place(index_t n, index_t m, cudaStream_t stream) const {
   const index_t padded = index_t(strips_) * STRIP;
   if (n < padded || m < gangs_ * CHAIN_COLUMNS)
     check(cudaMemsetAsync(dmemory_.data(), 0, sizeof(double) * transforms_at(), stream), "clear right-hand sides");
-  check(cudaMemcpy2DAsync(dmemory_.data(), sizeof(double) * padded, B, sizeof(double) * ldb, sizeof(double) * n, m,
-                          cudaMemcpyDefault, stream),
-        "send right-hand sides");
+  return {dmemory_.data(), n, m, padded};
 }
 
 template <class T>
@@ -142,19 +175,6 @@ void Substitution<T>::run(cudaStream_t stream) {
   collect_solutions<<<dim3(unsigned(blocks), unsigned(gangs_)), 256, 0, stream>>>(gangs);
   check(cudaGetLastError(), "collect solutions");
   inverted_ = true;
-}
-
-template <class T>
-bool Substitution<T>::fetch(double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const {
-  int refused = 0;
-  check(cudaMemcpyAsync(&refused, ints() + refused_at, sizeof refused, cudaMemcpyDeviceToHost, stream),
-        "fetch what became of it");
-  check(cudaStreamSynchronize(stream), "solve");
-  if (refused) return false;
-  check(cudaMemcpy2DAsync(B, sizeof(double) * ldb, dmemory_.data(), sizeof(double) * STRIP * strips_,
-                          sizeof(double) * n, m, cudaMemcpyDefault, stream),
-        "fetch solutions");
-  return true;
 }
 
 template class Substitution<float>;

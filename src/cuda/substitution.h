@@ -13,11 +13,14 @@ namespace gpucholmod::cuda {
 template <class T>
 class Substitution {
  public:
-  /// B (layout.n x m, on the host or the device) <- the solution, with R in the layout of a factor, by passes of so
-  /// many columns as go at once, or as far as that is possible. Returns how many columns have been solved for; the
-  /// others are as they were. In a Session.
-  static index_t solve(Context& context, const Layout& layout, const T* R, TriangularSolve which, double* B,
-                       index_t ldb, index_t m);
+  /// X <- the solution for B (layout.n x m each, in the host's memory; X may be B), with R in the layout of a factor,
+  /// by passes of so many columns as go at once, or as far as that is possible. Returns how many columns have been
+  /// solved for; the others of X are as they were. In a Session.
+  static index_t solve(Context& context, const Layout& layout, const T* R, TriangularSolve which,
+                       MatrixView<const double> B, MatrixView<double> X);
+  /// The same of B on the device, in place.
+  static index_t solve_there(Context& context, const Layout& layout, const T* R, TriangularSolve which,
+                             MatrixView<double> B);
 
   /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no
   /// kernel for it.
@@ -26,15 +29,18 @@ class Substitution {
   /// R: in the layout of a factor, from its first strip on; it may lie on several devices. Throws out_of_memory.
   Substitution(Context& context, int columns, int strips, const T* R, index_t ld);
 
-  /// Queues to send B (n x m, m <= columns; what is behind row n counts as zero); from the device, or host memory that
-  /// may be reused on return where it is pageable.
-  void send(const double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const;
+  /// Where n x m right-hand sides are, m <= columns, and their solution. Queues zeros behind row n and column m.
+  MatrixView<double> place(index_t n, index_t m, cudaStream_t stream) const;
   /// Queues B <- the solution. What is found out about R the first time stays.
   void solve(TriangularSolve which, cudaStream_t stream);
-  /// B <- the solution. Returns false, and leaves B as it is, where an entry of the solution is not finite.
-  bool fetch(double* B, index_t ldb, index_t n, index_t m, cudaStream_t stream) const;
 
  private:
+  /// What solve() and solve_there() have in common: send(first, place) queues columns from `first` on to their place;
+  /// fetch(first, place, accept) takes the solution from there if accept(), which the stream has come to by then, says
+  /// that all of its entries are finite, and returns what that says.
+  template <class Send, class Fetch>
+  static index_t solve_by_passes(Context& context, const Layout& layout, const T* R, TriangularSolve which, index_t m,
+                                 Send&& send, Fetch&& fetch);
   template <block_columns::Order order>
   void run(cudaStream_t stream);
 

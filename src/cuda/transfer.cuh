@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/factor_io.h"
 #include "base/storage.h"
 #include "base/threads.h"
 #include "base/types.h"
@@ -130,6 +131,64 @@ inline void send_staged(const double* from, index_t count, double* to, Context& 
           "send numbers");
     sent[i % 2].record(context.stream());
   }
+}
+
+/// Columns that go through page-locked memory at a time, of n numbers each; half of it is filled or emptied meanwhile.
+inline index_t columns_at_a_time(index_t n, index_t columns) {
+  return std::clamp<index_t>(index_t(staged_bytes / 2 / sizeof(double)) / std::max<index_t>(n, 1), 1, columns);
+}
+/// The page-locked memory for that: two pieces of columns_at_a_time(), if there are two.
+inline double* staging_of_columns(index_t n, index_t columns, Context& context) {
+  const index_t numbers = n * std::min(columns, 2 * columns_at_a_time(n, columns));
+  return static_cast<double*>(context.staging(sizeof(double) * std::size_t(numbers)));
+}
+
+/// to (on the device) <- from (in the host's memory), as send_staged() does it.
+inline void send_columns(MatrixView<const double> from, MatrixView<double> to, Context& context) {
+  const index_t n = from.rows, most = columns_at_a_time(n, from.cols);
+  double* const locked = staging_of_columns(n, from.cols, context);
+  Event sent[2];
+  for (index_t first = 0, i = 0; first < from.cols; first += most, ++i) {
+    const index_t cols = std::min(most, from.cols - first);
+    double* const at = locked + i % 2 * n * most;
+    if (i >= 2) sent[i % 2].synchronize();
+    for_columns(cols, threads_to_move(n * cols), [&](index_t begin, index_t end) {
+      for (index_t j = begin; j < end; ++j) std::copy_n(from.col(first + j), n, at + j * n);
+    }, [] {}, 2);
+    copy_matrix<double>({at, n, cols, n}, to.block(0, first, n, cols), cudaMemcpyHostToDevice, context.stream());
+    sent[i % 2].record(context.stream());
+  }
+}
+
+/// to (in the host's memory) <- from (on the device), in the same way, where accept(), which is asked when the first
+/// columns have come, says so. Returns what it says. Nothing is under way afterwards.
+template <class F>
+bool fetch_columns(MatrixView<const double> from, MatrixView<double> to, Context& context, F&& accept) {
+  const index_t n = to.rows, most = columns_at_a_time(n, to.cols);
+  double* const locked = staging_of_columns(n, to.cols, context);
+  Event came[2];
+  const auto begin = [&](index_t first, index_t i) {
+    if (first >= to.cols) return;
+    const index_t cols = std::min(most, to.cols - first);
+    copy_matrix<double>(from.block(0, first, n, cols), {locked + i % 2 * n * most, n, cols, n}, cudaMemcpyDeviceToHost,
+                        context.stream());
+    came[i % 2].record(context.stream());
+  };
+  begin(0, 0);
+  for (index_t first = 0, i = 0; first < to.cols; first += most, ++i) {
+    begin(first + most, i + 1);
+    came[i % 2].synchronize();
+    if (i == 0 && !accept()) {
+      check(cudaStreamSynchronize(context.stream()), "fetch columns");
+      return false;
+    }
+    const index_t cols = std::min(most, to.cols - first);
+    const double* const at = locked + i % 2 * n * most;
+    for_columns(cols, threads_to_move(n * cols), [&](index_t begin, index_t end) {
+      for (index_t j = begin; j < end; ++j) std::copy_n(at + j * n, n, to.col(first + j));
+    }, [] {}, 2);
+  }
+  return true;
 }
 
 /// The upper triangle of dR (n x n) <- that of a matrix that is never whole in the host's memory: two panels of it are

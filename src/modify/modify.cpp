@@ -244,9 +244,9 @@ Work whole(const Place<S>& place, const S* V, const Request& request, Request& t
 
 template <class S>
 Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, const Poll& poll) {
-  const WeightedColumns<S> columns(V_given, asked);
+  WeightedColumns<S> columns(V_given, asked);
   const Request& request = columns.request();
-  const S* const V = columns.V();
+  if (!place.factor) columns.V();  // throws before anything is chosen
   const Choice choice = choose(request, place.where);
   Request task = resolved(request, choice);
   OwnedRightHandSides* const sides = request.sides.get();
@@ -254,10 +254,12 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
   remember(choice);
   if (place.where == Where::memory) prefer_huge_pages(place.out, sizeof(S) * task.n * task.n);
   const auto run_held = [&]() -> Work {
-    if constexpr (std::is_same_v<S, double>) return place.factor->modify(V, task, place.made, poll, *place.begun);
+    if constexpr (std::is_same_v<S, double>)
+      return place.factor->modify(columns.columns(), task, place.made, poll, *place.begun);
     throw Error(ErrorCode::bad_argument, "for a factor that is held, 'V' is given as doubles", {{"argument", "V"}});
   };
   const auto run = [&](const Place<S>& place, bool definite) -> Work {
+    const S* const V = columns.V();
     if (task.n == 0 || task.k == 0)
       return with_storage(place, task.n, [&](const Source<S>& R, Sink<S>& out) {
         return task.precision == Precision::single ? copy<float>(R, out, task) : copy<double>(R, out, task);
@@ -270,7 +272,7 @@ Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, co
     }
     return {};
   };
-  Outcome outcome{place.factor ? run_held() : mending_diagonal(place, V, task, sides, run)};
+  Outcome outcome{place.factor ? run_held() : mending_diagonal(place, columns.V(), task, sides, run)};
   if (outcome.pivot < 0 && sides) {
     const bool untouched = task.n == 0 || task.k == 0;
     if (untouched) task.right.pass_through();

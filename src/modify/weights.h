@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/columns_of_v.h"
 #include "base/factor_io.h"
 #include "base/signed_columns.h"
 #include "modify/request.h"
@@ -14,40 +15,63 @@
 namespace gpucholmod {
 
 /// V as methods take it: of A + V diag(w) V' times scale^2, the columns of V diag(|w|)^(1/2) / scale that A grows by,
-/// then those that it shrinks by; without those of weight 0. And in the same way Y, of right-hand sides.
+/// then those that it shrinks by; without those of weight 0. And in the same way Y, of right-hand sides. A factor that
+/// is held gets doubles as ColumnsOfV, which are not made before somebody asks for them.
 template <class S>
 class WeightedColumns {
  public:
-  /// V (n x k), which has to outlive this. Throws overflow, and not_finite where weights or a scale are given.
+  /// V (n x k), which has to outlive this.
   WeightedColumns(const S* V, const Request& asked)
-      : request_(asked), V_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
-    const index_t n = asked.n, m = asked.sides ? asked.sides->m : 0;
+      : request_(asked), given_(V), V_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
+    const index_t m = asked.sides ? asked.sides->m : 0;
     const std::vector<double> w = weights(asked);
     if (asked.scale == 1 && are_signs(w)) {
       request_.removed = std::count(w.begin(), w.end(), -1.0);
       return;
     }
-    own_.reset(new S[n * (asked.k + 1)]);  // a column of weight 0 is looked at behind the others
+    V_ = nullptr;
     request_.k = request_.removed = 0;
-    bool plain = true;
     each_signed_column(asked.k, [&](index_t q) { return w[q]; }, [&](index_t q, double weight) {
-      const double by = weight == 0 ? 1 : multiple_of_column(weight, asked.scale);
-      plain = scale_column(V + q * n, by, own_.get() + request_.k * n) && plain;
-      if (weight == 0) return;
+      if (weight == 0) {
+        unused_.push_back(q);
+        return;
+      }
+      const double by = multiple_of_column(weight, asked.scale);
+      scaled_.push_back({q, by});
       for (index_t j = 0; j < m; ++j) own_Y_.push_back(asked.sides->Y[j + q * m] * by);
       ++request_.k;
       request_.removed += weight < 0;
     });
-    if (!plain) find_what_is_wrong(V, w);
-    V_ = own_.get();
     if (asked.sides) Y_ = own_Y_.data();
   }
 
   const Request& request() const { return request_; }
-  const S* V() const { return V_; }
   const double* Y() const { return Y_; }
+  /// Throws overflow, and not_finite where weights or a scale are given.
+  const S* V() {
+    if (!V_) V_ = make();
+    return V_;
+  }
+  /// ColumnsOfV that may not be made yet, but where some are not used and would not be looked at.
+  ColumnsOfV columns() {
+    if (V_ || !unused_.empty()) return V();
+    return {given_, scaled_, [this] { return V(); }};
+  }
 
  private:
+  const S* make() {
+    const index_t n = request_.n;
+    own_.reset(new S[n * (request_.k + 1)]);  // a column of weight 0 is looked at behind the others
+    bool plain = true;
+    S* to = own_.get();
+    for (const ScaledColumn& column : scaled_) {
+      plain = scale_column(given_ + column.from * n, column.by, to) && plain;
+      to += n;
+    }
+    for (const index_t q : unused_) plain = scale_column(given_ + q * n, 1, to) && plain;
+    if (!plain) find_what_is_wrong();
+    return own_.get();
+  }
   static std::vector<double> weights(const Request& asked) {
     if (!asked.weights.empty()) return asked.weights;
     std::vector<double> w(asked.k, 1);
@@ -74,13 +98,10 @@ class WeightedColumns {
     return beyond == 0;
   }
   /// Throws not_finite where V is not finite, and overflow where a column is too large when it is scaled.
-  void find_what_is_wrong(const S* V, const std::vector<double>& w) const {
-    const index_t n = request_.n;
-    for (index_t q = 0; q < index_t(w.size()); ++q) largest_of("V", V + q * n, n, 0, q);
-    index_t at = 0;
-    each_signed_column(index_t(w.size()), [&](index_t q) { return w[q]; }, [&](index_t q, double weight) {
-      if (weight != 0) require_finite(own_.get() + at++ * n, q);
-    });
+  void find_what_is_wrong() const {
+    const index_t n = request_.n, k = request_.k + index_t(unused_.size());
+    for (index_t q = 0; q < k; ++q) largest_of("V", given_ + q * n, n, 0, q);
+    for (index_t i = 0; i < request_.k; ++i) require_finite(own_.get() + i * n, scaled_[i].from);
   }
   void require_finite(const S* column, index_t q) const {
     for (index_t i = 0; i < request_.n; ++i)
@@ -92,6 +113,9 @@ class WeightedColumns {
   }
 
   Request request_;
+  const S* given_;
+  std::vector<ScaledColumn> scaled_;  ///< that V is made of
+  std::vector<index_t> unused_;       ///< columns of weight 0
   std::unique_ptr<S[]> own_;
   std::vector<double> own_Y_;
   const S* V_;

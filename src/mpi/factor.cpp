@@ -124,15 +124,16 @@ class Shared : public SharedFactor {
     return sum;
   }
 
-  void solve(TriangularSolve which, double* B, index_t m) const override {
+  void solve_for(TriangularSolve which, const double* B, double* X, index_t m) const override {
+    if (X != B) std::copy_n(B, layout_.n * m, X);
     together(Operation::solve, [&] {
-      if (which != TriangularSolve::back) SharedSubstitution<T>(team_, layout_, columns_, B, m).forward();
-      if (which != TriangularSolve::forward) SharedSubstitution<T>(team_, layout_, columns_, B, m).back();
+      if (which != TriangularSolve::back) SharedSubstitution<T>(team_, layout_, columns_, X, m).forward();
+      if (which != TriangularSolve::forward) SharedSubstitution<T>(team_, layout_, columns_, X, m).back();
       return -1;
     });
   }
 
-  Work modify(const double* V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
+  Work modify(const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
               std::atomic<bool>& begun) override {
     return modify_stored<T>(*this, V, task, made, poll, begun);
   }

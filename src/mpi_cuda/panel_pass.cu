@@ -24,7 +24,7 @@ const typename PanelPass<T>::Turns& PanelPass<T>::close_panel(cudaStream_t strea
   if (!this->by_steps() && turns_.back().first < panel_.end) {
     auto last = panel_;
     last.first = turns_.back().first;
-    this->close(last, stream);
+    this->close(last, -1, stream);
   }
   return turns_;
 }

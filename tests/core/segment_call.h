@@ -51,7 +51,11 @@ class HostPass {
   /// Strips [first, end), which are next, in all their turns.
   virtual block_columns::PassOutcome run_panel(int first, int end, const T* R, T* out, index_t ld,
                                                const SegmentsRun& how) = 0;
-  /// As Pass::carry().
+  /// A whole factor, with right-hand sides that come along: as FactorPass::run() behind take_sides(); `rest` as in
+  /// carry().
+  virtual block_columns::PassOutcome run_with_sides(const T* R, T* out, index_t ld, T* z, MatrixView<const double> Y,
+                                                    double* rest, const SegmentsRun& how) = 0;
+  /// As FactorPass::carry().
   virtual void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m,
                      const SegmentsRun& how) = 0;
 };

@@ -187,9 +187,9 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     constexpr int at_once = Card::inverted_at_once;
     std::vector<A> shared(InverseMemory<at_once>::words);
     const Team team{shared.data(), InverseMemory<at_once>::warps};
-    const int all = s.blocks / at_once, inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
+    const int all = s.last() / at_once, inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
     if (__atomic_load_n(s.linked, __ATOMIC_RELAXED) < all)
-      for (int i = 0; s.own_column(i) < s.blocks; i += at_once) {
+      for (int i = 0; s.own_column(i) < s.last(); i += at_once) {
         if (inverted == all) take_inverses(team, s, s.own_column(i));
         else invert_blocks<true>(team, s, s.own_column(i));
         link_blocks(team, s, s.own_column(i));
@@ -235,13 +235,13 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       std::vector<A> shared(FinishMemory<K, Card>::words);
       Finish<S, K, Team, HostRing>(Team{shared.data(), FINISH_WARPS}, s, i, ring).run();
     });
-    start("feed", i, [=, &s, &ring] { feed_P<K>(Warp{}, s, s.blocks, ring); });
+    start("feed", i, [=, &s, &ring] { feed_P<K>(Warp{}, s, s.last(), ring); });
     if (!s.several()) continue;
     start("P is sent", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, i).send_P(); });
     start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_transforms(); });
   }
   for (int w = 0; w < s.here(s.advancers); ++w) {
-    const Share share{s.worker(w), s.advancers, s.blocks * GROUPS};
+    const Share share{s.worker(w), s.advancers, s.last() * GROUPS};
     HostRing& P = rings.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
       std::vector<A> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K, A>::words,
@@ -249,7 +249,7 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       constexpr bool alike = S::order == Order::back || !std::is_same_v<typename S::Scalar, A>;
       Advance<S, K, Team, HostRing, alike>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
-    start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.blocks - 1 - REACH, P); });
+    start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.last() - 1 - REACH, P); });
   }
   if constexpr (S::order == Order::forward) for (const bool within : {true, false}) {
     const int workers = within ? s.workers_within : s.workers;

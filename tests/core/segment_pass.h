@@ -32,17 +32,27 @@ class HostPassOf : public HostPass<T> {
     s_.scaling = how.scaling;
     if (how.by_steps) return run_steps();
     for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i);
-    pass_.progress_of(0).first = turns_.back().first + s_.top;
-    for (int turn = 0;; ++turn) {
-      if (turn > 0) begin_turn(turn);
-      segment(how, turn);
-      if (const auto done = outcome(pass_, turn, s_.blocks)) {
-        EXPECT_EQ(done->turns, turn + 1);
-        return *done;
-      }
-      const block_columns::Progress next = pass_.behind(turn, s_.blocks);
-      turns_.push_back({next.first - s_.top, next.steps});
-    }
+    return run_turns(how);
+  }
+
+  block_columns::PassOutcome run_with_sides(const T* R, T* out, index_t ld, T* z, MatrixView<const double> Y,
+                                            double* rest, const SegmentsRun& how) override {
+    const index_t behind = V_.rows();
+    V_.conservativeResize(behind + block_columns::STRIP, K);
+    V_.bottomRows(block_columns::STRIP).setZero();
+    columns_.each([&](index_t to, index_t from, index_t count) {
+      for (index_t q = 0; q < count; ++q) std::copy_n(Y.col(from + q), Y.rows, V_.col(to + q).data() + behind);
+    });
+    begin_panel(0, strips_ + 1, R, out, ld);
+    s_.end -= block_columns::BLOCKS;
+    s_.set_sides(z);
+    s_.scaling = how.scaling;
+    const block_columns::PassOutcome done = how.by_steps ? run_steps() : run_turns(how);
+    columns_.each([&](index_t from, index_t to, index_t count) {
+      for (index_t q = 0; q < count; ++q)
+        std::copy_n(V_.col(from + q).data() + behind, Y.rows, rest + (to + q) * Y.ld);
+    });
+    return done;
   }
 
   void carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m, const SegmentsRun& how) override {
@@ -93,10 +103,35 @@ class HostPassOf : public HostPass<T> {
     s_.linked = ints_.data() + PassInts::linked;
   }
 
+  block_columns::PassOutcome run_turns(const SegmentsRun& how) {
+    pass_.progress_of(0).first = turns_.back().first + s_.top;
+    for (int turn = 0;; ++turn) {
+      if (turn > 0) begin_turn(turn);
+      segment(how, turn);
+      if (s_.sides) close(turn);
+      if (const auto done = outcome(pass_, turn, s_.blocks)) {
+        EXPECT_EQ(done->turns, turn + 1);
+        return *done;
+      }
+      const block_columns::Progress next = pass_.behind(turn, s_.blocks);
+      turns_.push_back({next.first - s_.top, next.steps});
+    }
+  }
+  /// As close_segment().
+  void close(int turn) {
+    s_.first = pass_.progress_of(turn).first;
+    if (s_.first >= s_.end || !is_done(pass_, turn, s_.blocks)) return;
+    using Team = block_columns::HostTeamOf<block_columns::Card90, A>;
+    std::vector<A> shared(block_columns::Closing<Segment, K, Team>::words, nan);
+    block_columns::Closing<Segment, K, Team> closing({shared.data()}, s_);
+    closing.run();
+    closing.scale_sides();
+  }
+
   block_columns::PassOutcome run_steps() {
-    for (int b = s_.top; b < s_.blocks && !pass_.pass_state().stop; ++b) take_steps(b);
+    for (int b = s_.top; b < s_.end && !pass_.pass_state().stop; ++b) take_steps(b);
     const block_columns::PassState& state = pass_.pass_state();
-    return {state.stop ? state.pivot : -1, s_.blocks, 0, 1, block_columns::Stop(state.stop), state.get_entry()};
+    return {state.stop ? state.pivot : -1, s_.end, 0, 1, block_columns::Stop(state.stop), state.get_entry()};
   }
   /// Row block b, of the panel or above it.
   void take_steps(int b) {
@@ -134,7 +169,7 @@ class HostPassOf : public HostPass<T> {
   void segment(const SegmentsRun& how, int turn) {
     s_.first = pass_.progress_of(turn).first;
     s_.flags = pass_.flags_of(turn, s_.blocks);
-    if (s_.first == s_.blocks || pass_.pass_state().stop) return;
+    if (s_.first >= s_.end || pass_.pass_state().stop) return;
     part(how, true);
   }
   /// All, or, again, what those that update have done.
@@ -166,10 +201,14 @@ class HostPassOf : public HostPass<T> {
   }
   template <class Card>
   void run_on_rank(const Segment& s, const SegmentsRun& how) {
-    block_columns::run_segment_on_host<K, Card>(s, [&](const char* role, int number) {
+    const block_columns::Disturb disturb = [&](const char* role, int number) {
       if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    });
+    };
+    if (!s.sides) return block_columns::run_segment_on_host<K, Card>(s, disturb);
+    if constexpr (std::is_same_v<Card, block_columns::Card80> || std::is_same_v<Card, block_columns::Card86>)
+      ADD_FAILURE() << "not compiled";
+    else block_columns::run_segment_on_host<K, Card>(s.with_sides(), disturb);
   }
 
   /// What a rank but the first has, and, of all, what those that update have: of R and out its own strips, NaN
@@ -184,7 +223,7 @@ class HostPassOf : public HostPass<T> {
 
   template <class Card>
   void run_on_ranks(const SegmentsRun& how) {
-    const index_t words = s_.ld * s_.blocks * NB;
+    const index_t words = s_.ld * s_.end * NB;
     std::deque<OfRank> ranks;
     std::vector<block_columns::OtherRank> others;
     for (int rank = 0; rank < how.ranks; ++rank) {

@@ -35,10 +35,10 @@ class Failing : public HeldFactor {
   void diagonal(double* out) const override { std::fill_n(out, 3, 1.0); }
   void set_diagonal(const std::vector<index_t>&, double) override {}
   double trace() const override { return 3; }
-  void solve(TriangularSolve, double*, index_t) const override {}
+  void solve_for(TriangularSolve, const double*, double*, index_t) const override {}
   void multiply(TriangularProduct, double*, index_t) const override {}
   void inverse(double*) const override {}
-  Work modify(const double*, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
+  Work modify(const ColumnsOfV&, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
               std::atomic<bool>& begun) override {
     Work work;
     begun = begins_;

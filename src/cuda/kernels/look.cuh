@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/types.h"
-#include "block_columns/sizes.h"
+#include "block_columns/pass.h"
 #include "block_columns/warp.h"
 
 /// A look at the columns of V of a pass, which nobody has read before.
@@ -43,6 +43,20 @@ static __global__ void __launch_bounds__(look_threads)
   if (threadIdx.x != 0) return;
   for (int w = 1; w < look_threads / block_columns::LANES; ++w) add(sLooks[w]);
   out[blockIdx.y * gridDim.x + blockIdx.x] = mine;
+}
+
+/// What columns of V are multiplied by.
+struct Multiples {
+  double of[block_columns::most_columns];
+};
+
+/// Multiplies columns (m rows, leading dimension ld). Grid: pieces of a column by columns.
+static __global__ void __launch_bounds__(look_threads)
+    multiply_columns(double* V, index_t ld, index_t m, const Multiples by) {
+  const double multiple = by.of[blockIdx.y];
+  double* const column = V + blockIdx.y * ld;
+  for (index_t i = blockIdx.x * look_threads + threadIdx.x; i < m; i += index_t(gridDim.x) * look_threads)
+    column[i] *= multiple;
 }
 
 }  // namespace gpucholmod::cuda

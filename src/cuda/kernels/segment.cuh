@@ -158,7 +158,7 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
     const Team team{memory, {warp, lane}, 1, FINISH_WARPS};
     Finish<Segment, K, Team, StagingRing>(team, s, finisher, ring).run();
   } else if (warp == FINISH_WARPS) {
-    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks, ring);
+    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.last(), ring);
   } else if (s.several()) {
     const int sender = warp - FINISH_WARPS - 1, other = sender - SEND_P_WARPS;
     if (sender < SEND_P_WARPS) Send<Segment, K, Team>({nullptr, {sender, lane}, 2, SEND_P_WARPS}, s, finisher).send_P();
@@ -184,11 +184,11 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   }
   __syncthreads();
   if (warp < ADVANCE_WARPS) {
-    const Share share{s.worker(advancer), s.advancers, s.blocks * GROUPS};
+    const Share share{s.worker(advancer), s.advancers, s.last() * GROUPS};
     Advance<Segment, K, Team, StagingRing, alike>({memory + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, ring)
         .run();
   } else if (warp == ADVANCE_WARPS) {
-    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.blocks - 1 - REACH, ring);
+    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.last() - 1 - REACH, ring);
   }
 }
 
@@ -225,12 +225,13 @@ template <int K, class Segment>
 __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::PassInts ints, int turn) {
   using namespace block_columns;
   using A = typename Segment::Arithmetic;
+  constexpr bool has_sides = std::is_same_v<Segment, typename Segment::WithSides>;
   extern __shared__ __align__(128) double shared[];
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
   int block = int(blockIdx.x) - pass.solvers;
   constexpr int at_once = DeviceWarpOf<A>::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
   if (turn == 0 && block >= 0 && warp < inverting)
-    for (int i = block * at_once; pass.own_column(i) < pass.blocks; i += (int(gridDim.x) - pass.solvers) * at_once) {
+    for (int i = block * at_once; pass.own_column(i) < pass.last(); i += (int(gridDim.x) - pass.solvers) * at_once) {
       const DeviceTeamOf<A> team{reinterpret_cast<A*>(shared), {warp, lane}, 1, inverting};
       invert_blocks(team, pass, pass.own_column(i));
       link_blocks(team, pass, pass.own_column(i));
@@ -243,7 +244,7 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
     if (now.steps && !pass.is_led() && blockIdx.x == gridDim.x - 1)
       RejectedBlock<Segment, K, DeviceTeam>::store_diagonal_block(pass, now.first - 1, int(threadIdx.x),
                                                                  segment_threads);
-    if (now.first == pass.blocks) return;
+    if (has_sides ? now.first >= pass.end : now.first == pass.blocks) return;
     s.first = now.first;
     if (!pass.is_led()) s.flags = ints.flags_of(turn, pass.blocks);
   }
@@ -266,9 +267,9 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
 ///   Shared    fixed_words<K, Card, A> words, or what AdvanceMemory or WorkerMemory takes if that is more
 ///
 /// A: what is computed with; compiled for cards that compute with that.
-template <class T, int K, class A>
+template <class T, int K, class A, class Segment = SegmentOf<T, A>>
 __global__ void __launch_bounds__(segment_threads, 1)
-    modify_segment(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> pass, block_columns::PassInts ints, int turn) {
+    modify_segment(const GPUCHOLMOD_GRID_CONSTANT Segment pass, block_columns::PassInts ints, int turn) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   if constexpr (computes_with<T, A, DeviceWarp::Card> && fits<K, typename DeviceWarpOf<A>::Card, A>)
     run_segment<K>(pass, ints, turn);
@@ -322,18 +323,27 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   if (stop != 0) return;
   if (b > 0 && blockIdx.x == gridDim.x - 1)
     Block::store_diagonal_block(s, b - 1, int(threadIdx.x), DeviceTeam::THREADS);
-  if (b < s.blocks) Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
+  if (b < s.end) Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 }
 
-/// What is left of V behind row blocks [s.first, s.end), which no rejected one has ended. One block of WARPS warps.
+/// What is left of V behind row blocks [s.first, s.end), which no rejected one has ended. `turn` >= 0: behind the last
+/// row block of the pass, if that turn has come to it; then V of the right-hand sides is scaled as well. One block of
+/// WARPS warps.
 template <class T, int K, class A>
-__global__ void __launch_bounds__(DeviceTeam::THREADS) close_segment(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s) {
+__global__ void __launch_bounds__(DeviceTeam::THREADS)
+    close_segment(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> pass, block_columns::PassInts ints, int turn) {
   using Closing = block_columns::Closing<SegmentOf<T, A>, K, DeviceTeamOf<A>>;
   __shared__ __align__(16) A shared[Closing::words];
-#if !defined(__CUDA_ARCH__) || !GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
-  (void)s;
-#else
-  if constexpr (computes_with<T, A, DeviceWarp::Card>) Closing(whole_block(shared), s).run();
+#if defined(__CUDA_ARCH__) && GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
+  if constexpr (computes_with<T, A, DeviceWarp::Card>) {
+    SegmentOf<T, A> s = pass;
+    if (turn >= 0) {
+      s.first = ints.progress_of(turn).first;
+      if (s.first >= s.end || !is_done(ints, turn, s.blocks)) return;
+    }
+    Closing(whole_block(shared), s).run();
+    if (turn >= 0) Closing(whole_block(shared), s).scale_sides();
+  }
 #endif
 }
 
