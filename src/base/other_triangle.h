@@ -86,7 +86,7 @@ class LookAtOtherTriangle {
         difference += std::abs(a - b);
         size += std::max(std::abs(a), std::abs(b));
       }
-    const auto is_below = [&](double bound) { return difference <= bound * size; };
+    const auto is_below = [&](double bound) { return std::isfinite(size) && difference <= bound * size; };
     return is_below(nearly() * nearly()) ? OtherTriangle::symmetric
            : is_below(nearly())          ? OtherTriangle::nearly_symmetric
                                          : OtherTriangle::filled;

@@ -218,6 +218,17 @@ TEST(OtherTriangle, IsZeroFilledTransposedOrSymmetric) {
   }
 }
 
+/// An infinite number there mirrors nothing.
+TEST(OtherTriangle, MayHoldAnything) {
+  for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+    for (const double x : {HUGE_VAL, -HUGE_VAL, std::nan(""), 1e300})
+      for (const index_t n : {2, 3, 40}) {
+        Stored<double> R = Stored<double>::Constant(n, n, 2);
+        (uplo == Uplo::upper ? R(n - 1, 0) : R(0, n - 1)) = x;
+        EXPECT_EQ(look(R, uplo), OtherTriangle::filled) << n << ' ' << x;
+      }
+}
+
 TEST(OtherTriangle, IsSymmetricButForRounding) {
   for (const index_t n : {2, 5, 32, 33, 150}) {
     const Stored<double> X = Stored<double>::Random(n, n), A = X * X.transpose();
