@@ -118,7 +118,8 @@ require_no_more <- function(...) {
   message <- if (nzchar(unknown)) {
     meant <- setdiff(known[startsWith(known, unknown) | utils::adist(unknown, known)[1L, ] <= 2], "...")
     paste0(sprintf("there is no argument '%s' here", unknown),
-           if (length(meant)) sprintf("; did you mean %s?", paste0("'", meant, "'", collapse = " or ")))
+           if (unknown == "in_place") "; only a handle from chol_factor() can be modified in place"
+           else if (length(meant)) sprintf("; did you mean %s?", paste0("'", meant, "'", collapse = " or ")))
   } else {
     dots <- match("...", known)
     sprintf(if (dots < length(known)) "what follows '%s' must be given by name" else "no argument follows '%s'",

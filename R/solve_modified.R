@@ -212,7 +212,7 @@ sides_of_members <- function(b, n, f) {
   }
   x <- right_sides(b, n)
   each <- length(dim(if (is_float32(b)) b@Data else b)) == 2L
-  if (each) require_members(ncol(x), f, "; the same ones for all are array(b, c(dim(b), 1))")
+  if (each) require_members(ncol(x), f, "; if all of them have the same right-hand sides, give array(b, c(dim(b), 1))")
   list(b = x, m = 1L, own = each, members = if (each) colnames(x), vector = TRUE)
 }
 

@@ -138,3 +138,11 @@ test_that("a window that turns collinear is told in the words of a regression", 
   refused(update(fit, c(1, 0), 1), "singular_fit", "columns of x depend on those before them: 2", columns = 2L)
   expect_identical(coef(fit), before)
 })
+
+test_that("a matrix is not modified in place, and a single right-hand side is not taken for all modifications", {
+  R <- chol(crossprod(x) + diag(ncol(x)))
+  v <- x[1, ]
+  refused(cholupdate_gpu(R, v, in_place = TRUE), "bad_argument", "only a handle from chol_factor()",
+          argument = "in_place")
+  refused(solve_modified(R, list(v, v), matrix(v)), "dimension_mismatch", "if all of them have the same right-hand")
+})
