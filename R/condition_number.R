@@ -93,7 +93,7 @@ condition_of <- function(f) {
   require_diagonal(diagonal)
   n <- length(diagonal)
   if (n == 0L) return(1)
-  s <- 2^round(log2(max(diagonal)))
+  s <- 2^round(log2(max(abs(diagonal))))
   inverse <- estimated_norm(n, function(x) s * substituted(f, s * substituted(f, x, "forward"), "back"))
   max(1, norm_of_A(f, n, s) * inverse)
 }
@@ -224,7 +224,8 @@ upper_dimnames <- function(f) {
 #' @export
 chol.factor_file <- function(x, ...) {
   require_no_more(...)
-  as.matrix(x)
+  R <- as.matrix(x)
+  R * signs_of(diag(R))
 }
 
 #' @rdname condition_number

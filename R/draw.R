@@ -50,6 +50,7 @@ draw.default <- function(f, m = 1, mean = 0, of = c("covariance", "precision"), 
     n <- nrow(R)
     names <- factor_dimnames(f)[[if (factor$lower) 1L else 2L]]
     drawn(n, m, mean, of, names, function(z, of) {
+      z <- z * signs_of(diag(R))
       if (of == "precision") return(as.matrix(solve_ordinary(f, z, factor, forward = FALSE)))
       R[if (factor$lower) upper.tri(R) else lower.tri(R)] <- 0
       unname(if (factor$lower) R %*% z else base::crossprod(R, z))
@@ -82,12 +83,16 @@ draw.process_factor <- function(f, m = 1, mean = 0, of = c("covariance", "precis
 draw.factor_file <- function(f, m = 1, mean = 0, of = c("covariance", "precision"), ...) {
   require_no_more(...)
   drawn(present(f)$n, m, mean, of, NULL, function(z, of) {
+    z <- z * signs_of(file_diagonal(f))
     if (of == "precision") solve_back(f, z) else product_with(f, z, TRUE, "z")
   })
 }
 
 #' @export
 draw.chol_batch <- function(f, ...) stop_no_matrix("draw()", f)
+
+# Returns what the rows of a factor with this diagonal are multiplied by where a handle keeps it.
+signs_of <- function(diagonal) ifelse(diagonal < 0, -1, 1)
 
 # Checks the arguments of draw() for a factor of order n, and returns the draws. turn(z, of): turns standard normal
 # numbers into draws of mean 0.
@@ -98,7 +103,7 @@ drawn <- function(n, m, mean, of, names, turn) {
   }
   m <- as.integer(m)
   mean <- mean_of_draws(mean, n, m)
-  x <- mean + turn(matrix(stats::rnorm(n * m), n, m), of)
+  x <- mean + turn(matrix(stats::rnorm(as.double(n) * m), n, m), of)
   if (!is.null(names)) dimnames(x) <- list(names, NULL)
   x
 }
@@ -106,7 +111,7 @@ drawn <- function(n, m, mean, of, names, turn) {
 # Returns the mean of draws, of n numbers each: one number, n numbers, or a matrix with a column for each draw.
 mean_of_draws <- function(mean, n, m) {
   if (isS4(mean)) mean <- as.matrix(mean)
-  if (length(mean) == n * m && length(dim(mean)) == 2L && m != 1L) {
+  if (length(mean) == as.double(n) * m && length(dim(mean)) == 2L && m != 1L) {
     if (nrow(mean) != n) stop_dimension("mean", nrow(mean), n)
     return(matrix(finite_numbers(mean, "mean"), n, m))
   }

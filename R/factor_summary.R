@@ -21,8 +21,8 @@ summary.chol_factor <- function(object, ...) {
 #' @rdname summary.chol_factor
 #' @export
 summary.factor_file <- function(object, ...) {
-  d <- file_diagonal(object)
-  require_diagonal(d)
+  d <- abs(file_diagonal(object))
+  require_diagonal(d, zero = TRUE)
   summary_of(c(sprintf("<factor_file> %d x %d", object$n, object$n), object$path), object$n, as.matrix(d))
 }
 

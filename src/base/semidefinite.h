@@ -121,7 +121,8 @@ std::unique_ptr<HeldFactor> keep_with_zeros(const S* R, index_t n, Uplo uplo, Pr
   const std::unique_ptr<S[]> copy(new S[n * n]);
   std::copy_n(R, n * n, copy.get());
   zeros.put(copy.get());
-  return Semidefinite::with_zeros(make(copy.get()), std::move(zeros));
+  std::unique_ptr<HeldFactor> made = make(copy.get());
+  return Semidefinite::with_zeros(std::move(made), std::move(zeros));
 }
 
 /// The same for an upper factor that is read by pieces of columns, whose rows are turned here. Nobody looks at its
@@ -136,7 +137,8 @@ std::unique_ptr<HeldFactor> keep_with_zeros(const Source<double>& R, index_t n, 
   const TurnedRows rows(R, n, Uplo::upper);
   Zeros zeros(R, n);
   if (zeros.any()) zeros.choose<double>(precision, largest_in_triangle(R, n, Uplo::upper));
-  return Semidefinite::with_zeros(make(MendedSource<double>(R, rows, zeros)), std::move(zeros));
+  std::unique_ptr<HeldFactor> made = make(MendedSource<double>(R, rows, zeros));
+  return Semidefinite::with_zeros(std::move(made), std::move(zeros));
 }
 
 }  // namespace gpucholmod

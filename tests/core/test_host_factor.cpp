@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/semidefinite.h"
 #include "call.h"
 #include "cpu/host_factor.h"
 #include "reshape_call.h"
@@ -215,6 +216,30 @@ TEST(HostFactor, MultipliesInDoublePrecision) {
       EXPECT_TRUE(times(TriangularProduct::transposed).isApprox(U.transpose() * X, 1e-14)) << n;
       EXPECT_TRUE(times(TriangularProduct::both).isApprox(U.transpose() * (U * X), 1e-14)) << n;
     }
+}
+
+/// What is made of a factor that is read by columns has stand-ins where that has zeros.
+TEST(Semidefinite, IsMadeOfAFactorThatIsRead) {
+  const index_t n = 3;
+  Doubles R = Doubles::Zero(n, n);
+  R(0, 0) = -2;
+  R(0, 2) = 1;
+  R(2, 2) = 3;
+  const MemorySource<double> source(R.data(), n);
+  Memory memory;
+  const auto f = keep_with_zeros(source, n, Precision::double_, [&](const Source<double>& given) {
+    Doubles copy = Doubles::Zero(n, n);
+    double scratch[n];
+    for (index_t j = 0; j < n; ++j) {
+      std::copy_n(given.column(j, 0, j + 1, scratch), j + 1, copy.col(j).data());
+      require_positive(copy(j, j), j);
+    }
+    return cpu::hold(copy.data(), n, Uplo::upper, Precision::double_, 0, memory.allocate());
+  });
+  Doubles kept(n, n);
+  f->download(Uplo::upper, kept.data());
+  R.row(0) *= -1;
+  EXPECT_EQ(kept, R);
 }
 
 }  // namespace

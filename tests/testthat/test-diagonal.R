@@ -152,3 +152,23 @@ test_that("a matrix with zeros is not solved with, and says so", {
     expect_equal(expect_error(use(zero), class = "gpucholmod_bad_diagonal")$index, 2)
   }
 })
+
+test_that("condition, summary, draws and chol() do not depend on the signs of rows, nor on where the factor is", {
+  signed <- R * rep_len(c(1, -1), n)
+  file <- write_factor(signed, tempfile())
+  on.exit(unlink(file$path))
+  f <- chol_factor(R, "cpu")
+  expect_equal(kappa(file), kappa(f))
+  expect_equal(rcond(file), rcond(f))
+  expect_equal(chol(file), unname(R), ignore_attr = TRUE)
+  expect_equal(summary(file)$logdet, summary(f)$logdet)
+  expect_equal(summary(file)$condition_at_least, summary(f)$condition_at_least)
+  expect_identical(summary(write_factor(replace(R, 62, 0), tempfile()))$logdet, -Inf)
+  for (of in c("covariance", "precision")) {
+    draws <- lapply(list(f, R, signed, file, t(signed)), function(factor) {
+      set.seed(4)
+      if (is.matrix(factor) && factor[1, n] == 0) draw(factor, 3, of = of, uplo = "lower") else draw(factor, 3, of = of)
+    })
+    for (i in 2:5) expect_equal(draws[[i]], draws[[1]], ignore_attr = TRUE)
+  }
+})
