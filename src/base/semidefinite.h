@@ -52,7 +52,7 @@ class Semidefinite : public HeldFactor {
     const double* const V = given.data();
     double largest = 0;
     for (index_t q = 0; q < task.k; ++q) largest = std::max(largest, largest_of("V", V + q * task.n, task.n, 0, q));
-    if (largest > 0) zeros_.require_above(std::max(largest, std::sqrt(inner_->trace())));
+    if (largest > 0) choose_stand_in(std::max(largest, std::sqrt(inner_->trace())));
     Work work = inner_->modify(V, task, made, poll, begun);
     if (work.pivot >= 0) return work;
     HeldFactor& now = made ? **made : *inner_;
@@ -101,6 +101,14 @@ class Semidefinite : public HeldFactor {
     inner_->multiply(which, X, m);
     std::size_t i = 0;
     each([&](double& x) { x -= contributed[i++]; });
+  }
+  /// Chooses the stand-in anew where no number is larger than `largest`; nobody sees it.
+  void choose_stand_in(double largest) {
+    Zeros chosen = zeros_;
+    chosen.choose<double>(precision(), largest);
+    if (chosen.stand_in() == zeros_.stand_in()) return;
+    inner_->set_diagonal(zeros_.rows(), chosen.stand_in());
+    zeros_ = std::move(chosen);
   }
   void require_definite(const char* consequence) const {
     if (zeros_.any()) throw singular(zeros_.rows()[0], consequence);

@@ -172,3 +172,21 @@ test_that("condition, summary, draws and chol() do not depend on the signs of ro
     for (i in 2:5) expect_equal(draws[[i]], draws[[1]], ignore_attr = TRUE)
   }
 })
+
+test_that("a handle with zeros takes numbers of any size, as a matrix does", {
+  for (precision in c("double", "single")) {
+    sizes <- if (precision == "double") c(1e-250, 1, 1e200) else c(1e-15, 1, 1e19)
+    for (size in sizes) {
+      f <- chol_factor(matrix(0, 3, 3), "cpu", precision = precision)
+      columns <- size * cbind(c(1, 0, 2), c(0, 0, 1))
+      expected <- cholupdate_gpu(matrix(0, 3, 3), columns, precision = precision)
+      expect_equal(as.matrix(cholupdate_gpu(f, columns)) / size, expected / size)
+      expect_identical(as.matrix(f), matrix(0, 3, 3))
+      cholupdate_gpu(f, columns, in_place = TRUE)
+      expect_equal(as.matrix(f) / size, expected / size)
+      expect_identical(as.matrix(f)[2, ], c(0, 0, 0))
+    }
+  }
+  f <- chol_factor(diag(c(1, 0)), "cpu")
+  expect_equal(as.matrix(cholupdate_gpu(f, c(1e200, 0))), diag(c(1e200, 0)))
+})
