@@ -190,3 +190,12 @@ test_that("a handle with zeros takes numbers of any size, as a matrix does", {
   f <- chol_factor(diag(c(1, 0)), "cpu")
   expect_equal(as.matrix(cholupdate_gpu(f, c(1e200, 0))), diag(c(1e200, 0)))
 })
+
+test_that("a GPU keeps the zeros of a factor that it reads from a file", {
+  skip_without_gpu()
+  zero <- replace(R, 62, 0)
+  f <- chol_factor(write_factor(zero, tempfile()), "cuda")
+  expect_equal(as.matrix(f), zero)
+  cholupdate_gpu(f, v, in_place = TRUE)
+  expect_equal(crossprod(as.matrix(f)), crossprod(zero) + tcrossprod(v))
+})
