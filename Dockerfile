@@ -10,7 +10,8 @@ FROM ${BASE}
 ARG ARCH=
 ENV DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 RUN apt-get update && \
-    apt-get install -y --no-install-recommends r-base-dev libopenblas0-pthread r-cran-rcpp r-cran-rcppeigen r-cran-matrix && \
+    apt-get install -y --no-install-recommends r-base-dev libopenblas0-pthread r-cran-rcpp \
+      r-cran-rcppeigen r-cran-matrix && \
     rm -rf /var/lib/apt/lists/*
 COPY . /tmp/gpucholmod
 RUN GPUCHOLMOD_CUDA_ARCH="${ARCH}" MAKEFLAGS="-j$(nproc)" R CMD INSTALL --strip /tmp/gpucholmod && \

@@ -15,6 +15,9 @@ option <- function(name, default) {
   if (length(given)) sub("^[^=]*=", "", given) else default
 }
 
+# The numbers of --name=number,number,... on the command line, or of the default.
+numbers <- function(name, default) as.numeric(strsplit(option(name, default), ",")[[1L]])
+
 # Results of bench_paper(), beside others: a row for each case that both have timed, with the seconds and the largest
 # error of x and of y, and `ratio`, the seconds of y by those of x, so that 2 means that x is twice as quick.
 compare_times <- function(x, y) {

@@ -11,7 +11,6 @@
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
-numbers <- function(name, default) as.numeric(strsplit(option(name, default), ",")[[1L]])
 sizes <- numbers("sizes", "300,1000,5000,16384")
 ranks <- numbers("ranks", "1,16,64")
 repeats <- numbers("repeats", "30")

@@ -5,13 +5,12 @@
 #
 # `what`: "chol", chol(A) of a matrix A that is there; "in place", cholupdate_gpu(f, V, in_place = TRUE) of a factor
 # f of chol_factor(R, "cpu"); "new", cholupdate_gpu(R, V) from an ordinary matrix to a new one. Whole calls from R by
-# the wall clock, V in ordinary memory. For each n all calls are timed by turns until --seconds have passed, and at least
-# five times each; `seconds` is the least of them, as others may use the machine. R's BLAS takes its own number of
+# the wall clock, V in ordinary memory. For each n all calls are timed by turns until --seconds have passed, and at
+# least five times each; `seconds` is the least of them, as others may use the machine. R's BLAS takes its own number of
 # threads. Every result is checked: a random x is multiplied by A + VV' and by R~'R~.
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
-numbers <- function(name, default) as.numeric(strsplit(option(name, default), ",")[[1L]])
 sizes <- numbers("sizes", "100,300,1000,2000,5000")
 ranks <- numbers("ranks", "1,16")
 budget <- numbers("seconds", "3")

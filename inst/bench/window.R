@@ -10,7 +10,6 @@
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
-numbers <- function(name, default) as.numeric(strsplit(option(name, default), ",")[[1L]])
 sizes <- numbers("sizes", "1000,5000,16384")
 counts <- numbers("rows", "16,32")
 repeats <- numbers("repeats", "5")

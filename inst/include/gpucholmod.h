@@ -49,9 +49,9 @@ typedef enum gpucholmod_code {
                                        second factor, and with GPUCHOLMOD_TRUSTED. */
 } gpucholmod_code;
 
-/* How a factor is given: one of the first two, and the third or not. A row of an upper factor, or column of a lower one,
- * whose diagonal entry is negative is multiplied by -1 first, which does not change A; so is that row of sides->z. A
- * factor with zeros on its diagonal can be held, and columns can be added to it; everything that needs a positive
+/* How a factor is given: one of the first two, and the third or not. A row of an upper factor, or a column of a lower
+ * one, whose diagonal entry is negative is multiplied by -1 first, which does not change A; so is that row of sides->z.
+ * A factor with zeros on its diagonal can be held, and columns can be added to it; everything that needs a positive
  * definite matrix returns GPUCHOLMOD_BAD_DIAGONAL. */
 enum gpucholmod_form {
   GPUCHOLMOD_UPPER = 0,

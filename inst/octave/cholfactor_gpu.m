@@ -2,9 +2,10 @@
 ## F = cholfactor_gpu (R, backend)
 ## F = cholfactor_gpu (R, "gpu", device)
 ##
-## A Cholesky factor with memory of its own, which is modified where it is: in ordinary memory (backend "cpu"), or on a GPU ("gpu"; device: its
-## number, from 0; the first that can be used). R is upper triangular, real, double or single, which the factor is then as well; integers become doubles. Rows with a negative
-## diagonal entry are multiplied by -1; an R with zeros on its diagonal can be updated. With A = R'*R,
+## A Cholesky factor with memory of its own, which is modified where it is: in ordinary memory (backend "cpu"), or on a
+## GPU ("gpu"; device: its number, from 0; the first that can be used). R is upper triangular, real, double or single,
+## which the factor is then as well; integers become doubles. Rows with a negative diagonal entry are multiplied by -1;
+## an R with zeros on its diagonal can be updated. With A = R'*R,
 ##
 ##   err = update (F, X)            A + X*X'
 ##   err = update (F, X, op)        as cholupdate_gpu: "+", "-", or a weight for each column of X
