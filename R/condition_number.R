@@ -112,33 +112,14 @@ norm_of_A <- function(f, n, s) {
     own <- if (f$process == 0L) norm_of_A(R, n, s)
     return(agreed(own, "processes", "norm"))
   }
-  if (inherits(f, "factor_file")) {
-    return(estimated_norm(n, function(x) product_transposed(f, product(f, x, s), s)))
-  }
-  R <- if (is.matrix(f)) f else chol.chol_factor(f)
-  estimated_norm(n, function(x) crossprod(R, R %*% (x / s)) / s)
+  estimated_norm(n, function(x) upper_product(f, upper_product(f, x / s, FALSE), TRUE) / s)
 }
 
-# Returns R x / s of a matrix x for a factor in a file.
-product <- function(f, x, s) {
-  x <- x / s
-  y <- matrix(0, nrow(x), ncol(x))
-  over_panels(f, reverse = FALSE, function(J, top, block) {
-    above <- seq_len(J[[1L]] - 1L)
-    y[above, ] <<- y[above, , drop = FALSE] + top %*% x[J, , drop = FALSE]
-    y[J, ] <<- y[J, , drop = FALSE] + block %*% x[J, , drop = FALSE]
-  })
-  y
-}
-
-# Returns R'x / s of a matrix x for a factor in a file.
-product_transposed <- function(f, x, s) {
-  x <- x / s
-  y <- matrix(0, nrow(x), ncol(x))
-  over_panels(f, reverse = FALSE, function(J, top, block) {
-    y[J, ] <<- crossprod(top, x[seq_len(J[[1L]] - 1L), , drop = FALSE]) + crossprod(block, x[J, , drop = FALSE])
-  })
-  y
+# Returns R x, or R'x if `transposed`, of a matrix x, R being upper; `f` as in condition_of(), of one process.
+upper_product <- function(f, x, transposed) {
+  if (is.matrix(f)) return(if (transposed) crossprod(f, x) else f %*% x)
+  if (inherits(f, "factor_file")) return(product_with_file(f, x, transposed))
+  with_room(function() rcpp_factor_multiply(f, x, if (transposed) 1L else 2L))
 }
 
 # Estimates ||B||_1 of a symmetric n x n matrix B, by which multiply(X) multiplies n x m matrices: Higham (1988), but

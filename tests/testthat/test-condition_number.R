@@ -37,12 +37,10 @@ test_that("so they are of a factor in a file, in panels, and of a batch", {
     narrow <- list(over_panels = function(f, reverse, work) {
       gpucholmod:::over_panels(f, reverse, work, bytes = 8 * n * 7)
     })
-    in_panels <- function(multiply) {
-      environment(multiply) <- list2env(narrow, parent = environment(multiply))
-      multiply(file, x, 2)
-    }
-    expect_equal(in_panels(gpucholmod:::product), chol(A) %*% x / 2)
-    expect_equal(in_panels(gpucholmod:::product_transposed), crossprod(chol(A), x) / 2)
+    in_panels <- gpucholmod:::product_with_file
+    environment(in_panels) <- list2env(narrow, parent = environment(in_panels))
+    expect_equal(in_panels(file, x, FALSE), chol(A) %*% x)
+    expect_equal(in_panels(file, x, TRUE), crossprod(chol(A), x))
     unlink(file$path)
   }
   all <- matrices_of(4)
