@@ -1,13 +1,12 @@
 # Where R has no memory for a result, the error is that of the package, and nothing has changed.
 
 # Code for a process of its own, in which R may take no more than it has: full(left, use) calls use() with so many bytes
-# left.
+# left, and less than 100,000 more. The memory is counted, not taken until it ends: R needs a little of it to say so.
 little_memory <- c(
   "full <- function(left, use) {",
-  "  invisible(gc()); filler <- vector('list', 5000); mem.maxVSize(gc()[2, 4] + 1); count <- 0L",
+  "  invisible(gc()); mem.maxVSize(gc()[2, 4] + 1); filler <- vector('list', 5000); cells <- gc()[2, ]",
   "  on.exit({ filler <- NULL; mem.maxVSize(Inf) })",
-  "  tryCatch(repeat { filler[[count + 1L]] <- numeric(12500); count <- count + 1L }, error = function(e) NULL)",
-  "  filler[seq_len(left / 1e5)] <- list(NULL)",
+  "  for (i in seq_len((8 * (cells[[3]] - cells[[1]]) - left) %/% 1e5)) filler[[i]] <- numeric(12500)",
   "  tryCatch({ use(); 'done' }, error = function(e) e)",
   "}",
   "n <- 300; R <- chol(diag(n) + 0.5); v <- seq_len(n) / n; B <- matrix(cos(1:(n * 300)), n); y <- matrix(1, 1, 300)",
