@@ -73,7 +73,7 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmet
 }
 
 /// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the
-/// chain. `alike`: every column of V has its sums in the same order, wherever it is (products that take their factors
+/// chain, or, where ranks have row blocks of their own (Segment::adds_up()), what is taken off to add_up(). `alike`: every column of V has its sums in the same order, wherever it is (products that take their factors
 /// in place differ in that).
 template <class Segment, int K, class Team, class StagingRing, bool alike = false>
 class Advance {
@@ -92,23 +92,26 @@ class Advance {
   GPUCHOLMOD_HOST_DEVICE void run() {
     const int end = s_.last() - 1 - REACH;
     team_.each_warp([&](Warp& warp) {
-      tiles_[warp] = {
-          warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share_.worker, s_.first, warp.id}};
+      tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(),
+                      {range(), share_.worker, begin(), warp.id}};
     });
-    GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < end; ++b)
+    GPUCHOLMOD_NO_UNROLL for (int b = begin(); b < end; b = s_.own_row_block(b + 1))
       if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp]); })) break;
     Warp::template wait_for_copies<0>();
   }
 
  private:
   GPUCHOLMOD_HOST_DEVICE Range range() const {
-    return {s_.advancers, ADVANCE_WARPS, s_.last() * GROUPS, s_.last() - 1 - REACH, 1 + REACH, s_.window - REACH};
+    return {s_.sharing(), ADVANCE_WARPS, s_.last() * GROUPS, s_.last() - 1 - REACH, 1 + REACH, s_.window - REACH,
+            s_.adds_up() ? (s_.device_ranks - 1) * BLOCKS : 0};
   }
+  GPUCHOLMOD_HOST_DEVICE int begin() const { return s_.own_row_block(s_.first); }
 
   /// Row block b, on the warp's groups. False: nothing comes any more.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
-    if (!ring_.wait(warp, b - s_.first)) return false;
-    const A* P = ring_.slot(b - s_.first);
+    const int number = s_.number_of_row_block(b);
+    if (!ring_.wait(warp, number)) return false;
+    const A* P = ring_.slot(number);
     while (tiles.at().b == b) {
       const int group = tiles.at().group, l = tiles.at().l, c = group / GROUPS;
       State<Warp, K> state;
@@ -126,19 +129,23 @@ class Advance {
         }
         tiles.next(warp, s_, range(), a);
       }
-      if (c == b + 1 + REACH) hand_over(warp, state, group);
+      if (c <= s_.own_row_block(b + 1) + REACH) hand_over(warp, state, group);
       else put_V<Warp, K>(warp, state, V_.of(l));
       warp.sync();
     }
-    ring_.release(warp, b - s_.first);
+    ring_.release(warp, number);
     return true;
   }
 
   /// V of a group before row block b. False: it does not come, as a row block before b is rejected.
   GPUCHOLMOD_HOST_DEVICE bool begin(const Warp& warp, State<Warp, K>& state, int b, int group, int l) const {
     const int c = group / GROUPS;
-    if (b > s_.first && b > c - s_.window) {
+    if (b > begin() && b > c - s_.window) {
       get_V<Warp, K>(warp, state, V_.of(l));
+      return true;
+    }
+    if (s_.adds_up()) {
+      GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = zero_tile(warp);
       return true;
     }
     if (c > s_.first + s_.window) {  // updated up to here
@@ -154,10 +161,12 @@ class Advance {
   }
 
   GPUCHOLMOD_HOST_DEVICE void hand_over(const Warp& warp, const State<Warp, K>& state, int group) const {
-    A* to = s_.handed + index_t(group / GROUPS) * K * LDB + s_.group_place(group) % GROUPS * GROUP;
+    const int c = group / GROUPS;
+    A* to = (s_.adds_up() ? s_.template partial<K>(s_.device_rank, c) : s_.handed + index_t(c) * K * LDB) +
+            s_.group_place(group) % GROUPS * GROUP;
     GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * LDB, LDB);
     warp.sync();
-    warp.once([&] { Warp::add_release(s_.of_first(s_.has_V(group / GROUPS)), 1, s_.is_led()); });
+    warp.once([&] { Warp::add_release(s_.of_first(s_.adds_up() ? s_.is_near(c) : s_.has_V(c)), 1, s_.is_led()); });
   }
 
   Team team_;
@@ -167,5 +176,30 @@ class Advance {
   StagingRing& ring_;
   typename Team::template PerWarp<RTiles> tiles_;
 };
+
+/// Adds up what all ranks have taken off V of every count-th block column, V of the chain's columns, and hands it to
+/// the chain: always in the same order, so that a solution has the same bits again.
+template <int K, class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE void add_up(const Warp& warp, const S& s, int number, int count) {
+  using A = typename S::Arithmetic;
+  GPUCHOLMOD_NO_UNROLL for (int c = s.start() + 1 + REACH + number; c < s.last(); c += count) {
+    const int begun = (c - 1 - REACH) / BLOCKS + 1;  // ranks that have a row block for c to be taken past
+    const int ranks = begun < s.device_ranks ? begun : s.device_ranks;
+    if (!wait_until(warp, s.is_near(c), ranks * GROUPS, &s.state()->stop, true)) return;
+    const A* const V = s.V + index_t(s.place(c)) * NB;
+    A* const to = s.handed + index_t(c) * K * LDB;
+    warp.each([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int i = lane; i < K * NB; i += LANES) {
+        const int at = i / NB * LDB + i % NB;
+        A sum = Warp::template read<Access::transform>(V + i / NB * s.ldv + i % NB);
+        GPUCHOLMOD_NO_UNROLL for (int rank = 0; rank < ranks; ++rank)
+          sum += Warp::template read<Access::transform>(s.template partial<K>(rank, c) + at);
+        to[at] = sum;
+      }
+    });
+    warp.sync();
+    warp.once([&] { Warp::add_release(s.has_V(c), GROUPS); });
+  }
+}
 
 }  // namespace gpucholmod::block_columns

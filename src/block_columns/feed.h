@@ -7,13 +7,14 @@
 /// come, or the ring is closed.
 namespace gpucholmod::block_columns {
 
-/// P of row blocks up to `end`, as it is published.
+/// P of row blocks up to `end`, as it is published; those that columns are taken past on this rank.
 template <int K, class S, class Warp, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, StagingRing& ring) {
   int known = s.start();  // of the row blocks before this one it is known that they are there
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
-    const int i = b - s.first;
-    ring.wait_empty(warp, i, [] { return false; });
+    const bool own = s.own_row_block(b) == b;  // of the others it is waited until they are there, as they come too
+    const int i = s.number_of_row_block(b);
+    if (own) ring.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= b) {
       known = b + warp.leading([&](int lane) {
@@ -26,7 +27,8 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Stagin
       }
       wait.pause();
     }
-    ring.fill(warp, i, s.transforms + index_t(b) * BlockTransform<K>::stride + BlockTransform<K>::P, K * LDB);
+    if (own)
+      ring.fill(warp, i, s.transforms + index_t(b) * BlockTransform<K>::stride + BlockTransform<K>::P, K * LDB);
   }
 }
 

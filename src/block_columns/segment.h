@@ -21,6 +21,11 @@
 ///
 /// Each rank advances and updates its own strips.
 ///
+/// In the order back a strip has what takes all columns past its own row blocks. So each rank takes them all past its
+/// own row blocks alone, and blocks of threads that advance on the first rank also
+///
+///   add up    V and what every rank has taken off it
+///
 /// This header: what they share. Reference: inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
@@ -153,7 +158,16 @@ struct SegmentRanks {
   int* first_flags;         ///< null on rank 0; on the others, whose flags and transforms are their own, rank 0's
   const OtherRank* others;  ///< on rank 0: of each of the others, whose flags are zero when this one begins
   index_t transforms_at;    ///< where in the memory of each transforms are, in doubles
+  index_t flags_at;         ///< and where its flags are
 };
+
+/// Segment::device_rank of the rank that has strip `rank` of so many block columns, and every ranks-th from there: in
+/// the order back strips are counted from the last.
+template <Order order>
+GPUCHOLMOD_HOST_DEVICE int rank_in_order(int blocks, int ranks, int rank) {
+  if (order == Order::forward) return rank;
+  return ((blocks / BLOCKS - 1 - rank) % ranks + ranks) % ranks;
+}
 
 /// A modification of row blocks by unscaled steps, up to the first that the guard rejects, as one launch gets it. R is
 /// of T's, all that is computed of A's. `has_sides`: right-hand sides may come along; a type of its own, as what looks
@@ -189,7 +203,9 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   GPUCHOLMOD_HOST_DEVICE int* was_sent(int b) const { return has_P(4 * blocks + b); }
   /// The first rank's flag of that kind and number; and, where this is the first, another's.
   GPUCHOLMOD_HOST_DEVICE int* of_first(int* flag) const { return is_led() ? first_flags + (flag - flags) : flag; }
-  GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const { return others[other].flags + (flag - flags); }
+  GPUCHOLMOD_HOST_DEVICE int* of_other(int other, int* flag) const {
+    return others[other].flags + flags_at + (flag - flags);
+  }
   GPUCHOLMOD_HOST_DEVICE A* transforms_of(int other) const {
     return reinterpret_cast<A*>(others[other].memory + transforms_at);
   }
@@ -203,11 +219,31 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
     return several() ? (i / BLOCKS * device_ranks + device_rank) * BLOCKS + i % BLOCKS : i;
   }
   /// Of so many blocks of threads that advance, or update, those on this rank; and the number of the i-th of them
-  /// among all. As every all-th group belongs to one, a rank advances and updates its own strips.
+  /// among those that share all groups. As every all-th group belongs to one, a rank advances and updates its own
+  /// strips.
   GPUCHOLMOD_HOST_DEVICE int here(int all) const { return several() ? all / device_ranks : all; }
   GPUCHOLMOD_HOST_DEVICE int worker(int i) const {
-    if (!several()) return i;
+    if (!several() || adds_up()) return i;
     return (i / WORKERS_OF_STRIP * device_ranks + device_rank) * WORKERS_OF_STRIP + i % WORKERS_OF_STRIP;
+  }
+
+  /// Whether every rank takes all columns past its own row blocks alone, so that these partial sums are added up.
+  GPUCHOLMOD_HOST_DEVICE bool adds_up() const { return order == Order::back && several(); }
+  /// Blocks of threads that share all groups to be advanced.
+  GPUCHOLMOD_HOST_DEVICE int sharing() const { return adds_up() ? here(advancers) : advancers; }
+  /// The first row block from b on that columns are taken past on this rank; and its number among such.
+  GPUCHOLMOD_HOST_DEVICE int own_row_block(int b) const {
+    if (!adds_up()) return b;
+    const int behind = (device_rank + device_ranks - b / BLOCKS % device_ranks) % device_ranks;
+    return behind == 0 ? b : (b / BLOCKS + behind) * BLOCKS;
+  }
+  GPUCHOLMOD_HOST_DEVICE int number_of_row_block(int b) const {
+    return adds_up() ? b / BLOCKS / device_ranks * BLOCKS + b % BLOCKS : b - first;
+  }
+  /// Where V of block column c past the row blocks of a rank is, less V at the start; behind all of `handed`.
+  template <int K>
+  GPUCHOLMOD_HOST_DEVICE A* partial(int rank, int c) const {
+    return this->handed + (index_t(1 + rank) * blocks + c) * K * LDB;
   }
 
   /// The first row block whose transform is not there, and the first block column that is solved for.

@@ -6,8 +6,8 @@ namespace gpucholmod::block_columns {
 
 /// Sends what the first of several ranks finds of row blocks to the memory of all others, and says there that it is
 /// there: so those that advance and update wait for nothing but their own GPU. First goes P, on its own, for those
-/// that advance; then the rest of the transform, that of a rejected row block with its scaling. Of every finishers-th
-/// row block, beside the warps that finish it.
+/// that advance; then the rest of the transform, that of a rejected row block with its scaling. Of every senders-th
+/// row block.
 ///
 ///   Threads   a team of SEND_P_WARPS warps for P, one of SEND_WARPS for transforms
 template <class Segment, int K, class Team>
@@ -18,11 +18,12 @@ class Send {
   static_assert(Parts::P == 0);
 
  public:
-  GPUCHOLMOD_HOST_DEVICE Send(Team team, const Segment& segment, int finisher)
-      : team_(team), s_(segment), finisher_(finisher) {}
+  GPUCHOLMOD_HOST_DEVICE Send(Team team, const Segment& segment, int sender, int senders)
+      : team_(team), s_(segment), sender_(sender), senders_(senders) {}
 
-  GPUCHOLMOD_HOST_DEVICE void send_P() {
-    GPUCHOLMOD_NO_UNROLL for (int b = s_.first + finisher_; b < s_.end; b += s_.finishers) {
+  /// Of row blocks up to `end`.
+  GPUCHOLMOD_HOST_DEVICE void send_P(int end) {
+    GPUCHOLMOD_NO_UNROLL for (int b = s_.first + sender_; b < end; b += senders_) {
       if (!team_.all_sync([&](Warp& warp) { return wait(warp, b, s_.has_P(b), all_published<K>); })) return;
       copy(b, 0, Parts::Z);
       tell(s_.has_P(b), all_published<K>);
@@ -31,7 +32,7 @@ class Send {
   }
 
   GPUCHOLMOD_HOST_DEVICE void send_transforms() {
-    GPUCHOLMOD_NO_UNROLL for (int b = s_.first + finisher_; b < s_.end; b += s_.finishers) {
+    GPUCHOLMOD_NO_UNROLL for (int b = s_.first + sender_; b < s_.end; b += senders_) {
       if (!team_.all_sync(
               [&](Warp& warp) { return wait(warp, b, s_.complete(b), accepted) && wait(warp, b, s_.was_sent(b), 1); }))
         return;
@@ -88,7 +89,7 @@ class Send {
 
   Team team_;
   const Segment& s_;
-  int finisher_;
+  int sender_, senders_;
 };
 
 }  // namespace gpucholmod::block_columns

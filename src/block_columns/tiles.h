@@ -5,13 +5,15 @@
 namespace gpucholmod::block_columns {
 
 /// What the warps of a block of threads take: of row blocks up to `end` the groups, one of `workers` of them, that lie
-/// in `reach` block columns from b + `nearest` on.
+/// in `reach` block columns from b + `nearest` on. `others`: row blocks between one strip of their rank and the next,
+/// where these are not theirs (Segment::adds_up()).
 struct Range {
-  int workers, warps, groups, end, nearest, reach;
+  int workers, warps, groups, end, nearest, reach, others = 0;
 };
 
 /// The order in which a warp takes its groups: row block after row block. Loop invariants are in the range,
 /// which every call is given: to keep them here would cost registers.
+template <Order order>
 class Cursor {
  public:
   int b = 0, l = 0, group = 0;
@@ -27,7 +29,7 @@ class Cursor {
     l += range.warps;
     group += range.warps * range.workers;
     if (is_in(range, group)) return;
-    next_row_block();
+    next_row_block(range);
     seek(range);
   }
 
@@ -35,12 +37,15 @@ class Cursor {
   GPUCHOLMOD_HOST_DEVICE bool is_in(const Range& range, int g) const {
     return g < range.groups && g < nearest_ + range.reach * GROUPS;
   }
-  GPUCHOLMOD_HOST_DEVICE void next_row_block() {
+  GPUCHOLMOD_HOST_DEVICE void next_row_block(const Range& range) {
     ++b;
     nearest_ += GROUPS;
+    if (order == Order::forward || b % BLOCKS != 0) return;
+    b += range.others;
+    nearest_ += range.others * GROUPS;
   }
   GPUCHOLMOD_HOST_DEVICE void seek(const Range& range) {
-    for (; b < range.end; next_row_block()) {
+    for (; b < range.end; next_row_block(range)) {
       while (least_group_ < nearest_) {
         least_ += range.warps;
         least_group_ += range.warps * range.workers;
@@ -62,6 +67,7 @@ template <class Segment, int ahead, class Warp>
 class Tiles {
   using T = typename Segment::Scalar;
   static constexpr bool forward = Segment::order == Order::forward;
+  using Cursor = block_columns::Cursor<Segment::order>;
   /// Numbers, and columns of them, that a warp copies at a time.
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;
 

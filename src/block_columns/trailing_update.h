@@ -59,7 +59,7 @@ class TrailingUpdate {
   GPUCHOLMOD_HOST_DEVICE void each_group(const Warp& warp, int b, F&& f) const {
     Range one = range();
     one.end = b + 1;
-    for (Cursor at(one, share().worker, b, warp.id); at.b == b; at.next(one)) f(at.l, at.group);
+    for (Cursor<Segment::order> at(one, share().worker, b, warp.id); at.b == b; at.next(one)) f(at.l, at.group);
   }
 
   /// V of a group from global memory to its place, as it is at the start, or where it has been left.

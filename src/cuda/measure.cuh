@@ -81,7 +81,7 @@ double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
 template <class T>
 double time_solving_by_chain(const T* dR, const Layout& layout, const double* B, index_t m, int repeats,
                              Context& context) {
-  const int columns = Substitution<T>::columns(m, layout.strips());
+  const int columns = Substitution<T>::columns(context, m, layout.strips());
   if (columns == 0) return std::numeric_limits<double>::quiet_NaN();
   std::optional<Substitution<T>> chain;
   const auto begin = [&] {

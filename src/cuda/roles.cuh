@@ -86,21 +86,31 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int parts = 1) {
   });
 }
 
+/// Blocks of threads of a launch that run at once on the rank that has the fewest, in whole clusters; 0 where one has no
+/// kernel.
+template <class Launch>
+int least_at_once(const DeviceGroup& devices) {
+  int least = INT_MAX, unit = 1;
+  for (int i = 0; i < devices.ranks(); ++i) {
+    const CurrentDevice current(devices.device(i));
+    if (!Launch::if_it_runs([&](auto card, int most) {
+          unit = in_clusters<decltype(card)>(1);
+          return least = std::min(least, most);
+        }))
+      return 0;
+  }
+  return least / devices.side_by_side() / unit * unit;
+}
+
 /// The same for the first of several ranks, the current one, where all have room for as many.
 template <int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, const DeviceGroup& devices) {
   using Launch = SegmentLaunch<modify_segment<T, K, A>>;
   s.device_ranks = devices.ranks();
   s.together = true;
-  int least = INT_MAX;
-  for (int i = 0; i < devices.ranks(); ++i) {
-    const CurrentDevice current(devices.device(i));
-    if (!Launch::if_it_runs([&](auto, int most) { return least = std::min(least, most); })) return false;
-  }
-  return Launch::if_it_runs([&](auto card, int) {
-    using Card = typename decltype(card)::template With<A>;
-    const int unit = in_clusters<Card>(1);
-    return assign_roles<Card, K, T, A>(s, part, least / devices.side_by_side() / unit * unit);
+  const int most = least_at_once<Launch>(devices);
+  return most > 0 && Launch::if_it_runs([&](auto card, int) {
+    return assign_roles<typename decltype(card)::template With<A>, K, T, A>(s, part, most);
   });
 }
 

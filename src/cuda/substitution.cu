@@ -1,8 +1,9 @@
 #include "cuda/substitution.h"
 
 #include <algorithm>
+#include <climits>
 
-#include "cuda/segment_launch.cuh"
+#include "cuda/roles.cuh"
 #include "cuda/transfer.cuh"
 #include "cuda/kernels/substitute.cuh"
 
@@ -15,50 +16,67 @@ using namespace block_columns;
 /// gang.
 constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, flags_at = 3;
 
-/// Blocks of threads that advance in each gang; 0 where V does not find room in their shared memory, or there is no
-/// kernel.
+/// Blocks of threads that advance in each gang, on each of `ranks` devices; 0 where V does not find room in their
+/// shared memory, or there is no kernel.
 template <class Card, class T, Order order>
-int advancers(int gangs, int blocks, int most_blocks) {
-  const int unit = in_clusters<Card>(1), most = most_blocks / unit / gangs * unit - Card::cluster;
+int advancers(int gangs, int blocks, int most_blocks, int ranks) {
+  const int cluster = in_clusters<Card>(1), most = most_blocks / cluster / gangs * cluster - Card::cluster;
+  const int unit = ranks > 1 ? WORKERS_OF_STRIP : cluster, at_once = ADVANCE_WARPS * ranks;
   const int ahead = std::max(0, blocks - 1 - REACH) * GROUPS,
-            wanted = std::max((ahead + ADVANCE_WARPS - 1) / ADVANCE_WARPS, blocks / Card::inverted_at_once);
-  const int count = std::min(in_clusters<Card>(wanted), most);
+            wanted = std::max((ahead + at_once - 1) / at_once, blocks / Card::inverted_at_once / ranks);
+  const int count = std::min((wanted + unit - 1) / unit, most / unit) * unit;
   if (count <= 0) return 0;
   Segment<T, order> s{};
   s.blocks = s.window = blocks;
-  const Share share{0, count, blocks * GROUPS};
+  // In the order back every device advances all groups.
+  const Share share{0, order == Order::forward ? count * ranks : count, blocks * GROUPS};
   const int words =
       std::max(fixed_words<CHAIN_COLUMNS, Card, double>, AdvanceMemory<CHAIN_COLUMNS, Card, double>::words(s, share));
   return words * int(sizeof(double)) <= Card::shared ? count : 0;
 }
 
-/// Blocks of threads of each gang: those that solve and those that advance. False where there is no kernel, or no room.
+/// Blocks of threads of each gang: those that solve and those that advance; `devices`: null where there is one. False
+/// where there is no kernel, or no room.
 template <class T, Order order>
-bool assign_roles(Segment<T, order>& s, int gangs, int blocks) {
-  return SegmentLaunch<substitute<T, order>>::if_it_runs([&](auto card, int most) {
+bool assign_roles(Segment<T, order>& s, int gangs, int blocks, const DeviceGroup* devices) {
+  using Launch = SegmentLaunch<substitute<T, order>>;
+  const int ranks = devices ? devices->ranks() : 1;
+  const int least = devices ? least_at_once<Launch>(*devices) : INT_MAX;
+  s.device_ranks = devices ? ranks : 0;
+  s.together = devices != nullptr;
+  return Launch::if_it_runs([&](auto card, int most) {
     using Card = decltype(card);
     s.solvers = Card::cluster;
-    s.advancers = advancers<Card, T, order>(gangs, blocks, most);
+    s.advancers = ranks * advancers<Card, T, order>(gangs, blocks, std::min(most, least), ranks);
     return s.advancers > 0;
   });
 }
 template <class T, Order order>
-bool has_room(int gangs, int blocks) {
+bool has_room(int gangs, int blocks, const DeviceGroup* devices) {
   Segment<T, order> s{};
-  return assign_roles(s, gangs, blocks);
+  return assign_roles(s, gangs, blocks, devices);
 }
 
 /// Gangs that run side by side: with more of them the second-level cache no longer holds what one reads until the last
 /// has read it.
 int most_side_by_side(int blocks) { return blocks <= 128 ? most_gangs : most_gangs / 2; }
 
+template <class T, Order order>
+void launch(const Gangs<T, order>& gangs, cudaStream_t stream) {
+  const Segment<T, order>& s = gangs.of[0];
+  SegmentLaunch<substitute<T, order>>(gangs.count * (s.solvers + s.here(s.advancers)), stream)
+      .start("start a substitution", gangs);
+}
+
 }  // namespace
 
 template <class T>
-int Substitution<T>::columns(index_t m, int strips) {
+int Substitution<T>::columns(Context& context, index_t m, int strips) {
   const index_t wanted = (m + CHAIN_COLUMNS - 1) / CHAIN_COLUMNS;
-  for (int gangs = int(std::min<index_t>(wanted, most_side_by_side(strips * BLOCKS))); gangs > 0; --gangs)
-    if (has_room<T, Order::forward>(gangs, strips * BLOCKS) && has_room<T, Order::back>(gangs, strips * BLOCKS))
+  const DeviceGroup* const devices = context.device_group();
+  const int blocks = strips * BLOCKS;
+  for (int gangs = int(std::min<index_t>(wanted, most_side_by_side(blocks))); gangs > 0; --gangs)
+    if (has_room<T, Order::forward>(gangs, blocks, devices) && has_room<T, Order::back>(gangs, blocks, devices))
       return gangs * CHAIN_COLUMNS;
   return 0;
 }
@@ -67,7 +85,7 @@ template <class T>
 template <class Send, class Fetch>
 index_t Substitution<T>::solve_by_passes(Context& context, const Layout& layout, const T* R, TriangularSolve which,
                                          index_t m, Send&& send, Fetch&& fetch) {
-  const index_t most = columns(m, layout.strips());
+  const index_t most = columns(context, m, layout.strips());
   const cudaStream_t stream = context.stream();
   if (most == 0) return 0;
   try {
@@ -120,8 +138,11 @@ index_t Substitution<T>::solve_there(Context& context, const Layout& layout, con
 
 template <class T>
 Substitution<T>::Substitution(Context& context, int columns, int strips, const T* R, index_t ld)
-    : gangs_(columns / CHAIN_COLUMNS), strips_(strips), ranks_(int(context.devices().size())), R_(R), ld_(ld),
-      dmemory_(context.pool(), ints_at() + (int_count() + 1) / 2) {}
+    : devices_(context.device_group()), gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld),
+      dmemory_(context.pool(), ints_at() + (int_count() + 1) / 2) {
+  if (devices_)
+    devices_->reserve(sizeof(double) * gangs_ * transform_words(), gangs_ * Segment<T>::flag_words(int(blocks())));
+}
 
 template <class T> index_t Substitution<T>::int_count() const {
   return flags_at + index_t(gangs_) * Segment<T>::flag_words(int(blocks()));
@@ -158,23 +179,53 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.R = R_;
     s.ld = ld_;
     s.V = dmemory_.data() + i * column * NB;
-    s.handed = dmemory_.data() + handed_at() + i * column * LDB;
-    s.transforms = dmemory_.data() + transforms_at() + index_t(i) * blocks * BlockTransform<CHAIN_COLUMNS>::stride;
+    s.handed = dmemory_.data() + handed_at() + i * handed_words();
+    s.transforms = dmemory_.data() + transforms_at() + i * transform_words();
     s.inverses = dmemory_.data() + inverses_at();
     s.links = dmemory_.data() + links_at();
     s.inverted = ints + inverted_at;
     s.linked = ints + linked_at;
-    s.device_ranks = ranks_;
     s.flags = ints + flags_at + i * s.flag_words(blocks);
-    assign_roles(s, gangs_, blocks);
+    assign_roles(s, gangs_, blocks, devices_);
   }
   const int kept = inverted_ ? linked_at : 0;
   check(cudaMemsetAsync(ints + kept, 0, sizeof(int) * int_count() - sizeof(int) * kept, stream), "clear the flags");
-  SegmentLaunch<substitute<T, order>>(gangs_ * (gangs.of[0].solvers + gangs.of[0].advancers), stream)
-      .start("start a substitution", gangs);
+  if (devices_) start_on_others(gangs, stream);
+  launch(gangs, stream);
+  if (devices_) devices_->join(stream);
   collect_solutions<<<dim3(unsigned(blocks), unsigned(gangs_)), 256, 0, stream>>>(gangs);
   check(cudaGetLastError(), "collect solutions");
   inverted_ = true;
+}
+
+/// Gives `gangs` what the first rank needs to know of the others.
+template <class T>
+template <Order order>
+void Substitution<T>::start_on_others(Gangs<T, order>& gangs, cudaStream_t stream) {
+  const int blocks = strips_ * BLOCKS;
+  for (int i = 0; i < gangs_; ++i) {
+    Segment<T, order>& s = gangs.of[i];
+    s.device_rank = rank_in_order<order>(blocks, devices_->ranks(), 0);
+    s.others = devices_->others();
+    s.transforms_at = i * transform_words();
+    s.flags_at = index_t(i) * s.flag_words(blocks);
+  }
+  devices_->each_other(stream, [&](int rank, cudaStream_t own) {
+    Gangs<T, order> other = gangs;
+    const auto [memory, flags] = devices_->of(rank);
+    for (int i = 0; i < gangs_; ++i) {
+      Segment<T, order>& s = other.of[i];
+      s.device_rank = rank_in_order<order>(blocks, devices_->ranks(), rank);
+      s.solvers = 0;
+      s.transforms = memory + s.transforms_at;
+      s.first_flags = s.flags;
+      s.flags = flags + s.flags_at;
+    }
+    launch(other, own);
+    // Before anything is sent there again.
+    check(cudaMemsetAsync(flags, 0, sizeof(int) * gangs_ * Segment<T>::flag_words(blocks), own),
+          "clear the flags of a rank");
+  });
 }
 
 template class Substitution<float>;

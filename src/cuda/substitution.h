@@ -8,8 +8,11 @@
 
 namespace gpucholmod::cuda {
 
+template <class T, block_columns::Order order>
+struct Gangs;
+
 /// R'X = B or RX = B for few right-hand sides, by the chain of a modification (inst/design/segments.md), in double
-/// whatever R is stored in. On the current device.
+/// whatever R is stored in. On the current device, or, where R lies on several, on all of them.
 template <class T>
 class Substitution {
  public:
@@ -22,9 +25,9 @@ class Substitution {
   static index_t solve_there(Context& context, const Layout& layout, const T* R, TriangularSolve which,
                              MatrixView<double> B);
 
-  /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where this device has no
+  /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where the devices have no
   /// kernel for it.
-  static int columns(index_t m, int strips);
+  static int columns(Context& context, index_t m, int strips);
 
   /// R: in the layout of a factor, from its first strip on; it may lie on several devices. Throws out_of_memory.
   Substitution(Context& context, int columns, int strips, const T* R, index_t ld);
@@ -43,20 +46,27 @@ class Substitution {
                                  Send&& send, Fetch&& fetch);
   template <block_columns::Order order>
   void run(cudaStream_t stream);
+  template <block_columns::Order order>
+  void start_on_others(Gangs<T, order>& gangs, cudaStream_t stream);
 
-  int gangs_, strips_, ranks_;
+  DeviceGroup* devices_;  ///< null where R lies on one device
+  int gangs_, strips_;
   bool inverted_ = false;
   const T* R_;
   index_t ld_;
   index_t blocks() const { return index_t(strips_) * block_columns::BLOCKS; }
   // One piece of memory, as to allocate takes as long as to launch: V, transforms, handed, inverses, links, ints.
   index_t transforms_at() const { return blocks() * block_columns::NB * gangs_ * block_columns::CHAIN_COLUMNS; }
-  index_t handed_at() const {
-    return transforms_at() + blocks() * gangs_ * block_columns::BlockTransform<block_columns::CHAIN_COLUMNS>::stride;
+  index_t transform_words() const {
+    return blocks() * block_columns::BlockTransform<block_columns::CHAIN_COLUMNS>::stride;
   }
-  index_t inverses_at() const {
-    return handed_at() + blocks() * block_columns::LDB * gangs_ * block_columns::CHAIN_COLUMNS;
+  index_t handed_at() const { return transforms_at() + gangs_ * transform_words(); }
+  /// Of a gang; on several devices with what each takes off.
+  index_t handed_words() const {
+    const int parts = devices_ ? 1 + devices_->ranks() : 1;
+    return parts * blocks() * block_columns::LDB * block_columns::CHAIN_COLUMNS;
   }
+  index_t inverses_at() const { return handed_at() + gangs_ * handed_words(); }
   index_t links_at() const { return inverses_at() + blocks() * block_columns::INVERSE; }
   index_t ints_at() const { return links_at() + blocks() * block_columns::INVERSE; }
   index_t int_count() const;

@@ -237,11 +237,12 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     });
     start("feed", i, [=, &s, &ring] { feed_P<K>(Warp{}, s, s.last(), ring); });
     if (!s.several()) continue;
-    start("P is sent", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, i).send_P(); });
-    start("send", i, [=, &s] { Send<S, K, Team>(Team{nullptr, SEND_WARPS}, s, i).send_transforms(); });
+    const auto send = [=, &s](int warps) { return Send<S, K, Team>(Team{nullptr, warps}, s, i, s.finishers); };
+    start("P is sent", i, [=, &s] { send(SEND_P_WARPS).send_P(s.end); });
+    start("send", i, [=] { send(SEND_WARPS).send_transforms(); });
   }
   for (int w = 0; w < s.here(s.advancers); ++w) {
-    const Share share{s.worker(w), s.advancers, s.last() * GROUPS};
+    const Share share{s.worker(w), s.sharing(), s.last() * GROUPS};
     HostRing& P = rings.emplace_back(3, K * LDB, ADVANCE_WARPS);
     start("advance", w, [=, &s, &P] {
       std::vector<A> shared(places(s) + size_t(near_groups(s, share)) * GroupsOfV<K, A>::words,
@@ -250,6 +251,13 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       Advance<S, K, Team, HostRing, alike>(Team{shared.data(), ADVANCE_WARPS}, s, share, P).run();
     });
     start("feed", w, [=, &s, &P] { feed_P<K>(Warp{}, s, s.last() - 1 - REACH, P); });
+    if (!s.several() || s.is_led() || s.finishers > 0) continue;
+    const int count = s.here(s.advancers);
+    start("P is sent", w, [=, &s] {
+      Send<S, K, Team>(Team{nullptr, SEND_P_WARPS}, s, w, count).send_P(s.last() - 1 - REACH);
+    });
+    if constexpr (S::order == Order::back)
+      start("add up", w, [=, &s] { add_up<K>(Warp{}, s, w, count); });
   }
   if constexpr (S::order == Order::forward) for (const bool within : {true, false}) {
     const int workers = within ? s.workers_within : s.workers;

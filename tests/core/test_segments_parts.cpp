@@ -115,7 +115,7 @@ void expect_all_visited(int begin, const Range& range) {
   for (int worker = 0; worker < range.workers; ++worker)
     for (int warp = 0; warp < range.warps; ++warp) {
       std::pair<int, int> last{-1, -1};
-      for (Cursor at(range, worker, begin, warp); at.b < range.end; at.next(range)) {
+      for (Cursor<Order::forward> at(range, worker, begin, warp); at.b < range.end; at.next(range)) {
         const std::pair<int, int> now{at.b, at.group};
         EXPECT_EQ(at.group, worker + at.l * range.workers);
         EXPECT_LT(last, now);
@@ -152,7 +152,7 @@ TEST(SegmentsParts, GroupsInHandHavePlacesOfTheirOwn) {
         const int places = groups_in_hand({worker, workers, range.groups}, columns, UPDATE_WARPS);
         for (int warp = 0; warp < UPDATE_WARPS; ++warp) {
           std::map<int, int> at_place;
-          for (Cursor at(range, worker, 0, warp); at.b < range.end; at.next(range)) {
+          for (Cursor<Order::forward> at(range, worker, 0, warp); at.b < range.end; at.next(range)) {
             const auto [place, is_new] = at_place.emplace(at.l % places, at.l);
             EXPECT_TRUE(is_new || place->second == at.l || (place->second * workers + worker) / GROUPS < at.b)
                 << workers << " " << columns;

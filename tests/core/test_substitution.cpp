@@ -1,3 +1,5 @@
+#include <deque>
+
 #include "block_columns/pass.h"
 #include "grid_measure.h"
 #include "segment_call.h"
@@ -12,6 +14,7 @@ struct SubstitutionRun {
   int advancers = 2;
   unsigned delay = 0;
   Simulated card = Simulated::clusters;
+  int ranks = 1;  ///< that the factor lies on; then WORKERS_OF_STRIP blocks of threads of each advance
 };
 
 /// A factor as it lies on a GPU, and what a substitution leaves behind for the next.
@@ -33,6 +36,30 @@ struct Factor {
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 };
 
+/// What a rank but the first has: of R its own strips, and what links its blocks to others; NaN elsewhere.
+template <Order order, class T>
+struct OtherThanFirst {
+  Stored<T> R;
+  std::vector<double> transforms;
+  std::vector<int> flags;
+  Segment<T, order> s;
+
+  OtherThanFirst(const Factor<T>& factor, const Segment<T, order>& first, int rank, index_t stride)
+      : R(factor.R), transforms(size_t(first.blocks * stride), factor.nan), flags(first.flag_words(first.blocks)),
+        s(first) {
+    for (index_t j = 0; j < R.cols(); ++j)
+      if (j / STRIP % first.device_ranks != rank)
+        for (index_t i = 0; i < R.rows(); ++i)
+          if (order == Order::forward || i / NB + 1 < j / NB) R(i, j) = T(factor.nan);
+    s.device_rank = rank_in_order<order>(first.blocks, first.device_ranks, rank);
+    s.solvers = 0;
+    s.R = R.data();
+    s.transforms = transforms.data();
+    s.first_flags = first.flags;
+    s.flags = flags.data();
+  }
+};
+
 /// X with R'X = B, or RX = B.
 template <Order order, int K, class T>
 Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const SubstitutionRun& how) {
@@ -40,7 +67,7 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   const int blocks = R.blocks;
   Stored<double> V = Stored<double>::Zero(index_t(blocks) * NB, K);
   V.topLeftCorner(n, k) = B;
-  std::vector<double> links(R.inverses.size(), R.nan), handed(size_t(blocks) * LDB * K, R.nan),
+  std::vector<double> links(R.inverses.size(), R.nan), handed(size_t(blocks) * LDB * K * (1 + how.ranks), R.nan),
       transforms(size_t(blocks) * BlockTransform<K>::stride, R.nan);
   std::vector<int> flags(Segment<T, order>::flag_words(blocks));
   int linked = 0;
@@ -58,13 +85,30 @@ Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const Substi
   s.linked = &linked;
   s.flags = flags.data();
   s.advancers = how.advancers;
+  std::deque<OtherThanFirst<order, T>> others;
+  std::vector<OtherRank> of_others;
+  if (how.ranks > 1) {
+    s.advancers = WORKERS_OF_STRIP * how.ranks;
+    s.device_ranks = how.ranks;
+    s.device_rank = rank_in_order<order>(blocks, how.ranks, 0);
+    s.together = true;
+    for (int rank = 1; rank < how.ranks; ++rank) {
+      auto& other = others.emplace_back(R, s, rank, BlockTransform<K>::stride);
+      of_others.push_back({other.transforms.data(), other.flags.data()});
+    }
+    s.others = of_others.data();
+  }
   const auto run = [&](auto card) {
     using Card = decltype(card);
-    s.solvers = K / CHAIN_COLUMNS * Card::cluster;
-    run_segment_on_host<K, Card>(s, [&](const char* role, int number) {
+    const auto disturb = [&](const char* role, int number) {
       if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    });
+    };
+    s.solvers = K / CHAIN_COLUMNS * Card::cluster;
+    std::vector<std::thread> running;
+    for (auto& other : others) running.emplace_back([&] { run_segment_on_host<K, Card>(other.s, disturb); });
+    run_segment_on_host<K, Card>(s, disturb);
+    for (std::thread& thread : running) thread.join();
   };
   if constexpr (K == CHAIN_COLUMNS && std::is_same_v<T, double>) {
     if (how.card == Simulated::data_centre) run(Card80{});
@@ -135,6 +179,35 @@ TEST(Substitution, SolvesInEitherOrderWithAnySize) {
     expect_solved<Order::forward, float>(R, 3);
     expect_solved<Order::back, float>(R, 3);
   }
+}
+
+/// Forward every column has the same sums, whoever takes it off; back they are added up in an order of their own.
+template <Order order, class T>
+void expect_solved_on_ranks(index_t n, index_t k) {
+  Random random(8);
+  const Stored<T> R = well_conditioned(n, random).cast<T>();
+  const Stored<double> B = random.normal(n, k).cast<double>();
+  for (const int ranks : {2, 3}) {
+    SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + ", ranks " + std::to_string(ranks));
+    Factor<T> factor(R), anew(R), alone(R);
+    const Stored<double> X = substitute<order>(factor, B, {0, 0, Simulated::clusters, ranks});
+    EXPECT_LT(residual(order, R, B, X), 10);
+    EXPECT_TRUE(same_bits(substitute<order>(anew, B, {0, 3, Simulated::clusters, ranks}), X));
+    EXPECT_TRUE(same_bits(substitute<order>(factor, B, {0, 2, Simulated::clusters, ranks}), X));  // inverses are there
+    if (order == Order::forward) {
+      EXPECT_TRUE(same_bits(substitute<order>(alone, B), X));
+    }
+  }
+}
+
+TEST(Substitution, RunsOnSeveralRanks) {
+  for (const index_t n : {1, 700, 1100}) {
+    if (sanitized && n > 700) continue;
+    expect_solved_on_ranks<Order::forward, double>(n, 3);
+    expect_solved_on_ranks<Order::back, double>(n, 3);
+  }
+  expect_solved_on_ranks<Order::forward, float>(700, 1);
+  expect_solved_on_ranks<Order::back, float>(700, 1);
 }
 
 /// Diagonal blocks that are refined, between such as are not.

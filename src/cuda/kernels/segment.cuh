@@ -161,9 +161,9 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
     feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.last(), ring);
   } else if (s.several()) {
     const int sender = warp - FINISH_WARPS - 1, other = sender - SEND_P_WARPS;
-    if (sender < SEND_P_WARPS) Send<Segment, K, Team>({nullptr, {sender, lane}, 2, SEND_P_WARPS}, s, finisher).send_P();
-    else if (other < SEND_WARPS)
-      Send<Segment, K, Team>({nullptr, {other, lane}, 3, SEND_WARPS}, s, finisher).send_transforms();
+    const auto send = [&](Team team) { return Send<Segment, K, Team>(team, s, finisher, s.finishers); };
+    if (sender < SEND_P_WARPS) send({nullptr, {sender, lane}, 2, SEND_P_WARPS}).send_P(s.end);
+    else if (other < SEND_WARPS) send({nullptr, {other, lane}, 3, SEND_WARPS}).send_transforms();
   }
 }
 
@@ -184,7 +184,7 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   }
   __syncthreads();
   if (warp < ADVANCE_WARPS) {
-    const Share share{s.worker(advancer), s.advancers, s.last() * GROUPS};
+    const Share share{s.worker(advancer), s.sharing(), s.last() * GROUPS};
     Advance<Segment, K, Team, StagingRing, alike>({memory + S::tiles, {warp, lane}, 1, ADVANCE_WARPS}, s, share, ring)
         .run();
   } else if (warp == ADVANCE_WARPS) {

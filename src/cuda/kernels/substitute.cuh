@@ -7,7 +7,8 @@ namespace gpucholmod::cuda {
 constexpr int most_gangs = 8;
 
 /// Right-hand sides, CHAIN_COLUMNS to each gang of blocks of threads. The gangs have R, its inverses and its links in
-/// common, and do not wait for each other.
+/// common, and do not wait for each other. Where a factor lies on several GPUs, a launch on each, which have to run at
+/// once; the first alone solves, sends P and adds up.
 template <class T, block_columns::Order order>
 struct Gangs {
   int count;
@@ -18,8 +19,8 @@ struct Gangs {
 
 /// Solves, into the transforms of each gang: forward or back substitution as the chain of a segment, in one launch.
 ///
-///   Grid      s.solvers + s.advancers blocks for each gang, in clusters where the card has such, all of which must run
-///             at once
+///   Grid      s.solvers + s.here(s.advancers) blocks for each gang, in clusters where the card has such, all of which
+///             must run at once
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<CHAIN_COLUMNS, Card, double> doubles, or what AdvanceMemory takes if that is more
 template <class T, block_columns::Order order>
@@ -30,18 +31,29 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMO
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
   const int blocks = int(gridDim.x) / gangs.count, gang = int(blockIdx.x) / blocks;
   const Segment<T, order>& s = gangs.of[gang];
-  const int block = int(blockIdx.x) % blocks, advancer = block - s.solvers;
+  const int block = int(blockIdx.x) % blocks, advancer = block - s.solvers, advancers = s.here(s.advancers);
   constexpr int at_once = DeviceWarp::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
   if (advancer >= 0 && warp < inverting)
-    for (int c = (gang * s.advancers + advancer) * at_once; c < s.blocks; c += gangs.count * s.advancers * at_once) {
+    for (int i = (gang * advancers + advancer) * at_once; s.own_column(i) < s.blocks;
+         i += gangs.count * advancers * at_once) {
+      const int c = s.own_column(i);
       const DeviceTeam team{shared, {warp, lane}, 1, inverting};
       if (gangs.inverted) take_inverses(team, s, c);
       else invert_blocks<true>(team, s, c);
       link_blocks(team, s, c);
     }
   __syncthreads();
-  if (advancer < 0) solve_role<CHAIN_COLUMNS>(s, block, shared, warp, lane);
-  else advance_role<CHAIN_COLUMNS, true>(s, advancer, shared, warp, lane);
+  if (advancer < 0) return solve_role<CHAIN_COLUMNS>(s, block, shared, warp, lane);
+  advance_role<CHAIN_COLUMNS, true>(s, advancer, shared, warp, lane);
+  if (!s.several() || s.is_led()) return;
+  constexpr int adding = ADVANCE_WARPS + 1, sending = adding + 1;
+  static_assert(sending + SEND_P_WARPS <= segment_warps);
+  if (warp == adding) {
+    if constexpr (order == Order::back) add_up<CHAIN_COLUMNS>(DeviceWarp{0, lane}, s, advancer, advancers);
+  } else if (warp >= sending && warp < sending + SEND_P_WARPS) {
+    const DeviceTeam team{nullptr, {warp - sending, lane}, 2, SEND_P_WARPS};
+    Send<Segment<T, order>, CHAIN_COLUMNS, DeviceTeam>(team, s, advancer, advancers).send_P(s.blocks - 1 - REACH);
+  }
 #endif
 }
 
