@@ -114,7 +114,8 @@ class Context {
 
  private:
   explicit Context(const std::vector<int>& devices, const std::string& name)
-      : devices_(devices), device_(devices[0]), name_(name), pool_(device_, stream_),
+      : devices_(devices), device_(devices[0]), name_(name),
+        pool_(device_, stream_, devices.size() > 1 ? tuning::stream_kept : 0),  // no factors are there
         workspace_(device_, stream_, tuning::stream_kept) {
     pool_.fall_back_on(workspace_);
     workspace_.fall_back_on(pool_);

@@ -191,6 +191,7 @@ void SpreadMemory::free(void* data, std::size_t) noexcept {
   kept_.insert(std::move(node));
   const std::size_t most = 2 * sum(in_use_);
   if (sum(kept_) > most) trim(most);
+  if (in_use_.empty() && fallback_) fallback_->trim(0);
 }
 
 void SpreadMemory::trim(std::size_t bytes) noexcept {

@@ -18,7 +18,8 @@ void require_peers(const std::vector<int>& devices);
 /// far as pages, of 2 MB, allow. So what works on the memory of one works on it too, and no kernel knows where it lies.
 ///
 /// To map it takes long, so memory that is given back is kept for the next that is as large: at most twice as much as
-/// is in use, which is what a modification in several passes takes when the result before it has been freed.
+/// is in use, which is what a modification in several passes takes when the result before it has been freed. When
+/// nothing is in use any more, what it falls back on gives back what it keeps.
 class SpreadMemory : public Memory {
  public:
   /// The first of `devices` is current; work on the memory ends before the stream comes to what is queued there when it

@@ -42,8 +42,6 @@ bool assign_roles(Segment<T, order>& s, int gangs, int blocks, const DeviceGroup
   using Launch = SegmentLaunch<substitute<T, order>>;
   const int ranks = devices ? devices->ranks() : 1;
   const int least = devices ? least_at_once<Launch>(*devices) : INT_MAX;
-  s.device_ranks = devices ? ranks : 0;
-  s.together = devices != nullptr;
   return Launch::if_it_runs([&](auto card, int most) {
     using Card = decltype(card);
     s.solvers = Card::cluster;
@@ -56,6 +54,10 @@ bool has_room(int gangs, int blocks, const DeviceGroup* devices) {
   Segment<T, order> s{};
   return assign_roles(s, gangs, blocks, devices);
 }
+
+/// Whether all devices solve: the first is quicker alone where it reads little of the others' memory, though it reads
+/// that again for every gang (two H100, 2026-11-26: inst/design/several-gpus.md).
+bool pays_on_several(int gangs, int blocks) { return blocks >= 32 && gangs * blocks >= 96; }
 
 /// Gangs that run side by side: with more of them the second-level cache no longer holds what one reads until the last
 /// has read it.
@@ -73,10 +75,10 @@ void launch(const Gangs<T, order>& gangs, cudaStream_t stream) {
 template <class T>
 int Substitution<T>::columns(Context& context, index_t m, int strips) {
   const index_t wanted = (m + CHAIN_COLUMNS - 1) / CHAIN_COLUMNS;
-  const DeviceGroup* const devices = context.device_group();
   const int blocks = strips * BLOCKS;
   for (int gangs = int(std::min<index_t>(wanted, most_side_by_side(blocks))); gangs > 0; --gangs)
-    if (has_room<T, Order::forward>(gangs, blocks, devices) && has_room<T, Order::back>(gangs, blocks, devices))
+    if (const DeviceGroup* const devices = pays_on_several(gangs, blocks) ? context.device_group() : nullptr;
+        has_room<T, Order::forward>(gangs, blocks, devices) && has_room<T, Order::back>(gangs, blocks, devices))
       return gangs * CHAIN_COLUMNS;
   return 0;
 }
@@ -138,7 +140,8 @@ index_t Substitution<T>::solve_there(Context& context, const Layout& layout, con
 
 template <class T>
 Substitution<T>::Substitution(Context& context, int columns, int strips, const T* R, index_t ld)
-    : devices_(context.device_group()), gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld),
+    : devices_(pays_on_several(columns / CHAIN_COLUMNS, strips * BLOCKS) ? context.device_group() : nullptr),
+      ranks_(int(context.devices().size())), gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld),
       dmemory_(context.pool(), ints_at() + (int_count() + 1) / 2) {
   if (devices_)
     devices_->reserve(sizeof(double) * gangs_ * transform_words(), gangs_ * Segment<T>::flag_words(int(blocks())));
@@ -186,7 +189,10 @@ void Substitution<T>::run(cudaStream_t stream) {
     s.inverted = ints + inverted_at;
     s.linked = ints + linked_at;
     s.flags = ints + flags_at + i * s.flag_words(blocks);
-    assign_roles(s, gangs_, blocks, devices_);
+    if (i == 0) assign_roles(s, gangs_, blocks, devices_);
+    else static_cast<SegmentRoles&>(s) = gangs.of[0];
+    s.device_ranks = ranks_;
+    s.together = devices_ != nullptr;
   }
   const int kept = inverted_ ? linked_at : 0;
   check(cudaMemsetAsync(ints + kept, 0, sizeof(int) * int_count() - sizeof(int) * kept, stream), "clear the flags");

@@ -49,7 +49,8 @@ class Substitution {
   template <block_columns::Order order>
   void start_on_others(Gangs<T, order>& gangs, cudaStream_t stream);
 
-  DeviceGroup* devices_;  ///< null where R lies on one device
+  DeviceGroup* devices_;  ///< null where one device solves
+  int ranks_;             ///< devices that R lies on
   int gangs_, strips_;
   bool inverted_ = false;
   const T* R_;

@@ -156,6 +156,28 @@ TEST(Devices, UseAFactor) {
       }
 }
 
+/// Where all of them solve, sums are added up in another order going back.
+TEST(Devices, SolveTogether) {
+  for (const int ranks : numbers_of_ranks)
+    for (const index_t n : {2100, 3000})
+      for (const Precision precision : precisions) {
+        const index_t m = 24;
+        const Doubles R = in(precision, example(n)), B = Random(3).normal(n, m).cast<double>();
+        const Factor F = upload_to(times(ranks), R, precision), one = upload(R, precision);
+        for (const TriangularSolve which : {TriangularSolve::both, TriangularSolve::forward, TriangularSolve::back}) {
+          Doubles X = B, again = B, expected = B;
+          F->solve(which, X.data(), m);
+          F->solve(which, again.data(), m);
+          one->solve(which, expected.data(), m);
+          EXPECT_TRUE(same_bits(X, again));
+          EXPECT_LT((X - expected).norm(), 1e-11 * expected.norm()) << n << " " << int(which);
+          if (which == TriangularSolve::forward) {
+            EXPECT_TRUE(same_bits(X, expected)) << n;
+          }
+        }
+      }
+}
+
 /// As a new factor, in place with room for a second one and without.
 void expect_same_modified(const Doubles& R, const Doubles& V, const Task& task_, Precision precision) {
   Work work, expected_work;
