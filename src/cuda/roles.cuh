@@ -25,6 +25,22 @@ static_assert(window > block_columns::REACH && window_on_several > window);
 /// group for each warp.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
 
+/// Blocks of threads of a launch that run at once on the rank that has the fewest, in whole clusters; 0 where one has no
+/// kernel.
+template <class Launch>
+int least_at_once(const DeviceGroup& devices) {
+  int least = INT_MAX, unit = 1;
+  for (int i = 0; i < devices.ranks(); ++i) {
+    const CurrentDevice current(devices.device(i));
+    if (!Launch::if_it_runs([&](auto card, int most) {
+          unit = in_clusters<decltype(card)>(1);
+          return least = std::min(least, most);
+        }))
+      return 0;
+  }
+  return least / devices.side_by_side() / unit * unit;
+}
+
 /// What a launch does of a segment: all; or, again, what it has done, to a panel to its right.
 enum class Part { all, again };
 
@@ -84,22 +100,6 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int parts = 1) {
     const int unit = in_clusters<Card>(1);
     return assign_roles<Card, K, T, A>(s, part, most / parts / unit * unit);
   });
-}
-
-/// Blocks of threads of a launch that run at once on the rank that has the fewest, in whole clusters; 0 where one has no
-/// kernel.
-template <class Launch>
-int least_at_once(const DeviceGroup& devices) {
-  int least = INT_MAX, unit = 1;
-  for (int i = 0; i < devices.ranks(); ++i) {
-    const CurrentDevice current(devices.device(i));
-    if (!Launch::if_it_runs([&](auto card, int most) {
-          unit = in_clusters<decltype(card)>(1);
-          return least = std::min(least, most);
-        }))
-      return 0;
-  }
-  return least / devices.side_by_side() / unit * unit;
 }
 
 /// The same for the first of several ranks, the current one, where all have room for as many.
