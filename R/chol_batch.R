@@ -4,29 +4,35 @@
 #' are modified most quickly. [cholupdate_batch()] modifies all of them in one call, in place on request.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not used.
-#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors, of the members and of what comes
-#'   back.
-#' @param precision What to keep the factors and compute in, `"double"` or `"single"`.
-#' @param backend Where to keep them: `"cpu"` and `"auto"`, in ordinary memory; `"cuda"`, on a GPU, where a call then
-#'   sends nothing but \eqn{V}.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors. `as.array()` and `f[[i]]` return
+#'   them in this form.
+#' @param precision The precision in which the factors are stored and modified, `"double"` or `"single"`.
+#' @param backend Where to keep the factors: `"cpu"` or `"auto"` in ordinary memory, `"cuda"` on a GPU. For factors on a
+#'   GPU, a modification sends only \eqn{V}.
 #' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used.
 #' @param ... Must be empty.
 #' @param x,a,f A handle of class `chol_batch`.
-#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array, or \eqn{n \times m \times 1}{n x m x 1} for
-#'   all members; an \eqn{n \times b}{n x b} matrix, a column for each member; or a vector of length \eqn{n}, for all
-#'   members. The same rule holds for [solve_modified()].
+#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array, with \eqn{m} for each member; an
+#'   \eqn{n \times m \times 1}{n x m x 1} array, with \eqn{m} for all members; an \eqn{n \times b}{n x b} matrix, with
+#'   one column for each member; or a vector of length \eqn{n}, for all members. [solve_modified()] has the same rule.
 #' @param i The number of a member, or its name.
 #' @param nrow,ncol,names Not for batches: see [base::diag()].
 #'
-#' @return `chol_batch()`: a handle of class `chol_batch`. It refers to data, as the handles of [chol_factor()] do, and
-#'   what is said there about assignment, files, other processes and memory is true of it too.
+#' @return `chol_batch()`: a handle of class `chol_batch`. It refers to data, as the handles of [chol_factor()] do.
+#'   Section Handles there says what this means for assignment, files, other processes and memory.
 #'
-#' `dim()` is `c(n, n, b)`, `length()` is `b`. `as.array()`: the factors, with the dimnames they came with; `f[[i]]`:
-#' one of them, a matrix. `diag()`: an \eqn{n \times b}{n x b} matrix of their diagonals. `logdet()`: `b` logarithms of
-#' determinants, of the matrices \eqn{A}. `solve()`, `solve_forward()`, `solve_back()`: \eqn{A^{-1}b}, \eqn{R'^{-1}b},
-#' \eqn{R^{-1}b} of each member, in double precision, an array as `b` or an \eqn{n \times b}{n x b} matrix.
-#' [copy_factor()] and [free()] do what they do for a factor.
+#' For a handle of \eqn{b} factors, `dim()` is `c(n, n, b)` and `length()` is `b`.
 #'
+#' | Function | Value |
+#' |---|---|
+#' | `as.array()` | the factors, with the dimnames that they came with |
+#' | `f[[i]]` | one factor, a matrix |
+#' | `diag()` | an \eqn{n \times b}{n x b} matrix of the diagonals of the factors |
+#' | `logdet()` | the logarithms of the determinants of the \eqn{b} matrices \eqn{A} |
+#' | `solve()`, `solve_forward()`, `solve_back()` | \eqn{A^{-1}b}, \eqn{R'^{-1}b}, \eqn{R^{-1}b} for each member |
+#' | [copy_factor()], [free()] | the same as for one factor |
+#'
+#' Solutions are in double precision: an array if `b` is one, otherwise an \eqn{n \times b}{n x b} matrix.
 #' @seealso [cholupdate_batch()]
 #' @examples
 #' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5

@@ -1,48 +1,46 @@
 #' A Cholesky factor with memory of its own
 #'
-#' `chol_factor()` keeps a Cholesky factor where it is modified and used again and again: in ordinary memory, or in that
-#' of a GPU. `gpu_factor()` puts it on a GPU; `gpu_chol()` puts a symmetric positive definite matrix there and
-#' factorises it. All three return a handle. Functions that take the handle modify the factor
-#' ([cholupdate_gpu()][cholupdate_gpu.chol_factor]) and use it ([solve()][solve.chol_factor] and others) where it is
-#' stored, in place on request, so that the same code runs with and without a GPU.
+#' `chol_factor()` keeps a Cholesky factor where it is modified and used again and again: in ordinary memory, or in the
+#' memory of a GPU. `gpu_factor()` puts a factor on a GPU. `gpu_chol()` puts a symmetric positive definite matrix on a
+#' GPU and factorises it there. All three return a *handle*, which other functions take in place of a matrix: they
+#' modify the factor ([cholupdate_gpu()][cholupdate_gpu.chol_factor], in place on request) and use it
+#' ([solve()][solve.chol_factor] and others) where it is stored. So the same code runs with and without a GPU.
 #'
-#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, that is the upper triangular matrix that [chol()]
-#'   returns, a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32` matrix of package
-#'   \pkg{float}. Rows with a negative diagonal entry are multiplied by -1; zeros on the diagonal, as of `matrix(0,
-#'   n, n)`, are taken, and updated. The other triangle is not used. Or a [factor_file()]: on its way to a GPU,
-#'   or to several, it is never whole in ordinary memory.
-#' @param A A symmetric positive definite matrix: an ordinary one, or of class `Matrix` or `float32`. Only its upper
-#'   triangle is looked at.
-#'   `chol_factor(A = A)`, instead of `R`, makes the factor, where it is to be kept.
+#' @param R The Cholesky factor: the upper triangular matrix that [chol()] returns, or anything else that
+#'   [cholupdate_gpu()] accepts, such as a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32`
+#'   matrix of package \pkg{float}. Rows with a negative diagonal entry are multiplied by -1. Zeros on the diagonal,
+#'   such as those of `matrix(0, n, n)`, are accepted, and can be updated. The other triangle is not used. `R` may also
+#'   be a [factor_file()]: its factor is sent to one GPU or several without being whole in ordinary memory.
+#' @param A A symmetric positive definite matrix, an ordinary one or of class `Matrix` or `float32`. Only its upper
+#'   triangle is read. `chol_factor(A = A)`, without `R`, factorises `A`, on the GPU if the factor is kept there.
 #' @param jitter The most that may be added to the diagonal of `A`: see section Jitter. The default adds nothing.
-#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; in this form
-#'   `as.matrix()` gives it back. For `dtrMatrix` and `Cholesky` objects it is taken from the object.
-#' @param precision What to keep the factor and compute in, `"double"` or `"single"`. The default is what `R` or `A` is
-#'   stored in.
-#' @param backend Where to keep it: `"cuda"`, on a GPU; `"cpu"`, in ordinary memory; `"auto"`: on a GPU if there is one
-#'   that can be used and the order, or `capacity`, is at least 2,000, otherwise in ordinary memory. The default can be
-#'   set with `options(gpucholmod.backend =)`.
-#' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used. The default can
-#'   be set with `options(gpucholmod.device =)`.
-#' @param devices Several GPUs of this machine that hold the factor together: their ids, or `"all"` for every one that
-#'   can be used; `NULL` for `device` alone. See section Several GPUs.
-#' @param capacity How many rows and columns to have room for, so that appending by [cholinsert_gpu()] in place moves
-#'   nothing that is there, and takes memory for the new columns alone.
-#' @param processes `TRUE`: one factor over all processes that MPI has started, which all make this call:
-#'   [process_info()]. `R` is needed in process 0 alone, `NULL` stands for it in others. With `backend = "cuda"` on the
-#'   GPU of each.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. `as.matrix()`
+#'   returns the factor in this form. `dtrMatrix` and `Cholesky` objects say it themselves.
+#' @param precision The precision in which the factor is stored and modified, `"double"` or `"single"`. The default is
+#'   the precision of `R` or `A`.
+#' @param backend Where to keep the factor: `"cuda"`, on a GPU; `"cpu"`, in ordinary memory; `"auto"`, on a GPU if one
+#'   can be used and the order of the factor, or `capacity`, is at least 2,000, otherwise in ordinary memory.
+#'   `options(gpucholmod.backend =)` sets the default.
+#' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used.
+#'   `options(gpucholmod.device =)` sets the default.
+#' @param devices Several GPUs of this machine that hold the factor together: their ids, or `"all"` for every GPU that
+#'   can be used. `NULL` is `device` alone. See section Several GPUs.
+#' @param capacity The number of rows and columns to reserve room for. Up to it, [cholinsert_gpu()] in place appends
+#'   rows and columns without moving the factor. If `A` is factorised on a GPU, `capacity` is an error.
+#' @param processes `TRUE` divides the factor among all processes that MPI has started, which all make this call: see
+#'   [process_info()]. Process 0 gives `R`; the others may give `NULL`. With `backend = "cuda"` each process uses a GPU.
 #' @param ... Must be empty.
 #'
-#' @return A handle of class `chol_factor`, and of class `gpu_factor`, `cpu_factor` or `process_factor`, by where the
-#'   factor is. `gpu_chol()` makes an upper factor.
+#' @return A handle of class `chol_factor` and of a second class that says where the factor is: `gpu_factor`,
+#'   `cpu_factor` or `process_factor`. `gpu_chol()` makes an upper factor.
 #'
 #' @section Handles:
-#' A handle refers to data, as an environment does to its contents: assignment and passing it to a function
-#' copy the handle, not the data. After `g <- f`, `cholupdate_gpu(f, V, in_place = TRUE)` and `free(f)` are seen through
-#' `g` too; [copy_factor()] makes an independent one. [cholupdate_gpu()][cholupdate_gpu.chol_factor] makes a new one by
-#' default.
+#' A handle refers to data, as an environment does to its contents: assigning it or passing it to a function copies the
+#' handle, not the data. After `g <- f`, the effects of `cholupdate_gpu(f, V, in_place = TRUE)` and `free(f)` are seen
+#' through `g` too. [copy_factor()] makes an independent handle, and so does
+#' [cholupdate_gpu()][cholupdate_gpu.chol_factor] without `in_place = TRUE`.
 #'
-#' These take a handle:
+#' These functions take a handle:
 #'
 #' | Of the factor | |
 #' |---|---|
@@ -50,14 +48,14 @@
 #' | [as.matrix()][as.matrix.chol_factor] | the triangle, as an ordinary matrix |
 #' | `diag()`, `dim()`, `dimnames()` | its diagonal, order and names |
 #' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
-#' | [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] | rows and columns of \eqn{A} come, go and move |
-#' | `%*%`, `crossprod()`, `f[i, j]`, `t()` | the factor as a [matrix][factor_matrix] that multiplies and is indexed |
+#' | [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] | insert, delete and move rows and columns of \eqn{A} |
+#' | `%*%`, `crossprod()`, `f[i, j]`, `t()` | multiply by the factor, index it: see [factor_matrix] |
 #' | [draw()] | draws from a normal distribution with covariance or precision \eqn{A} |
-#' | [write_factor()] | a file of it |
-#' | [copy_factor()], [free()] | another handle with data of its own; give the memory back |
-#' | [all.equal()][condition_number] | whether two factors are the same, but for rounding |
-#' | `print()`, `format()`, `str()`, [summary()][summary.chol_factor] | what it is, and how well conditioned |
-#' | [drift()] | how far modifications may have taken it from exact |
+#' | [write_factor()] | write the factor to a file |
+#' | [copy_factor()], [free()] | copy the data to another handle; give the memory back |
+#' | [all.equal()][condition_number] | whether two factors are the same, apart from rounding |
+#' | `print()`, `format()`, `str()`, [summary()][summary.chol_factor] | a description, and the condition of \eqn{A} |
+#' | [drift()] | an estimate of the rounding errors of all modifications |
 #'
 #' | Of the matrix \eqn{A} | |
 #' |---|---|
@@ -66,63 +64,61 @@
 #' | [determinant()][solve.chol_factor], [logdet()] | the determinant |
 #' | [kappa()][condition_number], [rcond()][condition_number] | its condition, estimated |
 #' | [chol()][condition_number] | its upper triangular factor |
-#' | [solve_modified()] | the same of many modifications of \eqn{A} |
+#' | [solve_modified()] | solutions and determinants for many modifications of \eqn{A} |
 #'
-#' A modification in place in ordinary memory allocates no second factor: at n = 500 it takes a sixth to a twelfth of
+#' A modification in place in ordinary memory allocates no second factor. At n = 500 it takes a sixth to a twelfth of
 #' the time of a call of [cholupdate_gpu()] for a matrix, which allocates its result every time (measured:
 #' `log/measurements.md` in the sources).
 #'
-#' The memory is given back when the last reference to the handle is gone and R collects its garbage. R does
-#' not know how full a GPU is: where there is too little memory, the functions of this package call [gc()] once and try
-#' again. To have it back at once, use [free()].
+#' The memory is given back when the last reference to the handle is gone and R collects its garbage; [free()] gives it
+#' back at once. R does not know how full a GPU is: if a GPU has too little memory, the functions of this package call
+#' [gc()] once and try again.
 #'
-#' A handle that cannot be used is an error of class `gpucholmod_invalid_factor` with the field `reason`:
+#' Using a handle that cannot be used is an error of class `gpucholmod_invalid_factor` with the field `reason`:
 #'
 #' | `reason` | |
 #' |---|---|
-#' | `"freed"` | it was given back by [free()] |
-#' | `"restored"` | it comes from a file or another process |
+#' | `"freed"` | [free()] has given the memory back |
+#' | `"restored"` | the handle comes from a file or another process |
 #' | `"half_modified"` | a modification in place has failed under way |
 #' | `"damaged"` | a field of the handle was changed by hand |
-#' | `"in_use"` | a call that has not ended uses it, and one of the two calls changes it |
+#' | `"in_use"` | a call that has not ended uses the factor, and one of the two calls changes it |
 #'
-#' R runs finalizers wherever it allocates, also during a call of this package. One that frees a factor which that
-#' call uses does not disturb it: the memory is given back when the call has ended. One that changes such a factor in
-#' place, or reads it while it is being changed, gets the error with the reason `"in_use"`.
+#' `"in_use"` can happen in a finalizer, which R may run whenever it allocates, even during a call of this package. A
+#' finalizer may free a factor that the call uses: the memory is given back when the call has ended.
 #'
-#' Data belong to one process. A handle that comes back from [readRDS()], [load()] or a cluster worker, or was
-#' given back by [free()], prints as such, and every use of it is an error of class `gpucholmod_invalid_factor`. Save
-#' `as.matrix(f)` instead. In a process forked from this one ([parallel::mclapply()]), a factor in ordinary memory is a
-#' copy; for one on a GPU the error has the class `gpucholmod_backend_unavailable` and the reason `"forked"`, as
-#' everywhere in this package.
+#' The data belong to one process. A handle that was saved and read back by [readRDS()] or [load()], or that was sent to
+#' a cluster worker, can be printed, but not used: save `as.matrix(f)` instead. In a process forked from this one
+#' ([parallel::mclapply()]), a factor in ordinary memory is a copy. A factor on a GPU cannot be used there: the error
+#' has the class `gpucholmod_backend_unavailable` and the reason `"forked"`.
 #'
 #' @section Several GPUs:
-#' With `devices`, strips of 128 columns lie on the GPUs in turn, so that a factor may be as large as their memory
-#' together, and each updates its own strips when the factor is modified. All functions for handles take such a factor,
-#' and every bit of a result is the same on any number of GPUs, up to n = 150,000; beyond, on any number whose shared
-#' memory together has room for \eqn{V}. Every other operation runs on the first GPU, which reads the memory of the
-#' others. The GPUs must be of one compute capability, and have access to each other's memory, as over NVLink; otherwise
-#' the error is of class `gpucholmod_backend_unavailable`, with reason `"no_peer_access"` and fields `device` and
-#' `peer`. On two H200, an update of rank k = 16 takes 0.80 of the time on one for n = 16,384, 0.59 for 32,768, 0.55 for
-#' 65,536, and longer than on one for 5,000; solving takes longer on two than on one.
+#' With `devices`, strips of 128 columns are stored on the GPUs in turn, so a factor may be as large as their memory
+#' together. Each GPU updates its own strips when the factor is modified; every other operation runs on the first GPU,
+#' which reads the memory of the others. All functions for handles accept such a factor. Every bit of a result is the
+#' same on any number of GPUs up to n = 150,000, and for larger n on any number of GPUs whose shared memory together has
+#' room for \eqn{V}. The GPUs must have one compute capability, and access to each other's memory, as over NVLink.
+#' Otherwise the error has the class `gpucholmod_backend_unavailable`, the reason `"no_peer_access"`, and the fields
+#' `device` and `peer`. On two H200, an update with k = 16 takes 0.80 of the time on one H200 for n = 16,384, 0.59 for
+#' 32,768, 0.55 for 65,536, and longer than on one for 5,000. Solving takes longer on two than on one.
 #'
 #' @section Jitter:
-#' A covariance matrix of a Gaussian process is often just not positive definite, for rounding. With `jitter`, a number
-#' above 0, a factorisation that fails is tried again with something added to all diagonal entries of `A`: 8 units of
-#' rounding of the largest of them, then ten times as much each time, at last `jitter` itself. So the matrix that needs
-#' nothing is factorised as it is, and another one gets little more than it needs. Unlike in other libraries, `jitter`
-#' is the limit, not the first step: 1e-6 times the size of the diagonal is a usual limit in double precision, 1e-4 in
-#' single. What was added is told by a message of class `gpucholmod_jitter` with the field `jitter`, and stays in the
-#' field `f$jitter` of the handle. Where `jitter` is too little, the error is that for `A` as it is.
-#' [cholinsert_gpu()] has such an argument too, for what is inserted.
+#' Rounding often makes the covariance matrix of a Gaussian process just not positive definite. If `jitter` is above 0,
+#' a factorisation that fails is repeated with a number added to all diagonal entries of `A`. This number is at first 8
+#' units of rounding of the largest diagonal entry, then ten times as much each time, and at last `jitter` itself. So a
+#' matrix that needs no jitter is factorised as it is, and any other matrix gets little more than it needs. Unlike in
+#' other libraries, `jitter` is the limit, not the first step. Usual limits are 1e-6 times the size of the diagonal in
+#' double precision, and 1e-4 times in single precision. A message of class `gpucholmod_jitter` tells what was added in
+#' its field `jitter`, and the handle keeps it as `f$jitter`. If `jitter` is too little, the error is the one that `A`
+#' itself causes. [cholinsert_gpu()] has such an argument too.
 #'
 #' @section Errors:
-#' Where a GPU is asked for and none can be used, `gpucholmod_backend_unavailable` says why: there is no falling back to
-#' the CPU. If \eqn{A} is not positive definite, the error has the class `gpucholmod_not_positive_definite` and the
-#' field `pivot`, the order of its first leading minor that is not. The other classes are listed in
-#' [gpucholmod-package].
+#' If a GPU is asked for and none can be used, the error of class `gpucholmod_backend_unavailable` says why; the CPU is
+#' not used instead. If \eqn{A} is not positive definite, the error has the class `gpucholmod_not_positive_definite`,
+#' and its field `pivot` is the order of the first leading minor that is not positive definite. [gpucholmod-package]
+#' lists the other classes.
 #'
-#' @seealso [gpu_info()] for what GPUs there are.
+#' @seealso [gpu_info()] for the GPUs of this machine.
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)

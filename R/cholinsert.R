@@ -1,70 +1,81 @@
-#' Rows and columns that come, go and move
+#' Insert, delete and move rows and columns of A
 #'
-#' These functions turn the factor of \eqn{A} into the factor of \eqn{A} with rows and columns inserted or deleted, or
-#' with one row and column moved to another place; `cholpermute_gpu()` makes any permutation, of several moves. A
-#' growing Gaussian process, an active set and cross-validation need this. It is much quicker than factorising afresh,
-#' and leaves all entries left of and above the change as they are.
+#' Given the Cholesky factor of \eqn{A}, these functions compute the factor of \eqn{A} with rows and columns inserted
+#' (`cholinsert_gpu()`), deleted (`choldelete_gpu()`), with one row and column moved to another place
+#' (`cholshift_gpu()`), or with all of them permuted (`cholpermute_gpu()`). Growing Gaussian processes, active-set
+#' methods and cross-validation need this. It is much quicker than factorising again, and leaves the entries left of and
+#' above the change as they are.
 #'
-#' `choldelete_gpu()` updates the part of the factor behind the first deleted row, by as many columns as rows are
-#' deleted. `cholinsert_gpu()` makes a forward substitution, factorises a \eqn{p \times p}{p x p} matrix, and downdates
-#' the part behind the inserted rows, if there is one. `cholshift_gpu()` uses reflections, and works for every positive
-#' definite matrix.
+#' `cholinsert_gpu()` makes a forward substitution, factorises a \eqn{p \times p}{p x p} matrix, and downdates the part
+#' of the factor behind the inserted rows, if there is one. `choldelete_gpu()` updates the part behind the first deleted
+#' row, by as many columns as rows are deleted. `cholshift_gpu()` uses reflections, and works for every positive
+#' definite matrix. `cholpermute_gpu()` makes several such moves.
 #'
-#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or one with memory of its own, from [chol_factor()];
-#'   with `in_place` and room to grow that is the quickest. For one in a file see [cholinsert_gpu.factor_file()].
-#' @param X The new columns of the new matrix, in its order: an \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector
-#'   for one. Of the \eqn{p \times p}{p x p} block that they have on the diagonal the upper triangle is looked at.
-#' @param at The number that the first of them has in the new matrix, where they stand side by side; or, for columns at
-#'   several places, the numbers that all of them have there: column `q` of `X` is column `at[q]` of the new matrix. The
-#'   default is behind the last.
-#' @param index Those that go: their numbers, or their names, or what else selects them as in `(1:n)[index]`. So
-#'   negative numbers stand for all others (`-1` deletes all but the first), a logical vector for its `TRUE` values,
-#'   zeros for nothing, and a number that is there twice for one.
-#' @param order A permutation, of the numbers from 1 to \eqn{n} or of the names: row and column `order[i]` become
-#'   number `i`, so that the result is the factor of `A[order, order]`.
-#' @param from,to Numbers, or `from` a name: row and column `from` becomes number `to`, and those in between go one step
-#'   towards where it was.
+#' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()]. A handle with room
+#'   to grow and `in_place = TRUE` is the quickest. For a factor in a file see [cholinsert_gpu.factor_file()].
+#' @param X The new columns of the new matrix, with rows in the order of the new matrix: an
+#'   \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector for one column. Only the upper triangle is used of the
+#'   \eqn{p \times p}{p x p} block that the new columns have on the diagonal.
+#' @param at Where the new columns are in the new matrix: the number of the first of them, if they are side by side; or
+#'   the numbers of all of them, so that column `q` of `X` becomes column `at[q]`. By default they are appended at the
+#'   end.
+#' @param index The rows and columns to delete: their numbers or names, or anything else that selects them as in
+#'   `(1:n)[index]`. So negative numbers select all others (`-1` deletes all but the first), a logical vector selects
+#'   its `TRUE` values, zeros select nothing, and a number that is given twice counts once.
+#' @param order A permutation of the numbers from 1 to \eqn{n}, or of the names. Row and column `order[i]` become number
+#'   `i`, so the result is the factor of `A[order, order]`.
+#' @param from,to Row and column `from` become number `to`, and those in between move one place towards `from`. `from`
+#'   is a number or a name, `to` is a number.
 #' @param ... Must be empty.
-#' @param z Right-hand sides that come along, with \eqn{R'z = b}: a vector of \eqn{n} numbers, or a matrix with so many
-#'   rows. They become what they are for the new factor and the new \eqn{b}, without solving for all of it.
+#' @param z Right-hand sides that are changed along with the factor, where \eqn{R'z = b}: a vector of \eqn{n} numbers,
+#'   or a matrix with \eqn{n} rows. The new `z` belongs to the new factor and to the new \eqn{b}; the call does not
+#'   solve for all of it again.
 #' @param b The new rows of \eqn{b}, one for each column of `X`.
-#' @param rss As for [cholupdate_gpu()]: residual sums of squares, one for each column of `z`. They grow where rows and
-#'   columns go, and shrink where they come: of a least squares fit, whose `z` and `rss` they are, when variables do.
-#' @param names Names of the new rows and columns. Where the factor has names and none are given, they are the column
-#'   names of `X`, or `""`.
+#' @param rss Residual sums of squares, one for each column of `z`, as for [cholupdate_gpu()]. If `z` and `rss` belong
+#'   to a least squares fit, and the rows and columns of \eqn{A} to its variables, `rss` grows when variables are
+#'   deleted, and shrinks when they are inserted.
+#' @param names Names of the new rows and columns. If the factor has names and `names` is not given, the new names are
+#'   the column names of `X`, or `""`.
 #' @param uplo As for [cholupdate_gpu()].
-#' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. Within the capacity of the factor that takes
-#'   memory for what comes or goes alone, and a second factor where numbers come near the ends of their range, and on a
-#'   GPU, where there is room for one, or more than 32 columns are inserted, for an insertion before the end. Beyond the
-#'   capacity there is half as much again afterwards, where that can be had. Columns at several places, and
-#'   `cholpermute_gpu()`, always take a second factor, which takes the place of `R` at the end.
-#' @param check Whether an insertion that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
-#' @param jitter The most that may be added to the diagonal entries of what is inserted, so that the new matrix is
-#'   positive definite, as a matrix with two rows that are the same is not: tried in growing steps, as
-#'   [chol_factor()] says, and told by a message. The field `jitter` of a handle is the most that was added so far, the
-#'   attribute `"jitter"` of an ordinary matrix what this call has added; a list has an element `jitter`.
-#' @param control What [cholupdate_control()] gives: `threads` and `instructions`; on a GPU `device_memory`, which
-#'   limits what the call takes besides the factor.
+#' @param in_place As for [cholupdate_gpu()][cholupdate_gpu.chol_factor]. If the new order is within the capacity of the
+#'   factor, such a call allocates memory for the changed rows and columns only. It needs a second factor if numbers are
+#'   near the ends of their range; on a GPU also for an insertion before the end, if there is room for a second factor
+#'   or if more than 32 columns are inserted. Beyond the capacity, the factor is moved to memory with room for half as
+#'   many rows and columns again, if there is so much. Columns at several places and `cholpermute_gpu()` always need a
+#'   second factor, which replaces `R` at the end.
+#' @param check Whether an insertion that is not possible is an error (`TRUE`), or is reported in the return value
+#'   (`FALSE`).
+#' @param jitter The most that may be added to the diagonal entries of the inserted rows, if the new matrix is not
+#'   positive definite otherwise, as a matrix with two equal rows is not. It is tried in growing steps, as in
+#'   [chol_factor()], and a message tells what was added. A handle keeps the most that was added so far in the field
+#'   `jitter`, an ordinary matrix has what this call has added as the attribute `"jitter"`, and a list as the element
+#'   `jitter`.
+#' @param control What [cholupdate_control()] returns: `threads` and `instructions`; on a GPU `device_memory`, which
+#'   limits what the call allocates besides the factor.
 #'
-#' @return The factor, in the form of `R`, with its dimnames, those that are inserted included. For `cholinsert_gpu()`
-#'   with `check = FALSE`, a list of the factor `R` and `pivot`: 0 on success, otherwise the order of the first leading
-#'   minor of the new matrix that is not positive definite, and `R` is the factor as it was given. With `z` a list too:
-#'   `R`, `z` with as many rows as there are then, and `rss` if it was given; both are as they were given where `pivot`
-#'   is not 0. [last_cholupdate()] tells nothing of these calls.
+#' @return The new factor, in the form of `R`, with its dimnames and those of the inserted rows and columns.
+#'
+#'   `cholinsert_gpu()` with `check = FALSE`: a list of the factor `R` and `pivot`. `pivot` is 0 on success. Otherwise
+#'   it is the order of the first leading minor of the new matrix that is not positive definite, and `R` is the factor
+#'   that was given.
+#'
+#'   With `z`: a list of `R`, the new `z`, and `rss` if it was given. If `pivot` is not 0, `z` and `rss` are those that
+#'   were given.
+#'
+#'   [last_cholupdate()] does not report these calls.
 #'
 #' @section Errors:
-#' New rows and columns that would leave the matrix not positive definite, such as those of points that are there
-#' already, are an error of class `gpucholmod_not_positive_definite` with the field `pivot`, counted in the new order;
-#' nothing has changed then. So are rows and columns whose numbers are so large beside the factor that no positive
-#' definite matrix has them. An entry of the new diagonal below the smallest normal number is an error of class
-#' `gpucholmod_bad_diagonal`, also where a row and column move, which cannot fail otherwise. The other classes are
-#' listed in [gpucholmod-package]. On a GPU without room for a second factor, an insertion in place before the end may
-#' turn out to be impossible when it has begun, where the matrix is singular but for rounding: the handle cannot be used
-#' any more then.
+#' If the new rows and columns would leave the matrix not positive definite, such as those of a point that is there
+#' already, the error has the class `gpucholmod_not_positive_definite` and the field `pivot`, counted in the new order;
+#' nothing is changed. The same error is raised if their numbers are so large beside the factor that no positive
+#' definite matrix has them. A new diagonal entry below the smallest normal number is an error of class
+#' `gpucholmod_bad_diagonal`; `cholshift_gpu()` can fail in this way only. [gpucholmod-package] lists the other classes.
 #'
-#' @references
-#' MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for one row and
-#' column. G. H. Golub and C. F. Van Loan (2013). Matrix Computations, 4th ed., section 6.5.
+#' On a GPU without room for a second factor, an insertion in place before the end may turn out to be impossible after
+#' it has begun, if the matrix is singular up to rounding. The handle cannot be used after that.
+#'
+#' @references MATLAB and Octave have `cholinsert()`, `choldelete()` and `cholshift()`, from the library qrupdate, for
+#'   one row and column. G. H. Golub and C. F. Van Loan (2013). Matrix Computations, 4th ed., section 6.5.
 #' @examples
 #' A <- crossprod(matrix(rnorm(600), 30)) + diag(20)
 #' R <- chol(A[1:18, 1:18])
@@ -75,13 +86,13 @@
 #' all.equal(cholpermute_gpu(chol(A), order), chol(A[order, order]))
 #' all.equal(cholinsert_gpu(chol(A[-c(2, 9), -c(2, 9)]), A[, c(2, 9)], at = c(2, 9)), chol(A))
 #'
-#' # a Gaussian process that grows, in memory that is taken once
+#' # a Gaussian process that grows, in memory that is allocated once
 #' x <- runif(200)
 #' covariance <- function(x, y) exp(-20 * outer(x, y, "-")^2) + 1e-3 * outer(x, y, "==")
 #' f <- chol_factor(chol(covariance(x[1], x[1])), "cpu", capacity = 200)
 #' for (i in 2:200) cholinsert_gpu(f, covariance(x[1:i], x[i]), in_place = TRUE)
 #' logdet(f)
-#' cholinsert_gpu(f, covariance(x, x)[c(1:200, 7), 7], jitter = 1e-3) # a point that is there already
+#' cholinsert_gpu(f, covariance(x, x)[c(1:200, 7), 7], jitter = 1e-3) # point 7 again
 #' @concept Gaussian process
 #' @concept Bayesian optimisation
 #' @concept Bayesian optimization

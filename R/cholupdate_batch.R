@@ -1,45 +1,48 @@
 #' Rank-k update or downdate of many small Cholesky factors
 #'
-#' One call modifies many factors of small order, each by a \eqn{V} of its own, as [cholupdate_gpu()] modifies one. On
-#' the CPU, several members share the vector registers if \eqn{V} has at most 64 columns, and threads divide the members
-#' among them. On a GPU, each member has threads of its own. The result of a member has the same bits whatever the other
-#' members are, how many they are, and how many threads there are.
+#' One call modifies many factors of small order, the *members* of a batch, each by a \eqn{V} of its own, as
+#' [cholupdate_gpu()] modifies one factor. On the CPU, several members share the vector registers if \eqn{V} has at most
+#' 64 columns, and threads divide the members among them. On a GPU, each member has threads of its own. The result for a
+#' member has the same bits whatever the other members are, and for any number of members and threads.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all
 #'   members; a list of matrices, of one order or of several; or a handle from [chol_batch()].
-#' @param V For an array: \eqn{n \times k \times b}{n x k x b}, or \eqn{n \times k \times 1}{n x k x 1} for all members.
-#'   A matrix has a column for each member (\eqn{n \times b}{n x b}), as in [solve_modified()], and not the k columns of
-#'   one change, as in [cholupdate_gpu()]: those, for all members, are `array(V, c(dim(V), 1))`. A vector of length
-#'   \eqn{n} is one column for all. For a list: a list of matrices or vectors, each of them one change.
-#'   Names of members do not put them in order, but if they are names of other members of `R`, that is an error.
-#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. With `weights` it is left out.
+#' @param V For a list `R`: a list of matrices or vectors, each the change of one member. Otherwise an
+#'   \eqn{n \times k \times b}{n x k x b} array; an \eqn{n \times k \times 1}{n x k x 1} array for all members; an
+#'   \eqn{n \times b}{n x b} matrix, with one column for each member; or a vector of length \eqn{n}, one column for all.
+#'   A matrix `V` whose k columns are one change of every member, as in [cholupdate_gpu()], is `array(V, c(dim(V), 1))`
+#'   here. Members are matched by position. If `V` gives a member the name of another member of `R`, that is an error.
+#' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. Leave it out if you give `weights`.
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column, for all
-#'   members; or a \eqn{k \times b}{k x b} matrix. For a list: one number; one for each column, or such a matrix, if all
-#'   members have as many columns; or a list with the numbers of each member.
-#' @param scale Of \eqn{A}: one positive number, or one for each member.
-#' @param check Whether members whose downdate cannot be done stop the call (`TRUE`), or are reported (`FALSE`).
-#' @param uplo,precision As for [cholupdate_gpu()]. For a handle they may be given, but not changed.
-#' @param backend `"cpu"` or `"auto"`: the CPU. `"cuda"`: a GPU, to which arrays and lists travel and back, which takes
-#'   longer than the CPU computes: it is meant for handles, which have it from [chol_batch()].
-#' @param control What [cholupdate_control()] gives: `threads` and `instructions`.
+#' @param weights Weights of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column,
+#'   the same for all members; or a \eqn{k \times b}{k x b} matrix. For a list `R`: one number; a vector or matrix like
+#'   these, if all members have \eqn{k} columns; or a list with the weights of each member.
+#' @param scale What \eqn{A} is multiplied by: one positive number, or one for each member.
+#' @param check Whether members whose downdate is not possible are an error (`TRUE`), or are reported in the return
+#'   value (`FALSE`).
+#' @param uplo,precision As for [cholupdate_gpu()]. A handle has its own, which cannot be changed.
+#' @param backend `"cpu"` or `"auto"` for the CPU, `"cuda"` for a GPU. Sending arrays and lists to a GPU and back takes
+#'   longer than the CPU takes to compute, so `"cuda"` is meant for handles, which [chol_batch()] puts on a GPU.
+#' @param control What [cholupdate_control()] returns: `threads` and `instructions` are used.
 #' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to
 #'   it.
 #'
-#' @return The modified factors, in the form of `R`: an array, a list, or a handle (`R` itself, invisibly, with
-#'   `in_place = TRUE`), with the dimnames of `R`; the other triangles are zero. With `check = FALSE` a list of these,
-#'   `R`, and `pivot`, a number for each member: 0, or the order of the first leading minor that is not positive
-#'   definite; such a member stays as it is, and all others are modified.
+#' @return The modified factors, in the form of `R`: an array, a list, or a handle (with `in_place = TRUE` that is `R`
+#'   itself, invisibly), with the dimnames of `R`. The other triangles are zero.
+#'
+#'   With `check = FALSE`: a list of the factors `R`, and `pivot`, which has a number for each member: 0, or the order
+#'   of its first leading minor that is not positive definite. A member with such a minor stays as it is; the others are
+#'   modified.
 #'
 #' @section Errors:
-#' With `check = TRUE`, members that cannot be downdated are one error of class `gpucholmod_not_positive_definite` with
-#' the fields `members`, their numbers, and `pivots`, of each of them, and nothing is changed. Errors of a member's
-#' numbers (`gpucholmod_not_finite`, `gpucholmod_bad_diagonal`, `gpucholmod_overflow`) have its number as a field
-#' `member` besides those listed in [gpucholmod-package]. Ctrl-C during a call in place may leave a handle in ordinary
-#' memory that cannot be used.
+#' With `check = TRUE`, if some members cannot be downdated, the error has the class `gpucholmod_not_positive_definite`
+#' and the fields `members`, their numbers, and `pivots`, their pivots; nothing is changed. Errors about the numbers of
+#' one member (`gpucholmod_not_finite`, `gpucholmod_bad_diagonal`, `gpucholmod_overflow`) have its number in the field
+#' `member`. [gpucholmod-package] lists the other classes and fields. If Ctrl-C stops a call in place, a handle in
+#' ordinary memory may be unusable afterwards.
 #'
-#' @seealso [chol_batch()], which keeps the factors from call to call. How it is done:
-#' `system.file("design", "batches.md", package = "gpucholmod")`.
+#' @seealso [chol_batch()], which keeps the factors from call to call; `system.file("design", "batches.md", package =
+#'   "gpucholmod")`, which describes the method
 #' @examples
 #' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5
 #' R <- array(apply(A, 3, chol), dim(A))
@@ -47,13 +50,13 @@
 #' up <- cholupdate_batch(R, V)
 #' all.equal(up[, , 4], chol(A[, , 4] + tcrossprod(V[, , 4])))
 #'
-#' # one column comes, another goes, and what is old counts less
+#' # scale by 0.9, add one column, take another away
 #' moved <- cholupdate_batch(up, V, weights = c(1, -0.9), scale = 0.9)
 #'
-#' # of several orders
+#' # factors of several orders
 #' cholupdate_batch(list(diag(2), diag(3)), list(1:2, 1:3))
 #'
-#' # some cannot be downdated
+#' # some members cannot be downdated
 #' cholupdate_batch(R, V * c(1, 1, 1, 1, 1, 1, rep(0.01, 24)), downdate = TRUE, check = FALSE)$pivot
 #' @concept many small matrices
 #' @concept local Gaussian processes

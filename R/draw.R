@@ -1,27 +1,28 @@
 #' Draw from a normal distribution by its factor
 #'
-#' Draws from the multivariate normal distribution whose covariance matrix is \eqn{A}, or whose precision matrix, the
-#' inverse of the covariance, is \eqn{A}, by the Cholesky factor of \eqn{A}.
+#' Draws from the multivariate normal distribution whose covariance matrix, or whose precision matrix (the inverse of
+#' the covariance matrix), is \eqn{A}, given the Cholesky factor of \eqn{A}.
 #'
-#' With \eqn{A = R'R} and a vector \eqn{z} of independent standard normal numbers, a draw is
-#' \eqn{mean + R'z} if \eqn{A} is the covariance, and \eqn{mean + R^{-1}z} if it is the precision. The numbers
-#' are `z <- matrix(rnorm(n * m), n)`, by R's random numbers, so that [set.seed()] repeats them; with the same seed the
-#' draws are the same for every kind of factor, but for rounding.
+#' With \eqn{A = R'R} and a vector \eqn{z} of independent standard normal numbers, a draw is \eqn{mean + R'z} if \eqn{A}
+#' is the covariance, and \eqn{mean + R^{-1}z} if it is the precision. The vectors \eqn{z} are the columns of
+#' `matrix(rnorm(n * m), n)`, so [set.seed()] makes draws repeatable. With the same seed, every kind of factor gives the
+#' same draws, apart from rounding.
 #'
 #' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or
 #'   [gpu_chol()], or a [factor_file()].
 #' @param m The number of draws.
-#' @param mean The mean: one number, a vector of \eqn{n} numbers, or an \eqn{n \times m}{n x m} matrix with one for each
-#'   draw.
-#' @param of What \eqn{A}, whose factor `f` is, is of the distribution: its `"covariance"` or its `"precision"`.
+#' @param mean The mean: one number, a vector of \eqn{n} numbers, or an \eqn{n \times m}{n x m} matrix with one mean for
+#'   each draw.
+#' @param of Whether \eqn{A} is the `"covariance"` or the `"precision"` matrix of the distribution.
 #' @param ... Must be empty.
-#' @param uplo For ordinary matrices, as for [solve_forward()]; the other kinds know what they are.
+#' @param uplo For ordinary matrices, as for [solve_forward()]. Other kinds of factors say it themselves.
 #'
-#' @return An \eqn{n \times m}{n x m} matrix with a draw in each column, and the names of the rows of \eqn{A} for its
-#'   rows. (`t()` of it is what functions such as `mvtnorm::rmvnorm()` return.)
+#' @return An \eqn{n \times m}{n x m} matrix with a draw in each column, whose rows have the names of the rows of
+#'   \eqn{A}. Functions such as `mvtnorm::rmvnorm()` return its transpose.
 #'
-#'   Of a factor over several processes, whose random numbers are those of process 0, draws are there for
-#'   `"precision"` alone. `"covariance"` is an error of class `gpucholmod_not_supported`, as a [chol_batch()] is.
+#'   If the factor is divided over several processes, the random numbers are those of process 0, and only draws with
+#'   `of = "precision"` are possible. `"covariance"`, and a [chol_batch()], are errors of class
+#'   `gpucholmod_not_supported`.
 #' @seealso [solve_back()], [factor_matrix]
 #' @examples
 #' A <- matrix(c(2, 1, 1, 3), 2)
@@ -30,7 +31,7 @@
 #' rowMeans(x)
 #' cov(t(x))
 #'
-#' # of the posterior of a Bayesian regression, whose precision is X'X + 1
+#' # draws from the posterior of a Bayesian regression, whose precision matrix is X'X + I
 #' X <- matrix(rnorm(300), 100)
 #' y <- X %*% 1:3 + rnorm(100)
 #' f <- chol_factor(chol(crossprod(X) + diag(3)))

@@ -1,63 +1,65 @@
 #' A Cholesky factor in a file
 #'
-#' For factors that are kept on disk, or that do not fit into memory twice, or at all. `write_factor()` writes a factor
-#' to a file, `factor_file()` refers to one that is there, and [cholupdate_gpu()][cholupdate_gpu.factor_file] turns it
-#' into a new file without ever holding all of it in memory.
+#' For factors that are kept on disk, and for factors so large that memory has no room for two of them, or not even for
+#' one. `write_factor()` writes a factor to a file. `factor_file()` refers to a file that is there.
+#' [cholupdate_gpu()][cholupdate_gpu.factor_file] makes a new file with the modified factor, without ever holding all of
+#' a factor in memory.
 #'
 #' @param path Name of the file.
-#' @param R The Cholesky factor: the upper triangular matrix that [chol()] returns, or what else [cholupdate_gpu()]
-#'   accepts, if it is upper triangular; `float32` matrices are written as doubles. Its values are checked when it is
-#'   used, not here. Or a handle from [chol_factor()], of which \eqn{R} is written, whatever its `uplo`.
+#' @param R The Cholesky factor: the upper triangular matrix that [chol()] returns, or another upper triangular factor
+#'   that [cholupdate_gpu()] accepts. `float32` matrices are written as doubles. The numbers are checked when the file
+#'   is used, not here. `R` may also be a handle from [chol_factor()], whose upper triangular factor is written,
+#'   whatever its `uplo`.
 #' @param replace Whether a file that is there may be replaced.
 #' @param x What `factor_file()` returns.
 #' @param ... Ignored.
 #'
-#' @return `factor_file()` and `write_factor()`: a list of class `factor_file` of the file's absolute name, `path`, and
-#'   the order of the factor, `n`. It refers to the file and holds nothing of its contents.
+#' @return `factor_file()` and `write_factor()`: a list of class `factor_file` with the absolute name of the file,
+#'   `path`, and the order of the factor, `n`. It refers to the file, and holds nothing of its contents.
 #'
 #'   `as.matrix()`: the factor as an ordinary matrix, with zeros below the diagonal.
 #'
 #' @section Format:
-#' \eqn{n \times n}{n x n} doubles by columns, in the byte order of the machine, with nothing before or after them, so
-#' \eqn{8n^2} bytes: what `writeBin(as.vector(R), path)` writes. The upper triangle is the factor, the rest is never
-#' read. Files that this package writes hold zeros there: holes, which take no space on file systems that know them.
+#' The file has \eqn{n \times n}{n x n} doubles by columns, in the byte order of the machine, and nothing before or
+#' after them: \eqn{8n^2} bytes, as `writeBin(as.vector(R), path)` writes them. The upper triangle is the factor; the
+#' rest is never read. This package writes zeros there as holes, which take no space on file systems that support holes.
 #'
 #' @section Safety:
-#' A file is read by a descriptor that is opened for reading only, and written under a name of its own,
-#' `<path>.XXXXXX.part`, in the same folder. It gets its name when it is complete and the disk has all of it, in one
-#' step, so that under that name there is always a complete factor, or nothing. When a call fails, is interrupted or
-#' finds that a downdate cannot be done, the `.part` file is deleted, and a file that was to be replaced is as it was.
-#' Only a process that is killed, or a machine that goes down, leaves a `.part` file. When the same output is written
-#' again, every file `<path>.XXXXXX.part` (six letters or digits) of the same user is deleted that no process has
-#' locked, as one that is being written is. Locks may not be seen by other machines that share the folder: let two
-#' machines not write one output.
+#' A file that is read is opened for reading only. A file that is written has a temporary name, `<path>.XXXXXX.part` in
+#' the same folder, until it is complete and the disk has all of it. Then it gets its name, in one step, so that under
+#' this name there is always a complete factor, or nothing. If a call fails, is interrupted, or finds a downdate
+#' impossible, the `.part` file is deleted, and a file that was to be replaced is as it was. Only a process that is
+#' killed, or a machine that goes down, leaves a `.part` file behind. The next call that writes the same output deletes
+#' such files: all files `<path>.XXXXXX.part` (six letters or digits) of the same user that no process has locked. A
+#' file that is being written is locked. Other machines that share the folder may not see the lock, so do not let two
+#' machines write one output.
 #'
-#' With `replace = TRUE` the old file stays until the new one takes its place: there must be space for both. It may be
-#' the file that is read: `f <- cholupdate_gpu(f, V, output = f$path, replace = TRUE)` can be called again and again,
-#' and every `factor_file` of that name refers to the new factor then. The new
-#' file has the permissions of the old one, and belongs to whoever writes it. A symbolic link is itself replaced, not
-#' the file that it points to.
+#' With `replace = TRUE` the old file stays until the new one takes its place, so there must be space for both. The file
+#' that is read may be replaced: `f <- cholupdate_gpu(f, V, output = f$path, replace =
+#' TRUE)` can be called again and again. Every `factor_file` of that name then refers to the new factor. The new file
+#' has the permissions of the old one, and belongs to the user who writes it. If `path` is a symbolic link, the link is
+#' replaced, not the file that it points to.
 #'
-#' A file whose size, or time of last change, is not the same at the end of reading as at the beginning is an error.
+#' If the size of a file, or the time of its last change, is not the same at the end of reading as at the beginning,
+#' that is an error.
 #'
 #' @section Errors:
-#' Of class `gpucholmod_bad_file`, with the fields `path` and `reason`:
+#' Errors about files have the class `gpucholmod_bad_file`, and the fields `path` and `reason`:
 #'
 #' | `reason` | |
 #' |---|---|
-#' | `"missing"` | there is no such file, or the folder of the file to be written |
+#' | `"missing"` | there is no such file, or no folder for the file to be written |
 #' | `"not_a_file"` | it is a folder, a device or the like |
 #' | `"not_readable"` | there is no permission to read it |
 #' | `"wrong_size"` | its size, in the field `size` in bytes, is not \eqn{8n^2} for any \eqn{n \ge 1} |
 #' | `"changed"` | it was written to while it was read, or has another order than the `factor_file` |
 #' | `"exists"` | there is a file already, and `replace` is `FALSE` |
-#' | `"read_only"` | it was to be replaced, but there is no permission to write to it, not even for its owner |
+#' | `"read_only"` | it was to be replaced, but there is no permission to write to it |
 #' | `"same_file"` | the output is the file that is to be read, and `replace` is `FALSE` |
 #' | `"not_writable"` | there is no permission to write to the folder |
 #' | `"no_space"` | the disk is full, or a quota or a limit on the size of files is reached |
 #' | `"failed"` | anything else, in the words of the system in the field `error` |
-#' | `"unsupported"` | everything here, on Windows |
-#'
+#' | `"unsupported"` | the system is Windows, where factors in files are not supported |
 #' @seealso [cholupdate_gpu.factor_file()]
 #' @examplesIf .Platform$OS.type != "windows"
 #' R <- chol(diag(3) + 1)

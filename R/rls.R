@@ -1,54 +1,55 @@
 #' Recursive least squares
 #'
-#' A linear regression that is kept up to date while observations come and go: weighted, with a factor by which the past
-#' is forgotten, a window, or a ridge penalty. `rls()` fits the first observations, [update()][update.rls] takes in
-#' more, and [drop_rows()] takes some out. The methods of [lm()] work: see [summary()][summary.rls]. [rolling()] fits
-#' all windows of a data set in one call.
+#' `rls()` fits a linear regression that can be kept up to date while observations are added and removed: with weights,
+#' a forgetting factor, a window, or a ridge penalty. [update()][update.rls] adds observations, [drop_rows()] removes
+#' some. The methods of [lm()] work: see [summary()][summary.rls]. [rolling()] fits all windows of a data set in one
+#' call.
 #'
-#' The fit keeps the Cholesky factor \eqn{R} of \eqn{X'WX}, \eqn{z = R'^{-1}X'Wy} and the residual sum of squares, and
-#' new observations change all three by one call of [cholupdate_gpu()], in \eqn{O(kp^2)} operations for `k` of them,
-#' however long the window is. The first fit is a QR decomposition. A window keeps its rows, and a bound of the digits
-#' that rounding has cost. If that bound says that the coefficients may be off by more than 1e-10, the rows are
-#' decomposed anew.
+#' The first fit is a QR decomposition. The fit keeps the Cholesky factor \eqn{R} of \eqn{X'WX}, \eqn{z = R'^{-1}X'Wy}
+#' and the residual sum of squares. `k` new observations change all three by one modification, as by [cholupdate_gpu()],
+#' in \eqn{O(kp^2)} operations, however long the window is. A fit with a window also keeps the rows of the window, and a
+#' bound of what rounding has cost. If that bound says that the coefficients may be off by more than 1e-10, the rows are
+#' decomposed again.
 #'
 #' @section Columns that depend on others:
-#' As in [lm()], a column of which less than `tol` of the norm is independent of the columns before it has the
-#' coefficient `NA`, until later observations make it independent. So a fit may begin with fewer rows than columns, or
-#' with none, and a window may pass through a stretch in which the regressors are collinear. With `singular.ok = FALSE`
-#' such a fit is an error of class `gpucholmod_singular_fit`, whose field `columns` names the columns, and the fit that
-#' was to be updated stays as it was.
+#' As in [lm()], a column gets the coefficient `NA` if the part of it that is independent of the columns before it has
+#' less than `tol` of its norm. Later observations may make it independent. So a fit may begin with fewer rows than
+#' columns, or with none, and a window may pass through a stretch in which the regressors are collinear. With
+#' `singular.ok = FALSE` such a fit is an error of class `gpucholmod_singular_fit`, whose field `columns` names the
+#' columns; the fit that was to be updated stays as it was.
 #'
 #' @section Forgetting:
-#' With `forget` below 1, what is known of a direction of which no observation tells anything fades too, and with it a
-#' ridge penalty. `keep_ridge = TRUE` renews the penalty where less than 95 % of it is left, as Gay (1996) does one
-#' coefficient at a time. Otherwise a direction without news is forgotten in the end: its coefficient becomes `NA`, with
-#' a warning of class `gpucholmod_forgotten_direction`, before its numbers lose digits to the end of their range.
+#' With `forget` below 1, everything that is known fades, unless new observations renew it. A ridge penalty fades too;
+#' `keep_ridge = TRUE` renews the penalty when less than 95 % of it is left, as Gay (1996) does for one coefficient at a
+#' time. Without it, a direction about which no observation tells anything is forgotten in the end: before its numbers
+#' lose digits at the end of their range, its coefficient becomes `NA`, with a warning of class
+#' `gpucholmod_forgotten_direction`.
 #'
 #' @param x A matrix with a row for each observation and a column for each of the \eqn{p} regressors (for an intercept,
-#'   a column of ones); a vector is one column.
-#' @param y The responses: a vector, or a matrix with a column for each of several.
+#'   a column of ones). A vector is one column.
+#' @param y The responses: a vector, or a matrix with a column for each of several responses.
 #' @param formula,data,weights,subset,na.action As for [lm()]. For a matrix, `weights` is one number, or one for each
-#'   observation, none negative, and missing values are an error unless `na.action` is [na.omit()] or [na.exclude()]:
-#'   then observations that have any are left out, in updates too. An observation of weight 0 does not count.
-#' @param ridge The penalty: a number \eqn{\lambda \ge 0}, or one for each regressor, so that
-#'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta} is what is minimised.
-#' @param window How many of the last observations count. `Inf`: all.
-#' @param forget What everything known so far is multiplied by at each update, from above 0 to 1; an update may say
-#'   otherwise.
-#' @param keep_rows Whether to keep the observations, \eqn{p + m} numbers each: for [residuals()], and for dropping any
-#'   of them later. A window always keeps its own.
+#'   observation, none negative; missing values are an error unless `na.action` is [na.omit()] or [na.exclude()], which
+#'   leave out the observations that have any, in updates too. An observation of weight 0 does not count.
+#' @param ridge The penalty \eqn{\lambda \ge 0}: one number, or one for each regressor. The fit minimises
+#'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta}.
+#' @param window The number of last observations that count. `Inf`: all observations.
+#' @param forget The forgetting factor, above 0 and at most 1: each update first multiplies the weights of all earlier
+#'   observations by it. An update may give another factor.
+#' @param keep_rows Whether to keep the observations, \eqn{p + m} numbers each for \eqn{m} responses. [residuals()]
+#'   needs them, and [drop_rows()] to drop them by number. A fit with a window always keeps the observations of the
+#'   window.
 #' @param keep_ridge Whether the ridge penalty stays while everything else is forgotten.
 #' @param tol The tolerance for columns that depend on others, as of [lm.fit()].
 #' @param singular.ok Whether columns may depend on others.
-#' @param backend `"cpu"`, `"cuda"`: the factor stays on the GPU, see [gpu_factor()]; `"auto"`: the GPU if there is one
-#'   and \eqn{p} is at least 2,000.
-#' @param ... For the method for formulas: further arguments, from `ridge` on. Otherwise it must be empty.
+#' @param backend `"cpu"`; `"cuda"`, which keeps the factor on a GPU, see [gpu_factor()]; or `"auto"`: a GPU if one can
+#'   be used and \eqn{p} is at least 2,000, otherwise the CPU.
+#' @param ... For a formula: further arguments, from `ridge` on. Otherwise it must be empty.
 #'
 #' @return A fit, an object of class `rls`.
 #' @seealso [update()][update.rls] and [drop_rows()]; [summary()][summary.rls], [predict()][predict.rls] and the other
-#'   methods; [rolling()]; [cholupdate_gpu()], whose arguments `z`, `y` and `rss` these are
-#' @references
-#' Å. Björck (1996). Numerical Methods for Least Squares Problems. SIAM, sections 3.2 and 3.3.
+#'   methods; [rolling()]; [cholupdate_gpu()], whose arguments `z`, `y` and `rss` do the same for a factor of your own
+#' @references Å. Björck (1996). Numerical Methods for Least Squares Problems. SIAM, sections 3.2 and 3.3.
 #'
 #' S. L. Gay (1996). Dynamically regularized fast RLS with application to echo cancellation. Proceedings of ICASSP,
 #' 957-960.
@@ -58,14 +59,14 @@
 #' fit
 #' all.equal(coef(fit), coef(lm(Employed ~ GNP + Armed.Forces, longley)))
 #'
-#' # the last 100 observations only, one call for each new one
+#' # a window of 100 observations, and one call for each new observation
 #' x <- cbind(1, rnorm(300))
 #' y <- x %*% c(1, 2) + rnorm(300)
 #' moving <- rls(x[1:100, ], y[1:100], window = 100)
 #' for (i in 101:300) moving <- update(moving, x[i, ], y[i])
 #' all.equal(coef(moving), coef(lm(y[201:300] ~ x[201:300, 2])), check.attributes = FALSE)
 #'
-#' # an adaptive filter that begins with nothing but a prior, and forgets
+#' # an adaptive filter with forgetting, which begins with a prior and no observations
 #' filter <- rls(matrix(0, 0, 2), numeric(), ridge = 0.01, forget = 0.98)
 #' for (i in 1:300) filter <- update(filter, x[i, ], y[i])
 #' coef(filter)

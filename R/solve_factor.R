@@ -1,16 +1,19 @@
 #' Solve with a factor, in one call
 #'
-#' `solve_factor(f, b)` solves \eqn{Ax = b} with the Cholesky factor of \eqn{A}, whatever holds the factor. For an
-#' ordinary matrix `R` from [chol()] it is the missing half of [chol2inv()]: `solve(R, b)` would solve with \eqn{R}.
+#' `solve_factor(f, b)` solves \eqn{Ax = b} with the Cholesky factor of \eqn{A}, which may be a matrix, a handle, a
+#' batch or a file. With an ordinary matrix `R` from [chol()], `solve(R, b)` solves \eqn{Rx = b} instead, and
+#' [chol2inv()] makes the whole inverse of \eqn{A}.
 #'
 #' @inheritParams solve_forward
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
-#'   `float32`; for a [chol_batch()] as for its `solve()`. If missing, the identity matrix.
-#' @return \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix, named as by [base::solve()]; without `b`,
-#'   \eqn{A^{-1}}. For a handle, a batch or a file that is what `solve(f, b)` returns.
+#'   `float32`; for a [chol_batch()], what its `solve()` accepts. If missing, which a batch does not allow, the identity
+#'   matrix.
+#' @return \eqn{A^{-1}b}: a vector if `b` is a vector, otherwise a matrix, named as by [base::solve()]. Without `b`,
+#'   \eqn{A^{-1}}. For a handle, a batch or a file this is what `solve(f, b)` returns.
 #' @section Errors:
-#' Those of [solve_forward()].
-#' @seealso [solve_forward()] for one half of it; [solve_modified()] for many changes of \eqn{A}
+#' The errors of [solve_forward()].
+#' @seealso [solve_forward()] and [solve_back()], which solve with one triangle; [solve_modified()] for many changes of
+#'   \eqn{A}
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' R <- chol(A)

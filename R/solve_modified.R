@@ -1,74 +1,76 @@
 #' Solve with many modifications of one matrix
 #'
 #' Given the factor \eqn{R} of \eqn{A = R'R} and \eqn{V_1, \ldots, V_f}, solves with each
-#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and
-#' computes its determinant and quadratic forms. It makes none of their factors. Cross-validation, where each group of
-#' observations is left out in turn, needs this, and so does a choice among candidates. If the factor of one
-#' \eqn{A_j} is needed, use [cholupdate_gpu()].
+#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and computes
+#' its determinant and quadratic forms, without making its factor. Cross-validation, where each group of observations is
+#' left out in turn, needs this, and so does a choice among candidates. If you need the factor of an \eqn{A_j}, use
+#' [cholupdate_gpu()].
 #'
-#' One substitution is made for all \eqn{V_j} together, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, and for each \eqn{j} what is
-#' left is of order \eqn{k_j}, by the formula of Sherman, Morrison and Woodbury: \eqn{O(n^2 k_j)} operations in BLAS
-#' and, for solutions, \eqn{O(n^2)} for each right-hand side.
+#' One substitution, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, is made for all \eqn{V_j} together, in BLAS: \eqn{O(n^2 k_j)}
+#' operations for a \eqn{V_j} of \eqn{k_j} columns. By the formula of Sherman, Morrison and Woodbury, only a matrix of
+#' order \eqn{k_j} remains to be factorised for each \eqn{j}. Solving takes another \eqn{O(n^2)} operations for each
+#' right-hand side.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()], [gpu_factor()] or
-#'   [gpu_chol()], on a GPU or not: there its substitutions are done. Of a `float32` matrix, all is computed in double
-#'   precision.
-#' @param V The modifications: an \eqn{n \times f}{n x f} matrix, which has a column for each; an
-#'   \eqn{n \times k \times f}{n x k x f} array, \eqn{k} columns for each; or a list of \eqn{f} matrices with \eqn{n}
-#'   rows, of any numbers of columns, or vectors. Matrices may also be of class `Matrix` or `float32`. See One rule
-#'   for matrices.
+#'   [gpu_chol()]; the substitutions are made where the handle keeps the factor. With a `float32` matrix, everything is
+#'   computed in double precision.
+#' @param V The modifications: an \eqn{n \times f}{n x f} matrix, with one column for each modification; an
+#'   \eqn{n \times k \times f}{n x k x f} array, with \eqn{k} columns for each; or a list of \eqn{f} vectors or matrices
+#'   with \eqn{n} rows, with any numbers of columns. Matrices may also be of class `Matrix` or `float32`. See section
+#'   One rule for matrices.
 #' @param b Right-hand sides: a vector of length \eqn{n}, for all modifications; an \eqn{n \times f}{n x f} matrix, also
-#'   of class `Matrix` or `float32`, which has a column for each; an \eqn{n \times m \times f}{n x m x f} array, \eqn{m}
-#'   for each, or \eqn{n \times m \times 1}{n x m x 1}, \eqn{m} for all. `NULL`, where nothing but the determinants is
-#'   wanted.
-#' @param downdate `TRUE` for \eqn{A_j = scale_j A - V_jV_j'}. With `weights` it is left out.
+#'   of class `Matrix` or `float32`, with one column for each modification; an \eqn{n \times m \times f}{n x m x f}
+#'   array, with \eqn{m} columns for each; or an \eqn{n \times m \times 1}{n x m x 1} array, with \eqn{m} columns for
+#'   all. `NULL` if only determinants are wanted.
+#' @param downdate `TRUE` for \eqn{A_j = scale_j A - V_jV_j'}. Leave it out if you give `weights`.
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Of the columns of \eqn{V_j}, of any sign: one number; one for each column, for all \eqn{j}; a
-#'   \eqn{k \times f}{k x f} matrix, or a list of such numbers, with those of each \eqn{j}. Where `V` is a matrix,
-#'   \eqn{f} numbers are one for each of its columns.
+#' @param weights Weights of the columns of \eqn{V_j}, of any sign: one number; one for each column, the same for all
+#'   \eqn{j}; a \eqn{k \times f}{k x f} matrix; or a list with the weights for each \eqn{j}. If `V` is a matrix, \eqn{f}
+#'   numbers are one for each modification.
 #' @param scale One positive number, or one for each \eqn{j}.
-#' @param what What is wanted, one or more of `"solution"`, `"logdet"`, `"quadratic"`; by default all of them, without
-#'   `b` the second. Nothing else is computed.
-#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}; as in
-#'   [cholupdate_gpu()]. Handles know it.
-#' @param check Whether an \eqn{A_j} that is not positive definite is an error (`TRUE`), or is told in the return value
-#'   (`FALSE`).
-#' @param control What [cholupdate_control()] gives: `threads`, `instructions` and `device_memory` of modifications by
-#'   the factor, see below.
+#' @param what What to compute, one or more of `"solution"`, `"logdet"` and `"quadratic"`. The default is all of them,
+#'   or `"logdet"` alone if there is no `b`.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}, as in
+#'   [cholupdate_gpu()]. A handle says it itself.
+#' @param check Whether an \eqn{A_j} that is not positive definite is an error (`TRUE`), or is reported in the return
+#'   value (`FALSE`).
+#' @param control What [cholupdate_control()] returns: `threads`, `instructions` and `device_memory` are used for those
+#'   \eqn{A_j} whose factor is made, see section Accuracy.
 #'
-#' @return A list with, of what is wanted,
+#' @return A list, of which the first three elements are there if `what` asks for them:
 #'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector or a matrix, otherwise an
-#'     \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the names of `V` or, where it has
+#'     \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the names of `V` or, if it has
 #'     none, the column names of `b`}
 #'   \item{logdet}{the logarithms of the determinants of \eqn{A_j}}
 #'   \item{quadratic}{\eqn{b'A_j^{-1}b}: \eqn{f} numbers, or, if `b` is an array, an \eqn{m \times f}{m x f} matrix}
-#'   \item{pivot}{with `check = FALSE`: for each \eqn{j} 0; or, if \eqn{A_j} is not positive definite, the order of its
-#'     first leading minor that is not, and every other number of that \eqn{j} is `NA`}
-#'   \item{by_factor}{which \eqn{j} were done by the factor of \eqn{A_j}, see below; mostly none}
+#'   \item{pivot}{with `check = FALSE`: 0 for each \eqn{A_j} that is positive definite. For every other \eqn{A_j} the
+#'     order of its first leading minor that is not positive definite; all other results for this \eqn{j} are `NA`}
+#'   \item{by_factor}{the numbers \eqn{j} for which the factor of \eqn{A_j} was made, see section Accuracy; mostly none}
 #'
 #' @section One rule for matrices:
-#' In a function for one matrix \eqn{A}, as [cholupdate_gpu()], all columns of a matrix `V` are one change of \eqn{A},
-#' and all columns of `b` are solved for. In a function for many, as this one, [cholupdate_batch()] and `solve()` of a
-#' [chol_batch()], a matrix `V` or `b` has a column for each of the many; what has several columns for each is an array
-#' of three dimensions, of which the last is 1 where they are the same for all, or, for `V`, a list.
+#' In a function for one matrix \eqn{A}, such as [cholupdate_gpu()], all columns of a matrix `V` together are one change
+#' of \eqn{A}, and all columns of `b` are right-hand sides. In a function for many matrices, such as this function,
+#' [cholupdate_batch()] and `solve()` of a [chol_batch()], each column of a matrix `V` or `b` belongs to one of the
+#' many. Several columns for each are an array of three dimensions, whose last dimension is 1 if the columns are the
+#' same for all; several columns of `V` may also be a list.
 #'
 #' @section Accuracy:
-#' The solution is as accurate as one with the modified factor: it solves a system whose matrix differs from \eqn{A_j}
-#' by a few units of rounding times
-#' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. Bounds
-#' tell where the formula may lose more, or rounding may decide: where a downdate comes near to a singular matrix, or is
-#' not possible, and where an update is large in a direction in which \eqn{A} is small. There, and where a \eqn{V_j} has
-#' more than \eqn{n} columns, a copy of `R` is modified as by [cholupdate_gpu()], and used; what is not positive
-#' definite, and its pivot, is always told by that. On a GPU, or for a factor in single precision, this modification is
-#' computed in the precision of the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
+#' The solution is as accurate as one with the factor of \eqn{A_j}: it solves a system whose matrix differs from
+#' \eqn{A_j} by a few units of rounding times
+#' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. The
+#' formula may lose more digits if a downdate comes near to a singular matrix, or if an update is large in a direction
+#' in which \eqn{A} is small. Bounds tell when this is possible. For such \eqn{j}, for those whose \eqn{A_j} may not be
+#' positive definite, and for those with more than \eqn{n} columns in \eqn{V_j}, a copy of `R` is modified as by
+#' [cholupdate_gpu()], and used instead. On a GPU, or for a factor in single precision, this is done in the precision of
+#' the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
 #'
 #' @section Errors:
 #' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the
-#' fields `members`, their numbers, and `pivots`, their pivots. The other classes are listed in [gpucholmod-package]; of
-#' what is found for one \eqn{j}, there is a field `member`. `R`, `V` and `b` are unchanged in every case. Ctrl-C and
-#' [setTimeLimit()] stop a call between two modifications.
+#' fields `members`, the numbers \eqn{j}, and `pivots`, their pivots. An error about one \eqn{j} has its number in the
+#' field `member`. [gpucholmod-package] lists the other classes. `R`, `V` and `b` are unchanged in every case. Ctrl-C
+#' and [setTimeLimit()] stop a call between two modifications.
 #'
-#' @seealso [cholupdate_gpu()]; `vignette("recipes")` for groups of observations that are left out
+#' @seealso [cholupdate_gpu()]; `vignette("recipes")`, which leaves out groups of observations
 #' @references
 #' W. W. Hager (1989). Updating the inverse of a matrix. SIAM Review 31, 221--239. \doi{10.1137/1031049}
 #' @examples
@@ -83,7 +85,7 @@
 #' g <- groups[[3]]
 #' all.equal(fits$solution[, 3], solve(crossprod(x[-g, ]) + diag(30), rhs[, 3]))
 #'
-#' # which of 1,000 new observations would tell most: that with the largest determinant
+#' # which of 1,000 new observations would increase the determinant most
 #' candidates <- matrix(rnorm(30000), 30)
 #' gain <- solve_modified(R, candidates, what = "logdet")$logdet - logdet(R)
 #' which.max(gain)
