@@ -70,9 +70,9 @@
 #' the time of a call of [cholupdate_gpu()] for a matrix, which allocates its result every time (measured:
 #' `log/measurements.md` in the sources).
 #'
-#' The memory is given back when the last reference to the handle is gone and R collects its garbage; [free()] gives it
-#' back at once. R does not know how full a GPU is: if a GPU has too little memory, the functions of this package call
-#' [gc()] once and try again.
+#' The memory is given back when the last reference to the handle is gone and R collects its garbage; [free()] gives
+#' memory of a GPU back at once. R does not know how full a GPU is: if a GPU has too little memory, the functions of
+#' this package call [gc()] once and try again.
 #'
 #' Using a handle that cannot be used is an error of class `gpucholmod_invalid_factor` with the field `reason`:
 #'

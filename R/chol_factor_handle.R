@@ -89,21 +89,21 @@ with_room <- function(call, changed = NULL) {
   })
 }
 
-#' Handles of factors: copy, give back, bring to R
+#' Copy a handle, free it, convert it to a matrix
 #'
 #' @param x A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param ... Ignored.
 #'
-#' @return
-#' `copy_factor()`: a handle with data of its own in the same place; modifications of one do not change the other.
+#' @return `copy_factor()`: a handle with data of its own, in the same place. Modifications of one handle do not change
+#'   the other.
 #'
-#' `free()`: `NULL`, invisibly. The memory is given back (on a GPU at once, in R at the next garbage collection),
-#' whatever other variables refer to the handle, and every later use of it is an error of class
-#' `gpucholmod_invalid_factor`. To free a handle that cannot be used any more does nothing.
+#' `free()`: `NULL`, invisibly. The memory is given back: on a GPU at once, ordinary memory at the next garbage
+#' collection. This happens whatever other variables refer to the handle; every later use of the handle is an error of
+#' class `gpucholmod_invalid_factor`. To free a handle that cannot be used any more has no effect.
 #'
-#' `as.matrix()`: the factor as an ordinary matrix of doubles with the dimnames it came with, upper or lower triangular
-#' as it was given, the other triangle exactly zero. Of a factor over several processes in process 0, `NULL` in others.
-#'
+#' `as.matrix()`: the factor as an ordinary matrix of doubles, with its dimnames, upper or lower triangular as it was
+#' given. The other triangle is exactly zero. If the factor is divided over several processes, process 0 gets the
+#' matrix, and the others get `NULL`.
 #' @seealso [chol_factor()]
 #' @examples
 #' f <- chol_factor(chol(diag(3) + 1))

@@ -1,55 +1,57 @@
 #' Rank-k update or downdate of a factor with memory of its own
 #'
-#' The method of [cholupdate_gpu()] for a factor that [chol_factor()], [gpu_factor()] or [gpu_chol()] keeps. On a GPU
-#' only \eqn{V} travels, and the factor is read and written once for up to 32 columns of \eqn{V} (16 or 8 where the
-#' factor is so large that \eqn{V} would not find room on the multiprocessors); more are done in passes. In ordinary
-#' memory it is read and written once, by the steps of method `"blocked"`.
+#' This is the method of [cholupdate_gpu()] for the factor of a handle from [chol_factor()], [gpu_factor()] or
+#' [gpu_chol()]. For a factor on a GPU, only \eqn{V} is sent to the GPU. The GPU reads and writes the factor once for up
+#' to 32 columns of \eqn{V} (16 or 8 columns if the factor is so large that \eqn{V} would have no room on the
+#' multiprocessors); more columns are done in passes. A factor in ordinary memory is read and written once, by the steps
+#' of method `"blocked"`.
 #'
-#' `updown(update, C, L)` of package \pkg{Matrix} takes such a factor as `L` too: `update` is `TRUE` or `"+"`, or, for a
-#' downdate, `FALSE` or `"-"`, and the value a new factor.
+#' `updown(update, C, L)` of package \pkg{Matrix} accepts a handle as `L`, too. `update` is `TRUE` or `"+"` for an
+#' update, `FALSE` or `"-"` for a downdate, and the value is a new handle.
 #'
 #' @param R A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}; also of class `Matrix`
 #'   or `float32`.
-#' @param downdate,weights,scale,z,y,rss As for an ordinary factor, the value included: [cholupdate_gpu()].
+#' @param downdate,weights,scale,z,y,rss As for an ordinary factor, their values included: [cholupdate_gpu()].
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param in_place `FALSE`: the result is a new factor with memory of its own, and `R` stays as it is. `TRUE`: `R`
-#'   itself is changed, for every variable that refers to it. Where there is room on the GPU for a second factor (for a
-#'   third, where there are several passes), the result is written there and takes the place of `R`, which takes no
-#'   longer than a new factor; otherwise it takes longer. In ordinary memory a second factor is made only where numbers
-#'   come near the ends of their range.
-#' @param keep_intact Whether a downdate in place that cannot be done leaves `R` as it was (`TRUE`). In ordinary memory,
-#'   and where there is no room for a second factor on the GPU, it is to that end first found out whether it can be
-#'   done, which reads the factor once more. With `FALSE` that is left out, and a downdate that fails half way makes the
+#' @param in_place `FALSE`: the result is a new handle, and `R` stays as it is. `TRUE`: `R` itself is changed, for every
+#'   variable that refers to it. If the GPU has room for a second factor (for a third, if there are several passes), the
+#'   result is written there and then replaces `R`, which takes no longer than a new factor. Without this room it takes
+#'   longer. In ordinary memory a second factor is made only if numbers come near the ends of their range.
+#' @param keep_intact Whether a downdate in place that is not possible leaves `R` as it was (`TRUE`). To this end, the
+#'   call first tests whether the downdate is possible, which reads the factor once more. On a GPU with room for a
+#'   second factor this is not needed. With `FALSE` there is no test, and a downdate that fails half way makes the
 #'   handle unusable: its memory is given back, and every later use is an error of class `gpucholmod_invalid_factor`
-#'   with reason `"half_modified"`. It changes nothing for updates and new factors.
-#' @param method In ordinary memory `"auto"` or `"blocked"`, which are the same. On a GPU `"persistent"`: one launch for
-#'   as many row blocks of the factor as a test allows to be done by the unscaled step, and the slower, always stable
-#'   one where it would lose accuracy. `"stepwise"`: the stable step for every row block, with a launch for each,
-#'   on any GPU. `"auto"` takes the first where the GPU can do it.
-#' @param check Whether a downdate that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
-#' @param uplo,precision,backend Those of the factor: they may be given, but not changed.
-#' @param control What [cholupdate_control()] gives: for a factor on a GPU, `device_memory` limits what the call
-#'   allocates besides the factor, `timeline` is filled; for one in ordinary memory `threads` and `instructions`;
-#'   nothing else applies here.
+#'   with the reason `"half_modified"`. This argument has no effect on updates and on calls that make a new handle.
+#' @param method In ordinary memory `"auto"` or `"blocked"`, which are the same. On a GPU `"persistent"` or
+#'   `"stepwise"`. `"persistent"` uses the quick unscaled step for the row blocks for which a test finds it accurate,
+#'   many of them in one launch, and the slower, always stable Householder step for the others. `"stepwise"` uses the
+#'   Householder step for every row block, with a launch for each, and runs on any GPU. `"auto"` is `"persistent"` if
+#'   the GPU supports it.
+#' @param check Whether a downdate that is not possible is an error (`TRUE`), or is reported in the return value
+#'   (`FALSE`).
+#' @param uplo,precision,backend A handle has its own, which cannot be changed.
+#' @param control What [cholupdate_control()] returns. For a factor on a GPU, `device_memory` limits what the call
+#'   allocates besides the factor, and `timeline` is used; for a factor in ordinary memory, `threads` and `instructions`
+#'   are used.
 #'
-#' @return A handle of the class of `R`: a new one, or, with `in_place = TRUE`, `R` (invisibly). With `check = FALSE`,
-#'   a list of the handle `R` and `pivot`: 0 on success; otherwise the order of the first leading minor of \eqn{A - VV'}
-#'   that is not positive definite, and `R` is the handle as it was given. The result has the same bits every time
-#'   on the same GPU, and on the same CPU whatever the threads.
+#' @return A handle of the class of `R`: a new handle, or, with `in_place = TRUE`, `R` itself, invisibly. With
+#'   `check = FALSE`, a list of the handle `R` and `pivot`. `pivot` is 0 on success; otherwise it is the order of the
+#'   first leading minor of \eqn{A - VV'} that is not positive definite, and `R` is the handle that was given. The
+#'   result has the same bits every time on the same GPU, and on the same CPU for any number of threads.
 #'
 #' @section Errors:
-#' A downdate that would leave the matrix not positive definite is an error of class
-#' `gpucholmod_not_positive_definite` with the field `pivot`. (Where several passes take columns off in place without
-#' room for a second factor, and with `keep_intact = FALSE`, a minor before that one may fail too: the factor from which
-#' that could be told is gone.) The other classes are listed in [gpucholmod-package].
+#' A downdate that would leave the matrix not positive definite is an error of class `gpucholmod_not_positive_definite`
+#' with the field `pivot`. If several passes take columns away in place, without room for a second factor and with
+#' `keep_intact = FALSE`, `pivot` may not be the first such minor, because the factor that would tell this is gone.
+#' [gpucholmod-package] lists the other classes.
 #'
-#' Ctrl-C and [setTimeLimit()] stop a call between passes, with a bar as for ordinary matrices. A call in
-#' place that has begun to change the factor leaves a handle that cannot be used; with room for a second factor on the
-#' GPU, none has.
+#' Ctrl-C and [setTimeLimit()] stop a call between passes, with a progress bar as for ordinary matrices. If a call in
+#' place has begun to change the factor, the handle cannot be used afterwards. With room for a second factor on the GPU,
+#' this does not happen.
 #'
 #' @aliases updown updown,ANY,ANY,chol_factor-method
-#' @seealso [chol_factor()]; [drift()] for when to factorise afresh
+#' @seealso [chol_factor()]; [drift()], which tells when to factorise again
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)
@@ -59,7 +61,7 @@
 #' all.equal(as.matrix(g), as.matrix(f))
 #' last_cholupdate()
 #'
-#' # a downdate that cannot be done names the pivot
+#' # a downdate that is not possible: the error has the pivot
 #' tryCatch(cholupdate_gpu(f, 100 * V, downdate = TRUE, in_place = TRUE),
 #'          gpucholmod_not_positive_definite = function(e) e$pivot)
 #' @export

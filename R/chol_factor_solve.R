@@ -1,38 +1,37 @@
 #' Solve with a factor that has memory of its own
 #'
-#' With a factor of \eqn{A} that [chol_factor()], [gpu_factor()] or [gpu_chol()] keeps, these solve with \eqn{A}, and
-#' give its determinant, inverse, and the diagonal of the factor. The factor stays where it is; right-hand sides come
-#' from, and results go to, ordinary memory. See also [solve_forward()], [solve_back()] and [logdet()], which take every
-#' kind of factor.
+#' For a handle of the factor of \eqn{A}, from [chol_factor()], [gpu_factor()] or [gpu_chol()], these functions solve
+#' with \eqn{A}, and compute its determinant, its inverse, and the diagonal of the factor. The factor stays where it is;
+#' the right-hand sides and the results are in ordinary memory. [solve_forward()], [solve_back()] and [logdet()] accept
+#' every kind of factor.
 #'
-#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. What they return of
-#' anything else does not change.
+#' `chol2inv()` and `diag()` are S4 methods, since base R has no S3 generics of these names. For anything but a factor
+#' they return what they always do.
 #'
-#' In ordinary memory that is done by R's BLAS and LAPACK, in double precision. On a GPU: up to 192 right-hand sides, or
-#' 64 where n is above 8,192, are solved for, on GPUs of compute capability 8.0 and later, by kernels of the package, in
-#' double precision whatever the precision of the factor: a column's solution is then the same to the last bit whichever
-#' others come with it. More of them, and those of a factor that has diagonal blocks (of 64 rows) of condition above
-#' \eqn{10^7}, or of which a number is not finite, are solved for by cuBLAS, in the factor's precision.
+#' For a factor in ordinary memory, R's BLAS and LAPACK compute the results, in double precision. On GPUs of compute
+#' capability 8.0 and later, kernels of the package solve for up to 192 right-hand sides (64 if n is above 8,192), in
+#' double precision whatever the precision of the factor. The solution for a column is then the same to the last bit
+#' whatever the other columns are. In all other cases cuBLAS solves, in the precision of the factor: for more right-hand
+#' sides, on older GPUs, and with a factor that has diagonal blocks (of 64 rows) of condition above \eqn{10^7} or a
+#' number that is not finite.
 #'
 #' @param a,x A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
 #'   `float32`. If missing, the identity matrix.
 #' @param logarithm Whether to return the logarithm of the determinant.
-#' @param names Whether the diagonal gets names, where row and column names of the factor are the same.
+#' @param names Whether the diagonal gets names, if row and column names of the factor are the same.
 #' @param nrow,ncol Not for factors: see [base::diag()].
 #' @param ... Ignored.
 #'
-#' @return
-#' `solve()`: \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix, named as [base::solve()] would; without `b`,
-#' \eqn{A^{-1}}. Always of doubles, with the accuracy of the factor's precision.
+#' @return `solve()`: \eqn{A^{-1}b}, a vector if `b` is a vector, otherwise a matrix, named as by [base::solve()];
+#'   without `b`, \eqn{A^{-1}}. The numbers are always doubles, with the accuracy of the precision of the factor.
 #'
 #' `chol2inv()`: \eqn{A^{-1}}, the same as `solve(f)`.
 #'
-#' `determinant()`: that of \eqn{A}, in the form of [base::determinant()]. (For a `Cholesky` object, some versions of
-#' package \pkg{Matrix} give that of the factor.)
+#' `determinant()`: the determinant of \eqn{A}, in the form of [base::determinant()]. (For a `Cholesky` object, some
+#' versions of package \pkg{Matrix} return the determinant of the factor.)
 #'
 #' `diag()`: the diagonal of the factor.
-#'
 #' @seealso [chol_factor()]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)

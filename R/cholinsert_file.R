@@ -1,25 +1,27 @@
-#' Rows and columns of a factor in a file come and go
+#' Insert and delete rows and columns of A, with a factor in a file
 #'
-#' The method of [cholinsert_gpu()] and [choldelete_gpu()] for a factor in a file: the new factor is written to another
-#' file, or takes the place of the file that is read. It is never in memory as a whole: panels of columns are read once,
-#' written without, or with, what goes or comes, to a file beside the output, and that is updated, or downdated, as by
-#' [cholupdate_gpu()][cholupdate_gpu.factor_file]. So there must be space on the disk for two more files.
+#' These are the methods of [cholinsert_gpu()] and [choldelete_gpu()] for a factor in a file: they write the new factor
+#' to another file, or replace the file that is read. The factor is never in memory as a whole. Its columns are read
+#' once, in panels, and written to a file beside the output, with the new rows and columns or without those that are
+#' deleted. That file is then updated or downdated, as by [cholupdate_gpu()][cholupdate_gpu.factor_file]. So there must
+#' be space on the disk for two more files.
 #'
-#' [cholshift_gpu()], [cholpermute_gpu()] and [solve_modified()] do not take a file: the error, of class
-#' `gpucholmod_not_supported`, names [chol_factor()], which takes the factor into memory, that of several GPUs too;
-#' [write_factor()] writes it back.
+#' [cholshift_gpu()], [cholpermute_gpu()] and [solve_modified()] do not accept a file. Their error, of class
+#' `gpucholmod_not_supported`, suggests [chol_factor()], which reads the factor into memory, or into that of several
+#' GPUs; [write_factor()] writes it back.
 #'
 #' @param R A factor in a file, from [factor_file()] or [write_factor()].
 #' @param X The new columns of the new matrix, as for [cholinsert_gpu()].
-#' @param at The number that the first of them has in the new matrix; they stand side by side. The default is behind the
-#'   last.
-#' @param index The numbers of those that go, or what else selects them: [choldelete_gpu()].
+#' @param at The number of the first new column in the new matrix; the new columns are side by side. By default they are
+#'   appended at the end.
+#' @param index The rows and columns to delete, by number or by anything else that selects them: see [choldelete_gpu()].
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param output,replace,backend,control As for [cholupdate_gpu()][cholupdate_gpu.factor_file].
-#' @param check Whether an insertion that cannot be done stops (`TRUE`), or is reported in the return value (`FALSE`).
+#' @param check Whether an insertion that is not possible is an error (`TRUE`), or is reported in the return value
+#'   (`FALSE`).
 #'
-#' @return The new factor, a [factor_file()] of `output`. For `cholinsert_gpu()` with `check = FALSE`, a list of the
-#'   factor `R` and `pivot`, as for an ordinary factor; where `pivot` is not 0 there is no output.
+#' @return The new factor, a [factor_file()] of `output`. `cholinsert_gpu()` with `check = FALSE` returns a list of the
+#'   factor `R` and `pivot`, as for an ordinary factor; if `pivot` is not 0, no file is written.
 #' @seealso [factor_file()]
 #' @examplesIf .Platform$OS.type != "windows"
 #' A <- crossprod(matrix(rnorm(600), 30)) + diag(20)

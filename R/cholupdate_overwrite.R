@@ -1,39 +1,40 @@
 #' Rank-k update or downdate in the memory of the factor
 #'
-#' For one special case: an ordinary matrix so large that there is no memory for a second one. [cholupdate_gpu()]
-#' returns a new matrix and leaves `R` as it is, which takes twice the memory of `R`; this function gives up `R`: its
-#' memory becomes the result's. What is in the other triangle is not changed.
+#' `cholupdate_overwrite()` is for an ordinary matrix `R` that is so large that there is no memory for a second one.
+#' [cholupdate_gpu()] returns a new matrix and leaves `R` as it is. This function writes the result into the memory of
+#' `R` instead. It does not change the other triangle.
 #'
-#' To modify a factor again and again, keep it in a [chol_factor()] and give
-#' [cholupdate_gpu()][cholupdate_gpu.chol_factor] `in_place = TRUE`: that is as sparing, and needs none of the care that
-#' is described here.
+#' To modify a factor again and again, keep it in a handle of [chol_factor()], and call
+#' [cholupdate_gpu()][cholupdate_gpu.chol_factor] with `in_place = TRUE`: this needs as little memory, and none of the
+#' care that is described below.
 #'
-#' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds
-#' an ordinary square matrix of doubles. Where something else refers to the same matrix, such as another variable, a
-#' list or the caller of a function that got it as an argument, that must not change. Then the matrix is copied first,
-#' as R does itself for `R[i, j] <- x`, and a message says so; the variable holds the copy from then on, which later
-#' calls overwrite. R counts references and may count too many, never too few: after `R <- chol(A)` at the top level of
-#' [source()], of [example()] or of a knitr document, or after a function has kept the matrix in a list. Where there is
-#' no memory for a copy, make the factor and overwrite it within a function.
+#' `R` must be the name of a variable of the calling function (or of the global environment, at top level) that holds an
+#' ordinary square matrix of doubles. If something else refers to the same matrix, such as another variable, a list or
+#' the caller of a function that got it as an argument, this must not change. Then the matrix is copied first, as R does
+#' itself for `R[i, j] <- x`, and a message says so. After that the variable holds the copy, which later calls
+#' overwrite. R counts references, and may count too many, but never too few: after `R <- chol(A)` at the top level of
+#' [source()], of [example()] or of a knitr document, or after a function has kept the matrix in a list. If there is no
+#' memory for a copy, make the factor and overwrite it within a function.
 #'
-#' The factor is read once more beforehand, so that a factor or `V` that cannot be used is an error before anything is
-#' written. So is a downdate that cannot be done: it is tried out first, which takes about as long as doing it.
+#' The call reads the factor once more before it changes anything, so that a factor or `V` that cannot be used is an
+#' error in time. It also tests whether a downdate is possible, which takes about as long as the downdate.
 #'
-#' If the call breaks off later, by Ctrl-C, a failure of CUDA, or an update too large to represent, `R` is lost: half
-#' of it is modified. Its diagonal is then set to `NaN`, so that no computation takes it for a factor. The condition
-#' of such a failure has a field `lost`.
+#' If the call ends later, by Ctrl-C, by a failure of CUDA, or because the result of an update is too large to
+#' represent, `R` is lost, because half of it is modified. Its diagonal is then set to `NaN`, so that no computation
+#' takes it for a factor. The condition of such a failure has a field `lost`.
 #'
+#' @inheritParams cholupdate_gpu
 #' @param R The name of a variable that holds the factor, see Details.
 #' @param method `"auto"`, `"stream"`, or, on the GPU, `"resident"`.
-#' @param copy What to do where something else refers to the matrix: copy it first (`TRUE`), with a message of class
-#'   `gpucholmod_copied` that has the fields `argument` and `bytes`; or stop with an error of class `gpucholmod_shared`
-#'   (`FALSE`), so that no second matrix is ever made.
-#' @inheritParams cholupdate_gpu
-#' @return `NULL`, invisibly: a value would be another reference to `R`. With `z`, a list of `z`, `rss` if that was
-#'   given, and `pivot` with `check = FALSE`. Without `z`, and with `check = FALSE`, `pivot`: 0 on success; otherwise
-#'   the order of the first leading minor of \eqn{A - VV'} that is not positive definite, and `R` is as it was.
-#' @seealso [cholupdate_gpu()]; [gpu_factor()] for a factor that is to be modified often; [factor_file()] for one that
-#'   does not fit into memory.
+#' @param copy What to do if something else refers to the matrix. `TRUE`: copy the matrix first, with a message of class
+#'   `gpucholmod_copied` that has the fields `argument` and `bytes`. `FALSE`: stop with an error of class
+#'   `gpucholmod_shared`, so that no second matrix is ever made.
+#' @return `NULL`, invisibly, because a value would be another reference to `R`. With `z`, a list of `z`, `rss` if it
+#'   was given, and `pivot` if `check = FALSE`. Without `z`, and with `check = FALSE`: `pivot`, which is 0 on success;
+#'   otherwise it is the order of the first leading minor of \eqn{A - VV'} that is not positive definite, and `R` is as
+#'   it was.
+#' @seealso [cholupdate_gpu()]; [chol_factor()] for a factor that is modified often; [factor_file()] for a factor that
+#'   does not fit into memory
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' V <- matrix(rnorm(150), 50)

@@ -1,33 +1,34 @@
-#' The condition of a matrix of which a factor is kept
+#' The condition number of A, the factor, and comparison of factors
 #'
-#' For a factor of \eqn{A = R'R} with memory of its own, in a file, or many in a batch: what these functions of base R
-#' tell is of \eqn{A}, as [solve()] and [determinant()] are, and not of the factor.
+#' For a handle, a batch or a file, these functions of base R are about the matrix \eqn{A = R'R}, as [solve()] and
+#' [determinant()] are: `kappa()` and `rcond()` estimate its condition, `chol()` returns its factor, and `all.equal()`
+#' compares factors.
 #'
-#' `kappa()` and `rcond()` are estimates, as LAPACK's are, by the method of Hager and Higham: lower bounds of the norms,
-#' which mostly are the norms. That of \eqn{A^{-1}} takes 3 to 11 substitutions with \eqn{R}, and as many with
-#' \eqn{R'}, for up to 8 columns at once, done where the factor is, in \eqn{O(n^2)} operations. That of \eqn{A} takes as
-#' many products with the factor, which is copied to ordinary memory for them, of process 0 if it is one over several
-#' processes; a factor in a file is read in panels for each. Estimates of a factor in single precision are of the
-#' numbers that are kept.
+#' `kappa()` and `rcond()` are estimates, as LAPACK's are, by the method of Hager and Higham. They use lower bounds of
+#' the norms of \eqn{A} and \eqn{A^{-1}}, which mostly are equal to the norms. The norm of \eqn{A^{-1}} takes 3 to 11
+#' substitutions with \eqn{R}, and as many with \eqn{R'}, for up to 8 columns at once, in \eqn{O(n^2)} operations; these
+#' are done where the factor is. The norm of \eqn{A} takes as many products with the factor. For these the factor is
+#' copied to ordinary memory, that of process 0 if it is divided over several processes; a factor in a file is read in
+#' panels for each product. For a factor in single precision, the estimates are those of the numbers that are stored.
 #'
-#' Functions of R that are not generic, such as `svd()`, `eigen()` and `backsolve()`, take what `as.matrix()` returns:
-#' the factor. `identical()` cannot be taught to compare what two handles refer to: `all.equal()` does.
+#' Functions of R that are not generic, such as `svd()`, `eigen()` and `backsolve()`, accept the result of
+#' `as.matrix()`, the factor. `identical()` compares handles, not the factors that they refer to; use `all.equal()`.
 #'
 #' @param z,x,target A handle from [chol_factor()], [gpu_factor()], [gpu_chol()] or [chol_batch()], or a
 #'   [factor_file()].
-#' @param current Another one, or an ordinary matrix (of a batch, an array).
+#' @param current Another handle, batch or file, or an ordinary matrix (for a batch, an array).
 #' @param norm `"1"`, `"O"` or `"I"`, all of which are the same for a symmetric matrix.
 #' @param exact Must be `FALSE`.
-#' @param tolerance As for [base::all.equal()]. The default is 1.5e-8, or 3.5e-4 where one of the factors is in single
+#' @param tolerance As for [base::all.equal()]. The default is 1.5e-8, or 3.5e-4 if one of the factors is in single
 #'   precision.
-#' @param ... Must be empty; for `all.equal()` further arguments of that for numbers.
-#' @return `kappa()`: an estimate of the condition \eqn{\|A\|_1 \|A^{-1}\|_1}{|A|_1 |A^-1|_1}, at least 1, and `Inf`
-#'   where it is too large for a number; `rcond()` its reciprocal. Of a batch, one for each member.
+#' @param ... Must be empty; for `all.equal()` further arguments of [base::all.equal()] for numbers.
+#' @return `kappa()`: an estimate of the condition number \eqn{\|A\|_1 \|A^{-1}\|_1}{|A|_1 |A^-1|_1}. It is at least 1,
+#'   and `Inf` if it is too large for a number. `rcond()`: its reciprocal. For a batch, one number for each member.
 #'
-#'   `chol()`: the factor as [base::chol()] returns it for \eqn{A}, an upper triangular matrix (of a batch, an array).
+#'   `chol()`: the factor as [base::chol()] returns it for \eqn{A}, an upper triangular matrix (for a batch, an array).
 #'
-#'   `all.equal()`: `TRUE`, or what differs between the matrices that `as.matrix()` returns, with their dimnames. Where
-#'   and in what precision the factors are kept does not count, nor what has been done to them before.
+#'   `all.equal()`: `TRUE`, or the differences between the matrices that `as.matrix()` returns, dimnames included. Where
+#'   and in what precision the factors are stored does not matter, nor how they were modified before.
 #'
 #'   `qr()` is an error of class `gpucholmod_bad_argument` that says what to do instead.
 #' @references

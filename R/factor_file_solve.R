@@ -1,9 +1,9 @@
 #' Solve with a factor in a file
 #'
-#' With a factor of \eqn{A} in a file, these solve with \eqn{A}, and give its determinant, inverse, and the diagonal of
-#' the factor, as [for factors on a GPU][solve.chol_factor]. [solve_forward()], [solve_back()] and [logdet()] take such
-#' a factor too. The file is read in panels of columns, once for each of the two substitutions (besides its diagonal);
-#' only the inverse takes the whole matrix in memory, as it is one.
+#' For a factor of \eqn{A} in a file, these functions solve with \eqn{A}, and compute its determinant, its inverse, and
+#' the diagonal of the factor, as [for handles][solve.chol_factor]. [solve_forward()], [solve_back()] and [logdet()]
+#' accept such a factor too. The file is read in panels of columns, once for each of the two substitutions; its diagonal
+#' is read before. Only the inverse needs memory for a whole matrix.
 #'
 #' @param a,x A factor in a file, from [factor_file()] or [write_factor()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
@@ -11,12 +11,12 @@
 #' @param logarithm Whether to return the logarithm of the determinant.
 #' @param nrow,ncol,names Not for factors in files: see [base::diag()].
 #' @param ... Ignored.
-#' @return `solve()`: \eqn{A^{-1}b}, a vector if `b` is one, otherwise a matrix; without `b`, \eqn{A^{-1}}, which
-#'   `chol2inv()` gives too. `determinant()`: that of \eqn{A}, in the form of [base::determinant()]. `diag()`: the
+#' @return `solve()`: \eqn{A^{-1}b}, a vector if `b` is a vector, otherwise a matrix; without `b`, \eqn{A^{-1}}, as
+#'   `chol2inv()`. `determinant()`: the determinant of \eqn{A}, in the form of [base::determinant()]. `diag()`: the
 #'   diagonal of the factor.
 #' @section Errors:
-#' What is read is looked at: a number that is not finite is an error of class `gpucholmod_not_finite`, and a diagonal
-#' entry that is not finite, or less than 2.2e-308 in size, one of class `gpucholmod_bad_diagonal`.
+#' The numbers that are read are checked. A number that is not finite is an error of class `gpucholmod_not_finite`; a
+#' diagonal entry that is not finite, or less than 2.2e-308 in size, is an error of class `gpucholmod_bad_diagonal`.
 #' @seealso [factor_file()]
 #' @examplesIf .Platform$OS.type != "windows"
 #' A <- crossprod(matrix(rnorm(100), 10)) + diag(10)

@@ -1,33 +1,33 @@
 #' A handle where a matrix is expected
 #'
-#' A factor of [chol_factor()] or in a [factor_file()] multiplies, and is indexed, as the triangular matrix that
-#' `as.matrix(f)` returns: \eqn{R}, or, where it was given as a lower triangular factor, \eqn{R'}. Products are computed
-#' where the factor is, in double precision, and no matrix is made of it. (`solve(f)`, `determinant(f)` and `logdet(f)`
-#' are of \eqn{A}.)
+#' A factor of [chol_factor()] or in a [factor_file()] can be multiplied and indexed as the triangular matrix that
+#' `as.matrix(f)` returns: \eqn{R}, or, if the factor was given as a lower triangular matrix, \eqn{R'}. Products are
+#' computed where the factor is, in double precision, without making a matrix of it. (`solve(f)`, `determinant(f)` and
+#' `logdet(f)` are about \eqn{A}.)
 #'
-#' `f %*% x` needs R 4.3.0: earlier versions know no methods there, and stop. `crossprod(f, x)`, which is \eqn{f'x}, and
-#' `tcrossprod(f, t(x))`, which is \eqn{fx}, are for every version. Before R 4.4.0 they are S4 generics of this package,
-#' which do for everything else what those of base do.
+#' `f %*% x` needs R 4.3.0 or later; earlier versions cannot call a method for it, and stop. `crossprod(f, x)`, which is
+#' \eqn{f'x}, and `tcrossprod(f, t(x))`, which is \eqn{fx}, work in every version. Before R 4.4.0 they are S4 generics
+#' of this package, which call the functions of base R for everything else.
 #'
-#' @param x,y A factor, and an ordinary matrix, or a vector, with as many rows or columns as fit; also of class
-#'   `Matrix` or `float32`. If `y` is missing or `NULL`, the product is of the factor with itself.
+#' @param x,y A factor, and an ordinary matrix or a vector of suitable size; also of class `Matrix` or `float32`. If `y`
+#'   is missing or `NULL`, the product is that of the factor with itself.
 #' @param i,j,drop As for an ordinary matrix: numbers, negative numbers, logical values or names.
 #' @param ... Ignored; for `[`, the indices.
 #'
 #' @return Ordinary matrices of doubles, named as a product of matrices is.
 #'
-#' | | |
+#' | Call | Value |
 #' |---|---|
 #' | `f %*% x`, `x %*% f` | the products |
 #' | `crossprod(f, x)`, `crossprod(x, f)` | \eqn{f'x}, \eqn{x'f} |
 #' | `tcrossprod(f, x)`, `tcrossprod(x, f)` | \eqn{fx'}, \eqn{xf'} |
 #' | `crossprod(f)`, `tcrossprod(f)` | \eqn{f'f}, \eqn{ff'}; \eqn{A} is the first if `f` is upper, or the second |
-#' | `t(f)`, `f[i, j]` | of `as.matrix(f)`, which copies the factor; of a file, `f[i, j]` reads the columns `j` alone |
+#' | `t(f)`, `f[i, j]` | of `as.matrix(f)`, a copy; for a file, `f[i, j]` reads only the columns `j` |
 #' | `length(f)`, `dim(f)`, `diag(f)` | \eqn{n^2}, \eqn{(n, n)}, the diagonal |
 #' | [summary(f)][summary.chol_factor] | size, place, and how well conditioned \eqn{A} may be |
 #'
-#' What else is done with numbers (`f + 1`, `exp(f)`, `max(f)`, `f[i, j] <- 1`) is an error of class
-#' `gpucholmod_not_supported` with the fields `operation` and `backend`, whose message names `as.matrix()`. So are
+#' Any other use as numbers (`f + 1`, `exp(f)`, `max(f)`, `f[i, j] <- 1`) is an error of class
+#' `gpucholmod_not_supported` with the fields `operation` and `backend`, whose message suggests `as.matrix()`. So are
 #' products, `t()` and `[` of a factor over several processes and of a [chol_batch()], and `t(f)` and `f[i]` of a file.
 #' @seealso [chol_factor()]
 #' @examples

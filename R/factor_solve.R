@@ -1,39 +1,39 @@
-#' Solve with a factor, and the determinant
+#' Solve with a triangular factor, and the determinant
 #'
-#' For a factor of any kind: a matrix, one with memory of its own, or one in a file. With \eqn{A = R'R}, to solve
-#' \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`, which [solve_factor()] does in one call, and, for handles and
-#' files, `solve(f, b)`. `solve()` of a matrix solves with the triangle alone, \eqn{Rx = b}; so it does for a
-#' `dtrMatrix` of package \pkg{Matrix}, and, in versions of that package in which it is one, such as 1.5, for a
-#' `Cholesky` object.
+#' `solve_forward()` and `solve_back()` solve with \eqn{R'} and with \eqn{R}, the Cholesky factor of \eqn{A = R'R};
+#' `logdet()` computes the logarithm of the determinant of \eqn{A}. The factor may be a matrix, a handle or a file. The
+#' solution of \eqn{Ax = b} is `solve_back(R, solve_forward(R, b))`, which [solve_factor()] computes in one call. For
+#' handles and files `solve(f, b)` does so too, but `solve()` of a matrix solves with the triangle alone, \eqn{Rx = b},
+#' as it does for a `dtrMatrix` of package \pkg{Matrix}, and for a `Cholesky` object in those versions of \pkg{Matrix}
+#' in which it is a `dtrMatrix`, such as 1.5.
 #'
-#' For matrices this is [backsolve()] and R's BLAS. A factor in a file is read once by each of the two, in
-#' panels of columns of about 128 MB, which are held twice, so that it is never in memory as a whole.
+#' Matrices are solved with by [backsolve()] and R's BLAS. A factor in a file is read once by each of the two functions,
+#' in panels of columns of about 128 MB, of which two are in memory at a time.
 #'
 #' @param f The Cholesky factor: what [cholupdate_gpu()] accepts, a handle from [chol_factor()], [gpu_factor()] or
 #'   [gpu_chol()], or a [factor_file()].
 #' @param b Right-hand sides: a vector of length \eqn{n}, or a matrix with \eqn{n} rows, also of class `Matrix` or
 #'   `float32`.
 #' @param ... Must be empty, but for `uplo`.
-#' @param uplo For ordinary and `float32` matrices: `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular
-#'   factor, \eqn{A = LL'}, with \eqn{L = R'}: then `solve_forward()` gives \eqn{L^{-1}b} and `solve_back()`
-#'   \eqn{L'^{-1}b}. A `dtrMatrix` or `Cholesky` object knows which it is: if `uplo` says otherwise, that is an error.
-#'   Handles and files know it too, and take no such argument.
+#' @param uplo For ordinary and `float32` matrices: `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor
+#'   \eqn{L}, \eqn{A = LL'}. With `"lower"`, `solve_forward()` returns \eqn{L^{-1}b} and `solve_back()` \eqn{L'^{-1}b}.
+#'   A `dtrMatrix` or `Cholesky` object says it itself; an `uplo` that contradicts it is an error. Handles and files say
+#'   it themselves, too, and have no such argument.
 #'
-#' @return
-#' `solve_forward()`, `solve_back()`: \eqn{R'^{-1}b} and \eqn{R^{-1}b}, a vector if `b` is one, otherwise a matrix,
-#' without names as from [base::backsolve()]. With `z <- solve_forward(f, b)`, `sum(z^2)` is \eqn{b'A^{-1}b}.
+#' @return `solve_forward()`: \eqn{R'^{-1}b}. `solve_back()`: \eqn{R^{-1}b}. Each is a vector if `b` is a vector,
+#'   otherwise a matrix, without names, as from [base::backsolve()]. With `z <- solve_forward(f, b)`, `sum(z^2)` is
+#'   \eqn{b'A^{-1}b}.
 #'
-#' Of an ordinary matrix or a file with negative diagonal entries, these are the solutions with `R` as it is; a handle
+#' If an ordinary matrix or a file has negative diagonal entries, these are the solutions with `R` as it is. A handle
 #' has a positive diagonal.
 #'
-#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log |R_{ii}|}{2 sum log |R_ii|}; `-Inf` of
-#' a factor with zeros on its diagonal.
+#' `logdet()`: the logarithm of the determinant of \eqn{A}, \eqn{2 \sum_i \log |R_{ii}|}{2 sum log |R_ii|}. It is `-Inf`
+#' if the factor has zeros on its diagonal.
 #' @section Errors:
 #' A diagonal entry that is not finite, or less than 2.2e-308 in size, is an error of class `gpucholmod_bad_diagonal`;
-#' for `logdet()` it may be 0. A symmetric matrix is an error of class `gpucholmod_not_triangular`. Of a matrix
-#' nothing else is looked at.
-#' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of factors with memory of their own and
-#' [in files][solve.factor_file]
+#' for `logdet()` it may be 0. A symmetric matrix is an error of class `gpucholmod_not_triangular`. Nothing else of a
+#' matrix is checked.
+#' @seealso [cholupdate_gpu()]; [solve()][solve.chol_factor] of handles and [of files][solve.factor_file]
 #' @examples
 #' A <- crossprod(matrix(rnorm(2500), 50)) + diag(50)
 #' b <- rnorm(50)

@@ -12,38 +12,42 @@ with_names <- function(x) {
 
 #' What the last call of `cholupdate_gpu()` or `cholupdate_batch()` did
 #'
-#' @return `NULL` before the first call; then, of the last call that computed something, a list of class
-#'   `gpucholmod_report`:
-#'   \item{n, k, downdate, removed, scale}{the problem; `removed`: columns of V that are taken away}
-#'   \item{members}{how many factors [cholupdate_batch()] modified; 0 for one factor. An item above is `NA`
-#'     if it differs between members}
-#'   \item{backend, method, precision}{what the call used; `"auto"` is resolved, and the method of batches is
-#'     `"batch"`}
-#'   \item{device}{name of the GPU, `""` on the CPU}
-#'   \item{gpus}{how many GPUs took part: of a factor on several the first does what there is no room for on all}
-#'   \item{seconds}{time in seconds. Methods `"blocked"`, `"stream"` and `"resident"`: of everything but the allocation
-#'     of the result, as reading and checking R, modifying it and writing the result go on at once. The others: without
-#'     the checks of the input and, on the host, the copy of R to the result, but with all transfers to and from the
-#'     GPU. For a [gpu_factor()], and batches on a GPU: there, without the transfer of V}
-#'   \item{panels}{panels processed: off-diagonal ones (method `"panel"`), or of whole columns (`"stream"`,
-#'   `"resident"`)}
-#'   \item{device_bytes_peak}{most device memory held at once, in bytes (these three methods, and for a
-#'     [gpu_factor()] what the call allocated besides it)}
-#'   \item{pivot}{0, or the failing pivot of a downdate that could not be done, of the first member that fails}
+#' @return `NULL` before the first call. After that, a list of class `gpucholmod_report` about the last call that
+#'   computed something:
+#'   \item{n, k, downdate, removed, scale}{the problem; `removed` is the number of columns of V that were taken away}
+#'   \item{members}{the number of factors that [cholupdate_batch()] modified; 0 for one factor. An item above is `NA` if
+#'     it differs between members}
+#'   \item{backend, method, precision}{what the call used; `"auto"` is resolved, and the method of batches is `"batch"`}
+#'   \item{device}{the name of the GPU, `""` on the CPU}
+#'   \item{gpus}{the number of GPUs that took part. For a factor on several GPUs, the first GPU does the work for which
+#'     not all of them have room}
+#'   \item{seconds}{the time in seconds. For methods `"blocked"`, `"stream"` and `"resident"`: the time of everything
+#'     except the allocation of the result, as R is read, checked and modified, and the result written, at the same
+#'     time. For the other methods: without checking the input and copying R to the result on the host, but with all
+#'     transfers to and from the GPU. For a [gpu_factor()] and for batches on a GPU: the time on the GPU, without the
+#'     transfer of V}
+#'   \item{panels}{the number of panels: off-diagonal panels (method `"panel"`), or panels of whole columns (`"stream"`,
+#'     `"resident"`)}
+#'   \item{device_bytes_peak}{the most device memory that was held at once, in bytes (for these three methods; for a
+#'     [gpu_factor()] the memory that the call allocated besides the factor)}
+#'   \item{pivot}{0, or the failing pivot of a downdate that was not possible, for a batch that of the first such
+#'     member}
 #'   \item{pinned}{whether the result could be page-locked for its transfers (method `"panel"`, backend `"cuda"`)}
-#'   \item{blocks}{row blocks done (of a [gpu_factor()], and methods `"stream"` and `"resident"` on the GPU)}
-#'   \item{fallbacks}{of these, the ones done by Householder steps, slower and always stable, where a test said that the
-#'     unscaled step would lose accuracy}
-#'   \item{rescalings}{row blocks before which V was scaled to keep its numbers in range}
+#'   \item{blocks}{the number of row blocks (of a [gpu_factor()], and with methods `"stream"` and `"resident"` on a
+#'     GPU)}
+#'   \item{fallbacks}{the number of those row blocks that were modified by the slower, always stable Householder steps,
+#'     because a test said that the unscaled step would lose accuracy}
+#'   \item{rescalings}{the number of row blocks before which V was scaled to keep its numbers in range}
 #'   \item{in_place}{whether a [gpu_factor()] was changed in place}
-#'   \item{threads}{of the CPU that computed (method `"blocked"`), or moved data (methods `"stream"` and `"resident"`)}
-#'   \item{instructions}{vector instructions that the CPU computed with (methods `"blocked"` and `"stream"`):
+#'   \item{threads}{the number of threads of the CPU that computed (method `"blocked"`) or moved data (methods
+#'     `"stream"` and `"resident"`)}
+#'   \item{instructions}{the vector instructions with which the CPU computed (methods `"blocked"` and `"stream"`):
 #'     `"avx512"`, `"avx2"` or `"plain"`}
-#'   \item{timeline}{where [cholupdate_control()] asked for it: a data frame with a row for each thing done, its
-#'     `stage` (`"fill"` and `"empty"` of staging buffers by the CPU; `"send"`, `"modify"`, `"fetch"` by the GPU),
+#'   \item{timeline}{if [cholupdate_control()] asked for it: a data frame with a row for each piece of work, with its
+#'     `stage` (`"fill"` and `"empty"` of staging buffers by the CPU; `"send"`, `"modify"` and `"fetch"` by the GPU),
 #'     `panel`, `begin` and `end` in seconds}
 #'
-#'   What belongs to another method than the one that ran is 0, `FALSE` or `""`.
+#'   Items that do not apply to the method are 0, `FALSE` or `""`.
 #' @examples
 #' R <- chol(diag(4) + 1)
 #' invisible(cholupdate_gpu(R, 1:4, backend = "cpu"))

@@ -1,30 +1,31 @@
-#' What a recursive regression says
+#' The methods of lm() for a recursive regression
 #'
-#' The methods of [lm()] for a fit of [rls()]. They cost \eqn{O(p^2)} to \eqn{O(p^3)} operations, however many
+#' These are the methods of [lm()] for a fit of [rls()]. They take \eqn{O(p^2)} to \eqn{O(p^3)} operations, however many
 #' observations there were.
 #'
-#' `deviance()` is what has been minimised: the weighted sum of squares of the residuals, and of the ridge penalty. A
-#' window that has lost digits of it, because what is left is small beside what has gone, sums the residuals of its
-#' rows.
+#' `deviance()` is the minimum that was found: the weighted sum of squares of the residuals, plus the ridge penalty. If
+#' a window has lost digits of this sum, because it is small beside what has left the window, the residuals of the rows
+#' of the window are summed instead.
 #'
-#' `nobs()` is the number of observations whose weight is not 0. Those that are being forgotten count for as much as is
-#' left of them, in `df.residual()` too: that is `nobs()` minus the number of coefficients that are not `NA`, or, with a
-#' ridge penalty, `nobs()`. Where no degree of freedom is left, `sigma()`, `vcov()` and what follows from them are `NA`,
-#' with a warning of class `gpucholmod_no_variance`.
+#' `nobs()` is the number of observations whose weight is not 0. With forgetting, each observation counts for as much as
+#' is left of it, in `df.residual()` too. `df.residual()` is `nobs()` minus the number of coefficients that are not
+#' `NA`, or, with a ridge penalty, `nobs()`. If no degree of freedom is left, `sigma()`, `vcov()` and what is computed
+#' from them are `NA`, with a warning of class `gpucholmod_no_variance`.
 #'
-#' With several responses, `coef()`, `residuals()` and `predict()` return a matrix, `deviance()` and `sigma()` a vector;
-#' the others are for one response.
+#' With several responses, `coef()`, `residuals()` and `predict()` return a matrix, and `deviance()` and `sigma()` a
+#' vector. The other methods are for one response.
 #'
 #' @param object A fit of [rls()].
-#' @param parm Coefficients, by number or name; all of them by default.
+#' @param parm Coefficients, by number or name; by default all of them.
 #' @param level The confidence level.
 #' @param ... Must be empty.
-#' @return `coef()`: the coefficients. `vcov()`: \eqn{\hat\sigma^2 (X'WX)^{-1}}, with the penalty's part of \eqn{X'WX},
-#'   and `confint()` the intervals by Student's t. `sigma()`: \eqn{\hat\sigma}, the square root of the deviance by the
-#'   degrees of freedom. `logLik()`: the log likelihood, for [AIC()] and [BIC()]; with a penalty or forgetting there is
-#'   none, which is an error of class `gpucholmod_no_likelihood`. `residuals()`, `fitted()`: of the observations that
-#'   are kept, the oldest first. `summary()`: a list of class `summary.rls` with the table `coefficients`, `sigma`,
-#'   `df`, `r.squared`, `adj.r.squared` and `fstatistic`, which are `NA` with a ridge penalty.
+#' @return `coef()`: the coefficients. `vcov()`: \eqn{\hat\sigma^2 (X'WX)^{-1}}, where \eqn{X'WX} includes the ridge
+#'   penalty. `confint()`: confidence intervals by Student's t. `sigma()`: \eqn{\hat\sigma}, the square root of the
+#'   deviance divided by the degrees of freedom. `logLik()`: the log likelihood, for [AIC()] and [BIC()]; with a penalty
+#'   or with forgetting there is none, which is an error of class `gpucholmod_no_likelihood`. `residuals()`, `fitted()`:
+#'   those of the observations that are kept, the oldest first. `summary()`: a list of class `summary.rls` with the
+#'   table `coefficients`, `sigma`, `df`, `r.squared`, `adj.r.squared` and `fstatistic`; the last three are not there
+#'   with a ridge penalty.
 #' @seealso [rls()], [predict()][predict.rls]
 #' @examples
 #' fit <- rls(mpg ~ wt + hp, mtcars[1:20, ])

@@ -1,17 +1,18 @@
 #' Predictions of a recursive regression
 #'
 #' @param object A fit of [rls()].
-#' @param newdata Where to predict: a data frame for a fit of a formula; a matrix with a row for each prediction, or a
-#'   vector, which is one, or, for a fit with one regressor, its values in several, for a fit of a matrix. If it is
-#'   missing, the fitted values of the observations that are kept.
+#' @param newdata Where to predict. For a fit of a formula: a data frame. For a fit of a matrix: a matrix with a row for
+#'   each prediction, or a vector, which is one row, or, if the fit has one regressor, its values in several rows. If
+#'   `newdata` is missing, the fitted values of the observations that are kept.
 #' @param se.fit Whether to return standard errors.
 #' @param interval,level Intervals for the means (`"confidence"`) or for further observations of weight 1
 #'   (`"prediction"`), and their level.
 #' @param ... Must be empty.
-#' @return As from [predict.lm()]: a vector; with an interval a matrix with columns `fit`, `lwr` and `upr`; with
-#'   `se.fit` a list of that, `se.fit`, `df` and `residual.scale`. For several responses, a matrix of predictions alone.
+#' @return As from [predict.lm()]: a vector; with an interval, a matrix with columns `fit`, `lwr` and `upr`; with
+#'   `se.fit`, a list of this vector or matrix (`fit`), `se.fit`, `df` and `residual.scale`. With several responses, a
+#'   matrix of predictions only.
 #'
-#'   Where columns of the fit depend on others, predictions leave them out, with a warning of class
+#'   If columns of the fit depend on others, predictions leave them out, with a warning of class
 #'   `gpucholmod_rank_deficient`.
 #' @examples
 #' fit <- rls(dist ~ speed, cars)

@@ -1,28 +1,31 @@
-#' Take observations into a recursive regression, and out of it
+#' Add observations to a recursive regression, and remove them
 #'
-#' `update()` returns the fit with further observations, and, in a window, without those that leave it. `drop_rows()`
-#' returns the fit without some observations. Both leave the fit they are given as it is.
+#' `update()` returns the fit with further observations, and, if the fit has a window, without those that leave the
+#' window. `drop_rows()` returns the fit without some observations. Both leave the fit that they are given as it is.
 #'
-#' Of more observations than the window has, only the last count. With a data frame for a fit of a formula, the
-#' variables are found by their names. With a matrix for a fit of a matrix, or a vector with names, the columns are put
-#' in the order of the fit where both have names.
+#' If there are more new observations than the window has, only the last of them count. If the fit is that of a formula,
+#' the variables are found in the data frame by their names. If the fit is that of a matrix, and its columns and those
+#' of the new matrix, or the elements of a vector, have names, they are matched by name.
 #'
 #' @param object A fit of [rls()].
-#' @param newdata The observations: a data frame for a fit of a formula; a matrix with a row for each, or a vector,
-#'   which is one observation, or, for a fit with one regressor, its values in several, for a fit of a matrix; a data
-#'   frame with the columns of the matrix.
-#' @param y Their responses, unless the formula of the fit tells them.
-#' @param weights Their weights: one number, or one for each observation, none negative. For a data frame, as for
-#'   [lm()], they are looked for in it first; those of a formula with weights are found there if none are given.
-#' @param forget What everything known so far is multiplied by beforehand; the default is that of the fit.
-#' @param rows Which observations are to go: numbers of those that the fit keeps, of which the oldest is number 1.
+#' @param newdata The observations. For a fit of a formula: a data frame. For a fit of a matrix: a matrix with a row for
+#'   each observation; a vector, which is one observation, or, if the fit has one regressor, its values in several
+#'   observations; or a data frame with the columns of the matrix.
+#' @param y The responses of the observations, unless the formula of the fit has them.
+#' @param weights The weights of the observations: one number, or one for each, none negative. If `newdata` is a data
+#'   frame, `weights` is evaluated in it first, as by [lm()]; the default is the weights of the formula, if it has any.
+#' @param forget The forgetting factor of this update: the weights of all earlier observations are multiplied by it
+#'   first. The default is that of the fit.
+#' @param rows For `drop_rows()` of a fit that keeps its observations: the numbers of those to remove, among the
+#'   observations that are kept, of which the oldest is number 1. If the fit keeps none, give the observations to remove
+#'   as `newdata`.
 #' @param ... Must be empty.
 #' @return A fit.
 #' @section Errors:
 #' `gpucholmod_unknown_columns`: the names of the columns are not those of the fit; fields `unknown`, `missing` and
-#' `expected`. `gpucholmod_rows_not_kept`: `rows` is given, and the fit keeps none. `gpucholmod_lost_digits`: without
-#' the observations, `drop_rows()` would leave coefficients that are off by more than 1e-10, or a deviance that is off
-#' by 1e-8.
+#' `expected`. `gpucholmod_rows_not_kept`: `rows` is given, and the fit keeps no observations. `gpucholmod_lost_digits`:
+#' without the observations, `drop_rows()` would leave coefficients with an error above 1e-10, or a deviance with an
+#' error above 1e-8.
 #' @seealso [rls()]
 #' @examples
 #' fit <- rls(dist ~ speed, cars[1:20, ], keep_rows = TRUE)

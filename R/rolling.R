@@ -7,24 +7,26 @@
 #' @param x A matrix with a row for each observation, in the order of time, and a column for each regressor (for an
 #'   intercept, a column of ones); a vector is one column.
 #' @param y The responses: a vector, or a matrix with a column for each of several.
-#' @param window How many observations a window has; with `times`, how long it is, a number in their units or a
-#'   [difftime()]: then the window that ends at time t has all observations after t - `window`, up to t, and is complete
-#'   if t - `window` is not before the first of its group.
+#' @param window The number of observations in a window. With `times`, the length of a window: a number in the units of
+#'   `times`, or a [difftime()]. Then the window that ends at time t has all observations after t - `window`, up to t,
+#'   and is complete if t - `window` is not before the first observation of its group.
 #' @param by Fit every `by`-th window, beginning with the first complete window of each group.
-#' @param weights Of the observations, none negative: one number, or one for each.
+#' @param weights Weights of the observations, none negative: one number, or one for each.
 #' @param times When the observations were made: numbers, dates or times, which must not decrease within a group.
-#' @param groups To which of several series the observations belong: no window reaches from one into another.
+#' @param groups The series to which each observation belongs, if there are several: no window reaches from one series
+#'   into another.
 #' @param partial Whether windows that are not complete, at the beginning of each group, are fitted too.
 #' @param tol The tolerance for columns that depend on others; their coefficients are `NA`, as in [rls()].
-#' @param na.action What is done with observations that have missing values: an error, or, with [na.omit()], they are
-#'   left out, before windows are counted.
+#' @param na.action What to do about observations that have missing values. The default is an error; [na.omit()] leaves
+#'   them out before windows are counted.
 #' @param formula,data,subset As for [lm()]; `weights`, `times` and `groups` may be variables of `data`.
 #' @param ... For the method for formulas: `by`, `partial` and `tol`. Otherwise it must be empty.
-#' @return A list of class `rolling`, with a row, or an element, for each window: `end`, the number of its last
-#'   observation, of those that are used; `coefficients` and `std.error`, matrices with a column for each coefficient
-#'   (for several responses, of each response after the other); `sigma`, `r.squared`, `nobs`, `df.residual`; and `times`
-#'   and `groups` of its last observation, where they were given. `coef()` returns the coefficients, `as.data.frame()`
-#'   one row for each window, and `plot()` draws the paths of the coefficients, with two standard errors on both sides.
+#' @return A list of class `rolling`, whose items have a row or an element for each window: `end`, the number of its
+#'   last observation among those that are used; `coefficients` and `std.error`, matrices with a column for each
+#'   coefficient (with several responses, those of one response after the other); `sigma`, `r.squared`, `nobs`,
+#'   `df.residual`; and `times` and `groups` of its last observation, if they were given. `coef()` returns the
+#'   coefficients, `as.data.frame()` one row for each window, and `plot()` draws the paths of the coefficients, with two
+#'   standard errors on both sides. If no window is complete, there is a warning of class `gpucholmod_no_window`.
 #' @seealso [rls()]
 #' @examples
 #' x <- cbind(`(Intercept)` = 1, x = rnorm(500))
