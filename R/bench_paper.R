@@ -10,18 +10,18 @@
 #' \eqn{\max |\tilde A - \tilde R'\tilde R|}{max |A~ - R~'R~|}, with \eqn{\tilde R'\tilde R}{R~'R~} by R's BLAS in
 #' double precision.
 #'
-#' Times are of whole R calls, by the wall clock: from an ordinary matrix to an ordinary matrix, transfers to the GPU
-#' and conversions to single precision included, garbage being collected before each from \eqn{n = 500} on. With method
-#' `"resident"` the factor is on the GPU before and after. Factorising again is not charged for forming
-#' \eqn{\tilde A}{A~}, which is `A1` here.
+#' The times are those of whole calls from R by the wall clock, from an ordinary matrix to an ordinary matrix, transfers
+#' to the GPU and conversions to single precision included. From \eqn{n = 500} on, garbage is collected before each
+#' call. With method `"resident"` the factor is on the GPU before and after the call. The time of factorising again does
+#' not include forming \eqn{\tilde A}{A~}, which is called `A1` in the table.
 #'
-#' | `method` | on the | what is timed |
+#' | `method` | runs on the | what is timed |
 #' |---|---|---|
 #' | `"sweeps"` | CPU | `cholupdate_gpu(method = "reference")`: a sweep of rotations for each column, as in LINPACK |
 #' | `"blocked"` | CPU | `cholupdate_gpu(method = "blocked")` |
 #' | `"chol"` | CPU | `chol(A1)`, double precision only, with the quickest number of threads of R's BLAS (see below) |
-#' | `"copy"` | CPU | `R + 0`: what R takes to write such a matrix |
-#' | `"panel"` | GPU | `cholupdate_gpu(method = "panel")`, the paper's |
+#' | `"copy"` | CPU | `R + 0`: the time that R takes to write such a matrix |
+#' | `"panel"` | GPU | `cholupdate_gpu(method = "panel")`, the paper's method |
 #' | `"stream"` | GPU | `cholupdate_gpu(method = "stream")` |
 #' | `"gpu_chol"` | GPU | `as.matrix(gpu_chol(A1))` |
 #' | `"resident"` | GPU | `cholupdate_gpu()` of a [gpu_factor()] |
@@ -31,27 +31,26 @@
 #' `"chol"` tries numbers of threads only if R's BLAS allows the number to be set. `"potrf"` factorises a matrix that is
 #' on the GPU already, from its upper or its lower triangle, whichever is quicker.
 #'
-#' Large `sizes` take long, mostly for \eqn{B'B}, the first factors and the errors, which grow with \eqn{n^3}. A call
-#' that is expected to take more than `longest` seconds, going by the next smaller size, is left out, and says so in
-#' column `status`; so are all sizes from that on for which \eqn{B'B} and its factor would.
+#' Large `sizes` take long, mostly for \eqn{B'B}, the first factors and the errors, whose times grow with \eqn{n^3}. A
+#' call is left out if it is expected to take more than `longest` seconds, by its time at the next smaller size; column
+#' `status` says so. If \eqn{B'B} and its factor are expected to take more, this and all larger sizes are left out.
 #'
 #' @param sizes Orders \eqn{n}. By default 500, 1,000, 1,500, 2,000, 3,000, 4,000, 5,000, 7,000 and so on up to
-#'   40,000, as far as seven matrices of that order fit into 80 % of the memory that is free (where that is not known:
-#'   up to 5,000).
-#' @param ranks Ranks \eqn{k}. The paper has 1 and 16; with others the break-even with factorising again is known for
-#'   these too.
+#'   40,000, as long as seven matrices of that order fit into 80 % of the free memory (up to 5,000 if the free memory is
+#'   not known).
+#' @param ranks Ranks \eqn{k}. The paper has 1 and 16.
 #' @param precisions `"double"`, `"single"` or both.
-#' @param methods Names in the table above; by default all that can run here.
-#' @param repeats Calls to time, after one to warm up; more of those that take less than 0.1 seconds all together.
-#'   Their median counts.
-#' @param longest Seconds that a call, or \eqn{B'B} and its factor, may be expected to take. No further calls are timed
-#'   once those of one case have taken that long together; where the first does, it is the only one.
-#' @param file A file to save each measurement to as soon as it is made (see [stored_measurements()]). Where it is there
-#'   already, and of this machine, what it holds is not measured again: a run that was stopped goes on, and one with
-#'   other sizes, ranks or methods adds to it.
+#' @param methods Names in the table above; by default all that can run on this machine.
+#' @param repeats The number of calls to time, after one call to warm up; more calls if these take less than 0.1 seconds
+#'   together. Their median counts.
+#' @param longest The most seconds that a call, or \eqn{B'B} and its factor, may be expected to take. No further calls
+#'   are timed once the calls of one case have taken that long together, even after the first call.
+#' @param file A file to which each measurement is saved as soon as it is made (see [stored_measurements()]). If the
+#'   file is there already, and comes from this machine, its measurements are not repeated: a run that was stopped goes
+#'   on, and a run with other sizes, ranks or methods adds to the file.
 #' @param seed A whole number for [set.seed()]: it gives the same \eqn{B} for the same \eqn{n}, and the same \eqn{V} for
-#'   the same \eqn{n} and \eqn{k}. R's random numbers go on afterwards as if nothing had been.
-#' @param verbose Whether to say what is done, a message a size.
+#'   the same \eqn{n} and \eqn{k}. R's own stream of random numbers is not changed by this.
+#' @param verbose Whether to show a message for each size.
 #' @return A data frame of class `bench_paper`, with a row for each measurement, those in `file` included:
 #'   \item{n, k}{order and rank; `k` is 0 for what does not depend on it (`"copy"`, `"potrf"`, `"triangle"`)}
 #'   \item{precision}{`"double"` or `"single"`}

@@ -11,28 +11,28 @@ walder <- c("1" = "4,000", "16" = "2,000 (7)")
 #' Figures and findings of `bench_paper()`
 #'
 #' `plot()` draws the two figures of Walder (2010): time against order, and error against order, each with a panel for
-#' update and downdate, single and double precision, and two ranks; or time beside its floor, which is moving the
-#' triangle once without computing anything, and beside factorising again. `summary()` says from which order on the GPU
-#' is quicker than the CPU, and a modification quicker than factorising again.
+#' update and downdate, single and double precision, and two ranks. It can also draw the time beside its floor, which is
+#' the time to move the triangle once without computing anything, and beside factorising again. `summary()` says from
+#' which order on the GPU is quicker than the CPU, and a modification is quicker than factorising again.
 #'
-#' A challenger overtakes at \eqn{n} if it is quicker at every larger size that was measured. Between two sizes, times
-#' are taken as powers of \eqn{n}.
+#' A challenger overtakes its opponent at \eqn{n} if it is quicker at every larger size that was measured. Times between
+#' two measured sizes are interpolated by powers of \eqn{n}.
 #'
 #' @param x,object What [bench_paper()] has returned, or [stored_measurements()] of a name that begins with `paper`.
 #' @param which `"time"` and `"error"` are the paper's figures; `"floor"` is time beside its floor, for updates in
 #'   double precision without `"sweeps"` and `"panel"`. Each takes a page.
-#' @param ranks Up to two \eqn{k} to draw, one for each column or row of panels; `"floor"` takes the larger.
+#' @param ranks One or two ranks \eqn{k} to draw, one for each column or row of panels; `"floor"` draws the larger.
 #' @param ... For `plot()`, must be empty; for `print()`, ignored.
 #' @return `summary()`: a list of class `summary.bench_paper`:
 #'   \item{overtakes}{a data frame: `pair` (the two methods), `challenger`, `opponent`, `precision`, `change`, `k`;
 #'     `n`, from which on the challenger is quicker, `NA` if it never is; `first` and `last`, the smallest and the
-#'     largest \eqn{n} that both were timed at; `ratio`, the opponent's time by the challenger's at `last`; `ratio_5000`
-#'     the same at \eqn{n = 5000}, `NA` where that was not measured}
+#'     largest \eqn{n} at which both were timed; `ratio`, the opponent's time divided by the challenger's at `last`;
+#'     `ratio_5000`, the same at \eqn{n = 5000}, `NA` if that was not measured}
 #'   \item{break_even}{the same for modifications against factorising again}
-#'   \item{statuses}{how many measurements have which status}
-#'   \item{about}{where they come from}
+#'   \item{statuses}{the number of measurements with each status}
+#'   \item{about}{where the measurements come from}
 #'
-#'   The others return `x` invisibly.
+#'   `plot()` and `print()` return `x` invisibly.
 #' @examples
 #' x <- stored_measurements("paper-h200")
 #' x

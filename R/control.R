@@ -1,32 +1,31 @@
 #' Tunables of `cholupdate_gpu()`
 #'
-#' The defaults, which `NULL` stands for, are meant to be left alone, but for `threads` and `device_memory`;
-#' `str(cholupdate_control())` shows them.
+#' `threads` and `device_memory` are the arguments to set; the defaults of the others, which `NULL` stands for, are
+#' meant to be left alone. `str(cholupdate_control())` shows all values.
 #'
-#' @param threads The most threads of the CPU to use: to compute with (method `"blocked"`; the result is the same to the
-#'   last bit with any number), or to copy between R's memory and the GPU (methods `"stream"` and `"resident"`). With
-#'   `NULL` as many as there are cores, at most 16, and at most what the environment variable `OMP_THREAD_LIMIT` says.
-#'   Small problems take fewer. The default can be set with `options(gpucholmod.threads =)`. It does not apply to R's
-#'   BLAS (method `"refactor"`), which has threads of its own.
+#' @param threads The most threads of the CPU to use, to compute (method `"blocked"`), or to copy between R's memory and
+#'   the GPU (methods `"stream"` and `"resident"`). The result has the same bits for any number. `NULL` is the number of
+#'   cores, at most 16 and at most what the environment variable `OMP_THREAD_LIMIT` says. Small problems use fewer
+#'   threads. `options(gpucholmod.threads =)` sets the default. R's BLAS (method `"refactor"`) has threads of its own,
+#'   to which this does not apply.
 #' @param device_memory The most device memory that a call may allocate, with methods `"stream"`, `"resident"` and
-#'   `"panel"`, and for a [gpu_factor()] besides it; where that is not enough, the error of class
-#'   `gpucholmod_out_of_memory` tells what is `needed`. A number of bytes, or a string such as `"256MB"`, `"1.5 GB"`,
-#'   `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB and TiB powers of 1024, in letters of
-#'   either case. What the driver itself needs for a process comes on top.
-#' @param instructions The vector instructions for the CPU to compute with, methods `"blocked"` and `"stream"`:
-#'   `"avx512"`, `"avx2"` (with FMA), `"plain"` (what the compiler takes by default for the family of processors), or
-#'   `"auto"`, the first of these that the machine has. The results differ by rounding errors. For tests and
-#'   measurements.
-#' @param timeline Whether [last_cholupdate()] is to hold a timeline of what methods `"stream"` and `"resident"` do,
-#'   and modifications of a [gpu_factor()].
-#' @param blocks_per_kernel Of method `"panel"`, as the next three: thread blocks of one kernel launch. Walder (2010)
-#'   took 28 blocks of 32 threads with 16 elements each. A launch covers `blocks_per_kernel * threads_per_block`
-#'   columns, and device memory grows with that up to \eqn{n}.
-#' @param threads_per_block Threads of a block, each of which owns one column: a multiple of 32, at most 256.
-#' @param elements_per_thread Columns of `V` that a thread holds in registers at a time: 1, 4, 8, 16 or 32. A larger
+#'   `"panel"`, and, besides the factor, for a [gpu_factor()]. If that is too little, the error of class
+#'   `gpucholmod_out_of_memory` tells how much is `needed`. A number of bytes, or a string such as `"256MB"`,
+#'   `"1.5 GB"`, `"512MiB"` or `"4GiB"`. kB, MB, GB and TB are powers of 1000, KiB, MiB, GiB and TiB powers of 1024, in
+#'   letters of either case. The memory that the driver needs for each process is not counted.
+#' @param instructions The vector instructions of the CPU, for methods `"blocked"` and `"stream"`, in tests and
+#'   measurements: `"avx512"`, `"avx2"` (with FMA), `"plain"` (those that the compiler uses by default for this family
+#'   of processors), or `"auto"`, the first of these that the machine has. The results differ by rounding errors.
+#' @param timeline Whether [last_cholupdate()] records a timeline of methods `"stream"` and `"resident"`, and of
+#'   modifications of a [gpu_factor()].
+#' @param blocks_per_kernel For method `"panel"`, as the next three arguments: the thread blocks of one kernel launch.
+#'   Walder (2010) used 28 blocks of 32 threads with 16 elements each. A launch covers
+#'   `blocks_per_kernel * threads_per_block` columns, and device memory grows with this number up to \eqn{n}.
+#' @param threads_per_block The threads of a block, each of which works on one column: a multiple of 32, at most 256.
+#' @param elements_per_thread The columns of `V` that a thread holds in registers at a time: 1, 4, 8, 16 or 32. A larger
 #'   \eqn{k} is done in batches of this size.
-#' @param panel_rows Height of a row block, whose diagonal part the CPU does.
-#' @param loop_order Order of the two outer loops of method `"reference"`: `"A"` goes through R by rows, `"B"` by
+#' @param panel_rows The height of a row block, whose diagonal block the CPU modifies.
+#' @param loop_order The order of the two outer loops of method `"reference"`: `"A"` goes through R by rows, `"B"` by
 #'   columns, as it is stored. The arithmetic is the same.
 #' @return A list of class `gpucholmod_control`.
 #' @references Walder (2010), \doi{10.48550/arXiv.1011.1173}.

@@ -1,13 +1,14 @@
-#' What a factor is, and how well conditioned its matrix may be
+#' A summary of a factor, and how well conditioned its matrix may be
 #'
 #' @param object A handle from [chol_factor()], a [factor_file()] or a [chol_batch()].
 #' @param ... Ignored.
 #'
-#' @return A list of class `summary.chol_factor`: `description`, lines of what it is and where; `n`, the order;
-#'   `diagonal`, the smallest and the largest entry of the diagonal of the factor; `logdet`, the logarithm of the
-#'   determinant of \eqn{A}; `condition_at_least`, a lower bound of the condition number of \eqn{A}, the square of the
-#'   quotient of those two entries; and, for handles of one factor, `modifications` and `drift`: [drift()]. For a batch
-#'   `logdet` has a number for each member, and the bound is that of the member with the largest one.
+#' @return A list of class `summary.chol_factor`: `description`, lines that describe the factor and its place; `n`, the
+#'   order; `diagonal`, the smallest and the largest diagonal entry of the factor; `logdet`, the logarithm of the
+#'   determinant of \eqn{A}; `condition_at_least`, a lower bound of the condition number of \eqn{A}: the square of the
+#'   quotient of those two diagonal entries; and, for handles of one factor, the number of `modifications` and the
+#'   [drift()]. For a batch `logdet` has a number for each member, and `condition_at_least` is that of the member with
+#'   the largest bound.
 #' @seealso [chol_factor()], [factor_matrix]
 #' @examples
 #' summary(chol_factor(chol(diag(3) + 1)))

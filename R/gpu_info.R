@@ -3,16 +3,17 @@
 #' @param memory Whether to ask each GPU for its free memory, which starts a CUDA context there: slow the first time,
 #'   and it takes some of that memory for as long as R runs.
 #' @return A list of class `gpucholmod_info`:
-#'   \item{backend}{`"cuda"` where `backend = "auto"` may take the GPU, if that is expected to pay
+#'   \item{backend}{`"cuda"` if `backend = "auto"` may use a GPU, which it does if that is expected to pay
 #'     (see [cholupdate_plan()]); otherwise `"cpu"`}
 #'   \item{built}{whether the package was built with CUDA}
-#'   \item{configured}{what its configure script decided, and why}
+#'   \item{configured}{what the configure script of the package decided, and why}
 #'   \item{architectures}{the GPU targets compiled for}
-#'   \item{toolkit_version, driver_version}{CUDA version built with, and supported by the driver; `NA` if there is none}
+#'   \item{toolkit_version, driver_version}{the version of CUDA with which the package was built, and the version that
+#'     the driver supports; `NA` if there is none}
 #'   \item{usable}{whether a GPU can be used}
-#'   \item{reason, message}{if not, why: one of `"not_built"`, `"no_driver"`, `"driver_too_old"`, `"no_device"`,
-#'     `"device_too_old"`, `"forked"`, `"failed"`; and the same as a sentence}
-#'   \item{device}{number of the GPU that is used, `NA` if none}
+#'   \item{reason, message}{if no GPU can be used, why: one of `"not_built"`, `"no_driver"`, `"driver_too_old"`,
+#'     `"no_device"`, `"device_too_old"`, `"forked"`, `"failed"`; and the same as a sentence}
+#'   \item{device}{the number of the GPU that is used, `NA` if none}
 #'   \item{devices}{a data frame of all GPUs: `id`, `name`, `compute_capability`, `multiprocessors`, `memory_total` and
 #'     `memory_free` in bytes, `usable`, `kernels` (what this build has for it): `"clusters"` (compute capability 9.0 to
 #'     11) and `"tensor_cores"` (8.0) are quick methods on FP64 tensor cores; `"plain"` (8.6 to 8.9, 12) is the same

@@ -2,23 +2,24 @@
 
 #' Measurements that come with the package
 #'
-#' The figures in the vignettes and the README are drawn from files of measurements, each with the machine, the command
-#' and the date that it comes from. This reads them: those that come with the package, and those that [bench_paper()]
-#' and the scripts in `system.file("bench", package = "gpucholmod")` write.
+#' The figures in the vignettes and the README are drawn from files of measurements. `stored_measurements()` reads such
+#' files: those that come with the package, and those that [bench_paper()] and the scripts in
+#' `system.file("bench", package = "gpucholmod")` write. Each file has the machine, the command and the date of its
+#' measurements.
 #'
-#' @param name Which to read: one of the names that come with the package, or a file that [bench_paper()] has written,
-#'   or one of the scripts by its option `--out`; it may be compressed by gzip. Without it, all names that there are.
-#'   Those that end in `h200` are of a machine with an NVIDIA H200.
-#' @param x What it returns.
+#' @param name One of the names that come with the package, or a file that [bench_paper()] has written, or a script by
+#'   its option `--out`; the file may be compressed by gzip. Without `name`, all names that come with the package are
+#'   returned. Names that end in `h200` are measurements on a machine with an NVIDIA H200.
+#' @param x A result of `stored_measurements()`.
 #' @param ... Ignored.
-#' @return A data frame of class `gpucholmod_measurements`, whose attribute `about` is a named character vector that
-#'   tells where it comes from: `command`, `date`, `package` (its version), `cpu`, `cores`, `threads` (the most that the
-#'   package takes), `instructions` (vector instructions of the CPU), `gpu` (`"none"`, or its name), `gpuless` (why
-#'   there is none; not in older files of scripts), `cuda` (of the build and of the driver), `R`, `blas`, `system`. What
-#'   [bench_paper()] has written has the class `bench_paper` too. Units are told by the help page or the head of the
-#'   script that has written them; times are in seconds where nothing else is said.
+#' @return A data frame of class `gpucholmod_measurements`. Its attribute `about` is a named character vector that tells
+#'   where the measurements come from: `command`, `date`, `package` (its version), `cpu`, `cores`, `threads` (the most
+#'   that the package uses), `instructions` (vector instructions of the CPU), `gpu` (its name, or `"none"`), `gpuless`
+#'   (why there is no GPU; not in older files of scripts), `cuda` (of the build and of the driver), `R`, `blas`,
+#'   `system`. Measurements by [bench_paper()] also have the class `bench_paper`. The help page or the head of the
+#'   script that wrote a file tells the units; times are in seconds if nothing else is said.
 #'
-#'   `format()`: where it comes from as one line of text, to go with a figure.
+#'   `format()`: where the measurements come from, as one line of text for the caption of a figure.
 #' @section Errors:
 #' A file that cannot be read is an error of class `gpucholmod_bad_file` with the fields `path` and `reason`:
 #' `"missing"`, `"not_readable"` or `"not_measurements"`.
