@@ -1,38 +1,38 @@
 #' What `cholupdate_gpu()` would do, and why
 #'
-#' Says which backend and method a call would take, how long it is expected to last and how much device memory it would
-#' hold, without computing anything.
+#' Says which backend and method a call would use, how long it is expected to take, and how much device memory it would
+#' need, without computing anything.
 #'
 #' Unless `backend` or `method` says otherwise, the GPU is used if it is expected to be quicker than the CPU. The
 #' expected times come from a model. Its constants were measured for the GPU on one machine with an NVIDIA H200 (see
 #' `system.file("design", "stream-method.md", package = "gpucholmod")`), and for the CPU on its host and on one other
-#' machine (`"block-householder.md"` there). On other machines they are a guess. On the CPU, a large `k` may make it
-#' quicker to factorise \eqn{A \pm VV'}{A +/- VV'} afresh, if R has a BLAS that was written for speed, such as OpenBLAS.
-#' Starting CUDA takes some tenths of a second, once a session. The package puts this off until the calls so far would
-#' have saved as much. So a single call for a small factor does not wait for a GPU, and a loop of calls soon gets one.
-#' The choice depends on the sizes of the calls alone, not on measured times: the same script makes the same choices.
+#' machine (`"block-householder.md"` there). On other machines they are a guess. If `k` is large, and R has an optimised
+#' BLAS such as OpenBLAS, factorising \eqn{A \pm VV'}{A +/- VV'} again may be quicker on the CPU. Starting CUDA takes
+#' some tenths of a second, once a session. The package starts it when the calls so far would have saved as much time on
+#' a GPU. So a single call for a small factor does not wait for a GPU, and a loop of calls soon uses one. The choice
+#' depends on the sizes of the calls alone, not on measured times: the same script makes the same choices.
 #' With `backend = "cuda"` or `"cpu"` there is nothing to choose.
 #'
-#' @param n Order of the factor, which is taken for an ordinary matrix; or the factor itself: a matrix, a handle from
+#' @param n The order of a factor that is an ordinary matrix; or the factor itself: a matrix, a handle from
 #'   [chol_factor()], [gpu_factor()] or [gpu_chol()], or a [factor_file()]. Of a matrix only the size is used, and
-#'   whether it is of class `float32`; what cannot be a factor is an error, as for [cholupdate_gpu()].
-#' @param k Columns of `V`; or `V` itself.
+#'   whether it is of class `float32`. A matrix that cannot be a factor is an error, as for [cholupdate_gpu()].
+#' @param k The number of columns of `V`, or `V` itself.
 #' @param precision,backend,method As for [cholupdate_gpu()] of such a factor. For a handle see
 #'   [its method][cholupdate_gpu.chol_factor], for a file [that for files][cholupdate_gpu.factor_file].
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Of the columns, as for [cholupdate_gpu()]: up to 16 of each sign share a pass over a factor on the
-#'   GPU, those of 0 cost nothing.
+#' @param weights Weights of the columns, as for [cholupdate_gpu()]. On a GPU, up to 16 columns of each sign share a pass
+#'   over the factor; columns of weight 0 cost nothing.
 #' @inheritParams cholupdate_gpu
 #' @return A list of class `gpucholmod_plan`:
-#'   \item{backend, method}{what would be taken}
-#'   \item{why}{a sentence}
-#'   \item{expected}{seconds of a whole call: on the `cpu`, on the `gpu` once CUDA has started (`NA` where the
-#'     package was built without CUDA), and to `start` it, 0 if it has been started already; without the time
-#'     that files take. All of them are `NA` for handles, which stay where they are}
-#'   \item{panels, device_bytes}{of methods `"stream"` and `"resident"`: how many panels, and the device memory held
-#'     at once}
-#'   \item{threads}{of the CPU that would compute (method `"blocked"`) or move data}
-#'   \item{instructions}{vector instructions that the CPU would compute with, `""` where it does not}
+#'   \item{backend, method}{what the call would use}
+#'   \item{why}{the reason, as a sentence}
+#'   \item{expected}{the seconds of a whole call, without reading and writing files: `cpu`, on the CPU; `gpu`, on the
+#'     GPU once CUDA has started (`NA` if the package was built without CUDA); `start`, to start CUDA, 0 if it has been
+#'     started. All are `NA` for handles, whose factors stay where they are}
+#'   \item{panels, device_bytes}{for methods `"stream"` and `"resident"`: the number of panels, and the device memory
+#'     that is held at once}
+#'   \item{threads}{the threads of the CPU that would compute (method `"blocked"`) or move data}
+#'   \item{instructions}{the vector instructions with which the CPU would compute, `""` if it would not}
 #' @seealso [cholupdate_gpu()]; [last_cholupdate()] tells what was done.
 #' @examples
 #' cholupdate_plan(5000, 16)

@@ -32,7 +32,7 @@
 #'   observation, none negative; missing values are an error unless `na.action` is [na.omit()] or [na.exclude()], which
 #'   leave out the observations that have any, in updates too. An observation of weight 0 does not count.
 #' @param ridge The penalty \eqn{\lambda \ge 0}: one number, or one for each regressor. The fit minimises
-#'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta}.
+#'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta}{sum w_i (y_i - x_i'beta)^2 + lambda beta'beta}.
 #' @param window The number of last observations that count. `Inf`: all observations.
 #' @param forget The forgetting factor, above 0 and at most 1: each update first multiplies the weights of all earlier
 #'   observations by it. An update may give another factor.
