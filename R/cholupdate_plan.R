@@ -20,8 +20,8 @@
 #' @param precision,backend,method As for [cholupdate_gpu()] of such a factor. For a handle see
 #'   [its method][cholupdate_gpu.chol_factor], for a file [that for files][cholupdate_gpu.factor_file].
 #' @param ... Must be empty: the arguments below are given by name.
-#' @param weights Weights of the columns, as for [cholupdate_gpu()]. On a GPU, up to 16 columns of each sign share a pass
-#'   over the factor; columns of weight 0 cost nothing.
+#' @param weights Weights of the columns, as for [cholupdate_gpu()]. On a GPU, up to 16 columns of each sign share a
+#'   pass over the factor; columns of weight 0 cost nothing.
 #' @inheritParams cholupdate_gpu
 #' @return A list of class `gpucholmod_plan`:
 #'   \item{backend, method}{what the call would use}
