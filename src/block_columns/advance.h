@@ -73,8 +73,9 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmet
 }
 
 /// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the
-/// chain, or, where ranks have row blocks of their own (Segment::adds_up()), what is taken off to add_up(). `alike`: every column of V has its sums in the same order, wherever it is (products that take their factors
-/// in place differ in that).
+/// chain, or, where ranks have row blocks of their own (Segment::adds_up()), what is taken off to add_up(). `alike`:
+/// every column of V has its sums in the same order, wherever it is (products that take their factors in place differ
+/// in that).
 template <class Segment, int K, class Team, class StagingRing, bool alike = false>
 class Advance {
   using Warp = typename Team::Warp;
