@@ -25,8 +25,8 @@ static_assert(window > block_columns::REACH && window_on_several > window);
 /// group for each warp.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
 
-/// Blocks of threads of a launch that run at once on the rank that has the fewest, in whole clusters; 0 where a rank has
-/// no kernel.
+/// Blocks of threads of a launch that run at once on the rank that has the fewest, in whole clusters; 0 where one of
+/// them has no kernel.
 template <class Launch>
 int least_at_once(const DeviceGroup& devices) {
   int least = INT_MAX, unit = 1;
