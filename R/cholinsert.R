@@ -278,8 +278,8 @@ require_not_transposed <- function(X, n) {
   d <- dim(if (is_float32(X)) X@Data else X)
   if (length(d) != 2L || d[[1L]] == n + d[[2L]] || d[[2L]] != n + d[[1L]]) return(invisible())
   stop_gpucholmod("dimension_mismatch",
-                  sprintf("'X' has %d rows and %d columns, the factor is %d x %d; did you mean t(X)?", d[[1L]], d[[2L]],
-                          n, n), list(expected = d[[2L]], actual = d[[1L]]))
+                  sprintf("'X' has %d rows and %d columns, the factor is %d x %d%s", d[[1L]], d[[2L]], n, n,
+                          ask_for_t("X", TRUE)), list(expected = d[[2L]], actual = d[[1L]]))
 }
 
 # Deletes rows and columns from a factor, as insert_into() inserts them.

@@ -115,6 +115,9 @@ open_symmetric <- function(A) {
   list(x = A, float32 = float32, dimnames = dimnames(A))
 }
 
+# Returns the end of a message that asks whether the transpose of an argument was meant, if it fits.
+ask_for_t <- function(argument, fits) if (fits) sprintf("; did you mean t(%s)?", argument) else ""
+
 # Opens a matrix with a row for every row of the factor, V or right-hand sides: returns a matrix of doubles, or, if
 # `float32`, of the bits of floats.
 open_columns <- function(V, n, float32, argument = "V", beside = sprintf("the factor is %d x %d", n, n)) {
@@ -133,9 +136,8 @@ open_columns <- function(V, n, float32, argument = "V", beside = sprintf("the fa
   }
   if (length(dim(x)) != 2L) x <- matrix(x, ncol = 1L)
   if (nrow(x) != n) {
-    hint <- if (ncol(x) == n) sprintf("; did you mean t(%s)?", argument) else ""
     stop_gpucholmod("dimension_mismatch",
-                    sprintf("'%s' has %d rows, %s%s", argument, nrow(x), beside, hint),
+                    sprintf("'%s' has %d rows, %s%s", argument, nrow(x), beside, ask_for_t(argument, ncol(x) == n)),
                     list(expected = n, actual = nrow(x)))
   }
   x

@@ -53,7 +53,8 @@ regressors <- function(x, fit) {
   }
   if (ncol(x) != p) {
     stop_gpucholmod("dimension_mismatch", sprintf("'x' has %d columns, the fit %d coefficients%s", ncol(x), p,
-                                                  if (one) "; a vector is one observation" else ""),
+                                                  if (one) "; a vector is one observation"
+                                                  else ask_for_t("x", nrow(x) == p)),
                     list(expected = p, actual = ncol(x)))
   }
   if (!is.null(fit)) in_order(x, fit$names[[1L]]) else x
