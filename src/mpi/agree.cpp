@@ -31,10 +31,7 @@ void agree(Team& team, const Bytes& key, const std::string& name, bool given, bo
   team.together(Operation::agree, 0, [&]() -> index_t {
     const Told own{hash_of(key), given && compared ? hash_of(data) : 0, given};
     std::vector<Told> all;
-    for (const Bytes& one : team.exchange(&own, sizeof own)) {
-      all.emplace_back();
-      std::memcpy(&all.back(), one.data(), sizeof(Told));
-    }
+    for (const Bytes& one : team.exchange(&own, sizeof own)) all.push_back(first_of<Told>(one));
     std::vector<int> without;
     for (int p = 0; p < team.size(); ++p) {
       const std::string who = "process " + std::to_string(p);

@@ -12,32 +12,6 @@ namespace {
 constexpr double look_for = 0.05;        ///< seconds that a process is waited for before it is looked for
 constexpr std::size_t piece = 64 << 20;  ///< bytes of a message of broadcast()
 
-struct Packer {
-  Bytes bytes;
-  void raw(const void* data, std::size_t count) { append(bytes, data, count); }
-  template <class X>
-  void put(const X& x) { raw(&x, sizeof x); }
-  void put(const std::string& x) {
-    put(x.size());
-    raw(x.data(), x.size());
-  }
-};
-struct Unpacker {
-  const char* at;
-  template <class X>
-  X get() {
-    X x;
-    std::memcpy(&x, at, sizeof x);
-    at += sizeof x;
-    return x;
-  }
-  std::string text() {
-    const std::size_t count = get<std::size_t>();
-    at += count;
-    return {at - count, count};
-  }
-};
-
 }  // namespace
 
 void pause(index_t idle) {
@@ -69,42 +43,6 @@ void Team::fail(int process, const char* reason) const {
                               : why == "busy"    ? who + " cannot begin an operation within another"
                                                  : who + " does something else: the processes are out of step";
   throw Error(ErrorCode::process_failed, message, {{"process", double(process)}, {"reason", why}});
-}
-
-Bytes Team::packed(const End& end) {
-  Packer to;
-  to.put(end.state);
-  to.put(end.pivot);
-  if (end.error) {
-    to.put(end.error->code());
-    to.put(std::string(end.error->what()));
-    to.put(end.error->fields().size());
-    for (const auto& [name, value] : end.error->fields()) {
-      to.put(name);
-      to.put(value.index());
-      if (const double* number = std::get_if<double>(&value)) to.put(*number);
-      else to.put(std::get<std::string>(value));
-    }
-  }
-  return std::move(to.bytes);
-}
-
-Team::End Team::unpacked(const Bytes& message) {
-  Unpacker from{message.data()};
-  End end;
-  end.state = from.get<State>();
-  end.pivot = from.get<index_t>();
-  if (end.state != State::failed) return end;
-  const ErrorCode code = from.get<ErrorCode>();
-  const std::string text = from.text();
-  Error::Fields fields(from.get<std::size_t>());
-  for (auto& [name, value] : fields) {
-    name = from.text();
-    if (from.get<std::size_t>() == 0) value = from.get<double>();
-    else value = from.text();
-  }
-  end.error.emplace(code, text, fields);
-  return end;
 }
 
 /// The trailer is last, so that it can be added and taken away where the message lies.
@@ -206,7 +144,7 @@ index_t Team::together(Operation what, index_t of, const std::function<index_t()
       if (transport_.gone(p)) fail(p, "gone");
     own.pivot = f();
   } catch (const LeftOff&) {
-    own.state = State::left_off;
+    own.state = End::State::left_off;
   } catch (const Error& error) {
     own.error = error;
   } catch (const std::bad_alloc&) {
@@ -219,7 +157,7 @@ index_t Team::together(Operation what, index_t of, const std::function<index_t()
       own.error = error;
     }
   }
-  if (own.error) own.state = State::failed;
+  if (own.error) own.state = End::State::failed;
   try {
     const index_t pivot = end(own);
     within_ = false;
@@ -280,7 +218,7 @@ void Team::refuse(const Error& why) {
   if (within_ || all_know_ || left_[rank()] || !is_here()) return;
   begin(Operation::refuse, 0);
   End own;
-  own.state = State::failed;
+  own.state = End::State::failed;
   own.error = why;
   ends_[rank()] = own;
   const auto awaited = [&](int p) { return !ends_.count(p) && reached_[p] <= turn_; };
@@ -359,7 +297,7 @@ std::vector<Bytes> Team::exchange(const void* data, std::size_t bytes) {
 }
 
 double Team::largest(double x) {
-  for (const Bytes& other : exchange(&x, sizeof x)) x = std::max(x, Unpacker{other.data()}.get<double>());
+  for (const Bytes& other : exchange(&x, sizeof x)) x = std::max(x, first_of<double>(other));
   return x;
 }
 
@@ -368,7 +306,7 @@ void Team::broadcast(const std::vector<int>& to, Bytes& data) {
   if (rank() != 0 && std::find(to.begin(), to.end(), rank()) == to.end()) return;
   std::size_t count = data.size();
   if (rank() == 0) send(to, index, &count, sizeof count);
-  else count = Unpacker{take(0, index).data()}.get<std::size_t>();
+  else count = first_of<std::size_t>(take(0, index));
   data.resize(count);
   for (std::size_t at = 0; at < count; at += piece) {
     const std::size_t part = std::min(piece, count - at);

@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "mpi/end.h"
 #include "mpi/transport.h"
 
 namespace gpucholmod::mpi {
@@ -127,14 +127,6 @@ class Team : NotCopied {
     Kind kind;
   };
   static_assert(sizeof(Trailer) <= trailer_bytes);
-  enum class State : std::int32_t { done, left_off, failed };
-  /// How a part has ended.
-  struct End {
-    State state = State::done;
-    index_t pivot = -1;
-    std::optional<Error> error;
-    bool ends_all() const { return state != State::done || pivot >= 0; }
-  };
   struct LeftOff {};
 
   /// Of messages of exchange() and broadcast(): negative, those of one a million apart.
@@ -148,8 +140,6 @@ class Team : NotCopied {
   std::shared_ptr<Bytes> with_trailer(Kind kind, index_t index, Bytes&& message) const;
   void tell_all(Kind kind, const void* data, std::size_t bytes);
   bool is_missing(const Error& error);
-  static Bytes packed(const End& end);
-  static End unpacked(const Bytes& message);
   void check_step() const;
   /// Throws where this process cannot begin anything: "forked", "ended", "busy".
   void require_usable() const;

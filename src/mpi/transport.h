@@ -62,6 +62,13 @@ inline void append(Bytes& to, const void* data, std::size_t bytes) {
   to.resize(before + bytes);
   if (bytes > 0) std::memcpy(to.data() + before, data, bytes);
 }
+/// Returns what a message begins with.
+template <class X>
+X first_of(const Bytes& message) {
+  X x;
+  std::memcpy(&x, message.data(), sizeof x);
+  return x;
+}
 
 /// How processes that compute together reach each other: MPI (mpi/world.cpp), or, in tests, threads. Nothing here
 /// waits, and nothing is lost between processes that live.
