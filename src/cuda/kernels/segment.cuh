@@ -9,66 +9,10 @@
 #include "block_columns/trailing_update.h"
 #include "block_columns/send.h"
 #include "cuda/kernels/look.cuh"
+#include "cuda/kernels/segment_memory.cuh"
 #include "cuda/kernels/staging_ring.cuh"
 
 namespace gpucholmod::cuda {
-
-/// A segment that is computed with A's, and whether a card does that for a factor of T's.
-template <class T, class A>
-using SegmentOf = block_columns::Segment<T, block_columns::Order::forward, A>;
-template <class T, class A, class Card>
-constexpr bool computes_with = std::is_same_v<A, typename Card::template Arithmetic<T>>;
-
-/// Warps of a block of threads; a team's barrier has the number of its place.
-constexpr int segment_warps = block_columns::UPDATE_WARPS + 1;
-constexpr int segment_threads = segment_warps * block_columns::LANES;
-static_assert(segment_warps >=
-                  block_columns::FINISH_WARPS + 1 + block_columns::SEND_P_WARPS + block_columns::SEND_WARPS &&
-              segment_warps > block_columns::ADVANCE_WARPS);
-
-template <class Segment, int K, class Card>
-constexpr int tile_words =
-    block_columns::Tiles<Segment, Card::template ahead<K>, DeviceWarpOf<typename Segment::Arithmetic>>::words;
-
-/// Words of A's that as many doubles take: the state of staging rings.
-template <class A>
-GPUCHOLMOD_HOST_DEVICE constexpr int of_doubles(int count) { return count * int(sizeof(double) / sizeof(A)); }
-
-/// Shared memory of the roles, in words of what is computed with, behind the state of their staging rings.
-template <int K, class Card, class A>
-struct AdvanceMemory {
-  static constexpr int P_slots = Card::template P_slots<K>, P = of_doubles<A>(40),
-                       tiles = P + P_slots * K * block_columns::LDB;
-  template <class Segment>
-  GPUCHOLMOD_HOST_DEVICE static int words(const Segment& s, const block_columns::Share& share) {
-    return tiles + block_columns::ADVANCE_WARPS * tile_words<Segment, K, Card> +
-           near_groups(s, share) * block_columns::GroupsOfV<K, A>::words;
-  }
-};
-template <int K, class Card, class A>
-struct WorkerMemory {
-  static constexpr int transform_slots = Card::template transform_slots<K>;
-  static constexpr int transforms = of_doubles<A>(16),
-                       tiles = transforms + transform_slots * block_columns::BlockTransform<K>::words;
-  /// For so many groups in hand.
-  template <class Segment>
-  GPUCHOLMOD_HOST_DEVICE static int words(int groups) {
-    return tiles + block_columns::UPDATE_WARPS * tile_words<Segment, K, Card> +
-           groups * block_columns::GroupsOfV<K, A>::words;
-  }
-};
-template <int K, class Card, class A>
-constexpr int fixed_words = [] {
-  using namespace block_columns;
-  const int mail = Card::clusters ? ClusterMail::words : 0, inverses = InverseMemory<Card::inverted_at_once>::words;
-  const int solve = of_doubles<A>(40) + mail + SolveMemory<Card>::words,
-            finish = of_doubles<A>(32) + FinishMemory<K, Card>::words;
-  const int most = solve > finish ? solve : finish;
-  return most > inverses ? most : inverses;
-}();
-/// Whether a pass of K columns finds room in shared memory, but for V.
-template <int K, class Card, class A>
-constexpr bool fits = fixed_words<K, Card, A> * int(sizeof(A)) <= Card::shared;
 
 template <class A>
 struct DevicePost {
