@@ -42,7 +42,6 @@ class TrailingUpdate {
  private:
   /// What it updates: one of numbers that are negative within the window.
   GPUCHOLMOD_HOST_DEVICE bool is_within() const { return number_ < 0; }
-  GPUCHOLMOD_HOST_DEVICE bool is_beyond() const { return !is_within() && s_.workers_within > 0; }
   GPUCHOLMOD_HOST_DEVICE Share share() const {
     return {is_within() ? ~number_ : number_, is_within() ? s_.workers_within : s_.workers, s_.blocks * GROUPS};
   }

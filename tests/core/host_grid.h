@@ -31,28 +31,6 @@ struct HostLanes {
   }
   void sync() const {}
 
-  /// x <- the sum over the four lanes of a quad.
-  void quad_sum(PerLane<A>& x) const {
-    for (int first = 0; first < LANES; first += 4) {
-      const A sum = (x[first] + x[first + 1]) + (x[first + 2] + x[first + 3]);
-      for (int t = 0; t < 4; ++t) x[first + t] = sum;
-    }
-  }
-  /// x <- the largest of the four lanes of a quad.
-  void quad_max(PerLane<A>& x) const {
-    for (int first = 0; first < LANES; first += 4) {
-      A top = x[first];
-      for (int t = 1; t < 4; ++t) top = x[first + t] > top ? x[first + t] : top;
-      for (int t = 0; t < 4; ++t) x[first + t] = top;
-    }
-  }
-  /// x <- what lane `t` of each quad holds.
-  void quad_broadcast(PerLane<A>& x, int t) const {
-    for (int first = 0; first < LANES; first += 4) {
-      const A value = x[first + t];
-      for (int other = 0; other < 4; ++other) x[first + other] = value;
-    }
-  }
   /// The sum over all lanes, in every lane.
   A total(const PerLane<A>& x) const {
     A sum[LANES];

@@ -28,17 +28,6 @@ struct DeviceWarpOf : DeviceProducts<A> {
   }
   __device__ __forceinline__ void sync() const { __syncwarp(); }
 
-  __device__ __forceinline__ void quad_sum(PerLane<A>& x) const {
-    x.value += __shfl_xor_sync(all, x.value, 1);
-    x.value += __shfl_xor_sync(all, x.value, 2);
-  }
-  __device__ __forceinline__ void quad_max(PerLane<A>& x) const {
-    x.value = fmax(x.value, __shfl_xor_sync(all, x.value, 1));
-    x.value = fmax(x.value, __shfl_xor_sync(all, x.value, 2));
-  }
-  __device__ __forceinline__ void quad_broadcast(PerLane<A>& x, int t) const {
-    x.value = __shfl_sync(all, x.value, lane / 4 * 4 + t);
-  }
   __device__ __forceinline__ A total(const PerLane<A>& x) const {
     A sum = x.value;
     for (int stride = 16; stride > 0; stride /= 2) sum += __shfl_xor_sync(all, sum, stride);
