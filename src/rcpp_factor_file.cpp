@@ -96,20 +96,12 @@ SEXP rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool re
   return guarded([&]() -> SEXP {
     const FactorFile R(input);
     const index_t n = R.order(), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
-    if (Rf_xlength(V) != n * k)
-      throw Error(ErrorCode::bad_file, "'" + input + "' is not of the order that it was",
-                  {{"path", input}, {"reason", "changed"}});
+    if (k > 0) R.require_order(Rf_xlength(V) / k);
     const Request what = to_request(request, n, k);
     const Result result(request, what, n);
     OutputFile out(output, n, replace, &R);
-    index_t pivot;
-    try {
-      pivot = carry_out(Place<double>::file(R, out), REAL(V), what);
-    } catch (const Error&) {
-      R.require_unchanged();  // if it was not, that is what went wrong
-      throw;
-    }
-    R.require_unchanged();
+    index_t pivot = -1;
+    R.read([&] { pivot = carry_out(Place<double>::file(R, out), REAL(V), what); });
     if (pivot >= 0) return result.failed(pivot);
     out.commit();
     return result.done();

@@ -52,14 +52,8 @@ class Begun {
   /// The same object every time.
   static SEXP status() {
     static SEXP kept = nullptr;
-    if (kept) return kept;
-    return kept = allocate(0, [] {
-      const SEXP made = PROTECT(Rf_mkString("half_modified"));
-      MARK_NOT_MUTABLE(made);
-      R_PreserveObject(made);
-      UNPROTECT(1);
-      return made;
-    });
+    if (!kept) kept = allocate_for_good([] { return Rf_mkString("half_modified"); });
+    return kept;
   }
 
   SEXP handle_, half_modified_;

@@ -92,20 +92,14 @@ Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std
 Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int capacity, std::vector<int> devices) {
   return guarded([&] {
     const FactorFile R(path);
-    if (R.order() != n)
-      throw Error(ErrorCode::bad_file, "'" + path + "' is not of the order that it was",
-                  {{"path", path}, {"reason", "changed"}});
+    R.require_order(n);
     std::unique_ptr<HeldFactor> made;
-    try {
+    R.read([&] {
       made = keep_with_zeros(R, n, Precision(precision), [&](const Source<double>& rows) {
         return std::unique_ptr<HeldFactor>(
             cuda::upload(rows, n, Precision(precision), capacity, devices, [](double) { heed_user(); }));
       });
-    } catch (const Error&) {
-      R.require_unchanged();  // if it was not, that is what went wrong
-      throw;
-    }
-    R.require_unchanged();
+    });
     return described(std::move(made));
   });
 }

@@ -35,6 +35,18 @@ SEXP allocate(double bytes, F&& make) {
   return call.made;
 }
 
+/// Returns the same, which is never freed and never changed.
+template <class F>
+SEXP allocate_for_good(F&& make) {
+  return allocate(0, [&] {
+    const SEXP made = PROTECT(make());
+    MARK_NOT_MUTABLE(made);
+    R_PreserveObject(made);
+    UNPROTECT(1);
+    return made;
+  });
+}
+
 inline double bytes_of(SEXPTYPE type, index_t count) {
   return double(count) * (type == REALSXP || type == VECSXP ? 8 : type == RAWSXP ? 1 : 4);
 }

@@ -202,12 +202,10 @@ enum { pivot_at, factor_at, z_at, rss_at };
 SEXP plain_success() {
   static SEXP kept = nullptr;
   if (kept) return kept;
-  return kept = allocate(0, [] {
+  return kept = allocate_for_good([] {
     const char* names[] = {"pivot", "factor", "z", "rss", ""};
     const SEXP made = PROTECT(Rf_mkNamed(VECSXP, names));
     SET_VECTOR_ELT(made, pivot_at, Rf_ScalarInteger(0));
-    MARK_NOT_MUTABLE(made);
-    R_PreserveObject(made);
     UNPROTECT(1);
     return made;
   });

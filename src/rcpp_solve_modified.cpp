@@ -17,11 +17,6 @@ using namespace gpucholmod;
 
 namespace {
 
-/// Where a factor of this call alone is made: R need not know of it.
-std::shared_ptr<void> of_this_call(std::size_t bytes) {
-  return {::operator new(bytes), [](void* memory) { ::operator delete(memory); }};
-}
-
 /// Returns room for a result of `count` numbers, or NULL.
 SEXP room(bool wanted, index_t count) { return wanted ? new_vector(REALSXP, count) : R_NilValue; }
 double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
@@ -43,7 +38,8 @@ Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP we
       kept.emplace(held);
     } else {
       const SEXP matrix = Rf_findVarInFrame(held, Rf_install("matrix"));
-      borrowed = cpu::borrow(REAL(matrix), Rf_nrows(matrix), of_this_call);
+      // R need not know of the memory of factors of this call alone.
+      borrowed = cpu::borrow(REAL(matrix), Rf_nrows(matrix), cpu::ordinary_memory);
     }
     HeldFactor& R = borrowed ? *borrowed : **kept;
     const index_t n = R.order(), f = k.size();

@@ -84,9 +84,8 @@ int main(int, char** argv) {
   for (const int threads : {1, 2})
     for (const auto& [n, k] : sizes) {
       Problem p(n, k, std::atof(argv[3]));
-      const auto held = cpu::hold_batch(p.R.data(), n, p.b, Uplo::lower, Precision::double_, [](std::size_t bytes) {
-        return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-      });
+      const auto held = cpu::hold_batch(p.R.data(), n, p.b, Uplo::lower, Precision::double_,
+                                        cpu::ordinary_memory);
       std::vector<index_t> pivots;
       std::atomic<bool> begun{false};
       BatchTask task;

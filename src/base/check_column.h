@@ -24,6 +24,14 @@ double require_column(const char* argument, const S* column, index_t first, inde
   return double(largest);
 }
 
+/// The same for V.
+template <class T, class S>
+double largest_in_V(MatrixView<const S> V) {
+  double largest = 0;
+  for (index_t q = 0; q < V.cols; ++q) largest = std::max(largest, require_column<T>("V", V.col(q), 0, V.rows, q));
+  return largest;
+}
+
 /// The same for the triangle of A (n x n) that uplo names, by so many threads.
 template <class T, class S>
 double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo, int threads = 1) {

@@ -27,6 +27,8 @@ class ColumnsOfV {
     if (!V_ && make_) V_ = make_();
     return V_;
   }
+  /// Returns the same as a matrix, n x k.
+  MatrixView<const double> view(index_t n, index_t k) const { return {data(), n, k, n}; }
   /// Returns what the caller gave, of which V is scaled(), or, where that is null, which is V.
   const double* given() const { return given_; }
   const std::vector<ScaledColumn>* scaled() const { return scaled_; }

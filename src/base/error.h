@@ -68,5 +68,9 @@ inline Error out_of_memory(const std::string& what, double needed, double availa
                what + ": " + text_of_bytes(needed) + " needed, " + text_of_bytes(available) + " available",
                {{"needed", needed}, {"available", available}});
 }
+/// Throws that where a call takes more bytes of device memory than the user allows.
+inline void require_allowed(double bytes, double allowed) {
+  if (bytes > allowed) throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, allowed);
+}
 
 }  // namespace gpucholmod

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check_column.h"
 #include "base/threads.h"
 
 namespace gpucholmod {
@@ -113,9 +114,8 @@ S check_triangle(const Source<S>& R, index_t n, Uplo uplo, int threads, const st
 
 template <class S>
 S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo, int threads) {
-  S largest = check_triangle(MemorySource<S>(R.data, R.ld), R.cols, uplo, threads, [] {});
-  for (index_t j = 0; j < V.cols; ++j) largest = std::max(largest, largest_of("V", V.col(j), V.rows, 0, j));
-  return largest;
+  const S largest = check_triangle(MemorySource<S>(R.data, R.ld), R.cols, uplo, threads, [] {});
+  return std::max(largest, S(largest_in_V<S>(V)));
 }
 
 template <class S, class T>

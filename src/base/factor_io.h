@@ -85,6 +85,11 @@ int scale_exponent(S largest) {
   const int e = std::ilogb(largest);
   return e > safe ? e - safe : e < -safe ? e + safe : 0;
 }
+/// The same for numbers that are no larger than `most`, which may be beyond the range of T.
+template <class T>
+int exponent_below(double most) {
+  return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
+}
 
 /// Of `count` values; by several sums side by side, as each waits for its last addition.
 template <class T>
@@ -97,6 +102,14 @@ T sum_of_squares(const T* values, index_t count) {
   if (i > 0)
     for (const T x : part) sum += x;
   for (; i < count; ++i) sum += values[i] * values[i];
+  return sum;
+}
+
+/// The same in double precision, one after the other.
+template <class T>
+double squares_of_column(const T* values, index_t count) {
+  double sum = 0;
+  for (index_t i = 0; i < count; ++i) sum += double(values[i]) * double(values[i]);
   return sum;
 }
 

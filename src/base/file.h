@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/error.h"
 #include "base/storage.h"
 
 /// Factors in files: n x n doubles, column-major, native byte order, no header. The upper triangle is the factor, the
@@ -54,6 +55,23 @@ class FactorFile : public Source<double> {
   /// Throws changed if size or time of the last write are not what they were when the file was opened. Writes within
   /// one tick of the file system's clock are not told apart.
   void require_unchanged() const;
+  /// Throws changed unless the order is n, as it was.
+  void require_order(index_t n) const {
+    if (n_ != n)
+      throw Error(ErrorCode::bad_file, "'" + path_ + "' is not of the order that it was",
+                  {{"path", path_}, {"reason", "changed"}});
+  }
+  /// Calls f, which reads the file. Throws changed if that has changed meanwhile, whatever f has found.
+  template <class F>
+  void read(F&& f) const {
+    try {
+      f();
+    } catch (const Error&) {
+      require_unchanged();
+      throw;
+    }
+    require_unchanged();
+  }
 
  private:
   std::string path_;

@@ -12,14 +12,6 @@
 
 namespace gpucholmod {
 
-/// Returns the largest magnitude in V (n x k). Throws not_finite, and overflow where it is too large for T.
-template <class T>
-double largest_in(const double* V, index_t n, index_t k) {
-  double largest = 0;
-  for (index_t q = 0; q < k; ++q) largest = std::max(largest, require_column<T>("V", V + q * n, 0, n, q));
-  return largest;
-}
-
 /// Numbers of V from which on a look at them on the host takes longer than one on a device, which starts a kernel.
 constexpr index_t worth_a_look = 4096;
 
@@ -47,7 +39,7 @@ bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::uniq
     throw;
   }
   // Where a pass has failed, those behind it have not been looked at.
-  const double seen = sweep.largest(), largest = work.pivot < 0 ? seen : largest_in<T>(V.data(), task.n, task.k);
+  const double seen = sweep.largest(), largest = work.pivot < 0 ? seen : largest_in_V<T>(V.view(task.n, task.k));
   const Prospect ahead = look_ahead(largest);
   if (std::max(seen, largest) > Storage::largest_plain || needs_care(ahead)) return false;
   work.seconds = clock.seconds();
@@ -94,7 +86,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
   Work work;
   if constexpr (Storage::looks)
     if (n * k >= worth_a_look && modify_at_once<T>(R, V, task, made, poll, work)) return work;
-  const double largest = largest_in<T>(V.data(), n, k);
+  const double largest = largest_in_V<T>(V.view(n, k));
   work = {};
   std::unique_ptr<Storage> other;
   if (n == 0 || k == 0) {

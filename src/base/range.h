@@ -49,11 +49,11 @@ struct Prospect {
 /// A_jj.
 template <class T, class C = T>
 Prospect prospect(const Range& range, double largest, index_t added, index_t removed, double scale) {
-  const double top = double(std::numeric_limits<T>::max()), highest = double(std::numeric_limits<C>::max());
+  const double top = double(std::numeric_limits<T>::max());
   const double most = std::hypot(range.most, largest * std::sqrt(double(added)));
   Prospect ahead;
   ahead.range = {scale * most, scale * range.least * share_left<T>(removed)};
-  ahead.e = scale_exponent<C>(C(std::min(std::max(range.most, largest), highest)));
+  ahead.e = exponent_below<C>(std::max(range.most, largest));
   ahead.rescale = ahead.e != 0 || ahead.range.most > top || most > top || !is_moderate(scale);
   ahead.vanishes = (scale < 1 || removed > 0) && may_vanish<T>(ahead.range.least);
   return ahead;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check_column.h"
 #include "base/held_factor.h"
 #include "base/zeros.h"
 
@@ -50,8 +51,7 @@ class Semidefinite : public HeldFactor {
     if (!zeros_.any()) return inner_->modify(given, task, made, poll, begun);
     zeros_.require_update(task.removed);
     const double* const V = given.data();
-    double largest = 0;
-    for (index_t q = 0; q < task.k; ++q) largest = std::max(largest, largest_of("V", V + q * task.n, task.n, 0, q));
+    const double largest = largest_in_V<double>(given.view(task.n, task.k));
     if (largest > 0) choose_stand_in(std::max(largest, std::sqrt(inner_->trace())));
     Work work = inner_->modify(V, task, made, poll, begun);
     if (work.pivot >= 0) return work;

@@ -21,10 +21,6 @@
 namespace gpucholmod::c {
 namespace {
 
-std::shared_ptr<void> allocate(std::size_t bytes) {
-  return {::operator new(bytes), [](void* data) { ::operator delete(data); }};
-}
-
 template <class S>
 std::unique_ptr<HeldFactor> held(int form, index_t n, const S* R, index_t ldr, index_t capacity, int home, int device) {
   require_form(form);
@@ -39,7 +35,7 @@ std::unique_ptr<HeldFactor> held(int form, index_t n, const S* R, index_t ldr, i
   const Precision precision = precision_of<S>;
   return keep_with_zeros(numbers, n, uplo, precision, [&](const S* positive) -> std::unique_ptr<HeldFactor> {
     if (home == GPUCHOLMOD_GPU) return cuda::upload(positive, n, uplo, precision, capacity, device);
-    return cpu::hold(positive, n, uplo, precision, capacity, allocate, 1);
+    return cpu::hold(positive, n, uplo, precision, capacity, cpu::ordinary_memory, 1);
   });
 }
 

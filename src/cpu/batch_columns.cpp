@@ -64,9 +64,7 @@ double largest_weighted(const double* V, index_t n, const ColumnOrder& order, do
 
 index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed,
                      double scale, Precision precision, Instructions instructions) {
-  const std::unique_ptr<HeldFactor> factor = hold(R.data(), n, Uplo::upper, precision, 0, [](std::size_t bytes) {
-    return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-  });
+  const std::unique_ptr<HeldFactor> factor = hold(R.data(), n, Uplo::upper, precision, 0, ordinary_memory);
   Task task;
   task.n = n;
   task.k = k;

@@ -57,7 +57,7 @@ void BatchModification<T>::prepare(index_t g, const std::vector<Range>& ranges, 
     double least = ranges[m].least * share;
     if (share < 1 && may_vanish<T>(least)) least = least_of(m, R) * share;
     ranges_[m] = {scale * unscaled, least};
-    const bool far = scale_exponent<T>(T(std::min(std::max(most, largest), top))) != 0 || !(scale * unscaled <= top) ||
+    const bool far = exponent_below<T>(std::max(most, largest)) != 0 || !(scale * unscaled <= top) ||
                      !(unscaled <= top) || !is_moderate(scale) || (share < 1 && may_vanish<T>(least));
     if (far || task_.k > tuning::batch_columns) modify_apart(m, R);
   }

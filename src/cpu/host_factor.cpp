@@ -71,7 +71,7 @@ class HostFactor : public HeldFactor {
   }
   double trace() const override {
     double sum = 0;
-    for (index_t j = 0; j < n_; ++j) sum += squares_of_column(j);
+    for (index_t j = 0; j < n_; ++j) sum += squares_of_column(view().col(j), j + 1);
     return sum;
   }
 
@@ -101,7 +101,7 @@ class HostFactor : public HeldFactor {
   double remove(const std::vector<index_t>& gone, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                 std::atomic<bool>& begun) override {
     double taken = 0;
-    for (const index_t j : gone) taken += squares_of_column(j);
+    for (const index_t j : gone) taken += squares_of_column(view().col(j), j + 1);
     reshape({n_ - index_t(gone.size())}, made, begun,
             [&](MatrixView<const T> from, MatrixView<T> to, int, std::atomic<bool>& changes) {
               cpu::remove(from, gone, to, task, poll, changes);
@@ -209,10 +209,6 @@ class HostFactor : public HeldFactor {
   }
 
  private:
-  static int exponent(double most) {
-    return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
-  }
-
   double least_of(index_t first, index_t last) const {
     double least = std::numeric_limits<double>::infinity();
     for (index_t j = first; j < last; ++j) least = std::min(least, double(view()(j, j)));
@@ -234,7 +230,7 @@ class HostFactor : public HeldFactor {
     int e = 0;
     const auto near_an_end = [&] {
       range = {std::max(range_.most, change.most), range_.least * change.share};
-      e = exponent(range.most);
+      e = exponent_below<T>(range.most);
       return e != 0 || (change.share < 1 && may_vanish<T>(range.least));
     };
     bool careful = near_an_end();
@@ -269,12 +265,6 @@ class HostFactor : public HeldFactor {
     if (careful) other->settle_range();
     replace(std::move(other), made);
     return -1;
-  }
-
-  double squares_of_column(index_t j) const {
-    double sum = 0;
-    for (index_t i = 0; i <= j; ++i) sum += double(view()(i, j)) * double(view()(i, j));
-    return sum;
   }
 
   /// To start others takes as long as to copy a small factor.

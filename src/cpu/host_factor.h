@@ -11,6 +11,11 @@ namespace gpucholmod::cpu {
 /// Memory for a factor, so many bytes; it is given back with the last pointer to it.
 using Allocate = std::function<std::shared_ptr<void>(std::size_t bytes)>;
 
+/// Returns ordinary memory. Throws std::bad_alloc.
+inline std::shared_ptr<void> ordinary_memory(std::size_t bytes) {
+  return {::operator new(bytes), [](void* data) { ::operator delete(data); }};
+}
+
 /// Keeps the factor R (n x n, upper, or lower when uplo says so; the other triangle is never read) in memory of its
 /// own, in the scalar that is asked for. It is modified by BlockedSweep, with the threads and instructions of a task,
 /// and used by R's BLAS and LAPACK, in double precision; there is room for `capacity` rows and columns. S is double or

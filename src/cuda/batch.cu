@@ -62,9 +62,7 @@ class Batch : public BatchStorage<T> {
     const index_t V_words = n_ * task.k * (task.common_V ? 1 : b_);
     work.device_bytes = 8.0 * double(V_words + prepared.by.size() + 3 * prepared.factors.size()) +
                         4.0 * double(prepared.order.size() + prepared.added.size() + b_) + (direct ? 1 : 2) * bytes();
-    if (work.device_bytes - bytes() > task.device_memory)
-      throw out_of_memory("'device_memory' allows less device memory than this takes", work.device_bytes - bytes(),
-                          task.device_memory);
+    require_allowed(work.device_bytes - bytes(), task.device_memory);
     std::unique_ptr<Batch> other = direct ? nullptr : std::make_unique<Batch>(context_, n_, b_);
     std::vector<int> told(b_, -1);
     const OnDevice<double> dV(context_, V, V_words), dby(context_, prepared.by);

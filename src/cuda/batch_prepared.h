@@ -69,7 +69,7 @@ Prepared prepare(const double* V, index_t n, index_t b, const std::vector<double
     cpu::for_member(m, [&] { largest = cpu::largest_weighted(task.V_of(V, n, m), n, order, top); });
     const double root = std::sqrt(task.scale_of(m)),
                  bound = root * std::hypot(bounds[m], largest * std::sqrt(double(order.added)));
-    const int e = scale_exponent<double>(std::min(std::max(bounds[m], largest), std::numeric_limits<double>::max()));
+    const int e = exponent_below<double>(std::max(bounds[m], largest));
     factors[m] = {std::scalbn(1.0, -e), std::scalbn(1.0, e), std::scalbn(root, e)};
     if (order.added < task.k) removes = true;
     if (!(bound <= top) || e != 0 || root != 1) in_range = false;

@@ -102,12 +102,8 @@ class DeviceGroup : NotCopied {
     data = nullptr;
     count = 0;
     const cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&data), bytes);
-    if (error == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      std::size_t free = 0, total = 0;
-      cudaMemGetInfo(&free, &total);
-      throw out_of_memory("GPU " + std::to_string(device(rank)) + " is out of memory", double(bytes), double(free));
-    }
+    if (error == cudaErrorMemoryAllocation)
+      throw out_of_device_memory("GPU " + std::to_string(device(rank)), double(bytes));
     check(error, "allocate device memory");
     count = wanted;
   }

@@ -19,6 +19,14 @@ inline void check(cudaError_t error, const char* what) {
               {{"cuda_error", std::string(cudaGetErrorName(error))}, {"operation", std::string(what)}});
 }
 
+/// Returns out_of_memory of the current device, of which `bytes` were wanted, and says what is free there.
+inline Error out_of_device_memory(const std::string& device, double bytes) {
+  cudaGetLastError();
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return out_of_memory(device + " is out of memory", bytes, double(free));
+}
+
 /// `count` objects of T in page-locked host memory.
 template <class T>
 class PinnedBuffer : NotCopied {

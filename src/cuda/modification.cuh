@@ -64,9 +64,7 @@ class Modification {
       V_.data = scaled_.data();
     }
     work_.device_bytes = extra_bytes + size(way_.columns).bytes() + double(sizeof(T)) * double(sides);
-    if (work_.device_bytes > task.device_memory)
-      throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes,
-                          task.device_memory);
+    require_allowed(work_.device_bytes, task.device_memory);
     if (sides > 0) dz_.emplace(context.pool(), sides);
     work_.device = context.device_name();
     if (task.timeline) stopwatch_.emplace(timeline_, context.stream());
@@ -121,9 +119,7 @@ class Modification {
   /// does not allow it.
   template <class F>
   auto with_room(double bytes, F&& f) -> decltype(f()) {
-    if (work_.device_bytes + bytes > task_.device_memory)
-      throw out_of_memory("'device_memory' allows less device memory than this takes", work_.device_bytes + bytes,
-                          task_.device_memory);
+    require_allowed(work_.device_bytes + bytes, task_.device_memory);
     auto made = f();
     work_.device_bytes += bytes;
     return made;

@@ -51,12 +51,7 @@ class Pool : public Memory {
       if (fallback_) fallback_->trim(0);
       error = try_to_allocate(&data, bytes);
     }
-    if (error == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      std::size_t free = 0, total = 0;
-      cudaMemGetInfo(&free, &total);
-      throw out_of_memory("the GPU is out of memory", double(bytes), double(free));
-    }
+    if (error == cudaErrorMemoryAllocation) throw out_of_device_memory("the GPU", double(bytes));
     check(error, "allocate device memory");
     in_use_ += bytes;
     return data;

@@ -218,8 +218,7 @@ class Reshaping {
   /// That the call takes so many bytes more.
   void allow(double bytes) {
     used_ += bytes;
-    if (used_ > task_.device_memory)
-      throw out_of_memory("'device_memory' allows less device memory than this takes", used_, task_.device_memory);
+    require_allowed(used_, task_.device_memory);
   }
 
   PoolBuffer<int> on_device(const std::vector<index_t>& numbers) const {

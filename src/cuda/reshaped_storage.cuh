@@ -82,13 +82,9 @@ class ReshapedStorage : public DeviceStorage<T> {
   /// with in scalars C.
   template <class C>
   int exponent(double most) {
-    const auto found = [&] {
-      return scale_exponent<C>(C(std::min(std::max(most_, most), double(std::numeric_limits<C>::max()))));
-    };
-    const int e = found();
-    if (e == 0) return e;
+    if (exponent_below<C>(std::max(most_, most)) == 0) return 0;
     look();
-    return found();
+    return exponent_below<C>(std::max(most_, most));
   }
 
   /// Is true if the entry of the diagonal of a row and column that move from `from` to `to`, behind it, may become too
@@ -115,8 +111,7 @@ class ReshapedStorage : public DeviceStorage<T> {
       const bool last = needed && i + 1 == rooms.size();
       const double bytes = double(sizeof(T)) * double(Layout(m, rooms[i]).words());
       try {
-        if (bytes > task.device_memory)
-          throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, task.device_memory);
+        require_allowed(bytes, task.device_memory);
         return room_for(m, rooms[i]);
       } catch (const Error& error) {
         if (error.code() != ErrorCode::out_of_memory || last) throw;

@@ -58,7 +58,8 @@ double free_on(int device) {
   return double(free);
 }
 Error full(int device, double needed) {
-  return out_of_memory("GPU " + std::to_string(device) + " is out of memory", needed, free_on(device));
+  const CurrentDevice current(device);
+  return out_of_device_memory("GPU " + std::to_string(device), needed);
 }
 
 CUmemAllocationProp memory_of(int device) {

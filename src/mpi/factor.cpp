@@ -69,7 +69,7 @@ class Shared : public SharedStorage<T> {
     reshape(Operation::remove, {layout_.n - index_t(gone.size()), 0, true}, task, made, poll,
             [&](Reshaping<T>&& change, int) {
               of_columns(squares.data(), [&](const T* column, index_t j) {
-                return std::binary_search(gone.begin(), gone.end(), j) ? squares_of(column, j) : 0.0;
+                return std::binary_search(gone.begin(), gone.end(), j) ? squares_of_column(column, j + 1) : 0.0;
               });
               return change.remove(gone);
             });
@@ -209,7 +209,6 @@ class Shared : public SharedStorage<T> {
   using Base::of_columns;
   using Base::range_;
   using Base::require_normal_diagonal;
-  using Base::squares_of;
   using Base::team_;
   using Base::together;
 
@@ -218,10 +217,6 @@ class Shared : public SharedStorage<T> {
     std::vector<S> all(count);
     for (index_t i = 0; i < count; ++i) all[i] = S(from[i] * by);
     return all;
-  }
-
-  static int exponent(double most) {
-    return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
   }
 
   /// A change of rows and columns.
@@ -236,9 +231,9 @@ class Shared : public SharedStorage<T> {
   template <class F>
   index_t reshape(Operation what, const Change& change, const Task& task, std::unique_ptr<HeldFactor>* made,
                   const Poll& poll, F&& f) {
-    if (exponent(std::max(range_.most, change.most)) != 0) look();
+    if (exponent_below<T>(std::max(range_.most, change.most)) != 0) look();
     const Range range{std::max(range_.most, change.most), change.grows ? range_.least : 0};
-    const int e = exponent(range.most);
+    const int e = exponent_below<T>(range.most);
     std::unique_ptr<Shared> other;
     poll(0);
     const index_t pivot = together(what, [&]() -> index_t {

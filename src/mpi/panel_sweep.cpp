@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "block_columns/pass.h"
+#include "cpu/batch_columns.h"
 #include "cpu/kernels.h"
 
 namespace gpucholmod::mpi {
@@ -37,18 +38,8 @@ index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, inde
   std::vector<double> R(m * m);
   for (index_t j = 0; j < m; ++j)
     for (index_t i = 0; i <= j; ++i) R[i + j * m] = double(panel(layout_.first(b) + i, j)) * by_;
-  const cpu::Allocate allocate = [](std::size_t bytes) {
-    return std::shared_ptr<void>(::operator new(bytes), [](void* p) { ::operator delete(p); });
-  };
-  const auto block = cpu::hold(R.data(), m, Uplo::upper, Precision::double_, m, allocate);
-  Task task;
-  task.n = m;
-  task.k = task_.k;
-  task.removed = task_.removed;
-  task.instructions = cpu::resolve(Instructions::automatic);
-  task.keep_intact = false;
-  std::atomic<bool> begun{false};
-  const index_t found = block->modify(V.data(), task, nullptr, unwatched, begun).pivot;
+  const index_t found = cpu::modify_alone(R, m, V, task_.k, task_.removed, 1, Precision::double_,
+                                          cpu::resolve(Instructions::automatic));
   return found < 0 ? pivot : std::min(found, pivot);
 }
 

@@ -109,7 +109,7 @@ class SharedStorage : public SharedFactor {
   double trace() const override {
     std::vector<double> squares(layout_.n);
     together(Operation::columns, [&] {
-      of_columns(squares.data(), squares_of);
+      of_columns(squares.data(), [](const T* column, index_t j) { return squares_of_column(column, j + 1); });
       return -1;
     });
     double sum = 0;
@@ -124,11 +124,6 @@ class SharedStorage : public SharedFactor {
   /// Whether numbers are those of a factor that a call makes.
   enum class Result { yes, no };
 
-  static double squares_of(const T* column, index_t j) {
-    double sum = 0;
-    for (index_t i = 0; i <= j; ++i) sum += double(column[i]) * double(column[i]);
-    return sum;
-  }
   /// out (n) <- f(column, its number), in all; within an operation.
   template <class F>
   void of_columns(double* out, F&& f) const {

@@ -144,8 +144,7 @@ class PanelsModification : public mpi::PanelModification<T> {
     double bytes = double(dz_.bytes()) + (out && out != &R ? out->bytes() : 0);
     for (const block_columns::PassColumns& columns : passes)
       bytes += size(columns.width(), panel).bytes();
-    if (bytes > task.device_memory)
-      throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, task.device_memory);
+    require_allowed(bytes, task.device_memory);
     for (const block_columns::PassColumns& columns : passes) {
       const bool last = columns.first + columns.count == task.k;
       passes_.emplace_back(R.context().pool(), way.launch, size(columns.width(), panel), columns,

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/check_column.h"
 #include "base/range.h"
 #include "stream/host_device.h"
 #include "stream/pipeline.h"
@@ -28,8 +29,7 @@ class Runner {
 
   Work run(bool overwrites) {
     const auto start = std::chrono::steady_clock::now();
-    for (index_t q = 0; q < k_; ++q)
-      largest_of_V_ = std::max(largest_of_V_, largest_of("V", V_ + q * n_, n_, 0, q));
+    largest_of_V_ = S(largest_in_V<S>(MatrixView<const S>{V_, n_, k_, n_}));
     int e = std::max(0, scale_exponent<T>(largest_of_V_));
     if (overwrites) {
       e = right_exponent();

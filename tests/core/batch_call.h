@@ -15,12 +15,6 @@ namespace gpucholmod::test {
 using Doubles = Stored<double>;
 using Pivots = std::vector<index_t>;
 
-inline cpu::Allocate allocate() {
-  return [](std::size_t bytes) -> std::shared_ptr<void> {
-    return {::operator new(bytes), [](void* data) { ::operator delete(data); }};
-  };
-}
-
 /// Members side by side: R n x n x b, with NaN where nothing may be read, V n x k x b.
 struct Batch {
   index_t n, k, b;
@@ -51,7 +45,7 @@ struct Batch {
     return out.triangularView<Eigen::Upper>();
   }
   std::unique_ptr<HeldBatch> hold(Precision precision) const {
-    return cpu::hold_batch(R.data(), n, b, Uplo::upper, precision, allocate());
+    return cpu::hold_batch(R.data(), n, b, Uplo::upper, precision, cpu::ordinary_memory);
   }
 
   /// The first pivot that fails of what is to come of member m.

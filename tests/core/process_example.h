@@ -12,9 +12,7 @@ namespace gpucholmod::test {
 
 using Doubles = Stored<double>;
 
-inline const cpu::Allocate allocate = [](std::size_t bytes) {
-  return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-};
+inline const cpu::Allocate allocate = cpu::ordinary_memory;
 
 inline Task task(index_t n, index_t k, index_t removed, Precision precision, int threads = 1) {
   Task t;

@@ -31,10 +31,6 @@ struct Found {
   index_t by_factor() const { return std::count(outcome.by_factor.begin(), outcome.by_factor.end(), char(1)); }
 };
 
-inline std::shared_ptr<void> memory(std::size_t bytes) {
-  return {::operator new(bytes), [](void* data) { ::operator delete(data); }};
-}
-
 /// b: n x m for all, or n x m f.
 inline Found solved(
     HeldFactor& R, const std::vector<Member>& members, const Doubles& b, index_t m, const Poll& poll = [](double) {}) {
@@ -62,7 +58,7 @@ inline Found solved(
   return found;
 }
 inline Found solved(const Doubles& R, const std::vector<Member>& members, const Doubles& b, index_t m) {
-  const auto held = cpu::borrow(R.data(), R.cols(), memory);
+  const auto held = cpu::borrow(R.data(), R.cols(), cpu::ordinary_memory);
   return solved(*held, members, b, m);
 }
 
@@ -144,7 +140,7 @@ inline index_t expect_accurate(const Doubles& R, const std::vector<Member>& memb
                                Precision precision = Precision::double_, double most = 40) {
   Random random(9);
   const Doubles b = sides(upper(R), members[0].V, random);
-  const auto held = cpu::hold(R.data(), R.cols(), Uplo::upper, precision, 0, memory);
+  const auto held = cpu::hold(R.data(), R.cols(), Uplo::upper, precision, 0, cpu::ordinary_memory);
   const Found found = solved(*held, members, b, b.cols());
   for (std::size_t j = 0; j < members.size(); ++j) {
     EXPECT_EQ(found.outcome.pivot[j], -1) << what << " " << j;

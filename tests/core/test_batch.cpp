@@ -198,7 +198,7 @@ TEST(Batch, IsSolvedWithAndLookedAt) {
         const Eigen::Map<const Doubles> X(B.data() + m * 26, 13, 2), V(batch.V.data() + m * 26, 13, 2);
         EXPECT_LT((R.transpose() * (R * X) - V).cwiseAbs().maxCoeff(), 1e-12);
         Doubles halves = V;
-        const auto single = cpu::hold_batch(R.data(), 13, 1, Uplo::upper, precision, allocate());
+        const auto single = cpu::hold_batch(R.data(), 13, 1, Uplo::upper, precision, cpu::ordinary_memory);
         single->solve(TriangularSolve::forward, halves.data(), 2);
         EXPECT_LT((R.transpose() * halves - V).cwiseAbs().maxCoeff(), 1e-13);
         single->solve(TriangularSolve::back, halves.data(), 2);
@@ -221,7 +221,7 @@ TEST(Batch, ALowerFactorIsItsTranspose) {
   std::vector<double> lower(batch.R.size());
   for (index_t m = 0; m < batch.b; ++m)
     Eigen::Map<Doubles>(lower.data() + m * 81, 9, 9) = member(batch.R, 9, m).transpose();
-  const auto held = cpu::hold_batch(lower.data(), 9, batch.b, Uplo::lower, Precision::double_, allocate());
+  const auto held = cpu::hold_batch(lower.data(), 9, batch.b, Uplo::lower, Precision::double_, cpu::ordinary_memory);
   EXPECT_TRUE(same(numbers(*held), numbers(*batch.hold(Precision::double_))));
 }
 
@@ -277,7 +277,7 @@ TEST(Batch, AfterAnErrorABatchIsAsItWas) {
 TEST(Batch, OfNothing) {
   for (const auto& [n, b] : {std::pair<index_t, index_t>{0, 3}, {5, 0}, {0, 0}}) {
     const std::vector<double> R(n * n * b), V(n * 2 * b);
-    const auto held = cpu::hold_batch(R.data(), n, b, Uplo::upper, Precision::double_, allocate());
+    const auto held = cpu::hold_batch(R.data(), n, b, Uplo::upper, Precision::double_, cpu::ordinary_memory);
     std::atomic<bool> begun{false};
     Pivots pivots;
     BatchTask task;

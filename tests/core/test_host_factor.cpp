@@ -156,9 +156,7 @@ TEST(HostFactor, AReshapeThatBreaksOff) {
 }
 
 const Keep in_memory = [](const Doubles& R, Precision precision, index_t capacity) {
-  return cpu::hold(R.data(), R.cols(), Uplo::upper, precision, capacity, [](std::size_t bytes) {
-    return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-  });
+  return cpu::hold(R.data(), R.cols(), Uplo::upper, precision, capacity, cpu::ordinary_memory);
 };
 TEST(HostFactor, RowsAndColumnsComeGoAndMove) { expect_reshapes(in_memory, {1, 2, 65, 190}, {0, 1, 5, 40}); }
 TEST(HostFactor, GrowsAndShrinks) { expect_growth(in_memory, 150, 7); }

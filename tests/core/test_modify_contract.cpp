@@ -13,13 +13,15 @@ namespace {
 
 const Keep kept = [](const Doubles& R, Precision precision, index_t capacity) {
   return keep_with_zeros(R.data(), R.cols(), Uplo::upper, precision, [&](const double* numbers) {
-    return cpu::hold(numbers, R.cols(), Uplo::upper, precision, capacity, allocate());
+    return cpu::hold(numbers, R.cols(), Uplo::upper, precision, capacity, cpu::ordinary_memory);
   });
 };
-const Keep borrowed = [](const Doubles& R, Precision, index_t) { return cpu::borrow(R.data(), R.cols(), allocate()); };
+const Keep borrowed = [](const Doubles& R, Precision, index_t) {
+  return cpu::borrow(R.data(), R.cols(), cpu::ordinary_memory);
+};
 
 const KeepBatch kept_batch = [](const double* R, index_t n, index_t b, Precision precision) {
-  return cpu::hold_batch(R, n, b, Uplo::upper, precision, allocate());
+  return cpu::hold_batch(R, n, b, Uplo::upper, precision, cpu::ordinary_memory);
 };
 
 StorageKind held(const char* name, bool in_place, Keep keep = kept) {
@@ -55,7 +57,8 @@ StorageKind matrix(const char* name, Where where, Uplo uplo = Uplo::upper, Metho
 }
 
 StorageKind processes(const char* name, int size, bool in_place) {
-  StorageKind kind{name, [=] { return std::make_unique<ProcessStorage>(size, in_place, allocate()); }, in_place};
+  const auto make = [=] { return std::make_unique<ProcessStorage>(size, in_place, cpu::ordinary_memory); };
+  StorageKind kind{name, make, in_place};
   kind.same_bits_as = held_as_new_one;
   kind.polls_before_an_update = !in_place;
   kind.takes_zeros = false;

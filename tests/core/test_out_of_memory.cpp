@@ -272,9 +272,6 @@ TYPED_TEST(OutOfMemory, AHostFactorHasNotBegun) {
   using G = Given<TypeParam>;
   const index_t n = 60, k = G::k;
   G given(Numbers<TypeParam>(n, 1), n);
-  const cpu::Allocate ordinary = [](std::size_t bytes) {
-    return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-  };
   const auto upper_of = [](const HeldFactor& f) {
     Stored<double> out(f.order(), f.order());
     f.download(Uplo::upper, out.data());
@@ -306,7 +303,7 @@ TYPED_TEST(OutOfMemory, AHostFactorHasNotBegun) {
       [&](HeldFactor& f, std::atomic<bool>& begun) { f.shift(20, 3, for_order(n), nullptr, poll, begun); }};
   for (const Change& change : changes) {
     const long failed = with_each_allocation_failing([&](long which, bool for_good) {
-      const auto f = cpu::hold(given.R.data(), n, Uplo::upper, task.precision, n + k, ordinary);
+      const auto f = cpu::hold(given.R.data(), n, Uplo::upper, task.precision, n + k, cpu::ordinary_memory);
       const Stored<double> before = upper_of(*f);
       std::atomic<bool> begun{false};
       bool thrown = false;

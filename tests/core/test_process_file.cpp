@@ -9,10 +9,6 @@
 namespace gpucholmod::test {
 namespace {
 
-const cpu::Allocate allocate = [](std::size_t bytes) {
-  return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-};
-
 TEST_F(File, IsReadByProcesses) {
   const index_t n = 150;
   Stored<double> R = Random(3).normal(n, n).cast<double>();
@@ -27,7 +23,7 @@ TEST_F(File, IsReadByProcesses) {
   const auto read = [&](index_t order, auto&& use) {
     Threads all(3);
     return in_processes(all, 3, 60, [&](mpi::Team& team) {
-      use(team, *mpi::read_out(team, path, order, Precision::double_, allocate));
+      use(team, *mpi::read_out(team, path, order, Precision::double_, cpu::ordinary_memory));
     });
   };
   write();

@@ -49,9 +49,7 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
         Threads net(size);
         Traffic before;
         const auto errors = in_processes(net, size, 60, [&](mpi::Team& team) {
-          const auto f = mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_, [](std::size_t bytes) {
-            return std::shared_ptr<void>(::operator new(bytes), [](void* p) { ::operator delete(p); });
-          });
+          const auto f = mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_, cpu::ordinary_memory);
           team.together(mpi::Operation::agree, 0, [&] {  // all have done before what is counted begins
             if (team.rank() == 0) before = {net.messages, net.bytes};
             team.exchange("", 1);

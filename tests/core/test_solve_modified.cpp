@@ -119,7 +119,7 @@ TEST(SolveModified, WhatIsPositiveDefinite) {
                 Sign::downdate, contraction(R.cast<real>(), random.normal(n, k), sign * std::pow(10.0L, e)).V));
             members.push_back({members.back().V, std::vector<double>(k, -0.25), 0.5});
           }
-        const auto held = cpu::borrow(R.data(), n, memory);
+        const auto held = cpu::borrow(R.data(), n, cpu::ordinary_memory);
         const Found found = solved(*held, members, Doubles::Ones(n, 1), 1);
         index_t failed = 0;
         for (std::size_t j = 0; j < members.size(); ++j) {
@@ -181,7 +181,7 @@ TEST(SolveModified, OnlyWhatIsWanted) {
     members.push_back({V.middleCols(3 * j, 3), {w.begin() + 3 * j, w.begin() + 3 * j + 3}});
   const Found all = solved(R, members, b, 2);
   EXPECT_EQ(all.by_factor(), 1);
-  const auto held = cpu::borrow(R.data(), n, memory);
+  const auto held = cpu::borrow(R.data(), n, cpu::ordinary_memory);
   for (int wants = 0; wants < 8; ++wants) {
     ModifiedSystems systems;
     systems.asked.n = n;
@@ -262,7 +262,7 @@ TEST(SolveModified, CanBeStopped) {
   const Doubles R = well_conditioned(20, random).cast<double>(), b = random.normal(20, 1).cast<double>();
   std::vector<Member> members(6000, signed_member(Sign::update, (random.normal(20, 3) / 9).cast<double>()));
   for (std::size_t j = 0; j < members.size(); j += 1500) members[j].w.assign(3, 1e12);  // by the factor
-  const auto held = cpu::borrow(R.data(), 20, memory);
+  const auto held = cpu::borrow(R.data(), 20, cpu::ordinary_memory);
   struct Stop {};
   double told = -1;
   EXPECT_THROW(solved(*held, members, b, 1, [&](double done) {

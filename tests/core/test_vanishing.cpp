@@ -129,13 +129,16 @@ TEST(Vanishing, WhatIsGiven) {
       EXPECT_EQ(number(*error, "index"), 3);
       EXPECT_EQ(number(*error, "value"), 1e-310);
     }
-  EXPECT_EQ(error_of([&] { cpu::hold(R.data(), 4, Uplo::upper, Precision::double_, 0, allocate()); })->code(),
-            ErrorCode::bad_diagonal);
-  EXPECT_EQ(error_of([&] { cpu::hold_batch(R.data(), 4, 1, Uplo::upper, Precision::double_, allocate()); })->code(),
-            ErrorCode::bad_diagonal);
+  const auto hold = [&](Precision precision) {
+    cpu::hold(R.data(), 4, Uplo::upper, precision, 0, cpu::ordinary_memory);
+  };
+  EXPECT_EQ(error_of([&] { hold(Precision::double_); })->code(), ErrorCode::bad_diagonal);
+  const auto hold_batch = [&] {
+    cpu::hold_batch(R.data(), 4, 1, Uplo::upper, Precision::double_, cpu::ordinary_memory);
+  };
+  EXPECT_EQ(error_of(hold_batch)->code(), ErrorCode::bad_diagonal);
   R(2, 2) = 1e-40;
-  EXPECT_EQ(error_of([&] { cpu::hold(R.data(), 4, Uplo::upper, Precision::single, 0, allocate()); })->code(),
-            ErrorCode::bad_diagonal);
+  EXPECT_EQ(error_of([&] { hold(Precision::single); })->code(), ErrorCode::bad_diagonal);
 }
 
 Task task_of(const HeldFactor& f, const Problem<double>& p, double scale) {
@@ -163,7 +166,7 @@ void held_factors_keep_their_diagonal(Precision precision) {
         for (const bool in_place : {false, true}) {
           const Problem<S> given = problem_of<S>(how, n, k);
           const Problem<double> p{given.sign, given.R.template cast<double>(), given.V.template cast<double>()};
-          const auto f = cpu::hold(p.R.data(), n, Uplo::upper, precision, n + 1, allocate());
+          const auto f = cpu::hold(p.R.data(), n, Uplo::upper, precision, n + 1, cpu::ordinary_memory);
           std::unique_ptr<HeldFactor> made;
           std::atomic<bool> begun{false};
           const auto error = error_of(
@@ -197,7 +200,7 @@ TEST(Vanishing, ByForgetting) {
     return count;
   };
   const Problem<double> p{Sign::update, Doubles::Identity(2, 2), Doubles::Identity(2, 1)};
-  const auto f = cpu::hold(p.R.data(), 2, Uplo::upper, Precision::double_, 0, allocate());
+  const auto f = cpu::hold(p.R.data(), 2, Uplo::upper, Precision::double_, 0, cpu::ordinary_memory);
   std::atomic<bool> begun{false};
   EXPECT_NEAR(steps([&] {
     begun = false;
@@ -271,7 +274,7 @@ TEST(Vanishing, DoesNotComeOfManyDowndates) {
   const index_t n = 20;
   Random random(5);
   const Problem<double> p = problem(Sign::downdate, well_conditioned(n, random), random.normal(n, 3) * 1e-3L);
-  const auto f = cpu::hold(p.R.data(), n, Uplo::upper, Precision::double_, 0, allocate());
+  const auto f = cpu::hold(p.R.data(), n, Uplo::upper, Precision::double_, 0, cpu::ordinary_memory);
   std::unique_ptr<HeldFactor> g = f->copy();
   Batch batch({p});
   const auto held = batch.hold(Precision::double_);
@@ -293,7 +296,7 @@ TEST(Vanishing, DoesNotComeOfManyDowndates) {
 /// A modification that solve_modified() does by the factor.
 TEST(Vanishing, OfOneOfManyModifications) {
   Problem<double> p = problem_of<double>(all_that_vanish[1], 9, 1);
-  const auto f = cpu::hold(p.R.data(), 9, Uplo::upper, Precision::double_, 0, allocate());
+  const auto f = cpu::hold(p.R.data(), 9, Uplo::upper, Precision::double_, 0, cpu::ordinary_memory);
   ModifiedSystems systems;
   systems.asked = by({"auto", Method::automatic, LoopOrder::b});
   systems.asked.downdate = true;
@@ -320,7 +323,7 @@ TEST(Vanishing, OfFactorsOverProcesses) {
         Threads all(size);
         const auto errors = in_processes(all, size, 60, [&](mpi::Team& team) {
           const auto f = mpi::deal_out(team, team.rank() == 0 ? p.R.data() : nullptr, n, Uplo::upper,
-                                       Precision::double_, allocate());
+                                       Precision::double_, cpu::ordinary_memory);
           std::unique_ptr<HeldFactor> made;
           std::atomic<bool> begun{false};
           const auto error = error_of(

@@ -9,10 +9,6 @@
 namespace gpucholmod::test {
 namespace {
 
-const cpu::Allocate allocate = [](std::size_t bytes) {
-  return std::shared_ptr<void>(::operator new(bytes), [](void* data) { ::operator delete(data); });
-};
-
 /// All zero, and with every third diagonal entry and every sixth row 0.
 std::vector<Stored<double>> with_zeros(Stored<double> R) {
   for (index_t i = 0; i < R.rows(); i += 3) {
@@ -64,7 +60,7 @@ TEST(Zeros, AreUpdatedByTheKernelsOfAGpu) {
 
 std::unique_ptr<HeldFactor> kept(const Stored<double>& R, Precision precision = Precision::double_) {
   return keep_with_zeros(R.data(), R.cols(), Uplo::upper, precision, [&](const double* numbers) {
-    return cpu::hold(numbers, R.cols(), Uplo::upper, precision, R.cols() + 2, allocate);
+    return cpu::hold(numbers, R.cols(), Uplo::upper, precision, R.cols() + 2, cpu::ordinary_memory);
   });
 }
 
