@@ -25,12 +25,12 @@ rcpp_batch_solve <- function(handle, B, m, which) {
     .Call(`_gpucholmod_rcpp_batch_solve`, handle, B, m, which)
 }
 
-rcpp_batch_modify <- function(handle, modified, V, k, common, request, weights, scale, check) {
-    .Call(`_gpucholmod_rcpp_batch_modify`, handle, modified, V, k, common, request, weights, scale, check)
+rcpp_batch_modify <- function(handle, modified, V, request, weights, scale, check) {
+    .Call(`_gpucholmod_rcpp_batch_modify`, handle, modified, V, request, weights, scale, check)
 }
 
-rcpp_cholupdate_batch <- function(R, common_R, V, common_V, n, k, b, request, weights, scale, check) {
-    .Call(`_gpucholmod_rcpp_cholupdate_batch`, R, common_R, V, common_V, n, k, b, request, weights, scale, check)
+rcpp_cholupdate_batch <- function(R, common_R, V, request, weights, scale, check) {
+    .Call(`_gpucholmod_rcpp_cholupdate_batch`, R, common_R, V, request, weights, scale, check)
 }
 
 rcpp_batch_shapes <- function(of) {
@@ -305,7 +305,7 @@ rcpp_rls_is_sound <- function(fit) {
     .Call(`_gpucholmod_rcpp_rls_is_sound`, fit)
 }
 
-rcpp_solve_modified <- function(held, V, k, weights, scale, b, m, own_b, wants, request) {
-    .Call(`_gpucholmod_rcpp_solve_modified`, held, V, k, weights, scale, b, m, own_b, wants, request)
+rcpp_solve_modified <- function(held, members, weights, scale, sides, wants, request) {
+    .Call(`_gpucholmod_rcpp_solve_modified`, held, members, weights, scale, sides, wants, request)
 }
 

@@ -95,8 +95,7 @@ modify_members <- function(R, V, downdate, weights, scale, check, uplo, precisio
   given <- open_members(V, n, if (!one) dim(x)[[3L]])
   b <- given$b
   weights <- batch_weights(weights, downdate, given$k, b)
-  done <- rcpp_cholupdate_batch(x, one, given$x, given$common, n, given$k, b, request, weights, batch_scale(scale, b),
-                                check)
+  done <- rcpp_cholupdate_batch(x, one, given, request, weights, batch_scale(scale, b), check)
   if (is.null(done$R)) stop_members(done$pivots)
   names <- if (one) factor_dimnames(R) else dimnames(R)
   if (!is.null(names)) dimnames(done$R) <- if (one) c(names, list(NULL)) else names
@@ -122,7 +121,7 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   weights <- batch_weights(weights, downdate, given$k, R$count)
   scale <- batch_scale(scale, R$count)
   modified <- if (in_place) R else descendant(R)
-  modify <- function() rcpp_batch_modify(R, modified, given$x, given$k, given$common, request, weights, scale, check)
+  modify <- function() rcpp_batch_modify(R, modified, given, request, weights, scale, check)
   pivots <- with_room(modify, R)
   if (check && any(pivots > 0L)) stop_members(pivots)
   value <- if (check) modified else list(R = modified, pivot = pivots)

@@ -138,7 +138,7 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   request <- new_request(downdate, check, single = factor$single, backend = if (factor$on_gpu) 2L else 1L,
                          control = if (!is.null(control)) control_numbers(control))
   solve_all <- function() {
-    rcpp_solve_modified(held, members$V, members$k, weights, scale, sides$b, sides$m, sides$own, wants, request)
+    rcpp_solve_modified(held, members, weights, scale, sides, wants, request)
   }
   done <- NULL
   carry_out(request, {

@@ -87,40 +87,34 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_batch_modify
-SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale, bool check);
-RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP kSEXP, SEXP commonSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
+SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check);
+RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
-    Rcpp::traits::input_parameter< int >::type k(kSEXP);
-    Rcpp::traits::input_parameter< bool >::type common(commonSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
     Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, V, k, common, request, weights, scale, check));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, V, request, weights, scale, check));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_cholupdate_batch
-Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request, SEXP weights, SEXP scale, bool check);
-RcppExport SEXP _gpucholmod_rcpp_cholupdate_batch(SEXP RSEXP, SEXP common_RSEXP, SEXP VSEXP, SEXP common_VSEXP, SEXP nSEXP, SEXP kSEXP, SEXP bSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_batch(SEXP RSEXP, SEXP common_RSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< bool >::type common_R(common_RSEXP);
     Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
-    Rcpp::traits::input_parameter< bool >::type common_V(common_VSEXP);
-    Rcpp::traits::input_parameter< int >::type n(nSEXP);
-    Rcpp::traits::input_parameter< int >::type k(kSEXP);
-    Rcpp::traits::input_parameter< int >::type b(bSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
     Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_batch(R, common_R, V, common_V, n, k, b, request, weights, scale, check));
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_batch(R, common_R, V, request, weights, scale, check));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -921,21 +915,18 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_solve_modified
-Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale, SEXP b, int m, bool own_b, Rcpp::LogicalVector wants, SEXP request);
-RcppExport SEXP _gpucholmod_rcpp_solve_modified(SEXP heldSEXP, SEXP VSEXP, SEXP kSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP bSEXP, SEXP mSEXP, SEXP own_bSEXP, SEXP wantsSEXP, SEXP requestSEXP) {
+Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp::NumericVector scale, Rcpp::List sides, Rcpp::LogicalVector wants, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_solve_modified(SEXP heldSEXP, SEXP membersSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP sidesSEXP, SEXP wantsSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type held(heldSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
-    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type k(kSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type members(membersSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< Rcpp::NumericVector >::type scale(scaleSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
-    Rcpp::traits::input_parameter< int >::type m(mSEXP);
-    Rcpp::traits::input_parameter< bool >::type own_b(own_bSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type sides(sidesSEXP);
     Rcpp::traits::input_parameter< Rcpp::LogicalVector >::type wants(wantsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_solve_modified(held, V, k, weights, scale, b, m, own_b, wants, request));
+    rcpp_result_gen = Rcpp::wrap(rcpp_solve_modified(held, members, weights, scale, sides, wants, request));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -947,8 +938,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_download", (DL_FUNC) &_gpucholmod_rcpp_batch_download, 3},
     {"_gpucholmod_rcpp_batch_diagonals", (DL_FUNC) &_gpucholmod_rcpp_batch_diagonals, 1},
     {"_gpucholmod_rcpp_batch_solve", (DL_FUNC) &_gpucholmod_rcpp_batch_solve, 4},
-    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 9},
-    {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 11},
+    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 7},
+    {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 7},
     {"_gpucholmod_rcpp_batch_shapes", (DL_FUNC) &_gpucholmod_rcpp_batch_shapes, 1},
     {"_gpucholmod_rcpp_cholupdate_list", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_list, 6},
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
@@ -1017,7 +1008,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_rls_loss_of_deviance", (DL_FUNC) &_gpucholmod_rcpp_rls_loss_of_deviance, 2},
     {"_gpucholmod_rcpp_rolling", (DL_FUNC) &_gpucholmod_rcpp_rolling, 5},
     {"_gpucholmod_rcpp_rls_is_sound", (DL_FUNC) &_gpucholmod_rcpp_rls_is_sound, 1},
-    {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 10},
+    {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 7},
     {NULL, NULL, 0}
 };
 

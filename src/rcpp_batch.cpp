@@ -20,6 +20,18 @@ using namespace gpucholmod;
 
 namespace {
 
+/// Columns for members, as open_members() of R gives them: list(x, k, b, common).
+struct GivenColumns {
+  explicit GivenColumns(SEXP given)
+      : V(REAL(VECTOR_ELT(given, 0))), k(Rf_asInteger(VECTOR_ELT(given, 1))), b(Rf_asInteger(VECTOR_ELT(given, 2))),
+        common(Rf_asLogical(VECTOR_ELT(given, 3))), numbers(Rf_xlength(VECTOR_ELT(given, 0))) {}
+
+  const double* V;  ///< n x k x b, or n x k where `common`
+  index_t k, b;
+  bool common;
+  index_t numbers;  ///< in V
+};
+
 /// weights: NULL, k, or a matrix k x b; scale: NULL, one or b.
 BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index_t k, bool common_V, bool all_or_none) {
   BatchTask task;
@@ -155,17 +167,17 @@ SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
   });
 }
 
-// modified: the handle itself, or one that is to refer to a new batch; V: n x k x b, or n x k where `common`. Returns
-// the pivots, from 1; 0: success. A handle that is half modified then: see Begun.
+// modified: the handle itself, or one that is to refer to a new batch; V: GivenColumns. Returns the pivots, from 1; 0:
+// success. A handle that is half modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, SEXP request, SEXP weights, SEXP scale,
-                       bool check) {
+SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check) {
   return guarded([&]() -> SEXP {
     const bool in_place = modified == handle;
     const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
-    require_rows("V", Rf_xlength(V), R->order() * k * (common ? 1 : R->count()));
-    Request what = to_request(request, R->order(), k);
-    const BatchTask task = to_task(what, weights, scale, k, common, check);
+    const GivenColumns given(V);
+    require_rows("V", given.numbers, R->order() * given.k * (given.common ? 1 : R->count()));
+    Request what = to_request(request, R->order(), given.k);
+    const BatchTask task = to_task(what, weights, scale, given.k, given.common, check);
     const Rcpp::Shield<SEXP> told(new_vector(INTSXP, R->count()));
     Begun<HeldBatch> changed(modified);
     Progress progress(false);
@@ -173,7 +185,7 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, S
     std::unique_ptr<HeldBatch> made;
     Work work;
     naming_members([&] {
-      work = R->modify(REAL(V), task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag);
+      work = R->modify(given.V, task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag);
     });
     changed.flag = false;
     what.precision = R->precision();
@@ -187,17 +199,18 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, int k, bool common, S
 // R: n x n x b, or n x n where common_R; V as above. Returns list(R, pivots); R is NULL where `check` and a member
 // fails.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, bool common_V, int n, int k, int b, SEXP request,
-                                 SEXP weights, SEXP scale, bool check) {
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check) {
   return guarded([&] {
+    const GivenColumns given(V);
+    const index_t n = Rf_nrows(R), k = given.k, b = given.b;
     const Request what = to_request(request, n, k);
     const Rcpp::Shield<SEXP> out(new_array(n, n, b));
     prefer_huge_pages(REAL(out), sizeof(double) * Rf_xlength(out));
-    const index_t size = index_t(n) * n;
+    const index_t size = n * n;
     const BatchTask task = to_task(what, weights, scale, k, false, check);
     std::vector<BatchMember> members;
     for (index_t m = 0; m < b; ++m)
-      members.push_back({n, k, REAL(R) + (common_R ? 0 : m * size), REAL(V) + (common_V ? 0 : m * n * k),
+      members.push_back({n, k, REAL(R) + (common_R ? 0 : m * size), given.V + (given.common ? 0 : m * n * k),
                          REAL(out) + m * size,
                          task.weights ? task.weights + (task.common_weights ? 0 : m * k) : nullptr, task.scale_of(m)});
     return with_pivots(out, modify_members(members, what, task, n), check);

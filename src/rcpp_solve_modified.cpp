@@ -24,14 +24,18 @@ double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 }  // namespace
 
 // f modifications of a factor and what is wanted of them. held: a handle, or an environment with an upper `matrix` of
-// doubles. V: n x sum(k) doubles; k, scale: f numbers; weights: of the columns of V, or NULL; b: n x m doubles, or n x
-// m x f where own_b, or NULL; wants: solution, logdet, quadratic. list(solution, logdet, quadratic, pivot, by_factor):
-// NULL for what is not wanted, NA for what is not positive definite; pivot from 1, 0: success; by_factor: for which R
-// was modified.
+// doubles. members: V, n x sum(k) doubles, and k, f numbers; weights: of the columns of V, or NULL; scale: f numbers;
+// sides: b, n x m doubles, or n x m x f where they are `own`, or NULL, and m; wants: solution, logdet, quadratic.
+// list(solution, logdet, quadratic, pivot, by_factor): NULL for what is not wanted, NA for what is not positive
+// definite; pivot from 1, 0: success; by_factor: for which R was modified.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_solve_modified(SEXP held, SEXP V, Rcpp::IntegerVector k, SEXP weights, Rcpp::NumericVector scale,
-                               SEXP b, int m, bool own_b, Rcpp::LogicalVector wants, SEXP request) {
+Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp::NumericVector scale, Rcpp::List sides,
+                               Rcpp::LogicalVector wants, SEXP request) {
   return guarded([&] {
+    const SEXP V = members["V"], b = sides["b"];
+    const Rcpp::IntegerVector k = members["k"];
+    const index_t m = Rf_asInteger(sides["m"]);
+    const bool own_b = Rf_asLogical(sides["own"]);
     std::optional<Use<HeldFactor>> kept;
     std::unique_ptr<HeldFactor> borrowed;
     if (Rf_inherits(held, "chol_factor")) {

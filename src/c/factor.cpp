@@ -75,13 +75,21 @@ void require_more(index_t n, index_t p) {
   require(p <= std::numeric_limits<index_t>::max() - n, "p", "makes more rows and columns than can be counted");
 }
 
+/// Rows and columns that come, the first of which becomes number `at`, and their columns X (n + p x p) of the new A.
 template <class S>
-index_t insert(HeldFactor& R, index_t at, index_t p, const S* X, index_t ldx, const gpucholmod_sides* sides,
-               std::atomic<bool>& begun, const Caller& caller = no_caller) {
-  const index_t n = R.order();
+struct Coming {
+  index_t at, p;
+  const S* X;
+  index_t ldx;
+};
+
+template <class S>
+index_t insert(HeldFactor& R, const Coming<S>& what, const gpucholmod_sides* sides, std::atomic<bool>& begun,
+               const Caller& caller = no_caller) {
+  const index_t n = R.order(), at = what.at, p = what.p;
   require_more(n, p);
   require(at >= 0 && at <= n, "at", "must be one of 0 .. n");
-  const std::vector<S> given = packed(matrix("X", X, n + p, p, ldx));
+  const std::vector<S> given = packed(matrix("X", what.X, n + p, p, what.ldx));
   const std::vector<double> columns(given.begin(), given.end());
   return reshape(R, p, true, sides, caller,
                  [&](const Task& task) { return R.insert(at, columns.data(), p, task, nullptr, unwatched, begun); });
@@ -176,14 +184,15 @@ index_t in_memory(int form, index_t n, index_t room, S* R, index_t ldr, F&& f) {
 }
 
 template <class S>
-int insert_in_memory(int form, index_t n, index_t at, index_t p, S* R, index_t ldr, const S* X, index_t ldx,
-                     const gpucholmod_sides* sides, gpucholmod_status* status) {
+int insert_in_memory(int form, index_t n, S* R, index_t ldr, const Coming<S>& what, const gpucholmod_sides* sides,
+                     gpucholmod_status* status) {
   return guarded(status, [&] {
     require(n >= 0, "n", "must not be negative");
-    require_more(n, p);
-    return in_memory(form, n, n + p, R, ldr, [&](HeldFactor& copy, std::atomic<bool>& begun, const Caller& caller) {
-      return insert(copy, at, p, X, ldx, sides, begun, caller);
-    });
+    require_more(n, what.p);
+    const auto change = [&](HeldFactor& copy, std::atomic<bool>& begun, const Caller& caller) {
+      return insert(copy, what, sides, begun, caller);
+    };
+    return in_memory(form, n, n + what.p, R, ldr, change);
   });
 }
 
@@ -221,11 +230,11 @@ extern "C" {
 
 int gpucholmod_insert_d(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double* R, ptrdiff_t ldr, const double* X,
                         ptrdiff_t ldx, const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return insert_in_memory(form, n, at, p, R, ldr, X, ldx, sides, status);
+  return insert_in_memory<double>(form, n, R, ldr, {at, p, X, ldx}, sides, status);
 }
 int gpucholmod_insert_s(int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, float* R, ptrdiff_t ldr, const float* X,
                         ptrdiff_t ldx, const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return insert_in_memory(form, n, at, p, R, ldr, X, ldx, sides, status);
+  return insert_in_memory<float>(form, n, R, ldr, {at, p, X, ldx}, sides, status);
 }
 
 int gpucholmod_remove_d(int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t* gone, double* R, ptrdiff_t ldr,
@@ -273,8 +282,9 @@ int gpucholmod_modify(gpucholmod_factor* given, ptrdiff_t k, const double* V, pt
 
 int gpucholmod_insert(gpucholmod_factor* given, ptrdiff_t at, ptrdiff_t p, const double* X, ptrdiff_t ldx,
                       const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return change(given, status,
-                [&](HeldFactor& R, std::atomic<bool>& begun) { return c::insert(R, at, p, X, ldx, sides, begun); });
+  return change(given, status, [&](HeldFactor& R, std::atomic<bool>& begun) {
+    return c::insert<double>(R, {at, p, X, ldx}, sides, begun);
+  });
 }
 
 int gpucholmod_remove(gpucholmod_factor* given, ptrdiff_t count, const ptrdiff_t* gone, const gpucholmod_sides* sides,

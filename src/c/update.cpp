@@ -46,16 +46,27 @@ class Workspace {
   S* data_;
 };
 
+/// What a caller has asked for: that R become the factor of scale A + V diag(weights) V'.
 template <class S>
 struct Call {
-  Uplo uplo;
-  bool trusted;
+  int form;
   MatrixView<S> R;
   MatrixView<const S> V;
   const double* weights;
   double scale;
 
+  Uplo uplo() const { return uplo_of(form); }
+  bool trusted() const { return (form & GPUCHOLMOD_TRUSTED) != 0; }
   double weight(index_t q) const { return weights ? weights[q] : 1; }
+  /// Throws bad_argument.
+  void require_sound() const {
+    require_form(form);
+    require(R.cols >= 0 && V.cols >= 0, R.cols < 0 ? "n" : "k", "must not be negative");
+    require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
+    static_cast<void>(matrix("R", R.data, R.rows, R.cols, R.ld));
+    static_cast<void>(matrix("V", V.data, V.rows, V.cols, V.ld));
+    require_weights(weights, V.cols);
+  }
 };
 
 /// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be
@@ -80,13 +91,13 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   });
   if (n == 0 || k == 0 || !finite) return {};
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
-  cpu::InMemory<S> factor{call.R, call.R, {memory, n, k, n}, removed, root, call.uplo, instructions};
-  factor.trusted = call.trusted;
+  cpu::InMemory<S> factor{call.R, call.R, {memory, n, k, n}, removed, root, call.uplo(), instructions};
+  factor.trusted = call.trusted();
   if (n <= beside) factor.copy = memory + n * call.V.cols;
   try {
     return cpu::modify_in_memory(factor, unwatched);
   } catch (const Error&) {
-    throw HalfModified(call.trusted && removed == 0
+    throw HalfModified(call.trusted() && removed == 0
                            ? "'R' is half modified: it was declared as trusted, and is no factor of finite numbers"
                            : "'R' is half modified: it has changed while it was read");
   }
@@ -98,29 +109,24 @@ index_t by_request(const Call<S>& call, const std::shared_ptr<OwnedRightHandSide
                    const gpucholmod_sides* given) {
   const index_t n = call.R.cols;
   Request request = request_of(n, call.V.cols, precision_of<S>, call.weights, call.scale, sides);
-  request.uplo = call.uplo;
+  request.uplo = call.uplo();
   request.backend = Backend::cpu;
   request.method = Method::blocked;
-  const std::vector<S> R = packed_triangle<S>({call.R.data, n, n, call.R.ld}, call.uplo), V = packed<S>(call.V);
+  const std::vector<S> R = packed_triangle<S>({call.R.data, n, n, call.R.ld}, call.uplo()), V = packed<S>(call.V);
   std::vector<S> out(R.size());
   const Outcome outcome = modify(Place<S>::memory(R.data(), out.data()), V.data(), request, unwatched);
   if (outcome.pivot >= 0) return outcome.pivot;
-  copy_triangle<S>({out.data(), n, n, n}, call.uplo, call.R);
+  copy_triangle<S>({out.data(), n, n, n}, call.uplo(), call.R);
   put_back_sides(sides.get(), given);
   return -1;
 }
 
 template <class S>
-int update(int form, index_t n, index_t k, S* R, index_t ldr, const S* V, index_t ldv, const double* weights,
-           double scale, const gpucholmod_sides* sides, void* workspace, std::size_t bytes, gpucholmod_status* status) {
+int update(const Call<S>& call, const gpucholmod_sides* sides, void* workspace, std::size_t bytes,
+           gpucholmod_status* status) {
   return guarded(status, [&] {
-    require_form(form);
-    require(n >= 0 && k >= 0, n < 0 ? "n" : "k", "must not be negative");
-    require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
-    const Call<S> call{
-        uplo_of(form), (form & GPUCHOLMOD_TRUSTED) != 0, matrix("R", R, n, n, ldr), matrix("V", V, n, k, ldv), weights,
-        scale};
-    require_weights(weights, k);
+    call.require_sound();
+    const index_t n = call.R.cols, k = call.V.cols;
     const std::shared_ptr<OwnedRightHandSides> along = copied(sides, n, k, n);
     if (n == 0 && !along) return index_t(-1);
     if (!along) {
@@ -149,13 +155,13 @@ size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, size_t scalar) {
 int gpucholmod_update_d(int form, ptrdiff_t n, ptrdiff_t k, double* R, ptrdiff_t ldr, const double* V, ptrdiff_t ldv,
                         const double* weights, double scale, const gpucholmod_sides* sides, void* workspace,
                         size_t bytes, gpucholmod_status* status) {
-  return update(form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
+  return update<double>({form, {R, n, n, ldr}, {V, n, k, ldv}, weights, scale}, sides, workspace, bytes, status);
 }
 
 int gpucholmod_update_s(int form, ptrdiff_t n, ptrdiff_t k, float* R, ptrdiff_t ldr, const float* V, ptrdiff_t ldv,
                         const double* weights, double scale, const gpucholmod_sides* sides, void* workspace,
                         size_t bytes, gpucholmod_status* status) {
-  return update(form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status);
+  return update<float>({form, {R, n, n, ldr}, {V, n, k, ldv}, weights, scale}, sides, workspace, bytes, status);
 }
 
 }  // extern "C"

@@ -113,8 +113,9 @@ class Factor : public ReshapedStorage<T> {
    public:
     Sweep(const Factor& R, const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look)
         : R_(R), is_update_(task.removed == 0), e_(e),
-          modification_(R.context_, R.layout_, {V.given(), task.n, task.k, task.n}, e, scale, task, 0, look, poll) {
+          modification_(R.context_, R.layout_, {V.given(), task.n, task.k, task.n}, e, scale, task, 0, poll) {
       modification_.multiply(V.scaled());
+      if (look) modification_.look();
     }
     bool tests() const { return modification_.passes() == 1; }
     template <class F>

@@ -49,11 +49,11 @@ template <class T>
 class Modification {
  public:
   /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result.
-  /// `extra_bytes`: bytes of device memory that the call needs besides. `look`: V, which nobody has looked at, is
-  /// looked at on the device. Throws out_of_memory where that is more than the task allows.
+  /// `extra_bytes`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than
+  /// the task allows.
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale,
-               const Task& task, double extra_bytes, bool look, const Poll& poll)
-      : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), look_(look), poll_(poll),
+               const Task& task, double extra_bytes, const Poll& poll)
+      : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
         side_strips_(SidesOfFactor<T>::strips(task.right)),
         way_(way_of<T>(task.k, task.removed, layout.strips() + side_strips_, true, task, context.device_group())),
         passes_(block_columns::passes_of(task.k, task.removed, way_.columns)) {
@@ -72,6 +72,8 @@ class Modification {
 
   /// V is columns of what was given, each times a number; null: it is that itself. Outlives this.
   void multiply(const std::vector<ScaledColumn>* columns) { columns_ = columns; }
+  /// V, which nobody has looked at, is looked at on the device.
+  void look() { look_ = true; }
 
   /// Throws out_of_memory where there is none for a pass now, so that none is missing later.
   void reserve() const {
@@ -303,7 +305,7 @@ class Modification {
   double scale_;
   std::vector<double> scaled_;
   const Task& task_;
-  bool look_;
+  bool look_ = false;  ///< at V
   const Poll& poll_;
   int side_strips_;
   Way way_;

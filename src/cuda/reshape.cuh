@@ -57,7 +57,7 @@ class Reshaping {
     const Task update = task_for(rest.layout.n, k, 0, trailing);
     std::vector<double> sums(k);
     std::optional<Modification<T>> modification;
-    if (first < m) modification.emplace(context_, rest.layout, V, 0, 1, update, used_, false, poll_).reserve();
+    if (first < m) modification.emplace(context_, rest.layout, V, 0, 1, update, used_, poll_).reserve();
     poll_(0);
     begun_ = true;
     plan.move();
@@ -178,7 +178,7 @@ class Reshaping {
     const Placed<T> rest = to_.behind(start);
     const Task downdate = task_for(rest.layout.n, p, p, task_.right.trailing(start, Y));
     Modification<T> modification(context_, rest.layout, V.block(above, 0, V.rows - above, p), 0, 1, downdate,
-                                 used_, false, poll_);
+                                 used_, poll_);
     modification.reserve();
     poll_(0);
     begun_ = true;
@@ -309,7 +309,7 @@ class Reshaping {
     const Placed<T> rest = from_.behind(start);
     const Task downdate = task_for(rest.layout.n, V.cols, V.cols, {});
     const index_t pivot = Modification<T>(context_, rest.layout, V.block(above, 0, V.rows - above, V.cols), 0, 1,
-                                          downdate, used_, false, poll_)
+                                          downdate, used_, poll_)
                               .run(rest.data, nullptr, rest.layout.n);
     return pivot < 0 ? -1 : pivot - lead;
   }

@@ -151,7 +151,7 @@ class Shared : public SharedStorage<T> {
       const MatrixView<const T> V{columns_.data(), task_.n, task_.k, task_.n};
       const bool carries = to && task_.right.m() > 0;
       SharedSweep<T> sweep(R_.team_, R_.layout_, V, task_.removed, T(scale_), std::min(task_.instructions, R_.least_),
-                           task_.threads, 0, carries);
+                           task_.threads, carries);
       const index_t pivot = sweep.run(from.columns_, to ? &to->columns_ : nullptr, poll_);
       if (pivot < 0 && carries) sweep.carry(task_.right);
       return pivot;

@@ -94,8 +94,8 @@ class Reshaping {
     const index_t block = to_.block_of(first);
     const int threads = cpu::useful_threads(m - to_.first(block), k, Uplo::upper, task_.threads);
     const index_t removed = sign == Sign::downdate ? k : 0;
-    SharedSweep<T> sweep(team_, to_, {V.data(), m, k, m}, removed, T(1), instructions_, threads, block,
-                         task_.right.m() > 0);
+    SharedSweep<T> sweep(team_, to_, {V.data(), m, k, m}, removed, T(1), instructions_, threads, task_.right.m() > 0);
+    sweep.start_at(block);
     if (const index_t pivot = sweep.run(out_, &out_, poll_); pivot >= 0) return pivot;
     if (task_.right.m() > 0) sweep.carry(task_.right.trailing(to_.first(block), Y));
     return -1;

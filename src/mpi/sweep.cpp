@@ -28,11 +28,9 @@ struct SharedSweep<T>::Walk {
 
 template <class T>
 SharedSweep<T>::SharedSweep(Team& team, const Layout& layout, MatrixView<const T> V, index_t removed, T scale,
-                            Instructions instructions, int threads, index_t first, bool carries)
-    : team_(team), layout_(layout), stages_(V, removed, scale, Uplo::upper, instructions), first_(first),
-      carries_(carries) {
+                            Instructions instructions, int threads, bool carries)
+    : team_(team), layout_(layout), stages_(V, removed, scale, Uplo::upper, instructions), carries_(carries) {
   static_assert(block_width % 8 == 0 && panel_width(0) % 8 == 0, "only the last row block of a factor is short");
-  stages_.start_at(layout.first(first));
   rows_ = stages_.rows();
   ldv_ = stages_.ldv(layout.width);
   const index_t words = stages_.block_words();

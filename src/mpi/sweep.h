@@ -26,10 +26,16 @@ namespace gpucholmod::mpi {
 template <class T>
 class SharedSweep {
  public:
-  /// V: n x k, whole in each process; read only, and kept. `first`: the block to begin with; V is zero above it.
-  /// `carries`: carry() will be called. The rest as of cpu::BlockedSweep.
+  /// V: n x k, whole in each process; read only, and kept. `carries`: carry() will be called. The rest as of
+  /// cpu::BlockedSweep.
   SharedSweep(Team& team, const Layout& layout, MatrixView<const T> V, index_t removed, T scale,
-              Instructions instructions, int threads, index_t first, bool carries);
+              Instructions instructions, int threads, bool carries);
+
+  /// Begins with that block: V is zero above it.
+  void start_at(index_t block) {
+    first_ = block;
+    stages_.start_at(layout_.first(block));
+  }
 
   /// This process's part, within an operation of the team: to <- R~, which may be R; null: only the verdict is of
   /// interest. Returns the failing pivot, where this process finds it, or -1; `to` is then partly written.
@@ -57,8 +63,8 @@ class SharedSweep {
   Team& team_;
   const Layout layout_;
   cpu::Stages<T> stages_;
-  index_t first_;  ///< block to begin with
-  bool carries_;   ///< right-hand sides will come along: every process gets all transforms
+  index_t first_ = 0;  ///< block to begin with
+  bool carries_;       ///< right-hand sides will come along: every process gets all transforms
   index_t rows_, ldv_;
   std::vector<Workspace> workspaces_;
 };

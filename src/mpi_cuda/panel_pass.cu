@@ -33,45 +33,46 @@ const typename PanelPass<T>::Turns& PanelPass<T>::close_panel(cudaStream_t strea
 /// row blocks.
 template <class T>
 template <class Copy>
-void PanelPass<T>::each_part(int strips, int slot, const Turns& turns, Copy&& copy) const {
+void PanelPass<T>::each_part(const Message& panel, Copy&& copy) const {
   block_columns::with_width(size().columns, [&](auto K) {
     using Parts = block_columns::BlockTransform<decltype(K)::value>;
-    const std::size_t word = this->word_bytes(), blocks = std::size_t(strips) * block_columns::BLOCKS;
+    const std::size_t word = this->word_bytes(), blocks = std::size_t(panel.strips) * block_columns::BLOCKS;
     char* const at = reinterpret_cast<char*>(this->memory()) +
-                     word * std::size_t(size().transforms() + first_message(slot) * Parts::stride);
-    copy(at, word * Parts::stride, word * (turns.size() > 1 ? Parts::stride : Parts::words), blocks);
+                     word * std::size_t(size().transforms() + first_message(panel.slot) * Parts::stride);
+    copy(at, word * Parts::stride, word * (panel.turns.size() > 1 ? Parts::stride : Parts::words), blocks);
     copy(at + word * blocks * Parts::stride, word * Parts::stride, word * Parts::stride, std::size_t(1));
   });
 }
 
 template <class T>
-std::size_t PanelPass<T>::message_bytes(int strips, const Turns& turns) const {
+std::size_t PanelPass<T>::message_bytes(const Message& panel) const {
   std::size_t all = 0;
-  each_part(strips, 0, turns, [&](char*, std::size_t, std::size_t bytes, std::size_t count) { all += bytes * count; });
+  each_part(panel, [&](char*, std::size_t, std::size_t bytes, std::size_t count) { all += bytes * count; });
   return all;
 }
 
 template <class T>
-void PanelPass<T>::fetch_message(char* to, int strips, int slot, const Turns& turns, cudaStream_t stream) const {
-  each_part(strips, slot, turns, [&](char* from, std::size_t apart, std::size_t bytes, std::size_t count) {
+void PanelPass<T>::fetch_message(const Message& panel, char* to, cudaStream_t stream) const {
+  each_part(panel, [&](char* from, std::size_t apart, std::size_t bytes, std::size_t count) {
     check(cudaMemcpy2DAsync(to, bytes, from, apart, bytes, count, cudaMemcpyDeviceToHost, stream), "fetch a message");
     to += bytes * count;
   });
 }
 
 template <class T>
-void PanelPass<T>::put_message(const char* from, int strips, int slot, const Turns& turns, cudaStream_t stream) const {
-  each_part(strips, slot, turns, [&](char* to, std::size_t apart, std::size_t bytes, std::size_t count) {
+void PanelPass<T>::put_message(const Message& panel, const char* from, cudaStream_t stream) const {
+  each_part(panel, [&](char* to, std::size_t apart, std::size_t bytes, std::size_t count) {
     check(cudaMemcpy2DAsync(to, apart, from, bytes, bytes, count, cudaMemcpyHostToDevice, stream), "send a message");
     from += bytes * count;
   });
 }
 
 template <class T>
-void PanelPass<T>::follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld,
+void PanelPass<T>::follow(const Message& panel, int first, int end, const T* R, T* out, index_t ld,
                           cudaStream_t stream) const {
   if (first >= end) return;
-  this->repeat(this->placed(first, end, strips, first_message(slot), R, out, ld), turns, Last::closed, stream);
+  this->repeat(this->placed(first, end, panel.strips, first_message(panel.slot), R, out, ld), panel.turns, Last::closed,
+               stream);
 }
 
 template <class T>

@@ -10,6 +10,11 @@ template <class T>
 class PanelPass : public cuda::Pass<T> {
  public:
   using typename cuda::Pass<T>::Turns;
+  /// A panel that is done, of so many strips, which took these turns: its transforms are, or are to be, in a slot.
+  struct Message {
+    int strips, slot;
+    const Turns& turns;
+  };
 
   PanelPass(cuda::Pool& pool, Launch launch, const block_columns::SegmentSize& size,
             const block_columns::PassColumns& columns, block_columns::Scaling scaling)
@@ -24,15 +29,13 @@ class PanelPass : public cuda::Pass<T> {
   /// Queues what the panel's message still lacks, when the panel is done. Returns the turns that it took.
   const Turns& close_panel(cudaStream_t stream) const;
 
-  /// Bytes of the message of a panel of so many strips that took these turns: what others need.
-  std::size_t message_bytes(int strips, const Turns& turns) const;
+  /// Bytes of a message: what others need.
+  std::size_t message_bytes(const Message& panel) const;
   /// Queues a copy of it to host memory, and from there.
-  void fetch_message(char* to, int strips, int slot, const Turns& turns, cudaStream_t stream) const;
-  void put_message(const char* from, int strips, int slot, const Turns& turns, cudaStream_t stream) const;
-  /// Queues what a panel of so many strips, whose message is in `slot`, does to strips [first, end) on its right; R and
-  /// out: there, in the row behind the panel's.
-  void follow(const Turns& turns, int strips, int slot, int first, int end, const T* R, T* out, index_t ld,
-              cudaStream_t stream) const;
+  void fetch_message(const Message& panel, char* to, cudaStream_t stream) const;
+  void put_message(const Message& panel, const char* from, cudaStream_t stream) const;
+  /// Queues what a panel does to strips [first, end) on its right; R and out: there, in the row behind the panel's.
+  void follow(const Message& panel, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const;
 
   /// Queues a copy of m rows of V, from row `first` on, from host memory as prepare() takes it; and to host memory.
   void send_V(const double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
@@ -44,7 +47,7 @@ class PanelPass : public cuda::Pass<T> {
 
   /// Calls copy(on the device, their distance there, bytes, how many) for each part of a message that others need.
   template <class Copy>
-  void each_part(int strips, int slot, const Turns& turns, Copy&& copy) const;
+  void each_part(const Message& panel, Copy&& copy) const;
   /// Where the messages of a slot begin, counted in messages.
   index_t first_message(int slot) const { return slot * (index_t(size().panel_strips) * block_columns::BLOCKS + 1); }
 };

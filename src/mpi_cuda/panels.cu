@@ -199,22 +199,21 @@ class PanelsModification : public mpi::PanelModification<T> {
 
   /// What is on the device; then of each pass, how many turns, and which; then how many numbers this is.
   mpi::Bytes message(index_t b) override {
-    const int slot = int(b % 2), strips = R_.strips(b);
     std::vector<int> numbers;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
-      const Turns& turns = turns_[slot][i];
-      numbers.push_back(int(turns.size()));
-      for (const block_columns::Turn& turn : turns) numbers.insert(numbers.end(), {turn.first, turn.steps});
-      bytes += passes_[i].message_bytes(strips, turns);
+      const Message panel = done(b, i);
+      numbers.push_back(int(panel.turns.size()));
+      for (const block_columns::Turn& turn : panel.turns) numbers.insert(numbers.end(), {turn.first, turn.steps});
+      bytes += passes_[i].message_bytes(panel);
     }
     numbers.push_back(int(numbers.size()) + 1);
     sent_ = mpi::room_for(bytes + sizeof(int) * numbers.size(), R_.message_memory());
     sent_.resize(bytes);
     char* to = sent_.data();
     for (std::size_t i = 0; i < passes_.size(); ++i) {
-      passes_[i].fetch_message(to, strips, slot, turns_[slot][i], stream());
-      to += passes_[i].message_bytes(strips, turns_[slot][i]);
+      passes_[i].fetch_message(done(b, i), to, stream());
+      to += passes_[i].message_bytes(done(b, i));
     }
     mpi::append(sent_, numbers.data(), sizeof(int) * numbers.size());
     wait();
@@ -222,7 +221,7 @@ class PanelsModification : public mpi::PanelModification<T> {
   }
 
   void receive(index_t b, mpi::Bytes&& message) override {
-    const int slot = int(b % 2), strips = R_.strips(b);
+    const int slot = int(b % 2);
     while (!received_[slot].passed()) tend_();
     came_[slot] = std::move(message);
     const char* const end = came_[slot].data() + came_[slot].size();
@@ -242,8 +241,8 @@ class PanelsModification : public mpi::PanelModification<T> {
       }
     const char* from = came_[slot].data();
     for (std::size_t i = 0; i < passes_.size(); ++i) {
-      passes_[i].put_message(from, strips, slot, turns_[slot][i], stream());
-      from += passes_[i].message_bytes(strips, turns_[slot][i]);
+      passes_[i].put_message(done(b, i), from, stream());
+      from += passes_[i].message_bytes(done(b, i));
     }
     received_[slot].record(stream());
   }
@@ -272,6 +271,7 @@ class PanelsModification : public mpi::PanelModification<T> {
 
  private:
   using Turns = typename PanelPass<T>::Turns;
+  using Message = typename PanelPass<T>::Message;
 
   /// V of this process's strips and those of right-hand sides, and messages in two slots.
   block_columns::SegmentSize size(int columns, int panel) const {
@@ -279,13 +279,14 @@ class PanelsModification : public mpi::PanelModification<T> {
   }
   cudaStream_t stream() const { return R_.stream(); }
 
+  /// What pass i has done with panel b.
+  Message done(index_t b, std::size_t i) const { return {R_.strips(b), int(b % 2), turns_[b % 2][i]}; }
   /// The row behind a panel's.
   index_t behind(index_t b) const { return R_.layout().first(b) + index_t(R_.strips(b)) * STRIP; }
   /// All passes, on strips [first, end); the first of them from R, to `out`.
   void follow(index_t b, int first, int end, const T* R, T* out) {
-    const int slot = int(b % 2);
     for (std::size_t i = 0; i < passes_.size(); ++i)
-      passes_[i].follow(turns_[slot][i], R_.strips(b), slot, first, end, i == 0 ? R : out, out, R_.ld(), stream());
+      passes_[i].follow(done(b, i), first, end, i == 0 ? R : out, out, R_.ld(), stream());
   }
 
   void send_right_sides() {

@@ -27,6 +27,14 @@ struct Run {
   Unfit<S> unfit;
 };
 
+/// What becomes of a factor on its way: of the triangle that uplo names 2^-e times the numbers are computed with
+/// (scale_exponent()); the result is multiplied by `scale`.
+struct Conversion {
+  Uplo uplo = Uplo::upper;
+  int e = 0;
+  double scale = 1;
+};
+
 /// The way of the chunks of a factor through the device, all of them in one order, with as much under way as there are
 /// buffers and slots for:
 ///
@@ -37,10 +45,10 @@ struct Run {
 template <class S, class T>
 class Pipeline {
  public:
-  /// out may be the place of R. e: see scale_exponent(); what is written is multiplied by `scale` besides.
-  Pipeline(const Plan& plan, const Source<S>& R, Sink<S>& out, Uplo uplo, int e, double scale, Device<T>& device,
-           int threads, const Poll& poll, Timeline* timeline)
-      : plan_(plan), chunks_(plan.chunks()), R_(R), out_(out), uplo_(uplo), e_(e), up_(std::scalbn(scale, e)),
+  /// out may be the place of R.
+  Pipeline(const Plan& plan, const Source<S>& R, Sink<S>& out, const Conversion& how, Device<T>& device, int threads,
+           const Poll& poll, Timeline* timeline)
+      : plan_(plan), chunks_(plan.chunks()), R_(R), out_(out), how_(how), up_(std::scalbn(how.scale, how.e)),
         device_(device), poll_(poll), timeline_(timeline), filled_(chunks_.size()), emptied_(chunks_.size()),
         fetches_queued_(plan.panels().size(), false), workers_(threads) {
     scratch_.assign(workers_.count(), std::vector<S>(plan.n()));
@@ -77,7 +85,7 @@ class Pipeline {
   /// By what has been seen of R. With mutex_ locked.
   End so_far() const {
     if (seen_.bad_diagonal || !std::isfinite(seen_.value())) return End::refused;
-    return scale_exponent<T>(seen_.value()) > std::max(e_, 0) ? End::rescale : End::complete;
+    return scale_exponent<T>(seen_.value()) > std::max(how_.e, 0) ? End::rescale : End::complete;
   }
 
   int buffer(std::size_t chunk) const { return int(chunk % plan_.buffers()); }
@@ -96,7 +104,7 @@ class Pipeline {
     workers_.submit([this, c](int worker) {
       const Chunk& chunk = chunks_[c];
       const Span span(timeline_, Stage::fill, chunk.panel);
-      const Seen<S> seen = fill<S, T>(R_, plan_.n(), uplo_, e_, chunk.begin, chunk.end,
+      const Seen<S> seen = fill<S, T>(R_, plan_.n(), how_.uplo, how_.e, chunk.begin, chunk.end,
                                       view(chunk, device_.up(buffer(c))), scratch_[worker].data());
       note(seen);
       filled_[c].store(true, std::memory_order_release);
@@ -152,7 +160,7 @@ class Pipeline {
       const Span span(timeline_, Stage::empty, chunk.panel);
       const MatrixView<T> from = view(chunk, device_.down(buffer(c)));
       const Unfit<S> unfit = empty<S, T>(from, chunk.begin, chunk.end, plan_.n(),
-                                         uplo_, up_, out_, scratch_[worker].data());
+                                         how_.uplo, up_, out_, scratch_[worker].data());
       if (unfit.row >= 0) {
         const std::lock_guard<std::mutex> lock(mutex_);
         unfit_ = unfit;
@@ -168,9 +176,8 @@ class Pipeline {
   const std::vector<Chunk>& chunks_;
   const Source<S>& R_;
   Sink<S>& out_;
-  Uplo uplo_;
-  int e_;
-  double up_;
+  Conversion how_;
+  double up_;  ///< what is written is multiplied by this
   Device<T>& device_;
   const Poll& poll_;
   Timeline* timeline_;

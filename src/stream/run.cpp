@@ -112,7 +112,7 @@ class Runner {
     Run<S> done;
     {
       const int useful = std::min(task_.threads, int(plan.chunks().size()) + 1);
-      Pipeline<S, T> pipeline(plan, R_, out, task_.uplo, e, task_.scale, *device, useful, poll_, wanted);
+      Pipeline<S, T> pipeline(plan, R_, out, {task_.uplo, e, task_.scale}, *device, useful, poll_, wanted);
       done = pipeline.run();
     }
     if (task_.right.m() > 0 && done.end == End::complete && n == n_) device->carry(task_.right);

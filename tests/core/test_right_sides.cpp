@@ -243,7 +243,7 @@ TEST(RightSides, ByTheKernelsOfTheGpu) {
               MemorySink<double> to(result->first.data(), n);
               LazyDevice<double> device(plan, c.V.data(), {kernel, 0, 2});
               const auto run =
-                  stream::Pipeline<double, double>(plan, from, to, Uplo::upper, 0, 1, device, 2, no_poll, nullptr)
+                  stream::Pipeline<double, double>(plan, from, to, {}, device, 2, no_poll, nullptr)
                       .run();
               ASSERT_EQ(run.end, stream::End::complete);
               Request request = asked(c, ways.at(2));

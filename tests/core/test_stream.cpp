@@ -67,7 +67,7 @@ Streamed<S> stream_lazily(const Problem<S>& p, const StreamRun& how, const Poll&
     const WatchedSource<S> from(given.R.data(), n, how.on_read);
     WatchedSink<S> to(result->R.data(), n, how.on_write);
     LazyDevice<T> device(plan, V.data(), how.device);
-    result->run = stream::Pipeline<S, T>(plan, from, to, how.uplo, 0, 1, device, how.threads, poll, nullptr).run();
+    result->run = stream::Pipeline<S, T>(plan, from, to, {how.uplo}, device, how.threads, poll, nullptr).run();
     device.report(result->outcome);
     EXPECT_TRUE(same_bits(given.R, before));
   });
