@@ -14,10 +14,9 @@ namespace gpucholmod {
 inline SEXP at(SEXP list, const char* name) {
   if (TYPEOF(list) == ENVSXP)
     if (const SEXP found = Rf_findVarInFrame(list, Rf_install(name)); found != R_UnboundValue) return found;
-  if (TYPEOF(list) == VECSXP)
-    if (const SEXP names = Rf_getAttrib(list, R_NamesSymbol); names != R_NilValue)
-      for (R_xlen_t i = 0; i < Rf_xlength(names); ++i)
-        if (std::strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
+  const SEXP names = TYPEOF(list) == VECSXP ? Rf_getAttrib(list, R_NamesSymbol) : R_NilValue;
+  for (R_xlen_t i = 0; i < Rf_xlength(names); ++i)
+    if (std::strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
   throw Error(ErrorCode::bad_argument, std::string("'") + name + "' is missing from a fit of rls()",
               {{"argument", name}});
 }

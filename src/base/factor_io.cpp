@@ -11,6 +11,8 @@
 namespace gpucholmod {
 namespace {
 
+constexpr index_t tile = 32;  ///< of a transposition: rows and columns
+
 std::string text(double x) {
   std::ostringstream out;
   out << x;
@@ -118,21 +120,28 @@ S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo, int threa
   return std::max(largest, S(largest_in_V<S>(V)));
 }
 
+/// Columns [first, last) of W <- `scale` times those of the upper factor R, or the transposes of the rows of the lower
+/// factor R, down to the diagonal.
+template <class S, class T>
+static void load_columns(MatrixView<const S> R, S scale, MatrixView<T> W, index_t first, index_t last) {
+  for (index_t j = first; j < last; ++j)
+    for (index_t i = 0; i <= j; ++i) W(i, j) = T(R(i, j) * scale);
+}
+template <class S, class T>
+static void load_rows(MatrixView<const S> R, S scale, MatrixView<T> W, index_t first, index_t last) {
+  for (index_t i0 = 0; i0 < last; i0 += tile)
+    for (index_t i = i0; i < std::min(i0 + tile, last); ++i)
+      for (index_t j = std::max(i, first); j < last; ++j) W(i, j) = T(R(j, i) * scale);
+}
+
 template <class S, class T>
 void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W, int threads) {
-  constexpr index_t tile = 32;  // for the transposition
   const index_t n = R.cols;
   const S scale = std::scalbn(S(1), -e);
-  for_columns(n, threads, [&](index_t j0, index_t j1) {
-    if (uplo == Uplo::upper) {
-      for (index_t j = j0; j < j1; ++j)
-        for (index_t i = 0; i <= j; ++i) W(i, j) = T(R(i, j) * scale);
-    } else {
-      for (index_t i0 = 0; i0 < j1; i0 += tile)
-        for (index_t i = i0; i < std::min(i0 + tile, j1); ++i)
-          for (index_t j = std::max(i, j0); j < j1; ++j) W(i, j) = T(R(j, i) * scale);
-    }
-    for (index_t j = j0; j < j1; ++j) std::fill(W.col(j) + j + 1, W.col(j) + n, T(0));
+  for_columns(n, threads, [&](index_t first, index_t last) {
+    if (uplo == Uplo::upper) load_columns(R, scale, W, first, last);
+    else load_rows(R, scale, W, first, last);
+    for (index_t j = first; j < last; ++j) std::fill(W.col(j) + j + 1, W.col(j) + n, T(0));
   }, [] {});
   for (index_t j = 0; j < n; ++j) require_not_vanished(W(j, j), R(j, j), j);
 }
@@ -143,19 +152,19 @@ void store_factor(MatrixView<const T> W, Uplo uplo, double scale, MatrixView<S> 
   const bool same = static_cast<const void*>(W.data) == static_cast<const void*>(out.data);
   const bool may_overflow = scale != 1 || sizeof(S) < sizeof(T);
   const auto nothing = [] {};
+  const auto store_column = [&](index_t j) {
+    for (index_t i = 0; i <= j; ++i) {
+      out(i, j) = S(W(i, j) * scale);
+      if (may_overflow && !std::isfinite(out(i, j))) throw uplo == Uplo::upper ? overflow(i, j) : overflow(j, i);
+    }
+    std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
+  };
   if (!same || scale != 1)
     for_columns(n, threads, [&](index_t first, index_t last) {
-      for (index_t j = first; j < last; ++j) {
-        for (index_t i = 0; i <= j; ++i) {
-          out(i, j) = S(W(i, j) * scale);
-          if (may_overflow && !std::isfinite(out(i, j))) throw uplo == Uplo::upper ? overflow(i, j) : overflow(j, i);
-        }
-        std::fill(out.col(j) + j + 1, out.col(j) + n, S(0));
-      }
+      for (index_t j = first; j < last; ++j) store_column(j);
     }, nothing);
   for (index_t j = 0; j < n; ++j) require_normal(out(j, j), j);
   if (uplo == Uplo::upper) return;
-  constexpr index_t tile = 32;
   for_columns(n, threads, [&](index_t first, index_t last) {
     for (index_t i0 = 0; i0 < last; i0 += tile)
       for (index_t j = first; j < last; ++j)

@@ -153,14 +153,45 @@ void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
   require_normal(shifted.back(), to);
 }
 
+/// Columns from + 1 .. to of `out` come one to the left, and have an entry below the diagonal, which is turned into the
+/// one above it; column `from`, which is `moved`, comes behind them. `column` has room for one, `turns` for those that
+/// are found.
+template <class T>
+void move_right(MatrixView<T> out, index_t from, index_t to, const std::vector<T>& moved, std::vector<T>& column,
+                std::vector<Reflection<T>>& turns) {
+  for (index_t j = from; j < out.cols; ++j) {
+    std::fill_n(column.begin(), j + 2, T(0));
+    if (j == to) std::copy(moved.begin(), moved.end(), column.begin());
+    else std::copy_n(j < to ? out.col(j + 1) : out.col(j), j < to ? j + 2 : j + 1, column.begin());
+    for (std::size_t t = 0; t < turns.size(); ++t) turns[t].apply(column[from + t], column[from + t + 1]);
+    if (j < to) turns.push_back(Reflection<T>::of(column[j], column[j + 1]));
+    std::copy_n(column.begin(), j + 1, out.col(j));
+  }
+}
+
+/// The entries of column `from` below row `to`, where it comes, have been turned into the one above, from the last on:
+/// its `turns`, which fill one place below the end of each other column.
+template <class T>
+void move_left(MatrixView<T> out, index_t from, index_t to, const std::vector<T>& moved, std::vector<T>& column,
+               const std::vector<Reflection<T>>& turns) {
+  for (index_t j = out.cols - 1; j > to; --j) {
+    std::fill_n(column.begin(), j + 1, T(0));
+    if (j > from) std::copy_n(out.col(j), j + 1, column.begin());
+    else std::copy_n(out.col(j - 1), j, column.begin());
+    for (std::size_t t = 0; t < turns.size(); ++t)
+      if (const index_t i = from - index_t(t); i <= j) turns[t].apply(column[i - 1], column[i]);
+    std::copy_n(column.begin(), j + 1, out.col(j));
+  }
+  std::copy_n(moved.begin(), to + 1, out.col(to));
+}
+
 }  // namespace
 
 template <class T>
 void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, const Task& task, const Poll& poll,
            std::atomic<bool>& begun) {
-  const index_t n = R.cols, first = std::min(from, to);
-  // If the column moves to the left, its entries below row `to` are turned into the one above, from the last on; that
-  // fills one place below each column's end. All memory is allocated before `out` changes.
+  const index_t n = R.cols;
+  // All memory is allocated before `out` changes.
   std::vector<T> moved(R.col(from), R.col(from) + from + 1), column(n + 1);
   std::vector<Reflection<T>> turns;
   if (from > to) {
@@ -169,35 +200,15 @@ void shift(MatrixView<const T> R, index_t from, index_t to, MatrixView<T> out, c
   } else if (from < to && is_in_place(R, out)) {
     require_shiftable(R, from, to);
   }
-  turns.reserve(std::max(from, to) - first);
+  turns.reserve(std::abs(to - from));
   task.right.pass_through();
   poll(0);
   begun = true;
   if (!is_in_place(R, out))
     for (index_t j = 0; j < n; ++j) std::copy_n(R.col(j), j + 1, out.col(j));
   if (from == to) return;
-  if (from < to) {
-    // Columns from + 1 .. to come one to the left, and have an entry below the diagonal, which is turned into the one
-    // above it.
-    for (index_t j = from; j < n; ++j) {
-      std::fill_n(column.begin(), j + 2, T(0));
-      if (j == to) std::copy(moved.begin(), moved.end(), column.begin());
-      else std::copy_n(j < to ? out.col(j + 1) : out.col(j), j < to ? j + 2 : j + 1, column.begin());
-      for (std::size_t t = 0; t < turns.size(); ++t) turns[t].apply(column[first + t], column[first + t + 1]);
-      if (j < to) turns.push_back(Reflection<T>::of(column[j], column[j + 1]));
-      std::copy_n(column.begin(), j + 1, out.col(j));
-    }
-  } else {
-    for (index_t j = n - 1; j > to; --j) {
-      std::fill_n(column.begin(), j + 1, T(0));
-      if (j > from) std::copy_n(out.col(j), j + 1, column.begin());
-      else std::copy_n(out.col(j - 1), j, column.begin());
-      for (std::size_t t = 0; t < turns.size(); ++t)
-        if (const index_t i = from - index_t(t); i <= j) turns[t].apply(column[i - 1], column[i]);
-      std::copy_n(column.begin(), j + 1, out.col(j));
-    }
-    std::copy_n(moved.begin(), to + 1, out.col(to));
-  }
+  if (from < to) move_right(out, from, to, moved, column, turns);
+  else move_left(out, from, to, moved, column, turns);
   reflect_rows(turns, from, from > to, task.right.out);
 }
 

@@ -117,11 +117,11 @@ void Stages<T>::carry(const RightHandSideView& sides, index_t first, index_t n, 
     apply(strips, first, padded, 0);
     for (index_t j = 0; j < columns; ++j)
       for (index_t i = 0; i < height; ++i) sides.out(i, side + j) = double(at(i, j));
-    for (const Stage<T>& stage : *this)
-      for (index_t q = stage.first; q < stage.first + stage.k; ++q) {
-        const T unit = stage.kernels->unit(stage.transform(padded - rows()), q - stage.first);
-        for (index_t j = 0; j < columns; ++j) sides.rest(side + j, q) = double(Vt.data()[j + q * ldv] * unit);
-      }
+    for (index_t q = 0; q < k; ++q) {
+      const Stage<T>& stage = stages_[q < stages_[0].k ? 0 : 1];
+      const T unit = stage.kernels->unit(stage.transform(padded - rows()), q - stage.first);
+      for (index_t j = 0; j < columns; ++j) sides.rest(side + j, q) = double(Vt.data()[j + q * ldv] * unit);
+    }
   }
 }
 

@@ -99,6 +99,14 @@ double longer_on(const cuda::Device& device, const Request& request) {
   return n * n * flops / (Costs::gpu_plain_flops * device.multiprocessors);
 }
 
+/// The same on the device that is used.
+double longer_there(const cuda::Status& status, const Request& request) {
+  double longer = 0;
+  for (const cuda::Device& device : status.devices)
+    if (device.id == status.device) longer += longer_on(device, request);
+  return longer;
+}
+
 Choice choose(const Request& request, Where where) {
   const bool any_method = request.method == Method::automatic;
   if (!any_method) require_possible(request, where);
@@ -134,8 +142,7 @@ Choice choose(const Request& request, Where where) {
   const cuda::Status status = cuda::status(false);
   if (status.usable) {
     if (free_choice) {
-      for (const cuda::Device& device : status.devices)
-        if (device.id == status.device) choice.expected.gpu += longer_on(device, request);
+      choice.expected.gpu += longer_there(status, request);
       choice.saved = missed() + choice.expected.cpu - choice.expected.gpu;
       if (choice.expected.gpu >= choice.expected.cpu) return because(Reason::cpu_quicker);
     }

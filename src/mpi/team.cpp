@@ -214,6 +214,21 @@ void Team::throw_first() const {
   }
 }
 
+void Team::wait_for_refusal() {
+  const Clock since;
+  bool waits = true;
+  for (index_t idle = 0; waits; ++idle) {
+    pause(idle);
+    progress();
+    waits = false;
+    for (const int p : others()) {
+      if (ends_.count(p) || reached_[p] > turn_) continue;
+      waits = true;
+      expect(p, since);
+    }
+  }
+}
+
 void Team::refuse(const Error& why) {
   if (within_ || all_know_ || left_[rank()] || !is_here()) return;
   begin(Operation::refuse, 0);
@@ -221,22 +236,10 @@ void Team::refuse(const Error& why) {
   own.state = End::State::failed;
   own.error = why;
   ends_[rank()] = own;
-  const auto awaited = [&](int p) { return !ends_.count(p) && reached_[p] <= turn_; };
   try {
     const Bytes told = packed(own);
     tell_all(Kind::end, told.data(), told.size());
-    const Clock since;
-    bool waits = true;
-    for (index_t idle = 0; waits; ++idle) {
-      pause(idle);
-      progress();
-      waits = false;
-      for (const int p : others())
-        if (awaited(p)) {
-          waits = true;
-          expect(p, since);
-        }
-    }
+    wait_for_refusal();
   } catch (const Error& error) {
     is_missing(error);
   } catch (const std::bad_alloc&) {  // the others find this process silent, or out of step

@@ -135,6 +135,8 @@ class Team : NotCopied {
   double notice() const { return std::min(2.0, limit_ / 5); }
   void begin(Operation what, index_t of);
   index_t end(const End& own);
+  /// Waits until each of the others has the refusal, or has gone on to another call.
+  void wait_for_refusal();
   void progress();
   void enter(int from, const Trailer& trailer, Bytes&& message);
   std::shared_ptr<Bytes> with_trailer(Kind kind, index_t index, Bytes&& message) const;
