@@ -329,7 +329,7 @@ GPUCHOLMOD_HOST_DEVICE void fetch_rows(const Warp& warp, Left<Warp>& to, const T
 
 /// The same of the transposed: element (m, l) is p[l * ld + m].
 template <Access access, class Warp, class T>
-GPUCHOLMOD_HOST_DEVICE void fetch_columns(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
+GPUCHOLMOD_HOST_DEVICE void fetch_transposed(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
   warp.each([&](int lane) {
     const T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
     const auto read = [](const T* from) { return typename Warp::Arithmetic(Warp::template read<access>(from)); };

@@ -169,7 +169,7 @@ class Solve {
       Left<Warp> rows[NB / 8];
       GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
         if constexpr (forward) fetch_rows<Access::transform>(warp, rows[l], R + 8 * l, s_.ld);
-        else fetch_columns<Access::transform>(warp, rows[l], R + 8 * l * s_.ld, s_.ld);
+        else fetch_transposed<Access::transform>(warp, rows[l], R + 8 * l * s_.ld, s_.ld);
       left[warp] = V[warp];
       GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
         warp.template multiply_add<-1, Access::shared>(left[warp], rows[l], post_.V.slot(i) + 8 * l, LDB);
