@@ -7,13 +7,14 @@
 /// come, or the ring is closed.
 namespace gpucholmod::block_columns {
 
-/// P of row blocks up to `end`, as it is published; those that columns are taken past on this rank.
+/// P of row blocks up to `end`, as it is published; those that columns are taken past on this rank. Waits for the
+/// others too: the flags of a rank are cleared behind its launch, when nothing may be sent there any more.
 template <int K, class S, class Warp, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, StagingRing& ring) {
   int known = s.start();  // of the row blocks before this one it is known that they are there
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
-    const bool own = s.own_row_block(b) == b;  // of the others it is waited until they are there, as they come too
-    const int i = s.number_of_row_block(b);
+    const bool own = s.own_row_block(b) == b;
+    const int i = s.number_of_row_block(s.own_row_block(b));  // of the next that is filled
     if (own) ring.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= b) {

@@ -129,7 +129,9 @@ struct SegmentMemory {
   A* inverses;    ///< of the diagonal blocks, by their place, INVERSE words each
   A* links;       ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
   A* transforms;    ///< BlockTransform<K>::stride for each row block, and one more
-  A* handed;      ///< for each row block, V of its columns past all row blocks but the last REACH: K x LDB
+  /// For each row block, V of its columns past all row blocks but the last REACH: K x LDB. Behind it, where there are
+  /// partial sums, those of each rank: Segment::partial().
+  A* handed;
   int* inverted;  ///< how often a block of threads has left inverses of the diagonal blocks that it takes at once
   int* linked;    ///< and their links
   int* flags;     ///< SegmentState, then a flag of each kind for every row block; flag_words() ints
@@ -158,7 +160,7 @@ struct SegmentRanks {
   int* first_flags;         ///< null on rank 0; on the others, whose flags and transforms are their own, rank 0's
   const OtherRank* others;  ///< on rank 0: of each of the others, whose flags are zero when this one begins
   index_t transforms_at;    ///< where in the memory of each transforms are, in doubles
-  index_t flags_at;         ///< and where its flags are
+  index_t flags_at;         ///< and where its flags are, in ints
 };
 
 /// Segment::device_rank of the rank that has strip `rank` of so many block columns, and every ranks-th from there: in
@@ -195,7 +197,8 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   GPUCHOLMOD_HOST_DEVICE int* has_P(int b) const { return flags + state_words + b; }
   /// How many groups of `handed` are there.
   GPUCHOLMOD_HOST_DEVICE int* has_V(int b) const { return has_P(blocks + b); }
-  /// How many groups of V have been left to Advance, and to those that update within the window.
+  /// How many groups of V have been left to Advance, and to those that update within the window; where sums are
+  /// partial, how many groups of them are there, of all ranks.
   GPUCHOLMOD_HOST_DEVICE int* is_near(int b) const { return has_P(2 * blocks + b); }
   /// Verdict.
   GPUCHOLMOD_HOST_DEVICE int* complete(int b) const { return has_P(3 * blocks + b); }

@@ -5,8 +5,9 @@
 namespace gpucholmod::block_columns {
 
 /// What the warps of a block of threads take: of row blocks up to `end` the groups, one of `workers` of them, that lie
-/// in `reach` block columns from b + `nearest` on. `others`: row blocks between one strip of their rank and the next,
-/// where these are not theirs (Segment::adds_up()).
+/// in `reach` block columns from b + `nearest` on. `others`: where a rank has row blocks of its own
+/// (Segment::adds_up()), the row blocks of other ranks between two of its strips; a cursor then begins at the first row
+/// block of a strip.
 struct Range {
   int workers, warps, groups, end, nearest, reach, others = 0;
 };

@@ -10,8 +10,8 @@
 namespace gpucholmod::cuda {
 
 /// The GPUs that a factor lies on, its device ranks. The first leads: it has the stream that all work is ordered by.
-/// Each of the others has a stream, and memory for the data that a pass sends there. In tests one GPU may appear
-/// several times: its blocks of threads are then divided.
+/// Each of the others has a stream, and memory for the data that a pass, or a substitution, sends there. In tests one
+/// GPU may appear several times: its blocks of threads are then divided.
 class DeviceGroup : NotCopied {
  public:
   /// The first is current.

@@ -81,11 +81,12 @@ double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
 template <class T>
 double time_solving_by_chain(const T* dR, const Layout& layout, const double* B, index_t m, int repeats,
                              Context& context) {
-  const int columns = Substitution<T>::columns(context, m, layout.strips());
+  const auto at_once = Substitution<T>::at_once(context, m, layout.strips());
+  const int columns = at_once.columns;
   if (columns == 0) return std::numeric_limits<double>::quiet_NaN();
   std::optional<Substitution<T>> chain;
   const auto begin = [&] {
-    chain.emplace(context, columns, layout.strips(), dR, layout.ld);
+    chain.emplace(context, at_once, layout.strips(), dR, layout.ld);
     const MatrixView<double> place = chain->place(layout.n, std::min<index_t>(m, columns), context.stream());
     copy_matrix<double>({B, place.rows, place.cols, layout.n}, place, cudaMemcpyHostToDevice, context.stream());
   };

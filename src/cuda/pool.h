@@ -24,8 +24,8 @@ class Memory : NotCopied {
 
 /// Memory of one device, allocated and freed in the order of one stream. A loop of modifications takes and gives back
 /// gigabytes at every turn, so freed memory is kept for the next: at most twice as much as is in use, which is what a
-/// modification in several passes takes, and `spare` bytes; once nothing is in use, `kept` bytes. Plain cudaMalloc
-/// where the device has no memory pools.
+/// modification in several passes takes, and `spare` bytes; at least `kept` bytes, and no more once nothing is in use.
+/// Plain cudaMalloc where the device has no memory pools.
 class Pool : public Memory {
  public:
   /// Made while `device` is current; stays until the process ends.

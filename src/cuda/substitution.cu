@@ -56,7 +56,7 @@ bool has_room(int gangs, int blocks, const DeviceGroup* devices) {
 }
 
 /// Whether all devices solve: the first is quicker alone where it reads little of the others' memory, though it reads
-/// that again for every gang (two H100, 2026-11-26: inst/design/several-gpus.md).
+/// that again for every gang. Found on two H100 and two H200, 2026-11-26; why: inst/design/several-gpus.md.
 bool pays_on_several(int gangs, int blocks) { return blocks >= 32 && gangs * blocks >= 96; }
 
 /// Gangs that run side by side: with more of them the second-level cache no longer holds what one reads until the last
@@ -73,25 +73,30 @@ void launch(const Gangs<T, order>& gangs, cudaStream_t stream) {
 }  // namespace
 
 template <class T>
-int Substitution<T>::columns(Context& context, index_t m, int strips) {
+typename Substitution<T>::AtOnce Substitution<T>::at_once(Context& context, index_t m, int strips) {
   const index_t wanted = (m + CHAIN_COLUMNS - 1) / CHAIN_COLUMNS;
   const int blocks = strips * BLOCKS;
-  for (int gangs = int(std::min<index_t>(wanted, most_side_by_side(blocks))); gangs > 0; --gangs)
-    if (const DeviceGroup* const devices = pays_on_several(gangs, blocks) ? context.device_group() : nullptr;
-        has_room<T, Order::forward>(gangs, blocks, devices) && has_room<T, Order::back>(gangs, blocks, devices))
-      return gangs * CHAIN_COLUMNS;
-  return 0;
+  const auto fits = [&](int gangs, const DeviceGroup* devices) {
+    return has_room<T, Order::forward>(gangs, blocks, devices) && has_room<T, Order::back>(gangs, blocks, devices);
+  };
+  for (int gangs = int(std::min<index_t>(wanted, most_side_by_side(blocks))); gangs > 0; --gangs) {
+    DeviceGroup* const devices = pays_on_several(gangs, blocks) ? context.device_group() : nullptr;
+    if (devices && fits(gangs, devices)) return {gangs * CHAIN_COLUMNS, devices};
+    if (fits(gangs, nullptr)) return {gangs * CHAIN_COLUMNS, nullptr};
+  }
+  return {0, nullptr};
 }
 
 template <class T>
 template <class Send, class Fetch>
 index_t Substitution<T>::solve_by_passes(Context& context, const Layout& layout, const T* R, TriangularSolve which,
                                          index_t m, Send&& send, Fetch&& fetch) {
-  const index_t most = columns(context, m, layout.strips());
+  const AtOnce at_once = Substitution::at_once(context, m, layout.strips());
+  const index_t most = at_once.columns;
   const cudaStream_t stream = context.stream();
   if (most == 0) return 0;
   try {
-    Substitution chain(context, int(most), layout.strips(), R, layout.ld);
+    Substitution chain(context, at_once, layout.strips(), R, layout.ld);
     int& refused = context.word();
     for (index_t first = 0; first < m; first += most) {
       const MatrixView<double> place = chain.place(layout.n, std::min(most, m - first), stream);
@@ -139,10 +144,9 @@ index_t Substitution<T>::solve_there(Context& context, const Layout& layout, con
 }
 
 template <class T>
-Substitution<T>::Substitution(Context& context, int columns, int strips, const T* R, index_t ld)
-    : devices_(pays_on_several(columns / CHAIN_COLUMNS, strips * BLOCKS) ? context.device_group() : nullptr),
-      ranks_(int(context.devices().size())), gangs_(columns / CHAIN_COLUMNS), strips_(strips), R_(R), ld_(ld),
-      dmemory_(context.pool(), ints_at() + (int_count() + 1) / 2) {
+Substitution<T>::Substitution(Context& context, const AtOnce& at_once, int strips, const T* R, index_t ld)
+    : devices_(at_once.devices), ranks_(int(context.devices().size())), gangs_(at_once.columns / CHAIN_COLUMNS),
+      strips_(strips), R_(R), ld_(ld), dmemory_(context.pool(), ints_at() + (int_count() + 1) / 2) {
   if (devices_)
     devices_->reserve(sizeof(double) * gangs_ * transform_words(), gangs_ * Segment<T>::flag_words(int(blocks())));
 }
@@ -228,7 +232,7 @@ void Substitution<T>::start_on_others(Gangs<T, order>& gangs, cudaStream_t strea
       s.flags = flags + s.flags_at;
     }
     launch(other, own);
-    // Before anything is sent there again.
+    // Before anything is sent there again. Nothing is on its way: feed_P() has waited for P of every row block.
     check(cudaMemsetAsync(flags, 0, sizeof(int) * gangs_ * Segment<T>::flag_words(blocks), own),
           "clear the flags of a rank");
   });

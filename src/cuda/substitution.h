@@ -25,12 +25,17 @@ class Substitution {
   static index_t solve_there(Context& context, const Layout& layout, const T* R, TriangularSolve which,
                              MatrixView<double> B);
 
-  /// Right-hand sides that are solved for at once, of m, with a factor of so many strips; 0 where the devices have no
-  /// kernel for it.
-  static int columns(Context& context, index_t m, int strips);
+  /// How many right-hand sides are solved for at once, 0 where there is no kernel or no room, and by which devices:
+  /// null where the first one solves alone.
+  struct AtOnce {
+    int columns;
+    DeviceGroup* devices;
+  };
+  /// Of m right-hand sides, with a factor of so many strips.
+  static AtOnce at_once(Context& context, index_t m, int strips);
 
   /// R: in the layout of a factor, from its first strip on; it may lie on several devices. Throws out_of_memory.
-  Substitution(Context& context, int columns, int strips, const T* R, index_t ld);
+  Substitution(Context& context, const AtOnce& at_once, int strips, const T* R, index_t ld);
 
   /// Where n x m right-hand sides are, m <= columns, and their solution. Queues zeros behind row n and column m.
   MatrixView<double> place(index_t n, index_t m, cudaStream_t stream) const;

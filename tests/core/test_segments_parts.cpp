@@ -106,16 +106,20 @@ TEST(SegmentsParts, SharesHoldAllGroups) {
   }
 }
 
-/// All groups in reach of every row block from `begin` on, each once.
+/// All groups in reach of every row block from `begin` on, each once; of those of the rank whose strip begins there,
+/// where others have range.others between.
+template <Order order = Order::forward>
 void expect_all_visited(int begin, const Range& range) {
   std::set<std::pair<int, int>> visited, expected;
-  for (int b = begin; b < range.end; ++b)
+  for (int b = begin; b < range.end; ++b) {
+    if ((b - begin) % (range.others + BLOCKS) >= BLOCKS) continue;
     for (int g = 0; g < range.groups; ++g)
       if (g / GROUPS >= b + range.nearest && g / GROUPS < b + range.nearest + range.reach) expected.emplace(b, g);
+  }
   for (int worker = 0; worker < range.workers; ++worker)
     for (int warp = 0; warp < range.warps; ++warp) {
       std::pair<int, int> last{-1, -1};
-      for (Cursor<Order::forward> at(range, worker, begin, warp); at.b < range.end; at.next(range)) {
+      for (Cursor<order> at(range, worker, begin, warp); at.b < range.end; at.next(range)) {
         const std::pair<int, int> now{at.b, at.group};
         EXPECT_EQ(at.group, worker + at.l * range.workers);
         EXPECT_LT(last, now);
@@ -140,6 +144,12 @@ TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
         expect_all_visited(1, of(2, 0, 1 + REACH));
         expect_all_visited(0, of(blocks, 0, 2));
         expect_all_visited(0, of(blocks, 5, blocks));
+        for (const int ranks : {1, 2, 3})
+          for (int rank = 0; rank < ranks; ++rank) {
+            Range own = of(blocks - 1 - REACH, 1 + REACH, blocks - REACH);
+            own.others = (ranks - 1) * BLOCKS;
+            expect_all_visited<Order::back>(rank * BLOCKS, own);
+          }
       }
 }
 

@@ -199,3 +199,10 @@ test_that("a GPU keeps the zeros of a factor that it reads from a file", {
   cholupdate_gpu(f, v, in_place = TRUE)
   expect_equal(crossprod(as.matrix(f)), crossprod(zero) + tcrossprod(v))
 })
+
+test_that("an entry of the diagonal that is too small beside V is an error that says so", {
+  wide <- function(size) cholupdate_gpu(diag(c(1 / size, 1)), c(1, size), backend = "cpu")
+  expect_error(wide(1e300), "too small to be computed with: beside the largest number of 'R' and 'V'", fixed = TRUE,
+               class = "gpucholmod_bad_diagonal")
+  expect_equal(wide(1e200), matrix(c(1, 0, 1e200, sqrt(2)), 2L))
+})

@@ -21,7 +21,8 @@ struct Gangs {
 ///
 ///   Grid      s.solvers + s.here(s.advancers) blocks for each gang, in clusters where the card has such, all of which
 ///             must run at once
-///   Threads   segment_threads, one block a multiprocessor
+///   Threads   segment_threads, one block a multiprocessor; of those that advance, ADVANCE_WARPS warps advance and one
+///             feeds them; on the first of several GPUs one adds up, and SEND_P_WARPS send
 ///   Shared    fixed_words<CHAIN_COLUMNS, Card, double> doubles, or what AdvanceMemory takes if that is more
 template <class T, block_columns::Order order>
 __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order> gangs) {
