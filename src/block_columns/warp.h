@@ -220,4 +220,26 @@ GPUCHOLMOD_HOST_DEVICE auto sum_of_squares(const Warp& warp, const Tile<Warp>& t
   return warp.total(sum);
 }
 
+/// Rows of a matrix in global memory, as a left factor: element (m, l) is p[m * ld + l].
+template <Access access, class Warp, class T>
+GPUCHOLMOD_HOST_DEVICE void fetch_rows(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
+  using A = typename Warp::Arithmetic;
+  warp.each([&](int lane) {
+    const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
+    const Pair<T> low = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at));
+    const Pair<T> high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
+    to[lane] = {{A(low.x), A(high.x), A(low.y), A(high.y)}};
+  });
+}
+
+/// The same of the transposed: element (m, l) is p[l * ld + m].
+template <Access access, class Warp, class T>
+GPUCHOLMOD_HOST_DEVICE void fetch_transposed(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
+  warp.each([&](int lane) {
+    const T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
+    const auto read = [](const T* from) { return typename Warp::Arithmetic(Warp::template read<access>(from)); };
+    to[lane] = {{read(at), read(at + 8), read(at + ld), read(at + ld + 8)}};
+  });
+}
+
 }  // namespace gpucholmod::block_columns

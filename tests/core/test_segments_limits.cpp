@@ -118,5 +118,35 @@ TEST(SegmentsRange, ASmallEntryKeepsItsOwnScale) {
       }
 }
 
+/// A pivot without a reciprocal, and one whose square is too large: Householder steps take their row blocks.
+TEST(SegmentsRange, TakesPivotsOfAnySize) {
+  Random random(12);
+  const index_t n = 100, tiny = 5, huge = 70;
+  for (const Sign sign : signs)
+    for (const double beside : {0.0, 0.5}) {  // V in the column of a pivot, by the pivot
+      const Problem<double> p0 = sign == Sign::update
+                                     ? problem(sign, well_conditioned(n, random), random.normal(n, 3) / 10)
+                                     : undo(well_conditioned(n, random), random.normal(n, 3) / 10);
+      Problem<double> p{sign, p0.R, Stored<double>::Zero(n, 5)};
+      p.V.leftCols(3) = p0.V;
+      for (const auto& [j, pivot, column] : {std::tuple(tiny, 1e-310, 3), {huge, 1e180, 4}}) {
+        p.R.row(j).setZero();
+        p.R.col(j).setZero();
+        p.R(j, j) = pivot;
+        p.V.row(j).setZero();
+        p.V(j, column) = beside * pivot;
+      }
+      const SegmentsResult<double> result = run_segments(p);
+      if (sign == Sign::downdate && beside > 0) {  // what is no normal number would become smaller still
+        EXPECT_TRUE(result.done.pivot == tiny && result.done.stop == block_columns::too_small);
+        continue;
+      }
+      EXPECT_TRUE(result.done.pivot == -1 && result.R.allFinite());
+      const double grown = std::sqrt(1 + (sign == Sign::update ? 1 : -1) * beside * beside);
+      EXPECT_NEAR(result.R(tiny, tiny) / (grown * 1e-310), 1, 1e-12);
+      EXPECT_NEAR(result.R(huge, huge) / (grown * 1e180), 1, 1e-12);
+    }
+}
+
 }  // namespace
 }  // namespace gpucholmod::test

@@ -263,31 +263,6 @@ test_that("right-hand sides that do not fit, and a sum of squares that would be 
   expect_equal(done$z, c(1:4, 3))
 })
 
-test_that("Matrix and float32 factors come back as they came", {
-  A <- spd(6)
-  float <- make_float32(chol(A[-2, -2]))
-  more <- cholinsert_gpu(float, A[, 2], 2)
-  expect_s4_class(more, "float32")
-  expect_equal(matrix(gpucholmod:::rcpp_from_float(more@Data), 6), chol(A), tolerance = 1e-6)
-  skip_if_not_installed("Matrix")
-  T <- methods::as(methods::as(Matrix::Matrix(chol(A)), "triangularMatrix"), "unpackedMatrix")
-  less <- choldelete_gpu(T, c(1, 4))
-  expect_s4_class(less, "dtrMatrix")
-  expect_equal(as.matrix(less), chol(A[-c(1, 4), -c(1, 4)]))
-  expect_equal(as.matrix(cholshift_gpu(Matrix::t(T), 2, 5)), t(chol(A[c(1, 3:5, 2, 6), c(1, 3:5, 2, 6)])))
-})
-
-test_that("columns may be float32, and names given where an object of Matrix has none", {
-  A <- spd(4)
-  f <- chol_factor(chol(A[-2, -2]), "cpu")
-  expect_equal(as.matrix(cholinsert_gpu(f, make_float32(A[, 2, drop = FALSE]), 2)), chol(A), tolerance = 1e-6)
-  skip_if_not_installed("Matrix")
-  T <- methods::as(methods::as(Matrix::Matrix(chol(A[-2, -2])), "triangularMatrix"), "unpackedMatrix")
-  expect_identical(T@Dimnames, list(NULL, NULL))
-  expect_identical(cholinsert_gpu(T, A[, 2], 2, names = "b")@Dimnames, rep(list(c("", "b", "", "")), 2L))
-  expect_identical(cholinsert_gpu(T, A[, 2], 2)@Dimnames, list(NULL, NULL))
-})
-
 test_that("arguments that cannot be used are named", {
   R <- structure(chol(spd(5)), dimnames = list(NULL, letters[1:5]))
   f <- chol_factor(R, "cpu")

@@ -119,3 +119,28 @@ test_that("a hint is given where it helps, and fits", {
   expect_match(hint(made), "t(as.matrix(Matrix::expand(R)$L))", fixed = TRUE)
   expect_equal(t(as.matrix(Matrix::expand(made)$L)), chol(diag(3) + 1), ignore_attr = TRUE)
 })
+
+test_that("Matrix and float32 factors whose rows and columns come, go and move stay what they are", {
+  A <- crossprod(well_conditioned(6))
+  float <- make_float32(chol(A[-2, -2]))
+  more <- cholinsert_gpu(float, A[, 2], 2)
+  expect_s4_class(more, "float32")
+  expect_equal(matrix(gpucholmod:::rcpp_from_float(more@Data), 6), chol(A), tolerance = 1e-6)
+  skip_if_not_installed("Matrix")
+  T <- methods::as(methods::as(Matrix::Matrix(chol(A)), "triangularMatrix"), "unpackedMatrix")
+  less <- choldelete_gpu(T, c(1, 4))
+  expect_s4_class(less, "dtrMatrix")
+  expect_equal(as.matrix(less), chol(A[-c(1, 4), -c(1, 4)]))
+  expect_equal(as.matrix(cholshift_gpu(Matrix::t(T), 2, 5)), t(chol(A[c(1, 3:5, 2, 6), c(1, 3:5, 2, 6)])))
+})
+
+test_that("new columns may be float32, and names given where an object of Matrix has none", {
+  A <- crossprod(well_conditioned(4))
+  f <- chol_factor(chol(A[-2, -2]), "cpu")
+  expect_equal(as.matrix(cholinsert_gpu(f, make_float32(A[, 2, drop = FALSE]), 2)), chol(A), tolerance = 1e-6)
+  skip_if_not_installed("Matrix")
+  T <- methods::as(methods::as(Matrix::Matrix(chol(A[-2, -2])), "triangularMatrix"), "unpackedMatrix")
+  expect_identical(T@Dimnames, list(NULL, NULL))
+  expect_identical(cholinsert_gpu(T, A[, 2], 2, names = "b")@Dimnames, rep(list(c("", "b", "", "")), 2L))
+  expect_identical(cholinsert_gpu(T, A[, 2], 2)@Dimnames, list(NULL, NULL))
+})
