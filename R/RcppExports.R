@@ -53,8 +53,8 @@ rcpp_cholupdate <- function(R, V, request) {
     .Call(`_gpucholmod_rcpp_cholupdate`, R, V, request)
 }
 
-rcpp_cholupdate_usual <- function(R, V, downdate, weights, scale) {
-    .Call(`_gpucholmod_rcpp_cholupdate_usual`, R, V, downdate, weights, scale)
+rcpp_cholupdate_usual <- function(R, V, downdate, weights, scale, z, y, rss) {
+    .Call(`_gpucholmod_rcpp_cholupdate_usual`, R, V, downdate, weights, scale, z, y, rss)
 }
 
 rcpp_cholupdate_plan <- function(n, k, request, where) {
@@ -185,8 +185,8 @@ rcpp_factor_modify <- function(handle, modified, V, request, keep_intact) {
     .Call(`_gpucholmod_rcpp_factor_modify`, handle, modified, V, request, keep_intact)
 }
 
-rcpp_factor_modify_usual <- function(handle, in_place, order, V, downdate, weights, scale) {
-    .Call(`_gpucholmod_rcpp_factor_modify_usual`, handle, in_place, order, V, downdate, weights, scale)
+rcpp_factor_modify_usual <- function(handle, in_place, order, V, downdate, weights, scale, z, y, rss) {
+    .Call(`_gpucholmod_rcpp_factor_modify_usual`, handle, in_place, order, V, downdate, weights, scale, z, y, rss)
 }
 
 rcpp_factor_count <- function(handle, added, removed, scale) {

@@ -178,8 +178,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_cholupdate_usual
-SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP scale);
-RcppExport SEXP _gpucholmod_rcpp_cholupdate_usual(SEXP RSEXP, SEXP VSEXP, SEXP downdateSEXP, SEXP weightsSEXP, SEXP scaleSEXP) {
+SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP scale, SEXP z, SEXP y, SEXP rss);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_usual(SEXP RSEXP, SEXP VSEXP, SEXP downdateSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP zSEXP, SEXP ySEXP, SEXP rssSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
@@ -187,7 +187,10 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type downdate(downdateSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_usual(R, V, downdate, weights, scale));
+    Rcpp::traits::input_parameter< SEXP >::type z(zSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    Rcpp::traits::input_parameter< SEXP >::type rss(rssSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_usual(R, V, downdate, weights, scale, z, y, rss));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -551,8 +554,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_factor_modify_usual
-SEXP rcpp_factor_modify_usual(SEXP handle, SEXP in_place, SEXP order, SEXP V, SEXP downdate, SEXP weights, SEXP scale);
-RcppExport SEXP _gpucholmod_rcpp_factor_modify_usual(SEXP handleSEXP, SEXP in_placeSEXP, SEXP orderSEXP, SEXP VSEXP, SEXP downdateSEXP, SEXP weightsSEXP, SEXP scaleSEXP) {
+SEXP rcpp_factor_modify_usual(SEXP handle, SEXP in_place, SEXP order, SEXP V, SEXP downdate, SEXP weights, SEXP scale, SEXP z, SEXP y, SEXP rss);
+RcppExport SEXP _gpucholmod_rcpp_factor_modify_usual(SEXP handleSEXP, SEXP in_placeSEXP, SEXP orderSEXP, SEXP VSEXP, SEXP downdateSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP zSEXP, SEXP ySEXP, SEXP rssSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
@@ -562,7 +565,10 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type downdate(downdateSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify_usual(handle, in_place, order, V, downdate, weights, scale));
+    Rcpp::traits::input_parameter< SEXP >::type z(zSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type y(ySEXP);
+    Rcpp::traits::input_parameter< SEXP >::type rss(rssSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_factor_modify_usual(handle, in_place, order, V, downdate, weights, scale, z, y, rss));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -945,7 +951,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},
-    {"_gpucholmod_rcpp_cholupdate_usual", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_usual, 5},
+    {"_gpucholmod_rcpp_cholupdate_usual", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_usual, 8},
     {"_gpucholmod_rcpp_cholupdate_plan", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_plan, 4},
     {"_gpucholmod_rcpp_last_call", (DL_FUNC) &_gpucholmod_rcpp_last_call, 0},
     {"_gpucholmod_rcpp_other_triangle", (DL_FUNC) &_gpucholmod_rcpp_other_triangle, 2},
@@ -978,7 +984,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_factor_multiply", (DL_FUNC) &_gpucholmod_rcpp_factor_multiply, 3},
     {"_gpucholmod_rcpp_factor_inverse", (DL_FUNC) &_gpucholmod_rcpp_factor_inverse, 2},
     {"_gpucholmod_rcpp_factor_modify", (DL_FUNC) &_gpucholmod_rcpp_factor_modify, 5},
-    {"_gpucholmod_rcpp_factor_modify_usual", (DL_FUNC) &_gpucholmod_rcpp_factor_modify_usual, 7},
+    {"_gpucholmod_rcpp_factor_modify_usual", (DL_FUNC) &_gpucholmod_rcpp_factor_modify_usual, 10},
     {"_gpucholmod_rcpp_factor_count", (DL_FUNC) &_gpucholmod_rcpp_factor_count, 4},
     {"_gpucholmod_rcpp_factor_sweep_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_sweep_seconds, 2},
     {"_gpucholmod_rcpp_factor_solve_seconds", (DL_FUNC) &_gpucholmod_rcpp_factor_solve_seconds, 4},

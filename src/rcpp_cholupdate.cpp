@@ -38,19 +38,21 @@ SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request) {
   });
 }
 
-// The usual call of cholupdate_gpu(), all arguments as the user gave them. Returns the modified matrix; if the pivot
-// fails, its number from 1; NULL, and has done nothing, where R/ has to look at the arguments or the call may take
-// long.
+// The usual call of cholupdate_gpu(), all arguments as the user gave them. Returns the modified matrix, or, with z, what
+// Result says; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the arguments
+// or the call may take long.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP scale) {
+SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP scale, SEXP z, SEXP y, SEXP rss) {
   return guarded([&]() -> SEXP {
     const index_t n = Rf_nrows(R), k = columns_of(V);
     if (!is_brief(n, k, false) || !rcpp_are_plain(R, V, false)) return R_NilValue;
-    const std::optional<Request> what = usual_request({downdate, weights, scale}, n, k, false);
+    const UsualArguments given{downdate, weights, scale, z, y, rss};
+    const std::optional<Request> what = usual_request(given, n, k, false);
     if (!what) return R_NilValue;
-    const Rcpp::Shield<SEXP> out(new_matrix(REALSXP, n, n, Rf_getAttrib(R, R_DimNamesSymbol)));
-    const index_t pivot = carry_out(Place<double>::memory(REAL(R), REAL(out)), REAL(V), *what, true);
-    return pivot < 0 ? SEXP(out) : failing_pivot(pivot);
+    const Result result(given, *what, n, REALSXP, Rf_getAttrib(R, R_DimNamesSymbol));
+    const index_t pivot = carry_out(Place<double>::memory(REAL(R), REAL(result.factor())), REAL(V), *what, true);
+    if (pivot >= 0) return failing_pivot(pivot);
+    return what->sides ? result.done() : result.factor();
   });
 }
 

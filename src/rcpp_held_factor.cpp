@@ -243,24 +243,28 @@ SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP k
 }
 
 // The usual call of cholupdate_gpu() for a handle, an environment; all arguments as the user gave them, but `order`,
-// its field `n` before V was evaluated. Returns the handle of the modified factor; if the pivot fails, its number from
-// 1; NULL, and has done nothing, where R/ has to look at the arguments or the call may take long.
+// its field `n` before V was evaluated. Returns the handle of the modified factor, or, with z, what Result says, with
+// it; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the arguments or the
+// call may take long.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_modify_usual(SEXP handle, SEXP in_place, SEXP order, SEXP V, SEXP downdate, SEXP weights,
-                              SEXP scale) {
+                              SEXP scale, SEXP z, SEXP y, SEXP rss) {
   return guarded([&]() -> SEXP {
     if (!is_flag(in_place) || TYPEOF(order) != INTSXP || Rf_xlength(order) != 1) return R_NilValue;
     const bool changes = LOGICAL(in_place)[0];
     const index_t n = INTEGER(order)[0], k = columns_of(V);
     if (!are_plain_columns(V, n)) return R_NilValue;
-    std::optional<Request> what = usual_request({downdate, weights, scale}, n, k, true);
+    const UsualArguments given{downdate, weights, scale, z, y, rss};
+    std::optional<Request> what = usual_request(given, n, k, true);
     if (!what) return R_NilValue;
     const Use<HeldFactor> R(handle, changes ? For::changing : For::reading);
     if (!is_brief(n, k, R->on_gpu())) return R_NilValue;
     what->backend = R->on_gpu() ? Backend::cuda : Backend::cpu;
     const Rcpp::Shield<SEXP> modified(changes ? handle : descendant(handle, R_NilValue));
+    const Result result(given, *what, n, NILSXP, R_NilValue);
     const index_t pivot = modify_held(*R, handle, modified, V, *what, true);
-    return pivot < 0 ? SEXP(modified) : failing_pivot(pivot);
+    if (pivot >= 0) return failing_pivot(pivot);
+    return what->sides ? result.done(modified) : SEXP(modified);
   });
 }
 

@@ -89,18 +89,42 @@ void take_weights(Request& request, SEXP weights) {
   request.removed = 0;  // the weights tell
 }
 
+/// z, y and rss, or NULL; doubles, whose dimensions fit. `argument`: what the user calls y.
+std::shared_ptr<OwnedRightHandSides> make_sides(SEXP z, SEXP y, SEXP rss, const char* argument, index_t n, index_t k) {
+  const index_t m = columns_of(z);
+  const MatrixView<const double> numbers{REAL(z), n, m, n};
+  const MatrixView<const double> Y{y == R_NilValue ? nullptr : REAL(y), y == R_NilValue ? 0 : k, m, k};
+  return std::make_shared<OwnedRightHandSides>("z", numbers, argument, Y, rss == R_NilValue ? nullptr : REAL(rss));
+}
+
 /// What sides_of() in R/request.R makes, whose dimensions fit: R has looked at them.
 std::shared_ptr<OwnedRightHandSides> to_sides(SEXP list, index_t n, index_t k) {
   const Named<AskedSides> given = as_sides(list);
-  const SEXP z = given[AskedSides::z], y = given[AskedSides::y], rss = given[AskedSides::rss];
-  const index_t m = Rf_ncols(z);
+  const SEXP z = given[AskedSides::z];
   if (Rf_nrows(z) != n)
     throw Error(ErrorCode::bad_argument, "'z' does not fit the factor, which has changed since it was looked at",
                 {{"argument", "z"}});
-  const MatrixView<const double> numbers{REAL(z), n, m, n};
-  const MatrixView<const double> Y{y == R_NilValue ? nullptr : REAL(y), y == R_NilValue ? 0 : k, m, k};
   const char* const argument = CHAR(STRING_ELT(given[AskedSides::argument], 0));
-  return std::make_shared<OwnedRightHandSides>("z", numbers, argument, Y, rss == R_NilValue ? nullptr : REAL(rss));
+  return make_sides(z, given[AskedSides::y], given[AskedSides::rss], argument, n, k);
+}
+
+/// Is true for doubles without a class that sides_of() would take for a k x m matrix.
+bool are_plain_rows(SEXP y, index_t k, index_t m) {
+  if (TYPEOF(y) != REALSXP || Rf_isObject(y)) return false;
+  const SEXP shape = Rf_getAttrib(y, R_DimSymbol);
+  if (shape != R_NilValue) return Rf_xlength(shape) == 2 && Rf_nrows(y) == k && Rf_ncols(y) == m;
+  return (k == 1 || m == 1) && Rf_xlength(y) == k * m;
+}
+
+/// Is true for right-hand sides in which R/ would change nothing, or none.
+bool are_plain_sides(const UsualArguments& given, index_t n, index_t k) {
+  const auto [z, y, rss] = std::array{given.z, given.y, given.rss};
+  if (z == R_NilValue) return y == R_NilValue && rss == R_NilValue;
+  if (n == 0 || k == 0 || !are_plain_columns(z, n)) return false;
+  const index_t m = columns_of(z);
+  if (m == 0 || !are_plain_rows(y, k, m)) return false;
+  return rss == R_NilValue || (TYPEOF(rss) == REALSXP && !Rf_isObject(rss) && Rf_xlength(rss) == m &&
+                               std::all_of(REAL(rss), REAL(rss) + m, [](double sum) { return sum >= 0; }));
 }
 
 /// What control_numbers() in R/control.R makes.
@@ -179,10 +203,12 @@ std::optional<Request> usual_request(const UsualArguments& given, index_t n, ind
   if (Rf_xlength(given.scale) != 1 || REAL(given.scale)[0] <= 0) return {};
   const bool downdate = LOGICAL(given.downdate)[0], weighted = given.weights != R_NilValue;
   if (weighted && (downdate || !are_plain_numbers(given.weights))) return {};
+  if (!are_plain_sides(given, n, k)) return {};
   Request request = new_request(n, k, downdate);
   if (!kept) take_backend_option(request);
   if (weighted) take_weights(request, given.weights);
   request.scale = std::sqrt(REAL(given.scale)[0]);
+  if (given.z != R_NilValue) request.sides = make_sides(given.z, given.y, given.rss, "y", n, k);
   take_control_options(request);
   return request;
 }
@@ -225,12 +251,12 @@ SEXP new_z(index_t order, index_t m, SEXP form) {
 
 }  // namespace
 
-Result::Result(SEXP request, const Request& what, index_t order, SEXPTYPE type, SEXP dimnames)
+template <class F>
+Result::Result(const Request& what, index_t order, SEXPTYPE type, SEXP dimnames, F&& make_z)
     : sides_(what.sides), done_([&]() -> SEXP {
         const SEXP plain = plain_success();
         if (!sides_ && type == NILSXP) return plain;
         const index_t m = sides_ ? sides_->m : 0;
-        const SEXP form = sides_ ? as_sides(as_request(request)[Asked::sides])[AskedSides::form] : R_NilValue;
         const double matrix = type == NILSXP ? 0 : bytes_of(type, order * order);
         return allocate(matrix + 8.0 * double(order + 1) * double(m), [&] {
           const SEXP list = PROTECT(Rf_shallow_duplicate(plain));
@@ -238,12 +264,26 @@ Result::Result(SEXP request, const Request& what, index_t order, SEXPTYPE type, 
             SET_VECTOR_ELT(list, factor_at, Rf_allocMatrix(type, int(order), int(order)));
             if (dimnames != R_NilValue) Rf_setAttrib(VECTOR_ELT(list, factor_at), R_DimNamesSymbol, dimnames);
           }
-          if (sides_) SET_VECTOR_ELT(list, z_at, new_z(order, m, form));
+          if (sides_) SET_VECTOR_ELT(list, z_at, make_z(m));
           if (sides_ && !sides_->rss.empty()) SET_VECTOR_ELT(list, rss_at, Rf_allocVector(REALSXP, R_xlen_t(m)));
           UNPROTECT(1);
           return list;
         });
       }()) {}
+
+Result::Result(SEXP request, const Request& what, index_t order, SEXPTYPE type, SEXP dimnames)
+    : Result(what, order, type, dimnames, [&](index_t m) {
+        return new_z(order, m, as_sides(as_request(request)[Asked::sides])[AskedSides::form]);
+      }) {}
+
+Result::Result(const UsualArguments& given, const Request& what, index_t order, SEXPTYPE type, SEXP dimnames)
+    : Result(what, order, type, dimnames, [&](index_t m) {
+        const SEXP z = PROTECT(Rf_allocVector(REALSXP, R_xlen_t(order * m)));
+        SHALLOW_DUPLICATE_ATTRIB(z, given.z);
+        what.sides->put_into(REAL(z));
+        UNPROTECT(1);
+        return z;
+      }) {}
 
 SEXP Result::factor() const { return VECTOR_ELT(done_, factor_at); }
 
@@ -262,7 +302,7 @@ SEXP Result::failed(index_t pivot) const {
 
 SEXP Result::done() const {
   if (!sides_) return done_;
-  std::copy(sides_->z.begin(), sides_->z.end(), REAL(VECTOR_ELT(done_, z_at)));
+  if (!sides_->has_place()) std::copy(sides_->z.begin(), sides_->z.end(), REAL(VECTOR_ELT(done_, z_at)));
   const std::vector<double>& rss = sides_->rss;
   if (!rss.empty()) std::copy(rss.begin(), rss.end(), REAL(VECTOR_ELT(done_, rss_at)));
   return done_;

@@ -18,10 +18,10 @@ Request to_request(SEXP list, index_t n, index_t k);
 
 /// Arguments as the user gave them.
 struct UsualArguments {
-  SEXP downdate, weights, scale;
+  SEXP downdate, weights, scale, z, y, rss;
 };
 /// Returns the request of a usual call, in which nothing else is given than R, V and these; nothing where R/ has to
-/// look at them. `kept`: of a factor that is kept, whose place is the backend.
+/// look at them. `kept`: of a factor that is kept, whose place is the backend. Throws not_finite for z and y.
 std::optional<Request> usual_request(const UsualArguments& given, index_t n, index_t k, bool kept);
 
 /// Is true for doubles with n rows, a matrix or a vector, which R/ would not change.
@@ -38,6 +38,8 @@ class Result {
   Result(SEXP request, const Request& what, index_t order) : Result(request, what, order, NILSXP, R_NilValue) {}
   /// With a matrix of that type for the new factor, which is not filled.
   Result(SEXP request, const Request& what, index_t order, SEXPTYPE type, SEXP dimnames);
+  /// Of a usual call: z~ has the attributes of z.
+  Result(const UsualArguments& given, const Request& what, index_t order, SEXPTYPE type, SEXP dimnames);
   SEXP factor() const;
   SEXP failed(index_t pivot) const;
   SEXP done() const;
@@ -45,6 +47,10 @@ class Result {
   SEXP done(SEXP factor) const;
 
  private:
+  /// make_z(m) allocates z~.
+  template <class F>
+  Result(const Request& what, index_t order, SEXPTYPE type, SEXP dimnames, F&& make_z);
+
   std::shared_ptr<const OwnedRightHandSides> sides_;
   const Rcpp::Shield<SEXP> done_;  ///< where the call does not fail
 };

@@ -37,6 +37,11 @@ class OwnedRightHandSides {
     if (sums) rss.assign(sums, sums + m);
   }
 
+  /// Modified right-hand sides go to memory of the caller's, instead of z, which then stays as it is: n x m, which nobody
+  /// reads unless the call has succeeded.
+  void put_into(double* place) { place_ = place; }
+  bool has_place() const { return place_ != nullptr; }
+
   /// Returns what a backend sees, and allocates its results. `task`: of k columns of V. `columns` (m x k), sorted and
   /// scaled as V is, replaces Y and has to outlive the view. `order`: of the new factor. Throws overflow if a number is
   /// too large for the precision of the task.
@@ -45,20 +50,22 @@ class OwnedRightHandSides {
       for (index_t i = 0; i < task.n; ++i) require_single("z", z[i + j * task.n], i, j);
       for (index_t q = 0; q < index_t(Y.size()) / m; ++q) require_single("y", Y[j + q * m], q, j);
     }
-    out_.resize(order * m);
+    rows_ = order;
+    if (!has_place()) out_.resize(order * m);
     rest_.resize(task.k * m);
     return {{z.data(), task.n, m, task.n},
             {columns, m, task.k, m},
-            {out_.data(), order, m, order},
+            {out(), order, m, order},
             {rest_.data(), m, task.k, m}};
   }
 
-  /// Replaces z and rss by those of the modified factor, when the call of `task` has succeeded. unscaled_z: as of Work.
+  /// Replaces z, unless there is another place, and rss by those of the modified factor, when the call of `task` has
+  /// succeeded. unscaled_z: as of Work.
   void settle(const Task& task, bool unscaled_z) {
     if (unscaled_z)
-      for (double& x : out_) x *= task.scale;
+      for (index_t i = 0; i < rows_ * m; ++i) out()[i] *= task.scale;
     for (index_t j = 0; j < index_t(rss.size()); ++j) rss[j] = residual_sum(task, j);
-    z.swap(out_);
+    if (!has_place()) z.swap(out_);
   }
 
  private:
@@ -82,19 +89,23 @@ class OwnedRightHandSides {
       there += square;
     }
     if (sum < 0) {
-      there += squares_of_column(z, j, 1) + squares_of_column(out_, j, task.scale);
+      const index_t rows = index_t(z.size()) / m;
+      there += squares(z.data() + j * rows, rows, 1) + squares(out() + j * rows_, rows_, task.scale);
       sum = std::isfinite(there) && -sum <= units * there ? 0 : std::numeric_limits<double>::quiet_NaN();
     }
     return task.scale * task.scale * sum;
   }
-  /// Of column j of z, divided by `scale`.
-  double squares_of_column(const std::vector<double>& z, index_t j, double scale) const {
-    const index_t rows = index_t(z.size()) / m;
+  /// Returns the sum of squares of a column, divided by `scale`.
+  static double squares(const double* column, index_t rows, double scale) {
     double sum = 0;
-    for (index_t i = 0; i < rows; ++i) sum += z[i + j * rows] / scale * (z[i + j * rows] / scale);
+    for (index_t i = 0; i < rows; ++i) sum += column[i] / scale * (column[i] / scale);
     return sum;
   }
+  double* out() { return has_place() ? place_ : out_.data(); }
+  const double* out() const { return has_place() ? place_ : out_.data(); }
 
+  index_t rows_ = 0;  ///< of the result
+  double* place_ = nullptr;
   std::vector<double> out_, rest_;
 };
 

@@ -97,8 +97,8 @@ test_that("right-hand sides are those of their own call, whatever else is called
   file <- write_factor(R, path)
   f <- chol_factor(R, "cpu")
   calls <- list(
-    function() cholupdate_gpu(R, v, z = z, y = 1, rss = 1),
-    function() cholupdate_gpu(f, v, z = z, y = 1, rss = 1),
+    function() cholupdate_gpu(R, v, z = z, y = 1, rss = 1, check = TRUE),
+    function() cholupdate_gpu(f, v, z = z, y = 1, rss = 1, check = TRUE),
     function() cholupdate_gpu(file, v, z = z, y = 1, rss = 1, output = tempfile()),
     function() cholinsert_gpu(R, c(v / 9, 9), z = z, b = 1),
     function() choldelete_gpu(f, 4, z = z),

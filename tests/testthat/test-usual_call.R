@@ -1,5 +1,5 @@
-# A call with nothing but R, V, `downdate`, `weights`, `scale` and `in_place` is one call of src/ (R/usual_call.R). With
-# `check = TRUE`, the default, it takes the way of all other calls: both do the same.
+# A call with nothing but R, V, `downdate`, `weights`, `scale`, right-hand sides and `in_place` is one call of src/
+# (R/usual_call.R). With `check = TRUE`, the default, it takes the way of all other calls: both do the same.
 
 # What a call does: its value or its error, whether it is visible, its warnings, and what is told of it afterwards. A
 # handle is told by its fields and its numbers.
@@ -10,6 +10,7 @@ outcome_of <- function(call, handle = NULL) {
     list(class(condition), fields[setdiff(names(fields), c("call", "trace"))])
   }
   told <- function(x) {
+    if (is.list(x) && "R" %in% names(x)) x$R <- told(x$R)
     if (!inherits(x, "chol_factor") || !is.environment(x)) return(x)
     fields <- mget(setdiff(sort(ls(x)), "pointer"), envir = x)
     list(class(x), fields, tryCatch(as.matrix(x), error = plain))
@@ -87,6 +88,42 @@ test_that("so they do for scales, of the right kind and others", {
       if (is_handle(name)) expect_same_way(factors[[name]], V$none, scale = scale, in_place = TRUE)
     }
   }
+})
+
+test_that("so they do for right-hand sides, of the right kind and others", {
+  one <- sin(1:n)
+  two <- matrix(sin(1:(2 * n)), n)
+  sides <- list(
+    list(z = one, y = c(1, 2, 3)), list(z = one, y = c(1, 2, 3), rss = 4), list(z = two, y = matrix(1:6 + 0, 3)),
+    list(z = two, y = matrix(1:6 + 0, 3), rss = c(1, 2)), list(z = stats::setNames(one, letters[1:n]), y = c(1, 2, 3)),
+    list(z = structure(two, dimnames = list(letters[1:n], c("a", "b")), note = "mine"), y = matrix(0, 3, 2)),
+    list(z = one, y = matrix(1:3 + 0, 3), rss = c(a = 1)), list(z = matrix(one), y = c(1, 2, 3)),
+    list(z = one, y = 1:3), list(z = 1:n, y = c(1, 2, 3)), list(z = one), list(y = c(1, 2, 3)), list(rss = 1),
+    list(z = one, y = 1), list(z = one[-1], y = c(1, 2, 3)), list(z = two, y = c(1, 2, 3)),
+    list(z = replace(one, 2, NaN), y = c(1, 2, 3)), list(z = one, y = c(1, Inf, 3)), list(z = one, y = "a"),
+    list(z = one, y = c(1, 2, 3), rss = -1), list(z = one, y = c(1, 2, 3), rss = NaN), list(z = NULL, y = NULL),
+    list(z = one, y = c(1, 2, 3), rss = c(1, 2)), list(z = structure(one, class = "own"), y = c(1, 2, 3)),
+    list(z = two[, 0], y = matrix(0, 3, 0)), list(z = 1e300 * one, y = c(1, 2, 3))
+  )
+  for (name in names(factors)) for (given in sides) {
+    for (in_place in if (is_handle(name)) c(FALSE, TRUE) else NA) {
+      call <- function(v, ...) {
+        place <- if (!is.na(in_place)) list(in_place = in_place)
+        do.call(expect_same_way, c(list(factors[[name]], v), given, place, list(...)))
+      }
+      call(V$three)
+      call(0.1 * V$three, downdate = TRUE)  # the sum of squares may become NaN, with a warning
+      call(10 * V$three, downdate = TRUE)
+      call(V$three, weights = c(1, -0.01, 2), scale = 0.9)
+    }
+  }
+  row <- list(list(z = one, y = 2), list(z = two, y = c(1, 2)), list(z = two, y = matrix(c(1, 2), 1)),
+              list(z = two, y = matrix(c(1, 2))))
+  for (given in row) for (v in V[c("vector", "one", "none")]) do.call(expect_same_way, c(list(factors$handle, v), given))
+  done <- cholupdate_gpu(R, V$one, z = one, y = 2, rss = 1)
+  b <- crossprod(R, one) + 2 * V$one  # R'z = b
+  expect_equal(crossprod(done$R, done$z), b, tolerance = 1e-13)
+  expect_equal(sum(done$z^2) + done$rss, sum(one^2) + 4 + 1, tolerance = 1e-13)
 })
 
 test_that("so they do for flags that are none, and where `downdate` is given by its place or in part", {
@@ -173,24 +210,33 @@ test_that("src/ carries out the usual call, and leaves others alone", {
   f <- chol_factor(R, "cpu")
   matrix_call <- gpucholmod:::rcpp_cholupdate_usual
   handle_call <- gpucholmod:::rcpp_factor_modify_usual
+  usual_matrix <- function(..., z = NULL, y = NULL, rss = NULL) matrix_call(..., z, y, rss)
+  usual_handle <- function(..., z = NULL, y = NULL, rss = NULL) handle_call(..., z, y, rss)
   for (v in V) for (w in list(NULL, 0.5)) for (s in c(1, 0.9)) {
-    expect_identical(matrix_call(R, v, FALSE, w, s), cholupdate_gpu(R, v, weights = w, scale = s, check = TRUE))
-    made <- handle_call(f, FALSE, n, v, FALSE, w, s)
+    expect_identical(usual_matrix(R, v, FALSE, w, s), cholupdate_gpu(R, v, weights = w, scale = s, check = TRUE))
+    made <- usual_handle(f, FALSE, n, v, FALSE, w, s)
     expect_identical(as.matrix(made), as.matrix(cholupdate_gpu(f, v, weights = w, scale = s, check = TRUE)))
   }
-  expect_identical(handle_call(f, TRUE, n, V$one, FALSE, NULL, 1), f)
-  expect_identical(matrix_call(R, 10 * V$one, TRUE, NULL, 1), 1L)
+  expect_identical(usual_handle(f, TRUE, n, V$one, FALSE, NULL, 1), f)
+  expect_identical(usual_matrix(R, 10 * V$one, TRUE, NULL, 1), 1L)
   for (v in odd[c("integer", "long", "text", "array", "class")]) {
-    expect_null(matrix_call(R, v, FALSE, NULL, 1))
-    expect_null(handle_call(f, FALSE, n, v, FALSE, NULL, 1))
+    expect_null(usual_matrix(R, v, FALSE, NULL, 1))
+    expect_null(usual_handle(f, FALSE, n, v, FALSE, NULL, 1))
   }
+  z <- sin(1:n)
+  expect_identical(usual_matrix(R, V$one, FALSE, NULL, 1, z = z, y = 2, rss = 1)[c("z", "rss")],
+                   cholupdate_gpu(R, V$one, z = z, y = 2, rss = 1, check = TRUE)[c("z", "rss")])
+  expect_identical(usual_handle(f, TRUE, n, V$one, FALSE, NULL, 1, z = z, y = 2)$factor, f)
+  expect_null(usual_matrix(R, V$one, FALSE, NULL, 1, z = z))
+  expect_null(usual_handle(f, TRUE, n, V$one, FALSE, NULL, 1, z = z, y = 2L))
 })
 
 test_that("a call that may take long takes the way on which a bar is shown", {
   wide <- matrix(1e-3, 40, 7000)
   R <- diag(40)
-  expect_null(gpucholmod:::rcpp_cholupdate_usual(R, wide, FALSE, NULL, 1))
-  expect_null(gpucholmod:::rcpp_factor_modify_usual(chol_factor(R, "cpu"), FALSE, 40L, wide, FALSE, NULL, 1))
+  expect_null(gpucholmod:::rcpp_cholupdate_usual(R, wide, FALSE, NULL, 1, NULL, NULL, NULL))
+  expect_null(gpucholmod:::rcpp_factor_modify_usual(chol_factor(R, "cpu"), FALSE, 40L, wide, FALSE, NULL, 1, NULL,
+                                                    NULL, NULL))
   expect_same_way(function() R, wide)
   expect_same_way(function() chol_factor(R, "cpu"), wide, in_place = TRUE)
 })
