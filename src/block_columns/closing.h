@@ -5,9 +5,8 @@
 
 namespace gpucholmod::block_columns {
 
-/// Computes U^-1 of the H at the end of a segment that has come to its end, from the P of its row blocks: right-hand
-/// sides need the remaining V scaled by it. Writes it to where the next row block's transform would have it. One team
-/// of WARPS warps.
+/// Computes U^-1 of the H at the end of a segment that has come to its end: right-hand sides need the remaining V scaled
+/// by it. Writes it to where the next row block's transform would have it. One team of WARPS warps.
 template <class Segment, int K, class Team>
 class Closing {
   using Warp = typename Team::Warp;
@@ -24,10 +23,28 @@ class Closing {
   /// Shared memory, in words.
   static constexpr int words = work + invert_factor_words > other_words ? work + invert_factor_words : other_words;
 
-  /// Row blocks [segment.first, segment.end), whose transforms are there.
+  /// Of row blocks [segment.first, segment.end).
   GPUCHOLMOD_HOST_DEVICE Closing(Team team, const Segment& segment) : team_(team), s_(segment), shared_(team.shared) {}
 
+  /// From their transforms.
   GPUCHOLMOD_HOST_DEVICE void run() {
+    add_up();
+    invert();
+  }
+  /// From the H that Finish has left, right-hand sides being there, whose V is scaled.
+  GPUCHOLMOD_HOST_DEVICE void scale_sides() {
+    const A* const from = scaling();
+    team_.threads_sync([&](int thread) {
+      GPUCHOLMOD_NO_UNROLL
+      for (int i = thread; i < KP * KP; i += threads) shared_[H + i / KP * LDW + i % KP] = from[i / KP * LDB + i % KP];
+    });
+    invert();
+    scale_V();
+  }
+
+ private:
+  /// H, from P of all row blocks.
+  GPUCHOLMOD_HOST_DEVICE void add_up() {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
     team_.threads_sync([&](int thread) {
       GPUCHOLMOD_NO_UNROLL for (int i = thread; i < 2 * P; i += threads) shared_[i] = 0;
@@ -49,6 +66,10 @@ class Closing {
       if (warp.id < tiles) store(warp);
     });
     team_.barrier();
+  }
+
+  /// U^-1 of H.
+  GPUCHOLMOD_HOST_DEVICE void invert() {
     team_.all_sync([&](Warp& warp) {
       return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work, s_.sigma * s_.sigma2);
     });
@@ -59,8 +80,7 @@ class Closing {
     });
   }
 
-  /// Behind run(): scales V of the right-hand sides.
-  GPUCHOLMOD_HOST_DEVICE void scale_sides() {
+  GPUCHOLMOD_HOST_DEVICE void scale_V() {
     team_.each_warp([&](Warp& warp) {
       A* const own = shared_ + warp.id * GroupsOfV<K, A>::words;
       GPUCHOLMOD_NO_UNROLL for (int group = s_.end * GROUPS + warp.id; group < s_.blocks * GROUPS; group += WARPS) {
@@ -75,7 +95,6 @@ class Closing {
     });
   }
 
- private:
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
 
@@ -95,15 +114,9 @@ class Closing {
       warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, own + row(warp) * LDB + i, LDB),
                                                     own + column(warp) * LDB + i, LDB);
   }
-  /// What it begins with, and the sum, times sigma.
   GPUCHOLMOD_HOST_DEVICE void store(const Warp& warp) {
-    Tile<Warp> D = sum_[warp];
-    warp.each([&](int lane) {
-      GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-        D[lane].e[e] =
-            on_diagonal<A>(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * D[lane].e[e];
-    });
-    store_tile(warp, D, shared_ + H + row(warp) * LDW + column(warp), LDW);
+    store_tile(warp, tile_of_squares(warp, sum_[warp], row(warp), column(warp), s_),
+               shared_ + H + row(warp) * LDW + column(warp), LDW);
   }
 
   struct Ahead {

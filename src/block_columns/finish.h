@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "block_columns/guard.h"
 
 namespace gpucholmod::block_columns {
@@ -23,6 +25,19 @@ struct FinishMemory {
 template <class S>
 GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.sigma2; }
 
+/// Returns a tile of H, whose first row and column these are, from the sum of P'P.
+template <class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE Tile<Warp> tile_of_squares(const Warp& warp, const Tile<Warp>& sum, int row, int column,
+                                                  const S& s) {
+  Tile<Warp> H = sum;
+  warp.each([&](int lane) {
+    GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
+      H[lane].e[e] = on_diagonal<typename S::Arithmetic>(row, column, lane, e) * sign_of(s, row) +
+                     s.sigma * H[lane].e[e];
+  });
+  return H;
+}
+
 /// Finishes the transforms of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far;
 /// then, of the sub-blocks side by side,
 ///
@@ -42,6 +57,7 @@ class Finish {
   using Parts = BlockTransform<K>;
   using S = FinishMemory<K, typename Warp::Card>;
   static constexpr int KP = S::KP, LDW = S::LDW, tiles = KP / 16 * (KP / 8);
+  static constexpr bool has_sides = std::is_same_v<Segment, typename Segment::WithSides>;
 
  public:
   GPUCHOLMOD_HOST_DEVICE Finish(Team team, const Segment& segment, int finisher, StagingRing& ring)
@@ -62,6 +78,7 @@ class Finish {
           }
         if (own) {
           if (warp.id < tiles) store_H(warp, SUBS);
+          if (has_sides && warp.id < tiles && s_.first + i + 1 == s_.last()) leave_H(warp);
         } else {
           ring_.release(warp, i);
         }
@@ -117,15 +134,18 @@ class Finish {
                                                     sP + column(warp) * LDB + i, LDB);
   }
 
+  /// The warp's tile of H as it is now.
+  GPUCHOLMOD_HOST_DEVICE Tile<Warp> tile_of_H(const Warp& warp) {
+    return tile_of_squares(warp, sum_[warp], row(warp), column(warp), s_);
+  }
   /// H as it is now, as the one before sub-block a.
   GPUCHOLMOD_HOST_DEVICE void store_H(const Warp& warp, int a) {
-    Tile<Warp> H = sum_[warp];
-    warp.each([&](int lane) {
-      GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-        H[lane].e[e] =
-            on_diagonal<A>(row(warp), column(warp), lane, e) * sign_of(s_, row(warp)) + s_.sigma * H[lane].e[e];
-    });
-    store_tile(warp, H, this->H(a) + row(warp) * LDW + column(warp), LDW);
+    store_tile(warp, tile_of_H(warp), this->H(a) + row(warp) * LDW + column(warp), LDW);
+  }
+  /// H behind the last row block, for Closing.
+  GPUCHOLMOD_HOST_DEVICE void leave_H(const Warp& warp) {
+    A* const to = s_.transforms + index_t(s_.end) * Parts::stride + Parts::scaling;
+    store_tile(warp, tile_of_H(warp), to + row(warp) * LDB + column(warp), LDB);
   }
 
   /// Row block b, whose P is in sP. False: rejected.

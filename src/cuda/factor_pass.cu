@@ -20,14 +20,14 @@ void FactorPass<T>::place_panel(int first, int end, const T* R, T* out, index_t 
 }
 
 template <class T>
-void FactorPass<T>::take_sides(T* z, const double* Y, index_t ldy, index_t m, cudaStream_t stream) {
-  z_ = z;
-  this->send(Y, ldy, m, this->rows(), first_side(), stream);
+void FactorPass<T>::take_sides(const SidesOnTheWay<T>& sides, bool first, cudaStream_t stream) {
+  z_ = sides.dz.data;
+  Pass<T>::take_sides(sides, first_side(), first, stream);
 }
 
 template <class T>
-void FactorPass<T>::fetch_rest(double* rest, index_t ldy, index_t m, cudaStream_t stream) const {
-  this->fetch(rest, ldy, m, this->rows(), first_side(), stream);
+void FactorPass<T>::give_sides(const SidesOnTheWay<T>& sides, bool last, cudaStream_t stream) const {
+  Pass<T>::give_sides(sides, first_side(), last, stream);
 }
 
 template <class T>

@@ -23,12 +23,11 @@ class FactorPass : public Pass<T> {
   void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
                    const FactorPass* before = nullptr);
 
-  /// Right-hand sides that come along in run(), in the side_strips of the pass: z, in device memory, with the factor's
-  /// leading dimension, becomes z~; of Y (m rows, leading dimension ldy, in host memory that is page-locked or may be
-  /// reused), which belongs to V, the pass takes its columns.
-  void take_sides(T* z, const double* Y, index_t ldy, index_t m, cudaStream_t stream);
-  /// Queues, from run()'s wait(), a copy of what is left of Y.
-  void fetch_rest(double* rest, index_t ldy, index_t m, cudaStream_t stream) const;
+  /// Queues the way of right-hand sides, which come along in run(), in the side_strips of the pass, to where they become
+  /// z~ and what is left of Y: z if this is the `first` pass.
+  void take_sides(const SidesOnTheWay<T>& sides, bool first, cudaStream_t stream);
+  /// Queues, from run()'s wait(), the way back of what is left of Y, and of z~ if this is the `last` pass.
+  void give_sides(const SidesOnTheWay<T>& sides, bool last, cudaStream_t stream) const;
 
   /// Takes a whole factor from R to out. Returns when it is done. `wait` is called when something has been queued,
   /// and returns when the stream has come past it; `end` is when the modification itself was done. `turns`: how many

@@ -93,7 +93,8 @@ class Modification {
     char* const staging = static_cast<char*>(context_.staging(staging_bytes()));
     std::optional<SidesOfFactor<T>> sides;
     if (out && order == layout_.n && side_strips_ > 0)
-      sides.emplace(task_.right, dz_->data(), layout_.ld, staging + outcome_room(), context_);
+      sides.emplace(task_.right, dz_->data(), layout_.ld, reinterpret_cast<double*>(staging + outcome_room()),
+                    context_.stream());
     const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
     std::deque<FactorPass<T>> ready;  // the next pass, and behind it the one whose V comes while it works
@@ -253,7 +254,7 @@ class Modification {
     FactorPass<T>& pass = what.ready.front();
     if (what.came) check(cudaStreamWaitEvent(stream, context_.marks().came, 0), "order two streams"), copies_ = false;
     else timed(Stage::send, [&] { send_columns(pass, what.order, stream); });
-    if (what.sides) what.sides->join(pass);
+    if (what.sides) what.sides->join(pass, what.i == 0);
     bool next = make_next(what);
     if (begun) *begun = true;
     Marks& marks = context_.marks();

@@ -36,6 +36,14 @@ Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task&
 template <class T>
 index_t failing_pivot(const block_columns::PassOutcome& done, index_t column = 0);
 
+/// Right-hand sides of a whole factor on their way between the host, where they are in page-locked memory, and a pass.
+template <class T>
+struct SidesOnTheWay {
+  MatrixView<double> z;  ///< n x m
+  MatrixView<T> dz;      ///< on the device: whole strips of columns, as high as the factor
+  double* Y;             ///< m x k: what belongs to V; when a pass has been over, what is left of its columns
+};
+
 /// One pass of a modification on a GPU (inst/design/segments.md): its memory, its columns of V, and the launches of its
 /// turns on one panel of the factor. Every modification on a GPU goes by passes; who has which panel when is told by
 /// FactorPass, and where processes have the panels by mpi_cuda::PanelPass. The next turn is queued when the outcome of
@@ -105,6 +113,10 @@ class Pass {
   void take(index_t at, index_t rows, index_t m, index_t count, cudaStream_t stream) const;
   void look_at(index_t n, cudaStream_t stream);
   void fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
+  /// Queues, by one kernel, the way of right-hand sides to the device, Y to row `first` of the pass's columns, z if `all`;
+  /// and back from there.
+  void take_sides(const SidesOnTheWay<T>& sides, index_t first, bool all, cudaStream_t stream) const;
+  void give_sides(const SidesOnTheWay<T>& sides, index_t first, bool all, cudaStream_t stream) const;
 
   double* memory() const { return dmemory_.data(); }
   block_columns::PassInts ints() const { return {reinterpret_cast<int*>(memory() + size_.ints())}; }
@@ -131,6 +143,9 @@ class Pass {
   void start_turn(int turn, cudaStream_t stream) const;
   template <int K, class A>
   void close(const block_columns::Segment<T>& segment, int turn, cudaStream_t stream) const;
+  /// f(the pass's part of Y, as what it computes with).
+  template <class F>
+  void with_sides(const SidesOnTheWay<T>& sides, index_t first, F&& f) const;
   /// f(width of the pass, A()), A being what it computes with; its words take the first part of memory() where they are
   /// not doubles.
   template <class F>

@@ -2,6 +2,7 @@
 
 #include "cuda/kernels/layout.cuh"
 #include "cuda/kernels/look.cuh"
+#include "cuda/kernels/sides.cuh"
 #include "cuda/pass.h"
 #include "cuda/transfer.cuh"
 
@@ -17,6 +18,12 @@ void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index
   convert<false><<<grid, dim3(convert_tile, convert_rows), 0, stream>>>(MatrixView<const S>{from, m, count, from_ld},
                                                                        MatrixView<U>{to, m, count, to_ld});
   check(cudaGetLastError(), "convert columns");
+}
+
+/// Blocks of threads for columns of so many right-hand sides and numbers each, and one row of them more.
+dim3 grid_of_sides(index_t rows, index_t columns) {
+  constexpr index_t most = 64;
+  return {unsigned(std::clamp<index_t>(rows / side_threads, 1, most)), unsigned(columns + 1)};
 }
 
 }  // namespace
@@ -119,6 +126,45 @@ block_columns::Looked Pass<T>::looked(const void* fetched, bool removed) const {
   return sum;
 }
 
+template <class T>
+template <class F>
+void Pass<T>::with_sides(const SidesOnTheWay<T>& sides, index_t first, F&& f) const {
+  const auto as = [&](auto* columns) {
+    SidesOfColumns<std::remove_pointer_t<decltype(columns)>> part{columns + first, rows(), sides.Y, sides.z.cols};
+    int run = 0;
+    columns_.each([&](index_t own, index_t from, index_t count) {
+      part.own[run] = own, part.first[run] = from, part.count[run] = count;
+      ++run;
+    });
+    f(part);
+  };
+  if constexpr (std::is_same_v<T, float>)
+    if (single_) return as(reinterpret_cast<float*>(memory()));
+  as(memory());
+}
+
+template <class T>
+void Pass<T>::take_sides(const SidesOnTheWay<T>& sides, index_t first, bool all, cudaStream_t stream) const {
+  MatrixView<T> to = sides.dz;
+  if (!all) to.cols = 0;
+  const MatrixView<const double> from{sides.z.data, sides.z.rows, sides.z.cols, sides.z.ld};
+  with_sides(sides, first, [&](const auto& columns) {
+    cuda::take_sides<<<grid_of_sides(to.rows, to.cols), side_threads, 0, stream>>>(from, to, columns);
+  });
+  check(cudaGetLastError(), "send right-hand sides");
+}
+
+template <class T>
+void Pass<T>::give_sides(const SidesOnTheWay<T>& sides, index_t first, bool all, cudaStream_t stream) const {
+  MatrixView<double> to = sides.z;
+  if (!all) to.cols = 0;
+  const MatrixView<const T> from{sides.dz.data, sides.dz.rows, sides.dz.cols, sides.dz.ld};
+  with_sides(sides, first, [&](const auto& columns) {
+    cuda::give_sides<<<grid_of_sides(to.rows, to.cols), side_threads, 0, stream>>>(from, to, columns);
+  });
+  check(cudaGetLastError(), "fetch right-hand sides");
+}
+
 #define GPUCHOLMOD_FOR(T)                                                                                              \
   template void Pass<T>::prepare(const double*, index_t, index_t, cudaStream_t);                                       \
   template void Pass<T>::send_columns(const double*, index_t, index_t, bool, cudaStream_t);                            \
@@ -126,6 +172,8 @@ block_columns::Looked Pass<T>::looked(const void* fetched, bool removed) const {
                                              cudaStream_t);                                                            \
   template block_columns::Looked Pass<T>::looked(const void*, bool) const;                                             \
   template void Pass<T>::clear_columns(index_t, index_t, cudaStream_t) const;                                          \
+  template void Pass<T>::take_sides(const SidesOnTheWay<T>&, index_t, bool, cudaStream_t) const;                       \
+  template void Pass<T>::give_sides(const SidesOnTheWay<T>&, index_t, bool, cudaStream_t) const;                       \
   template void Pass<T>::send(const double*, index_t, index_t, index_t, index_t, cudaStream_t) const;                  \
   template void Pass<T>::fetch(double*, index_t, index_t, index_t, index_t, cudaStream_t) const;
 GPUCHOLMOD_FOR(float)

@@ -23,43 +23,37 @@ class SidesOfFactor {
   }
   static index_t words(const RightHandSideView& sides, index_t ld) { return ld * STRIP * strips(sides); }
 
-  /// Queues z's way to dz (`words`), in the context's stream. `locked`: locked_bytes().
-  SidesOfFactor(const RightHandSideView& sides, T* dz, index_t ld, void* locked, Context& context)
-      : sides_(sides), there_{dz, sides.z.rows, sides.m(), ld}, rest_(static_cast<double*>(locked)),
-        z_{reinterpret_cast<T*>(rest_ + sides.m() * sides.rest.cols), sides.z.rows, sides.m(), sides.z.rows},
-        stream_(context.stream()) {
-    each_column([&](index_t j) { std::copy_n(sides_.z.col(j), z_.rows, z_.col(j)); });
-    check(cudaMemsetAsync(dz, 0, sizeof(T) * std::size_t(words(sides, ld)), stream_), "clear right-hand sides");
-    copy_matrix<T>(z_, there_, cudaMemcpyHostToDevice, stream_);
+  /// Those that are given go to page-locked memory, `locked`: locked_bytes(). dz: `words`.
+  SidesOfFactor(const RightHandSideView& sides, T* dz, index_t ld, double* locked, cudaStream_t stream)
+      : given_(sides), here_{{locked, sides.z.rows, sides.m(), sides.z.rows},
+                             {dz, ld, STRIP * strips(sides), ld},
+                             locked + sides.m() * sides.z.rows},
+        stream_(stream) {
+    each_column([&](index_t j) { std::copy_n(given_.z.col(j), here_.z.rows, here_.z.col(j)); });
+    for (index_t q = 0; q < given_.rest.cols; ++q) std::copy_n(given_.Y.col(q), given_.m(), here_.Y + q * given_.m());
   }
 
-  /// They come along with this pass.
-  void join(FactorPass<T>& pass) const {
-    pass.take_sides(there_.data, sides_.Y.data, sides_.Y.ld, sides_.m(), stream_);
-  }
+  /// They come along with this pass, which is the first or not.
+  void join(FactorPass<T>& pass, bool first) const { pass.take_sides(here_, first, stream_); }
   /// Queues what the pass has left of Y, and, behind the last pass, z~.
-  void fetch(const FactorPass<T>& pass, bool last) const {
-    pass.fetch_rest(rest_, sides_.m(), sides_.m(), stream_);
-    if (last) copy_matrix<T>(there_, z_, cudaMemcpyDeviceToHost, stream_);
-  }
+  void fetch(const FactorPass<T>& pass, bool last) const { pass.give_sides(here_, last, stream_); }
   /// When all that is there.
   void deliver() const {
-    each_column([&](index_t j) { std::copy_n(z_.col(j), z_.rows, sides_.out.col(j)); });
-    for (index_t q = 0; q < sides_.rest.cols; ++q) std::copy_n(rest_ + q * sides_.m(), sides_.m(), sides_.rest.col(q));
+    each_column([&](index_t j) { std::copy_n(here_.z.col(j), here_.z.rows, given_.out.col(j)); });
+    for (index_t q = 0; q < given_.rest.cols; ++q)
+      std::copy_n(here_.Y + q * given_.m(), given_.m(), given_.rest.col(q));
   }
 
  private:
   template <class F>
   void each_column(F&& f) const {
-    for_columns(z_.cols, threads_to_move(z_.rows * z_.cols), [&](index_t begin, index_t end) {
+    for_columns(here_.z.cols, threads_to_move(here_.z.rows * here_.z.cols), [&](index_t begin, index_t end) {
       for (index_t j = begin; j < end; ++j) f(j);
     }, [] {}, 2);
   }
 
-  RightHandSideView sides_;
-  MatrixView<T> there_;  ///< z on the device
-  double* rest_;         ///< m x k, as Y
-  MatrixView<T> z_;
+  RightHandSideView given_;
+  SidesOnTheWay<T> here_;
   cudaStream_t stream_;
 };
 

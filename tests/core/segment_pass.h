@@ -123,9 +123,7 @@ class HostPassOf : public HostPass<T> {
     if (s_.first >= s_.end || !is_done(pass_, turn, s_.blocks)) return;
     using Team = block_columns::HostTeamOf<block_columns::Card90, A>;
     std::vector<A> shared(block_columns::Closing<Segment, K, Team>::words, nan);
-    block_columns::Closing<Segment, K, Team> closing({shared.data()}, s_);
-    closing.run();
-    closing.scale_sides();
+    block_columns::Closing<Segment, K, Team>({shared.data()}, s_).scale_sides();
   }
 
   block_columns::PassOutcome run_steps() {

@@ -280,13 +280,10 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   __shared__ __align__(16) A shared[Closing::words];
 #if defined(__CUDA_ARCH__) && GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   if constexpr (computes_with<T, A, DeviceWarp::Card>) {
+    if (turn < 0) return Closing(whole_block(shared), pass).run();
     SegmentOf<T, A> s = pass;
-    if (turn >= 0) {
-      s.first = ints.progress_of(turn).first;
-      if (s.first >= s.end || !is_done(ints, turn, s.blocks)) return;
-    }
-    Closing(whole_block(shared), s).run();
-    if (turn >= 0) Closing(whole_block(shared), s).scale_sides();
+    s.first = ints.progress_of(turn).first;
+    if (s.first < s.end && is_done(ints, turn, s.blocks)) Closing(whole_block(shared), s).scale_sides();
   }
 #endif
 }
