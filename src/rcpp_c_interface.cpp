@@ -1,13 +1,20 @@
 #include <Rcpp.h>
 
-#include <gpucholmod.h>
+#include <gpucholmod_r.h>
 
-/// For other packages: inst/include/gpucholmod.h.
+namespace {
+
+#define GPUCHOLMOD_ADDRESS(name) &gpucholmod_##name,
+const gpucholmod_api table{GPUCHOLMOD_ABI, sizeof(gpucholmod_api), GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_ADDRESS)};
+#undef GPUCHOLMOD_ADDRESS
+
+const gpucholmod_api* table_of_functions() { return &table; }
+
+}  // namespace
+
+/// For other packages: inst/include/gpucholmod_r.h.
 // [[Rcpp::init]]
 void register_c_interface(DllInfo* dll) {
   static_cast<void>(dll);
-#define GPUCHOLMOD_REGISTER(result, name, parameters, arguments) \
-  R_RegisterCCallable("gpucholmod", "gpucholmod_" #name, reinterpret_cast<DL_FUNC>(gpucholmod_##name));
-  GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_REGISTER)
-#undef GPUCHOLMOD_REGISTER
+  R_RegisterCCallable("gpucholmod", "gpucholmod_api", reinterpret_cast<DL_FUNC>(table_of_functions));
 }

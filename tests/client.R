@@ -2,7 +2,12 @@
 library(gpucholmodclient)
 
 # every function is there
-stopifnot(length(client_names()) >= 25, all(startsWith(client_names(), "gpucholmod_")))
+stopifnot(length(client_names()) == 31, all(startsWith(client_names(), "gpucholmod_")))
+
+# a table of the same version is taken, with functions that the package does not know; others are an error
+client_load_other(0, 8)
+for (other in list(c(1, 0), c(-1, 0), c(0, -8)))
+  stopifnot(grepl("install it again", try(client_load_other(other[[1]], other[[2]]), silent = TRUE)))
 
 set.seed(1)
 A <- crossprod(matrix(rnorm(900), 30)) + diag(30)

@@ -16,7 +16,9 @@ int main(void) {
       for (int l = 0; l < 3; ++l) A[i + 3 * j] += R[l + 3 * i] * R[l + 3 * j];
     }
   if (gpucholmod_abi() != GPUCHOLMOD_ABI) return puts("another version"), 1;
-  if (gpucholmod_update_d(GPUCHOLMOD_UPPER, 3, 1, R, 3, v, 3, NULL, 1, NULL, NULL, 0, &status) != GPUCHOLMOD_OK) return puts(status.message), 1;
+  const gpucholmod_matrix of_R = gpucholmod_double_matrix(R, 3, 3, 3);
+  const gpucholmod_const_matrix of_v = gpucholmod_const_double_matrix(v, 3, 1, 3);
+  if (gpucholmod_update(of_R, of_v, NULL, 1, NULL, NULL, &status) != GPUCHOLMOD_OK) return puts(status.message), 1;
   for (int j = 0; j < 3; ++j)
     for (int i = 0; i < 3; ++i) {
       double sum = -A[i + 3 * j];
@@ -25,32 +27,35 @@ int main(void) {
     }
   if (largest > 1e-14) return printf("off by %g\n", largest), 1;
   const double much[3] = {0, 100, 0};
-  if (gpucholmod_update_d(GPUCHOLMOD_UPPER, 3, 1, R, 3, much, 3, &minus, 1, NULL, NULL, 0, &status) != GPUCHOLMOD_NOT_POSITIVE_DEFINITE ||
+  if (gpucholmod_update(of_R, gpucholmod_const_double_matrix(much, 3, 1, 3), &minus, 1, NULL, NULL, &status) !=
+          GPUCHOLMOD_NOT_POSITIVE_DEFINITE ||
       status.pivot != 2)
     return puts("a downdate that cannot be done was done"), 1;
   gpucholmod_factor *factor = NULL;
   double x[3] = {1, 2, 3};
-  if (gpucholmod_hold(GPUCHOLMOD_UPPER, 3, R, 3, 3, GPUCHOLMOD_MEMORY, -1, &factor, &status) != GPUCHOLMOD_OK ||
-      gpucholmod_solve(factor, GPUCHOLMOD_BOTH, 1, x, 3, &status) != GPUCHOLMOD_OK)
+  if (gpucholmod_factor_create(gpucholmod_as_const(of_R), 3, NULL, &factor, &status) != GPUCHOLMOD_OK ||
+      gpucholmod_factor_solve(factor, GPUCHOLMOD_A, gpucholmod_double_matrix(x, 3, 1, 3), &status) != GPUCHOLMOD_OK)
     return puts(status.message), 1;
   for (int i = 0; i < 3; ++i) {
     double sum = -(i + 1);
     for (int j = 0; j < 3; ++j) sum += A[i + 3 * j] * x[j];
     if (fabs(sum) > 1e-13) return printf("solved wrongly, by %g\n", sum), 1;
   }
-  gpucholmod_release(factor);
+  gpucholmod_factor_destroy(factor);
 
   /* what cannot be: a factor that no memory holds, and one that is trusted and is none */
   factor = NULL;
   const ptrdiff_t far = (ptrdiff_t)1 << 31;
-  const int made = gpucholmod_hold(GPUCHOLMOD_UPPER, 3, R, 3, far, GPUCHOLMOD_MEMORY, -1, &factor, &status);
+  const int made = gpucholmod_factor_create(gpucholmod_as_const(of_R), far, NULL, &factor, &status);
   if (made != GPUCHOLMOD_OUT_OF_MEMORY || factor != NULL)
     return puts("a factor was made that no memory holds"), 1;
   R[6] = NAN;
-  const int forms[2] = {GPUCHOLMOD_UPPER, GPUCHOLMOD_UPPER | GPUCHOLMOD_TRUSTED};
+  gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
   const int codes[2] = {GPUCHOLMOD_NOT_FINITE, GPUCHOLMOD_HALF_MODIFIED};
-  for (int i = 0; i < 2; ++i)
-    if (gpucholmod_update_d(forms[i], 3, 1, R, 3, v, 3, NULL, 1, NULL, NULL, 0, &status) != codes[i])
+  for (int i = 0; i < 2; ++i) {
+    options.trusted = i;
+    if (gpucholmod_update(of_R, of_v, NULL, 1, NULL, &options, &status) != codes[i])
       return puts("a number that is none was taken"), 1;
+  }
   return 0;
 }

@@ -12,7 +12,6 @@
 #include <vector>
 
 using gpucholmod::Factor;
-using gpucholmod::Home;
 using gpucholmod::View;
 
 namespace {
@@ -56,15 +55,16 @@ double distance(const std::vector<double>& x, const std::vector<double>& y) {
   return x.size() == y.size() ? most : std::numeric_limits<double>::infinity();
 }
 
-/// Everything that a factor does, at its home; `where` in words.
+/// Everything that a factor does, on its device; `where` in words.
 template <class S>
-void use(const char* where, Home home, std::ptrdiff_t n) {
+void use(const char* where, int device, std::ptrdiff_t n) {
   constexpr std::ptrdiff_t k = 5;
   const double tolerance = 200 * double(n) * double(std::numeric_limits<S>::epsilon());
   const std::vector<S> R = numbers<S>(n, n, true);
   const std::vector<double> V = numbers<double>(n, k, false), weights{1, 2, -0.001, 0, 0.5}, x(std::size_t(n), 1.0);
-  Factor F(View(R, n, n), gpucholmod::Triangle::upper, home, -1, n + 1);
-  expect(F.home() == home && F.order() == n && F.scalar() == sizeof(S), where, "is not what was asked for");
+  Factor F(View(R, n, n), gpucholmod::Triangle::upper, device, n + 1);
+  const int type = sizeof(S) == 8 ? GPUCHOLMOD_DOUBLE : GPUCHOLMOD_FLOAT;
+  expect(F.on_gpu() == (device != gpucholmod::on_host) && F.order() == n && F.type() == type, where, "is not what was asked for");
 
   // (0.5 A + V diag(weights) V') x, and back
   F.modify(View(V, n, k), weights, 0.5);
@@ -120,11 +120,11 @@ int main(int count, char** arguments) {
   }
   try {
     for (const std::ptrdiff_t n : {3, 150, 700}) {
-      use<double>("memory, double", Home::memory, n);
-      use<float>("memory, single", Home::memory, n);
+      use<double>("memory, double", gpucholmod::on_host, n);
+      use<float>("memory, single", gpucholmod::on_host, n);
       if (gpu.empty()) continue;
-      use<double>("GPU, double", Home::gpu, n);
-      use<float>("GPU, single", Home::gpu, n);
+      use<double>("GPU, double", gpucholmod::any_gpu, n);
+      use<float>("GPU, single", gpucholmod::any_gpu, n);
     }
   } catch (const gpucholmod::Failure& failure) {
     expect(false, "unexpected", failure.what());

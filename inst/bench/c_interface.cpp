@@ -58,21 +58,30 @@ int main(int argc, char** argv) {
     const Eigen::LLT<Eigen::MatrixXd> factor(B.transpose() * B + Eigen::MatrixXd::Identity(n, n));
     const Eigen::MatrixXd L = factor.matrixL(), U = factor.matrixU();
     const Eigen::VectorXd v = 0.3 * Eigen::VectorXd::NullaryExpr(n, [&] { return normal(bits); });
-    std::vector<char> workspace(gpucholmod_workspace(n, 1, sizeof(double)));
+    std::vector<char> workspace(gpucholmod_workspace(n, 1, GPUCHOLMOD_DOUBLE));
+    const gpucholmod_const_matrix V = gpucholmod_const_double_matrix(v.data(), n, 1, n);
     gpucholmod_status status;
-    const auto updates = [&](int form) {
-      Eigen::MatrixXd R = form & GPUCHOLMOD_LOWER ? L : U;
+    const auto updates = [&](int triangle, int trusted) {
+      Eigen::MatrixXd R = triangle == GPUCHOLMOD_LOWER ? L : U;
+      gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+      options.triangle = triangle;
+      options.trusted = trusted;
+      options.workspace = workspace.data();
+      options.workspace_size = workspace.size();
       return measure(n, seconds, [&](double sign) {
-        require(gpucholmod_update_d(form, n, 1, R.data(), n, v.data(), n, &sign, 1, nullptr, workspace.data(), workspace.size(), &status), status);
+        const gpucholmod_matrix all = gpucholmod_double_matrix(R.data(), n, n, n);
+        require(gpucholmod_update(all, V, &sign, 1, nullptr, &options, &status), status);
       });
     };
-    const Least lower = updates(GPUCHOLMOD_LOWER), trusted = updates(GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), upper = updates(GPUCHOLMOD_UPPER);
+    const Least lower = updates(GPUCHOLMOD_LOWER, 0), trusted = updates(GPUCHOLMOD_LOWER, 1), upper = updates(GPUCHOLMOD_UPPER, 0);
+    gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+    options.triangle = GPUCHOLMOD_LOWER;
     gpucholmod_factor* held = nullptr;
-    require(gpucholmod_hold(GPUCHOLMOD_LOWER, n, L.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held, &status), status);
+    require(gpucholmod_factor_create(gpucholmod_const_double_matrix(L.data(), n, n, n), n, &options, &held, &status), status);
     const Least of_factor = measure(n, seconds, [&](double sign) {
-      require(gpucholmod_modify(held, 1, v.data(), n, &sign, 1, nullptr, &status), status);
+      require(gpucholmod_factor_update(held, V, &sign, 1, nullptr, nullptr, &status), status);
     });
-    gpucholmod_release(held);
+    gpucholmod_factor_destroy(held);
     Eigen::MatrixXd M = L;
     const Least eigen = measure(n, seconds, [&](double sign) {
       Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(M, v, sign);

@@ -1,200 +1,328 @@
 /* gpucholmod: rank-k modification of dense Cholesky factors, for programs in C and what can call C.
  *
- * A = R'R with R upper, or A = RR' with R lower, column-major, ld >= n. The other triangle may hold anything, and is
- * neither read nor written (gpucholmod_hold() for a GPU copies parts of it there, which nothing looks at). Functions
- * that end in _d take doubles, those in _s floats; what belongs to the least squares side (right-hand sides, weights)
- * is double in both.
+ * A = R'R with R upper, or A = RR' with R lower (options->triangle). The other triangle may hold anything: it is
+ * neither read nor written. Functions whose names begin with gpucholmod_factor_ use a factor with memory of its own, in
+ * the host's memory or on a GPU; the others work in the caller's memory. Every pointer is to memory of the host.
  *
- * Every function that takes a status returns GPUCHOLMOD_OK or another gpucholmod_code, and tells more in *status, which
- * may be NULL. If the code is neither GPUCHOLMOD_OK nor GPUCHOLMOD_HALF_MODIFIED, what the function was given to change
- * is as it was, to the last bit. Sizes are checked before anything is read: a negative one, or one with which a matrix
- * would have more than PTRDIFF_MAX bytes, is GPUCHOLMOD_BAD_ARGUMENT; a capacity that no memory has is
- * GPUCHOLMOD_OUT_OF_MEMORY.
+ *     double R[] = {2, 0, 1, 3};    R = [2 1; 0 3], by columns
+ *     double V[] = {0.5, 1};        A becomes A + VV'
+ *     gpucholmod_status status;
+ *     if (gpucholmod_update(gpucholmod_double_matrix(R, 2, 2, 2), gpucholmod_const_double_matrix(V, 2, 1, 2), NULL, 1,
+ *                           NULL, NULL, &status) != GPUCHOLMOD_OK)
+ *       puts(status.message);
  *
- * Functions run in the calling thread and start no other threads; the BLAS and LAPACK that insertions and solutions
- * use, and CUDA, may start some. Several threads may call functions at once for different factors; for factors on a GPU
- * only one thread at a time may. No function calls R.
+ * Every function with a status returns GPUCHOLMOD_OK or another gpucholmod_code, and describes it in *status, which may
+ * be NULL. If the code is neither GPUCHOLMOD_OK nor GPUCHOLMOD_HALF_MODIFIED, everything that the function was to
+ * change has the same bits as before. A function checks all sizes before it reads a number: a negative size, or one
+ * with which a matrix would have more than PTRDIFF_MAX bytes, is GPUCHOLMOD_BAD_ARGUMENT.
  *
- * From an R package: LinkingTo: gpucholmod, Imports: gpucholmod, and
+ * Functions run in the calling thread alone, unless options->threads allows more; BLAS, LAPACK and CUDA may start
+ * threads of their own. Several threads may call functions at once for different factors; of functions for factors on a
+ * GPU, one at a time. No function calls R.
  *
- *     #define GPUCHOLMOD_FROM_R      before this header, in every file
- *     GPUCHOLMOD_DEFINE              once, outside of functions
- *     gpucholmod_load();             in R_init_<package>, after importing the namespace of gpucholmod: an R error where the versions differ
- *
- * From any other program: link with libgpucholmod, which tools/library.mk builds. In C++: gpucholmod.hpp. */
+ * A program links with libgpucholmod, which tools/library.mk builds. A package of R includes this header after
+ * #define GPUCHOLMOD_FROM_R: gpucholmod_r.h says what else it does. In C++: gpucholmod.hpp. */
 #ifndef GPUCHOLMOD_H
 #define GPUCHOLMOD_H
 
 #include <stddef.h>
 
-#define GPUCHOLMOD_ABI 1 /* changes where this header stops being right for a program that was compiled with an older one */
+#define GPUCHOLMOD_ABI 2 /* increases when programs that were compiled with an older header have to be compiled again */
 
-typedef enum gpucholmod_code {
-  GPUCHOLMOD_OK = 0,
-  GPUCHOLMOD_NOT_POSITIVE_DEFINITE, /* status->pivot: order of the first leading minor that is not */
-  GPUCHOLMOD_BAD_ARGUMENT,
-  GPUCHOLMOD_NOT_FINITE,            /* row, col */
-  GPUCHOLMOD_BAD_DIAGONAL,          /* of R; row: which entry */
-  GPUCHOLMOD_OVERFLOW,              /* of V in the precision of R, or of the result */
-  GPUCHOLMOD_BACKEND_UNAVAILABLE,   /* a GPU was asked for, and there is none that can be used */
-  GPUCHOLMOD_OUT_OF_MEMORY,
-  GPUCHOLMOD_CUDA_FAILURE,
-  GPUCHOLMOD_INTERNAL,
-  GPUCHOLMOD_NOT_BUILT,             /* a GPU was asked for, and this build has no code for any */
-  GPUCHOLMOD_HALF_MODIFIED          /* the call failed while it was changing the factor, whose numbers are lost;
-                                       right-hand sides are as they were. status->message: why; status->pivot: as
-                                       above, if that is why. A gpucholmod_factor can then only be released: every other
-                                       function that takes a status returns this code; order, capacity, home and scalar
-                                       stay. This may happen to a factor on a GPU that fails or has no memory for a
-                                       second factor, and with GPUCHOLMOD_TRUSTED. */
-} gpucholmod_code;
-
-/* How a factor is given: one of the first two, and the third or not. A row of an upper factor, or a column of a lower
- * one, whose diagonal entry is negative is multiplied by -1 first, which does not change A; so is that row of sides->z.
- * A factor with zeros on its diagonal can be held, and columns can be added to it; everything that needs a positive
- * definite matrix returns GPUCHOLMOD_BAD_DIAGONAL. */
-enum gpucholmod_form {
-  GPUCHOLMOD_UPPER = 0,
-  GPUCHOLMOD_LOWER = 1,
-  GPUCHOLMOD_TRUSTED = 2 /* finite numbers and a positive diagonal, as these functions leave it: an update does not look for what is wrong before it
-                            changes R. If something is, the update returns GPUCHOLMOD_HALF_MODIFIED. */
-};
-
-/* What went wrong. Indices count from 1; 0: there is none. */
-typedef struct gpucholmod_status {
-  int code; /* gpucholmod_code */
-  ptrdiff_t pivot, row, col;
-  char message[240];
-} gpucholmod_status;
-
-/* Right-hand sides that come along: of R'z = b, b being X'y of a regression, z becomes that of the modified factor, for b + V diag(w) Y; rss
- * likewise (LINPACK's dchud and dchdd). Where rows and columns of A come or go, Y is their rows of b, p x m.
- *
- * Every function requires z and Y to be finite (otherwise GPUCHOLMOD_NOT_FINITE), also in the precision of R
- * (GPUCHOLMOD_OVERFLOW), and rss not to be negative (GPUCHOLMOD_BAD_ARGUMENT). An rss that is NaN stays NaN. */
-typedef struct gpucholmod_sides {
-  ptrdiff_t m;     /* columns */
-  double *z;       /* n x m, changed; of insert: with room for n + p rows */
-  ptrdiff_t ldz;
-  const double *Y; /* k x m: a row for each column of V. remove: not looked at */
-  ptrdiff_t ldy;
-  double *rss;     /* m residual sums of squares, changed; or NULL. NaN on return if it would have become negative */
-} gpucholmod_sides;
-
-/* A factor with memory of its own, of doubles or of floats, in ordinary memory or on a GPU. V, X and B of its functions
- * are double. */
-typedef struct gpucholmod_factor gpucholmod_factor;
-enum gpucholmod_home { GPUCHOLMOD_MEMORY = 0, GPUCHOLMOD_GPU = 1 };
-enum gpucholmod_system { GPUCHOLMOD_BOTH = 0, GPUCHOLMOD_FORWARD = 1, GPUCHOLMOD_BACK = 2 };
-
-/* Every function: X(result, name, parameters, arguments).
- *
- *   abi               GPUCHOLMOD_ABI of the library.
- *   workspace         bytes that update_d (scalar 8) or update_s (scalar 4) need for n and k; SIZE_MAX if it is more.
- *   update_d, _s      R <- the factor of scale A + V diag(weights) V', V n x k. weights: k, of any sign; NULL: 1. form: gpucholmod_form. workspace: memory
- *                     of so many bytes, or NULL: then it is allocated.
- *   insert_d, _s      R (n x n, room for n + p) <- with p rows and columns of A more, from number `at` (0 .. n) on. X (n + p x p): their
- *                     columns of the new A.
- *   remove_d, _s      R <- without `count` rows and columns of A, `gone`, ascending, from 0 on. Order n - count afterwards.
- *   hold, hold_s      a factor with memory of its own, of the scalar of R, with room for `capacity` rows and columns (at least n). R is copied. home:
- *                     gpucholmod_home; device: the GPU's number, or -1 for the first that can be used.
- *   copy, release     another one that is the same; give the memory back (NULL is allowed).
- *   order             rows and columns.
- *   modify            as update_d, in place; of factors in memory to the same bits as there for R upper.
- *   insert, remove    as insert_d, remove_d. Beyond its capacity a factor grows.
- *   solve             B (n x m) <- the solution of A x = b, R'x = b or R x = b, for R upper: gpucholmod_system.
- *                     m: at most INT_MAX.
- *   store, store_s    R (n x n) <- the factor, upper or lower; the other triangle zero.
- *   diagonal, logdet  out (n) <- that of the factor; *out <- log det A.
- *   home, scalar, capacity
- *                     gpucholmod_home; 8 or 4; rows and columns that there is room for. Of NULL: 0.
- *   gpu               whether a GPU can be used, with `device` as above: OK and its name as status->message, or why not. */
-#define GPUCHOLMOD_FUNCTIONS(X) \
-  X(int, abi, (void), ()) \
-  X(size_t, workspace, (ptrdiff_t n, ptrdiff_t k, size_t scalar), (n, k, scalar)) \
-  X(int, update_d, (int form, ptrdiff_t n, ptrdiff_t k, double *R, ptrdiff_t ldr, const double *V, ptrdiff_t ldv, const double *weights, \
-                    double scale, const gpucholmod_sides *sides, void *workspace, size_t bytes, gpucholmod_status *status), \
-    (form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status)) \
-  X(int, update_s, (int form, ptrdiff_t n, ptrdiff_t k, float *R, ptrdiff_t ldr, const float *V, ptrdiff_t ldv, const double *weights, \
-                    double scale, const gpucholmod_sides *sides, void *workspace, size_t bytes, gpucholmod_status *status), \
-    (form, n, k, R, ldr, V, ldv, weights, scale, sides, workspace, bytes, status)) \
-  X(int, insert_d, (int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, double *R, ptrdiff_t ldr, const double *X, ptrdiff_t ldx, \
-                    const gpucholmod_sides *sides, gpucholmod_status *status), (form, n, at, p, R, ldr, X, ldx, sides, status)) \
-  X(int, remove_d, (int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t *gone, double *R, ptrdiff_t ldr, const gpucholmod_sides *sides, \
-                    gpucholmod_status *status), (form, n, count, gone, R, ldr, sides, status)) \
-  X(int, hold, (int form, ptrdiff_t n, const double *R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor **made, \
-                gpucholmod_status *status), (form, n, R, ldr, capacity, home, device, made, status)) \
-  X(int, copy, (const gpucholmod_factor *factor, gpucholmod_factor **made, gpucholmod_status *status), (factor, made, status)) \
-  X(int, release, (gpucholmod_factor *factor), (factor)) \
-  X(ptrdiff_t, order, (const gpucholmod_factor *factor), (factor)) \
-  X(int, modify, (gpucholmod_factor *factor, ptrdiff_t k, const double *V, ptrdiff_t ldv, const double *weights, double scale, \
-                  const gpucholmod_sides *sides, gpucholmod_status *status), (factor, k, V, ldv, weights, scale, sides, status)) \
-  X(int, insert, (gpucholmod_factor *factor, ptrdiff_t at, ptrdiff_t p, const double *X, ptrdiff_t ldx, const gpucholmod_sides *sides, \
-                  gpucholmod_status *status), (factor, at, p, X, ldx, sides, status)) \
-  X(int, remove, (gpucholmod_factor *factor, ptrdiff_t count, const ptrdiff_t *gone, const gpucholmod_sides *sides, gpucholmod_status *status), \
-    (factor, count, gone, sides, status)) \
-  X(int, solve, (const gpucholmod_factor *factor, int system, ptrdiff_t m, double *B, ptrdiff_t ldb, gpucholmod_status *status), \
-    (factor, system, m, B, ldb, status)) \
-  X(int, store, (const gpucholmod_factor *factor, int form, double *R, ptrdiff_t ldr, gpucholmod_status *status), \
-    (factor, form, R, ldr, status)) \
-  X(int, insert_s, (int form, ptrdiff_t n, ptrdiff_t at, ptrdiff_t p, float *R, ptrdiff_t ldr, const float *X, ptrdiff_t ldx, \
-                    const gpucholmod_sides *sides, gpucholmod_status *status), (form, n, at, p, R, ldr, X, ldx, sides, status)) \
-  X(int, remove_s, (int form, ptrdiff_t n, ptrdiff_t count, const ptrdiff_t *gone, float *R, ptrdiff_t ldr, const gpucholmod_sides *sides, \
-                    gpucholmod_status *status), (form, n, count, gone, R, ldr, sides, status)) \
-  X(int, hold_s, (int form, ptrdiff_t n, const float *R, ptrdiff_t ldr, ptrdiff_t capacity, int home, int device, gpucholmod_factor **made, \
-                  gpucholmod_status *status), (form, n, R, ldr, capacity, home, device, made, status)) \
-  X(int, store_s, (const gpucholmod_factor *factor, int form, float *R, ptrdiff_t ldr, gpucholmod_status *status), \
-    (factor, form, R, ldr, status)) \
-  X(int, diagonal, (const gpucholmod_factor *factor, double *out, gpucholmod_status *status), (factor, out, status)) \
-  X(int, logdet, (const gpucholmod_factor *factor, double *out, gpucholmod_status *status), (factor, out, status)) \
-  X(int, home, (const gpucholmod_factor *factor), (factor)) \
-  X(size_t, scalar, (const gpucholmod_factor *factor), (factor)) \
-  X(ptrdiff_t, capacity, (const gpucholmod_factor *factor), (factor)) \
-  X(int, gpu, (int device, gpucholmod_status *status), (device, status))
+#ifndef GPUCHOLMOD_EXPORT /* the build of the library defines it: makes a function visible to other programs */
+#define GPUCHOLMOD_EXPORT
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* ---- What functions are given, and what they return ---- */
+
+typedef enum gpucholmod_code {
+  GPUCHOLMOD_OK = 0,
+  GPUCHOLMOD_NOT_POSITIVE_DEFINITE, /* status->pivot: order of the first leading minor that is not positive */
+  GPUCHOLMOD_BAD_ARGUMENT,
+  GPUCHOLMOD_NOT_FINITE,            /* status->row, col: the first number that is NaN or infinite */
+  GPUCHOLMOD_BAD_DIAGONAL,          /* status->row: the entry of the diagonal of R that is zero or too small */
+  GPUCHOLMOD_OVERFLOW,              /* a number is too large for the type of the factor, or of the result */
+  GPUCHOLMOD_BACKEND_UNAVAILABLE,   /* a GPU was asked for, and none can be used */
+  GPUCHOLMOD_OUT_OF_MEMORY,
+  GPUCHOLMOD_CUDA_FAILURE,
+  GPUCHOLMOD_INTERNAL,
+  GPUCHOLMOD_NOT_BUILT,             /* a GPU was asked for, and this build has no code for GPUs */
+  GPUCHOLMOD_HALF_MODIFIED,         /* the call failed while it was changing the factor, whose numbers are lost;
+                                       right-hand sides are as they were. status->message tells why, and status->pivot
+                                       is set if the matrix was not positive definite. A gpucholmod_factor can then only
+                                       be destroyed: every other function with a status returns this code. Can happen to
+                                       factors on a GPU, and with options->trusted. */
+  GPUCHOLMOD_STOPPED                /* options->progress returned a value that is not 0 */
+} gpucholmod_code;
+
+/* What went wrong. Numbers count from 1; 0 means that the field does not apply. */
+typedef struct gpucholmod_status {
+  int code;                /* gpucholmod_code */
+  ptrdiff_t pivot;
+  ptrdiff_t row, col;
+  ptrdiff_t member;        /* of a batch, or of the modifications of gpucholmod_solve_modified() */
+  char message[240];
+} gpucholmod_status;
+
+enum gpucholmod_type { GPUCHOLMOD_DOUBLE = 1, GPUCHOLMOD_FLOAT = 2 };
+
+/* A matrix in the caller's memory, column-major: element (i, j) is data[i + j * ld], and ld >= rows. data may be NULL
+ * if the matrix has no elements. */
+typedef struct gpucholmod_matrix {
+  void *data;
+  ptrdiff_t rows, cols, ld;
+  int type; /* gpucholmod_type */
+} gpucholmod_matrix;
+
+/* The same for a matrix that functions only read. */
+typedef struct gpucholmod_const_matrix {
+  const void *data;
+  ptrdiff_t rows, cols, ld;
+  int type;
+} gpucholmod_const_matrix;
+
+static inline gpucholmod_matrix gpucholmod_double_matrix(double *data, ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld) {
+  const gpucholmod_matrix A = {data, rows, cols, ld, GPUCHOLMOD_DOUBLE};
+  return A;
+}
+static inline gpucholmod_matrix gpucholmod_float_matrix(float *data, ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld) {
+  const gpucholmod_matrix A = {data, rows, cols, ld, GPUCHOLMOD_FLOAT};
+  return A;
+}
+static inline gpucholmod_const_matrix gpucholmod_const_double_matrix(const double *data, ptrdiff_t rows, ptrdiff_t cols,
+                                                                     ptrdiff_t ld) {
+  const gpucholmod_const_matrix A = {data, rows, cols, ld, GPUCHOLMOD_DOUBLE};
+  return A;
+}
+static inline gpucholmod_const_matrix gpucholmod_const_float_matrix(const float *data, ptrdiff_t rows, ptrdiff_t cols,
+                                                                    ptrdiff_t ld) {
+  const gpucholmod_const_matrix A = {data, rows, cols, ld, GPUCHOLMOD_FLOAT};
+  return A;
+}
+/* Returns the same matrix, to be read only. */
+static inline gpucholmod_const_matrix gpucholmod_as_const(gpucholmod_matrix A) {
+  const gpucholmod_const_matrix B = {A.data, A.rows, A.cols, A.ld, A.type};
+  return B;
+}
+
+/* Right-hand sides that are modified along with a factor. They belong to a regression with A = X'X and b = X'y: z is
+ * the solution of R'z = b, and becomes that of the modified factor for b + V diag(weights) Y; rss likewise (LINPACK's
+ * dchud and dchdd). A row of R whose diagonal entry is negative is multiplied by -1, and the row of z with it.
+ *
+ * z and Y are double, whatever the type of the factor, and finite, also in that type (GPUCHOLMOD_OVERFLOW). */
+typedef struct gpucholmod_right_sides {
+  gpucholmod_matrix z;       /* n x m. Insertion of p rows: n + p x m, whose first n rows are given */
+  gpucholmod_const_matrix Y; /* k x m, a row for each column of V. Insertion: p x m, the new rows of b. Deletion and
+                                shift: not used */
+  double *rss;               /* m residual sums of squares, not negative, or NULL. NaN stays NaN; NaN on return if a sum
+                                would have become negative */
+} gpucholmod_right_sides;
+
+enum gpucholmod_triangle { GPUCHOLMOD_UPPER = 0, GPUCHOLMOD_LOWER = 1 };
+
+#define GPUCHOLMOD_HOST (-1)       /* options->device: ordinary memory */
+#define GPUCHOLMOD_ANY_GPU (-2)    /* the first GPU that can be used */
+#define GPUCHOLMOD_ALL_THREADS (-1)
+
+/* Returns 0 to continue, anything else to stop the call. Is called now and then, by the thread that called the
+ * function. done: the share of the work that is done, 0 to 1. data: options->progress_data. */
+typedef int (*gpucholmod_progress)(double done, void *data);
+
+/* How a function works. NULL instead of options means GPUCHOLMOD_OPTIONS_INIT:
+ *
+ *     gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+ *     options.triangle = GPUCHOLMOD_LOWER;
+ *
+ * The comment of each function names the options that it has; any other that is not as in GPUCHOLMOD_OPTIONS_INIT is
+ * GPUCHOLMOD_BAD_ARGUMENT. `size` tells the library which fields the program knows. Fields that later versions add come
+ * last, and are 0 in GPUCHOLMOD_OPTIONS_INIT. */
+typedef struct gpucholmod_options {
+  size_t size;                  /* sizeof(gpucholmod_options) */
+  int triangle;                 /* gpucholmod_triangle: of every factor and symmetric matrix of the call */
+  int trusted;                  /* 1: R has finite numbers and a positive diagonal, as these functions leave it. It is
+                                   then not checked before it changes; if it is not so: GPUCHOLMOD_HALF_MODIFIED */
+  int threads;                  /* most threads to compute with; 0: the calling one alone; GPUCHOLMOD_ALL_THREADS: as
+                                   many as are of use */
+  int device;                   /* where a factor is made: GPUCHOLMOD_HOST, GPUCHOLMOD_ANY_GPU, or the number of a GPU,
+                                   from 0 */
+  void *workspace;              /* memory of workspace_size bytes that the call may use; NULL: the call allocates it */
+  size_t workspace_size;
+  gpucholmod_progress progress; /* or NULL. A stopped call changes nothing; for that, a call with a progress function
+                                   computes into a second factor */
+  void *progress_data;
+} gpucholmod_options;
+
+#define GPUCHOLMOD_OPTIONS_INIT {sizeof(gpucholmod_options), GPUCHOLMOD_UPPER, 0, 0, GPUCHOLMOD_HOST, 0, 0, 0, 0}
+
+enum gpucholmod_system {
+  GPUCHOLMOD_A = 0,           /* A x = b */
+  GPUCHOLMOD_R_TRANSPOSED,    /* R'x = b, for R upper; R x = b for R lower: forward substitution */
+  GPUCHOLMOD_R                /* R x = b, for R upper; R'x = b for R lower: back substitution */
+};
+
+/* Returns the GPUCHOLMOD_ABI of the library. */
+GPUCHOLMOD_EXPORT int gpucholmod_abi(void);
+
+/* Returns GPUCHOLMOD_OK and the name of a GPU as status->message, or the reason why this GPU cannot be used. device:
+ * its number, or GPUCHOLMOD_ANY_GPU. */
+GPUCHOLMOD_EXPORT int gpucholmod_gpu(int device, gpucholmod_status *status);
+
+/* ---- Factors in the caller's memory. R is n x n. All matrices of a call have the type of R. ----
+ *
+ * A row of an upper factor, or a column of a lower one, whose diagonal entry is negative is multiplied by -1 first,
+ * which does not change A. A factor with zeros on its diagonal can be updated by weights that are not negative;
+ * everything that needs a positive definite matrix returns GPUCHOLMOD_BAD_DIAGONAL. `sides` and `options` may be
+ * NULL. */
+
+/* R <- the factor of scale A + V diag(weights) V'. V: n x k; weights: k, of any sign, or NULL: 1; scale: positive.
+ * Options: triangle, trusted, threads, workspace, progress. */
+GPUCHOLMOD_EXPORT int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const double *weights,
+                                        double scale, const gpucholmod_right_sides *sides,
+                                        const gpucholmod_options *options, gpucholmod_status *status);
+
+/* Returns the bytes of options->workspace that gpucholmod_update() needs for R (n x n) and V (n x k) of this
+ * gpucholmod_type; SIZE_MAX: more than there can be; 0: an argument is wrong. With them it allocates no memory, unless
+ * it has right-hand sides, a progress function, or numbers near the ends of the range. */
+GPUCHOLMOD_EXPORT size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, int type);
+
+/* Adds p rows and columns to A; the first of them becomes number `at`, 0 .. n. R: n + p x n + p, whose first n rows and
+ * columns are the factor of A. X: n + p x p, the new columns of the new A. Options: triangle, threads, progress. */
+GPUCHOLMOD_EXPORT int gpucholmod_insert(gpucholmod_matrix R, ptrdiff_t at, gpucholmod_const_matrix X,
+                                        const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                                        gpucholmod_status *status);
+
+/* Deletes `count` rows and columns of A; rows: their numbers, from 0, ascending. The first n - count rows and columns
+ * of R become the new factor; the others stay. Options: triangle, threads, progress. */
+GPUCHOLMOD_EXPORT int gpucholmod_delete(gpucholmod_matrix R, const ptrdiff_t *rows, ptrdiff_t count,
+                                        const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                                        gpucholmod_status *status);
+
+/* Moves row and column `from` of A to be number `to`, both from 0; the ones between move by one place. Options:
+ * triangle, threads, progress. */
+GPUCHOLMOD_EXPORT int gpucholmod_shift(gpucholmod_matrix R, ptrdiff_t from, ptrdiff_t to,
+                                       const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                                       gpucholmod_status *status);
+
+/* B (n x m) <- the solution of a gpucholmod_system with right-hand sides B, computed in double precision. m: at most
+ * INT_MAX. Options: triangle. */
+GPUCHOLMOD_EXPORT int gpucholmod_solve(gpucholmod_const_matrix R, int system, gpucholmod_matrix B,
+                                       const gpucholmod_options *options, gpucholmod_status *status);
+
+/* Many modifications of one matrix A that stays as it is, A_j = scale_j A + V_j diag(w_j) V_j', j = 1 .. count, and
+ * which results are wanted of each. All matrices are double, whatever the type of the factor. */
+typedef struct gpucholmod_modifications {
+  ptrdiff_t count;
+  const ptrdiff_t *columns;   /* count: the columns of each V_j */
+  gpucholmod_const_matrix V;  /* n x sum(columns): all V_j, side by side */
+  const double *weights;      /* sum(columns), of any sign; NULL: 1 */
+  const double *scales;       /* count, positive; NULL: 1 */
+  ptrdiff_t m;                /* right-hand sides of each */
+  gpucholmod_const_matrix b;  /* n x m, the same for all; or n x m count, side by side */
+  gpucholmod_matrix solution; /* n x m count: A_j^-1 b; if it has no elements, it is not wanted */
+  double *quadratic;          /* m x count: the diagonals of b'A_j^-1 b; NULL: not wanted */
+  double *logdet;             /* count: log det A_j; NULL: not wanted */
+  ptrdiff_t *pivots;          /* count: 0, or the order of the first leading minor that is not positive; or NULL */
+} gpucholmod_modifications;
+
+/* Solves with all A_j. If some of them are not positive definite, the code is GPUCHOLMOD_NOT_POSITIVE_DEFINITE,
+ * status->member is the first of them, their results are NaN, and the results of all others are there. With another
+ * code than this and GPUCHOLMOD_OK, nothing has changed. Options: triangle, threads, progress. */
+GPUCHOLMOD_EXPORT int gpucholmod_solve_modified(gpucholmod_const_matrix R, const gpucholmod_modifications *what,
+                                                const gpucholmod_options *options, gpucholmod_status *status);
+
+/* A <- its factor, computed in double precision. A: n x n, symmetric; one triangle is read and written. Options:
+ * triangle. */
+GPUCHOLMOD_EXPORT int gpucholmod_factorise(gpucholmod_matrix A, const gpucholmod_options *options,
+                                           gpucholmod_status *status);
+
+/* out (n x n, not R) <- the inverse of A, both triangles. Options: triangle. */
+GPUCHOLMOD_EXPORT int gpucholmod_inverse(gpucholmod_const_matrix R, gpucholmod_matrix out,
+                                         const gpucholmod_options *options, gpucholmod_status *status);
+
+/* *out <- log det A; -infinity if the diagonal of R has a zero. Options: triangle. */
+GPUCHOLMOD_EXPORT int gpucholmod_logdet(gpucholmod_const_matrix R, double *out, const gpucholmod_options *options,
+                                        gpucholmod_status *status);
+
+/* *out <- an estimate of 1 / (||A|| ||A^-1||) in the 1-norm, by the method of Hager and Higham. Options: triangle. */
+GPUCHOLMOD_EXPORT int gpucholmod_rcond(gpucholmod_const_matrix R, double *out, const gpucholmod_options *options,
+                                       gpucholmod_status *status);
+
+/* ---- Factors with memory of their own. All matrices may be double or float, whatever the type of the factor. ---- */
+
+typedef struct gpucholmod_factor gpucholmod_factor;
+
+/* *made <- a factor of the type of R, a copy of R (n x n), with room for `capacity` rows and columns, or n if that is
+ * more. A capacity that no memory has is GPUCHOLMOD_OUT_OF_MEMORY. Options: triangle, threads, device. */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity,
+                                               const gpucholmod_options *options, gpucholmod_factor **made,
+                                               gpucholmod_status *status);
+
+/* *made <- a copy of the factor, in the same kind of memory. */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_copy(const gpucholmod_factor *factor, gpucholmod_factor **made,
+                                             gpucholmod_status *status);
+
+/* Gives the memory of a factor back. NULL is allowed. */
+GPUCHOLMOD_EXPORT void gpucholmod_factor_destroy(gpucholmod_factor *factor);
+
+/* Return n; the rows and columns that there is room for; the gpucholmod_type; 1 if the factor is on a GPU. 0 for
+ * NULL. */
+GPUCHOLMOD_EXPORT ptrdiff_t gpucholmod_factor_order(const gpucholmod_factor *factor);
+GPUCHOLMOD_EXPORT ptrdiff_t gpucholmod_factor_capacity(const gpucholmod_factor *factor);
+GPUCHOLMOD_EXPORT int gpucholmod_factor_type(const gpucholmod_factor *factor);
+GPUCHOLMOD_EXPORT int gpucholmod_factor_on_gpu(const gpucholmod_factor *factor);
+
+/* As gpucholmod_update(), with the same bits as for an upper factor. Options: threads, progress. */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_update(gpucholmod_factor *factor, gpucholmod_const_matrix V,
+                                               const double *weights, double scale,
+                                               const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                                               gpucholmod_status *status);
+
+/* As gpucholmod_insert(), gpucholmod_delete() and gpucholmod_shift(). A factor that has no room for new rows and
+ * columns grows. Options: threads, progress. */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_insert(gpucholmod_factor *factor, ptrdiff_t at, gpucholmod_const_matrix X,
+                                               const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                                               gpucholmod_status *status);
+GPUCHOLMOD_EXPORT int gpucholmod_factor_delete(gpucholmod_factor *factor, const ptrdiff_t *rows, ptrdiff_t count,
+                                               const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                                               gpucholmod_status *status);
+GPUCHOLMOD_EXPORT int gpucholmod_factor_shift(gpucholmod_factor *factor, ptrdiff_t from, ptrdiff_t to,
+                                              const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                                              gpucholmod_status *status);
+
+/* As gpucholmod_solve(), with R upper. */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_solve(const gpucholmod_factor *factor, int system, gpucholmod_matrix B,
+                                              gpucholmod_status *status);
+
+/* As gpucholmod_solve_modified(). Options: threads, progress. */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_solve_modified(const gpucholmod_factor *factor,
+                                                       const gpucholmod_modifications *what,
+                                                       const gpucholmod_options *options, gpucholmod_status *status);
+
+/* R (n x n) <- the factor; its other triangle becomes zero. Options: triangle. */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_get(const gpucholmod_factor *factor, gpucholmod_matrix R,
+                                            const gpucholmod_options *options, gpucholmod_status *status);
+
+/* out (n) <- the diagonal of the factor. */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_diagonal(const gpucholmod_factor *factor, double *out,
+                                                 gpucholmod_status *status);
+
+/* As gpucholmod_inverse(), gpucholmod_logdet() and gpucholmod_rcond(). */
+GPUCHOLMOD_EXPORT int gpucholmod_factor_inverse(const gpucholmod_factor *factor, gpucholmod_matrix out,
+                                                gpucholmod_status *status);
+GPUCHOLMOD_EXPORT int gpucholmod_factor_logdet(const gpucholmod_factor *factor, double *out,
+                                               gpucholmod_status *status);
+GPUCHOLMOD_EXPORT int gpucholmod_factor_rcond(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);
+
+#ifdef __cplusplus
+}
+#endif
+
 #ifdef GPUCHOLMOD_FROM_R
-
-#include <R_ext/Error.h>
-#include <R_ext/Rdynload.h>
-
-#define GPUCHOLMOD_DECLARE(result, name, parameters, arguments) \
-  extern result(*gpucholmod_##name##_) parameters; \
-  static inline result gpucholmod_##name parameters { return gpucholmod_##name##_ arguments; }
-#define GPUCHOLMOD_VARIABLE(result, name, parameters, arguments) result(*gpucholmod_##name##_) parameters = 0;
-#define GPUCHOLMOD_FETCH(result, name, parameters, arguments) \
-  gpucholmod_##name##_ = (result(*) parameters)R_GetCCallable("gpucholmod", "gpucholmod_" #name);
-GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_DECLARE)
-
-#ifdef __cplusplus
-#define GPUCHOLMOD_DEFINE extern "C" { GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_VARIABLE) }
-#else
-#define GPUCHOLMOD_DEFINE GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_VARIABLE)
-#endif
-
-static inline void gpucholmod_load(void) {
-  gpucholmod_abi_ = (int (*)(void))R_GetCCallable("gpucholmod", "gpucholmod_abi");
-  if (gpucholmod_abi_() != GPUCHOLMOD_ABI)
-    Rf_error("this package was compiled for version %d of the C interface of gpucholmod, and version %d is installed: install it again",
-             GPUCHOLMOD_ABI, gpucholmod_abi_());
-  GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_FETCH)
-}
-
-#else
-
-#ifndef GPUCHOLMOD_EXPORT /* for those who build the library: visible from outside of it */
-#define GPUCHOLMOD_EXPORT
-#endif
-#define GPUCHOLMOD_DECLARE(result, name, parameters, arguments) GPUCHOLMOD_EXPORT result gpucholmod_##name parameters;
-GPUCHOLMOD_FUNCTIONS(GPUCHOLMOD_DECLARE)
-
-#endif
-
-#ifdef __cplusplus
-}
+#include "gpucholmod_r.h"
 #endif
 
 #endif

@@ -1,6 +1,6 @@
-// gpucholmod.h in C++17: factors that give their memory back, views of matrices, exceptions. Nothing but that header
-// and the standard library; what is said there holds here. A function that throws has changed nothing, unless it throws
-// HalfModified.
+// gpucholmod.h in C++17: factors that give their memory back, views of matrices, exceptions. It takes that header and
+// the standard library alone; everything that is said there is true here. A function that throws has changed nothing,
+// unless it throws HalfModified.
 #ifndef GPUCHOLMOD_HPP
 #define GPUCHOLMOD_HPP
 
@@ -19,7 +19,8 @@
 namespace gpucholmod {
 
 enum class Triangle { upper = GPUCHOLMOD_UPPER, lower = GPUCHOLMOD_LOWER };  ///< A = R'R or A = RR'
-enum class Home { memory = GPUCHOLMOD_MEMORY, gpu = GPUCHOLMOD_GPU };
+constexpr int on_host = GPUCHOLMOD_HOST, any_gpu = GPUCHOLMOD_ANY_GPU;  ///< devices; others: 0, 1, ...
+constexpr int all_threads = GPUCHOLMOD_ALL_THREADS;                      ///< as many as are of use
 
 /// A function could not do what it was asked for.
 class Failure : public std::runtime_error {
@@ -63,7 +64,8 @@ void call(F&& f) {
 /// Throws a Failure for a bad argument.
 inline void require(bool holds, const char* argument, const char* what) {
   if (holds) return;
-  gpucholmod_status status{GPUCHOLMOD_BAD_ARGUMENT, 0, 0, 0, {}};
+  gpucholmod_status status{};
+  status.code = GPUCHOLMOD_BAD_ARGUMENT;
   const std::string message = std::string("'") + argument + "' " + what;
   message.copy(status.message, sizeof status.message - 1);
   throw Failure(status);
@@ -118,23 +120,46 @@ class View {
 template <class C>
 View(C&&, std::ptrdiff_t, std::ptrdiff_t) -> View<detail::Element<C>>;
 
-/// Right-hand sides that come along: gpucholmod_sides. z is n x m, of insert() with ld() for those that come; Y has a
-/// row for each column of V, or row of A that comes, and may be missing where rows go; rss has m elements, or none.
+namespace detail {
+
+inline gpucholmod_matrix matrix(View<double> A) {
+  return gpucholmod_double_matrix(A.data(), A.rows(), A.cols(), A.ld());
+}
+inline gpucholmod_matrix matrix(View<float> A) {
+  return gpucholmod_float_matrix(A.data(), A.rows(), A.cols(), A.ld());
+}
+inline gpucholmod_const_matrix matrix(View<const double> A) {
+  return gpucholmod_const_double_matrix(A.data(), A.rows(), A.cols(), A.ld());
+}
+inline gpucholmod_const_matrix matrix(View<const float> A) {
+  return gpucholmod_const_float_matrix(A.data(), A.rows(), A.cols(), A.ld());
+}
+
+inline gpucholmod_options default_options() {
+  const gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+  return options;
+}
+inline gpucholmod_options options_of(Triangle triangle) {
+  gpucholmod_options options = default_options();
+  options.triangle = int(triangle);
+  return options;
+}
+
+}  // namespace detail
+
+/// Right-hand sides that are modified along with a factor: gpucholmod_right_sides. z is n x m; of insert(), it has rows
+/// for those that are inserted. Y has a row for each column of V, or each row of A that is inserted, and may be missing
+/// otherwise. rss has m elements, or none.
 struct RightHandSides {
   View<double> z;
   View<const double> Y;
   View<double> rss;
 
-  /// For a factor of order n, and k rows of Y.
-  gpucholmod_sides checked(std::ptrdiff_t n, std::ptrdiff_t k) const {
-    const std::ptrdiff_t m = z.cols();
-    detail::require(z.rows() == n, "z", "has other rows than the factor");
-    detail::require(k == 0 || (Y.rows() == k && Y.cols() == m), "Y",
-                    "has another shape than the right-hand sides that come or go");
+  gpucholmod_right_sides checked() const {
     const bool without = rss.rows() == 0 || rss.cols() == 0;
-    detail::require(without || (rss.rows() == m && rss.cols() == 1), "rss",
+    detail::require(without || (rss.rows() == z.cols() && rss.cols() == 1), "rss",
                     "has another length than there are right-hand sides");
-    return {m, z.data(), z.ld(), Y.data(), Y.ld(), without ? nullptr : rss.data()};
+    return {detail::matrix(z), detail::matrix(Y), without ? nullptr : rss.data()};
   }
 };
 
@@ -153,21 +178,12 @@ class Minus {
 
 /// f(sides) with the right-hand sides as C takes them, or NULL.
 template <class F>
-void with_sides(const RightHandSides* sides, std::ptrdiff_t n, std::ptrdiff_t k, F&& f) {
+void with_sides(const RightHandSides* sides, F&& f) {
   if (!sides) return call([&](gpucholmod_status* status) { return f(nullptr, status); });
-  const gpucholmod_sides checked = sides->checked(n, k);
+  const gpucholmod_right_sides checked = sides->checked();
   call([&](gpucholmod_status* status) { return f(&checked, status); });
 }
 
-/// X: rows and columns that come to a factor of order n.
-template <class T>
-void require_inserted(const View<T>& X, std::ptrdiff_t n) {
-  require(X.cols() >= 0 && X.rows() >= X.cols() && X.rows() - X.cols() == n, "X",
-          "has other rows than the factor that is to be");
-}
-inline void require_columns(std::ptrdiff_t rows, std::ptrdiff_t n) {
-  require(rows == n, "V", "has other rows than the factor");
-}
 inline void require_weights(View<const double> weights, std::ptrdiff_t k) {
   require(weights.rows() == k && weights.cols() == 1, "weights", "has another length than V has columns");
 }
@@ -179,29 +195,35 @@ inline void require_weights(View<const double> weights, std::ptrdiff_t k) {
 class Factor {
  public:
   Factor() = default;
-  /// Copies R (n x n). device, capacity: as gpucholmod_hold() takes them.
-  explicit Factor(View<const double> R, Triangle triangle = Triangle::upper, Home home = Home::memory, int device = -1,
-                  std::ptrdiff_t capacity = 0)
-      : Factor(gpucholmod_hold, R, triangle, home, device, capacity) {}
-  explicit Factor(View<const float> R, Triangle triangle = Triangle::upper, Home home = Home::memory, int device = -1,
-                  std::ptrdiff_t capacity = 0)
-      : Factor(gpucholmod_hold_s, R, triangle, home, device, capacity) {}
-  Factor(const Factor& other) {
+  /// Copies R (n x n). device: on_host, any_gpu, or the number of a GPU. capacity: rows and columns to have room for.
+  explicit Factor(View<const double> R, Triangle triangle = Triangle::upper, int device = on_host,
+                  std::ptrdiff_t capacity = 0) {
+    make(detail::matrix(R), triangle, device, capacity);
+  }
+  explicit Factor(View<const float> R, Triangle triangle = Triangle::upper, int device = on_host,
+                  std::ptrdiff_t capacity = 0) {
+    make(detail::matrix(R), triangle, device, capacity);
+  }
+  Factor(const Factor& other) : options_(other.options_) {
     if (other.held_)
-      make([&](gpucholmod_factor** made, gpucholmod_status* status) {
-        return gpucholmod_copy(other.held_.get(), made, status);
+      take([&](gpucholmod_factor** made, gpucholmod_status* status) {
+        return gpucholmod_factor_copy(other.held_.get(), made, status);
       });
   }
   Factor(Factor&&) noexcept = default;
   Factor& operator=(Factor other) noexcept {
     held_.swap(other.held_);
+    options_ = other.options_;
     return *this;
   }
 
-  std::ptrdiff_t order() const noexcept { return gpucholmod_order(held_.get()); }
-  std::ptrdiff_t capacity() const noexcept { return gpucholmod_capacity(held_.get()); }
-  Home home() const noexcept { return Home(gpucholmod_home(held_.get())); }
-  std::size_t scalar() const noexcept { return gpucholmod_scalar(held_.get()); }  ///< bytes of a number: 8 or 4
+  std::ptrdiff_t order() const noexcept { return gpucholmod_factor_order(held_.get()); }
+  std::ptrdiff_t capacity() const noexcept { return gpucholmod_factor_capacity(held_.get()); }
+  bool on_gpu() const noexcept { return gpucholmod_factor_on_gpu(held_.get()) != 0; }
+  int type() const noexcept { return gpucholmod_factor_type(held_.get()); }  ///< gpucholmod_type; 0: there is no factor
+
+  /// Most threads that changes of the factor compute with; 0: the calling one alone; or all_threads.
+  void set_threads(int most) { options_.threads = most; }
 
   /// The factor of scale A + VV', scale A - VV', scale A + V diag(weights) V'. V: n x k.
   void update(View<const double> V, double scale = 1, const RightHandSides* sides = nullptr) {
@@ -218,87 +240,100 @@ class Factor {
 
   /// With p rows and columns of A more, from number `at` on. X (n + p x p): their columns of the new A.
   void insert(std::ptrdiff_t at, View<const double> X, const RightHandSides* sides = nullptr) {
-    detail::require_inserted(X, order());
-    detail::with_sides(sides, order(), X.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return gpucholmod_insert(held_.get(), at, X.cols(), X.data(), X.ld(), with, status);
+    detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
+      return gpucholmod_factor_insert(held_.get(), at, detail::matrix(X), with, &options_, status);
     });
   }
-  /// Without rows and columns `gone`, ascending, from 0 on.
-  void remove(const std::vector<std::ptrdiff_t>& gone, const RightHandSides* sides = nullptr) {
-    detail::with_sides(sides, order(), 0, [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return gpucholmod_remove(held_.get(), std::ptrdiff_t(gone.size()), gone.data(), with, status);
+  /// Without these rows and columns, ascending, from 0 on.
+  void remove(const std::vector<std::ptrdiff_t>& rows, const RightHandSides* sides = nullptr) {
+    detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
+      return gpucholmod_factor_delete(held_.get(), rows.data(), std::ptrdiff_t(rows.size()), with, &options_, status);
+    });
+  }
+  /// With row and column `from` of A moved to be number `to`.
+  void shift(std::ptrdiff_t from, std::ptrdiff_t to, const RightHandSides* sides = nullptr) {
+    detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
+      return gpucholmod_factor_shift(held_.get(), from, to, with, &options_, status);
     });
   }
 
   /// B (n x m) <- the solution of A x = b, R'x = b, R x = b, for R upper.
-  void solve(View<double> B) const { solve(GPUCHOLMOD_BOTH, B); }
-  void solve_forward(View<double> B) const { solve(GPUCHOLMOD_FORWARD, B); }
-  void solve_back(View<double> B) const { solve(GPUCHOLMOD_BACK, B); }
+  void solve(View<double> B) const { solve(GPUCHOLMOD_A, B); }
+  void solve_forward(View<double> B) const { solve(GPUCHOLMOD_R_TRANSPOSED, B); }
+  void solve_back(View<double> B) const { solve(GPUCHOLMOD_R, B); }
 
   /// log det A.
-  double log_determinant() const {
-    double log = 0;
-    detail::call([&](gpucholmod_status* status) { return gpucholmod_logdet(held_.get(), &log, status); });
-    return log;
-  }
+  double log_determinant() const { return number(gpucholmod_factor_logdet); }
+  /// An estimate of 1 / (||A|| ||A^-1||).
+  double rcond() const { return number(gpucholmod_factor_rcond); }
   std::vector<double> diagonal() const {
     const std::size_t n = std::size_t(order());
     std::vector<double> all(n);
-    detail::call([&](gpucholmod_status* status) { return gpucholmod_diagonal(held_.get(), all.data(), status); });
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_factor_diagonal(held_.get(), all.data(), status);
+    });
     return all;
   }
   /// R (n x n) <- the factor; the other triangle is zero.
-  void store(View<double> R, Triangle triangle = Triangle::upper) const { store(gpucholmod_store, R, triangle); }
-  void store(View<float> R, Triangle triangle = Triangle::upper) const { store(gpucholmod_store_s, R, triangle); }
+  void store(View<double> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
+  void store(View<float> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
   std::vector<double> numbers(Triangle triangle = Triangle::upper) const {
     const std::size_t n = std::size_t(order());
     std::vector<double> all(n * n);
     store(View<double>(all, order(), order()), triangle);
     return all;
   }
-
- private:
-  struct Release {
-    void operator()(gpucholmod_factor* held) const noexcept { gpucholmod_release(held); }
-  };
-
-  template <class Function, class S>
-  Factor(Function hold, View<const S> R, Triangle triangle, Home home, int device, std::ptrdiff_t capacity) {
-    detail::require(R.rows() == R.cols(), "R", "is not square");
-    make([&](gpucholmod_factor** made, gpucholmod_status* status) {
-      return hold(int(triangle), R.rows(), R.data(), R.ld(), capacity, int(home), device, made, status);
-    });
+  /// A^-1, n x n.
+  std::vector<double> inverse() const {
+    const std::size_t n = std::size_t(order());
+    std::vector<double> all(n * n);
+    const gpucholmod_matrix out = detail::matrix(View<double>(all, order(), order()));
+    detail::call([&](gpucholmod_status* status) { return gpucholmod_factor_inverse(held_.get(), out, status); });
+    return all;
   }
 
+ private:
+  struct Destroy {
+    void operator()(gpucholmod_factor* held) const noexcept { gpucholmod_factor_destroy(held); }
+  };
+
   template <class F>
-  void make(F&& f) {
+  void take(F&& f) {
     gpucholmod_factor* made = nullptr;
     detail::call([&](gpucholmod_status* status) { return f(&made, status); });
     held_.reset(made);
   }
+  void make(gpucholmod_const_matrix R, Triangle triangle, int device, std::ptrdiff_t capacity) {
+    gpucholmod_options options = detail::options_of(triangle);
+    options.device = device;
+    take([&](gpucholmod_factor** made, gpucholmod_status* status) {
+      return gpucholmod_factor_create(R, capacity, &options, made, status);
+    });
+  }
 
   void change(View<const double> V, const double* weights, double scale, const RightHandSides* sides) {
-    detail::require_columns(V.rows(), order());
-    detail::with_sides(sides, order(), V.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return gpucholmod_modify(held_.get(), V.cols(), V.data(), V.ld(), weights, scale, with, status);
+    detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
+      return gpucholmod_factor_update(held_.get(), detail::matrix(V), weights, scale, with, &options_, status);
     });
   }
-
   void solve(int system, View<double> B) const {
-    detail::require(B.rows() == order(), "B", "has other rows than the factor");
     detail::call([&](gpucholmod_status* status) {
-      return gpucholmod_solve(held_.get(), system, B.cols(), B.data(), B.ld(), status);
+      return gpucholmod_factor_solve(held_.get(), system, detail::matrix(B), status);
     });
   }
-
-  template <class Function, class S>
-  void store(Function function, View<S> R, Triangle triangle) const {
-    detail::require(R.rows() == order() && R.cols() == order(), "R", "has another shape than the factor");
-    detail::call(
-        [&](gpucholmod_status* status) { return function(held_.get(), int(triangle), R.data(), R.ld(), status); });
+  void get(gpucholmod_matrix R, Triangle triangle) const {
+    const gpucholmod_options options = detail::options_of(triangle);
+    detail::call([&](gpucholmod_status* status) { return gpucholmod_factor_get(held_.get(), R, &options, status); });
+  }
+  template <class Function>
+  double number(Function function) const {
+    double x = 0;
+    detail::call([&](gpucholmod_status* status) { return function(held_.get(), &x, status); });
+    return x;
   }
 
-  std::unique_ptr<gpucholmod_factor, Release> held_;
+  std::unique_ptr<gpucholmod_factor, Destroy> held_;
+  gpucholmod_options options_ = detail::default_options();
 };
 
 /// A factor in the caller's memory, which outlives this; S is double or float. Its other triangle is neither read nor
@@ -306,22 +341,23 @@ class Factor {
 template <class S>
 class FactorView {
  public:
-  /// R: n x n. trusted: GPUCHOLMOD_TRUSTED.
+  /// R: n x n. trusted: gpucholmod_options::trusted.
   explicit FactorView(View<S> R, Triangle triangle = Triangle::upper, bool trusted = false)
       : FactorView(R, R.rows(), triangle, trusted) {
     detail::require(R.rows() == R.cols(), "R", "is not square");
   }
   /// The first n rows and columns of R, which has room for what insert() brings.
   FactorView(View<S> R, std::ptrdiff_t n, Triangle triangle = Triangle::upper, bool trusted = false)
-      : R_(R), n_(n), form_(int(triangle) | (trusted ? GPUCHOLMOD_TRUSTED : 0)) {
+      : R_(R), n_(n), trusted_(trusted), options_(detail::options_of(triangle)) {
     detail::require(n >= 0 && n <= capacity(), "n", "is more than R has rows and columns");
   }
 
   std::ptrdiff_t order() const { return n_; }
   std::ptrdiff_t capacity() const { return std::min(R_.rows(), R_.cols()); }
-  View<S> view() const { return {R_.data(), n_, n_, R_.ld()}; }
+  View<S> view() const { return block(n_); }
 
   /// As those of a Factor.
+  void set_threads(int most) { options_.threads = most; }
   void update(View<const S> V, double scale = 1, const RightHandSides* sides = nullptr) {
     change(V, nullptr, scale, sides);
   }
@@ -333,53 +369,89 @@ class FactorView {
     change(V, weights.data(), scale, sides);
   }
   void insert(std::ptrdiff_t at, View<const S> X, const RightHandSides* sides = nullptr) {
-    detail::require_inserted(X, n_);
-    detail::require(X.rows() <= capacity(), "R", "leaves no room for the rows and columns that come");
-    const auto function = of_scalar(gpucholmod_insert_d, gpucholmod_insert_s);
-    detail::with_sides(sides, n_, X.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return function(form_, n_, at, X.cols(), R_.data(), R_.ld(), X.data(), X.ld(), with, status);
+    detail::require(X.cols() >= 0 && X.cols() <= capacity() - n_, "R",
+                    "leaves no room for the rows and columns that are inserted");
+    detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
+      return gpucholmod_insert(detail::matrix(block(n_ + X.cols())), at, detail::matrix(X), with, &options_, status);
     });
     n_ += X.cols();
   }
-  void remove(const std::vector<std::ptrdiff_t>& gone, const RightHandSides* sides = nullptr) {
-    const auto function = of_scalar(gpucholmod_remove_d, gpucholmod_remove_s);
-    detail::with_sides(sides, n_, 0, [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return function(form_, n_, std::ptrdiff_t(gone.size()), gone.data(), R_.data(), R_.ld(), with, status);
+  void remove(const std::vector<std::ptrdiff_t>& rows, const RightHandSides* sides = nullptr) {
+    detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
+      return gpucholmod_delete(detail::matrix(view()), rows.data(), std::ptrdiff_t(rows.size()), with, &options_,
+                               status);
     });
-    n_ -= std::ptrdiff_t(gone.size());
+    n_ -= std::ptrdiff_t(rows.size());
+  }
+  void shift(std::ptrdiff_t from, std::ptrdiff_t to, const RightHandSides* sides = nullptr) {
+    detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
+      return gpucholmod_shift(detail::matrix(view()), from, to, with, &options_, status);
+    });
+  }
+  /// Of a lower factor, solve_forward() solves R x = b, and solve_back() R'x = b.
+  void solve(View<S> B) const { solve(GPUCHOLMOD_A, B); }
+  void solve_forward(View<S> B) const { solve(GPUCHOLMOD_R_TRANSPOSED, B); }
+  void solve_back(View<S> B) const { solve(GPUCHOLMOD_R, B); }
+  double log_determinant() const { return number(gpucholmod_logdet); }
+  double rcond() const { return number(gpucholmod_rcond); }
+  /// out (n x n) <- A^-1.
+  void inverse(View<S> out) const {
+    const gpucholmod_options options = of_triangle();
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_inverse(read_only(), detail::matrix(out), &options, status);
+    });
   }
 
  private:
   static_assert(std::is_same_v<S, double> || std::is_same_v<S, float>, "factors are of doubles or of floats");
 
-  template <class D, class F>
-  static auto of_scalar(D of_doubles, F of_floats) {
-    static_cast<void>(of_doubles);
-    static_cast<void>(of_floats);
-    if constexpr (std::is_same_v<S, double>) return of_doubles;
-    else return of_floats;
-  }
+  View<S> block(std::ptrdiff_t n) const { return {R_.data(), n, n, R_.ld()}; }
+  gpucholmod_const_matrix read_only() const { return detail::matrix(View<const S>(view())); }
+  gpucholmod_options of_triangle() const { return detail::options_of(Triangle(options_.triangle)); }
 
   void change(View<const S> V, const double* weights, double scale, const RightHandSides* sides) {
-    detail::require_columns(V.rows(), n_);
-    const std::size_t bytes = sides ? 0 : gpucholmod_workspace(n_, V.cols(), sizeof(S));
+    const int type = std::is_same_v<S, double> ? GPUCHOLMOD_DOUBLE : GPUCHOLMOD_FLOAT;
+    const std::size_t bytes = sides ? 0 : gpucholmod_workspace(n_, V.cols(), type);
     detail::require(bytes <= workspace_.max_size(), "V", "is larger than any memory");
     if (workspace_.size() < bytes) workspace_.resize(bytes);
-    const auto function = of_scalar(gpucholmod_update_d, gpucholmod_update_s);
-    detail::with_sides(sides, n_, V.cols(), [&](const gpucholmod_sides* with, gpucholmod_status* status) {
-      return function(form_, n_, V.cols(), R_.data(), R_.ld(), V.data(), V.ld(), weights, scale, with,
-                      workspace_.data(), workspace_.size(), status);
+    gpucholmod_options options = options_;
+    options.trusted = trusted_;
+    options.workspace = workspace_.data();
+    options.workspace_size = workspace_.size();
+    detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
+      return gpucholmod_update(detail::matrix(view()), detail::matrix(V), weights, scale, with, &options, status);
     });
+  }
+  void solve(int system, View<S> B) const {
+    const gpucholmod_options options = of_triangle();
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_solve(read_only(), system, detail::matrix(B), &options, status);
+    });
+  }
+  template <class Function>
+  double number(Function function) const {
+    const gpucholmod_options options = of_triangle();
+    double x = 0;
+    detail::call([&](gpucholmod_status* status) { return function(read_only(), &x, &options, status); });
+    return x;
   }
 
   View<S> R_;
   std::ptrdiff_t n_;
-  int form_;
+  bool trusted_;
+  gpucholmod_options options_;  ///< triangle and threads
   std::vector<unsigned char> workspace_;
 };
 
-/// The name of a GPU that can be used, the first for -1. Throws Failure, whose code() tells why there is none.
-inline std::string gpu_name(int device = -1) {
+/// A (n x n, symmetric, of which one triangle is read) <- its factor.
+template <class S>
+void factorise(View<S> A, Triangle triangle = Triangle::upper) {
+  const gpucholmod_options options = detail::options_of(triangle);
+  detail::call([&](gpucholmod_status* status) { return gpucholmod_factorise(detail::matrix(A), &options, status); });
+}
+
+/// Returns the name of a GPU. Throws Failure, whose code() tells why it cannot be used.
+inline std::string gpu_name(int device = any_gpu) {
   std::string name;
   detail::call([&](gpucholmod_status* status) {
     const int code = gpucholmod_gpu(device, status);

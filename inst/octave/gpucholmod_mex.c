@@ -32,6 +32,14 @@ static mxArray *matrix(ptrdiff_t rows, ptrdiff_t cols, int single) {
   return mxCreateNumericMatrix((mwSize)rows, (mwSize)cols, single ? mxSINGLE_CLASS : mxDOUBLE_CLASS, mxREAL);
 }
 
+/* The numbers of an array as a matrix. */
+static gpucholmod_matrix numbers(mxArray *A) {
+  const gpucholmod_matrix of = {mxGetData(A), (ptrdiff_t)mxGetM(A), (ptrdiff_t)mxGetN(A), (ptrdiff_t)mxGetM(A),
+                                mxIsSingle(A) ? GPUCHOLMOD_FLOAT : GPUCHOLMOD_DOUBLE};
+  return of;
+}
+static gpucholmod_const_matrix read_only(const mxArray *A) { return gpucholmod_as_const(numbers((mxArray *)A)); }
+
 /* The upper triangle of `from`, n x n, to `to`, in columns of ld numbers. */
 static void copy_upper(const mxArray *from, ptrdiff_t n, mxArray *to) {
   const size_t size = mxGetElementSize(from), ld_from = mxGetM(from), ld = mxGetM(to);
@@ -40,29 +48,20 @@ static void copy_upper(const mxArray *from, ptrdiff_t n, mxArray *to) {
 }
 
 static int update(struct call *c) {
-  const ptrdiff_t n = columns(c->in[0]), k = columns(c->in[1]);
-  const double *weights = mxGetPr(c->in[2]);
-  void *R = mxGetData(c->out = mxDuplicateArray(c->in[0]));
-  const void *V = mxGetData(c->in[1]);
-  return mxIsSingle(c->in[0]) ? gpucholmod_update_s(GPUCHOLMOD_UPPER, n, k, R, n, V, n, weights, 1, NULL, NULL, 0, &c->status)
-                              : gpucholmod_update_d(GPUCHOLMOD_UPPER, n, k, R, n, V, n, weights, 1, NULL, NULL, 0, &c->status);
+  c->out = mxDuplicateArray(c->in[0]);
+  return gpucholmod_update(numbers(c->out), read_only(c->in[1]), mxGetPr(c->in[2]), 1, NULL, NULL, &c->status);
 }
 
 static int insert(struct call *c) {
-  const ptrdiff_t n = columns(c->in[0]), at = whole(c->in[1]) - 1, p = columns(c->in[2]), m = n + p;
+  const ptrdiff_t n = columns(c->in[0]), at = whole(c->in[1]) - 1, m = n + columns(c->in[2]);
   copy_upper(c->in[0], n, c->out = matrix(m, m, mxIsSingle(c->in[0])));
-  void *R = mxGetData(c->out);
-  const void *X = mxGetData(c->in[2]);
-  return mxIsSingle(c->in[0]) ? gpucholmod_insert_s(GPUCHOLMOD_UPPER, n, at, p, R, m, X, m, NULL, &c->status)
-                              : gpucholmod_insert_d(GPUCHOLMOD_UPPER, n, at, p, R, m, X, m, NULL, &c->status);
+  return gpucholmod_insert(numbers(c->out), at, read_only(c->in[2]), NULL, NULL, &c->status);
 }
 
 static int delete_row(struct call *c) {
   const ptrdiff_t n = columns(c->in[0]), gone = whole(c->in[1]) - 1;
   mxArray *all = mxDuplicateArray(c->in[0]);
-  void *R = mxGetData(all);
-  const int code = mxIsSingle(all) ? gpucholmod_remove_s(GPUCHOLMOD_UPPER, n, 1, &gone, R, n, NULL, &c->status)
-                                   : gpucholmod_remove_d(GPUCHOLMOD_UPPER, n, 1, &gone, R, n, NULL, &c->status);
+  const int code = gpucholmod_delete(numbers(all), &gone, 1, NULL, NULL, &c->status);
   if (code == GPUCHOLMOD_OK) copy_upper(all, n - 1, c->out = matrix(n - 1, n - 1, mxIsSingle(all)));
   mxDestroyArray(all);
   return code;
@@ -84,7 +83,7 @@ static gpucholmod_factor *factor(struct call *c) {
 }
 
 static void release_all(void) {
-  while (held_count > 0) gpucholmod_release(held[--held_count]);
+  while (held_count > 0) gpucholmod_factor_destroy(held[--held_count]);
   free(held);
   held = NULL;
 }
@@ -94,7 +93,7 @@ static int give_out(struct call *c, int code, gpucholmod_factor *made) {
   if (code != GPUCHOLMOD_OK) return code;
   gpucholmod_factor **more = realloc(held, sizeof *held * (held_count + 1));
   if (more == NULL) {
-    gpucholmod_release(made);
+    gpucholmod_factor_destroy(made);
     strcpy(c->status.message, "the host is out of memory");
     return GPUCHOLMOD_OUT_OF_MEMORY;
   }
@@ -110,17 +109,15 @@ static int give_out(struct call *c, int code, gpucholmod_factor *made) {
 }
 
 static int hold(struct call *c) {
-  const mxArray *R = c->in[0];
-  const ptrdiff_t n = columns(R);
-  const int home = whole(c->in[1]) ? GPUCHOLMOD_GPU : GPUCHOLMOD_MEMORY, device = (int)mxGetScalar(c->in[2]);
+  gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+  if (whole(c->in[1])) options.device = whole(c->in[2]) < 0 ? GPUCHOLMOD_ANY_GPU : (int)whole(c->in[2]);
   gpucholmod_factor *made = NULL;
-  const int code = mxIsSingle(R) ? gpucholmod_hold_s(GPUCHOLMOD_UPPER, n, mxGetData(R), n, n, home, device, &made, &c->status)
-                                 : gpucholmod_hold(GPUCHOLMOD_UPPER, n, mxGetData(R), n, n, home, device, &made, &c->status);
+  const int code = gpucholmod_factor_create(read_only(c->in[0]), 0, &options, &made, &c->status);
   return give_out(c, code, made);
 }
 static int copy(struct call *c) {
   gpucholmod_factor *made = NULL;
-  const int code = gpucholmod_copy(factor(c), &made, &c->status);
+  const int code = gpucholmod_factor_copy(factor(c), &made, &c->status);
   return give_out(c, code, made);
 }
 static int release(struct call *c) {
@@ -129,54 +126,51 @@ static int release(struct call *c) {
   if (at == held_count) return GPUCHOLMOD_OK;
   held[at] = held[--held_count];
   if (held_count == 0) mexUnlock();
-  return gpucholmod_release(gone);
+  gpucholmod_factor_destroy(gone);
+  return GPUCHOLMOD_OK;
 }
 
 static int modify(struct call *c) {
-  gpucholmod_factor *F = factor(c);
-  return gpucholmod_modify(F, columns(c->in[1]), mxGetPr(c->in[1]), gpucholmod_order(F), mxGetPr(c->in[2]), mxGetScalar(c->in[3]), NULL, &c->status);
+  return gpucholmod_factor_update(factor(c), read_only(c->in[1]), mxGetPr(c->in[2]), mxGetScalar(c->in[3]), NULL, NULL,
+                                  &c->status);
 }
 static int insert_held(struct call *c) {
-  const ptrdiff_t p = columns(c->in[2]);
-  gpucholmod_factor *F = factor(c);
-  return gpucholmod_insert(F, whole(c->in[1]) - 1, p, mxGetPr(c->in[2]), gpucholmod_order(F) + p, NULL, &c->status);
+  return gpucholmod_factor_insert(factor(c), whole(c->in[1]) - 1, read_only(c->in[2]), NULL, NULL, &c->status);
 }
 static int remove_held(struct call *c) {
   const ptrdiff_t gone = whole(c->in[1]) - 1;
-  return gpucholmod_remove(factor(c), 1, &gone, NULL, &c->status);
+  return gpucholmod_factor_delete(factor(c), &gone, 1, NULL, NULL, &c->status);
 }
 
 static int solve(struct call *c) {
   const gpucholmod_factor *F = factor(c);
   c->out = mxDuplicateArray(c->in[1]);
-  return gpucholmod_solve(F, GPUCHOLMOD_BOTH, columns(c->out), mxGetPr(c->out), gpucholmod_order(F), &c->status);
+  return gpucholmod_factor_solve(F, GPUCHOLMOD_A, numbers(c->out), &c->status);
 }
 static int store(struct call *c) {
   const gpucholmod_factor *F = factor(c);
-  const ptrdiff_t n = gpucholmod_order(F);
-  const int single = gpucholmod_scalar(F) == sizeof(float);
-  c->out = matrix(n, n, single);
-  return single ? gpucholmod_store_s(F, GPUCHOLMOD_UPPER, mxGetData(c->out), n, &c->status)
-                : gpucholmod_store(F, GPUCHOLMOD_UPPER, mxGetData(c->out), n, &c->status);
+  const ptrdiff_t n = gpucholmod_factor_order(F);
+  c->out = matrix(n, n, gpucholmod_factor_type(F) == GPUCHOLMOD_FLOAT);
+  return gpucholmod_factor_get(F, numbers(c->out), NULL, &c->status);
 }
 static int diagonal(struct call *c) {
   const gpucholmod_factor *F = factor(c);
-  c->out = matrix(gpucholmod_order(F), 1, 0);
-  return gpucholmod_diagonal(F, mxGetPr(c->out), &c->status);
+  c->out = matrix(gpucholmod_factor_order(F), 1, 0);
+  return gpucholmod_factor_diagonal(F, mxGetPr(c->out), &c->status);
 }
 static int logdet(struct call *c) {
   const gpucholmod_factor *F = factor(c);
   c->out = matrix(1, 1, 0);
-  return gpucholmod_logdet(F, mxGetPr(c->out), &c->status);
+  return gpucholmod_factor_logdet(F, mxGetPr(c->out), &c->status);
 }
 
 static int number(struct call *c, double value) {
   c->out = mxCreateDoubleScalar(value);
   return GPUCHOLMOD_OK;
 }
-static int order(struct call *c) { return number(c, (double)gpucholmod_order(factor(c))); }
-static int scalar(struct call *c) { return number(c, (double)gpucholmod_scalar(factor(c))); }
-static int home(struct call *c) { return number(c, gpucholmod_home(factor(c))); }
+static int order(struct call *c) { return number(c, (double)gpucholmod_factor_order(factor(c))); }
+static int scalar(struct call *c) { return number(c, gpucholmod_factor_type(factor(c)) == GPUCHOLMOD_FLOAT ? 4 : 8); }
+static int home(struct call *c) { return number(c, gpucholmod_factor_on_gpu(factor(c))); }
 
 static const struct command {
   const char *name;
@@ -193,7 +187,7 @@ void mexFunction(int count, mxArray *out[], int given, const mxArray *in[]) {
   if (given < 1 || mxGetString(in[0], what, sizeof what) != 0) mexErrMsgTxt("gpucholmod_mex: called by cholupdate_gpu and others only");
   while (command != end && strcmp(command->name, what) != 0) ++command;
   if (command == end || given != command->takes + 1) mexErrMsgTxt("gpucholmod_mex: called by cholupdate_gpu and others only");
-  struct call call = {in + 1, NULL, {0, 0, 0, 0, {0}}};
+  struct call call = {in + 1, NULL, {0, 0, 0, 0, 0, {0}}};
   const int code = command->run(&call);
   const int keeps = command - commands < 3; /* R of the caller's */
   if (code != GPUCHOLMOD_OK && call.out != NULL) mxDestroyArray(call.out);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -36,13 +37,33 @@ inline int code_of(const Error& error) {
   }
 }
 
-inline int tell(gpucholmod_status* status, int code, const char* message, index_t pivot = 0, index_t row = 0,
-                index_t col = 0) {
+/// A progress function has asked to stop.
+struct Stopped {};
+
+/// Where something is wrong, from 1; 0: nowhere.
+struct Position {
+  index_t pivot = 0, row = 0, col = 0, member = 0;
+};
+
+inline Position position_of(const Error& error) {
+  Position at;
+  for (const auto& [name, value] : error.fields()) {
+    const double* const number = std::get_if<double>(&value);
+    if (!number) continue;
+    if (name == "row" || name == "index") at.row = index_t(*number);
+    if (name == "col") at.col = index_t(*number);
+    if (name == "member") at.member = index_t(*number);
+  }
+  return at;
+}
+
+inline int tell(gpucholmod_status* status, int code, const char* message, const Position& at = {}) {
   if (status) {
     status->code = code;
-    status->pivot = pivot;
-    status->row = row;
-    status->col = col;
+    status->pivot = at.pivot;
+    status->row = at.row;
+    status->col = at.col;
+    status->member = at.member;
     status->message[0] = status->message[sizeof status->message - 1] = 0;
     if (*message) std::strncpy(status->message, message, sizeof status->message - 1);
   }
@@ -55,17 +76,13 @@ int guarded(gpucholmod_status* status, F&& f) noexcept {
   try {
     const index_t pivot = f();
     if (pivot < 0) return tell(status, GPUCHOLMOD_OK, "");
-    return tell(status, GPUCHOLMOD_NOT_POSITIVE_DEFINITE, "the modified matrix is not positive definite", pivot + 1);
+    return tell(status, GPUCHOLMOD_NOT_POSITIVE_DEFINITE, "the modified matrix is not positive definite", {pivot + 1});
   } catch (const Error& error) {
-    index_t row = 0, col = 0;
-    for (const auto& [name, value] : error.fields()) {
-      const double* const number = std::get_if<double>(&value);
-      if (number && (name == "row" || name == "index")) row = index_t(*number);
-      if (number && name == "col") col = index_t(*number);
-    }
-    return tell(status, code_of(error), error.what(), 0, row, col);
+    return tell(status, code_of(error), error.what(), position_of(error));
   } catch (const HalfModified& error) {
     return tell(status, GPUCHOLMOD_HALF_MODIFIED, error.what());
+  } catch (const Stopped&) {
+    return tell(status, GPUCHOLMOD_STOPPED, "the progress function has stopped the call");
   } catch (const std::bad_alloc&) {
     return tell(status, GPUCHOLMOD_OUT_OF_MEMORY, "the host is out of memory");
   } catch (const std::length_error&) {  // of a std::vector
@@ -77,39 +94,66 @@ int guarded(gpucholmod_status* status, F&& f) noexcept {
   }
 }
 
-/// Throws bad_argument.
-inline void require(bool holds, const char* argument, const char* what) {
-  if (!holds) throw Error(ErrorCode::bad_argument, std::string("'") + argument + "' " + what, {{"argument", argument}});
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const char* argument, const char* what) {
+  throw Error(ErrorCode::bad_argument, std::string("'") + argument + "' " + what, {{"argument", argument}});
+}
+/// Throws bad_argument. Is inlined: calls of a function for each of two dozen arguments take as long as a small factor.
+[[gnu::always_inline]] inline void require(bool holds, const char* argument, const char* what) {
+  if (!holds) refuse(argument, what);
 }
 
-inline Uplo uplo_of(int form) { return form & GPUCHOLMOD_LOWER ? Uplo::lower : Uplo::upper; }
-
-inline void require_form(int form) {
-  require(form >= 0 && form <= (GPUCHOLMOD_LOWER | GPUCHOLMOD_TRUSTED), "form", "must be of gpucholmod_form");
-}
-
-/// Returns a view of the caller's matrix; rows and cols are not negative. Throws bad_argument, also where no memory can
-/// hold so large a matrix: so products of its sizes do not overflow.
 template <class S>
-MatrixView<S> matrix(const char* argument, S* data, index_t rows, index_t cols, index_t ld) {
-  require(ld >= rows, argument, "has a leading dimension below its rows");
-  require(can_exist(ld, cols, sizeof(S)), argument,
+constexpr int type_of = sizeof(S) == sizeof(double) ? GPUCHOLMOD_DOUBLE : GPUCHOLMOD_FLOAT;
+
+/// Returns f(S()) for the scalar S of a gpucholmod_type. Throws bad_argument.
+template <class F>
+auto with_type(const char* argument, int type, F&& f) {
+  require(type == GPUCHOLMOD_DOUBLE || type == GPUCHOLMOD_FLOAT, argument, "has a type that is no gpucholmod_type");
+  return type == GPUCHOLMOD_DOUBLE ? f(double()) : f(float());
+}
+
+/// Throws bad_argument unless a matrix can exist in memory: so products of its sizes do not overflow.
+template <class M>
+void require_matrix(const char* argument, const M& A, std::size_t scalar) {
+  require(A.rows >= 0 && A.cols >= 0, argument, "has a negative size");
+  require(A.ld >= A.rows, argument, "has a leading dimension below its rows");
+  require(can_exist(A.ld, A.cols, scalar), argument,
           "is larger than any memory by its leading dimension and its columns");
-  require(data != nullptr || rows == 0 || cols == 0, argument, "is missing");
-  return {data, rows, cols, ld};
+  require(A.data != nullptr || A.rows == 0 || A.cols == 0, argument, "is missing");
+}
+
+/// Returns a view of a matrix of the caller's. Throws bad_argument.
+template <class S>
+MatrixView<S> view(const char* argument, const gpucholmod_matrix& A) {
+  require(A.type == type_of<S>, argument, "has another type than it must have here");
+  require_matrix(argument, A, sizeof(S));
+  return {static_cast<S*>(A.data), A.rows, A.cols, A.ld};
+}
+template <class S>
+MatrixView<const S> view(const char* argument, const gpucholmod_const_matrix& A) {
+  require(A.type == type_of<S>, argument, "has another type than it must have here");
+  require_matrix(argument, A, sizeof(S));
+  return {static_cast<const S*>(A.data), A.rows, A.cols, A.ld};
+}
+
+/// Throws bad_argument unless A has this shape.
+template <class M>
+void require_shape(const char* argument, const M& A, index_t rows, index_t cols) {
+  require(A.rows == rows, argument, "has another number of rows than it must have here");
+  require(A.cols == cols, argument, "has another number of columns than it must have here");
 }
 
 /// Throws bad_argument unless there are k finite weights, or none.
 inline void require_weights(const double* weights, index_t k) {
   if (!weights) return;
-  static_cast<void>(matrix("weights", weights, k, 1, k));
+  require(can_exist(k, 1, sizeof(double)), "weights", "are more than any memory has");
   for (index_t q = 0; q < k; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
 }
 
-/// Returns the columns one after the other, without a gap.
-template <class S>
-std::vector<S> packed(MatrixView<const S> A) {
-  std::vector<S> all(A.rows * A.cols);
+/// Returns the columns one after the other, without a gap, as numbers of T.
+template <class T, class S>
+std::vector<T> packed(MatrixView<const S> A) {
+  std::vector<T> all(A.rows * A.cols);
   for (index_t j = 0; j < A.cols; ++j) std::copy_n(A.col(j), A.rows, all.data() + j * A.rows);
   return all;
 }
@@ -125,12 +169,34 @@ void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<S> to) {
   }
 }
 
+/// Returns a matrix of either type as doubles, without gaps. Throws bad_argument.
+inline std::vector<double> packed_doubles(const char* argument, const gpucholmod_const_matrix& A) {
+  return with_type(argument, A.type, [&](auto s) { return packed<double>(view<decltype(s)>(argument, A)); });
+}
+
 /// Returns the triangle as a matrix without gaps, whose other triangle is zero. The other triangle of R is not read.
 template <class S>
 std::vector<S> packed_triangle(MatrixView<const S> R, Uplo uplo) {
   std::vector<S> all(R.cols * R.cols);
   copy_triangle<S>(R, uplo, {all.data(), R.cols, R.cols, R.cols});
   return all;
+}
+
+/// Copies numbers without gaps to a matrix. Throws overflow if one is too large for S, before it changes anything.
+template <class S>
+void put_numbers(const std::vector<double>& numbers, MatrixView<S> to) {
+  if constexpr (sizeof(S) < sizeof(double))
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (std::isfinite(numbers[i]) && !std::isfinite(S(numbers[i])))
+        throw overflow(index_t(i) % to.rows, index_t(i) / to.rows);
+  for (index_t j = 0; j < to.cols; ++j) std::copy_n(numbers.data() + j * to.rows, to.rows, to.col(j));
+}
+
+/// Throws bad_argument unless a system can be solved for m right-hand sides.
+inline void require_system(int system, index_t m) {
+  require(system >= GPUCHOLMOD_A && system <= GPUCHOLMOD_R, "system", "must be one of gpucholmod_system");
+  require(m <= std::numeric_limits<int>::max(), "B",
+          "has more columns than BLAS can count: solve for fewer right-hand sides at a time");
 }
 
 }  // namespace gpucholmod::c

@@ -3,47 +3,66 @@
 #include <memory>
 
 #include "base/right_hand_sides.h"
-#include "c/interface.h"
+#include "c/options.h"
 #include "modify/request.h"
 
 namespace gpucholmod::c {
 
-/// Returns a copy of the right-hand sides of a call, or null if there is nothing to take along. n: rows of z; k: of Y,
-/// 0 if Y is not read; `most`: of z after the call, if that is more than n. Throws bad_argument, and not_finite for z
-/// and Y.
-inline std::shared_ptr<OwnedRightHandSides> copied(const gpucholmod_sides* given, index_t n, index_t k, index_t most) {
-  if (!given || given->m == 0) return nullptr;
-  const index_t m = given->m;
-  require(m >= 0, "sides->m", "must not be negative");
-  require(given->ldz >= most, "sides->ldz",
-          most > n ? "leaves no room for the rows that come" : "is below the rows of z");
-  const MatrixView<const double> z = matrix<const double>("sides->z", given->z, most, m, given->ldz).block(0, 0, n, m);
-  if (k > 0) static_cast<void>(matrix<const double>("sides->Y", given->Y, k, m, given->ldy));
+/// Returns a copy of the right-hand sides of a call, or null if there is nothing to take along. n: rows of z before the
+/// call; k: of Y, 0 if Y is not read; `most`: rows of z that there is room for. Throws bad_argument, and not_finite for
+/// z and Y.
+inline std::shared_ptr<OwnedRightHandSides> copied(const gpucholmod_right_sides* given, index_t n, index_t k,
+                                                   index_t most) {
+  if (!given || given->z.cols == 0) return nullptr;
+  const MatrixView<const double> z = view<double>("sides->z", given->z);
+  const index_t m = z.cols;
+  require(z.rows == most, "sides->z",
+          most > n ? "must have rows for those that are inserted" : "has another number of rows than the factor");
+  MatrixView<const double> Y{nullptr, 0, m, 0};
+  if (k > 0) Y = view<double>("sides->Y", given->Y);
+  require_shape("sides->Y", Y, k, m);
   if (n == 0 && k == 0 && !given->rss) return nullptr;  // no numbers, of however many right-hand sides
   for (index_t j = 0; j < m && given->rss; ++j) require(!(given->rss[j] < 0), "sides->rss", "must not be negative");
-  const MatrixView<const double> Y{given->Y, k, m, given->ldy};
-  return std::make_shared<OwnedRightHandSides>("sides->z", z, "sides->Y", Y, given->rss);
+  return std::make_shared<OwnedRightHandSides>("sides->z", z.block(0, 0, n, m), "sides->Y", Y, given->rss);
 }
 
-/// Returns the request of a call, which one thread carries out.
-inline Request request_of(index_t n, index_t k, Precision precision, const double* weights, double scale,
-                          std::shared_ptr<OwnedRightHandSides> sides) {
+/// Returns the request of a call.
+inline Request request_of(index_t n, index_t k, Precision precision, const Options& options) {
   Request request;
   request.n = n;
   request.k = k;
   request.precision = precision;
-  request.threads = 1;
-  request.scale = std::sqrt(scale);
-  if (weights) request.weights.assign(weights, weights + k);
-  request.sides = std::move(sides);
+  request.threads = options.threads;
   return request;
 }
 
+/// The modification of a call.
+struct Modification {
+  const double* weights;
+  double scale;
+  const gpucholmod_right_sides* sides;
+
+  /// Throws bad_argument. k: columns of V.
+  void require_sound(index_t k) const {
+    require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
+    require_weights(weights, k);
+  }
+  Request request(index_t n, index_t k, Precision precision, const Options& options,
+                  std::shared_ptr<OwnedRightHandSides> along) const {
+    Request request = request_of(n, k, precision, options);
+    request.scale = std::sqrt(scale);
+    if (weights) request.weights.assign(weights, weights + k);
+    request.sides = std::move(along);
+    return request;
+  }
+};
+
 /// Copies the right-hand sides of a call that has succeeded, if there are any, to the caller's memory.
-inline void put_back_sides(const OwnedRightHandSides* sides, const gpucholmod_sides* given) {
+inline void put_back_sides(const OwnedRightHandSides* sides, const gpucholmod_right_sides* given) {
   if (!sides) return;
   const index_t rows = index_t(sides->z.size()) / sides->m;
-  for (index_t j = 0; j < sides->m; ++j) std::copy_n(sides->z.data() + j * rows, rows, given->z + j * given->ldz);
+  double* const z = static_cast<double*>(given->z.data);
+  for (index_t j = 0; j < sides->m; ++j) std::copy_n(sides->z.data() + j * rows, rows, z + j * given->z.ld);
   std::copy(sides->rss.begin(), sides->rss.end(), given->rss);
 }
 

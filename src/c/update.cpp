@@ -6,6 +6,7 @@
 
 #include "base/factor_io.h"
 #include "base/signed_columns.h"
+#include "base/threads.h"
 #include "c/right_sides.h"
 #include "cpu/in_memory.h"
 #include "modify/modify.h"
@@ -29,10 +30,11 @@ std::size_t words(index_t n, index_t k) {
 template <class S>
 class Workspace {
  public:
-  Workspace(void* given, std::size_t bytes, std::size_t words) {
-    if (given) {
-      void* aligned = given;
-      require(std::align(64, words * sizeof(S), aligned, bytes) != nullptr, "workspace", "is too small");
+  Workspace(const Options& options, std::size_t words) {
+    if (options.workspace) {
+      void* aligned = options.workspace;
+      std::size_t bytes = options.workspace_size;
+      require(std::align(64, words * sizeof(S), aligned, bytes) != nullptr, "options->workspace", "is too small");
       data_ = static_cast<S*>(aligned);
       return;
     }
@@ -49,23 +51,17 @@ class Workspace {
 /// What a caller has asked for: that R become the factor of scale A + V diag(weights) V'.
 template <class S>
 struct Call {
-  int form;
+  const Options& options;
   MatrixView<S> R;
   MatrixView<const S> V;
-  const double* weights;
-  double scale;
+  const Modification& what;
 
-  Uplo uplo() const { return uplo_of(form); }
-  bool trusted() const { return (form & GPUCHOLMOD_TRUSTED) != 0; }
-  double weight(index_t q) const { return weights ? weights[q] : 1; }
+  double weight(index_t q) const { return what.weights ? what.weights[q] : 1; }
   /// Throws bad_argument.
   void require_sound() const {
-    require_form(form);
-    require(R.cols >= 0 && V.cols >= 0, R.cols < 0 ? "n" : "k", "must not be negative");
-    require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
-    static_cast<void>(matrix("R", R.data, R.rows, R.cols, R.ld));
-    static_cast<void>(matrix("V", V.data, V.rows, V.cols, V.ld));
-    require_weights(weights, V.cols);
+    require(R.rows == R.cols, "R", "must be square");
+    require(V.rows == R.rows, "V", "has another number of rows than R");
+    what.require_sound(V.cols);
   }
 };
 
@@ -74,7 +70,7 @@ struct Call {
 template <class S>
 std::optional<index_t> directly(const Call<S>& call, S* memory) {
   const index_t n = call.R.cols;
-  const double root = call.scale == 1 ? 1 : std::sqrt(call.scale);
+  const double root = call.what.scale == 1 ? 1 : std::sqrt(call.what.scale);
   index_t k = 0, removed = 0;
   bool finite = true;  // columns of weight 0, which are not among those in `memory`
   each_signed_column(call.V.cols, [&](index_t q) { return call.weight(q); }, [&](index_t q, double w) {
@@ -91,13 +87,15 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   });
   if (n == 0 || k == 0 || !finite) return {};
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
-  cpu::InMemory<S> factor{call.R, call.R, {memory, n, k, n}, removed, root, call.uplo(), instructions};
-  factor.trusted = call.trusted();
+  const Options& options = call.options;
+  cpu::InMemory<S> factor{call.R, call.R, {memory, n, k, n}, removed, root, options.uplo, instructions};
+  if (options.threads != 1) factor.threads = cpu::useful_threads(n, k, options.uplo, threads_for(options.threads));
+  factor.trusted = options.trusted;
   if (n <= beside) factor.copy = memory + n * call.V.cols;
   try {
     return cpu::modify_in_memory(factor, unwatched);
   } catch (const Error&) {
-    throw HalfModified(call.trusted() && removed == 0
+    throw HalfModified(options.trusted && removed == 0
                            ? "'R' is half modified: it was declared as trusted, and is no factor of finite numbers"
                            : "'R' is half modified: it has changed while it was read");
   }
@@ -105,36 +103,32 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
 
 /// Everything else.
 template <class S>
-index_t by_request(const Call<S>& call, const std::shared_ptr<OwnedRightHandSides>& sides,
-                   const gpucholmod_sides* given) {
+index_t by_request(const Call<S>& call, const std::shared_ptr<OwnedRightHandSides>& sides) {
   const index_t n = call.R.cols;
-  Request request = request_of(n, call.V.cols, precision_of<S>, call.weights, call.scale, sides);
-  request.uplo = call.uplo();
+  Request request = call.what.request(n, call.V.cols, precision_of<S>, call.options, sides);
+  request.uplo = call.options.uplo;
   request.backend = Backend::cpu;
   request.method = Method::blocked;
-  const std::vector<S> R = packed_triangle<S>({call.R.data, n, n, call.R.ld}, call.uplo()), V = packed<S>(call.V);
+  const std::vector<S> R = packed_triangle<S>({call.R.data, n, n, call.R.ld}, request.uplo), V = packed<S>(call.V);
   std::vector<S> out(R.size());
-  const Outcome outcome = modify(Place<S>::memory(R.data(), out.data()), V.data(), request, unwatched);
+  const Outcome outcome = modify(Place<S>::memory(R.data(), out.data()), V.data(), request, call.options.poll());
   if (outcome.pivot >= 0) return outcome.pivot;
-  copy_triangle<S>({out.data(), n, n, n}, call.uplo(), call.R);
-  put_back_sides(sides.get(), given);
+  copy_triangle<S>({out.data(), n, n, n}, request.uplo, call.R);
+  put_back_sides(sides.get(), call.what.sides);
   return -1;
 }
 
 template <class S>
-int update(const Call<S>& call, const gpucholmod_sides* sides, void* workspace, std::size_t bytes,
-           gpucholmod_status* status) {
-  return guarded(status, [&] {
-    call.require_sound();
-    const index_t n = call.R.cols, k = call.V.cols;
-    const std::shared_ptr<OwnedRightHandSides> along = copied(sides, n, k, n);
-    if (n == 0 && !along) return index_t(-1);
-    if (!along) {
-      const Workspace<S> memory(workspace, bytes, words(n, k));
-      if (const std::optional<index_t> pivot = directly(call, memory.data())) return *pivot;
-    }
-    return by_request(call, along, sides);
-  });
+index_t update(const Call<S>& call) {
+  call.require_sound();
+  const index_t n = call.R.cols, k = call.V.cols;
+  const std::shared_ptr<OwnedRightHandSides> along = copied(call.what.sides, n, k, n);
+  if (n == 0 && !along) return -1;
+  if (!along && !call.options.progress) {
+    const Workspace<S> memory(call.options, words(n, k));
+    if (const std::optional<index_t> pivot = directly(call, memory.data())) return *pivot;
+  }
+  return by_request(call, along);
 }
 
 }  // namespace
@@ -146,22 +140,25 @@ extern "C" {
 
 int gpucholmod_abi(void) { return GPUCHOLMOD_ABI; }
 
-size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, size_t scalar) {
+size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, int type) {
   constexpr std::size_t alignment = 64;
-  if (n < 0 || k < 0 || scalar == 0) return 0;
+  if (n < 0 || k < 0 || (type != GPUCHOLMOD_DOUBLE && type != GPUCHOLMOD_FLOAT)) return 0;
+  const std::size_t scalar = type == GPUCHOLMOD_DOUBLE ? sizeof(double) : sizeof(float);
   return words(n, k) > (SIZE_MAX - alignment) / scalar ? SIZE_MAX : words(n, k) * scalar + alignment;
 }
 
-int gpucholmod_update_d(int form, ptrdiff_t n, ptrdiff_t k, double* R, ptrdiff_t ldr, const double* V, ptrdiff_t ldv,
-                        const double* weights, double scale, const gpucholmod_sides* sides, void* workspace,
-                        size_t bytes, gpucholmod_status* status) {
-  return update<double>({form, {R, n, n, ldr}, {V, n, k, ldv}, weights, scale}, sides, workspace, bytes, status);
-}
-
-int gpucholmod_update_s(int form, ptrdiff_t n, ptrdiff_t k, float* R, ptrdiff_t ldr, const float* V, ptrdiff_t ldv,
-                        const double* weights, double scale, const gpucholmod_sides* sides, void* workspace,
-                        size_t bytes, gpucholmod_status* status) {
-  return update<float>({form, {R, n, n, ldr}, {V, n, k, ldv}, weights, scale}, sides, workspace, bytes, status);
+int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const double* weights, double scale,
+                      const gpucholmod_right_sides* sides, const gpucholmod_options* options,
+                      gpucholmod_status* status) {
+  return guarded(status, [&] {
+    const Options chosen = options_of(options, option::triangle | option::trusted | option::threads |
+                                                   option::workspace | option::progress);
+    const Modification what{weights, scale, sides};
+    return with_type("R", R.type, [&](auto s) {
+      using S = decltype(s);
+      return update<S>({chosen, view<S>("R", R), view<S>("V", V), what});
+    });
+  });
 }
 
 }  // extern "C"

@@ -29,7 +29,8 @@ void dgeqrf_(const int* m, const int* n, double* A, const int* lda, double* tau,
              int* info);
 }
 
-/// BLAS and LAPACK on views, with triangles that are upper. Nothing is called where there is nothing to do.
+/// BLAS and LAPACK on views, with triangles that are upper unless `uplo` says otherwise. Nothing is called where there
+/// is nothing to do.
 namespace gpucholmod::blas {
 
 enum class Op : char { none = 'N', transpose = 'T' };
@@ -70,12 +71,12 @@ inline void trmm_left(Op op, MatrixView<const double> U, MatrixView<double> B) {
 }
 
 /// B <- op(U)^-1 B.
-inline void trsm_left(Op op, MatrixView<const double> U, MatrixView<double> B) {
+inline void trsm_left(Op op, MatrixView<const double> U, MatrixView<double> B, Uplo uplo = Uplo::upper) {
   const Sizes u(U), b(B);
   const double one = 1;
-  const char trans = char(op);
+  const char trans = char(op), triangle = uplo == Uplo::upper ? 'U' : 'L';
   if (b.rows == 0 || b.cols == 0) return;
-  dtrsm_("L", "U", &trans, "N", &b.rows, &b.cols, &one, U.data, &u.ld, B.data, &b.ld, 1, 1, 1, 1);
+  dtrsm_("L", &triangle, &trans, "N", &b.rows, &b.cols, &one, U.data, &u.ld, B.data, &b.ld, 1, 1, 1, 1);
 }
 
 /// B <- alpha B U^-1.
@@ -86,11 +87,11 @@ inline void trsm_right(double alpha, MatrixView<const double> U, MatrixView<doub
 }
 
 /// x <- op(U)^-1 x.
-inline void trsv(Op op, MatrixView<const double> U, double* x) {
+inline void trsv(Op op, MatrixView<const double> U, double* x, Uplo uplo = Uplo::upper) {
   const Sizes u(U);
   const int stride = 1;
-  const char trans = char(op);
-  if (u.cols > 0) dtrsv_("U", &trans, "N", &u.cols, U.data, &u.ld, x, &stride, 1, 1, 1);
+  const char trans = char(op), triangle = uplo == Uplo::upper ? 'U' : 'L';
+  if (u.cols > 0) dtrsv_(&triangle, &trans, "N", &u.cols, U.data, &u.ld, x, &stride, 1, 1, 1);
 }
 
 /// A (its upper triangle) <- U with U'U = A. Returns the first pivot that is not positive, or -1.

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <gpucholmod.h>
-
 #include <optional>
 
+#include "c_call.h"
 #include "modify_storage.h"
 #include "padded.h"
 
@@ -26,23 +25,19 @@ inline Failure failure_of(const gpucholmod_status& status) {
 template <class S>
 class CFactorStorage {
  public:
-  CFactorStorage(const Doubles& R, bool by_handle, int form, int home)
+  CFactorStorage(const Doubles& R, bool by_handle, int form, int device)
       : form_(form), R_(test::stored(Stored<S>(R.cast<S>()), is_lower()), R.cols() + 3) {
     if (!by_handle) return;
-    constexpr auto hold = [] {
-      if constexpr (sizeof(S) == 8) return gpucholmod_hold;
-      else return gpucholmod_hold_s;
-    }();
-    EXPECT_EQ(hold(form, R.cols(), R_.data.data(), R_.ld, 0, home, -1, &held_, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(create(form, R.cols(), R_.data.data(), R_.ld, 0, &held_, nullptr, device), GPUCHOLMOD_OK);
   }
   CFactorStorage(const CFactorStorage&) = delete;
-  ~CFactorStorage() { gpucholmod_release(held_); }
+  ~CFactorStorage() { gpucholmod_factor_destroy(held_); }
 
   Doubles get() const {
     const index_t n = R_.rows;
     if (!held_) return upper(R_.matrix(n), is_lower()).template cast<double>();
     Doubles R(n, n);
-    EXPECT_EQ(gpucholmod_store(held_, GPUCHOLMOD_UPPER, R.data(), n, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(test::get(held_, GPUCHOLMOD_UPPER, R.data(), n, nullptr), GPUCHOLMOD_OK);
     return R;
   }
   Answer modify(const Modification& asked, bool& half_modified) {
@@ -51,18 +46,15 @@ class CFactorStorage {
     Answer answer;
     answer.sides = asked.sides;
     const Doubles Y = Eigen::Map<const Doubles>(asked.sides.Y.data(), m, m > 0 ? k : 0).transpose();
-    const gpucholmod_sides sides{m, answer.sides.z.data(), n, Y.data(), m > 0 ? k : 0, answer.sides.rss.data()};
-    const gpucholmod_sides* const along = m > 0 ? &sides : nullptr;
+    const gpucholmod_right_sides sides =
+        right_sides(answer.sides.z.data(), n, m, n, Y.data(), m > 0 ? k : 0, m > 0 ? k : 0, answer.sides.rss.data());
+    const gpucholmod_right_sides* const along = m > 0 ? &sides : nullptr;
     const bool plain = asked.has_sorted_signs() && asked.removed() == 0;
     const double* const weights = plain ? nullptr : asked.weights.data();
     const double scale = asked.scale * asked.scale;
-    constexpr auto update = [] {
-      if constexpr (sizeof(S) == 8) return gpucholmod_update_d;
-      else return gpucholmod_update_s;
-    }();
     gpucholmod_status status;
-    if (held_) gpucholmod_modify(held_, k, asked.V.data(), n, weights, scale, along, &status);
-    else update(form_, n, k, R_.data.data(), R_.ld, V.data(), n, weights, scale, along, nullptr, 0, &status);
+    if (held_) update(held_, k, asked.V.data(), n, weights, scale, along, &status);
+    else update(form_, n, k, R_.data.data(), R_.ld, V.data(), n, weights, scale, along, &status);
     half_modified = status.code == GPUCHOLMOD_HALF_MODIFIED;
     if (status.code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE) answer.pivot = status.pivot - 1;
     else if (status.code != GPUCHOLMOD_OK) answer.failure = failure_of(status);
@@ -78,13 +70,14 @@ class CFactorStorage {
 };
 class CStorage : public Storage {
  public:
-  /// In the caller's memory, or by a handle whose factor is at `home`.
-  CStorage(bool by_handle, int form, int home = GPUCHOLMOD_MEMORY) : by_handle_(by_handle), form_(form), home_(home) {}
+  /// In the caller's memory, or by a handle whose factor is on `device`.
+  CStorage(bool by_handle, int form, int device = GPUCHOLMOD_HOST)
+      : by_handle_(by_handle), form_(form), device_(device) {}
   void begin(const Doubles& R, Precision precision) override {
     doubles_.reset();
     floats_.reset();
-    if (precision == Precision::single) floats_.emplace(R, by_handle_, form_, home_);
-    else doubles_.emplace(R, by_handle_, form_, home_);
+    if (precision == Precision::single) floats_.emplace(R, by_handle_, form_, device_);
+    else doubles_.emplace(R, by_handle_, form_, device_);
   }
   Doubles get() const override { return floats_ ? floats_->get() : doubles_->get(); }
   Answer modify(const Modification& asked, const Poll&) override {
@@ -96,7 +89,7 @@ class CStorage : public Storage {
 
  private:
   bool by_handle_;
-  int form_, home_;
+  int form_, device_;
   std::optional<CFactorStorage<double>> doubles_;
   std::optional<CFactorStorage<float>> floats_;
 };

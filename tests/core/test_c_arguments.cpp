@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "c_call.h"
 #include "padded.h"
 #include "tests.h"
 
@@ -20,13 +21,13 @@ struct Held {
   gpucholmod_factor* factor = nullptr;
   Held() = default;
   explicit Held(const Stored<double>& R, index_t capacity = 0) {
-    EXPECT_EQ(gpucholmod_hold(0, R.cols(), R.data(), R.cols(), capacity, GPUCHOLMOD_MEMORY, -1, &factor, nullptr),
+    EXPECT_EQ(create(0, R.cols(), R.data(), R.cols(), capacity, &factor, nullptr),
               GPUCHOLMOD_OK);
   }
-  ~Held() { gpucholmod_release(factor); }
+  ~Held() { gpucholmod_factor_destroy(factor); }
   Stored<double> upper() const {
-    Stored<double> R(gpucholmod_order(factor), gpucholmod_order(factor));
-    EXPECT_EQ(gpucholmod_store(factor, 0, R.data(), R.cols(), nullptr), GPUCHOLMOD_OK);
+    Stored<double> R(gpucholmod_factor_order(factor), gpucholmod_factor_order(factor));
+    EXPECT_EQ(get(factor, 0, R.data(), R.cols(), nullptr), GPUCHOLMOD_OK);
     return R;
   }
 };
@@ -39,16 +40,16 @@ TEST(CArguments, SizesThatNoMemoryHas) {
                                    ptrdiff_t(1) << 61, huge}) {
     Held of_double, of_float;
     const float one_float = 1;
-    EXPECT_EQ(gpucholmod_hold(0, 1, &one, 1, capacity, GPUCHOLMOD_MEMORY, -1, &of_double.factor, &status),
+    EXPECT_EQ(create(0, 1, &one, 1, capacity, &of_double.factor, &status),
               GPUCHOLMOD_OUT_OF_MEMORY)
         << capacity;
-    EXPECT_EQ(gpucholmod_hold_s(0, 1, &one_float, 1, capacity, GPUCHOLMOD_MEMORY, -1, &of_float.factor, &status),
+    EXPECT_EQ(create(0, 1, &one_float, 1, capacity, &of_float.factor, &status),
               GPUCHOLMOD_OUT_OF_MEMORY)
         << capacity;
     EXPECT_EQ(of_double.factor, nullptr);
     EXPECT_EQ(of_float.factor, nullptr);
     try {
-      const Factor made(View<const double>(&one, 1, 1), Triangle::upper, Home::memory, -1, capacity);
+      const Factor made(View<const double>(&one, 1, 1), Triangle::upper, on_host, capacity);
       ADD_FAILURE();
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.code(), GPUCHOLMOD_OUT_OF_MEMORY);
@@ -64,53 +65,55 @@ TEST(CArguments, SizesThatNoMemoryHas) {
   };
   Held none;
   for (const ptrdiff_t far : {huge, huge - 1, huge / 2, huge / 8 + 1, ptrdiff_t(1) << 60}) {
-    const gpucholmod_sides far_z{1, z, far, Y, 1, nullptr}, far_Y{1, z, 2, Y, far, nullptr},
-        many{far, z, 2, Y, 2, nullptr};
+    const auto sides_of = [&](index_t rows) {
+      return std::vector<gpucholmod_right_sides>{right_sides(z, rows, 1, far, Y, 1, 1, nullptr),
+                                                 right_sides(z, rows, 1, 2, Y, 1, far, nullptr),
+                                                 right_sides(z, rows, far, 2, Y, 1, 2, nullptr)};
+    };
     SCOPED_TRACE(far);
-    refused(gpucholmod_hold(0, 1, R, far, 1, GPUCHOLMOD_MEMORY, -1, &none.factor, &status));
-    refused(gpucholmod_hold(0, far, R, far, 1, GPUCHOLMOD_MEMORY, -1, &none.factor, &status));
-    refused(gpucholmod_update_d(0, 1, 1, R, far, B, 1, nullptr, 1, nullptr, nullptr, 0, &status));
-    refused(gpucholmod_update_d(0, 1, 1, R, 1, B, far, nullptr, 1, nullptr, nullptr, 0, &status));
-    refused(gpucholmod_update_d(0, 1, far, R, 1, B, 1, B, 1, nullptr, nullptr, 0, &status));
-    refused(gpucholmod_modify(held.factor, far, B, 1, B, 1, nullptr, &status));
-    refused(gpucholmod_modify(held.factor, 1, B, far, nullptr, 1, nullptr, &status));
-    refused(gpucholmod_insert(held.factor, 0, far, B, far, nullptr, &status));
-    refused(gpucholmod_insert(held.factor, 0, far, nullptr, huge, nullptr, &status));
-    refused(gpucholmod_insert(held.factor, 0, 1, B, far, nullptr, &status));
-    refused(gpucholmod_insert_d(0, 1, 0, far, R, huge, B, huge, nullptr, &status));
-    refused(gpucholmod_insert_d(0, 1, 0, 1, R, far, B, 2, nullptr, &status));
-    refused(gpucholmod_insert_d(0, 1, 0, 1, R, 2, B, far, nullptr, &status));
-    refused(gpucholmod_remove_d(0, 1, 1, &gone, R, far, nullptr, &status));
-    refused(gpucholmod_remove_d(0, far, 1, &gone, R, far, nullptr, &status));
-    refused(gpucholmod_remove(held.factor, far, &gone, nullptr, &status));
-    refused(gpucholmod_solve(held.factor, GPUCHOLMOD_BOTH, far, B, 1, &status));
-    refused(gpucholmod_solve(held.factor, GPUCHOLMOD_BOTH, 1, B, far, &status));
-    refused(gpucholmod_store(held.factor, 0, R, far, &status));
-    for (const gpucholmod_sides* sides : {&far_z, &far_Y, &many}) {
-      refused(gpucholmod_update_d(0, 1, 1, R, 1, B, 1, nullptr, 1, sides, nullptr, 0, &status));
-      refused(gpucholmod_modify(held.factor, 1, B, 1, nullptr, 1, sides, &status));
-      refused(gpucholmod_insert(held.factor, 0, 1, B, 2, sides, &status));
+    refused(create(0, 1, R, far, 1, &none.factor, &status));
+    refused(create(0, far, R, far, 1, &none.factor, &status));
+    refused(update(0, 1, 1, R, far, B, 1, nullptr, 1, nullptr, &status));
+    refused(update(0, 1, 1, R, 1, B, far, nullptr, 1, nullptr, &status));
+    refused(update(0, 1, far, R, 1, B, 1, B, 1, nullptr, &status));
+    refused(update(held.factor, far, B, 1, B, 1, nullptr, &status));
+    refused(update(held.factor, 1, B, far, nullptr, 1, nullptr, &status));
+    refused(insert(held.factor, 0, far, B, far, nullptr, &status));
+    refused(insert(held.factor, 0, far, nullptr, huge, nullptr, &status));
+    refused(insert(held.factor, 0, 1, B, far, nullptr, &status));
+    refused(insert(0, 1, 0, far, R, huge, B, huge, nullptr, &status));
+    refused(insert(0, 1, 0, 1, R, far, B, 2, nullptr, &status));
+    refused(insert(0, 1, 0, 1, R, 2, B, far, nullptr, &status));
+    refused(remove(0, 1, 1, &gone, R, far, nullptr, &status));
+    refused(remove(0, far, 1, &gone, R, far, nullptr, &status));
+    refused(remove(held.factor, far, &gone, nullptr, &status));
+    refused(solve(held.factor, GPUCHOLMOD_A, far, B, 1, &status));
+    refused(solve(held.factor, GPUCHOLMOD_A, 1, B, far, &status));
+    refused(get(held.factor, 0, R, far, &status));
+    for (const gpucholmod_right_sides& sides : sides_of(1)) {
+      refused(update(0, 1, 1, R, 1, B, 1, nullptr, 1, &sides, &status));
+      refused(update(held.factor, 1, B, 1, nullptr, 1, &sides, &status));
     }
+    for (const gpucholmod_right_sides& sides : sides_of(2))
+      refused(insert(held.factor, 0, 1, B, 2, &sides, &status));
     // nothing at all, of which there is much
-    const gpucholmod_sides empty{far, nullptr, 0, nullptr, 0, nullptr};
-    EXPECT_EQ(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, nullptr, 1, nullptr, nullptr, 0, &status),
-              GPUCHOLMOD_OK);
-    EXPECT_EQ(gpucholmod_update_d(0, 0, 0, nullptr, 0, nullptr, 0, nullptr, 1, &empty, nullptr, 0, &status),
-              GPUCHOLMOD_OK);
-    refused(gpucholmod_update_d(0, 0, far, nullptr, 0, nullptr, 0, B, 1, nullptr, nullptr, 0, &status));
-    EXPECT_EQ(gpucholmod_workspace(far, far, 8), SIZE_MAX);
-    EXPECT_EQ(gpucholmod_workspace(4, far, 8), SIZE_MAX);
+    const gpucholmod_right_sides empty = right_sides(nullptr, 0, far, 0, nullptr, 0, 0, nullptr);
+    EXPECT_EQ(update<double>(0, 0, far, nullptr, 0, nullptr, 0, nullptr, 1, nullptr, &status), GPUCHOLMOD_OK);
+    EXPECT_EQ(update<double>(0, 0, 0, nullptr, 0, nullptr, 0, nullptr, 1, &empty, &status), GPUCHOLMOD_OK);
+    refused(update<double>(0, 0, far, nullptr, 0, nullptr, 0, B, 1, nullptr, &status));
+    EXPECT_EQ(gpucholmod_workspace(far, far, GPUCHOLMOD_DOUBLE), SIZE_MAX);
+    EXPECT_EQ(gpucholmod_workspace(4, far, GPUCHOLMOD_DOUBLE), SIZE_MAX);
   }
-  const gpucholmod_sides no_sides{};
-  EXPECT_EQ(gpucholmod_modify(held.factor, 0, nullptr, 1, nullptr, 1, &no_sides, &status), GPUCHOLMOD_OK);
-  EXPECT_EQ(gpucholmod_insert(held.factor, 0, 0, nullptr, 1, &no_sides, &status), GPUCHOLMOD_OK);
-  EXPECT_EQ(gpucholmod_workspace(-1, 1, 8), 0u);
-  EXPECT_EQ(gpucholmod_workspace(0, 0, 8), 64u);
-  EXPECT_EQ(gpucholmod_workspace(2, 3, 8), 64u + 80u);
-  refused(gpucholmod_solve(held.factor, GPUCHOLMOD_BOTH, ptrdiff_t(1) << 31, B, 1, &status));
-  refused(gpucholmod_insert_d(0, 0, 0, 1, nullptr, 1, B, 1, nullptr, &status));
-  const gpucholmod_sides no_room{1, nullptr, 2, Y, 1, nullptr};
-  refused(gpucholmod_insert(held.factor, 0, 1, B, 2, &no_room, &status));
+  const gpucholmod_right_sides no_sides{};
+  EXPECT_EQ(update(held.factor, 0, nullptr, 1, nullptr, 1, &no_sides, &status), GPUCHOLMOD_OK);
+  EXPECT_EQ(insert(held.factor, 0, 0, nullptr, 1, &no_sides, &status), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_workspace(-1, 1, GPUCHOLMOD_DOUBLE), 0u);
+  EXPECT_EQ(gpucholmod_workspace(0, 0, GPUCHOLMOD_DOUBLE), 64u);
+  EXPECT_EQ(gpucholmod_workspace(2, 3, GPUCHOLMOD_DOUBLE), 64u + 80u);
+  refused(solve(held.factor, GPUCHOLMOD_A, ptrdiff_t(1) << 31, B, 1, &status));
+  refused(insert<double>(0, 0, 0, 1, nullptr, 1, B, 1, nullptr, &status));
+  const gpucholmod_right_sides no_room = right_sides(nullptr, 2, 1, 2, Y, 1, 1, nullptr);
+  refused(insert(held.factor, 0, 1, B, 2, &no_room, &status));
   EXPECT_EQ(none.factor, nullptr);
   EXPECT_EQ(held.upper()(0, 0), 1);
   EXPECT_EQ(R[0], 1);
@@ -123,42 +126,49 @@ TEST(CArguments, SizesThatNoMemoryHas) {
 /// Functions that take right-hand sides along, for a factor of order 3 and z with room for a row more.
 struct WithSides {
   const char* name;
-  index_t k;  ///< rows of Y
-  int (*call)(gpucholmod_factor* held, double* memory, const gpucholmod_sides* sides, gpucholmod_status* status);
+  index_t k;     ///< rows of Y
+  index_t rows;  ///< of z
+  int (*call)(gpucholmod_factor* held, double* memory, const gpucholmod_right_sides* sides, gpucholmod_status* status);
+
+  /// m of them; z has columns of 4 numbers, Y of 2.
+  gpucholmod_right_sides sides(std::vector<double>& z, index_t m, const std::vector<double>& Y, double* rss) const {
+    return right_sides(z.data(), rows, m, 4, Y.data(), k, 2, rss);
+  }
 };
 constexpr double some_V[] = {0.5, 0.25, -0.5, 0.125, 1, 0.5}, some_X[] = {0.1, 9, 0.2, 0.3};
 constexpr ptrdiff_t second = 1;
 const std::vector<WithSides> with_sides{
-    {"update_d", 2,
-     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
-       return gpucholmod_update_d(0, 3, 2, R, 4, some_V, 3, nullptr, 1, sides, nullptr, 0, status);
+    {"update, memory", 2, 3,
+     [](gpucholmod_factor*, double* R, const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+       return update(0, 3, 2, R, 4, some_V, 3, nullptr, 1, sides, status);
      }},
-    {"insert_d", 1,
-     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
-       return gpucholmod_insert_d(0, 3, 1, 1, R, 4, some_X, 4, sides, status);
+    {"insert, memory", 1, 4,
+     [](gpucholmod_factor*, double* R, const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+       return insert(0, 3, 1, 1, R, 4, some_X, 4, sides, status);
      }},
-    {"insert_d, no rows", 0,
-     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
-       return gpucholmod_insert_d(0, 3, 1, 0, R, 4, nullptr, 4, sides, status);
+    {"insert, no rows", 0, 3,
+     [](gpucholmod_factor*, double* R, const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+       return insert(0, 3, 1, 0, R, 4, nullptr, 4, sides, status);
      }},
-    {"remove_d", 0,
-     [](gpucholmod_factor*, double* R, const gpucholmod_sides* sides, gpucholmod_status* status) {
-       return gpucholmod_remove_d(0, 3, 1, &second, R, 4, sides, status);
+    {"remove, memory", 0, 3,
+     [](gpucholmod_factor*, double* R, const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+       return remove(0, 3, 1, &second, R, 4, sides, status);
      }},
-    {"modify", 2,
-     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
-       return gpucholmod_modify(held, 2, some_V, 3, nullptr, 1, sides, status);
+    {"modify", 2, 3,
+     [](gpucholmod_factor* held, double*, const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+       return update(held, 2, some_V, 3, nullptr, 1, sides, status);
      }},
-    {"modify, no columns", 0,
-     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
-       return gpucholmod_modify(held, 0, nullptr, 3, nullptr, 0.5, sides, status);
+    {"modify, no columns", 0, 3,
+     [](gpucholmod_factor* held, double*, const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+       return update(held, 0, nullptr, 3, nullptr, 0.5, sides, status);
      }},
-    {"insert", 1,
-     [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
-       return gpucholmod_insert(held, 1, 1, some_X, 4, sides, status);
+    {"insert", 1, 4,
+     [](gpucholmod_factor* held, double*, const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+       return insert(held, 1, 1, some_X, 4, sides, status);
      }},
-    {"remove", 0, [](gpucholmod_factor* held, double*, const gpucholmod_sides* sides, gpucholmod_status* status) {
-       return gpucholmod_remove(held, 1, &second, sides, status);
+    {"remove", 0, 3,
+     [](gpucholmod_factor* held, double*, const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+       return remove(held, 1, &second, sides, status);
      }}};
 
 /// z and Y as R has it: finite, in every function.
@@ -174,7 +184,7 @@ TEST(CArguments, RightHandSidesAreFinite) {
         std::vector<double> here = memory, z(8, 2), Y(4, 1), rss{3, 4};
         (in_z ? z[6] : Y[size_t(2 + function.k - 1)]) = bad;
         const std::vector<double> z_before = z;
-        const gpucholmod_sides sides{2, z.data(), 4, Y.data(), 2, rss.data()};
+        const gpucholmod_right_sides sides = function.sides(z, 2, Y, rss.data());
         const Held held(R);
         gpucholmod_status status;
         EXPECT_EQ(function.call(held.factor, here.data(), &sides, &status), GPUCHOLMOD_NOT_FINITE) << status.message;
@@ -192,13 +202,13 @@ TEST(CArguments, RightHandSidesFitTheFactor) {
   const float R[] = {2, 0, 0, 0.5f, 2, 0, 0.5f, 0.5f, 2};
   for (const WithSides& function : with_sides) {
     Held held;
-    ASSERT_EQ(gpucholmod_hold_s(0, 3, R, 3, 4, GPUCHOLMOD_MEMORY, -1, &held.factor, nullptr), GPUCHOLMOD_OK);
-    if (std::string(function.name).find("_d") != std::string::npos ||
+    ASSERT_EQ(create(0, 3, R, 3, 4, &held.factor, nullptr), GPUCHOLMOD_OK);
+    if (std::string(function.name).find("memory") != std::string::npos ||
         std::string(function.name).find("no ") != std::string::npos)
       continue;
     SCOPED_TRACE(function.name);
     std::vector<double> z{1, 1, 1e100, 1}, Y(2, 1);
-    const gpucholmod_sides sides{1, z.data(), 4, Y.data(), 2, nullptr};
+    const gpucholmod_right_sides sides = function.sides(z, 1, Y, nullptr);
     gpucholmod_status status;
     EXPECT_EQ(function.call(held.factor, nullptr, &sides, &status), GPUCHOLMOD_OVERFLOW) << status.message;
     EXPECT_EQ(status.row, 3);
@@ -215,8 +225,8 @@ TEST(CArguments, TakesAResidualSumThatIsNaN) {
     SCOPED_TRACE(function.name);
     std::vector<double> z(8, 2), Y(4, 1), rss{30, 40}, here = memory;
     std::vector<double> other_z = z, other_rss{nan, 40}, other_here = memory;
-    const gpucholmod_sides sides{2, z.data(), 4, Y.data(), 2, rss.data()},
-        other{2, other_z.data(), 4, Y.data(), 2, other_rss.data()};
+    const gpucholmod_right_sides sides = function.sides(z, 2, Y, rss.data()),
+                                 other = function.sides(other_z, 2, Y, other_rss.data());
     const Held held(R), other_held(R);
     gpucholmod_status status;
     EXPECT_EQ(function.call(held.factor, here.data(), &sides, &status), GPUCHOLMOD_OK) << status.message;
@@ -234,9 +244,9 @@ TEST(CArguments, TakesAResidualSumThatIsNaN) {
   Held held(R);
   std::vector<double> z(3, 0), Y{1000}, rss{1};
   const double weight = -1e-4;
-  const gpucholmod_sides sides{1, z.data(), 3, Y.data(), 1, rss.data()};
+  const gpucholmod_right_sides sides = right_sides(z.data(), 3, 1, 3, Y.data(), 1, 1, rss.data());
   for (int turn = 0; turn < 2; ++turn) {
-    EXPECT_EQ(gpucholmod_modify(held.factor, 1, some_V, 3, &weight, 1, &sides, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(update(held.factor, 1, some_V, 3, &weight, 1, &sides, nullptr), GPUCHOLMOD_OK);
     EXPECT_TRUE(std::isnan(rss[0]));
   }
 }

@@ -1,10 +1,10 @@
-#include <gpucholmod.h>
-
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "c_call.h"
 #include "padded.h"
 #include "tests.h"
 
@@ -12,24 +12,6 @@
 /// own.
 namespace gpucholmod::test {
 namespace {
-
-/// The functions that end in _d and _s.
-template <class S>
-struct Functions;
-template <>
-struct Functions<double> {
-  static constexpr auto insert = gpucholmod_insert_d;
-  static constexpr auto remove = gpucholmod_remove_d;
-  static constexpr auto hold = gpucholmod_hold;
-  static constexpr auto store = gpucholmod_store;
-};
-template <>
-struct Functions<float> {
-  static constexpr auto insert = gpucholmod_insert_s;
-  static constexpr auto remove = gpucholmod_remove_s;
-  static constexpr auto hold = gpucholmod_hold_s;
-  static constexpr auto store = gpucholmod_store_s;
-};
 
 template <class S>
 class CFactor : public testing::Test {};
@@ -66,7 +48,7 @@ double off(const Stored<S>& R, const Matrix& A) {
 
 struct Released {
   gpucholmod_factor* held = nullptr;
-  ~Released() { gpucholmod_release(held); }
+  ~Released() { gpucholmod_factor_destroy(held); }
 };
 
 TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
@@ -78,9 +60,9 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
     made.data.resize(made.ld * (n + p), S(unused));
     Released held, stays;
     gpucholmod_status status;
-    ASSERT_EQ(Functions<S>::hold(lower, n, made.data.data(), made.ld, 0, GPUCHOLMOD_MEMORY, -1, &held.held, &status),
+    ASSERT_EQ(create(lower, n, made.data.data(), made.ld, 0, &held.held, &status),
               GPUCHOLMOD_OK);
-    ASSERT_EQ(gpucholmod_copy(held.held, &stays.held, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(gpucholmod_factor_copy(held.held, &stays.held, &status), GPUCHOLMOD_OK);
 
     // what cannot be done changes nothing
     const std::vector<S> before = made.data;
@@ -90,48 +72,48 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
     };
     Stored<S> bad = g.X;
     bad(g.at + 1, 1) = 0;
-    refused(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, bad.data(), n + p, nullptr, &status),
+    refused(insert(lower, n, g.at, p, made.data.data(), made.ld, bad.data(), n + p, nullptr, &status),
             GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
     EXPECT_EQ(status.pivot, g.at + 2);
     bad(0, 0) = std::numeric_limits<S>::infinity();
-    refused(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, bad.data(), n + p, nullptr, &status),
+    refused(insert(lower, n, g.at, p, made.data.data(), made.ld, bad.data(), n + p, nullptr, &status),
             GPUCHOLMOD_NOT_FINITE);
     EXPECT_EQ(status.row, 1);
-    refused(Functions<S>::insert(lower, n, n + 1, p, made.data.data(), made.ld, g.X.data(), n + p, nullptr, &status),
+    refused(insert(lower, n, n + 1, p, made.data.data(), made.ld, g.X.data(), n + p, nullptr, &status),
             GPUCHOLMOD_BAD_ARGUMENT);
-    refused(Functions<S>::insert(lower, n, 0, p, made.data.data(), n, g.X.data(), n + p, nullptr, &status),
+    refused(insert(lower, n, 0, p, made.data.data(), n, g.X.data(), n + p, nullptr, &status),
             GPUCHOLMOD_BAD_ARGUMENT);
     const ptrdiff_t gone[] = {g.at, g.at + 1}, twice[] = {g.at, g.at};
-    refused(Functions<S>::remove(lower, n, 2, twice, made.data.data(), made.ld, nullptr, &status),
+    refused(remove(lower, n, 2, twice, made.data.data(), made.ld, nullptr, &status),
             GPUCHOLMOD_BAD_ARGUMENT);
     made.data[0] = 0;
-    EXPECT_EQ(Functions<S>::remove(lower, n, 2, gone, made.data.data(), made.ld, nullptr, &status),
+    EXPECT_EQ(remove(lower, n, 2, gone, made.data.data(), made.ld, nullptr, &status),
               GPUCHOLMOD_BAD_DIAGONAL);
     EXPECT_EQ(status.row, 1);
     made.data[0] = before[0];
 
-    ASSERT_EQ(Functions<S>::insert(lower, n, g.at, p, made.data.data(), made.ld, g.X.data(), n + p, nullptr, &status),
+    ASSERT_EQ(insert(lower, n, g.at, p, made.data.data(), made.ld, g.X.data(), n + p, nullptr, &status),
               GPUCHOLMOD_OK);
     EXPECT_LT(off(upper(made.matrix(n + p), lower), g.A), 30);
     EXPECT_EQ(made.data[n + p], S(unused));
 
     // as a factor with memory of its own does it, to the last bit
     const Stored<double> X = g.X.template cast<double>();
-    ASSERT_EQ(gpucholmod_insert(held.held, g.at, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK)
+    ASSERT_EQ(insert(held.held, g.at, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK)
         << status.message;
-    EXPECT_EQ(gpucholmod_order(held.held), n + p);
-    EXPECT_GE(gpucholmod_capacity(held.held), n + p);
+    EXPECT_EQ(gpucholmod_factor_order(held.held), n + p);
+    EXPECT_GE(gpucholmod_factor_capacity(held.held), n + p);
     Padded<S> out(Stored<S>(Stored<S>::Constant(n + p, n + p, S(1))), n + p + 1);
-    ASSERT_EQ(Functions<S>::store(held.held, lower, out.data.data(), out.ld, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(get(held.held, lower, out.data.data(), out.ld, &status), GPUCHOLMOD_OK);
     const Stored<S> in_place = upper(made.matrix(n + p), lower), whole = out.matrix(n + p);
     EXPECT_EQ(lower ? Stored<S>(whole.transpose()) : whole, in_place);
 
-    ASSERT_EQ(Functions<S>::remove(lower, n + p, p, gone, made.data.data(), made.ld, nullptr, &status), GPUCHOLMOD_OK);
-    ASSERT_EQ(gpucholmod_remove(held.held, p, gone, nullptr, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(remove(lower, n + p, p, gone, made.data.data(), made.ld, nullptr, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(remove(held.held, p, gone, nullptr, &status), GPUCHOLMOD_OK);
     EXPECT_LT(off(upper(made.matrix(n), lower), gram(g.R)), 30);
-    ASSERT_EQ(Functions<S>::store(held.held, GPUCHOLMOD_UPPER, out.data.data(), out.ld, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(get(held.held, GPUCHOLMOD_UPPER, out.data.data(), out.ld, &status), GPUCHOLMOD_OK);
     EXPECT_LT(off(out.matrix(n), gram(g.R)), 30);
-    ASSERT_EQ(Functions<S>::store(stays.held, GPUCHOLMOD_UPPER, out.data.data(), out.ld, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(get(stays.held, GPUCHOLMOD_UPPER, out.data.data(), out.ld, &status), GPUCHOLMOD_OK);
     EXPECT_EQ(out.matrix(n), Stored<S>(g.R.template triangularView<Eigen::Upper>()));
   }
 }
@@ -159,10 +141,11 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoWhereRowsAreNegative) {
     const ptrdiff_t gone[] = {g.at, g.at + 1};
     for (const bool comes : {true, false}) {
       for (int i = 0; i < 2; ++i) {
-        const gpucholmod_sides sides{m, z[i].data(), n + p, Y.data(), p, nullptr};
+        const gpucholmod_right_sides sides =
+            right_sides(z[i].data(), n + p, m, n + p, Y.data(), comes ? p : 0, p, nullptr);
         S* const data = R[i].data.data();
-        ASSERT_EQ(comes ? Functions<S>::insert(lower, n, g.at, p, data, R[i].ld, g.X.data(), n + p, &sides, nullptr)
-                        : Functions<S>::remove(lower, n + p, p, gone, data, R[i].ld, &sides, nullptr),
+        ASSERT_EQ(comes ? insert(lower, n, g.at, p, data, R[i].ld, g.X.data(), n + p, &sides, nullptr)
+                        : remove(lower, n + p, p, gone, data, R[i].ld, &sides, nullptr),
                   GPUCHOLMOD_OK);
       }
       const index_t order = comes ? n + p : n;
@@ -172,41 +155,110 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoWhereRowsAreNegative) {
   }
 }
 
+/// Rows and columns that move, of factors with rows that are negative too: the residual against A with them moved, and
+/// right-hand sides by R'z = b.
+TYPED_TEST(CFactor, RowsAndColumnsMove) {
+  using S = TypeParam;
+  const Growing<S> g;
+  constexpr index_t n = g.n, m = 2;
+  for (const bool lower : {false, true})
+    for (const bool negative : {false, true})
+      for (const auto& [from, to] : {std::pair<index_t, index_t>{0, n - 1}, {n - 1, 0}, {5, 9}, {9, 5}, {4, 4}}) {
+        Stored<S> R = g.R.template triangularView<Eigen::Upper>();
+        if (negative) R.row(5) *= -1;
+        std::vector<index_t> order;
+        for (index_t i = 0; i < n; ++i)
+          if (i != from) order.push_back(i);
+        order.insert(order.begin() + to, from);
+        const Matrix A = gram(R), z = Random(3).normal(n, m).template cast<double>().template cast<real>(),
+                     b = product(R.transpose().template cast<real>(), z);
+        Matrix moved(n, n), moved_b(n, m);
+        for (index_t j = 0; j < n; ++j) {
+          for (index_t i = 0; i < n; ++i) moved(i, j) = A(order[size_t(i)], order[size_t(j)]);
+          moved_b.row(j) = b.row(order[size_t(j)]);
+        }
+
+        Padded<S> memory(stored(R, lower), n + 3);
+        Stored<double> z_memory = z.template cast<double>(), z_held = z_memory;
+        if (negative) z_held.row(5) *= -1;  // of a factor that has been turned already
+        std::vector<double> rss{3, 4};
+        Released held;
+        gpucholmod_status status;
+        ASSERT_EQ(create(lower, n, memory.data.data(), memory.ld, 0, &held.held, &status), GPUCHOLMOD_OK);
+        const gpucholmod_options options = triangle(lower);
+        const gpucholmod_right_sides of_memory = right_sides(z_memory.data(), n, m, n, nullptr, 0, 0, rss.data()),
+                                     of_held = right_sides(z_held.data(), n, m, n, nullptr, 0, 0, nullptr);
+        const gpucholmod_matrix place = matrix(memory.data.data(), n, n, memory.ld);
+        ASSERT_EQ(gpucholmod_shift(place, from, to, &of_memory, &options, &status), GPUCHOLMOD_OK)
+            << status.message;
+        ASSERT_EQ(gpucholmod_factor_shift(held.held, from, to, &of_held, nullptr, &status), GPUCHOLMOD_OK);
+        const Stored<S> made = upper(memory.matrix(n), lower);
+        Stored<S> out(n, n);
+        ASSERT_EQ(get(held.held, 0, out.data(), n, &status), GPUCHOLMOD_OK);
+        EXPECT_EQ(out, made);
+        EXPECT_LT(off(made, moved), 30);
+        EXPECT_EQ(z_memory, z_held);
+        EXPECT_EQ(rss, (std::vector<double>{3, 4}));
+        const Matrix left = product(made.transpose().template cast<real>(), z_memory.template cast<real>()) - moved_b;
+        EXPECT_LT(double(norm_1(left) / (norm_1(moved_b) * real(std::numeric_limits<S>::epsilon()) * n)), 30);
+      }
+}
+
+TYPED_TEST(CFactor, RowsThatAreNotThereDoNotMove) {
+  using S = TypeParam;
+  const Growing<S> g;
+  constexpr index_t n = g.n;
+  Stored<S> R = g.R;
+  Released held;
+  ASSERT_EQ(create(0, n, R.data(), n, 0, &held.held, nullptr), GPUCHOLMOD_OK);
+  for (const auto& [from, to] : {std::pair<index_t, index_t>{0, n}, {n, 0}, {-1, 0}, {0, -1}}) {
+    EXPECT_EQ(gpucholmod_shift(matrix(R.data(), n, n, n), from, to, nullptr, nullptr, nullptr),
+              GPUCHOLMOD_BAD_ARGUMENT);
+    EXPECT_EQ(gpucholmod_factor_shift(held.held, from, to, nullptr, nullptr, nullptr), GPUCHOLMOD_BAD_ARGUMENT);
+  }
+  R(1, 1) = 0;
+  const Stored<S> before = R;
+  gpucholmod_status status;
+  EXPECT_EQ(gpucholmod_shift(matrix(R.data(), n, n, n), 0, 2, nullptr, nullptr, &status), GPUCHOLMOD_BAD_DIAGONAL);
+  EXPECT_EQ(status.row, 2);
+  EXPECT_EQ(R, before);
+}
+
 TYPED_TEST(CFactor, TellsOfItself) {
   using S = TypeParam;
   const Growing<S> g;
   const index_t n = g.n;
   Released factor;
   gpucholmod_status status;
-  ASSERT_EQ(Functions<S>::hold(0, n, g.R.data(), n, n + 5, GPUCHOLMOD_MEMORY, -1, &factor.held, &status),
+  ASSERT_EQ(create(0, n, g.R.data(), n, n + 5, &factor.held, &status),
             GPUCHOLMOD_OK);
-  EXPECT_EQ(gpucholmod_home(factor.held), GPUCHOLMOD_MEMORY);
-  EXPECT_EQ(gpucholmod_scalar(factor.held), sizeof(S));
-  EXPECT_EQ(gpucholmod_capacity(factor.held), n + 5);
+  EXPECT_EQ(gpucholmod_factor_on_gpu(factor.held), 0);
+  EXPECT_EQ(gpucholmod_factor_type(factor.held), sizeof(S) == 8 ? GPUCHOLMOD_DOUBLE : GPUCHOLMOD_FLOAT);
+  EXPECT_EQ(gpucholmod_factor_capacity(factor.held), n + 5);
   std::vector<double> diagonal(n);
-  ASSERT_EQ(gpucholmod_diagonal(factor.held, diagonal.data(), &status), GPUCHOLMOD_OK);
+  ASSERT_EQ(gpucholmod_factor_diagonal(factor.held, diagonal.data(), &status), GPUCHOLMOD_OK);
   real log = 0;
   for (index_t j = 0; j < n; ++j) {
     EXPECT_EQ(diagonal[j], double(g.R(j, j)));
     log += 2 * std::log(real(g.R(j, j)));
   }
   double found = 0;
-  ASSERT_EQ(gpucholmod_logdet(factor.held, &found, &status), GPUCHOLMOD_OK);
+  ASSERT_EQ(gpucholmod_factor_logdet(factor.held, &found, &status), GPUCHOLMOD_OK);
   EXPECT_NEAR(found, double(log), 1e-13 * n * std::abs(double(log)));
-  EXPECT_EQ(gpucholmod_logdet(factor.held, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
-  EXPECT_EQ(gpucholmod_diagonal(factor.held, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
-  EXPECT_EQ(gpucholmod_logdet(nullptr, &found, &status), GPUCHOLMOD_BAD_ARGUMENT);
-  EXPECT_EQ(gpucholmod_scalar(nullptr), 0u);
-  EXPECT_EQ(gpucholmod_capacity(nullptr), 0);
+  EXPECT_EQ(gpucholmod_factor_logdet(factor.held, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(gpucholmod_factor_diagonal(factor.held, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(gpucholmod_factor_logdet(nullptr, &found, &status), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(gpucholmod_factor_type(nullptr), 0);
+  EXPECT_EQ(gpucholmod_factor_capacity(nullptr), 0);
 
   // V of weights, as in the precision of R
   Random random(3);
   const Stored<double> V = random.normal(n, 2).template cast<double>();
   const double weights[] = {2, -1e-3};
-  ASSERT_EQ(gpucholmod_modify(factor.held, 2, V.data(), n, weights, 0.5, nullptr, &status), GPUCHOLMOD_OK)
+  ASSERT_EQ(update(factor.held, 2, V.data(), n, weights, 0.5, nullptr, &status), GPUCHOLMOD_OK)
       << status.message;
   Stored<S> R(n, n);
-  ASSERT_EQ(Functions<S>::store(factor.held, 0, R.data(), n, &status), GPUCHOLMOD_OK);
+  ASSERT_EQ(get(factor.held, 0, R.data(), n, &status), GPUCHOLMOD_OK);
   Matrix A = gram(g.R) * real(0.5);
   for (const int q : {0, 1})
     A += real(weights[q]) * (V.col(q).template cast<real>() * V.col(q).template cast<real>().transpose());
@@ -214,9 +266,9 @@ TYPED_TEST(CFactor, TellsOfItself) {
 
   // no GPU in this build
   gpucholmod_factor* on_gpu = nullptr;
-  EXPECT_EQ(Functions<S>::hold(0, n, g.R.data(), n, n, GPUCHOLMOD_GPU, -1, &on_gpu, &status), GPUCHOLMOD_NOT_BUILT);
+  EXPECT_EQ(create(0, n, g.R.data(), n, n, &on_gpu, &status, GPUCHOLMOD_ANY_GPU), GPUCHOLMOD_NOT_BUILT);
   EXPECT_EQ(on_gpu, nullptr);
-  EXPECT_EQ(gpucholmod_gpu(-1, &status), GPUCHOLMOD_NOT_BUILT);
+  EXPECT_EQ(gpucholmod_gpu(GPUCHOLMOD_ANY_GPU, &status), GPUCHOLMOD_NOT_BUILT);
   EXPECT_NE(status.message[0], 0);
 }
 
@@ -231,14 +283,14 @@ TEST(CFactorOfDoubles, AreModifiedAsInTheCallersMemory) {
         const std::vector<double> weights(size_t(k), weight);
         Released held;
         gpucholmod_status status;
-        ASSERT_EQ(gpucholmod_hold(0, n, R.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held.held, &status), GPUCHOLMOD_OK);
-        ASSERT_EQ(gpucholmod_modify(held.held, k, V.data(), n, weights.data(), 1, nullptr, &status), GPUCHOLMOD_OK)
+        ASSERT_EQ(create(0, n, R.data(), n, n, &held.held, &status), GPUCHOLMOD_OK);
+        ASSERT_EQ(update(held.held, k, V.data(), n, weights.data(), 1, nullptr, &status), GPUCHOLMOD_OK)
             << status.message;
         ASSERT_EQ(
-            gpucholmod_update_d(0, n, k, R.data(), n, V.data(), n, weights.data(), 1, nullptr, nullptr, 0, &status),
+            update(0, n, k, R.data(), n, V.data(), n, weights.data(), 1, nullptr, &status),
             GPUCHOLMOD_OK);
         Stored<double> out(n, n);
-        ASSERT_EQ(gpucholmod_store(held.held, 0, out.data(), n, &status), GPUCHOLMOD_OK);
+        ASSERT_EQ(get(held.held, 0, out.data(), n, &status), GPUCHOLMOD_OK);
         EXPECT_EQ(out, Stored<double>(R.triangularView<Eigen::Upper>())) << n << ", " << k;
       }
 }
@@ -248,8 +300,8 @@ TEST(CFactorOfDoubles, DoNotFitIntoFloats) {
   float out = 7;
   Released factor;
   gpucholmod_status status;
-  ASSERT_EQ(gpucholmod_hold(0, 1, &R, 1, 1, GPUCHOLMOD_MEMORY, -1, &factor.held, &status), GPUCHOLMOD_OK);
-  EXPECT_EQ(gpucholmod_store_s(factor.held, 0, &out, 1, &status), GPUCHOLMOD_OVERFLOW);
+  ASSERT_EQ(create(0, 1, &R, 1, 1, &factor.held, &status), GPUCHOLMOD_OK);
+  EXPECT_EQ(get(factor.held, 0, &out, 1, &status), GPUCHOLMOD_OVERFLOW);
   EXPECT_EQ(out, 7);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "c/handle.h"
+#include "c_call.h"
 #include "padded.h"
 #include "tests.h"
 
@@ -56,7 +57,11 @@ class Failing : public HeldFactor {
     begun = begins_;
     return fail_();
   }
-  void shift(index_t, index_t, const Task&, std::unique_ptr<HeldFactor>*, const Poll&, std::atomic<bool>&) override {}
+  void shift(index_t, index_t, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
+             std::atomic<bool>& begun) override {
+    begun = begins_;
+    fail_();
+  }
 
  private:
   bool begins_;
@@ -69,38 +74,51 @@ struct Numbers {
   std::vector<double> V = std::vector<double>(3, 0.5), X{0, 9, 0, 0}, z{1, 2, 3, 4}, Y{5}, rss{6},
                       B = std::vector<double>(3, 1), out = std::vector<double>(9);
   ptrdiff_t gone = 1;
-  gpucholmod_sides sides{1, z.data(), 4, Y.data(), 1, rss.data()};
+  gpucholmod_right_sides sides(index_t rows) { return right_sides(z.data(), rows, 1, 4, Y.data(), 1, 1, rss.data()); }
   gpucholmod_status status;
 };
 
 using CallOf = std::function<int(gpucholmod_factor*, Numbers&)>;
 
 const std::vector<CallOf> changes{
+    [](gpucholmod_factor* f, Numbers& g) { return update(f, 1, g.V.data(), 3, nullptr, 1, nullptr, &g.status); },
     [](gpucholmod_factor* f, Numbers& g) {
-      return gpucholmod_modify(f, 1, g.V.data(), 3, nullptr, 1, nullptr, &g.status);
+      const gpucholmod_right_sides sides = g.sides(3);
+      return update(f, 1, g.V.data(), 3, nullptr, 0.5, &sides, &g.status);
     },
     [](gpucholmod_factor* f, Numbers& g) {
-      return gpucholmod_modify(f, 1, g.V.data(), 3, nullptr, 0.5, &g.sides, &g.status);
+      const gpucholmod_right_sides sides = g.sides(4);
+      return insert(f, 1, 1, g.X.data(), 4, &sides, &g.status);
     },
-    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_insert(f, 1, 1, g.X.data(), 4, &g.sides, &g.status); },
-    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_remove(f, 1, &g.gone, &g.sides, &g.status); }};
+    [](gpucholmod_factor* f, Numbers& g) {
+      const gpucholmod_right_sides sides = g.sides(3);
+      return remove(f, 1, &g.gone, &sides, &g.status);
+    },
+    [](gpucholmod_factor* f, Numbers& g) {
+      const gpucholmod_right_sides sides = g.sides(3);
+      return gpucholmod_factor_shift(f, 0, 2, &sides, nullptr, &g.status);
+    }};
 
 const std::vector<CallOf> other_uses{
     [](gpucholmod_factor* f, Numbers& g) {
       gpucholmod_factor* made = nullptr;
-      const int code = gpucholmod_copy(f, &made, &g.status);
+      const int code = gpucholmod_factor_copy(f, &made, &g.status);
       EXPECT_EQ(made != nullptr, code == GPUCHOLMOD_OK);
-      gpucholmod_release(made);
+      gpucholmod_factor_destroy(made);
       return code;
     },
-    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_solve(f, GPUCHOLMOD_BOTH, 1, g.B.data(), 3, &g.status); },
-    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_store(f, 0, g.out.data(), 3, &g.status); },
+    [](gpucholmod_factor* f, Numbers& g) { return solve(f, GPUCHOLMOD_A, 1, g.B.data(), 3, &g.status); },
+    [](gpucholmod_factor* f, Numbers& g) { return get(f, 0, g.out.data(), 3, &g.status); },
     [](gpucholmod_factor* f, Numbers& g) {
       std::vector<float> out(9);
-      return gpucholmod_store_s(f, 0, out.data(), 3, &g.status);
+      return get(f, 0, out.data(), 3, &g.status);
     },
-    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_diagonal(f, g.out.data(), &g.status); },
-    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_logdet(f, g.out.data(), &g.status); }};
+    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_factor_diagonal(f, g.out.data(), &g.status); },
+    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_factor_logdet(f, g.out.data(), &g.status); },
+    [](gpucholmod_factor* f, Numbers& g) { return gpucholmod_factor_rcond(f, g.out.data(), &g.status); },
+    [](gpucholmod_factor* f, Numbers& g) {
+      return gpucholmod_factor_inverse(f, matrix(g.out.data(), 3, 3, 3), &g.status);
+    }};
 
 /// The ways to fail, with the codes that they have before a factor has begun to change.
 struct Way {
@@ -124,7 +142,7 @@ TEST(CHalfModified, IsToldAndTheFactorIsRefused) {
   for (const Way& way : ways_to_fail)
     for (std::size_t c = 0; c < changes.size(); ++c)
       for (const bool begins : {false, true}) {
-        if (c == 3 && way.code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE) continue;  // rows that go have no pivot
+        if (c >= 3 && way.code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE) continue;  // rows that go or move have no pivot
         SCOPED_TRACE(std::string(way.name) + ", " + std::to_string(c) + (begins ? ", begun" : ""));
         int alive = 0;
         auto* const factor = new gpucholmod_factor{std::make_unique<Failing>(begins, way.fail, alive)};
@@ -142,13 +160,13 @@ TEST(CHalfModified, IsToldAndTheFactorIsRefused) {
           EXPECT_EQ(changes[again](factor, given), GPUCHOLMOD_HALF_MODIFIED);
           EXPECT_EQ(given.status.pivot, 0);
         }
-        EXPECT_EQ(gpucholmod_modify(factor, 1, given.V.data(), 3, nullptr, 1, nullptr, nullptr),
+        EXPECT_EQ(update(factor, 1, given.V.data(), 3, nullptr, 1, nullptr, nullptr),
                   begins ? GPUCHOLMOD_HALF_MODIFIED : way.code);
-        EXPECT_EQ(gpucholmod_order(factor), 3);
-        EXPECT_EQ(gpucholmod_capacity(factor), 5);
-        EXPECT_EQ(gpucholmod_scalar(factor), 8u);
-        EXPECT_EQ(gpucholmod_home(factor), GPUCHOLMOD_GPU);
-        EXPECT_EQ(gpucholmod_release(factor), GPUCHOLMOD_OK);
+        EXPECT_EQ(gpucholmod_factor_order(factor), 3);
+        EXPECT_EQ(gpucholmod_factor_capacity(factor), 5);
+        EXPECT_EQ(gpucholmod_factor_type(factor), GPUCHOLMOD_DOUBLE);
+        EXPECT_EQ(gpucholmod_factor_on_gpu(factor), 1);
+        gpucholmod_factor_destroy(factor);
         EXPECT_EQ(alive, 0);
       }
 }
@@ -161,17 +179,18 @@ TEST(CHalfModified, IsThrownInCpp) {
   Numbers given;
   try {
     detail::call(
-        [&](gpucholmod_status* status) { return gpucholmod_insert(factor, 1, 1, given.X.data(), 4, nullptr, status); });
+        [&](gpucholmod_status* status) { return insert(factor, 1, 1, given.X.data(), 4, nullptr, status); });
     ADD_FAILURE();
   } catch (const HalfModified& failure) {
     EXPECT_EQ(failure.code(), GPUCHOLMOD_HALF_MODIFIED);
     EXPECT_EQ(failure.pivot(), 2);
     EXPECT_NE(std::string(failure.what()).find("positive definite"), std::string::npos);
   }
-  EXPECT_THROW(
-      detail::call([&](gpucholmod_status* status) { return gpucholmod_logdet(factor, given.out.data(), status); }),
-      HalfModified);
-  gpucholmod_release(factor);
+  const auto logdet = [&](gpucholmod_status* status) {
+    return gpucholmod_factor_logdet(factor, given.out.data(), status);
+  };
+  EXPECT_THROW(detail::call(logdet), HalfModified);
+  gpucholmod_factor_destroy(factor);
 }
 
 /// A factor that is declared as trusted, and is none. Where nothing is declared, nothing changes.

@@ -1,11 +1,10 @@
-#include <gpucholmod.h>
-
 #include <cmath>
 #include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "c_call.h"
 #include "families.h"
 #include "padded.h"
 #include "tests.h"
@@ -14,15 +13,6 @@
 /// what it cannot do.
 namespace gpucholmod::test {
 namespace {
-
-int update(int lower, index_t n, index_t k, double* R, index_t ldr, const double* V, index_t ldv, const double* weights,
-           double scale, const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return gpucholmod_update_d(lower, n, k, R, ldr, V, ldv, weights, scale, sides, nullptr, 0, status);
-}
-int update(int lower, index_t n, index_t k, float* R, index_t ldr, const float* V, index_t ldv, const double* weights,
-           double scale, const gpucholmod_sides* sides, gpucholmod_status* status) {
-  return gpucholmod_update_s(lower, n, k, R, ldr, V, ldv, weights, scale, sides, nullptr, 0, status);
-}
 
 template <class S>
 double ratio_of(const Problem<S>& p, bool lower) {
@@ -64,12 +54,15 @@ TEST(CInterface, LargeFactorsWeightsScalesAndWorkspaces) {
     for (const double scale : {1.0, 0.9, 1e-14})
       for (const bool own : {false, true}) {
         Padded<double> made(R, n);
-        std::vector<char> workspace(gpucholmod_workspace(n, k, 8));
+        std::vector<char> workspace(gpucholmod_workspace(n, k, GPUCHOLMOD_DOUBLE));
         std::vector<double> w = weights;
         if (scale < 0.5)
           for (double& x : w) x = std::abs(x);
-        const int code = gpucholmod_update_d(0, n, k, made.data.data(), n, V.data(), n, w.data(), scale, nullptr,
-                                             own ? workspace.data() : nullptr, own ? workspace.size() : 0, nullptr);
+        gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+        if (own) options.workspace = workspace.data();
+        if (own) options.workspace_size = workspace.size();
+        const int code = gpucholmod_update(matrix(made.data.data(), n, n, n), matrix(V.data(), n, k, n), w.data(),
+                                           scale, nullptr, &options, nullptr);
         ASSERT_EQ(code, GPUCHOLMOD_OK);
         Matrix weighted = V.cast<real>();
         for (index_t q = 0; q < k; ++q) weighted.col(q) *= real(w[size_t(q)]);
@@ -82,8 +75,11 @@ TEST(CInterface, LargeFactorsWeightsScalesAndWorkspaces) {
     gpucholmod_status status;
     Padded<double> made(R, n);
     char little[64];
-    EXPECT_EQ(gpucholmod_update_d(0, n, k, made.data.data(), n, V.data(), n, nullptr, 1, nullptr, little, sizeof little,
-                                  &status),
+    gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+    options.workspace = little;
+    options.workspace_size = sizeof little;
+    EXPECT_EQ(gpucholmod_update(matrix(made.data.data(), n, n, n), matrix(V.data(), n, k, n), nullptr, 1, nullptr,
+                                &options, &status),
               GPUCHOLMOD_BAD_ARGUMENT);
   }
 }
@@ -98,12 +94,12 @@ TEST(CInterface, TrustsAFactorToTheSameBits) {
         Stored<double> looked_at = R, trusted = R;
         ASSERT_EQ(update(lower, n, 1, looked_at.data(), n, V.data(), n, &weight, 1, nullptr, nullptr), GPUCHOLMOD_OK);
         ASSERT_EQ(
-            update(lower | GPUCHOLMOD_TRUSTED, n, 1, trusted.data(), n, V.data(), n, &weight, 1, nullptr, nullptr),
+            update(lower | trusted_form, n, 1, trusted.data(), n, V.data(), n, &weight, 1, nullptr, nullptr),
             GPUCHOLMOD_OK);
         EXPECT_EQ(looked_at, trusted);
       }
   double far = 1e-200, v = 1;  // not by this way
-  EXPECT_EQ(update(GPUCHOLMOD_TRUSTED, 1, 1, &far, 1, &v, 1, nullptr, 1, nullptr, nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(update(trusted_form, 1, 1, &far, 1, &v, 1, nullptr, 1, nullptr, nullptr), GPUCHOLMOD_OK);
   EXPECT_EQ(far, 1);
 }
 
@@ -149,15 +145,15 @@ TEST(CInterface, LeavesWhatItCannotChange) {
   double x = 2;
   EXPECT_EQ(update(4, 1, 1, &x, 1, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, 1, 1, &x, 0, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
-  EXPECT_EQ(update(0, 1, 1, &x, 1, static_cast<double*>(nullptr), 1, nullptr, 1, nullptr, &status),
+  EXPECT_EQ(update(0, 1, 1, &x, 1, nullptr, 1, nullptr, 1, nullptr, &status),
             GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, 1, 1, &x, 1, &x, 1, nullptr, 0, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_EQ(update(0, -1, 1, &x, 1, &x, 1, nullptr, 1, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
   EXPECT_NE(std::string(status.message), "");
   EXPECT_EQ(
-      update(0, 0, 3, static_cast<double*>(nullptr), 0, static_cast<double*>(nullptr), 0, nullptr, 1, nullptr, &status),
+      update<double>(0, 0, 3, nullptr, 0, nullptr, 0, nullptr, 1, nullptr, &status),
       GPUCHOLMOD_OK);
-  EXPECT_EQ(update(0, 1, 0, &x, 1, static_cast<double*>(nullptr), 1, nullptr, 4, nullptr, &status), GPUCHOLMOD_OK);
+  EXPECT_EQ(update(0, 1, 0, &x, 1, nullptr, 1, nullptr, 4, nullptr, &status), GPUCHOLMOD_OK);
   EXPECT_EQ(x, 4);
 }
 
@@ -197,17 +193,17 @@ TEST(CInterface, CarriesRightHandSides) {
   fit(X.topRows(rows), y.topRows(rows), R, z, rss);
   fit(X, y, R_all, z_all, rss_all);
   const Stored<double> V = X.bottomRows(k).transpose().cast<double>(), Y = y.bottomRows(k).cast<double>();
-  const gpucholmod_sides sides{2, z.data(), n, Y.data(), k, rss.data()};
+  const gpucholmod_right_sides sides = right_sides(z.data(), n, 2, n, Y.data(), k, k, rss.data());
   gpucholmod_status status;
   gpucholmod_factor* held = nullptr;
-  ASSERT_EQ(gpucholmod_hold(0, n, R.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held, &status), GPUCHOLMOD_OK);
+  ASSERT_EQ(create(0, n, R.data(), n, n, &held, &status), GPUCHOLMOD_OK);
   Stored<double> z_held = z;
   std::vector<double> rss_held = rss;
-  const gpucholmod_sides sides_held{2, z_held.data(), n, Y.data(), k, rss_held.data()};
+  const gpucholmod_right_sides sides_held = right_sides(z_held.data(), n, 2, n, Y.data(), k, k, rss_held.data());
   ASSERT_EQ(update(0, n, k, R.data(), n, V.data(), n, nullptr, 1, &sides, &status), GPUCHOLMOD_OK) << status.message;
-  ASSERT_EQ(gpucholmod_modify(held, k, V.data(), n, nullptr, 1, &sides_held, &status), GPUCHOLMOD_OK) << status.message;
+  ASSERT_EQ(update(held, k, V.data(), n, nullptr, 1, &sides_held, &status), GPUCHOLMOD_OK) << status.message;
   Stored<double> stored(n, n);
-  ASSERT_EQ(gpucholmod_store(held, 0, stored.data(), n, &status), GPUCHOLMOD_OK);
+  ASSERT_EQ(get(held, 0, stored.data(), n, &status), GPUCHOLMOD_OK);
   const double size = z_all.norm() + R_all.norm();
   EXPECT_LT((z - z_all).norm(), 1e-13 * size);
   EXPECT_LT((R.triangularView<Eigen::Upper>().toDenseMatrix() - R_all).norm(), 1e-13 * size);
@@ -220,7 +216,7 @@ TEST(CInterface, CarriesRightHandSides) {
   EXPECT_EQ(update(0, n, k, R.data(), n, V.data(), n, weights.data(), 1, &sides, &status),
             GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
   EXPECT_EQ(z, before);
-  gpucholmod_release(held);
+  gpucholmod_factor_destroy(held);
 }
 
 TEST(CInterface, RowsAndColumnsComeAndGo) {
@@ -240,18 +236,18 @@ TEST(CInterface, RowsAndColumnsComeAndGo) {
     Padded<double> made(R, n + p);
     made.data.resize(made.ld * (n + p), unused);
     gpucholmod_status status;
-    ASSERT_EQ(gpucholmod_insert_d(lower, n, at, p, made.data.data(), made.ld, X.data(), n + p, nullptr, &status),
+    ASSERT_EQ(insert(lower, n, at, p, made.data.data(), made.ld, X.data(), n + p, nullptr, &status),
               GPUCHOLMOD_OK)
         << status.message;
     gpucholmod_factor *held = nullptr, *other = nullptr;
-    ASSERT_EQ(gpucholmod_hold(lower, n, R.data(), n, n, GPUCHOLMOD_MEMORY, -1, &held, &status), GPUCHOLMOD_OK)
+    ASSERT_EQ(create(lower, n, R.data(), n, n, &held, &status), GPUCHOLMOD_OK)
         << status.message;
-    ASSERT_EQ(gpucholmod_copy(held, &other, &status), GPUCHOLMOD_OK);
-    ASSERT_EQ(gpucholmod_insert(other, at, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK) << status.message;
-    EXPECT_EQ(gpucholmod_order(held), n);
-    EXPECT_EQ(gpucholmod_order(other), n + p);
+    ASSERT_EQ(gpucholmod_factor_copy(held, &other, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(insert(other, at, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK) << status.message;
+    EXPECT_EQ(gpucholmod_factor_order(held), n);
+    EXPECT_EQ(gpucholmod_factor_order(other), n + p);
     Stored<double> out(n + p, n + p);
-    ASSERT_EQ(gpucholmod_store(other, lower, out.data(), n + p, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(get(other, lower, out.data(), n + p, &status), GPUCHOLMOD_OK);
     const Stored<double> given = lower ? Stored<double>(out.transpose()) : out;
     EXPECT_LT((given - all).norm(), 1e-12 * all.norm());
     Stored<double> in_place = made.matrix(n + p);
@@ -259,35 +255,35 @@ TEST(CInterface, RowsAndColumnsComeAndGo) {
     EXPECT_EQ(Stored<double>(in_place.triangularView<Eigen::Upper>()), given);
 
     Stored<double> b = random.normal(n + p, 3).cast<double>(), x = b;
-    ASSERT_EQ(gpucholmod_solve(other, GPUCHOLMOD_BOTH, 3, x.data(), n + p, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(solve(other, GPUCHOLMOD_A, 3, x.data(), n + p, &status), GPUCHOLMOD_OK);
     EXPECT_LT((A.cast<double>() * x - b).norm(), 1e-9 * b.norm());
-    ASSERT_EQ(gpucholmod_solve(other, GPUCHOLMOD_FORWARD, 3, b.data(), n + p, &status), GPUCHOLMOD_OK);
-    ASSERT_EQ(gpucholmod_solve(other, GPUCHOLMOD_BACK, 3, b.data(), n + p, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(solve(other, GPUCHOLMOD_R_TRANSPOSED, 3, b.data(), n + p, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(solve(other, GPUCHOLMOD_R, 3, b.data(), n + p, &status), GPUCHOLMOD_OK);
     EXPECT_EQ(b, x);
 
     const std::vector<ptrdiff_t> gone{at, at + 1}, twice{at, at};
-    EXPECT_EQ(gpucholmod_remove(other, 2, twice.data(), nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
-    ASSERT_EQ(gpucholmod_remove(other, 2, gone.data(), nullptr, &status), GPUCHOLMOD_OK);
-    ASSERT_EQ(gpucholmod_remove_d(lower, n + p, 2, gone.data(), made.data.data(), made.ld, nullptr, &status),
+    EXPECT_EQ(remove(other, 2, twice.data(), nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+    ASSERT_EQ(remove(other, 2, gone.data(), nullptr, &status), GPUCHOLMOD_OK);
+    ASSERT_EQ(remove(lower, n + p, 2, gone.data(), made.data.data(), made.ld, nullptr, &status),
               GPUCHOLMOD_OK);
     Stored<double> again = made.matrix(n);
     again = lower ? Stored<double>(again.transpose()) : again;
     Stored<double> first = lower ? Stored<double>(R.transpose()) : R;
     EXPECT_LT((again - first).triangularView<Eigen::Upper>().toDenseMatrix().norm(), 1e-12 * all.norm());
-    EXPECT_EQ(gpucholmod_insert(held, n + 1, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
-    EXPECT_EQ(gpucholmod_insert_d(lower, n, at, p, made.data.data(), n, X.data(), n + p, nullptr, &status),
+    EXPECT_EQ(insert(held, n + 1, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_BAD_ARGUMENT);
+    EXPECT_EQ(insert(lower, n, at, p, made.data.data(), n, X.data(), n + p, nullptr, &status),
               GPUCHOLMOD_BAD_ARGUMENT);
     Stored<double> bad = X;
     bad(at + 1, 1) = 0;
-    EXPECT_EQ(gpucholmod_insert(held, at, p, bad.data(), n + p, nullptr, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+    EXPECT_EQ(insert(held, at, p, bad.data(), n + p, nullptr, &status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
     gpucholmod_factor* on_gpu = nullptr;
-    EXPECT_EQ(gpucholmod_hold(lower, n, R.data(), n, n, GPUCHOLMOD_GPU, -1, &on_gpu, &status), GPUCHOLMOD_NOT_BUILT);
-    gpucholmod_release(held);
-    gpucholmod_release(other);
+    EXPECT_EQ(create(lower, n, R.data(), n, n, &on_gpu, &status, GPUCHOLMOD_ANY_GPU), GPUCHOLMOD_NOT_BUILT);
+    gpucholmod_factor_destroy(held);
+    gpucholmod_factor_destroy(other);
   }
-  EXPECT_EQ(gpucholmod_release(nullptr), GPUCHOLMOD_OK);
+  gpucholmod_factor_destroy(nullptr);
   EXPECT_EQ(gpucholmod_abi(), GPUCHOLMOD_ABI);
-  EXPECT_EQ(gpucholmod_copy(nullptr, nullptr, nullptr), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(gpucholmod_factor_copy(nullptr, nullptr, nullptr), GPUCHOLMOD_BAD_ARGUMENT);
 }
 
 TEST(CInterface, IsCalledByManyThreadsAtOnce) {

@@ -1,5 +1,3 @@
-#include <gpucholmod.h>
-
 #include <cstring>
 #include <limits>
 #include <string>
@@ -10,6 +8,7 @@
 #include <unistd.h>
 #endif
 
+#include "c_call.h"
 #include "matrices.h"
 #include "tests.h"
 
@@ -22,29 +21,10 @@ class CTriangle : public testing::Test {};
 using Scalars = testing::Types<double, float>;
 TYPED_TEST_SUITE(CTriangle, Scalars);
 
-/// The functions that end in _d and _s.
-template <class S>
-struct Functions;
-template <>
-struct Functions<double> {
-  static constexpr auto hold = gpucholmod_hold;
-  static constexpr auto update = gpucholmod_update_d;
-  static constexpr auto insert = gpucholmod_insert_d;
-  static constexpr auto remove = gpucholmod_remove_d;
-};
-template <>
-struct Functions<float> {
-  static constexpr auto hold = gpucholmod_hold_s;
-  static constexpr auto update = gpucholmod_update_s;
-  static constexpr auto insert = gpucholmod_insert_s;
-  static constexpr auto remove = gpucholmod_remove_s;
-};
-
 /// Every function that takes a factor in the caller's memory, in every way that it goes: modify(R, ldr) for a factor of
 /// order n that has room for a row and column more.
 template <class S>
 struct Calls {
-  using F = Functions<S>;
   index_t n;
   int form;
   std::vector<S> V, X;
@@ -58,9 +38,8 @@ struct Calls {
 
   int update(S* R, index_t ldr, double weight, double scale, bool with_sides) {
     const double weights[] = {weight, 0.5};
-    const gpucholmod_sides sides{1, z.data(), n + 1, Y.data(), 2, nullptr};
-    return F::update(form, n, 2, R, ldr, V.data(), n, weights, scale, with_sides ? &sides : nullptr, nullptr, 0,
-                     &status);
+    const gpucholmod_right_sides sides = right_sides(z.data(), n, 1, n + 1, Y.data(), 2, 2, nullptr);
+    return test::update(form, n, 2, R, ldr, V.data(), n, weights, scale, with_sides ? &sides : nullptr, &status);
   }
   /// What `which` leaves of a factor with memory of its own, or null.
   int call(int which, S* R, index_t ldr, gpucholmod_factor** held) {
@@ -70,9 +49,9 @@ struct Calls {
       case 1: return update(R, ldr, -1, 1, false);
       case 2: return update(R, ldr, 1, 1e-14, false);
       case 3: return update(R, ldr, 1, 0.5, true);
-      case 4: return F::insert(form, n, 1, 1, R, ldr, X.data(), n + 1, nullptr, &status);
-      case 5: return F::remove(form, n, 1, &gone, R, ldr, nullptr, &status);
-      default: return F::hold(form, n, R, ldr, 0, GPUCHOLMOD_MEMORY, -1, held, &status);
+      case 4: return insert(form, n, 1, 1, R, ldr, X.data(), n + 1, nullptr, &status);
+      case 5: return remove(form, n, 1, &gone, R, ldr, nullptr, &status);
+      default: return create(form, n, R, ldr, 0, held, &status);
     }
   }
   static constexpr int count = 7;
@@ -108,8 +87,8 @@ TYPED_TEST(CTriangle, MayHoldAnything) {
             gpucholmod_factor* factor = nullptr;
             ASSERT_EQ(calls.call(which, R.data(), ldr, &factor), GPUCHOLMOD_OK) << calls.status.message;
             held[turn].resize(size_t(n * n));
-            ASSERT_TRUE(!factor || gpucholmod_store(factor, 0, held[turn].data(), n, nullptr) == GPUCHOLMOD_OK);
-            gpucholmod_release(factor);
+            ASSERT_TRUE(!factor || get(factor, 0, held[turn].data(), n, nullptr) == GPUCHOLMOD_OK);
+            gpucholmod_factor_destroy(factor);
             const index_t order = which == 4 ? n + 1 : n;
             for (index_t j = 0; j < n + 1; ++j)
               for (index_t i = 0; i < ldr; ++i) {
@@ -147,7 +126,7 @@ TYPED_TEST(CTriangle, IsNotRead) {
       Calls<S> calls(n, form);
       gpucholmod_factor* factor = nullptr;
       EXPECT_EQ(calls.call(which, R, ldr, &factor), GPUCHOLMOD_OK) << calls.status.message;
-      gpucholmod_release(factor);
+      gpucholmod_factor_destroy(factor);
       munmap(memory, bytes);
     }
 }

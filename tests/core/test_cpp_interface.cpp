@@ -19,6 +19,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "c_call.h"
 #include "matrices.h"
 
 /// gpucholmod.hpp: what it gives is what the functions below it give; and what cannot be done throws and changes
@@ -83,8 +84,8 @@ TYPED_TEST(CppInterface, HoldsAFactor) {
   const double eps = double(std::numeric_limits<S>::epsilon());
   Factor F(View(given.R, n, n));
   EXPECT_EQ(F.order(), n);
-  EXPECT_EQ(F.scalar(), sizeof(S));
-  EXPECT_EQ(F.home(), Home::memory);
+  EXPECT_EQ(F.type(), sizeof(S) == 8 ? GPUCHOLMOD_DOUBLE : GPUCHOLMOD_FLOAT);
+  EXPECT_FALSE(F.on_gpu());
   const View<const double> V(given.wide, n, k);
   F.update(V);
   EXPECT_LT(off(F.numbers(), given.A + given.VV, eps), 30);
@@ -112,7 +113,7 @@ TYPED_TEST(CppInterface, HoldsAFactor) {
   F.store(View(lower, n, n), Triangle::lower);
   for (index_t j = 0; j < n; ++j)
     for (index_t i = 0; i < n; ++i) EXPECT_EQ(double(lower[size_t(i + j * n)]), upper[size_t(j + i * n)]);
-  const Factor again(View(lower, n, n), Triangle::lower, Home::memory, -1, n + 4);
+  const Factor again(View(lower, n, n), Triangle::lower, on_host, n + 4);
   EXPECT_EQ(again.numbers(), upper);
   EXPECT_EQ(again.capacity(), n + 4);
 }
@@ -247,7 +248,7 @@ TYPED_TEST(CppInterface, ThrowsAndChangesNothing) {
   bad[size_t(4 * (n + 1))] = std::numeric_limits<S>::min() / 4;
   EXPECT_EQ(code_of([&] { Factor(View(bad, n, n)); }), GPUCHOLMOD_BAD_DIAGONAL);
   EXPECT_EQ(code_of([&] { Factor(View(bad, n * n, 1)); }), GPUCHOLMOD_BAD_ARGUMENT);
-  EXPECT_EQ(code_of([&] { Factor(View(given.R, n, n), Triangle::upper, Home::gpu); }), GPUCHOLMOD_NOT_BUILT);
+  EXPECT_EQ(code_of([&] { Factor(View(given.R, n, n), Triangle::upper, any_gpu); }), GPUCHOLMOD_NOT_BUILT);
   EXPECT_EQ(code_of([] { gpu_name(); }), GPUCHOLMOD_NOT_BUILT);
 }
 
@@ -259,8 +260,8 @@ TEST(CppRightHandSides, ComeAlong) {
   for (double& x : z) x = double(random.normal());
   for (double& x : Y) x = double(random.normal());
   std::vector<double> R = given.R, z_c = z, rss_c = rss, z_view = z, rss_view = rss;
-  const gpucholmod_sides sides{2, z_c.data(), n + 1, Y.data(), k, rss_c.data()};
-  ASSERT_EQ(gpucholmod_update_d(0, n, k, R.data(), n, given.V.data(), n, nullptr, 1, &sides, nullptr, 0, nullptr),
+  const gpucholmod_right_sides sides = right_sides(z_c.data(), n, 2, n + 1, Y.data(), k, k, rss_c.data());
+  ASSERT_EQ(update(0, n, k, R.data(), n, given.V.data(), n, nullptr, 1, &sides, nullptr),
             GPUCHOLMOD_OK);
   Factor F(View(given.R, n, n));
   const RightHandSides with{{z.data(), n, 2, n + 1}, View(Y, k, 2), rss};
@@ -275,7 +276,7 @@ TEST(CppRightHandSides, ComeAlong) {
 
   std::vector<double> x(n + 1), y{1, 2};
   x[5] = 4;
-  const RightHandSides coming{{z.data(), n, 2, n + 1}, View(y, 1, 2), {}};
+  const RightHandSides coming{{z.data(), n + 1, 2, n + 1}, View(y, 1, 2), {}};
   F.insert(5, x, &coming);
   EXPECT_EQ(z[5], 0.5);
   EXPECT_EQ(z[n + 6], 1);

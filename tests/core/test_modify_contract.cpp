@@ -112,7 +112,7 @@ std::vector<StorageKind> storages() {
           member_in_place,
           c_interface("C", false),
           c_interface("CLower", false, GPUCHOLMOD_LOWER),
-          c_interface("CTrusted", false, GPUCHOLMOD_UPPER | GPUCHOLMOD_TRUSTED),
+          c_interface("CTrusted", false, GPUCHOLMOD_UPPER | trusted_form),
           c_interface("CHandle", true)};
 }
 

@@ -1,5 +1,3 @@
-#include <gpucholmod.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "c_call.h"
 #include "call.h"
 #include "cpu/host_factor.h"
 #include "padded.h"
@@ -113,20 +112,20 @@ struct Given : Numbers<S> {
     const int code = hold(capacity);
     EXPECT_EQ(code, GPUCHOLMOD_OK) << status.message;
   }
-  ~Given() { gpucholmod_release(held); }
+  ~Given() { gpucholmod_factor_destroy(held); }
 
   int hold(index_t capacity) {
-    if constexpr (std::is_same_v<S, double>)
-      return gpucholmod_hold(0, n, R.data(), n, capacity, GPUCHOLMOD_MEMORY, -1, &held, &status);
-    else return gpucholmod_hold_s(0, n, R.data(), n, capacity, GPUCHOLMOD_MEMORY, -1, &held, &status);
+    return create(0, n, R.data(), n, capacity, &held, &status);
   }
-  gpucholmod_sides sides(index_t columns = m) { return {columns, z.data(), n + k, Y.data(), k, rss.data()}; }
+  gpucholmod_right_sides sides(index_t columns, index_t rows) {
+    return right_sides(z.data(), rows, columns, n + k, Y.data(), k, k, rss.data());
+  }
 
   /// All that may change, one number behind the other.
   std::vector<double> numbers() const {
-    const index_t order = gpucholmod_order(held);
+    const index_t order = gpucholmod_factor_order(held);
     std::vector<double> all(size_t(order * order));
-    EXPECT_EQ(gpucholmod_store(held, 0, all.data(), order, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(get(held, 0, all.data(), order, nullptr), GPUCHOLMOD_OK);
     all.insert(all.end(), memory.begin(), memory.end());
     all.insert(all.end(), z.data(), z.data() + z.size());
     all.insert(all.end(), rss.begin(), rss.end());
@@ -145,46 +144,48 @@ std::vector<std::pair<std::string, CallOf<S>>> calls() {
   using G = Given<S>;
   constexpr index_t k = G::k;
   std::vector<std::pair<std::string, CallOf<S>>> all{
-      {"modify", [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, nullptr, 1, nullptr, &g.status); }},
+      {"modify", [](G& g) { return update(g.held, k, g.V.data(), g.n, nullptr, 1, nullptr, &g.status); }},
       {"modify, weights",
-       [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, some_weights, 0.9, nullptr, &g.status); }},
+       [](G& g) { return update(g.held, k, g.V.data(), g.n, some_weights, 0.9, nullptr, &g.status); }},
       {"modify, downdate",
-       [](G& g) { return gpucholmod_modify(g.held, k, g.V.data(), g.n, all_minus, 1, nullptr, &g.status); }},
+       [](G& g) { return update(g.held, k, g.V.data(), g.n, all_minus, 1, nullptr, &g.status); }},
       {"modify, no columns",
-       [](G& g) { return gpucholmod_modify(g.held, 0, nullptr, g.n, nullptr, 0.5, nullptr, &g.status); }},
+       [](G& g) { return update(g.held, 0, nullptr, g.n, nullptr, 0.5, nullptr, &g.status); }},
   };
   for (const index_t m : {index_t(0), G::m}) {
     const std::string with = ", " + std::to_string(m) + " right-hand sides";
     all.emplace_back("modify" + with, [m](G& g) {
-      const gpucholmod_sides sides = g.sides(m);
-      return gpucholmod_modify(g.held, k, g.V.data(), g.n, some_weights, 0.9, &sides, &g.status);
+      const gpucholmod_right_sides sides = g.sides(m, g.n);
+      return update(g.held, k, g.V.data(), g.n, some_weights, 0.9, &sides, &g.status);
     });
     all.emplace_back("insert" + with, [m](G& g) {
-      const gpucholmod_sides sides = g.sides(m);
-      return gpucholmod_insert(g.held, 1, k, g.X.data(), g.n + k, &sides, &g.status);
+      const gpucholmod_right_sides sides = g.sides(m, g.n + k);
+      return insert(g.held, 1, k, g.X.data(), g.n + k, &sides, &g.status);
     });
     all.emplace_back("remove" + with, [m](G& g) {
-      const gpucholmod_sides sides = g.sides(m);
-      return gpucholmod_remove(g.held, k, some_rows, &sides, &g.status);
+      const gpucholmod_right_sides sides = g.sides(m, g.n);
+      return remove(g.held, k, some_rows, &sides, &g.status);
     });
-    const auto in_memory = [&](const char* name, auto&& update, auto&& insert, auto&& remove) {
-      all.emplace_back(std::string(name) + "update" + with, [m, update](G& g) {
-        const gpucholmod_sides sides = g.sides(m);
-        return update(0, g.n, k, g.memory.data(), g.n + k, g.V_in_S.data(), g.n, some_weights, 0.9, &sides, nullptr, 0,
-                      &g.status);
-      });
-      all.emplace_back(std::string(name) + "insert" + with, [m, insert](G& g) {
-        const gpucholmod_sides sides = g.sides(m);
-        return insert(0, g.n, 1, k, g.memory.data(), g.n + k, g.X_in_S.data(), g.n + k, &sides, &g.status);
-      });
-      all.emplace_back(std::string(name) + "remove" + with, [m, remove](G& g) {
-        const gpucholmod_sides sides = g.sides(m);
-        return remove(0, g.n, k, some_rows, g.memory.data(), g.n + k, &sides, &g.status);
-      });
-    };
-    if constexpr (std::is_same_v<S, double>)
-      in_memory("", gpucholmod_update_d, gpucholmod_insert_d, gpucholmod_remove_d);
-    else in_memory("", gpucholmod_update_s, gpucholmod_insert_s, gpucholmod_remove_s);
+    all.emplace_back("shift" + with, [m](G& g) {
+      const gpucholmod_right_sides sides = g.sides(m, g.n);
+      return gpucholmod_factor_shift(g.held, 1, g.n - 1, &sides, nullptr, &g.status);
+    });
+    all.emplace_back("update" + with, [m](G& g) {
+      const gpucholmod_right_sides sides = g.sides(m, g.n);
+      return update(0, g.n, k, g.memory.data(), g.n + k, g.V_in_S.data(), g.n, some_weights, 0.9, &sides, &g.status);
+    });
+    all.emplace_back("insert, memory" + with, [m](G& g) {
+      const gpucholmod_right_sides sides = g.sides(m, g.n + k);
+      return insert(0, g.n, 1, k, g.memory.data(), g.n + k, g.X_in_S.data(), g.n + k, &sides, &g.status);
+    });
+    all.emplace_back("remove, memory" + with, [m](G& g) {
+      const gpucholmod_right_sides sides = g.sides(m, g.n);
+      return remove(0, g.n, k, some_rows, g.memory.data(), g.n + k, &sides, &g.status);
+    });
+    all.emplace_back("shift, memory" + with, [m](G& g) {
+      const gpucholmod_right_sides sides = g.sides(m, g.n);
+      return gpucholmod_shift(matrix(g.memory.data(), g.n, g.n, g.n + k), g.n - 1, 0, &sides, nullptr, &g.status);
+    });
   }
   return all;
 }
@@ -238,7 +239,7 @@ TYPED_TEST(OutOfMemory, IsTold) {
   double log = 0;
   const std::vector<double> before = B;
   const std::vector<std::pair<const char*, CallOf<TypeParam>>> all{
-      {"copy", [&](G& g) { return gpucholmod_copy(first, &made, &g.status); }},
+      {"copy", [&](G& g) { return gpucholmod_factor_copy(first, &made, &g.status); }},
       {"hold",
        [&](G& g) {
          const int code = g.hold(70);
@@ -246,9 +247,9 @@ TYPED_TEST(OutOfMemory, IsTold) {
          g.held = first;
          return code;
        }},
-      {"solve", [&](G& g) { return gpucholmod_solve(first, GPUCHOLMOD_BOTH, 2, B.data(), 60, &g.status); }},
-      {"diagonal", [&](G& g) { return gpucholmod_diagonal(first, out.data(), &g.status); }},
-      {"logdet", [&](G& g) { return gpucholmod_logdet(first, &log, &g.status); }}};
+      {"solve", [&](G& g) { return solve(first, GPUCHOLMOD_A, 2, B.data(), 60, &g.status); }},
+      {"diagonal", [&](G& g) { return gpucholmod_factor_diagonal(first, out.data(), &g.status); }},
+      {"logdet", [&](G& g) { return gpucholmod_factor_logdet(first, &log, &g.status); }}};
   for (const auto& [name, call] : all) {
     SCOPED_TRACE(name);
     const long failed = with_each_allocation_failing([&, call = &call](long which, bool for_good) {
@@ -260,7 +261,7 @@ TYPED_TEST(OutOfMemory, IsTold) {
       }
       EXPECT_EQ(code, has_failed ? GPUCHOLMOD_OUT_OF_MEMORY : GPUCHOLMOD_OK);
       EXPECT_TRUE(code == GPUCHOLMOD_OK || (B == before && made == nullptr));
-      gpucholmod_release(std::exchange(made, nullptr));
+      gpucholmod_factor_destroy(std::exchange(made, nullptr));
       return has_failed;
     });
     EXPECT_GT(failed, 0);

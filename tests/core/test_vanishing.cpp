@@ -1,5 +1,4 @@
-#include <gpucholmod.h>
-
+#include "c_call.h"
 #include "batch_call.h"
 #include "modify/solve_modified.h"
 #include "process_threads.h"
@@ -66,12 +65,8 @@ TEST(Vanishing, OfMatricesAndFilesInSinglePrecision) { matrices_and_files_keep_t
 
 template <class S>
 void the_callers_memory_keeps_its_diagonal() {
-  constexpr auto update = [] {
-    if constexpr (sizeof(S) == 8) return gpucholmod_update_d;
-    else return gpucholmod_update_s;
-  }();
   for (const Vanishing& how : all_that_vanish)
-    for (const int form : {int(GPUCHOLMOD_UPPER), int(GPUCHOLMOD_LOWER), int(GPUCHOLMOD_TRUSTED)})
+    for (const int form : {int(GPUCHOLMOD_UPPER), int(GPUCHOLMOD_LOWER), int(trusted_form)})
       for (const index_t n : {1, 9, 70, 300})
         for (const index_t k : {1, 3, 7}) {
           Problem<S> p = problem_of<S>(how, n, k);
@@ -80,8 +75,8 @@ void the_callers_memory_keeps_its_diagonal() {
           const std::vector<double> weights(k, p.sign == Sign::update ? 1 : -1);
           Stored<S> R = p.R;
           gpucholmod_status status;
-          EXPECT_EQ(update(form, n, k, R.data(), n, p.V.data(), n, weights.data(), how.scale * how.scale, nullptr,
-                           nullptr, 0, &status),
+          EXPECT_EQ(update<S>(form, n, k, R.data(), n, p.V.data(), n, weights.data(), how.scale * how.scale, nullptr,
+                              &status),
                     GPUCHOLMOD_BAD_DIAGONAL)
               << how.name << ", form " << form << ", n " << n << ", k " << k;
           EXPECT_EQ(status.row, n);

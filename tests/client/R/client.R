@@ -8,5 +8,8 @@ client_update <- function(R, V, weights = NULL, lower = FALSE) .Call(C_update, R
 # The code and message of an update that cannot be done.
 client_refused <- function(R, V, weights) .Call(C_refused, R, V, weights)
 
-# Every function that the header names, and whether gpucholmod has registered it.
+# Every function that the header names and gpucholmod has.
 client_names <- function() .Call(C_names)
+
+# Loads the table of a version that is so much higher, and has so many bytes more.
+client_load_other <- function(version, bytes) .Call(C_load_other, as.integer(version), as.integer(bytes))

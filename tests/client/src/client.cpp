@@ -42,7 +42,11 @@ void run(const double* B, int d, int steps, double target, unsigned seed, Chain&
   S.assign(std::size_t(d) * d, 0);
   for (int j = 0; j < d; ++j) S[j + j * d] = 1;
   std::vector<double> x(d), proposal(d), u(d), change(d);
-  std::vector<char> workspace(gpucholmod_workspace(d, 1, sizeof(double)));
+  std::vector<char> workspace(gpucholmod_workspace(d, 1, GPUCHOLMOD_DOUBLE));
+  gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+  options.triangle = GPUCHOLMOD_LOWER;
+  options.workspace = workspace.data();
+  options.workspace_size = workspace.size();
   double here = energy(B, d, x);
   int accepted = 0;
   for (int step = 1; step <= steps; ++step) {
@@ -65,8 +69,8 @@ void run(const double* B, int d, int steps, double target, unsigned seed, Chain&
     // S S' <- S (I + eta (chance - target) u u' / |u|^2) S'
     const double weight = std::min(1.0, d * std::pow(step, -2.0 / 3)) * (chance - target) / norm;
     gpucholmod_status status;
-    if (gpucholmod_update_d(GPUCHOLMOD_LOWER, d, 1, S.data(), d, change.data(), d, &weight, 1, nullptr, workspace.data(), workspace.size(),
-                            &status) != GPUCHOLMOD_OK) {
+    if (gpucholmod_update(gpucholmod_double_matrix(S.data(), d, d, d), gpucholmod_const_double_matrix(change.data(), d, 1, d),
+                          &weight, 1, nullptr, &options, &status) != GPUCHOLMOD_OK) {
       chain.failure = status.message;
       return;
     }
@@ -132,7 +136,8 @@ SEXP refused(SEXP R, SEXP V, SEXP weights) {
   const int n = Rf_ncols(R);
   SEXP copy = PROTECT(Rf_duplicate(R));
   gpucholmod_status status;
-  gpucholmod_update_d(GPUCHOLMOD_UPPER, n, Rf_ncols(V), REAL(copy), n, REAL(V), n, REAL(weights), 1, nullptr, nullptr, 0, &status);
+  gpucholmod_update(gpucholmod_double_matrix(REAL(copy), n, n, n), gpucholmod_const_double_matrix(REAL(V), n, Rf_ncols(V), n),
+                    REAL(weights), 1, nullptr, nullptr, &status);
   SEXP told = PROTECT(Rf_allocVector(VECSXP, 4));
   SET_VECTOR_ELT(told, 0, Rf_ScalarInteger(status.code));
   SET_VECTOR_ELT(told, 1, Rf_ScalarInteger(int(status.pivot)));
@@ -142,23 +147,34 @@ SEXP refused(SEXP R, SEXP V, SEXP weights) {
   return told;
 }
 
+/// The functions of the table that are there.
 SEXP names() {
-#define NAME_OF(result, name, parameters, arguments) all.push_back("gpucholmod_" #name);
   std::vector<const char*> all;
+#define NAME_OF(name) \
+  if (gpucholmod_table->name##_) all.push_back("gpucholmod_" #name);
   GPUCHOLMOD_FUNCTIONS(NAME_OF)
+#undef NAME_OF
   SEXP names = PROTECT(Rf_allocVector(STRSXP, R_xlen_t(all.size())));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    R_GetCCallable("gpucholmod", all[i]);  // R's error where there is none
-    SET_STRING_ELT(names, R_xlen_t(i), Rf_mkChar(all[i]));
-  }
+  for (std::size_t i = 0; i < all.size(); ++i) SET_STRING_ELT(names, R_xlen_t(i), Rf_mkChar(all[i]));
   UNPROTECT(1);
   return names;
+}
+
+/// What gpucholmod_load() does where the installed version is another, or has fewer functions.
+SEXP load_other(SEXP version, SEXP bytes) {
+  gpucholmod_api other = *gpucholmod_table;
+  other.version += Rf_asInteger(version);
+  other.size += std::size_t(Rf_asInteger(bytes));
+  gpucholmod_use(&other);
+  gpucholmod_load();
+  return R_NilValue;
 }
 
 const R_CallMethodDef calls[] = {{"C_ram", reinterpret_cast<DL_FUNC>(ram), 4},
                                  {"C_update", reinterpret_cast<DL_FUNC>(update), 4},
                                  {"C_refused", reinterpret_cast<DL_FUNC>(refused), 3},
                                  {"C_names", reinterpret_cast<DL_FUNC>(names), 0},
+                                 {"C_load_other", reinterpret_cast<DL_FUNC>(load_other), 2},
                                  {nullptr, nullptr, 0}};
 
 }  // namespace

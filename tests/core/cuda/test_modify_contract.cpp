@@ -54,7 +54,7 @@ StorageKind batch(const char* name, bool in_place) {
 }
 
 StorageKind c_handle(const char* name) {
-  const auto make = [] { return std::make_unique<CStorage>(true, GPUCHOLMOD_UPPER, GPUCHOLMOD_GPU); };
+  const auto make = [] { return std::make_unique<CStorage>(true, GPUCHOLMOD_UPPER, GPUCHOLMOD_ANY_GPU); };
   StorageKind kind{name, make, true};
   kind.has_poll = false;
   return kind;

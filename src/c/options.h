@@ -1,0 +1,72 @@
+#pragma once
+
+
+#include "c/interface.h"
+
+/// What a caller has chosen by gpucholmod_options.
+namespace gpucholmod::c {
+
+/// The options that a function has; the caller may set no other.
+namespace option {
+enum : unsigned { triangle = 1, trusted = 2, threads = 4, device = 8, workspace = 16, progress = 32 };
+}
+
+struct Options {
+  Uplo uplo = Uplo::upper;
+  bool trusted = false;
+  int threads = 1;  ///< as of Task: 0 for as many as are of use
+  int device = GPUCHOLMOD_HOST;
+  void* workspace = nullptr;
+  std::size_t workspace_size = 0;
+  gpucholmod_progress progress = nullptr;
+  void* progress_data = nullptr;
+
+  /// Returns what calls the progress function, if there is one, and throws Stopped.
+  Poll poll() const {
+    if (!progress) return unwatched;
+    return [call = progress, data = progress_data](double done) {
+      if (call(done, data) != 0) throw Stopped();
+    };
+  }
+};
+
+/// Throws bad_argument unless the fields that the library does not know, which have been added since, are all 0.
+inline void require_known(const gpucholmod_options& given) {
+  constexpr std::size_t known = sizeof(gpucholmod_options), most = 4096;
+  require(given.size >= known && given.size <= most, "options->size", "must be sizeof(gpucholmod_options)");
+  const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(&given);
+  for (std::size_t i = known; i < given.size; ++i)
+    require(bytes[i] == 0, "options", "has a field that this version of gpucholmod does not know");
+}
+
+/// Returns the options of a call, `allowed` being those of namespace option that its function has. Throws bad_argument.
+inline Options options_of(const gpucholmod_options* given, unsigned allowed) {
+  Options options;
+  if (!given) return options;
+  require_known(*given);
+  const auto has = [&](unsigned field, bool is_default, const char* name) {
+    require(is_default || (allowed & field), name, "is no option of this function");
+  };
+  has(option::triangle, given->triangle == GPUCHOLMOD_UPPER, "options->triangle");
+  has(option::trusted, given->trusted == 0, "options->trusted");
+  has(option::threads, given->threads == 0, "options->threads");
+  has(option::device, given->device == GPUCHOLMOD_HOST, "options->device");
+  has(option::workspace, !given->workspace, "options->workspace");
+  has(option::progress, !given->progress, "options->progress");
+  require(given->triangle == GPUCHOLMOD_UPPER || given->triangle == GPUCHOLMOD_LOWER, "options->triangle",
+          "must be GPUCHOLMOD_UPPER or GPUCHOLMOD_LOWER");
+  require(given->trusted == 0 || given->trusted == 1, "options->trusted", "must be 0 or 1");
+  require(given->threads >= GPUCHOLMOD_ALL_THREADS, "options->threads", "must not be below GPUCHOLMOD_ALL_THREADS");
+  require(given->device >= GPUCHOLMOD_ANY_GPU, "options->device", "must not be below GPUCHOLMOD_ANY_GPU");
+  options.uplo = given->triangle == GPUCHOLMOD_LOWER ? Uplo::lower : Uplo::upper;
+  options.trusted = given->trusted == 1;
+  options.threads = given->threads == GPUCHOLMOD_ALL_THREADS ? 0 : std::max(given->threads, 1);
+  options.device = given->device;
+  options.workspace = given->workspace;
+  options.workspace_size = given->workspace_size;
+  options.progress = given->progress;
+  options.progress_data = given->progress_data;
+  return options;
+}
+
+}  // namespace gpucholmod::c

@@ -1,0 +1,94 @@
+#include "c/reshape.h"
+
+#include <utility>
+
+#include "c/hold.h"
+
+/// Rows and columns that come, go and move in a factor in the caller's memory.
+namespace gpucholmod::c {
+namespace {
+
+/// The factor of a call: R is the caller's, n its order before; a copy of it is changed.
+template <class S>
+class Copy {
+ public:
+  Copy(MatrixView<S> R, index_t n, const Options& options)
+      : R_(R), options_(options), held_(held<S>(R.block(0, 0, n, n), R.cols, options)), numbers_(R.cols * R.cols),
+        rows_(MemorySource<S>(R.data, R.ld), n, options.uplo) {}
+
+  /// Calls f(changing, reshaping), and puts what the copy has become to the caller's memory. Nothing of the caller's
+  /// changes before nothing can fail any more.
+  template <class F>
+  index_t change(const gpucholmod_right_sides* sides, F&& f) {
+    std::atomic<bool> begun{false};  // of the copy: it says nothing
+    const Reshaping given{sides, options_, [this] { held_->download(options_.uplo, numbers_.data()); },
+                          rows_.any() ? &rows_ : nullptr};
+    const index_t pivot = f(Changing{*held_, nullptr, begun}, given);
+    if (pivot < 0) put_back();
+    return pivot;
+  }
+
+ private:
+  void put_back() const {
+    const index_t m = held_->order();
+    for (index_t j = 0; j < m; ++j) {
+      const auto [first, last] = rows_of(j, m, options_.uplo);
+      std::copy(numbers_.data() + j * m + first, numbers_.data() + j * m + last, R_.col(j) + first);
+    }
+  }
+
+  MatrixView<S> R_;
+  const Options& options_;
+  std::unique_ptr<HeldFactor> held_;
+  std::vector<double> numbers_;
+  TurnedRows rows_;
+};
+
+/// What the functions have in common: the last `coming` rows and columns of R are to be filled.
+template <class F>
+int change_in_memory(const gpucholmod_matrix& R, index_t coming, const gpucholmod_right_sides* sides,
+                     const gpucholmod_options* options, gpucholmod_status* status, F&& f) {
+  return guarded(status, [&] {
+    const Options chosen = options_of(options, option::triangle | option::threads | option::progress);
+    return with_type("R", R.type, [&](auto s) {
+      using S = decltype(s);
+      const MatrixView<S> given = view<S>("R", R);
+      require(R.rows == R.cols, "R", "must be square");
+      require(coming >= 0 && coming <= R.cols, "R", "has no room for the rows and columns that are inserted");
+      return Copy<S>(given, R.cols - coming, chosen).change(sides, f);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace gpucholmod::c
+
+using namespace gpucholmod;
+using namespace gpucholmod::c;
+
+extern "C" {
+
+int gpucholmod_insert(gpucholmod_matrix R, ptrdiff_t at, gpucholmod_const_matrix X,
+                      const gpucholmod_right_sides* sides, const gpucholmod_options* options,
+                      gpucholmod_status* status) {
+  return change_in_memory(R, X.cols, sides, options, status, [&](const Changing& what, const Reshaping& given) {
+    require(X.type == R.type, "X", "has another type than R");
+    return c::insert(what, at, X, given);
+  });
+}
+
+int gpucholmod_delete(gpucholmod_matrix R, const ptrdiff_t* rows, ptrdiff_t count, const gpucholmod_right_sides* sides,
+                      const gpucholmod_options* options, gpucholmod_status* status) {
+  return change_in_memory(R, 0, sides, options, status, [&](const Changing& what, const Reshaping& given) {
+    return c::remove(what, rows, count, given);
+  });
+}
+
+int gpucholmod_shift(gpucholmod_matrix R, ptrdiff_t from, ptrdiff_t to, const gpucholmod_right_sides* sides,
+                     const gpucholmod_options* options, gpucholmod_status* status) {
+  return change_in_memory(R, 0, sides, options, status, [&](const Changing& what, const Reshaping& given) {
+    return c::shift(what, from, to, given);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "base/turned.h"
+#include "c/handle.h"
+#include "c/right_sides.h"
+#include "modify/choice.h"
+
+/// Rows and columns of A that come, go and move, in a factor with memory of its own.
+namespace gpucholmod::c {
+
+/// What such a call is given besides.
+struct Reshaping {
+  const gpucholmod_right_sides* sides;
+  const Options& options;
+  /// Is called when the factor has changed, before the caller's right-hand sides change.
+  std::function<void()> then = [] {};
+  const TurnedRows* turned = nullptr;  ///< of the factor, where that is a copy of the caller's, if any
+};
+
+/// Calls f(task), by which `coming` rows and columns are added to A, or `going` removed. Returns the failing pivot, or
+/// -1.
+template <class F>
+index_t reshape(const HeldFactor& R, index_t coming, index_t going, const Reshaping& given, F&& f) {
+  const index_t n = R.order(), after = n + coming - going;
+  const std::shared_ptr<OwnedRightHandSides> sides = copied(given.sides, n, coming, std::max(n, after));
+  if (sides && given.turned) given.turned->turn(*sides);
+  Request what = resolved(request_of(n, coming + going, R.precision(), given.options), Choice{});
+  what.removed = coming;  // of the sum of squares, as of a modification
+  if (sides) what.right = sides->view(what, sides->Y.data(), after);
+  const index_t pivot = f(what);
+  if (pivot >= 0) return pivot;
+  given.then();
+  if (sides) sides->settle(what, false);
+  put_back_sides(sides.get(), given.sides);
+  return -1;
+}
+
+/// Does the same where nothing comes, goes or moves.
+inline index_t keep_as_it_is(const HeldFactor& R, const Reshaping& given) {
+  const std::shared_ptr<OwnedRightHandSides> sides = copied(given.sides, R.order(), 0, R.order());
+  if (sides && given.turned) given.turned->turn(*sides);
+  given.then();
+  if (given.turned) put_back_sides(sides.get(), given.sides);
+  return -1;
+}
+
+/// Adds rows and columns, the first of which becomes number `at`; X: their columns of the new A.
+inline index_t insert(const Changing& what, index_t at, const gpucholmod_const_matrix& X, const Reshaping& given) {
+  HeldFactor& R = what.R;
+  const index_t n = R.order(), p = X.cols;
+  const std::vector<double> columns = packed_doubles("X", X);
+  require(X.rows - p == n, "X", "has another number of rows than the new factor");
+  require(at >= 0 && at <= n, "at", "must be one of 0 .. n");
+  if (p == 0) return keep_as_it_is(R, given);
+  return reshape(R, p, 0, given, [&](const Task& task) {
+    return R.insert(at, columns.data(), p, task, what.made, given.options.poll(), what.begun);
+  });
+}
+
+/// Deletes rows and columns.
+inline index_t remove(const Changing& what, const index_t* rows, index_t count, const Reshaping& given) {
+  HeldFactor& R = what.R;
+  require(count >= 0, "count", "must not be negative");
+  require(rows != nullptr || count == 0, "rows", "are missing");
+  for (index_t i = 0; i < count; ++i)
+    require(rows[i] >= 0 && rows[i] < R.order() && (i == 0 || rows[i] > rows[i - 1]), "rows",
+            "must be rows of the factor in ascending order");
+  if (count == 0) return keep_as_it_is(R, given);
+  return reshape(R, 0, count, given, [&](const Task& task) {
+    R.remove(std::vector<index_t>(rows, rows + count), task, what.made, given.options.poll(), what.begun);
+    return index_t(-1);
+  });
+}
+
+/// Moves row and column `from` to be number `to`.
+inline index_t shift(const Changing& what, index_t from, index_t to, const Reshaping& given) {
+  HeldFactor& R = what.R;
+  require(from >= 0 && from < R.order(), "from", "must be a row of the factor");
+  require(to >= 0 && to < R.order(), "to", "must be a row of the factor");
+  if (from == to) return keep_as_it_is(R, given);
+  return reshape(R, 0, 0, given, [&](const Task& task) {
+    R.shift(from, to, task, what.made, given.options.poll(), what.begun);
+    return index_t(-1);
+  });
+}
+
+}  // namespace gpucholmod::c
