@@ -33,7 +33,7 @@ sources := $(foreach folder,base c cpu modify paper stream $(cuda),$(wildcard $(
 kernels := $(wildcard $(root)/src/$(cuda)/*.cu)
 objects := $(sources:$(root)/src/%.cpp=$(BUILD)/%.o) $(kernels:$(root)/src/%.cu=$(BUILD)/%.o)
 libraries = $(cuda_libraries) $(LAPACK) -lpthread
-flags = -std=c++17 -fPIC -fvisibility=hidden -ffp-contract=off -DGPUCHOLMOD_EXPORT='__attribute__((visibility("default")))' \
+flags = -std=c++17 -fPIC -fvisibility=hidden -ffp-contract=off -DGPUCHOLMOD_VISIBLE \
   -I$(BUILD) -I$(root)/src -I$(root)/inst/include -isystem $(EIGEN) $(if $(oldest),-isystem $(CUDA_HOME)/include)
 nvcc_flags = -std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
   -gencode arch=compute_$(oldest),code=compute_$(oldest) -I$(BUILD) -I$(root)/src

@@ -29,10 +29,9 @@
 
 #define GPUCHOLMOD_ABI 2 /* increases when programs that were compiled with an older header have to be compiled again */
 
-#ifndef GPUCHOLMOD_EXPORT /* the build of the library defines it: makes a function visible to other programs */
-#define GPUCHOLMOD_EXPORT
+#ifdef GPUCHOLMOD_VISIBLE /* the build of the library defines it: other programs see the functions */
+#pragma GCC visibility push(default)
 #endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -165,11 +164,11 @@ enum gpucholmod_system {
 };
 
 /* Returns the GPUCHOLMOD_ABI of the library. */
-GPUCHOLMOD_EXPORT int gpucholmod_abi(void);
+int gpucholmod_abi(void);
 
 /* Returns GPUCHOLMOD_OK and the name of a GPU as status->message, or the reason why this GPU cannot be used. device:
  * its number, or GPUCHOLMOD_ANY_GPU. */
-GPUCHOLMOD_EXPORT int gpucholmod_gpu(int device, gpucholmod_status *status);
+int gpucholmod_gpu(int device, gpucholmod_status *status);
 
 /* ---- Factors in the caller's memory. R is n x n. All matrices of a call have the type of R. ----
  *
@@ -180,37 +179,34 @@ GPUCHOLMOD_EXPORT int gpucholmod_gpu(int device, gpucholmod_status *status);
 
 /* R <- the factor of scale A + V diag(weights) V'. V: n x k; weights: k, of any sign, or NULL: 1; scale: positive.
  * Options: triangle, trusted, threads, workspace, progress. */
-GPUCHOLMOD_EXPORT int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const double *weights,
-                                        double scale, const gpucholmod_right_sides *sides,
-                                        const gpucholmod_options *options, gpucholmod_status *status);
+int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const double *weights, double scale,
+                      const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                      gpucholmod_status *status);
 
 /* Returns the bytes of options->workspace that gpucholmod_update() needs for R (n x n) and V (n x k) of this
  * gpucholmod_type; SIZE_MAX: more than there can be; 0: an argument is wrong. With them it allocates no memory, unless
  * it has right-hand sides, a progress function, or numbers near the ends of the range. */
-GPUCHOLMOD_EXPORT size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, int type);
+size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, int type);
 
 /* Adds p rows and columns to A; the first of them becomes number `at`, 0 .. n. R: n + p x n + p, whose first n rows and
  * columns are the factor of A. X: n + p x p, the new columns of the new A. Options: triangle, threads, progress. */
-GPUCHOLMOD_EXPORT int gpucholmod_insert(gpucholmod_matrix R, ptrdiff_t at, gpucholmod_const_matrix X,
-                                        const gpucholmod_right_sides *sides, const gpucholmod_options *options,
-                                        gpucholmod_status *status);
+int gpucholmod_insert(gpucholmod_matrix R, ptrdiff_t at, gpucholmod_const_matrix X, const gpucholmod_right_sides *sides,
+                      const gpucholmod_options *options, gpucholmod_status *status);
 
 /* Deletes `count` rows and columns of A; rows: their numbers, from 0, ascending. The first n - count rows and columns
  * of R become the new factor; the others stay. Options: triangle, threads, progress. */
-GPUCHOLMOD_EXPORT int gpucholmod_delete(gpucholmod_matrix R, const ptrdiff_t *rows, ptrdiff_t count,
-                                        const gpucholmod_right_sides *sides, const gpucholmod_options *options,
-                                        gpucholmod_status *status);
+int gpucholmod_delete(gpucholmod_matrix R, const ptrdiff_t *rows, ptrdiff_t count, const gpucholmod_right_sides *sides,
+                      const gpucholmod_options *options, gpucholmod_status *status);
 
 /* Moves row and column `from` of A to be number `to`, both from 0; the ones between move by one place. Options:
  * triangle, threads, progress. */
-GPUCHOLMOD_EXPORT int gpucholmod_shift(gpucholmod_matrix R, ptrdiff_t from, ptrdiff_t to,
-                                       const gpucholmod_right_sides *sides, const gpucholmod_options *options,
-                                       gpucholmod_status *status);
+int gpucholmod_shift(gpucholmod_matrix R, ptrdiff_t from, ptrdiff_t to, const gpucholmod_right_sides *sides,
+                     const gpucholmod_options *options, gpucholmod_status *status);
 
 /* B (n x m) <- the solution of a gpucholmod_system with right-hand sides B, computed in double precision. m: at most
  * INT_MAX. Options: triangle. */
-GPUCHOLMOD_EXPORT int gpucholmod_solve(gpucholmod_const_matrix R, int system, gpucholmod_matrix B,
-                                       const gpucholmod_options *options, gpucholmod_status *status);
+int gpucholmod_solve(gpucholmod_const_matrix R, int system, gpucholmod_matrix B, const gpucholmod_options *options,
+                     gpucholmod_status *status);
 
 /* Many modifications of one matrix A that stays as it is, A_j = scale_j A + V_j diag(w_j) V_j', j = 1 .. count, and
  * which results are wanted of each. All matrices are double, whatever the type of the factor. */
@@ -231,25 +227,21 @@ typedef struct gpucholmod_modifications {
 /* Solves with all A_j. If some of them are not positive definite, the code is GPUCHOLMOD_NOT_POSITIVE_DEFINITE,
  * status->member is the first of them, their results are NaN, and the results of all others are there. With another
  * code than this and GPUCHOLMOD_OK, nothing has changed. Options: triangle, threads, progress. */
-GPUCHOLMOD_EXPORT int gpucholmod_solve_modified(gpucholmod_const_matrix R, const gpucholmod_modifications *what,
-                                                const gpucholmod_options *options, gpucholmod_status *status);
+int gpucholmod_solve_modified(gpucholmod_const_matrix R, const gpucholmod_modifications *what,
+                              const gpucholmod_options *options, gpucholmod_status *status);
 
-/* A <- its factor, computed in double precision. A: n x n, symmetric; one triangle is read and written. Options:
- * triangle. */
-GPUCHOLMOD_EXPORT int gpucholmod_factorise(gpucholmod_matrix A, const gpucholmod_options *options,
-                                           gpucholmod_status *status);
+/* A (n x n, symmetric, of which one triangle is read and written) <- its factor, computed in double precision; and out
+ * (n x n, not R) <- the inverse of A, both triangles. Options: triangle. */
+int gpucholmod_factorise(gpucholmod_matrix A, const gpucholmod_options *options, gpucholmod_status *status);
+int gpucholmod_inverse(gpucholmod_const_matrix R, gpucholmod_matrix out, const gpucholmod_options *options,
+                       gpucholmod_status *status);
 
-/* out (n x n, not R) <- the inverse of A, both triangles. Options: triangle. */
-GPUCHOLMOD_EXPORT int gpucholmod_inverse(gpucholmod_const_matrix R, gpucholmod_matrix out,
-                                         const gpucholmod_options *options, gpucholmod_status *status);
-
-/* *out <- log det A; -infinity if the diagonal of R has a zero. Options: triangle. */
-GPUCHOLMOD_EXPORT int gpucholmod_logdet(gpucholmod_const_matrix R, double *out, const gpucholmod_options *options,
-                                        gpucholmod_status *status);
-
-/* *out <- an estimate of 1 / (||A|| ||A^-1||) in the 1-norm, by the method of Hager and Higham. Options: triangle. */
-GPUCHOLMOD_EXPORT int gpucholmod_rcond(gpucholmod_const_matrix R, double *out, const gpucholmod_options *options,
-                                       gpucholmod_status *status);
+/* *out <- log det A, which is -infinity if the diagonal of R has a zero; and an estimate of 1 / (||A|| ||A^-1||) in the
+ * 1-norm, by the method of Hager and Higham. Options: triangle. */
+int gpucholmod_logdet(gpucholmod_const_matrix R, double *out, const gpucholmod_options *options,
+                      gpucholmod_status *status);
+int gpucholmod_rcond(gpucholmod_const_matrix R, double *out, const gpucholmod_options *options,
+                     gpucholmod_status *status);
 
 /* ---- Factors with memory of their own. All matrices may be double or float, whatever the type of the factor. ---- */
 
@@ -257,68 +249,98 @@ typedef struct gpucholmod_factor gpucholmod_factor;
 
 /* *made <- a factor of the type of R, a copy of R (n x n), with room for `capacity` rows and columns, or n if that is
  * more. A capacity that no memory has is GPUCHOLMOD_OUT_OF_MEMORY. Options: triangle, threads, device. */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity,
-                                               const gpucholmod_options *options, gpucholmod_factor **made,
-                                               gpucholmod_status *status);
+int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity, const gpucholmod_options *options,
+                             gpucholmod_factor **made, gpucholmod_status *status);
 
-/* *made <- a copy of the factor, in the same kind of memory. */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_copy(const gpucholmod_factor *factor, gpucholmod_factor **made,
-                                             gpucholmod_status *status);
+/* *made <- a copy in the same kind of memory; gives the memory back (NULL is allowed). */
+int gpucholmod_factor_copy(const gpucholmod_factor *factor, gpucholmod_factor **made, gpucholmod_status *status);
+void gpucholmod_factor_destroy(gpucholmod_factor *factor);
 
-/* Gives the memory of a factor back. NULL is allowed. */
-GPUCHOLMOD_EXPORT void gpucholmod_factor_destroy(gpucholmod_factor *factor);
-
-/* Return n; the rows and columns that there is room for; the gpucholmod_type; 1 if the factor is on a GPU. 0 for
- * NULL. */
-GPUCHOLMOD_EXPORT ptrdiff_t gpucholmod_factor_order(const gpucholmod_factor *factor);
-GPUCHOLMOD_EXPORT ptrdiff_t gpucholmod_factor_capacity(const gpucholmod_factor *factor);
-GPUCHOLMOD_EXPORT int gpucholmod_factor_type(const gpucholmod_factor *factor);
-GPUCHOLMOD_EXPORT int gpucholmod_factor_on_gpu(const gpucholmod_factor *factor);
+/* Return n, the most rows and columns without growing, the gpucholmod_type, and 1 if it is on a GPU; 0 for NULL. */
+ptrdiff_t gpucholmod_factor_order(const gpucholmod_factor *factor);
+ptrdiff_t gpucholmod_factor_capacity(const gpucholmod_factor *factor);
+int gpucholmod_factor_type(const gpucholmod_factor *factor);
+int gpucholmod_factor_on_gpu(const gpucholmod_factor *factor);
 
 /* As gpucholmod_update(), with the same bits as for an upper factor. Options: threads, progress. */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_update(gpucholmod_factor *factor, gpucholmod_const_matrix V,
-                                               const double *weights, double scale,
-                                               const gpucholmod_right_sides *sides, const gpucholmod_options *options,
-                                               gpucholmod_status *status);
+int gpucholmod_factor_update(gpucholmod_factor *factor, gpucholmod_const_matrix V, const double *weights, double scale,
+                             const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                             gpucholmod_status *status);
 
 /* As gpucholmod_insert(), gpucholmod_delete() and gpucholmod_shift(). A factor that has no room for new rows and
  * columns grows. Options: threads, progress. */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_insert(gpucholmod_factor *factor, ptrdiff_t at, gpucholmod_const_matrix X,
-                                               const gpucholmod_right_sides *sides, const gpucholmod_options *options,
-                                               gpucholmod_status *status);
-GPUCHOLMOD_EXPORT int gpucholmod_factor_delete(gpucholmod_factor *factor, const ptrdiff_t *rows, ptrdiff_t count,
-                                               const gpucholmod_right_sides *sides, const gpucholmod_options *options,
-                                               gpucholmod_status *status);
-GPUCHOLMOD_EXPORT int gpucholmod_factor_shift(gpucholmod_factor *factor, ptrdiff_t from, ptrdiff_t to,
-                                              const gpucholmod_right_sides *sides, const gpucholmod_options *options,
-                                              gpucholmod_status *status);
+int gpucholmod_factor_insert(gpucholmod_factor *factor, ptrdiff_t at, gpucholmod_const_matrix X,
+                             const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                             gpucholmod_status *status);
+int gpucholmod_factor_delete(gpucholmod_factor *factor, const ptrdiff_t *rows, ptrdiff_t count,
+                             const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                             gpucholmod_status *status);
+int gpucholmod_factor_shift(gpucholmod_factor *factor, ptrdiff_t from, ptrdiff_t to,
+                            const gpucholmod_right_sides *sides, const gpucholmod_options *options,
+                            gpucholmod_status *status);
 
-/* As gpucholmod_solve(), with R upper. */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_solve(const gpucholmod_factor *factor, int system, gpucholmod_matrix B,
-                                              gpucholmod_status *status);
+/* As gpucholmod_solve(), with R upper, and gpucholmod_solve_modified(). Options: threads, progress. */
+int gpucholmod_factor_solve(const gpucholmod_factor *factor, int system, gpucholmod_matrix B,
+                            gpucholmod_status *status);
+int gpucholmod_factor_solve_modified(const gpucholmod_factor *factor, const gpucholmod_modifications *what,
+                                     const gpucholmod_options *options, gpucholmod_status *status);
 
-/* As gpucholmod_solve_modified(). Options: threads, progress. */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_solve_modified(const gpucholmod_factor *factor,
-                                                       const gpucholmod_modifications *what,
-                                                       const gpucholmod_options *options, gpucholmod_status *status);
-
-/* R (n x n) <- the factor; its other triangle becomes zero. Options: triangle. */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_get(const gpucholmod_factor *factor, gpucholmod_matrix R,
-                                            const gpucholmod_options *options, gpucholmod_status *status);
-
-/* out (n) <- the diagonal of the factor. */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_diagonal(const gpucholmod_factor *factor, double *out,
-                                                 gpucholmod_status *status);
+/* R (n x n) <- the factor, its other triangle zero; and out (n) <- its diagonal. Options: triangle. */
+int gpucholmod_factor_get(const gpucholmod_factor *factor, gpucholmod_matrix R, const gpucholmod_options *options,
+                          gpucholmod_status *status);
+int gpucholmod_factor_diagonal(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);
 
 /* As gpucholmod_inverse(), gpucholmod_logdet() and gpucholmod_rcond(). */
-GPUCHOLMOD_EXPORT int gpucholmod_factor_inverse(const gpucholmod_factor *factor, gpucholmod_matrix out,
-                                                gpucholmod_status *status);
-GPUCHOLMOD_EXPORT int gpucholmod_factor_logdet(const gpucholmod_factor *factor, double *out,
-                                               gpucholmod_status *status);
-GPUCHOLMOD_EXPORT int gpucholmod_factor_rcond(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);
+int gpucholmod_factor_inverse(const gpucholmod_factor *factor, gpucholmod_matrix out, gpucholmod_status *status);
+int gpucholmod_factor_logdet(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);
+int gpucholmod_factor_rcond(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);
+
+/* ---- Batches: many factors of one order with memory of their own, which are modified together. ----
+ *
+ * Matrices of all members are stored side by side, and may be double or float, whatever the type of the batch. If the
+ * numbers of a member are wrong, status->member tells which. */
+
+typedef struct gpucholmod_batch gpucholmod_batch;
+
+/* As for factors. R: n x n count, whose diagonals have no zeros. Options: triangle, device. */
+int gpucholmod_batch_create(gpucholmod_const_matrix R, ptrdiff_t count, const gpucholmod_options *options,
+                            gpucholmod_batch **made, gpucholmod_status *status);
+int gpucholmod_batch_copy(const gpucholmod_batch *batch, gpucholmod_batch **made, gpucholmod_status *status);
+void gpucholmod_batch_destroy(gpucholmod_batch *batch);
+ptrdiff_t gpucholmod_batch_order(const gpucholmod_batch *batch);
+ptrdiff_t gpucholmod_batch_count(const gpucholmod_batch *batch);
+int gpucholmod_batch_type(const gpucholmod_batch *batch);
+int gpucholmod_batch_on_gpu(const gpucholmod_batch *batch);
+
+/* What becomes of each member: the factor of scale A + V diag(weights) V'. */
+typedef struct gpucholmod_batch_modification {
+  ptrdiff_t k;               /* columns of each V */
+  gpucholmod_const_matrix V; /* n x k, the same for all members; or n x k count */
+  const double *weights;     /* of any sign; NULL: 1 */
+  ptrdiff_t weights_count;   /* k, the same for all members; or k count */
+  const double *scales;      /* count, positive; NULL: 1 */
+  int independent;           /* 0: if the matrix of a member would not be positive definite, no member changes. 1: such
+                                members stay as they are, and all others change */
+} gpucholmod_batch_modification;
+
+/* Modifies every member. pivots (count, or NULL) <- 0, or the order of the first leading minor that is not positive. If
+ * a member has one, the code is GPUCHOLMOD_NOT_POSITIVE_DEFINITE, and status->member is the first such member. Options:
+ * threads, progress. */
+int gpucholmod_batch_update(gpucholmod_batch *batch, const gpucholmod_batch_modification *what, ptrdiff_t *pivots,
+                            const gpucholmod_options *options, gpucholmod_status *status);
+
+/* B (n x m count) <- the solutions of a gpucholmod_system, each with its member; R (n x n count) <- the factors; out
+ * (count) <- log det of every A. Options of _get: triangle. */
+int gpucholmod_batch_solve(const gpucholmod_batch *batch, int system, gpucholmod_matrix B, gpucholmod_status *status);
+int gpucholmod_batch_get(const gpucholmod_batch *batch, gpucholmod_matrix R, const gpucholmod_options *options,
+                         gpucholmod_status *status);
+int gpucholmod_batch_logdet(const gpucholmod_batch *batch, double *out, gpucholmod_status *status);
 
 #ifdef __cplusplus
 }
+#endif
+#ifdef GPUCHOLMOD_VISIBLE
+#pragma GCC visibility pop
 #endif
 
 #ifdef GPUCHOLMOD_FROM_R

@@ -21,7 +21,9 @@
   X(update) X(insert) X(delete) X(shift) X(solve) X(solve_modified) X(factorise) X(inverse) X(logdet) X(rcond) \
   X(factor_create) X(factor_copy) X(factor_destroy) X(factor_order) X(factor_capacity) X(factor_type) X(factor_on_gpu) \
   X(factor_update) X(factor_insert) X(factor_delete) X(factor_shift) X(factor_solve) X(factor_solve_modified) \
-  X(factor_get) X(factor_diagonal) X(factor_inverse) X(factor_logdet) X(factor_rcond)
+  X(factor_get) X(factor_diagonal) X(factor_inverse) X(factor_logdet) X(factor_rcond) \
+  X(batch_create) X(batch_copy) X(batch_destroy) X(batch_order) X(batch_count) X(batch_type) X(batch_on_gpu) \
+  X(batch_update) X(batch_solve) X(batch_get) X(batch_logdet)
 
 /* What R_GetCCallable("gpucholmod", "gpucholmod_api") gives: a function that returns this table. */
 #define GPUCHOLMOD_MEMBER(name) __typeof__(&gpucholmod_##name) name##_;
@@ -87,6 +89,17 @@ static inline void gpucholmod_load(void) {
 #define gpucholmod_factor_inverse gpucholmod_table->factor_inverse_
 #define gpucholmod_factor_logdet gpucholmod_table->factor_logdet_
 #define gpucholmod_factor_rcond gpucholmod_table->factor_rcond_
+#define gpucholmod_batch_create gpucholmod_table->batch_create_
+#define gpucholmod_batch_copy gpucholmod_table->batch_copy_
+#define gpucholmod_batch_destroy gpucholmod_table->batch_destroy_
+#define gpucholmod_batch_order gpucholmod_table->batch_order_
+#define gpucholmod_batch_count gpucholmod_table->batch_count_
+#define gpucholmod_batch_type gpucholmod_table->batch_type_
+#define gpucholmod_batch_on_gpu gpucholmod_table->batch_on_gpu_
+#define gpucholmod_batch_update gpucholmod_table->batch_update_
+#define gpucholmod_batch_solve gpucholmod_table->batch_solve_
+#define gpucholmod_batch_get gpucholmod_table->batch_get_
+#define gpucholmod_batch_logdet gpucholmod_table->batch_logdet_
 
 #endif
 

@@ -61,16 +61,6 @@ std::vector<double> diagonal(const HeldFactor& R) {
   return all;
 }
 
-/// Stores a new handle of the factor that f() makes in *made.
-template <class F>
-int make(gpucholmod_factor** made, gpucholmod_status* status, F&& f) {
-  return guarded(status, [&] {
-    require(made != nullptr, "made", "is missing");
-    *made = new gpucholmod_factor{f()};
-    return index_t(-1);
-  });
-}
-
 /// Returns the code for *out <- f(factor).
 template <class F>
 int number_of(const gpucholmod_factor* given, double* out, gpucholmod_status* status, F&& f) {
@@ -124,7 +114,7 @@ int gpucholmod_factor_type(const gpucholmod_factor* given) {
 int gpucholmod_factor_update(gpucholmod_factor* given, gpucholmod_const_matrix V, const double* weights, double scale,
                              const gpucholmod_right_sides* sides, const gpucholmod_options* options,
                              gpucholmod_status* status) {
-  return change(given, options, status, [&](const Changing& what, const Options& chosen) {
+  return change<HeldFactor>("factor", given, options, status, [&](const Changing& what, const Options& chosen) {
     return update_held(what, V, {weights, scale, sides}, chosen);
   });
 }
@@ -132,7 +122,7 @@ int gpucholmod_factor_update(gpucholmod_factor* given, gpucholmod_const_matrix V
 int gpucholmod_factor_insert(gpucholmod_factor* given, ptrdiff_t at, gpucholmod_const_matrix X,
                              const gpucholmod_right_sides* sides, const gpucholmod_options* options,
                              gpucholmod_status* status) {
-  return change(given, options, status, [&](const Changing& what, const Options& chosen) {
+  return change<HeldFactor>("factor", given, options, status, [&](const Changing& what, const Options& chosen) {
     return c::insert(what, at, X, {sides, chosen});
   });
 }
@@ -140,14 +130,14 @@ int gpucholmod_factor_insert(gpucholmod_factor* given, ptrdiff_t at, gpucholmod_
 int gpucholmod_factor_delete(gpucholmod_factor* given, const ptrdiff_t* rows, ptrdiff_t count,
                              const gpucholmod_right_sides* sides, const gpucholmod_options* options,
                              gpucholmod_status* status) {
-  return change(given, options, status, [&](const Changing& what, const Options& chosen) {
+  return change<HeldFactor>("factor", given, options, status, [&](const Changing& what, const Options& chosen) {
     return c::remove(what, rows, count, {sides, chosen});
   });
 }
 
 int gpucholmod_factor_shift(gpucholmod_factor* given, ptrdiff_t from, ptrdiff_t to, const gpucholmod_right_sides* sides,
                             const gpucholmod_options* options, gpucholmod_status* status) {
-  return change(given, options, status, [&](const Changing& what, const Options& chosen) {
+  return change<HeldFactor>("factor", given, options, status, [&](const Changing& what, const Options& chosen) {
     return c::shift(what, from, to, {sides, chosen});
   });
 }

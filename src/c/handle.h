@@ -3,59 +3,86 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "base/held_batch.h"
 #include "base/held_factor.h"
 #include "c/options.h"
 
-/// What a handle of the C interface refers to. A call that fails after it has begun to change the factor leaves it half
-/// modified.
-struct gpucholmod_factor {
-  std::unique_ptr<gpucholmod::HeldFactor> held;
+namespace gpucholmod::c {
+
+/// What a handle of the C interface refers to: a HeldFactor or a HeldBatch. A call that fails after it has begun to
+/// change it leaves it half modified.
+template <class Held>
+struct Handle {
+  std::unique_ptr<Held> held;
   bool half_modified = false;
 };
 
+}  // namespace gpucholmod::c
+
+struct gpucholmod_factor : gpucholmod::c::Handle<gpucholmod::HeldFactor> {};
+struct gpucholmod_batch : gpucholmod::c::Handle<gpucholmod::HeldBatch> {};
+
 namespace gpucholmod::c {
 
-/// Returns the factor of a handle. Throws bad_argument and HalfModified.
-inline HeldFactor& factor(const gpucholmod_factor* given) {
-  require(given != nullptr, "factor", "is missing");
+/// Returns the factor or batch of a handle. Throws bad_argument and HalfModified.
+template <class Held>
+Held& held_by(const char* argument, const Handle<Held>* given) {
+  require(given != nullptr, argument, "is missing");
   if (given->half_modified)
-    throw HalfModified("the factor is half modified, by a call that failed: it can only be destroyed");
+    throw HalfModified(std::string("the ") + argument +
+                       " is half modified, by a call that failed: it can only be destroyed");
   return *given->held;
 }
+inline HeldFactor& factor(const gpucholmod_factor* given) { return held_by<HeldFactor>("factor", given); }
+inline const HeldBatch& batch(const gpucholmod_batch* given) { return held_by<HeldBatch>("batch", given); }
 
-/// A factor that a call changes: in place, or, if `made` is not null, into *made, if anything changes.
-struct Changing {
-  HeldFactor& R;
-  std::unique_ptr<HeldFactor>* made;
+/// A factor or batch that a call changes: in place, or, if `made` is not null, into *made, if anything changes.
+template <class Held>
+struct ChangingOf {
+  Held& R;
+  std::unique_ptr<Held>* made;
   std::atomic<bool>& begun;  ///< becomes true before R changes
 };
+using Changing = ChangingOf<HeldFactor>;
 
-/// Returns the code for f(changing, options), which returns a failing pivot, from 0, or -1. `allowed`: options of the
-/// function. A call with a progress function computes into a second factor. If f fails after R has begun to change, the
-/// factor is half modified from now on.
-template <class F>
-int change(gpucholmod_factor* given, const gpucholmod_options* options, gpucholmod_status* status, F&& f) noexcept {
+/// Returns the code for f(changing, options), which returns a failing pivot, from 0, or -1. A call with a progress
+/// function computes into a second factor or batch, which replaces the first where the call succeeds, and where it was
+/// made nevertheless. If f fails after R has begun to change, R is half modified from now on.
+template <class Held, class F>
+int change(const char* argument, Handle<Held>* given, const gpucholmod_options* options, gpucholmod_status* status,
+           F&& f) noexcept {
   std::atomic<bool> begun{false};
   gpucholmod_status own;
   gpucholmod_status* const told = status ? status : &own;
-  std::unique_ptr<HeldFactor> made;
+  std::unique_ptr<Held> made;
   const int code = guarded(told, [&] {
-    HeldFactor& R = factor(given);
+    Held& R = held_by(argument, given);
     const Options chosen = options_of(options, option::threads | option::progress);
-    return f(Changing{R, chosen.progress ? &made : nullptr, begun}, chosen);
+    return f(ChangingOf<Held>{R, chosen.progress ? &made : nullptr, begun}, chosen);
   });
-  if (code == GPUCHOLMOD_OK && made) given->held = std::move(made);
+  if (made && (code == GPUCHOLMOD_OK || code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE)) given->held = std::move(made);
   if (code == GPUCHOLMOD_OK || !begun) return code;
   given->half_modified = true;
   told->code = GPUCHOLMOD_HALF_MODIFIED;
-  constexpr char consequence[] = "the factor is half modified, and can only be destroyed: ";
+  constexpr char consequence[] = "what was changed is half modified, and can only be destroyed: ";
   constexpr std::size_t before = sizeof consequence - 1, room = sizeof told->message - before - 1;
   std::memmove(told->message + before, told->message, room);
   std::memcpy(told->message, consequence, before);
   told->message[sizeof told->message - 1] = 0;
   return GPUCHOLMOD_HALF_MODIFIED;
+}
+
+/// Stores a new handle of what f() makes in *made.
+template <class Made, class F>
+int make(Made** made, gpucholmod_status* status, F&& f) {
+  return guarded(status, [&] {
+    require(made != nullptr, "made", "is missing");
+    *made = new Made{{f()}};
+    return index_t(-1);
+  });
 }
 
 }  // namespace gpucholmod::c

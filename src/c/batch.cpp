@@ -1,0 +1,164 @@
+#include "modify/batch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "c/handle.h"
+#include "cpu/host_batch.h"
+#include "cuda/device_batch.h"
+
+/// Batches: many factors of one order with memory of their own.
+namespace gpucholmod::c {
+namespace {
+
+/// Is true if a matrix of so many columns has `each` of them for every member. Does not multiply, which may overflow.
+bool has_columns(index_t cols, index_t each, index_t count) {
+  if (count == 0 || each == 0) return cols == 0;
+  return cols % count == 0 && cols / count == each;
+}
+
+/// Returns the batch of a caller's factors. Throws what cpu::hold_batch() and cuda::upload_batch() do.
+std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count, const Options& options) {
+  require(count >= 0, "count", "must not be negative");
+  const index_t n = R.rows;
+  const std::vector<double> numbers = packed_doubles("R", R);
+  require(has_columns(R.cols, n, count), "R", "must have n columns for each of `count` members");
+  const Precision precision = R.type == GPUCHOLMOD_DOUBLE ? Precision::double_ : Precision::single;
+  std::unique_ptr<HeldBatch> made;
+  naming_members([&] {
+    if (options.device == GPUCHOLMOD_HOST)
+      made = cpu::hold_batch(numbers.data(), n, count, options.uplo, precision, cpu::ordinary_memory);
+    else
+      made = cuda::upload_batch(numbers.data(), n, count, options.uplo, precision,
+                                options.device == GPUCHOLMOD_ANY_GPU ? -1 : options.device);
+  });
+  return made;
+}
+
+/// Returns the task of a call, whose V has been looked at. Throws bad_argument.
+BatchTask task_of(const gpucholmod_batch_modification& what, index_t count, const Options& options) {
+  const index_t k = what.k;
+  require(k >= 0, "what->k", "must not be negative");
+  BatchTask task;
+  task.k = k;
+  task.common_V = what.V.cols == k;
+  require(task.common_V || has_columns(what.V.cols, k, count), "what->V",
+          "must have k columns, or k for each member");
+  if (what.weights) {
+    task.common_weights = what.weights_count == k;
+    require(task.common_weights || has_columns(what.weights_count, k, count), "what->weights_count",
+            "must be k, or k times the number of members");
+    require_weights(what.weights, what.weights_count);
+    task.weights = what.weights;
+  }
+  for (index_t j = 0; what.scales && j < count; ++j)
+    require(std::isfinite(what.scales[j]) && what.scales[j] > 0, "what->scales", "must be positive");
+  task.scale = what.scales;
+  task.common_scale = !what.scales;
+  require(what.independent == 0 || what.independent == 1, "what->independent", "must be 0 or 1");
+  task.all_or_none = what.independent == 0;
+  task.threads = options.threads;
+  return task;
+}
+
+/// Modifies all members. Returns the number of the first that fails, or -1.
+index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_modification& what,
+               std::vector<index_t>& pivots, const Options& options) {
+  HeldBatch& R = changing.R;
+  const std::vector<double> V = packed_doubles("what->V", what.V);
+  require(what.V.rows == R.order(), "what->V", "has another number of rows than the factors");
+  const BatchTask task = task_of(what, R.count(), options);
+  naming_members([&] { R.modify(V.data(), task, changing.made, pivots, options.poll(), changing.begun); });
+  changing.begun = false;  // members that fail are as they were
+  const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+  return failed == pivots.end() ? -1 : failed - pivots.begin();
+}
+
+}  // namespace
+}  // namespace gpucholmod::c
+
+using namespace gpucholmod;
+using namespace gpucholmod::c;
+
+extern "C" {
+
+int gpucholmod_batch_create(gpucholmod_const_matrix R, ptrdiff_t count, const gpucholmod_options* options,
+                            gpucholmod_batch** made, gpucholmod_status* status) {
+  return make(made, status, [&] { return held(R, count, options_of(options, option::triangle | option::device)); });
+}
+
+int gpucholmod_batch_copy(const gpucholmod_batch* given, gpucholmod_batch** made, gpucholmod_status* status) {
+  return make(made, status, [&] { return batch(given).copy(); });
+}
+
+void gpucholmod_batch_destroy(gpucholmod_batch* given) { delete given; }
+
+ptrdiff_t gpucholmod_batch_order(const gpucholmod_batch* given) { return given ? given->held->order() : 0; }
+ptrdiff_t gpucholmod_batch_count(const gpucholmod_batch* given) { return given ? given->held->count() : 0; }
+int gpucholmod_batch_on_gpu(const gpucholmod_batch* given) { return given && given->held->on_gpu(); }
+int gpucholmod_batch_type(const gpucholmod_batch* given) {
+  return !given ? 0 : given->held->precision() == Precision::double_ ? GPUCHOLMOD_DOUBLE : GPUCHOLMOD_FLOAT;
+}
+
+int gpucholmod_batch_update(gpucholmod_batch* given, const gpucholmod_batch_modification* what, ptrdiff_t* pivots,
+                            const gpucholmod_options* options, gpucholmod_status* status) {
+  index_t failed = -1;
+  const auto f = [&](const ChangingOf<HeldBatch>& changing, const Options& chosen) {
+    require(what != nullptr, "what", "is missing");
+    std::vector<index_t> found;
+    failed = c::update(changing, *what, found, chosen);
+    for (std::size_t j = 0; pivots && j < found.size(); ++j) pivots[j] = found[j] + 1;
+    return failed >= 0 ? found[failed] : -1;
+  };
+  const int code = change<HeldBatch>("batch", given, options, status, f);
+  if (status && failed >= 0) status->member = failed + 1;
+  return code;
+}
+
+int gpucholmod_batch_solve(const gpucholmod_batch* given, int system, gpucholmod_matrix B, gpucholmod_status* status) {
+  return guarded(status, [&] {
+    const HeldBatch& R = batch(given);
+    std::vector<double> X = packed_doubles("B", gpucholmod_as_const(B));
+    const index_t n = R.order(), count = R.count(), m = count > 0 ? B.cols / count : 0;
+    require(B.rows == n, "B", "has another number of rows than the factors");
+    require(has_columns(B.cols, m, count), "B", "must have as many columns for each member");
+    require_system(system, m);
+    if (!X.empty()) R.solve(TriangularSolve(system), X.data(), m);
+    with_type("B", B.type, [&](auto s) { put_numbers(X, view<decltype(s)>("B", B)); });
+    return index_t(-1);
+  });
+}
+
+int gpucholmod_batch_get(const gpucholmod_batch* given, gpucholmod_matrix R, const gpucholmod_options* options,
+                         gpucholmod_status* status) {
+  return guarded(status, [&] {
+    const HeldBatch& held = batch(given);
+    const Options chosen = options_of(options, option::triangle);
+    with_type("R", R.type, [&](auto s) {
+      const auto to = view<decltype(s)>("R", R);
+      require_shape("R", R, held.order(), held.order() * held.count());
+      std::vector<double> numbers(R.rows * R.cols);
+      if (!numbers.empty()) held.download(chosen.uplo, numbers.data());
+      put_numbers(numbers, to);
+    });
+    return index_t(-1);
+  });
+}
+
+int gpucholmod_batch_logdet(const gpucholmod_batch* given, double* out, gpucholmod_status* status) {
+  return guarded(status, [&] {
+    const HeldBatch& R = batch(given);
+    const index_t n = R.order(), count = R.count();
+    require(out != nullptr || count == 0, "out", "is missing");
+    std::vector<double> diagonals(n * count);
+    if (!diagonals.empty()) R.diagonals(diagonals.data());
+    for (index_t j = 0; j < count; ++j) {
+      out[j] = 0;
+      for (index_t i = 0; i < n; ++i) out[j] += 2 * std::log(diagonals[i + j * n]);
+    }
+    return index_t(-1);
+  });
+}
+
+}  // extern "C"
