@@ -192,6 +192,11 @@ void put_numbers(const std::vector<double>& numbers, MatrixView<S> to) {
   for (index_t j = 0; j < to.cols; ++j) std::copy_n(numbers.data() + j * to.rows, to.rows, to.col(j));
 }
 
+/// Throws bad_argument unless BLAS can take this matrix where it is.
+template <class S>
+void require_blas(const char* argument, MatrixView<S> A) {
+  require(A.ld <= std::numeric_limits<int>::max(), argument, "has a leading dimension that BLAS cannot count");
+}
 /// Throws bad_argument unless a system can be solved for m right-hand sides.
 inline void require_system(int system, index_t m) {
   require(system >= GPUCHOLMOD_A && system <= GPUCHOLMOD_R, "system", "must be one of gpucholmod_system");

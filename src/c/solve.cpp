@@ -40,6 +40,7 @@ class Factor {
   /// Throws not_finite and bad_diagonal.
   Factor(MatrixView<const S> R, Uplo uplo) : R_(R), uplo_(uplo) {
     require(R.rows == R.cols, "R", "must be square");
+    require_blas("R", R);
     const index_t n = R.cols;
     for (index_t j = 0; j < n; ++j) {
       const auto [first, last] = rows_of(j, n, uplo);
@@ -159,6 +160,7 @@ int gpucholmod_solve(gpucholmod_const_matrix R, int system, gpucholmod_matrix B,
     const MatrixView<S> to = view<S>("B", B);
     require(B.rows == R.cols, "B", "has another number of rows than R");
     require_system(system, B.cols);
+    require_blas("B", to);
     const c::Factor<S> factor(given, chosen.uplo);
     with_doubles(to, true, [&](MatrixView<double> X) { factor.solve(system, X); });
     return index_t(-1);
@@ -176,6 +178,7 @@ int gpucholmod_inverse(gpucholmod_const_matrix R, gpucholmod_matrix out, const g
     using S = Scalar<decltype(given)>;
     const MatrixView<S> to = view<S>("out", out);
     require_shape("out", out, R.rows, R.cols);
+    require_blas("out", to);
     const c::Factor<S> factor(given, chosen.uplo);
     with_doubles(to, false, [&](MatrixView<double> numbers) { factor.invert(numbers); });
     return index_t(-1);

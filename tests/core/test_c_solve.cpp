@@ -229,6 +229,11 @@ TYPED_TEST(CSolve, RefusesWhatItCannotUse) {
   refused(gpucholmod_solve(R, GPUCHOLMOD_A, matrix(B.data(), 4, 2, 5), nullptr, nullptr));
   refused(gpucholmod_solve(R, GPUCHOLMOD_A, matrix(B.data(), 5, index_t(1) << 31, 5), nullptr, nullptr));
   refused(gpucholmod_solve(wide, GPUCHOLMOD_A, matrix(B.data(), 5, 2, 5), nullptr, nullptr));
+  const S* const one = good.memory.data.data();
+  constexpr index_t far = index_t(1) << 31;  // which no BLAS can count
+  refused(gpucholmod_solve(matrix(one, 1, 1, far), GPUCHOLMOD_A, matrix(B.data(), 1, 1, 1), nullptr, nullptr));
+  refused(gpucholmod_solve(matrix(one, 1, 1, 1), GPUCHOLMOD_A, matrix(B.data(), 1, 1, far), nullptr, nullptr));
+  refused(gpucholmod_inverse(matrix(one, 1, 1, 1), matrix(out.data(), 1, 1, far), nullptr, nullptr));
   gpucholmod_matrix other_type = matrix(B.data(), 5, 2, 5);
   other_type.type = GPUCHOLMOD_DOUBLE + GPUCHOLMOD_FLOAT - other_type.type;
   refused(gpucholmod_solve(R, GPUCHOLMOD_A, other_type, nullptr, nullptr));
