@@ -27,9 +27,10 @@ class Failure : public std::runtime_error {
  public:
   explicit Failure(const gpucholmod_status& status) : std::runtime_error(status.message), status_(status) {}
   gpucholmod_code code() const noexcept { return gpucholmod_code(status_.code); }
-  std::ptrdiff_t pivot() const noexcept { return status_.pivot; }  ///< these three from 1; 0: there is none
+  std::ptrdiff_t pivot() const noexcept { return status_.pivot; }  ///< these four from 1; 0: there is none
   std::ptrdiff_t row() const noexcept { return status_.row; }
   std::ptrdiff_t col() const noexcept { return status_.col; }
+  std::ptrdiff_t member() const noexcept { return status_.member; }  ///< of a batch
 
  private:
   gpucholmod_status status_;
@@ -176,6 +177,22 @@ class Minus {
   std::vector<double> more_;
 };
 
+struct Destroy {
+  void operator()(gpucholmod_factor* held) const noexcept { gpucholmod_factor_destroy(held); }
+  void operator()(gpucholmod_batch* held) const noexcept { gpucholmod_batch_destroy(held); }
+};
+/// A gpucholmod_factor or gpucholmod_batch.
+template <class Held>
+using Owned = std::unique_ptr<Held, Destroy>;
+
+/// What f(made, status) makes, a function of the C interface.
+template <class Held, class F>
+Owned<Held> make(F&& f) {
+  Held* made = nullptr;
+  call([&](gpucholmod_status* status) { return f(&made, status); });
+  return Owned<Held>(made);
+}
+
 /// f(sides) with the right-hand sides as C takes them, or NULL.
 template <class F>
 void with_sides(const RightHandSides* sides, F&& f) {
@@ -198,15 +215,15 @@ class Factor {
   /// Copies R (n x n). device: on_host, any_gpu, or the number of a GPU. capacity: rows and columns to have room for.
   explicit Factor(View<const double> R, Triangle triangle = Triangle::upper, int device = on_host,
                   std::ptrdiff_t capacity = 0) {
-    make(detail::matrix(R), triangle, device, capacity);
+    create(detail::matrix(R), triangle, device, capacity);
   }
   explicit Factor(View<const float> R, Triangle triangle = Triangle::upper, int device = on_host,
                   std::ptrdiff_t capacity = 0) {
-    make(detail::matrix(R), triangle, device, capacity);
+    create(detail::matrix(R), triangle, device, capacity);
   }
   Factor(const Factor& other) : options_(other.options_) {
     if (other.held_)
-      take([&](gpucholmod_factor** made, gpucholmod_status* status) {
+      held_ = detail::make<gpucholmod_factor>([&](gpucholmod_factor** made, gpucholmod_status* status) {
         return gpucholmod_factor_copy(other.held_.get(), made, status);
       });
   }
@@ -293,20 +310,10 @@ class Factor {
   }
 
  private:
-  struct Destroy {
-    void operator()(gpucholmod_factor* held) const noexcept { gpucholmod_factor_destroy(held); }
-  };
-
-  template <class F>
-  void take(F&& f) {
-    gpucholmod_factor* made = nullptr;
-    detail::call([&](gpucholmod_status* status) { return f(&made, status); });
-    held_.reset(made);
-  }
-  void make(gpucholmod_const_matrix R, Triangle triangle, int device, std::ptrdiff_t capacity) {
+  void create(gpucholmod_const_matrix R, Triangle triangle, int device, std::ptrdiff_t capacity) {
     gpucholmod_options options = detail::options_of(triangle);
     options.device = device;
-    take([&](gpucholmod_factor** made, gpucholmod_status* status) {
+    held_ = detail::make<gpucholmod_factor>([&](gpucholmod_factor** made, gpucholmod_status* status) {
       return gpucholmod_factor_create(R, capacity, &options, made, status);
     });
   }
@@ -332,7 +339,7 @@ class Factor {
     return x;
   }
 
-  std::unique_ptr<gpucholmod_factor, Destroy> held_;
+  detail::Owned<gpucholmod_factor> held_;
   gpucholmod_options options_ = detail::default_options();
 };
 
@@ -441,6 +448,98 @@ class FactorView {
   bool trusted_;
   gpucholmod_options options_;  ///< triangle and threads
   std::vector<unsigned char> workspace_;
+};
+
+/// Many factors of one order with memory of their own, which are modified together: gpucholmod_batch. Matrices of all
+/// members lie side by side. As a Factor, it may be without any.
+class Batch {
+ public:
+  Batch() = default;
+  /// Copies R (n x n count). device: on_host, any_gpu, or the number of a GPU.
+  Batch(View<const double> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host) {
+    create(detail::matrix(R), count, triangle, device);
+  }
+  Batch(View<const float> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host) {
+    create(detail::matrix(R), count, triangle, device);
+  }
+  Batch(const Batch& other) : options_(other.options_) {
+    if (other.held_)
+      held_ = detail::make<gpucholmod_batch>([&](gpucholmod_batch** made, gpucholmod_status* status) {
+        return gpucholmod_batch_copy(other.held_.get(), made, status);
+      });
+  }
+  Batch(Batch&&) noexcept = default;
+  Batch& operator=(Batch other) noexcept {
+    held_.swap(other.held_);
+    options_ = other.options_;
+    return *this;
+  }
+
+  std::ptrdiff_t order() const noexcept { return gpucholmod_batch_order(held_.get()); }
+  std::ptrdiff_t count() const noexcept { return gpucholmod_batch_count(held_.get()); }
+  bool on_gpu() const noexcept { return gpucholmod_batch_on_gpu(held_.get()) != 0; }
+  int type() const noexcept { return gpucholmod_batch_type(held_.get()); }
+  void set_threads(int most) { options_.threads = most; }
+
+  /// The factors of scale A + V diag(weights) V'. V: n x k, of all members, or n x k count; weights: k, of all, or
+  /// k count, or none; scales: count, or none. If one of them would not be positive definite, throws, and none changes.
+  void modify(std::ptrdiff_t k, View<const double> V, View<const double> weights = {}, View<const double> scales = {}) {
+    detail::call([&](gpucholmod_status* status) { return change(k, V, weights, scales, 0, nullptr, status); });
+  }
+  /// The same of those that stay positive definite; the others stay as they are. Returns for each member 0, or the
+  /// order of the first leading minor that would not be positive.
+  std::vector<std::ptrdiff_t> modify_each(std::ptrdiff_t k, View<const double> V, View<const double> weights = {},
+                                          View<const double> scales = {}) {
+    const std::size_t members = std::size_t(count());
+    std::vector<std::ptrdiff_t> pivots(members);
+    detail::call([&](gpucholmod_status* status) {
+      const int code = change(k, V, weights, scales, 1, pivots.data(), status);
+      return code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE ? GPUCHOLMOD_OK : code;
+    });
+    return pivots;
+  }
+  /// B (n x m count) <- the solutions of A x = b, each with its member.
+  void solve(View<double> B) const {
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_batch_solve(held_.get(), GPUCHOLMOD_A, detail::matrix(B), status);
+    });
+  }
+  /// R (n x n count) <- the factors; the other triangles are zero.
+  void store(View<double> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
+  void store(View<float> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
+  /// log det of every A.
+  std::vector<double> log_determinants() const {
+    const std::size_t members = std::size_t(count());
+    std::vector<double> all(members);
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_batch_logdet(held_.get(), all.data(), status);
+    });
+    return all;
+  }
+
+ private:
+  void create(gpucholmod_const_matrix R, std::ptrdiff_t count, Triangle triangle, int device) {
+    gpucholmod_options options = detail::options_of(triangle);
+    options.device = device;
+    held_ = detail::make<gpucholmod_batch>([&](gpucholmod_batch** made, gpucholmod_status* status) {
+      return gpucholmod_batch_create(R, count, &options, made, status);
+    });
+  }
+  int change(std::ptrdiff_t k, View<const double> V, View<const double> weights, View<const double> scales,
+             int independent, std::ptrdiff_t* pivots, gpucholmod_status* status) {
+    detail::require(!scales.data() || (scales.rows() == count() && scales.cols() == 1), "scales",
+                    "has another length than there are members");
+    const gpucholmod_batch_modification what{k,           detail::matrix(V), weights.data(), weights.rows(),
+                                             scales.data(), independent};
+    return gpucholmod_batch_update(held_.get(), &what, pivots, &options_, status);
+  }
+  void get(gpucholmod_matrix R, Triangle triangle) const {
+    const gpucholmod_options options = detail::options_of(triangle);
+    detail::call([&](gpucholmod_status* status) { return gpucholmod_batch_get(held_.get(), R, &options, status); });
+  }
+
+  detail::Owned<gpucholmod_batch> held_;
+  gpucholmod_options options_ = detail::default_options();
 };
 
 /// A (n x n, symmetric, of which one triangle is read) <- its factor.

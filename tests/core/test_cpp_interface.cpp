@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "c_call.h"
+#include "cpp_numbers.h"
 #include "matrices.h"
 
 /// gpucholmod.hpp: what it gives is what the functions below it give; and what cannot be done throws and changes
@@ -32,51 +33,7 @@ class CppInterface : public testing::Test {};
 using Scalars = testing::Types<double, float>;
 TYPED_TEST_SUITE(CppInterface, Scalars);
 
-constexpr index_t n = 20, k = 3;
-
-template <class S>
-struct Numbers {
-  std::vector<S> R, V;
-  std::vector<double> wide;  ///< V
-  Matrix A, VV;
-
-  Numbers() : R(n * n), V(n * k) {
-    Random random(5);
-    const Stored<S> factor = well_conditioned(n, random).cast<S>(),
-                    columns = (random.normal(n, k) / 30).template cast<S>();
-    std::copy_n(factor.data(), n * n, R.data());
-    std::copy_n(columns.data(), n * k, V.data());
-    wide.assign(V.begin(), V.end());
-    A = gram(factor);
-    VV = product(columns.template cast<real>(), columns.transpose().template cast<real>());
-  }
-};
-
-/// ||R'R - A||_1 / (n eps ||A||_1), of the upper triangle of R.
-template <class S>
-double off(const std::vector<S>& R, const Matrix& A, double eps) {
-  const index_t m = A.cols();
-  Stored<S> upper = Stored<S>::Zero(m, m);
-  for (index_t j = 0; j < m; ++j)
-    for (index_t i = 0; i <= j; ++i) upper(i, j) = R[size_t(i + j * m)];
-  return double(norm_1(gram(upper) - A)) / (double(norm_1(A)) * eps * double(m));
-}
-template <class S>
-double off(const std::vector<S>& R, const Matrix& A) {
-  return off(R, A, double(std::numeric_limits<S>::epsilon()));
-}
-
-/// What f() throws: its code.
-template <class F>
-gpucholmod_code code_of(F&& f) {
-  try {
-    f();
-  } catch (const Failure& failure) {
-    EXPECT_NE(std::string(failure.what()), "");
-    return failure.code();
-  }
-  return GPUCHOLMOD_OK;
-}
+constexpr index_t n = Numbers<double>::n, k = Numbers<double>::k;
 
 TYPED_TEST(CppInterface, HoldsAFactor) {
   using S = TypeParam;
