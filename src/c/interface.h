@@ -160,12 +160,14 @@ std::vector<T> packed(MatrixView<const S> A) {
 
 /// Copies a triangle to another place of the same order. By vectors, without a call for each column: small factors are
 /// copied in no time.
-template <class S>
-void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<S> to) {
+template <class S, class T = S>
+void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<T> to) {
   using Column = Eigen::Array<S, Eigen::Dynamic, 1>;
+  using Copied = Eigen::Array<T, Eigen::Dynamic, 1>;
   for (index_t j = 0; j < from.cols; ++j) {
     const index_t first = uplo == Uplo::upper ? 0 : j, rows = uplo == Uplo::upper ? j + 1 : from.cols - j;
-    Eigen::Map<Column>(to.col(j) + first, rows) = Eigen::Map<const Column>(from.col(j) + first, rows);
+    Eigen::Map<Copied>(to.col(j) + first, rows) =
+        Eigen::Map<const Column>(from.col(j) + first, rows).template cast<T>();
   }
 }
 

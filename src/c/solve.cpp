@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "base/zeros.h"
 #include "c/hold.h"
 #include "cpu/blas.h"
+#include "cpu/kernels.h"
 #include "cpu/substitute.h"
 #include "modify/condition.h"
 
@@ -21,6 +23,17 @@ template <class S>
 void require_divisor(S value, index_t j) {
   if (value == 0) throw singular(j, is_singular);
   if (!is_normal(std::abs(value))) throw too_small_to_compute(j, double(value));
+}
+
+/// Throws not_finite for the triangle that uplo names.
+template <class S>
+void require_finite(const char* argument, MatrixView<const S> A, Uplo uplo) {
+  static const Instructions instructions = cpu::resolve(Instructions::automatic);
+  if (in_range(cpu::squares_of_triangle<S>(instructions, A, uplo, nullptr))) return;
+  for (index_t j = 0; j < A.cols; ++j) {
+    const auto [first, last] = rows_of(j, A.cols, uplo);
+    largest_of(argument, A.col(j) + first, last - first, first, j);
+  }
 }
 
 /// W (n x n), its upper triangle <- that of a symmetric matrix or factor, transposed if it is lower.
@@ -41,12 +54,8 @@ class Factor {
   Factor(MatrixView<const S> R, Uplo uplo) : R_(R), uplo_(uplo) {
     require(R.rows == R.cols, "R", "must be square");
     require_blas("R", R);
-    const index_t n = R.cols;
-    for (index_t j = 0; j < n; ++j) {
-      const auto [first, last] = rows_of(j, n, uplo);
-      largest_of("R", R.col(j) + first, last - first, first, j);
-    }
-    for (index_t j = 0; j < n; ++j) {
+    require_finite("R", R, uplo);
+    for (index_t j = 0; j < R.cols; ++j) {
       require_divisor(R(j, j), j);
       if (R(j, j) < 0) negative_.push_back(j);
     }
@@ -104,19 +113,14 @@ void with_doubles(MatrixView<S> to, bool fill, F&& f) {
 template <class S>
 index_t factorise(MatrixView<S> A, Uplo uplo) {
   require(A.rows == A.cols, "A", "must be square");
+  require_finite("A", MatrixView<const S>(A), uplo);
   const index_t n = A.cols;
-  for (index_t j = 0; j < n; ++j) {
-    const auto [first, last] = rows_of(j, n, uplo);
-    largest_of("A", A.col(j) + first, last - first, first, j);
-  }
-  std::vector<double> numbers(n * n);
-  const MatrixView<double> R{numbers.data(), n, n, n};
-  load_upper(MatrixView<const S>(A), uplo, R);
-  if (const index_t pivot = blas::potrf(R); pivot >= 0) return pivot;
-  std::vector<S> made(n * n);
-  const MatrixView<S> out{made.data(), n, n, n};
-  store_factor(MatrixView<const double>(R), uplo, 1, out);
-  copy_triangle<S>(out, uplo, A);
+  const std::unique_ptr<double[]> numbers(new double[n * n]);
+  const MatrixView<double> R{numbers.get(), n, n, n};
+  copy_triangle<S, double>(A, uplo, R);
+  if (const index_t pivot = blas::potrf(R, uplo); pivot >= 0) return pivot;
+  for (index_t j = 0; j < n; ++j) require_normal(S(R(j, j)), j);
+  copy_triangle<double, S>(R, uplo, A);
   return -1;
 }
 

@@ -94,11 +94,12 @@ inline void trsv(Op op, MatrixView<const double> U, double* x, Uplo uplo = Uplo:
   if (u.cols > 0) dtrsv_(&triangle, &trans, "N", &u.cols, U.data, &u.ld, x, &stride, 1, 1, 1);
 }
 
-/// A (its upper triangle) <- U with U'U = A. Returns the first pivot that is not positive, or -1.
-inline index_t potrf(MatrixView<double> A) {
+/// A (its triangle) <- U with U'U = A, or L with LL' = A. Returns the first pivot that is not positive, or -1.
+inline index_t potrf(MatrixView<double> A, Uplo uplo = Uplo::upper) {
   const Sizes a(A);
+  const char triangle = uplo == Uplo::upper ? 'U' : 'L';
   int info = 0;
-  if (a.cols > 0) dpotrf_("U", &a.cols, A.data, &a.ld, &info, 1);
+  if (a.cols > 0) dpotrf_(&triangle, &a.cols, A.data, &a.ld, &info, 1);
   return info - 1;
 }
 
