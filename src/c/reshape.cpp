@@ -1,5 +1,6 @@
 #include "c/reshape.h"
 
+#include <optional>
 #include <utility>
 
 #include "c/hold.h"
@@ -8,27 +9,47 @@
 namespace gpucholmod::c {
 namespace {
 
-/// The factor of a call: R is the caller's, n its order before; a copy of it is changed.
+/// The factor of a call: R is the caller's, n its order before. An upper factor with a positive diagonal changes where it
+/// is, unless the call may be stopped or numbers need scaling; of others a copy is changed.
 template <class S>
-class Copy {
+class Reshaped {
  public:
-  Copy(MatrixView<S> R, index_t n, const Options& options)
-      : R_(R), options_(options), held_(held<S>(R.block(0, 0, n, n), R.cols, options)), numbers_(R.cols * R.cols),
-        rows_(MemorySource<S>(R.data, R.ld), n, options.uplo) {}
+  Reshaped(MatrixView<S> R, index_t n, const Options& options) : R_(R), options_(options) {
+    const MemorySource<S> source(R.data, R.ld);
+    rows_.emplace(source, n, options.uplo);
+    in_place_ = options.uplo == Uplo::upper && !options.progress && !rows_->any() && !Zeros(source, n).any();
+    const auto allocate = [this](std::size_t bytes) {
+      in_place_ = false;
+      return cpu::ordinary_memory(bytes);
+    };
+    held_ = in_place_ ? cpu::hold_in_place(R.data, n, R.ld, allocate)
+                      : held<S>(R.block(0, 0, n, n), R.cols, options);
+  }
+  Reshaped(const Reshaped&) = delete;
 
-  /// Calls f(changing, reshaping), and puts what the copy has become to the caller's memory. Nothing of the caller's
+  /// Calls f(changing, reshaping), and puts what a copy has become to the caller's memory. Nothing of the caller's
   /// changes before nothing can fail any more.
   template <class F>
   index_t change(const gpucholmod_right_sides* sides, F&& f) {
-    std::atomic<bool> begun{false};  // of the copy: it says nothing
-    const Reshaping given{sides, options_, [this] { held_->download(options_.uplo, numbers_.data()); },
-                          rows_.any() ? &rows_ : nullptr};
-    const index_t pivot = f(Changing{*held_, nullptr, begun}, given);
-    if (pivot < 0) put_back();
+    std::atomic<bool> begun{false};
+    const Reshaping given{sides, options_, [this] { fetch(); }, rows_->any() ? &*rows_ : nullptr};
+    index_t pivot;
+    try {
+      pivot = f(Changing{*held_, nullptr, begun}, given);
+    } catch (const Error& error) {
+      if (begun && in_place_) throw HalfModified(std::string("'R' is half modified: ") + error.what());
+      throw;
+    }
+    if (pivot < 0 && !in_place_) put_back();
     return pivot;
   }
 
  private:
+  void fetch() {
+    if (in_place_) return;
+    numbers_.resize(held_->order() * held_->order());
+    held_->download(options_.uplo, numbers_.data());
+  }
   void put_back() const {
     const index_t m = held_->order();
     for (index_t j = 0; j < m; ++j) {
@@ -39,9 +60,10 @@ class Copy {
 
   MatrixView<S> R_;
   const Options& options_;
+  std::optional<TurnedRows> rows_;
+  bool in_place_ = false;
   std::unique_ptr<HeldFactor> held_;
   std::vector<double> numbers_;
-  TurnedRows rows_;
 };
 
 /// What the functions have in common: the last `coming` rows and columns of R are to be filled.
@@ -55,7 +77,7 @@ int change_in_memory(const gpucholmod_matrix& R, index_t coming, const gpucholmo
       const MatrixView<S> given = view<S>("R", R);
       require(R.rows == R.cols, "R", "must be square");
       require(coming >= 0 && coming <= R.cols, "R", "has no room for the rows and columns that are inserted");
-      return Copy<S>(given, R.cols - coming, chosen).change(sides, f);
+      return Reshaped<S>(given, R.cols - coming, chosen).change(sides, f);
     });
   });
 }

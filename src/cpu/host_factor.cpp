@@ -43,6 +43,16 @@ class HostFactor : public HeldFactor {
     range_.least = require_diagonal<T>(R->data(), n);
   }
 
+  /// Where it is, to be changed there.
+  HostFactor(T* R, index_t n, index_t ld, Allocate allocate)
+      : n_(n), room_(ld), own_(false), allocate_(std::move(allocate)), memory_(R, [](void*) {}) {
+    look();
+    for (index_t j = 0; j < n; ++j) {
+      require_positive(view()(j, j), j);
+      require_not_vanished(view()(j, j), view()(j, j), j);
+    }
+  }
+
   template <class S>
   void load(const S* R, Uplo uplo) {
     range_.most = require_triangle<T>("R", R, n_, uplo) * std::sqrt(double(n_));
@@ -250,7 +260,7 @@ class HostFactor : public HeldFactor {
       settle(*this);
       return -1;
     }
-    const index_t room = m <= room_ && own_ ? room_ : made ? m : std::max(m, room_ + room_ / 2);
+    const index_t room = own_ && m <= room_ ? room_ : made || !own_ ? m : std::max(m, room_ + room_ / 2);
     auto other = another(m, std::max(room, e != 0 ? n_ : 0));
     MatrixView<const T> from = view();
     if (e != 0) {
@@ -314,6 +324,13 @@ std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate
                                               std::move(allocate));
 }
 
+template <class T>
+std::unique_ptr<HeldFactor> hold_in_place(T* R, index_t n, index_t ld, Allocate allocate) {
+  return std::make_unique<HostFactor<T>>(R, n, ld, std::move(allocate));
+}
+
+template std::unique_ptr<HeldFactor> hold_in_place(double*, index_t, index_t, Allocate);
+template std::unique_ptr<HeldFactor> hold_in_place(float*, index_t, index_t, Allocate);
 template std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate, int);
 template std::unique_ptr<HeldFactor> hold(const float*, index_t, Uplo, Precision, index_t, Allocate, int);
 

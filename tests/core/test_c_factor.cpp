@@ -204,6 +204,43 @@ TYPED_TEST(CFactor, RowsAndColumnsMove) {
       }
 }
 
+/// Where numbers have to be scaled, an upper factor in the caller's memory is changed by way of another one: with the
+/// same bits as a handle's.
+TYPED_TEST(CFactor, NumbersNearTheEndsOfTheRange) {
+  using S = TypeParam;
+  const Growing<S> g;
+  constexpr index_t n = g.n, p = g.p;
+  const int most = std::numeric_limits<S>::max_exponent / 2 - 10;
+  for (const int e : {-most, 0, most})
+    for (const bool lower : {false, true}) {
+      const S by = std::scalbn(S(1), e), squared = by * by;
+      Padded<S> memory(stored(Stored<S>(g.R * by), lower), n + p);
+      memory.data.resize(size_t(memory.ld * (n + p)), S(unused));
+      const Stored<S> X = g.X * squared;
+      const Stored<double> wide = X.template cast<double>();
+      Released held;
+      ASSERT_EQ(create(lower, n, memory.data.data(), memory.ld, 0, &held.held, nullptr), GPUCHOLMOD_OK);
+      const auto same = [&](index_t order, int of_memory, int of_held) {
+        EXPECT_EQ(of_memory, GPUCHOLMOD_OK);
+        EXPECT_EQ(of_held, GPUCHOLMOD_OK);
+        Stored<S> out(order, order);
+        EXPECT_EQ(get(held.held, 0, out.data(), order, nullptr), GPUCHOLMOD_OK);
+        EXPECT_EQ(upper(memory.matrix(order), lower), out) << e;
+      };
+      const gpucholmod_options options = triangle(lower);
+      const ptrdiff_t gone[] = {3, 8};
+      S* const R = memory.data.data();
+      same(n + p, insert(lower, n, g.at, p, R, memory.ld, X.data(), n + p, nullptr, nullptr),
+           insert(held.held, g.at, p, wide.data(), n + p, nullptr, nullptr));
+      same(n + p, gpucholmod_shift(matrix(R, n + p, n + p, memory.ld), 2, 20, nullptr, &options, nullptr),
+           gpucholmod_factor_shift(held.held, 2, 20, nullptr, nullptr, nullptr));
+      same(n, remove(lower, n + p, p, gone, R, memory.ld, nullptr, nullptr),
+           remove(held.held, p, gone, nullptr, nullptr));
+      same(n, gpucholmod_shift(matrix(R, n, n, memory.ld), 20, 1, nullptr, &options, nullptr),
+           gpucholmod_factor_shift(held.held, 20, 1, nullptr, nullptr, nullptr));
+    }
+}
+
 TYPED_TEST(CFactor, RowsThatAreNotThereDoNotMove) {
   using S = TypeParam;
   const Growing<S> g;
