@@ -9,8 +9,8 @@
 namespace gpucholmod::c {
 namespace {
 
-/// The factor of a call: R is the caller's, n its order before. An upper factor with a positive diagonal changes where it
-/// is, unless the call may be stopped or numbers need scaling; of others a copy is changed.
+/// The factor of a call: R is the caller's, n its order before. An upper factor with a positive diagonal changes where
+/// it is, unless the call may be stopped or numbers need scaling; of others a copy is changed.
 template <class S>
 class Reshaped {
  public:
