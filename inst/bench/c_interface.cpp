@@ -73,11 +73,13 @@ int main(int argc, char** argv) {
         require(gpucholmod_update(all, V, &sign, 1, nullptr, &options, &status), status);
       });
     };
-    const Least lower = updates(GPUCHOLMOD_LOWER, 0), trusted = updates(GPUCHOLMOD_LOWER, 1), upper = updates(GPUCHOLMOD_UPPER, 0);
+    const Least lower = updates(GPUCHOLMOD_LOWER, 0), trusted = updates(GPUCHOLMOD_LOWER, 1),
+                upper = updates(GPUCHOLMOD_UPPER, 0);
     gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
     options.triangle = GPUCHOLMOD_LOWER;
     gpucholmod_factor* held = nullptr;
-    require(gpucholmod_factor_create(gpucholmod_const_double_matrix(L.data(), n, n, n), n, &options, &held, &status), status);
+    const gpucholmod_const_matrix all = gpucholmod_const_double_matrix(L.data(), n, n, n);
+    require(gpucholmod_factor_create(all, n, &options, &held, &status), status);
     const Least of_factor = measure(n, seconds, [&](double sign) {
       require(gpucholmod_factor_update(held, V, &sign, 1, nullptr, nullptr, &status), status);
     });
