@@ -17,6 +17,10 @@ have_r_package() {
     Rscript -e "quit(status = !nzchar(system.file(package = '$1')))" >/dev/null 2>&1
 }
 
+# Whether Debian's Python, which need not be the first on PATH, finds a module.
+python=/usr/bin/python3
+have_python_module() { "$python" -c "import $1" >/dev/null 2>&1; }
+
 # Whether the compiler finds GoogleTest.
 have_gtest() {
   echo '#include <gtest/gtest.h>' | c++ -std=c++17 -x c++ -fsyntax-only - >/dev/null 2>&1
@@ -61,6 +65,10 @@ missing() {
         ;;
       octave) command -v mkoctfile >/dev/null || echo octave-dev ;;
       pandoc | tidy | qpdf) command -v "$need" >/dev/null || echo "$need" ;;
+      numpy | scipy | pip | setuptools | wheel) have_python_module "$need" || echo "python3-$need" ;;
+      torch)  # not everywhere; its tests are skipped where it is missing
+        have_python_module torch || ! apt-cache show python3-torch >/dev/null 2>&1 || echo python3-torch
+        ;;
       ccache) command -v ccache >/dev/null || ! can_install || echo ccache ;;  # saves time, no more
       clang) command -v clang++ >/dev/null || echo clang ;;
       arm64)
@@ -82,8 +90,8 @@ as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Installs what is missing of: r-base-dev, gtest, mpi, checkbashisms, octave, pandoc, tidy, qpdf, ccache, clang, arm64 and
-# mingw (cross-compilers), wine, and R packages by name.
+# Installs what is missing of: r-base-dev, gtest, mpi, checkbashisms, octave, pandoc, tidy, qpdf, modules of
+# Python, ccache, clang, arm64 and mingw (cross-compilers), wine, and R packages by name.
 install_missing() {
   packages=$(missing "$@" | tr '\n' ' ')
   if [ -z "$packages" ]; then

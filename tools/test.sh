@@ -7,6 +7,7 @@
 #                  those files alone that R CMD check does not run whole, or for which that matters
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
 #   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp, and in Octave tests/octave.m
+#   Python         the Python package (inst/python), installed by pip: tests/python, with that library
 #   benchmarks     every script and program of inst/bench runs in its smallest form (tools/benchmarks.R)
 #   README         README.md is what README.Rmd gives
 #   pasted blocks  the R code of README.md and the vignettes runs as it stands (tools/paste_blocks.R)
@@ -115,6 +116,23 @@ library_without_r() {
   count_one "$status" "$at/log" "library"
 }
 
+# After `library`, which installs the library. pip leaves what it builds in the sources: therefore a copy of them.
+python_package() {
+  stage "Python"
+  status=0
+  at="$scratch/python"
+  mkdir "$at"
+  cp -R "$root/inst/python" "$at/sources"
+  (
+    PIP_ROOT_USER_ACTION=ignore "$python" -m pip install --quiet --no-index --no-deps --no-build-isolation \
+      --target="$at/installed" "$at/sources" &&
+      GPUCHOLMOD_LIBRARY="$scratch/library/lib/libgpucholmod.so" PYTHONPATH="$at/installed" PYTHONDONTWRITEBYTECODE=1 \
+        "$python" "$root/tests/python/run.py"
+  ) >"$at/log" 2>&1 || status=$?
+  grep '^skipped' "$at/log" || :
+  count_last_line "$status" "$at/log" Python
+}
+
 # After `library`, which leaves the core built, and, if there is nvcc, after the compilation of the GPU's tests.
 benchmarks() { # $1 the library
   stage "benchmarks"
@@ -172,7 +190,8 @@ check_tarball() {
 }
 
 stage "what is needed"
-install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest mpi Rmpi checkbashisms octave pandoc tidy qpdf ccache
+install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testthat gtest mpi Rmpi checkbashisms octave pandoc tidy qpdf ccache \
+  numpy scipy torch pip setuptools wheel
 
 jobs=$(getconf _NPROCESSORS_ONLN)
 export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
@@ -196,6 +215,7 @@ else
 fi
 c_interface "$scratch/cpu"
 library_without_r
+python_package
 benchmarks "$scratch/cpu"
 readme
 pasted_blocks

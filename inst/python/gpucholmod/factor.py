@@ -1,0 +1,282 @@
+"""A factor with memory of its own."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from ctypes import byref, c_double, c_void_p
+from operator import index as as_integer
+from typing import Any, Iterable, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _arrays
+from ._arrays import address, by_columns, by_either, columns, number, pointer, real, square, weights_of
+from ._library import ANY_GPU, HOST, LOWER, UPPER, Matrix, Status, lib, options
+from .errors import BadArgument, error_of
+
+_SYSTEMS = {"A": 0, "forward": 1, "back": 2}
+_gpu = threading.RLock()  # functions for factors on a GPU are called one at a time
+
+
+def _device_number(device: Union[str, int]) -> int:
+    if isinstance(device, str):
+        numbers = {"host": HOST, "gpu": ANY_GPU}
+        if device not in numbers:
+            raise BadArgument(f"device must be 'host', 'gpu' or the number of a GPU, not {device!r}")
+        return numbers[device]
+    if as_integer(device) < 0:
+        raise BadArgument(f"device must not be negative: {device}")
+    return as_integer(device)
+
+
+class Factor:
+    """The Cholesky factor of a matrix A = L L' (n x n), which changes in place.
+
+    Parameters
+    ----------
+    L : (n, n) array
+        The factor, which is copied. float32 or float64 decides what is computed in; integers become float64.
+    lower : bool
+        Which triangle of L is the factor: A = L L', or A = L' L if false. The other triangle is not read.
+    capacity : int, optional
+        The rows and columns that there is room for before the factor is moved to larger memory.
+    device : "host", "gpu" or int
+        Where the factor is stored: on the host, on the first GPU that can be used, or on the GPU of this number. Arrays
+        are on the host in either case.
+    threads : int, optional
+        The most threads that compute. None: as many as are of use.
+
+    After an exception the factor is as it was, unless the exception is HalfModified. Several threads may use different
+    factors at the same time; they take turns for factors on a GPU. A factor can be copied and pickled.
+    """
+
+    def __init__(self, L: Any, lower: bool = True, capacity: Optional[int] = None, device: Union[str, int] = "host",
+                 threads: Optional[int] = None):
+        L = real("L", L)
+        n = square("L", L)
+        R, turned = by_either(L)
+        if R is None:
+            L = L.copy("K")
+            R, turned = by_either(L)
+        self._prepare(L.dtype, _device_number(device), threads)
+        made = c_void_p()
+        triangle = UPPER if bool(lower) == turned else LOWER
+        self._call(lib.factor_create, R, n if capacity is None else as_integer(capacity),
+                   options(triangle, threads, self._number), byref(made), turned=turned)
+        self._handle = made.value
+
+    def _prepare(self, dtype: np.dtype, number: int, threads: Optional[int]) -> None:
+        self._handle: Optional[int] = None
+        self._destroy = lib.factor_destroy
+        self._dtype = dtype
+        self._number = number
+        self._threads = threads
+        self._lock = nullcontext() if number == HOST else _gpu
+
+    @classmethod
+    def from_matrix(cls, A: Any, lower: bool = True, capacity: Optional[int] = None,
+                    device: Union[str, int] = "host", threads: Optional[int] = None) -> Factor:
+        """Returns the factor of A (n, n), symmetric. Only its lower triangle is read, or the upper one if `lower` is
+        false. Raises NotPositiveDefinite."""
+        A = real("A", A)
+        square("A", A)
+        L = A.copy("K")
+        R, turned = by_either(L)
+        status = Status()
+        if lib.factorise(R, options(UPPER if bool(lower) == turned else LOWER), byref(status)):
+            raise error_of(status, turned, "the matrix")
+        return cls(L, lower, capacity, device, threads)
+
+    def _call(self, function: Any, *arguments: Any, turned: bool = False) -> None:
+        status = Status()
+        with self._lock:
+            code = function(*arguments, byref(status))
+        if code:
+            raise error_of(status, turned)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            with self._lock:
+                self._destroy(self._handle)
+
+    # ---- What it is ----
+
+    @property
+    def order(self) -> int:
+        """n, the number of rows and columns."""
+        return lib.factor_order(self._handle)
+
+    @property
+    def shape(self) -> Tuple[int, int]:
+        """(n, n)."""
+        return self.order, self.order
+
+    @property
+    def capacity(self) -> int:
+        """The rows and columns that there is room for."""
+        return lib.factor_capacity(self._handle)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+        return self._dtype
+
+    @property
+    def device(self) -> str:
+        """"host" or "gpu"."""
+        return "gpu" if lib.factor_on_gpu(self._handle) else "host"
+
+    def __repr__(self) -> str:
+        return f"<gpucholmod.Factor of order {self.order}, {self.dtype}, on {self.device}>"
+
+    def to_array(self, lower: bool = True) -> np.ndarray:
+        """Returns the factor as an array (n, n) whose other triangle is 0: L with A = L L', or its transpose if
+        `lower` is false."""
+        n = self.order
+        L = np.empty((n, n), self._dtype)
+        R, _ = by_either(L)
+        self._call(lib.factor_get, self._handle, R, options(UPPER if lower else LOWER))
+        return L
+
+    def diagonal(self) -> np.ndarray:
+        """Returns the diagonal (n,) of the factor, as float64."""
+        out = np.empty(self.order)
+        self._call(lib.factor_diagonal, self._handle, address(out))
+        return out
+
+    def logdet(self) -> float:
+        """Returns the logarithm of the determinant of A; -inf if the diagonal of the factor has a zero."""
+        return self._number_of(lib.factor_logdet)
+
+    def rcond(self) -> float:
+        """Returns an estimate of 1 / (||A|| ||A^-1||) in the 1-norm."""
+        return self._number_of(lib.factor_rcond)
+
+    def _number_of(self, function: Any) -> float:
+        out = c_double()
+        self._call(function, self._handle, byref(out))
+        return out.value
+
+    # ---- What changes it ----
+
+    def update(self, x: Any, weights: Any = None, scale: float = 1.0) -> None:
+        """A becomes scale A + x diag(weights) x'.
+
+        x: (n,) or (n, k); for X with a row for each observation, x = X.T. weights: a number or (k,), of any sign, or
+        None: 1."""
+        self._update(x, weights, scale, False, None)
+
+    def downdate(self, x: Any, weights: Any = None, scale: float = 1.0) -> None:
+        """A becomes scale A - x diag(weights) x'. Raises NotPositiveDefinite."""
+        self._update(x, weights, scale, True, None)
+
+    def _update(self, x: Any, weights: Any, scale: float, downdate: bool, sides: Any) -> None:
+        """sides: a pointer to RightSides, or None."""
+        x, V = columns("x", x, self.order)
+        weights = weights_of(weights, V.cols, downdate)
+        self._call(lib.factor_update, self._handle, V, pointer(weights), number("scale", scale), sides,
+                   self._options())
+
+    def _options(self) -> Any:
+        return options(UPPER, self._threads)
+
+    def append(self, X: Any) -> None:
+        """Adds p rows and columns to the end of A. X: (n + p, p), the new columns of A, or (n + 1,) for one."""
+        self.insert(self.order, X)
+
+    def insert(self, at: int, X: Any) -> None:
+        """Adds p rows and columns to A; the first of them gets number `at`, which counts as in list.insert(). X:
+        (n + p, p), the new columns of the new A, or (n + 1,) for one. Raises NotPositiveDefinite."""
+        n = self.order
+        X = real("X", X)
+        if X.ndim not in (1, 2) or X.shape[0] != n + (1 if X.ndim == 1 else X.shape[1]):
+            raise BadArgument(f"X must have shape ({n} + p, p) or ({n + 1},), not {X.shape}")
+        X, matrix = columns("X", X, len(X))
+        at = as_integer(at)
+        at = max(at + n, 0) if at < 0 else min(at, n)
+        self._call(lib.factor_insert, self._handle, at, matrix, None, self._options())
+
+    def delete(self, rows: Union[int, Iterable[int]]) -> None:
+        """Deletes rows and columns of A: one number, or several. Negative ones count from the end. Raises
+        IndexError."""
+        n = self.order
+        numbers = [rows] if np.ndim(rows) == 0 else rows
+        kept = np.unique(np.array([self._place(row, n) for row in numbers], np.intp))
+        self._call(lib.factor_delete, self._handle, pointer(kept), len(kept), None, self._options())
+
+    def move(self, source: int, to: int) -> None:
+        """Moves row and column `source` of A, so that it becomes number `to`; those between move by one place. Negative
+        numbers count from the end. Raises IndexError."""
+        n = self.order
+        self._call(lib.factor_shift, self._handle, self._place(source, n), self._place(to, n), None, self._options())
+
+    @staticmethod
+    def _place(row: int, n: int) -> int:
+        row = as_integer(row)
+        if not -n <= row < n:
+            raise IndexError(f"there is no row {row} of {n}")
+        return row + n if row < 0 else row
+
+    # ---- What it is good for ----
+
+    def solve(self, b: Any, system: str = "A") -> np.ndarray:
+        """Returns the solution of A x = b; of L x = b, if system is "forward"; of L' x = b, if it is "back".
+
+        b: (n,) or (n, m). The result has its shape, and float64 unless b and the factor are float32. Raises BadDiagonal
+        if the diagonal of the factor has a zero."""
+        if system not in _SYSTEMS:
+            raise BadArgument(f"system must be 'A', 'forward' or 'back', not {system!r}")
+        n = self.order
+        b = real("b", b)
+        if b.ndim not in (1, 2) or len(b) != n:
+            raise BadArgument(f"b must have shape ({n},) or ({n}, m), not {b.shape}")
+        x = np.array(b, np.result_type(b, self._dtype), order="F")
+        self._call(lib.factor_solve, self._handle, _SYSTEMS[system], _as_matrix(x))
+        return x
+
+    def inverse(self) -> np.ndarray:
+        """Returns the inverse of A, (n, n)."""
+        n = self.order
+        out = np.empty((n, n), self._dtype)
+        self._call(lib.factor_inverse, self._handle, _as_matrix(out.T))
+        return out
+
+    def sample(self, rng: Optional[np.random.Generator] = None, size: Union[None, int, Tuple[int, ...]] = None,
+               precision: bool = False) -> np.ndarray:
+        """Returns draws, (*size, n), from the normal distribution with mean 0 and covariance A, or with covariance A^-1
+        if `precision`. rng: None for numpy.random.default_rng().
+
+        A draw with covariance A is L times a vector of normal numbers; L is copied to an array for that."""
+        rng = np.random.default_rng() if rng is None else rng
+        shape = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
+        normal = rng.standard_normal((*shape, self.order))
+        if precision:
+            flat = normal.reshape(-1, self.order)
+            return self.solve(flat.T, "back").T.reshape(normal.shape)
+        return normal @ self.to_array(lower=False)
+
+    # ---- Copies ----
+
+    def copy(self) -> Factor:
+        """Returns a copy, in the same kind of memory."""
+        other = Factor.__new__(Factor)
+        other._prepare(self._dtype, self._number, self._threads)
+        made = c_void_p()
+        self._call(lib.factor_copy, self._handle, byref(made))
+        other._handle = made.value
+        return other
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Factor:
+        return self.copy()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        device = {HOST: "host", ANY_GPU: "gpu"}.get(self._number, self._number)
+        return Factor, (self.to_array(), True, self.capacity, device, self._threads)
+
+
+def _as_matrix(x: np.ndarray) -> Matrix:
+    """Returns x, (n,) or (n, m) without gaps by columns, as a matrix."""
+    return by_columns(x if x.ndim == 2 else x.reshape(-1, 1, order="F"))

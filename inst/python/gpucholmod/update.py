@@ -1,0 +1,135 @@
+"""Modification of a factor in an array."""
+
+from __future__ import annotations
+
+from ctypes import byref
+from typing import Any, Optional
+
+import numpy as np
+
+from ._arrays import array, by_either, columns, is_tensor, like, number, pointer, real, square, weights_of
+from ._library import LOWER, UPPER, Status, lib, options
+from .errors import BadArgument, Error, error_of
+
+
+def cholupdate(L: Any, x: Any, weights: Any = None, scale: float = 1.0, lower: bool = True, out: Any = None,
+               downdate: bool = False, threads: Optional[int] = None) -> Any:
+    """Returns the Cholesky factor of scale A + x diag(weights) x', for the factor L of A.
+
+    Parameters
+    ----------
+    L : (n, n) array
+        The factor: A = L L', or A = L' L if `lower` is false. The other triangle may hold anything; the result has the
+        same there. Or (..., n, n): many factors.
+    x : (n,) or (n, k) array
+        The columns that are added. For X with a row for each of k observations, x = X.T. Or (..., n) or (..., n, k),
+        with the leading dimensions of L.
+    weights : number or (k,) array, optional
+        Of any sign: negative ones take columns away. Or (..., k). None: all are 1.
+    scale : float
+        Positive.
+    lower : bool
+        Which triangle of L is the factor.
+    out : (n, n) array, optional
+        Where the result is stored. out=L modifies L in place.
+    downdate : bool
+        Whether all weights are multiplied by -1.
+    threads : int, optional
+        The most threads that compute. None: as many as are of use.
+
+    Returns
+    -------
+    (n, n) array of the dtype of L: `out` if it is given; a tensor if L is a tensor of torch.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        The modified matrix is not positive definite; `pivot` tells where.
+    BadArgument, NotFinite, BadDiagonal, Overflow
+        An array has the wrong shape, or a number that is not finite or too large; or the factor has a zero on its
+        diagonal, so that nothing can be taken away.
+    TypeError
+        An array is on a GPU, or is neither of float64, float32, integers nor booleans.
+
+    After an exception L and `out` are as they were.
+
+    Notes
+    -----
+    x and weights are converted to the dtype that they need: x to that of L, so a float32 factor stays one. An L of
+    integers becomes float64. L may be in C or Fortran order, or a part of a larger array in either. Columns are read
+    where they are if the numbers of each follow one another, as for x = X.T with X in C order. Otherwise they are
+    copied.
+
+    Many factors are modified one after the other, by a call of the library each, which costs about 4 us on top of the
+    work. The result is computed apart and then copied to `out`.
+    """
+    factor = real("L", L)
+    there = None if out is None else _output(out, factor)
+    if factor.ndim > 2:
+        result = _each(factor, x, weights, scale, lower, downdate, threads)
+    else:
+        result = _one(factor, x, weights, scale, lower, downdate, threads, in_place=out is L)
+    if out is None:
+        return like(result, L)
+    if result is not factor:
+        there[...] = result
+    return out
+
+
+def _output(out: Any, factor: np.ndarray) -> np.ndarray:
+    """Returns `out` as an array that the result can be stored in. Raises TypeError and BadArgument if it is none."""
+    if not (isinstance(out, np.ndarray) or is_tensor(out)):
+        raise TypeError(f"out must be an array of NumPy or a tensor of torch, not {type(out).__name__}")
+    there = array("out", out)
+    if there.shape != factor.shape or there.dtype != factor.dtype:
+        raise BadArgument(f"out must have shape {factor.shape} and dtype {factor.dtype}, as the result has, not "
+                          f"{there.shape} and {there.dtype}")
+    if not there.flags.writeable:
+        raise BadArgument("out is read-only")
+    return there
+
+
+def _one(L: np.ndarray, x: Any, weights: Any, scale: float, lower: bool, downdate: bool, threads: Optional[int],
+         in_place: bool) -> np.ndarray:
+    """Returns the modified factor: L itself if it is to be modified in place and can be."""
+    n = square("L", L)
+    x, V = columns("x", x, n, L.dtype)
+    weights = weights_of(weights, V.cols, downdate)
+    R, turned = by_either(L) if in_place and not _overlap(L, x) else (None, False)
+    if R is None:
+        L = L.copy("K")
+        R, turned = by_either(L)
+    status = Status()
+    triangle = UPPER if bool(lower) == turned else LOWER
+    if lib.update(R, V, pointer(weights), number("scale", scale), None, options(triangle, threads), byref(status)):
+        raise error_of(status, turned)
+    return L
+
+
+def _overlap(L: np.ndarray, x: np.ndarray) -> bool:
+    return (L.base is not None or x.base is not None) and np.may_share_memory(L, x)
+
+
+def _each(L: np.ndarray, x: Any, weights: Any, scale: float, lower: bool, downdate: bool,
+          threads: Optional[int]) -> np.ndarray:
+    """Returns the modified factors L (..., n, n)."""
+    leading = L.shape[:-2]
+    x = real("x", x, L.dtype)
+    if x.ndim not in (L.ndim - 1, L.ndim) or x.shape[:len(leading)] != leading:
+        shape = L.shape[:-1]
+        raise BadArgument(f"x must have shape {shape} or {shape + ('k',)}, not {x.shape}")
+    if weights is not None:
+        weights = real("weights", weights)
+        if weights.ndim < 2:
+            weights = np.broadcast_to(weights, leading + weights.shape)
+        elif weights.shape[:-1] != leading:
+            raise BadArgument(f"weights must have shape (k,) or {leading + ('k',)}, not {weights.shape}")
+    result = L.copy()
+    for member, place in enumerate(np.ndindex(leading)):
+        try:
+            own = None if weights is None else weights[place]
+            _one(result[place], x[place], own, scale, lower, downdate, threads, in_place=True)
+        except Error as error:
+            error.member = member
+            raise
+    return result

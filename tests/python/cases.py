@@ -1,0 +1,43 @@
+"""What the tests share."""
+
+import numpy as np
+
+SIZES = (0, 1, 2, 7, 33, 131)
+
+
+def positive_definite(rng, n):
+    """Returns B'B + I (n, n) for B uniform in [0, 1)."""
+    B = rng.random((n, n))
+    return B.T @ B + np.eye(n)
+
+
+def factor_of(rng, n, dtype=np.float64, lower=True):
+    """Returns the factor of such a matrix."""
+    L = np.linalg.cholesky(positive_definite(rng, n)).astype(dtype)
+    return L if lower else np.ascontiguousarray(L.T)
+
+
+def in_full(L, lower=True):
+    """Returns L (n, n) as numbers of more digits, lower, with zeros above the diagonal."""
+    return np.tril(L if lower else L.T).astype(np.longdouble)
+
+
+def norm(A):
+    """Returns the 1-norm; 0 of nothing."""
+    return float(np.abs(A).sum(axis=0).max(initial=0))
+
+
+def ratio(made, L, x, weights=None, scale=1.0, lower=True):
+    """Returns ||A1 - (s A + X W X')||_1 / ((n + k) eps (||s A||_1 + ||X |W| X'||_1)), A = L L', A1 = made made'."""
+    eps = np.finfo(made.dtype).eps
+    made, L = in_full(made, lower), in_full(L, lower)
+    X = np.asarray(x, np.longdouble)
+    X = X[:, np.newaxis] if X.ndim == 1 else X
+    w = np.ones(X.shape[1]) if weights is None else np.broadcast_to(weights, X.shape[1])
+    A, added, taken = scale * (L @ L.T), (X * w) @ X.T, (X * np.abs(w)) @ X.T
+    return norm(made @ made.T - (A + added)) / ((len(L) + X.shape[1]) * eps * max(norm(A) + norm(taken), 1e-300))
+
+
+def bits(*arrays):
+    """Returns the bytes of arrays, to see whether they have changed."""
+    return [np.asarray(x).tobytes() for x in arrays]
