@@ -1,7 +1,8 @@
 """Rank-k modification of dense Cholesky factors.
 
-    cholupdate  the factor of A + x diag(weights) x', from the factor of A
-    Factor      a factor with memory of its own, on the host or on a GPU, that grows, shrinks and solves
+    cholupdate             the factor of A + x diag(weights) x', from the factor of A
+    Factor                 a factor with memory of its own, on the host or on a GPU, that grows, shrinks and solves
+    RecursiveLeastSquares  a ridge regression that observations are added to and removed from
 
 Arrays are of NumPy, or of any library that shares memory with it, such as torch on the CPU. The work is done by
 libgpucholmod, which is loaded at the first call.
@@ -10,7 +11,8 @@ libgpucholmod, which is loaded at the first call.
 from .errors import *  # noqa: F401,F403
 from .errors import __all__ as _errors
 from .factor import Factor
+from .least_squares import RecursiveLeastSquares
 from .update import cholupdate
 
 __version__ = "0.25.0"
-__all__ = ["cholupdate", "Factor", *_errors]
+__all__ = ["cholupdate", "Factor", "RecursiveLeastSquares", *_errors]
