@@ -3,6 +3,7 @@
     cholupdate             the factor of A + x diag(weights) x', from the factor of A
     Factor                 a factor with memory of its own, on the host or on a GPU, that grows, shrinks and solves
     RecursiveLeastSquares  a ridge regression that observations are added to and removed from
+    solve_modified         solutions with many modifications of one matrix that stays as it is
 
 Arrays are of NumPy, or of any library that shares memory with it, such as torch on the CPU. The work is done by
 libgpucholmod, which is loaded at the first call.
@@ -12,7 +13,8 @@ from .errors import *  # noqa: F401,F403
 from .errors import __all__ as _errors
 from .factor import Factor
 from .least_squares import RecursiveLeastSquares
+from .modified import ModifiedResults, solve_modified
 from .update import cholupdate
 
 __version__ = "0.25.0"
-__all__ = ["cholupdate", "Factor", "RecursiveLeastSquares", *_errors]
+__all__ = ["cholupdate", "Factor", "RecursiveLeastSquares", "solve_modified", "ModifiedResults", *_errors]
