@@ -1,0 +1,192 @@
+"""What the Python package costs beside what NumPy users do without it: calls, and programs as in its README.md.
+
+    GPUCHOLMOD_LIBRARY=build/library/libgpucholmod.so PYTHONPATH=inst/python python3 inst/bench/python.py \\
+        [--seconds=S] [--most=N] [--only=calls,loop,ridge,bandit,process]
+
+Times are those of the quickest block of calls, in microseconds; S: the least time that each is measured for
+(0.3). N: the largest order (1000). Prints a line for each number.
+"""
+
+import argparse
+import ctypes
+import time
+
+import numpy as np
+import scipy.linalg
+
+import gpucholmod
+from gpucholmod import _arrays, _library
+
+
+def time_of(work, seconds):
+    """Returns the microseconds of a call of work()."""
+    work()
+    began = time.perf_counter()
+    work()
+    count = max(1, int(seconds / 20 / (time.perf_counter() - began + 1e-9)))
+    blocks = []
+    end = time.perf_counter() + seconds
+    while not blocks or time.perf_counter() < end:
+        began = time.perf_counter()
+        for _ in range(count):
+            work()
+        blocks.append((time.perf_counter() - began) / count * 1e6)
+    return min(blocks)
+
+
+def tell(what, microseconds):
+    print(f"{what:70s} {microseconds:14.1f} us")
+
+
+def factor_of(rng, n, dtype=np.float64):
+    """Returns A = B'B + I and its factor, for B uniform in [0, 1)."""
+    B = rng.random((n, n))
+    A = B.T @ B + np.eye(n)
+    return A.astype(dtype), np.linalg.cholesky(A).astype(dtype)
+
+
+def rank_one_in_python(L, x):
+    """Returns the factor of L L' + x x', a rotation for each column."""
+    L, x = L.copy(), x.copy()
+    for j in range(len(x)):
+        r = np.hypot(L[j, j], x[j])
+        c, s = L[j, j] / r, x[j] / r
+        L[j:, j], x[j:] = c * L[j:, j] + s * x[j:], c * x[j:] - s * L[j:, j]
+    return L
+
+
+def calls(options, rng):
+    """The package's calls beside the call of the library that they make."""
+    for n in (32, 128):
+        _, L = factor_of(rng, n)
+        x = 1e-3 * rng.random(n)
+        place = L.copy()
+        R, V = _arrays.by_either(place)[0], _arrays.columns("x", x, n)[1]
+        chosen, status = _library.options(_library.UPPER, None), ctypes.byref(_library.Status())
+        update = _library.lib.update
+        bare = time_of(lambda: update(R, V, None, 1.0, None, chosen, status), options.seconds)
+        tell(f"n = {n}, k = 1: the library's function by ctypes, in place", bare)
+        tell(f"n = {n}, k = 1: cholupdate(L, x)", time_of(lambda: gpucholmod.cholupdate(L, x), options.seconds))
+        tell(f"n = {n}, k = 1: cholupdate(L, x, out=L)",
+             time_of(lambda: gpucholmod.cholupdate(place, x, out=place), options.seconds))
+        f = gpucholmod.Factor(L)
+        tell(f"n = {n}, k = 1: Factor.update(x)", time_of(lambda: f.update(x), options.seconds))
+
+
+def loop(options, rng):
+    """A rank-one loop in Python, refactoring, and cholupdate()."""
+    for n in [size for size in (32, 100, 300, 1000) if size <= options.most]:
+        A, L = factor_of(rng, n)
+        x = rng.standard_normal(n)
+        tell(f"n = {n}, k = 1: loop in Python", time_of(lambda: rank_one_in_python(L, x), options.seconds))
+        tell(f"n = {n}, k = 1: numpy.linalg.cholesky(A + outer(x, x))",
+             time_of(lambda: np.linalg.cholesky(A + np.outer(x, x)), options.seconds))
+        tell(f"n = {n}, k = 1: cholupdate(L, x)", time_of(lambda: gpucholmod.cholupdate(L, x), options.seconds))
+    A, L = factor_of(rng, min(64, options.most))
+    X = rng.standard_normal((14, len(A)))
+
+    def one_by_one():
+        R = L
+        for row in X:
+            R = rank_one_in_python(R, row)
+        return R
+
+    tell(f"n = {len(A)}, k = 14: loop in Python", time_of(one_by_one, options.seconds))
+    tell(f"n = {len(A)}, k = 14: numpy.linalg.cholesky(A + X.T @ X)",
+         time_of(lambda: np.linalg.cholesky(A + X.T @ X), options.seconds))
+    tell(f"n = {len(A)}, k = 14: cholupdate(L, X.T)", time_of(lambda: gpucholmod.cholupdate(L, X.T), options.seconds))
+
+
+def ridge(options, rng):
+    """Recursive ridge regression in blocks of 16 rows: an update and the coefficients, beside refactoring."""
+    p, k = min(500, options.most), 16
+    X, y = rng.standard_normal((k, p)), rng.standard_normal(k)
+    fit = gpucholmod.RecursiveLeastSquares(p, ridge=1.0)
+    A, b = np.eye(p), np.zeros(p)
+
+    def ours():
+        fit.update(X, y)
+        return fit.coef
+
+    def again():
+        nonlocal A, b
+        A, b = A + X.T @ X, b + X.T @ y
+        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(A, lower=True), b)
+
+    tell(f"p = {p}, 16 rows: X'X and cho_factor, cho_solve", time_of(again, options.seconds))
+    tell(f"p = {p}, 16 rows: RecursiveLeastSquares.update() and coef", time_of(ours, options.seconds))
+
+
+def bandit(options, rng):
+    """A linear bandit's estimate after many steps, by an inverse that Sherman and Morrison's formula updates, and by a
+    factor. The features have mean 10 and standard deviation 1."""
+    p, steps = 20, 100 * options.most
+    for dtype in (np.float32, np.float64):
+        X = (10 + rng.standard_normal((steps, p))).astype(dtype)
+        y = (X @ np.ones(p) + 0.01 * rng.standard_normal(steps)).astype(dtype)
+        ridge = 1.0
+        A, b = X.T.astype(np.float64) @ X + ridge * np.eye(p), X.T.astype(np.float64) @ y
+        truth = np.linalg.solve(A, b)
+        inverse, sums = (np.eye(p) / ridge).astype(dtype), np.zeros(p, dtype)
+        began = time.perf_counter()
+        for row, response in zip(X, y):
+            u = inverse @ row
+            inverse -= np.outer(u, u) / (1 + row @ u)
+            sums += response * row
+        middle = time.perf_counter()
+        fit = gpucholmod.RecursiveLeastSquares(p, ridge=ridge, dtype=dtype)
+        for row, response in zip(X, y):
+            fit.update(row, response)
+        end = time.perf_counter()
+        for name, coef, seconds in (("Sherman and Morrison", inverse @ sums, middle - began),
+                                    ("RecursiveLeastSquares", fit.coef, end - middle)):
+            error = np.linalg.norm(coef - truth) / np.linalg.norm(truth)
+            tell(f"p = {p}, {steps} steps, {np.dtype(dtype)}: {name}, error {error:.0e}", seconds / steps * 1e6)
+
+
+def process(options, rng):
+    """A Gaussian process that grows by a point at a time, and predicts: a factor that grows, beside refactoring."""
+    n, grown = options.most // 2, options.most
+    points = rng.random((grown, 2))
+    K = np.exp(-8 * ((points[:, np.newaxis] - points) ** 2).sum(axis=2)) + 1e-4 * np.eye(grown)
+    y = rng.standard_normal(grown)
+
+    def again():
+        for i in range(n, grown):
+            L = np.linalg.cholesky(K[:i + 1, :i + 1])
+            mean = scipy.linalg.cho_solve((L, True), y[:i + 1])
+        return mean
+
+    def ours():
+        factor = gpucholmod.Factor(L, capacity=grown)
+        for i in range(n, grown):
+            factor.append(K[:i + 1, i])
+            mean = factor.solve(y[:i + 1])
+        return mean
+
+    L = np.linalg.cholesky(K[:n, :n])
+    began = time.perf_counter()
+    one = again()
+    middle = time.perf_counter()
+    other = ours()
+    end = time.perf_counter()
+    steps = grown - n
+    tell(f"from {n} to {grown} points: numpy.linalg.cholesky and cho_solve", (middle - began) / steps * 1e6)
+    tell(f"from {n} to {grown} points: Factor.append() and solve()", (end - middle) / steps * 1e6)
+    residual = [np.linalg.norm(K @ mean - y) / np.linalg.norm(y) for mean in (one, other)]
+    print(f"    |K mean - y| / |y|: {residual[0]:.0e} and {residual[1]:.0e}")
+
+
+def main():
+    sections = {f.__name__: f for f in (calls, loop, ridge, bandit, process)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--most", type=int, default=1000)
+    parser.add_argument("--only", default=",".join(sections))
+    options = parser.parse_args()
+    for name in options.only.split(","):
+        sections[name](options, np.random.default_rng(1))
+
+
+if __name__ == "__main__":
+    main()
