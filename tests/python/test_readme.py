@@ -1,3 +1,5 @@
+import contextlib
+import io
 import re
 import unittest
 from pathlib import Path
@@ -8,13 +10,25 @@ except ImportError:
     scipy = None
 
 
-class Readme(unittest.TestCase):
-    @unittest.skipUnless(scipy, "scipy is not there")
-    def test_its_programs_run(self):
-        page = Path(__file__).parents[2] / "inst" / "python" / "README.md"
-        blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
-        self.assertGreater(len(blocks), 4)
+ROOT = Path(__file__).parents[2]
+
+
+def run(page):
+    """Runs the blocks of Python on a page, one after the other. Returns what they print."""
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         exec(compile("\n".join(blocks), str(page), "exec"), {})
+    return printed.getvalue()
+
+
+class Pages(unittest.TestCase):
+    @unittest.skipUnless(scipy, "scipy is not there")
+    def test_the_programs_of_the_readme_run(self):
+        run(ROOT / "inst" / "python" / "README.md")  # they assert
+
+    def test_the_program_of_the_vignette_runs(self):
+        self.assertEqual(run(ROOT / "vignettes" / "from-c.Rmd"), "1\n")
 
 
 if __name__ == "__main__":
