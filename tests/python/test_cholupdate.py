@@ -3,7 +3,7 @@ import unittest
 import numpy as np
 
 import gpucholmod
-from cases import SIZES, bits, factor_of, positive_definite, ratio
+from cases import SIZES, bits, factor_of, ratio
 from gpucholmod import cholupdate
 
 DTYPES = (np.float32, np.float64)

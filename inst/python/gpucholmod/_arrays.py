@@ -41,8 +41,6 @@ def _require_host(name: str, x: Any) -> None:
 
 def array(name: str, x: Any) -> np.ndarray:
     """Returns x as an array, in the same memory if x is an array of any library. Raises TypeError if it is on a GPU."""
-    if type(x) is np.ndarray:
-        return x
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array: its masked values would count")
     if not isinstance(x, np.ndarray):
@@ -56,12 +54,14 @@ def real(name: str, x: Any, dtype: Optional[np.dtype] = None) -> np.ndarray:
     """Returns x as an array of float64 or float32; of `dtype`, if it is given. Integers and booleans become float64.
 
     Raises TypeError if x has another dtype, and Overflow if a number is too large for `dtype`."""
-    x = array(name, x)
-    if x.dtype in TYPES and (dtype is None or x.dtype == dtype):
+    if type(x) is not np.ndarray:
+        x = array(name, x)
+    own = x.dtype
+    if own is dtype or own in TYPES and (dtype is None or own == dtype):
         return x
-    native = x.dtype.newbyteorder("=")
-    if native not in TYPES and x.dtype.kind not in "biu":
-        raise TypeError(f"{name} must be float64 or float32, or integers, not {x.dtype}")
+    native = own.newbyteorder("=")
+    if native not in TYPES and own.kind not in "biu":
+        raise TypeError(f"{name} must be float64 or float32, or integers, not {own}")
     to = dtype or (native if native in TYPES else FLOAT64)
     with np.errstate(over="ignore"):
         converted = x.astype(to)

@@ -10,7 +10,6 @@ from typing import Any, Iterable, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _arrays
 from ._arrays import address, by_columns, by_either, columns, number, pointer, real, square, weights_of
 from ._library import ANY_GPU, HOST, LOWER, UPPER, Matrix, Status, lib, options
 from .errors import BadArgument, error_of
