@@ -1,7 +1,7 @@
 """What the Python package costs beside what NumPy users do without it: calls, and programs as in its README.md.
 
     GPUCHOLMOD_LIBRARY=build/library/libgpucholmod.so PYTHONPATH=inst/python python3 inst/bench/python.py \\
-        [--seconds=S] [--most=N] [--only=calls,loop,ridge,bandit,process]
+        [--seconds=S] [--most=N] [--only=calls,loop,many,ridge,bandit,process]
 
 Times are those of the quickest block of calls, in microseconds; S: the least time that each is measured for
 (0.3). N: the largest order (1000). Prints a line for each number.
@@ -97,6 +97,20 @@ def loop(options, rng):
     tell(f"n = {len(A)}, k = 14: cholupdate(L, X.T)", time_of(lambda: gpucholmod.cholupdate(L, X.T), options.seconds))
 
 
+def many(options, rng):
+    """Many factors, of which each gets a column."""
+    for count, n in ((options.most, 4), (options.most, 16)):
+        B = rng.random((count, n, n))
+        A = B @ B.swapaxes(1, 2) + np.eye(n)
+        L, x = np.linalg.cholesky(A), 1e-3 * rng.random((count, n))
+        batch = gpucholmod.Batch(L)
+        for name, work in (("numpy.linalg.cholesky(A + x x')",
+                            lambda: np.linalg.cholesky(A + x[..., np.newaxis] * x[:, np.newaxis])),
+                           ("cholupdate(L, x)", lambda: gpucholmod.cholupdate(L, x)),
+                           ("Batch.update(x)", lambda: batch.update(x))):
+            tell(f"{count} factors of n = {n}, k = 1: {name}", time_of(work, options.seconds))
+
+
 def ridge(options, rng):
     """Recursive ridge regression in blocks of 16 rows: an update and the coefficients, beside refactoring."""
     p, k = min(500, options.most), 16
@@ -178,7 +192,7 @@ def process(options, rng):
 
 
 def main():
-    sections = {f.__name__: f for f in (calls, loop, ridge, bandit, process)}
+    sections = {f.__name__: f for f in (calls, loop, many, ridge, bandit, process)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--most", type=int, default=1000)

@@ -112,17 +112,33 @@ class Results(unittest.TestCase):
         np.testing.assert_array_equal(cholupdate(L, x), cholupdate(L, x.astype(np.float32)))
 
     def test_leading_dimensions(self):
-        L = np.stack([factor_of(self.rng, 4) for _ in range(6)]).reshape(2, 3, 4, 4)
-        x, X = self.rng.standard_normal((2, 3, 4)), self.rng.standard_normal((2, 3, 4, 2))
-        w = self.rng.random((2, 3, 2))
-        one, many = cholupdate(L, x), cholupdate(L, X, w)
-        for place in np.ndindex(2, 3):
-            np.testing.assert_array_equal(one[place], cholupdate(L[place], x[place]))
-            np.testing.assert_array_equal(many[place], cholupdate(L[place], X[place], w[place]))
-        np.testing.assert_array_equal(cholupdate(L, X, [1, 2]), cholupdate(L, X, np.broadcast_to([1, 2], (2, 3, 2))))
-        expected = one.copy()
-        self.assertIs(cholupdate(L, x, out=L), L)
-        np.testing.assert_array_equal(L, expected)
+        for leading, n, lower in (((2, 5), 4, True), ((12,), 32, False), ((2, 3), 4, True), ((9,), 33, True)):
+            L = np.stack([factor_of(self.rng, n, lower=lower) for _ in range(np.prod(leading))]).reshape(*leading, n, n)
+            other = np.triu_indices(n, 1) if lower else np.tril_indices(n, -1)
+            L[(..., *other)] = 7  # not read, and not changed
+            x, X = self.rng.standard_normal((*leading, n)), self.rng.standard_normal((*leading, n, 2))
+            w = self.rng.random((*leading, 2))
+            before = bits(L, x, X, w)
+            one, many = cholupdate(L, x, lower=lower), cholupdate(L, X, w, 2, lower)
+            less = cholupdate(L, 1e-3 * X, downdate=True, lower=lower)
+            for i in np.ndindex(leading):
+                self.assertLess(ratio(one[i], L[i], x[i], lower=lower), 30)
+                self.assertLess(ratio(many[i], L[i], X[i], w[i], 2, lower), 30)
+                self.assertLess(ratio(less[i], L[i], 1e-3 * X[i], -1, lower=lower), 30)
+            self.assertTrue((many[(..., *other)] == 7).all())
+            common = np.broadcast_to([1, 2], w.shape)
+            self.assertEqual(bits(cholupdate(L, X, [1, 2], lower=lower)), bits(cholupdate(L, X, common, lower=lower)))
+            self.assertEqual(bits(L, x, X, w), before)
+            self.assertIs(cholupdate(L, x, out=L, lower=lower), L)
+            self.assertEqual(bits(L), bits(one))
+
+    def test_many_factors_with_zeros_or_of_nothing(self):
+        X = self.rng.standard_normal((9, 6, 4))
+        for made, rows in zip(cholupdate(np.zeros((9, 4, 4)), X.swapaxes(1, 2)), X):
+            self.assertLess(ratio(made, np.zeros((4, 4)), rows.T), 30)
+        for shape in ((0, 4), (9, 0), (9, 4, 0)):
+            L = np.broadcast_to(np.eye(shape[1]), (shape[0], shape[1], shape[1]))
+            np.testing.assert_array_equal(cholupdate(L, np.ones(shape)), L)
 
 
 class Failures(unittest.TestCase):
@@ -155,14 +171,19 @@ class Failures(unittest.TestCase):
             cholupdate(L, beyond, downdate=True)
 
     def test_of_many_factors_that_which_fails_is_told(self):
-        L = np.stack([factor_of(self.rng, 3) for _ in range(4)])
-        x = np.full((4, 3), 1e-3)
-        x[2, 1] = 100
-        before = bits(L)
-        with self.assertRaises(gpucholmod.NotPositiveDefinite) as caught:
-            cholupdate(L, x, downdate=True, out=L)
-        self.assertEqual((caught.exception.member, caught.exception.pivot), (2, 1))
-        self.assertEqual(bits(L), before)
+        for count in (4, 10):
+            L = np.stack([factor_of(self.rng, 3) for _ in range(count)])
+            x = np.full((count, 3), 1e-3)
+            x[2, 1] = 100
+            before = bits(L)
+            with self.assertRaises(gpucholmod.NotPositiveDefinite) as caught:
+                cholupdate(L, x, downdate=True, out=L)
+            self.assertEqual((caught.exception.member, caught.exception.pivot), (2, 1))
+            x[3, 0] = np.inf
+            with self.assertRaises(gpucholmod.NotFinite) as caught:
+                cholupdate(L, x, out=L)
+            self.assertEqual((caught.exception.member, caught.exception.row), (3, 0))
+            self.assertEqual(bits(L), before)
 
     def test_places_of_numbers_that_are_not_finite(self):
         for order in "CF":

@@ -186,6 +186,9 @@ class Use(unittest.TestCase):
         f.update(np.ones(20))
         self.assertLess(ratio(f.to_array(), self.L, np.ones(20)), 30)
         self.assertEqual(pickle.loads(pickle.dumps(f)).device, "gpu")
+        many = gpucholmod.Batch(self.L[np.newaxis], device="gpu")
+        many.update(np.ones((1, 20)))
+        self.assertLess(ratio(many.to_array()[0], self.L, np.ones(20)), 30)
 
     def test_threads_of_the_caller_use_factors_of_their_own(self):
         factors = [self.factor.copy() for _ in range(8)]

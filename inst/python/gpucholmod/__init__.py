@@ -2,6 +2,7 @@
 
     cholupdate             the factor of A + x diag(weights) x', from the factor of A
     Factor                 a factor with memory of its own, on the host or on a GPU, that grows, shrinks and solves
+    Batch                  many small factors of one order, that are modified together
     RecursiveLeastSquares  a ridge regression that observations are added to and removed from
     solve_modified         solutions with many modifications of one matrix that stays as it is
 
@@ -9,6 +10,7 @@ Arrays are of NumPy, or of any library that shares memory with it, such as torch
 libgpucholmod, which is loaded at the first call.
 """
 
+from .batch import Batch
 from .errors import *  # noqa: F401,F403
 from .errors import __all__ as _errors
 from .factor import Factor
@@ -17,4 +19,4 @@ from .modified import ModifiedResults, solve_modified
 from .update import cholupdate
 
 __version__ = "0.25.0"
-__all__ = ["cholupdate", "Factor", "RecursiveLeastSquares", "solve_modified", "ModifiedResults", *_errors]
+__all__ = ["cholupdate", "Factor", "Batch", "RecursiveLeastSquares", "solve_modified", "ModifiedResults", *_errors]

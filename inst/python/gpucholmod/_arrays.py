@@ -152,6 +152,24 @@ def weights_of(weights: Any, k: int, downdate: bool) -> Optional[np.ndarray]:
     return np.ascontiguousarray(np.broadcast_to(-weights if downdate else weights, (k,)))
 
 
+def spread(name: str, numbers: Any, shape: Tuple[int, ...]) -> np.ndarray:
+    """Returns numbers as float64 of this shape, by NumPy's rules of broadcasting. Raises BadArgument, and TypeError."""
+    numbers = real(name, numbers, FLOAT64)
+    try:
+        return np.ascontiguousarray(np.broadcast_to(numbers, shape))
+    except ValueError:
+        raise BadArgument(f"{name} must be a number or have shape {shape}, not {numbers.shape}") from None
+
+
+def members(name: str, x: Any, n: int, dtype: Optional[np.dtype] = None) -> np.ndarray:
+    """Returns x, (c, n) or (c, n, k), as an array (c, k, n) in C order: n x k c numbers by columns. It is copied unless
+    x was made from such an array by swapaxes(1, 2). Raises BadArgument, and what real() does."""
+    x = real(name, x, dtype)
+    if x.ndim not in (2, 3) or x.shape[1] != n:
+        raise BadArgument(f"{name} must have shape (c, {n}) or (c, {n}, k), not {x.shape}")
+    return np.require(x[:, np.newaxis] if x.ndim == 2 else x.swapaxes(1, 2), requirements="CA")
+
+
 @lru_cache(maxsize=64)
 def _minus_ones(k: int) -> np.ndarray:
     return np.full(k, -1.0)

@@ -48,6 +48,13 @@ class Options(ctypes.Structure):
                 ("progress_data", c_void_p)]
 
 
+class BatchModification(ctypes.Structure):
+    """gpucholmod_batch_modification."""
+
+    _fields_ = [("k", c_ssize_t), ("V", Matrix), ("weights", c_void_p), ("weights_count", c_ssize_t),
+                ("scales", c_void_p), ("independent", c_int)]
+
+
 class Modifications(ctypes.Structure):
     """gpucholmod_modifications."""
 
@@ -77,9 +84,16 @@ _CALLS = {
     "factor_inverse": [_POINTER, Matrix, _POINTER],
     "factor_logdet": [_POINTER, _POINTER, _POINTER],
     "factor_rcond": [_POINTER, _POINTER, _POINTER],
+    "batch_create": [Matrix, _INDEX, _POINTER, _POINTER, _POINTER],
+    "batch_copy": [_POINTER, _POINTER, _POINTER],
+    "batch_update": [_POINTER, _POINTER, _POINTER, _POINTER, _POINTER],
+    "batch_solve": [_POINTER, c_int, Matrix, _POINTER],
+    "batch_get": [_POINTER, Matrix, _POINTER, _POINTER],
+    "batch_logdet": [_POINTER, _POINTER, _POINTER],
 }
 # What the others return.
-_OTHERS = {"factor_destroy": None, "factor_order": _INDEX, "factor_capacity": _INDEX, "factor_on_gpu": c_int}
+_OTHERS = {"factor_destroy": None, "factor_order": _INDEX, "factor_capacity": _INDEX, "factor_on_gpu": c_int,
+           "batch_destroy": None, "batch_order": _INDEX, "batch_count": _INDEX, "batch_on_gpu": c_int}
 
 _HOW_TO_BUILD = (
     "Build it in the sources of gpucholmod by\n"

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import nullcontext
-from ctypes import byref, c_double, c_void_p
+from ctypes import byref, c_double
 from operator import index as as_integer
 from typing import Any, Iterable, Optional, Tuple, Union
 
 import numpy as np
 
 from ._arrays import address, by_columns, by_either, columns, number, pointer, real, square, weights_of
-from ._library import ANY_GPU, HOST, LOWER, UPPER, Matrix, Status, lib, options
+from ._handle import Handle, device_number, system_number
+from ._library import LOWER, UPPER, Matrix, Status, lib, options
 from .errors import BadArgument, error_of
 
-_SYSTEMS = {"A": 0, "forward": 1, "back": 2}
-_gpu = threading.RLock()  # functions for factors on a GPU are called one at a time
 
-
-def _device_number(device: Union[str, int]) -> int:
-    if isinstance(device, str):
-        numbers = {"host": HOST, "gpu": ANY_GPU}
-        if device not in numbers:
-            raise BadArgument(f"device must be 'host', 'gpu' or the number of a GPU, not {device!r}")
-        return numbers[device]
-    if as_integer(device) < 0:
-        raise BadArgument(f"device must not be negative: {device}")
-    return as_integer(device)
-
-
-class Factor:
+class Factor(Handle):
     """The Cholesky factor of a matrix A = L L' (n x n), which changes in place.
 
     Parameters
@@ -50,6 +35,8 @@ class Factor:
     factors at the same time; they take turns for factors on a GPU. A factor can be copied and pickled.
     """
 
+    _kind = "factor"
+
     def __init__(self, L: Any, lower: bool = True, capacity: Optional[int] = None, device: Union[str, int] = "host",
                  threads: Optional[int] = None):
         L = real("L", L)
@@ -58,20 +45,9 @@ class Factor:
         if R is None:
             L = L.copy("K")
             R, turned = by_either(L)
-        self._prepare(L.dtype, _device_number(device), threads)
-        made = c_void_p()
-        triangle = UPPER if bool(lower) == turned else LOWER
-        self._call(lib.factor_create, R, n if capacity is None else as_integer(capacity),
-                   options(triangle, threads, self._number), byref(made), turned=turned)
-        self._handle = made.value
-
-    def _prepare(self, dtype: np.dtype, number: int, threads: Optional[int]) -> None:
-        self._handle: Optional[int] = None
-        self._destroy = lib.factor_destroy
-        self._dtype = dtype
-        self._number = number
-        self._threads = threads
-        self._lock = nullcontext() if number == HOST else _gpu
+        self._prepare(L.dtype, device_number(device), threads)
+        self._make("create", R, n if capacity is None else as_integer(capacity),
+                   options(UPPER if bool(lower) == turned else LOWER, threads, self._number), turned=turned)
 
     @classmethod
     def from_matrix(cls, A: Any, lower: bool = True, capacity: Optional[int] = None,
@@ -86,18 +62,6 @@ class Factor:
         if lib.factorise(R, options(UPPER if bool(lower) == turned else LOWER), byref(status)):
             raise error_of(status, turned, "the matrix")
         return cls(L, lower, capacity, device, threads)
-
-    def _call(self, function: Any, *arguments: Any, turned: bool = False) -> None:
-        status = Status()
-        with self._lock:
-            code = function(*arguments, byref(status))
-        if code:
-            raise error_of(status, turned)
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            with self._lock:
-                self._destroy(self._handle)
 
     # ---- What it is ----
 
@@ -115,16 +79,6 @@ class Factor:
     def capacity(self) -> int:
         """The rows and columns that there is room for."""
         return lib.factor_capacity(self._handle)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """float32 or float64."""
-        return self._dtype
-
-    @property
-    def device(self) -> str:
-        """"host" or "gpu"."""
-        return "gpu" if lib.factor_on_gpu(self._handle) else "host"
 
     def __repr__(self) -> str:
         return f"<gpucholmod.Factor of order {self.order}, {self.dtype}, on {self.device}>"
@@ -175,10 +129,7 @@ class Factor:
         x, V = columns("x", x, self.order)
         weights = weights_of(weights, V.cols, downdate)
         self._call(lib.factor_update, self._handle, V, pointer(weights), number("scale", scale), sides,
-                   self._options())
-
-    def _options(self) -> Any:
-        return options(UPPER, self._threads)
+                   self._options)
 
     def append(self, X: Any) -> None:
         """Adds p rows and columns to the end of A. X: (n + p, p), the new columns of A, or (n + 1,) for one."""
@@ -194,7 +145,7 @@ class Factor:
         X, matrix = columns("X", X, len(X))
         at = as_integer(at)
         at = max(at + n, 0) if at < 0 else min(at, n)
-        self._call(lib.factor_insert, self._handle, at, matrix, None, self._options())
+        self._call(lib.factor_insert, self._handle, at, matrix, None, self._options)
 
     def delete(self, rows: Union[int, Iterable[int]]) -> None:
         """Deletes rows and columns of A: one number, or several. Negative ones count from the end. Raises
@@ -202,13 +153,13 @@ class Factor:
         n = self.order
         numbers = [rows] if np.ndim(rows) == 0 else rows
         kept = np.unique(np.array([self._place(row, n) for row in numbers], np.intp))
-        self._call(lib.factor_delete, self._handle, pointer(kept), len(kept), None, self._options())
+        self._call(lib.factor_delete, self._handle, pointer(kept), len(kept), None, self._options)
 
     def move(self, source: int, to: int) -> None:
         """Moves row and column `source` of A, so that it becomes number `to`; those between move by one place. Negative
         numbers count from the end. Raises IndexError."""
         n = self.order
-        self._call(lib.factor_shift, self._handle, self._place(source, n), self._place(to, n), None, self._options())
+        self._call(lib.factor_shift, self._handle, self._place(source, n), self._place(to, n), None, self._options)
 
     @staticmethod
     def _place(row: int, n: int) -> int:
@@ -224,14 +175,12 @@ class Factor:
 
         b: (n,) or (n, m). The result has its shape, and float64 unless b and the factor are float32. Raises BadDiagonal
         if the diagonal of the factor has a zero."""
-        if system not in _SYSTEMS:
-            raise BadArgument(f"system must be 'A', 'forward' or 'back', not {system!r}")
         n = self.order
         b = real("b", b)
         if b.ndim not in (1, 2) or len(b) != n:
             raise BadArgument(f"b must have shape ({n},) or ({n}, m), not {b.shape}")
         x = np.array(b, np.result_type(b, self._dtype), order="F")
-        self._call(lib.factor_solve, self._handle, _SYSTEMS[system], _as_matrix(x))
+        self._call(lib.factor_solve, self._handle, system_number(system), _as_matrix(x))
         return x
 
     def inverse(self) -> np.ndarray:
@@ -255,25 +204,8 @@ class Factor:
             return self.solve(flat.T, "back").T.reshape(normal.shape)
         return normal @ self.to_array(lower=False)
 
-    # ---- Copies ----
-
-    def copy(self) -> Factor:
-        """Returns a copy, in the same kind of memory."""
-        other = Factor.__new__(Factor)
-        other._prepare(self._dtype, self._number, self._threads)
-        made = c_void_p()
-        self._call(lib.factor_copy, self._handle, byref(made))
-        other._handle = made.value
-        return other
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: Any) -> Factor:
-        return self.copy()
-
     def __reduce__(self) -> Tuple[Any, ...]:
-        device = {HOST: "host", ANY_GPU: "gpu"}.get(self._number, self._number)
-        return Factor, (self.to_array(), True, self.capacity, device, self._threads)
+        return Factor, (self.to_array(), True, self.capacity, self._device(), self._threads)
 
 
 def _as_matrix(x: np.ndarray) -> Matrix:

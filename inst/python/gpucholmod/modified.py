@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ._arrays import FLOAT64, by_either, pointer, real, square
+from ._arrays import FLOAT64, by_either, members, pointer, real, spread, square
 from ._library import DOUBLE, LOWER, UPPER, Matrix, Modifications, Status, lib, options
 from .errors import BadArgument, NotPositiveDefinite, error_of
 from .factor import Factor
@@ -54,14 +54,11 @@ def solve_modified(L: Union[Factor, Any], x: Any, b: Any = None, weights: Any = 
     if not isinstance(L, Factor):
         L = real("L", L)
     n = L.order if isinstance(L, Factor) else square("L", L)
-    x = real("x", x, FLOAT64)
-    if x.ndim not in (2, 3) or x.shape[1] != n:
-        raise BadArgument(f"x must have shape (c, {n}) or (c, {n}, k), not {x.shape}")
-    rows = np.ascontiguousarray(x if x.ndim == 2 else x.swapaxes(1, 2))
-    count, k = len(x), 1 if x.ndim == 2 else x.shape[2]
+    rows = members("x", x, n, FLOAT64)
+    count, k = rows.shape[:2]
     columns = np.full(count, k, np.intp)
-    weights = None if weights is None else _spread("weights", weights, (count, k))
-    scale = _spread("scale", scale, (count,))
+    weights = None if weights is None else spread("weights", weights, (count, k))
+    scale = spread("scale", scale, (count,))
     given = Modifications(count=count, columns=pointer(columns), V=Matrix(pointer(rows), n, count * k, n, DOUBLE),
                           weights=pointer(weights), scales=pointer(scale), m=0, b=_NO_MATRIX, solution=_NO_MATRIX)
     solution, quadratic, b = (None, None, None) if b is None else _right_sides(given, b, n, count)
@@ -69,14 +66,6 @@ def solve_modified(L: Union[Factor, Any], x: Any, b: Any = None, weights: Any = 
     given.logdet, given.pivots = pointer(logdet), pointer(pivot)
     _call(L, given, lower, check, threads)
     return ModifiedResults(solution, quadratic, logdet, pivot - 1)
-
-
-def _spread(name: str, numbers: Any, shape: tuple) -> np.ndarray:
-    numbers = real(name, numbers, FLOAT64)
-    try:
-        return np.ascontiguousarray(np.broadcast_to(numbers, shape))
-    except ValueError:
-        raise BadArgument(f"{name} must be a number or have shape {shape}, not {numbers.shape}") from None
 
 
 def _right_sides(given: Modifications, b: Any, n: int, count: int) -> tuple:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from ctypes import byref
+from math import prod
 from typing import Any, Optional
 
 import numpy as np
 
-from ._arrays import array, by_either, columns, is_tensor, like, number, pointer, real, square, weights_of
+from ._arrays import array, by_either, columns, is_tensor, like, number, pointer, real, spread, square, weights_of
 from ._library import LOWER, UPPER, Status, lib, options
+from .batch import Batch
 from .errors import BadArgument, Error, error_of
+
+_SMALL, _MANY = 32, 8  # up to this order, and from as many factors on, a batch is faster than one after the other
 
 
 def cholupdate(L: Any, x: Any, weights: Any = None, scale: float = 1.0, lower: bool = True, out: Any = None,
@@ -60,8 +64,9 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: float = 1.0, lower: b
     where they are if the numbers of each follow one another, as for x = X.T with X in C order. Otherwise they are
     copied.
 
-    Many factors are modified one after the other, by a call of the library each, which costs about 4 us on top of the
-    work. The result is computed apart and then copied to `out`.
+    Many factors up to n = 32 are modified together (1,000 of n = 4, k = 1: 0.2 us each); larger ones, and those with
+    zeros on their diagonals, by a call of the library each, which costs about 4 us on top of the work. `Batch` keeps
+    many factors in memory of its own, which saves copies. The result is computed apart and then copied to `out`.
     """
     factor = real("L", L)
     there = None if out is None else _output(out, factor)
@@ -113,22 +118,39 @@ def _overlap(L: np.ndarray, x: np.ndarray) -> bool:
 def _each(L: np.ndarray, x: Any, weights: Any, scale: float, lower: bool, downdate: bool,
           threads: Optional[int]) -> np.ndarray:
     """Returns the modified factors L (..., n, n)."""
-    leading = L.shape[:-2]
+    leading, n = L.shape[:-2], L.shape[-1]
     x = real("x", x, L.dtype)
-    if x.ndim not in (L.ndim - 1, L.ndim) or x.shape[:len(leading)] != leading:
+    if x.ndim not in (L.ndim - 1, L.ndim) or x.shape[:L.ndim - 1] != L.shape[:-1]:
         shape = L.shape[:-1]
         raise BadArgument(f"x must have shape {shape} or {shape + ('k',)}, not {x.shape}")
-    if weights is not None:
-        weights = real("weights", weights)
-        if weights.ndim < 2:
-            weights = np.broadcast_to(weights, leading + weights.shape)
-        elif weights.shape[:-1] != leading:
-            raise BadArgument(f"weights must have shape (k,) or {leading + ('k',)}, not {weights.shape}")
+    count = prod(leading)
+    L, x = L.reshape(count, n, n), x.reshape(count, *x.shape[len(leading):])
+    if weights is not None or downdate:
+        k = 1 if x.ndim == 2 else x.shape[-1]
+        weights = spread("weights", 1.0 if weights is None else weights, (*leading, k)).reshape(count, k)
+        weights = -weights if downdate else weights
+    together = n <= _SMALL and count >= _MANY and L.diagonal(axis1=1, axis2=2).all()
+    result = (_together if together else _one_by_one)(L, x, weights, scale, lower, threads)
+    return result.reshape(*leading, n, n)
+
+
+def _together(L: np.ndarray, x: np.ndarray, weights: Optional[np.ndarray], scale: float, lower: bool,
+              threads: Optional[int]) -> np.ndarray:
+    """Returns the modified factors L (c, n, n), whose diagonals have no zeros."""
+    batch = Batch(L, lower, threads=threads)
+    batch.update(x, weights, scale)
+    triangle = np.tri(L.shape[-1], dtype=bool)
+    return np.where(triangle if lower else triangle.T, batch.to_array(lower), L)
+
+
+def _one_by_one(L: np.ndarray, x: np.ndarray, weights: Optional[np.ndarray], scale: float, lower: bool,
+                threads: Optional[int]) -> np.ndarray:
+    """Returns the modified factors L (c, n, n)."""
     result = L.copy()
-    for member, place in enumerate(np.ndindex(leading)):
+    for member in range(len(L)):
         try:
-            own = None if weights is None else weights[place]
-            _one(result[place], x[place], own, scale, lower, downdate, threads, in_place=True)
+            own = None if weights is None else weights[member]
+            _one(result[member], x[member], own, scale, lower, False, threads, in_place=True)
         except Error as error:
             error.member = member
             raise

@@ -1,0 +1,101 @@
+"""What objects of the library with memory of their own share."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from ctypes import byref, c_void_p
+from operator import index as as_integer
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ._library import ANY_GPU, HOST, UPPER, Status, lib, options
+from .errors import BadArgument, error_of
+
+_SYSTEMS = {"A": 0, "forward": 1, "back": 2}
+_gpu = threading.RLock()  # functions for objects on a GPU are called one at a time
+
+
+def device_number(device: Union[str, int]) -> int:
+    """Returns options->device. Raises BadArgument, and TypeError."""
+    if isinstance(device, str):
+        numbers = {"host": HOST, "gpu": ANY_GPU}
+        if device not in numbers:
+            raise BadArgument(f"device must be 'host', 'gpu' or the number of a GPU, not {device!r}")
+        return numbers[device]
+    if as_integer(device) < 0:
+        raise BadArgument(f"device must not be negative: {device}")
+    return as_integer(device)
+
+
+def system_number(system: str) -> int:
+    """Returns the gpucholmod_system of a name. Raises BadArgument."""
+    if system not in _SYSTEMS:
+        raise BadArgument(f"system must be 'A', 'forward' or 'back', not {system!r}")
+    return _SYSTEMS[system]
+
+
+class Handle:
+    """Owns an object of the library. Subclasses say in `_kind` how its functions begin."""
+
+    _kind: str
+
+    def _prepare(self, dtype: np.dtype, number: int, threads: Optional[int]) -> None:
+        self._handle: Optional[int] = None
+        self._destroy = self._function("destroy")
+        self._dtype = dtype
+        self._number = number
+        self._threads = threads
+        self._options = options(UPPER, threads)
+        self._lock = nullcontext() if number == HOST else _gpu
+
+    @classmethod
+    def _function(cls, name: str) -> Any:
+        return getattr(lib, f"{cls._kind}_{name}")
+
+    def _call(self, function: Any, *arguments: Any, turned: bool = False) -> None:
+        """Calls a function of the library. turned: as of error_of()."""
+        status = Status()
+        with self._lock:
+            code = function(*arguments, byref(status))
+        if code:
+            raise error_of(status, turned)
+
+    def _make(self, name: str, *arguments: Any, turned: bool = False) -> None:
+        """Calls a function of the library that makes the object."""
+        made = c_void_p()
+        self._call(self._function(name), *arguments, byref(made), turned=turned)
+        self._handle = made.value
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            with self._lock:
+                self._destroy(self._handle)
+
+    def _device(self) -> Union[str, int]:
+        """Returns the device as it was asked for."""
+        return {HOST: "host", ANY_GPU: "gpu"}.get(self._number, self._number)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+        return self._dtype
+
+    @property
+    def device(self) -> str:
+        """"host" or "gpu"."""
+        return "gpu" if self._function("on_gpu")(self._handle) else "host"
+
+    def copy(self) -> Any:
+        """Returns a copy, in the same kind of memory."""
+        other = type(self).__new__(type(self))
+        other._prepare(self._dtype, self._number, self._threads)
+        other._make("copy", self._handle)
+        return other
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
