@@ -1,3 +1,5 @@
+import ctypes
+import ctypes.util
 import os
 import re
 import subprocess
@@ -7,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import gpucholmod
-from gpucholmod import _library
+from gpucholmod import _handle, _library
 
 TRY = """
 import gpucholmod
@@ -27,6 +29,14 @@ def tried(**environment):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
+def compiled(*arguments):
+    """Runs the compiler of C, or skips the test."""
+    try:
+        subprocess.run(["cc", *arguments], check=True)
+    except FileNotFoundError:
+        raise unittest.SkipTest("there is no compiler") from None
+
+
 class Finding(unittest.TestCase):
     def test_the_environment_names_it(self):
         _library.lib.update
@@ -44,17 +54,13 @@ class Finding(unittest.TestCase):
         self.assertIn("found", tried(GPUCHOLMOD_LIBRARY="", LD_LIBRARY_PATH=folder))
 
     def test_another_library_is_refused(self):
-        import ctypes.util
         self.assertRegex(tried(GPUCHOLMOD_LIBRARY=ctypes.util.find_library("m")), "^LibraryNotFound .* is not")
 
     def test_another_version_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             source, made = Path(folder, "old.c"), Path(folder, "old.so")
             source.write_text("int gpucholmod_abi(void) { return 1; }\n")
-            try:
-                subprocess.run(["cc", "-shared", "-fPIC", source, "-o", made], check=True)
-            except OSError:
-                self.skipTest("there is no compiler")
+            compiled("-shared", "-fPIC", source, "-o", made)
             self.assertRegex(tried(GPUCHOLMOD_LIBRARY=str(made)), "^LibraryNotFound .* version 1 ")
 
 
@@ -76,6 +82,30 @@ class Agreement(unittest.TestCase):
             self.assertEqual(re.sub("(?<=[a-z])(?=[A-Z])", "_", plain).upper(), names[code])
         self.assertEqual(set(range(1, len(names))) - set(kinds), {names.index("STOPPED")})
         self.assertEqual(int(re.search(r"#define GPUCHOLMOD_ABI (\d+)", header).group(1)), _library.ABI)
+
+    def test_structs_and_constants_are_those_of_the_header(self):
+        structs = {"matrix": _library.Matrix, "const_matrix": _library.Matrix, "status": _library.Status,
+                   "right_sides": _library.RightSides, "options": _library.Options,
+                   "modifications": _library.Modifications, "batch_modification": _library.BatchModification}
+        constants = ("DOUBLE", "FLOAT", "UPPER", "LOWER", "HOST", "ANY_GPU", "ALL_THREADS", "OK")
+        asked, expected = [], []
+        for name, struct in structs.items():
+            asked.append(f"sizeof(gpucholmod_{name})")
+            expected.append(ctypes.sizeof(struct))
+            for field, *_ in struct._fields_:
+                asked.append(f"offsetof(gpucholmod_{name}, {field})")
+                expected.append(getattr(struct, field).offset)
+        asked += ["GPUCHOLMOD_" + name for name in (*constants, "A", "R_TRANSPOSED", "R")]
+        expected += [getattr(_library, name) for name in constants]
+        expected += [_handle.system_number(name) for name in ("A", "forward", "back")]
+        program = "\n".join(["#include <gpucholmod.h>", "#include <stdio.h>", "int main(void) {",
+                             *(f'  printf("%ld\\n", (long)({question}));' for question in asked), "  return 0;", "}"])
+        with tempfile.TemporaryDirectory() as folder:
+            source, made = Path(folder, "ask.c"), Path(folder, "ask")
+            source.write_text(program)
+            compiled("-I", self.root / "inst" / "include", source, "-o", made)
+            told = subprocess.run([made], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(dict(zip(asked, map(int, told.split()))), dict(zip(asked, expected)))
 
 
 if __name__ == "__main__":
