@@ -13,8 +13,8 @@
  *
  * Every function with a status returns GPUCHOLMOD_OK or another gpucholmod_code, and describes it in *status, which may
  * be NULL. If the code is neither GPUCHOLMOD_OK nor GPUCHOLMOD_HALF_MODIFIED, everything that the function was to
- * change has the same bits as before. A function checks all sizes before it reads a number: a negative size, or one
- * with which a matrix would have more than PTRDIFF_MAX bytes, is GPUCHOLMOD_BAD_ARGUMENT.
+ * change has the same bits as before, unless its comment says otherwise. A function checks all sizes before it reads
+ * numbers: a negative size, or that of a matrix of more than PTRDIFF_MAX bytes, is GPUCHOLMOD_BAD_ARGUMENT.
  *
  * Functions run in the calling thread alone, unless options->threads allows more; BLAS, LAPACK and CUDA may start
  * threads of their own. Several threads may call functions at once for different factors; of functions for factors on a
@@ -184,8 +184,8 @@ int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const doub
                       gpucholmod_status *status);
 
 /* Returns the bytes of options->workspace that gpucholmod_update() needs for R (n x n) and V (n x k) of this
- * gpucholmod_type; SIZE_MAX: more than there can be; 0: an argument is wrong. With them it allocates no memory, unless
- * it has right-hand sides, a progress function, or numbers near the ends of the range. */
+ * gpucholmod_type; SIZE_MAX: more than there can be; 0: an argument is wrong. Calls with right-hand sides, a progress
+ * function, or numbers near the ends of the range allocate other memory. */
 size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, int type);
 
 /* Adds p rows and columns to A; the first of them becomes number `at`, 0 .. n. R: n + p x n + p, whose first n rows and
@@ -298,7 +298,7 @@ int gpucholmod_factor_rcond(const gpucholmod_factor *factor, double *out, gpucho
 /* ---- Batches: many factors of one order with memory of their own, which are modified together. ----
  *
  * Matrices of all members are stored side by side, and may be double or float, whatever the type of the batch. If the
- * numbers of a member are wrong, status->member tells which. */
+ * numbers of a member are wrong, status->member tells which. Several threads copy large batches and solve with them. */
 
 typedef struct gpucholmod_batch gpucholmod_batch;
 

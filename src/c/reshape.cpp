@@ -22,7 +22,7 @@ class Reshaped {
       in_place_ = false;
       return cpu::ordinary_memory(bytes);
     };
-    held_ = in_place_ ? cpu::hold_in_place(R.data, n, R.ld, allocate)
+    held_ = in_place_ ? cpu::hold_in_place(R.data, n, R.ld, allocate, options.threads)
                       : held<S>(R.block(0, 0, n, n), R.cols, options);
   }
   Reshaped(const Reshaped&) = delete;

@@ -132,7 +132,8 @@ template <class S>
 std::unique_ptr<HeldFactor> borrowed(MatrixView<const S> R, const Options& options) {
   require(R.rows == R.cols, "R", "must be square");
   if constexpr (sizeof(S) == sizeof(double))
-    if (R.ld == R.rows && options.uplo == Uplo::upper) return cpu::borrow(R.data, R.cols, cpu::ordinary_memory);
+    if (R.ld == R.rows && options.uplo == Uplo::upper)
+      return cpu::borrow(R.data, R.cols, cpu::ordinary_memory, options.threads);
   return held(R, 0, options);
 }
 

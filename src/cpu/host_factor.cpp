@@ -37,15 +37,17 @@ class HostFactor : public HeldFactor {
   }
 
   /// Where it is. It is only read.
-  HostFactor(std::shared_ptr<const Turned<T>> R, index_t n, Allocate allocate)
-      : n_(n), room_(n), own_(false), allocate_(std::move(allocate)), memory_(R, const_cast<T*>(R->data())) {
+  HostFactor(std::shared_ptr<const Turned<T>> R, index_t n, Allocate allocate, int copying_threads)
+      : n_(n), room_(n), own_(false), copying_threads_(copying_threads), allocate_(std::move(allocate)),
+        memory_(R, const_cast<T*>(R->data())) {
     range_.most = require_triangle<T>("R", R->data(), n, Uplo::upper) * std::sqrt(double(n));
     range_.least = require_diagonal<T>(R->data(), n);
   }
 
   /// Where it is, to be changed there.
-  HostFactor(T* R, index_t n, index_t ld, Allocate allocate)
-      : n_(n), room_(ld), own_(false), allocate_(std::move(allocate)), memory_(R, [](void*) {}) {
+  HostFactor(T* R, index_t n, index_t ld, Allocate allocate, int copying_threads)
+      : n_(n), room_(ld), own_(false), copying_threads_(copying_threads), allocate_(std::move(allocate)),
+        memory_(R, [](void*) {}) {
     look();
     for (index_t j = 0; j < n; ++j) {
       require_positive(view()(j, j), j);
@@ -319,18 +321,18 @@ std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision pre
   return precision == Precision::single ? hold_as<float>(R, n, uplo, capacity, std::move(allocate), copying_threads)
                                         : hold_as<double>(R, n, uplo, capacity, std::move(allocate), copying_threads);
 }
-std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate) {
+std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate, int copying_threads) {
   return std::make_unique<HostFactor<double>>(std::make_shared<Turned<double>>(R, n, Uplo::upper), n,
-                                              std::move(allocate));
+                                              std::move(allocate), copying_threads);
 }
 
 template <class T>
-std::unique_ptr<HeldFactor> hold_in_place(T* R, index_t n, index_t ld, Allocate allocate) {
-  return std::make_unique<HostFactor<T>>(R, n, ld, std::move(allocate));
+std::unique_ptr<HeldFactor> hold_in_place(T* R, index_t n, index_t ld, Allocate allocate, int copying_threads) {
+  return std::make_unique<HostFactor<T>>(R, n, ld, std::move(allocate), copying_threads);
 }
 
-template std::unique_ptr<HeldFactor> hold_in_place(double*, index_t, index_t, Allocate);
-template std::unique_ptr<HeldFactor> hold_in_place(float*, index_t, index_t, Allocate);
+template std::unique_ptr<HeldFactor> hold_in_place(double*, index_t, index_t, Allocate, int);
+template std::unique_ptr<HeldFactor> hold_in_place(float*, index_t, index_t, Allocate, int);
 template std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision, index_t, Allocate, int);
 template std::unique_ptr<HeldFactor> hold(const float*, index_t, Uplo, Precision, index_t, Allocate, int);
 

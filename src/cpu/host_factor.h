@@ -27,12 +27,12 @@ std::unique_ptr<HeldFactor> hold(const S* R, index_t n, Uplo uplo, Precision pre
 
 /// The upper factor R (n x n) where it is, in memory of somebody else, which outlives this: new factors can be made of
 /// it, of no more than they need, and nothing is to be done in place. Throws as hold() does.
-std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate);
+std::unique_ptr<HeldFactor> borrow(const double* R, index_t n, Allocate allocate, int copying_threads = 0);
 
 /// The upper factor R (n x n) where it is, in memory of somebody else, which outlives this and has ld rows: its rows
 /// and columns come, go and move in place, as long as there are no more than ld. Where numbers need scaling, `allocate`
 /// is called, R stays as it was, and the new factor is in that memory. Throws not_finite and bad_diagonal.
 template <class T>
-std::unique_ptr<HeldFactor> hold_in_place(T* R, index_t n, index_t ld, Allocate allocate);
+std::unique_ptr<HeldFactor> hold_in_place(T* R, index_t n, index_t ld, Allocate allocate, int copying_threads);
 
 }  // namespace gpucholmod::cpu
