@@ -1,7 +1,7 @@
 # The usual call of cholupdate_gpu(), in which nothing is given but R, V, `downdate`, `weights`, `scale`, right-hand
-# sides and `in_place`: one call of src/, which looks at all of them. Where src/ does not know how to deal with them, the
-# method for all calls gets the same arguments. .Call() is called here, as a wrapper would take as long as a modification
-# of order 15.
+# sides and `in_place`: one call of src/, which looks at all of them. Where src/ does not know how to deal with them,
+# the method for all calls gets the same arguments. .Call() is called here, as a wrapper would take as long as a
+# modification of order 15.
 
 #' @export
 cholupdate_gpu.matrix <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL,

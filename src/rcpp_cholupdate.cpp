@@ -38,9 +38,9 @@ SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request) {
   });
 }
 
-// The usual call of cholupdate_gpu(), all arguments as the user gave them. Returns the modified matrix, or, with z, what
-// Result says; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the arguments
-// or the call may take long.
+// The usual call of cholupdate_gpu(), all arguments as the user gave them. Returns the modified matrix, or, with z,
+// what Result says; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the
+// arguments or the call may take long.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP scale, SEXP z, SEXP y, SEXP rss) {
   return guarded([&]() -> SEXP {

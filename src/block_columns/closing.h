@@ -5,8 +5,8 @@
 
 namespace gpucholmod::block_columns {
 
-/// Computes U^-1 of the H at the end of a segment that has come to its end: right-hand sides need the remaining V scaled
-/// by it. Writes it to where the next row block's transform would have it. One team of WARPS warps.
+/// Computes U^-1 of the H at the end of a segment that has come to its end: right-hand sides need the remaining V
+/// scaled by it. Writes it to where the next row block's transform would have it. One team of WARPS warps.
 template <class Segment, int K, class Team>
 class Closing {
   using Warp = typename Team::Warp;

@@ -23,8 +23,8 @@ class FactorPass : public Pass<T> {
   void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
                    const FactorPass* before = nullptr);
 
-  /// Queues the way of right-hand sides, which come along in run(), in the side_strips of the pass, to where they become
-  /// z~ and what is left of Y: z if this is the `first` pass.
+  /// Queues the way of right-hand sides, which come along in run(), in the side_strips of the pass, to where they
+  /// become z~ and what is left of Y: z if this is the `first` pass.
   void take_sides(const SidesOnTheWay<T>& sides, bool first, cudaStream_t stream);
   /// Queues, from run()'s wait(), the way back of what is left of Y, and of z~ if this is the `last` pass.
   void give_sides(const SidesOnTheWay<T>& sides, bool last, cudaStream_t stream) const;

@@ -113,8 +113,8 @@ class Pass {
   void take(index_t at, index_t rows, index_t m, index_t count, cudaStream_t stream) const;
   void look_at(index_t n, cudaStream_t stream);
   void fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
-  /// Queues, by one kernel, the way of right-hand sides to the device, Y to row `first` of the pass's columns, z if `all`;
-  /// and back from there.
+  /// Queues, by one kernel, the way of right-hand sides to the device, Y to row `first` of the pass's columns, z if
+  /// `all`; and back from there.
   void take_sides(const SidesOnTheWay<T>& sides, index_t first, bool all, cudaStream_t stream) const;
   void give_sides(const SidesOnTheWay<T>& sides, index_t first, bool all, cudaStream_t stream) const;
 

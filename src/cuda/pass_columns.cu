@@ -20,10 +20,11 @@ void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index
   check(cudaGetLastError(), "convert columns");
 }
 
-/// Blocks of threads for columns of so many right-hand sides and numbers each, and one row of them more.
+/// Blocks of threads for so many columns of right-hand sides, and one row of them more, if a grid can have as many.
 dim3 grid_of_sides(index_t rows, index_t columns) {
-  constexpr index_t most = 64;
-  return {unsigned(std::clamp<index_t>(rows / side_threads, 1, most)), unsigned(columns + 1)};
+  constexpr index_t most = 64, most_high = 65535;
+  return {unsigned(std::clamp<index_t>(rows / side_threads, 1, most)),
+          unsigned(std::min<index_t>(columns + 1, most_high))};
 }
 
 }  // namespace

@@ -119,7 +119,9 @@ test_that("so they do for right-hand sides, of the right kind and others", {
   }
   row <- list(list(z = one, y = 2), list(z = two, y = c(1, 2)), list(z = two, y = matrix(c(1, 2), 1)),
               list(z = two, y = matrix(c(1, 2))))
-  for (given in row) for (v in V[c("vector", "one", "none")]) do.call(expect_same_way, c(list(factors$handle, v), given))
+  for (given in row) for (v in V[c("vector", "one", "none")]) {
+    do.call(expect_same_way, c(list(factors$handle, v), given))
+  }
   done <- cholupdate_gpu(R, V$one, z = one, y = 2, rss = 1)
   b <- crossprod(R, one) + 2 * V$one  # R'z = b
   expect_equal(crossprod(done$R, done$z), b, tolerance = 1e-13)

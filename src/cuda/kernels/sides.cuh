@@ -28,24 +28,25 @@ struct SidesOfColumns {
 };
 
 /// dz <- z, continued by zeros; the pass's columns <- Y.
-///   Grid     pieces of a column by the columns of dz, and one row more for Y
+///   Grid     pieces of a column by the columns of dz, and one more for Y; or fewer
 template <class T, class A>
 __global__ void __launch_bounds__(side_threads)
     take_sides(MatrixView<const double> z, MatrixView<T> dz, SidesOfColumns<A> columns) {
-  const index_t j = blockIdx.y;
-  if (j == dz.cols) return columns.each([](A& there, double here) { there = A(here); });
-  for (index_t i = index_t(blockIdx.x) * blockDim.x + threadIdx.x; i < dz.rows; i += index_t(gridDim.x) * blockDim.x)
-    dz.data[i + j * dz.ld] = i < z.rows && j < z.cols ? T(z.data[i + j * z.ld]) : T(0);
+  const index_t first = index_t(blockIdx.x) * blockDim.x + threadIdx.x, step = index_t(gridDim.x) * blockDim.x;
+  for (index_t j = blockIdx.y; j < dz.cols; j += gridDim.y)
+    for (index_t i = first; i < dz.rows; i += step)
+      dz.data[i + j * dz.ld] = i < z.rows && j < z.cols ? T(z.data[i + j * z.ld]) : T(0);
+  if (blockIdx.y + 1 == gridDim.y) columns.each([](A& there, double here) { there = A(here); });
 }
 
 /// z <- dz; Y <- what is left of it in the pass's columns. Grid: as above, by the columns of z.
 template <class T, class A>
 __global__ void __launch_bounds__(side_threads)
     give_sides(MatrixView<const T> dz, MatrixView<double> z, SidesOfColumns<A> columns) {
-  const index_t j = blockIdx.y;
-  if (j == z.cols) return columns.each([](A there, double& here) { here = double(there); });
-  for (index_t i = index_t(blockIdx.x) * blockDim.x + threadIdx.x; i < z.rows; i += index_t(gridDim.x) * blockDim.x)
-    z.data[i + j * z.ld] = double(dz.data[i + j * dz.ld]);
+  const index_t first = index_t(blockIdx.x) * blockDim.x + threadIdx.x, step = index_t(gridDim.x) * blockDim.x;
+  for (index_t j = blockIdx.y; j < z.cols; j += gridDim.y)
+    for (index_t i = first; i < z.rows; i += step) z.data[i + j * z.ld] = double(dz.data[i + j * dz.ld]);
+  if (blockIdx.y + 1 == gridDim.y) columns.each([](A there, double& here) { here = double(there); });
 }
 
 }  // namespace gpucholmod::cuda
