@@ -59,7 +59,7 @@ print(round(measured, 1), row.names = FALSE)
 R <- chol(diag(20) + 0.5)
 v <- rep(0.1, 20)
 look <- ours$rcpp_are_plain
-run <- ours$rcpp_cholupdate_usual
+run <- function(...) ours$rcpp_cholupdate_usual(..., NULL, NULL, NULL)
 method <- ours$cholupdate_gpu.matrix
 steps <- c(
   "the method found" = cost(function() cholupdate_gpu(R, v)) - cost(function() method(R, v)),

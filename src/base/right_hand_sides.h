@@ -37,8 +37,8 @@ class OwnedRightHandSides {
     if (sums) rss.assign(sums, sums + m);
   }
 
-  /// Modified right-hand sides go to memory of the caller's, n x m, instead of z, which then stays as it is. Nobody reads
-  /// that memory unless the call has succeeded.
+  /// Modified right-hand sides go to memory of the caller's, n x m, instead of z, which then stays as it is. Nobody
+  /// reads that memory unless the call has succeeded.
   void put_into(double* place) { place_ = place; }
   bool has_place() const { return place_ != nullptr; }
 
