@@ -38,6 +38,13 @@ def ratio(made, L, x, weights=None, scale=1.0, lower=True):
     return norm(made @ made.T - (A + added)) / ((len(L) + X.shape[1]) * eps * max(norm(A) + norm(taken), 1e-300))
 
 
+def off_alignment(x):
+    """Returns a copy of x in C order whose numbers are one byte off their alignment."""
+    off = np.frombuffer(bytearray(1 + x.nbytes), np.uint8)[1:].view(x.dtype).reshape(x.shape)
+    off[...] = x
+    return off
+
+
 def bits(*arrays):
     """Returns the bytes of arrays, to see whether they have changed."""
     return [np.asarray(x).tobytes() for x in arrays]

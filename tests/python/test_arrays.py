@@ -3,7 +3,7 @@ import unittest
 import numpy as np
 
 import gpucholmod
-from cases import bits, factor_of, ratio
+from cases import bits, factor_of, off_alignment, ratio
 from gpucholmod import Factor, cholupdate
 from gpucholmod import _arrays
 
@@ -59,11 +59,22 @@ class Exchange(unittest.TestCase):
     def test_other_byte_orders_and_places_off_the_alignment(self):
         expected = cholupdate(self.L, self.x)
         np.testing.assert_array_equal(cholupdate(self.L.astype(">f8"), self.x.astype(">f8")), expected)
-        off = np.frombuffer(bytearray(1 + self.L.nbytes), np.uint8)[1:].view(np.float64).reshape(5, 5)
-        off[...] = self.L
+        off = off_alignment(self.L)
         np.testing.assert_array_equal(cholupdate(off, self.x), expected)
         cholupdate(off, self.x, out=off)
         np.testing.assert_array_equal(off, expected)
+
+    def test_what_the_library_reads_is_aligned(self):
+        off = off_alignment(np.arange(1.0, 4))
+        self.assertFalse(off.flags.aligned)
+        square = off_alignment(np.arange(9.0).reshape(3, 3))
+        for given, made in ((off, _arrays.packed(off)), (off, _arrays.spread("scale", off, (3,))),
+                            (off, _arrays.weights_of(off, 3, False)), (-off, _arrays.weights_of(off, 3, True)),
+                            (square[:, np.newaxis], _arrays.members("x", square, 3))):
+            self.assertTrue(made.flags.aligned and made.flags.c_contiguous)
+            np.testing.assert_array_equal(made, given)
+        aligned = np.ones(3)
+        self.assertTrue(np.shares_memory(_arrays.packed(aligned), aligned))
 
     def test_dlpack(self):
         made = cholupdate(OfAnotherLibrary(self.L), OfAnotherLibrary(self.x))

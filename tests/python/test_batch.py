@@ -84,6 +84,14 @@ class Batches(unittest.TestCase):
         for j in (0, 2):
             self.assertLess(ratio(made[j], L[j], x[j], -1), 30)
 
+    def test_the_message_and_the_field_name_the_same_member(self):
+        L = self.factors(3, 4)
+        L[2, 1, 1] = 0
+        with self.assertRaises(gpucholmod.BadDiagonal) as caught:
+            Batch(L)
+        self.assertEqual((caught.exception.member, caught.exception.row), (2, 1))
+        self.assertRegex(str(caught.exception), "entry 1 is 0, in member 2$")
+
     def test_what_it_is_and_copies(self):
         L = self.factors(3, 4, np.float32)
         batch = Batch(L)

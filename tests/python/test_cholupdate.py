@@ -132,6 +132,21 @@ class Results(unittest.TestCase):
             self.assertIs(cholupdate(L, x, out=L, lower=lower), L)
             self.assertEqual(bits(L), bits(one))
 
+    def test_a_scale_for_each_of_many_factors(self):
+        for leading in ((4,), (2, 5)):  # one after the other, and together
+            L = np.stack([factor_of(self.rng, 3) for _ in range(np.prod(leading))]).reshape(*leading, 3, 3)
+            x, scale = self.rng.standard_normal((*leading, 3)), self.rng.random(leading) + 0.5
+            made = cholupdate(L, x, scale=scale)
+            for i in np.ndindex(leading):
+                self.assertLess(ratio(made[i], L[i], x[i], None, scale[i]), 30)
+            same = np.full(leading, 2.0)
+            self.assertEqual(bits(cholupdate(L, x, scale=same)), bits(cholupdate(L, x, scale=2)))
+            for wrong in (np.ones(3), np.ones((*leading, 1)), np.append(scale[:-1].ravel(), -1), -scale, np.nan):
+                with self.assertRaises(gpucholmod.BadArgument):
+                    cholupdate(L, x, scale=wrong)
+        with self.assertRaises(gpucholmod.BadArgument):
+            cholupdate(np.eye(3), np.ones(3), scale=[1.0])
+
     def test_many_factors_with_zeros_or_of_nothing(self):
         X = self.rng.standard_normal((9, 6, 4))
         for made, rows in zip(cholupdate(np.zeros((9, 4, 4)), X.swapaxes(1, 2)), X):

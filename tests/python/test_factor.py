@@ -71,6 +71,29 @@ class Modification(unittest.TestCase):
                 grown = grown[np.ix_(order, order)]
                 self.assertLess(norm(f.to_array() - np.linalg.cholesky(grown)), 10 * digits * norm(A))
 
+    def test_rows_to_delete_may_be_a_mask_a_set_or_a_generator(self):
+        A = positive_definite(self.rng, 5)
+        expected = np.linalg.cholesky(A[np.ix_([0, 2, 3], [0, 2, 3])])
+        mask = [False, True, False, False, True]
+        for rows in (mask, np.array(mask), [np.bool_(there) for there in mask], {1, 4}, frozenset((-1, 1)),
+                     (row for row in (4, 1)), range(1, 5, 3), np.array([4, 1, 4], np.int8), (1, 4)):
+            f = Factor(np.linalg.cholesky(A))
+            f.delete(rows)
+            self.assertEqual(f.order, 3)
+            np.testing.assert_allclose(f.to_array(), expected, rtol=1e-12, atol=1e-12)
+        f = Factor(np.linalg.cholesky(A))
+        before = bits(f.to_array())
+        for rows in (True, np.True_, np.array(True), [True, False], np.array([True, False]), np.array([], bool),
+                     np.ones((5, 5), bool), [0, True, 1], "1", b"\1", [[0, 1]], np.array([1.0])):
+            with self.assertRaises(TypeError):
+                f.delete(rows)
+        with self.assertRaises(TypeError):
+            f.move(True, 0)
+        f.delete([False] * 5)
+        self.assertEqual(bits(f.to_array()), before)
+        f.delete(np.ones(5, bool))
+        self.assertEqual(f.order, 0)
+
     def test_it_grows_from_nothing(self):
         A = positive_definite(self.rng, 9)
         f = Factor(np.empty((0, 0)), capacity=4)
@@ -152,6 +175,8 @@ class Use(unittest.TestCase):
             np.testing.assert_allclose(draws, expected, rtol=1e-10, atol=1e-10)
         self.assertEqual(self.factor.sample().shape, (20,))
         self.assertEqual(self.factor.sample(size=(2, 0, 3), precision=True).shape, (2, 0, 3, 20))
+        for precision in (False, True):
+            self.assertEqual(Factor(np.empty((0, 0))).sample(size=2, precision=precision).shape, (2, 0))
         many = Factor([[2.0, 0], [1, 1]]).sample(np.random.default_rng(6), 100000)
         np.testing.assert_allclose(np.cov(many.T), [[4, 2], [2, 2]], atol=0.1)
 

@@ -98,7 +98,7 @@ class Regression(unittest.TestCase):
     def test_copies(self):
         fit = RecursiveLeastSquares(5, ridge=1, outputs=3)
         fit.update(self.X[:30], self.Y[:30])
-        for other in (copy.deepcopy(fit), pickle.loads(pickle.dumps(fit))):
+        for other in (copy.copy(fit), copy.deepcopy(fit), pickle.loads(pickle.dumps(fit))):
             other.update(self.X[30:], self.Y[30:])
             self.check(other, self.X, self.Y, np.ones(60), np.ones(5))
         self.check(fit, self.X[:30], self.Y[:30], np.ones(30), np.ones(5))

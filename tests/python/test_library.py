@@ -64,6 +64,25 @@ class Finding(unittest.TestCase):
             self.assertRegex(tried(GPUCHOLMOD_LIBRARY=str(made)), "^LibraryNotFound .* version 1 ")
 
 
+class Integers(unittest.TestCase):
+    def test_numbers_that_the_type_of_c_does_not_have_are_refused(self):
+        for kind, most in ((ctypes.c_int, 2**31 - 1), (ctypes.c_ssize_t, sys.maxsize)):
+            for x in (0, 5, most):
+                self.assertEqual(_library.integer("x", x, 0, kind), x)
+            for x in (-1, most + 1, 2**64, -2**70):
+                with self.assertRaises(gpucholmod.BadArgument):
+                    _library.integer("x", x, 0, kind)
+            with self.assertRaises(TypeError):
+                _library.integer("x", 1.0, 0, kind)
+        L = [[1.0]]
+        for call in (lambda: gpucholmod.Factor(L, capacity=2**70), lambda: gpucholmod.Factor(L, capacity=2**64 + 1),
+                     lambda: gpucholmod.Factor(L, capacity=-1), lambda: gpucholmod.Factor(L, threads=2**32 + 1),
+                     lambda: gpucholmod.Factor(L, device=2**32 - 1), lambda: gpucholmod.Batch([L], device=2**32 - 1),
+                     lambda: gpucholmod.cholupdate(L, [1.0], threads=2**32 + 1)):
+            with self.assertRaises(gpucholmod.BadArgument):
+                call()
+
+
 class Agreement(unittest.TestCase):
     root = Path(__file__).parents[2]
 

@@ -3,8 +3,9 @@ import unittest
 import numpy as np
 
 import gpucholmod
-from cases import bits, positive_definite
+from cases import bits, off_alignment, positive_definite
 from gpucholmod import Factor, solve_modified
+from gpucholmod import _library, modified
 
 
 class Solutions(unittest.TestCase):
@@ -41,6 +42,15 @@ class Solutions(unittest.TestCase):
                 self.check(L, one, b, None, 1.0, **arguments)
                 self.check(L, many, b, self.w, np.arange(1.0, 5), **arguments)
                 self.check(L, turned, b, self.w, 2.0, threads=1, **arguments)
+
+    def test_right_hand_sides_off_their_alignment(self):
+        x = self.rng.standard_normal((4, 12))
+        for b in (self.rng.standard_normal(12), self.rng.standard_normal((12, 2))):
+            off = off_alignment(b.T).T
+            self.check(self.L, x, off, None, 1.0)
+            *_, rows = modified._right_sides(_library.Modifications(), off, 12, 4)
+            self.assertTrue(rows.flags.aligned and rows.flags.c_contiguous)
+            np.testing.assert_array_equal(rows, b.T)
 
     def test_determinants_alone(self):
         x = self.rng.standard_normal((5, 12))

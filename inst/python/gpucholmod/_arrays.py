@@ -140,6 +140,11 @@ def by_either(L: np.ndarray) -> Tuple[Optional[Matrix], bool]:
     return (matrix, False) if matrix is not None else (by_columns(L.T), True)
 
 
+def packed(x: np.ndarray) -> np.ndarray:
+    """Returns x in C order and aligned; it is copied only if it is not."""
+    return np.require(x, requirements="CA")
+
+
 def weights_of(weights: Any, k: int, downdate: bool) -> Optional[np.ndarray]:
     """Returns the weights (k,) as float64, or None if all are 1. Raises BadArgument, and TypeError."""
     if weights is None:
@@ -149,14 +154,14 @@ def weights_of(weights: Any, k: int, downdate: bool) -> Optional[np.ndarray]:
     weights = real("weights", weights, FLOAT64)
     if weights.ndim > 1 or weights.ndim == 1 and len(weights) != k:
         raise BadArgument(f"weights must be a number or have shape ({k},), not {weights.shape}")
-    return np.ascontiguousarray(np.broadcast_to(-weights if downdate else weights, (k,)))
+    return packed(np.broadcast_to(-weights if downdate else weights, (k,)))
 
 
 def spread(name: str, numbers: Any, shape: Tuple[int, ...]) -> np.ndarray:
     """Returns numbers as float64 of this shape, by NumPy's rules of broadcasting. Raises BadArgument, and TypeError."""
     numbers = real(name, numbers, FLOAT64)
     try:
-        return np.ascontiguousarray(np.broadcast_to(numbers, shape))
+        return packed(np.broadcast_to(numbers, shape))
     except ValueError:
         raise BadArgument(f"{name} must be a number or have shape {shape}, not {numbers.shape}") from None
 
@@ -167,7 +172,7 @@ def members(name: str, x: Any, n: int, dtype: Optional[np.dtype] = None) -> np.n
     x = real(name, x, dtype)
     if x.ndim not in (2, 3) or x.shape[1] != n:
         raise BadArgument(f"{name} must have shape (c, {n}) or (c, {n}, k), not {x.shape}")
-    return np.require(x[:, np.newaxis] if x.ndim == 2 else x.swapaxes(1, 2), requirements="CA")
+    return packed(x[:, np.newaxis] if x.ndim == 2 else x.swapaxes(1, 2))
 
 
 @lru_cache(maxsize=64)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from contextlib import nullcontext
-from ctypes import byref, c_void_p
-from operator import index as as_integer
+from ctypes import byref, c_int, c_void_p
 from typing import Any, Optional, Union
 
 import numpy as np
 
-from ._library import ANY_GPU, HOST, UPPER, Status, lib, options
+from ._library import ANY_GPU, HOST, UPPER, Status, integer, lib, options
 from .errors import BadArgument, error_of
 
 _SYSTEMS = {"A": 0, "forward": 1, "back": 2}
@@ -24,9 +23,7 @@ def device_number(device: Union[str, int]) -> int:
         if device not in numbers:
             raise BadArgument(f"device must be 'host', 'gpu' or the number of a GPU, not {device!r}")
         return numbers[device]
-    if as_integer(device) < 0:
-        raise BadArgument(f"device must not be negative: {device}")
-    return as_integer(device)
+    return integer("device", device, 0, c_int)
 
 
 def system_number(system: str) -> int:

@@ -8,8 +8,9 @@ import os
 import sys
 from ctypes import byref, c_double, c_int, c_size_t, c_ssize_t, c_void_p
 from functools import lru_cache
+from operator import index as as_integer
 from pathlib import Path
-from typing import List, Optional
+from typing import Any, List, Optional
 
 from .errors import BadArgument, LibraryNotFound
 
@@ -161,10 +162,18 @@ class Library:
 lib = Library()
 
 
+def integer(name: str, x: Any, least: int, kind: type) -> int:
+    """Returns x as an integer. Raises BadArgument if it is below `least`, or if the type `kind` of C, which is signed,
+    does not have it (ctypes would cut off its upper bits); and TypeError."""
+    x, most = as_integer(x), 2 ** (8 * ctypes.sizeof(kind) - 1) - 1
+    if not least <= x <= most:
+        raise BadArgument(f"{name} must be from {least} to {most}, not {x}")
+    return x
+
+
 @lru_cache(maxsize=None)
 def options(triangle: int = UPPER, threads: Optional[int] = 1, device: int = HOST):
     """Returns a pointer to gpucholmod_options. threads: the most that compute; None: as many as are of use."""
-    if threads is not None and threads < 1:
-        raise BadArgument(f"threads must be None or at least 1, not {threads}")
+    threads = None if threads is None else integer("threads", threads, 1, c_int)
     return byref(Options(size=ctypes.sizeof(Options), triangle=triangle, device=device,
                          threads=ALL_THREADS if threads is None else 0 if threads == 1 else threads))

@@ -7,7 +7,7 @@ from typing import Any, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import FLOAT64, TYPES, address, members, pointer, real, spread
+from ._arrays import FLOAT64, TYPES, address, members, packed, pointer, real, spread
 from ._handle import Handle, device_number, system_number
 from ._library import LOWER, UPPER, BatchModification, Matrix, lib, options
 from .errors import BadArgument, NotPositiveDefinite
@@ -43,7 +43,7 @@ class Batch(Handle):
         L = real("L", L)
         if L.ndim != 3 or L.shape[1] != L.shape[2]:
             raise BadArgument(f"L must have shape (c, n, n), not {L.shape}")
-        L = np.require(L, requirements="CA")
+        L = packed(L)
         self._prepare(L.dtype, device_number(device), threads)
         self._make("create", _side_by_side(L), len(L), options(UPPER if lower else LOWER, device=self._number),
                    turned=True)

@@ -125,7 +125,8 @@ def _worded(kind: Type[Error], message: str, matrix: str) -> str:
     if kind is NotPositiveDefinite:
         return f"{matrix} is not positive definite"
     message = re.sub(r"'([\w>-]+)'", lambda found: _NAMES.get(found.group(1), found.group(1)), message)
-    return re.sub(r"(diagonal entry|entry) (\d+)", lambda found: f"{found.group(1)} {int(found.group(2)) - 1}", message)
+    return re.sub(r"(diagonal entry|entry|member) (\d+)",
+                  lambda found: f"{found.group(1)} {int(found.group(2)) - 1}", message)
 
 
 def error_of(status, turned: bool = False, matrix: str = "the modified matrix") -> Error:

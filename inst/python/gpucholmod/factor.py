@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_double
+from ctypes import byref, c_double, c_ssize_t
+from math import prod
 from operator import index as as_integer
 from typing import Any, Iterable, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import address, by_columns, by_either, columns, number, pointer, real, square, weights_of
+from ._arrays import address, array, by_columns, by_either, columns, number, pointer, real, square, weights_of
 from ._handle import Handle, device_number, system_number
-from ._library import LOWER, UPPER, Matrix, Status, lib, options
+from ._library import LOWER, UPPER, Matrix, Status, integer, lib, options
 from .errors import BadArgument, error_of
+
+_BOOLEANS = (bool, np.bool_)
 
 
 class Factor(Handle):
@@ -46,7 +49,7 @@ class Factor(Handle):
             L = L.copy("K")
             R, turned = by_either(L)
         self._prepare(L.dtype, device_number(device), threads)
-        self._make("create", R, n if capacity is None else as_integer(capacity),
+        self._make("create", R, n if capacity is None else integer("capacity", capacity, 0, c_ssize_t),
                    options(UPPER if bool(lower) == turned else LOWER, threads, self._number), turned=turned)
 
     @classmethod
@@ -148,12 +151,10 @@ class Factor(Handle):
         self._call(lib.factor_insert, self._handle, at, matrix, None, self._options)
 
     def delete(self, rows: Union[int, Iterable[int]]) -> None:
-        """Deletes rows and columns of A: one number, or several. Negative ones count from the end. Raises
-        IndexError."""
-        n = self.order
-        numbers = [rows] if np.ndim(rows) == 0 else rows
-        kept = np.unique(np.array([self._place(row, n) for row in numbers], np.intp))
-        self._call(lib.factor_delete, self._handle, pointer(kept), len(kept), None, self._options)
+        """Deletes rows and columns of A: one number, or several, or those that are true in a mask (n,) of booleans.
+        Negative numbers count from the end. Raises IndexError, and TypeError."""
+        deleted = self._places(rows, self.order)
+        self._call(lib.factor_delete, self._handle, pointer(deleted), len(deleted), None, self._options)
 
     def move(self, source: int, to: int) -> None:
         """Moves row and column `source` of A, so that it becomes number `to`; those between move by one place. Negative
@@ -161,8 +162,26 @@ class Factor(Handle):
         n = self.order
         self._call(lib.factor_shift, self._handle, self._place(source, n), self._place(to, n), None, self._options)
 
+    @classmethod
+    def _places(cls, rows: Union[int, Iterable[int]], n: int) -> np.ndarray:
+        """Returns the numbers of rows, from 0, in ascending order and each once. rows: as of delete()."""
+        if hasattr(rows, "ndim"):
+            rows = array("rows", rows)
+            if rows.dtype == bool and rows.shape != (n,):
+                raise TypeError(f"a mask must have shape ({n},), not {rows.shape}")
+            single = rows.ndim == 0
+        else:
+            single = isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable)
+        rows = [rows] if single else list(rows)
+        if not single and len(rows) == n and all(isinstance(row, _BOOLEANS) for row in rows):
+            return np.flatnonzero(rows)
+        return np.unique(np.array([cls._place(row, n) for row in rows], np.intp))
+
     @staticmethod
     def _place(row: int, n: int) -> int:
+        """Returns the number of a row from 0. Raises IndexError, and TypeError."""
+        if isinstance(row, _BOOLEANS):
+            raise TypeError(f"a row has a number, not {row}; a mask has a boolean for each of the {n} rows")
         row = as_integer(row)
         if not -n <= row < n:
             raise IndexError(f"there is no row {row} of {n}")
@@ -200,7 +219,7 @@ class Factor(Handle):
         shape = () if size is None else (size,) if np.ndim(size) == 0 else tuple(size)
         normal = rng.standard_normal((*shape, self.order))
         if precision:
-            flat = normal.reshape(-1, self.order)
+            flat = normal.reshape(prod(normal.shape[:-1]), self.order)
             return self.solve(flat.T, "back").T.reshape(normal.shape)
         return normal @ self.to_array(lower=False)
 

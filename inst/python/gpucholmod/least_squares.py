@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from ctypes import byref
 from typing import Any, List, Optional, Tuple, Union
 
@@ -35,7 +36,8 @@ class RecursiveLeastSquares:
     device, threads
         As of Factor.
 
-    After an exception everything is as it was, unless the exception is HalfModified.
+    After an exception everything is as it was, unless the exception is HalfModified. A regression can be copied and
+    pickled.
     """
 
     def __init__(self, p: int, ridge: Any = 0.0, outputs: Optional[int] = None, forgetting: float = 1.0,
@@ -95,6 +97,9 @@ class RecursiveLeastSquares:
         p, m = self._z.shape
         self._change(np.empty((0, p)), np.empty(0 if self._outputs is None else (0, m)), None,
                      self._require_forgetting(forgetting), False)
+
+    def __copy__(self) -> RecursiveLeastSquares:
+        return copy.deepcopy(self)
 
     def _change(self, X: Any, y: Any, weights: Any, scale: float, remove: bool) -> None:
         p, m = self._z.shape

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
-from ._arrays import FLOAT64, by_either, members, pointer, real, spread, square
+from ._arrays import FLOAT64, by_either, members, packed, pointer, real, spread, square
 from ._library import DOUBLE, LOWER, UPPER, Matrix, Modifications, Status, lib, options
 from .errors import BadArgument, NotPositiveDefinite, error_of
 from .factor import Factor
@@ -76,7 +76,7 @@ def _right_sides(given: Modifications, b: Any, n: int, count: int) -> tuple:
     if b.ndim not in (1, 2, 3) or b.shape[own] != n or own and len(b) != count:
         raise BadArgument(f"b must have shape ({n},), ({n}, m) or ({count}, {n}, m), not {b.shape}")
     m = 1 if b.ndim == 1 else b.shape[-1]
-    rows = np.ascontiguousarray(b if b.ndim == 1 else b.swapaxes(-1, -2))
+    rows = packed(b if b.ndim == 1 else b.swapaxes(-1, -2))
     solution, quadratic = np.empty((count, m, n)), np.empty((count, m))
     given.m = m
     given.b = Matrix(pointer(rows), n, m * count if own else m, n, DOUBLE)

@@ -16,7 +16,7 @@ from .errors import BadArgument, Error, error_of
 _SMALL, _MANY = 32, 8  # up to this order, and from as many factors on, a batch is faster than one after the other
 
 
-def cholupdate(L: Any, x: Any, weights: Any = None, scale: float = 1.0, lower: bool = True, out: Any = None,
+def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: bool = True, out: Any = None,
                downdate: bool = False, threads: Optional[int] = None) -> Any:
     """Returns the Cholesky factor of scale A + x diag(weights) x', for the factor L of A.
 
@@ -30,8 +30,8 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: float = 1.0, lower: b
         with the leading dimensions of L.
     weights : number or (k,) array, optional
         Of any sign: negative ones take columns away. Or (..., k). None: all are 1.
-    scale : float
-        Positive.
+    scale : number
+        Positive. Or (...): one for each factor, if L has leading dimensions.
     lower : bool
         Which triangle of L is the factor.
     out : (n, n) array, optional
@@ -94,7 +94,7 @@ def _output(out: Any, factor: np.ndarray) -> np.ndarray:
     return there
 
 
-def _one(L: np.ndarray, x: Any, weights: Any, scale: float, lower: bool, downdate: bool, threads: Optional[int],
+def _one(L: np.ndarray, x: Any, weights: Any, scale: Any, lower: bool, downdate: bool, threads: Optional[int],
          in_place: bool) -> np.ndarray:
     """Returns the modified factor: L itself if it is to be modified in place and can be."""
     n = square("L", L)
@@ -115,7 +115,7 @@ def _overlap(L: np.ndarray, x: np.ndarray) -> bool:
     return (L.base is not None or x.base is not None) and np.may_share_memory(L, x)
 
 
-def _each(L: np.ndarray, x: Any, weights: Any, scale: float, lower: bool, downdate: bool,
+def _each(L: np.ndarray, x: Any, weights: Any, scale: Any, lower: bool, downdate: bool,
           threads: Optional[int]) -> np.ndarray:
     """Returns the modified factors L (..., n, n)."""
     leading, n = L.shape[:-2], L.shape[-1]
@@ -129,12 +129,13 @@ def _each(L: np.ndarray, x: Any, weights: Any, scale: float, lower: bool, downda
         k = 1 if x.ndim == 2 else x.shape[-1]
         weights = spread("weights", 1.0 if weights is None else weights, (*leading, k)).reshape(count, k)
         weights = -weights if downdate else weights
+    scale = spread("scale", scale, leading).reshape(count)
     together = n <= _SMALL and count >= _MANY and L.diagonal(axis1=1, axis2=2).all()
     result = (_together if together else _one_by_one)(L, x, weights, scale, lower, threads)
     return result.reshape(*leading, n, n)
 
 
-def _together(L: np.ndarray, x: np.ndarray, weights: Optional[np.ndarray], scale: float, lower: bool,
+def _together(L: np.ndarray, x: np.ndarray, weights: Optional[np.ndarray], scale: np.ndarray, lower: bool,
               threads: Optional[int]) -> np.ndarray:
     """Returns the modified factors L (c, n, n), whose diagonals have no zeros."""
     batch = Batch(L, lower, threads=threads)
@@ -143,14 +144,14 @@ def _together(L: np.ndarray, x: np.ndarray, weights: Optional[np.ndarray], scale
     return np.where(triangle if lower else triangle.T, batch.to_array(lower), L)
 
 
-def _one_by_one(L: np.ndarray, x: np.ndarray, weights: Optional[np.ndarray], scale: float, lower: bool,
+def _one_by_one(L: np.ndarray, x: np.ndarray, weights: Optional[np.ndarray], scale: np.ndarray, lower: bool,
                 threads: Optional[int]) -> np.ndarray:
     """Returns the modified factors L (c, n, n)."""
     result = L.copy()
     for member in range(len(L)):
         try:
             own = None if weights is None else weights[member]
-            _one(result[member], x[member], own, scale, lower, False, threads, in_place=True)
+            _one(result[member], x[member], own, float(scale[member]), lower, False, threads, in_place=True)
         except Error as error:
             error.member = member
             raise
