@@ -22,8 +22,9 @@ bool has_columns(index_t cols, index_t each, index_t count) {
 std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count, const Options& options) {
   require(count >= 0, "count", "must not be negative");
   const index_t n = R.rows;
-  const std::vector<double> numbers = packed_doubles("R", R);
+  require_sizes("R", R);
   require(has_columns(R.cols, n, count), "R", "must have n columns for each of `count` members");
+  const std::vector<double> numbers = packed_doubles("R", R);
   const Precision precision = R.type == GPUCHOLMOD_DOUBLE ? Precision::double_ : Precision::single;
   std::unique_ptr<HeldBatch> made;
   naming_members([&] {
@@ -36,7 +37,7 @@ std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count,
   return made;
 }
 
-/// Returns the task of a call, whose V has been looked at. Throws bad_argument.
+/// Returns the task of a call, whose V can exist and has the rows of the factors. Throws bad_argument.
 BatchTask task_of(const gpucholmod_batch_modification& what, index_t count, const Options& options) {
   const index_t k = what.k;
   require(k >= 0, "what->k", "must not be negative");
@@ -66,9 +67,10 @@ BatchTask task_of(const gpucholmod_batch_modification& what, index_t count, cons
 index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_modification& what,
                std::vector<index_t>& pivots, const Options& options) {
   HeldBatch& R = changing.R;
-  const std::vector<double> V = packed_doubles("what->V", what.V);
+  require_sizes("what->V", what.V);
   require(what.V.rows == R.order(), "what->V", "has another number of rows than the factors");
   const BatchTask task = task_of(what, R.count(), options);
+  const std::vector<double> V = packed_doubles("what->V", what.V);
   naming_members([&] { R.modify(V.data(), task, changing.made, pivots, options.poll(), changing.begun); });
   changing.begun = false;  // members that fail are as they were
   const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
@@ -119,11 +121,12 @@ int gpucholmod_batch_update(gpucholmod_batch* given, const gpucholmod_batch_modi
 int gpucholmod_batch_solve(const gpucholmod_batch* given, int system, gpucholmod_matrix B, gpucholmod_status* status) {
   return guarded(status, [&] {
     const HeldBatch& R = batch(given);
-    std::vector<double> X = packed_doubles("B", gpucholmod_as_const(B));
+    require_sizes("B", gpucholmod_as_const(B));
     const index_t n = R.order(), count = R.count(), m = count > 0 ? B.cols / count : 0;
     require(B.rows == n, "B", "has another number of rows than the factors");
     require(has_columns(B.cols, m, count), "B", "must have as many columns for each member");
     require_system(system, m);
+    std::vector<double> X = packed_doubles("B", gpucholmod_as_const(B));
     if (!X.empty()) R.solve(TriangularSolve(system), X.data(), m);
     with_type("B", B.type, [&](auto s) { put_numbers(X, view<decltype(s)>("B", B)); });
     return index_t(-1);

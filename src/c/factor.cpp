@@ -19,12 +19,11 @@ index_t update_held(const Changing& changing, const gpucholmod_const_matrix& V, 
                     const Options& options) {
   HeldFactor& R = changing.R;
   const index_t n = R.order();
-  require(V.type == GPUCHOLMOD_DOUBLE || V.type == GPUCHOLMOD_FLOAT, "V", "has a type that is no gpucholmod_type");
-  require_matrix("V", V, V.type == GPUCHOLMOD_DOUBLE ? sizeof(double) : sizeof(float));
+  require_sizes("V", V);
   require(V.rows == n, "V", "has another number of rows than the factor");
   const index_t k = V.cols;
-  what.require_sound(k);
   const std::shared_ptr<OwnedRightHandSides> sides = copied(what.sides, n, k, n);
+  what.require_sound(k);
   if (n == 0 && !sides) return -1;
   const bool is_plain = !what.weights && what.scale == 1 && !sides && V.type == GPUCHOLMOD_DOUBLE && V.ld == n;
   if (is_plain && !options.progress && options.threads == 1 && !R.on_gpu()) {  // as samplers call: nothing to prepare

@@ -150,6 +150,11 @@ inline void require_weights(const double* weights, index_t k) {
   for (index_t q = 0; q < k; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
 }
 
+/// Throws bad_argument unless a matrix of either type can exist in memory.
+inline void require_sizes(const char* argument, const gpucholmod_const_matrix& A) {
+  with_type(argument, A.type, [&](auto s) { require_matrix(argument, A, sizeof s); });
+}
+
 /// Returns the columns one after the other, without a gap, as numbers of T.
 template <class T, class S>
 std::vector<T> packed(MatrixView<const S> A) {

@@ -36,7 +36,7 @@ class Reshaped {
     index_t pivot;
     try {
       pivot = f(Changing{*held_, nullptr, begun}, given);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       if (begun && in_place_) throw HalfModified(std::string("'R' is half modified: ") + error.what());
       throw;
     }
@@ -66,9 +66,9 @@ class Reshaped {
   std::vector<double> numbers_;
 };
 
-/// What the functions have in common: the last `coming` rows and columns of R are to be filled.
+/// What the functions have in common. X: the columns that are to be inserted, for which R has room, or null.
 template <class F>
-int change_in_memory(const gpucholmod_matrix& R, index_t coming, const gpucholmod_right_sides* sides,
+int change_in_memory(const gpucholmod_matrix& R, const gpucholmod_const_matrix* X, const gpucholmod_right_sides* sides,
                      const gpucholmod_options* options, gpucholmod_status* status, F&& f) {
   return guarded(status, [&] {
     const Options chosen = options_of(options, option::triangle | option::threads | option::progress);
@@ -76,8 +76,12 @@ int change_in_memory(const gpucholmod_matrix& R, index_t coming, const gpucholmo
       using S = decltype(s);
       const MatrixView<S> given = view<S>("R", R);
       require(R.rows == R.cols, "R", "must be square");
+      const index_t coming = X ? X->cols : 0, n = R.cols - coming;
       require(coming >= 0 && coming <= R.cols, "R", "has no room for the rows and columns that are inserted");
-      return Reshaped<S>(given, R.cols - coming, chosen).change(sides, f);
+      require(!X || X->type == R.type, "X", "has another type than R");
+      if (X) require_new_columns(*X, n);
+      if (sides && sides->z.cols != 0) views_of(*sides, n, coming, R.cols);
+      return Reshaped<S>(given, n, chosen).change(sides, f);
     });
   });
 }
@@ -93,22 +97,21 @@ extern "C" {
 int gpucholmod_insert(gpucholmod_matrix R, ptrdiff_t at, gpucholmod_const_matrix X,
                       const gpucholmod_right_sides* sides, const gpucholmod_options* options,
                       gpucholmod_status* status) {
-  return change_in_memory(R, X.cols, sides, options, status, [&](const Changing& what, const Reshaping& given) {
-    require(X.type == R.type, "X", "has another type than R");
+  return change_in_memory(R, &X, sides, options, status, [&](const Changing& what, const Reshaping& given) {
     return c::insert(what, at, X, given);
   });
 }
 
 int gpucholmod_delete(gpucholmod_matrix R, const ptrdiff_t* rows, ptrdiff_t count, const gpucholmod_right_sides* sides,
                       const gpucholmod_options* options, gpucholmod_status* status) {
-  return change_in_memory(R, 0, sides, options, status, [&](const Changing& what, const Reshaping& given) {
+  return change_in_memory(R, nullptr, sides, options, status, [&](const Changing& what, const Reshaping& given) {
     return c::remove(what, rows, count, given);
   });
 }
 
 int gpucholmod_shift(gpucholmod_matrix R, ptrdiff_t from, ptrdiff_t to, const gpucholmod_right_sides* sides,
                      const gpucholmod_options* options, gpucholmod_status* status) {
-  return change_in_memory(R, 0, sides, options, status, [&](const Changing& what, const Reshaping& given) {
+  return change_in_memory(R, nullptr, sides, options, status, [&](const Changing& what, const Reshaping& given) {
     return c::shift(what, from, to, given);
   });
 }

@@ -49,14 +49,20 @@ inline index_t keep_as_it_is(const HeldFactor& R, const Reshaping& given) {
   return -1;
 }
 
+/// Throws bad_argument unless X can be the new columns of a factor of order n.
+inline void require_new_columns(const gpucholmod_const_matrix& X, index_t n) {
+  require_sizes("X", X);
+  require(X.rows - X.cols == n, "X", "has another number of rows than the new factor");
+}
+
 /// Adds rows and columns, the first of which becomes number `at`; X: their columns of the new A.
 inline index_t insert(const Changing& what, index_t at, const gpucholmod_const_matrix& X, const Reshaping& given) {
   HeldFactor& R = what.R;
   const index_t n = R.order(), p = X.cols;
-  const std::vector<double> columns = packed_doubles("X", X);
-  require(X.rows - p == n, "X", "has another number of rows than the new factor");
+  require_new_columns(X, n);
   require(at >= 0 && at <= n, "at", "must be one of 0 .. n");
   if (p == 0) return keep_as_it_is(R, given);
+  const std::vector<double> columns = packed_doubles("X", X);
   return reshape(R, p, 0, given, [&](const Task& task) {
     return R.insert(at, columns.data(), p, task, what.made, given.options.poll(), what.begun);
   });

@@ -8,19 +8,30 @@
 
 namespace gpucholmod::c {
 
-/// Returns a copy of the right-hand sides of a call, or null if there is nothing to take along. n: rows of z before the
-/// call; k: of Y, 0 if Y is not read; `most`: rows of z that there is room for. Throws bad_argument, and not_finite for
-/// z and Y.
+/// Views of the right-hand sides of a call.
+struct SideViews {
+  MatrixView<const double> z, Y;
+};
+
+/// Returns views of right-hand sides, of which there are some, and reads none of their numbers. n: rows of z before the
+/// call; k: of Y, 0 if Y is not read; `most`: rows of z that there is room for. Throws bad_argument.
+inline SideViews views_of(const gpucholmod_right_sides& given, index_t n, index_t k, index_t most) {
+  const MatrixView<const double> z = view<double>("sides->z", given.z);
+  require(z.rows == most, "sides->z",
+          most > n ? "must have rows for those that are inserted" : "has another number of rows than the factor");
+  MatrixView<const double> Y{nullptr, 0, z.cols, 0};
+  if (k > 0) Y = view<double>("sides->Y", given.Y);
+  require_shape("sides->Y", Y, k, z.cols);
+  return {z, Y};
+}
+
+/// Returns a copy of the right-hand sides of a call, or null if there is nothing to take along. n, k, `most`: as of
+/// views_of(). Throws bad_argument, and not_finite for z and Y.
 inline std::shared_ptr<OwnedRightHandSides> copied(const gpucholmod_right_sides* given, index_t n, index_t k,
                                                    index_t most) {
   if (!given || given->z.cols == 0) return nullptr;
-  const MatrixView<const double> z = view<double>("sides->z", given->z);
+  const auto [z, Y] = views_of(*given, n, k, most);
   const index_t m = z.cols;
-  require(z.rows == most, "sides->z",
-          most > n ? "must have rows for those that are inserted" : "has another number of rows than the factor");
-  MatrixView<const double> Y{nullptr, 0, m, 0};
-  if (k > 0) Y = view<double>("sides->Y", given->Y);
-  require_shape("sides->Y", Y, k, m);
   if (n == 0 && k == 0 && !given->rss) return nullptr;  // no numbers, of however many right-hand sides
   for (index_t j = 0; j < m && given->rss; ++j) require(!(given->rss[j] < 0), "sides->rss", "must not be negative");
   return std::make_shared<OwnedRightHandSides>("sides->z", z.block(0, 0, n, m), "sides->Y", Y, given->rss);

@@ -20,9 +20,11 @@ class Modifications {
   Modifications(const gpucholmod_modifications* given, index_t n, Precision precision, const Options& options)
       : given_(require_given(given)), n_(n), count_(given->count) {
     require_counts();
-    require_weights(given->weights, given->V.cols);
-    V_ = packed<double>(view<double>("what->V", given->V));
+    const MatrixView<const double> V = view<double>("what->V", given->V);
     require_shape("what->V", given->V, n, columns_);
+    require_right_sides();
+    require_weights(given->weights, columns_);
+    V_ = packed<double>(V);
     systems_.asked = request_of(n, 0, precision, options);
     systems_.k.assign(given->columns, given->columns + count_);
     systems_.V = V_.data();
@@ -74,22 +76,31 @@ class Modifications {
     require(given_.m <= std::numeric_limits<int>::max(), "what->m", "is more than BLAS can count");
     require(can_exist(given_.m, count_, sizeof(double)), "what->m", "is larger than there can be right-hand sides");
   }
+  bool wants_solution() const { return given_.solution.rows != 0 && given_.solution.cols != 0; }
+  /// Looks at the sizes of b and the solution, and at no number.
+  void require_right_sides() const {
+    const index_t m = given_.m;
+    if (m > 0) {
+      require(given_.b.cols == m || given_.b.cols == m * count_, "what->b",
+              "must have m columns, or m for each modification");
+      static_cast<void>(view<double>("what->b", given_.b));
+      require_shape("what->b", given_.b, n_, given_.b.cols);
+    }
+    if (!wants_solution()) return;
+    static_cast<void>(view<double>("what->solution", given_.solution));
+    require_shape("what->solution", given_.solution, n_, m * count_);
+  }
   void take_right_sides() {
     const index_t m = given_.m;
     systems_.m = m;
     if (m == 0) return;
-    require(given_.b.cols == m || given_.b.cols == m * count_, "what->b",
-            "must have m columns, or m for each modification");
     b_ = packed<double>(view<double>("what->b", given_.b));
-    require_shape("what->b", given_.b, n_, given_.b.cols);
     systems_.b = b_.data();
     systems_.own_b = given_.b.cols != m;
   }
   void make_room() {
     const index_t m = given_.m;
-    if (given_.solution.rows != 0 && given_.solution.cols != 0) {
-      static_cast<void>(view<double>("what->solution", given_.solution));
-      require_shape("what->solution", given_.solution, n_, m * count_);
+    if (wants_solution()) {
       solution_.resize(n_ * m * count_);
       systems_.solution = solution_.data();
     }

@@ -58,10 +58,9 @@ struct Call {
 
   double weight(index_t q) const { return what.weights ? what.weights[q] : 1; }
   /// Throws bad_argument.
-  void require_sound() const {
+  void require_shapes() const {
     require(R.rows == R.cols, "R", "must be square");
     require(V.rows == R.rows, "V", "has another number of rows than R");
-    what.require_sound(V.cols);
   }
 };
 
@@ -120,9 +119,10 @@ index_t by_request(const Call<S>& call, const std::shared_ptr<OwnedRightHandSide
 
 template <class S>
 index_t update(const Call<S>& call) {
-  call.require_sound();
+  call.require_shapes();
   const index_t n = call.R.cols, k = call.V.cols;
   const std::shared_ptr<OwnedRightHandSides> along = copied(call.what.sides, n, k, n);
+  call.what.require_sound(k);
   if (n == 0 && !along) return -1;
   if (!along && !call.options.progress) {
     const Workspace<S> memory(call.options, words(n, k));

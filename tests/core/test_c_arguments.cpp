@@ -123,6 +123,58 @@ TEST(CArguments, SizesThatNoMemoryHas) {
   EXPECT_THROW(Factor(View<const double>(R, 1, 1)).insert(0, View<const double>(B, 0, huge)), Failure);
 }
 
+/// Sizes of which one may well be in memory, and that do not fit the others: errors, before anything is read.
+TEST(CArguments, SizesThatDoNotFit) {
+  constexpr ptrdiff_t far = 100000000, one = 1;
+  double R[] = {2, 0, 1, 3}, w[] = {1, 1}, bad[] = {nan};
+  const gpucholmod_const_matrix of_R = gpucholmod_as_const(matrix(R, 2, 2, 2)),
+                                v = gpucholmod_as_const(matrix(w, 2, 1, 2)),
+                                tall = gpucholmod_as_const(matrix(w, far, 1, far)),
+                                wide = gpucholmod_as_const(matrix(w, 2, far, 2));
+  const Held held(Eigen::Map<const Stored<double>>(R, 2, 2));
+  gpucholmod_batch *batch = nullptr, *made = nullptr;
+  ASSERT_EQ(gpucholmod_batch_create(of_R, 1, nullptr, &batch, nullptr), GPUCHOLMOD_OK);
+  gpucholmod_status status;
+  const auto refused = [&](int code) { EXPECT_EQ(code, GPUCHOLMOD_BAD_ARGUMENT) << status.message; };
+  refused(gpucholmod_factor_insert(held.factor, 0, tall, nullptr, nullptr, &status));
+  refused(gpucholmod_insert(matrix(R, 2, 2, 2), 0, tall, nullptr, nullptr, &status));
+  refused(gpucholmod_batch_create(wide, 1, nullptr, &made, &status));
+  refused(gpucholmod_batch_solve(batch, GPUCHOLMOD_A, matrix(w, far, 1, far), &status));
+  for (const gpucholmod_const_matrix& V : {tall, wide}) {
+    const gpucholmod_batch_modification what{1, V, nullptr, 0, nullptr, 0};
+    refused(gpucholmod_batch_update(batch, &what, nullptr, nullptr, &status));
+    double logdet;
+    gpucholmod_modifications several{1, &one, V, w, nullptr, 0, {}, {}, nullptr, &logdet, nullptr};
+    refused(gpucholmod_solve_modified(of_R, &several, nullptr, &status));
+    several.V = v;
+    several.m = 1;
+    several.b = V;
+    refused(gpucholmod_factor_solve_modified(held.factor, &several, nullptr, &status));
+  }
+  // sizes of right-hand sides, before weights and R
+  const gpucholmod_right_sides sides = right_sides(w, 2, 1, 2, w, 7, 7, nullptr);
+  refused(gpucholmod_update(matrix(R, 2, 2, 2), v, bad, 1, &sides, nullptr, &status));
+  EXPECT_NE(std::string(status.message).find("sides->Y"), std::string::npos);
+  double X[] = {1, 1, 1}, unsound[] = {nan, 0, 0, 1, 3, 0, 1, 1, 1};
+  refused(gpucholmod_insert(matrix(unsound, 3, 3, 3), 0, gpucholmod_as_const(matrix(X, 3, 1, 3)), &sides, nullptr,
+                            &status));
+  EXPECT_EQ(made, nullptr);
+  EXPECT_EQ(held.upper()(1, 1), 3);
+  EXPECT_EQ(R[3], 3);
+  gpucholmod_batch_destroy(batch);
+}
+
+/// What is too large for doubles is not finite, as gpucholmod.h says.
+TEST(CArguments, SolutionsBeyondDoubles) {
+  const double tiny[] = {1e-160};
+  double b[] = {1e300}, inverse[] = {0};
+  const gpucholmod_const_matrix R = matrix(tiny, 1, 1, 1);
+  EXPECT_EQ(gpucholmod_solve(R, GPUCHOLMOD_A, matrix(b, 1, 1, 1), nullptr, nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_inverse(R, matrix(inverse, 1, 1, 1), nullptr, nullptr), GPUCHOLMOD_OK);
+  EXPECT_FALSE(std::isfinite(b[0]));
+  EXPECT_FALSE(std::isfinite(inverse[0]));
+}
+
 /// Functions that take right-hand sides along, for a factor of order 3 and z with room for a row more.
 struct WithSides {
   const char* name;
