@@ -53,13 +53,16 @@ class Semidefinite : public HeldFactor {
     const double* const V = given.data();
     const double largest = largest_in_V<double>(given.view(task.n, task.k));
     if (largest > 0) choose_stand_in(std::max(largest, std::sqrt(inner_->trace())));
+    Zeros left = zeros_;  // all memory, before anything changes
+    std::vector<double> entries(order());
+    std::vector<index_t> changed;
+    changed.reserve(left.rows().size());
     Work work = inner_->modify(V, task, made, poll, begun);
     if (work.pivot >= 0) return work;
     HeldFactor& now = made ? **made : *inner_;
-    Zeros left = zeros_;
-    std::vector<double> entries(order());
     now.diagonal(entries.data());
-    now.set_diagonal(left.keep(entries, task.scale), left.stand_in());
+    left.keep(entries, task.scale, changed);
+    now.set_diagonal(changed, left.stand_in());
     if (made) *made = with_zeros(std::move(*made), std::move(left));
     else zeros_ = std::move(left);
     return work;

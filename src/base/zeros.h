@@ -87,18 +87,17 @@ class Zeros {
       take(uplo, j, first, last, scale, R + j * order() + first);
     }
   }
-  /// Keeps those alone to which nothing has come, by the diagonal of a result. Returns those of them whose entry is not
-  /// the stand-in.
-  std::vector<index_t> keep(const std::vector<double>& diagonal, double scale) {
-    std::vector<index_t> left, changed;
+  /// Keeps those alone to which nothing has come, by the diagonal of a result. Appends those of them whose entry is not
+  /// the stand-in to `changed`; allocates nothing if that has room for all rows().
+  void keep(const std::vector<double>& diagonal, double scale, std::vector<index_t>& changed) {
+    std::size_t left = 0;
     for (const index_t j : rows_) {
       is_zero_[j] = diagonal[j] <= limit_ * scale;
       if (!is_zero_[j]) continue;
-      left.push_back(j);
+      rows_[left++] = j;
       if (diagonal[j] != stand_in_) changed.push_back(j);
     }
-    rows_ = std::move(left);
-    return changed;
+    rows_.resize(left);
   }
 
  private:
