@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "c/interface.h"
 
@@ -30,42 +33,50 @@ struct Options {
   }
 };
 
-/// Throws bad_argument unless the fields that the library does not know, which have been added since, are all 0.
-inline void require_known(const gpucholmod_options& given) {
+/// The least size of options: that of the first header whose GPUCHOLMOD_ABI is 2. Fields that later headers add follow.
+constexpr std::size_t least_options = offsetof(gpucholmod_options, progress_data) + sizeof(void*);
+static_assert(GPUCHOLMOD_ABI == 2, "another ABI has another least size");
+
+/// Returns the caller's options, fields that the header of the program does not have being as in
+/// GPUCHOLMOD_OPTIONS_INIT. Throws bad_argument unless the fields that the library does not know are all 0.
+inline gpucholmod_options known_of(const gpucholmod_options& given) {
   constexpr std::size_t known = sizeof(gpucholmod_options), most = 4096;
-  require(given.size >= known && given.size <= most, "options->size", "must be sizeof(gpucholmod_options)");
+  require(given.size >= least_options && given.size <= most, "options->size", "must be sizeof(gpucholmod_options)");
   const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(&given);
   for (std::size_t i = known; i < given.size; ++i)
     require(bytes[i] == 0, "options", "has a field that this version of gpucholmod does not know");
+  gpucholmod_options all = GPUCHOLMOD_OPTIONS_INIT;
+  std::memcpy(&all, &given, std::min(given.size, known));
+  return all;
 }
 
 /// Returns the options of a call, `allowed` being those of namespace option that its function has. Throws bad_argument.
-inline Options options_of(const gpucholmod_options* given, unsigned allowed) {
+inline Options options_of(const gpucholmod_options* asked, unsigned allowed) {
   Options options;
-  if (!given) return options;
-  require_known(*given);
+  if (!asked) return options;
+  const gpucholmod_options given = known_of(*asked);
   const auto has = [&](unsigned field, bool is_default, const char* name) {
     require(is_default || (allowed & field), name, "is no option of this function");
   };
-  has(option::triangle, given->triangle == GPUCHOLMOD_UPPER, "options->triangle");
-  has(option::trusted, given->trusted == 0, "options->trusted");
-  has(option::threads, given->threads == 0, "options->threads");
-  has(option::device, given->device == GPUCHOLMOD_HOST, "options->device");
-  has(option::workspace, !given->workspace, "options->workspace");
-  has(option::progress, !given->progress, "options->progress");
-  require(given->triangle == GPUCHOLMOD_UPPER || given->triangle == GPUCHOLMOD_LOWER, "options->triangle",
+  has(option::triangle, given.triangle == GPUCHOLMOD_UPPER, "options->triangle");
+  has(option::trusted, given.trusted == 0, "options->trusted");
+  has(option::threads, given.threads == 0, "options->threads");
+  has(option::device, given.device == GPUCHOLMOD_HOST, "options->device");
+  has(option::workspace, !given.workspace, "options->workspace");
+  has(option::progress, !given.progress, "options->progress");
+  require(given.triangle == GPUCHOLMOD_UPPER || given.triangle == GPUCHOLMOD_LOWER, "options->triangle",
           "must be GPUCHOLMOD_UPPER or GPUCHOLMOD_LOWER");
-  require(given->trusted == 0 || given->trusted == 1, "options->trusted", "must be 0 or 1");
-  require(given->threads >= GPUCHOLMOD_ALL_THREADS, "options->threads", "must not be below GPUCHOLMOD_ALL_THREADS");
-  require(given->device >= GPUCHOLMOD_ANY_GPU, "options->device", "must not be below GPUCHOLMOD_ANY_GPU");
-  options.uplo = given->triangle == GPUCHOLMOD_LOWER ? Uplo::lower : Uplo::upper;
-  options.trusted = given->trusted == 1;
-  options.threads = given->threads == GPUCHOLMOD_ALL_THREADS ? 0 : std::max(given->threads, 1);
-  options.device = given->device;
-  options.workspace = given->workspace;
-  options.workspace_size = given->workspace_size;
-  options.progress = given->progress;
-  options.progress_data = given->progress_data;
+  require(given.trusted == 0 || given.trusted == 1, "options->trusted", "must be 0 or 1");
+  require(given.threads >= GPUCHOLMOD_ALL_THREADS, "options->threads", "must not be below GPUCHOLMOD_ALL_THREADS");
+  require(given.device >= GPUCHOLMOD_ANY_GPU, "options->device", "must not be below GPUCHOLMOD_ANY_GPU");
+  options.uplo = given.triangle == GPUCHOLMOD_LOWER ? Uplo::lower : Uplo::upper;
+  options.trusted = given.trusted == 1;
+  options.threads = given.threads == GPUCHOLMOD_ALL_THREADS ? 0 : std::max(given.threads, 1);
+  options.device = given.device;
+  options.workspace = given.workspace;
+  options.workspace_size = given.workspace_size;
+  options.progress = given.progress;
+  options.progress_data = given.progress_data;
   return options;
 }
 
