@@ -423,8 +423,8 @@ class FactorView {
     if (workspace_.size() < bytes) workspace_.resize(bytes);
     gpucholmod_options options = options_;
     options.trusted = trusted_;
-    options.workspace = workspace_.data();
-    options.workspace_size = workspace_.size();
+    options.workspace = sides ? nullptr : workspace_.data();
+    options.workspace_size = sides ? 0 : workspace_.size();
     detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
       return gpucholmod_update(detail::matrix(view()), detail::matrix(V), weights, scale, with, &options, status);
     });
@@ -482,7 +482,8 @@ class Batch {
   void set_threads(int most) { options_.threads = most; }
 
   /// The factors of scale A + V diag(weights) V'. V: n x k, of all members, or n x k count; weights: k, of all, or
-  /// k count, or none; scales: count, or none. If one of them would not be positive definite, throws, and none changes.
+  /// k count, or k x count without gaps, or none; scales: count, or none. Throws, and changes no member, if one of them
+  /// would not be positive definite.
   void modify(std::ptrdiff_t k, View<const double> V, View<const double> weights = {}, View<const double> scales = {}) {
     detail::call([&](gpucholmod_status* status) { return change(k, V, weights, scales, 0, nullptr, status); });
   }
@@ -529,8 +530,11 @@ class Batch {
              int independent, std::ptrdiff_t* pivots, gpucholmod_status* status) {
     detail::require(!scales.data() || (scales.rows() == count() && scales.cols() == 1), "scales",
                     "has another length than there are members");
-    const gpucholmod_batch_modification what{k,           detail::matrix(V), weights.data(), weights.rows(),
-                                             scales.data(), independent};
+    const bool is_matrix = weights.rows() == k && weights.cols() == count() && weights.ld() == k;
+    detail::require(!weights.data() || weights.cols() == 1 || is_matrix, "weights",
+                    "must be k or k count numbers, or k x count without gaps");
+    const gpucholmod_batch_modification what{k,           detail::matrix(V), weights.data(),
+                                             weights.rows() * weights.cols(), scales.data(), independent};
     return gpucholmod_batch_update(held_.get(), &what, pivots, &options_, status);
   }
   void get(gpucholmod_matrix R, Triangle triangle) const {

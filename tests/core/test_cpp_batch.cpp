@@ -66,6 +66,22 @@ TYPED_TEST(CppMemory, ComputesInTheCallersMemory) {
   }
 }
 
+/// Right-hand sides of which there are none, for a V that is wider than that before.
+TYPED_TEST(CppMemory, TakesNoRightHandSides) {
+  using S = TypeParam;
+  const Numbers<S> given;
+  std::vector<S> R = given.R, expected = given.R;
+  FactorView<S> F(View(R, n, n)), other(View(expected, n, n));
+  const std::vector<double> Y(k);
+  const RightHandSides sides{View<double>(nullptr, n, 0), View<const double>(Y.data(), k, 0), {}};
+  for (const index_t columns : {index_t(1), k}) {
+    const View<const S> V(given.V.data(), n, columns);
+    F.update(V, 1, columns == k ? &sides : nullptr);
+    other.update(V);
+  }
+  EXPECT_EQ(R, expected);
+}
+
 /// Members of a batch, beside factors that are modified alone.
 TYPED_TEST(CppBatch, ModifiesABatch) {
   using S = TypeParam;
@@ -114,6 +130,16 @@ TYPED_TEST(CppBatch, ModifiesABatch) {
     EXPECT_EQ(pivots[j] > 0, j == 1);
     EXPECT_EQ(changed[j] == logdet[j], j == 1);
   }
+  // weights of each member as columns of a matrix, and some that a call cannot read where they are
+  Batch by_matrix = batch;
+  EXPECT_EQ(by_matrix.modify_each(k, of_each, View<const double>(weights, k, count)), pivots);
+  EXPECT_EQ(by_matrix.log_determinants(), changed);
+  const std::vector<double> gaps((k + 1) * count, 0.25);
+  for (const View<const double>& wrong :
+       {View<const double>(gaps.data(), k, count, k + 1), View<const double>(gaps.data(), k, 2),
+        View<const double>(gaps.data(), 1, k)})
+    EXPECT_EQ(code_of([&] { by_matrix.modify(k, of_each, wrong); }), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(by_matrix.log_determinants(), changed);
   std::vector<double> b(n * count, 1.5), alone(n, 1.5);
   batch.solve(View(b, n, count));
   Factor(View(std::vector<S>(made.begin(), made.begin() + n * n), n, n)).solve(alone);
