@@ -13,8 +13,9 @@
  *
  * Every function with a status returns GPUCHOLMOD_OK or another gpucholmod_code, and describes it in *status, which may
  * be NULL. If the code is neither GPUCHOLMOD_OK nor GPUCHOLMOD_HALF_MODIFIED, everything that the function was to
- * change has the same bits as before, unless its comment says otherwise. A function checks all sizes before it reads
- * numbers: a negative size, or that of a matrix of more than PTRDIFF_MAX bytes, is GPUCHOLMOD_BAD_ARGUMENT.
+ * change has the same bits as before, unless its comment says otherwise. A function checks the sizes of a matrix before
+ * it reads its numbers: a negative size, one that does not fit the others, or that of a matrix of more than PTRDIFF_MAX
+ * bytes, is GPUCHOLMOD_BAD_ARGUMENT.
  *
  * Functions run in the calling thread alone, unless options->threads allows more; BLAS, LAPACK and CUDA may start
  * threads of their own. Several threads may call functions at once for different factors; of functions for factors on a
@@ -44,7 +45,9 @@ typedef enum gpucholmod_code {
   GPUCHOLMOD_BAD_ARGUMENT,
   GPUCHOLMOD_NOT_FINITE,            /* status->row, col: the first number that is NaN or infinite */
   GPUCHOLMOD_BAD_DIAGONAL,          /* status->row: the entry of the diagonal of R that is zero or too small */
-  GPUCHOLMOD_OVERFLOW,              /* a number is too large for the type of the factor, or of the result */
+  GPUCHOLMOD_OVERFLOW,              /* a number is too large for the type of the factor, or of the result. A solution or
+                                       inverse that is too large for doubles has numbers that are not finite instead,
+                                       and the code GPUCHOLMOD_OK */
   GPUCHOLMOD_BACKEND_UNAVAILABLE,   /* a GPU was asked for, and none can be used */
   GPUCHOLMOD_OUT_OF_MEMORY,
   GPUCHOLMOD_CUDA_FAILURE,
@@ -54,7 +57,7 @@ typedef enum gpucholmod_code {
                                        right-hand sides are as they were. status->message tells why, and status->pivot
                                        is set if the matrix was not positive definite. A gpucholmod_factor can then only
                                        be destroyed: every other function with a status returns this code. Can happen to
-                                       factors on a GPU, and with options->trusted. */
+                                       factors on a GPU, with options->trusted, and to a batch if memory runs out. */
   GPUCHOLMOD_STOPPED                /* options->progress returned a value that is not 0 */
 } gpucholmod_code;
 
@@ -279,7 +282,8 @@ int gpucholmod_factor_shift(gpucholmod_factor *factor, ptrdiff_t from, ptrdiff_t
                             const gpucholmod_right_sides *sides, const gpucholmod_options *options,
                             gpucholmod_status *status);
 
-/* As gpucholmod_solve(), with R upper, and gpucholmod_solve_modified(). Options: threads, progress. */
+/* As gpucholmod_solve(), with R upper, and gpucholmod_solve_modified(). Options of _solve_modified: threads,
+ * progress. */
 int gpucholmod_factor_solve(const gpucholmod_factor *factor, int system, gpucholmod_matrix B,
                             gpucholmod_status *status);
 int gpucholmod_factor_solve_modified(const gpucholmod_factor *factor, const gpucholmod_modifications *what,

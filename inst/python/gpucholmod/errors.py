@@ -96,7 +96,10 @@ class NotBuilt(BackendUnavailable):
 
 
 class HalfModified(Error, RuntimeError):
-    """A call failed while it was changing the factor, whose numbers are lost. Happens to factors on a GPU only."""
+    """A call failed while it was changing the factor, whose numbers are lost.
+
+    Can happen to factors on a GPU, and to a Batch if memory runs out.
+    """
 
     code = 11
 
