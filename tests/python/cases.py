@@ -29,7 +29,7 @@ def norm(A):
 
 def ratio(made, L, x, weights=None, scale=1.0, lower=True):
     """Returns ||A1 - (s A + X W X')||_1 / ((n + k) eps (||s A||_1 + ||X |W| X'||_1)), A = L L', A1 = made made'."""
-    eps = np.finfo(made.dtype).eps
+    eps = float(np.finfo(made.dtype).eps)  # times 1e-300, a float32 would be 0
     made, L = in_full(made, lower), in_full(L, lower)
     X = np.asarray(x, np.longdouble)
     X = X[:, np.newaxis] if X.ndim == 1 else X
