@@ -64,7 +64,8 @@ void use(const char* where, int device, std::ptrdiff_t n) {
   const std::vector<double> V = numbers<double>(n, k, false), weights{1, 2, -0.001, 0, 0.5}, x(std::size_t(n), 1.0);
   Factor F(View(R, n, n), gpucholmod::Triangle::upper, device, n + 1);
   const int type = sizeof(S) == 8 ? GPUCHOLMOD_DOUBLE : GPUCHOLMOD_FLOAT;
-  expect(F.on_gpu() == (device != gpucholmod::on_host) && F.order() == n && F.type() == type, where, "is not what was asked for");
+  expect(F.on_gpu() == (device != gpucholmod::on_host) && F.order() == n && F.type() == type, where,
+         "is not what was asked for");
 
   // (0.5 A + V diag(weights) V') x, and back
   F.modify(View(V, n, k), weights, 0.5);

@@ -3,7 +3,7 @@
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local CUDA=yes BUILD=build/gpu
 #
-# puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod.h, include/gpucholmod.hpp and lib/pkgconfig/gpucholmod.pc there, for the CPU or
+# puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod.h, include/gpucholmod*.hpp and lib/pkgconfig/gpucholmod.pc there, for the CPU or
 # with what runs on a GPU. It takes GNU make, a compiler of C++17, Eigen 3.3 or later (header files only; EIGEN=, where pkg-config does not know it)
 # and some LAPACK and BLAS (LAPACK=); for GPUs the CUDA toolkit (CUDA_HOME=, and CUDA_ARCH=, the architectures to compile for, oldest first, which
 # serves those to come as well). A build folder (BUILD=) is for one or the other.
@@ -33,6 +33,7 @@ sources := $(foreach folder,base c cpu modify paper stream $(cuda),$(wildcard $(
 kernels := $(wildcard $(root)/src/$(cuda)/*.cu)
 objects := $(sources:$(root)/src/%.cpp=$(BUILD)/%.o) $(kernels:$(root)/src/%.cu=$(BUILD)/%.o)
 libraries = $(cuda_libraries) $(LAPACK) -lpthread
+cpp_headers := $(wildcard $(root)/inst/include/*.hpp)
 flags = -std=c++17 -fPIC -fvisibility=hidden -ffp-contract=off -DGPUCHOLMOD_VISIBLE \
   -I$(BUILD) -I$(root)/src -I$(root)/inst/include -isystem $(EIGEN) $(if $(oldest),-isystem $(CUDA_HOME)/include)
 nvcc_flags = -std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
@@ -69,7 +70,7 @@ install: all
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	cp $(BUILD)/libgpucholmod.a $(BUILD)/libgpucholmod.so $(DESTDIR)$(PREFIX)/lib
 	cp $(BUILD)/gpucholmod.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	cp $(root)/inst/include/gpucholmod.h $(root)/inst/include/gpucholmod.hpp $(DESTDIR)$(PREFIX)/include
+	cp $(cpp_headers) $(root)/inst/include/gpucholmod.h $(DESTDIR)$(PREFIX)/include
 
 # Programs that use the library, on a GPU where it was built with CUDA.
 check: $(BUILD)/program_c $(BUILD)/program_cpp
@@ -78,7 +79,7 @@ check: $(BUILD)/program_c $(BUILD)/program_cpp
 
 $(BUILD)/program_c: $(root)/tests/library.c $(BUILD)/libgpucholmod.a
 	$(CC) -std=c99 -I$(root)/inst/include $^ $(libraries) -lstdc++ -lm -o $@
-$(BUILD)/program_cpp: $(root)/tests/library.cpp $(root)/inst/include/gpucholmod.hpp $(BUILD)/libgpucholmod.a
+$(BUILD)/program_cpp: $(root)/tests/library.cpp $(cpp_headers) $(BUILD)/libgpucholmod.a
 	$(CXX) -std=c++17 -O1 -I$(root)/inst/include $(filter %.cpp %.a,$^) $(libraries) -o $@
 
 # Times of the C interface beside Eigen's, which is compiled for this machine.

@@ -13,9 +13,9 @@
  *
  * Every function with a status returns GPUCHOLMOD_OK or another gpucholmod_code, and describes it in *status, which may
  * be NULL. If the code is neither GPUCHOLMOD_OK nor GPUCHOLMOD_HALF_MODIFIED, everything that the function was to
- * change has the same bits as before, unless its comment says otherwise. A function checks the sizes of a matrix before
- * it reads its numbers: a negative size, one that does not fit the others, or that of a matrix of more than PTRDIFF_MAX
- * bytes, is GPUCHOLMOD_BAD_ARGUMENT.
+ * change has the same bits as before, unless its comment says otherwise. The sizes of a matrix are checked before its
+ * numbers are read: one that is negative, does not fit the others, or makes a matrix of more than PTRDIFF_MAX bytes is
+ * GPUCHOLMOD_BAD_ARGUMENT.
  *
  * Functions run in the calling thread alone, unless options->threads allows more; BLAS, LAPACK and CUDA may start
  * threads of their own. Several threads may call functions at once for different factors; of functions for factors on a
@@ -45,9 +45,8 @@ typedef enum gpucholmod_code {
   GPUCHOLMOD_BAD_ARGUMENT,
   GPUCHOLMOD_NOT_FINITE,            /* status->row, col: the first number that is NaN or infinite */
   GPUCHOLMOD_BAD_DIAGONAL,          /* status->row: the entry of the diagonal of R that is zero or too small */
-  GPUCHOLMOD_OVERFLOW,              /* a number is too large for the type of the factor, or of the result. A solution or
-                                       inverse that is too large for doubles has numbers that are not finite instead,
-                                       and the code GPUCHOLMOD_OK */
+  GPUCHOLMOD_OVERFLOW,              /* a number is too large for the type of the factor, or of the result. Solutions and
+                                       inverses that are too large for doubles are GPUCHOLMOD_OK, and not finite */
   GPUCHOLMOD_BACKEND_UNAVAILABLE,   /* a GPU was asked for, and none can be used */
   GPUCHOLMOD_OUT_OF_MEMORY,
   GPUCHOLMOD_CUDA_FAILURE,
@@ -282,8 +281,7 @@ int gpucholmod_factor_shift(gpucholmod_factor *factor, ptrdiff_t from, ptrdiff_t
                             const gpucholmod_right_sides *sides, const gpucholmod_options *options,
                             gpucholmod_status *status);
 
-/* As gpucholmod_solve(), with R upper, and gpucholmod_solve_modified(). Options of _solve_modified: threads,
- * progress. */
+/* As gpucholmod_solve(), with R upper, and gpucholmod_solve_modified(). Options of the latter: threads, progress. */
 int gpucholmod_factor_solve(const gpucholmod_factor *factor, int system, gpucholmod_matrix B,
                             gpucholmod_status *status);
 int gpucholmod_factor_solve_modified(const gpucholmod_factor *factor, const gpucholmod_modifications *what,
@@ -300,7 +298,6 @@ int gpucholmod_factor_logdet(const gpucholmod_factor *factor, double *out, gpuch
 int gpucholmod_factor_rcond(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);
 
 /* ---- Batches: many factors of one order with memory of their own, which are modified together. ----
- *
  * Matrices of all members are stored side by side, and may be double or float, whatever the type of the batch. If the
  * numbers of a member are wrong, status->member tells which. Several threads copy large batches and solve with them. */
 
@@ -316,15 +313,14 @@ ptrdiff_t gpucholmod_batch_count(const gpucholmod_batch *batch);
 int gpucholmod_batch_type(const gpucholmod_batch *batch);
 int gpucholmod_batch_on_gpu(const gpucholmod_batch *batch);
 
-/* What becomes of each member: the factor of scale A + V diag(weights) V'. */
+/* Each member becomes the factor of scale A + V diag(weights) V'. */
 typedef struct gpucholmod_batch_modification {
   ptrdiff_t k;               /* columns of each V */
   gpucholmod_const_matrix V; /* n x k, the same for all members; or n x k count */
   const double *weights;     /* of any sign; NULL: 1 */
   ptrdiff_t weights_count;   /* k, the same for all members; or k count */
   const double *scales;      /* count, positive; NULL: 1 */
-  int independent;           /* 0: if the matrix of a member would not be positive definite, no member changes. 1: such
-                                members stay as they are, and all others change */
+  int independent;           /* if a member would not be positive definite, 0: no member changes, 1: all others do */
 } gpucholmod_batch_modification;
 
 /* Modifies every member. pivots (count, or NULL) <- 0, or the order of the first leading minor that is not positive. If

@@ -69,7 +69,8 @@ void run(const double* B, int d, int steps, double target, unsigned seed, Chain&
     // S S' <- S (I + eta (chance - target) u u' / |u|^2) S'
     const double weight = std::min(1.0, d * std::pow(step, -2.0 / 3)) * (chance - target) / norm;
     gpucholmod_status status;
-    if (gpucholmod_update(gpucholmod_double_matrix(S.data(), d, d, d), gpucholmod_const_double_matrix(change.data(), d, 1, d),
+    if (gpucholmod_update(gpucholmod_double_matrix(S.data(), d, d, d),
+                          gpucholmod_const_double_matrix(change.data(), d, 1, d),
                           &weight, 1, nullptr, &options, &status) != GPUCHOLMOD_OK) {
       chain.failure = status.message;
       return;
@@ -136,7 +137,8 @@ SEXP refused(SEXP R, SEXP V, SEXP weights) {
   const int n = Rf_ncols(R);
   SEXP copy = PROTECT(Rf_duplicate(R));
   gpucholmod_status status;
-  gpucholmod_update(gpucholmod_double_matrix(REAL(copy), n, n, n), gpucholmod_const_double_matrix(REAL(V), n, Rf_ncols(V), n),
+  gpucholmod_update(gpucholmod_double_matrix(REAL(copy), n, n, n),
+                    gpucholmod_const_double_matrix(REAL(V), n, Rf_ncols(V), n),
                     REAL(weights), 1, nullptr, nullptr, &status);
   SEXP told = PROTECT(Rf_allocVector(VECSXP, 4));
   SET_VECTOR_ELT(told, 0, Rf_ScalarInteger(status.code));

@@ -1,0 +1,106 @@
+// Batches for gpucholmod.hpp, which includes this.
+#ifndef GPUCHOLMOD_BATCH_HPP
+#define GPUCHOLMOD_BATCH_HPP
+
+#include "gpucholmod_view.hpp"
+
+namespace gpucholmod {
+
+/// Many factors of one order with memory of their own, which are modified together: gpucholmod_batch. Matrices of all
+/// members lie side by side. As a Factor, it may be without any.
+class Batch {
+ public:
+  Batch() = default;
+  /// Copies R (n x n count). device: on_host, any_gpu, or the number of a GPU.
+  Batch(View<const double> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host) {
+    create(detail::matrix(R), count, triangle, device);
+  }
+  Batch(View<const float> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host) {
+    create(detail::matrix(R), count, triangle, device);
+  }
+  Batch(const Batch& other) : options_(other.options_) {
+    if (other.held_)
+      held_ = detail::make<gpucholmod_batch>([&](gpucholmod_batch** made, gpucholmod_status* status) {
+        return gpucholmod_batch_copy(other.held_.get(), made, status);
+      });
+  }
+  Batch(Batch&&) noexcept = default;
+  Batch& operator=(Batch other) noexcept {
+    held_.swap(other.held_);
+    options_ = other.options_;
+    return *this;
+  }
+
+  std::ptrdiff_t order() const noexcept { return gpucholmod_batch_order(held_.get()); }
+  std::ptrdiff_t count() const noexcept { return gpucholmod_batch_count(held_.get()); }
+  bool on_gpu() const noexcept { return gpucholmod_batch_on_gpu(held_.get()) != 0; }
+  int type() const noexcept { return gpucholmod_batch_type(held_.get()); }
+  void set_threads(int most) { options_.threads = most; }
+
+  /// The factors of scale A + V diag(weights) V'. V: n x k, of all members, or n x k count; weights: k, of all, or
+  /// k count, or k x count without gaps, or none; scales: count, or none. Throws, and changes no member, if one of them
+  /// would not be positive definite.
+  void modify(std::ptrdiff_t k, View<const double> V, View<const double> weights = {}, View<const double> scales = {}) {
+    detail::call([&](gpucholmod_status* status) { return change(k, V, weights, scales, 0, nullptr, status); });
+  }
+  /// The same of those that stay positive definite; the others stay as they are. Returns for each member 0, or the
+  /// order of the first leading minor that would not be positive.
+  std::vector<std::ptrdiff_t> modify_each(std::ptrdiff_t k, View<const double> V, View<const double> weights = {},
+                                          View<const double> scales = {}) {
+    const std::size_t members = std::size_t(count());
+    std::vector<std::ptrdiff_t> pivots(members);
+    detail::call([&](gpucholmod_status* status) {
+      const int code = change(k, V, weights, scales, 1, pivots.data(), status);
+      return code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE ? GPUCHOLMOD_OK : code;
+    });
+    return pivots;
+  }
+  /// B (n x m count) <- the solutions of A x = b, each with its member.
+  void solve(View<double> B) const {
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_batch_solve(held_.get(), GPUCHOLMOD_A, detail::matrix(B), status);
+    });
+  }
+  /// R (n x n count) <- the factors; the other triangles are zero.
+  void store(View<double> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
+  void store(View<float> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
+  /// log det of every A.
+  std::vector<double> log_determinants() const {
+    const std::size_t members = std::size_t(count());
+    std::vector<double> all(members);
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_batch_logdet(held_.get(), all.data(), status);
+    });
+    return all;
+  }
+
+ private:
+  void create(gpucholmod_const_matrix R, std::ptrdiff_t count, Triangle triangle, int device) {
+    gpucholmod_options options = detail::options_of(triangle);
+    options.device = device;
+    held_ = detail::make<gpucholmod_batch>([&](gpucholmod_batch** made, gpucholmod_status* status) {
+      return gpucholmod_batch_create(R, count, &options, made, status);
+    });
+  }
+  int change(std::ptrdiff_t k, View<const double> V, View<const double> weights, View<const double> scales,
+             int independent, std::ptrdiff_t* pivots, gpucholmod_status* status) {
+    detail::require(!scales.data() || (scales.rows() == count() && scales.cols() == 1), "scales",
+                    "has another length than there are members");
+    const bool is_matrix = weights.rows() == k && weights.cols() == count() && weights.ld() == k;
+    detail::require(!weights.data() || weights.cols() == 1 || is_matrix, "weights",
+                    "must be k or k count numbers, or k x count without gaps");
+    const gpucholmod_batch_modification what{k,           detail::matrix(V), weights.data(),
+                                             weights.rows() * weights.cols(), scales.data(), independent};
+    return gpucholmod_batch_update(held_.get(), &what, pivots, &options_, status);
+  }
+  void get(gpucholmod_matrix R, Triangle triangle) const {
+    const gpucholmod_options options = detail::options_of(triangle);
+    detail::call([&](gpucholmod_status* status) { return gpucholmod_batch_get(held_.get(), R, &options, status); });
+  }
+
+  detail::Owned<gpucholmod_batch> held_;
+  gpucholmod_options options_ = detail::default_options();
+};
+
+}  // namespace gpucholmod
+#endif
