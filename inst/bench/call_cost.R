@@ -8,7 +8,7 @@
 # mgcv::cholup(), where that package is installed. Each is the least of nine means of as many calls as take --seconds,
 # in a loop of compiled code. The second table has the steps of a call for n = 20. Then calls for a factor with memory
 # of its own, in place, by the wall clock: on the CPU, and where there is a GPU there; "core" is what the modification
-# took, on a GPU by its clock. --out writes the first (stored_measurements(), in microseconds).
+# took, on a GPU by its clock; "z" is a call with a right-hand side. --out writes the first (stored_measurements(), in microseconds).
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
@@ -76,7 +76,8 @@ for (home in c("cpu", if (gpu_info(memory = FALSE)$usable) "cuda")) {
     f <- chol_factor(diag(n), home)
     v <- rep(1e-3, n)
     call <- function() cholupdate_gpu(f, v, in_place = TRUE)
-    data.frame(n = n, call = cost(call), core = least_core(call))
+    with_z <- function() cholupdate_gpu(f, v, z = v, y = 1, in_place = TRUE)
+    data.frame(n = n, call = cost(call), core = least_core(call), z = cost(with_z))
   }))
   handles$rest <- handles$call - handles$core
   cat(sprintf("\nmicroseconds of an update in place, k = 1, of chol_factor(R, \"%s\")\n", home))
