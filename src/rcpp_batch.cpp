@@ -21,8 +21,8 @@ using namespace gpucholmod;
 namespace {
 
 /// Columns for members, as open_members() of R gives them: list(x, k, b, common).
-struct GivenColumns {
-  explicit GivenColumns(SEXP given)
+struct ColumnsOfBatch {
+  explicit ColumnsOfBatch(SEXP given)
       : V(REAL(VECTOR_ELT(given, 0))), k(Rf_asInteger(VECTOR_ELT(given, 1))), b(Rf_asInteger(VECTOR_ELT(given, 2))),
         common(Rf_asLogical(VECTOR_ELT(given, 3))), numbers(Rf_xlength(VECTOR_ELT(given, 0))) {}
 
@@ -167,14 +167,14 @@ SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
   });
 }
 
-// modified: the handle itself, or one that is to refer to a new batch; V: GivenColumns. Returns the pivots, from 1; 0:
-// success. A handle that is half modified then: see Begun.
+// modified: the handle itself, or one that is to refer to a new batch; V: ColumnsOfBatch. Returns the pivots, from 1;
+// 0: success. A handle that is half modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check) {
   return guarded([&]() -> SEXP {
     const bool in_place = modified == handle;
     const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
-    const GivenColumns given(V);
+    const ColumnsOfBatch given(V);
     require_rows("V", given.numbers, R->order() * given.k * (given.common ? 1 : R->count()));
     Request what = to_request(request, R->order(), given.k);
     const BatchTask task = to_task(what, weights, scale, given.k, given.common, check);
@@ -201,7 +201,7 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP we
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check) {
   return guarded([&] {
-    const GivenColumns given(V);
+    const ColumnsOfBatch given(V);
     const index_t n = Rf_nrows(R), k = given.k, b = given.b;
     const Request what = to_request(request, n, k);
     const Rcpp::Shield<SEXP> out(new_array(n, n, b));

@@ -80,7 +80,11 @@ compiling <- list(
       what = "linked"),
   run("devices.cpp", paste(shQuote(file.path(root, "tests", "core", "build", "plain", "measure_devices")),
                            "--repeats=1 --same 300:2:1,2"),
-      c("the CUDA toolkit", "a GPU"), what = "on a GPU")
+      c("the CUDA toolkit", "a GPU"), what = "on a GPU"),
+  run("callers_memory.cpp", paste(devices, "measure-callers-memory", shQuote(paste0("CUDA=", cuda))),
+      "the CUDA toolkit", what = "linked"),
+  run("callers_memory.cpp", paste(shQuote(file.path(root, "tests", "core", "build", "plain", "measure_callers_memory")),
+                                  "--repeats=1 70:2"), c("the CUDA toolkit", "a GPU"), what = "on a GPU")
 )
 others <- c(
   list(

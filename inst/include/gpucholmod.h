@@ -2,7 +2,12 @@
  *
  * A = R'R with R upper, or A = RR' with R lower (options->triangle). The other triangle may hold anything: it is
  * neither read nor written. Functions whose names begin with gpucholmod_factor_ use a factor with memory of its own, in
- * the host's memory or on a GPU; the others work in the caller's memory. Every pointer is to memory of the host.
+ * the host's memory or on a GPU; the others work in the caller's memory.
+ *
+ * Numbers may be in the memory of a GPU, as their pointers tell: all of a call that has options->device, where that is
+ * not GPUCHOLMOD_HOST, and all of a call for a factor on that GPU but batches' and modifications'. Everything else is
+ * in the host's memory. R and V stay on the GPU; what else is there, and a factor with an entry on its diagonal that is
+ * not positive, goes by way of the host's memory.
  *
  *     double R[] = {2, 0, 1, 3};    R = [2 1; 0 3], by columns
  *     double V[] = {0.5, 1};        A becomes A + VV'
@@ -148,16 +153,19 @@ typedef struct gpucholmod_options {
                                    then not checked before it changes; if it is not so: GPUCHOLMOD_HALF_MODIFIED */
   int threads;                  /* most threads to compute with; 0: the calling one alone; GPUCHOLMOD_ALL_THREADS: as
                                    many as are of use */
-  int device;                   /* where a factor is made: GPUCHOLMOD_HOST, GPUCHOLMOD_ANY_GPU, or the number of a GPU,
-                                   from 0 */
+  int device;                   /* where a factor is made, and numbers of a call may be: GPUCHOLMOD_HOST,
+                                   GPUCHOLMOD_ANY_GPU, or the number of a GPU, from 0 */
   void *workspace;              /* memory of workspace_size bytes that the call may use; NULL: the call allocates it */
   size_t workspace_size;
   gpucholmod_progress progress; /* or NULL. A stopped call changes nothing; for that, a call with a progress function
                                    computes into a second factor */
   void *progress_data;
+  void *stream;                 /* a cudaStream_t; NULL: the default one. Work on numbers in the memory of a GPU begins
+                                   when what is queued in it is done. Calls return when all is done; while a stream is
+                                   captured, they are GPUCHOLMOD_BAD_ARGUMENT */
 } gpucholmod_options;
 
-#define GPUCHOLMOD_OPTIONS_INIT {sizeof(gpucholmod_options), GPUCHOLMOD_UPPER, 0, 0, GPUCHOLMOD_HOST, 0, 0, 0, 0}
+#define GPUCHOLMOD_OPTIONS_INIT {sizeof(gpucholmod_options), GPUCHOLMOD_UPPER, 0, 0, GPUCHOLMOD_HOST, 0, 0, 0, 0, 0}
 
 enum gpucholmod_system {
   GPUCHOLMOD_A = 0,           /* A x = b */
@@ -180,7 +188,7 @@ int gpucholmod_gpu(int device, gpucholmod_status *status);
  * NULL. */
 
 /* R <- the factor of scale A + V diag(weights) V'. V: n x k; weights: k, of any sign, or NULL: 1; scale: positive.
- * Options: triangle, trusted, threads, workspace, progress. */
+ * Options: triangle, threads, progress, device, stream; trusted and workspace for R in the host's memory. */
 int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const double *weights, double scale,
                       const gpucholmod_right_sides *sides, const gpucholmod_options *options,
                       gpucholmod_status *status);
@@ -191,17 +199,17 @@ int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const doub
 size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, int type);
 
 /* Adds p rows and columns to A; the first of them becomes number `at`, 0 .. n. R: n + p x n + p, whose first n rows and
- * columns are the factor of A. X: n + p x p, the new columns of the new A. Options: triangle, threads, progress. */
+ * columns are the factor of A. X: n + p x p, the new columns of the new A. Options, also of the next two functions:
+ * triangle, threads, progress, device, stream. */
 int gpucholmod_insert(gpucholmod_matrix R, ptrdiff_t at, gpucholmod_const_matrix X, const gpucholmod_right_sides *sides,
                       const gpucholmod_options *options, gpucholmod_status *status);
 
 /* Deletes `count` rows and columns of A; rows: their numbers, from 0, ascending. The first n - count rows and columns
- * of R become the new factor; the others stay. Options: triangle, threads, progress. */
+ * of R become the new factor; the others stay. */
 int gpucholmod_delete(gpucholmod_matrix R, const ptrdiff_t *rows, ptrdiff_t count, const gpucholmod_right_sides *sides,
                       const gpucholmod_options *options, gpucholmod_status *status);
 
-/* Moves row and column `from` of A to be number `to`, both from 0; the ones between move by one place. Options:
- * triangle, threads, progress. */
+/* Moves row and column `from` of A to be number `to`, both from 0; the ones between move by one place. */
 int gpucholmod_shift(gpucholmod_matrix R, ptrdiff_t from, ptrdiff_t to, const gpucholmod_right_sides *sides,
                      const gpucholmod_options *options, gpucholmod_status *status);
 
@@ -250,7 +258,7 @@ int gpucholmod_rcond(gpucholmod_const_matrix R, double *out, const gpucholmod_op
 typedef struct gpucholmod_factor gpucholmod_factor;
 
 /* *made <- a factor of the type of R, a copy of R (n x n), with room for `capacity` rows and columns, or n if that is
- * more. A capacity that no memory has is GPUCHOLMOD_OUT_OF_MEMORY. Options: triangle, threads, device. */
+ * more. A capacity that no memory has is GPUCHOLMOD_OUT_OF_MEMORY. Options: triangle, threads, device, stream. */
 int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity, const gpucholmod_options *options,
                              gpucholmod_factor **made, gpucholmod_status *status);
 
@@ -264,13 +272,13 @@ ptrdiff_t gpucholmod_factor_capacity(const gpucholmod_factor *factor);
 int gpucholmod_factor_type(const gpucholmod_factor *factor);
 int gpucholmod_factor_on_gpu(const gpucholmod_factor *factor);
 
-/* As gpucholmod_update(), with the same bits as for an upper factor. Options: threads, progress. */
+/* As gpucholmod_update(), with the same bits as for an upper factor. Options: threads, progress, stream. */
 int gpucholmod_factor_update(gpucholmod_factor *factor, gpucholmod_const_matrix V, const double *weights, double scale,
                              const gpucholmod_right_sides *sides, const gpucholmod_options *options,
                              gpucholmod_status *status);
 
 /* As gpucholmod_insert(), gpucholmod_delete() and gpucholmod_shift(). A factor that has no room for new rows and
- * columns grows. Options: threads, progress. */
+ * columns grows. Options: threads, progress, stream. */
 int gpucholmod_factor_insert(gpucholmod_factor *factor, ptrdiff_t at, gpucholmod_const_matrix X,
                              const gpucholmod_right_sides *sides, const gpucholmod_options *options,
                              gpucholmod_status *status);
@@ -287,7 +295,8 @@ int gpucholmod_factor_solve(const gpucholmod_factor *factor, int system, gpuchol
 int gpucholmod_factor_solve_modified(const gpucholmod_factor *factor, const gpucholmod_modifications *what,
                                      const gpucholmod_options *options, gpucholmod_status *status);
 
-/* R (n x n) <- the factor, its other triangle zero; and out (n) <- its diagonal. Options: triangle. */
+/* R (n x n) <- the factor, its other triangle zero; and out (n, in the host's memory) <- its diagonal. Options:
+ * triangle, stream. */
 int gpucholmod_factor_get(const gpucholmod_factor *factor, gpucholmod_matrix R, const gpucholmod_options *options,
                           gpucholmod_status *status);
 int gpucholmod_factor_diagonal(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);

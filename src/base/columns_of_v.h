@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -13,29 +14,55 @@ struct ScaledColumn {
   double by;
 };
 
-/// V as a method takes it: columns in memory; or, where a GPU may multiply them as well as the host, columns of what
-/// the caller gave, each times a number, which are made when somebody asks for them.
+/// Columns as the caller gave them, one after the other without a gap: in the host's memory, or in that of a GPU, from
+/// which they are copied when the host asks for them.
+template <class S>
+class GivenColumns {
+ public:
+  GivenColumns(const S* V) : data_(V), host_(V) {}
+  /// fetch() returns a copy in the host's memory; it may throw. All has to outlive this.
+  GivenColumns(const S* on_gpu, std::function<const S*()> fetch) : data_(on_gpu), fetch_(std::move(fetch)) {}
+
+  /// Returns them where they are.
+  const S* data() const { return data_; }
+  /// Returns them in the host's memory.
+  const S* host() const {
+    if (!host_ && fetch_) host_ = fetch_();
+    return host_;
+  }
+  bool on_gpu() const { return bool(fetch_); }
+
+ private:
+  const S* data_;
+  mutable const S* host_ = nullptr;
+  std::function<const S*()> fetch_;
+};
+
+/// V as a method takes it: columns as the caller gave them; or, where a GPU may multiply them as well as the host, each
+/// times a number, which are made when somebody asks for them.
 class ColumnsOfV {
  public:
-  ColumnsOfV(const double* V) : V_(V), given_(V) {}
+  ColumnsOfV(GivenColumns<double> given) : given_(std::move(given)) {}
+  ColumnsOfV(const double* V) : given_(V) {}
   /// make() returns V; it may throw. All has to outlive this.
-  ColumnsOfV(const double* given, const std::vector<ScaledColumn>& scaled, std::function<const double*()> make)
-      : given_(given), scaled_(&scaled), make_(std::move(make)) {}
+  ColumnsOfV(GivenColumns<double> given, const std::vector<ScaledColumn>& scaled, std::function<const double*()> make)
+      : given_(std::move(given)), scaled_(&scaled), make_(std::move(make)) {}
 
-  /// Returns V, column after column.
+  /// Returns V in the host's memory, column after column.
   const double* data() const {
-    if (!V_ && make_) V_ = make_();
+    if (!V_) V_ = make_ ? make_() : given_.host();
     return V_;
   }
   /// Returns the same as a matrix, n x k.
   MatrixView<const double> view(index_t n, index_t k) const { return {data(), n, k, n}; }
-  /// Returns what the caller gave, of which V is scaled(), or, where that is null, which is V.
-  const double* given() const { return given_; }
+  /// Returns what the caller gave, where it is, of which V is scaled(), or, where that is null, which is V.
+  const double* given() const { return given_.data(); }
   const std::vector<ScaledColumn>* scaled() const { return scaled_; }
+  bool on_gpu() const { return given_.on_gpu(); }
 
  private:
   mutable const double* V_ = nullptr;
-  const double* given_;
+  GivenColumns<double> given_;
   const std::vector<ScaledColumn>* scaled_ = nullptr;
   std::function<const double*()> make_;
 };

@@ -85,7 +85,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
   const index_t n = R.order(), k = task.k;
   Work work;
   if constexpr (Storage::looks)
-    if (n * k >= worth_a_look && modify_at_once<T>(R, V, task, made, poll, work)) return work;
+    if (n * k >= (V.on_gpu() ? 1 : worth_a_look) && modify_at_once<T>(R, V, task, made, poll, work)) return work;
   const double largest = largest_in_V<T>(V.view(n, k));
   work = {};
   std::unique_ptr<Storage> other;

@@ -4,44 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "c/handle.h"
 #include "c/hold.h"
-#include "c/reshape.h"
-#include "cpu/kernels.h"
+#include "c/update_held.h"
 #include "modify/condition.h"
-#include "modify/modify.h"
 
 /// Factors with memory of their own.
 namespace gpucholmod::c {
 namespace {
-
-index_t update_held(const Changing& changing, const gpucholmod_const_matrix& V, const Modification& what,
-                    const Options& options) {
-  HeldFactor& R = changing.R;
-  const index_t n = R.order();
-  require_sizes("V", V);
-  require(V.rows == n, "V", "has another number of rows than the factor");
-  const index_t k = V.cols;
-  const std::shared_ptr<OwnedRightHandSides> sides = copied(what.sides, n, k, n);
-  what.require_sound(k);
-  if (n == 0 && !sides) return -1;
-  const bool is_plain = !what.weights && what.scale == 1 && !sides && V.type == GPUCHOLMOD_DOUBLE && V.ld == n;
-  if (is_plain && !options.progress && options.threads == 1 && !R.on_gpu()) {  // as samplers call: nothing to prepare
-    static const Instructions instructions = cpu::resolve(Instructions::automatic);
-    Task task;
-    task.n = n;
-    task.k = k;
-    task.threads = 1;
-    task.instructions = instructions;
-    return R.modify(static_cast<const double*>(V.data), task, nullptr, unwatched, changing.begun).pivot;
-  }
-  const std::vector<double> columns = packed_doubles("V", V);
-  const Request request = what.request(n, k, R.precision(), options, sides);
-  const Outcome outcome =
-      modify(Place<double>::held(R, changing.made, changing.begun), columns.data(), request, options.poll());
-  if (outcome.pivot < 0) put_back_sides(sides.get(), what.sides);
-  return outcome.pivot;
-}
 
 /// Returns the name of a GPU. Throws backend_unavailable, and bad_argument where there is no such device.
 std::string gpu_name(int id) {
@@ -71,14 +40,36 @@ int number_of(const gpucholmod_factor* given, double* out, gpucholmod_status* st
   });
 }
 
+/// Options of a function without such, whose matrices may be on the GPU of a factor.
+Options options_at(const HeldFactor& R) {
+  Options options;
+  options.device = device_of(R);
+  return options;
+}
+
+/// to <- the triangle of a factor that `options` name; the other one becomes zero.
+template <class S>
+void get(const HeldFactor& held, MatrixView<S> to, const Options& options) {
+  const index_t n = held.order();
+  require_shape("R", to, n, n);
+  const int gpu = options.gpu_of("R", to.data);
+  const auto* const there = dynamic_cast<const DeviceFactor*>(&held);
+  if (gpu >= 0 && there && there->precision() == precision_of<S>)
+    return there->give(options.uplo, {to.data, to.ld}, true);
+  std::vector<double> numbers(n * n);
+  held.download(options.uplo, numbers.data());
+  put_numbers(numbers, to, gpu);
+}
+
 /// Solves in place, B being n x m numbers of S.
 template <class S>
-void solve(const HeldFactor& R, int system, MatrixView<S> B) {
+void solve(const HeldFactor& R, int system, MatrixView<S> B, const Options& where) {
   require(B.rows == R.order(), "B", "has another number of rows than the factor");
   require_system(system, B.cols);
-  std::vector<double> X = packed<double>(MatrixView<const S>(B));
-  if (!X.empty()) R.solve(TriangularSolve(system), X.data(), B.cols);
-  put_numbers(X, B);
+  const int gpu = where.gpu_of("B", B.data);
+  CallersColumns X("B", {B.data, B.rows, B.cols, B.ld, type_of<S>}, where);
+  if (!X.numbers().empty()) R.solve(TriangularSolve(system), X.numbers().data(), B.cols);
+  put_numbers(X.numbers(), B, gpu);
 }
 
 }  // namespace
@@ -92,7 +83,7 @@ extern "C" {
 int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity, const gpucholmod_options* options,
                              gpucholmod_factor** made, gpucholmod_status* status) {
   return make(made, status, [&] {
-    const Options chosen = options_of(options, option::triangle | option::threads | option::device);
+    const Options chosen = options_of(options, option::triangle | option::threads | option::device | option::stream);
     return with_type("R", R.type, [&](auto s) { return held(view<decltype(s)>("R", R), capacity, chosen); });
   });
 }
@@ -114,7 +105,7 @@ int gpucholmod_factor_update(gpucholmod_factor* given, gpucholmod_const_matrix V
                              const gpucholmod_right_sides* sides, const gpucholmod_options* options,
                              gpucholmod_status* status) {
   return change<HeldFactor>("factor", given, options, status, [&](const Changing& what, const Options& chosen) {
-    return update_held(what, V, {weights, scale, sides}, chosen);
+    return c::update(what, V, {weights, scale, sides}, {sides, chosen});
   });
 }
 
@@ -145,7 +136,8 @@ int gpucholmod_factor_solve(const gpucholmod_factor* given, int system, gpucholm
                             gpucholmod_status* status) {
   return guarded(status, [&] {
     const HeldFactor& R = factor(given);
-    with_type("B", B.type, [&](auto s) { solve(R, system, view<decltype(s)>("B", B)); });
+    const Options where = options_at(R);
+    with_type("B", B.type, [&](auto s) { solve(R, system, view<decltype(s)>("B", B), where); });
     return index_t(-1);
   });
 }
@@ -154,15 +146,9 @@ int gpucholmod_factor_get(const gpucholmod_factor* given, gpucholmod_matrix R, c
                           gpucholmod_status* status) {
   return guarded(status, [&] {
     const HeldFactor& held = factor(given);
-    const Options chosen = options_of(options, option::triangle);
-    const index_t n = held.order();
-    with_type("R", R.type, [&](auto s) {
-      const auto to = view<decltype(s)>("R", R);
-      require_shape("R", R, n, n);
-      std::vector<double> numbers(n * n);
-      held.download(chosen.uplo, numbers.data());
-      put_numbers(numbers, to);
-    });
+    Options chosen = options_of(options, option::triangle | option::stream);
+    chosen.device = device_of(held);
+    with_type("R", R.type, [&](auto s) { get(held, view<decltype(s)>("R", R), chosen); });
     return index_t(-1);
   });
 }
@@ -179,13 +165,14 @@ int gpucholmod_factor_diagonal(const gpucholmod_factor* given, double* out, gpuc
 int gpucholmod_factor_inverse(const gpucholmod_factor* given, gpucholmod_matrix out, gpucholmod_status* status) {
   return guarded(status, [&] {
     const HeldFactor& R = factor(given);
+    const Options where = options_at(R);
     const index_t n = R.order();
     with_type("out", out.type, [&](auto s) {
       const auto to = view<decltype(s)>("out", out);
       require_shape("out", out, n, n);
       std::vector<double> numbers(n * n);
       R.inverse(numbers.data());
-      put_numbers(numbers, to);
+      put_numbers(numbers, to, where.gpu_of("out", out.data));
     });
     return index_t(-1);
   });

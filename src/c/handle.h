@@ -4,11 +4,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/held_batch.h"
 #include "base/held_factor.h"
-#include "c/options.h"
+#include "c/callers_memory.h"
 
 namespace gpucholmod::c {
 
@@ -48,6 +49,11 @@ struct ChangingOf {
 };
 using Changing = ChangingOf<HeldFactor>;
 
+/// The options of such calls.
+template <class Held>
+constexpr unsigned changes_held =
+    option::threads | option::progress | (std::is_same_v<Held, HeldFactor> ? option::stream : 0);
+
 /// Returns the code for f(changing, options), which returns a failing pivot, from 0, or -1. A call with a progress
 /// function computes into a second factor or batch, which replaces the first where the call succeeds, and where it was
 /// made nevertheless. If f fails after R has begun to change, R is half modified from now on.
@@ -60,7 +66,8 @@ int change(const char* argument, Handle<Held>* given, const gpucholmod_options* 
   std::unique_ptr<Held> made;
   const int code = guarded(told, [&] {
     Held& R = held_by(argument, given);
-    const Options chosen = options_of(options, option::threads | option::progress);
+    Options chosen = options_of(options, changes_held<Held>);
+    if constexpr (std::is_same_v<Held, HeldFactor>) chosen.device = device_of(R);
     return f(ChangingOf<Held>{R, chosen.progress ? &made : nullptr, begun}, chosen);
   });
   if (made && (code == GPUCHOLMOD_OK || code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE)) given->held = std::move(made);

@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "base/semidefinite.h"
-#include "c/options.h"
+#include "c/callers_memory.h"
 #include "cpu/host_factor.h"
 #include "cuda/device_factor.h"
 
 namespace gpucholmod::c {
 
-/// Returns a copy of a factor of the caller's, in its type, with room for `capacity` rows and columns. Throws what
-/// cpu::hold() and cuda::upload() do.
+/// Returns a copy of a factor that is in the host's memory, in its type, with room for `capacity` rows and columns.
+/// Throws what cpu::hold() and cuda::upload() do.
 template <class S>
-std::unique_ptr<HeldFactor> held(MatrixView<const S> R, index_t capacity, const Options& options) {
+std::unique_ptr<HeldFactor> held_from_host(MatrixView<const S> R, index_t capacity, const Options& options) {
   require(R.rows == R.cols, "R", "must be square");
   const index_t n = R.cols;
   bytes_of(std::max(n, capacity), std::max(n, capacity), sizeof(S));  // throws where there can be no such factor
@@ -28,6 +28,30 @@ std::unique_ptr<HeldFactor> held(MatrixView<const S> R, index_t capacity, const 
     const int device = options.device == GPUCHOLMOD_ANY_GPU ? -1 : options.device;
     return cuda::upload(positive, n, options.uplo, precision, capacity, device);
   });
+}
+
+/// Returns a copy on the GPU of a factor that is there. Where its numbers need care, `here` becomes a copy in the
+/// memory of the host, where it is found out which ones do.
+template <class S>
+std::unique_ptr<HeldFactor> held_from_gpu(int gpu, MatrixView<const S> R, index_t capacity, Options options,
+                                          std::vector<S>& here) {
+  require(R.rows == R.cols, "R", "must be square");
+  const index_t n = R.cols, most = std::max(n, capacity);
+  bytes_of(most, most, sizeof(S));  // throws where there can be no such factor
+  if (std::unique_ptr<HeldFactor> made = cuda::take<S>(R, options.uplo, capacity, gpu)) return made;
+  here.resize(n * n);
+  cuda::copy_to_host<S>(gpu, R, here.data());
+  options.device = gpu;
+  return held_from_host<S>({here.data(), n, n, n}, capacity, options);
+}
+
+/// The same of a factor in either memory.
+template <class S>
+std::unique_ptr<HeldFactor> held(MatrixView<const S> R, index_t capacity, const Options& options) {
+  const int gpu = options.gpu_of("R", R.data);
+  if (gpu < 0) return held_from_host(R, capacity, options);
+  std::vector<S> here;
+  return held_from_gpu(gpu, R, capacity, options, here);
 }
 
 }  // namespace gpucholmod::c

@@ -5,14 +5,19 @@
 #include <cstring>
 
 #include "c/interface.h"
+#include "cuda/callers_memory.h"
 
 /// What a caller has chosen by gpucholmod_options.
 namespace gpucholmod::c {
 
 /// The options that a function has; the caller may set no other.
 namespace option {
-enum : unsigned { triangle = 1, trusted = 2, threads = 4, device = 8, workspace = 16, progress = 32 };
+enum : unsigned { triangle = 1, trusted = 2, threads = 4, device = 8, workspace = 16, progress = 32, stream = 64 };
 }
+
+/// What functions have that change a factor in the caller's memory.
+constexpr unsigned in_callers_memory =
+    option::triangle | option::threads | option::progress | option::device | option::stream;
 
 struct Options {
   Uplo uplo = Uplo::upper;
@@ -23,7 +28,19 @@ struct Options {
   std::size_t workspace_size = 0;
   gpucholmod_progress progress = nullptr;
   void* progress_data = nullptr;
+  void* stream = nullptr;
 
+  /// Returns the GPU whose memory `data` is in, or -1: the host's, where `device` says that all numbers are. When one
+  /// is found, work on it waits for `stream`. Throws bad_argument where it is another than `device`.
+  int gpu_of(const char* argument, const void* data) const {
+    if (device == GPUCHOLMOD_HOST || !data) return -1;
+    const int found = cuda::device_of(data);
+    if (found < 0) return -1;
+    require(device == GPUCHOLMOD_ANY_GPU || found == device, argument, "is in the memory of another GPU");
+    if (!follows_) cuda::follow(found, stream);
+    follows_ = true;
+    return found;
+  }
   /// Returns what calls the progress function, if there is one, and throws Stopped.
   Poll poll() const {
     if (!progress) return unwatched;
@@ -31,10 +48,13 @@ struct Options {
       if (call(done, data) != 0) throw Stopped();
     };
   }
+
+ private:
+  mutable bool follows_ = false;  ///< work waits for `stream` already
 };
 
 /// The least size of options: that of the first header whose GPUCHOLMOD_ABI is 2. Fields that later headers add follow.
-constexpr std::size_t least_options = offsetof(gpucholmod_options, progress_data) + sizeof(void*);
+constexpr std::size_t least_options = offsetof(gpucholmod_options, stream) + sizeof(void*);
 static_assert(GPUCHOLMOD_ABI == 2, "another ABI has another least size");
 
 /// Returns the caller's options, fields that the header of the program does not have being as in
@@ -64,6 +84,7 @@ inline Options options_of(const gpucholmod_options* asked, unsigned allowed) {
   has(option::device, given.device == GPUCHOLMOD_HOST, "options->device");
   has(option::workspace, !given.workspace, "options->workspace");
   has(option::progress, !given.progress, "options->progress");
+  has(option::stream, !given.stream, "options->stream");
   require(given.triangle == GPUCHOLMOD_UPPER || given.triangle == GPUCHOLMOD_LOWER, "options->triangle",
           "must be GPUCHOLMOD_UPPER or GPUCHOLMOD_LOWER");
   require(given.trusted == 0 || given.trusted == 1, "options->trusted", "must be 0 or 1");
@@ -77,6 +98,7 @@ inline Options options_of(const gpucholmod_options* asked, unsigned allowed) {
   options.workspace_size = given.workspace_size;
   options.progress = given.progress;
   options.progress_data = given.progress_data;
+  options.stream = given.stream;
   return options;
 }
 

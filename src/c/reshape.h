@@ -27,7 +27,8 @@ struct Reshaping {
 template <class F>
 index_t reshape(const HeldFactor& R, index_t coming, index_t going, const Reshaping& given, F&& f) {
   const index_t n = R.order(), after = n + coming - going;
-  const std::shared_ptr<OwnedRightHandSides> sides = copied(given.sides, n, coming, std::max(n, after));
+  const SidesOnHost here(given.sides, coming > 0, given.options);
+  const std::shared_ptr<OwnedRightHandSides> sides = copied(here.get(), n, coming, std::max(n, after));
   if (sides && given.turned) given.turned->turn(*sides);
   Request what = resolved(request_of(n, coming + going, R.precision(), given.options), Choice{});
   what.removed = coming;  // of the sum of squares, as of a modification
@@ -36,16 +37,20 @@ index_t reshape(const HeldFactor& R, index_t coming, index_t going, const Reshap
   if (pivot >= 0) return pivot;
   given.then();
   if (sides) sides->settle(what, false);
-  put_back_sides(sides.get(), given.sides);
+  put_back_sides(sides.get(), here.get());
+  here.put_back();
   return -1;
 }
 
 /// Does the same where nothing comes, goes or moves.
 inline index_t keep_as_it_is(const HeldFactor& R, const Reshaping& given) {
-  const std::shared_ptr<OwnedRightHandSides> sides = copied(given.sides, R.order(), 0, R.order());
+  const SidesOnHost here(given.sides, false, given.options);
+  const std::shared_ptr<OwnedRightHandSides> sides = copied(here.get(), R.order(), 0, R.order());
   if (sides && given.turned) given.turned->turn(*sides);
   given.then();
-  if (given.turned) put_back_sides(sides.get(), given.sides);
+  if (!given.turned) return -1;
+  put_back_sides(sides.get(), here.get());
+  here.put_back();
   return -1;
 }
 
@@ -62,9 +67,9 @@ inline index_t insert(const Changing& what, index_t at, const gpucholmod_const_m
   require_new_columns(X, n);
   require(at >= 0 && at <= n, "at", "must be one of 0 .. n");
   if (p == 0) return keep_as_it_is(R, given);
-  const std::vector<double> columns = packed_doubles("X", X);
+  CallersColumns columns("X", X, given.options);
   return reshape(R, p, 0, given, [&](const Task& task) {
-    return R.insert(at, columns.data(), p, task, what.made, given.options.poll(), what.begun);
+    return R.insert(at, columns.host(), p, task, what.made, given.options.poll(), what.begun);
   });
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/right_hand_sides.h"
-#include "c/options.h"
+#include "c/callers_memory.h"
 #include "modify/request.h"
 
 namespace gpucholmod::c {

@@ -7,7 +7,8 @@
 #include "base/factor_io.h"
 #include "base/signed_columns.h"
 #include "base/threads.h"
-#include "c/right_sides.h"
+#include "c/callers_factor.h"
+#include "c/update_held.h"
 #include "cpu/in_memory.h"
 #include "modify/modify.h"
 
@@ -131,6 +132,16 @@ index_t update(const Call<S>& call) {
   return by_request(call, along);
 }
 
+/// The same for a factor in the memory of a GPU.
+template <class S>
+index_t update_on_gpu(const Call<S>& call, const gpucholmod_const_matrix& V) {
+  call.require_shapes();
+  return CallersFactor<S>(call.R, call.R.cols, call.options)
+      .change(call.what.sides, [&](const Changing& changing, const Reshaping& given) {
+        return c::update(changing, V, call.what, given);
+      });
+}
+
 }  // namespace
 }  // namespace gpucholmod::c
 
@@ -151,12 +162,12 @@ int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const doub
                       const gpucholmod_right_sides* sides, const gpucholmod_options* options,
                       gpucholmod_status* status) {
   return guarded(status, [&] {
-    const Options chosen = options_of(options, option::triangle | option::trusted | option::threads |
-                                                   option::workspace | option::progress);
+    const Options chosen = options_of(options, in_callers_memory | option::trusted | option::workspace);
     const Modification what{weights, scale, sides};
     return with_type("R", R.type, [&](auto s) {
       using S = decltype(s);
-      return update<S>({chosen, view<S>("R", R), view<S>("V", V), what});
+      const Call<S> call{chosen, view<S>("R", R), view<S>("V", V), what};
+      return chosen.gpu_of("R", R.data) < 0 ? update(call) : update_on_gpu(call, V);
     });
   });
 }

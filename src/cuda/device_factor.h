@@ -10,6 +10,12 @@
 
 namespace gpucholmod {
 
+/// A matrix in the memory of a GPU, column-major, whose scalars and sizes are known otherwise.
+struct DeviceMatrix {
+  void* data;
+  index_t ld;
+};
+
 /// A factor in the memory of a GPU. Made by the functions of namespace cuda below. In a process forked since, its
 /// destructor leaves everything alone.
 ///
@@ -26,6 +32,9 @@ class DeviceFactor : public HeldFactor {
     double bytes;
   };
   virtual std::vector<Share> shares() const = 0;
+  /// The triangle of `to` that uplo names <- R, or R'. `to`: in the memory of this GPU, as large as the factor, of its
+  /// scalars; its other triangle becomes zero, if `clear`, or stays as it is.
+  virtual void give(Uplo uplo, const DeviceMatrix& to, bool clear) const = 0;
 
   // To measure by; device times are medians of `repeats` >= 1 by events, after one run to warm up. 0 for order 0.
 
@@ -60,6 +69,12 @@ std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision
 /// memory. `poll` is called meanwhile; what it and R throw passes through.
 std::unique_ptr<DeviceFactor> upload(const Source<double>& R, index_t n, Precision precision, index_t capacity,
                                      const Devices& devices, const Poll& poll);
+
+/// Puts a factor R (n x n, of which one triangle is read), which is in the memory of the GPU `device`, to memory of its
+/// own there. S is its precision. Null if that has to be looked at by upload(): some number is not finite, or no normal
+/// number, or negative, on the diagonal.
+template <class S>
+std::unique_ptr<DeviceFactor> take(MatrixView<const S> R, Uplo uplo, index_t capacity, int device);
 
 /// The factor of the symmetric A (n x n; the triangle that uplo names is read), made on the GPU by cuSOLVER. Null when
 /// A is not positive definite: pivot is then the first leading minor (from 0) that is not. Throws also

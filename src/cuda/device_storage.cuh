@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/check_column.h"
@@ -53,6 +54,40 @@ class DeviceStorage : public DeviceFactor {
     send_triangle<S, T>({A, order(), order(), order()}, uplo, Uplo::upper, R(), context_);
     clear();
     most_ = largest * std::sqrt(double(order()));
+  }
+
+  /// From a triangle in the memory of this GPU. Returns false if an entry is not finite, or one on the diagonal is no
+  /// normal positive number; this is then no factor.
+  bool take(MatrixView<const T> given, Uplo uplo) {
+    const index_t n = order();
+    if (n == 0) return true;
+    const PoolBuffer<unsigned long long> dlargest(context_.pool(), 1);
+    check(cudaMemsetAsync(dlargest.data(), 0, dlargest.bytes(), stream()), "prepare to take a factor");
+    with_triangles(uplo, [&](auto transposed, dim3 grid, dim3 block) {
+      take_triangle<decltype(transposed)::value, T><<<grid, block, 0, stream()>>>(given, R(), dlargest.data());
+    });
+    check(cudaGetLastError(), "take a factor");
+    clear();
+    double largest = 0;
+    check(cudaMemcpyAsync(&largest, dlargest.data(), sizeof largest, cudaMemcpyDeviceToHost, stream()),
+          "fetch the largest entry of a factor");
+    check(cudaStreamSynchronize(stream()), "take a factor");
+    most_ = largest * std::sqrt(double(n));
+    return std::isfinite(largest);
+  }
+
+  void give(Uplo uplo, const DeviceMatrix& to, bool clear) const override {
+    const MatrixView<T> out{static_cast<T*>(to.data), order(), order(), to.ld};
+    if (order() == 0) return;
+    const Session session(context_);
+    if (clear)
+      check(cudaMemset2DAsync(out.data, sizeof(T) * out.ld, 0, sizeof(T) * order(), order(), stream()),
+            "clear a matrix");
+    with_triangles(uplo, [&](auto transposed, dim3 grid, dim3 block) {
+      give_triangle<decltype(transposed)::value, T><<<grid, block, 0, stream()>>>(R(), out);
+    });
+    check(cudaGetLastError(), "give a factor");
+    session.finish();
   }
 
   /// From an upper triangle that is read once, panel by panel, and checked as it comes. Throws not_finite, overflow,
@@ -183,6 +218,15 @@ class DeviceStorage : public DeviceFactor {
   double most_ = 0;  ///< no column of R has a larger norm
 
  private:
+  /// Calls f(whether the triangle that uplo names is transposed, grid, block) for kernels that take or give it.
+  template <class F>
+  void with_triangles(Uplo uplo, F&& f) const {
+    const unsigned tiles = unsigned((order() + convert_tile - 1) / convert_tile);
+    const dim3 grid(tiles, tiles), block(convert_tile, convert_rows);
+    if (uplo == Uplo::lower) f(std::true_type{}, grid, block);
+    else f(std::false_type{}, grid, block);
+  }
+
   /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
   index_t factorise(Uplo uplo) {
     const index_t n = order();

@@ -267,7 +267,18 @@ std::unique_ptr<DeviceFactor> factorise(const S* A, index_t n, Uplo uplo, Precis
                                         : factorise_as<double>(A, n, uplo, devices, pivot);
 }
 
+template <class S>
+std::unique_ptr<DeviceFactor> take(MatrixView<const S> R, Uplo uplo, index_t capacity, int device) {
+  Context& context = Context::of(device);
+  const Session session(context);
+  auto made = std::make_unique<Factor<S>>(context, R.cols, capacity);
+  if (!made->take(R, uplo)) made.reset();
+  return made;
+}
+
 using Pointer = std::unique_ptr<DeviceFactor>;
+template Pointer take(MatrixView<const double>, Uplo, index_t, int);
+template Pointer take(MatrixView<const float>, Uplo, index_t, int);
 template Pointer upload(const double*, index_t, Uplo, Precision, index_t, const Devices&);
 template Pointer upload(const float*, index_t, Uplo, Precision, index_t, const Devices&);
 template Pointer factorise(const double*, index_t, Uplo, Precision, const Devices&, index_t&);

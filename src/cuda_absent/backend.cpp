@@ -1,6 +1,7 @@
 #include "cuda/backend.h"
 
 #include "base/error.h"
+#include "cuda/callers_memory.h"
 #include "cuda/device_batch.h"
 #include "cuda/device_factor.h"
 #include "cuda_build.h"
@@ -16,6 +17,30 @@ namespace {
 }
 
 }  // namespace
+
+int device_of(const void*) { refuse(); }
+void follow(int, void*) { refuse(); }
+template <class S>
+void copy_to_host(int, MatrixView<const S>, S*) { refuse(); }
+template <class S>
+void copy_to_device(int, const S*, MatrixView<S>) { refuse(); }
+template <class S>
+void copy_triangle_to_device(int, const S*, Uplo, MatrixView<S>) { refuse(); }
+template <class S>
+ColumnsOnDevice::ColumnsOnDevice(int, MatrixView<const S>) { refuse(); }
+ColumnsOnDevice::~ColumnsOnDevice() {}
+template <class S>
+std::unique_ptr<DeviceFactor> take(MatrixView<const S>, Uplo, index_t, int) { refuse(); }
+
+#define GPUCHOLMOD_FOR(S)                                                     \
+  template void copy_to_host(int, MatrixView<const S>, S*);                   \
+  template void copy_to_device(int, const S*, MatrixView<S>);                 \
+  template void copy_triangle_to_device(int, const S*, Uplo, MatrixView<S>);  \
+  template ColumnsOnDevice::ColumnsOnDevice(int, MatrixView<const S>);        \
+  template std::unique_ptr<DeviceFactor> take(MatrixView<const S>, Uplo, index_t, int);
+GPUCHOLMOD_FOR(float)
+GPUCHOLMOD_FOR(double)
+#undef GPUCHOLMOD_FOR
 
 bool built() { return false; }
 bool started() { return false; }

@@ -243,7 +243,8 @@ Work whole(const Place<S>& place, const S* V, const Request& request, Request& t
 }  // namespace
 
 template <class S>
-Outcome modify(const Place<S>& place, const S* V_given, const Request& asked, const Poll& poll) {
+Outcome modify(const Place<S>& place, const typename Place<S>::Columns& V_given, const Request& asked,
+               const Poll& poll) {
   WeightedColumns<S> columns(V_given, asked);
   const Request& request = columns.request();
   if (!place.factor) columns.V();  // throws before anything is chosen
@@ -309,7 +310,7 @@ Plan plan(const Request& asked, Where where) {
   return found;
 }
 
-template Outcome modify(const Place<float>&, const float*, const Request&, const Poll&);
-template Outcome modify(const Place<double>&, const double*, const Request&, const Poll&);
+template Outcome modify(const Place<float>&, const Place<float>::Columns&, const Request&, const Poll&);
+template Outcome modify(const Place<double>&, const Place<double>::Columns&, const Request&, const Poll&);
 
 }  // namespace gpucholmod

@@ -9,7 +9,7 @@ namespace gpucholmod {
 ///
 ///   R    n x n, the factor of A: upper with A = R'R, or (uplo lower) lower with A = RR'. The other triangle is
 ///        never read.
-///   V    n x k, W = diag(request.weights). Not changed.
+///   V    n x k, W = diag(request.weights). Not changed. For a factor on a GPU it may be in the memory of that.
 ///   out  on success the factor of scale^2 (A + V W V' / scale^2), scale = request.scale, with positive diagonal, its
 ///        other triangle zero (in place: as it was); after a throw or with a failing pivot, unspecified.
 ///   S    double or float, what R, V and out are stored in (on a GPU: V); request.precision is what is computed in.
@@ -24,7 +24,7 @@ namespace gpucholmod {
 /// not_finite, bad_diagonal, bad_argument (what is wrong with R itself, methods blocked and stream may find out while
 /// they compute); backend_unavailable, out_of_memory, cuda_failure, overflow; and whatever `poll` throws.
 template <class S>
-Outcome modify(const Place<S>& place, const S* V, const Request& request, const Poll& poll);
+Outcome modify(const Place<S>& place, const typename Place<S>::Columns& V, const Request& request, const Poll& poll);
 
 /// What modify() would do.
 struct Plan {

@@ -12,6 +12,8 @@ namespace gpucholmod {
 /// Where the factor of a call is, and where the modified one goes. S: what it is stored in.
 template <class S>
 struct Place {
+  using Columns = GivenColumns<S>;  ///< V of a call: that of a factor on a GPU may be there as well
+
   Where where = Where::memory;
   const S* R = nullptr;  ///< memory, in_place: n x n
   S* out = nullptr;      ///< memory: n x n, does not overlap R or V; in_place: R

@@ -21,15 +21,15 @@ template <class S>
 class WeightedColumns {
  public:
   /// V (n x k), which has to outlive this.
-  WeightedColumns(const S* V, const Request& asked)
-      : request_(asked), given_(V), V_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
+  WeightedColumns(const GivenColumns<S>& V, const Request& asked)
+      : request_(asked), given_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
     const index_t m = asked.sides ? asked.sides->m : 0;
     const std::vector<double> w = weights(asked);
     if (asked.scale == 1 && are_signs(w)) {
       request_.removed = std::count(w.begin(), w.end(), -1.0);
+      as_given_ = true;
       return;
     }
-    V_ = nullptr;
     request_.k = request_.removed = 0;
     each_signed_column(asked.k, [&](index_t q) { return w[q]; }, [&](index_t q, double weight) {
       if (weight == 0) {
@@ -47,13 +47,14 @@ class WeightedColumns {
 
   const Request& request() const { return request_; }
   const double* Y() const { return Y_; }
-  /// Throws overflow, and not_finite where weights or a scale are given.
+  /// Returns V in the host's memory. Throws overflow, and not_finite where weights or a scale are given.
   const S* V() {
-    if (!V_) V_ = make();
+    if (!V_) V_ = as_given_ ? given_.host() : make();
     return V_;
   }
   /// ColumnsOfV that may not be made yet, but where some are not used and would not be looked at.
   ColumnsOfV columns() {
+    if (as_given_) return given_;
     if (V_ || !unused_.empty()) return V();
     return {given_, scaled_, [this] { return V(); }};
   }
@@ -61,14 +62,15 @@ class WeightedColumns {
  private:
   const S* make() {
     const index_t n = request_.n;
+    const S* const given = given_.host();
     own_.reset(new S[n * (request_.k + 1)]);  // a column of weight 0 is looked at behind the others
     bool plain = true;
     S* to = own_.get();
     for (const ScaledColumn& column : scaled_) {
-      plain = scale_column(given_ + column.from * n, column.by, to) && plain;
+      plain = scale_column(given + column.from * n, column.by, to) && plain;
       to += n;
     }
-    for (const index_t q : unused_) plain = scale_column(given_ + q * n, 1, to) && plain;
+    for (const index_t q : unused_) plain = scale_column(given + q * n, 1, to) && plain;
     if (!plain) find_what_is_wrong();
     return own_.get();
   }
@@ -100,7 +102,7 @@ class WeightedColumns {
   /// Throws not_finite where V is not finite, and overflow where a column is too large when it is scaled.
   void find_what_is_wrong() const {
     const index_t n = request_.n, k = request_.k + index_t(unused_.size());
-    for (index_t q = 0; q < k; ++q) largest_of("V", given_ + q * n, n, 0, q);
+    for (index_t q = 0; q < k; ++q) largest_of("V", given_.host() + q * n, n, 0, q);
     for (index_t i = 0; i < request_.k; ++i) require_finite(own_.get() + i * n, scaled_[i].from);
   }
   void require_finite(const S* column, index_t q) const {
@@ -113,12 +115,13 @@ class WeightedColumns {
   }
 
   Request request_;
-  const S* given_;
+  GivenColumns<S> given_;
+  bool as_given_ = false;  ///< neither weights nor a scale change them
   std::vector<ScaledColumn> scaled_;  ///< that V is made of
   std::vector<index_t> unused_;       ///< columns of weight 0
   std::unique_ptr<S[]> own_;
   std::vector<double> own_Y_;
-  const S* V_;
+  const S* V_ = nullptr;
   const double* Y_;
 };
 

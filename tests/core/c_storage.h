@@ -21,14 +21,26 @@ inline Failure failure_of(const gpucholmod_status& status) {
   return {code, status.row, status.col};
 }
 
-/// The C interface: a factor in the caller's memory, or a handle's.
+/// Tells what a status says. Returns whether the factor is half modified.
+inline bool tell(const gpucholmod_status& status, Answer& answer) {
+  if (status.code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE) answer.pivot = status.pivot - 1;
+  else if (status.code != GPUCHOLMOD_OK) answer.failure = failure_of(status);
+  return status.code == GPUCHOLMOD_HALF_MODIFIED;
+}
+
+/// A factor in the caller's memory, or a handle's, which is on `device`.
+struct CFactor {
+  bool by_handle;
+  int form;
+  int device = GPUCHOLMOD_HOST;
+};
 template <class S>
 class CFactorStorage {
  public:
-  CFactorStorage(const Doubles& R, bool by_handle, int form, int device)
-      : form_(form), R_(test::stored(Stored<S>(R.cast<S>()), is_lower()), R.cols() + 3) {
-    if (!by_handle) return;
-    EXPECT_EQ(create(form, R.cols(), R_.data.data(), R_.ld, 0, &held_, nullptr, device), GPUCHOLMOD_OK);
+  CFactorStorage(const Doubles& R, const CFactor& how)
+      : form_(how.form), R_(test::stored(Stored<S>(R.cast<S>()), is_lower()), R.cols() + 3) {
+    if (!how.by_handle) return;
+    EXPECT_EQ(create(form_, R.cols(), R_.data.data(), R_.ld, 0, &held_, nullptr, how.device), GPUCHOLMOD_OK);
   }
   CFactorStorage(const CFactorStorage&) = delete;
   ~CFactorStorage() { gpucholmod_factor_destroy(held_); }
@@ -55,9 +67,7 @@ class CFactorStorage {
     gpucholmod_status status;
     if (held_) update(held_, k, asked.V.data(), n, weights, scale, along, &status);
     else update(form_, n, k, R_.data.data(), R_.ld, V.data(), n, weights, scale, along, &status);
-    half_modified = status.code == GPUCHOLMOD_HALF_MODIFIED;
-    if (status.code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE) answer.pivot = status.pivot - 1;
-    else if (status.code != GPUCHOLMOD_OK) answer.failure = failure_of(status);
+    half_modified = tell(status, answer);
     return answer;
   }
 
@@ -68,16 +78,16 @@ class CFactorStorage {
   Padded<S> R_;
   gpucholmod_factor* held_ = nullptr;
 };
-class CStorage : public Storage {
+/// A factor of doubles or floats as the contract sees it: a Factor<S> of R and `how`.
+template <template <class> class Factor, class How>
+class CStorageOf : public Storage {
  public:
-  /// In the caller's memory, or by a handle whose factor is on `device`.
-  CStorage(bool by_handle, int form, int device = GPUCHOLMOD_HOST)
-      : by_handle_(by_handle), form_(form), device_(device) {}
+  explicit CStorageOf(How how) : how_(how) {}
   void begin(const Doubles& R, Precision precision) override {
     doubles_.reset();
     floats_.reset();
-    if (precision == Precision::single) floats_.emplace(R, by_handle_, form_, device_);
-    else doubles_.emplace(R, by_handle_, form_, device_);
+    if (precision == Precision::single) floats_.emplace(R, how_);
+    else doubles_.emplace(R, how_);
   }
   Doubles get() const override { return floats_ ? floats_->get() : doubles_->get(); }
   Answer modify(const Modification& asked, const Poll&) override {
@@ -88,10 +98,10 @@ class CStorage : public Storage {
   }
 
  private:
-  bool by_handle_;
-  int form_, device_;
-  std::optional<CFactorStorage<double>> doubles_;
-  std::optional<CFactorStorage<float>> floats_;
+  How how_;
+  std::optional<Factor<double>> doubles_;
+  std::optional<Factor<float>> floats_;
 };
+using CStorage = CStorageOf<CFactorStorage, CFactor>;
 
 }  // namespace gpucholmod::test

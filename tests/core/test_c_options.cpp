@@ -13,7 +13,7 @@ namespace {
 /// A function for a factor of order 3, in the caller's memory or with memory of its own, and the options that it has.
 struct Function {
   const char* name;
-  bool triangle, trusted, threads, workspace, progress, device;
+  bool triangle, trusted, threads, workspace, progress, device, stream;
   int (*call)(const gpucholmod_options* options, gpucholmod_status* status);
 };
 
@@ -38,62 +38,62 @@ const gpucholmod_const_matrix V = matrix(some_V, 3, 1, 3), none = matrix(some_V,
 using Options = const gpucholmod_options*;
 using Status = gpucholmod_status*;
 const std::vector<Function> functions{
-    {"update", true, true, true, true, true, false,
+    {"update", true, true, true, true, true, true, true,
      [](Options o, Status s) { return gpucholmod_update(Numbers().matrix_of_R(), V, nullptr, 1, nullptr, o, s); }},
-    {"insert", true, false, true, false, true, false,
+    {"insert", true, false, true, false, true, true, true,
      [](Options o, Status s) { return gpucholmod_insert(Numbers().matrix_of_R(), 0, none, nullptr, o, s); }},
-    {"delete", true, false, true, false, true, false,
+    {"delete", true, false, true, false, true, true, true,
      [](Options o, Status s) { return gpucholmod_delete(Numbers().matrix_of_R(), &second, 1, nullptr, o, s); }},
-    {"shift", true, false, true, false, true, false,
+    {"shift", true, false, true, false, true, true, true,
      [](Options o, Status s) { return gpucholmod_shift(Numbers().matrix_of_R(), 0, 2, nullptr, o, s); }},
-    {"solve", true, false, false, false, false, false,
+    {"solve", true, false, false, false, false, false, false,
      [](Options o, Status s) {
        Numbers g;
        return gpucholmod_solve(g.read_only(), GPUCHOLMOD_A, matrix(g.out, 3, 1, 3), o, s);
      }},
-    {"solve_modified", true, false, true, false, true, false,
+    {"solve_modified", true, false, true, false, true, false, false,
      [](Options o, Status s) {
        Numbers g;
        return gpucholmod_solve_modified(g.read_only(), &g.what, o, s);
      }},
-    {"factorise", true, false, false, false, false, false,
+    {"factorise", true, false, false, false, false, false, false,
      [](Options o, Status s) { return gpucholmod_factorise(Numbers().matrix_of_R(), o, s); }},
-    {"inverse", true, false, false, false, false, false,
+    {"inverse", true, false, false, false, false, false, false,
      [](Options o, Status s) {
        Numbers g;
        return gpucholmod_inverse(g.read_only(), matrix(g.out, 3, 3, 3), o, s);
      }},
-    {"logdet", true, false, false, false, false, false,
+    {"logdet", true, false, false, false, false, false, false,
      [](Options o, Status s) {
        Numbers g;
        return gpucholmod_logdet(g.read_only(), g.out, o, s);
      }},
-    {"rcond", true, false, false, false, false, false,
+    {"rcond", true, false, false, false, false, false, false,
      [](Options o, Status s) {
        Numbers g;
        return gpucholmod_rcond(g.read_only(), g.out, o, s);
      }},
-    {"factor_create", true, false, true, false, false, true,
+    {"factor_create", true, false, true, false, false, true, true,
      [](Options o, Status s) {
        gpucholmod_factor* made = nullptr;
        const int code = gpucholmod_factor_create(Numbers().read_only(), 0, o, &made, s);
        gpucholmod_factor_destroy(made);
        return code;
      }},
-    {"factor_update", false, false, true, false, true, false,
+    {"factor_update", false, false, true, false, true, false, true,
      [](Options o, Status s) { return gpucholmod_factor_update(Numbers().held, V, nullptr, 1, nullptr, o, s); }},
-    {"factor_insert", false, false, true, false, true, false,
+    {"factor_insert", false, false, true, false, true, false, true,
      [](Options o, Status s) { return gpucholmod_factor_insert(Numbers().held, 0, none, nullptr, o, s); }},
-    {"factor_delete", false, false, true, false, true, false,
+    {"factor_delete", false, false, true, false, true, false, true,
      [](Options o, Status s) { return gpucholmod_factor_delete(Numbers().held, &second, 1, nullptr, o, s); }},
-    {"factor_shift", false, false, true, false, true, false,
+    {"factor_shift", false, false, true, false, true, false, true,
      [](Options o, Status s) { return gpucholmod_factor_shift(Numbers().held, 0, 2, nullptr, o, s); }},
-    {"factor_solve_modified", false, false, true, false, true, false,
+    {"factor_solve_modified", false, false, true, false, true, false, false,
      [](Options o, Status s) {
        Numbers g;
        return gpucholmod_factor_solve_modified(g.held, &g.what, o, s);
      }},
-    {"factor_get", true, false, false, false, false, false, [](Options o, Status s) {
+    {"factor_get", true, false, false, false, false, false, true, [](Options o, Status s) {
        Numbers g;
        return gpucholmod_factor_get(g.held, matrix(g.out, 3, 3, 3), o, s);
      }}};
@@ -121,6 +121,7 @@ TEST(COptions, AreHonouredOrRefused) {
       o.workspace = workspace;
       o.workspace_size = sizeof workspace;
     });
+    answer(f.stream, [&](gpucholmod_options& o) { o.stream = workspace; });
     answer(false, [](gpucholmod_options& o) { o.triangle = 2; });
     answer(false, [](gpucholmod_options& o) { o.trusted = 2; });
     answer(false, [](gpucholmod_options& o) { o.threads = -2; });

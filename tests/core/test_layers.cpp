@@ -37,8 +37,8 @@ const std::map<std::string, std::set<std::string>> neighbours = {
 const std::map<std::string, std::set<std::string>> interfaces = {
     {"mpi_absent", {"mpi/backend.h"}},
     {"mpi_cuda_absent", {"mpi_cuda/backend.h", "cuda/backend.h"}},
-    {"cuda_absent", {"cuda/backend.h", "cuda/device_factor.h", "cuda/device_batch.h", "stream/device.h",
-                     "paper/shape.h"}}};
+    {"cuda_absent", {"cuda/backend.h", "cuda/callers_memory.h", "cuda/device_batch.h", "cuda/device_factor.h",
+                     "paper/shape.h", "stream/device.h"}}};
 
 /// The folder of a file by its path in src/; what configure writes is the base's.
 std::string folder_of(const std::string& path) {

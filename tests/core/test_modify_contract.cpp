@@ -73,7 +73,7 @@ StorageKind batch(const char* name, bool in_place) {
 }
 
 StorageKind c_interface(const char* name, bool by_handle, int form = GPUCHOLMOD_UPPER) {
-  StorageKind kind{name, [=] { return std::make_unique<CStorage>(by_handle, form); }, true};
+  StorageKind kind{name, [=] { return std::make_unique<CStorage>(CFactor{by_handle, form}); }, true};
   kind.lower = form & GPUCHOLMOD_LOWER;
   kind.has_poll = false;
   kind.same_bits_as = held_as_new_one;

@@ -46,7 +46,7 @@ class Options(ctypes.Structure):
 
     _fields_ = [("size", c_size_t), ("triangle", c_int), ("trusted", c_int), ("threads", c_int), ("device", c_int),
                 ("workspace", c_void_p), ("workspace_size", c_size_t), ("progress", c_void_p),
-                ("progress_data", c_void_p)]
+                ("progress_data", c_void_p), ("stream", c_void_p)]
 
 
 class BatchModification(ctypes.Structure):

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cmath>
+
 #include "base/types.h"
+#include "block_columns/sizes.h"
 
 /// Kernels that bring a factor into and out of its layout. Matrices are column-major, in device memory.
 namespace gpucholmod::cuda {
@@ -43,6 +46,70 @@ __global__ void __launch_bounds__(convert_tile* convert_rows) lower_to_upper(Mat
   __syncthreads();
   for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows)
     if (i0 + x <= j0 + y && j0 + y < n) R.data[i0 + x + (j0 + y) * R.ld] = sTile[x][y];
+}
+
+/// The upper triangle of `to` (n x n) <- that of `from`, or the transpose of the lower one when `transposed`; zeros
+/// below the diagonal in tiles that it crosses. `*largest` becomes the largest magnitude, if that is larger: infinite
+/// where an entry is not finite, or one on the diagonal is not a normal positive number.
+///   Grid     (n / 32, n / 32), rounded up: a block per tile of the upper triangle; 32 x 8 threads
+///   Shared   sTile (32 x 33), so that both matrices are accessed along their columns; sLargest, of each warp
+template <bool transposed, class T>
+__global__ void __launch_bounds__(convert_tile* convert_rows)
+    take_triangle(MatrixView<const T> from, MatrixView<T> to, unsigned long long* largest) {
+  const index_t i0 = index_t(blockIdx.x) * convert_tile, j0 = index_t(blockIdx.y) * convert_tile, n = to.cols;
+  if (i0 > j0) return;
+  const int x = int(threadIdx.x);
+  __shared__ T sTile[convert_tile][convert_tile + 1];
+  __shared__ double sLargest[convert_rows];
+  if constexpr (transposed) {
+    for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows)
+      if (j0 + x < n && i0 + y < n) sTile[y][x] = from.data[j0 + x + (i0 + y) * from.ld];
+    __syncthreads();
+  }
+  double most = 0;
+  for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows) {
+    const index_t i = i0 + x, j = j0 + y;
+    if (i >= n || j >= n) continue;
+    T entry = 0;
+    if (i <= j) entry = transposed ? sTile[x][y] : from.data[i + j * from.ld];
+    to.data[i + j * to.ld] = entry;
+    const double size = i < j || block_columns::is_normal(entry) ? fabs(double(entry)) : i == j ? HUGE_VAL : 0;
+    most = size < HUGE_VAL ? fmax(most, size) : HUGE_VAL;
+  }
+  for (int apart = convert_tile / 2; apart > 0; apart /= 2)
+    most = fmax(most, __shfl_down_sync(0xffffffffu, most, apart));
+  if (x == 0) sLargest[threadIdx.y] = most;
+  __syncthreads();
+  if (x != 0 || threadIdx.y != 0) return;
+  for (int y = 1; y < convert_rows; ++y) most = fmax(most, sLargest[y]);
+  const auto bits = static_cast<unsigned long long>(__double_as_longlong(most));  // in order, as none is negative
+  if (bits > *static_cast<volatile unsigned long long*>(largest)) atomicMax(largest, bits);
+}
+
+/// The triangle of `to` (n x n), the upper one, or the lower one when `transposed`, <- the upper triangle of `from`, or
+/// its transpose. The other triangle stays.
+///   Grid     (n / 32, n / 32), rounded up: a block per tile of the upper triangle; 32 x 8 threads
+///   Shared   sTile (32 x 33), as above
+template <bool transposed, class T>
+__global__ void __launch_bounds__(convert_tile* convert_rows)
+    give_triangle(MatrixView<const T> from, MatrixView<T> to) {
+  const index_t i0 = index_t(blockIdx.x) * convert_tile, j0 = index_t(blockIdx.y) * convert_tile, n = to.cols;
+  if (i0 > j0) return;
+  const int x = int(threadIdx.x);
+  __shared__ T sTile[convert_tile][convert_tile + 1];
+  for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows) {
+    const index_t i = i0 + x, j = j0 + y;
+    if (i > j || j >= n) continue;
+    if constexpr (transposed) sTile[x][y] = from.data[i + j * from.ld];
+    else to.data[i + j * to.ld] = from.data[i + j * from.ld];
+  }
+  if constexpr (transposed) {
+    __syncthreads();
+    for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows) {
+      const index_t row = j0 + x, column = i0 + y;
+      if (row >= column && row < n) to.data[row + column * to.ld] = sTile[y][x];
+    }
+  }
 }
 
 /// out(i, j) <- 1 where i = j + below, 0 elsewhere.

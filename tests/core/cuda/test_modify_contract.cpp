@@ -2,9 +2,9 @@
 
 #include "../batch_storage.h"
 #include "base/semidefinite.h"
-#include "../c_storage.h"
 #include "cuda/device_batch.h"
 #include "factor_call.h"
+#include "gpu_memory.h"
 
 /// The contract of modifications, for every storage on a GPU.
 namespace gpucholmod::test {
@@ -54,8 +54,15 @@ StorageKind batch(const char* name, bool in_place) {
 }
 
 StorageKind c_handle(const char* name) {
-  const auto make = [] { return std::make_unique<CStorage>(true, GPUCHOLMOD_UPPER, GPUCHOLMOD_ANY_GPU); };
+  const auto make = [] { return std::make_unique<CStorage>(CFactor{true, GPUCHOLMOD_UPPER, GPUCHOLMOD_ANY_GPU}); };
   StorageKind kind{name, make, true};
+  kind.has_poll = false;
+  return kind;
+}
+
+StorageKind callers_memory(const char* name, int form, bool all_on_gpu) {
+  StorageKind kind{name, [=] { return std::make_unique<GpuMemoryStorage>(GpuMemory{form, all_on_gpu}); }, true};
+  kind.lower = form == GPUCHOLMOD_LOWER;
   kind.has_poll = false;
   return kind;
 }
@@ -66,7 +73,8 @@ std::vector<StorageKind> storages() {
   StorageKind in_place = held("HeldInPlace", true), two = held("HeldByTwo", false, 2),
               two_in_place = held("HeldByTwoInPlace", true, 2), member_in_place = batch("BatchMemberInPlace", true),
               stream_in_place = streamed("StreamInPlace", Where::in_place), file = streamed("File", Where::file),
-              handle = c_handle("CHandle");
+              handle = c_handle("CHandle"), memory = callers_memory("CallersMemory", GPUCHOLMOD_UPPER, true);
+  memory.same_bits_as = held_as_new_one;
   in_place.same_bits_as = two.same_bits_as = two_in_place.same_bits_as = handle.same_bits_as = held_as_new_one;
   stream_in_place.same_bits_as = file.same_bits_as = stream.make;
   member_in_place.same_bits_as = member.make;
@@ -75,6 +83,9 @@ std::vector<StorageKind> storages() {
                                   two,
                                   two_in_place,
                                   handle,
+                                  memory,
+                                  callers_memory("CallersMemoryLower", GPUCHOLMOD_LOWER, true),
+                                  callers_memory("CallersMemoryAndHost", GPUCHOLMOD_UPPER, false),
                                   stream,
                                   streamed("StreamLower", Where::memory, Uplo::lower),
                                   streamed("StreamOfDoubles", Where::memory, Uplo::upper, true),

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/columns_of_v.h"
+#include "c/options.h"
+#include "cuda/callers_memory.h"
+#include "cuda/device_factor.h"
+
+/// Numbers of the caller's that may be in the memory of a GPU.
+namespace gpucholmod::c {
+
+/// Returns the GPU that a factor is on, or GPUCHOLMOD_HOST.
+inline int device_of(const HeldFactor& R) {
+  const auto* const on_gpu = dynamic_cast<const DeviceFactor*>(&R.plain());
+  return on_gpu ? on_gpu->device() : GPUCHOLMOD_HOST;
+}
+
+/// The numbers of a matrix as doubles without gaps: a copy in the host's memory, or where they are on a GPU.
+class CallersColumns : NotCopied {
+ public:
+  /// Throws bad_argument.
+  CallersColumns(const char* argument, const gpucholmod_const_matrix& A, const Options& options)
+      : count_(A.rows * A.cols), gpu_(options.gpu_of(argument, A.data)) {
+    if (gpu_ < 0) {
+      here_ = packed_doubles(argument, A);
+      return;
+    }
+    with_type(argument, A.type, [&](auto s) { there_.emplace(gpu_, view<decltype(s)>(argument, A)); });
+  }
+
+  GivenColumns<double> given() {
+    if (gpu_ < 0) return here_.data();
+    return {there_->data(), [this] { return host(); }};
+  }
+  /// Returns a copy in the host's memory.
+  const double* host() { return numbers().data(); }
+  std::vector<double>& numbers() {
+    if (gpu_ >= 0 && here_.empty() && count_ > 0) {
+      here_.resize(count_);
+      cuda::copy_to_host<double>(gpu_, {there_->data(), count_, 1, count_}, here_.data());
+    }
+    return here_;
+  }
+
+ private:
+  index_t count_;
+  int gpu_;
+  std::vector<double> here_;
+  std::optional<cuda::ColumnsOnDevice> there_;
+};
+
+/// Numbers that the host reads, and may write: where they are, or a copy of what is on a GPU.
+class NumbersOnHost : NotCopied {
+ public:
+  /// Throws bad_argument unless a vector of so many numbers can exist in memory.
+  NumbersOnHost(const char* argument, double* given, index_t count, const Options& options)
+      : NumbersOnHost(argument, MatrixView<double>{given, count, 1, count}, options) {}
+  NumbersOnHost(const char* argument, MatrixView<double> given, const Options& options)
+      : given_(given), gpu_(options.gpu_of(argument, given.data)) {
+    if (gpu_ < 0) return;
+    const bool exists = given.rows >= 0 && can_exist(given.rows, given.cols, sizeof(double));
+    require(exists, argument, "is larger than any memory");
+    copy_.resize(given.rows * given.cols);
+    if (!copy_.empty()) cuda::copy_to_host<double>(gpu_, given, copy_.data());
+  }
+  bool copied() const { return gpu_ >= 0; }
+  MatrixView<double> view() {
+    if (gpu_ < 0) return given_;
+    return {copy_.data(), given_.rows, given_.cols, given_.rows};
+  }
+  /// Copies what the host has written to the GPU, if the numbers are there.
+  void put_back() const {
+    if (!copy_.empty()) cuda::copy_to_device<double>(gpu_, copy_.data(), given_);
+  }
+
+ private:
+  MatrixView<double> given_;
+  int gpu_;
+  std::vector<double> copy_;
+};
+
+/// Copies numbers without gaps to a matrix, which is on that GPU, or in the host's memory. Throws overflow.
+template <class S>
+void put_numbers(const std::vector<double>& numbers, MatrixView<S> to, int gpu) {
+  if (gpu < 0) return put_numbers(numbers, to);
+  std::vector<S> packed(numbers.size());
+  put_numbers(numbers, MatrixView<S>{packed.data(), to.rows, to.cols, to.rows});
+  if (!packed.empty()) cuda::copy_to_device<S>(gpu, packed.data(), to);
+}
+
+/// Right-hand sides of a call in the host's memory: the caller's, or copies of those that are on a GPU.
+class SidesOnHost : NotCopied {
+ public:
+  /// reads_Y: the call does. Throws bad_argument.
+  SidesOnHost(const gpucholmod_right_sides* given, bool reads_Y, const Options& options) {
+    if (!given || options.device == GPUCHOLMOD_HOST) {
+      sides_ = given;
+      return;
+    }
+    copy_ = *given;
+    z_.emplace("sides->z", view<double>("sides->z", given->z), options);
+    if (z_->copied()) copy_.z = gpucholmod_double_matrix(z_->view().data, given->z.rows, given->z.cols, given->z.rows);
+    rss_.emplace("sides->rss", given->rss, given->rss ? given->z.cols : 0, options);
+    if (rss_->copied()) copy_.rss = rss_->view().data;
+    sides_ = &copy_;
+    if (!reads_Y || options.gpu_of("sides->Y", given->Y.data) < 0) return;
+    view<double>("sides->Y", given->Y);
+    Y_.emplace("sides->Y", given->Y, options);
+    copy_.Y = gpucholmod_const_double_matrix(Y_->host(), given->Y.rows, given->Y.cols, given->Y.rows);
+  }
+  const gpucholmod_right_sides* get() const { return sides_; }
+  /// Copies what the call has written to the GPU.
+  void put_back() const {
+    if (z_) z_->put_back();
+    if (rss_) rss_->put_back();
+  }
+
+ private:
+  const gpucholmod_right_sides* sides_;
+  gpucholmod_right_sides copy_;
+  std::optional<NumbersOnHost> z_, rss_;
+  std::optional<CallersColumns> Y_;
+};
+
+}  // namespace gpucholmod::c

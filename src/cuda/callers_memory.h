@@ -1,0 +1,39 @@
+#pragma once
+
+#include "base/types.h"
+
+/// Memory of GPUs that is the caller's. All functions throw backend_unavailable and cuda_failure.
+namespace gpucholmod::cuda {
+
+/// Returns the number of the GPU that `data` is in the memory of; -1: in the host's. Throws backend_unavailable where
+/// this is not the CUDA backend.
+int device_of(const void* data);
+
+/// Work that is queued on a GPU from now on begins when what is queued in `stream`, a cudaStream_t, is done. Throws
+/// bad_argument while the stream is captured, as calls wait for the GPU.
+void follow(int device, void* stream);
+
+/// Copies a matrix from, or to, the memory of a GPU, where A.data is, without gaps in the host's, and waits for it.
+template <class S>
+void copy_to_host(int device, MatrixView<const S> A, S* out);
+template <class S>
+void copy_to_device(int device, const S* from, MatrixView<S> A);
+/// The same of the triangle of a square matrix alone: the other one on the GPU stays as it is.
+template <class S>
+void copy_triangle_to_device(int device, const S* from, Uplo uplo, MatrixView<S> A);
+
+/// Columns in the memory of a GPU as doubles one after the other without a gap: where they are, or a copy there.
+class ColumnsOnDevice : NotCopied {
+ public:
+  template <class S>
+  ColumnsOnDevice(int device, MatrixView<const S> V);
+  ~ColumnsOnDevice();
+  const double* data() const { return data_; }
+
+ private:
+  struct Copy;
+  Copy* copy_ = nullptr;
+  const double* data_;
+};
+
+}  // namespace gpucholmod::cuda

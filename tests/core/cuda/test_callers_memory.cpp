@@ -1,0 +1,170 @@
+#include <gtest/gtest.h>
+
+#include "factor_call.h"
+#include "gpu_memory.h"
+#include "hold.h"
+
+/// Calls of the C interface with matrices in the memory of a GPU. Modifications are in test_modify_contract.cpp.
+namespace gpucholmod::test {
+namespace {
+
+constexpr int forms[] = {GPUCHOLMOD_UPPER, GPUCHOLMOD_LOWER};
+
+/// A factor with room for more rows and columns in the memory of a GPU, and a handle of the same factor there.
+struct Both {
+  int form;
+  index_t n, room, ld;
+  Doubles start;
+  OnGpu<double> R;
+  gpucholmod_factor* handle = nullptr;
+  gpucholmod_options options = on_any_gpu(form);
+
+  Both(index_t n, index_t room, int form)
+      : form(form), n(n), room(room), ld(room + 5), start(Doubles::Constant(room, room, unused)),
+        R(spaced(in_room(), ld)) {
+    EXPECT_EQ(gpucholmod_factor_create(gpucholmod_as_const(at(n)), 0, &options, &handle, nullptr), GPUCHOLMOD_OK);
+  }
+  Both(const Both&) = delete;
+  ~Both() { gpucholmod_factor_destroy(handle); }
+
+  gpucholmod_matrix at(index_t order) const { return matrix(R.data(), order, order, ld); }
+  /// Fails unless both are the same, and nothing else has changed.
+  void expect_same() const {
+    const index_t order = gpucholmod_factor_order(handle);
+    Doubles expected(order, order);
+    EXPECT_EQ(get(handle, GPUCHOLMOD_UPPER, expected.data(), order, nullptr), GPUCHOLMOD_OK);
+    Padded<double> now(start, ld);
+    now.data = R.get();
+    EXPECT_TRUE(same_bits(upper(now.matrix(order), form == GPUCHOLMOD_LOWER), expected));
+    for (index_t j = 0; j < room; ++j)
+      for (index_t i = room; i < ld; ++i) EXPECT_EQ(now.data[i + j * ld], unused);
+  }
+
+ private:
+  Doubles& in_room() {
+    Random random(3);
+    const Doubles made = well_conditioned(n, random).cast<double>();
+    start.topLeftCorner(n, n) = test::stored(made, form == GPUCHOLMOD_LOWER);
+    return start;
+  }
+};
+
+TEST(CallersMemory, RowsAndColumnsComeGoAndMove) {
+  for (const int form : forms)
+    for (const index_t n : {1, 5, 64, 300}) {
+      SCOPED_TRACE(n);
+      Both both(n, n + 2, form);
+      const Doubles X = Doubles::Identity(n + 2, 2) * 3 + Doubles::Constant(n + 2, 2, 0.01);
+      Doubles columns = X;
+      columns.row(n) = X.row(0);
+      columns(n, 0) = columns(n + 1, 1) = 50;
+      columns(n + 1, 0) = columns(n, 1) = 0.5;
+      const OnGpu<double> there(numbers_of(columns));
+      const gpucholmod_const_matrix on_gpu = matrix(static_cast<const double*>(there.data()), n + 2, 2, n + 2);
+      gpucholmod_status status;
+      EXPECT_EQ(gpucholmod_insert(both.at(n + 2), n, on_gpu, nullptr, &both.options, &status), GPUCHOLMOD_OK)
+          << status.message;
+      EXPECT_EQ(gpucholmod_factor_insert(both.handle, n, on_gpu, nullptr, nullptr, nullptr), GPUCHOLMOD_OK);
+      both.expect_same();
+      EXPECT_EQ(gpucholmod_shift(both.at(n + 2), 0, n + 1, nullptr, &both.options, nullptr), GPUCHOLMOD_OK);
+      EXPECT_EQ(gpucholmod_factor_shift(both.handle, 0, n + 1, nullptr, nullptr, nullptr), GPUCHOLMOD_OK);
+      both.expect_same();
+      const index_t gone = n / 2;
+      EXPECT_EQ(gpucholmod_delete(both.at(n + 2), &gone, 1, nullptr, &both.options, nullptr), GPUCHOLMOD_OK);
+      EXPECT_EQ(gpucholmod_factor_delete(both.handle, &gone, 1, nullptr, nullptr, nullptr), GPUCHOLMOD_OK);
+      both.expect_same();
+    }
+}
+
+/// What a handle gives to the memory of a GPU is what it gives to the host's, in either type.
+TEST(CallersMemory, TakesWhatAHandleHas) {
+  for (const int form : forms) {
+    const index_t n = 70;
+    const Both both(n, n, form);
+    const gpucholmod_options chosen = triangle(form);
+    const OnGpu<double> doubles(std::vector<double>(n * n, unused));
+    const OnGpu<float> floats(std::vector<float>(n * n, float(unused)));
+    const OnGpu<double> inverse(std::vector<double>(n * n, unused));
+    Stored<double> expected(n, n), inverted(n, n);
+    EXPECT_EQ(get(both.handle, form, expected.data(), n, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_factor_get(both.handle, matrix(doubles.data(), n, n, n), &chosen, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_factor_get(both.handle, matrix(floats.data(), n, n, n), &chosen, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(doubles.get(), numbers_of(expected));
+    EXPECT_EQ(floats.get(), numbers_of(Stored<float>(expected.cast<float>())));
+    EXPECT_EQ(gpucholmod_factor_inverse(both.handle, matrix(inverted.data(), n, n, n), nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_factor_inverse(both.handle, matrix(inverse.data(), n, n, n), nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(inverse.get(), numbers_of(inverted));
+  }
+}
+
+TEST(CallersMemory, SolvesWhereTheRightHandSidesAre) {
+  const index_t n = 200;
+  const Both both(n, n, GPUCHOLMOD_UPPER);
+  for (const index_t m : {1, 3, 40}) {
+    Stored<double> B = Stored<double>::Constant(n, m, 2);
+    const OnGpu<double> there(spaced(B, n + 3));
+    for (const int system : {GPUCHOLMOD_A, GPUCHOLMOD_R_TRANSPOSED, GPUCHOLMOD_R}) {
+      EXPECT_EQ(gpucholmod_factor_solve(both.handle, system, matrix(B.data(), n, m, n), nullptr), GPUCHOLMOD_OK);
+      EXPECT_EQ(gpucholmod_factor_solve(both.handle, system, matrix(there.data(), n, m, n + 3), nullptr),
+                GPUCHOLMOD_OK);
+      EXPECT_EQ(there.get(), spaced(B, n + 3));
+    }
+  }
+}
+
+/// The update of a handle by columns in the memory of its GPU, in either type, is that by columns in the host's.
+TEST(CallersMemory, HasColumnsForAHandle) {
+  for (const index_t k : {1, 16, 70}) {
+    const index_t n = 300;
+    const Both both(n, n, GPUCHOLMOD_UPPER), other(n, n, GPUCHOLMOD_UPPER);
+    const Stored<float> V = Stored<float>::Random(n, k);
+    const Doubles doubles = V.cast<double>();
+    const OnGpu<float> there(spaced(V, n + 1));
+    const OnGpu<double> doubles_there(numbers_of(doubles));
+    const auto update = [&](const Both& to, const gpucholmod_const_matrix& columns) {
+      gpucholmod_status status;
+      EXPECT_EQ(gpucholmod_factor_update(to.handle, columns, nullptr, 1, nullptr, nullptr, &status), GPUCHOLMOD_OK)
+          << status.message;
+    };
+    update(both, matrix(static_cast<const float*>(there.data()), n, k, n + 1));
+    update(both, matrix(static_cast<const double*>(doubles_there.data()), n, k, n));
+    update(other, matrix(doubles.data(), n, k, n));
+    update(other, matrix(doubles.data(), n, k, n));
+    Doubles R(n, n), expected(n, n);
+    EXPECT_EQ(get(both.handle, GPUCHOLMOD_UPPER, R.data(), n, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(get(other.handle, GPUCHOLMOD_UPPER, expected.data(), n, nullptr), GPUCHOLMOD_OK);
+    EXPECT_TRUE(same_bits(R, expected));
+  }
+}
+
+/// V comes, in a stream of the caller's, long after the call has begun.
+TEST(CallersMemory, WaitsForTheStream) {
+  const index_t n = 100;
+  cudaStream_t stream;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  Both both(n, n, GPUCHOLMOD_UPPER);
+  const std::vector<double> ones(n, 1);
+  const OnGpu<double> V(std::vector<double>(n, 0)), come(ones);
+  const gpucholmod_const_matrix columns = matrix(static_cast<const double*>(V.data()), n, 1, n);
+  both.options.stream = stream;
+  hold_multiprocessors(1, 0.05, stream);
+  ASSERT_EQ(cudaMemcpyAsync(V.data(), come.data(), n * sizeof(double), cudaMemcpyDeviceToDevice, stream), cudaSuccess);
+  EXPECT_EQ(gpucholmod_update(both.at(n), columns, nullptr, 1, nullptr, &both.options, nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_factor_update(both.handle, matrix(ones.data(), n, 1, n), nullptr, 1, nullptr, nullptr, nullptr),
+            GPUCHOLMOD_OK);
+  both.expect_same();
+
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  gpucholmod_status status;
+  EXPECT_EQ(gpucholmod_update(both.at(n), columns, nullptr, 1, nullptr, &both.options, &status),
+            GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_NE(std::string(status.message).find("stream"), std::string::npos) << status.message;
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  cudaGraphDestroy(graph);
+  both.expect_same();
+  cudaStreamDestroy(stream);
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
