@@ -23,7 +23,7 @@
   X(factor_update) X(factor_insert) X(factor_delete) X(factor_shift) X(factor_solve) X(factor_solve_modified) \
   X(factor_get) X(factor_diagonal) X(factor_inverse) X(factor_logdet) X(factor_rcond) \
   X(batch_create) X(batch_copy) X(batch_destroy) X(batch_order) X(batch_count) X(batch_type) X(batch_on_gpu) \
-  X(batch_update) X(batch_solve) X(batch_get) X(batch_logdet)
+  X(batch_update) X(batch_solve) X(batch_get) X(batch_logdet) X(update_into)
 
 /* What R_GetCCallable("gpucholmod", "gpucholmod_api") gives: a function that returns this table. */
 #define GPUCHOLMOD_MEMBER(name) __typeof__(&gpucholmod_##name) name##_;
@@ -62,6 +62,7 @@ static inline void gpucholmod_load(void) {
 #define gpucholmod_gpu gpucholmod_table->gpu_
 #define gpucholmod_workspace gpucholmod_table->workspace_
 #define gpucholmod_update gpucholmod_table->update_
+#define gpucholmod_update_into gpucholmod_table->update_into_
 #define gpucholmod_insert gpucholmod_table->insert_
 #define gpucholmod_delete gpucholmod_table->delete_
 #define gpucholmod_shift gpucholmod_table->shift_

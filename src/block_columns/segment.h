@@ -1,7 +1,7 @@
 #pragma once
 
 #include "block_columns/cards.h"
-#include "block_columns/sizes.h"
+#include "block_columns/segment_factor.h"
 #include "block_columns/warp.h"
 
 /// A modification in one launch whose blocks of threads have four roles, each of which waits only for those before it:
@@ -31,8 +31,6 @@ namespace gpucholmod::block_columns {
 
 constexpr int REACH = 8;                  ///< row blocks before its own that a column is taken past by the chain itself
 constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solves for
-constexpr int GROUP = 16;                 ///< columns of R that a warp works on: a group
-constexpr int GROUPS = NB / GROUP;        ///< groups in a row block
 
 constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, UPDATE_WARPS = 11;
 constexpr int SEND_P_WARPS = 2, SEND_WARPS = 1;
@@ -106,18 +104,6 @@ struct SegmentSigns {
   Scaling scaling;
 };
 
-/// The factor before and after. Both are zero below the diagonal in diagonal blocks of order NB.
-template <class T>
-struct SegmentFactor {
-  const T* R;
-  T* out;  ///< may be R; null: nothing is written
-  index_t ld;
-  /// Right-hand sides, in place: groups of columns from `first_side` on, which lie where they would behind `sides`;
-  /// null: there are none, and that number is beyond all groups.
-  T* sides = nullptr;
-  int first_side = 0x7fffffff;
-};
-
 /// The memory of a pass, in the words that it computes with.
 template <class A>
 struct SegmentMemory {
@@ -172,8 +158,8 @@ GPUCHOLMOD_HOST_DEVICE int rank_in_order(int blocks, int ranks, int rank) {
 }
 
 /// A modification of row blocks by unscaled steps, up to the first that the guard rejects, as one launch gets it. R is
-/// of T's, all that is computed of A's. `has_sides`: right-hand sides may come along; a type of its own, as what looks
-/// for them takes 4 % longer at n = 1,000.
+/// of T's, all that is computed of A's. `has_sides`: right-hand sides, or parts of the factor, may lie apart; a type of
+/// its own, as what looks for them takes 4 % longer at n = 1,000.
 template <class T, Order order_ = Order::forward, class A = double, bool has_sides = false>
 struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<A>, SegmentRoles, SegmentRanks {
   using Scalar = T;
@@ -182,7 +168,7 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   using SegmentRange::first, SegmentRange::end, SegmentRange::blocks;
   using SegmentSigns<A>::sigma, SegmentSigns<A>::sigma2;
   using SegmentFactor<T>::R, SegmentFactor<T>::out, SegmentFactor<T>::ld;
-  using SegmentFactor<T>::sides, SegmentFactor<T>::first_side;
+  using SegmentFactor<T>::sides, SegmentFactor<T>::first_side, SegmentFactor<T>::ld_apart;
   using SegmentMemory<A>::inverses, SegmentMemory<A>::flags;
 
   GPUCHOLMOD_HOST_DEVICE bool in_place() const { return out == R; }
@@ -262,15 +248,21 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   static constexpr int solving = solving_at + (order == Order::back ? 1 : 0);
   /// Behind the last row block that a launch which does all does.
   GPUCHOLMOD_HOST_DEVICE int last() const { return has_sides ? end : blocks; }
-  /// The columns of a group: of the factor, which are read, or written to where anything is; or right-hand sides.
-  GPUCHOLMOD_HOST_DEVICE const T* group_in(int group) const {
-    return (!has_sides || group < first_side ? R : sides) + index_t(group) * GROUP * ld;
+  /// Row block b of a group of columns, of the factor, or right-hand sides: where it is read, and where it is written,
+  /// if anything is; and whether it has ld_apart.
+  GPUCHOLMOD_HOST_DEVICE const T* group_in(int b, int group) const {
+    if constexpr (has_sides) return this->before(b, index_t(group) * GROUP);
+    return R + index_t(group) * GROUP * ld + index_t(b) * NB;
   }
-  GPUCHOLMOD_HOST_DEVICE T* group_out(int group) const {
-    return (!has_sides || group < first_side ? out : sides) + index_t(group) * GROUP * ld;
+  GPUCHOLMOD_HOST_DEVICE T* group_out(int b, int group) const {
+    if constexpr (has_sides) return this->after(b, index_t(group) * GROUP);
+    return out + index_t(group) * GROUP * ld + index_t(b) * NB;
+  }
+  GPUCHOLMOD_HOST_DEVICE bool is_group_apart(int b, int group) const {
+    return has_sides && this->is_apart(b, index_t(group) * GROUP);
   }
   using WithSides = Segment<T, order_, A, true>;
-  /// The same, with right-hand sides, if there are any.
+  /// The same, with what lies apart, if anything does.
   GPUCHOLMOD_HOST_DEVICE WithSides with_sides() const {
     WithSides same{};
     static_cast<SegmentRange&>(same) = *this;
@@ -283,12 +275,18 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   }
   /// z: the first right-hand side, behind row blocks [first, end).
   void set_sides(T* z) {
-    sides = z - index_t(end) * NB * ld;
+    ld_apart = ld;
+    sides = z - index_t(end) * NB * ld_apart;
     first_side = end * GROUPS;
   }
 
-  /// The tile that takes block column c past row block b; its diagonal block where b is c.
+  /// The tile that takes block column c past row block b; its diagonal block where b is c; and its leading dimension.
+  GPUCHOLMOD_HOST_DEVICE index_t ld_of_tile(int b, int c) const {
+    if constexpr (has_sides) return this->ld_of(b, index_t(c) * NB);
+    return ld;
+  }
   GPUCHOLMOD_HOST_DEVICE const T* tile(int b, int c) const {
+    if constexpr (has_sides) return this->before(b, index_t(c) * NB);
     const index_t row = place(order == Order::forward ? b : c), column = place(order == Order::forward ? c : b);
     return R + column * NB * ld + row * NB;
   }

@@ -14,6 +14,8 @@ constexpr int HALF = IB;           ///< columns of V of one sign, in a pass with
 constexpr int WARPS = 8;           ///< of a block of threads
 constexpr int STRIP = 128;         ///< columns of a strip: factors are continued to a whole number of them
 constexpr int BLOCKS = STRIP / NB;  ///< row blocks of a strip
+constexpr int GROUP = 16;          ///< columns of R that a warp works on: a group
+constexpr int GROUPS = NB / GROUP;  ///< groups in a row block
 constexpr int LDB = NB + 8;        ///< leading dimension of anything with NB contiguous: free of bank conflicts
 constexpr int LDC = IB + 8;        ///< and with IB
 

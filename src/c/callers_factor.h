@@ -34,6 +34,8 @@ class CallersFactor : NotCopied {
                       : held_from_host<S>(R.block(0, 0, n, n), R.cols, options_);
   }
 
+  /// The result goes to another matrix, on the same GPU as the factor, as large.
+  void set_result(MatrixView<S> to) { R_ = to; }
   /// Calls f(changing, reshaping), and puts what a copy has become to the caller's memory. Nothing of the caller's
   /// changes before nothing can fail any more.
   template <class F>

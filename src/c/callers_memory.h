@@ -51,6 +51,23 @@ class CallersColumns : NotCopied {
   std::optional<cuda::ColumnsOnDevice> there_;
 };
 
+/// The k weights of a call in the host's memory, or null if there are none.
+class WeightsOnHost : NotCopied {
+ public:
+  /// Throws bad_argument.
+  WeightsOnHost(const double* given, index_t k, const Options& options) : data_(given) {
+    if (!given || options.gpu_of("weights", given) < 0) return;
+    require(can_exist(k, 1, sizeof(double)), "weights", "are more than any memory has");
+    copy_.emplace("weights", gpucholmod_const_double_matrix(given, k, 1, k), options);
+    data_ = copy_->host();
+  }
+  const double* data() const { return data_; }
+
+ private:
+  const double* data_;
+  std::optional<CallersColumns> copy_;
+};
+
 /// Numbers that the host reads, and may write: where they are, or a copy of what is on a GPU.
 class NumbersOnHost : NotCopied {
  public:

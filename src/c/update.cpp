@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/factor_io.h"
@@ -9,6 +10,7 @@
 #include "base/threads.h"
 #include "c/callers_factor.h"
 #include "c/update_held.h"
+#include "modify/weights.h"
 #include "cpu/in_memory.h"
 #include "modify/modify.h"
 
@@ -132,14 +134,64 @@ index_t update(const Call<S>& call) {
   return by_request(call, along);
 }
 
-/// The same for a factor in the memory of a GPU.
+/// Modifies a factor in the memory of a GPU where it is, into `out`, which may be R: see cuda::modify_where_it_is().
+/// Returns nothing where that cannot be.
 template <class S>
-index_t update_on_gpu(const Call<S>& call, const gpucholmod_const_matrix& V) {
+std::optional<index_t> on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
+  const index_t n = call.R.cols, k = V.cols;
+  const int gpu = call.options.gpu_of("R", call.R.data);
+  const bool has_sides = call.what.sides && call.what.sides->z.cols > 0;
+  if (call.options.uplo == Uplo::lower || call.options.progress || has_sides) return {};
+  Modification what = call.what;
+  const WeightsOnHost weights(what.weights, k, call.options);
+  what.weights = weights.data();
+  what.require_sound(k);
+  CallersColumns columns("V", V, call.options);
+  WeightedColumns<double> weighted(columns.given(), what.request(n, k, precision_of<S>, call.options, nullptr));
+  const Request task = resolved(weighted.request(), choose(weighted.request(), Where::gpu));
+  std::atomic<bool> begun{false};
+  try {
+    const std::optional<Work> done = cuda::modify_where_it_is<S>(
+        {gpu, call.R, out, call.options.trusted}, weighted.columns(), task, call.options.poll(), begun);
+    if (done) return done->pivot;
+    return {};
+  } catch (const std::exception& error) {
+    if (begun) throw HalfModified(std::string("'R' is half modified: ") + error.what());
+    throw;
+  }
+}
+
+/// Replaces `out`, which may be R, by the modified factor; both are in the memory of a GPU.
+template <class S>
+index_t update_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
   call.require_shapes();
-  return CallersFactor<S>(call.R, call.R.cols, call.options)
-      .change(call.what.sides, [&](const Changing& changing, const Reshaping& given) {
-        return c::update(changing, V, call.what, given);
-      });
+  if (const std::optional<index_t> pivot = on_gpu(call, out, V)) return *pivot;
+  CallersFactor<S> factor(call.R, call.R.cols, call.options);
+  factor.set_result(out);
+  return factor.change(call.what.sides, [&](const Changing& changing, const Reshaping& given) {
+    return c::update(changing, V, call.what, given);
+  });
+}
+
+/// out <- the modified factor of R, which is read alone unless it is the same matrix.
+index_t update(const gpucholmod_matrix& R, const gpucholmod_matrix& out, const gpucholmod_const_matrix& V,
+               const Modification& what, const gpucholmod_options* options) {
+  const Options chosen = options_of(options, in_callers_memory | option::trusted | option::workspace);
+  return with_type("R", R.type, [&](auto s) {
+    using S = decltype(s);
+    Call<S> call{chosen, view<S>("R", R), view<S>("V", V), what};
+    const MatrixView<S> to = view<S>("out", out);
+    if (chosen.gpu_of("R", R.data) >= 0) {
+      require(chosen.gpu_of("out", out.data) >= 0, "out", "is in the host's memory, and R is not");
+      return update_on_gpu(call, to, V);
+    }
+    if (to.data != call.R.data) {
+      call.require_shapes();
+      copy_triangle<S>(call.R, chosen.uplo, to);
+      call.R = to;
+    }
+    return update(call);
+  });
 }
 
 }  // namespace
@@ -161,14 +213,17 @@ size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, int type) {
 int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const double* weights, double scale,
                       const gpucholmod_right_sides* sides, const gpucholmod_options* options,
                       gpucholmod_status* status) {
+  return guarded(status, [&] { return update(R, R, V, {weights, scale, sides}, options); });
+}
+
+int gpucholmod_update_into(gpucholmod_const_matrix R, gpucholmod_matrix out, gpucholmod_const_matrix V,
+                           const double* weights, double scale, const gpucholmod_right_sides* sides,
+                           const gpucholmod_options* options, gpucholmod_status* status) {
   return guarded(status, [&] {
-    const Options chosen = options_of(options, in_callers_memory | option::trusted | option::workspace);
-    const Modification what{weights, scale, sides};
-    return with_type("R", R.type, [&](auto s) {
-      using S = decltype(s);
-      const Call<S> call{chosen, view<S>("R", R), view<S>("V", V), what};
-      return chosen.gpu_of("R", R.data) < 0 ? update(call) : update_on_gpu(call, V);
-    });
+    const gpucholmod_matrix read = {const_cast<void*>(R.data), R.rows, R.cols, R.ld, R.type};
+    require_shape("out", out, R.rows, R.cols);
+    require(out.type == R.type, "out", "has another type than R");
+    return update(read, out, V, {weights, scale, sides}, options);
   });
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "c/reshape.h"
 #include "cpu/kernels.h"
@@ -22,12 +21,8 @@ inline index_t update(const Changing& changing, const gpucholmod_const_matrix& V
   const SidesOnHost here(given.sides, true, options);
   const std::shared_ptr<OwnedRightHandSides> sides = copied(here.get(), n, k, n);
   Modification modification = what;
-  std::optional<CallersColumns> weights;
-  if (what.weights && options.gpu_of("weights", what.weights) >= 0) {
-    require(can_exist(k, 1, sizeof(double)), "weights", "are more than any memory has");
-    weights.emplace("weights", gpucholmod_const_double_matrix(what.weights, k, 1, k), options);
-    modification.weights = weights->host();
-  }
+  const WeightsOnHost weights(what.weights, k, options);
+  modification.weights = weights.data();
   modification.require_sound(k);
   if (n == 0 && !sides) return -1;
   const bool is_plain = !what.weights && what.scale == 1 && !sides && V.type == GPUCHOLMOD_DOUBLE && V.ld == n;

@@ -1,6 +1,10 @@
 #pragma once
 
-#include "base/types.h"
+#include <atomic>
+#include <optional>
+
+#include "base/columns_of_v.h"
+#include "base/task.h"
 
 /// Memory of GPUs that is the caller's. All functions throw backend_unavailable and cuda_failure.
 namespace gpucholmod::cuda {
@@ -35,5 +39,22 @@ class ColumnsOnDevice : NotCopied {
   Copy* copy_ = nullptr;
   const double* data_;
 };
+
+/// An upper factor in the memory of a GPU, and where the modified one goes, which may be the same place.
+template <class T>
+struct CallersFactor {
+  int device;
+  MatrixView<const T> R;
+  MatrixView<T> out;
+  bool trusted;  ///< R consists of finite numbers, with a positive diagonal
+};
+
+/// Modifies it where it is, without a copy of it, but of parts that are O(n), and, in place, where there is memory kept
+/// for that, of the result. Returns nothing where that cannot be, as for right-hand sides, memory that is not aligned
+/// to 16 bytes, or numbers that need care: then R is as it was, and `out`, if that is another matrix, lost. Throws also
+/// what HeldFactor::modify() does; if `begun` is true then, R is half modified.
+template <class T>
+std::optional<Work> modify_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task,
+                                       const Poll& poll, std::atomic<bool>& begun);
 
 }  // namespace gpucholmod::cuda

@@ -88,6 +88,8 @@ class Context {
   int& turns() { return turns_; }
   /// For what a call needs while it runs.
   Pool& workspace() { return workspace_; }
+  /// The same for what passes need, which the other devices may read.
+  Pool& passes() { return spread_ ? pool_ : workspace_; }
   /// Page-locked memory of at least so many bytes, the same at every call, until release().
   void* staging(std::size_t bytes) {
     if (!staging_ || staging_->count() < bytes) {
@@ -102,10 +104,12 @@ class Context {
   }
   std::size_t staging_bytes() const { return staging_ ? staging_->count() : 0; }
 
-  /// A page-locked word, which a call fetches what has become of its work to.
-  int& word() {
-    if (!word_) word_.emplace(1);
-    return *word_->data();
+  /// A page-locked word of a few bytes, which a call fetches what has become of its work to.
+  template <class Word = int>
+  Word& word() {
+    static_assert(sizeof(Word) <= word_bytes);
+    if (!word_) word_.emplace(word_bytes);
+    return *reinterpret_cast<Word*>(word_->data());
   }
 
   // In a Session only, as they are bound to the current device.
@@ -163,7 +167,8 @@ class Context {
   std::optional<SpreadMemory> spread_;
   std::optional<DeviceGroup> device_group_;
   std::optional<PinnedBuffer<char>> staging_;
-  std::optional<PinnedBuffer<int>> word_;
+  static constexpr std::size_t word_bytes = 16;
+  std::optional<PinnedBuffer<char>> word_;
   std::optional<Cublas> cublas_;
   std::optional<Cusolver> cusolver_;
 };

@@ -14,6 +14,16 @@ template <class T>
 void FactorPass<T>::place_panel(int first, int end, const T* R, T* out, index_t ld) {
   const index_t above = index_t(first) * block_columns::STRIP;
   panel_ = this->placed(first, end, first, 0, R + above, out ? out + above : nullptr, ld);
+  if (apart_) {
+    const index_t last = index_t(end - 1) * block_columns::STRIP;
+    panel_.ld_apart = apart_->ld;
+    panel_.diagonal = apart_->diagonal;
+    if (apart_->last) {
+      panel_.last_strip = apart_->last - last * apart_->ld;
+      panel_.last_strip_out = apart_->last_out - last * apart_->ld;
+      panel_.first_of_last = int(last / block_columns::GROUP);
+    }
+  }
   if (!z_) return;
   panel_.end -= size().side_strips * block_columns::BLOCKS;
   panel_.set_sides(z_);

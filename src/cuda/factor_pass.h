@@ -1,10 +1,20 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "cuda/pass.h"
 
 namespace gpucholmod::cuda {
+
+/// Where parts of a whole factor lie that are apart from it: see SegmentFactor.
+template <class T>
+struct Apart {
+  T* diagonal;
+  const T* last;  ///< the last strip, before and after; null: it is where it belongs
+  T* last_out;
+  index_t ld;
+};
 
 /// A pass over a factor on this device: over the whole of it, or over panels of whole columns that come one after the
 /// other, from the left.
@@ -22,6 +32,9 @@ class FactorPass : public Pass<T> {
   /// turn on these strips.
   void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
                    const FactorPass* before = nullptr);
+
+  /// Tells where parts of a whole factor lie, before run().
+  void lie_apart(const Apart<T>& apart) { apart_ = apart; }
 
   /// Queues the way of right-hand sides, which come along in run(), in the side_strips of the pass, to where they
   /// become z~ and what is left of Y: z if this is the `first` pass.
@@ -51,6 +64,7 @@ class FactorPass : public Pass<T> {
   index_t first_side() const { return index_t(size().strips - size().side_strips) * block_columns::STRIP; }
 
   T* z_ = nullptr;
+  std::optional<Apart<T>> apart_;
 };
 
 }  // namespace gpucholmod::cuda

@@ -11,6 +11,7 @@
 #include "base/factor_io.h"
 #include "cuda/context.h"
 #include "cuda/factor_pass.h"
+#include "cuda/parts_apart.cuh"
 #include "cuda/right_sides.cuh"
 #include "cuda/transfer.cuh"
 #include "cuda/kernels/layout.cuh"
@@ -65,7 +66,7 @@ class Modification {
     }
     work_.device_bytes = extra_bytes + size(way_.columns).bytes() + double(sizeof(T)) * double(sides);
     require_allowed(work_.device_bytes, task.device_memory);
-    if (sides > 0) dz_.emplace(context.pool(), sides);
+    if (sides > 0) dz_.emplace(context.passes(), sides);
     work_.device = context.device_name();
     if (task.timeline) stopwatch_.emplace(timeline_, context.stream());
   }
@@ -75,10 +76,13 @@ class Modification {
   /// V, which nobody has looked at, is looked at on the device.
   void look() { look_ = true; }
 
+  /// Parts of the factor lie apart; they are those of the result after run(). Outlives this.
+  void lie_apart(PartsApart<T>& parts) { apart_ = &parts; }
+
   /// Throws out_of_memory where there is none for a pass now, so that none is missing later.
   void reserve() const {
     const block_columns::SegmentSize memory = size(way_.columns);
-    PoolBuffer<double>(context_.pool(), memory.words());
+    PoolBuffer<double>(context_.passes(), memory.words());
     if (DeviceGroup* const devices = context_.device_group()) cuda::reserve(*devices, memory);
     context_.staging(staging_bytes());
   }
@@ -111,6 +115,7 @@ class Modification {
       if (!came) make_pass(next, i);
       const index_t pivot = run_pass(next, from, to, staging, begun);
       if (pivot >= 0) return pivot;
+      if (apart_ && to && to != from) apart_->swap();
       ready.pop_front();
       from = to;
     }
@@ -193,8 +198,10 @@ class Modification {
   std::unique_ptr<PoolBuffer<T>> room_between() {
     if (passes_.size() == 1) return nullptr;
     const std::size_t piece = sizeof(T) * std::size_t(layout_.ld * block_columns::STRIP);
-    return if_room(double(sizeof(T)) * layout_.words(),
-                   [&] { return std::make_unique<PoolBuffer<T>>(context_.factors(), layout_.words(), piece); });
+    const double bytes = double(sizeof(T)) * double(layout_.words());
+    if (apart_ && bytes > double(tuning::stream_kept)) return nullptr;  // what is not kept takes longer to allocate
+    Memory& memory = apart_ ? context_.workspace() : context_.factors();
+    return if_room(bytes, [&] { return std::make_unique<PoolBuffer<T>>(memory, layout_.words(), piece); });
   }
 
   /// Pass i, the first of those that are ready, on so many strips that hold `order` rows, with right-hand sides, if
@@ -212,7 +219,7 @@ class Modification {
   /// Makes pass `i`, and clears its place for V.
   void make_pass(const Next& what, std::size_t i) {
     const double scale = i + 1 == passes_.size() ? scale_ : 1;
-    what.ready.emplace_back(context_.pool(), way_.launch,
+    what.ready.emplace_back(context_.passes(), way_.launch,
                             size(passes_[i].width(), what.strips(), what.size.side_strips), passes_[i],
                             block_columns::Scaling{scale, what.order}, context_.device_group(), layout_.strip);
     what.ready.back().clear(what.order, context_.stream());
@@ -252,6 +259,7 @@ class Modification {
     const cudaStream_t stream = context_.stream();
     const block_columns::PassColumns& columns = passes_[what.i];
     FactorPass<T>& pass = what.ready.front();
+    if (apart_) pass.lie_apart(apart_->of_pass(R == out));
     if (what.came) check(cudaStreamWaitEvent(stream, context_.marks().came, 0), "order two streams"), copies_ = false;
     else timed(Stage::send, [&] { send_columns(pass, what.order, stream); });
     if (what.sides) what.sides->join(pass, what.i == 0);
@@ -307,6 +315,7 @@ class Modification {
   std::vector<double> scaled_;
   const Task& task_;
   bool look_ = false;  ///< at V
+  PartsApart<T>* apart_ = nullptr;
   const Poll& poll_;
   int side_strips_;
   Way way_;

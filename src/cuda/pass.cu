@@ -35,7 +35,7 @@ template <int K, class T, class A>
 void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStream_t stream) {
   const int blocks = s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers);
   using WithSides = typename SegmentOf<T, A>::WithSides;
-  if (s.sides)
+  if (s.sides || s.diagonal)
     SegmentLaunch<modify_segment<T, K, A, WithSides>>(blocks, stream)
         .start("start a segment", s.with_sides(), ints, turn);
   else SegmentLaunch<modify_segment<T, K, A>>(blocks, stream).start("start a segment", s, ints, turn);

@@ -32,12 +32,20 @@ ColumnsOnDevice::~ColumnsOnDevice() {}
 template <class S>
 std::unique_ptr<DeviceFactor> take(MatrixView<const S>, Uplo, index_t, int) { refuse(); }
 
+template <class S>
+std::optional<Work> modify_where_it_is(const CallersFactor<S>&, const ColumnsOfV&, const Task&, const Poll&,
+                                       std::atomic<bool>&) {
+  refuse();
+}
+
 #define GPUCHOLMOD_FOR(S)                                                     \
   template void copy_to_host(int, MatrixView<const S>, S*);                   \
   template void copy_to_device(int, const S*, MatrixView<S>);                 \
   template void copy_triangle_to_device(int, const S*, Uplo, MatrixView<S>);  \
   template ColumnsOnDevice::ColumnsOnDevice(int, MatrixView<const S>);        \
-  template std::unique_ptr<DeviceFactor> take(MatrixView<const S>, Uplo, index_t, int);
+  template std::unique_ptr<DeviceFactor> take(MatrixView<const S>, Uplo, index_t, int);        \
+  template std::optional<Work> modify_where_it_is(const CallersFactor<S>&, const ColumnsOfV&, const Task&,     \
+                                                  const Poll&, std::atomic<bool>&);
 GPUCHOLMOD_FOR(float)
 GPUCHOLMOD_FOR(double)
 #undef GPUCHOLMOD_FOR

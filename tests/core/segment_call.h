@@ -32,6 +32,7 @@ struct SegmentsRun {
   int advancers = 2;  ///< where there are several ranks, WORKERS_OF_STRIP of each
   int panels = 0;  ///< of so many strips each; 0: the factor in one piece
   bool by_steps = false;
+  bool apart = false;  ///< its diagonal blocks and last strip lie apart from a factor in one piece
   block_columns::Scaling scaling = {};
   Simulated card = Simulated::clusters;
   /// The last columns of V, which are taken away where others are added; -1: as the problem's sign says.

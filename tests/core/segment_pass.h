@@ -4,6 +4,7 @@
 
 #include "block_columns/closing.h"
 #include "block_columns/turns.h"
+#include "segment_apart.h"
 #include "segment_call.h"
 #include "segment_grid.h"
 
@@ -30,6 +31,7 @@ class HostPassOf : public HostPass<T> {
                                        const SegmentsRun& how) override {
     begin_panel(first, end, R, out, ld);
     s_.scaling = how.scaling;
+    if (how.apart) return run_apart(how);
     if (how.by_steps) return run_steps();
     for (size_t i = 0; i < turns_.size(); ++i) repeat(how, i);
     return run_turns(how);
@@ -103,6 +105,12 @@ class HostPassOf : public HostPass<T> {
     s_.linked = ints_.data() + PassInts::linked;
   }
 
+  block_columns::PassOutcome run_apart(const SegmentsRun& how) {
+    const PartsApartOnHost<Segment> parts(s_);
+    const block_columns::PassOutcome done = how.by_steps ? run_steps() : run_turns(how);
+    parts.give();
+    return done;
+  }
   block_columns::PassOutcome run_turns(const SegmentsRun& how) {
     pass_.progress_of(0).first = turns_.back().first + s_.top;
     for (int turn = 0;; ++turn) {
@@ -203,7 +211,7 @@ class HostPassOf : public HostPass<T> {
       if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
     };
-    if (!s.sides) return block_columns::run_segment_on_host<K, Card>(s, disturb);
+    if (!s.sides && !s.diagonal) return block_columns::run_segment_on_host<K, Card>(s, disturb);
     if constexpr (std::is_same_v<Card, block_columns::Card80> || std::is_same_v<Card, block_columns::Card86>)
       ADD_FAILURE() << "not compiled";
     else block_columns::run_segment_on_host<K, Card>(s.with_sides(), disturb);

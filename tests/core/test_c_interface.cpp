@@ -7,6 +7,7 @@
 #include "c_call.h"
 #include "families.h"
 #include "padded.h"
+#include "random_problem.h"
 #include "tests.h"
 
 /// The C interface: every function, for both triangles, with leading dimensions above the order, and what it says of
@@ -306,6 +307,35 @@ TEST(CInterface, IsCalledByManyThreadsAtOnce) {
     });
   for (std::thread& thread : threads) thread.join();
   for (const int count : wrong) EXPECT_EQ(count, 0);
+}
+
+/// Into another matrix: as in place in a copy; R stays as it is.
+TEST(CInterface, UpdatesIntoAnotherMatrix) {
+  const index_t n = 30;
+  for (const int form : {GPUCHOLMOD_UPPER, GPUCHOLMOD_LOWER}) {
+    const Problem<double>& p = random_problem(Sign::update, n, 4);
+    const Stored<double> R = stored(p.R, form == GPUCHOLMOD_LOWER);
+    const Padded<double> before(R, n + 3);
+    Padded<double> out(Stored<double>::Constant(n, n, unused), n + 1), expected(R, n + 1);
+    const gpucholmod_options chosen = triangle(form);
+    const auto into = [&](const double* weights, gpucholmod_status* status) {
+      return gpucholmod_update_into(matrix(before.data.data(), n, n, n + 3), matrix(out.data.data(), n, n, n + 1),
+                                    matrix(p.V.data(), n, 4, n), weights, 1, nullptr, &chosen, status);
+    };
+    EXPECT_EQ(into(nullptr, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(update(form, n, 4, expected.data.data(), n + 1, p.V.data(), n, nullptr, 1, nullptr, nullptr),
+              GPUCHOLMOD_OK);
+    EXPECT_EQ(out.data, expected.data);
+    EXPECT_EQ(before.data, Padded<double>(R, n + 3).data);
+    const double too_much[] = {-1e6, -1e6, -1e6, -1e6};
+    EXPECT_EQ(into(too_much, nullptr), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+    EXPECT_EQ(before.data, Padded<double>(R, n + 3).data);
+    gpucholmod_status status;
+    EXPECT_EQ(gpucholmod_update_into(matrix(before.data.data(), n, n, n + 3), matrix(out.data.data(), n - 1, n - 1, n),
+                                     matrix(p.V.data(), n, 4, n), nullptr, 1, nullptr, &chosen, &status),
+              GPUCHOLMOD_BAD_ARGUMENT);
+    EXPECT_NE(std::string(status.message).find("'out'"), std::string::npos) << status.message;
+  }
 }
 
 }  // namespace

@@ -40,6 +40,11 @@ using Status = gpucholmod_status*;
 const std::vector<Function> functions{
     {"update", true, true, true, true, true, true, true,
      [](Options o, Status s) { return gpucholmod_update(Numbers().matrix_of_R(), V, nullptr, 1, nullptr, o, s); }},
+    {"update_into", true, true, true, true, true, true, true,
+     [](Options o, Status s) {
+       Numbers g;
+       return gpucholmod_update_into(g.read_only(), matrix(g.out, 3, 3, 3), V, nullptr, 1, nullptr, o, s);
+     }},
     {"insert", true, false, true, false, true, true, true,
      [](Options o, Status s) { return gpucholmod_insert(Numbers().matrix_of_R(), 0, none, nullptr, o, s); }},
     {"delete", true, false, true, false, true, true, true,

@@ -1,6 +1,7 @@
 #include "grid_measure.h"
 
-/// Right-hand sides that come along with a factor in one launch, by the GPU's kernels on a simulated grid.
+/// Right-hand sides that come along with a factor in one launch, and parts of a factor that lie apart from it, by the
+/// GPU's kernels on a simulated grid.
 namespace gpucholmod::test {
 namespace {
 
@@ -128,6 +129,34 @@ TEST(SegmentsSides, InSingle) {
       how.card = card;
       expect_same<float>(stored_as<float>(p), how);
     }
+}
+
+/// Parts of the factor that lie apart: the same bits, also where nothing is written.
+TEST(SegmentsApart, MakeNoDifference) {
+  std::vector<Problem<double>> problems = of_every_kind(sanitized ? 200 : 300, 16);
+  for (const index_t n : {1, 64, 128, 129}) problems.push_back(random_problem(Sign::update, n, 3));
+  problems.push_back(random_problem(Sign::downdate, 260, 32));
+  problems.push_back(random_problem(Sign::downdate, sanitized ? 300 : 960, 9));
+  int rejected = 0;
+  unsigned i = 0;
+  for (const Problem<double>& p : problems)
+    for (const Into into : {Into::other_memory, Into::place, Into::nowhere}) {
+      SCOPED_TRACE("problem " + std::to_string(i / 3));
+      SegmentsRun how;
+      how.into = into;
+      how.delay = i++ % 3;
+      how.window = 9 + int(i % 2) * 15;
+      how.by_steps = i % 5 == 0;
+      SegmentsRun apart = how;
+      apart.apart = true;
+      const SegmentsResult<double> expected = run_segments<double>(p, how), found = run_segments<double>(p, apart);
+      EXPECT_EQ(found.done.pivot, expected.done.pivot);
+      EXPECT_EQ(found.done.fallbacks, expected.done.fallbacks);
+      EXPECT_TRUE(found.input_kept || into == Into::place);
+      EXPECT_TRUE(expected.done.pivot >= 0 || into == Into::nowhere || same_bits(found.R, expected.R));
+      rejected += found.done.fallbacks + found.done.rescalings;
+    }
+  EXPECT_GT(rejected, 0);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(convert_tile* convert_rows) lower_to_upper(Mat
 
 /// The upper triangle of `to` (n x n) <- that of `from`, or the transpose of the lower one when `transposed`; zeros
 /// below the diagonal in tiles that it crosses. `*largest` becomes the largest magnitude, if that is larger: infinite
-/// where an entry is not finite, or one on the diagonal is not a normal positive number.
+/// where an entry is not finite, or one on the diagonal is not a normal positive number. to.data may be null.
 ///   Grid     (n / 32, n / 32), rounded up: a block per tile of the upper triangle; 32 x 8 threads
 ///   Shared   sTile (32 x 33), so that both matrices are accessed along their columns; sLargest, of each warp
 template <bool transposed, class T>
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(convert_tile* convert_rows)
     if (i >= n || j >= n) continue;
     T entry = 0;
     if (i <= j) entry = transposed ? sTile[x][y] : from.data[i + j * from.ld];
-    to.data[i + j * to.ld] = entry;
+    if (to.data) to.data[i + j * to.ld] = entry;
     const double size = i < j || block_columns::is_normal(entry) ? fabs(double(entry)) : i == j ? HUGE_VAL : 0;
     most = size < HUGE_VAL ? fmax(most, size) : HUGE_VAL;
   }

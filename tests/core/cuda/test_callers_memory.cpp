@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "factor_call.h"
 #include "gpu_memory.h"
 #include "hold.h"
@@ -134,6 +137,85 @@ TEST(CallersMemory, HasColumnsForAHandle) {
     EXPECT_EQ(get(both.handle, GPUCHOLMOD_UPPER, R.data(), n, nullptr), GPUCHOLMOD_OK);
     EXPECT_EQ(get(other.handle, GPUCHOLMOD_UPPER, expected.data(), n, nullptr), GPUCHOLMOD_OK);
     EXPECT_TRUE(same_bits(R, expected));
+  }
+}
+
+/// A factor in the memory of a GPU; what update() and downdate() in place, and into another matrix, make of it has the
+/// bits of a handle's.
+template <class S>
+void modify_everywhere(index_t n, index_t ld, index_t k) {
+  SCOPED_TRACE(n);
+  Stored<S> R = Stored<S>::Random(n, n) * S(0.3 / std::sqrt(double(n)));
+  R.diagonal().setOnes();
+  const Stored<S> V = Stored<S>::Random(n, k) / S(std::sqrt(double(n))), stored = test::stored(R, false);
+  const OnGpu<S> R_there(spaced(stored, ld)), out_there(std::vector<S>(ld * n, S(unused))), V_there(numbers_of(V));
+  const gpucholmod_matrix factor = matrix(R_there.data(), n, n, ld), out = matrix(out_there.data(), n, n, ld);
+  const gpucholmod_const_matrix columns = matrix(static_cast<const S*>(V_there.data()), n, k, n);
+  const gpucholmod_options options = on_any_gpu(GPUCHOLMOD_UPPER);
+  gpucholmod_factor* handle = nullptr;
+  gpucholmod_status status;
+  ASSERT_EQ(gpucholmod_factor_create(gpucholmod_as_const(factor), 0, &options, &handle, &status), GPUCHOLMOD_OK);
+  Stored<S> expected(n, n);
+  const auto expect_equal = [&](const OnGpu<S>& numbers) {
+    Padded<S> now(stored, ld);
+    now.data = numbers.get();
+    EXPECT_TRUE(same_bits(upper(now.matrix(n), false), expected));
+  };
+  for (const double weight : {1.0, -1.0}) {
+    const std::vector<double> weights(k, weight);
+    ASSERT_EQ(gpucholmod_factor_update(handle, columns, weights.data(), 1, nullptr, nullptr, &status), GPUCHOLMOD_OK);
+    EXPECT_EQ(get(handle, GPUCHOLMOD_UPPER, expected.data(), n, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_update_into(gpucholmod_as_const(factor), out, columns, weights.data(), 1, nullptr, &options,
+                                     &status),
+              GPUCHOLMOD_OK)
+        << status.message;
+    expect_equal(out_there);
+    EXPECT_EQ(gpucholmod_update(factor, columns, weights.data(), 1, nullptr, &options, &status), GPUCHOLMOD_OK)
+        << status.message;
+    expect_equal(R_there);
+  }
+  const std::vector<double> too_much(k, -1e4);
+  for (int repeat = 0; repeat < 2; ++repeat)
+    EXPECT_EQ(gpucholmod_update(factor, columns, too_much.data(), 1, nullptr, &options, &status),
+              GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+  EXPECT_EQ(gpucholmod_factor_update(handle, columns, too_much.data(), 1, nullptr, nullptr, nullptr),
+            GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+  expect_equal(R_there);
+  gpucholmod_factor_destroy(handle);
+}
+
+TEST(CallersMemory, IsModifiedWhereItIs) {
+  for (const index_t k : {1, 16, 40})
+    for (const index_t n : {1, 64, 127, 128, 129, 640, 1001}) {
+      modify_everywhere<double>(n, n + n % 2, k);
+      modify_everywhere<float>(n, (n + 3) / 4 * 4, k);
+    }
+  modify_everywhere<double>(200, 201, 3);  // not aligned
+}
+/// So large that it is modified in place, without memory for the result.
+TEST(CallersMemory, IsModifiedInPlaceWhereItIsLarge) {
+  for (const index_t k : {16, 40}) modify_everywhere<double>(6100, 6100, k);
+}
+
+/// An entry that is not finite is found wherever it is, whatever is below the diagonal.
+TEST(CallersMemory, NamesWhatIsNotFinite) {
+  const index_t n = 300;
+  const gpucholmod_options options = on_any_gpu(GPUCHOLMOD_UPPER);
+  for (const auto& [i, j] : {std::pair<index_t, index_t>{0, 0}, {0, n - 1}, {130, 131}, {n - 1, n - 1}}) {
+    Doubles R = Doubles::Constant(n, n, nan);
+    R.triangularView<Eigen::Upper>() = Doubles::Identity(n, n);
+    const OnGpu<double> good(numbers_of(R)), V(std::vector<double>(n, 1));
+    R(i, j) = nan;
+    const OnGpu<double> bad(numbers_of(R));
+    const auto update = [&](const OnGpu<double>& numbers, gpucholmod_status* status) {
+      return gpucholmod_update(matrix(numbers.data(), n, n, n), matrix(static_cast<const double*>(V.data()), n, 1, n),
+                               nullptr, 1, nullptr, &options, status);
+    };
+    gpucholmod_status status;
+    EXPECT_EQ(update(bad, &status), GPUCHOLMOD_NOT_FINITE) << status.message;
+    EXPECT_EQ(status.row, i + 1);
+    EXPECT_EQ(status.col, j + 1);
+    EXPECT_EQ(update(good, &status), GPUCHOLMOD_OK) << status.message;
   }
 }
 

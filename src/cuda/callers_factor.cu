@@ -1,0 +1,128 @@
+#include <optional>
+
+#include "cuda/callers_memory.h"
+#include "cuda/modification.cuh"
+
+namespace gpucholmod::cuda {
+namespace {
+
+/// Entries of a diagonal between these, and V of plain numbers, are modified without scaling.
+template <class T>
+constexpr double least_entry = sizeof(T) == sizeof(float) ? 0x1p-40 : 0x1p-300;
+
+/// Whether kernels can read and write it where it is: 16 bytes at a time.
+template <class T>
+bool is_aligned(MatrixView<const T> A) {
+  return reinterpret_cast<std::uintptr_t>(A.data) % 16 == 0 && sizeof(T) * std::size_t(A.ld) % 16 == 0;
+}
+
+/// A modification of a factor where it is.
+template <class T>
+class CallersModification {
+ public:
+  CallersModification(Context& context, const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task,
+                      const Poll& poll)
+      : context_(context), R_(factor.R), out_(factor.out), layout_(Layout::of_callers(task.n, R_.ld)), task_(task),
+        modification_(context, layout_, {V.given(), task.n, task.k, task.n}, 0, task.scale, task,
+                      PartsApart<T>::bytes(layout_), poll),
+        parts_(context, R_, layout_) {
+    modification_.multiply(V.scaled());
+    modification_.look();
+    modification_.lie_apart(parts_);
+  }
+
+  /// Returns whether it is done. If not, nothing has changed but what is in a second place for the result.
+  bool run(bool trusted, std::atomic<bool>& begun) {
+    try {
+      if (R_.data != out_.data) return into(out_) && (parts_.give(out_), true);
+      if (double(sizeof(T)) * double(layout_.words()) <= double(tuning::stream_kept)) return by_way_of_second();
+      return can_be_done(trusted) && in_place(begun);
+    } catch (const Error& error) {
+      if (begun || (error.code() != ErrorCode::overflow && error.code() != ErrorCode::bad_diagonal &&
+                    error.code() != ErrorCode::out_of_memory))
+        throw;
+      return false;
+    }
+  }
+  Work finish() { return modification_.finish(-1); }
+
+ private:
+  bool is_plain() const { return modification_.largest() <= block_columns::largest_plain<T>; }
+  bool is_moderate() const { return parts_.diagonal_within(least_entry<T>, 1 / least_entry<T>); }
+  bool into(MatrixView<T> to) {
+    return modification_.run(R_.data, to.data, task_.n) < 0 && is_plain() && is_moderate();
+  }
+  /// A pass from one place to another takes less time than one in place, also with the way back.
+  bool by_way_of_second() {
+    const auto second = modification_.with_room(double(sizeof(T)) * double(layout_.words()), [&] {
+      return std::make_unique<PoolBuffer<T>>(context_.workspace(), layout_.words());
+    });
+    const index_t n = task_.n, whole = n < layout_.padded ? layout_.padded - block_columns::STRIP : n;
+    if (!into({second->data(), n, n, R_.ld})) return false;
+    if (whole > 0) {
+      const unsigned tiles = unsigned((whole + convert_tile - 1) / convert_tile);
+      give_triangle<false, T><<<dim3(tiles, tiles), dim3(convert_tile, convert_rows), 0, context_.stream()>>>(
+          {second->data(), whole, whole, R_.ld}, {out_.data, whole, whole, out_.ld});
+      check(cudaGetLastError(), "give a factor");
+    }
+    parts_.give(out_);
+    return true;
+  }
+  /// Looks at R, unless it is trusted; and finds out, by a run that writes nothing, whether columns can be taken away.
+  bool can_be_done(bool trusted) {
+    check(cudaStreamSynchronize(context_.stream()), "look at the diagonal of a factor");
+    if (!is_moderate() || (task_.removed > 0 && modification_.passes() > 1)) return false;
+    if (task_.removed > 0) return modification_.run(R_.data, nullptr, task_.n) < 0 && is_plain();
+    return trusted || all_finite();
+  }
+  bool all_finite() const {
+    const PoolBuffer<unsigned long long> dlargest(context_.pool(), 1);
+    check(cudaMemsetAsync(dlargest.data(), 0, dlargest.bytes(), context_.stream()), "prepare to look at a factor");
+    const unsigned tiles = unsigned((task_.n + convert_tile - 1) / convert_tile);
+    take_triangle<false, T><<<dim3(tiles, tiles), dim3(convert_tile, convert_rows), 0, context_.stream()>>>(
+        R_, {nullptr, task_.n, task_.n, task_.n}, dlargest.data());
+    check(cudaGetLastError(), "look at a factor");
+    double largest = 0;
+    check(cudaMemcpyAsync(&largest, dlargest.data(), sizeof largest, cudaMemcpyDeviceToHost, context_.stream()),
+          "fetch the largest entry of a factor");
+    check(cudaStreamSynchronize(context_.stream()), "look at a factor");
+    return std::isfinite(largest);
+  }
+  bool in_place(std::atomic<bool>& begun) {
+    const index_t pivot = modification_.run(out_.data, out_.data, task_.n, &begun);
+    if (!is_plain()) return begun = false;  // then nothing has been done
+    if (pivot >= 0) throw overflow(pivot, pivot);
+    parts_.give(out_);
+    return true;
+  }
+
+  Context& context_;
+  MatrixView<const T> R_;
+  MatrixView<T> out_;
+  Layout layout_;
+  const Task& task_;
+  Modification<T> modification_;
+  PartsApart<T> parts_;
+};
+
+}  // namespace
+
+template <class T>
+std::optional<Work> modify_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task,
+                                       const Poll& poll, std::atomic<bool>& begun) {
+  const bool fits = is_aligned(factor.R) && is_aligned<T>(factor.out) && factor.out.ld == factor.R.ld;
+  if (!fits || task.n == 0 || task.k == 0 || task.right.m() > 0) return {};
+  Context& context = Context::of(factor.device);
+  const Session session(context);
+  CallersModification<T> modification(context, factor, V, task, poll);
+  if (!modification.run(factor.trusted, begun)) return {};
+  session.finish();
+  return modification.finish();
+}
+
+template std::optional<Work> modify_where_it_is(const CallersFactor<float>&, const ColumnsOfV&, const Task&,
+                                                const Poll&, std::atomic<bool>&);
+template std::optional<Work> modify_where_it_is(const CallersFactor<double>&, const ColumnsOfV&, const Task&,
+                                                const Poll&, std::atomic<bool>&);
+
+}  // namespace gpucholmod::cuda
