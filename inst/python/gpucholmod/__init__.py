@@ -6,8 +6,9 @@
     RecursiveLeastSquares  a ridge regression that observations are added to and removed from
     solve_modified         solutions with many modifications of one matrix that stays as it is
 
-Arrays are of NumPy, or of any library that shares memory with it, such as torch on the CPU. The work is done by
-libgpucholmod, which is loaded at the first call.
+Arrays are of NumPy, or of any library that shares memory with it, such as torch on the CPU. cholupdate() and Factor
+also take arrays in the memory of a GPU, of torch, CuPy, JAX, or others that have `__cuda_array_interface__` or DLPack.
+The work is done by libgpucholmod, which is loaded at the first call.
 """
 
 from .batch import Batch

@@ -13,18 +13,12 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
+from ._libraries import is_on_gpu, is_tensor, on_host
 from ._library import DOUBLE, FLOAT, Matrix
 from .errors import BadArgument, Overflow
 
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 TYPES = {FLOAT64: DOUBLE, FLOAT32: FLOAT}
-_ON_HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
-
-
-def is_tensor(x: Any) -> bool:
-    """Returns whether x is a tensor of torch, which is not imported for that."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(x, torch.Tensor)
 
 
 def like(result: np.ndarray, given: Any) -> Any:
@@ -33,9 +27,8 @@ def like(result: np.ndarray, given: Any) -> Any:
 
 
 def _require_host(name: str, x: Any) -> None:
-    device = getattr(x, "__dlpack_device__", None)
-    if hasattr(x, "__cuda_array_interface__") or (device is not None and device()[0] not in _ON_HOST):
-        raise TypeError(f"{name} is on a GPU: not yet supported. Copy it to the host, as by {name}.cpu() of torch or "
+    if is_on_gpu(x):
+        raise TypeError(f"{name} is on a GPU, and must be on the host here: copy it, as by {name}.cpu() of torch or "
                         f"cupy.asnumpy({name})")
 
 
@@ -111,7 +104,7 @@ def columns(name: str, x: Any, n: int, dtype: Optional[np.dtype] = None) -> Tupl
             x = x.copy()
         return x, Matrix(address(x), n, 1, n, TYPES[x.dtype])
     if x.ndim != 2 or x.shape[0] != n:
-        raise BadArgument(f"{name} must have shape ({n},) or ({n}, k), not {x.shape}" + _turned(x, n))
+        raise wrong_columns(name, x.shape, n)
     matrix = by_columns(x)
     if matrix is None:
         x = np.array(x, order="F")
@@ -119,8 +112,9 @@ def columns(name: str, x: Any, n: int, dtype: Optional[np.dtype] = None) -> Tupl
     return x, matrix
 
 
-def _turned(x: np.ndarray, n: int) -> str:
-    return ": was its transpose meant?" if x.ndim == 2 and x.shape[1] == n else ""
+def wrong_columns(name: str, shape: Tuple[int, ...], n: int) -> BadArgument:
+    turned = ": was its transpose meant?" if len(shape) == 2 and shape[1] == n else ""
+    return BadArgument(f"{name} must have shape ({n},) or ({n}, k), not {shape}{turned}")
 
 
 def square(name: str, L: np.ndarray) -> int:
@@ -146,12 +140,14 @@ def packed(x: np.ndarray) -> np.ndarray:
 
 
 def weights_of(weights: Any, k: int, downdate: bool) -> Optional[np.ndarray]:
-    """Returns the weights (k,) as float64, or None if all are 1. Raises BadArgument, and TypeError."""
+    """Returns the weights (k,) as float64, or None if all are 1; a copy of those on a GPU.
+
+    Raises BadArgument, and TypeError."""
     if weights is None:
         return _minus_ones(k) if downdate else None
     if type(weights) in (float, int):
         return np.full(k, -weights if downdate else weights, np.float64)
-    weights = real("weights", weights, FLOAT64)
+    weights = real("weights", on_host(weights), FLOAT64)
     if weights.ndim > 1 or weights.ndim == 1 and len(weights) != k:
         raise BadArgument(f"weights must be a number or have shape ({k},), not {weights.shape}")
     return packed(np.broadcast_to(-weights if downdate else weights, (k,)))

@@ -13,7 +13,7 @@ from ._library import ANY_GPU, HOST, UPPER, Status, integer, lib, options
 from .errors import BadArgument, error_of
 
 _SYSTEMS = {"A": 0, "forward": 1, "back": 2}
-_gpu = threading.RLock()  # functions for objects on a GPU are called one at a time
+gpu_turn = threading.RLock()  # functions for objects on a GPU are called one at a time
 
 
 def device_number(device: Union[str, int]) -> int:
@@ -45,7 +45,7 @@ class Handle:
         self._number = number
         self._threads = threads
         self._options = options(UPPER, threads)
-        self._lock = nullcontext() if number == HOST else _gpu
+        self._lock = nullcontext() if number == HOST else gpu_turn
 
     @classmethod
     def _function(cls, name: str) -> Any:

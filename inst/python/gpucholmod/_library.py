@@ -171,9 +171,10 @@ def integer(name: str, x: Any, least: int, kind: type) -> int:
     return x
 
 
-@lru_cache(maxsize=None)
-def options(triangle: int = UPPER, threads: Optional[int] = 1, device: int = HOST):
-    """Returns a pointer to gpucholmod_options. threads: the most that compute; None: as many as are of use."""
+@lru_cache(maxsize=256)
+def options(triangle: int = UPPER, threads: Optional[int] = 1, device: int = HOST, stream: Optional[int] = None) -> Any:
+    """Returns a pointer to gpucholmod_options. threads: the most that compute; None: as many as are of use.
+    stream: a cudaStream_t; None: the default one."""
     threads = None if threads is None else integer("threads", threads, 1, c_int)
-    return byref(Options(size=ctypes.sizeof(Options), triangle=triangle, device=device,
+    return byref(Options(size=ctypes.sizeof(Options), triangle=triangle, device=device, stream=stream,
                          threads=ALL_THREADS if threads is None else 0 if threads == 1 else threads))

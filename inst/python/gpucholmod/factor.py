@@ -5,13 +5,15 @@ from __future__ import annotations
 from ctypes import byref, c_double, c_ssize_t
 from math import prod
 from operator import index as as_integer
-from typing import Any, Iterable, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, Optional, Tuple, Union
 
 import numpy as np
 
 from ._arrays import address, array, by_columns, by_either, columns, number, pointer, real, square, weights_of
+from ._gpu import LEGACY, GpuArray, columns_of, copy_of, either_on_gpu, packed_columns, real_on_gpu, view
 from ._handle import Handle, device_number, system_number
-from ._library import LOWER, UPPER, Matrix, Status, integer, lib, options
+from ._libraries import is_on_gpu, library_of
+from ._library import ANY_GPU, HOST, LOWER, UPPER, Matrix, Status, integer, lib, options
 from .errors import BadArgument, error_of
 
 _BOOLEANS = (bool, np.bool_)
@@ -28,11 +30,14 @@ class Factor(Handle):
         Which triangle of L is the factor: A = L L', or A = L' L if false. The other triangle is not read.
     capacity : int, optional
         The rows and columns that there is room for before the factor is moved to larger memory.
-    device : "host", "gpu" or int
-        Where the factor is stored: on the host, on the first GPU that can be used, or on the GPU of this number. Arrays
-        are on the host in either case.
+    device : "host", "gpu" or int, optional
+        Where the factor is stored: on the host, on the first GPU that can be used, or on the GPU of this number. None:
+        where L is.
     threads : int, optional
         The most threads that compute. None: as many as are of use.
+
+    L on a GPU is copied on that GPU, and what to_array() and inverse() return is then of the library of L, on that GPU.
+    A factor on a GPU takes x, X and b from either memory; solve() returns an array of the library of b, where b is.
 
     After an exception the factor is as it was, unless the exception is HalfModified. Several threads may use different
     factors at the same time; they take turns for factors on a GPU. A factor can be copied and pickled.
@@ -40,23 +45,45 @@ class Factor(Handle):
 
     _kind = "factor"
 
-    def __init__(self, L: Any, lower: bool = True, capacity: Optional[int] = None, device: Union[str, int] = "host",
-                 threads: Optional[int] = None):
-        L = real("L", L)
-        n = square("L", L)
-        R, turned = by_either(L)
+    def __init__(self, L: Any, lower: bool = True, capacity: Optional[int] = None,
+                 device: Union[None, str, int] = None, threads: Optional[int] = None):
+        self._empty: Optional[Callable[..., Any]] = None  # makes arrays on a GPU, if L is on one
+        number, stream = HOST if device is None else device_number(device), None
+        if is_on_gpu(L):
+            L, R, turned = self._on_gpu(L)
+            number, stream = self._number_on_gpu(L, number, device), L.queue
+        else:
+            L = real("L", L)
+            square("L", L)
+            R, turned = by_either(L)
         if R is None:
             L = L.copy("K")
             R, turned = by_either(L)
-        self._prepare(L.dtype, device_number(device), threads)
-        self._make("create", R, n if capacity is None else integer("capacity", capacity, 0, c_ssize_t),
-                   options(UPPER if bool(lower) == turned else LOWER, threads, self._number), turned=turned)
+        self._prepare(L.dtype, number, threads)
+        self._make("create", R, R.rows if capacity is None else integer("capacity", capacity, 0, c_ssize_t),
+                   options(UPPER if bool(lower) == turned else LOWER, threads, number, stream), turned=turned)
+
+    def _on_gpu(self, L: Any) -> Tuple[GpuArray, Matrix, bool]:
+        """Returns L, which is on a GPU, as a matrix, and whether that is its transpose."""
+        self._empty = library_of(L).maker(L)
+        there = real_on_gpu("L", L)
+        square("L", there)
+        if either_on_gpu(there)[0] is None:
+            there = view("L", copy_of(there, None), there.stream)
+        return (there, *either_on_gpu(there))
+
+    @staticmethod
+    def _number_on_gpu(L: GpuArray, number: int, device: Union[None, str, int]) -> int:
+        """Returns options->device for L on a GPU. Raises TypeError if `device` is the host."""
+        if device is not None and number == HOST:
+            raise TypeError("L is on a GPU, and device is 'host': copy L to the host, as by L.cpu() of torch")
+        return number if number >= 0 else ANY_GPU if L.device is None else L.device
 
     @classmethod
     def from_matrix(cls, A: Any, lower: bool = True, capacity: Optional[int] = None,
                     device: Union[str, int] = "host", threads: Optional[int] = None) -> Factor:
-        """Returns the factor of A (n, n), symmetric. Only its lower triangle is read, or the upper one if `lower` is
-        false. Raises NotPositiveDefinite."""
+        """Returns the factor of A (n, n), symmetric, on the host. Only its lower triangle is read, or the upper
+        one if `lower` is false. Raises NotPositiveDefinite."""
         A = real("A", A)
         square("A", A)
         L = A.copy("K")
@@ -86,14 +113,31 @@ class Factor(Handle):
     def __repr__(self) -> str:
         return f"<gpucholmod.Factor of order {self.order}, {self.dtype}, on {self.device}>"
 
-    def to_array(self, lower: bool = True) -> np.ndarray:
+    def to_array(self, lower: bool = True) -> Any:
         """Returns the factor as an array (n, n) whose other triangle is 0: L with A = L L', or its transpose if
         `lower` is false."""
+        if self._empty is None:
+            return self._on_host(lower)
+        L = self._empty(self.shape, self._dtype)
+        there = view("L", L)
+        R, turned = either_on_gpu(there)
+        self._call(lib.factor_get, self._handle, R,
+                   options(UPPER if bool(lower) == turned else LOWER, stream=there.queue))
+        return L
+
+    def _on_host(self, lower: bool = True) -> np.ndarray:
+        """Returns the same as an array of NumPy."""
         n = self.order
         L = np.empty((n, n), self._dtype)
         R, _ = by_either(L)
         self._call(lib.factor_get, self._handle, R, options(UPPER if lower else LOWER))
         return L
+
+    def copy(self) -> Factor:
+        """Returns a copy, in the same kind of memory."""
+        other = super().copy()
+        other._empty = self._empty
+        return other
 
     def diagonal(self) -> np.ndarray:
         """Returns the diagonal (n,) of the factor, as float64."""
@@ -129,10 +173,27 @@ class Factor(Handle):
 
     def _update(self, x: Any, weights: Any, scale: float, downdate: bool, sides: Any) -> None:
         """sides: a pointer to RightSides, or None."""
-        x, V = columns("x", x, self.order)
+        x, V, chosen = self._columns("x", self._given("x", x), self.order)
         weights = weights_of(weights, V.cols, downdate)
-        self._call(lib.factor_update, self._handle, V, pointer(weights), number("scale", scale), sides,
-                   self._options)
+        self._call(lib.factor_update, self._handle, V, pointer(weights), number("scale", scale), sides, chosen)
+
+    def _given(self, name: str, x: Any) -> Union[np.ndarray, GpuArray]:
+        """Returns an array of numbers in either memory. Raises TypeError if it is on a GPU and the factor is not."""
+        if not is_on_gpu(x):
+            return real(name, x)
+        self._require_gpu(name)
+        return real_on_gpu(name, x)
+
+    def _require_gpu(self, name: str) -> None:
+        if self._number == HOST:
+            raise TypeError(f"{name} is on a GPU, and the factor is not: copy it, as by {name}.cpu() of torch")
+
+    def _columns(self, name: str, x: Union[np.ndarray, GpuArray], n: int) -> Tuple[Any, Matrix, Any]:
+        """Returns x, (n,) or (n, k), the matrix of its columns, and options for a call that reads them."""
+        if not isinstance(x, GpuArray):
+            return (*columns(name, x, n), self._options)
+        x, matrix = columns_of(name, x, n)
+        return x, matrix, options(UPPER, self._threads, stream=x.queue)
 
     def append(self, X: Any) -> None:
         """Adds p rows and columns to the end of A. X: (n + p, p), the new columns of A, or (n + 1,) for one."""
@@ -142,13 +203,13 @@ class Factor(Handle):
         """Adds p rows and columns to A; the first of them gets number `at`, which counts as in list.insert(). X:
         (n + p, p), the new columns of the new A, or (n + 1,) for one. Raises NotPositiveDefinite."""
         n = self.order
-        X = real("X", X)
+        X = self._given("X", X)
         if X.ndim not in (1, 2) or X.shape[0] != n + (1 if X.ndim == 1 else X.shape[1]):
             raise BadArgument(f"X must have shape ({n} + p, p) or ({n + 1},), not {X.shape}")
-        X, matrix = columns("X", X, len(X))
+        X, matrix, chosen = self._columns("X", X, X.shape[0])
         at = as_integer(at)
         at = max(at + n, 0) if at < 0 else min(at, n)
-        self._call(lib.factor_insert, self._handle, at, matrix, None, self._options)
+        self._call(lib.factor_insert, self._handle, at, matrix, None, chosen)
 
     def delete(self, rows: Union[int, Iterable[int]]) -> None:
         """Deletes rows and columns of A: one number, or several, or those that are true in a mask (n,) of booleans.
@@ -189,21 +250,33 @@ class Factor(Handle):
 
     # ---- What it is good for ----
 
-    def solve(self, b: Any, system: str = "A") -> np.ndarray:
+    def solve(self, b: Any, system: str = "A") -> Any:
         """Returns the solution of A x = b; of L x = b, if system is "forward"; of L' x = b, if it is "back".
 
         b: (n,) or (n, m). The result has its shape, and float64 unless b and the factor are float32. Raises BadDiagonal
         if the diagonal of the factor has a zero."""
         n = self.order
-        b = real("b", b)
-        if b.ndim not in (1, 2) or len(b) != n:
+        b = self._given("b", b)
+        if b.ndim not in (1, 2) or b.shape[0] != n:
             raise BadArgument(f"b must have shape ({n},) or ({n}, m), not {b.shape}")
+        if isinstance(b, GpuArray):
+            return self._solve_on_gpu(b, system_number(system))
         x = np.array(b, np.result_type(b, self._dtype), order="F")
         self._call(lib.factor_solve, self._handle, system_number(system), _as_matrix(x))
         return x
 
-    def inverse(self) -> np.ndarray:
+    def _solve_on_gpu(self, b: GpuArray, system: int) -> Any:
+        # This function has no stream: that of the copy is waited for by the default one.
+        x, matrix = packed_columns("b", b, np.result_type(b.dtype, self._dtype), LEGACY)
+        self._call(lib.factor_solve, self._handle, system, matrix)
+        return x.owner.T if b.ndim == 2 else x.owner
+
+    def inverse(self) -> Any:
         """Returns the inverse of A, (n, n)."""
+        if self._empty is not None:
+            inverse = self._empty(self.shape, self._dtype)
+            self._call(lib.factor_inverse, self._handle, either_on_gpu(view("inverse", inverse, LEGACY))[0])
+            return inverse
         n = self.order
         out = np.empty((n, n), self._dtype)
         self._call(lib.factor_inverse, self._handle, _as_matrix(out.T))
@@ -221,10 +294,10 @@ class Factor(Handle):
         if precision:
             flat = normal.reshape(prod(normal.shape[:-1]), self.order)
             return self.solve(flat.T, "back").T.reshape(normal.shape)
-        return normal @ self.to_array(lower=False)
+        return normal @ self._on_host(lower=False)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return Factor, (self.to_array(), True, self.capacity, self._device(), self._threads)
+        return Factor, (self._on_host(), True, self.capacity, self._device(), self._threads)
 
 
 def _as_matrix(x: np.ndarray) -> Matrix:

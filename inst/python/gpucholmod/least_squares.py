@@ -9,6 +9,7 @@ from typing import Any, List, Optional, Tuple, Union
 import numpy as np
 
 from ._arrays import FLOAT64, TYPES, address, by_columns, real
+from ._libraries import is_on_gpu, on_host
 from ._library import RightSides
 from .errors import BadArgument
 from .factor import Factor
@@ -103,14 +104,14 @@ class RecursiveLeastSquares:
 
     def _change(self, X: Any, y: Any, weights: Any, scale: float, remove: bool) -> None:
         p, m = self._z.shape
-        X = real("X", X)
-        X = X[np.newaxis] if X.ndim == 1 else X
+        X = X if is_on_gpu(X) else real("X", X)
+        X = X[None] if X.ndim == 1 else X
         if X.ndim != 2 or X.shape[1] != p:
             raise BadArgument(f"X must have shape (k, {p}) or ({p},), not {X.shape}")
-        y = real("y", y, FLOAT64)
-        if y.shape not in self._shapes_of_y(len(X)):
-            raise BadArgument(f"y must have shape {self._shapes_of_y(len(X))[0]}, not {y.shape}")
-        y = np.array(y.reshape(len(X), m), order="F")
+        y = real("y", on_host(y), FLOAT64)
+        if y.shape not in self._shapes_of_y(X.shape[0]):
+            raise BadArgument(f"y must have shape {self._shapes_of_y(X.shape[0])[0]}, not {y.shape}")
+        y = np.array(y.reshape(X.shape[0], m), order="F")
         sides = RightSides(by_columns(self._z), by_columns(y), address(self._rss))
         self._factor._update(X.T, weights, scale, remove, byref(sides))
 

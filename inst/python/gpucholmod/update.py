@@ -8,8 +8,10 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._arrays import array, by_either, columns, is_tensor, like, number, pointer, real, spread, square, weights_of
+from ._arrays import array, by_either, columns, like, number, pointer, real, spread, square, weights_of
+from ._libraries import is_on_gpu, is_tensor
 from ._library import LOWER, UPPER, Status, lib, options
+from ._update_gpu import cholupdate_on_gpu
 from .batch import Batch
 from .errors import BadArgument, Error, error_of
 
@@ -43,7 +45,8 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: boo
 
     Returns
     -------
-    (n, n) array of the dtype of L: `out` if it is given; a tensor if L is a tensor of torch.
+    (n, n) array of the dtype of L: `out` if it is given; a tensor if L is a tensor of torch; an array of the library of
+    L on the same GPU if L is on a GPU.
 
     Raises
     ------
@@ -53,7 +56,7 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: boo
         An array has the wrong shape, or a number that is not finite or too large; or the factor has a zero on its
         diagonal, so that nothing can be taken away.
     TypeError
-        An array is on a GPU, or is neither of float64, float32, integers nor booleans.
+        An array is neither of float64, float32, integers nor booleans; or x is on a GPU, and L is not.
 
     After an exception L and `out` are as they were.
 
@@ -67,7 +70,13 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: boo
     Many factors up to n = 32 are modified together (1,000 of n = 4, k = 1: 0.2 us each); larger ones, and those with
     zeros on their diagonals, by a call of the library each, which costs about 4 us on top of the work. `Batch` keeps
     many factors in memory of its own, which saves copies. The result is computed apart and then copied to `out`.
+
+    L on a GPU is one factor (n, n); x is on the same GPU, or on the host, and `out` is on that GPU. Work waits for the
+    stream of the arrays, and is done when the call returns. The result is a copy of L by its library that is changed in
+    place. Numbers of x that are too large for float32 raise NotFinite instead of Overflow.
     """
+    if is_on_gpu(L):
+        return cholupdate_on_gpu(L, x, weights, scale, lower, out, downdate, threads)
     factor = real("L", L)
     there = None if out is None else _output(out, factor)
     if factor.ndim > 2:
