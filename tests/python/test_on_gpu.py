@@ -47,7 +47,7 @@ class OnGpu:
 
     def test_update(self):
         for dtype in (np.float32, np.float64):
-            for n in (*SIZES, 600):
+            for n in (*SIZES, 300):
                 for lower in (True, False):
                     L = factor_of(self.rng, n, dtype, lower)
                     X = self.rng.standard_normal((3, n)).astype(dtype)

@@ -61,10 +61,10 @@ class GpuArray:
     def ndim(self) -> int:
         return len(self.shape)
 
-    @property
-    def queue(self) -> Optional[int]:
-        """options->stream, which is None for the default stream."""
-        return None if self.stream == LEGACY else self.stream
+
+def queue(stream: Optional[int]) -> Optional[int]:
+    """Returns options->stream, which is None for the default stream."""
+    return None if stream == LEGACY else stream
 
 
 def view(name: str, x: Any, stream: Optional[int] = None) -> GpuArray:
@@ -234,7 +234,7 @@ def either_on_gpu(L: GpuArray) -> Tuple[Optional[Matrix], bool]:
     return (matrix, True) if matrix is not None else (_by_columns(L, n, n, down, across), False)
 
 
-def copy_of(L: GpuArray, matrix: Optional[Matrix]) -> Any:
-    """Returns a copy of an array by its library, in C order if it is no matrix as it is."""
+def copy_of(L: GpuArray) -> Any:
+    """Returns a copy of L (n, n) by its library, in C order if L is no matrix as it is."""
     library = library_of(L.owner)
-    return library.packed(L.owner, L.dtype) if matrix is None else library.copied(L.owner)
+    return library.packed(L.owner, L.dtype) if either_on_gpu(L)[0] is None else library.copied(L.owner)

@@ -70,6 +70,7 @@ _END = [_POINTER, _POINTER, _POINTER]  # right-hand sides, options, status
 # The arguments of functions that return a gpucholmod_code.
 _CALLS = {
     "update": [Matrix, Matrix, _POINTER, c_double] + _END,
+    "update_into": [Matrix, Matrix, Matrix, _POINTER, c_double] + _END,
     "solve_modified": [Matrix, _POINTER, _POINTER, _POINTER],
     "factorise": [Matrix, _POINTER, _POINTER],
     "factor_create": [Matrix, _INDEX, _POINTER, _POINTER, _POINTER],

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ctypes import byref
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
+
+import numpy as np
 
 from ._arrays import columns, number, pointer, square, weights_of
-from ._gpu import GpuArray, columns_on_gpu, copy_of, either_on_gpu, real_on_gpu, view
+from ._gpu import GpuArray, columns_on_gpu, copy_of, either_on_gpu, packed_columns, queue, real_on_gpu, view
 from ._handle import gpu_turn
 from ._libraries import is_on_gpu, library_of
-from ._library import ANY_GPU, LOWER, UPPER, Matrix, Status, lib, options
+from ._library import ANY_GPU, DOUBLE, LOWER, UPPER, Matrix, Status, lib, options
 from .errors import BadArgument, error_of
 
 
@@ -22,33 +24,50 @@ def cholupdate_on_gpu(L: Any, x: Any, weights: Any, scale: Any, lower: bool, out
     square("L", factor)
     if out is not None:
         _require_out(out, factor)
-    R, turned = either_on_gpu(factor)
-    if factor.owner is L and (out is not L or R is None):  # of integers there is a copy already
-        factor = view("L", copy_of(factor, R), factor.stream)
-        R, turned = either_on_gpu(factor)
-    chosen = options(UPPER if bool(lower) == turned else LOWER, threads, ANY_GPU, factor.queue)
-    _modify(factor, R, turned, x, (weights, scale, downdate), chosen)
+    result = factor
+    if factor.owner is L and (out is not L or either_on_gpu(factor)[0] is None):  # of integers there is a copy already
+        result = view("L", copy_of(factor), factor.stream)
+    _modify(factor, result, x, (weights, scale, downdate), lower, threads)
     if out is None:
-        return factor.owner
-    if factor.owner is not out:
-        out[...] = factor.owner
+        return result.owner
+    if result.owner is not out:
+        out[...] = result.owner
     return out
 
 
-def _modify(factor: GpuArray, R: Matrix, turned: bool, x: Any, what: tuple, chosen: Any) -> None:
-    """Modifies the factor R. what: (weights, scale, downdate)."""
+def _modify(L: GpuArray, result: GpuArray, x: Any, what: tuple, lower: bool, threads: Optional[int]) -> None:
+    """Replaces the result, which is L or a copy of it, by the modified factor. what: (weights, scale, downdate)."""
+    (R, turned), (to, to_turned) = either_on_gpu(L), either_on_gpu(result)
     weights, scale, downdate = what
-    if is_on_gpu(x):
-        x, V = columns_on_gpu("x", x, R.rows, factor.dtype, factor.stream)
-    else:
-        x, V = columns("x", x, R.rows, factor.dtype)
+    stream = result.stream if L.stream is None else L.stream
+    x, V = _columns(x, L.dtype, stream, to)
+    if stream is None and isinstance(x, GpuArray):
+        stream = x.stream
     weights = weights_of(weights, V.cols, downdate)
-    scale = number("scale", scale)
+    end = pointer(weights), number("scale", scale), None
+    chosen = options(UPPER if bool(lower) == to_turned else LOWER, threads, ANY_GPU, queue(stream))
+    into = result is not L and R is not None and (R.ld, turned) == (to.ld, to_turned)
     status = Status()
-    with gpu_turn:
-        code = lib.update(R, V, pointer(weights), scale, None, chosen, byref(status))
+    with gpu_turn:  # the first way reads L alone, which takes less time
+        code = lib.update_into(R, to, V, *end, chosen, byref(status)) if into else \
+            lib.update(to, V, *end, chosen, byref(status))
     if code:
-        raise error_of(status, turned)
+        raise error_of(status, to_turned)
+
+
+def _columns(x: Any, dtype: np.dtype, stream: Optional[int], to: Matrix) -> Tuple[Any, Matrix]:
+    """Returns x, and the matrix of its columns, which is not a part of the one that changes."""
+    if not is_on_gpu(x):
+        return columns("x", x, to.rows, dtype)
+    there, V = columns_on_gpu("x", x, to.rows, dtype, stream)
+    return packed_columns("x", there, dtype, stream) if _overlap(V, to) else (there, V)
+
+
+def _overlap(A: Matrix, B: Matrix) -> bool:
+    """Returns whether two matrices of one type may have memory in common."""
+    size = 8 if A.type == DOUBLE else 4
+    (a, a_end), (b, b_end) = ((M.data or 0, (M.data or 0) + size * (M.ld * (M.cols - 1) + M.rows)) for M in (A, B))
+    return a < b_end and b < a_end
 
 
 def _require_out(out: Any, factor: GpuArray) -> None:

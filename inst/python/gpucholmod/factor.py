@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Optional, Tuple, Union
 import numpy as np
 
 from ._arrays import address, array, by_columns, by_either, columns, number, pointer, real, square, weights_of
-from ._gpu import LEGACY, GpuArray, columns_of, copy_of, either_on_gpu, packed_columns, real_on_gpu, view
+from ._gpu import LEGACY, GpuArray, columns_of, copy_of, either_on_gpu, packed_columns, queue, real_on_gpu, view
 from ._handle import Handle, device_number, system_number
 from ._libraries import is_on_gpu, library_of
 from ._library import ANY_GPU, HOST, LOWER, UPPER, Matrix, Status, integer, lib, options
@@ -51,7 +51,7 @@ class Factor(Handle):
         number, stream = HOST if device is None else device_number(device), None
         if is_on_gpu(L):
             L, R, turned = self._on_gpu(L)
-            number, stream = self._number_on_gpu(L, number, device), L.queue
+            number, stream = self._number_on_gpu(L, number, device), queue(L.stream)
         else:
             L = real("L", L)
             square("L", L)
@@ -69,7 +69,7 @@ class Factor(Handle):
         there = real_on_gpu("L", L)
         square("L", there)
         if either_on_gpu(there)[0] is None:
-            there = view("L", copy_of(there, None), there.stream)
+            there = view("L", copy_of(there), there.stream)
         return (there, *either_on_gpu(there))
 
     @staticmethod
@@ -122,7 +122,7 @@ class Factor(Handle):
         there = view("L", L)
         R, turned = either_on_gpu(there)
         self._call(lib.factor_get, self._handle, R,
-                   options(UPPER if bool(lower) == turned else LOWER, stream=there.queue))
+                   options(UPPER if bool(lower) == turned else LOWER, stream=queue(there.stream)))
         return L
 
     def _on_host(self, lower: bool = True) -> np.ndarray:
@@ -193,7 +193,7 @@ class Factor(Handle):
         if not isinstance(x, GpuArray):
             return (*columns(name, x, n), self._options)
         x, matrix = columns_of(name, x, n)
-        return x, matrix, options(UPPER, self._threads, stream=x.queue)
+        return x, matrix, options(UPPER, self._threads, stream=queue(x.stream))
 
     def append(self, X: Any) -> None:
         """Adds p rows and columns to the end of A. X: (n + p, p), the new columns of A, or (n + 1,) for one."""

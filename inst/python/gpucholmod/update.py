@@ -58,7 +58,7 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: boo
     TypeError
         An array is neither of float64, float32, integers nor booleans; or x is on a GPU, and L is not.
 
-    After an exception L and `out` are as they were.
+    After an exception L and `out` are as they were, unless it is HalfModified, which can happen on a GPU with out=L.
 
     Notes
     -----
