@@ -1,10 +1,10 @@
 """What the Python package costs beside what NumPy users do without it: calls, and programs as in its README.md.
 
     GPUCHOLMOD_LIBRARY=build/library/libgpucholmod.so PYTHONPATH=inst/python python3 inst/bench/python.py \\
-        [--seconds=S] [--most=N] [--only=calls,loop,many,ridge,bandit,process]
+        [--seconds=S] [--most=N] [--only=calls,loop,many,ridge,bandit,process,gpu]
 
 Times are those of the quickest block of calls, in microseconds; S: the least time that each is measured for
-(0.3). N: the largest order (1000). Prints a line for each number.
+(0.3). N: the largest order (1000; 5000 has more of the section gpu). Prints a line for each number.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 
 import gpucholmod
-from gpucholmod import _arrays, _library
+from gpucholmod import _arrays, _gpu, _library
 
 
 def time_of(work, seconds):
@@ -191,8 +191,81 @@ def process(options, rng):
     print(f"    |K mean - y| / |y|: {residual[0]:.0e} and {residual[1]:.0e}")
 
 
+def torch_on_gpu():
+    """Returns torch, or None, after a line that tells why its GPU cannot be used."""
+    try:
+        import torch
+        gpucholmod.Factor(np.eye(1), device="gpu")
+    except (ImportError, gpucholmod.BackendUnavailable) as problem:
+        print(f"gpu: {problem}")
+        return None
+    if not torch.cuda.is_available():
+        print("gpu: torch has no GPU")
+        return None
+    print(f"gpu: {torch.cuda.get_device_name()}, torch {torch.__version__}")
+    return torch
+
+
+def gpu(options, rng):
+    """Factors and 16 columns in the memory of a GPU: whole calls, beside refactoring by torch and updates by JAX."""
+    torch = torch_on_gpu()
+    for n in [size for size in (1000, 5000) if torch and size <= options.most]:
+        X = torch.from_numpy(rng.standard_normal((16, n)) / n).cuda()
+        B = torch.from_numpy(rng.standard_normal((n, n)) / np.sqrt(n)).cuda()
+        A = B @ B.T + torch.eye(n, dtype=B.dtype, device="cuda")
+        L = torch.linalg.cholesky(A).contiguous()
+        on_gpu(options, torch, A, L, X)
+        by_jax(options, L, X)
+
+
+def on_gpu(options, torch, A, L, X):
+    def tell_of(name, work):
+        def whole():
+            work()
+            torch.cuda.synchronize()
+        tell(f"n = {len(L)}, k = {len(X)}: {name}", time_of(whole, options.seconds))
+
+    place, f = L.clone(), gpucholmod.Factor(L)
+    R, V = _gpu.either_on_gpu(_gpu.view("L", place))[0], _gpu.columns_on_gpu("x", X.T, len(L))[1]
+    chosen, status = _library.options(_library.UPPER, None, _library.ANY_GPU), ctypes.byref(_library.Status())
+    update = _library.lib.update
+    tell_of("the library's function by ctypes, in place", lambda: update(R, V, None, 1.0, None, chosen, status))
+    tell_of("cholupdate(L, X.T, out=L)", lambda: gpucholmod.cholupdate(place, X.T, out=place))
+    tell_of("cholupdate(L, X.T)", lambda: gpucholmod.cholupdate(L, X.T))
+    tell_of("torch.clone(L)", lambda: L.clone())
+    tell_of("Factor.update(X.T)", lambda: f.update(X.T))
+    tell_of("torch.linalg.cholesky(A + X.T @ X)", lambda: torch.linalg.cholesky(A + X.T @ X))
+    again = torch.linalg.cholesky(A + X.T @ X)
+    error = torch.linalg.norm(gpucholmod.cholupdate(L, X.T) - again) / torch.linalg.norm(again)
+    print(f"    |cholupdate(L, X.T) - torch's factor| / |torch's factor|: {float(error):.0e}")
+
+
+def by_jax(options, L, X):
+    """Rank-one updates by JAX, in one function that it has compiled."""
+    try:
+        import jax
+        jax.config.update("jax_enable_x64", True)
+        place = jax.devices("gpu")[0]
+    except (ImportError, RuntimeError) as problem:
+        print(f"JAX: {str(problem).splitlines()[0]}")
+        return
+    R, rows = jax.device_put(L.T.cpu().numpy(), place), jax.device_put(X.cpu().numpy(), place)
+
+    @jax.jit
+    def one_by_one(R, rows):
+        for row in rows:
+            R = jax.lax.linalg.cholesky_update(R, row)
+        return R
+
+    tell(f"n = {len(L)}, k = {len(X)}: jax.lax.linalg.cholesky_update, {len(X)} times",
+         time_of(lambda: one_by_one(R, rows).block_until_ready(), options.seconds))
+    left = jax.numpy.asarray(R.T)
+    tell(f"n = {len(L)}, k = {len(X)}: cholupdate(L, X.T), arrays of JAX",
+         time_of(lambda: gpucholmod.cholupdate(left, rows.T).block_until_ready(), options.seconds))
+
+
 def main():
-    sections = {f.__name__: f for f in (calls, loop, many, ridge, bandit, process)}
+    sections = {f.__name__: f for f in (calls, loop, many, ridge, bandit, process, gpu)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--most", type=int, default=1000)

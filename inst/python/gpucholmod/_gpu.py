@@ -234,7 +234,9 @@ def either_on_gpu(L: GpuArray) -> Tuple[Optional[Matrix], bool]:
     return (matrix, True) if matrix is not None else (_by_columns(L, n, n, down, across), False)
 
 
-def copy_of(L: GpuArray) -> Any:
-    """Returns a copy of L (n, n) by its library, in C order if L is no matrix as it is."""
+def copy_of(L: GpuArray, lower: bool) -> Any:
+    """Returns a copy of L (n, n) by its library, in C order if L is no matrix as it is, or if it is a lower factor: in
+    C order that is an upper one by columns, which is modified in less time."""
     library = library_of(L.owner)
-    return library.packed(L.owner, L.dtype) if either_on_gpu(L)[0] is None else library.copied(L.owner)
+    R, turned = either_on_gpu(L)
+    return library.packed(L.owner, L.dtype) if R is None or lower and not turned else library.copied(L.owner)

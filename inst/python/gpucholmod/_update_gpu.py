@@ -26,7 +26,7 @@ def cholupdate_on_gpu(L: Any, x: Any, weights: Any, scale: Any, lower: bool, out
         _require_out(out, factor)
     result = factor
     if factor.owner is L and (out is not L or either_on_gpu(factor)[0] is None):  # of integers there is a copy already
-        result = view("L", copy_of(factor), factor.stream)
+        result = view("L", copy_of(factor, lower), factor.stream)
     _modify(factor, result, x, (weights, scale, downdate), lower, threads)
     if out is None:
         return result.owner

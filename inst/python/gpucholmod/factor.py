@@ -69,7 +69,7 @@ class Factor(Handle):
         there = real_on_gpu("L", L)
         square("L", there)
         if either_on_gpu(there)[0] is None:
-            there = view("L", copy_of(there), there.stream)
+            there = view("L", copy_of(there, lower=True), there.stream)
         return (there, *either_on_gpu(there))
 
     @staticmethod

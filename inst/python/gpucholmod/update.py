@@ -73,7 +73,9 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: boo
 
     L on a GPU is one factor (n, n); x is on the same GPU, or on the host, and `out` is on that GPU. Work waits for the
     stream of the arrays, and is done when the call returns. The result is a copy of L by its library that is changed in
-    place. Numbers of x that are too large for float32 raise NotFinite instead of Overflow.
+    place: in C order, if L is lower. Numbers of x that are too large for float32 raise NotFinite instead of Overflow.
+    A lower factor in C order, or an upper one in Fortran order, is changed where it is; others by way of a copy. The
+    factors of torch.linalg.cholesky(A) are lower in Fortran order, those of torch.linalg.cholesky(A, upper=True) upper.
     """
     if is_on_gpu(L):
         return cholupdate_on_gpu(L, x, weights, scale, lower, out, downdate, threads)
