@@ -65,7 +65,7 @@ class Views(unittest.TestCase):
         self.assertEqual(_gpu.view("x", x, 7).stream, 7)
         with self.assertRaises(gpucholmod.BadArgument):
             _gpu.view("x", OfInterface(self.x, stream=7), 9)
-        self.assertEqual(_gpu.view("x", OfInterface(self.x, stream=None), 9).stream, None)
+        self.assertEqual(_gpu.view("x", OfInterface(self.x, stream=None), 9).stream, 9)
 
     def test_an_interface_without_streams_yields_to_dlpack(self):
         class Old(OfDlpack):
@@ -191,6 +191,10 @@ class Numbers(unittest.TestCase):
                 cholupdate(there, x, out=out)
         with self.assertRaises(gpucholmod.BadArgument):
             cholupdate(read_only, x, out=read_only)
+        integers = OfInterface(np.diag([2, 3, 4, 5]))
+        with self.assertRaises(gpucholmod.BadArgument):
+            cholupdate(integers, x, out=integers)
+        np.testing.assert_array_equal(integers.array, np.diag([2, 3, 4, 5]))
         with self.assertRaises(TypeError):
             cholupdate(there, x, out=L.copy())
 
@@ -242,8 +246,7 @@ class Numbers(unittest.TestCase):
                          lambda: f.append(form(np.ones(9))), lambda: f.solve(form(x), "L")):
                 with self.assertRaises(gpucholmod.BadArgument):
                     call()
-            with self.assertRaises(TypeError):
-                f.to_array()  # such a library has no known way to make an array
+            self.assertIsInstance(f.to_array(), np.ndarray)  # it is not known how the library makes an array
 
     def test_regression(self):
         X, y = self.rng.standard_normal((20, 3)), self.rng.standard_normal(20)

@@ -10,7 +10,7 @@ import sys
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from ctypes import py_object, pythonapi
 from functools import lru_cache
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
@@ -84,8 +84,9 @@ def view(name: str, x: Any, stream: Optional[int] = None) -> GpuArray:
             found = _of_interface(name, x, interface)
     if found.dtype in TYPES and found.data % found.dtype.itemsize:
         raise BadArgument(f"{name} is off the alignment of its dtype")
-    if stream is not None and found.stream not in (None, stream):
-        _wait(name, x, stream)
+    if stream is not None:
+        if found.stream not in (None, stream):
+            _wait(name, x, stream)
         found.stream = stream
     return found
 
@@ -96,6 +97,14 @@ def _wait(name: str, x: Any, stream: int) -> None:
         raise BadArgument(f"{name} belongs to another stream than the other arrays: synchronise the streams, and give "
                           f"{name} without its own")
     x.__dlpack__(stream=stream)
+
+
+@lru_cache(maxsize=None)
+def _current_stream() -> Callable[[int], int]:
+    """Returns torch's function that tells the current stream of a GPU, by its number."""
+    torch = sys.modules["torch"]
+    quick = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # what follows makes an object of Python
+    return quick or (lambda device: torch.cuda.current_stream(device).cuda_stream)
 
 
 @lru_cache(maxsize=None)
@@ -110,9 +119,9 @@ def _of_torch(name: str, x: Any) -> GpuArray:
     torch = sys.modules["torch"]
     if x.requires_grad or x.layout is not torch.strided or x.is_neg() or not x.is_cuda:
         raise TypeError(f"{name} must be a dense tensor on a GPU of CUDA that needs no gradient: {name}.detach()")
-    device = x.device
-    return GpuArray(x, x.data_ptr(), tuple(x.shape), x.stride(), _of_torch_dtype(x.dtype), device.index,
-                    torch.cuda.current_stream(device).cuda_stream or LEGACY)
+    device = x.get_device()
+    return GpuArray(x, x.data_ptr(), tuple(x.shape), x.stride(), _of_torch_dtype(x.dtype), device,
+                    _current_stream()(device) or LEGACY)
 
 
 def _of_interface(name: str, x: Any, interface: dict) -> GpuArray:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, Callable, Tuple, Type
+from typing import Any, Callable, Optional, Tuple, Type
 
 import numpy as np
 
+Maker = Callable[[Tuple[int, ...], np.dtype], Any]
 _ON_HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 
 
@@ -19,16 +20,6 @@ def is_tensor(x: Any) -> bool:
     """Returns whether x is a tensor of torch, which is not imported for that."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
-
-
-def is_on_gpu(x: Any) -> bool:
-    """Returns whether x is an array in memory that is not the host's."""
-    if type(x) is np.ndarray:
-        return False
-    if is_tensor(x):
-        return x.device.type != "cpu"
-    device = getattr(x, "__dlpack_device__", None)
-    return hasattr(x, "__cuda_array_interface__") or device is not None and device()[0] not in _ON_HOST
 
 
 class Library:
@@ -56,12 +47,10 @@ class Library:
         return np.asarray(x)
 
     @staticmethod
-    def maker(x: Any) -> Callable[[Tuple[int, ...], np.dtype], Any]:
-        """Returns a function (shape, dtype) that makes arrays of this library on the GPU of x, in C order."""
-        def fails(shape: Tuple[int, ...], dtype: np.dtype) -> Any:
-            raise TypeError(f"it is not known how arrays of type {name} are made: give `out`")
-        name = type(x).__name__
-        return fails
+    def maker(x: Any) -> Optional[Maker]:
+        """Returns a function (shape, dtype) that makes arrays of this library on the GPU of x, in C order; None: it is
+        not known how."""
+        return None
 
 
 class Torch(Library):
@@ -79,7 +68,7 @@ class Torch(Library):
         return x.cpu()
 
     @staticmethod
-    def maker(x: Any) -> Callable[[Tuple[int, ...], np.dtype], Any]:
+    def maker(x: Any) -> Maker:
         torch, device = sys.modules["torch"], x.device
         return lambda shape, dtype: torch.empty(shape, dtype=getattr(torch, dtype.name), device=device)
 
@@ -100,7 +89,7 @@ class Cupy(Library):
         return x.get()
 
     @staticmethod
-    def maker(x: Any) -> Callable[[Tuple[int, ...], np.dtype], Any]:
+    def maker(x: Any) -> Maker:
         cupy, device = sys.modules["cupy"], x.device
 
         def empty(shape: Tuple[int, ...], dtype: np.dtype) -> Any:
@@ -115,7 +104,7 @@ class Jax(Library):
     immutable = True
 
     @staticmethod
-    def maker(x: Any) -> Callable[[Tuple[int, ...], np.dtype], Any]:
+    def maker(x: Any) -> Maker:
         jax, devices = sys.modules["jax"], x.devices()
 
         def zeros(shape: Tuple[int, ...], dtype: np.dtype) -> Any:
@@ -124,7 +113,7 @@ class Jax(Library):
         return zeros
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=256)
 def _library_of(kind: type) -> Type[Library]:
     torch = sys.modules.get("torch")
     if torch is not None and issubclass(kind, torch.Tensor):
@@ -135,6 +124,19 @@ def _library_of(kind: type) -> Type[Library]:
 def library_of(x: Any) -> Type[Library]:
     """Returns the library that x is an array of."""
     return _library_of(type(x))
+
+
+def is_on_gpu(x: Any) -> bool:
+    """Returns whether x is an array in memory that is not the host's."""
+    if type(x) is np.ndarray:
+        return False
+    library = library_of(x)
+    if library is Torch:
+        return x.device.type != "cpu"
+    if library is Cupy:
+        return True
+    device = getattr(x, "__dlpack_device__", None)
+    return hasattr(x, "__cuda_array_interface__") or device is not None and device()[0] not in _ON_HOST
 
 
 def on_host(x: Any) -> Any:

@@ -22,12 +22,15 @@ def cholupdate_on_gpu(L: Any, x: Any, weights: Any, scale: Any, lower: bool, out
     if factor.ndim > 2:
         raise TypeError("L on a GPU must be one factor (n, n). Batch(L, device='gpu') has many, from the host")
     square("L", factor)
+    R, turned = either_on_gpu(factor)
+    result, to = factor, (R, turned)
     if out is not None:
         _require_out(out, factor)
-    result = factor
-    if factor.owner is L and (out is not L or either_on_gpu(factor)[0] is None):  # of integers there is a copy already
+    if factor.owner is L and (out is not L or R is None):  # of integers there is a copy already
         result = view("L", copy_of(factor, lower), factor.stream)
-    _modify(factor, result, x, (weights, scale, downdate), lower, threads)
+        to = either_on_gpu(result)
+    into = result is not factor and R is not None and (R.ld, turned) == (to[0].ld, to[1])
+    _modify(result, *to, R if into else None, x, (weights, scale, downdate), (lower, threads))
     if out is None:
         return result.owner
     if result.owner is not out:
@@ -35,24 +38,23 @@ def cholupdate_on_gpu(L: Any, x: Any, weights: Any, scale: Any, lower: bool, out
     return out
 
 
-def _modify(L: GpuArray, result: GpuArray, x: Any, what: tuple, lower: bool, threads: Optional[int]) -> None:
-    """Replaces the result, which is L or a copy of it, by the modified factor. what: (weights, scale, downdate)."""
-    (R, turned), (to, to_turned) = either_on_gpu(L), either_on_gpu(result)
+def _modify(result: GpuArray, to: Matrix, turned: bool, R: Optional[Matrix], x: Any, what: tuple, how: tuple) -> None:
+    """Replaces the result, a factor in the matrix `to`, by the modified factor. R: a matrix with the same factor, which
+    is read instead, as that takes less time; or None. what: (weights, scale, downdate). how: (lower, threads)."""
     weights, scale, downdate = what
-    stream = result.stream if L.stream is None else L.stream
-    x, V = _columns(x, L.dtype, stream, to)
+    lower, threads = how
+    stream = result.stream
+    x, V = _columns(x, result.dtype, stream, to)
     if stream is None and isinstance(x, GpuArray):
         stream = x.stream
     weights = weights_of(weights, V.cols, downdate)
-    end = pointer(weights), number("scale", scale), None
-    chosen = options(UPPER if bool(lower) == to_turned else LOWER, threads, ANY_GPU, queue(stream))
-    into = result is not L and R is not None and (R.ld, turned) == (to.ld, to_turned)
+    chosen = options(UPPER if bool(lower) == turned else LOWER, threads, ANY_GPU, queue(stream))
     status = Status()
-    with gpu_turn:  # the first way reads L alone, which takes less time
-        code = lib.update_into(R, to, V, *end, chosen, byref(status)) if into else \
-            lib.update(to, V, *end, chosen, byref(status))
+    end = V, pointer(weights), number("scale", scale), None, chosen, byref(status)
+    with gpu_turn:
+        code = lib.update(to, *end) if R is None else lib.update_into(R, to, *end)
     if code:
-        raise error_of(status, to_turned)
+        raise error_of(status, turned)
 
 
 def _columns(x: Any, dtype: np.dtype, stream: Optional[int], to: Matrix) -> Tuple[Any, Matrix]:
@@ -72,9 +74,12 @@ def _overlap(A: Matrix, B: Matrix) -> bool:
 
 def _require_out(out: Any, factor: GpuArray) -> None:
     """Raises TypeError and BadArgument unless the result can be stored in `out`."""
-    if not is_on_gpu(out) or library_of(out) is not library_of(factor.owner):
+    if out is factor.owner:
+        there = factor
+    elif not is_on_gpu(out) or library_of(out) is not library_of(factor.owner):
         raise TypeError(f"out must be an array of the library of L on its GPU, not {type(out).__name__}")
-    there = view("out", out, factor.stream)
+    else:
+        there = view("out", out, factor.stream)
     if there.shape != factor.shape or there.dtype != factor.dtype:
         raise BadArgument(f"out must have shape {factor.shape} and dtype {factor.dtype}, as the result has, not "
                           f"{there.shape} and {there.dtype}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from ctypes import byref, c_double, c_ssize_t
 from math import prod
 from operator import index as as_integer
-from typing import Any, Callable, Iterable, Optional, Tuple, Union
+from typing import Any, Iterable, Optional, Tuple, Union
 
 import numpy as np
 
 from ._arrays import address, array, by_columns, by_either, columns, number, pointer, real, square, weights_of
 from ._gpu import LEGACY, GpuArray, columns_of, copy_of, either_on_gpu, packed_columns, queue, real_on_gpu, view
 from ._handle import Handle, device_number, system_number
-from ._libraries import is_on_gpu, library_of
+from ._libraries import Maker, is_on_gpu, library_of
 from ._library import ANY_GPU, HOST, LOWER, UPPER, Matrix, Status, integer, lib, options
 from .errors import BadArgument, error_of
 
@@ -36,8 +36,9 @@ class Factor(Handle):
     threads : int, optional
         The most threads that compute. None: as many as are of use.
 
-    L on a GPU is copied on that GPU, and what to_array() and inverse() return is then of the library of L, on that GPU.
-    A factor on a GPU takes x, X and b from either memory; solve() returns an array of the library of b, where b is.
+    L on a GPU is copied on that GPU. If it is of torch, CuPy or JAX, to_array() and inverse() return arrays of that
+    library on that GPU. A factor on a GPU takes x, X and b from either memory; solve() returns an array of the library
+    of b, where b is.
 
     After an exception the factor is as it was, unless the exception is HalfModified. Several threads may use different
     factors at the same time; they take turns for factors on a GPU. A factor can be copied and pickled.
@@ -47,7 +48,7 @@ class Factor(Handle):
 
     def __init__(self, L: Any, lower: bool = True, capacity: Optional[int] = None,
                  device: Union[None, str, int] = None, threads: Optional[int] = None):
-        self._empty: Optional[Callable[..., Any]] = None  # makes arrays on a GPU, if L is on one
+        self._empty: Optional[Maker] = None  # makes arrays on a GPU, if L is on one
         number, stream = HOST if device is None else device_number(device), None
         if is_on_gpu(L):
             L, R, turned = self._on_gpu(L)

@@ -37,6 +37,8 @@ class RecursiveLeastSquares:
     device, threads
         As of Factor.
 
+    X, y and weights may also be arrays on the GPU of the factor. `coef`, `rss` and predict() are of the host.
+
     After an exception everything is as it was, unless the exception is HalfModified. A regression can be copied and
     pickled.
     """
