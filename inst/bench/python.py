@@ -233,6 +233,10 @@ def on_gpu(options, torch, A, L, X):
     tell_of("cholupdate(L, X.T, out=L)", lambda: gpucholmod.cholupdate(place, X.T, out=place))
     tell_of("cholupdate(L, X.T)", lambda: gpucholmod.cholupdate(L, X.T))
     tell_of("torch.clone(L)", lambda: L.clone())
+    by_columns = torch.linalg.cholesky(A)  # lower, in Fortran order
+    tell_of("cholupdate(L, X.T), L in Fortran order", lambda: gpucholmod.cholupdate(by_columns, X.T))
+    tell_of("cholupdate(L, X.T, out=L), L in Fortran order",
+            lambda: gpucholmod.cholupdate(by_columns, X.T, out=by_columns))
     tell_of("Factor.update(X.T)", lambda: f.update(X.T))
     tell_of("torch.linalg.cholesky(A + X.T @ X)", lambda: torch.linalg.cholesky(A + X.T @ X))
     again = torch.linalg.cholesky(A + X.T @ X)

@@ -9,8 +9,13 @@ import numpy as np
 import gpucholmod
 from cases import bits, factor_of, off_alignment, ratio
 from gpu_arrays import OfDlpack, OfInterface
-from gpucholmod import Factor, RecursiveLeastSquares, _gpu, _update_gpu, cholupdate, factor
-from gpucholmod._library import HOST
+from gpucholmod import Factor, RecursiveLeastSquares, _gpu, _library, _update_gpu, cholupdate, factor
+from gpucholmod._library import ANY_GPU, HOST, LOWER, UPPER
+
+try:
+    import torch
+except ImportError:
+    torch = None
 
 FORMS = (OfInterface, OfDlpack)
 
@@ -89,6 +94,19 @@ class Views(unittest.TestCase):
         strange.__class__ = type("Strange", (OfDlpack,), {"__dlpack__": lambda self, **more: 1})
         with self.assertRaises(TypeError):
             _gpu.view("x", strange)
+
+    def test_capsules_of_other_libraries(self):
+        given = [np.arange(12.0).reshape(3, 4).T, np.arange(3, dtype=np.int32)]
+        if torch is not None:
+            given += [torch.ones(3, 4, dtype=torch.float32)[:, 1:]]
+        for x in given:
+            data = x.ctypes.data if isinstance(x, np.ndarray) else x.data_ptr()
+            steps = tuple(step // np.asarray(x).itemsize for step in np.asarray(x).strides)
+            capsule = x.__dlpack__()
+            tensor, _ = _gpu._tensor("x", capsule)
+            self.assertEqual((tensor.data or 0) + tensor.byte_offset, data)
+            self.assertEqual(_gpu._shape_and_strides(tensor), (tuple(x.shape), steps))
+            self.assertEqual(_gpu._of_dlpack_dtype(tensor), np.asarray(x).dtype)
 
     def test_what_cannot_be_used(self):
         for device in ((10, 0), (8, 0)):  # AMD's, Apple's
@@ -257,6 +275,59 @@ class Numbers(unittest.TestCase):
         other.update(X[5:], y[5:], np.arange(15))
         fit.update(OfInterface(X[5:]), OfInterface(y[5:]), OfInterface(np.arange(15)))
         np.testing.assert_array_equal(fit.coef, other.coef)
+
+
+class Calls(unittest.TestCase):
+    """What the library is told: pointers, the triangle, any GPU, and the stream."""
+
+    def setUp(self):
+        self.L, self.x = factor_of(np.random.default_rng(2), 6), np.ones((4, 6))
+
+    def told(self, L, x, in_place=True, **arguments):
+        """Returns the matrices, as (data, ld), and the options of the call that cholupdate() makes."""
+        calls = []
+
+        def note(*given):
+            calls.append(given)
+            return 0
+
+        _library.lib.update  # loads the library
+        with mock.patch.dict(_library.lib.__dict__, update=note, update_into=note):
+            cholupdate(L, x, out=L if in_place else None, **arguments)
+        (given,) = calls
+        matrices = [(part.data, part.ld) for part in given if isinstance(part, _library.Matrix)]
+        return matrices, given[-2]._obj
+
+    def test_arrays_are_used_where_they_are(self):
+        L, X = self.L, self.x
+        wide = np.ones((6, 8))[:, 1:7]
+        for form in FORMS:
+            for given, ld, triangle in ((L, 6, UPPER), (np.asfortranarray(L), 6, LOWER), (wide, 8, UPPER)):
+                matrices, chosen = self.told(form(given), form(X).T)
+                self.assertEqual(matrices, [(given.ctypes.data, ld), (X.ctypes.data, 6)])
+                self.assertEqual((chosen.triangle, chosen.device), (triangle, ANY_GPU))
+                _, chosen = self.told(form(given), X.T, lower=False)
+                self.assertEqual(chosen.triangle, UPPER + LOWER - triangle)
+
+    def test_a_new_result_is_an_upper_factor_by_columns(self):
+        for form in FORMS:
+            matrices, chosen = self.told(form(self.L), form(self.x).T, in_place=False)
+            self.assertEqual((len(matrices), matrices[0], chosen.triangle), (3, (self.L.ctypes.data, 6), UPPER))
+            matrices, chosen = self.told(form(np.asfortranarray(self.L)), form(self.x).T, in_place=False)
+            self.assertEqual((len(matrices), chosen.triangle), (2, UPPER))
+
+    def test_streams(self):
+        for given, queue in ((None, None), (1, None), (2, 2), (77, 77)):
+            there, x = OfInterface(self.L, stream=given), OfInterface(self.x, stream=given).T
+            self.assertEqual(self.told(there, x)[1].stream, queue)
+        x = OfInterface(self.x, stream=77).T
+        self.assertEqual(self.told(OfInterface(self.L, stream=None), x)[1].stream, 77)
+        L, x = OfDlpack(self.L), OfDlpack(self.x.T.copy("F"))
+        self.assertEqual(self.told(L, x)[1].stream, None)
+        self.assertEqual((L.asked, x.asked), ([1], [1]))
+        x = OfDlpack(self.x.T.copy("F"))
+        self.assertEqual(self.told(OfInterface(self.L, stream=77), x)[1].stream, 77)
+        self.assertEqual(x.asked, [77])
 
 
 class Refusals(unittest.TestCase):

@@ -151,9 +151,7 @@ def _of_dlpack(name: str, x: Any, stream: int) -> GpuArray:
     except TypeError:  # a library from before version 1 of DLPack
         capsule = x.__dlpack__(stream=stream)
     tensor, readonly = _tensor(name, capsule)
-    shape = tuple(tensor.shape[:tensor.ndim])
-    strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else _without_gaps(shape)
-    found = GpuArray(x, (tensor.data or 0) + tensor.byte_offset, shape, strides, _of_dlpack_dtype(tensor),
+    found = GpuArray(x, (tensor.data or 0) + tensor.byte_offset, *_shape_and_strides(tensor), _of_dlpack_dtype(tensor),
                      tensor.device, stream)
     found.readonly, found.memory = readonly or library_of(x).immutable, capsule
     return found
@@ -170,6 +168,11 @@ def _tensor(name: str, capsule: Any) -> Tuple[_DLTensor, bool]:
     if managed.major != 1:
         raise TypeError(f"{name}.__dlpack__() has returned a tensor of version {managed.major} of DLPack, not 1")
     return managed.tensor, bool(managed.flags & _READ_ONLY)
+
+
+def _shape_and_strides(tensor: _DLTensor) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+    shape = tuple(tensor.shape[:tensor.ndim])
+    return shape, tuple(tensor.strides[:tensor.ndim]) if tensor.strides else _without_gaps(shape)
 
 
 def _of_dlpack_dtype(tensor: _DLTensor) -> Optional[np.dtype]:

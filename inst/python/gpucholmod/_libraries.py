@@ -6,7 +6,6 @@ A library that the caller has not imported is not imported here.
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, Callable, Optional, Tuple, Type
 
@@ -31,7 +30,7 @@ class Library:
     def copied(x: Any) -> Any:
         """Returns a copy, in the same memory and, where the library can, the same order."""
         if not hasattr(x, "copy"):
-            raise TypeError(f"an array of type {type(x).__name__} has no method copy(): give `out`, or a new array")
+            raise TypeError(f"an array of type {type(x).__name__} has no method copy(): only out=L works")
         return x.copy()
 
     @staticmethod
@@ -108,7 +107,7 @@ class Jax(Library):
         jax, devices = sys.modules["jax"], x.devices()
 
         def zeros(shape: Tuple[int, ...], dtype: np.dtype) -> Any:
-            with jax.default_device(next(iter(devices))) if devices else nullcontext():
+            with jax.default_device(next(iter(devices))):
                 return jax.numpy.zeros(shape, dtype)
         return zeros
 
