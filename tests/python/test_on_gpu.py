@@ -106,7 +106,8 @@ class OnGpu:
             L = np.linalg.cholesky(A[:80, :80]).astype(dtype)
             for lower in (True, False):
                 f = Factor(self.put(L if lower else L.T), lower=lower, capacity=90)
-                self.assertEqual((f.device, f.dtype, f.order, f.capacity), ("gpu", dtype, 80, 90))
+                self.assertEqual((f.device, f.dtype, f.order), ("gpu", dtype, 80))
+                self.assertGreaterEqual(f.capacity, 90)
                 self.assertEqual(bits(self.get(f.to_array())), bits(L))
                 self.assertEqual(bits(self.get(f.to_array(lower=False))), bits(L.T.copy()))
             X = self.rng.standard_normal((5, 80)).astype(dtype)
@@ -154,14 +155,13 @@ class ThatChange(OnGpu):
     def test_in_place(self):
         for dtype in (np.float32, np.float64):
             L, X = factor_of(self.rng, 300, dtype), self.rng.standard_normal((16, 300)).astype(dtype)
-            expected = self.get(cholupdate(self.put(L), self.put(X).T))
             room = self.put(np.ones((320, 330), dtype))
             room[10:310, 20:320] = self.put(L)
             scattered = self.put(np.kron(L, np.ones((2, 2))).astype(dtype))
             before = self.get(scattered)
             for there in (self.put(L), room[10:310, 20:320], scattered[::2, ::2]):
                 self.assertIs(cholupdate(there, self.put(X).T, out=there), there)
-                self.assertEqual(bits(self.get(there)), bits(expected))
+                self.check(there, L, X.T)
             after = self.get(room)
             after[10:310, 20:320] = 1
             np.testing.assert_array_equal(after, 1)
