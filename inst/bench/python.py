@@ -210,7 +210,7 @@ def gpu(options, rng):
     """Factors and 16 columns in the memory of a GPU: whole calls, beside refactoring by torch and updates by JAX."""
     torch = torch_on_gpu()
     for n in [size for size in (1000, 5000) if torch and size <= options.most]:
-        X = torch.from_numpy(rng.standard_normal((16, n)) / n).cuda()
+        X = torch.from_numpy(rng.standard_normal((16, n)) / np.sqrt(n)).cuda()
         B = torch.from_numpy(rng.standard_normal((n, n)) / np.sqrt(n)).cuda()
         A = B @ B.T + torch.eye(n, dtype=B.dtype, device="cuda")
         L = torch.linalg.cholesky(A).contiguous()

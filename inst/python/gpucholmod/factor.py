@@ -174,7 +174,7 @@ class Factor(Handle):
 
     def _update(self, x: Any, weights: Any, scale: float, downdate: bool, sides: Any) -> None:
         """sides: a pointer to RightSides, or None."""
-        x, V, chosen = self._columns("x", self._given("x", x), self.order)
+        x, V, chosen = self._columns("x", x, self.order)
         weights = weights_of(weights, V.cols, downdate)
         self._call(lib.factor_update, self._handle, V, pointer(weights), number("scale", scale), sides, chosen)
 
@@ -189,10 +189,13 @@ class Factor(Handle):
         if self._number == HOST:
             raise TypeError(f"{name} is on a GPU, and the factor is not: copy it, as by {name}.cpu() of torch")
 
-    def _columns(self, name: str, x: Union[np.ndarray, GpuArray], n: int) -> Tuple[Any, Matrix, Any]:
-        """Returns x, (n,) or (n, k), the matrix of its columns, and options for a call that reads them."""
+    def _columns(self, name: str, x: Any, n: int) -> Tuple[Any, Matrix, Any]:
+        """Returns x, (n,) or (n, k), the matrix of its columns, and options for a call that reads them. x may be what
+        _given() has returned."""
         if not isinstance(x, GpuArray):
-            return (*columns(name, x, n), self._options)
+            if not is_on_gpu(x):
+                return (*columns(name, x, n), self._options)
+            x = self._given(name, x)
         x, matrix = columns_of(name, x, n)
         return x, matrix, options(UPPER, self._threads, stream=queue(x.stream))
 
