@@ -71,6 +71,7 @@ typedef struct gpucholmod_status {
   ptrdiff_t pivot;
   ptrdiff_t row, col;
   ptrdiff_t member;        /* of a batch, or of the modifications of gpucholmod_solve_modified() */
+  char argument[32];       /* the argument that is wrong: "V", "sides->z", "options->threads"; "": none is named */
   char message[240];
 } gpucholmod_status;
 

@@ -30,6 +30,7 @@ class Failure : public std::runtime_error {
   std::ptrdiff_t row() const noexcept { return status_.row; }
   std::ptrdiff_t col() const noexcept { return status_.col; }
   std::ptrdiff_t member() const noexcept { return status_.member; }  ///< of a batch
+  const char* argument() const noexcept { return status_.argument; }  ///< that is wrong; "": none is named
 
  private:
   gpucholmod_status status_;
@@ -67,6 +68,7 @@ inline void require(bool holds, const char* argument, const char* what) {
   gpucholmod_status status{};
   status.code = GPUCHOLMOD_BAD_ARGUMENT;
   const std::string message = std::string("'") + argument + "' " + what;
+  std::string(argument).copy(status.argument, sizeof status.argument - 1);
   message.copy(status.message, sizeof status.message - 1);
   throw Failure(status);
 }

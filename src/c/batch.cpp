@@ -50,7 +50,7 @@ BatchTask task_of(const gpucholmod_batch_modification& what, index_t count, cons
     task.common_weights = what.weights_count == k;
     require(task.common_weights || has_columns(what.weights_count, k, count), "what->weights_count",
             "must be k, or k times the number of members");
-    require_weights(what.weights, what.weights_count);
+    require_weights("what->weights", what.weights, what.weights_count);
     task.weights = what.weights;
   }
   for (index_t j = 0; what.scales && j < count; ++j)
@@ -71,7 +71,9 @@ index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_mod
   require(what.V.rows == R.order(), "what->V", "has another number of rows than the factors");
   const BatchTask task = task_of(what, R.count(), options);
   const std::vector<double> V = packed_doubles("what->V", what.V);
-  naming_members([&] { R.modify(V.data(), task, changing.made, pivots, options.poll(), changing.begun); });
+  renaming("V", "what->V", [&] {
+    naming_members([&] { R.modify(V.data(), task, changing.made, pivots, options.poll(), changing.begun); });
+  });
   changing.begun = false;  // members that fail are as they were
   const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
   return failed == pivots.end() ? -1 : failed - pivots.begin();

@@ -40,21 +40,30 @@ inline int code_of(const Error& error) {
 /// A progress function has asked to stop.
 struct Stopped {};
 
-/// Where something is wrong, from 1; 0: nowhere.
+/// Where something is wrong, from 1; 0: nowhere. The argument's name is as long-lived as the error that has it.
 struct Position {
   index_t pivot = 0, row = 0, col = 0, member = 0;
+  const char* argument = "";
 };
 
 inline Position position_of(const Error& error) {
   Position at;
   for (const auto& [name, value] : error.fields()) {
     const double* const number = std::get_if<double>(&value);
+    if (!number && name == "argument") at.argument = std::get<std::string>(value).c_str();
     if (!number) continue;
     if (name == "row" || name == "index") at.row = index_t(*number);
     if (name == "col") at.col = index_t(*number);
     if (name == "member") at.member = index_t(*number);
   }
   return at;
+}
+
+/// Copies text, as much of it as there is room for, and ends it by 0.
+template <std::size_t room>
+void copy_text(const char* text, char (&to)[room]) {
+  to[0] = to[room - 1] = 0;
+  if (*text) std::strncpy(to, text, room - 1);
 }
 
 inline int tell(gpucholmod_status* status, int code, const char* message, const Position& at = {}) {
@@ -64,8 +73,8 @@ inline int tell(gpucholmod_status* status, int code, const char* message, const 
     status->row = at.row;
     status->col = at.col;
     status->member = at.member;
-    status->message[0] = status->message[sizeof status->message - 1] = 0;
-    if (*message) std::strncpy(status->message, message, sizeof status->message - 1);
+    copy_text(at.argument, status->argument);
+    copy_text(message, status->message);
   }
   return code;
 }
@@ -100,6 +109,23 @@ int guarded(gpucholmod_status* status, F&& f) noexcept {
 /// Throws bad_argument. Is inlined: calls of a function for each of two dozen arguments take as long as a small factor.
 [[gnu::always_inline]] inline void require(bool holds, const char* argument, const char* what) {
   if (!holds) refuse(argument, what);
+}
+
+/// Returns f(). An Error of f() about an argument that the core calls `core` is thrown with the caller's name for it.
+template <class F>
+auto renaming(const std::string& core, const std::string& callers, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (position_of(error).argument != core) throw;
+    Error::Fields fields = error.fields();
+    for (auto& [name, value] : fields)
+      if (name == "argument") value = callers;
+    std::string message = error.what();
+    const std::size_t at = message.find("'" + core + "'");
+    if (at != std::string::npos) message.replace(at + 1, core.size(), callers);
+    throw Error(error.code(), message, std::move(fields));
+  }
 }
 
 template <class S>
@@ -144,10 +170,10 @@ void require_shape(const char* argument, const M& A, index_t rows, index_t cols)
 }
 
 /// Throws bad_argument unless there are k finite weights, or none.
-inline void require_weights(const double* weights, index_t k) {
+inline void require_weights(const char* argument, const double* weights, index_t k) {
   if (!weights) return;
-  require(can_exist(k, 1, sizeof(double)), "weights", "are more than any memory has");
-  for (index_t q = 0; q < k; ++q) require(std::isfinite(weights[q]), "weights", "must be finite");
+  require(can_exist(k, 1, sizeof(double)), argument, "are more than any memory has");
+  for (index_t q = 0; q < k; ++q) require(std::isfinite(weights[q]), argument, "must be finite");
 }
 
 /// Throws bad_argument unless a matrix of either type can exist in memory.

@@ -56,7 +56,7 @@ struct Modification {
   /// Throws bad_argument. k: columns of V.
   void require_sound(index_t k) const {
     require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
-    require_weights(weights, k);
+    require_weights("weights", weights, k);
   }
   Request request(index_t n, index_t k, Precision precision, const Options& options,
                   std::shared_ptr<OwnedRightHandSides> along) const {

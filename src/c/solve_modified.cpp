@@ -23,7 +23,7 @@ class Modifications {
     const MatrixView<const double> V = view<double>("what->V", given->V);
     require_shape("what->V", given->V, n, columns_);
     require_right_sides();
-    require_weights(given->weights, columns_);
+    require_weights("what->weights", given->weights, columns_);
     V_ = packed<double>(V);
     systems_.asked = request_of(n, 0, precision, options);
     systems_.k.assign(given->columns, given->columns + count_);
@@ -130,7 +130,9 @@ int solve_modified(const gpucholmod_modifications* what, unsigned allowed, const
     const Options chosen = options_of(options, allowed);
     HeldFactor& R = factor(chosen);
     Modifications given(what, R.order(), R.precision(), chosen);
-    const ModifiedOutcome outcome = gpucholmod::solve_modified(R, given.systems(), chosen.poll());
+    const ModifiedOutcome outcome = renaming("V", "what->V", [&] {
+      return renaming("b", "what->b", [&] { return gpucholmod::solve_modified(R, given.systems(), chosen.poll()); });
+    });
     failed = given.put_back(outcome);
     return failed >= 0 ? outcome.pivot[failed] : -1;
   });

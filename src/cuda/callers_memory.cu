@@ -24,8 +24,8 @@ void follow(int device, void* stream) {
   cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(queued, &captured), "ask whether a stream is captured");
   if (captured != cudaStreamCaptureStatusNone)
-    throw Error(ErrorCode::bad_argument, "'stream' is being captured, and this call waits for the GPU",
-                {{"argument", "stream"}});
+    throw Error(ErrorCode::bad_argument, "'options->stream' is being captured, and this call waits for the GPU",
+                {{"argument", "options->stream"}});
   Event& until = context.marks().ready;
   until.record(queued);
   check(cudaStreamWaitEvent(context.stream(), until, 0), "order two streams");

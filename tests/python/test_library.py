@@ -10,6 +10,7 @@ from pathlib import Path
 
 import gpucholmod
 from gpucholmod import _handle, _library
+from gpucholmod.errors import error_of
 
 TRY = """
 import gpucholmod
@@ -81,6 +82,15 @@ class Integers(unittest.TestCase):
                      lambda: gpucholmod.cholupdate(L, [1.0], threads=2**32 + 1)):
             with self.assertRaises(gpucholmod.BadArgument):
                 call()
+
+
+class Errors(unittest.TestCase):
+    def test_the_argument_is_that_of_the_status(self):
+        for argument, message, place in ((b"R", b"a number", (4, 1)), (b"", b"a number", (4, 1)), (b"A", b"'V'", (4, 1)),
+                                         (b"what->V", b"beside 'R', a number", (1, 4))):
+            status = _library.Status(code=5, row=2, col=5, argument=argument, message=message)
+            error = error_of(status, turned=True)
+            self.assertEqual((error.row, error.col), place)
 
 
 class Agreement(unittest.TestCase):

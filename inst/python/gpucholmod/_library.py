@@ -32,7 +32,7 @@ class Status(ctypes.Structure):
     """gpucholmod_status."""
 
     _fields_ = [("code", c_int), ("pivot", c_ssize_t), ("row", c_ssize_t), ("col", c_ssize_t), ("member", c_ssize_t),
-                ("message", ctypes.c_char * 240)]
+                ("argument", ctypes.c_char * 32), ("message", ctypes.c_char * 240)]
 
 
 class RightSides(ctypes.Structure):

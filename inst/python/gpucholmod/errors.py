@@ -114,20 +114,25 @@ _CLASSES: Dict[int, Type[Error]] = {
                  CudaFailure, InternalError, NotBuilt, HalfModified)
 }
 
-# What the C interface calls arguments, and what Python does.
-_NAMES = {"R": "L", "V": "x", "B": "b", "sides->z": "z", "sides->Y": "y", "Y": "y", "what->V": "x",
-          "what->b": "b", "what->weights": "weights", "what->scales": "scales"}
+# What the C interface calls arguments and members of its structs, where Python has another name.
+_NAMES = {"R": "L", "V": "x", "B": "b", "Y": "y"}
 
 
 def _from_zero(number: int) -> Optional[int]:
     return number - 1 if number > 0 else None
 
 
+def _name(argument: str) -> str:
+    """Returns the name that Python has for an argument of the C interface: "y" for "sides->Y"."""
+    last = argument.rpartition("->")[2]
+    return _NAMES.get(last, last)
+
+
 def _worded(kind: Type[Error], message: str, matrix: str) -> str:
     """Returns the message of the library with the names of Python's arguments, and numbers that count from 0."""
     if kind is NotPositiveDefinite:
         return f"{matrix} is not positive definite"
-    message = re.sub(r"'([\w>-]+)'", lambda found: _NAMES.get(found.group(1), found.group(1)), message)
+    message = re.sub(r"'([\w>-]+)'", lambda found: _name(found.group(1)), message)
     return re.sub(r"(diagonal entry|entry|member) (\d+)",
                   lambda found: f"{found.group(1)} {int(found.group(2)) - 1}", message)
 
@@ -141,13 +146,12 @@ def error_of(status, turned: bool = False, matrix: str = "the modified matrix") 
     kind = _CLASSES.get(status.code, InternalError)
     message = status.message.decode("utf-8", "replace")
     pivot, row, col, member = (_from_zero(getattr(status, field)) for field in ("pivot", "row", "col", "member"))
-    named = re.search(r"'([\w>-]+)'", message)
-    argument = named.group(1) if named else "R"
+    argument = status.argument.decode() or "R"  # the factor, where none is named
     if turned and argument in ("R", "A") and row is not None and col is not None:
         row, col = col, row
     text = _worded(kind, message, matrix)
     if kind is NotPositiveDefinite and pivot is not None:
         text += f": its leading minor of order {pivot + 1} is not positive"
     if kind is NotFinite and row is not None and col is not None:
-        text = f"{_NAMES.get(argument, argument)}[{row}, {col}] is not finite"
+        text = f"{_name(argument)}[{row}, {col}] is not finite"
     return kind(text, pivot, row, col, member)
