@@ -12,8 +12,9 @@ using blas::Op;
 
 namespace {
 
-/// quadratic (m) <- quadratic + the diagonal of X'X.
+/// quadratic (m, or null) <- quadratic + the diagonal of X'X.
 void add_squares(MatrixView<const double> X, double* quadratic) {
+  if (!quadratic) return;
   for (index_t j = 0; j < X.cols; ++j) quadratic[j] += sum_of_squares(X.col(j), X.rows);
 }
 
@@ -54,10 +55,13 @@ bool Capacitance::factorise(MatrixView<const double> P, index_t removed) {
 
 void Capacitance::solve(double* Y_data, index_t m, double* T_data, index_t ldt, double* quadratic, bool whole) {
   const index_t n = P_.rows, k = P_.cols, removed = k - added_;
+  const MatrixView<double> Y{Y_data, n, m, n};
+  if (quadratic) std::fill_n(quadratic, m, 0.0);
+  if (k == 0) return add_squares(Y, quadratic);
   const MatrixView<const double> S{S_.data(), k, k, k}, U1 = S.block(0, 0, added_, added_),
       G = S.block(0, added_, added_, removed), U2 = S.block(added_, added_, removed, removed),
       P1 = P_.block(0, 0, n, added_), P2 = P_.block(0, added_, n, removed);
-  const MatrixView<double> Y{Y_data, n, m, n}, T1{T_data, added_, m, ldt}, T2{T_data + added_, removed, m, ldt};
+  const MatrixView<double> T1{T_data, added_, m, ldt}, T2{T_data + added_, removed, m, ldt};
   U_.resize(added_ * m);
   const MatrixView<double> X{U_.data(), added_, m, added_};
   blas::trsm_left(Op::transpose, U1, T1);
@@ -65,14 +69,11 @@ void Capacitance::solve(double* Y_data, index_t m, double* T_data, index_t ldt, 
   for (index_t j = 0; j < m; ++j) std::copy_n(T1.col(j), added_, X.col(j));
   blas::trsm_left(Op::none, U1, X);
   blas::gemm(-1, Op::none, P1, Op::none, X, 1, Y);
-  if (quadratic) {
-    std::fill_n(quadratic, m, 0.0);
-    add_squares(Y, quadratic);
-    add_squares(X, quadratic);
-  }
+  add_squares(Y, quadratic);
+  add_squares(X, quadratic);
   if (removed == 0) return;
   blas::trsm_left(Op::transpose, U2, T2);
-  if (quadratic) add_squares(T2, quadratic);
+  add_squares(T2, quadratic);
   if (!whole) return;
   blas::trsm_left(Op::none, U2, T2);
   blas::gemm(1, Op::none, P2, Op::none, T2, 1, Y);

@@ -9,6 +9,7 @@
 #include "base/check_column.h"
 #include "base/clock.h"
 #include "base/huge_pages.h"
+#include "base/sizes.h"
 #include "base/threads.h"
 #include "base/turned.h"
 #include "cpu/batch_modification.h"
@@ -329,6 +330,7 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
 
 std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
                                       const Allocate& allocate) {
+  bytes_of(n, n, 64);  // throws where there can be no group of members, though there may be no members
   return precision == Precision::single ? made_of<float>(R, n, b, uplo, allocate)
                                         : made_of<double>(R, n, b, uplo, allocate);
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/sizes.h"
 #include "cpu/kernels.h"
 #include "cuda/batch_prepared.h"
 #include "cuda/batch_storage.cuh"
@@ -328,6 +329,7 @@ std::unique_ptr<DeviceBatch> upload_large(const double* R, index_t n, index_t b,
 
 std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
                                           int device) {
+  bytes_of(n, n, 64);  // as cpu::hold_batch()
   if (n > most_order && b > 0) return upload_large(R, n, b, uplo, precision, device);
   return precision == Precision::single ? upload_as<float>(R, n, b, uplo, device)
                                         : upload_as<double>(R, n, b, uplo, device);

@@ -186,6 +186,8 @@ TYPED_TEST(CBatch, RefusesWhatItCannotUse) {
     refused(create(count, n, n * count, far));
   }
   refused(create(count + 1, n, n * count, given.ld));
+  for (const ptrdiff_t far : {ptrdiff_t(1) << 30, ptrdiff_t(1) << 32, huge - 1, huge})  // members that none can be
+    refused(create(0, far, 0, far), GPUCHOLMOD_OUT_OF_MEMORY);
   given.memory[size_t((2 * n + 4) * given.ld + 1)] = std::numeric_limits<S>::infinity();
   refused(create(count, n, n * count, given.ld), GPUCHOLMOD_NOT_FINITE);
   EXPECT_EQ(status.member, 3);

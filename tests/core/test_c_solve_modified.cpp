@@ -169,6 +169,30 @@ TYPED_TEST(CSolveModified, ChangesNothingIfItFails) {
   }
 }
 
+/// Modifications without any columns, A_j = scale_j A: their solutions and b'x are those of A, divided by scale_j.
+TEST(CSolveModifiedArguments, HaveNoColumns) {
+  constexpr ptrdiff_t none[count] = {0, 0, 0, 0};
+  for (const bool own_b : {false, true}) {
+    Given<double> given(own_b);
+    gpucholmod_modifications what = given.what();
+    what.columns = none;
+    what.V.cols = 0;
+    what.weights = nullptr;
+    const auto R = matrix(static_cast<const double*>(given.R.data()), n, n, n);
+    ASSERT_EQ(gpucholmod_solve_modified(R, &what, nullptr, nullptr), GPUCHOLMOD_OK);
+    Stored<double> X = own_b ? given.b : given.b.leftCols(m);
+    ASSERT_EQ(gpucholmod_solve(R, GPUCHOLMOD_A, matrix(X.data(), n, X.cols(), n), nullptr, nullptr), GPUCHOLMOD_OK);
+    for (index_t j = 0; j < m * count; ++j) {
+      const double scale = given.scales[size_t(j / m)];
+      const index_t from = own_b ? j : j % m;
+      const Eigen::Map<const Eigen::VectorXd> x(&given.solution[size_t(n * j)], n);
+      EXPECT_LT((scale * x - X.col(from)).norm(), 1e-12 * X.col(from).norm());
+      const double quadratic = given.b.col(from).dot(X.col(from)) / scale;
+      EXPECT_NEAR(given.quadratic[size_t(j)], quadratic, 1e-12 * std::abs(quadratic));
+    }
+  }
+}
+
 /// Sizes that do not fit or no memory has, before anything is read.
 TEST(CSolveModifiedArguments, DoNotFit) {
   Given<double> given(true);
