@@ -26,6 +26,12 @@ have_gtest() {
   echo '#include <gtest/gtest.h>' | c++ -std=c++17 -x c++ -fsyntax-only - >/dev/null 2>&1
 }
 
+# Whether clang is there, with libFuzzer and sanitizers.
+have_fuzzer() {
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char *, unsigned long) { return 0; }' |
+    clang++ -fsanitize=fuzzer,address,undefined -x c++ -o /dev/null - >/dev/null 2>&1
+}
+
 have_toolchain() {
   command -v R >/dev/null && command -v Rscript >/dev/null && command -v make >/dev/null &&
     compiler=$(R CMD config CXX17 2>/dev/null) && command -v "${compiler%% *}" >/dev/null

@@ -7,6 +7,7 @@
 #                  those files alone that R CMD check does not run whole, or for which that matters
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
 #   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp, and in Octave tests/octave.m
+#   fuzzing        random calls of the C interface for a minute, by clang's libFuzzer, under sanitizers (tests/fuzz)
 #   Python         the Python package (inst/python), installed by pip: tests/python, with that library
 #   benchmarks     every script and program of inst/bench runs in its smallest form (tools/benchmarks.R)
 #   README         README.md is what README.Rmd gives
@@ -116,6 +117,20 @@ library_without_r() {
   count_one "$status" "$at/log" "library"
 }
 
+# An input that fails stays in tests/fuzz/build.
+fuzzing() {
+  stage "fuzzing"
+  if ! have_fuzzer; then
+    count 0 0 1 "fuzzing: clang with libFuzzer was not found"
+    return
+  fi
+  status=0
+  eigen=$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')
+  make -s -j "$jobs" -C "$root/tests/fuzz" run EIGEN="$eigen" >"$scratch/fuzzing" 2>&1 || status=$?
+  grep '^stat::number_of_executed_units' "$scratch/fuzzing" || :
+  count_one "$status" "$scratch/fuzzing" "fuzzing"
+}
+
 # After `library`, which installs the library. pip leaves what it builds in the sources: therefore a copy of them.
 python_package() {
   stage "Python"
@@ -215,6 +230,7 @@ else
 fi
 c_interface "$scratch/cpu"
 library_without_r
+fuzzing
 python_package
 benchmarks "$scratch/cpu"
 readme

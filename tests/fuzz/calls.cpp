@@ -1,0 +1,249 @@
+#include "factor.h"
+
+/// Random calls of the C interface. Each input of libFuzzer chooses factors and what is done with them, with wrong
+/// sizes, numbers and options among what is right. Every call must return a code, leave what it must not change as it
+/// was, and be accurate if its numbers are moderate.
+namespace gpucholmod::fuzz {
+namespace {
+
+/// Gives an input's symmetric matrix to gpucholmod_factorise().
+void factorise(Choices& choose) {
+  Call call(choose, true);
+  const index_t n = choose.size();
+  const int type = choose.type();
+  const Exact R = some_factor(choose, n, type, true);
+  const Exact all = R.transpose() * R;
+  Numbers A(n, n, choose.of(0, 3), type);
+  store(all, call.triangle(), A);
+  if (n > 0 && call.is_wild()) A.set(choose.of(0, n - 1), choose.of(0, n - 1), choose.number(true));
+  const Numbers before = A;
+  const Exact given = upper(A, n, call.triangle());
+  const bool succeeded = call.has_succeeded(gpucholmod_factorise(call.given(A), call.options(), &call.status));
+  if (!succeeded) return call.require_unchanged();
+  const Exact made = upper(A, n, call.triangle());
+  Numbers expected = before;
+  store(made, call.triangle(), expected);
+  call.require(!call.moderate || expected.bytes == A.bytes, "what is beside the factor has changed");
+  if (!call.moderate) return;
+  Exact symmetric = given + given.transpose();
+  symmetric.diagonal() = given.diagonal();
+  const long double bound = 100 * eps(type) * (long double)(n + 1) * norm(symmetric);
+  call.require(norm(made.transpose() * made - symmetric) <= bound, "the factor is wrong");
+}
+
+/// Solves with several modifications of one matrix.
+void solve_modified(Choices& choose) {
+  Call call(choose, true);
+  const index_t n = choose.size(), count = choose.of(0, 3), m = choose.of(0, 2);
+  std::vector<index_t> columns(count);
+  index_t all = 0;
+  for (index_t& k : columns) all += k = choose.of(0, 4);
+  const Exact R = some_factor(choose, n, GPUCHOLMOD_DOUBLE, false), A = R.transpose() * R;
+  Numbers stored(n, n, choose.of(0, 2), GPUCHOLMOD_DOUBLE), V(n, all, choose.of(0, 2), GPUCHOLMOD_DOUBLE);
+  store(R, call.triangle(), stored);
+  V.fill(choose, call.is_wild());
+  const bool own_b = choose.one_in(2);
+  Numbers b(n, own_b ? m * count : m, choose.of(0, 2), GPUCHOLMOD_DOUBLE);
+  Numbers solution(n, m * count, choose.of(0, 2), GPUCHOLMOD_DOUBLE);
+  b.fill(choose, call.is_wild());
+  const std::vector<double> weights = some_weights(call, all);
+  std::vector<double> scales(choose.one_in(2) ? count : 0), quadratic(m * count), logdet(count);
+  for (double& scale : scales) scale = some_scale(call);
+  std::vector<index_t> pivots(count);
+  call.watch(quadratic);
+  call.watch(logdet);
+  call.watch(pivots);
+  const bool wants_solution = choose.one_in(2);
+  const gpucholmod_modifications what{choose.one_in(24) ? call.sound = call.moderate = false,
+                                      choose.of(-1, 0)
+                                                        : count,
+                                      columns.data(),
+                                      call.read_only(V),
+                                      pointer(weights),
+                                      pointer(scales),
+                                      m,
+                                      call.read_only(b),
+                                      wants_solution ? call.given(solution) : gpucholmod_matrix{},
+                                      quadratic.data(),
+                                      logdet.data(),
+                                      pivots.data()};
+  const int code = gpucholmod_solve_modified(call.read_only(stored), &what, call.options(), &call.status);
+  if (!call.has_succeeded(code) && code != GPUCHOLMOD_NOT_POSITIVE_DEFINITE) {
+    call.require(!call.sound, "a sound call fails");
+    return call.require_unchanged();
+  }
+  if (!call.moderate) return;
+  index_t first = 0;
+  for (index_t j = 0; j < count; first += columns[j++]) {
+    const double scale = scales.empty() ? 1 : scales[j];
+    const std::vector<double> w(weights.begin() + (weights.empty() ? 0 : first),
+                                weights.begin() + (weights.empty() ? 0 : first + columns[j]));
+    const Exact own = V.exact().middleCols(first, columns[j]);
+    const Exact changed = scale * A + weighted(own, w) * own.transpose();
+    call.require((pivots[j] > 0) == std::isnan(logdet[j]) || n == 0, "a member that is not definite has a determinant");
+    if (pivots[j] > 0 || !wants_solution || m == 0 || n == 0) continue;
+    const Exact X = solution.exact().middleCols(m * j, m), B = b.exact().middleCols(own_b ? m * j : 0, m);
+    call.require(norm(changed * X - B) <= 1e-9L * (norm(changed) + norm(A)) * (norm(X) + norm(B)),
+                 "a solution is wrong");
+  }
+}
+
+/// Many factors of one order.
+class Batch {
+ public:
+  explicit Batch(Choices& choose)
+      : choose_(choose), n_(choose.of(0, 6)), count_(choose.of(0, 4)), type_(choose.type()) {
+    Call call(choose, true);
+    Numbers R(n_, n_ * count_, choose.of(0, 2), type_);
+    for (index_t j = 0; j < count_; ++j) {
+      Numbers one(n_, n_, 0, type_);
+      store(some_factor(choose, n_, type_, false), call.triangle(), one);
+      for (index_t i = 0; i < n_ * n_; ++i) R.set(i % n_, i / n_ + n_ * j, one(i % n_, i / n_));
+    }
+    if (call.is_wild()) R.fill(choose, true);
+    const gpucholmod_const_matrix given = call.read_only(R);
+    const bool made = call.has_succeeded(gpucholmod_batch_create(given, count_, call.options(), &held_, &call.status));
+    call.require_unchanged();
+    call.require(made || !call.sound, "a batch cannot be made");
+  }
+  Batch(const Batch&) = delete;
+  ~Batch() { gpucholmod_batch_destroy(held_); }
+  bool exists() const { return held_ && gpucholmod_batch_order(held_) == n_; }
+
+  void update() {
+    Call call(choose_, false);
+    const index_t k = choose_.of(0, 4), columns = choose_.one_in(2) ? k : k * count_;
+    Numbers V(n_, columns, choose_.of(0, 2), choose_.type());
+    V.fill(choose_, call.is_wild());
+    const std::vector<double> weights = some_weights(call, choose_.one_in(2) ? k : k * count_);
+    std::vector<double> scales(choose_.one_in(2) ? count_ : 0);
+    for (double& scale : scales) scale = some_scale(call);
+    std::vector<index_t> pivots(count_);
+    const std::vector<Exact> before = got(call);
+    const gpucholmod_batch_modification what{choose_.one_in(24) ? call.sound = call.moderate = false,
+                                             k + choose_.of(-1, 0)
+                                                                : k,
+                                             call.read_only(V),
+                                             pointer(weights),
+                                             index_t(weights.size()),
+                                             pointer(scales),
+                                             int(choose_.of(0, 1))};
+    const int code = gpucholmod_batch_update(held_, &what, pivots.data(), call.options(), &call.status);
+    const bool succeeded = call.has_succeeded(code);
+    call.require_unchanged();
+    const std::vector<Exact> after = got(call);
+    const bool partial = code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE && what.independent;
+    call.require(succeeded || !call.sound || code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE, "a sound call fails");
+    for (index_t j = 0; j < count_; ++j) {
+      if ((!succeeded && !partial) || pivots[j] > 0) {
+        call.require((after[j].array() == before[j].array()).all(), "a member has changed");
+      } else if (call.moderate && is_moderate(before[j])) {
+        look_at_member(call, before[j], after[j], columns_of(V, k, j), weights_of(weights, k, j),
+                       scales.empty() ? 1 : scales[j]);
+      }
+    }
+  }
+
+  void solve() {
+    Call call(choose_, false);
+    const int system = int(choose_.of(0, 2));
+    const index_t m = choose_.of(0, 2);
+    Numbers B(n_, m * count_, choose_.of(0, 2), choose_.type());
+    B.fill(choose_, call.is_wild());
+    const Exact b = B.exact();
+    if (!call.has_succeeded(gpucholmod_batch_solve(held_, system, call.given(B), &call.status))) {
+      call.require(!call.sound || call.status.code == GPUCHOLMOD_OVERFLOW, "a sound call fails");
+      return call.require_unchanged();
+    }
+    const std::vector<Exact> all = got(call);
+    for (index_t j = 0; call.moderate && j < count_; ++j) {
+      const Exact X = B.exact().middleCols(m * j, m), &R = all[j];
+      if (!is_moderate(R) || !is_finite(X)) continue;
+      const Exact T = system == GPUCHOLMOD_A ? R.transpose() * R : system == GPUCHOLMOD_R ? R : Exact(R.transpose());
+      const long double size = (norm(R) * norm(R) + norm(R)) * norm(X);
+      call.require(norm(T * X - b.middleCols(m * j, m)) <= 1000 * eps(B.type) * (long double)(n_ + 1) * size,
+                   "a solution is wrong");
+    }
+  }
+
+  void measure() {
+    Call call(choose_, false);
+    std::vector<double> out(count_);
+    call.require(call.has_succeeded(gpucholmod_batch_logdet(held_, out.data(), &call.status)), "no determinants");
+    const std::vector<Exact> all = got(call);
+    for (index_t j = 0; j < count_; ++j) {
+      const long double expected = 2 * all[j].diagonal().array().log().sum();
+      call.require(std::abs(out[j] - expected) <= 1e-12L * (10 + std::abs(expected)), "a determinant is wrong");
+    }
+  }
+
+  void copy() {
+    Call call(choose_, false);
+    gpucholmod_batch* made = nullptr;
+    const std::vector<Exact> before = got(call);
+    call.require(call.has_succeeded(gpucholmod_batch_copy(held_, &made, &call.status)), "a copy fails");
+    std::swap(made, held_);
+    gpucholmod_batch_destroy(made);
+    const std::vector<Exact> after = got(call);
+    for (index_t j = 0; j < count_; ++j)
+      call.require((after[j].array() == before[j].array()).all(), "a copy is another");
+  }
+
+ private:
+  std::vector<Exact> got(const Call& call) const {
+    Numbers R(n_, n_ * count_, choose_.of(0, 2), GPUCHOLMOD_DOUBLE);
+    gpucholmod_status status;
+    call.require(gpucholmod_batch_get(held_, R.given(), nullptr, &status) == GPUCHOLMOD_OK, "a batch cannot be read");
+    std::vector<Exact> all;
+    for (index_t j = 0; j < count_; ++j) all.push_back(R.exact().middleCols(n_ * j, n_));
+    return all;
+  }
+  Exact columns_of(const Numbers& V, index_t k, index_t j) const {
+    return V.exact().middleCols(V.cols == k ? 0 : k * j, k);
+  }
+  static std::vector<double> weights_of(const std::vector<double>& all, index_t k, index_t j) {
+    if (all.empty()) return {};
+    const auto first = all.begin() + (index_t(all.size()) == k ? 0 : k * j);
+    return {first, first + k};
+  }
+  void look_at_member(const Call& call, const Exact& R, const Exact& made, const Exact& V,
+                      const std::vector<double>& weights, double scale) const {
+    const Exact A = scale * R.transpose() * R;
+    const Exact sizes = weighted(V, weights, true).cwiseAbs() * V.cwiseAbs().transpose();
+    const long double bound = 100 * eps(type_) * (long double)(n_ + V.cols() + 1) * (norm(A) + norm(sizes));
+    call.require(norm(made.transpose() * made - A - weighted(V, weights) * V.transpose()) <= bound,
+                 "a member is wrong");
+  }
+
+  Choices& choose_;
+  index_t n_, count_;
+  int type_;
+  gpucholmod_batch* held_ = nullptr;
+};
+
+void use_factor(Choices& choose) {
+  Factor factor(choose);
+  void (Factor::*const calls[])() = {&Factor::update, &Factor::update,  &Factor::insert,
+                                     &Factor::remove, &Factor::shift,   &Factor::solve,
+                                     &Factor::invert, &Factor::measure, &Factor::copy};
+  for (int i = 0; i < 8 && !choose.is_over(); ++i) (factor.*calls[choose.of(0, 8)])();
+}
+void use_batch(Choices& choose) {
+  Batch batch(choose);
+  void (Batch::*const calls[])() = {&Batch::update, &Batch::update, &Batch::solve, &Batch::measure, &Batch::copy};
+  for (int i = 0; i < 8 && batch.exists() && !choose.is_over(); ++i) (batch.*calls[choose.of(0, 4)])();
+}
+
+}  // namespace
+}  // namespace gpucholmod::fuzz
+
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  gpucholmod::fuzz::Choices choose(data, size);
+  void (*const kinds[])(gpucholmod::fuzz::Choices&) = {gpucholmod::fuzz::use_factor, gpucholmod::fuzz::use_factor,
+                                                       gpucholmod::fuzz::use_batch, gpucholmod::fuzz::solve_modified,
+                                                       gpucholmod::fuzz::factorise};
+  kinds[choose.of(0, 4)](choose);
+  return 0;
+}
