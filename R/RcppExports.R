@@ -85,6 +85,10 @@ rcpp_paper_shape <- function(given) {
     .Call(`_gpucholmod_rcpp_paper_shape`, given)
 }
 
+rcpp_estimated_norm <- function(n, multiply) {
+    .Call(`_gpucholmod_rcpp_estimated_norm`, n, multiply)
+}
+
 rcpp_factor_file_order <- function(path) {
     .Call(`_gpucholmod_rcpp_factor_file_order`, path)
 }

@@ -95,7 +95,7 @@ condition_of <- function(f) {
   n <- length(diagonal)
   if (n == 0L) return(1)
   s <- 2^round(log2(max(abs(diagonal))))
-  inverse <- estimated_norm(n, function(x) s * substituted(f, s * substituted(f, x, "forward"), "back"))
+  inverse <- rcpp_estimated_norm(n, function(x) s * substituted(f, s * substituted(f, x, "forward"), "back"))
   max(1, norm_of_A(f, n, s) * inverse)
 }
 
@@ -113,7 +113,7 @@ norm_of_A <- function(f, n, s) {
     own <- if (f$process == 0L) norm_of_A(R, n, s)
     return(agreed(own, "processes", "norm"))
   }
-  estimated_norm(n, function(x) upper_product(f, upper_product(f, x / s, FALSE), TRUE) / s)
+  rcpp_estimated_norm(n, function(x) upper_product(f, upper_product(f, x / s, FALSE), TRUE) / s)
 }
 
 # Returns R x, or R'x if `transposed`, of a matrix x, R being upper; `f` as in condition_of(), of one process.
@@ -121,34 +121,6 @@ upper_product <- function(f, x, transposed) {
   if (is.matrix(f)) return(if (transposed) crossprod(f, x) else f %*% x)
   if (inherits(f, "factor_file")) return(product_with_file(f, x, transposed))
   with_room(function() rcpp_factor_multiply(f, x, if (transposed) 1L else 2L))
-}
-
-# Estimates ||B||_1 of a symmetric n x n matrix B, by which multiply(X) multiplies n x m matrices: Higham (1988), but
-# with the `most` columns of B that look largest at each step, not one. Where a product is not finite, so is the norm.
-estimated_norm <- function(n, multiply, most = 8L) {
-  sizes_of <- function(Y) if (all(is.finite(Y))) colSums(abs(Y)) else Inf
-  signs_of <- function(y) matrix(ifelse(y < 0, -1, 1))
-  alternating <- (1 + (seq_len(n) - 1) / max(1, n - 1)) * rep_len(c(1, -1), n)
-  Y <- multiply(cbind(rep(1 / n, n), alternating * (2 / (3 * n))))
-  found <- max(sizes_of(Y))
-  signs <- signs_of(Y[, 1L])
-  known <- integer()
-  for (step in 1:5) {
-    if (!is.finite(found)) return(Inf)
-    slope <- abs(drop(multiply(signs)))
-    if (!all(is.finite(slope))) return(Inf)
-    at <- setdiff(utils::head(order(slope, decreasing = TRUE), most), known)
-    if (!length(at)) break
-    known <- c(known, at)
-    Y <- multiply(replace(matrix(0, n, length(at)), cbind(at, seq_along(at)), 1))
-    sizes <- sizes_of(Y)
-    if (max(sizes) <= found) break
-    found <- max(sizes)
-    before <- signs
-    signs <- signs_of(Y[, which.max(sizes)])
-    if (identical(before, signs)) break
-  }
-  found
 }
 
 # The default that setMethod() makes of base::rcond() fails where `norm` is missing. Package Matrix has the same method.

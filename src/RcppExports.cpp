@@ -269,6 +269,17 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_estimated_norm
+double rcpp_estimated_norm(int n, Rcpp::Function multiply);
+RcppExport SEXP _gpucholmod_rcpp_estimated_norm(SEXP nSEXP, SEXP multiplySEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< int >::type n(nSEXP);
+    Rcpp::traits::input_parameter< Rcpp::Function >::type multiply(multiplySEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_estimated_norm(n, multiply));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_factor_file_order
 double rcpp_factor_file_order(std::string path);
 RcppExport SEXP _gpucholmod_rcpp_factor_file_order(SEXP pathSEXP) {
@@ -959,6 +970,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_from_float", (DL_FUNC) &_gpucholmod_rcpp_from_float, 1},
     {"_gpucholmod_rcpp_to_float", (DL_FUNC) &_gpucholmod_rcpp_to_float, 1},
     {"_gpucholmod_rcpp_paper_shape", (DL_FUNC) &_gpucholmod_rcpp_paper_shape, 1},
+    {"_gpucholmod_rcpp_estimated_norm", (DL_FUNC) &_gpucholmod_rcpp_estimated_norm, 2},
     {"_gpucholmod_rcpp_factor_file_order", (DL_FUNC) &_gpucholmod_rcpp_factor_file_order, 1},
     {"_gpucholmod_rcpp_factor_file_state", (DL_FUNC) &_gpucholmod_rcpp_factor_file_state, 1},
     {"_gpucholmod_rcpp_write_factor_file", (DL_FUNC) &_gpucholmod_rcpp_write_factor_file, 3},

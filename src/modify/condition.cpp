@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -12,22 +11,16 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Replaces X (n x m) by the product of a symmetric matrix and X.
-using Multiply = std::function<void(std::vector<double>& X, index_t m)>;
-
 double sum_of_magnitudes(const double* x, index_t n) {
   double sum = 0;
   for (index_t i = 0; i < n; ++i) sum += std::abs(x[i]);
   return std::isfinite(sum) ? sum : infinite;
 }
 
-/// Estimates the 1-norm of a symmetric n x n matrix: Higham (1988), but with the `most` columns that look largest at
-/// each step, not one.
 class NormEstimate {
  public:
   NormEstimate(index_t n, const Multiply& multiply) : n_(n), multiply_(multiply), is_known_(n) {}
 
-  /// Returns infinity where a product is not finite.
   double result() {
     start();
     for (int step = 0; step < 5 && std::isfinite(found_); ++step)
@@ -103,6 +96,8 @@ class NormEstimate {
 
 }  // namespace
 
+double estimated_norm(index_t n, const Multiply& multiply) { return NormEstimate(n, multiply).result(); }
+
 double reciprocal_condition(const HeldFactor& R) {
   const index_t n = R.order();
   if (n == 0) return 1;
@@ -127,7 +122,7 @@ double reciprocal_condition(const HeldFactor& R) {
     R.solve(TriangularSolve::back, X.data(), m);
     times(X, s);
   };
-  const double condition = NormEstimate(n, by_A).result() * NormEstimate(n, by_inverse).result();
+  const double condition = estimated_norm(n, by_A) * estimated_norm(n, by_inverse);
   return std::isfinite(condition) ? 1 / std::max(1.0, condition) : 0;
 }
 
