@@ -148,18 +148,19 @@ void require_matrix(const char* argument, const M& A, std::size_t scalar) {
   require(A.data != nullptr || A.rows == 0 || A.cols == 0, argument, "is missing");
 }
 
-/// Returns a view of a matrix of the caller's. Throws bad_argument.
+/// Returns a view of a matrix of the caller's. Throws bad_argument. Without rows, the view has no leading dimension: all
+/// columns are at `data`, which may be null.
 template <class S>
 MatrixView<S> view(const char* argument, const gpucholmod_matrix& A) {
   require(A.type == type_of<S>, argument, "has another type than it must have here");
   require_matrix(argument, A, sizeof(S));
-  return {static_cast<S*>(A.data), A.rows, A.cols, A.ld};
+  return {static_cast<S*>(A.data), A.rows, A.cols, A.rows > 0 ? A.ld : 0};
 }
 template <class S>
 MatrixView<const S> view(const char* argument, const gpucholmod_const_matrix& A) {
   require(A.type == type_of<S>, argument, "has another type than it must have here");
   require_matrix(argument, A, sizeof(S));
-  return {static_cast<const S*>(A.data), A.rows, A.cols, A.ld};
+  return {static_cast<const S*>(A.data), A.rows, A.cols, A.rows > 0 ? A.ld : 0};
 }
 
 /// Throws bad_argument unless A has this shape.

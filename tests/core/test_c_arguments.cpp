@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "c/interface.h"
 #include "c_call.h"
 #include "padded.h"
 #include "tests.h"
@@ -121,6 +122,23 @@ TEST(CArguments, SizesThatNoMemoryHas) {
   EXPECT_THROW(View<double>(std::vector<double>(6), -2, -3), Failure);
   EXPECT_THROW(FactorView<double>(View<double>(R, 2, 2)).update(View<const double>(B, 2, huge)), Failure);
   EXPECT_THROW(Factor(View<const double>(R, 1, 1)).insert(0, View<const double>(B, 0, huge)), Failure);
+}
+
+/// Matrices without rows, whose columns are nowhere, whatever their leading dimension.
+TEST(CArguments, HaveNoRows) {
+  const Held held(Stored<double>(0, 0));
+  double* const nowhere = nullptr;
+  const gpucholmod_matrix two = matrix(nowhere, 0, 2, 3);
+  const gpucholmod_const_matrix V = gpucholmod_as_const(two);
+  const double Y[] = {1, 2};
+  const gpucholmod_right_sides sides = {two, matrix(Y, 2, 2, 2), nullptr};
+  const gpucholmod_matrix R = matrix(nowhere, 0, 0, 3);
+  EXPECT_EQ(gpucholmod_update(R, V, nullptr, 1, &sides, nullptr, nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_factor_update(held.factor, V, nullptr, 1, &sides, nullptr, nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_solve(gpucholmod_as_const(R), GPUCHOLMOD_A, two, nullptr, nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(gpucholmod_factor_solve(held.factor, GPUCHOLMOD_A, two, nullptr), GPUCHOLMOD_OK);
+  const auto view = c::view<double>("V", V);
+  EXPECT_EQ(view.col(1), nowhere);
 }
 
 /// Sizes of which one may well be in memory, and that do not fit the others: errors, before anything is read.
