@@ -178,7 +178,7 @@ class Factor {
   }
   Numbers stored(Call& call, index_t room) {
     Numbers R(room, room, choose_.of(0, 3), type_);
-    store(R_, call.triangle(), R);
+    if (!held_) store(R_, call.triangle(), R);
     return R;
   }
   void create() {

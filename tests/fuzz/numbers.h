@@ -23,14 +23,16 @@ using Bytes = std::vector<unsigned char>;
 
 constexpr index_t huge = std::numeric_limits<index_t>::max();
 
-/// What an input chooses.
+/// What an input chooses: by its bytes, and when they are used up by random numbers, whose seed it has given.
 class Choices {
  public:
   Choices(const unsigned char* data, std::size_t size)
       : bytes_(data, size), random_(bytes_.ConsumeIntegral<unsigned>()) {}
 
-  bool is_over() { return bytes_.remaining_bytes() == 0; }
-  index_t of(index_t least, index_t most) { return bytes_.ConsumeIntegralInRange(least, most); }
+  index_t of(index_t least, index_t most) {
+    if (bytes_.remaining_bytes() > 0) return bytes_.ConsumeIntegralInRange(least, most);
+    return std::uniform_int_distribution<index_t>(least, most)(random_);
+  }
   bool one_in(index_t many) { return of(0, many - 1) == 1; }
   index_t size() { return one_in(8) ? of(0, 70) : of(0, 6); }
   int type() { return int(of(GPUCHOLMOD_DOUBLE, GPUCHOLMOD_FLOAT)); }
