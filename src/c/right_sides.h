@@ -72,8 +72,8 @@ struct Modification {
 inline void put_back_sides(const OwnedRightHandSides* sides, const gpucholmod_right_sides* given) {
   if (!sides) return;
   const index_t rows = index_t(sides->z.size()) / sides->m;
-  double* const z = static_cast<double*>(given->z.data);
-  for (index_t j = 0; j < sides->m; ++j) std::copy_n(sides->z.data() + j * rows, rows, z + j * given->z.ld);
+  const MatrixView<double> z = view<double>("sides->z", given->z);
+  for (index_t j = 0; j < sides->m; ++j) std::copy_n(sides->z.data() + j * rows, rows, z.col(j));
   std::copy(sides->rss.begin(), sides->rss.end(), given->rss);
 }
 

@@ -73,7 +73,8 @@ struct Numbers {
     return std::memcpy(&narrow, at(i, j), sizeof narrow), narrow;
   }
   void set(index_t i, index_t j, double x) {
-    const float narrow = std::isfinite(x) ? float(std::clamp(x, -3e38, 3e38)) : float(x);
+    constexpr double most = std::numeric_limits<float>::max();
+    const float narrow = float(std::isfinite(x) ? std::clamp(x, -most, most) : x);
     if (type == GPUCHOLMOD_DOUBLE)
       std::memcpy(at(i, j), &x, sizeof x);
     else
