@@ -17,13 +17,13 @@
 
 /* Every function, in the order of the table. A new one comes last. */
 #define GPUCHOLMOD_FUNCTIONS(X) \
-  X(abi) X(gpu) X(workspace) \
-  X(update) X(insert) X(delete) X(shift) X(solve) X(solve_modified) X(factorise) X(inverse) X(logdet) X(rcond) \
+  X(abi) X(gpu) X(workspace) X(update) X(update_into) X(insert) X(delete) X(shift) X(solve) X(solve_modified) \
+  X(factorise) X(inverse) X(logdet) X(rcond) \
   X(factor_create) X(factor_copy) X(factor_destroy) X(factor_order) X(factor_capacity) X(factor_type) X(factor_on_gpu) \
   X(factor_update) X(factor_insert) X(factor_delete) X(factor_shift) X(factor_solve) X(factor_solve_modified) \
   X(factor_get) X(factor_diagonal) X(factor_inverse) X(factor_logdet) X(factor_rcond) \
   X(batch_create) X(batch_copy) X(batch_destroy) X(batch_order) X(batch_count) X(batch_type) X(batch_on_gpu) \
-  X(batch_update) X(batch_solve) X(batch_get) X(batch_logdet) X(update_into)
+  X(batch_update) X(batch_solve) X(batch_get) X(batch_logdet)
 
 /* What R_GetCCallable("gpucholmod", "gpucholmod_api") gives: a function that returns this table. */
 #define GPUCHOLMOD_MEMBER(name) __typeof__(&gpucholmod_##name) name##_;

@@ -148,8 +148,8 @@ void require_matrix(const char* argument, const M& A, std::size_t scalar) {
   require(A.data != nullptr || A.rows == 0 || A.cols == 0, argument, "is missing");
 }
 
-/// Returns a view of a matrix of the caller's. Throws bad_argument. Without rows, the view has no leading dimension: all
-/// columns are at `data`, which may be null.
+/// Returns a view of a matrix of the caller's. Throws bad_argument. Without rows, the view has no leading dimension:
+/// all columns are at `data`, which may be null.
 template <class S>
 MatrixView<S> view(const char* argument, const gpucholmod_matrix& A) {
   require(A.type == type_of<S>, argument, "has another type than it must have here");

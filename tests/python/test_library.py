@@ -86,7 +86,8 @@ class Integers(unittest.TestCase):
 
 class Errors(unittest.TestCase):
     def test_the_argument_is_that_of_the_status(self):
-        for argument, message, place in ((b"R", b"a number", (4, 1)), (b"", b"a number", (4, 1)), (b"A", b"'V'", (4, 1)),
+        for argument, message, place in ((b"R", b"a number", (4, 1)), (b"", b"a number", (4, 1)),
+                                         (b"A", b"'V'", (4, 1)),
                                          (b"what->V", b"beside 'R', a number", (1, 4))):
             status = _library.Status(code=5, row=2, col=5, argument=argument, message=message)
             error = error_of(status, turned=True)
