@@ -33,9 +33,8 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int abo
       const int c = first + x;
       const int b = c - above < s.top ? c : c - above;
       const T* from = s.tile(b, c);
-      const index_t ld = s.ld_of_tile(b, c);
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
-        tile[x][j] = from[column(thread + j * threads) * ld + row(thread + j * threads)];
+        tile[x][j] = from[column(thread + j * threads) * s.ld_of_tile(b, c) + row(thread + j * threads)];
     }
     GPUCHOLMOD_UNROLL for (int x = 0; x < count; ++x)
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
