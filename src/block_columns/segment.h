@@ -248,18 +248,20 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   static constexpr int solving = solving_at + (order == Order::back ? 1 : 0);
   /// Behind the last row block that a launch which does all does.
   GPUCHOLMOD_HOST_DEVICE int last() const { return has_sides ? end : blocks; }
+  /// Whether parts of the factor itself lie apart: where right-hand sides alone do, there is less to ask.
+  GPUCHOLMOD_HOST_DEVICE bool lies_apart() const { return has_sides && this->diagonal; }
   /// Row block b of a group of columns, of the factor, or right-hand sides: where it is read, and where it is written,
   /// if anything is; and whether it has ld_apart.
   GPUCHOLMOD_HOST_DEVICE const T* group_in(int b, int group) const {
-    if constexpr (has_sides) return this->before(b, index_t(group) * GROUP);
-    return R + index_t(group) * GROUP * ld + index_t(b) * NB;
+    if (lies_apart()) return this->before(b, index_t(group) * GROUP);
+    return (!has_sides || group < first_side ? R : sides) + index_t(group) * GROUP * ld + index_t(b) * NB;
   }
   GPUCHOLMOD_HOST_DEVICE T* group_out(int b, int group) const {
-    if constexpr (has_sides) return this->after(b, index_t(group) * GROUP);
-    return out + index_t(group) * GROUP * ld + index_t(b) * NB;
+    if (lies_apart()) return this->after(b, index_t(group) * GROUP);
+    return (!has_sides || group < first_side ? out : sides) + index_t(group) * GROUP * ld + index_t(b) * NB;
   }
   GPUCHOLMOD_HOST_DEVICE bool is_group_apart(int b, int group) const {
-    return has_sides && this->is_apart(b, index_t(group) * GROUP);
+    return lies_apart() && this->is_apart(b, index_t(group) * GROUP);
   }
   using WithSides = Segment<T, order_, A, true>;
   /// The same, with what lies apart, if anything does.
@@ -282,11 +284,10 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
 
   /// The tile that takes block column c past row block b; its diagonal block where b is c; and its leading dimension.
   GPUCHOLMOD_HOST_DEVICE index_t ld_of_tile(int b, int c) const {
-    if constexpr (has_sides) return this->ld_of(b, index_t(c) * NB);
-    return ld;
+    return lies_apart() ? this->ld_of(b, index_t(c) * NB) : ld;
   }
   GPUCHOLMOD_HOST_DEVICE const T* tile(int b, int c) const {
-    if constexpr (has_sides) return this->before(b, index_t(c) * NB);
+    if (lies_apart()) return this->before(b, index_t(c) * NB);
     const index_t row = place(order == Order::forward ? b : c), column = place(order == Order::forward ? c : b);
     return R + column * NB * ld + row * NB;
   }
