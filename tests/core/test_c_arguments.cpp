@@ -130,7 +130,7 @@ TEST(CArguments, HaveNoRows) {
   double* const nowhere = nullptr;
   const gpucholmod_matrix two = matrix(nowhere, 0, 2, 3);
   const gpucholmod_const_matrix V = gpucholmod_as_const(two);
-  const double Y[] = {1, 2};
+  const double Y[] = {1, 2, 3, 4};
   const gpucholmod_right_sides sides = {two, matrix(Y, 2, 2, 2), nullptr};
   const gpucholmod_matrix R = matrix(nowhere, 0, 0, 3);
   EXPECT_EQ(gpucholmod_update(R, V, nullptr, 1, &sides, nullptr, nullptr), GPUCHOLMOD_OK);
