@@ -3,7 +3,7 @@
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local CUDA=yes BUILD=build/gpu
 #
-# puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod.h, include/gpucholmod*.hpp and lib/pkgconfig/gpucholmod.pc there, for the CPU or
+# puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod.h, gpucholmod_matrix.h, gpucholmod*.hpp and lib/pkgconfig/gpucholmod.pc there, for the CPU or
 # with what runs on a GPU. It takes GNU make, a compiler of C++17, Eigen 3.3 or later (header files only; EIGEN=, where pkg-config does not know it)
 # and some LAPACK and BLAS (LAPACK=); for GPUs the CUDA toolkit (CUDA_HOME=, and CUDA_ARCH=, the architectures to compile for, oldest first, which
 # serves those to come as well). A build folder (BUILD=) is for one or the other.
@@ -70,7 +70,7 @@ install: all
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	cp $(BUILD)/libgpucholmod.a $(BUILD)/libgpucholmod.so $(DESTDIR)$(PREFIX)/lib
 	cp $(BUILD)/gpucholmod.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	cp $(cpp_headers) $(root)/inst/include/gpucholmod.h $(DESTDIR)$(PREFIX)/include
+	cp $(cpp_headers) $(root)/inst/include/gpucholmod.h $(root)/inst/include/gpucholmod_matrix.h $(DESTDIR)$(PREFIX)/include
 
 # Programs that use the library, on a GPU where it was built with CUDA.
 check: $(BUILD)/program_c $(BUILD)/program_cpp
@@ -85,14 +85,14 @@ $(BUILD)/program_cpp: $(root)/tests/library.cpp $(cpp_headers) $(BUILD)/libgpuch
 # Times of the C interface beside Eigen's, which is compiled for this machine.
 bench: $(BUILD)/bench_c
 	$(BUILD)/bench_c $(ARGS)
-$(BUILD)/bench_c: $(root)/inst/bench/c_interface.cpp $(root)/inst/include/gpucholmod.h $(BUILD)/libgpucholmod.a
+$(BUILD)/bench_c: $(root)/inst/bench/c_interface.cpp $(wildcard $(root)/inst/include/*.h) $(BUILD)/libgpucholmod.a
 	$(CXX) -std=c++17 -O3 -march=native -I$(root)/inst/include -isystem $(EIGEN) $(filter %.cpp %.a,$^) $(libraries) -o $@
 
 # Functions for Octave: $(BUILD)/octave is to be on its path. MATLAB's mex takes the same source; that has not been tried.
 octave: $(BUILD)/octave/gpucholmod_mex.mex
 	cp $(root)/inst/octave/*.m $(BUILD)/octave
 
-$(BUILD)/octave/gpucholmod_mex.mex: $(root)/inst/octave/gpucholmod_mex.c $(root)/inst/include/gpucholmod.h $(BUILD)/libgpucholmod.a
+$(BUILD)/octave/gpucholmod_mex.mex: $(root)/inst/octave/gpucholmod_mex.c $(wildcard $(root)/inst/include/*.h) $(BUILD)/libgpucholmod.a
 	@mkdir -p $(@D)
 	mkoctfile --mex -I$(root)/inst/include $< $(abspath $(BUILD)/libgpucholmod.a) $(libraries) -lstdc++ -o $@
 

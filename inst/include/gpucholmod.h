@@ -33,6 +33,8 @@
 
 #include <stddef.h>
 
+#include "gpucholmod_matrix.h"
+
 #define GPUCHOLMOD_ABI 2 /* increases when programs that were compiled with an older header have to be compiled again */
 
 #ifdef GPUCHOLMOD_VISIBLE /* the build of the library defines it: other programs see the functions */
@@ -74,47 +76,6 @@ typedef struct gpucholmod_status {
   char argument[32];       /* the argument that is wrong: "V", "sides->z", "options->threads"; "": none is named */
   char message[240];
 } gpucholmod_status;
-
-enum gpucholmod_type { GPUCHOLMOD_DOUBLE = 1, GPUCHOLMOD_FLOAT = 2 };
-
-/* A matrix in the caller's memory, column-major: element (i, j) is data[i + j * ld], and ld >= rows. data may be NULL
- * if the matrix has no elements. */
-typedef struct gpucholmod_matrix {
-  void *data;
-  ptrdiff_t rows, cols, ld;
-  int type; /* gpucholmod_type */
-} gpucholmod_matrix;
-
-/* The same for a matrix that functions only read. */
-typedef struct gpucholmod_const_matrix {
-  const void *data;
-  ptrdiff_t rows, cols, ld;
-  int type;
-} gpucholmod_const_matrix;
-
-static inline gpucholmod_matrix gpucholmod_double_matrix(double *data, ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld) {
-  const gpucholmod_matrix A = {data, rows, cols, ld, GPUCHOLMOD_DOUBLE};
-  return A;
-}
-static inline gpucholmod_matrix gpucholmod_float_matrix(float *data, ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld) {
-  const gpucholmod_matrix A = {data, rows, cols, ld, GPUCHOLMOD_FLOAT};
-  return A;
-}
-static inline gpucholmod_const_matrix gpucholmod_const_double_matrix(const double *data, ptrdiff_t rows, ptrdiff_t cols,
-                                                                     ptrdiff_t ld) {
-  const gpucholmod_const_matrix A = {data, rows, cols, ld, GPUCHOLMOD_DOUBLE};
-  return A;
-}
-static inline gpucholmod_const_matrix gpucholmod_const_float_matrix(const float *data, ptrdiff_t rows, ptrdiff_t cols,
-                                                                    ptrdiff_t ld) {
-  const gpucholmod_const_matrix A = {data, rows, cols, ld, GPUCHOLMOD_FLOAT};
-  return A;
-}
-/* Returns the same matrix, to be read only. */
-static inline gpucholmod_const_matrix gpucholmod_as_const(gpucholmod_matrix A) {
-  const gpucholmod_const_matrix B = {A.data, A.rows, A.cols, A.ld, A.type};
-  return B;
-}
 
 /* Right-hand sides that are modified along with a factor. They belong to a regression with A = X'X and b = X'y: z is
  * the solution of R'z = b, and becomes that of the modified factor for b + V diag(weights) Y; rss likewise (LINPACK's
