@@ -8,7 +8,9 @@
 //   host      a handle, V in the host's memory
 //   gpu       a handle, V on the GPU
 //   into      R and V in the caller's memory on the GPU, ld = n; the result goes to another matrix there
-//   upper     the same in place
+//   queued    the same with a verdict: from the call until the caller's stream is done
+//   stream    the same of 20 calls that follow each other in the stream, by 20
+//   upper     into, in place
 //   lower     the same with a lower factor, which is copied
 //   eps       max |R~'R~x - R'Rx| / (2^-52 |R'Rx|) of a random x behind all calls, which add and take off as often
 #include <cuda_runtime_api.h>
@@ -112,13 +114,33 @@ void measure(ptrdiff_t n, ptrdiff_t k) {
   };
   const double host = of_handle(here), gpu = of_handle(there);
   gpucholmod_factor_destroy(held);
-  const OnGpu other(R);
-  const double into = median_of([&](bool add) {
+  const OnGpu other(R), verdict(Doubles(1, -1.0));
+  gpucholmod_options queue = options;
+  queue.verdict = reinterpret_cast<int*>(verdict.data());
+  const auto update_into = [&](bool add, const gpucholmod_options& how) {
     const OnGpu &from = add ? R_there : other, &to = add ? other : R_there;
     check(gpucholmod_update_into(gpucholmod_const_double_matrix(from.data(), n, n, n),
                                  gpucholmod_double_matrix(to.data(), n, n, n), there, (add ? plus : minus).data(), 1,
-                                 nullptr, &options, &status));
+                                 nullptr, &how, &status));
+  };
+  const auto finish = [&] {
+    cudaStreamSynchronize(nullptr);
+    int word = -1;
+    cudaMemcpy(&word, verdict.data(), sizeof word, cudaMemcpyDeviceToHost);
+    require(word == 0, "a verdict is not 0");
+  };
+  constexpr int in_stream = 20;
+  const double into = median_of([&](bool add) { update_into(add, options); });
+  const double queued = median_of([&](bool add) {
+    update_into(add, queue);
+    cudaStreamSynchronize(nullptr);
   });
+  finish();
+  const double stream = median_of([&](bool) {
+    for (int i = 0; i < in_stream; ++i) update_into(i % 2 == 0, queue);
+    cudaStreamSynchronize(nullptr);
+  }) / in_stream;
+  finish();
   const double upper = of_callers(R_there, options), of_lower = of_callers(L_there, lower);
   const Doubles before = product(R, n, x), after = product(R_there.get(), n, x);
   double off = 0, size = 0;
@@ -126,8 +148,8 @@ void measure(ptrdiff_t n, ptrdiff_t k) {
     off = std::max(off, std::abs(after[i] - before[i]));
     size = std::max(size, std::abs(before[i]));
   }
-  std::printf("%7td %4td %9.3f %9.3f %9.3f %9.3f %9.3f %8.1f\n", n, k, host, gpu, into, upper, of_lower,
-              off / size * 0x1p52);
+  std::printf("%7td %4td %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %8.1f\n", n, k, host, gpu, into, queued,
+              stream, upper, of_lower, off / size * 0x1p52);
   std::fflush(stdout);
 }
 
@@ -145,7 +167,7 @@ int main(int count, char** arguments) {
   gpucholmod_status status;
   require(gpucholmod_gpu(GPUCHOLMOD_ANY_GPU, &status) == GPUCHOLMOD_OK, status.message);
   std::printf("%s, ms\n"
-              "%7s %4s %9s %9s %9s %9s %9s %8s\n",
-              status.message, "n", "k", "host", "gpu", "into", "upper", "lower", "eps");
+              "%7s %4s %9s %9s %9s %9s %9s %9s %9s %8s\n",
+              status.message, "n", "k", "host", "gpu", "into", "queued", "stream", "upper", "lower", "eps");
   for (const auto& [n, k] : sizes) measure(n, k);
 }

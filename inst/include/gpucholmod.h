@@ -23,8 +23,8 @@
  * GPUCHOLMOD_BAD_ARGUMENT.
  *
  * Functions run in the calling thread alone, unless options->threads allows more; BLAS, LAPACK and CUDA may start
- * threads of their own. Several threads may call functions at once for different factors; of functions for factors on a
- * GPU, one at a time. No function calls R.
+ * threads of their own. Several threads may call functions at once for different factors; those that work on a GPU wait
+ * for each other. No function calls R. A progress function must not call functions that work on a GPU.
  *
  * A program links with libgpucholmod, which tools/library.mk builds. A package of R includes this header after
  * #define GPUCHOLMOD_FROM_R: gpucholmod_r.h says what else it does. In C++: gpucholmod.hpp. */
@@ -125,9 +125,15 @@ typedef struct gpucholmod_options {
   void *stream;                 /* a cudaStream_t; NULL: the default one. Work on numbers in the memory of a GPU begins
                                    when what is queued in it is done. Calls return when all is done; while a stream is
                                    captured, they are GPUCHOLMOD_BAD_ARGUMENT */
+  int *verdict;                 /* NULL, or a word in the memory of the GPU: the call then waits for nothing, see
+                                   gpucholmod_update_into() */
+  const int *devices;           /* the numbers of device_count GPUs that a factor lies on together, instead of device;
+                                   NULL: there is one place */
+  ptrdiff_t device_count;
 } gpucholmod_options;
 
-#define GPUCHOLMOD_OPTIONS_INIT {sizeof(gpucholmod_options), GPUCHOLMOD_UPPER, 0, 0, GPUCHOLMOD_HOST, 0, 0, 0, 0, 0}
+#define GPUCHOLMOD_OPTIONS_INIT \
+  {sizeof(gpucholmod_options), GPUCHOLMOD_UPPER, 0, 0, GPUCHOLMOD_HOST, 0, 0, 0, 0, 0, 0, 0, 0}
 
 enum gpucholmod_system {
   GPUCHOLMOD_A = 0,           /* A x = b */
@@ -156,7 +162,15 @@ int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const doub
                       gpucholmod_status *status);
 
 /* out <- what gpucholmod_update() makes of R, which stays. Unless the code is GPUCHOLMOD_OK, the triangle of out is
- * lost. On a GPU this takes less time, and no memory of the size of R. Options: the same. */
+ * lost. On a GPU this takes less time, and no memory of the size of R. Options: the same, and verdict.
+ *
+ * With a verdict, the call only queues the modification, behind what options->stream holds; what is queued there
+ * afterwards waits for it. *verdict is then 0, or 1: out is lost, R stays, and a call without verdict makes the factor
+ * or says why there is none. It is 1 where the matrix is not positive definite, numbers need scaling or are not finite,
+ * or the factor is so ill-conditioned that the host has to decide how to go on. Takes R, out and V in the memory of one
+ * GPU, R and out upper, with columns that begin at multiples of 16 bytes, and the same ld; weights in the host's
+ * memory; no right-hand sides. Everything else is GPUCHOLMOD_BAD_ARGUMENT. V may change as soon as stream has come past
+ * the call. */
 int gpucholmod_update_into(gpucholmod_const_matrix R, gpucholmod_matrix out, gpucholmod_const_matrix V,
                            const double *weights, double scale, const gpucholmod_right_sides *sides,
                            const gpucholmod_options *options, gpucholmod_status *status);
@@ -226,7 +240,8 @@ int gpucholmod_rcond(gpucholmod_const_matrix R, double *out, const gpucholmod_op
 typedef struct gpucholmod_factor gpucholmod_factor;
 
 /* *made <- a factor of the type of R, a copy of R (n x n), with room for `capacity` rows and columns, or n if that is
- * more. A capacity that no memory has is GPUCHOLMOD_OUT_OF_MEMORY. Options: triangle, threads, device, stream. */
+ * more. A capacity that no memory has is GPUCHOLMOD_OUT_OF_MEMORY. Calls of a factor on several GPUs take numbers in
+ * the host's memory. Options: triangle, threads, device, devices, stream. */
 int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity, const gpucholmod_options *options,
                              gpucholmod_factor **made, gpucholmod_status *status);
 

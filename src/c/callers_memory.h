@@ -11,10 +11,11 @@
 /// Numbers of the caller's that may be in the memory of a GPU.
 namespace gpucholmod::c {
 
-/// Returns the GPU that a factor is on, or GPUCHOLMOD_HOST.
+/// Returns the GPU that a factor is on, whose memory the numbers of its calls may be in too; GPUCHOLMOD_HOST if there
+/// is none, or several.
 inline int device_of(const HeldFactor& R) {
   const auto* const on_gpu = dynamic_cast<const DeviceFactor*>(&R.plain());
-  return on_gpu ? on_gpu->device() : GPUCHOLMOD_HOST;
+  return on_gpu && !on_gpu->is_shared() ? on_gpu->device() : GPUCHOLMOD_HOST;
 }
 
 /// The numbers of a matrix as doubles without gaps: a copy in the host's memory, or where they are on a GPU.

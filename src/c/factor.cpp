@@ -83,7 +83,8 @@ extern "C" {
 int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity, const gpucholmod_options* options,
                              gpucholmod_factor** made, gpucholmod_status* status) {
   return make(made, status, [&] {
-    const Options chosen = options_of(options, option::triangle | option::threads | option::device | option::stream);
+    const Options chosen = options_of(options, option::triangle | option::threads | option::device | option::stream |
+                                                option::devices);
     return with_type("R", R.type, [&](auto s) { return held(view<decltype(s)>("R", R), capacity, chosen); });
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "c/interface.h"
 #include "cuda/callers_memory.h"
@@ -12,7 +13,17 @@ namespace gpucholmod::c {
 
 /// The options that a function has; the caller may set no other.
 namespace option {
-enum : unsigned { triangle = 1, trusted = 2, threads = 4, device = 8, workspace = 16, progress = 32, stream = 64 };
+enum : unsigned {
+  triangle = 1,
+  trusted = 2,
+  threads = 4,
+  device = 8,
+  workspace = 16,
+  progress = 32,
+  stream = 64,
+  verdict = 128,
+  devices = 256
+};
 }
 
 /// What functions have that change a factor in the caller's memory.
@@ -29,6 +40,8 @@ struct Options {
   gpucholmod_progress progress = nullptr;
   void* progress_data = nullptr;
   void* stream = nullptr;
+  int* verdict = nullptr;
+  std::vector<int> devices;  ///< several that a factor lies on together; none: it has one place
 
   /// Returns the GPU whose memory `data` is in, or -1: the host's, where `device` says that all numbers are. When one
   /// is found, work on it waits for `stream`. Throws bad_argument where it is another than `device`.
@@ -54,7 +67,7 @@ struct Options {
 };
 
 /// The least size of options: that of the first header whose GPUCHOLMOD_ABI is 2. Fields that later headers add follow.
-constexpr std::size_t least_options = offsetof(gpucholmod_options, stream) + sizeof(void*);
+constexpr std::size_t least_options = offsetof(gpucholmod_options, device_count) + sizeof(ptrdiff_t);
 static_assert(GPUCHOLMOD_ABI == 2, "another ABI has another least size");
 
 /// Returns the caller's options, fields that the header of the program does not have being as in
@@ -85,6 +98,8 @@ inline Options options_of(const gpucholmod_options* asked, unsigned allowed) {
   has(option::workspace, !given.workspace, "options->workspace");
   has(option::progress, !given.progress, "options->progress");
   has(option::stream, !given.stream, "options->stream");
+  has(option::verdict, !given.verdict, "options->verdict");
+  has(option::devices, !given.devices && given.device_count == 0, "options->devices");
   require(given.triangle == GPUCHOLMOD_UPPER || given.triangle == GPUCHOLMOD_LOWER, "options->triangle",
           "must be GPUCHOLMOD_UPPER or GPUCHOLMOD_LOWER");
   require(given.trusted == 0 || given.trusted == 1, "options->trusted", "must be 0 or 1");
@@ -99,6 +114,12 @@ inline Options options_of(const gpucholmod_options* asked, unsigned allowed) {
   options.progress = given.progress;
   options.progress_data = given.progress_data;
   options.stream = given.stream;
+  options.verdict = given.verdict;
+  require(given.device_count >= 0 && (given.device_count > 0) == (given.devices != nullptr), "options->device_count",
+          "must be the number of options->devices");
+  require(given.device_count == 0 || given.device == GPUCHOLMOD_HOST, "options->device",
+          "is not chosen where there are options->devices");
+  if (given.device_count > 0) options.devices.assign(given.devices, given.devices + given.device_count);
   return options;
 }
 

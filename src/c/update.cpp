@@ -22,6 +22,9 @@ namespace {
 /// done. Above, a run that writes nothing finds out.
 constexpr index_t beside = 256;
 
+/// The options of both functions.
+constexpr unsigned changes_callers_factor = in_callers_memory | option::trusted | option::workspace;
+
 /// Returns the words that a modification works in, of which there may be SIZE_MAX at most.
 std::size_t words(index_t n, index_t k) {
   const std::size_t kept = n <= beside ? std::size_t(n * n) : 0;
@@ -134,14 +137,11 @@ index_t update(const Call<S>& call) {
   return by_request(call, along);
 }
 
-/// Modifies a factor in the memory of a GPU where it is, into `out`, which may be R: see cuda::modify_where_it_is().
-/// Returns nothing where that cannot be.
-template <class S>
-std::optional<index_t> on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
+/// Returns f(factor, columns of V, task) of a modification of an upper factor in the memory of a GPU into `out`, which
+/// may be R. Throws bad_argument.
+template <class S, class F>
+auto with_task(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V, F&& f) {
   const index_t n = call.R.cols, k = V.cols;
-  const int gpu = call.options.gpu_of("R", call.R.data);
-  const bool has_sides = call.what.sides && call.what.sides->z.cols > 0;
-  if (call.options.uplo == Uplo::lower || call.options.progress || has_sides) return {};
   Modification what = call.what;
   const WeightsOnHost weights(what.weights, k, call.options);
   what.weights = weights.data();
@@ -149,12 +149,46 @@ std::optional<index_t> on_gpu(const Call<S>& call, MatrixView<S> out, const gpuc
   CallersColumns columns("V", V, call.options);
   WeightedColumns<double> weighted(columns.given(), what.request(n, k, precision_of<S>, call.options, nullptr));
   const Request task = resolved(weighted.request(), choose(weighted.request(), Where::gpu));
+  const cuda::CallersFactor<S> factor{call.options.gpu_of("R", call.R.data), call.R, out, call.options.trusted};
+  return f(factor, weighted.columns(), task);
+}
+
+template <class S>
+bool has_sides(const Call<S>& call) {
+  return call.what.sides && call.what.sides->z.cols > 0;
+}
+
+/// Queues a modification into `out`: see gpucholmod_update_into(). Throws bad_argument.
+template <class S>
+void queue_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
+  const Options& options = call.options;
+  const auto require_on_gpu = [&](const char* argument, const void* data) {
+    require(options.gpu_of(argument, data) >= 0, argument, "must be in the memory of the GPU, as there is a verdict");
+  };
+  require_on_gpu("V", V.data);
+  require_on_gpu("options->verdict", options.verdict);
+  require(options.gpu_of("weights", call.what.weights) < 0, "weights",
+          "must be in the host's memory, as there is a verdict");
+  const bool queued = options.uplo == Uplo::upper && !options.progress && !has_sides(call) &&
+                      with_task(call, out, V, [&](const auto& factor, const ColumnsOfV& columns, const Task& task) {
+                        return cuda::queue_where_it_is<S>(factor, columns, task, {options.stream, options.verdict});
+                      });
+  require(queued, "options->verdict",
+          "takes an upper factor into another, both with columns at multiples of 16 bytes and with the same ld; "
+          "columns of weights that are not 0; no right-hand sides, no progress function");
+}
+
+/// Modifies a factor in the memory of a GPU where it is, into `out`, which may be R: see cuda::modify_where_it_is().
+/// Returns nothing where that cannot be.
+template <class S>
+std::optional<index_t> on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
+  if (call.options.uplo == Uplo::lower || call.options.progress || has_sides(call)) return {};
   std::atomic<bool> begun{false};
   try {
-    const std::optional<Work> done = cuda::modify_where_it_is<S>(
-        {gpu, call.R, out, call.options.trusted}, weighted.columns(), task, call.options.poll(), begun);
-    if (done) return done->pivot;
-    return {};
+    return with_task(call, out, V, [&](const auto& factor, const ColumnsOfV& columns, const Task& task) {
+      const auto done = cuda::modify_where_it_is<S>(factor, columns, task, call.options.poll(), begun);
+      return done ? std::optional<index_t>(done->pivot) : std::nullopt;
+    });
   } catch (const std::exception& error) {
     if (begun) throw HalfModified(std::string("'R' is half modified: ") + error.what());
     throw;
@@ -165,6 +199,7 @@ std::optional<index_t> on_gpu(const Call<S>& call, MatrixView<S> out, const gpuc
 template <class S>
 index_t update_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
   call.require_shapes();
+  if (call.options.verdict) return queue_on_gpu(call, out, V), -1;
   if (const std::optional<index_t> pivot = on_gpu(call, out, V)) return *pivot;
   CallersFactor<S> factor(call.R, call.R.cols, call.options);
   factor.set_result(out);
@@ -175,8 +210,7 @@ index_t update_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_c
 
 /// out <- the modified factor of R, which is read alone unless it is the same matrix.
 index_t update(const gpucholmod_matrix& R, const gpucholmod_matrix& out, const gpucholmod_const_matrix& V,
-               const Modification& what, const gpucholmod_options* options) {
-  const Options chosen = options_of(options, in_callers_memory | option::trusted | option::workspace);
+               const Modification& what, const Options& chosen) {
   return with_type("R", R.type, [&](auto s) {
     using S = decltype(s);
     Call<S> call{chosen, view<S>("R", R), view<S>("V", V), what};
@@ -185,6 +219,7 @@ index_t update(const gpucholmod_matrix& R, const gpucholmod_matrix& out, const g
       require(chosen.gpu_of("out", out.data) >= 0, "out", "is in the host's memory, and R is not");
       return update_on_gpu(call, to, V);
     }
+    require(!chosen.verdict, "R", "must be in the memory of a GPU, as there is a verdict");
     if (to.data != call.R.data) {
       call.require_shapes();
       copy_triangle<S>(call.R, chosen.uplo, to);
@@ -213,7 +248,9 @@ size_t gpucholmod_workspace(ptrdiff_t n, ptrdiff_t k, int type) {
 int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const double* weights, double scale,
                       const gpucholmod_right_sides* sides, const gpucholmod_options* options,
                       gpucholmod_status* status) {
-  return guarded(status, [&] { return update(R, R, V, {weights, scale, sides}, options); });
+  return guarded(status, [&] {
+    return update(R, R, V, {weights, scale, sides}, options_of(options, changes_callers_factor));
+  });
 }
 
 int gpucholmod_update_into(gpucholmod_const_matrix R, gpucholmod_matrix out, gpucholmod_const_matrix V,
@@ -223,7 +260,7 @@ int gpucholmod_update_into(gpucholmod_const_matrix R, gpucholmod_matrix out, gpu
     const gpucholmod_matrix read = {const_cast<void*>(R.data), R.rows, R.cols, R.ld, R.type};
     require_shape("out", out, R.rows, R.cols);
     require(out.type == R.type, "out", "has another type than R");
-    return update(read, out, V, {weights, scale, sides}, options);
+    return update(read, out, V, {weights, scale, sides}, options_of(options, changes_callers_factor | option::verdict));
   });
 }
 

@@ -31,8 +31,17 @@ class CallersModification {
     modification_.lie_apart(parts_);
   }
 
+  bool can_be_queued() const { return R_.data != out_.data && modification_.can_be_queued(); }
+  /// Queues the way to a second place, and a verdict.
+  void queue(int* verdict) {
+    modification_.queue(R_.data, out_.data, verdict);
+    parts_.give(out_);
+    parts_.give_verdict(least_entry<T>, 1 / least_entry<T>, verdict);
+  }
+
   /// Returns whether it is done. If not, nothing has changed but what is in a second place for the result.
   bool run(bool trusted, std::atomic<bool>& begun) {
+    parts_.fetch_range();
     try {
       if (R_.data != out_.data) return into(out_) && (parts_.give(out_), true);
       if (double(sizeof(T)) * double(layout_.words()) <= double(tuning::stream_kept)) return by_way_of_second();
@@ -105,13 +114,19 @@ class CallersModification {
   PartsApart<T> parts_;
 };
 
+/// Whether kernels can work on the factor, and on the result, where they are.
+template <class T>
+bool can_stay(const CallersFactor<T>& factor, const Task& task) {
+  const bool fits = is_aligned(factor.R) && is_aligned<T>(factor.out) && factor.out.ld == factor.R.ld;
+  return fits && task.n > 0 && task.k > 0 && task.right.m() == 0;
+}
+
 }  // namespace
 
 template <class T>
 std::optional<Work> modify_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task,
                                        const Poll& poll, std::atomic<bool>& begun) {
-  const bool fits = is_aligned(factor.R) && is_aligned<T>(factor.out) && factor.out.ld == factor.R.ld;
-  if (!fits || task.n == 0 || task.k == 0 || task.right.m() > 0) return {};
+  if (!can_stay(factor, task)) return {};
   Context& context = Context::of(factor.device);
   const Session session(context);
   CallersModification<T> modification(context, factor, V, task, poll);
@@ -120,6 +135,23 @@ std::optional<Work> modify_where_it_is(const CallersFactor<T>& factor, const Col
   return modification.finish();
 }
 
+template <class T>
+bool queue_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task, const Queued& how) {
+  if (!can_stay(factor, task)) return false;
+  Context& context = Context::of(factor.device);
+  const CurrentDevice current(factor.device);
+  const Poll& poll = unwatched;
+  CallersModification<T> modification(context, factor, V, task, poll);
+  if (!modification.can_be_queued()) return false;
+  modification.queue(how.verdict);
+  Event& done = context.marks().done;
+  done.record(context.stream());
+  check(cudaStreamWaitEvent(static_cast<cudaStream_t>(how.stream), done, 0), "order two streams");
+  return true;
+}
+
+template bool queue_where_it_is(const CallersFactor<float>&, const ColumnsOfV&, const Task&, const Queued&);
+template bool queue_where_it_is(const CallersFactor<double>&, const ColumnsOfV&, const Task&, const Queued&);
 template std::optional<Work> modify_where_it_is(const CallersFactor<float>&, const ColumnsOfV&, const Task&,
                                                 const Poll&, std::atomic<bool>&);
 template std::optional<Work> modify_where_it_is(const CallersFactor<double>&, const ColumnsOfV&, const Task&,

@@ -69,7 +69,7 @@ ColumnsOnDevice::ColumnsOnDevice(int device, MatrixView<const S> V) {
   }
   Context& context = Context::of(device);
   const CurrentDevice current(device);
-  copy_ = new Copy{{context.pool(), V.rows * V.cols}};
+  copy_ = new Copy{{context.workspace(), V.rows * V.cols}};
   data_ = copy_->memory.data();
   if (V.rows > 0 && V.cols > 0)
     convert_matrix<S, double>(false, V, {copy_->memory.data(), V.rows, V.cols, V.rows}, context.stream());

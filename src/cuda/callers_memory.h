@@ -57,4 +57,16 @@ template <class T>
 std::optional<Work> modify_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task,
                                        const Poll& poll, std::atomic<bool>& begun);
 
+/// How a modification is queued: `stream`, a cudaStream_t, waits for it, and for *verdict, in the memory of the GPU.
+struct Queued {
+  void* stream;
+  int* verdict;
+};
+
+/// Queues the same to `out`, another matrix, and waits for nothing. Then *verdict is 0; or 1, where something has to be
+/// looked at by the host, and `out` is lost. Returns false, and queues nothing, where modify_where_it_is() returns
+/// nothing before it begins, and on a GPU whose kernels go by steps.
+template <class T>
+bool queue_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task, const Queued& how);
+
 }  // namespace gpucholmod::cuda

@@ -30,7 +30,7 @@ struct Marks {
 };
 
 /// What this process keeps for a GPU that has held a factor: a stream in which all work on it is done, a pool of its
-/// memory, and handles of libraries. For one thread.
+/// memory, and handles of libraries. For one thread at a time (OneThread).
 class Context {
  public:
   /// That of the device with this id, or for -1 of the first that can be used; made at first use, there until the

@@ -25,6 +25,8 @@ class DeviceFactor : public HeldFactor {
  public:
   bool on_gpu() const override { return true; }
   virtual int device() const = 0;
+  /// Whether it lies on several GPUs; device() is the first.
+  virtual bool is_shared() const = 0;
   virtual std::string device_name() const = 0;
   /// Where it lies: on one GPU, or its strips in turn on several.
   struct Share {

@@ -38,11 +38,13 @@ class DeviceStorage : public DeviceFactor {
   index_t capacity() const override { return capacity_; }
   Precision precision() const override { return precision_of<T>; }
   int device() const override { return context_.device(); }
+  bool is_shared() const override { return context_.devices().size() > 1; }
   std::string device_name() const override { return context_.device_name(); }
   double bytes() const override { return double(dR_.bytes()); }
   std::vector<Share> shares() const override {
     if (!context_.spread() || bytes() == 0) return {{device(), bytes()}};
     std::vector<Share> shares;
+    const OneThread one_thread;
     const std::vector<double>& on = context_.spread()->shares(dR_.data());
     for (std::size_t rank = 0; rank < on.size(); ++rank) shares.push_back({context_.devices()[rank], on[rank]});
     return shares;

@@ -42,9 +42,9 @@ void FactorPass<T>::give_sides(const SidesOnTheWay<T>& sides, bool last, cudaStr
 
 template <class T>
 void FactorPass<T>::begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
-                                const FactorPass* before) {
+                                const FactorPass* before, int turns) {
   place_panel(first, end, R, out, ld);
-  this->begin(turns_.back().first + panel_.top, before, stream);
+  this->begin(turns_.back().first + panel_.top, before, turns - 1, stream);
   this->repeat(panel_, turns_, Last::open, stream);
 }
 
@@ -67,6 +67,14 @@ block_columns::PassOutcome FactorPass<T>::run(const T* R, T* out, index_t ld, in
   }
 }
 
+template <class T>
+void FactorPass<T>::queue(const T* R, T* out, index_t ld, int turns, const FactorPass* before, int* verdict,
+                          cudaStream_t stream) {
+  begin_panel(0, size().strips, R, out, ld, stream, before, turns);
+  for (int turn = 0; turn < turns; ++turn) this->start_turn(turn, stream);
+  this->give_verdict(verdict, before == nullptr, turns - 1, stream);
+}
+
 /// Y takes the place of V, of which nothing is left.
 template <class T>
 void FactorPass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m,
@@ -77,7 +85,7 @@ void FactorPass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index
   panel_.ldv = STRIP;
   this->clear_columns(m, STRIP, stream);
   this->send(Y, ldy, m, STRIP, 0, stream);
-  this->begin(0, nullptr, stream);
+  this->begin(0, nullptr, 0, stream);
   this->repeat(panel_, turns_, Last::to_close, stream);
   this->fetch(rest, ldy, m, STRIP, 0, stream);
 }

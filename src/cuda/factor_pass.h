@@ -28,10 +28,10 @@ class FactorPass : public Pass<T> {
 
   /// Begins with strips [first, end), from R to out, columns from their first row on; out may be R itself, or null for
   /// a whole factor: then only whether it can be done is found out. Queues what has been done so far to the row blocks
-  /// above them. Work that is queued from here to the next call does nothing if the pass `before` needs more than one
-  /// turn on these strips.
+  /// above them. Work that is queued from here to the next call does nothing if the pass `before` needs more than the
+  /// `turns` that have been queued on these strips.
   void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
-                   const FactorPass* before = nullptr);
+                   const FactorPass* before = nullptr, int turns = 1);
 
   /// Tells where parts of a whole factor lie, before run().
   void lie_apart(const Apart<T>& apart) { apart_ = apart; }
@@ -47,6 +47,11 @@ class FactorPass : public Pass<T> {
   /// are expected, which are queued at once; becomes how many it took. `staging`: page-locked, outcome_bytes().
   block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
                                  const std::function<void()>& wait, cudaStream_t stream);
+
+  /// Queues the same, so many turns of it, behind what the pass `before` has queued, if there is one; then *verdict, a
+  /// word on the device, becomes 0 where both are done, and otherwise 1. Nothing is written where V holds what is no
+  /// plain number, or `before` is not done.
+  void queue(const T* R, T* out, index_t ld, int turns, const FactorPass* before, int* verdict, cudaStream_t stream);
 
   /// When all panels are done, of each of which every turn has been looked at: queues what has been done to them to a
   /// strip of right-hand sides. z: in device memory, as high as the factor and STRIP wide, zero where there is nothing.

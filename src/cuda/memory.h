@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <mutex>
 #include <string>
 
 #include "base/error.h"
@@ -113,7 +114,23 @@ using Timer = Point<true>;
 /// From now on started() is true (cuda/backend.h).
 void note_start();
 
-/// Makes `device` current, and the one before it again at the end. Work on a device begins with one of these.
+/// What a process keeps for its GPUs is for one thread at a time: the one that has one of these, or several.
+class OneThread : NotCopied {
+ public:
+  OneThread() : lock_(mutex()) {}
+
+ private:
+  /// Is never destroyed: factors may be later.
+  static std::recursive_mutex& mutex() {
+    static auto& only = *new std::recursive_mutex;
+    return only;
+  }
+
+  std::lock_guard<std::recursive_mutex> lock_;
+};
+
+/// Makes `device` current, and the one before it again at the end; other threads wait meanwhile. Work on a device
+/// begins with one of these.
 class CurrentDevice : NotCopied {
  public:
   explicit CurrentDevice(int device) {
@@ -124,6 +141,7 @@ class CurrentDevice : NotCopied {
   ~CurrentDevice() { cudaSetDevice(before_); }
 
  private:
+  OneThread one_thread_;
   int before_ = 0;
 };
 

@@ -75,7 +75,6 @@ class Modification {
   void multiply(const std::vector<ScaledColumn>* columns) { columns_ = columns; }
   /// V, which nobody has looked at, is looked at on the device.
   void look() { look_ = true; }
-
   /// Parts of the factor lie apart; they are those of the result after run(). Outlives this.
   void lie_apart(PartsApart<T>& parts) { apart_ = &parts; }
 
@@ -121,6 +120,25 @@ class Modification {
     }
     if (sides) sides->deliver();
     return -1;
+  }
+
+  bool can_be_queued() const { return way_.launch == Launch::persistent; }
+  /// Queues a whole factor's way from R to another place, in as many turns as the last pass took. *verdict, on the
+  /// device, becomes 0, or, where that is not enough or V is not plain, 1: `out` is then lost.
+  void queue(const T* R, T* out, int* verdict) {
+    const auto between = room_between();
+    const T* from = R;
+    std::deque<FactorPass<T>> passes;
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
+      make_pass({passes, i, false, size(way_.columns), layout_.n, nullptr}, i);
+      if (apart_) passes[i].lie_apart(apart_->of_pass(from == to));
+      send_columns(passes[i], layout_.n, context_.stream());
+      const FactorPass<T>* const before = i > 0 ? &passes[i - 1] : nullptr;
+      passes[i].queue(from, to, layout_.ld, context_.turns(), before, verdict, context_.stream());
+      if (apart_ && to != from) apart_->swap();
+      from = to;
+    }
   }
 
   /// Returns f(), which takes `bytes` of device memory. Throws out_of_memory where there is no room for it, or the task

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstring>
 #include <utility>
 
 #include "cuda/context.h"
@@ -31,8 +30,12 @@ class PartsApart {
     take_parts<<<blocks(), part_threads, 0, context.stream()>>>(R, diagonal_.data(), last_.data(), ld_, padded_,
                                                                 range_.data());
     check(cudaGetLastError(), "take parts of a factor");
-    check(cudaMemcpyAsync(&context.word<DiagonalRange>(), range_.data(), range_.bytes(), cudaMemcpyDeviceToHost,
-                          context.stream()),
+  }
+
+  /// Queues the way of what the diagonal holds to the host, for diagonal_within().
+  void fetch_range() const {
+    check(cudaMemcpyAsync(&context_.word<DiagonalRange>(), range_.data(), range_.bytes(), cudaMemcpyDeviceToHost,
+                          context_.stream()),
           "fetch what a diagonal holds");
   }
 
@@ -46,14 +49,14 @@ class PartsApart {
     give_parts<<<blocks(), part_threads, 0, context_.stream()>>>(diagonal_.data(), last_.data(), ld_, padded_, R);
     check(cudaGetLastError(), "give parts of a factor");
   }
-  /// Returns whether all entries of the diagonal were in a range, when they were taken; the stream has come past that.
+  /// Queues *verdict <- 1 unless all entries of the diagonal were in a range, when they were taken.
+  void give_verdict(double least, double most, int* verdict) const {
+    judge_diagonal<<<1, 1, 0, context_.stream()>>>(range_.data(), least, most, verdict);
+    check(cudaGetLastError(), "give a verdict on a diagonal");
+  }
+  /// Returns whether they were; the stream has come past fetch_range().
   bool diagonal_within(double least, double most) const {
-    const DiagonalRange& found = context_.word<DiagonalRange>();
-    const unsigned long long greatest = ~found.inverse_of_most;
-    double lowest, highest;
-    std::memcpy(&lowest, &found.least, sizeof lowest);
-    std::memcpy(&highest, &greatest, sizeof highest);
-    return lowest >= least && highest <= most;
+    return context_.word<DiagonalRange>().is_within(least, most);
   }
 
  private:

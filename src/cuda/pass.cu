@@ -211,10 +211,16 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
 }
 
 template <class T>
-void Pass<T>::begin(int from, const Pass* before, cudaStream_t stream) const {
-  begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, from, before ? before->ints() : PassInts{},
+void Pass<T>::begin(int from, const Pass* before, int turn, cudaStream_t stream) const {
+  begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, from, before ? before->ints() : PassInts{}, turn,
                                       Pieces{looks(), int(pieces_ * columns_.count), block_columns::largest_plain<T>});
   check(cudaGetLastError(), "begin with a panel");
+}
+
+template <class T>
+void Pass<T>::give_verdict(int* verdict, bool first, int turn, cudaStream_t stream) const {
+  cuda::give_verdict<<<1, 1, 0, stream>>>(verdict, first, ints(), turn, panel_.blocks);
+  check(cudaGetLastError(), "give a verdict");
 }
 
 template <class T>

@@ -117,7 +117,9 @@ class PoolBuffer : NotCopied {
   PoolBuffer(PoolBuffer&& other) noexcept
       : pool_(other.pool_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   ~PoolBuffer() {
-    if (data_) pool_->free(data_, bytes_);
+    if (!data_) return;
+    const OneThread one_thread;
+    pool_->free(data_, bytes_);
   }
 
   /// Both from the same pool.

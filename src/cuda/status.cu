@@ -1,6 +1,8 @@
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "cuda/backend.h"
 #include "cuda/kernels/block_columns.cuh"
 #include "cuda/memory.h"
@@ -89,7 +91,7 @@ Status look() {
   return status;
 }
 
-bool in_use = false;
+std::atomic<bool> in_use{false};
 
 }  // namespace
 
@@ -102,6 +104,7 @@ Status status(bool with_memory) {
   // process has once found stays as it is, and asking again is slow.
   static pid_t owner = 0;
   static Status known;
+  const OneThread one_thread;
   if (owner == 0) {
     known = look();
     if (known.usable) owner = getpid();

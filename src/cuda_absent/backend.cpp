@@ -37,6 +37,8 @@ std::optional<Work> modify_where_it_is(const CallersFactor<S>&, const ColumnsOfV
                                        std::atomic<bool>&) {
   refuse();
 }
+template <class S>
+bool queue_where_it_is(const CallersFactor<S>&, const ColumnsOfV&, const Task&, const Queued&) { refuse(); }
 
 #define GPUCHOLMOD_FOR(S)                                                     \
   template void copy_to_host(int, MatrixView<const S>, S*);                   \
@@ -44,6 +46,7 @@ std::optional<Work> modify_where_it_is(const CallersFactor<S>&, const ColumnsOfV
   template void copy_triangle_to_device(int, const S*, Uplo, MatrixView<S>);  \
   template ColumnsOnDevice::ColumnsOnDevice(int, MatrixView<const S>);        \
   template std::unique_ptr<DeviceFactor> take(MatrixView<const S>, Uplo, index_t, int);        \
+  template bool queue_where_it_is(const CallersFactor<S>&, const ColumnsOfV&, const Task&, const Queued&);     \
   template std::optional<Work> modify_where_it_is(const CallersFactor<S>&, const ColumnsOfV&, const Task&,     \
                                                   const Poll&, std::atomic<bool>&);
 GPUCHOLMOD_FOR(float)

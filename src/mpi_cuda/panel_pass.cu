@@ -16,7 +16,7 @@ void PanelPass<T>::begin_panel(int first, int end, index_t rows, int slot, const
   panel_ = this->placed(first, end, 0, first_message(slot), R, out, ld);
   panel_.scaling.rows = rows;
   turns_ = {{0, 0}};
-  this->begin(0, nullptr, stream);
+  this->begin(0, nullptr, 0, stream);
 }
 
 template <class T>

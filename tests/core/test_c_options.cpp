@@ -136,6 +136,17 @@ TEST(COptions, AreHonouredOrRefused) {
     gpucholmod_options on_gpu = GPUCHOLMOD_OPTIONS_INIT;
     on_gpu.device = GPUCHOLMOD_ANY_GPU;
     EXPECT_EQ(f.call(&on_gpu, &status), f.device ? GPUCHOLMOD_NOT_BUILT : GPUCHOLMOD_BAD_ARGUMENT);
+    int word = 0;
+    answer(false, [&](gpucholmod_options& o) { o.verdict = &word; });
+    gpucholmod_options shared = GPUCHOLMOD_OPTIONS_INIT;
+    const int ids[] = {0, 1};
+    shared.devices = ids;
+    EXPECT_EQ(f.call(&shared, &status), GPUCHOLMOD_BAD_ARGUMENT) << "none of them is counted";
+    shared.device_count = 2;
+    const bool is_create = std::string(f.name) == "factor_create";
+    EXPECT_EQ(f.call(&shared, &status), is_create ? GPUCHOLMOD_NOT_BUILT : GPUCHOLMOD_BAD_ARGUMENT);
+    shared.device = 0;
+    EXPECT_EQ(f.call(&shared, &status), GPUCHOLMOD_BAD_ARGUMENT);
   }
 }
 

@@ -247,6 +247,7 @@ class Failures(unittest.TestCase):
         for call in (lambda: cholupdate(L * 1j, x), lambda: cholupdate(L, x * 1j),
                      lambda: cholupdate(L.astype("f2"), x), lambda: cholupdate(L, np.array(["a", "b", "c"])),
                      lambda: cholupdate(L, x, out=[[1.0]]),
+                     lambda: cholupdate(L, x, verdict=np.zeros(1, np.int32)),
                      lambda: cholupdate(L, x, scale="2"), lambda: cholupdate(None, x), lambda: cholupdate(L, x, "abc"),
                      lambda: cholupdate(np.ma.masked_array(L), x)):
             with self.assertRaises(TypeError):

@@ -210,6 +210,34 @@ class Torch(ThatChange, unittest.TestCase):
                 made = work(V)
             self.assertEqual(bits(self.get(made)), bits(expected))
 
+    def test_a_queue_with_verdicts_copies_nothing_to_or_from_the_host(self):
+        torch = self.library
+        L = factor_of(self.rng, 640)
+        x, R = self.put(self.rng.standard_normal((16, 640))).T, self.put(L)
+        expected = cholupdate(cholupdate(R, x), x, downdate=True)
+        out, back = torch.empty_like(R), torch.empty_like(R)
+        verdicts = torch.full((2,), -7, dtype=torch.int32, device="cuda")
+        cholupdate(R, x, out=out, verdict=verdicts[:1])  # the first call loads kernels
+        torch.cuda.synchronize()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+            self.assertIs(cholupdate(R, x, out=out, verdict=verdicts[0]), out)
+            cholupdate(out, x, out=back, downdate=True, verdict=verdicts[1])
+            torch.cuda.synchronize()
+        copies = [event.name for event in seen.events() if event.name.startswith("Memcpy ")]
+        self.assertEqual(copies, ["Memcpy DtoD (Device -> Device)"] * 2)  # of the columns
+        self.assertEqual(verdicts.tolist(), [0, 0])
+        self.assertEqual(bits(np.tril(self.get(back))), bits(np.tril(self.get(expected))))
+        self.assertEqual(bits(self.get(R)), bits(L))
+        cholupdate(R, x, weights=-1e4, out=out, verdict=verdicts[0])
+        self.assertEqual(verdicts.tolist(), [1, 0])
+        for wrong in (verdicts, verdicts[:1].float()):
+            with self.assertRaises(gpucholmod.BadArgument):
+                cholupdate(R, x, out=out, verdict=wrong)
+        with self.assertRaises(gpucholmod.BadArgument):
+            cholupdate(R, x, out=R, verdict=verdicts[0])
+        with self.assertRaises(TypeError):
+            cholupdate(R, x, out=out, verdict=np.zeros(1, np.int32))
+
     @staticmethod
     def updated(f):
         def work(x):

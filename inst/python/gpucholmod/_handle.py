@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import nullcontext
 from ctypes import byref, c_int, c_void_p
 from typing import Any, Optional, Union
 
@@ -13,7 +11,6 @@ from ._library import ANY_GPU, HOST, UPPER, Status, integer, lib, options
 from .errors import BadArgument, error_of
 
 _SYSTEMS = {"A": 0, "forward": 1, "back": 2}
-gpu_turn = threading.RLock()  # functions for objects on a GPU are called one at a time
 
 
 def device_number(device: Union[str, int]) -> int:
@@ -45,7 +42,6 @@ class Handle:
         self._number = number
         self._threads = threads
         self._options = options(UPPER, threads)
-        self._lock = nullcontext() if number == HOST else gpu_turn
 
     @classmethod
     def _function(cls, name: str) -> Any:
@@ -54,9 +50,7 @@ class Handle:
     def _call(self, function: Any, *arguments: Any, turned: bool = False) -> None:
         """Calls a function of the library. turned: as of error_of()."""
         status = Status()
-        with self._lock:
-            code = function(*arguments, byref(status))
-        if code:
+        if function(*arguments, byref(status)):
             raise error_of(status, turned)
 
     def _make(self, name: str, *arguments: Any, turned: bool = False) -> None:
@@ -67,8 +61,7 @@ class Handle:
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
-            with self._lock:
-                self._destroy(self._handle)
+            self._destroy(self._handle)
 
     def _device(self) -> Union[str, int]:
         """Returns the device as it was asked for."""

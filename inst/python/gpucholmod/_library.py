@@ -46,7 +46,8 @@ class Options(ctypes.Structure):
 
     _fields_ = [("size", c_size_t), ("triangle", c_int), ("trusted", c_int), ("threads", c_int), ("device", c_int),
                 ("workspace", c_void_p), ("workspace_size", c_size_t), ("progress", c_void_p),
-                ("progress_data", c_void_p), ("stream", c_void_p)]
+                ("progress_data", c_void_p), ("stream", c_void_p), ("verdict", c_void_p),
+                ("devices", c_void_p), ("device_count", c_ssize_t)]
 
 
 class BatchModification(ctypes.Structure):
@@ -173,9 +174,11 @@ def integer(name: str, x: Any, least: int, kind: type) -> int:
 
 
 @lru_cache(maxsize=256)
-def options(triangle: int = UPPER, threads: Optional[int] = 1, device: int = HOST, stream: Optional[int] = None) -> Any:
+def options(triangle: int = UPPER, threads: Optional[int] = 1, device: int = HOST, stream: Optional[int] = None,
+            verdict: Optional[int] = None) -> Any:
     """Returns a pointer to gpucholmod_options. threads: the most that compute; None: as many as are of use.
-    stream: a cudaStream_t; None: the default one."""
+    stream: a cudaStream_t; None: the default one. verdict: where the word is; None: there is none."""
     threads = None if threads is None else integer("threads", threads, 1, c_int)
     return byref(Options(size=ctypes.sizeof(Options), triangle=triangle, device=device, stream=stream,
+                         verdict=verdict,
                          threads=ALL_THREADS if threads is None else 0 if threads == 1 else threads))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from ctypes import byref
+from math import prod
 from typing import Any, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import columns, number, pointer, square, weights_of
 from ._gpu import GpuArray, columns_on_gpu, copy_of, either_on_gpu, packed_columns, queue, real_on_gpu, view
-from ._handle import gpu_turn
 from ._libraries import is_on_gpu, library_of
 from ._library import ANY_GPU, DOUBLE, LOWER, UPPER, Matrix, Status, lib, options
 from .errors import BadArgument, error_of
 
 
-def cholupdate_on_gpu(L: Any, x: Any, weights: Any, scale: Any, lower: bool, out: Any, downdate: bool,
-                      threads: Optional[int]) -> Any:
-    """Returns what cholupdate() does, for L on a GPU."""
+def cholupdate_on_gpu(L: Any, x: Any, what: tuple, out: Any, how: tuple) -> Any:
+    """Returns what cholupdate() does, for L on a GPU. what: (weights, scale, downdate). how: (lower, threads,
+    verdict)."""
+    lower, _, verdict = how
     factor = real_on_gpu("L", L)
     if factor.ndim > 2:
         raise TypeError("L on a GPU must be one factor (n, n). Batch(L, device='gpu') has many, from the host")
@@ -26,11 +27,18 @@ def cholupdate_on_gpu(L: Any, x: Any, weights: Any, scale: Any, lower: bool, out
     result, to = factor, (R, turned)
     if out is not None:
         _require_out(out, factor)
-    if factor.owner is L and (out is not L or R is None):  # of integers there is a copy already
+    if verdict is not None and out is not None:
+        result = view("out", out, factor.stream)  # which may be lost
+        to = either_on_gpu(result)
+    elif factor.owner is L and (out is not L or R is None):  # of integers there is a copy already
         result = view("L", copy_of(factor, lower), factor.stream)
         to = either_on_gpu(result)
-    into = result is not factor and R is not None and (R.ld, turned) == (to[0].ld, to[1])
-    _modify(result, *to, R if into else None, x, (weights, scale, downdate), (lower, threads))
+    apart = R is not None and to[0] is not None and not _overlap(R, to[0])
+    into = apart and (R.ld, turned) == (to[0].ld, to[1])
+    if verdict is not None and not into:
+        raise BadArgument("with a verdict, L is lower in C order, or upper in Fortran order, and out is another array "
+                          "that lies as L does, or None")
+    _modify(result, *to, R if into else None, x, what, how)
     if out is None:
         return result.owner
     if result.owner is not out:
@@ -40,20 +48,19 @@ def cholupdate_on_gpu(L: Any, x: Any, weights: Any, scale: Any, lower: bool, out
 
 def _modify(result: GpuArray, to: Matrix, turned: bool, R: Optional[Matrix], x: Any, what: tuple, how: tuple) -> None:
     """Replaces the result, a factor in the matrix `to`, by the modified factor. R: a matrix with the same factor, which
-    is read instead, as that takes less time; or None. what: (weights, scale, downdate). how: (lower, threads)."""
+    is read instead, as that takes less time; or None. what, how: as above."""
     weights, scale, downdate = what
-    lower, threads = how
+    lower, threads, verdict = how
     stream = result.stream
     x, V = _columns(x, result.dtype, stream, to)
     if stream is None and isinstance(x, GpuArray):
         stream = x.stream
     weights = weights_of(weights, V.cols, downdate)
-    chosen = options(UPPER if bool(lower) == turned else LOWER, threads, ANY_GPU, queue(stream))
+    word = None if verdict is None else _word("verdict", verdict, stream)
+    chosen = options(UPPER if bool(lower) == turned else LOWER, threads, ANY_GPU, queue(stream), word)
     status = Status()
     end = V, pointer(weights), number("scale", scale), None, chosen, byref(status)
-    with gpu_turn:
-        code = lib.update(to, *end) if R is None else lib.update_into(R, to, *end)
-    if code:
+    if lib.update(to, *end) if R is None else lib.update_into(R, to, *end):
         raise error_of(status, turned)
 
 
@@ -63,6 +70,16 @@ def _columns(x: Any, dtype: np.dtype, stream: Optional[int], to: Matrix) -> Tupl
         return columns("x", x, to.rows, dtype)
     there, V = columns_on_gpu("x", x, to.rows, dtype, stream)
     return packed_columns("x", there, dtype, stream) if _overlap(V, to) else (there, V)
+
+
+def _word(name: str, x: Any, stream: Optional[int]) -> int:
+    """Returns where the one int32 of an array on a GPU is. Raises TypeError and BadArgument."""
+    if not is_on_gpu(x):
+        raise TypeError(f"{name} must be an array on the GPU of L")
+    there = view(name, x, stream)
+    if there.dtype != np.int32 or prod(there.shape) != 1 or there.readonly:
+        raise BadArgument(f"{name} must be one int32 that can be written, not {there.dtype} of shape {there.shape}")
+    return there.data
 
 
 def _overlap(A: Matrix, B: Matrix) -> bool:

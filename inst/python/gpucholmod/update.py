@@ -19,7 +19,7 @@ _SMALL, _MANY = 32, 8  # up to this order, and from as many factors on, a batch 
 
 
 def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: bool = True, out: Any = None,
-               downdate: bool = False, threads: Optional[int] = None) -> Any:
+               downdate: bool = False, threads: Optional[int] = None, verdict: Any = None) -> Any:
     """Returns the Cholesky factor of scale A + x diag(weights) x', for the factor L of A.
 
     Parameters
@@ -42,6 +42,11 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: boo
         Whether all weights are multiplied by -1.
     threads : int, optional
         The most threads that compute. None: as many as are of use.
+    verdict : (1,) or () array of int32, optional
+        On the GPU of L: the call then only queues its work in the stream of the arrays, and returns. The verdict
+        becomes 0, or 1: the result and `out` are lost, L is as it was, and a call without verdict computes it or
+        raises why it cannot. For L lower in C order, or upper in Fortran order, x on the GPU, and out another array or
+        None.
 
     Returns
     -------
@@ -71,14 +76,17 @@ def cholupdate(L: Any, x: Any, weights: Any = None, scale: Any = 1.0, lower: boo
     zeros on their diagonals, by a call of the library each, which costs about 4 us on top of the work. `Batch` keeps
     many factors in memory of its own, which saves copies. The result is computed apart and then copied to `out`.
 
-    L on a GPU is one factor (n, n); x is on the same GPU, or on the host, and `out` is on that GPU. Work waits for the
-    stream of the arrays, and is done when the call returns. The result is a copy of L by its library that is changed in
-    place: in C order, if L is lower. Numbers of x that are too large for float32 raise NotFinite instead of Overflow.
-    A lower factor in C order, or an upper one in Fortran order, is changed where it is; others by way of a copy. The
-    factors of torch.linalg.cholesky(A) are lower in Fortran order, those of torch.linalg.cholesky(A, upper=True) upper.
+    L on a GPU is one factor (n, n); x is on the same GPU, or on the host, and `out` is on that GPU. Work waits for
+    the stream of the arrays, and is done when the call returns, unless there is a verdict. The result is a copy of
+    L by its library that is changed in place: in C order, if L is lower. Numbers of x that are too large for
+    float32 raise NotFinite instead of Overflow. A lower factor in C order, or an upper one in Fortran order, is
+    changed where it is; others by way of a copy. The factors of torch.linalg.cholesky(A) are lower in Fortran
+    order, those of torch.linalg.cholesky(A, upper=True) upper.
     """
     if is_on_gpu(L):
-        return cholupdate_on_gpu(L, x, weights, scale, lower, out, downdate, threads)
+        return cholupdate_on_gpu(L, x, (weights, scale, downdate), out, (lower, threads, verdict))
+    if verdict is not None:
+        raise TypeError("a verdict is for L on a GPU")
     factor = real("L", L)
     there = None if out is None else _output(out, factor)
     if factor.ndim > 2:

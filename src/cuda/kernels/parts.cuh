@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 
 #include "base/types.h"
 #include "block_columns/sizes.h"
@@ -14,7 +15,23 @@ constexpr int part_threads = 256;
 struct DiagonalRange {
   unsigned long long least;            ///< 0 if an entry is no normal positive number
   unsigned long long inverse_of_most;  ///< every bit, so that both begin with all bits set
+
+  GPUCHOLMOD_HOST_DEVICE bool is_within(double lowest, double highest) const {
+    return number_of(least) >= lowest && number_of(~inverse_of_most) <= highest;
+  }
+
+ private:
+  GPUCHOLMOD_HOST_DEVICE static double number_of(unsigned long long bits) {
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+  }
 };
+
+/// *verdict <- 1 if the diagonal of a factor holds other numbers than these. One thread.
+static __global__ void judge_diagonal(const DiagonalRange* range, double least, double most, int* verdict) {
+  if (!range->is_within(least, most)) *verdict = 1;
+}
 
 /// diagonal <- the diagonal blocks of R (n x n, upper), one below the other, zero below the diagonal, continued by the
 /// identity; `last` (null: none is wanted) <- the columns of the last strip, above these blocks, continued by zeros.

@@ -289,10 +289,10 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 }
 
 /// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins
-/// with. Where the pass before, if there is one, is not done behind its first turn, or a piece of V has numbers that
+/// with. Where the pass before, if there is one, is not done behind its turn `turn`, or a piece of V has numbers that
 /// are no plain ones, nothing begins. One block of threads.
 static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int first,
-                                   block_columns::PassInts before, Pieces V) {
+                                   block_columns::PassInts before, int turn, Pieces V) {
   for (int i = int(threadIdx.x); i < ints.words(blocks); i += int(blockDim.x)) ints.at[i] = 0;
   const bool plain = int(threadIdx.x) >= V.count || V.looks[threadIdx.x].largest <= V.most;
   if (!__syncthreads_and(plain)) {
@@ -301,7 +301,13 @@ static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int
   }
   if (threadIdx.x != 0) return;
   ints.progress_of(0).first = first;
-  if (before.at && !is_done(before, 0, blocks)) ints.pass_state().stop = block_columns::not_definite;
+  if (before.at && !is_done(before, turn, blocks)) ints.pass_state().stop = block_columns::not_definite;
+}
+
+/// *verdict <- 0 if the passes over a whole factor up to this one, behind its turn `turn`, are done, otherwise 1;
+/// `first`: there is none before it. One thread.
+static __global__ void give_verdict(int* verdict, bool first, block_columns::PassInts ints, int turn, int blocks) {
+  if (first || *verdict == 0) *verdict = is_done(ints, turn, blocks) ? 0 : 1;
 }
 
 }  // namespace gpucholmod::cuda

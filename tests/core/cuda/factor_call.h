@@ -12,6 +12,17 @@ using Doubles = Stored<double>;
 
 constexpr Uplo uplos[] = {Uplo::upper, Uplo::lower};
 constexpr index_t sizes[] = {0, 1, 2, 63, 127, 128, 129, 300, 1100};
+
+inline int first_device() { return cuda::status(false).device; }
+
+/// So many GPUs; the first, so many times, where there are not as many.
+inline std::vector<int> times(int ranks) {
+  std::vector<int> all;
+  for (const cuda::Device& device : cuda::status(false).devices)
+    if (device.usable && int(all.size()) < ranks) all.push_back(device.id);
+  return int(all.size()) == ranks ? all : std::vector<int>(std::size_t(ranks), first_device());
+}
+
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 inline double free_memory() { return cuda::status(true).devices.at(cuda::status(false).device).memory_free; }

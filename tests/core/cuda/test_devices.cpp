@@ -11,16 +11,6 @@
 namespace gpucholmod::test {
 namespace {
 
-int first_device() { return cuda::status(false).device; }
-
-/// So many GPUs; the first, so many times, where there are not as many.
-std::vector<int> times(int ranks) {
-  std::vector<int> all;
-  for (const cuda::Device& device : cuda::status(false).devices)
-    if (device.usable && int(all.size()) < ranks) all.push_back(device.id);
-  return int(all.size()) == ranks ? all : std::vector<int>(std::size_t(ranks), first_device());
-}
-
 constexpr int numbers_of_ranks[] = {2, 3};
 
 std::unique_ptr<DeviceFactor> upload_to(const std::vector<int>& devices, const Doubles& R,
