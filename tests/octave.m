@@ -72,6 +72,18 @@ for n = [1 2 7 40]
     same (choldelete_gpu (R, j), chol (A(kept, kept)), eps * n);
     theirs = choldelete (R, j);  # whose diagonal may be negative
     same (theirs' * theirs, A(kept, kept), eps * n);
+    for i = unique ([1, min(2, n), n])
+      moved = 1:n;
+      moved(i) = [];
+      moved = [moved(1:j-1), i, moved(j:end)];
+      shifted = cholshift_gpu (R, i, j);
+      same (shifted, chol (A(moved, moved)), eps * n);
+      theirs = cholshift (R, i, j);  # whose diagonal may be negative
+      same (theirs' * theirs, shifted' * shifted, eps * n);
+      shifted = cholshift_gpu (single (R), int8 (i), j);
+      assert (isa (shifted, "single"));
+      same (double (shifted), chol (A(moved, moved)), double (eps ("single")) * n);
+    endfor
     if (n > 1)
       without = chol (A(kept, kept));
       same (cholinsert_gpu (without, j, A(:, j)), R, eps * n);
@@ -132,6 +144,11 @@ for i = 1:numel (backends)
     insert (F, 4, B(:, 4));
     same (double (full (F)), chol (B), 10 * tolerance);
     assert (insert (F, 1, [-1; zeros(n, 1)]), 1);
+    moved = [1, 3:6, 2, 7:n];
+    assert (shift (F, 2, 6), 0);
+    same (double (full (F)), chol (B(moved, moved)), 10 * tolerance);
+    shift (F, 6, 2);
+    same (double (full (F)), chol (B), 10 * tolerance);
     assert (order (F), n);
     same (double (cholupdate_gpu (cast (R, kind{1}), X, "+", backends{i})), chol (A + X * X'), tolerance);
     [R1, err] = cholupdate_gpu (R, 100 * X, "-", backends{i});
@@ -176,7 +193,10 @@ for code = [2, 11]
   assert (problem.message, "cholfactor_gpu: told");
 endfor
 of_factor = {@() update(F, x(2:end)), @() update(F, x, "?"), @() update(F, 100 * x, "-"), @() update(F, nan (n, 1)), @() update(F, x, "+", 0), ...
-             @() insert(F, n + 2, ones (n + 1, 1)), @() insert(F, 1, x), @() remove(F, 0), @() F \ x(2:end), @() cholfactor_gpu(1i * A), ...
+             @() insert(F, n + 2, ones (n + 1, 1)), @() insert(F, 1, x), @() remove(F, 0), @() shift(F, 0, 1), @() shift(F, 1, n + 1), ...
+             @() shift(F, 1), @() cholshift_gpu(R, 1, n + 1), @() cholshift_gpu(R, [1 2], 1), @() cholshift_gpu(R(2:end, :), 1, 2), ...
+             @() cholshift_gpu(R, 1.5, 1), @() cholshift_gpu(R, 1, NaN), @() cholshift_gpu(R, 1), @() cholshift_gpu(1i * R, 1, 2), @() cholshift_gpu(R, "a", 1), ...
+             @() F \ x(2:end), @() cholfactor_gpu(1i * A), ...
              @() cholfactor_gpu(A, "abacus"), @() cholfactor_gpu("a"), ...
              @() cholfactor_gpu(A, "gpu", Inf), @() cholupdate_gpu(R, x, "+", "abacus"), ...
              @() full(cholfactor_gpu(uint64 (8))), ...
@@ -194,4 +214,4 @@ endfor
 assert (full (F), before);
 clear F of_factor
 assert (! mislocked ("gpucholmod_mex"));  # every factor has been given back
-printf ("Octave: as its own cholupdate, cholinsert, choldelete; factors of their own in: %s\n", strjoin (backends, ", "));
+printf ("Octave: as its own cholupdate, cholinsert, choldelete, cholshift; factors of their own in: %s\n", strjoin (backends, ", "));

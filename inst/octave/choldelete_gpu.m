@@ -7,11 +7,8 @@ function R1 = choldelete_gpu (R, j)
     print_usage ();
   endif
   R = gpucholmod_triangle ("choldelete_gpu", R);
-  n = columns (R);
-  if (! isscalar (j) || j != fix (j) || j < 1 || j > n)
-    error ("choldelete_gpu: index J out of range");
-  endif
-  [R1, code, pivot, message] = gpucholmod_mex ("delete", R, double (j));
+  j = gpucholmod_index ("choldelete_gpu", "J", j, columns (R));
+  [R1, code, pivot, message] = gpucholmod_mex ("delete", R, j);
   if (code != 0)
     error ("gpucholmod:delete", "choldelete_gpu: %s", message);
   endif

@@ -12,6 +12,7 @@
 ##   err = update (F, X, op, scale) scale*A + ...
 ##   err = insert (F, j, X)         rows and columns j, j + 1, ... more, as cholinsert_gpu
 ##   err = remove (F, j)            without row and column j
+##   err = shift (F, i, j)          row and column i become number j, as cholshift_gpu
 ##   x = F \ b                      A \ b
 ##   logdet (F)                     log (det (A))
 ##   diag (F), full (F)             of the upper factor: its diagonal, and itself
@@ -67,18 +68,22 @@ classdef cholfactor_gpu < handle
       X = gpucholmod_numbers ("cholfactor_gpu", "X", X);
       if (rows (X) != order (self) + columns (X))
         error ("cholfactor_gpu: dimension mismatch between F and X");
-      elseif (! isscalar (j) || j != fix (j) || j < 1 || j > order (self) + 1)
-        error ("cholfactor_gpu: index J out of range");
       endif
-      [none, code, pivot, message] = gpucholmod_mex ("insert_held", self.number, double (j), double (X));
+      j = gpucholmod_index ("cholfactor_gpu", "J", j, order (self) + 1);
+      [none, code, pivot, message] = gpucholmod_mex ("insert_held", self.number, j, double (X));
       err = cholfactor_gpu.outcome (code, message, nargout);
     endfunction
 
     function err = remove (self, j)
-      if (! isscalar (j) || j != fix (j) || j < 1 || j > order (self))
-        error ("cholfactor_gpu: index J out of range");
-      endif
-      [none, code, pivot, message] = gpucholmod_mex ("remove_held", self.number, double (j));
+      j = gpucholmod_index ("cholfactor_gpu", "J", j, order (self));
+      [none, code, pivot, message] = gpucholmod_mex ("remove_held", self.number, j);
+      err = cholfactor_gpu.outcome (code, message, nargout);
+    endfunction
+
+    function err = shift (self, i, j)
+      i = gpucholmod_index ("cholfactor_gpu", "I", i, order (self));
+      j = gpucholmod_index ("cholfactor_gpu", "J", j, order (self));
+      [none, code, pivot, message] = gpucholmod_mex ("shift_held", self.number, i, j);
       err = cholfactor_gpu.outcome (code, message, nargout);
     endfunction
 

@@ -13,14 +13,13 @@ function [R1, err] = cholinsert_gpu (R, j, X)
   n = columns (R);
   if (rows (X) != n + columns (X))
     error ("cholinsert_gpu: dimension mismatch between R and X");
-  elseif (! isscalar (j) || j != fix (j) || j < 1 || j > n + 1)
-    error ("cholinsert_gpu: index J out of range");
   endif
+  j = gpucholmod_index ("cholinsert_gpu", "J", j, n + 1);
   if (isa (R, "single") || isa (X, "single"))
     R = single (R);
     X = single (X);
   endif
-  [R1, code, pivot, message] = gpucholmod_mex ("insert", R, double (j), X);
+  [R1, code, pivot, message] = gpucholmod_mex ("insert", R, j, X);
   err = (code == 1) + 2 * (code == 4);
   if (code != 0 && (err == 0 || nargout < 2))
     error ("gpucholmod:insert", "cholinsert_gpu: %s", message);

@@ -2,10 +2,10 @@
  *
  *   [result, code, pivot, message] = gpucholmod_mex (what, ...)
  *
- *   "update", R, V, weights      R1; "insert", R, j, X; "delete", R, j likewise. X: the columns of the new matrix. R: n x n, real, double or single,
+ *   "update", R, V, weights      R1; "insert", R, j, X; "delete", R, j; "shift", R, i, j likewise. X: the columns of the new matrix. R: n x n, real, double or single,
  *                                upper triangular; V and X of the same class. Where code is not 0, the result is R.
  *   "hold", R, gpu, device       a factor with memory of its own: its number, of class uint64. "copy", F likewise
- *   "modify", F, V, weights, scale; "insert_held", F, j, X; "remove_held", F, j: [], F is changed. All that is given is double.
+ *   "modify", F, V, weights, scale; "insert_held", F, j, X; "remove_held", F, j; "shift_held", F, i, j: [], F is changed. All that is given is double.
  *   "solve", F, B                X; "store", F; "diagonal", F; "logdet", F; "order", F; "scalar", F; "home", F: what there is to be told
  *   "release", F                 []; a factor that is not there is passed over
  *
@@ -65,6 +65,11 @@ static int delete_row(struct call *c) {
   if (code == GPUCHOLMOD_OK) copy_upper(all, n - 1, c->out = matrix(n - 1, n - 1, mxIsSingle(all)));
   mxDestroyArray(all);
   return code;
+}
+
+static int shift(struct call *c) {
+  c->out = mxDuplicateArray(c->in[0]);
+  return gpucholmod_shift(numbers(c->out), whole(c->in[1]) - 1, whole(c->in[2]) - 1, NULL, NULL, &c->status);
 }
 
 static size_t place_of(const gpucholmod_factor *factor) {
@@ -141,6 +146,9 @@ static int remove_held(struct call *c) {
   const ptrdiff_t gone = whole(c->in[1]) - 1;
   return gpucholmod_factor_delete(factor(c), &gone, 1, NULL, NULL, &c->status);
 }
+static int shift_held(struct call *c) {
+  return gpucholmod_factor_shift(factor(c), whole(c->in[1]) - 1, whole(c->in[2]) - 1, NULL, NULL, &c->status);
+}
 
 static int solve(struct call *c) {
   const gpucholmod_factor *F = factor(c);
@@ -176,9 +184,9 @@ static const struct command {
   const char *name;
   int takes; /* arguments behind the name */
   int (*run)(struct call *);
-} commands[] = {{"update", 3, update},           {"insert", 3, insert},           {"delete", 2, delete_row}, {"hold", 3, hold},
+} commands[] = {{"update", 3, update},           {"insert", 3, insert},           {"delete", 2, delete_row}, {"shift", 3, shift}, {"hold", 3, hold},
                 {"copy", 1, copy},               {"release", 1, release},         {"modify", 4, modify},     {"insert_held", 3, insert_held},
-                {"remove_held", 2, remove_held}, {"solve", 2, solve},             {"store", 1, store},       {"diagonal", 1, diagonal},
+                {"remove_held", 2, remove_held}, {"shift_held", 3, shift_held}, {"solve", 2, solve},             {"store", 1, store},       {"diagonal", 1, diagonal},
                 {"logdet", 1, logdet},           {"order", 1, order},             {"scalar", 1, scalar},     {"home", 1, home}};
 
 void mexFunction(int count, mxArray *out[], int given, const mxArray *in[]) {
@@ -189,7 +197,7 @@ void mexFunction(int count, mxArray *out[], int given, const mxArray *in[]) {
   if (command == end || given != command->takes + 1) mexErrMsgTxt("gpucholmod_mex: called by cholupdate_gpu and others only");
   struct call call = {in + 1, NULL, {0, 0, 0, 0, 0, {0}}};
   const int code = command->run(&call);
-  const int keeps = command - commands < 3; /* R of the caller's */
+  const int keeps = command - commands < 4; /* R of the caller's */
   if (code != GPUCHOLMOD_OK && call.out != NULL) mxDestroyArray(call.out);
   if (code != GPUCHOLMOD_OK || call.out == NULL) call.out = keeps ? mxDuplicateArray(in[1]) : matrix(0, 0, 0);
   out[0] = call.out;
