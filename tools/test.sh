@@ -6,7 +6,7 @@
 #   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA: without a GPU
 #                  those files alone that R CMD check does not run whole, or for which that matters
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
-#   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp, and in Octave tests/octave.m
+#   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp, and in Octave tests/octave*.m
 #   fuzzing        random calls of the C interface for a minute, by clang's libFuzzer, under sanitizers (tests/fuzz)
 #   Python         the Python package (inst/python), installed by pip: tests/python, with that library
 #   benchmarks     every script and program of inst/bench runs in its smallest form (tools/benchmarks.R)
@@ -111,7 +111,9 @@ library_without_r() {
       for standard in c++17 c++20; do
         c++ -std=$standard -Wall -Wextra -Werror -pedantic "$root/tests/library.cpp" -I"$at/include" "$at/lib/libgpucholmod.so" \
           -Wl,-rpath,"$at/lib" -o "$at/cpp" && "$at/cpp" || exit 1
-      done && octave-cli --quiet --norc --path "$at/build/octave" "$root/tests/octave.m"
+      done && for script in octave octave_arguments; do
+        octave-cli --quiet --norc --path "$at/build/octave" "$root/tests/$script.m" || exit 1
+      done
   ) >"$at/log" 2>&1 || status=$?
   grep -E '^(Octave|C\+\+)' "$at/log" || :
   count_one "$status" "$at/log" "library"

@@ -88,6 +88,9 @@ classdef cholfactor_gpu < handle
     endfunction
 
     function x = mldivide (self, b)
+      if (islogical (b))
+        b = double (b);
+      endif
       b = gpucholmod_numbers ("cholfactor_gpu", "b", b);
       if (! isa (self, "cholfactor_gpu") || rows (b) != order (self))
         error ("cholfactor_gpu: dimension mismatch between F and b");

@@ -4,7 +4,7 @@
 ##
 ## The Cholesky factor of R'*R + X*X', X n x k, any k: what cholupdate does for k = 1, by one pass over R for all columns.
 ## op: "+" or "update"; "-" or "downdate", for R'*R - X*X'; or a vector of k weights, for R'*R + X*diag(op)*X'. R is upper triangular, real,
-## double or single; integers and logical values become doubles. A row whose diagonal entry is negative stays so, as by
+## double or single; integers become doubles, logical values are an error, as by cholupdate. A row whose diagonal entry is negative stays so, as by
 ## cholupdate. An R with zeros on its diagonal is updated too. err: 0; 1, a downdate that would leave the matrix not
 ## positive definite; 2, a downdate of a singular R. Without err, these are errors.
 ## Where err is not 0, R1 is R. backend: "cpu", or "gpu", where the library was built for one. A factor that stays on a GPU: cholfactor_gpu.

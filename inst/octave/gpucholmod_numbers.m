@@ -1,10 +1,10 @@
 ## X = gpucholmod_numbers (who, name, X)
 ##
-## X as a full real matrix of doubles or singles: integers and logical values become doubles. who, name: of the function
-## and of its argument, for errors.
+## X as a full real matrix of doubles or singles: integers become doubles, and logical values
+## are an error, as for cholupdate. who, name: of the function and of its argument, for errors.
 
 function X = gpucholmod_numbers (who, name, X)
-  if (! (isnumeric (X) || islogical (X)) || ndims (X) != 2)
+  if (! isnumeric (X) || ndims (X) != 2)
     error ("%s: %s must be a matrix of numbers", who, name);
   elseif (iscomplex (X))
     error ("%s: %s is complex, which is not supported", who, name);

@@ -5,7 +5,7 @@
 function R = gpucholmod_triangle (who, R)
   if (rows (R) != columns (R))
     error ("%s: R must be a square matrix", who);
-  elseif (isnumeric (R) || islogical (R))
+  elseif (isnumeric (R))
     R = triu (full (R));
   endif
   R = gpucholmod_numbers (who, "R", R);
