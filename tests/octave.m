@@ -193,8 +193,8 @@ of_factor = {@() update(F, x(2:end)), @() update(F, x, "?"), @() update(F, 100 *
              @() F \ x(2:end), @() cholfactor_gpu(1i * A), ...
              @() cholfactor_gpu(A, "abacus"), @() cholfactor_gpu("a"), ...
              @() cholfactor_gpu(A, "gpu", Inf), @() cholupdate_gpu(R, x, "+", "abacus"), ...
-             @() full(cholfactor_gpu(uint64 (8))), ...
-             @() gpucholmod_mex("order", uint64 (8)), @() gpucholmod_mex("order"), @() gpucholmod_mex("orders", uint64 (8))};
+             @() gpucholmod_factor("order", uint64 (8)), @() gpucholmod_factor("order", 1), ...
+             @() gpucholmod_factor("order"), @() gpucholmod_factor("orders", uint64 (8)), @() gpucholmod_factor(1)};
 before = full (F);
 for i = 1:numel (of_factor)
   failed = false;
@@ -207,5 +207,5 @@ for i = 1:numel (of_factor)
 endfor
 assert (full (F), before);
 clear F of_factor
-assert (! mislocked ("gpucholmod_mex"));  # every factor has been given back
+assert (! mislocked ("gpucholmod_factor"));  # every factor has been given back
 printf ("Octave: as its own cholupdate, cholinsert, choldelete, cholshift; factors of their own in: %s\n", strjoin (backends, ", "));

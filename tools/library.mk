@@ -88,13 +88,17 @@ bench: $(BUILD)/bench_c
 $(BUILD)/bench_c: $(root)/inst/bench/c_interface.cpp $(wildcard $(root)/inst/include/*.h) $(BUILD)/libgpucholmod.a
 	$(CXX) -std=c++17 -O3 -march=native -I$(root)/inst/include -isystem $(EIGEN) $(filter %.cpp %.a,$^) $(libraries) -o $@
 
-# Functions for Octave: $(BUILD)/octave is to be on its path. MATLAB's mex takes the same source; that has not been tried.
-octave: $(BUILD)/octave/gpucholmod_mex.mex
-	cp $(root)/inst/octave/*.m $(BUILD)/octave
+# Functions for Octave: $(BUILD)/octave is to be on its path. Octave's linker finds the C++ library itself.
+octave_sources := $(wildcard $(root)/inst/octave/*.cpp)
+octave: $(BUILD)/octave/gpucholmod.oct
+	rm -f $(BUILD)/octave/*.m
+	cp $(root)/inst/octave/*.m $(root)/inst/octave/PKG_ADD $(BUILD)/octave
 
-$(BUILD)/octave/gpucholmod_mex.mex: $(root)/inst/octave/gpucholmod_mex.c $(wildcard $(root)/inst/include/*.h) $(BUILD)/libgpucholmod.a
+$(BUILD)/octave/gpucholmod.oct: $(octave_sources:$(root)/inst/%.cpp=$(BUILD)/%.o) $(BUILD)/libgpucholmod.a
+	mkoctfile $(filter %.o,$^) $(abspath $(BUILD)/libgpucholmod.a) $(libraries) -o $@
+$(BUILD)/octave/%.o: $(root)/inst/octave/%.cpp $(root)/inst/octave/arguments.h $(wildcard $(root)/inst/include/*.h)
 	@mkdir -p $(@D)
-	mkoctfile --mex -I$(root)/inst/include $< $(abspath $(BUILD)/libgpucholmod.a) $(libraries) -lstdc++ -o $@
+	mkoctfile -c -std=gnu++17 -I$(root)/inst/include $< -o $@
 
 -include $(objects:.o=.d)
 .PHONY: all install check bench octave

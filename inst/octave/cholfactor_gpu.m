@@ -19,10 +19,10 @@
 ##   order (F), backend (F), precision (F)
 ##   copy (F)                       another one, that is the same
 ##
-## F is a handle: what is done to a copy by "=" is done to F. err as of cholupdate_gpu: 1, the matrix would not be positive definite. Without err
-## that is an error. F is then as it was, unless the error has the identifier "gpucholmod:half_modified": on a GPU a
-## call may fail while it is changing F, whose numbers are then lost. Every later use of F raises that error too: clear
-## F.
+## F is a handle: what is done to a copy by "=" is done to F. err as of cholupdate_gpu: 1, the matrix would not be
+## positive definite. Without err that is an error. F is then as it was, unless the error has the identifier
+## "gpucholmod:half_modified": on a GPU a call may fail while it is changing F, whose numbers are then lost. Every later
+## use of F raises that error too: clear F.
 
 classdef cholfactor_gpu < handle
   properties (Access = private)
@@ -31,17 +31,11 @@ classdef cholfactor_gpu < handle
 
   methods
     function self = cholfactor_gpu (R, backend = "cpu", device = -1)
-      if (isa (R, "uint64"))
-        self.number = R;
+      if (isa (R, "cholfactor_gpu"))
+        self.number = cholfactor_gpu.told ("copy", R.number);
         return;
       endif
-      R = gpucholmod_triangle ("cholfactor_gpu", R);
-      if (! ischar (backend) || ! any (strcmp (backend, {"cpu", "gpu"})))
-        error ('cholfactor_gpu: BACKEND must be "cpu" or "gpu"');
-      elseif (! isscalar (device) || device != fix (device) || device < -1 || device > intmax ("int32"))
-        error ("cholfactor_gpu: DEVICE must be the number of a GPU");
-      endif
-      [number, code, pivot, message] = gpucholmod_mex ("hold", R, double (strcmp (backend, "gpu")), double (device));
+      [number, code, message] = gpucholmod_factor ("create", R, backend, device);
       if (code != 0)
         error ("gpucholmod:hold", "cholfactor_gpu: %s", message);
       endif
@@ -49,53 +43,27 @@ classdef cholfactor_gpu < handle
     endfunction
 
     function delete (self)
-      gpucholmod_mex ("release", self.number);
+      gpucholmod_factor ("release", self.number);
     endfunction
 
-    function err = update (self, X, op = "+", scale = 1)
-      X = gpucholmod_numbers ("cholfactor_gpu", "X", X);
-      if (rows (X) != order (self))
-        error ("cholfactor_gpu: dimension mismatch between F and X");
-      elseif (! isscalar (scale) || ! isfloat (scale) || ! isreal (scale))
-        error ("cholfactor_gpu: SCALE must be a number");
-      endif
-      weights = gpucholmod_weights ("cholfactor_gpu", op, columns (X));
-      [none, code, pivot, message] = gpucholmod_mex ("modify", self.number, double (X), weights, double (scale));
-      err = cholfactor_gpu.outcome (code, message, nargout);
+    function varargout = update (self, X, op = "+", scale = 1)
+      [varargout{1:nargout}] = cholfactor_gpu.changed (nargout, "update", self.number, X, op, scale);
     endfunction
-
-    function err = insert (self, j, X)
-      X = gpucholmod_numbers ("cholfactor_gpu", "X", X);
-      if (rows (X) != order (self) + columns (X))
-        error ("cholfactor_gpu: dimension mismatch between F and X");
-      endif
-      j = gpucholmod_index ("cholfactor_gpu", "J", j, order (self) + 1);
-      [none, code, pivot, message] = gpucholmod_mex ("insert_held", self.number, j, double (X));
-      err = cholfactor_gpu.outcome (code, message, nargout);
+    function varargout = insert (self, j, X)
+      [varargout{1:nargout}] = cholfactor_gpu.changed (nargout, "insert", self.number, j, X);
     endfunction
-
-    function err = remove (self, j)
-      j = gpucholmod_index ("cholfactor_gpu", "J", j, order (self));
-      [none, code, pivot, message] = gpucholmod_mex ("remove_held", self.number, j);
-      err = cholfactor_gpu.outcome (code, message, nargout);
+    function varargout = remove (self, j)
+      [varargout{1:nargout}] = cholfactor_gpu.changed (nargout, "remove", self.number, j);
     endfunction
-
-    function err = shift (self, i, j)
-      i = gpucholmod_index ("cholfactor_gpu", "I", i, order (self));
-      j = gpucholmod_index ("cholfactor_gpu", "J", j, order (self));
-      [none, code, pivot, message] = gpucholmod_mex ("shift_held", self.number, i, j);
-      err = cholfactor_gpu.outcome (code, message, nargout);
+    function varargout = shift (self, i, j)
+      [varargout{1:nargout}] = cholfactor_gpu.changed (nargout, "shift", self.number, i, j);
     endfunction
 
     function x = mldivide (self, b)
-      if (islogical (b))
-        b = double (b);
+      if (! isa (self, "cholfactor_gpu"))
+        error ("cholfactor_gpu: a matrix cannot be divided by F");
       endif
-      b = gpucholmod_numbers ("cholfactor_gpu", "b", b);
-      if (! isa (self, "cholfactor_gpu") || rows (b) != order (self))
-        error ("cholfactor_gpu: dimension mismatch between F and b");
-      endif
-      x = cholfactor_gpu.told ("solve", self.number, double (b));
+      x = cholfactor_gpu.told ("solve", self.number, b);
     endfunction
 
     function log = logdet (self)
@@ -105,19 +73,19 @@ classdef cholfactor_gpu < handle
       d = cholfactor_gpu.told ("diagonal", self.number);
     endfunction
     function R = full (self)
-      R = cholfactor_gpu.told ("store", self.number);
+      R = cholfactor_gpu.told ("get", self.number);
     endfunction
     function n = order (self)
       n = cholfactor_gpu.told ("order", self.number);
     endfunction
     function name = backend (self)
-      name = {"cpu", "gpu"}{1 + cholfactor_gpu.told("home", self.number)};
+      name = cholfactor_gpu.told ("backend", self.number);
     endfunction
     function name = precision (self)
-      name = {"single", "double"}{cholfactor_gpu.told("scalar", self.number) / 4};
+      name = cholfactor_gpu.told ("precision", self.number);
     endfunction
     function other = copy (self)
-      other = cholfactor_gpu (cholfactor_gpu.told ("copy", self.number));
+      other = cholfactor_gpu (self);
     endfunction
     function disp (self)
       printf ("  Cholesky factor of order %d, %s, backend \"%s\"\n", order (self), precision (self), backend (self));
@@ -126,14 +94,15 @@ classdef cholfactor_gpu < handle
 
   methods (Static, Access = private)
     function result = told (varargin)
-      [result, code, pivot, message] = gpucholmod_mex (varargin{:});
+      [result, code, message] = gpucholmod_factor (varargin{:});
       if (code != 0)
         gpucholmod_failure ("cholfactor_gpu", "gpucholmod:factor", code, message);
       endif
     endfunction
 
-    ## 1 where the caller takes it; otherwise that is an error, as everything else is.
-    function err = outcome (code, message, taken)
+    ## Returns 1 if the matrix would not be positive definite and the caller takes that. Other failures are errors.
+    function err = changed (taken, varargin)
+      [~, code, message] = gpucholmod_factor (varargin{:});
       err = double (code == 1);
       if (code != 0 && (err == 0 || taken < 1))
         gpucholmod_failure ("cholfactor_gpu", "gpucholmod:update", code, message);

@@ -1,6 +1,6 @@
 ## gpucholmod_failure (who, id, code, message)
 ##
-## Raises the error for a code and a message that gpucholmod_mex has returned, if the code is not 0. who: what the error
+## Raises the error for a code, which is not 0, and a message that gpucholmod_factor has returned. who: what the error
 ## names. id: its identifier, unless the call failed while it was changing a factor, which can then only be cleared:
 ## then the identifier is "gpucholmod:half_modified".
 
