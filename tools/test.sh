@@ -111,7 +111,7 @@ library_without_r() {
       for standard in c++17 c++20; do
         c++ -std=$standard -Wall -Wextra -Werror -pedantic "$root/tests/library.cpp" -I"$at/include" "$at/lib/libgpucholmod.so" \
           -Wl,-rpath,"$at/lib" -o "$at/cpp" && "$at/cpp" || exit 1
-      done && for script in octave octave_arguments; do
+      done && for script in octave octave_arguments octave_own_tests; do
         octave-cli --quiet --norc --path "$at/build/octave" "$root/tests/$script.m" || exit 1
       done
   ) >"$at/log" 2>&1 || status=$?

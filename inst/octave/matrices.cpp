@@ -115,21 +115,20 @@ octave_value_list delete_row(const char* who, const octave_value_list& args) {
   return ovl(reordered<T>(upper<T>(R, n), kept));
 }
 
-template <class T>
-octave_value_list shift_row(const char* who, const octave_value_list& args) {
-  const MatrixOf<T> R = numbers<T>(args(0));
+octave_value shift_row(const char* who, const octave_value_list& args) {
+  const Matrix R = numbers<double>(args(0));
   const octave_idx_type n = R.columns();
   const std::ptrdiff_t from = index(who, "I", args(1), n), to = index(who, "J", args(2), n);
-  MatrixOf<T> out = upper<T>(R, n);
+  Matrix out = upper<double>(R, n);
   gpucholmod_status status;
-  gpucholmod_shift(writable<T>(out), from, to, nullptr, nullptr, &status);
-  if (status.code == GPUCHOLMOD_OK) return ovl(out);
+  gpucholmod_shift(writable<double>(out), from, to, nullptr, nullptr, &status);
+  if (status.code == GPUCHOLMOD_OK) return out;
   if (status.code != GPUCHOLMOD_BAD_DIAGONAL) fail(who, "gpucholmod:shift", status);
   std::vector<octave_idx_type> moved;
   for (octave_idx_type j = 0; j < n; ++j)
     if (j != from) moved.push_back(j);
   moved.insert(moved.begin() + to, from);
-  return ovl(reordered<T>(upper<T>(R, n), moved));
+  return reordered<double>(upper<double>(R, n), moved);
 }
 
 bool is_single(const octave_value& R, const octave_value& X) { return R.is_single_type() || X.is_single_type(); }
@@ -196,11 +195,11 @@ DEFUN_DLD(cholshift_gpu, args, , R"(R1 = cholshift_gpu (R, i, j)
 The Cholesky factor of A(p, p), A = R'*R, as cholshift: row and column i of A become number j, and the ones between move
 by one place. p = [1:i-1, i+1:j, i, j+1:n] if i < j, and [1:j-1, i, j:i-1, i+1:n] otherwise.
 
-The diagonal of R1 is not negative, and R1 is single if R is. A singular R is decomposed anew, as by qr, which takes
-longer.
+R1 is double, also if R is single, as that of cholshift. Its diagonal is not negative. A singular R is decomposed anew,
+as by qr, which takes longer.
 )") {
   const char* const who = "cholshift_gpu";
   if (args.length() != 3) print_usage();
   require_factor(who, args(0));
-  return with_class(args(0).is_single_type(), [&](auto t) { return shift_row<decltype(t)>(who, args); });
+  return ovl(shift_row(who, args));
 }
