@@ -6,7 +6,20 @@
 namespace gpucholmod_octave {
 namespace {
 
-/// Returns the upper triangle of R as the first rows and columns of a matrix of order m; the rest is zero.
+/// Multiplies the first rows of the upper triangle of `out` by -1 where the diagonal of R is negative.
+template <class T>
+void turn_rows(const MatrixOf<T>& R, MatrixOf<T>& out) {
+  const octave_idx_type n = R.rows(), m = out.rows();
+  std::vector<T> signs(n);
+  for (octave_idx_type i = 0; i < n; ++i) signs[i] = R.data()[i + i * n] < 0 ? T(-1) : T(1);
+  if (std::count(signs.begin(), signs.end(), T(1)) == n) return;
+  T* column = out.fortran_vec();
+  for (octave_idx_type j = 0; j < n; ++j, column += m)
+    for (octave_idx_type i = 0; i <= j; ++i) column[i] *= signs[i];
+}
+
+/// Returns the upper triangle of R as the first rows and columns of a matrix of order m; the rest is zero. Rows with a
+/// negative diagonal entry are multiplied by -1, with which R'R stays and the core needs no copy of its own.
 template <class T>
 MatrixOf<T> upper(const MatrixOf<T>& R, octave_idx_type m) {
   MatrixOf<T> out(m, m);
@@ -16,18 +29,8 @@ MatrixOf<T> upper(const MatrixOf<T>& R, octave_idx_type m) {
     std::copy_n(R.data() + j * R.rows(), rows, to);
     std::fill(to + rows, to + m, T(0));
   }
+  turn_rows<T>(R, out);
   return out;
-}
-
-/// Multiplies the rows of `out` by -1 in which the diagonal of R is negative.
-template <class T>
-void turn_rows(const MatrixOf<T>& R, MatrixOf<T>& out) {
-  const octave_idx_type n = out.rows();
-  T* const to = out.fortran_vec();
-  for (octave_idx_type i = 0; i < n; ++i) {
-    if (!(R.data()[i + i * R.rows()] < 0)) continue;
-    for (octave_idx_type j = i; j < out.columns(); ++j) to[i + j * n] = -to[i + j * n];
-  }
 }
 
 /// Returns the factor of A(p, p), A = R'R, whose diagonal is not negative, for any upper R, singular ones too.
@@ -38,10 +41,7 @@ MatrixOf<T> reordered(const MatrixOf<T>& R, const std::vector<octave_idx_type>& 
   MatrixOf<T> columns(n, m);
   for (octave_idx_type j = 0; j < m; ++j)
     std::copy_n(R.data() + p[j] * n, n, columns.fortran_vec() + j * n);
-  const MatrixOf<T> triangle = Decomposition(columns, Decomposition::economy).R();
-  MatrixOf<T> out = upper<T>(triangle, m);
-  turn_rows<T>(triangle, out);
-  return out;
+  return upper<T>(Decomposition(columns, Decomposition::economy).R(), m);
 }
 
 /// Raises the error for a call that has failed.
