@@ -5,8 +5,10 @@
 #include <cmath>
 #include <thread>
 
+#include "base/factor_io.h"
 #include "base/huge_pages.h"
 #include "base/thread_pool.h"
+#include "cpu/eigen.h"
 
 namespace gpucholmod::cpu {
 namespace {
@@ -47,9 +49,26 @@ struct BlockedSweep<T>::Walk {
 };
 
 template <class T>
+index_t BlockedSweep<T>::rows_of_zeros(MatrixView<const T> V) {
+  index_t rows = V.rows;
+  for (index_t q = 0; q < V.cols && rows > 0; ++q)
+    rows = std::find_if(V.col(q), V.col(q) + rows, [](T v) { return v != 0; }) - V.col(q);
+  return rows / 8 * 8;
+}
+
+template <class T>
+RightHandSideView BlockedSweep<T>::trailing(const RightHandSideView& sides) const {
+  const index_t rows = sides.z.rows - first_row_;
+  for (index_t j = 0; j < sides.m(); ++j) std::copy_n(sides.z.col(j), first_row_, sides.out.col(j));
+  return {sides.z.block(first_row_, 0, rows, sides.m()), sides.Y, sides.out.block(first_row_, 0, rows, sides.m()),
+          sides.rest};
+}
+
+template <class T>
 BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions,
                               int threads)
-    : V_(V), uplo_(uplo), threads_(std::max(threads, 1)), stages_(V, removed, scale, uplo, instructions) {
+    : V_(V), uplo_(uplo), threads_(std::max(threads, 1)), stages_(V, removed, scale, uplo, instructions),
+      is_scaled_(scale != 1) {
   static_assert(tuning::blocked_strip % 8 == 0, "only the last row block of a factor is short");
   width_ = std::min(width_of_strips(V.rows, V.cols, uplo, threads_, stages_.count()), (V.rows + 7) / 8 * 8);
   rows_ = stages_.rows();
@@ -83,11 +102,37 @@ void BlockedSweep<T>::provide_columns(const Walk& walk, index_t first, index_t l
   provide_pages(out.data, out.col(out.cols), out.col(from), out.col(to));
 }
 
+template <class T>
+bool BlockedSweep<T>::keep_rows(Walk& walk, Workspace& mine, index_t first, index_t last) const {
+  const MatrixView<const T>& R = walk.R;
+  const bool upper = uplo_ == Uplo::upper;
+  const index_t origin = upper ? walk.origin : 0;
+  for (index_t j = first; j < std::min(last, first_row_); ++j) {
+    const T entry = R(j, j - origin);
+    if (!is_normal(entry)) return walk.failing = j, false;
+    if (entry < least_safe<T>) mine.squares = std::numeric_limits<T>::infinity();
+  }
+  if (!walk.out.data || walk.out.data == R.data) return true;
+  const auto keep = [&](const T* from, T* to, index_t count) {
+    const Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>> numbers(from, count);
+    mine.squares += numbers.square().sum();
+    std::copy_n(from, count, to);
+  };
+  for (index_t j = first; upper && j < last; ++j)
+    keep(R.col(j - origin), walk.out.col(j - origin), std::min(j + 1, first_row_));
+  for (index_t i = 0; !upper && i < std::min(first_row_, last); ++i) {
+    const index_t begin = std::max(i, first);
+    keep(R.col(i) + begin, walk.out.col(i) + begin, last - begin);
+  }
+  return true;
+}
+
 /// False: a pivot fails, or another thread has stopped.
 template <class T>
 bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last) {
   const bool upper = uplo_ == Uplo::upper, discard = walk.out.data == nullptr;
-  const index_t entry = first - walk.origin;
+  const index_t entry = first - walk.origin, start = std::min(first_row_, last);
+  if (start > 0 && !keep_rows(walk, mine, first, last)) return false;
   auto strips = stages_.begin({upper ? walk.R.col(entry) : walk.R.data + entry,
                                discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
                                walk.R.ld,
@@ -97,7 +142,7 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
                                ldv_,
                                mine.block},
                               first);
-  for (index_t row = 0, idle = 0; row < first;) {
+  for (index_t row = start, idle = 0; row < first;) {
     const index_t known = std::min(walk.rows.load(std::memory_order_acquire), first);
     if (known > row) {
       stages_.apply(strips, row, known, 0);
@@ -108,7 +153,7 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
       std::this_thread::yield();
     }
   }
-  for (index_t row = first; row < last; row += rows_) {
+  for (index_t row = std::max(first, start); row < last; row += rows_) {
     const index_t m = std::min(rows_, last - row), next = row + m;
     if (const index_t failing = stages_.diagonal(strips, row, row - first, m); failing >= 0) {
       walk.failing = row + failing;
@@ -146,7 +191,12 @@ void BlockedSweep<T>::work(Walk& walk, Workspace& mine, const Poll* told) {
 template <class T>
 index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll) {
   const index_t end = uplo_ == Uplo::lower ? V_.rows : next_ + R.cols;
-  Walk walk{R, out, clear && out.data != nullptr, uplo_ == Uplo::lower ? 0 : next_, end, {}, {next_}, {-1}, {false}};
+  if (next_ == 0 && !is_scaled_) {
+    first_row_ = rows_of_zeros(V_);
+    stages_.start_at(first_row_);
+  }
+  Walk walk{R,   out, clear && out.data != nullptr, uplo_ == Uplo::lower ? 0 : next_,
+            end, {},  {std::max(next_, first_row_)}, {-1}, {false}};
   // Unless another stage goes on with it, a line of the strip is written over the one before.
   if (out.data == nullptr) {
     const index_t words = stages_.count() == 1 ? std::max(end, width_) : end * width_;

@@ -31,13 +31,16 @@ int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 /// is. What is computed for a column does not depend on who computes it, hence the result has the same bits with any
 /// number of threads.
 ///
+/// Rows of R above the first that V has a number in stay as they are, unless there is a scale: they are copied, or, in
+/// place, not read but for their diagonal.
+///
 /// Error: residual ratio < 30 for updates and downdates alike (inst/design/accuracy.md).
 /// Reference: inst/design/block-householder.md.
 template <class T>
 class BlockedSweep {
  public:
-  /// V: n x k; read only, and kept. uplo: how R is stored. `instructions`: resolved. The result is multiplied by
-  /// `scale`.
+  /// V: n x k; read only, when there is work, and kept. uplo: how R is stored. `instructions`: resolved. The result is
+  /// multiplied by `scale`.
   BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions, int threads);
 
   /// The next columns of the upper factor. uplo upper: R and out hold them from row 0 down to their diagonal at least;
@@ -50,8 +53,9 @@ class BlockedSweep {
   /// Applies the modification to right-hand sides of n rows, when all of R is done. Behind row n V is zero. Cannot fail
   /// after reserve_to_carry() with as many right-hand sides.
   void carry(const RightHandSideView& sides, index_t n) {
+    if (first_row_ >= n) return sides.pass_through();
     if (carry_memory_.z.empty()) reserve_to_carry(sides.m());
-    stages_.carry(sides, 0, n, width_, carry_memory_);
+    stages_.carry(trailing(sides), first_row_, n, width_, carry_memory_);
   }
   /// Allocates what carry() needs for m right-hand sides.
   void reserve_to_carry(index_t m) {
@@ -65,9 +69,9 @@ class BlockedSweep {
     return pivot;
   }
 
-  /// Sum of the squares of the entries of R so far, with few columns in V of those near the diagonal only. Where an
-  /// entry is not finite, neither is this, or the pivot of its column fails. Infinite where an entry of the diagonal is
-  /// below least_safe.
+  /// Sum of the squares of the entries of R that have been read so far, with few columns in V of those near the
+  /// diagonal only, and of those in rows that stay. Where an entry is not finite, neither is this, or the pivot of its
+  /// column fails. Infinite where an entry of the diagonal is below least_safe.
   T squares() const { return squares_; }
 
  private:
@@ -80,6 +84,12 @@ class BlockedSweep {
   struct Walk;
 
   Workspace workspace();
+  /// Rows above that of the first number in V, of whole row blocks.
+  static index_t rows_of_zeros(MatrixView<const T> V);
+  /// Copies the right-hand sides of the rows that stay. Returns the others.
+  RightHandSideView trailing(const RightHandSideView& sides) const;
+  /// Deals with the rows of a strip that stay: false, where an entry of their diagonal is not a positive normal number.
+  bool keep_rows(Walk& walk, Workspace& mine, index_t first, index_t last) const;
   void work(Walk& walk, Workspace& mine, const Poll* told);
   bool modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last);
   void provide_columns(const Walk& walk, index_t first, index_t last) const;
@@ -90,6 +100,8 @@ class BlockedSweep {
   int threads_;
   index_t width_;       ///< of a strip
   Stages<T> stages_;
+  bool is_scaled_;
+  index_t first_row_ = 0;  ///< that changes, a multiple of 8; known when there is work
   typename Stages<T>::CarryMemory carry_memory_;
   index_t rows_, ldv_;  ///< height of a row block; leading dimension of a strip's V
   index_t block_words_;
