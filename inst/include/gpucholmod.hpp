@@ -177,6 +177,14 @@ class FactorView {
     detail::require_weights(weights, V.cols());
     change(V, weights.data(), scale, sides);
   }
+  /// out (n x n) <- what modify() makes of this factor, which stays. Unless it returns, the triangle of `out` is lost.
+  void modify_into(View<S> out, View<const S> V, View<const double> weights, double scale = 1) const {
+    detail::require_weights(weights, V.cols());
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_update_into(read_only(), detail::matrix(out), detail::matrix(V), weights.data(), scale, nullptr,
+                                    &options_, status);
+    });
+  }
   void insert(std::ptrdiff_t at, View<const S> X, const RightHandSides* sides = nullptr) {
     detail::require(X.cols() >= 0 && X.cols() <= capacity() - n_, "R",
                     "leaves no room for the rows and columns that are inserted");

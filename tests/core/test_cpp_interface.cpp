@@ -143,6 +143,14 @@ TYPED_TEST(CppInterface, ModifiesTheCallersMemory) {
     EXPECT_EQ(code_of([&] { F.remove({n}); }), GPUCHOLMOD_BAD_ARGUMENT);
     EXPECT_EQ(memory, all);
     EXPECT_EQ(F.order(), n);
+
+    std::vector<S> to = memory;
+    const std::vector<double> weights(k, 0.5);
+    F.modify_into(View<S>(to.data(), n, n, ld), V, weights, 2);
+    EXPECT_EQ(memory, all);
+    EXPECT_EQ(code_of([&] { F.modify_into(View<S>(to.data(), n, n - 1, ld), V, weights); }), GPUCHOLMOD_BAD_ARGUMENT);
+    F.modify(V, weights, 2);
+    EXPECT_EQ(to, memory);
   }
   std::vector<S> R = given.R;
   EXPECT_EQ(code_of([&] { FactorView<S>(View(R, n, n), n + 1); }), GPUCHOLMOD_BAD_ARGUMENT);
