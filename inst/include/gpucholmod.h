@@ -112,7 +112,8 @@ typedef struct gpucholmod_options {
   size_t size;                  /* sizeof(gpucholmod_options) */
   int triangle;                 /* gpucholmod_triangle: of every factor and symmetric matrix of the call */
   int trusted;                  /* 1: R has finite numbers and a positive diagonal, as these functions leave it. It is
-                                   then not checked before it changes; if it is not so: GPUCHOLMOD_HALF_MODIFIED */
+                                   then not checked before it changes; if a number that the call reads is not so:
+                                   GPUCHOLMOD_HALF_MODIFIED */
   int threads;                  /* most threads to compute with; 0: the calling one alone; GPUCHOLMOD_ALL_THREADS: as
                                    many as are of use */
   int device;                   /* where a factor is made, and numbers of a call may be: GPUCHOLMOD_HOST,
@@ -128,7 +129,7 @@ typedef struct gpucholmod_options {
   int *verdict;                 /* NULL, or a word in the memory of the GPU: the call then waits for nothing, see
                                    gpucholmod_update_into() */
   const int *devices;           /* the numbers of device_count GPUs that a factor lies on together, instead of device;
-                                   NULL: there is one place */
+                                   NULL: there is one place. All numbers of calls are then in the host's memory */
   ptrdiff_t device_count;
 } gpucholmod_options;
 
@@ -162,15 +163,16 @@ int gpucholmod_update(gpucholmod_matrix R, gpucholmod_const_matrix V, const doub
                       gpucholmod_status *status);
 
 /* out <- what gpucholmod_update() makes of R, which stays. Unless the code is GPUCHOLMOD_OK, the triangle of out is
- * lost. On a GPU this takes less time, and no memory of the size of R. Options: the same, and verdict.
+ * lost. No part of out is one of R or V. On a GPU this takes less time, and no memory of the size of R. Options: the
+ * same, and verdict.
  *
  * With a verdict, the call only queues the modification, behind what options->stream holds; what is queued there
- * afterwards waits for it. *verdict is then 0, or 1: out is lost, R stays, and a call without verdict makes the factor
- * or says why there is none. It is 1 where the matrix is not positive definite, numbers need scaling or are not finite,
- * or the factor is so ill-conditioned that the host has to decide how to go on. Takes R, out and V in the memory of one
- * GPU, R and out upper, with columns that begin at multiples of 16 bytes, and the same ld; weights in the host's
- * memory; no right-hand sides. Everything else is GPUCHOLMOD_BAD_ARGUMENT. V may change as soon as stream has come past
- * the call. */
+ * afterwards waits for it. *verdict is then 0, or 1: out is lost, R stays, and a call without verdict makes the
+ * factor or says why there is none. It is 1 where the matrix is not positive definite, numbers need scaling or are
+ * not finite, or the factor is so ill-conditioned that the host has to decide how to go on. Takes R, out and V in
+ * the memory of one GPU, R and out upper, with columns that begin at multiples of 16 bytes, and the same ld;
+ * weights in the host's memory, none of them 0; no right-hand sides. Everything else is GPUCHOLMOD_BAD_ARGUMENT. V
+ * may change as soon as stream has come past the call. */
 int gpucholmod_update_into(gpucholmod_const_matrix R, gpucholmod_matrix out, gpucholmod_const_matrix V,
                            const double *weights, double scale, const gpucholmod_right_sides *sides,
                            const gpucholmod_options *options, gpucholmod_status *status);
@@ -240,8 +242,8 @@ int gpucholmod_rcond(gpucholmod_const_matrix R, double *out, const gpucholmod_op
 typedef struct gpucholmod_factor gpucholmod_factor;
 
 /* *made <- a factor of the type of R, a copy of R (n x n), with room for `capacity` rows and columns, or n if that is
- * more. A capacity that no memory has is GPUCHOLMOD_OUT_OF_MEMORY. Calls of a factor on several GPUs take numbers in
- * the host's memory. Options: triangle, threads, device, devices, stream. */
+ * more. A capacity that no memory has is GPUCHOLMOD_OUT_OF_MEMORY. Options: triangle, threads, device, devices,
+ * stream. */
 int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity, const gpucholmod_options *options,
                              gpucholmod_factor **made, gpucholmod_status *status);
 

@@ -44,14 +44,16 @@ struct Options {
   std::vector<int> devices;  ///< several that a factor lies on together; none: it has one place
 
   /// Returns the GPU whose memory `data` is in, or -1: the host's, where `device` says that all numbers are. When one
-  /// is found, work on it waits for `stream`. Throws bad_argument where it is another than `device`.
+  /// is found, work on it waits for `stream`. Throws bad_argument where it is another than `device`, or than that of
+  /// the numbers before.
   int gpu_of(const char* argument, const void* data) const {
     if (device == GPUCHOLMOD_HOST || !data) return -1;
     const int found = cuda::device_of(data);
     if (found < 0) return -1;
-    require(device == GPUCHOLMOD_ANY_GPU || found == device, argument, "is in the memory of another GPU");
-    if (!follows_) cuda::follow(found, stream);
-    follows_ = true;
+    const bool is_here = device == GPUCHOLMOD_ANY_GPU || found == device;
+    require(is_here && (followed_ < 0 || found == followed_), argument, "is in the memory of another GPU");
+    if (followed_ < 0) cuda::follow(found, stream);
+    followed_ = found;
     return found;
   }
   /// Returns what calls the progress function, if there is one, and throws Stopped.
@@ -63,7 +65,7 @@ struct Options {
   }
 
  private:
-  mutable bool follows_ = false;  ///< work waits for `stream` already
+  mutable int followed_ = -1;  ///< the GPU whose work waits for `stream` already
 };
 
 /// The least size of options: that of the first header whose GPUCHOLMOD_ABI is 2. Fields that later headers add follow.
@@ -119,6 +121,8 @@ inline Options options_of(const gpucholmod_options* asked, unsigned allowed) {
           "must be the number of options->devices");
   require(given.device_count == 0 || given.device == GPUCHOLMOD_HOST, "options->device",
           "is not chosen where there are options->devices");
+  for (index_t i = 0; i < given.device_count; ++i)
+    require(given.devices[i] >= 0, "options->devices", "must be numbers of GPUs");
   if (given.device_count > 0) options.devices.assign(given.devices, given.devices + given.device_count);
   return options;
 }

@@ -167,15 +167,19 @@ void queue_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const
   };
   require_on_gpu("V", V.data);
   require_on_gpu("options->verdict", options.verdict);
-  require(options.gpu_of("weights", call.what.weights) < 0, "weights",
-          "must be in the host's memory, as there is a verdict");
+  const double* const weights = call.what.weights;
+  require(options.gpu_of("weights", weights) < 0, "weights", "must be in the host's memory, as there is a verdict");
+  for (index_t q = 0; weights && q < V.cols; ++q)
+    require(weights[q] != 0, "weights", "must not be 0, as there is a verdict");
+  require(reinterpret_cast<std::uintptr_t>(options.verdict) % sizeof(int) == 0, "options->verdict",
+          "is off the alignment of an int");
   const bool queued = options.uplo == Uplo::upper && !options.progress && !has_sides(call) &&
                       with_task(call, out, V, [&](const auto& factor, const ColumnsOfV& columns, const Task& task) {
                         return cuda::queue_where_it_is<S>(factor, columns, task, {options.stream, options.verdict});
                       });
   require(queued, "options->verdict",
           "takes an upper factor into another, both with columns at multiples of 16 bytes and with the same ld; "
-          "columns of weights that are not 0; no right-hand sides, no progress function");
+          "at least one column; no right-hand sides, no progress function");
 }
 
 /// Modifies a factor in the memory of a GPU where it is, into `out`, which may be R: see cuda::modify_where_it_is().

@@ -46,6 +46,12 @@ struct BlockedSweep<T>::Walk {
   std::atomic<index_t> rows;          ///< whose transforms are known
   std::atomic<index_t> failing{-1};
   std::atomic<bool> stop{false};
+
+  /// The first pivot that fails is the one that counts.
+  void fail(index_t pivot) {
+    index_t first = failing;
+    while ((first < 0 || pivot < first) && !failing.compare_exchange_weak(first, pivot)) {}
+  }
 };
 
 template <class T>
@@ -109,7 +115,7 @@ bool BlockedSweep<T>::keep_rows(Walk& walk, Workspace& mine, index_t first, inde
   const index_t origin = upper ? walk.origin : 0;
   for (index_t j = first; j < std::min(last, first_row_); ++j) {
     const T entry = R(j, j - origin);
-    if (!is_normal(entry)) return walk.failing = j, false;
+    if (!is_normal(entry)) return walk.fail(j), false;
     if (entry < least_safe<T>) mine.squares = std::numeric_limits<T>::infinity();
   }
   if (!walk.out.data || walk.out.data == R.data) return true;
@@ -156,7 +162,7 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   for (index_t row = std::max(first, start); row < last; row += rows_) {
     const index_t m = std::min(rows_, last - row), next = row + m;
     if (const index_t failing = stages_.diagonal(strips, row, row - first, m); failing >= 0) {
-      walk.failing = row + failing;
+      walk.fail(row + failing);
       return false;
     }
     walk.rows.store(next, std::memory_order_release);

@@ -53,6 +53,7 @@ class BlockedSweep {
   /// Applies the modification to right-hand sides of n rows, when all of R is done. Behind row n V is zero. Cannot fail
   /// after reserve_to_carry() with as many right-hand sides.
   void carry(const RightHandSideView& sides, index_t n) {
+    if (sides.m() == 0) return;
     if (first_row_ >= n) return sides.pass_through();
     if (carry_memory_.z.empty()) reserve_to_carry(sides.m());
     stages_.carry(trailing(sides), first_row_, n, width_, carry_memory_);

@@ -31,7 +31,6 @@ class CallersModification {
     modification_.lie_apart(parts_);
   }
 
-  bool can_be_queued() const { return R_.data != out_.data && modification_.can_be_queued(); }
   /// Queues the way to a second place, and a verdict.
   void queue(int* verdict) {
     modification_.queue(R_.data, out_.data, verdict);
@@ -137,17 +136,26 @@ std::optional<Work> modify_where_it_is(const CallersFactor<T>& factor, const Col
 
 template <class T>
 bool queue_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task, const Queued& how) {
-  if (!can_stay(factor, task)) return false;
   Context& context = Context::of(factor.device);
   const CurrentDevice current(factor.device);
-  const Poll& poll = unwatched;
-  CallersModification<T> modification(context, factor, V, task, poll);
-  if (!modification.can_be_queued()) return false;
-  modification.queue(how.verdict);
-  Event& done = context.marks().done;
-  done.record(context.stream());
-  check(cudaStreamWaitEvent(static_cast<cudaStream_t>(how.stream), done, 0), "order two streams");
-  return true;
+  const auto join = [&] {  // also of columns of V that are converted, and of what was queued before something failed
+    Event& done = context.marks().done;
+    done.record(context.stream());
+    check(cudaStreamWaitEvent(static_cast<cudaStream_t>(how.stream), done, 0), "order two streams");
+  };
+  context.workspace().set_trims(false);
+  const Finally trims([&] { context.workspace().set_trims(true); });
+  try {
+    const int strips = block_columns::strips_of(task.n);
+    const bool can_be = can_stay(factor, task) && factor.R.data != factor.out.data &&
+                        way_of<T>(task.k, task.removed, strips, true, task).launch == Launch::persistent;
+    if (can_be) CallersModification<T>(context, factor, V, task, unwatched).queue(how.verdict);
+    join();
+    return can_be;
+  } catch (...) {
+    join();
+    throw;
+  }
 }
 
 template bool queue_where_it_is(const CallersFactor<float>&, const ColumnsOfV&, const Task&, const Queued&);

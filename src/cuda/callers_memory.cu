@@ -24,7 +24,7 @@ void follow(int device, void* stream) {
   cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(queued, &captured), "ask whether a stream is captured");
   if (captured != cudaStreamCaptureStatusNone)
-    throw Error(ErrorCode::bad_argument, "'options->stream' is being captured, and this call waits for the GPU",
+    throw Error(ErrorCode::bad_argument, "'options->stream' is being captured, which calls of gpucholmod cannot be",
                 {{"argument", "options->stream"}});
   Event& until = context.marks().ready;
   until.record(queued);

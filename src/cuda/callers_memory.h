@@ -64,8 +64,9 @@ struct Queued {
 };
 
 /// Queues the same to `out`, another matrix, and waits for nothing. Then *verdict is 0; or 1, where something has to be
-/// looked at by the host, and `out` is lost. Returns false, and queues nothing, where modify_where_it_is() returns
-/// nothing before it begins, and on a GPU whose kernels go by steps.
+/// looked at by the host, and `out` is lost. Returns false, and does nothing, where modify_where_it_is() returns
+/// nothing before it begins, and on a GPU whose kernels go by steps. The stream waits for what is queued also where
+/// this throws.
 template <class T>
 bool queue_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task, const Queued& how);
 

@@ -45,7 +45,7 @@ void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Scaled wh
   require_not_vanished(made, double(made) / by, j);
 }
 
-/// One modification of a factor that stays on a GPU: the passes of a task, one after the other. In a Session.
+/// One modification of a factor that stays on a GPU: the passes of a task, one after the other. In a Session, if run.
 template <class T>
 class Modification {
  public:
@@ -122,21 +122,21 @@ class Modification {
     return -1;
   }
 
-  bool can_be_queued() const { return way_.launch == Launch::persistent; }
   /// Queues a whole factor's way from R to another place, in as many turns as the last pass took. *verdict, on the
-  /// device, becomes 0, or, where that is not enough or V is not plain, 1: `out` is then lost.
+  /// device, becomes 0, or, where more turns are needed or V is not plain, 1: `out` is then lost. Needs no Session.
   void queue(const T* R, T* out, int* verdict) {
     const auto between = room_between();
     const T* from = R;
-    std::deque<FactorPass<T>> passes;
+    std::deque<FactorPass<T>> queued;  // the last one, which the next looks at, and the next
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
-      make_pass({passes, i, false, size(way_.columns), layout_.n, nullptr}, i);
-      if (apart_) passes[i].lie_apart(apart_->of_pass(from == to));
-      send_columns(passes[i], layout_.n, context_.stream());
-      const FactorPass<T>* const before = i > 0 ? &passes[i - 1] : nullptr;
-      passes[i].queue(from, to, layout_.ld, context_.turns(), before, verdict, context_.stream());
+      make_pass({queued, i, false, size(way_.columns), layout_.n, nullptr}, i);
+      FactorPass<T>& pass = queued.back();
+      if (apart_) pass.lie_apart(apart_->of_pass(from == to));
+      send_columns(pass, layout_.n, context_.stream());
+      pass.queue(from, to, layout_.ld, context_.turns(), i > 0 ? &queued.front() : nullptr, verdict, context_.stream());
       if (apart_ && to != from) apart_->swap();
+      if (i > 0) queued.pop_front();
       from = to;
     }
   }

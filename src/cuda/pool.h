@@ -66,11 +66,15 @@ class Pool : public Memory {
     in_use_ -= bytes;
     const std::size_t most = std::max(kept_, in_use_ == 0 ? 0 : 3 * in_use_ + spare);
     std::uint64_t held = 0;
-    if (pool_ && cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held) == cudaSuccess && held > most)
+    if (trims_ && pool_ &&
+        cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held) == cudaSuccess && held > most)
       trim(most);
     cudaSetDevice(before);
     cudaGetLastError();
   }
+
+  /// Whether memory is given back as it is freed, which waits for the stream; otherwise when some is freed later.
+  void set_trims(bool trims) { trims_ = trims; }
 
   /// Another pool that gives back what it keeps when this one finds no memory.
   void fall_back_on(Memory& other) { fallback_ = &other; }
@@ -104,6 +108,7 @@ class Pool : public Memory {
   cudaStream_t stream_;
   cudaMemPool_t pool_ = nullptr;
   std::size_t kept_, in_use_ = 0;
+  bool trims_ = true;
   Memory* fallback_ = nullptr;
 };
 

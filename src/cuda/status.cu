@@ -102,11 +102,11 @@ void note_start() { in_use = true; }
 Status status(bool with_memory) {
   // CUDA does not survive fork(): remember which process used it first (parallel::mclapply is common in R). What a
   // process has once found stays as it is, and asking again is slow.
-  static pid_t owner = 0;
+  static std::atomic<pid_t> owner{0};
   static Status known;
-  const OneThread one_thread;
-  if (owner == 0) {
-    known = look();
+  if (owner == 0 || owner == getpid()) {  // in a forked process nobody may be there to end a call of another thread
+    const OneThread one_thread;
+    if (owner == 0) known = look();
     if (known.usable) owner = getpid();
   }
   if (owner != 0 && owner != getpid()) {

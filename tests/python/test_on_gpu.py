@@ -235,8 +235,10 @@ class Torch(ThatChange, unittest.TestCase):
                 cholupdate(R, x, out=out, verdict=wrong)
         with self.assertRaises(gpucholmod.BadArgument):
             cholupdate(R, x, out=R, verdict=verdicts[0])
-        with self.assertRaises(TypeError):
+        with self.assertRaises(gpucholmod.BadArgument):
             cholupdate(R, x, out=out, verdict=np.zeros(1, np.int32))
+        with self.assertRaises(gpucholmod.BadArgument):
+            cholupdate(R, self.get(x), out=out, verdict=verdicts[0])
 
     @staticmethod
     def updated(f):

@@ -56,7 +56,7 @@ def _modify(result: GpuArray, to: Matrix, turned: bool, R: Optional[Matrix], x: 
     if stream is None and isinstance(x, GpuArray):
         stream = x.stream
     weights = weights_of(weights, V.cols, downdate)
-    word = None if verdict is None else _word("verdict", verdict, stream)
+    word = None if verdict is None else _word(verdict, x, result)
     chosen = options(UPPER if bool(lower) == turned else LOWER, threads, ANY_GPU, queue(stream), word)
     status = Status()
     end = V, pointer(weights), number("scale", scale), None, chosen, byref(status)
@@ -72,13 +72,16 @@ def _columns(x: Any, dtype: np.dtype, stream: Optional[int], to: Matrix) -> Tupl
     return packed_columns("x", there, dtype, stream) if _overlap(V, to) else (there, V)
 
 
-def _word(name: str, x: Any, stream: Optional[int]) -> int:
-    """Returns where the one int32 of an array on a GPU is. Raises TypeError and BadArgument."""
-    if not is_on_gpu(x):
-        raise TypeError(f"{name} must be an array on the GPU of L")
-    there = view(name, x, stream)
+def _word(verdict: Any, x: Any, result: GpuArray) -> int:
+    """Returns where the one int32 of the verdict is. Raises BadArgument unless it, and x, are arrays of the library of
+    the result: another one would not wait for its stream."""
+    library = library_of(result.owner)
+    owner = x.owner if isinstance(x, GpuArray) else x
+    if not all(is_on_gpu(array) and library_of(array) is library for array in (verdict, owner)):
+        raise BadArgument("with a verdict, it and x are arrays of the library of L, on its GPU")
+    there = view("verdict", verdict, result.stream)
     if there.dtype != np.int32 or prod(there.shape) != 1 or there.readonly:
-        raise BadArgument(f"{name} must be one int32 that can be written, not {there.dtype} of shape {there.shape}")
+        raise BadArgument(f"verdict must be one int32 that can be written, not {there.dtype} of shape {there.shape}")
     return there.data
 
 

@@ -97,17 +97,20 @@ TEST(Queued, GivesTheBitsOfACallThatWaits) {
   }
 }
 
+/// With so many columns, too, that memory has to be given back afterwards.
 TEST(Queued, ReturnsBeforeTheStreamHasComeToIt) {
-  Queue<double> queue(640, 16);
-  ASSERT_EQ(queue.update(queue.A, queue.B, 1, 0), GPUCHOLMOD_OK) << queue.status.message;
-  queue.stream.synchronize();
-  hold_multiprocessors(1, 0.5, queue.stream);
-  for (int i = 0; i < 4; ++i) {
-    ASSERT_EQ(queue.update(queue.A, queue.B, 1, i), GPUCHOLMOD_OK) << queue.status.message;
-    EXPECT_EQ(cudaStreamQuery(queue.stream), cudaErrorNotReady);
+  for (const auto& [n, k] : {std::pair<index_t, index_t>{640, 16}, {5600, 128}}) {
+    Queue<double> queue(n, k);
+    ASSERT_EQ(queue.update(queue.A, queue.B, 1, 0), GPUCHOLMOD_OK) << queue.status.message;
+    queue.stream.synchronize();
+    hold_multiprocessors(1, 0.5, queue.stream);
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_EQ(queue.update(queue.A, queue.B, 1, i), GPUCHOLMOD_OK) << queue.status.message;
+      EXPECT_EQ(cudaStreamQuery(queue.stream), cudaErrorNotReady);
+    }
+    queue.stream.synchronize();
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(queue.verdicts.get()[i], 0);
   }
-  queue.stream.synchronize();
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(queue.verdicts.get()[i], 0);
 }
 
 /// Expects a verdict of 1, and `code` from a call that waits; R stays as it was.
@@ -164,6 +167,8 @@ TEST(Queued, RefusesWhatItCannotQueue) {
   });
   refused("V", [&](auto&, auto&, auto&, auto& V, auto&) { V = matrix(here.data(), 8, 2, 8); });
   refused("weights", [&](auto&, auto&, auto&, auto&, auto& weights) { weights = queue.V.data(); });
+  const std::vector<double> some{1, 0};
+  refused("weights", [&](auto&, auto&, auto&, auto&, auto& weights) { weights = some.data(); });
   refused("R", [](auto& options, auto&...) { options.device = GPUCHOLMOD_HOST, options.stream = nullptr; });
   gpucholmod_options options = queue.options;
   options.verdict = queue.verdicts.data();
