@@ -26,7 +26,7 @@ have_gtest() {
   echo '#include <gtest/gtest.h>' | c++ -std=c++17 -x c++ -fsyntax-only - >/dev/null 2>&1
 }
 
-# Whether clang is there, with libFuzzer and sanitizers.
+# Whether clang is there, with libFuzzer and sanitizers, which Debian only recommends to those who install clang.
 have_fuzzer() {
   echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char *, unsigned long) { return 0; }' |
     clang++ -fsanitize=fuzzer,address,undefined -x c++ -o /dev/null - >/dev/null 2>&1
@@ -77,6 +77,7 @@ missing() {
         ;;
       ccache) command -v ccache >/dev/null || ! can_install || echo ccache ;;  # saves time, no more
       clang) command -v clang++ >/dev/null || echo clang ;;
+      fuzzer) have_fuzzer || echo libclang-rt-dev ;;
       arm64)
         command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu
         command -v aarch64-linux-gnu-gfortran >/dev/null || echo gfortran-aarch64-linux-gnu
@@ -97,7 +98,7 @@ as_root() {
 }
 
 # Installs what is missing of: r-base-dev, gtest, mpi, checkbashisms, octave, pandoc, tidy, qpdf, modules of
-# Python, ccache, clang, arm64 and mingw (cross-compilers), wine, and R packages by name.
+# Python, ccache, clang, fuzzer, arm64 and mingw (cross-compilers), wine, and R packages by name.
 install_missing() {
   packages=$(missing "$@" | tr '\n' ' ')
   if [ -z "$packages" ]; then

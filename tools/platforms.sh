@@ -4,7 +4,8 @@
 #
 #   sh tools/platforms.sh [clang] [arm64] [mingw] [whole]     without a name: all three
 #
-#   clang   the core (what tools/library.mk has) and its tests, by clang
+#   clang   the core (what tools/library.mk has) and its tests, by clang; random calls of the C interface for a minute, by its
+#           libFuzzer, under sanitizers (tests/fuzz)
 #   arm64   the same, cross-compiled by GCC for 64-bit Arm and run by qemu, which is slow
 #   mingw   the package's C++ as src/Makevars.win has it, compiled by mingw-w64 and linked with nothing but names of R, BLAS and LAPACK
 #
@@ -115,6 +116,16 @@ test_libraries() { # $1 platform, $2 the names of its tools begin with, $3 and e
   ) >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2; exit 1; }
 }
 
+# An input that fails stays in tests/fuzz/build.
+fuzzing() {
+  stage "fuzzing"
+  status=0
+  eigen=$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')
+  make -s -j "$jobs" -C "$root/tests/fuzz" run EIGEN="$eigen" >"$scratch/log" 2>&1 || status=$?
+  grep '^stat::number_of_executed_units' "$scratch/log" || :
+  count_one "$status" "$scratch/log" "fuzzing"
+}
+
 clang_r_package() {
   stage "R package, by clang"
   library=$scratch/r-library copy=$scratch/r-package
@@ -133,12 +144,13 @@ clang_r_package() {
 
 on_clang() {
   stage "what is needed by clang"
-  install_missing r-base-dev RcppEigen gtest clang
+  install_missing r-base-dev RcppEigen gtest clang fuzzer
   tests=$(quick_or_whole "$quick_tests" "")
   for compiler in clang++ $(quick_or_whole "" "$(newest_clang)"); do
     core_tests "$("$compiler" --version | sed -n '1s/.*clang version \([0-9]*\).*/clang \1/p')" "" "$(quick_or_whole "$quick" '*')" \
       CXX="$compiler" CXXFLAGS="$flags -ffp-contract=off" ${tests:+TESTS="$tests"}
   done
+  fuzzing
   [ -z "$whole" ] || { install_missing Rcpp Matrix testthat cli knitr rmarkdown; clang_r_package; }
 }
 
