@@ -198,9 +198,6 @@ install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testth
 jobs=$(getconf _NPROCESSORS_ONLN)
 export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
 
-# Where the GPU's tests cannot be run, they are compiled for the GPUs that need least code: the installation has all.
-[ -e /dev/nvidiactl ] || export CUDA_ARCH=75
-
 core_tests plain
 core_tests "address and undefined-behaviour sanitizers" SANITIZE=address,undefined
 if have_nvcc; then core_cuda; fi
