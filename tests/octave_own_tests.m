@@ -1,5 +1,6 @@
-## Runs the tests that Octave's own cholupdate, cholinsert, choldelete and cholshift are installed with, on the functions
-## of inst/octave: those blocks that have no complex numbers, which are not supported. Stops if one of them fails.
+## Runs the tests that Octave's own cholupdate, cholinsert, choldelete and cholshift are installed with, on the
+## functions of inst/octave: those blocks that have no complex numbers, which are not supported. Stops if one of them
+## fails.
 1;
 
 file = fullfile (__octave_config_info__ ("octtestsdir"), "libinterp", "corefcn", "chol.cc-tst");

@@ -4,8 +4,8 @@
 #
 #   sh tools/platforms.sh [clang] [arm64] [mingw] [whole]     without a name: all three
 #
-#   clang   the core (what tools/library.mk has) and its tests, by clang; random calls of the C interface for a minute, by its
-#           libFuzzer, under sanitizers (tests/fuzz)
+#   clang   the core (what tools/library.mk has) and its tests, by clang; random calls of the C interface for a minute,
+#           by its libFuzzer, under sanitizers (tests/fuzz)
 #   arm64   the same, cross-compiled by GCC for 64-bit Arm and run by qemu, which is slow
 #   mingw   the package's C++ as src/Makevars.win has it, compiled by mingw-w64 and linked with nothing but names of R, BLAS and LAPACK
 #

@@ -6,7 +6,8 @@
 #   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA: without a GPU
 #                  those files alone that R CMD check does not run whole, or for which that matters
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
-#   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp, and in Octave tests/octave*.m
+#   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp,
+#                  and in Octave tests/octave*.m
 #   Python         the Python package (inst/python), installed by pip: tests/python, with that library
 #   benchmarks     every script and program of inst/bench runs in its smallest form (tools/benchmarks.R)
 #   README         README.md is what README.Rmd gives

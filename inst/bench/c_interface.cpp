@@ -5,7 +5,7 @@
 //
 // The program takes SECONDS for each figure, 0.3 by default, and n up to MOST, 1,000 by default. It prints a line for
 // each n: microseconds, the least of many calls: some updates, then as many downdates by the same column, so that the
-// factor stays what it is.
+// factor stays what it is. A second table has an upper factor that is trusted, and columns that begin with zeros.
 #include <gpucholmod.h>
 
 #include <Eigen/Dense>
@@ -44,20 +44,55 @@ void require(int code, const gpucholmod_status& status) {
   if (code != GPUCHOLMOD_OK) std::puts(status.message), std::exit(1);
 }
 
+/// Prints what columns take whose first number is in the first, the middle and the last row.
+void print_zeros(const Eigen::MatrixXd& U, const Eigen::VectorXd& v, double seconds) {
+  const int n = int(U.rows());
+  gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
+  options.trusted = 1;
+  gpucholmod_status status;
+  std::printf("n = %-5d", n);
+  for (const int first : {0, n / 2, n - 1}) {
+    Eigen::MatrixXd R = U;
+    Eigen::VectorXd column = v;
+    column.head(first).setZero();
+    const Least t = measure(n, seconds, [&](double sign) {
+      require(gpucholmod_update(gpucholmod_double_matrix(R.data(), n, n, n),
+                                gpucholmod_const_double_matrix(column.data(), n, 1, n), &sign, 1, nullptr, &options,
+                                &status),
+              status);
+    });
+    std::printf("  %7.3g / %-7.3g", t.update, t.downdate);
+  }
+  std::puts("");
+}
+
+/// A factor of order n, and a column.
+struct Given {
+  explicit Given(int n) {
+    std::mt19937 bits(n);
+    std::normal_distribution<> normal;
+    const Eigen::MatrixXd B = Eigen::MatrixXd::NullaryExpr(n + 3, n, [&] { return normal(bits); });
+    const Eigen::LLT<Eigen::MatrixXd> factor(B.transpose() * B + Eigen::MatrixXd::Identity(n, n));
+    L = factor.matrixL();
+    U = factor.matrixU();
+    v = 0.3 * Eigen::VectorXd::NullaryExpr(n, [&] { return normal(bits); });
+  }
+  Eigen::MatrixXd L, U;
+  Eigen::VectorXd v;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 0.3;
   const int most = argc > 2 ? std::atoi(argv[2]) : 1000;
+  const std::vector<int> orders{5, 10, 20, 50, 100, 200, 300, 500, 1000};
   std::puts("update / downdate, us         lower          trusted            upper           factor            Eigen");
-  for (const int n : {5, 10, 20, 50, 100, 200, 300, 500, 1000}) {
+  for (const int n : orders) {
     if (n > most) break;
-    std::mt19937 bits(n);
-    std::normal_distribution<> normal;
-    Eigen::MatrixXd B = Eigen::MatrixXd::NullaryExpr(n + 3, n, [&] { return normal(bits); });
-    const Eigen::LLT<Eigen::MatrixXd> factor(B.transpose() * B + Eigen::MatrixXd::Identity(n, n));
-    const Eigen::MatrixXd L = factor.matrixL(), U = factor.matrixU();
-    const Eigen::VectorXd v = 0.3 * Eigen::VectorXd::NullaryExpr(n, [&] { return normal(bits); });
+    const Given given(n);
+    const Eigen::MatrixXd &L = given.L, &U = given.U;
+    const Eigen::VectorXd& v = given.v;
     std::vector<char> workspace(gpucholmod_workspace(n, 1, GPUCHOLMOD_DOUBLE));
     const gpucholmod_const_matrix V = gpucholmod_const_double_matrix(v.data(), n, 1, n);
     gpucholmod_status status;
@@ -92,4 +127,7 @@ int main(int argc, char** argv) {
     for (const Least& t : {lower, trusted, upper, of_factor, eigen}) std::printf("  %7.3g / %-7.3g", t.update, t.downdate);
     std::puts("");
   }
+  std::puts("first number in           row 1               row n / 2 + 1      row n");
+  for (const int n : orders)
+    if (n <= most) print_zeros(Given(n).U, Given(n).v, seconds);
 }

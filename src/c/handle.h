@@ -87,9 +87,7 @@ template <class Made, class F>
 int make(Made** made, gpucholmod_status* status, F&& f) {
   return guarded(status, [&] {
     require(made != nullptr, "made", "is missing");
-    *made = new Made{{renaming("device", "options->device", [&] {
-      return renaming("devices", "options->devices", f);
-    })}};
+    *made = new Made{{renaming("device", "options->device", f)}};
     return index_t(-1);
   });
 }

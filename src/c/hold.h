@@ -24,8 +24,10 @@ std::unique_ptr<HeldFactor> held_from_host(MatrixView<const S> R, index_t capaci
   constexpr Precision precision = precision_of<S>;
   return keep_with_zeros(numbers, n, options.uplo, precision, [&](const S* positive) -> std::unique_ptr<HeldFactor> {
     if (!options.devices.empty())
-      return renaming("device", "options->devices", [&] {
-        return cuda::upload(positive, n, options.uplo, precision, capacity, options.devices);
+      return renaming("device", "options->devices", [&] {  // of one alone
+        return renaming("devices", "options->devices", [&] {
+          return cuda::upload(positive, n, options.uplo, precision, capacity, options.devices);
+        });
       });
     if (options.device == GPUCHOLMOD_HOST)
       return cpu::hold(positive, n, options.uplo, precision, capacity, cpu::ordinary_memory, options.threads);

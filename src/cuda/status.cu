@@ -104,16 +104,16 @@ Status status(bool with_memory) {
   // process has once found stays as it is, and asking again is slow.
   static std::atomic<pid_t> owner{0};
   static Status known;
-  if (owner == 0 || owner == getpid()) {  // in a forked process nobody may be there to end a call of another thread
-    const OneThread one_thread;
-    if (owner == 0) known = look();
-    if (known.usable) owner = getpid();
-  }
-  if (owner != 0 && owner != getpid()) {
+  if (owner != 0 && owner != getpid()) {  // without waiting: a call that another thread was in never ends here
     Status forked = known;
     forked.usable = false;
     forked.device = -1;
     return unusable(forked, "forked", "CUDA was used before this process was forked, and does not survive that");
+  }
+  const OneThread one_thread;
+  if (owner == 0) {
+    known = look();
+    if (known.usable) owner = getpid();
   }
   Status now = known;
   if (with_memory)
