@@ -1,15 +1,20 @@
 #' Many small factors with memory of their own
 #'
-#' `chol_batch()` keeps many Cholesky factors of one order in ordinary memory or on a GPU, in the layout in which they
-#' are modified most quickly. [cholupdate_batch()] modifies all of them in one call, in place on request.
+#' `chol_batch()` keeps many Cholesky factors in ordinary memory or on a GPU, in the layout in which they are modified
+#' most quickly. [cholupdate_batch()] modifies all of them in one call, in place on request. [cholinsert_gpu()] and
+#' [choldelete_gpu()] insert and delete rows and columns of all of them.
 #'
-#' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array. The other triangles are not used.
+#' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array, or a list of matrices, whose orders may differ
+#'   (see [orders()]). The other triangles are not used.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors. `as.array()` and `f[[i]]` return
 #'   them in this form.
 #' @param precision The precision in which the factors are stored and modified, `"double"` or `"single"`.
 #' @param backend Where to keep the factors: `"cpu"` or `"auto"` in ordinary memory, `"cuda"` on a GPU. For factors on a
 #'   GPU, a modification sends only \eqn{V}.
 #' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used.
+#' @param capacity The number of rows and columns of each member to reserve room for. Up to it, [cholinsert_gpu()] in
+#'   place appends rows and columns without moving the factors. On a GPU only members beyond an order of 1,024 have
+#'   such room.
 #' @param ... Must be empty.
 #' @param x,a,f A handle of class `chol_batch`.
 #' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array, with \eqn{m} for each member; an
@@ -21,7 +26,7 @@
 #' @return `chol_batch()`: a handle of class `chol_batch`. It refers to data, as the handles of [chol_factor()] do.
 #'   Section Handles there says what this means for assignment, files, other processes and memory.
 #'
-#' For a handle of \eqn{b} factors, `dim()` is `c(n, n, b)` and `length()` is `b`.
+#' For a handle of \eqn{b} factors of order \eqn{n}, `dim()` is `c(n, n, b)` and `length()` is `b`.
 #'
 #' | Function | Value |
 #' |---|---|
@@ -33,7 +38,7 @@
 #' | [copy_factor()], [free()] | the same as for one factor |
 #'
 #' Solutions are in double precision: an array if `b` is one, otherwise an \eqn{n \times b}{n x b} matrix.
-#' @seealso [cholupdate_batch()]
+#' @seealso [cholupdate_batch()], [cholinsert_gpu.chol_batch()]
 #' @examples
 #' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5
 #' f <- chol_batch(array(apply(A, 3, chol), dim(A)))
@@ -44,21 +49,27 @@
 #' logdet(f)
 #' @export
 chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), uplo = c("upper", "lower"),
-                       precision = c("double", "single"), device = getOption("gpucholmod.device"), ...) {
+                       precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL,
+                       ...) {
   require_no_more(...)
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
   uplo <- match_choice(uplo, choices$uplo, "uplo")
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
   device <- require_device(device, missing(device))
-  x <- with_memory(open_batch(R, uplo == "lower"))
+  listed <- is.list(R) && !is.object(R)
+  given <- with_memory(if (listed) open_listed_batch(R, uplo == "lower")
+                       else list(x = open_batch(R, uplo == "lower"), orders = integer()))
+  x <- given$x
   d <- dim(x)
+  capacity <- capacity_for(capacity, d[[1L]])
   lower <- number_of(uplo, "uplo")
   made <- if (backend == "cuda") {
-    with_room(function() rcpp_batch_upload(x, d[[1L]], d[[3L]], lower, precision, device))
+    with_room(function() rcpp_batch_upload(x, d[[1L]], d[[3L]], given$orders, capacity, lower, precision, device))
   } else {
-    rcpp_batch_hold(x, d[[1L]], d[[3L]], lower, precision)
+    rcpp_batch_hold(x, d[[1L]], d[[3L]], given$orders, capacity, lower, precision)
   }
-  fields <- c(made, list(status = "live", uplo = uplo, dimnames = dimnames(R)))
+  fields <- c(made, list(status = "live", uplo = uplo, 
+                       dimnames = if (!listed) dimnames(R) else if (!is.null(names(R))) list(NULL, NULL, names(R))))
   fields$precision <- choice_of(made$precision, "precision")
   structure(list2env(fields, parent = emptyenv()), class = "chol_batch")
 }
@@ -81,6 +92,24 @@ open_batch <- function(R, lower, argument = "R") {
   x <- as_double(R)
   check_members(x, d[[1L]], lower, argument)
   x
+}
+
+# Opens a list of factors, whose orders may differ: list(x, orders), x an array in which those of smaller order are the
+# identity beyond.
+open_listed_batch <- function(R, lower) {
+  shape <- shapes_of(R, "R")
+  if (any(odd <- shape$rows != shape$columns)) stop_member_not_square(shape, which(odd)[[1L]])
+  check_members(shape$of, 0L, lower)
+  n <- max(shape$rows, 0L)
+  x <- array(if (all(shape$rows == n)) 0 else diag(n), c(n, n, length(R)))
+  for (m in seq_along(R)) x[seq_len(shape$rows[[m]]), seq_len(shape$rows[[m]]), m] <- shape$of[[m]]
+  list(x = x, orders = shape$rows)
+}
+
+# Stops as member m of a list, whose shapes_of() are given, is not square.
+stop_member_not_square <- function(shape, m) {
+  stop_gpucholmod("not_square", sprintf("member %d of 'R' is not a square matrix", m),
+                  list(nrow = shape$rows[[m]], ncol = shape$columns[[m]], member = m))
 }
 
 # Looks at the triangles that are not read, of the members of an array or a list.
@@ -129,7 +158,7 @@ as.array.chol_batch <- function(x, ...) {
   uplo <- number_of(.subset2(x, "uplo"), "uplo")
   out <- with_room(function() rcpp_batch_download(x, as.integer(member), uplo))
   names <- .subset2(x, "dimnames")
-  if (!is.null(names)) dimnames(out) <- names[1:2]
+  if (!is.null(names[[1L]]) || !is.null(names[[2L]])) dimnames(out) <- lapply(names[1:2], utils::head, nrow(out))
   out
 }
 
@@ -156,10 +185,13 @@ dimnames.chol_batch <- function(x) {
 describe_batch <- function(f) {
   reason <- rcpp_handle_trouble(f)
   if (identical(reason, "damaged")) return(c("<chol_batch>", paste("cannot be used:", invalid_message(reason))))
-  shape <- sprintf("<chol_batch> %d of %d x %d, %s, %s precision", .subset2(f, "count"), f$n, f$n, f$uplo, f$precision)
+  least <- if (is.null(reason)) min(rcpp_batch_orders(f), f$n) else f$n
+  orders <- sprintf(if (least == f$n) "%d x %d" else "%d to %d rows", least, f$n)
+  shape <- sprintf("<chol_batch> %d of %s, %s, %s precision", .subset2(f, "count"), orders, f$uplo, f$precision)
   if (!is.null(reason)) return(c(shape, paste("cannot be used:", invalid_message(reason))))
-  c(shape, paste(format_bytes(f$bytes), if (is.na(f$device)) "in ordinary memory"
-                                        else sprintf("on device %d (%s)", f$device, f$device_name)))
+  room <- if (f$capacity > f$n) sprintf(", room for %d x %d", f$capacity, f$capacity)
+  c(shape, paste0(format_bytes(f$bytes), " ", if (is.na(f$device)) "in ordinary memory"
+                                              else sprintf("on device %d (%s)", f$device, f$device_name), room))
 }
 
 #' @export

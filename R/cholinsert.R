@@ -12,7 +12,8 @@
 #' definite matrix. `cholpermute_gpu()` makes several such moves.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()]. A handle with room
-#'   to grow and `in_place = TRUE` is the quickest. For a factor in a file see [cholinsert_gpu.factor_file()].
+#'   to grow and `in_place = TRUE` is the quickest. For a factor in a file see [cholinsert_gpu.factor_file()], for many
+#'   factors [cholinsert_gpu.chol_batch()].
 #' @param X The new columns of the new matrix, with rows in the order of the new matrix: an
 #'   \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector for one column. Only the upper triangle is used of the
 #'   \eqn{p \times p}{p x p} block that the new columns have on the diagonal.

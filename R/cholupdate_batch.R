@@ -136,14 +136,14 @@ batch_request <- function(downdate, check, lower, single, backend, control) {
 }
 
 # Opens the columns of b members, or, if b is NULL, of as many members as V has: list(x, k, b, common), x doubles.
-open_members <- function(V, n, b, argument = "V") {
+open_members <- function(V, n, b, argument = "V", as = "as the factors have") {
   V <- without_class(if (isS4(V) && methods::is(V, "Matrix")) as.matrix(V) else V)
   if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
   d <- dim(V)
   if (is.null(d)) d <- c(length(V), 1L, 1L)
   if (length(d) == 2L) d <- c(d[[1L]], 1L, d[[2L]])
   if (length(d) != 3L || d[[1L]] != n) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'%s' must have %d rows, as the factors have", argument, n),
+    stop_gpucholmod("dimension_mismatch", sprintf("'%s' must have %d rows, %s", argument, n, as),
                     list(expected = n, actual = d[[1L]]))
   }
   if (is.null(b)) b <- d[[3L]]
@@ -204,11 +204,7 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
   R <- shape$of
   columns <- shapes_of(V, "V")
   V <- columns$of
-  if (any(odd <- shape$rows != shape$columns)) {
-    m <- which(odd)[[1L]]
-    stop_gpucholmod("not_square", sprintf("member %d of 'R' is not a square matrix", m),
-                    list(nrow = shape$rows[[m]], ncol = shape$columns[[m]], member = m))
-  }
+  if (any(odd <- shape$rows != shape$columns)) stop_member_not_square(shape, which(odd)[[1L]])
   if (any(odd <- columns$rows != shape$rows)) {
     m <- which(odd)[[1L]]
     stop_gpucholmod("dimension_mismatch", sprintf("member %d of 'V' has %d rows, the factor %d", m, columns$rows[[m]],

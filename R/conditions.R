@@ -138,12 +138,13 @@ stop_not_positive_definite <- function(what, pivot, consequence = NULL) {
 }
 
 # Stops because some of several matrices are not positive definite. pivots: of all of them, 0 for those that are.
-stop_members <- function(pivots) {
+stop_members <- function(pivots, how = NULL) {
   members <- which(pivots > 0L)
   first <- members[[1L]]
-  message <- sprintf(paste("of %d modified matrices %d %s not positive definite: number %d,",
+  message <- sprintf(paste("of %d %s %d %s not positive definite: number %d,",
                            "whose leading minor of order %d is not%s"),
-                     length(pivots), length(members), if (length(members) == 1L) "is" else "are", first,
+                     length(pivots), if (is.null(how)) "modified matrices" else paste("matrices", how),
+                     length(members), if (length(members) == 1L) "is" else "are", first,
                      pivots[[first]], if (length(members) > 1L) ", and others" else "")
   stop_gpucholmod("not_positive_definite", message,
                   list(pivot = pivots[[first]], members = members, pivots = pivots[members]))

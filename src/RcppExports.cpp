@@ -13,31 +13,35 @@ Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
 // rcpp_batch_hold
-Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, int uplo, int precision);
-RcppExport SEXP _gpucholmod_rcpp_batch_hold(SEXP RSEXP, SEXP nSEXP, SEXP bSEXP, SEXP uploSEXP, SEXP precisionSEXP) {
+Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, Rcpp::IntegerVector orders, int capacity, int uplo, int precision);
+RcppExport SEXP _gpucholmod_rcpp_batch_hold(SEXP RSEXP, SEXP nSEXP, SEXP bSEXP, SEXP ordersSEXP, SEXP capacitySEXP, SEXP uploSEXP, SEXP precisionSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< int >::type n(nSEXP);
     Rcpp::traits::input_parameter< int >::type b(bSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type orders(ordersSEXP);
+    Rcpp::traits::input_parameter< int >::type capacity(capacitySEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_hold(R, n, b, uplo, precision));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_hold(R, n, b, orders, capacity, uplo, precision));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_batch_upload
-Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, int uplo, int precision, int device);
-RcppExport SEXP _gpucholmod_rcpp_batch_upload(SEXP RSEXP, SEXP nSEXP, SEXP bSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
+Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, Rcpp::IntegerVector orders, int capacity, int uplo, int precision, int device);
+RcppExport SEXP _gpucholmod_rcpp_batch_upload(SEXP RSEXP, SEXP nSEXP, SEXP bSEXP, SEXP ordersSEXP, SEXP capacitySEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP deviceSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< int >::type n(nSEXP);
     Rcpp::traits::input_parameter< int >::type b(bSEXP);
+    Rcpp::traits::input_parameter< Rcpp::IntegerVector >::type orders(ordersSEXP);
+    Rcpp::traits::input_parameter< int >::type capacity(capacitySEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
     Rcpp::traits::input_parameter< int >::type device(deviceSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_upload(R, n, b, uplo, precision, device));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_upload(R, n, b, orders, capacity, uplo, precision, device));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -140,6 +144,47 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
     Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
     rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_list(R, V, request, weights, scale, check));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_orders
+SEXP rcpp_batch_orders(SEXP handle);
+RcppExport SEXP _gpucholmod_rcpp_batch_orders(SEXP handleSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_orders(handle));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_insert
+SEXP rcpp_batch_insert(SEXP handle, SEXP modified, SEXP X, int p, bool common, SEXP at, Rcpp::List dimnames, bool check);
+RcppExport SEXP _gpucholmod_rcpp_batch_insert(SEXP handleSEXP, SEXP modifiedSEXP, SEXP XSEXP, SEXP pSEXP, SEXP commonSEXP, SEXP atSEXP, SEXP dimnamesSEXP, SEXP checkSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type X(XSEXP);
+    Rcpp::traits::input_parameter< int >::type p(pSEXP);
+    Rcpp::traits::input_parameter< bool >::type common(commonSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type at(atSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type dimnames(dimnamesSEXP);
+    Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_insert(handle, modified, X, p, common, at, dimnames, check));
+    return rcpp_result_gen;
+END_RCPP
+}
+// rcpp_batch_delete
+SEXP rcpp_batch_delete(SEXP handle, SEXP modified, SEXP gone, int p, SEXP dimnames);
+RcppExport SEXP _gpucholmod_rcpp_batch_delete(SEXP handleSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP pSEXP, SEXP dimnamesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type gone(goneSEXP);
+    Rcpp::traits::input_parameter< int >::type p(pSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_delete(handle, modified, gone, p, dimnames));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -949,8 +994,8 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
-    {"_gpucholmod_rcpp_batch_hold", (DL_FUNC) &_gpucholmod_rcpp_batch_hold, 5},
-    {"_gpucholmod_rcpp_batch_upload", (DL_FUNC) &_gpucholmod_rcpp_batch_upload, 6},
+    {"_gpucholmod_rcpp_batch_hold", (DL_FUNC) &_gpucholmod_rcpp_batch_hold, 7},
+    {"_gpucholmod_rcpp_batch_upload", (DL_FUNC) &_gpucholmod_rcpp_batch_upload, 8},
     {"_gpucholmod_rcpp_batch_copy", (DL_FUNC) &_gpucholmod_rcpp_batch_copy, 1},
     {"_gpucholmod_rcpp_batch_download", (DL_FUNC) &_gpucholmod_rcpp_batch_download, 3},
     {"_gpucholmod_rcpp_batch_diagonals", (DL_FUNC) &_gpucholmod_rcpp_batch_diagonals, 1},
@@ -959,6 +1004,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 7},
     {"_gpucholmod_rcpp_batch_shapes", (DL_FUNC) &_gpucholmod_rcpp_batch_shapes, 1},
     {"_gpucholmod_rcpp_cholupdate_list", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_list, 6},
+    {"_gpucholmod_rcpp_batch_orders", (DL_FUNC) &_gpucholmod_rcpp_batch_orders, 1},
+    {"_gpucholmod_rcpp_batch_insert", (DL_FUNC) &_gpucholmod_rcpp_batch_insert, 8},
+    {"_gpucholmod_rcpp_batch_delete", (DL_FUNC) &_gpucholmod_rcpp_batch_delete, 5},
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},

@@ -60,13 +60,17 @@ Rcpp::List with_pivots(SEXP R, const std::vector<index_t>& pivots, bool check) {
   return Rcpp::List::create(Rcpp::_["R"] = !check || !failed ? R : R_NilValue, Rcpp::_["pivots"] = SEXP(told));
 }
 
+BatchRoom to_room(const Rcpp::IntegerVector& orders, int capacity) {
+  return {capacity, {orders.begin(), orders.end()}};
+}
+
 Rcpp::List described(std::unique_ptr<HeldBatch> made) {
   using Rcpp::_;
   const auto* const there = dynamic_cast<const DeviceBatch*>(made.get());
   Rcpp::List handle = Rcpp::List::create(
       _["pointer"] = R_NilValue, _["n"] = int(made->order()), _["precision"] = int(made->precision()),
       _["device"] = there ? there->device() : NA_INTEGER, _["device_name"] = there ? there->device_name() : "",
-      _["bytes"] = made->bytes(), _["count"] = int(made->count()));
+      _["bytes"] = made->bytes(), _["count"] = int(made->count()), _["capacity"] = int(made->capacity()));
   handle["pointer"] = handed_over(std::move(made));
   return handle;
 }
@@ -105,22 +109,27 @@ std::vector<index_t> modify_members(const std::vector<BatchMember>& members, con
 
 }  // namespace
 
-// R: n x n x b doubles; uplo, precision: numbers from 0 (R/request.R).
+// R: n x n x b doubles; orders: of the members, or none: n; uplo, precision: numbers from 0 (R/request.R).
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, int uplo, int precision) {
+Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, Rcpp::IntegerVector orders, int capacity, int uplo, int precision) {
   return guarded([&] {
     std::unique_ptr<HeldBatch> made;
-    naming_members([&] { made = cpu::hold_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), of_r); });
+    naming_members([&] { 
+      made = cpu::hold_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), of_r, to_room(orders, capacity));
+    });
     return described(std::move(made));
   });
 }
 
 // The same on a GPU; device: its id, or -1 for the first that can be used.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, int uplo, int precision, int device) {
+Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, Rcpp::IntegerVector orders, int capacity, int uplo, int precision,
+                             int device) {
   return guarded([&] {
     std::unique_ptr<HeldBatch> made;
-    naming_members([&] { made = cuda::upload_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), device); });
+    naming_members([&] { 
+      made = cuda::upload_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), device, to_room(orders, capacity));
+    });
     return described(std::move(made));
   });
 }
@@ -136,7 +145,8 @@ SEXP rcpp_batch_download(SEXP handle, int member, int uplo) {
   return guarded([&]() -> SEXP {
     const Use<HeldBatch> R(handle);
     const index_t n = R->order();
-    const Rcpp::Shield<SEXP> out(member == 0 ? new_array(n, n, R->count()) : new_matrix(REALSXP, n, n));
+    const index_t own = member == 0 ? n : R->orders()[member - 1];
+    const Rcpp::Shield<SEXP> out(member == 0 ? new_array(n, n, R->count()) : new_matrix(REALSXP, own, own));
     if (member == 0) R->download(Uplo(uplo), REAL(out));
     else R->download(member - 1, Uplo(uplo), REAL(out));
     return out;

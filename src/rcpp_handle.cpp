@@ -64,7 +64,8 @@ SEXP new_environment() {
 }
 
 bool are_sound(SEXP handle, const HeldBatch& R) {
-  return Rf_inherits(handle, "chol_batch") && are_common(handle, R) && is(field(handle, Field::count), R.count()) &&
+  return Rf_inherits(handle, "chol_batch") && are_common(handle, R) && are(handle, INTSXP, {Field::capacity}) &&
+         is(field(handle, Field::count), R.count()) &&
          are_names(field(handle, Field::dimnames), {R.order(), R.order(), R.count()});
 }
 

@@ -58,16 +58,16 @@ double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo, 
   return largest;
 }
 
-/// Looks at columns X (n + p x p) of a matrix that are to be its numbers at .. at + p - 1, see HeldFactor::insert().
+/// Looks at p columns X of a matrix that are to be its numbers at .. at + p - 1, see HeldFactor::insert().
 /// Returns the largest norm of one of them in the factor, as far as the diagonal is positive. Throws not_finite, and
 /// overflow where that is too large for T.
 template <class T>
-double require_inserted(const double* X, index_t n, index_t at, index_t p) {
+double require_inserted(MatrixView<const double> X, index_t at) {
   double bound = 0;
-  for (index_t q = 0; q < p; ++q) {
-    const double* const column = X + q * (n + p);
+  for (index_t q = 0; q < X.cols; ++q) {
+    const double* const column = X.col(q);
     require_column<double>("X", column, 0, at + q + 1, q);
-    require_column<double>("X", column, at + p, n + p, q);
+    require_column<double>("X", column, at + X.cols, X.rows, q);
     const double norm = std::sqrt(std::max(column[at + q], 0.0));
     if (!std::isfinite(T(norm)))
       throw Error(ErrorCode::overflow, "'X' has values too large for the precision of the factor",

@@ -33,8 +33,42 @@ struct BatchTask {
   double scale_of(index_t member) const { return scale ? scale[common_scale ? 0 : member] : 1; }
 };
 
-/// b Cholesky factors of one order n in memory of their own, of doubles or of floats: on a GPU (cuda/device_batch.h),
+/// What members of a batch have room for, and their orders: n where there are none. Beyond, the factors that are given
+/// are the identity.
+struct BatchRoom {
+  index_t capacity = 0;         ///< rows and columns; at least n where that is larger
+  std::vector<index_t> orders;  ///< at most n
+};
+
+/// p rows and columns that every member of a batch gets. The arrays belong to the caller.
+struct BatchInsertion {
+  index_t p = 0;
+  /// The new columns of A_i, each of batch.order() + p rows, of which those of the member's new matrix count, in its
+  /// order: the first n_i + p. Of rows at .. at + p - 1 the upper triangle counts.
+  const double* X = nullptr;
+  bool common_X = false;     ///< the same p columns for all; otherwise p of each member
+  std::vector<index_t> at;   ///< of each member, or one for all: number of the first of them; empty: at the end
+  bool all_or_none = true;   ///< as in BatchTask
+
+  index_t place(index_t member, index_t order) const {
+    return at.empty() ? order : at[at.size() == 1 ? 0 : member];
+  }
+};
+
+/// p rows and columns that every member of a batch loses.
+struct BatchRemoval {
+  index_t p = 0;
+  std::vector<index_t> gone;  ///< their numbers, ascending: p of each member, or p for all
+
+  const index_t* of(index_t member) const {
+    return gone.data() + (index_t(gone.size()) == p ? 0 : member * p);
+  }
+};
+
+/// b Cholesky factors of order n in memory of their own, of doubles or of floats: on a GPU (cuda/device_batch.h),
 /// or ordinary memory (cpu/host_batch.h). Its destructor gives the memory back.
+///
+/// Members may have other orders, n_i <= n: rows and columns beyond are those of the identity.
 ///
 /// Every function throws Error, where it is of a member's numbers with a field `member`, from 1; the batch is then as
 /// it was.
@@ -42,7 +76,9 @@ class HeldBatch {
  public:
   virtual ~HeldBatch() = default;
 
-  virtual index_t order() const = 0;
+  virtual index_t order() const = 0;                 ///< n, the largest of orders()
+  virtual std::vector<index_t> orders() const = 0;   ///< n_i
+  virtual index_t capacity() const = 0;              ///< rows and columns of each that there is room for
   virtual index_t count() const = 0;
   virtual Precision precision() const = 0;
   virtual bool on_gpu() const = 0;
@@ -52,7 +88,7 @@ class HeldBatch {
 
   /// out (n x n x b) <- the factors R, or R' when uplo is lower; the other triangles exactly zero.
   virtual void download(Uplo uplo, double* out) const = 0;
-  /// out (n x n) <- that of one member, 0 .. b - 1.
+  /// out (n_i x n_i) <- that of one member, 0 .. b - 1.
   virtual void download(index_t member, Uplo uplo, double* out) const = 0;
   /// out (n x b) <- the diagonals.
   virtual void diagonals(double* out) const = 0;
@@ -70,6 +106,15 @@ class HeldBatch {
   /// what `poll` throws.
   virtual Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                       std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) = 0;
+
+  /// The factors with p more rows and columns each; pivots, `made` and `begun` as above, pivots of the new matrices. A
+  /// member that fails keeps its order. Beyond the capacity, the batch moves to memory with room for half as many rows
+  /// and columns again. On a GPU, it moves to memory of the new order. Throws not_finite and overflow of X, and
+  /// not_supported where members on a GPU become too large for a batch.
+  virtual void insert(const BatchInsertion& what, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
+                      std::atomic<bool>& begun) = 0;
+  /// The factors without p rows and columns of each.
+  virtual void remove(const BatchRemoval& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>& begun) = 0;
 };
 
 }  // namespace gpucholmod

@@ -12,7 +12,7 @@ namespace gpucholmod::cpu {
 /// of their own, as inst/design/batches.md says. Throws not_finite, bad_diagonal and overflow, with a field `member`,
 /// and what `allocate` throws.
 std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
-                                      const Allocate& allocate);
+                                      const Allocate& allocate, const BatchRoom& room = {});
 
 /// Factors of one order that lie each for itself, and where the modified ones go.
 struct ScatteredBatch {

@@ -21,9 +21,10 @@ namespace gpucholmod::cuda {
 template <class T>
 class BatchStorage : public DeviceBatch {
  public:
-  /// Memory alone. In a Session.
+  /// Memory alone, of members of order n. In a Session.
   BatchStorage(Context& context, index_t n, index_t b)
-      : context_(context), n_(n), b_(b), dR_(context.pool(), words_of(n) * b), dbounds_(context.pool(), b) {}
+      : context_(context), n_(n), b_(b), orders_(b, n), dR_(context.pool(), words_of(n) * b),
+        dbounds_(context.pool(), b) {}
   ~BatchStorage() override {
     if (!context_.forked()) return;
     dR_.abandon();
@@ -31,14 +32,18 @@ class BatchStorage : public DeviceBatch {
   }
 
   index_t order() const override { return n_; }
+  std::vector<index_t> orders() const override { return orders_; }
+  index_t capacity() const override { return n_; }
   index_t count() const override { return b_; }
   Precision precision() const override { return precision_of<T>; }
   int device() const override { return context_.device(); }
   std::string device_name() const override { return context_.device_name(); }
   double bytes() const override { return double(dR_.bytes()); }
 
-  /// Takes members from the host (n x n x b), in a Session. Throws not_finite, overflow and bad_diagonal, of a member.
-  void send(const double* R, Uplo uplo) {
+  /// Takes members from the host (n x n x b), in a Session; orders: of the members, which are the identity beyond.
+  /// Throws not_finite, overflow and bad_diagonal, of a member.
+  void send(const double* R, Uplo uplo, const std::vector<index_t>& orders) {
+    if (!orders.empty()) orders_ = orders;
     std::vector<double> bounds(b_);
     for_members(n_, b_, [&](index_t m) {
       const double* const A = R + m * n_ * n_;
@@ -65,7 +70,7 @@ class BatchStorage : public DeviceBatch {
     in_pieces([&](index_t first, index_t last, T* buffer) {
       fetch(at(first), words_of(n_) * (last - first), buffer);
       for_columns(last - first, threads_for(0), [&](index_t from, index_t to) {
-        for (index_t m = from; m < to; ++m) unpack(buffer + m * words_of(n_), uplo, out + (first + m) * n_ * n_);
+        for (index_t m = from; m < to; ++m) unpack(buffer + m * words_of(n_), uplo, out + (first + m) * n_ * n_, n_);
       }, [] {}, 16);
     });
   }
@@ -73,7 +78,7 @@ class BatchStorage : public DeviceBatch {
     const Session session(context_);
     std::vector<T> words(words_of(n_));
     fetch(at(member), words_of(n_), words.data());
-    unpack(words.data(), uplo, out);
+    unpack(words.data(), uplo, out, orders_[member]);
   }
 
   void diagonals(double* out) const override {
@@ -105,10 +110,13 @@ class BatchStorage : public DeviceBatch {
     };
     copy(dR_, other.dR_);
     copy(dbounds_, other.dbounds_);
+    other.orders_ = orders_;
   }
   void swap(BatchStorage& other) {
     dR_.swap(other.dR_);
     dbounds_.swap(other.dbounds_);
+    orders_.swap(other.orders_);
+    std::swap(n_, other.n_);
   }
 
   void put_bounds(const std::vector<double>& bounds) {
@@ -131,15 +139,17 @@ class BatchStorage : public DeviceBatch {
       for (index_t j = i; j < n_; ++j)
         words[row_of(n_, i) + j] = T(uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]);
   }
-  void unpack(const T* words, Uplo uplo, double* A) const {
-    std::fill_n(A, n_ * n_, 0.0);
-    for (index_t i = 0; i < n_; ++i)
-      for (index_t j = i; j < n_; ++j)
-        (uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]) = double(words[row_of(n_, i) + j]);
+  /// Rows and columns of a member up to `order`.
+  void unpack(const T* words, Uplo uplo, double* A, index_t order) const {
+    std::fill_n(A, order * order, 0.0);
+    for (index_t i = 0; i < order; ++i)
+      for (index_t j = i; j < order; ++j)
+        (uplo == Uplo::upper ? A[i + j * order] : A[j + i * order]) = double(words[row_of(n_, i) + j]);
   }
 
   Context& context_;
   index_t n_, b_;
+  std::vector<index_t> orders_;
   PoolBuffer<T> dR_;
   PoolBuffer<double> dbounds_;  ///< of the norms of a member's columns
 };

@@ -20,9 +20,10 @@ namespace cuda {
 /// Puts b factors R (n x n x b, each upper, or lower when uplo says so; the other triangles are never read) on a GPU.
 /// `device` is its id, or
 /// -1 for the first that can be used. Throws what DeviceFactor does, bad_argument where there is no such device, and,
-/// with a field `member`, not_finite and bad_diagonal.
+/// with a field `member`, not_finite and bad_diagonal. Room is kept only for members that are factors of their own,
+/// beyond an order of 1,024.
 std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
-                                          int device);
+                                          int device, const BatchRoom& room = {});
 
 }  // namespace cuda
 }  // namespace gpucholmod

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/batch_orders.h"
 #include "cpu/batch_columns.h"
 #include "cuda/device_batch.h"
 #include "cuda/device_factor.h"
@@ -17,16 +18,30 @@ class LargeBatch : public DeviceBatch {
  public:
   using Members = std::vector<std::unique_ptr<HeldFactor>>;
 
-  /// At least one member, of one order and precision, on one device.
+  /// At least one member, of one precision, on one device.
   LargeBatch(Members members, int device, std::string device_name)
       : members_(std::move(members)), device_(device), device_name_(std::move(device_name)) {}
 
-  index_t order() const override { return members_[0]->order(); }
+  index_t order() const override { return largest_order(orders()); }
+  std::vector<index_t> orders() const override {
+    std::vector<index_t> all;
+    for (const auto& factor : members_) all.push_back(factor->order());
+    return all;
+  }
+  index_t capacity() const override {
+    index_t least = members_[0]->capacity();
+    for (const auto& factor : members_) least = std::min(least, factor->capacity());
+    return least;
+  }
   index_t count() const override { return index_t(members_.size()); }
   Precision precision() const override { return members_[0]->precision(); }
   int device() const override { return device_; }
   std::string device_name() const override { return device_name_; }
-  double bytes() const override { return members_[0]->bytes() * double(count()); }
+  double bytes() const override {
+    double sum = 0;
+    for (const auto& factor : members_) sum += factor->bytes();
+    return sum;
+  }
 
   std::unique_ptr<HeldBatch> copy() const override {
     Members copies;
@@ -35,39 +50,69 @@ class LargeBatch : public DeviceBatch {
   }
 
   void download(Uplo uplo, double* out) const override {
-    for (index_t m = 0; m < count(); ++m) download(m, uplo, out + m * order() * order());
+    const index_t n = order();
+    for (index_t m = 0; m < count(); ++m) {
+      const index_t own = members_[m]->order();
+      std::vector<double> R(own * own);
+      download(m, uplo, own == n ? out + m * n * n : R.data());
+      if (own == n) continue;
+      const MatrixView<double> to{out + m * n * n, n, n, n};
+      for (index_t j = 0; j < n; ++j)
+        for (index_t i = 0; i < n; ++i) to(i, j) = i < own && j < own ? R[i + j * own] : double(i == j);
+    }
   }
   void download(index_t member, Uplo uplo, double* out) const override { members_[member]->download(uplo, out); }
   void diagonals(double* out) const override {
-    for (index_t m = 0; m < count(); ++m) members_[m]->diagonal(out + m * order());
+    const index_t n = order();
+    std::fill_n(out, n * count(), 1.0);
+    for (index_t m = 0; m < count(); ++m) members_[m]->diagonal(out + m * n);
   }
   void solve(TriangularSolve which, double* B, index_t m) const override {
-    for (index_t i = 0; i < count(); ++i) members_[i]->solve(which, B + i * order() * m, m);
+    const index_t n = order();
+    for (index_t i = 0; i < count(); ++i) {
+      const index_t own = members_[i]->order();
+      const MatrixView<double> b{B + i * n * m, own, m, n};
+      std::vector<double> X = packed(b);
+      members_[i]->solve(which, X.data(), m);
+      for (index_t q = 0; q < m; ++q) std::copy_n(X.data() + q * own, own, b.col(q));
+    }
   }
 
   /// In place at once where nothing can fail, or where others may change when a member fails; otherwise by way of a
   /// second batch.
   Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
               const Poll& poll, std::atomic<bool>& begun) override {
+    require_zero_beyond(orders(), order(), V, task);
     const bool removes = look_at(V, task), direct = !made && (!removes || !task.all_or_none);
-    pivots.assign(count(), -1);
-    Members others(count());
     Work all;
     all.device = device_name_;
-    for (index_t m = 0; m < count(); ++m) {
-      if (direct && m > 0) begun = true;  // those before have changed
-      const Work work = modify_member(m, task.V_of(V, order(), m), task, direct ? nullptr : &others[m], poll, begun);
-      pivots[m] = work.pivot;
+    change(made, direct, task.all_or_none, pivots, begun, [&](index_t m, std::unique_ptr<HeldFactor>* other) {
+      const Work work = modify_member(m, V, task, other, poll, begun);
       all.seconds += work.seconds;
       all.device_bytes = std::max(all.device_bytes, work.device_bytes);
-      if (!direct && work.pivot >= 0 && !task.all_or_none) others[m] = members_[m]->copy();
-    }
-    if (made) made->reset();
-    const bool any = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-    if (direct || (any && task.all_or_none)) return all;
-    if (made) *made = of(std::move(others));
-    else members_.swap(others);
+      return work.pivot;
+    });
     return all;
+  }
+
+  /// By way of a second batch, so that no member is half modified.
+  void insert(const BatchInsertion& what, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
+              std::atomic<bool>& begun) override {
+    const index_t ld = order() + what.p;
+    change(made, false, what.all_or_none, pivots, begun, [&](index_t m, std::unique_ptr<HeldFactor>* other) {
+      const index_t own = members_[m]->order();
+      const double* const X = what.X + (what.common_X ? 0 : m * ld * what.p);
+      return members_[m]->insert(what.place(m, own), packed({X, own + what.p, what.p, ld}).data(), what.p,
+                                 plain_task(own), other, [](double) {}, begun);
+    });
+  }
+  void remove(const BatchRemoval& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>& begun) override {
+    std::vector<index_t> pivots;
+    change(made, false, true, pivots, begun, [&](index_t m, std::unique_ptr<HeldFactor>* other) {
+      members_[m]->remove({what.of(m), what.of(m) + what.p}, plain_task(members_[m]->order()), other, [](double) {},
+                          begun);
+      return index_t(-1);
+    });
   }
 
  private:
@@ -75,15 +120,43 @@ class LargeBatch : public DeviceBatch {
     return std::make_unique<LargeBatch>(std::move(members), device_, device_name_);
   }
 
+  /// Numbers of a matrix, one column behind the other.
+  static std::vector<double> packed(MatrixView<const double> of) {
+    std::vector<double> numbers;
+    for (index_t q = 0; q < of.cols; ++q) numbers.insert(numbers.end(), of.col(q), of.col(q) + of.rows);
+    return numbers;
+  }
+
+  /// f(member, place, made) for all: in place if nothing can fail, or others may change when a member fails; otherwise
+  /// by way of a second batch. f returns the pivot of a member. Returns whether the batch has changed, or *made.
+  template <class F>
+  bool change(std::unique_ptr<HeldBatch>* made, bool direct, bool all_or_none, std::vector<index_t>& pivots,
+              std::atomic<bool>& begun, F&& f) {
+    pivots.assign(count(), -1);
+    if (made) made->reset();
+    Members others(count());
+    for (index_t m = 0; m < count(); ++m) {
+      if (direct && m > 0) begun = true;  // those before have changed
+      cpu::for_member(m, [&] { pivots[m] = f(m, direct ? nullptr : &others[m]); });
+      if (!direct && pivots[m] >= 0 && !all_or_none) others[m] = members_[m]->copy();
+    }
+    const bool any = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+    if (direct || (any && all_or_none)) return direct;
+    if (made) *made = of(std::move(others));
+    else members_.swap(others);
+    return true;
+  }
+
   /// Before anything changes. Whether anything is taken away.
   bool look_at(const double* V, const BatchTask& task) const {
     const double top =
         precision() == Precision::single ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    const index_t n = order();
     bool removes = false;
     for (index_t m = 0; m < count(); ++m) {
       cpu::ColumnOrder columns;
       columns.find(task, m);
-      cpu::for_member(m, [&] { cpu::largest_weighted(task.V_of(V, order(), m), order(), columns, top); });
+      cpu::for_member(m, [&] { cpu::largest_weighted(task.V_of(V, n, m), n, columns, top); });
       removes = removes || columns.added < task.k;
     }
     return removes;
@@ -91,25 +164,27 @@ class LargeBatch : public DeviceBatch {
 
   Work modify_member(index_t m, const double* V, const BatchTask& task, std::unique_ptr<HeldFactor>* made,
                      const Poll& poll, std::atomic<bool>& begun) {
-    const index_t n = order();
+    const index_t n = members_[m]->order();
     cpu::ColumnOrder columns;
     columns.find(task, m);
-    const std::vector<double> W = columns.taken(V, n);
-    Task one;
-    one.n = n;
+    const std::vector<double> own = packed({task.V_of(V, order(), m), n, task.k, order()});
+    const std::vector<double> W = columns.taken(own.data(), n);
+    Task one = plain_task(n);
     one.k = task.k;
     one.removed = task.k - columns.added;
     one.scale = std::sqrt(task.scale_of(m));
-    one.precision = precision();
     one.algorithm = Algorithm::unscaled;
     one.threads = task.threads;
     one.device_memory = task.device_memory;
-    Work work;
-    cpu::for_member(m, [&] {
-      work = members_[m]->modify(
-          W.data(), one, made, [&](double done) { poll((double(m) + done) / double(count())); }, begun);
-    });
-    return work;
+    return members_[m]->modify(
+        W.data(), one, made, [&](double done) { poll((double(m) + done) / double(count())); }, begun);
+  }
+
+  Task plain_task(index_t n) const {
+    Task task;
+    task.n = n;
+    task.precision = precision();
+    return task;
   }
 
   Members members_;

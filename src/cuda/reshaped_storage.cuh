@@ -36,7 +36,7 @@ class ReshapedStorage : public DeviceStorage<T> {
                  const Poll& poll, std::atomic<bool>& begun) override {
     const index_t n = order();
     const Session session(context_);  // a forked process is not to ask the device, as way_of() does
-    const double most = require_inserted<T>(X, n, at, p);
+    const double most = require_inserted<T>({X, n + p, p, n + p}, at);
     const int e = exponent<T>(most);  // X is computed with in T
     // Whether it can be done is found out beforehand by one pass alone, and not to the last bit.
     const bool several = p > way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task,

@@ -65,7 +65,9 @@ Status status(bool) {
   return status;
 }
 
-std::unique_ptr<DeviceBatch> upload_batch(const double*, index_t, index_t, Uplo, Precision, int) { refuse(); }
+std::unique_ptr<DeviceBatch> upload_batch(const double*, index_t, index_t, Uplo, Precision, int, const BatchRoom&) {
+  refuse();
+}
 
 template <class T>
 Work paper_panels(MatrixView<T>, MatrixView<const T>, Sign, double, const paper::Shape&, const Poll&) { refuse(); }

@@ -80,7 +80,7 @@ class Shared : public SharedStorage<T> {
   index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made,
                  const Poll& poll, std::atomic<bool>&) override {
     const index_t n = layout_.n;
-    return reshape(Operation::insert, {n + p, require_inserted<T>(X, n, at, p), false}, task, made, poll,
+    return reshape(Operation::insert, {n + p, require_inserted<T>({X, n + p, p, n + p}, at), false}, task, made, poll,
                    [&](Reshaping<T>&& change, int e) { return change.insert(at, X, p, e); });
   }
   void shift(index_t from, index_t to, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,

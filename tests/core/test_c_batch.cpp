@@ -245,6 +245,8 @@ TYPED_TEST(CBatch, RefusesWhatItCannotUse) {
 class Failing : public HeldBatch {
  public:
   index_t order() const override { return n; }
+  std::vector<index_t> orders() const override { return {n}; }
+  index_t capacity() const override { return n; }
   index_t count() const override { return 1; }
   Precision precision() const override { return Precision::double_; }
   bool on_gpu() const override { return true; }
@@ -259,6 +261,8 @@ class Failing : public HeldBatch {
     begun = true;
     throw Error(ErrorCode::cuda_failure, "CUDA has failed");
   }
+  void insert(const BatchInsertion&, std::unique_ptr<HeldBatch>*, std::vector<index_t>&, std::atomic<bool>&) override {}
+  void remove(const BatchRemoval&, std::unique_ptr<HeldBatch>*, std::atomic<bool>&) override {}
 };
 
 TEST(CBatchHalfModified, IsToldAndTheBatchIsRefused) {

@@ -46,6 +46,12 @@ class MemberTeam {
   __device__ __forceinline__ double broadcast(int, PerThread<double>& x, int thread) const {
     return __shfl_sync(0xffffffffu, x.value, thread % WARP);
   }
+  /// The sum over the threads of a team of one warp, the same bits for each of them.
+  __device__ __forceinline__ double sum(const PerThread<double>& x) const {
+    double all = x.value;
+    for (int apart = WARP / 2; apart > 0; apart /= 2) all += __shfl_xor_sync(0xffffffffu, all, apart);
+    return all;
+  }
   __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
   __device__ __forceinline__ void sync() const {
     if (size_ == WARP) __syncwarp();

@@ -1,0 +1,179 @@
+#' Insert and delete rows and columns of many matrices
+#'
+#' For a handle from [chol_batch()], [cholinsert_gpu()] inserts rows and columns into the matrix \eqn{A} of every
+#' member, and [choldelete_gpu()] deletes some of each: many Gaussian processes that get a point each, or lose their
+#' oldest.
+#'
+#' New columns of \eqn{R} are found by a forward substitution and the factor of a \eqn{p \times p}{p x p} matrix.
+#' Between other rows, rotations take them to their place, which no positive definite matrix can fail. A deletion adds
+#' what was in the deleted rows of \eqn{R} to the rest, as [cholupdate_batch()] adds columns.
+#'
+#' Members that cannot be enlarged may stay as they are (`check = FALSE`), so that a batch can have members of several
+#' orders; `orders()` tells them. Then `dim()` tells the largest order, and `as.array()` and `diag()` show members of
+#' that order, whose other rows and columns are those of the identity matrix. [cholupdate_batch()] expects zeros in rows
+#' of \eqn{V} that a member does not have, `cholinsert_gpu()` ignores such rows of `X`, and `solve()` returns such rows
+#' of `b` as they are.
+#'
+#' @param R A handle from [chol_batch()]. With `in_place = TRUE`, members in ordinary memory grow where they are, up to
+#'   the capacity of the batch; beyond it, the batch moves to memory with room for half as many rows and columns again.
+#'   On a GPU, a batch of members up to order 1,024 moves at every call, and cannot grow beyond that order.
+#' @param X The new columns of the new matrices, with rows in the order of the new matrices: an
+#'   \eqn{(n + p) \times p \times b}{(n + p) x p x b} array; an \eqn{(n + p) \times p \times 1}{(n + p) x p x 1} array
+#'   for all members; an \eqn{(n + 1) \times b}{(n + 1) x b} matrix, with one column for each member; or a vector of
+#'   \eqn{n + 1} numbers, one column for all.
+#' @param at Where the new columns are in the new matrices: the number of the first of them, one for all members or one
+#'   for each. By default they are appended at the end of each member.
+#' @param index The rows and columns to delete: what selects them as in [choldelete_gpu()], for all members; or a
+#'   \eqn{p \times b}{p x b} matrix of numbers, a column for each member.
+#' @param ... Must be empty.
+#' @param names Names of the new rows and columns, as for [cholinsert_gpu()].
+#' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to
+#'   it.
+#' @param check Whether members whose insertion is not possible are an error (`TRUE`), or are reported in the return
+#'   value (`FALSE`).
+#' @param f A handle from [chol_batch()].
+#'
+#' @return The batch with the new factors (invisibly, if `in_place = TRUE`). Its rows and columns keep their names if
+#'   all members get or lose the same ones; otherwise they have none.
+#'
+#'   `cholinsert_gpu()` with `check = FALSE`: a list of the batch `R`, and `pivot`, which has a number for each member:
+#'   0, or the order of the first leading minor of its new matrix that is not positive definite. A member with such a
+#'   minor stays as it is; all others get their rows.
+#'
+#'   `orders()`: the orders of the members, a vector of \eqn{b} integers.
+#'
+#' @section Errors:
+#' As of [cholupdate_batch()] and [cholinsert_gpu()]. If an error is raised, nothing is changed.
+#' @examples
+#' # three Gaussian processes with points of their own get a point each, and lose their first
+#' covariance <- function(x, y) exp(-20 * outer(x, y, "-")^2) + 1e-3 * outer(x, y, "==")
+#' x <- matrix(runif(15), 5)
+#' f <- chol_batch(array(apply(x[1:4, ], 2, function(x) chol(covariance(x, x))), c(4, 4, 3)), capacity = 5)
+#' cholinsert_gpu(f, sapply(1:3, function(m) covariance(x[, m], x[5, m])), in_place = TRUE)
+#' all.equal(f[[2]], chol(covariance(x[, 2], x[, 2])))
+#' choldelete_gpu(f, 1, in_place = TRUE)
+#' all.equal(f[[3]], chol(covariance(x[-1, 3], x[-1, 3])))
+#'
+#' # a point that the second process has already
+#' new <- sapply(1:3, function(m) covariance(x[-1, m], 0.5)[c(1:4, 4)])
+#' new[, 2] <- covariance(x[c(2:5, 5), 2], x[5, 2])
+#' done <- cholinsert_gpu(f, new, check = FALSE)
+#' done$pivot
+#' orders(done$R)
+#' @concept Gaussian process
+#' @concept Bayesian optimisation
+#' @concept many small matrices
+#' @name cholinsert_gpu.chol_batch
+#' @rdname cholinsert_gpu.chol_batch
+#' @export
+cholinsert_gpu.chol_batch <- function(R, X, at = NULL, ..., names = NULL, in_place = FALSE, check = TRUE) {
+  require_no_more(...)
+  require_flag(in_place, "in_place")
+  require_flag(check, "check")
+  require_live_batch(R)
+  own <- rcpp_batch_orders(R)
+  require_same_places(.subset2(R, "dimnames")[[3L]], X = X)
+  p <- if (length(dim(X)) == 3L) dim(X)[[2L]] else 1L
+  given <- with_memory(open_members(X, R$n + p, R$count, "X", "as the new matrices have"))
+  at <- if (is.null(at)) integer() else places_in_members(at, own)
+  names <- new_names(names, p)
+  modified <- if (in_place) R else descendant(R)
+  dimnames <- list(grown_dimnames(R, p, at, names, own), members_alone(R$dimnames))
+  insert <- function() rcpp_batch_insert(R, modified, given$x, given$k, given$common, at, dimnames, check)
+  pivots <- with_room(insert, R)
+  if (check && any(pivots > 0L)) stop_members(pivots, "with what is inserted")
+  value <- if (check) modified else list(R = modified, pivot = pivots)
+  if (in_place && check) invisible(value) else value
+}
+
+#' @rdname cholinsert_gpu.chol_batch
+#' @export
+choldelete_gpu.chol_batch <- function(R, index, ..., in_place = FALSE) {
+  require_no_more(...)
+  require_flag(in_place, "in_place")
+  require_live_batch(R)
+  own <- rcpp_batch_orders(R)
+  each <- is.numeric(index) && is.matrix(index)
+  gone <- if (each) rows_of_members(index, own) else sort(unique(places_of(index, R)))
+  short <- which(own < if (length(gone)) gone[[length(gone)]] else 0L)
+  if (!each && length(short)) {
+    why <- sprintf("'index' has number %d, but member %d has %d rows; a matrix 'index' has numbers for each member",
+                   gone[[length(gone)]], short[[1L]], own[[short[[1L]]]])
+    stop_gpucholmod("bad_argument", why, list(argument = "index", value = index, member = short[[1L]]))
+  }
+  modified <- if (in_place) R else descendant(R)
+  dimnames <- if (each) members_alone(R$dimnames) else shrunk_dimnames(R, gone)
+  remove <- function() rcpp_batch_delete(R, modified, gone, if (each) nrow(gone) else length(gone), dimnames)
+  with_room(remove, R)
+  if (in_place) invisible(modified) else modified
+}
+
+#' @rdname cholinsert_gpu.chol_batch
+#' @export
+orders <- function(f) {
+  if (!inherits(f, "chol_batch")) stop_bad_argument("f", f, "must be a handle from chol_batch()")
+  require_live_batch(f)
+  value <- rcpp_batch_orders(f)
+  names(value) <- .subset2(f, "dimnames")[[3L]]
+  value
+}
+
+# Returns places, one for all members or one for each, of orders `own`, as integers.
+places_in_members <- function(at, own) {
+  whole <- is.numeric(at) && length(at) %in% c(1L, length(own)) && !anyNA(at) && all(at == round(at)) &&
+    all(at >= 1 & at <= own + 1)
+  if (!whole) {
+    stop_bad_argument("at", at, sprintf(paste("must be one number for all %d members or one for each, from 1 to one",
+                                              "more than the member has rows"), length(own)))
+  }
+  as.integer(at)
+}
+
+# Returns a p x b matrix of numbers of rows, for members of orders `own`, with ascending columns.
+rows_of_members <- function(index, own) {
+  p <- nrow(index)
+  if (ncol(index) != length(own)) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'index' is for %d members, there are %d", ncol(index), length(own)),
+                    list(expected = length(own), actual = ncol(index)))
+  }
+  whole <- !anyNA(index) && all(index == round(index)) && all(index >= 1) && all(index <= rep(own, each = p)) &&
+    !any(apply(index, 2L, anyDuplicated) > 0L)
+  if (!whole) stop_bad_argument("index", index, "must have different numbers of rows of the member in each column")
+  sorted <- if (p > 1L) apply(index, 2L, sort) else index
+  storage.mode(sorted) <- "integer"
+  sorted
+}
+
+# Returns names of p new rows, or NULL.
+new_names <- function(names, p) {
+  if (is.null(names)) return(NULL)
+  if (!is.character(names) || length(names) != p || anyNA(names)) {
+    stop_bad_argument("names", names, sprintf("must be %d names, one for each new column", p))
+  }
+  names
+}
+
+# Returns the dimnames of a batch whose members get p rows at `at`, as rcpp_batch_insert() takes it: NULL for those of
+# rows and columns if members get them at different places.
+grown_dimnames <- function(f, p, at, names, own) {
+  old <- .subset2(f, "dimnames")
+  place <- if (length(at)) unique(at) else unique(own + 1L)
+  if (length(place) != 1L || any(own != f$n)) return(members_alone(old))
+  rows <- new_dimnames(old[1:2], append(seq_len(f$n), rep(NA_integer_, p), place - 1L), names)
+  with_members(rows, old)
+}
+
+# Returns the dimnames of a batch without the rows and columns `gone`.
+shrunk_dimnames <- function(f, gone) {
+  old <- .subset2(f, "dimnames")
+  with_members(new_dimnames(old[1:2], if (length(gone)) seq_len(f$n)[-gone] else seq_len(f$n)), old)
+}
+
+# Returns dimnames with these names of rows and columns, a list or NULL, and the names of members of `old`.
+with_members <- function(rows, old) {
+  if (is.null(rows)) return(members_alone(old))
+  c(rows, list(old[[3L]]))
+}
+
+# Returns the dimnames of a batch with the names of members alone, or NULL.
+members_alone <- function(old) if (!is.null(old[[3L]])) list(NULL, NULL, old[[3L]])

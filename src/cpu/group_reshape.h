@@ -1,0 +1,172 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "cpu/group_layout.h"
+#include "cpu/group_solve.h"
+
+/// Rows and columns of the members of a group come and go.
+namespace gpucholmod::cpu {
+
+/// p new columns of R for every member of a group, computed before anything changes: by columns, `n + p` rows of
+/// `lanes` numbers each. Rows from n on are the corner, the p x p block on the diagonal.
+template <class T>
+struct NewColumns {
+  static constexpr index_t lanes = group_size<T>;
+  index_t n, p;
+  double* numbers;  ///< words(n, p)
+
+  static index_t words(index_t n, index_t p) { return (n + p) * p * lanes; }
+  double* at(index_t i, index_t q) const { return numbers + (i + q * (n + p)) * lanes; }
+  double* corner(index_t s, index_t q) const { return at(n + s, q); }
+};
+
+/// A member's place in a group, its order, and the first of its new rows.
+struct NewRows {
+  index_t order = 0, at = 0;
+};
+
+/// The columns become those of a member of order 0, of which nothing is known: the corner is the identity.
+template <class T>
+void clear(const NewColumns<T>& columns) {
+  std::fill_n(columns.numbers, NewColumns<T>::words(columns.n, columns.p), 0.0);
+  for (index_t q = 0; q < columns.p; ++q) std::fill_n(columns.corner(q, q), columns.lanes, 1.0);
+}
+
+/// X: the new columns of a member's matrix, rows in the order of the new matrix, to their lane.
+template <class T>
+void put_columns(MatrixView<const double> X, const NewRows& rows, index_t lane, const NewColumns<T>& columns) {
+  for (index_t q = 0; q < columns.p; ++q) {
+    for (index_t i = 0; i < rows.at; ++i) columns.at(i, q)[lane] = X(i, q);
+    for (index_t i = rows.at; i < rows.order; ++i) columns.at(i, q)[lane] = X(i + columns.p, q);
+    for (index_t s = 0; s <= q; ++s) columns.corner(s, q)[lane] = X(rows.at + s, q);
+  }
+}
+
+/// Columns of the matrices become those of the factors, where the new rows come last. Returns in which lanes the corner
+/// is not positive definite: there it is unspecified.
+template <class T>
+Lanes<T, bool> find_columns(const T* group, const NewColumns<T>& columns) {
+  constexpr index_t lanes = group_size<T>;
+  Lanes<T, bool> failed{};
+  for (index_t q = 0; q < columns.p; ++q) {
+    solve_forward(group, columns.n, columns.at(0, q));
+    for (index_t s = 0; s <= q; ++s) {
+      double* const entry = columns.corner(s, q);
+      double sum[lanes] = {};
+      for (index_t i = 0; i < columns.n + s; ++i) {
+        const double *const x = columns.at(i, s), *const y = columns.at(i, q);
+        for (index_t l = 0; l < lanes; ++l) sum[l] += x[l] * y[l];
+      }
+      const double* const diagonal = columns.corner(s, s);
+      for (index_t l = 0; l < lanes; ++l) {
+        const double left = entry[l] - sum[l];
+        if (s == q && !(left > 0)) failed[l] = true;
+        entry[l] = s == q ? std::sqrt(left) : left / diagonal[l];
+      }
+    }
+  }
+  return failed;
+}
+
+/// A group of order n becomes one of order n + p in the same memory, or back: the rows of every member become longer
+/// or shorter. Rows and columns from n on are the identity's; going back, they are lost.
+template <class T>
+void widen_group(T* group, index_t n, index_t p) {
+  constexpr index_t lanes = group_size<T>;
+  const index_t wide = n + p;
+  for (index_t i = wide; i-- > 0;) {
+    T* const row = group + group_entry<T>(wide, i, i);
+    const index_t kept = std::max<index_t>(n - i, 0) * lanes;
+    if (kept > 0) std::memmove(row, group + group_entry<T>(n, i, i), sizeof(T) * std::size_t(kept));
+    std::fill(row + kept, row + (wide - i) * lanes, T(0));
+    if (i >= n) std::fill_n(row, lanes, T(1));
+  }
+}
+template <class T>
+void narrow_group(T* group, index_t n, index_t p) {
+  for (index_t i = 0; i < n && p > 0; ++i)
+    std::memmove(group + group_entry<T>(n, i, i), group + group_entry<T>(n + p, i, i),
+                 sizeof(T) * std::size_t((n - i) * group_size<T>));
+}
+
+/// The entries of one member of a group of order n.
+template <class T>
+struct MemberOfGroup {
+  T* group;
+  index_t n, lane;
+
+  T& operator()(index_t i, index_t j) const { return group[group_entry<T>(n, i, j) + lane]; }
+};
+
+/// The columns of a member to the end of its rows, in a group that is as wide.
+template <class T>
+void append_columns(const NewColumns<T>& columns, const NewRows& rows, const MemberOfGroup<T>& R) {
+  for (index_t i = 0; i < rows.order; ++i)
+    for (index_t q = 0; q < columns.p; ++q) R(i, rows.order + q) = T(columns.at(i, q)[R.lane]);
+  for (index_t s = 0; s < columns.p; ++s)
+    for (index_t q = s; q < columns.p; ++q) R(rows.order + s, rows.order + q) = T(columns.corner(s, q)[R.lane]);
+}
+
+/// Row and column `from` of a member's A, of order n, become number `to` <= from: column `from` of R is taken there, and
+/// rotations of neighbouring rows, from the bottom up, make R a triangle again. Row i + 1 becomes sine R_i - cosine c,
+/// and c, what comes up from row `from`, becomes cosine R_i + sine c. No row fails: the diagonal stays positive.
+template <class T>
+void shift_left(const MemberOfGroup<T>& R, index_t n, index_t from, index_t to) {
+  std::vector<double> sine(from), cosine(from), carried(n, 0.0);
+  double norm = double(R(from, from));
+  for (index_t i = from; i-- > to;) {
+    const double entry = double(R(i, from)), longer = std::hypot(entry, norm);
+    sine[i] = norm / longer;
+    cosine[i] = entry / longer;
+    norm = longer;
+  }
+  for (index_t j = from + 1; j < n; ++j) carried[j] = double(R(from, j));
+  const auto rotate = [&](index_t i, index_t j, index_t column) {
+    const double r = double(R(i, j)), c = carried[j];
+    R(i + 1, column) = T(sine[i] * r - cosine[i] * c);
+    carried[j] = cosine[i] * r + sine[i] * c;
+  };
+  for (index_t i = from; i-- > to;) {
+    for (index_t j = i; j < from; ++j) rotate(i, j, j + 1);
+    for (index_t j = from + 1; j < n; ++j) rotate(i, j, j);
+  }
+  R(to, to) = T(norm);
+  for (index_t j = to; j < from; ++j) R(to, j + 1) = T(carried[j]);
+  for (index_t j = from + 1; j < n; ++j) R(to, j) = T(carried[j]);
+  for (index_t i = 0; i < to; ++i) {
+    const T moved = R(i, from);
+    for (index_t j = from; j > to; --j) R(i, j) = R(i, j - 1);
+    R(i, to) = moved;
+  }
+}
+
+/// Rows and columns `gone` (p, ascending) of a member of order n leave it, which has n - p rows then; those that follow
+/// in the memory are the identity's. V (n - p rows, ld apart, x p) <- what was in the rows of R: R is the factor of the
+/// new matrix when V V' has been added. Returns whether any of that is not zero.
+template <class T>
+bool remove_rows(const MemberOfGroup<T>& R, index_t n, const index_t* gone, index_t p, double* V, index_t ld) {
+  std::vector<index_t> kept;
+  for (index_t i = 0; i < n; ++i)
+    if (!std::binary_search(gone, gone + p, i)) kept.push_back(i);
+  bool any = false;
+  for (index_t t = 0; t < n - p; ++t)
+    for (index_t q = 0; q < p; ++q) {
+      const double v = kept[t] > gone[q] ? double(R(gone[q], kept[t])) : 0;
+      V[t + q * ld] = v;
+      any = any || v != 0;
+    }
+  for (index_t t = 0; t < n - p; ++t) {
+    for (index_t j = t; j < n - p; ++j) R(t, j) = R(kept[t], kept[j]);
+    for (index_t j = n - p; j < n; ++j) R(t, j) = 0;
+  }
+  for (index_t t = n - p; t < n; ++t)
+    for (index_t j = t; j < n; ++j) R(t, j) = T(t == j);
+  return any;
+}
+
+}  // namespace gpucholmod::cpu

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cpu/kernels.h"
+#include "cuda/batch_storage.cuh"
+
+namespace gpucholmod::cuda {
+
+/// Columns of V in a pass, V having k columns.
+inline index_t columns_of_pass(index_t n, index_t k) { return k <= 1 ? 1 : k <= 4 || n > most_columns<16> ? 4 : 16; }
+
+/// Numbers on the device while a call runs; nothing, and null, where there are none.
+template <class S>
+class OnDevice {
+ public:
+  OnDevice(Context& context, const S* numbers, index_t count) : memory_(context.workspace(), count) {
+    if (count > 0)
+      check(cudaMemcpyAsync(memory_.data(), numbers, memory_.bytes(), cudaMemcpyHostToDevice, context.stream()),
+            "send numbers");
+  }
+  OnDevice(Context& context, const std::vector<S>& numbers)
+      : OnDevice(context, numbers.data(), index_t(numbers.size())) {}
+  S* data() const { return memory_.data(); }
+
+ private:
+  PoolBuffer<S> memory_;
+};
+
+/// The passes of a modification, from a batch to another or to itself.
+template <class T>
+class BatchPasses : public BatchStorage<T> {
+  using Base = BatchStorage<T>;
+
+ public:
+  using Base::Base;
+  using Base::precision;
+
+ protected:
+  using Base::at;
+  using Base::b_;
+  using Base::dR_;
+  using Base::dbounds_;
+  using Base::fetch;
+  using Base::n_;
+  using Base::stream;
+  using Base::unpack;
+
+  /// Queues a look at V of every member, as `pass` has it: BatchLook.
+  void look(const BatchPass<T>& pass, const BatchTask& task, double added, double* after, int* needs_care) const {
+    BatchLook look{};
+    look.V = pass.V;
+    look.V_stride = task.common_V ? 0 : n_ * task.k;
+    look.n = n_;
+    look.count = b_;
+    look.k = int(task.k);
+    look.order = pass.order;
+    look.by = pass.by;
+    look.added = added;
+    look.least = 0x1p-400;
+    look.most = 0x1p400;
+    look.top = double(std::numeric_limits<T>::max());
+    look.bounds = dbounds_.data();
+    look.after = after;
+    look.needs_care = needs_care;
+    const unsigned blocks = unsigned((b_ + warps_of_block - 1) / warps_of_block);
+    look_at_members<<<blocks, dim3(WARP, warps_of_block), 0, stream()>>>(look);
+    check(cudaGetLastError(), "start to look at members");
+  }
+
+  static BatchPass<T> pass_of(const double* V, const int* order, const double* by, const int* added) {
+    BatchPass<T> pass{};
+    pass.V = V;
+    pass.order = order;
+    pass.by = by;
+    pass.added = added;
+    return pass;
+  }
+
+  /// Queues the passes of a modification from this batch to `out`; of `pass` only what they have in common is given.
+  void run(BatchPass<T> pass, const BatchTask& task, T* out) const {
+    const index_t columns = columns_of_pass(n_, task.k);
+    pass.n = n_;
+    pass.out = Numbers<T>::of(out);
+    pass.origin = Numbers<T>::of(dR_.data());
+    pass.V_stride = task.common_V ? 0 : n_ * task.k;
+    for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
+      pass.R = Numbers<T>::of(first == 0 ? dR_.data() : out);
+      pass.first = int(first);
+      pass.columns = int(std::min(columns, task.k - first));
+      pass.last = first + columns >= task.k;
+      if (columns == 1) launch<1>(pass);
+      else if (columns == 4) launch<4>(pass);
+      else launch<16>(pass);
+    }
+  }
+
+  /// Reads what passes have told of the members of `out`. Throws the error of the first that is lost.
+  void read(const std::vector<int>& told, const T* out, const double* V, const BatchTask& task,
+            std::vector<index_t>& pivots) const {
+    const bool several = columns_of_pass(n_, task.k) < task.k;
+    for (index_t m = 0; m < b_; ++m) {
+      if (told[m] == -1) continue;
+      cpu::for_member(m, [&] {
+        if (told[m] < -1) throw lost(told[m], out + m * words_of(n_));
+        pivots[m] = several ? pivot_of_all_columns(m, told[m], V, task) : told[m];
+      });
+    }
+  }
+
+  /// Threads of a block, a column each.
+  unsigned columns() const { return unsigned((n_ + WARP - 1) / WARP * WARP); }
+
+ private:
+  template <int K>
+  void launch(const BatchPass<T>& pass) const {
+    const unsigned quarters = unsigned((b_ + warps_of_block - 1) / warps_of_block);
+    const dim3 warps(WARP, warps_of_block);
+    if (n_ <= WARP) modify_by_warps<T, K, 1><<<quarters, warps, 0, stream()>>>(pass, b_);
+    else if (n_ <= 4 * WARP) modify_by_warps<T, K, 4><<<quarters, warps, 0, stream()>>>(pass, b_);
+    else modify_by_blocks<T, K><<<unsigned(b_), columns(), 0, stream()>>>(pass);
+    check(cudaGetLastError(), "start the modification of a batch");
+  }
+
+  /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be
+  /// an earlier one.
+  index_t pivot_of_all_columns(index_t m, index_t pivot, const double* V, const BatchTask& task) const {
+    std::vector<T> words(words_of(n_));
+    fetch(at(m), words_of(n_), words.data());
+    std::vector<double> R(n_ * n_);
+    unpack(words.data(), Uplo::upper, R.data(), n_);
+    cpu::ColumnOrder order;
+    order.find(task, m);
+    const index_t found = cpu::modify_alone(R, n_, order.taken(task.V_of(V, n_, m), n_), task.k, task.k - order.added,
+                                            1, precision(), cpu::resolve(task.instructions));
+    return found >= 0 ? std::min(found, pivot) : pivot;
+  }
+
+  /// What too_large_at() and vanished_at() stand for, where a pass has left `member`.
+  Error lost(int told, const T* member) const {
+    const bool large = (told + 2) % 2 == 0;
+    const int j = large ? -(told + 2) / 2 : -(told + 3) / 2;
+    if (large)
+      return Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
+                   {{"col", double(j + 1)}});
+    T value = 0;
+    fetch(member + row_of(n_, j) + j, 1, &value);
+    return is_normal(value) ? too_small_to_compute(j, double(value))
+                            : vanished(j, double(value), double(std::numeric_limits<T>::min()));
+  }
+};
+
+}  // namespace gpucholmod::cuda

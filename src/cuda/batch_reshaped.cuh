@@ -1,0 +1,169 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/batch_orders.h"
+#include "base/check_column.h"
+#include "cpu/batch_columns.h"
+#include "cuda/batch_prepared.h"
+#include "cuda/context.h"
+#include "cuda/kernels/batch_reshape.cuh"
+#include "cuda/transfer.cuh"
+
+/// Rows that members of a batch get and lose, on their way: the launches, and what the host does.
+namespace gpucholmod::cuda {
+
+/// Threads of a block: one for each column, in whole warps.
+inline unsigned threads_of_rows(index_t n) { return unsigned(std::max<index_t>(1, (n + WARP - 1) / WARP) * WARP); }
+
+/// Throws the error of the first member that has such; `what`, of members of these orders.
+template <class T>
+void require_insertion(const BatchInsertion& what, const std::vector<index_t>& orders, index_t n) {
+  const index_t ld = n + what.p;
+  for_members(n, index_t(orders.size()), [&](index_t m) {
+    const MatrixView<const double> X{what.X + (what.common_X ? 0 : m * ld * what.p), orders[m] + what.p, what.p, ld};
+    cpu::for_member(m, [&] { require_inserted<T>(X, what.place(m, orders[m])); });
+  });
+}
+
+/// An insertion into members of order n, of the given orders, queued on the stream of a context, in a Session.
+template <class T>
+class QueuedInsertion : NotCopied {
+ public:
+  QueuedInsertion(Context& context, const BatchInsertion& what, const std::vector<index_t>& orders, index_t n)
+      : context_(context), what_(what), orders_(orders), n_(n), b_(index_t(orders.size())),
+        words_((n + what.p) * what.p * (what.common_X ? 1 : b_)), dX_(context.pool(), words_),
+        dC_(context.pool(), n * what.p * b_), dcorner_(context.pool(), what.p * what.p * b_),
+        drows_(context.pool(), b_), dfound_(context.pool(), b_), dtold_(context.pool(), 2) {}
+
+  /// The columns that R'^-1 is to be multiplied with, n x p of each member.
+  double* columns() const { return dC_.data(); }
+
+  /// Sends X and parts it.
+  void send() {
+    std::vector<MemberRows> rows(b_);
+    for (index_t m = 0; m < b_; ++m) rows[m] = {int(orders_[m]), int(what_.place(m, orders_[m]))};
+    check(cudaMemcpyAsync(drows_.data(), rows.data(), drows_.bytes(), cudaMemcpyHostToDevice, stream()),
+          "send places");
+    check(cudaMemsetAsync(dtold_.data(), 0, dtold_.bytes(), stream()), "clear numbers");
+    send_staged(what_.X, words_, dX_.data(), context_);
+    part_columns_of_batch<<<unsigned(b_), threads_of_rows(std::min<index_t>(n_ + what_.p, 256)), 0, stream()>>>(of());
+    check(cudaGetLastError(), "start to part columns");
+  }
+
+  /// Puts members R with their new rows into `out`, of order made_n, and their bounds into `after`, columns() having
+  /// been solved for.
+  void put(const T* R, const double* bounds, T* out, double* after, index_t made_n) {
+    BatchRows<T> rows = of();
+    rows.R = Numbers<T>::of(R);
+    rows.out = Numbers<T>::of(out);
+    rows.bounds = bounds;
+    rows.after = after;
+    rows.made_n = int(made_n);
+    if (!factorised_) {
+      const unsigned quarters = unsigned((b_ + warps_of_block - 1) / warps_of_block);
+      factorise_corners<<<quarters, dim3(WARP, warps_of_block), 0, stream()>>>(rows, b_);
+      check(cudaGetLastError(), "start to factorise corners");
+    }
+    factorised_ = true;
+    const unsigned threads = made_n <= 2 * WARP ? 2 * WARP : 256;
+    append_rows_of_batch<<<unsigned(b_), threads, 0, stream()>>>(rows);
+    check(cudaGetLastError(), "start to append rows");
+    if (all_at_the_end()) return;
+    place_rows_of_batch<<<unsigned(b_), threads_of_rows(made_n), 0, stream()>>>(rows);
+    check(cudaGetLastError(), "start to place rows");
+  }
+
+  /// Waits. pivots <- those of the members. Throws not_finite, overflow and bad_diagonal.
+  void read(std::vector<index_t>& pivots) const {
+    int told[2];
+    fetch(dtold_.data(), 2, told);
+    if (told[1]) require_insertion<T>(what_, orders_, n_);
+    if (!told[0]) return;
+    std::vector<NewDiagonal> found(b_);
+    fetch(dfound_.data(), b_, found.data());
+    for (index_t m = 0; m < b_; ++m) {
+      if (found[m] == NewDiagonal::vanished) throw_vanished(m);
+      if (found[m] == NewDiagonal::not_positive) pivots[m] = pivot_of(m);
+    }
+  }
+
+ private:
+  cudaStream_t stream() const { return context_.stream(); }
+  BatchRows<T> of() const {
+    BatchRows<T> rows{};
+    rows.n = int(n_);
+    rows.p = int(what_.p);
+    rows.rows = drows_.data();
+    rows.X = dX_.data();
+    rows.X_stride = what_.common_X ? 0 : (n_ + what_.p) * what_.p;
+    rows.C = dC_.data();
+    rows.corner = dcorner_.data();
+    rows.found = dfound_.data();
+    rows.any = dtold_.data();
+    rows.needs_look = dtold_.data() + 1;
+    return rows;
+  }
+  template <class S>
+  void fetch(const S* from, index_t count, S* to) const {
+    check(cudaMemcpyAsync(to, from, sizeof(S) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
+    check(cudaStreamSynchronize(stream()), "fetch numbers");
+  }
+  bool all_at_the_end() const {
+    for (index_t m = 0; m < b_; ++m)
+      if (what_.place(m, orders_[m]) != orders_[m]) return false;
+    return true;
+  }
+
+  void throw_vanished(index_t m) const {
+    std::vector<double> corner(what_.p * what_.p);
+    fetch(dcorner_.data() + m * what_.p * what_.p, what_.p * what_.p, corner.data());
+    cpu::for_member(m, [&] {
+      for (index_t q = 0; q < what_.p; ++q) require_normal(T(corner[q + q * what_.p]), what_.place(m, orders_[m]) + q);
+    });
+  }
+  index_t pivot_of(index_t m) const {
+    const index_t n = orders_[m], p = what_.p, ld = n_ + p, at = what_.place(m, n);
+    std::vector<double> all(n_ * p), C;
+    fetch(dC_.data() + m * n_ * p, n_ * p, all.data());
+    for (index_t q = 0; q < p; ++q) C.insert(C.end(), all.begin() + q * n_, all.begin() + q * n_ + n);
+    const double* const X = what_.X + (what_.common_X ? 0 : m * ld * p);
+    const index_t found = pivot_of_insertion(C.data(), n, at, X + at, ld, p);
+    return found >= 0 ? found : n + p - 1;
+  }
+
+  Context& context_;
+  const BatchInsertion& what_;
+  const std::vector<index_t>& orders_;
+  index_t n_, b_, words_;
+  PoolBuffer<double> dX_, dC_, dcorner_;
+  PoolBuffer<MemberRows> drows_;
+  PoolBuffer<NewDiagonal> dfound_;
+  PoolBuffer<int> dtold_;  ///< BatchRows::any, needs_look
+  bool factorised_ = false;
+};
+
+/// Queues the removal of rows from members R of order n, of the given orders, to `out`; V (n - p x p of each) <- what
+/// is to be added then. Waits.
+template <class T>
+void remove_from_members(Context& context, const BatchRemoval& what, const std::vector<index_t>& orders, index_t n,
+                         const T* R, T* out, double* V) {
+  const std::vector<int> of_members(orders.begin(), orders.end()), gone(what.gone.begin(), what.gone.end());
+  const PoolBuffer<int> dorders(context.pool(), index_t(orders.size())), dgone(context.pool(), index_t(gone.size()));
+  const auto send = [&](const std::vector<int>& from, const PoolBuffer<int>& to) {
+    check(cudaMemcpyAsync(to.data(), from.data(), to.bytes(), cudaMemcpyHostToDevice, context.stream()),
+          "send places");
+  };
+  send(of_members, dorders);
+  send(gone, dgone);
+  BatchRowsGone<T> rows{int(n), int(what.p), Numbers<T>::of(R), Numbers<T>::of(out), dorders.data(), dgone.data(),
+                        index_t(gone.size()) == what.p ? 0 : what.p, V};
+  remove_rows_of_batch<<<unsigned(orders.size()), n <= 2 * WARP ? 2 * WARP : 256, 0, context.stream()>>>(rows);
+  check(cudaGetLastError(), "start to remove rows");
+  check(cudaStreamSynchronize(context.stream()), "remove rows");
+}
+
+}  // namespace gpucholmod::cuda

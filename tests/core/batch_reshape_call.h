@@ -1,0 +1,270 @@
+#pragma once
+
+#include "batch_call.h"
+#include "reshape_call.h"
+
+/// Batches whose members get and lose rows and columns: the same checks wherever a batch is, against the matrices
+/// themselves in long double.
+namespace gpucholmod::test {
+
+/// Keeps b upper factors R (n x n x b), with room for so many rows and columns.
+using KeepGrowing = std::function<std::unique_ptr<HeldBatch>(const double* R, index_t n, index_t b,
+                                                             Precision precision, const BatchRoom& room)>;
+
+/// A batch that is held, and the matrix of each member.
+class GrowingBatch {
+ public:
+  GrowingBatch(const KeepGrowing& keep, Precision precision, index_t n, index_t b, index_t capacity, Random& random) {
+    std::vector<double> all;
+    for (index_t m = 0; m < b; ++m) {
+      Doubles R = n > 0 ? Doubles(well_conditioned(n, random).cast<double>()) : Doubles(0, 0);
+      if (precision == Precision::single) R = R.cast<float>().cast<double>();
+      all.insert(all.end(), R.data(), R.data() + n * n);
+      A.push_back(gram(R));
+    }
+    held = keep(all.data(), n, b, precision, {capacity, {}});
+  }
+
+  /// Every member's matrix gets p rows and columns; those of which `fails` tells are made indefinite by the last one.
+  /// at: empty, one place for all, or one of each member.
+  Pivots insert(index_t p, const std::vector<index_t>& at, const std::vector<bool>& fails, bool in_place,
+                bool all_or_none, Random& random) {
+    const index_t n = held->order(), b = held->count(), ld = n + p;
+    const auto before = numbers(*held);
+    BatchInsertion what;
+    what.p = p;
+    what.at = at;
+    what.all_or_none = all_or_none;
+    std::vector<double> X(ld * p * b, NAN);
+    std::vector<Matrix> after(b);
+    Pivots expected(b, -1);
+    for (index_t m = 0; m < b; ++m) {
+      const index_t own = A[m].rows(), place = what.place(m, own);
+      after[m] = enlarged(A[m], place, p, !fails.empty() && fails[m], random);
+      expected[m] = first_indefinite(after[m]);
+      for (index_t q = 0; q < p; ++q)
+        for (index_t i = 0; i < own + p; ++i)
+          if (i < place || i >= place + p || i - place <= q) X[i + (q + m * p) * ld] = double(after[m](i, place + q));
+    }
+    what.X = X.data();
+    std::unique_ptr<HeldBatch> made;
+    std::atomic<bool> begun{false};
+    Pivots pivots;
+    held->insert(what, in_place ? nullptr : &made, pivots, begun);
+    EXPECT_EQ(pivots, expected);
+    const bool any = std::any_of(expected.begin(), expected.end(), [](index_t pivot) { return pivot >= 0; });
+    if (any && all_or_none) {
+      EXPECT_FALSE(begun);
+      EXPECT_EQ(made, nullptr);
+      EXPECT_TRUE(same(numbers(*held), before));
+      return pivots;
+    }
+    if (!in_place) {
+      EXPECT_FALSE(begun);
+      EXPECT_TRUE(same(numbers(*held), before));
+      held = std::move(made);
+    }
+    for (index_t m = 0; m < b; ++m)
+      if (pivots[m] < 0) A[m] = after[m];
+    return pivots;
+  }
+
+  void remove(const BatchRemoval& what, bool in_place) {
+    const auto before = numbers(*held);
+    std::unique_ptr<HeldBatch> made;
+    std::atomic<bool> begun{false};
+    held->remove(what, in_place ? nullptr : &made, begun);
+    if (!in_place) {
+      EXPECT_FALSE(begun);
+      EXPECT_TRUE(same(numbers(*held), before));
+      held = std::move(made);
+    }
+    for (index_t m = 0; m < held->count(); ++m) {
+      const index_t n = A[m].rows();
+      A[m] = picked(A[m], without({what.of(m), what.of(m) + what.p}, n));
+    }
+  }
+
+  /// V of k columns is added to scale A.
+  void update(index_t k, double scale, Random& random) {
+    const index_t n = held->order(), b = held->count();
+    std::vector<double> V(n * k * b);
+    for (index_t m = 0; m < b; ++m)
+      for (index_t q = 0; q < k; ++q)
+        for (index_t i = 0; i < A[m].rows(); ++i) V[i + (q + m * k) * n] = double(random.normal());
+    BatchTask task;
+    task.k = k;
+    task.scale = scale == 1 ? nullptr : &scale;
+    std::atomic<bool> begun{false};
+    Pivots pivots;
+    held->modify(V.data(), task, nullptr, pivots, [](double) {}, begun);
+    for (index_t m = 0; m < b; ++m) {
+      const Matrix own = Eigen::Map<const Doubles>(V.data() + m * n * k, n, k).topRows(A[m].rows()).cast<real>();
+      A[m] = real(scale) * A[m] + own * own.transpose();
+    }
+  }
+
+  /// The largest ||R'R - A||_1 / (eps n ||A||_1) of a member. Where members have other orders, they are the identity
+  /// beyond; solving agrees with the matrix.
+  double units() const {
+    const index_t n = held->order(), b = held->count();
+    const double eps = epsilon(held->precision());
+    const auto all = numbers(*held);
+    double worst = 0;
+    for (index_t m = 0; m < b; ++m) {
+      const index_t own = A[m].rows();
+      EXPECT_EQ(held->orders()[m], own);
+      const Doubles R = member(all, n, m);
+      if (own == 0) continue;
+      EXPECT_TRUE(R.bottomRightCorner(n - own, n - own) == Doubles::Identity(n - own, n - own));
+      EXPECT_TRUE(R.topRightCorner(own, n - own) == Doubles::Zero(own, n - own));
+      const Doubles top = R.topLeftCorner(own, own);
+      EXPECT_TRUE((top.diagonal().array() > 0).all());
+      Doubles alone(own, own);
+      held->download(m, Uplo::upper, alone.data());
+      EXPECT_TRUE(alone == top);
+      worst = std::max(worst, double(norm_1(gram(top) - A[m]) / (real(eps) * real(own) * norm_1(A[m]))));
+    }
+    return worst;
+  }
+
+  std::unique_ptr<HeldBatch> held;
+  std::vector<Matrix> A;
+
+ private:
+  /// A with p rows and columns more, positive definite or not; the new numbers are doubles.
+  static Matrix enlarged(const Matrix& A, index_t at, index_t p, bool fails, Random& random) {
+    const index_t n = A.rows();
+    Matrix out = Matrix::Zero(n + p, n + p);
+    std::vector<index_t> places = without_range(at, p, n + p);
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = 0; i < n; ++i) out(places[i], places[j]) = A(i, j);
+    const real size = n > 0 ? A.trace() / real(n) : 1;
+    for (index_t q = at; q < at + p; ++q) {
+      for (index_t i = 0; i < n + p; ++i)
+        out(i, q) = out(q, i) = double(i == q ? 3 * size : size * random.normal() / (8 * std::sqrt(real(n + p))));
+    }
+    if (fails) out(at + p - 1, at + p - 1) = double(size * 1e-3);
+    return out;
+  }
+  static std::vector<index_t> without_range(index_t at, index_t p, index_t n) {
+    std::vector<index_t> gone;
+    for (index_t q = 0; q < p; ++q) gone.push_back(at + q);
+    return without(gone, n);
+  }
+};
+
+/// Lives of batches, in which rows come at the end and between others, go, and V is added: by turns in place and not.
+inline void grow_and_shrink(const KeepGrowing& keep, Precision precision, const std::vector<index_t>& orders,
+                            double most) {
+  for (const index_t n : orders) {
+    Random random(unsigned(7 + n));
+    GrowingBatch batch(keep, precision, n, 19, n + 3, random);
+    for (int step = 0; step < 14; ++step) {
+      const index_t now = batch.held->order(), p = 1 + step % 3;
+      const bool in_place = step % 4 != 1;
+      std::vector<index_t> own;
+      for (index_t m = 0; m < 19; ++m) own.push_back(index_t(random.uniform() * (now + 1)));
+      if (step % 3 == 0) batch.insert(p, {}, {}, in_place, true, random);
+      else if (step % 5 == 1) batch.insert(p, {now / 2}, {}, in_place, true, random);
+      else if (step % 5 == 2) batch.insert(p, own, {}, in_place, true, random);
+      else if (step % 5 == 3) batch.update(2, 0.9, random);
+      else {
+        BatchRemoval what{std::min<index_t>(p, now), {}};
+        for (index_t m = 0; m < (step % 2 ? 1 : 19); ++m)
+          for (const index_t gone : draw(what.p, now, random)) what.gone.push_back(gone);
+        batch.remove(what, in_place);
+      }
+      EXPECT_LT(batch.units(), most) << "n = " << n << ", step " << step;
+    }
+  }
+}
+
+/// Members that fail stay, all others go on: the orders differ from then on.
+inline void some_fail(const KeepGrowing& keep, Precision precision, index_t n, double most) {
+  Random random(3);
+  GrowingBatch batch(keep, precision, n, 19, n, random);
+  std::vector<bool> fails(19), others(19);
+  for (index_t m = 0; m < 19; ++m) fails[m] = m % 4 == 1, others[m] = m % 5 == 3;
+  batch.insert(1, {}, fails, true, true, random);
+  batch.insert(2, {}, fails, false, false, random);
+  EXPECT_LT(batch.units(), most);
+  batch.insert(1, {n / 3}, others, true, false, random);
+  EXPECT_LT(batch.units(), most);
+  for (int step = 0; step < 3; ++step) batch.update(1 + step, 0.5, random);
+  EXPECT_LT(batch.units(), most);
+  batch.insert(3, {}, others, true, false, random);
+  batch.remove({2, {0, n - 1}}, true);
+  EXPECT_LT(batch.units(), most);
+  const auto before = numbers(*batch.held);
+  const index_t order = batch.held->order();
+  std::vector<double> V(order * 19, 0.0), B(order * 19, 1.0);
+  for (index_t m = 0; m < 19; ++m)
+    if (batch.A[m].rows() < order) V[(m + 1) * order - 1] = 1;
+  BatchTask task;
+  task.k = 1;
+  Pivots pivots;
+  std::atomic<bool> begun{false};
+  EXPECT_THROW(batch.held->modify(V.data(), task, nullptr, pivots, [](double) {}, begun), Error);
+  EXPECT_FALSE(begun);
+  EXPECT_TRUE(same(numbers(*batch.held), before));
+  batch.held->solve(TriangularSolve::both, B.data(), 1);
+  for (index_t m = 0; m < 19; ++m) {
+    const index_t own = batch.A[m].rows();
+    const Matrix x = Eigen::Map<const Doubles>(B.data() + m * order, own, 1).cast<real>();
+    const Matrix rest = batch.A[m] * x - Matrix::Ones(own, 1);
+    EXPECT_LT(double(rest.norm()), 1e5 * epsilon(precision)) << m;
+  }
+}
+
+/// A member's numbers have the same bits whatever its neighbours are, and those of a batch of its own.
+inline void grow_alone_and_beside(const KeepGrowing& keep, index_t n) {
+  std::vector<double> beside;
+  for (const index_t count : {21, 1}) {
+    Random random(5);
+    GrowingBatch batch(keep, Precision::double_, n, count, n, random);
+    Random same_numbers(6);
+    BatchInsertion what;
+    what.p = 2;
+    what.at = {n / 2};
+    std::vector<double> X;
+    for (index_t i = 0; i < (n + 2) * 2; ++i) X.push_back(double(same_numbers.normal()) / 100);
+    X[n / 2] = X[n + 2 + n / 2 + 1] = 50;
+    what.X = X.data();
+    what.common_X = true;
+    Pivots pivots;
+    std::atomic<bool> begun{false};
+    batch.held->insert(what, nullptr, pivots, begun);
+    EXPECT_EQ(pivots, Pivots(count, -1));
+    batch.held->remove({1, {1}}, nullptr, begun);
+    const std::vector<double> all = numbers(*batch.held);
+    const std::vector<double> first(all.begin(), all.begin() + (n + 1) * (n + 1));
+    if (count == 1) { EXPECT_TRUE(same(first, beside)); }
+    beside = first;
+  }
+}
+
+/// Numbers that cannot be inserted: nothing has changed.
+inline void refuse_bad_numbers(const KeepGrowing& keep) {
+  Random random(9);
+  GrowingBatch batch(keep, Precision::single, 4, 10, 4, random);
+  const auto before = numbers(*batch.held);
+  for (const double bad : {double(NAN), 1e100}) {
+    std::vector<double> X(5 * 10, 0.0);
+    for (index_t m = 0; m < 10; ++m) X[4 + m * 5] = 1;
+    X[4 + 6 * 5] = bad;
+    BatchInsertion what;
+    what.p = 1;
+    what.X = X.data();
+    Pivots pivots;
+    std::atomic<bool> begun{false};
+    const auto error = error_of([&] { batch.held->insert(what, nullptr, pivots, begun); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), std::isnan(bad) ? ErrorCode::not_finite : ErrorCode::overflow);
+    EXPECT_EQ(std::get<double>(*field(*error, "member")), 7);
+    EXPECT_FALSE(begun);
+    EXPECT_TRUE(same(numbers(*batch.held), before));
+  }
+}
+
+}  // namespace gpucholmod::test
