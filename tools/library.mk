@@ -3,7 +3,7 @@
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local CUDA=yes BUILD=build/gpu
 #
-# puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod.h, gpucholmod_matrix.h, gpucholmod*.hpp and lib/pkgconfig/gpucholmod.pc there, for the CPU or
+# puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod*.h, gpucholmod*.hpp and lib/pkgconfig/gpucholmod.pc there, for the CPU or
 # with what runs on a GPU. It takes GNU make, a compiler of C++17, Eigen 3.3 or later (header files only; EIGEN=, where pkg-config does not know it)
 # and some LAPACK and BLAS (LAPACK=); for GPUs the CUDA toolkit (CUDA_HOME=, and CUDA_ARCH=, the architectures to compile for, oldest first, which
 # serves those to come as well). A build folder (BUILD=) is for one or the other.
@@ -70,7 +70,7 @@ install: all
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	cp $(BUILD)/libgpucholmod.a $(BUILD)/libgpucholmod.so $(DESTDIR)$(PREFIX)/lib
 	cp $(BUILD)/gpucholmod.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	cp $(cpp_headers) $(root)/inst/include/gpucholmod.h $(root)/inst/include/gpucholmod_matrix.h $(DESTDIR)$(PREFIX)/include
+	cp $(cpp_headers) $(root)/inst/include/gpucholmod.h $(root)/inst/include/gpucholmod_matrix.h $(root)/inst/include/gpucholmod_batch.h $(DESTDIR)$(PREFIX)/include
 
 # Programs that use the library, on a GPU where it was built with CUDA.
 check: $(BUILD)/program_c $(BUILD)/program_cpp

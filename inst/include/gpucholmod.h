@@ -291,48 +291,11 @@ int gpucholmod_factor_inverse(const gpucholmod_factor *factor, gpucholmod_matrix
 int gpucholmod_factor_logdet(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);
 int gpucholmod_factor_rcond(const gpucholmod_factor *factor, double *out, gpucholmod_status *status);
 
-/* ---- Batches: many factors of one order with memory of their own, which are modified together. ----
- * Matrices of all members are stored side by side, and may be double or float, whatever the type of the batch. If the
- * numbers of a member are wrong, status->member tells which. Several threads copy large batches and solve with them. */
-
-typedef struct gpucholmod_batch gpucholmod_batch;
-
-/* As for factors. R: n x n count, whose diagonals have no zeros. Options: triangle, device. */
-int gpucholmod_batch_create(gpucholmod_const_matrix R, ptrdiff_t count, const gpucholmod_options *options,
-                            gpucholmod_batch **made, gpucholmod_status *status);
-int gpucholmod_batch_copy(const gpucholmod_batch *batch, gpucholmod_batch **made, gpucholmod_status *status);
-void gpucholmod_batch_destroy(gpucholmod_batch *batch);
-ptrdiff_t gpucholmod_batch_order(const gpucholmod_batch *batch);
-ptrdiff_t gpucholmod_batch_count(const gpucholmod_batch *batch);
-int gpucholmod_batch_type(const gpucholmod_batch *batch);
-int gpucholmod_batch_on_gpu(const gpucholmod_batch *batch);
-
-/* Each member becomes the factor of scale A + V diag(weights) V'. */
-typedef struct gpucholmod_batch_modification {
-  ptrdiff_t k;               /* columns of each V */
-  gpucholmod_const_matrix V; /* n x k, the same for all members; or n x k count */
-  const double *weights;     /* of any sign; NULL: 1 */
-  ptrdiff_t weights_count;   /* k, the same for all members; or k count */
-  const double *scales;      /* count, positive; NULL: 1 */
-  int independent;           /* if a member would not be positive definite, 0: no member changes, 1: all others do */
-} gpucholmod_batch_modification;
-
-/* Modifies every member. pivots (count, or NULL) <- 0, or the order of the first leading minor that is not positive. If
- * a member has one, the code is GPUCHOLMOD_NOT_POSITIVE_DEFINITE, and status->member is the first such member. Options:
- * threads, progress. */
-int gpucholmod_batch_update(gpucholmod_batch *batch, const gpucholmod_batch_modification *what, ptrdiff_t *pivots,
-                            const gpucholmod_options *options, gpucholmod_status *status);
-
-/* B (n x m count) <- the solutions of a gpucholmod_system, each with its member; R (n x n count) <- the factors; out
- * (count) <- log det of every A. Options of _get: triangle. */
-int gpucholmod_batch_solve(const gpucholmod_batch *batch, int system, gpucholmod_matrix B, gpucholmod_status *status);
-int gpucholmod_batch_get(const gpucholmod_batch *batch, gpucholmod_matrix R, const gpucholmod_options *options,
-                         gpucholmod_status *status);
-int gpucholmod_batch_logdet(const gpucholmod_batch *batch, double *out, gpucholmod_status *status);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "gpucholmod_batch.h"
 #ifdef GPUCHOLMOD_VISIBLE
 #pragma GCC visibility pop
 #endif

@@ -10,13 +10,18 @@ namespace gpucholmod {
 /// members lie side by side. As a Factor, it may be without any.
 class Batch {
  public:
+  static constexpr std::ptrdiff_t at_the_end = -1;
+
   Batch() = default;
-  /// Copies R (n x n count). device: on_host, any_gpu, or the number of a GPU.
-  Batch(View<const double> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host) {
-    create(detail::matrix(R), count, triangle, device);
+  /// Copies R (n x n count). device: on_host, any_gpu, or the number of a GPU; capacity: rows and columns of each that
+  /// there is room for in the host's memory.
+  Batch(View<const double> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host,
+        std::ptrdiff_t capacity = 0) {
+    create(detail::matrix(R), count, capacity, triangle, device);
   }
-  Batch(View<const float> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host) {
-    create(detail::matrix(R), count, triangle, device);
+  Batch(View<const float> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host,
+        std::ptrdiff_t capacity = 0) {
+    create(detail::matrix(R), count, capacity, triangle, device);
   }
   Batch(const Batch& other) : options_(other.options_) {
     if (other.held_)
@@ -32,6 +37,7 @@ class Batch {
   }
 
   std::ptrdiff_t order() const noexcept { return gpucholmod_batch_order(held_.get()); }
+  std::ptrdiff_t capacity() const noexcept { return gpucholmod_batch_capacity(held_.get()); }
   std::ptrdiff_t count() const noexcept { return gpucholmod_batch_count(held_.get()); }
   bool on_gpu() const noexcept { return gpucholmod_batch_on_gpu(held_.get()) != 0; }
   int type() const noexcept { return gpucholmod_batch_type(held_.get()); }
@@ -55,6 +61,37 @@ class Batch {
     });
     return pivots;
   }
+  /// Every A gets p rows and columns, at its end, or from number `at` on. X: n + p x p, of all members, or n + p x p
+  /// count: the new columns of the new A. Throws, and changes no member, if a new A would not be positive definite.
+  void insert(std::ptrdiff_t p, View<const double> X, std::ptrdiff_t at = at_the_end) {
+    detail::call([&](gpucholmod_status* status) { return grow(p, X, at, 0, nullptr, status); });
+  }
+  /// The same of those that are positive definite; the others keep their order. Returns what modify_each() does.
+  std::vector<std::ptrdiff_t> insert_each(std::ptrdiff_t p, View<const double> X, std::ptrdiff_t at = at_the_end) {
+    const std::size_t members = std::size_t(count());
+    std::vector<std::ptrdiff_t> pivots(members);
+    detail::call([&](gpucholmod_status* status) {
+      const int code = grow(p, X, at, 1, pivots.data(), status);
+      return code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE ? GPUCHOLMOD_OK : code;
+    });
+    return pivots;
+  }
+  /// Every A loses these rows and columns, ascending.
+  void remove(const std::vector<std::ptrdiff_t>& rows) {
+    const std::ptrdiff_t p = std::ptrdiff_t(rows.size());
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_batch_delete(held_.get(), p, rows.data(), p, status);
+    });
+  }
+  /// The orders of the members, of which order() is the largest.
+  std::vector<std::ptrdiff_t> orders() const {
+    const std::size_t members = std::size_t(count());
+    std::vector<std::ptrdiff_t> all(members);
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_batch_orders(held_.get(), all.data(), status);
+    });
+    return all;
+  }
   /// B (n x m count) <- the solutions of A x = b, each with its member.
   void solve(View<double> B) const {
     detail::call([&](gpucholmod_status* status) {
@@ -75,11 +112,11 @@ class Batch {
   }
 
  private:
-  void create(gpucholmod_const_matrix R, std::ptrdiff_t count, Triangle triangle, int device) {
+  void create(gpucholmod_const_matrix R, std::ptrdiff_t count, std::ptrdiff_t capacity, Triangle triangle, int device) {
     gpucholmod_options options = detail::options_of(triangle);
     options.device = device;
     held_ = detail::make<gpucholmod_batch>([&](gpucholmod_batch** made, gpucholmod_status* status) {
-      return gpucholmod_batch_create(R, count, &options, made, status);
+      return gpucholmod_batch_create(R, count, nullptr, capacity, &options, made, status);
     });
   }
   int change(std::ptrdiff_t k, View<const double> V, View<const double> weights, View<const double> scales,
@@ -92,6 +129,11 @@ class Batch {
     const gpucholmod_batch_modification what{k,           detail::matrix(V), weights.data(),
                                              weights.rows() * weights.cols(), scales.data(), independent};
     return gpucholmod_batch_update(held_.get(), &what, pivots, &options_, status);
+  }
+  int grow(std::ptrdiff_t p, View<const double> X, std::ptrdiff_t at, int independent, std::ptrdiff_t* pivots,
+           gpucholmod_status* status) {
+    const gpucholmod_batch_insertion what{p, detail::matrix(X), at == at_the_end ? nullptr : &at, 1, independent};
+    return gpucholmod_batch_insert(held_.get(), &what, pivots, status);
   }
   void get(gpucholmod_matrix R, Triangle triangle) const {
     const gpucholmod_options options = detail::options_of(triangle);

@@ -22,8 +22,9 @@
   X(factor_create) X(factor_copy) X(factor_destroy) X(factor_order) X(factor_capacity) X(factor_type) X(factor_on_gpu) \
   X(factor_update) X(factor_insert) X(factor_delete) X(factor_shift) X(factor_solve) X(factor_solve_modified) \
   X(factor_get) X(factor_diagonal) X(factor_inverse) X(factor_logdet) X(factor_rcond) \
-  X(batch_create) X(batch_copy) X(batch_destroy) X(batch_order) X(batch_count) X(batch_type) X(batch_on_gpu) \
-  X(batch_update) X(batch_solve) X(batch_get) X(batch_logdet)
+  X(batch_create) X(batch_copy) X(batch_destroy) X(batch_order) X(batch_capacity) X(batch_count) X(batch_type) \
+  X(batch_on_gpu) X(batch_update) X(batch_insert) X(batch_delete) X(batch_orders) X(batch_solve) X(batch_get) \
+  X(batch_logdet)
 
 /* What R_GetCCallable("gpucholmod", "gpucholmod_api") gives: a function that returns this table. */
 #define GPUCHOLMOD_MEMBER(name) __typeof__(&gpucholmod_##name) name##_;
@@ -94,10 +95,14 @@ static inline void gpucholmod_load(void) {
 #define gpucholmod_batch_copy gpucholmod_table->batch_copy_
 #define gpucholmod_batch_destroy gpucholmod_table->batch_destroy_
 #define gpucholmod_batch_order gpucholmod_table->batch_order_
+#define gpucholmod_batch_capacity gpucholmod_table->batch_capacity_
 #define gpucholmod_batch_count gpucholmod_table->batch_count_
 #define gpucholmod_batch_type gpucholmod_table->batch_type_
 #define gpucholmod_batch_on_gpu gpucholmod_table->batch_on_gpu_
 #define gpucholmod_batch_update gpucholmod_table->batch_update_
+#define gpucholmod_batch_insert gpucholmod_table->batch_insert_
+#define gpucholmod_batch_delete gpucholmod_table->batch_delete_
+#define gpucholmod_batch_orders gpucholmod_table->batch_orders_
 #define gpucholmod_batch_solve gpucholmod_table->batch_solve_
 #define gpucholmod_batch_get gpucholmod_table->batch_get_
 #define gpucholmod_batch_logdet gpucholmod_table->batch_logdet_

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "c/batch.h"
 #include "c/handle.h"
 #include "cpu/host_batch.h"
 #include "cuda/device_batch.h"
@@ -12,27 +13,37 @@
 namespace gpucholmod::c {
 namespace {
 
-/// Is true if a matrix of so many columns has `each` of them for every member. Does not multiply, which may overflow.
-bool has_columns(index_t cols, index_t each, index_t count) {
-  if (count == 0 || each == 0) return cols == 0;
-  return cols % count == 0 && cols / count == each;
+/// Returns the orders of members, none for null; R (n x n of each) becomes the identity beyond them. Throws
+/// bad_argument.
+std::vector<index_t> orders_of(const index_t* orders, index_t n, index_t count, std::vector<double>& R) {
+  if (!orders) return {};
+  for (index_t m = 0; m < count; ++m) {
+    require(orders[m] >= 0 && orders[m] <= n, "orders", "must be from 0 to n");
+    const MatrixView<double> own{R.data() + m * n * n, n, n, n};
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = j < orders[m] ? orders[m] : 0; i < n; ++i) own(i, j) = i == j;
+  }
+  require(count == 0 || *std::max_element(orders, orders + count) == n, "orders", "must have n for one of the members");
+  return {orders, orders + count};
 }
 
 /// Returns the batch of a caller's factors. Throws what cpu::hold_batch() and cuda::upload_batch() do.
-std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count, const Options& options) {
+std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count, const index_t* orders,
+                                index_t capacity, const Options& options) {
   require(count >= 0, "count", "must not be negative");
   const index_t n = R.rows;
   require_sizes("R", R);
   require(has_columns(R.cols, n, count), "R", "must have n columns for each of `count` members");
-  const std::vector<double> numbers = packed_doubles("R", R);
+  std::vector<double> numbers = packed_doubles("R", R);
+  const BatchRoom room{capacity, orders_of(orders, n, count, numbers)};
   const Precision precision = R.type == GPUCHOLMOD_DOUBLE ? Precision::double_ : Precision::single;
   std::unique_ptr<HeldBatch> made;
   naming_members([&] {
     if (options.device == GPUCHOLMOD_HOST)
-      made = cpu::hold_batch(numbers.data(), n, count, options.uplo, precision, cpu::ordinary_memory);
+      made = cpu::hold_batch(numbers.data(), n, count, options.uplo, precision, cpu::ordinary_memory, room);
     else
       made = cuda::upload_batch(numbers.data(), n, count, options.uplo, precision,
-                                options.device == GPUCHOLMOD_ANY_GPU ? -1 : options.device);
+                                options.device == GPUCHOLMOD_ANY_GPU ? -1 : options.device, room);
   });
   return made;
 }
@@ -87,9 +98,11 @@ using namespace gpucholmod::c;
 
 extern "C" {
 
-int gpucholmod_batch_create(gpucholmod_const_matrix R, ptrdiff_t count, const gpucholmod_options* options,
-                            gpucholmod_batch** made, gpucholmod_status* status) {
-  return make(made, status, [&] { return held(R, count, options_of(options, option::triangle | option::device)); });
+int gpucholmod_batch_create(gpucholmod_const_matrix R, ptrdiff_t count, const ptrdiff_t* orders, ptrdiff_t capacity,
+                            const gpucholmod_options* options, gpucholmod_batch** made, gpucholmod_status* status) {
+  return make(made, status, [&] {
+    return held(R, count, orders, capacity, options_of(options, option::triangle | option::device));
+  });
 }
 
 int gpucholmod_batch_copy(const gpucholmod_batch* given, gpucholmod_batch** made, gpucholmod_status* status) {
@@ -99,6 +112,7 @@ int gpucholmod_batch_copy(const gpucholmod_batch* given, gpucholmod_batch** made
 void gpucholmod_batch_destroy(gpucholmod_batch* given) { delete given; }
 
 ptrdiff_t gpucholmod_batch_order(const gpucholmod_batch* given) { return given ? given->held->order() : 0; }
+ptrdiff_t gpucholmod_batch_capacity(const gpucholmod_batch* given) { return given ? given->held->capacity() : 0; }
 ptrdiff_t gpucholmod_batch_count(const gpucholmod_batch* given) { return given ? given->held->count() : 0; }
 int gpucholmod_batch_on_gpu(const gpucholmod_batch* given) { return given && given->held->on_gpu(); }
 int gpucholmod_batch_type(const gpucholmod_batch* given) {

@@ -151,12 +151,12 @@ TEST(CArguments, SizesThatDoNotFit) {
                                 wide = gpucholmod_as_const(matrix(w, 2, far, 2));
   const Held held(Eigen::Map<const Stored<double>>(R, 2, 2));
   gpucholmod_batch *batch = nullptr, *made = nullptr;
-  ASSERT_EQ(gpucholmod_batch_create(of_R, 1, nullptr, &batch, nullptr), GPUCHOLMOD_OK);
+  ASSERT_EQ(gpucholmod_batch_create(of_R, 1, nullptr, 0, nullptr, &batch, nullptr), GPUCHOLMOD_OK);
   gpucholmod_status status;
   const auto refused = [&](int code) { EXPECT_EQ(code, GPUCHOLMOD_BAD_ARGUMENT) << status.message; };
   refused(gpucholmod_factor_insert(held.factor, 0, tall, nullptr, nullptr, &status));
   refused(gpucholmod_insert(matrix(R, 2, 2, 2), 0, tall, nullptr, nullptr, &status));
-  refused(gpucholmod_batch_create(wide, 1, nullptr, &made, &status));
+  refused(gpucholmod_batch_create(wide, 1, nullptr, 0, nullptr, &made, &status));
   refused(gpucholmod_batch_solve(batch, GPUCHOLMOD_A, matrix(w, far, 1, far), &status));
   for (const gpucholmod_const_matrix& V : {tall, wide}) {
     const gpucholmod_batch_modification what{1, V, nullptr, 0, nullptr, 0};

@@ -51,7 +51,7 @@ struct Given {
   }
   int create(bool lower, gpucholmod_batch** made) const {
     const gpucholmod_options options = triangle(lower ? GPUCHOLMOD_LOWER : GPUCHOLMOD_UPPER);
-    return gpucholmod_batch_create(matrix(memory.data(), n, n * count, ld), count, &options, made, nullptr);
+    return gpucholmod_batch_create(matrix(memory.data(), n, n * count, ld), count, nullptr, 0, &options, made, nullptr);
   }
   gpucholmod_batch_modification what(bool common_V = false) const {
     return {k,           matrix(V.data(), n, common_V ? k : k * count, n), weights.data(), common_V ? k : k * count,
@@ -176,8 +176,8 @@ TYPED_TEST(CBatch, RefusesWhatItCannotUse) {
     EXPECT_EQ(none.held, nullptr);
   };
   const auto create = [&](ptrdiff_t members, ptrdiff_t rows, ptrdiff_t cols, ptrdiff_t ld) {
-    return gpucholmod_batch_create(matrix(static_cast<const S*>(given.memory.data()), rows, cols, ld), members, nullptr,
-                                   &none.held, &status);
+    return gpucholmod_batch_create(matrix(static_cast<const S*>(given.memory.data()), rows, cols, ld), members,
+                                   nullptr, 0, nullptr, &none.held, &status);
   };
   for (const ptrdiff_t far : {ptrdiff_t(-1), huge}) {
     refused(create(far, n, n * count, given.ld));
@@ -236,8 +236,8 @@ TYPED_TEST(CBatch, RefusesWhatItCannotUse) {
   EXPECT_EQ(gpucholmod_batch_type(nullptr), 0);
   gpucholmod_options on_gpu = GPUCHOLMOD_OPTIONS_INIT;
   on_gpu.device = GPUCHOLMOD_ANY_GPU;
-  refused(gpucholmod_batch_create(matrix(static_cast<const double*>(B.data()), 1, 5, 1), 5, &on_gpu, &none.held,
-                                  &status),
+  refused(gpucholmod_batch_create(matrix(static_cast<const double*>(B.data()), 1, 5, 1), 5, nullptr, 0, &on_gpu,
+                                  &none.held, &status),
           GPUCHOLMOD_NOT_BUILT);
 }
 

@@ -29,7 +29,7 @@ struct Given {
 
   Given() {
     EXPECT_EQ(gpucholmod_factor_create(factor(), 0, nullptr, &held, nullptr), GPUCHOLMOD_OK);
-    EXPECT_EQ(gpucholmod_batch_create(factor(), 1, nullptr, &batch, nullptr), GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_batch_create(factor(), 1, nullptr, 0, nullptr, &batch, nullptr), GPUCHOLMOD_OK);
   }
   Given(const Given&) = delete;
   ~Given() {

@@ -120,6 +120,61 @@ class Batches(unittest.TestCase):
                 call()
         self.assertEqual(bits(batch.to_array()), before)
 
+    def matrices(self, c, n):
+        X = self.rng.standard_normal((c, 2 * n, n))
+        return X.swapaxes(1, 2) @ X
+
+    def test_members_grow_and_shrink(self):
+        A = self.matrices(9, 7)
+        at = np.arange(9) % 6
+        for capacity in (None, 8):
+            batch = Batch(np.linalg.cholesky(A[:, :5, :5]), capacity=capacity)
+            batch.append(A[:, :7, 5:])
+            np.testing.assert_allclose(batch.to_array(), np.linalg.cholesky(A), rtol=1e-11, atol=1e-12)
+            self.assertEqual(batch.capacity, 8 if capacity else 10)
+            batch.delete([5, -1])
+            np.testing.assert_allclose(batch.to_array(), np.linalg.cholesky(A[:, :5, :5]), rtol=1e-11, atol=1e-12)
+            order = [np.insert(np.arange(5), place, 5) for place in at]
+            new = np.stack([A[j][order[j]][:, 5] for j in range(9)])
+            batch.insert(at, new)
+            expected = np.stack([A[j][np.ix_(order[j], order[j])] for j in range(9)])
+            np.testing.assert_allclose(batch.to_array(), np.linalg.cholesky(expected), rtol=1e-11, atol=1e-12)
+            batch.delete(at[:, np.newaxis])
+            np.testing.assert_allclose(batch.to_array(), np.linalg.cholesky(A[:, :5, :5]), rtol=1e-11, atol=1e-12)
+
+    def test_members_that_cannot_grow_stay(self):
+        A = self.matrices(4, 4)
+        new = A[:, :, 3].copy()
+        new[2, :3], new[2, 3] = A[2, :3, 0], 0.9 * A[2, 0, 0]
+        batch = Batch(np.linalg.cholesky(A[:, :3, :3]))
+        with self.assertRaises(gpucholmod.NotPositiveDefinite) as raised:
+            batch.append(new)
+        self.assertEqual(raised.exception.member, 2)
+        self.assertEqual(batch.order, 3)
+        np.testing.assert_array_equal(batch.append(new, check=False), [-1, -1, 3, -1])
+        np.testing.assert_array_equal(batch.orders, [4, 4, 3, 4])
+        again = pickle.loads(pickle.dumps(batch))
+        np.testing.assert_array_equal(again.orders, batch.orders)
+        np.testing.assert_array_equal(again.to_array(), batch.to_array())
+        with self.assertRaises(gpucholmod.BadArgument):
+            batch.update(np.ones((4, 4)))
+        listed = Batch([np.linalg.cholesky(A[0]), np.linalg.cholesky(A[1, :2, :2])])
+        np.testing.assert_array_equal(listed.orders, [4, 2])
+
+    def test_what_cannot_be_inserted_is_refused(self):
+        batch = Batch(self.factors(3, 4))
+        before = batch.to_array()
+        for at, X in ((5, np.ones((3, 5))), (0, np.ones((3, 4))), (0, np.ones((2, 5))), ([0, 1], np.ones((3, 5))),
+                      (0.5, np.ones((3, 5)))):
+            with self.assertRaises(gpucholmod.BadArgument):
+                batch.insert(at, X)
+        for rows in (np.ones((2, 1), int), np.array([[0.5]] * 3)):
+            with self.assertRaises(gpucholmod.BadArgument):
+                batch.delete(rows)
+        with self.assertRaises(IndexError):
+            batch.delete(4)
+        np.testing.assert_array_equal(batch.to_array(), before)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -11,7 +11,8 @@ found <- function(pattern, text) {
 }
 
 test_that("every function of gpucholmod.h is in the table for packages, under its own name", {
-  declared <- found("(?m)^(?:int|size_t|ptrdiff_t|void) gpucholmod_(\\w+)\\(", header("gpucholmod.h"))
+  declared <- found("(?m)^(?:int|size_t|ptrdiff_t|void) gpucholmod_(\\w+)\\(",
+                    paste(header("gpucholmod.h"), header("gpucholmod_batch.h")))
   table <- header("gpucholmod_r.h")
   in_table <- found("\\bX\\((\\w+)\\)", sub("(?s).*#define GPUCHOLMOD_FUNCTIONS\\(X\\)", "", table, perl = TRUE))
   expect_gt(length(declared), 40L)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from ctypes import byref, c_int, c_void_p
-from typing import Any, Optional, Union
+from operator import index as as_integer
+from typing import Any, Iterable, Optional, Union
 
 import numpy as np
 
+from ._arrays import array
 from ._library import ANY_GPU, HOST, UPPER, Status, integer, lib, options
 from .errors import BadArgument, error_of
 
+_BOOLEANS = (bool, np.bool_)
 _SYSTEMS = {"A": 0, "forward": 1, "back": 2}
 
 
@@ -83,6 +86,31 @@ class Handle:
         other._prepare(self._dtype, self._number, self._threads)
         other._make("copy", self._handle)
         return other
+
+    @classmethod
+    def _places(cls, rows: Union[int, Iterable[int]], n: int) -> np.ndarray:
+        """Returns the numbers of rows, from 0, in ascending order and each once. rows: as of delete()."""
+        if hasattr(rows, "ndim"):
+            rows = array("rows", rows)
+            if rows.dtype == bool and rows.shape != (n,):
+                raise TypeError(f"a mask must have shape ({n},), not {rows.shape}")
+            single = rows.ndim == 0
+        else:
+            single = isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable)
+        rows = [rows] if single else list(rows)
+        if not single and len(rows) == n and all(isinstance(row, _BOOLEANS) for row in rows):
+            return np.flatnonzero(rows)
+        return np.unique(np.array([cls._place(row, n) for row in rows], np.intp))
+
+    @staticmethod
+    def _place(row: int, n: int) -> int:
+        """Returns the number of a row from 0. Raises IndexError, and TypeError."""
+        if isinstance(row, _BOOLEANS):
+            raise TypeError(f"a row has a number, not {row}; a mask has a boolean for each of the {n} rows")
+        row = as_integer(row)
+        if not -n <= row < n:
+            raise IndexError(f"there is no row {row} of {n}")
+        return row + n if row < 0 else row
 
     def __copy__(self) -> Any:
         return self.copy()

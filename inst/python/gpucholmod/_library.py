@@ -57,6 +57,12 @@ class BatchModification(ctypes.Structure):
                 ("scales", c_void_p), ("independent", c_int)]
 
 
+class BatchInsertion(ctypes.Structure):
+    """gpucholmod_batch_insertion."""
+
+    _fields_ = [("p", c_ssize_t), ("X", Matrix), ("at", c_void_p), ("at_count", c_ssize_t), ("independent", c_int)]
+
+
 class Modifications(ctypes.Structure):
     """gpucholmod_modifications."""
 
@@ -87,16 +93,20 @@ _CALLS = {
     "factor_inverse": [_POINTER, Matrix, _POINTER],
     "factor_logdet": [_POINTER, _POINTER, _POINTER],
     "factor_rcond": [_POINTER, _POINTER, _POINTER],
-    "batch_create": [Matrix, _INDEX, _POINTER, _POINTER, _POINTER],
+    "batch_create": [Matrix, _INDEX, _POINTER, _INDEX, _POINTER, _POINTER, _POINTER],
     "batch_copy": [_POINTER, _POINTER, _POINTER],
     "batch_update": [_POINTER, _POINTER, _POINTER, _POINTER, _POINTER],
+    "batch_insert": [_POINTER, _POINTER, _POINTER, _POINTER],
+    "batch_delete": [_POINTER, _INDEX, _POINTER, _INDEX, _POINTER],
+    "batch_orders": [_POINTER, _POINTER, _POINTER],
     "batch_solve": [_POINTER, c_int, Matrix, _POINTER],
     "batch_get": [_POINTER, Matrix, _POINTER, _POINTER],
     "batch_logdet": [_POINTER, _POINTER, _POINTER],
 }
 # What the others return.
 _OTHERS = {"factor_destroy": None, "factor_order": _INDEX, "factor_capacity": _INDEX, "factor_on_gpu": c_int,
-           "batch_destroy": None, "batch_order": _INDEX, "batch_count": _INDEX, "batch_on_gpu": c_int}
+           "batch_destroy": None, "batch_order": _INDEX, "batch_capacity": _INDEX, "batch_count": _INDEX,
+           "batch_on_gpu": c_int}
 
 _HOW_TO_BUILD = (
     "Build it in the sources of gpucholmod by\n"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ctypes import byref
-from typing import Any, Optional, Tuple, Union
+from ctypes import byref, c_ssize_t
+from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import FLOAT64, TYPES, address, members, packed, pointer, real, spread
+from ._arrays import FLOAT64, TYPES, address, array, members, packed, pointer, real, spread
 from ._handle import Handle, device_number, system_number
-from ._library import LOWER, UPPER, BatchModification, Matrix, lib, options
+from ._library import LOWER, UPPER, BatchInsertion, BatchModification, Matrix, integer, lib, options
 from .errors import BadArgument, NotPositiveDefinite
 
 
@@ -19,12 +19,25 @@ def _side_by_side(rows: np.ndarray) -> Matrix:
     return Matrix(address(rows), n, c * k, n, TYPES[rows.dtype])
 
 
+def _stacked(factors: List[np.ndarray]) -> Tuple[np.ndarray, np.ndarray]:
+    """Returns square arrays of any orders as one array (c, n, n), 0 beyond the order of each, and their orders."""
+    for j, one in enumerate(factors):
+        if one.ndim != 2 or one.shape[0] != one.shape[1]:
+            raise BadArgument(f"L[{j}] must be square, not of shape {one.shape}")
+    orders = np.array([len(one) for one in factors], np.intp)
+    n = max(orders, default=0)
+    L = np.zeros((len(factors), n, n), np.result_type(*factors) if factors else FLOAT64)
+    for to, one in zip(L, factors):
+        to[:len(one), :len(one)] = one
+    return L, orders
+
+
 class Batch(Handle):
     """The Cholesky factors of c matrices A_j = L_j L_j' (n x n), which change in place, together.
 
     Parameters
     ----------
-    L : (c, n, n) array
+    L : (c, n, n) array, or list of arrays (n_j, n_j)
         The factors, which are copied. float32 or float64 decides what is computed in; integers become float64.
     lower : bool
         Which triangle of each is the factor. The other one is not read.
@@ -32,6 +45,8 @@ class Batch(Handle):
         Where the factors are stored, as of Factor.
     threads : int, optional
         The most threads that compute. None: as many as are of use.
+    capacity : int, optional
+        The rows and columns of each matrix that there is room for in the host's memory. None: n.
 
     After an exception the factors are as they were, unless the exception is HalfModified; `member` is the number of the
     matrix that it is about. A batch can be copied and pickled.
@@ -39,19 +54,36 @@ class Batch(Handle):
 
     _kind = "batch"
 
-    def __init__(self, L: Any, lower: bool = True, device: Union[str, int] = "host", threads: Optional[int] = None):
+    def __init__(self, L: Any, lower: bool = True, device: Union[str, int] = "host", threads: Optional[int] = None,
+                 capacity: Optional[int] = None):
+        orders = None
+        if isinstance(L, list):
+            L, orders = _stacked([real(f"L[{j}]", one) for j, one in enumerate(L)])
         L = real("L", L)
         if L.ndim != 3 or L.shape[1] != L.shape[2]:
             raise BadArgument(f"L must have shape (c, n, n), not {L.shape}")
         L = packed(L)
         self._prepare(L.dtype, device_number(device), threads)
-        self._make("create", _side_by_side(L), len(L), options(UPPER if lower else LOWER, device=self._number),
-                   turned=True)
+        room = 0 if capacity is None else integer("capacity", capacity, 0, c_ssize_t)
+        self._make("create", _side_by_side(L), len(L), pointer(orders), room,
+                   options(UPPER if lower else LOWER, device=self._number), turned=True)
 
     @property
     def order(self) -> int:
-        """n, the rows and columns of each matrix."""
+        """n, the rows and columns of each matrix, or of the largest of them."""
         return lib.batch_order(self._handle)
+
+    @property
+    def orders(self) -> np.ndarray:
+        """(c,), the rows and columns of each matrix. They differ if some could not be enlarged."""
+        out = np.empty(len(self), np.intp)
+        self._call(lib.batch_orders, self._handle, pointer(out))
+        return out
+
+    @property
+    def capacity(self) -> int:
+        """The rows and columns of each matrix that there is room for."""
+        return lib.batch_capacity(self._handle)
 
     @property
     def shape(self) -> Tuple[int, int, int]:
@@ -66,7 +98,7 @@ class Batch(Handle):
 
     def to_array(self, lower: bool = True) -> np.ndarray:
         """Returns the factors as an array (c, n, n) whose other triangles are 0: L_j with A_j = L_j L_j', or their
-        transposes if `lower` is false."""
+        transposes if `lower` is false. Rows and columns that a factor has not are those of the identity."""
         L = np.empty(self.shape, self._dtype)
         self._call(lib.batch_get, self._handle, _side_by_side(L), options(UPPER if lower else LOWER))
         return L
@@ -106,9 +138,13 @@ class Batch(Handle):
         scale = spread("scale", scale, (count,))
         what = BatchModification(k, _side_by_side(rows), pointer(weights), 0 if weights is None else weights.size,
                                  pointer(scale), not check)
-        pivots = np.zeros(count, np.intp)
+        return self._pivots(check, lib.batch_update, byref(what), self._options)
+
+    def _pivots(self, check: bool, function: Any, what: Any, *more: Any) -> np.ndarray:
+        """Calls a function that tells the pivots of the members, and returns them, from 0, or -1."""
+        pivots = np.zeros(len(self), np.intp)
         try:
-            self._call(lib.batch_update, self._handle, byref(what), pointer(pivots), self._options)
+            self._call(function, self._handle, what, pointer(pivots), *more)
         except NotPositiveDefinite:
             if check:
                 raise
@@ -122,6 +158,57 @@ class Batch(Handle):
     def downdate(self, x: Any, weights: Any = None, scale: Any = 1.0, check: bool = True) -> np.ndarray:
         """Every A_j becomes scale_j A_j - x_j diag(weights_j) x_j'. As update()."""
         return self.update(x, -1.0 if weights is None else -real("weights", weights, FLOAT64), scale, check)
+
+    def append(self, X: Any, check: bool = True) -> np.ndarray:
+        """Adds p rows and columns to the end of every A_j. As insert()."""
+        return self._insert(X, None, check)
+
+    def insert(self, at: Any, X: Any, check: bool = True) -> np.ndarray:
+        """Adds p rows and columns to every A_j.
+
+        Parameters
+        ----------
+        at : int or (c,) array of integers
+            The number that the first of them gets, from 0.
+        X : (c, n + p, p) or (c, n + 1) array
+            The new columns of the new A_j. c may be 1: then X is the same for all.
+        check : bool
+            Whether a matrix that would not be positive definite raises NotPositiveDefinite, and none changes. If false,
+            such matrices keep their rows, and all others get theirs; `orders` tells which.
+
+        Returns
+        -------
+        As update().
+        """
+        return self._insert(X, np.atleast_1d(array("at", at)), check)
+
+    def _insert(self, X: Any, at: Optional[np.ndarray], check: bool) -> np.ndarray:
+        X = real("X", X)
+        p = X.shape[2] if X.ndim == 3 else 1
+        rows = members("X", X, self.order + p)
+        if len(rows) not in (1, len(self)):
+            raise BadArgument(f"X must be of {len(self)} members, or 1, not {len(rows)}")
+        if at is not None:
+            if at.ndim != 1 or at.dtype.kind not in "iu" or len(at) not in (1, len(self)):
+                raise BadArgument(f"at must be an integer, or one for each of {len(self)} members")
+            at = at.astype(np.intp)
+        what = BatchInsertion(p, _side_by_side(rows), pointer(at), 0 if at is None else len(at), not check)
+        return self._pivots(check, lib.batch_insert, byref(what))
+
+    def delete(self, rows: Any) -> None:
+        """Deletes rows and columns of every A_j.
+
+        rows: as of Factor.delete(), for all; or a (c, p) array of integers, numbers from 0 for each."""
+        if np.ndim(rows) == 2:
+            gone = np.sort(array("rows", rows), axis=1)
+            if gone.dtype.kind not in "iu" or len(gone) != len(self):
+                raise BadArgument(f"rows must have integers for each of {len(self)} members")
+            p = gone.shape[1]
+        else:
+            gone = self._places(rows, self.order)
+            p = len(gone)
+        gone = np.ascontiguousarray(gone, np.intp)
+        self._call(lib.batch_delete, self._handle, p, pointer(gone), gone.size)
 
     def solve(self, b: Any, system: str = "A") -> np.ndarray:
         """Returns the solutions of A_j x_j = b_j; of L_j x_j = b_j, if system is "forward"; of L_j' x_j = b_j, if it is
@@ -137,4 +224,7 @@ class Batch(Handle):
         return rows[:, 0] if b.ndim == 2 else rows.swapaxes(1, 2)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return Batch, (self.to_array(), True, self._device(), self._threads)
+        orders = self.orders
+        L = self.to_array()
+        given = [one[:n, :n] for one, n in zip(L, orders)] if (orders != self.order).any() else L
+        return Batch, (given, True, self._device(), self._threads, self.capacity)

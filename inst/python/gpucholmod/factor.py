@@ -16,8 +16,6 @@ from ._libraries import Maker, is_on_gpu, library_of
 from ._library import ANY_GPU, HOST, LOWER, UPPER, Matrix, Status, integer, lib, options
 from .errors import BadArgument, error_of
 
-_BOOLEANS = (bool, np.bool_)
-
 
 class Factor(Handle):
     """The Cholesky factor of a matrix A = L L' (n x n), which changes in place.
@@ -226,31 +224,6 @@ class Factor(Handle):
         numbers count from the end. Raises IndexError."""
         n = self.order
         self._call(lib.factor_shift, self._handle, self._place(source, n), self._place(to, n), None, self._options)
-
-    @classmethod
-    def _places(cls, rows: Union[int, Iterable[int]], n: int) -> np.ndarray:
-        """Returns the numbers of rows, from 0, in ascending order and each once. rows: as of delete()."""
-        if hasattr(rows, "ndim"):
-            rows = array("rows", rows)
-            if rows.dtype == bool and rows.shape != (n,):
-                raise TypeError(f"a mask must have shape ({n},), not {rows.shape}")
-            single = rows.ndim == 0
-        else:
-            single = isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable)
-        rows = [rows] if single else list(rows)
-        if not single and len(rows) == n and all(isinstance(row, _BOOLEANS) for row in rows):
-            return np.flatnonzero(rows)
-        return np.unique(np.array([cls._place(row, n) for row in rows], np.intp))
-
-    @staticmethod
-    def _place(row: int, n: int) -> int:
-        """Returns the number of a row from 0. Raises IndexError, and TypeError."""
-        if isinstance(row, _BOOLEANS):
-            raise TypeError(f"a row has a number, not {row}; a mask has a boolean for each of the {n} rows")
-        row = as_integer(row)
-        if not -n <= row < n:
-            raise IndexError(f"there is no row {row} of {n}")
-        return row + n if row < 0 else row
 
     # ---- What it is good for ----
 

@@ -1,0 +1,80 @@
+/* Batches for gpucholmod.h, which includes this. */
+#ifndef GPUCHOLMOD_BATCH_H
+#define GPUCHOLMOD_BATCH_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Batches: many factors with memory of their own, which are modified together. ----
+ * Matrices of all members are stored side by side, and may be double or float, whatever the type of the batch. If the
+ * numbers of a member are wrong, status->member tells which. Several threads copy large batches and solve with them.
+ *
+ * If members have several orders, as when some fail to grow, n is the largest of them; rows and columns that a member
+ * has not are those of the identity. V has zeros there, and solutions have what B had. */
+
+typedef struct gpucholmod_batch gpucholmod_batch;
+
+/* As for factors. R: n x n count, whose diagonals have no zeros; orders: count, of which n is the largest (what is
+ * beyond a member's order is not read), or NULL: all n; capacity: rows and columns that there is room for in the host's
+ * memory, or n if that is more. Options: triangle, device. */
+int gpucholmod_batch_create(gpucholmod_const_matrix R, ptrdiff_t count, const ptrdiff_t *orders, ptrdiff_t capacity,
+                            const gpucholmod_options *options, gpucholmod_batch **made, gpucholmod_status *status);
+int gpucholmod_batch_copy(const gpucholmod_batch *batch, gpucholmod_batch **made, gpucholmod_status *status);
+void gpucholmod_batch_destroy(gpucholmod_batch *batch);
+ptrdiff_t gpucholmod_batch_order(const gpucholmod_batch *batch);
+ptrdiff_t gpucholmod_batch_capacity(const gpucholmod_batch *batch);
+ptrdiff_t gpucholmod_batch_count(const gpucholmod_batch *batch);
+int gpucholmod_batch_type(const gpucholmod_batch *batch);
+int gpucholmod_batch_on_gpu(const gpucholmod_batch *batch);
+
+/* Each member becomes the factor of scale A + V diag(weights) V'. */
+typedef struct gpucholmod_batch_modification {
+  ptrdiff_t k;               /* columns of each V */
+  gpucholmod_const_matrix V; /* n x k, the same for all members; or n x k count */
+  const double *weights;     /* of any sign; NULL: 1 */
+  ptrdiff_t weights_count;   /* k, the same for all members; or k count */
+  const double *scales;      /* count, positive; NULL: 1 */
+  int independent;           /* if a member would not be positive definite, 0: no member changes, 1: all others do */
+} gpucholmod_batch_modification;
+
+/* Modifies every member. pivots (count, or NULL) <- 0, or the order of the first leading minor that is not positive. If
+ * a member has one, the code is GPUCHOLMOD_NOT_POSITIVE_DEFINITE, and status->member is the first such member. Options:
+ * threads, progress. */
+int gpucholmod_batch_update(gpucholmod_batch *batch, const gpucholmod_batch_modification *what, ptrdiff_t *pivots,
+                            const gpucholmod_options *options, gpucholmod_status *status);
+
+/* p rows and columns that every A gets. */
+typedef struct gpucholmod_batch_insertion {
+  ptrdiff_t p;
+  gpucholmod_const_matrix X; /* n + p x p, the same for all members; or n + p x p count: new columns of the new A */
+  const ptrdiff_t *at;       /* from 0, what number the first of them becomes; NULL: they come last */
+  ptrdiff_t at_count;        /* 1, the same for all members; or count */
+  int independent;           /* if a new A would not be positive definite, 0: no member changes, 1: all others do */
+} gpucholmod_batch_insertion;
+
+/* Adds rows and columns to every A; pivots and the code are as of gpucholmod_batch_update(). A batch that has no room
+ * for them grows; on a GPU, a batch of members up to order 1,024 does not grow beyond that, which is
+ * GPUCHOLMOD_BAD_ARGUMENT. */
+int gpucholmod_batch_insert(gpucholmod_batch *batch, const gpucholmod_batch_insertion *what, ptrdiff_t *pivots,
+                            gpucholmod_status *status);
+
+/* Deletes p rows and columns of every A; rows: their numbers, from 0, ascending: p, the same for all members, or
+ * p count. */
+int gpucholmod_batch_delete(gpucholmod_batch *batch, ptrdiff_t p, const ptrdiff_t *rows, ptrdiff_t rows_count,
+                            gpucholmod_status *status);
+
+/* orders (count) <- those of the members. */
+int gpucholmod_batch_orders(const gpucholmod_batch *batch, ptrdiff_t *orders, gpucholmod_status *status);
+
+/* B (n x m count) <- the solutions of a gpucholmod_system, each with its member; R (n x n count) <- the factors; out
+ * (count) <- log det of every A. Options of _get: triangle. */
+int gpucholmod_batch_solve(const gpucholmod_batch *batch, int system, gpucholmod_matrix B, gpucholmod_status *status);
+int gpucholmod_batch_get(const gpucholmod_batch *batch, gpucholmod_matrix R, const gpucholmod_options *options,
+                         gpucholmod_status *status);
+int gpucholmod_batch_logdet(const gpucholmod_batch *batch, double *out, gpucholmod_status *status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

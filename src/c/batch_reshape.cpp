@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "c/batch.h"
+#include "c/handle.h"
+#include "modify/batch.h"
+
+/// Rows and columns that members of a batch get and lose.
+namespace gpucholmod::c {
+namespace {
+
+/// Returns what is to be inserted; X: its columns, as doubles. Throws bad_argument.
+BatchInsertion insertion_of(const gpucholmod_batch_insertion& what, const HeldBatch& R, const std::vector<double>& X) {
+  const index_t count = R.count();
+  BatchInsertion made;
+  made.p = what.p;
+  made.X = X.data();
+  made.common_X = what.X.cols == what.p;
+  require(what.independent == 0 || what.independent == 1, "what->independent", "must be 0 or 1");
+  made.all_or_none = what.independent == 0;
+  if (!what.at) return made;
+  require(what.at_count == 1 || what.at_count == count, "what->at_count", "must be 1, or the number of members");
+  made.at.assign(what.at, what.at + what.at_count);
+  const std::vector<index_t> orders = R.orders();
+  for (index_t m = 0; m < count; ++m)
+    require(made.place(m, orders[m]) >= 0 && made.place(m, orders[m]) <= orders[m], "what->at",
+            "must be from 0 to the order of the member");
+  return made;
+}
+
+index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_insertion& what,
+               std::vector<index_t>& pivots) {
+  HeldBatch& R = changing.R;
+  require(what.p >= 0 && what.p <= std::numeric_limits<int>::max() - R.order(), "what->p",
+          "must not be negative, nor more than there can be");
+  require_sizes("what->X", what.X);
+  require(what.X.rows == R.order() + what.p, "what->X", "has another number of rows than the new factors");
+  require(what.X.cols == what.p || has_columns(what.X.cols, what.p, R.count()), "what->X",
+          "must have p columns, or p for each member");
+  const std::vector<double> X = packed_doubles("what->X", what.X);
+  const BatchInsertion insertion = insertion_of(what, R, X);
+  renaming("X", "what->X",
+           [&] { naming_members([&] { R.insert(insertion, changing.made, pivots, changing.begun); }); });
+  changing.begun = false;
+  const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+  return failed == pivots.end() ? -1 : failed - pivots.begin();
+}
+
+void remove(const ChangingOf<HeldBatch>& changing, index_t p, const index_t* rows, index_t rows_count) {
+  HeldBatch& R = changing.R;
+  require(p >= 0, "p", "must not be negative");
+  require(rows != nullptr || rows_count == 0, "rows", "is missing");
+  require(rows_count == p || has_columns(rows_count, p, R.count()), "rows_count",
+          "must be p, or p times the number of members");
+  const BatchRemoval removal{p, {rows, rows + rows_count}};
+  const std::vector<index_t> orders = R.orders();
+  for (index_t m = 0; m < R.count() && p > 0; ++m) {
+    const index_t* const gone = removal.of(m);
+    require(std::adjacent_find(gone, gone + p, std::greater_equal<index_t>()) == gone + p, "rows",
+            "must be ascending");
+    require(gone[0] >= 0 && gone[p - 1] < orders[m], "rows", "must be rows of every member");
+  }
+  naming_members([&] { R.remove(removal, changing.made, changing.begun); });
+  changing.begun = false;
+}
+
+}  // namespace
+}  // namespace gpucholmod::c
+
+using namespace gpucholmod;
+using namespace gpucholmod::c;
+
+extern "C" {
+
+int gpucholmod_batch_insert(gpucholmod_batch* given, const gpucholmod_batch_insertion* what, ptrdiff_t* pivots,
+                            gpucholmod_status* status) {
+  index_t failed = -1;
+  const auto f = [&](const ChangingOf<HeldBatch>& changing, const Options&) {
+    require(what != nullptr, "what", "is missing");
+    std::vector<index_t> found;
+    failed = c::insert(changing, *what, found);
+    for (std::size_t j = 0; pivots && j < found.size(); ++j) pivots[j] = found[j] + 1;
+    return failed >= 0 ? found[failed] : -1;
+  };
+  const int code = change<HeldBatch>("batch", given, nullptr, status, f);
+  if (status && failed >= 0) status->member = failed + 1;
+  return code;
+}
+
+int gpucholmod_batch_delete(gpucholmod_batch* given, ptrdiff_t p, const ptrdiff_t* rows, ptrdiff_t rows_count,
+                            gpucholmod_status* status) {
+  return change<HeldBatch>("batch", given, nullptr, status, [&](const ChangingOf<HeldBatch>& changing, const Options&) {
+    c::remove(changing, p, rows, rows_count);
+    return index_t(-1);
+  });
+}
+
+int gpucholmod_batch_orders(const gpucholmod_batch* given, ptrdiff_t* orders, gpucholmod_status* status) {
+  return guarded(status, [&] {
+    const std::vector<index_t> all = batch(given).orders();
+    require(orders != nullptr || all.empty(), "orders", "is missing");
+    std::copy(all.begin(), all.end(), orders);
+    return index_t(-1);
+  });
+}
+
+}  // extern "C"

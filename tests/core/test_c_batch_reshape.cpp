@@ -1,0 +1,203 @@
+#include <gpucholmod.hpp>
+
+#include <utility>
+#include <vector>
+
+#include "c_call.h"
+#include "reshape_call.h"
+#include "tests.h"
+
+/// Batches of the C interface whose members get and lose rows and columns, beside the matrices themselves.
+namespace gpucholmod::test {
+namespace {
+
+constexpr index_t n = 5, count = 11;
+
+/// Members of order n, and their matrices of order n + 2, positive definite, to take new columns from.
+struct Given {
+  std::vector<Matrix> A;
+  std::vector<double> R;
+
+  Given() {
+    Random random(12);
+    for (index_t m = 0; m < count; ++m) {
+      A.push_back(gram(Stored<double>(well_conditioned(n + 2, random).cast<double>())));
+      const Stored<double> first = factor(A[m].topLeftCorner(n, n)).cast<double>();
+      R.insert(R.end(), first.data(), first.data() + n * n);
+    }
+  }
+  /// Rows and columns of member m in the order in which its new ones come from `at` on.
+  static std::vector<index_t> order(index_t at, index_t p) {
+    std::vector<index_t> all;
+    for (index_t i = 0; i < n; ++i) all.push_back(i);
+    for (index_t q = 0; q < p; ++q) all.insert(all.begin() + at + q, n + q);
+    return all;
+  }
+  /// The new columns of all members, n + p x p count.
+  std::vector<double> columns(const std::vector<index_t>& at, index_t p) const {
+    std::vector<double> X;
+    for (index_t m = 0; m < count; ++m) {
+      const Stored<double> all = picked(A[m], order(at[m], p)).cast<double>();
+      X.insert(X.end(), all.data() + at[m] * (n + p), all.data() + (at[m] + p) * (n + p));
+    }
+    return X;
+  }
+};
+
+struct Made {
+  gpucholmod_batch* held = nullptr;
+  gpucholmod_status status;
+
+  explicit Made(const Given& given, index_t capacity = 0) {
+    EXPECT_EQ(gpucholmod_batch_create(matrix(given.R.data(), n, n * count, n), count, nullptr, capacity, nullptr, &held,
+                                      &status),
+              GPUCHOLMOD_OK);
+  }
+  Made(const Made&) = delete;
+  ~Made() { gpucholmod_batch_destroy(held); }
+  std::vector<double> get() const {
+    const index_t order = gpucholmod_batch_order(held);
+    std::vector<double> all(order * order * count);
+    EXPECT_EQ(gpucholmod_batch_get(held, matrix(all.data(), order, order * count, order), nullptr, nullptr),
+              GPUCHOLMOD_OK);
+    return all;
+  }
+  double error(index_t m, const Matrix& expected) const {
+    const index_t order = gpucholmod_batch_order(held), own = expected.rows();
+    const std::vector<double> all = get();
+    const Stored<double> R = Eigen::Map<const Stored<double>>(all.data() + m * order * order, order, order);
+    return double(norm_1(gram(Stored<double>(R.topLeftCorner(own, own))) - expected) / norm_1(expected));
+  }
+};
+
+TEST(CBatchReshape, InsertsAtTheEndAndAtPlacesOfTheirOwn) {
+  const Given given;
+  for (const index_t p : {1, 2})
+    for (const bool at_the_end : {true, false}) {
+      std::vector<index_t> at(count);
+      for (index_t m = 0; m < count; ++m) at[m] = at_the_end ? n : m % (n + 1);
+      Made batch(given, 8);
+      const std::vector<double> X = given.columns(at, p);
+      const gpucholmod_batch_insertion what{p, matrix(X.data(), n + p, p * count, n + p),
+                                            at_the_end ? nullptr : at.data(), at_the_end ? 0 : count, 0};
+      std::vector<ptrdiff_t> pivots(count, -7), orders(count);
+      ASSERT_EQ(gpucholmod_batch_insert(batch.held, &what, pivots.data(), &batch.status), GPUCHOLMOD_OK)
+          << batch.status.message;
+      EXPECT_EQ(pivots, std::vector<ptrdiff_t>(count, 0));
+      EXPECT_EQ(gpucholmod_batch_capacity(batch.held), 8);
+      EXPECT_EQ(gpucholmod_batch_orders(batch.held, orders.data(), &batch.status), GPUCHOLMOD_OK);
+      EXPECT_EQ(orders, std::vector<ptrdiff_t>(count, n + p));
+      for (index_t m = 0; m < count; ++m) EXPECT_LT(batch.error(m, picked(given.A[m], Given::order(at[m], p))), 1e-14);
+    }
+}
+
+TEST(CBatchReshape, DeletesTheSameRowsOrThoseOfEach) {
+  const Given given;
+  for (const bool same : {true, false}) {
+    Made batch(given);
+    std::vector<ptrdiff_t> rows;
+    for (index_t m = 0; m < (same ? 1 : count); ++m) rows.insert(rows.end(), {m % 2, 2 + m % 3});
+    ASSERT_EQ(gpucholmod_batch_delete(batch.held, 2, rows.data(), ptrdiff_t(rows.size()), &batch.status),
+              GPUCHOLMOD_OK);
+    EXPECT_EQ(gpucholmod_batch_order(batch.held), n - 2);
+    for (index_t m = 0; m < count; ++m) {
+      const index_t of = same ? 0 : m;
+      EXPECT_LT(batch.error(m, picked(given.A[m], without({of % 2, 2 + of % 3}, n))), 1e-14);
+    }
+  }
+}
+
+/// Member 4 gets the row that it has already, with less on the diagonal.
+TEST(CBatchReshape, MembersThatFailStay) {
+  const Given given;
+  std::vector<double> X = given.columns(std::vector<index_t>(count, n), 1);
+  for (index_t i = 0; i < n; ++i) X[3 * (n + 1) + i] = double(given.A[3](i, 2));
+  X[3 * (n + 1) + n] = 0.9 * double(given.A[3](2, 2));
+  Made batch(given);
+  const std::vector<double> before = batch.get();
+  gpucholmod_batch_insertion what{1, matrix(std::as_const(X).data(), n + 1, count, n + 1), nullptr, 0, 0};
+  std::vector<ptrdiff_t> pivots(count), expected(count, 0), orders(count);
+  expected[3] = n + 1;
+  EXPECT_EQ(gpucholmod_batch_insert(batch.held, &what, pivots.data(), &batch.status),
+            GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+  EXPECT_EQ(batch.status.member, 4);
+  EXPECT_EQ(batch.status.pivot, n + 1);
+  EXPECT_EQ(pivots, expected);
+  EXPECT_EQ(batch.get(), before);
+  what.independent = 1;
+  EXPECT_EQ(gpucholmod_batch_insert(batch.held, &what, pivots.data(), &batch.status),
+            GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+  EXPECT_EQ(gpucholmod_batch_orders(batch.held, orders.data(), nullptr), GPUCHOLMOD_OK);
+  for (index_t m = 0; m < count; ++m) {
+    EXPECT_EQ(orders[m], m == 3 ? n : n + 1);
+    EXPECT_LT(batch.error(m, given.A[m].topLeftCorner(orders[m], orders[m])), 1e-14);
+  }
+  const ptrdiff_t last = n;
+  EXPECT_EQ(gpucholmod_batch_delete(batch.held, 1, &last, 1, &batch.status), GPUCHOLMOD_BAD_ARGUMENT);
+
+  gpucholmod_batch* again = nullptr;
+  const std::vector<double> all = batch.get();
+  ASSERT_EQ(gpucholmod_batch_create(matrix(all.data(), n + 1, (n + 1) * count, n + 1), count, orders.data(), 0, nullptr,
+                                    &again, &batch.status),
+            GPUCHOLMOD_OK);
+  std::vector<ptrdiff_t> kept(count);
+  EXPECT_EQ(gpucholmod_batch_orders(again, kept.data(), nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(kept, orders);
+  gpucholmod_batch_destroy(again);
+}
+
+TEST(CBatchReshape, BadArgumentsChangeNothing) {
+  const Given given;
+  Made batch(given);
+  const std::vector<double> before = batch.get();
+  std::vector<double> X = given.columns(std::vector<index_t>(count, n), 1);
+  const auto refused = [&](int code, int expected = GPUCHOLMOD_BAD_ARGUMENT) {
+    EXPECT_EQ(code, expected) << batch.status.message;
+    EXPECT_EQ(batch.get(), before);
+  };
+  const auto insert = [&](ptrdiff_t p, ptrdiff_t rows, ptrdiff_t cols, std::vector<ptrdiff_t> at, int independent = 0) {
+    const gpucholmod_batch_insertion what{p, matrix(static_cast<const double*>(X.data()), rows, cols, rows),
+                                          at.empty() ? nullptr : at.data(), ptrdiff_t(at.size()), independent};
+    return gpucholmod_batch_insert(batch.held, &what, nullptr, &batch.status);
+  };
+  refused(insert(-1, n - 1, count, {}));
+  refused(insert(1, n, count, {}));
+  refused(insert(1, n + 1, count - 1, {}));
+  refused(insert(1, n + 1, count, {n + 1}));
+  refused(insert(1, n + 1, count, {-1}));
+  refused(insert(1, n + 1, count, {0, 0}));
+  refused(insert(1, n + 1, count, {}, 2));
+  refused(gpucholmod_batch_insert(batch.held, nullptr, nullptr, &batch.status));
+  X[6 * (n + 1)] = NAN;
+  refused(insert(1, n + 1, count, {}), GPUCHOLMOD_NOT_FINITE);
+  EXPECT_EQ(batch.status.member, 7);
+  const auto remove = [&](ptrdiff_t p, std::vector<ptrdiff_t> rows) {
+    return gpucholmod_batch_delete(batch.held, p, rows.data(), ptrdiff_t(rows.size()), &batch.status);
+  };
+  refused(remove(-1, {}));
+  refused(remove(1, {n}));
+  refused(remove(1, {-1}));
+  refused(remove(2, {1, 1}));
+  refused(remove(2, {2, 1}));
+  refused(remove(2, {0}));
+  refused(gpucholmod_batch_delete(batch.held, 1, nullptr, 1, &batch.status));
+  refused(gpucholmod_batch_orders(batch.held, nullptr, &batch.status));
+}
+
+TEST(CppBatchReshape, GrowsAndShrinks) {
+  const Given given;
+  Batch batch(View<const double>(given.R.data(), n, n * count), count, Triangle::upper, on_host, n + 1);
+  EXPECT_EQ(batch.capacity(), n + 1);
+  std::vector<double> X = given.columns(std::vector<index_t>(count, 2), 1);
+  batch.insert(1, View<const double>(X.data(), n + 1, count), 2);
+  EXPECT_EQ(batch.order(), n + 1);
+  batch.remove({2});
+  EXPECT_EQ(batch.orders(), std::vector<std::ptrdiff_t>(count, n));
+  X[n] = -1;
+  const std::vector<std::ptrdiff_t> pivots = batch.insert_each(1, View<const double>(X.data(), n + 1, count));
+  EXPECT_EQ(pivots[0], n + 1);
+  EXPECT_EQ(batch.orders()[0], n);
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
