@@ -221,10 +221,11 @@ fuzz_kinds <- function() {
   list(modify = fuzz_modify, overwrite = fuzz_overwrite, file = fuzz_file, use = fuzz_use, plan = fuzz_plan,
        junk = fuzz_junk, query = fuzz_query, handle = fuzz_handle, reshape = fuzz_reshape,
        solve_modified = fuzz_solve_modified,
-       batch = fuzz_batch, rls = fuzz_rls)
+       batch = fuzz_batch, batch_life = fuzz_batch_life, rls = fuzz_rls)
 }
 fuzz_shares <- function(gpu) c(modify = 50, overwrite = 12, file = 8, use = 8, plan = 5, junk = 16, query = 1,
-                               handle = if (gpu) 60 else 25, reshape = 25, solve_modified = 15, batch = 15, rls = 10)
+                               handle = if (gpu) 60 else 25, reshape = 25, solve_modified = 15, batch = 15,
+                               batch_life = 10, rls = 10)
 
 fuzz_call <- function(seed, gpu = gpu_info(memory = FALSE)$usable) {
   set.seed(seed)

@@ -1,0 +1,115 @@
+# Random calls, see helper-fuzz.R: lives of batches, whose members get rows, lose them and are modified. After each call
+# every member is judged beside what its matrix should be.
+
+fuzz_batch_life <- function(gpu) {
+  n <- if (chance(0.1)) 0L else whole(1L, one_of(c(4, 12, 40)))
+  b <- whole(1L, 20L)
+  home <- if (gpu && chance(0.7)) "cuda" else "cpu"
+  precision <- one_of(c("double", "single"), c(2, 1))
+  uplo <- one_of(c("upper", "lower"), c(2, 1))
+  own <- if (chance(0.2)) replicate(b, whole(0L, n)) else rep(n, b)
+  R <- lapply(own, draw_factor_of_life)
+  capacity <- if (chance(0.5)) max(own) + whole(0L, 6L)
+  given <- lapply(R, function(R) if (uplo == "lower") t(R) else R)
+  f <- chol_batch(given, home, uplo = uplo, precision = precision, capacity = capacity)
+  what <- sprintf("a batch: %s, b %d, orders %d to %d, %s %s", home, b, min(own), max(own), uplo, precision)
+  eps <- if (precision == "single") 2^-23 else 2^-52
+  worst <- NA_real_
+  for (step in seq_len(whole(1L, 8L))) {
+    A <- matrices_of_life(f)
+    change <- one_of(list(insert_in_life, delete_in_life, update_in_life), c(4, 2, 2))(f, A)
+    what <- sprintf("%s; %s", what, change$what)
+    seen <- observe(change$fun, frame_of(c(list(R = f), change$args)))
+    problems <- c(seen$problems, expect_signals(seen), expect_outcome(seen, change$outcome))
+    if (seen$outcome == "ok" && !length(problems)) {
+      value <- seen$value
+      if (!is.null(change$pivot)) {
+        if (!identical(value$pivot > 0L, change$pivot)) problems <- "other members fail than those that must"
+        value <- value$R
+      }
+      f <- value
+      ratios <- mapply(ratio_of_life, matrices_of_life(f), change$A) / eps
+      worst <- max(worst, ratios, na.rm = TRUE)
+      if (any(ratios > 30)) problems <- c(problems, sprintf("a residual of %.0f", max(ratios)))
+      if (!identical(unname(orders(f)), vapply(change$A, nrow, 0L))) problems <- c(problems, "other orders")
+    }
+    if (length(problems)) break
+  }
+  record(what, seen$outcome, problems, worst)
+}
+
+# A factor of a well conditioned matrix, of numbers that floats can hold.
+draw_factor_of_life <- function(n) {
+  if (n == 0L) return(matrix(0, 0L, 0L))
+  R <- chol(crossprod(matrix(rnorm(3 * n^2), 3 * n)) / n)
+  matrix(as_floats(R), n)
+}
+
+# The matrices of all members.
+matrices_of_life <- function(f) {
+  lapply(seq_len(length(f)), function(m) if (f$uplo == "lower") tcrossprod(f[[m]]) else crossprod(f[[m]]))
+}
+
+ratio_of_life <- function(A, expected) {
+  if (!identical(dim(A), dim(expected))) return(Inf)
+  if (!length(A)) return(0)
+  norm(A - expected, "1") / (norm(expected, "1") * nrow(A))
+}
+
+# What is done to f, whose members have the matrices A: list(fun, args, A, outcome, what), A as it must be afterwards.
+# pivot: which members must fail.
+insert_in_life <- function(f, A) {
+  p <- whole(0L, 3L)
+  n <- f$n
+  own <- vapply(A, nrow, 0L)
+  same <- min(own)
+  at <- one_of(list(NULL, whole(1L, same + 1L), vapply(own, function(n) whole(1L, n + 1L), 0L)))
+  fails <- if (p > 0L && chance(0.3)) runif(length(A)) < 0.3 else rep(FALSE, length(A))
+  X <- array(if (chance(0.5)) NaN else 0, c(n + p, p, length(A)))
+  after <- vector("list", length(A))
+  for (m in seq_along(A)) {
+    place <- if (is.null(at)) own[[m]] + 1L else rep_len(at, length(A))[[m]]
+    new <- place - 1L + seq_len(p)
+    all <- matrix(0, own[[m]] + p, own[[m]] + p)
+    old <- setdiff(seq_len(nrow(all)), new)
+    all[old, old] <- A[[m]]
+    size <- max(1, diag(A[[m]]))
+    all[old, new] <- size * runif(own[[m]] * p, -1, 1) / (4 * (nrow(all) + 1))
+    all[new, old] <- t(all[old, new])
+    all[new, new] <- diag(3 * size, p)
+    if (fails[[m]]) all[new[[p]], new[[p]]] <- -size
+    X[seq_len(nrow(all)), , m] <- all[, new]
+    after[[m]] <- if (fails[[m]]) A[[m]] else all
+  }
+  list(fun = cholinsert_gpu, args = list(X = X, at = at, check = FALSE, in_place = chance(0.6)), A = after,
+       outcome = "ok", pivot = fails, what = sprintf("insert %d at %s", p, paste(at, collapse = " ")))
+}
+
+delete_in_life <- function(f, A) {
+  own <- vapply(A, nrow, 0L)
+  least <- min(own)
+  p <- whole(0L, min(3L, least))
+  each <- chance(0.5)
+  gone <- if (each) vapply(own, function(n) sample.int(n, p), integer(p)) else sample.int(least, p)
+  index <- if (each) matrix(gone, p, length(A)) else gone
+  after <- lapply(seq_along(A), function(m) {
+    rows <- if (each) index[, m] else index
+    if (length(rows)) A[[m]][-rows, -rows, drop = FALSE] else A[[m]]
+  })
+  list(fun = choldelete_gpu, args = list(index = index, in_place = chance(0.6)), A = after, outcome = "ok",
+       what = sprintf("delete %d, %s", p, if (each) "of each" else "the same"))
+}
+
+update_in_life <- function(f, A) {
+  k <- whole(1L, 6L)
+  scale <- one_of(c(1, 0.25, 2))
+  V <- array(0, c(f$n, k, length(A)))
+  after <- lapply(seq_along(A), function(m) {
+    n <- nrow(A[[m]])
+    own <- matrix(rnorm(n * k), n)
+    V[seq_len(n), , m] <<- own
+    scale * A[[m]] + tcrossprod(own)
+  })
+  list(fun = cholupdate_batch, args = list(V = V, scale = scale, in_place = chance(0.6)), A = after, outcome = "ok",
+       what = sprintf("update by %d, scale %g", k, scale))
+}
