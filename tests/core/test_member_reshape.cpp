@@ -1,0 +1,160 @@
+#include "cuda/kernels/member_reshape.h"
+
+#include "cuda/kernels/member_solve.h"
+#include "host_team.h"
+#include "reshape_call.h"
+
+/// Rows that members of a batch get and lose on a GPU, by threads that run one after the other.
+namespace gpucholmod::test {
+namespace {
+
+using namespace cuda;
+
+template <class T>
+std::vector<T> packed(const Stored<double>& R) {
+  const index_t n = R.cols();
+  std::vector<T> words(words_of(n));
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i; j < n; ++j) words[row_of(n, i) + j] = T(R(i, j));
+  return words;
+}
+template <class T>
+Stored<double> unpacked(const T* words, index_t n) {
+  Stored<double> R = Stored<double>::Zero(n, n);
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i; j < n; ++j) R(i, j) = double(words[row_of(n, i) + j]);
+  return R;
+}
+
+/// Two members in triangles of order n: the first of that order, the second of a smaller one.
+template <class T>
+struct TwoMembers {
+  index_t n, own[2];
+  std::vector<T> R;
+  std::vector<Matrix> A;
+
+  TwoMembers(index_t n, index_t smaller, Random& random) : n(n), own{n, smaller} {
+    for (const index_t order : own) {
+      Stored<double> all = Stored<double>::Identity(n, n);
+      if (order > 0)
+        all.topLeftCorner(order, order) = well_conditioned(order, random).cast<T>().template cast<double>();
+      const std::vector<T> words = packed<T>(all);
+      R.insert(R.end(), words.begin(), words.end());
+      A.push_back(gram(Stored<double>(all.topLeftCorner(order, order))));
+    }
+  }
+};
+
+/// ||R'R - A||_1 / (eps n ||A||_1) of a member of a packed triangle, which is the identity beyond.
+template <class T>
+double units(const T* words, index_t n, const Matrix& A) {
+  const index_t own = A.rows();
+  const Stored<double> R = unpacked(words, n);
+  EXPECT_TRUE(R.bottomRightCorner(n - own, n - own) == Stored<double>::Identity(n - own, n - own));
+  EXPECT_TRUE((R.topRightCorner(own, n - own).array() == 0).all());
+  const Stored<double> top = R.topLeftCorner(own, own);
+  EXPECT_TRUE((top.diagonal().array() > 0).all());
+  return own == 0 ? 0 : double(norm_1(gram(top) - A) / (real(std::numeric_limits<T>::epsilon()) * own * norm_1(A)));
+}
+
+/// A with p rows and columns more from `at` on; `good`: it stays positive definite.
+Matrix enlarged(const Matrix& A, index_t at, index_t p, bool good, Random& random) {
+  const index_t n = A.rows();
+  Matrix out = Matrix::Zero(n + p, n + p);
+  std::vector<index_t> gone;
+  for (index_t q = 0; q < p; ++q) gone.push_back(at + q);
+  const std::vector<index_t> places = without(gone, n + p);
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = 0; i < n; ++i) out(places[i], places[j]) = A(i, j);
+  for (index_t q = at; q < at + p; ++q)
+    for (index_t i = 0; i < n + p; ++i)
+      out(i, q) = out(q, i) = i == q ? 2 : real(double(random.normal())) / (8 * std::sqrt(real(n + p)));
+  if (!good) out(at + p - 1, at + p - 1) = -1;
+  return out;
+}
+
+template <class T>
+class MemberReshape : public testing::Test {};
+using Scalars = testing::Types<double, float>;
+TYPED_TEST_SUITE(MemberReshape, Scalars);
+
+TYPED_TEST(MemberReshape, InsertsRows) {
+  using T = TypeParam;
+  Random random(1);
+  for (const auto& [n, smaller, p] : {std::array<index_t, 3>{0, 0, 1}, {1, 1, 1}, {5, 3, 2}, {31, 30, 1}, {33, 0, 3},
+                                      {64, 20, 2}, {100, 99, 33}})
+    for (const bool good : {true, false}) {
+      const TwoMembers<T> members(n, smaller, random);
+      const index_t made_n = n + p;
+      const MemberRows rows[] = {{int(n), int(n / 2)}, {int(smaller), int(smaller)}};
+      std::vector<double> X(made_n * p * 2, NAN), C(n * p * 2), corner(p * p * 2), bounds(2, 0.5), after(2);
+      std::vector<Matrix> A;
+      for (int m = 0; m < 2; ++m) {
+        A.push_back(enlarged(members.A[m], rows[m].at, p, good || m == 1, random));
+        for (index_t q = 0; q < p; ++q)
+          for (index_t i = 0; i < A[m].rows(); ++i) X[i + (q + m * p) * made_n] = double(A[m](i, rows[m].at + q));
+      }
+      std::vector<T> out(2 * words_of(made_n), T(-7));
+      NewDiagonal found[2];
+      int any = 0, needs_look = 0;
+      const BatchRows<T> of{int(n), int(made_n), int(p), Numbers<T>::of(members.R.data()), Numbers<T>::of(out.data()),
+                            rows, X.data(), made_n * p, C.data(), corner.data(), bounds.data(), after.data(), found,
+                            &any, &needs_look};
+      static ReshapeRoom room;
+      const HostTeam block{int(made_n)}, warp{WARP};
+      for (int m = 0; m < 2; ++m) {
+        part_new_columns(block, of, m);
+        const Stored<double> R = unpacked(members.R.data() + m * words_of(n), n);
+        for (index_t q = 0; q < p; ++q) {
+          Eigen::Map<Stored<double>> c(C.data() + (q + m * p) * n, n, 1);
+          R.template triangularView<Eigen::Upper>().transpose().solveInPlace(c);
+        }
+        factorise_corner(warp, of, m);
+        append_rows(block, of, m);
+        place_rows(block, of, m, room);
+      }
+      EXPECT_EQ(needs_look, 0);
+      EXPECT_EQ(any, !good);
+      EXPECT_EQ(found[0], good ? NewDiagonal::good : NewDiagonal::not_positive);
+      EXPECT_EQ(found[1], NewDiagonal::good);
+      EXPECT_EQ(after[0] > 1, good);
+      for (int m = 0; m < 2; ++m)
+        EXPECT_LT(units(out.data() + m * words_of(made_n), made_n, good || m == 1 ? A[m] : members.A[m]), 10)
+            << n << ", " << p << ", member " << m;
+    }
+}
+
+TYPED_TEST(MemberReshape, RemovesRows) {
+  using T = TypeParam;
+  Random random(2);
+  for (const auto& [n, smaller, p] :
+       {std::array<index_t, 3>{1, 1, 1}, {5, 3, 2}, {33, 31, 1}, {64, 2, 2}, {100, 70, 33}}) {
+    const TwoMembers<T> members(n, smaller, random);
+    const index_t left = n - p;
+    const int orders[] = {int(n), int(smaller)};
+    std::vector<int> gone;
+    for (const index_t own : members.own)
+      for (const index_t row : draw(p, own, random)) gone.push_back(int(row));
+    std::vector<double> V(left * p * 2, NAN);
+    std::vector<T> out(2 * words_of(left), T(-7));
+    const BatchRowsGone<T> of{int(n), int(p), Numbers<T>::of(members.R.data()), Numbers<T>::of(out.data()), orders,
+                              gone.data(), p, V.data()};
+    static ReshapeRoom room;
+    for (int m = 0; m < 2; ++m) {
+      remove_rows(HostTeam{int(n)}, of, m, room);
+      const index_t own = orders[m] - p;
+      const Matrix rest = Eigen::Map<Stored<double>>(V.data() + m * left * p, left, p).template cast<real>();
+      EXPECT_TRUE((rest.bottomRows(left - own).array() == 0).all());
+      const Stored<double> R = unpacked(out.data() + m * words_of(left), left).topLeftCorner(own, own);
+      const Matrix made = gram(R) + rest.topRows(own) * rest.topRows(own).transpose();
+      const std::vector<index_t> of_member(gone.begin() + m * p, gone.begin() + (m + 1) * p);
+      const Matrix expected = picked(members.A[m], without(of_member, orders[m]));
+      if (own > 0) {
+        EXPECT_LT(double(norm_1(made - expected) / norm_1(expected)), 1e-16 * double(n)) << n;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpucholmod::test
