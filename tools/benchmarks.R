@@ -79,6 +79,7 @@ compiling <- list(
   script("core.R", paste("--most=10 --seconds=0.001", use_build), out = "out"),
   script("core.R", paste("--most=10 --seconds=0.001", use_build, hyhound), "hyhound", what = "beside hyhound"),
   script("batch.R", paste("--megabytes=0.1 --seconds=0.001", use_build), out = "out"),
+  script("batch_growth.R", "--cpu=9x5 --gpu=9x5 --rows=1 --repeats=1", out = "out"),
   script("batch.R", "--megabytes=0.1 --gpu-only=yes", "a GPU", what = "on a GPU"),
   run("devices.cpp", paste(devices, "build/plain/bench/devices.o"), what = "compiled"),
   run("devices.cpp", paste(devices, "measure-devices", shQuote(paste0("CUDA=", cuda))), "the CUDA toolkit",

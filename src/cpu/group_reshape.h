@@ -112,60 +112,95 @@ void append_columns(const NewColumns<T>& columns, const NewRows& rows, const Mem
     for (index_t q = s; q < columns.p; ++q) R(rows.order + s, rows.order + q) = T(columns.corner(s, q)[R.lane]);
 }
 
-/// Row and column `from` of a member's A, of order n, become number `to` <= from: column `from` of R is taken there, and
-/// rotations of neighbouring rows, from the bottom up, make R a triangle again. Row i + 1 becomes sine R_i - cosine c,
-/// and c, what comes up from row `from`, becomes cosine R_i + sine c. No row fails: the diagonal stays positive.
-template <class T>
-void shift_left(const MemberOfGroup<T>& R, index_t n, index_t from, index_t to) {
-  std::vector<double> sine(from), cosine(from), carried(n, 0.0);
-  double norm = double(R(from, from));
+/// Some lanes of a group of order n, side by side.
+template <int count, class T>
+struct LanesOfGroup {
+  T* group;  ///< from the first of them on
+  index_t n;
+
+  T* operator()(index_t i, index_t j) const { return group + group_entry<T>(n, i, j); }
+};
+
+/// Returns sqrt(x^2 + y^2).
+inline double length(double x, double y) {
+  const double square = x * x + y * y;
+  return square > 0x1p-900 && square < 0x1p900 ? std::sqrt(square) : std::hypot(x, y);
+}
+
+/// Row and column `from` of A, of order n, become number `to` <= from, in some lanes: column `from` of R is taken
+/// there, and rotations of neighbouring rows, from the bottom up, make R a triangle again. Row i + 1 becomes
+/// sine R_i - cosine c, and c, what comes up from row `from`, becomes cosine R_i + sine c. No row fails: the diagonal
+/// stays positive.
+/// work: (n + 2 (from + 1)) x count.
+template <int count, class T>
+void shift_left(const LanesOfGroup<count, T>& R, index_t n, index_t from, index_t to, double* work) {
+  double *const carried = work, *const sines = work + n * count, *const cosines = sines + (from + 1) * count;
+  double norm[count];
+  for (int l = 0; l < count; ++l) norm[l] = double(R(from, from)[l]);
+  for (index_t i = from; i-- > to;)
+    for (int l = 0; l < count; ++l) {
+      const double entry = double(R(i, from)[l]), longer = length(entry, norm[l]);
+      sines[i * count + l] = norm[l] / longer;
+      cosines[i * count + l] = entry / longer;
+      norm[l] = longer;
+    }
+  std::fill_n(carried, n * count, 0.0);
+  for (index_t j = from + 1; j < n; ++j) std::copy_n(R(from, j), count, carried + j * count);
   for (index_t i = from; i-- > to;) {
-    const double entry = double(R(i, from)), longer = std::hypot(entry, norm);
-    sine[i] = norm / longer;
-    cosine[i] = entry / longer;
-    norm = longer;
+    const auto rotate = [&](index_t j, index_t column) {
+      const T* const row = R(i, j);
+      const double *const sine = sines + i * count, *const cosine = cosines + i * count;
+      double below[count], up[count];
+      for (int l = 0; l < count; ++l) {
+        const double r = double(row[l]), c = carried[j * count + l];
+        below[l] = sine[l] * r - cosine[l] * c;
+        up[l] = cosine[l] * r + sine[l] * c;
+      }
+      T* const out = R(i + 1, column);
+      for (int l = 0; l < count; ++l) out[l] = T(below[l]);
+      for (int l = 0; l < count; ++l) carried[j * count + l] = up[l];
+    };
+    for (index_t j = i; j < from; ++j) rotate(j, j + 1);
+    for (index_t j = from + 1; j < n; ++j) rotate(j, j);
   }
-  for (index_t j = from + 1; j < n; ++j) carried[j] = double(R(from, j));
-  const auto rotate = [&](index_t i, index_t j, index_t column) {
-    const double r = double(R(i, j)), c = carried[j];
-    R(i + 1, column) = T(sine[i] * r - cosine[i] * c);
-    carried[j] = cosine[i] * r + sine[i] * c;
+  const auto put = [&](const double* numbers, T* out) {
+    for (int l = 0; l < count; ++l) out[l] = T(numbers[l]);
   };
-  for (index_t i = from; i-- > to;) {
-    for (index_t j = i; j < from; ++j) rotate(i, j, j + 1);
-    for (index_t j = from + 1; j < n; ++j) rotate(i, j, j);
-  }
-  R(to, to) = T(norm);
-  for (index_t j = to; j < from; ++j) R(to, j + 1) = T(carried[j]);
-  for (index_t j = from + 1; j < n; ++j) R(to, j) = T(carried[j]);
+  put(norm, R(to, to));
+  for (index_t j = to; j < from; ++j) put(carried + j * count, R(to, j + 1));
+  for (index_t j = from + 1; j < n; ++j) put(carried + j * count, R(to, j));
   for (index_t i = 0; i < to; ++i) {
-    const T moved = R(i, from);
-    for (index_t j = from; j > to; --j) R(i, j) = R(i, j - 1);
-    R(i, to) = moved;
+    T moved[count];
+    std::copy_n(R(i, from), count, moved);
+    for (index_t j = from; j > to; --j) std::copy_n(R(i, j - 1), count, R(i, j));
+    std::copy_n(moved, count, R(i, to));
   }
 }
 
-/// Rows and columns `gone` (p, ascending) of a member of order n leave it, which has n - p rows then; those that follow
-/// in the memory are the identity's. V (n - p rows, ld apart, x p) <- what was in the rows of R: R is the factor of the
-/// new matrix when V V' has been added. Returns whether any of that is not zero.
-template <class T>
-bool remove_rows(const MemberOfGroup<T>& R, index_t n, const index_t* gone, index_t p, double* V, index_t ld) {
+/// Rows and columns `gone` (p, ascending) of A, of order n, leave it in some lanes, of which `members` are in use:
+/// n - p are left, and those that follow in the memory are the identity's. V (n - p rows, ld apart, x p; `stride` from
+/// one member to the next) <- what was in the rows of R: R is the factor of the new matrix when V V' has been added.
+/// Returns whether any of that is not zero.
+template <int count, class T>
+bool remove_rows(const LanesOfGroup<count, T>& R, index_t n, const index_t* gone, index_t p, index_t members, double* V,
+                 index_t ld, index_t stride) {
   std::vector<index_t> kept;
   for (index_t i = 0; i < n; ++i)
     if (!std::binary_search(gone, gone + p, i)) kept.push_back(i);
   bool any = false;
-  for (index_t t = 0; t < n - p; ++t)
-    for (index_t q = 0; q < p; ++q) {
-      const double v = kept[t] > gone[q] ? double(R(gone[q], kept[t])) : 0;
-      V[t + q * ld] = v;
-      any = any || v != 0;
-    }
+  for (index_t q = 0; q < p; ++q)
+    for (index_t t = 0; t < n - p; ++t)
+      for (index_t l = 0; l < members; ++l) {
+        const double v = kept[t] > gone[q] ? double(R(gone[q], kept[t])[l]) : 0;
+        V[t + q * ld + l * stride] = v;
+        any = any || v != 0;
+      }
   for (index_t t = 0; t < n - p; ++t) {
-    for (index_t j = t; j < n - p; ++j) R(t, j) = R(kept[t], kept[j]);
-    for (index_t j = n - p; j < n; ++j) R(t, j) = 0;
+    for (index_t j = t; j < n - p; ++j) std::copy_n(R(kept[t], kept[j]), count, R(t, j));
+    for (index_t j = n - p; j < n; ++j) std::fill_n(R(t, j), count, T(0));
   }
   for (index_t t = n - p; t < n; ++t)
-    for (index_t j = t; j < n; ++j) R(t, j) = T(t == j);
+    for (index_t j = t; j < n; ++j) std::fill_n(R(t, j), count, T(t == j));
   return any;
 }
 

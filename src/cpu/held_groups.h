@@ -1,44 +1,28 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
 #include <utility>
 
-#include "base/batch_orders.h"
-#include "base/check_column.h"
 #include "base/clock.h"
-#include "base/huge_pages.h"
-#include "base/turned.h"
 #include "cpu/batch_modification.h"
-#include "cpu/group_reshape.h"
-#include "cpu/groups.h"
-#include "cpu/host_factor.h"
+#include "cpu/group_memory.h"
 
 namespace gpucholmod::cpu {
 
-/// Groups one after the other, from a cache line on.
+/// A batch in ordinary memory.
 template <class T>
-class HostBatch : public HeldBatch {
-  static constexpr index_t lanes = group_size<T>;
+class HostBatch : public HeldBatch, private GroupMemory<T> {
+  using Base = GroupMemory<T>;
 
  public:
-  /// Memory of members of order n, whose groups have room for more rows.
-  HostBatch(index_t n, index_t capacity, index_t b, const Allocate& allocate)
-      : n_(n), capacity_(capacity), b_(b), ranges_(b), orders_(b, n), allocate_(allocate) {
-    const std::size_t bytes = sizeof(T) * group_words<T>(capacity) * groups();
-    if (bytes == 0) return;
-    memory_ = allocate_(bytes + 64);
-    data_ = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.get()) + 63) / 64 * 64);
-    prefer_huge_pages(data_, bytes);
-  }
+  using Base::Base;
 
   /// orders: of the members, which are the identity beyond.
   void load(const double* R, Uplo uplo, std::vector<index_t> orders) {
     const index_t n = order();
     check_groups(groups(), copying_threads(), unwatched, [&](index_t g) {
       Lanes<T, const double*> members{};
-      for (index_t l = 0; l < count(g); ++l) members[l] = R + (g * lanes + l) * n * n;
+      for (index_t l = 0; l < Base::count(g); ++l) members[l] = R + (g * lanes + l) * n * n;
       load_group<T>(members, n, uplo, g * lanes, group(g), ranges_.data() + g * lanes);
     });
     if (!orders.empty()) orders_ = std::move(orders);
@@ -50,7 +34,7 @@ class HostBatch : public HeldBatch {
   index_t count() const override { return b_; }
   Precision precision() const override { return precision_of<T>; }
   bool on_gpu() const override { return false; }
-  double bytes() const override { return double(sizeof(T)) * double(group_words<T>(capacity())) * double(groups()); }
+  double bytes() const override { return Base::bytes_of_groups(); }
 
   std::unique_ptr<HeldBatch> copy() const override { return copied(capacity()); }
 
@@ -59,7 +43,7 @@ class HostBatch : public HeldBatch {
     prefer_huge_pages(out, sizeof(double) * n * n * b_);
     for_groups(groups(), copying_threads(), unwatched, [&](index_t g) {
       Lanes<T, double*> members{};
-      for (index_t l = 0; l < count(g); ++l) members[l] = out + (g * lanes + l) * n * n;
+      for (index_t l = 0; l < Base::count(g); ++l) members[l] = out + (g * lanes + l) * n * n;
       scatter<T>(group(g), n, uplo, members);
     });
   }
@@ -81,11 +65,11 @@ class HostBatch : public HeldBatch {
     for_groups(groups(), solving_threads(m), unwatched, [&](index_t g) {
       std::vector<double> b(n * lanes);
       for (index_t s = 0; s < m; ++s) {
-        for (index_t l = 0; l < count(g); ++l)
+        for (index_t l = 0; l < Base::count(g); ++l)
           for (index_t i = 0; i < n; ++i) b[i * lanes + l] = B[i + (s + (g * lanes + l) * m) * n];
         if (which != TriangularSolve::back) solve_forward(group(g), n, b.data());
         if (which != TriangularSolve::forward) solve_back(group(g), n, b.data());
-        for (index_t l = 0; l < count(g); ++l)
+        for (index_t l = 0; l < Base::count(g); ++l)
           for (index_t i = 0; i < n; ++i) B[i + (s + (g * lanes + l) * m) * n] = b[i * lanes + l];
       }
     });
@@ -106,8 +90,7 @@ class HostBatch : public HeldBatch {
     return work;
   }
 
-  /// New columns of R go behind the rows of their members first; then, where none has failed that must not, members take
-  /// them.
+  /// New columns of R go behind the rows of their members first; members take them when it is known which fail.
   void insert(const BatchInsertion& what, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
               std::atomic<bool>& begun) override {
     pivots.assign(b_, -1);
@@ -139,11 +122,7 @@ class HostBatch : public HeldBatch {
     std::atomic<bool> any{false};
     begun = true;
     for_groups(groups(), reshaping_threads(), unwatched, [&](index_t g) {
-      for (index_t m = g * lanes; m < g * lanes + count(g); ++m) {
-        double* const own = V.data() + m * n * what.p;
-        if (remove_rows(entry(m), orders_[m], what.of(m), what.p, own, n)) any = true;
-        orders_[m] -= what.p;
-      }
+      if (remove_from_group(what, g, V.data() + g * lanes * n * what.p)) any = true;
       narrow_group(group(g), n, what.p);
     });
     n_ = n;
@@ -200,130 +179,25 @@ class HostBatch : public HeldBatch {
     return made;
   }
 
-  bool is_ragged() const {
-    return std::any_of(orders_.begin(), orders_.end(), [&](index_t own) { return own != order(); });
-  }
-  /// What a scale has made of rows that members have not becomes the identity's again.
-  void clear_beyond() {
-    for (index_t m = 0; m < b_; ++m)
-      for (index_t j = orders_[m]; j < order(); ++j) entry(m)(j, j) = 1;
-  }
-  MemberOfGroup<T> entry(index_t m) const { return {group(m / lanes), n_, m % lanes}; }
-
-  /// The new columns of a member's matrix.
-  MatrixView<const double> inserted(const BatchInsertion& what, index_t m) const {
-    const index_t ld = order() + what.p;
-    return {what.X + (what.common_X ? 0 : m * ld * what.p), orders_[m] + what.p, what.p, ld};
-  }
-  NewRows rows_of_member(const BatchInsertion& what, index_t m) const {
-    return {orders_[m], what.place(m, orders_[m])};
-  }
-
-  /// Makes every group wider by the new rows, and puts the new columns behind the rows of their members, which do not
-  /// have them yet. Returns false, all being as it was, where members fail and none may. Throws not_finite, overflow and
-  /// bad_diagonal likewise.
-  bool append(const BatchInsertion& what, std::vector<index_t>& pivots) {
-    WorkMemory<double> memory;
-    std::vector<char> wide(groups(), 0);
-    const auto append_to = [&](index_t g) {
-      if (wide[g]) return;
-      typename WorkMemory<double>::Lease work(memory, NewColumns<T>::words(n_, what.p));
-      append_to_group(what, g, {n_, what.p, work.data()}, pivots);
-      wide[g] = 1;
-    };
-    const auto take_back = [&] {
-      for (index_t g = 0; g < groups(); ++g)
-        if (wide[g]) narrow_group(group(g), n_, what.p);
-    };
-    try {
-      check_groups(groups(), reshaping_threads(), unwatched, append_to);
-    } catch (...) {
-      take_back();
-      throw;
-    }
-    const bool any = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-    if (!any || !what.all_or_none) return true;
-    take_back();
-    return false;
-  }
-  void append_to_group(const BatchInsertion& what, index_t g, const NewColumns<T>& columns,
-                       std::vector<index_t>& pivots) {
-    clear(columns);
-    for (index_t l = 0; l < count(g); ++l) {
-      const index_t m = g * lanes + l;
-      for_member(m, [&] { require_inserted<T>(inserted(what, m), what.place(m, orders_[m])); });
-      put_columns(inserted(what, m), rows_of_member(what, m), l, columns);
-    }
-    const Lanes<T, bool> failed = find_columns(group(g), columns);
-    for (index_t l = 0; l < count(g); ++l) {
-      const index_t m = g * lanes + l;
-      if (failed[l]) pivots[m] = failing_pivot(what, m, columns);
-      for (index_t q = 0; q < what.p && !failed[l]; ++q)
-        for_member(m, [&] { require_normal(T(columns.corner(q, q)[l]), what.place(m, orders_[m]) + q); });
-    }
-    widen_group(group(g), n_, what.p);
-    for (index_t l = 0; l < count(g); ++l)
-      if (!failed[l]) append_columns(columns, rows_of_member(what, g * lanes + l), wide_entry(g, l, what.p));
-  }
-  MemberOfGroup<T> wide_entry(index_t g, index_t lane, index_t p) const { return {group(g), n_ + p, lane}; }
-
-  /// Members that have not failed take what is behind their rows, to its places.
-  void take_appended(const BatchInsertion& what, const std::vector<index_t>& pivots) {
-    for_groups(groups(), reshaping_threads(), unwatched, [&](index_t g) {
-      for (index_t m = g * lanes; m < g * lanes + count(g); ++m)
-        if (pivots[m] < 0) take_appended_of(what, m);
-    });
-    const index_t largest = largest_order(orders_), wide = n_ + what.p;
-    for (index_t g = 0; g < groups() && largest < wide; ++g) narrow_group(group(g), largest, wide - largest);
-    n_ = largest;
-  }
-  void take_appended_of(const BatchInsertion& what, index_t m) {
-    const NewRows rows = rows_of_member(what, m);
-    const MatrixView<const double> X = inserted(what, m);
-    const MemberOfGroup<T> R = wide_entry(m / lanes, m % lanes, what.p);
-    Range& range = ranges_[m];
-    for (index_t q = 0; q < what.p; ++q) {
-      const double norm = std::sqrt(X(rows.at + q, q));
-      range.most = std::max(range.most, norm * (1 + 16 * double(std::numeric_limits<T>::epsilon())));
-      range.least = std::min(range.least, double(R(rows.order + q, rows.order + q)));
-      if (rows.at < rows.order) shift_left(R, rows.order + what.p, rows.order + q, rows.at + q);
-    }
-    orders_[m] += what.p;
-    for (index_t j = rows.at; j < rows.order && j < orders_[m]; ++j) range.least = std::min(range.least, double(R(j, j)));
-  }
-  /// Where the corner of a member is not positive definite: the first leading minor that is not.
-  index_t failing_pivot(const BatchInsertion& what, index_t m, const NewColumns<T>& columns) const {
-    const auto [n, at] = rows_of_member(what, m);
-    std::vector<double> C(n * what.p);
-    for (index_t q = 0; q < what.p; ++q)
-      for (index_t i = 0; i < n; ++i) C[i + q * n] = columns.at(i, q)[m % lanes];
-    const MatrixView<const double> X = inserted(what, m);
-    const index_t found = pivot_of_insertion(C.data(), n, at, X.data + at, X.ld, what.p);
-    return found >= 0 ? found : n + what.p - 1;
-  }
-  void take_over(HostBatch& other) {
-    std::swap(n_, other.n_);
-    std::swap(capacity_, other.capacity_);
-    ranges_.swap(other.ranges_);
-    orders_.swap(other.orders_);
-    memory_.swap(other.memory_);
-    std::swap(data_, other.data_);
-  }
-  int reshaping_threads() const { return solving_threads(1); }
-
-  index_t groups() const { return (b_ + lanes - 1) / lanes; }
-  index_t count(index_t g) const { return std::min(lanes, b_ - g * lanes); }
-  T* group(index_t g) const { return data_ + g * group_words<T>(capacity()); }
-  /// To start others takes as long as to copy a megabyte.
-  int copying_threads() const { return bytes() < 4e6 ? 1 : threads_for(0); }
-  int solving_threads(index_t m) const { return bytes() * double(m) < 4e6 ? 1 : threads_for(0); }
-
-  index_t n_, capacity_, b_;
-  std::vector<Range> ranges_;
-  std::vector<index_t> orders_;
-  Allocate allocate_;
-  std::shared_ptr<void> memory_;
-  T* data_ = nullptr;
+  using Base::allocate_;
+  using Base::append;
+  using Base::b_;
+  using Base::capacity_;
+  using Base::clear_beyond;
+  using Base::copying_threads;
+  using Base::entry;
+  using Base::group;
+  using Base::groups;
+  using Base::is_ragged;
+  using Base::lanes;
+  using Base::n_;
+  using Base::orders_;
+  using Base::ranges_;
+  using Base::remove_from_group;
+  using Base::reshaping_threads;
+  using Base::solving_threads;
+  using Base::take_appended;
+  using Base::take_over;
 };
 
 }  // namespace gpucholmod::cpu

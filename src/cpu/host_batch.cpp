@@ -85,7 +85,8 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
 
 std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
                                       const Allocate& allocate, const BatchRoom& room) {
-  bytes_of(std::max(n, room.capacity), std::max(n, room.capacity), 64);  // throws where there can be no group of members, though there may be no members
+  const index_t most = std::max(n, room.capacity);
+  bytes_of(most, most, 64);  // throws where there can be no group of members, though there may be no members
   return precision == Precision::single ? made_of<float>(R, n, b, uplo, room, allocate)
                                         : made_of<double>(R, n, b, uplo, room, allocate);
 }

@@ -124,7 +124,8 @@ class HostFactor : public HeldFactor {
 
   index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made,
                  const Poll& poll, std::atomic<bool>& begun) override {
-    const Change change{n_ + p, require_inserted<T>({X, n_ + p, p, n_ + p}, at), at < n_ ? share_left<T>(p) : 1, at, at + p};
+    const double largest = require_inserted<T>({X, n_ + p, p, n_ + p}, at);
+    const Change change{n_ + p, largest, at < n_ ? share_left<T>(p) : 1, at, at + p};
     return reshape(change, made, begun,
                    [&](MatrixView<const T> from, MatrixView<T> to, int e, std::atomic<bool>& changes) {
                      return cpu::insert(from, at, {X, n_ + p, p, n_ + p}, e, to, task, poll, changes);

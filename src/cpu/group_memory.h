@@ -1,0 +1,203 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/batch_orders.h"
+#include "base/check_column.h"
+#include "base/huge_pages.h"
+#include "cpu/group_reshape.h"
+#include "cpu/groups.h"
+#include "cpu/host_factor.h"
+
+namespace gpucholmod::cpu {
+
+/// The groups of a batch one after the other, from a cache line on, and how their members get and lose rows.
+template <class T>
+class GroupMemory {
+ public:
+  /// Memory of members of order n, whose groups have room for more rows.
+  GroupMemory(index_t n, index_t capacity, index_t b, const Allocate& allocate)
+      : n_(n), capacity_(capacity), b_(b), ranges_(b), orders_(b, n), allocate_(allocate) {
+    const std::size_t bytes = sizeof(T) * group_words<T>(capacity) * groups();
+    if (bytes == 0) return;
+    memory_ = allocate_(bytes + 64);
+    data_ = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.get()) + 63) / 64 * 64);
+    prefer_huge_pages(data_, bytes);
+  }
+
+ protected:
+  static constexpr index_t lanes = group_size<T>;
+
+  double bytes_of_groups() const {
+    return double(sizeof(T)) * double(group_words<T>(capacity_)) * double(groups());
+  }
+
+  /// Takes rows from the members of a group, together if they lose the same ones. V: of the first of them.
+  bool remove_from_group(const BatchRemoval& what, index_t g, double* V) {
+    const index_t n = n_ - what.p, first = g * lanes, members = count(g);
+    bool alike = true, any = false;
+    for (index_t l = 0; l < members; ++l)
+      alike = alike && orders_[first + l] == orders_[first] && std::equal(what.of(first), what.of(first) + what.p,
+                                                                          what.of(first + l));
+    if (alike)
+      any = remove_rows<lanes, T>({group(g), n_}, orders_[first], what.of(first), what.p, members, V, n, n * what.p);
+    for (index_t l = 0; l < members; ++l) {
+      if (!alike && remove_rows<1, T>({group(g) + l, n_}, orders_[first + l], what.of(first + l), what.p, 1,
+                                      V + l * n * what.p, n, 0))
+        any = true;
+      orders_[first + l] -= what.p;
+    }
+    return any;
+  }
+
+  bool is_ragged() const {
+    return std::any_of(orders_.begin(), orders_.end(), [&](index_t own) { return own != n_; });
+  }
+  /// What a scale has made of rows that members have not becomes the identity's again.
+  void clear_beyond() {
+    for (index_t m = 0; m < b_; ++m)
+      for (index_t j = orders_[m]; j < n_; ++j) entry(m)(j, j) = 1;
+  }
+  MemberOfGroup<T> entry(index_t m) const { return {group(m / lanes), n_, m % lanes}; }
+
+  /// The new columns of a member's matrix.
+  MatrixView<const double> inserted(const BatchInsertion& what, index_t m) const {
+    const index_t ld = n_ + what.p;
+    return {what.X + (what.common_X ? 0 : m * ld * what.p), orders_[m] + what.p, what.p, ld};
+  }
+  NewRows rows_of_member(const BatchInsertion& what, index_t m) const {
+    return {orders_[m], what.place(m, orders_[m])};
+  }
+
+  /// Makes every group wider by the new rows, and puts the new columns behind the rows of their members, which do not
+  /// have them yet. Returns false if members fail and none may: all is as it was then, as it is after an error. Throws
+  /// not_finite, overflow and bad_diagonal.
+  bool append(const BatchInsertion& what, std::vector<index_t>& pivots) {
+    WorkMemory<double> memory;
+    std::vector<char> wide(groups(), 0);
+    const auto append_to = [&](index_t g) {
+      if (wide[g]) return;
+      typename WorkMemory<double>::Lease work(memory, NewColumns<T>::words(n_, what.p));
+      append_to_group(what, g, {n_, what.p, work.data()}, pivots);
+      wide[g] = 1;
+    };
+    const auto take_back = [&] {
+      for (index_t g = 0; g < groups(); ++g)
+        if (wide[g]) narrow_group(group(g), n_, what.p);
+    };
+    try {
+      check_groups(groups(), reshaping_threads(), unwatched, append_to);
+    } catch (...) {
+      take_back();
+      throw;
+    }
+    const bool any = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+    if (!any || !what.all_or_none) return true;
+    take_back();
+    return false;
+  }
+  void append_to_group(const BatchInsertion& what, index_t g, const NewColumns<T>& columns,
+                       std::vector<index_t>& pivots) {
+    clear(columns);
+    for (index_t l = 0; l < count(g); ++l) {
+      const index_t m = g * lanes + l;
+      for_member(m, [&] { require_inserted<T>(inserted(what, m), what.place(m, orders_[m])); });
+      put_columns(inserted(what, m), rows_of_member(what, m), l, columns);
+    }
+    const Lanes<T, bool> failed = find_columns(group(g), columns);
+    for (index_t l = 0; l < count(g); ++l) {
+      const index_t m = g * lanes + l;
+      if (failed[l]) pivots[m] = failing_pivot(what, m, columns);
+      for (index_t q = 0; q < what.p && !failed[l]; ++q)
+        for_member(m, [&] { require_normal(T(columns.corner(q, q)[l]), what.place(m, orders_[m]) + q); });
+    }
+    widen_group(group(g), n_, what.p);
+    for (index_t l = 0; l < count(g); ++l)
+      if (!failed[l]) append_columns(columns, rows_of_member(what, g * lanes + l), wide_entry(g, l, what.p));
+  }
+  MemberOfGroup<T> wide_entry(index_t g, index_t lane, index_t p) const { return {group(g), n_ + p, lane}; }
+
+  /// Members that have not failed take what is behind their rows, to its places: those of a group together, where they
+  /// have one order and one place.
+  void take_appended(const BatchInsertion& what, const std::vector<index_t>& pivots) {
+    WorkMemory<double> memory;
+    const index_t wide = n_ + what.p;
+    for_groups(groups(), reshaping_threads(), unwatched, [&](index_t g) {
+      typename WorkMemory<double>::Lease work(memory, 3 * (wide + 1) * lanes);
+      const NewRows first = rows_of_member(what, g * lanes);
+      const auto alike = [&](index_t l) {
+        const NewRows own = rows_of_member(what, g * lanes + l);
+        return pivots[g * lanes + l] < 0 && own.order == first.order && own.at == first.at;
+      };
+      bool all = true;
+      for (index_t l = 0; l < count(g); ++l) all = all && alike(l);
+      if (all) place<lanes>(what, first, {group(g), wide}, work.data());
+      for (index_t l = 0; l < count(g); ++l) {
+        const index_t m = g * lanes + l;
+        if (pivots[m] >= 0) continue;
+        if (!all) place<1>(what, rows_of_member(what, m), {group(g) + l, wide}, work.data());
+        keep_range(what, m);
+      }
+    });
+    const index_t largest = largest_order(orders_);
+    for (index_t g = 0; g < groups() && largest < wide; ++g) narrow_group(group(g), largest, wide - largest);
+    n_ = largest;
+  }
+  template <int count>
+  void place(const BatchInsertion& what, const NewRows& rows, const LanesOfGroup<count, T>& R, double* work) const {
+    for (index_t q = 0; q < what.p && rows.at < rows.order; ++q)
+      shift_left(R, rows.order + what.p, rows.order + q, rows.at + q, work);
+  }
+  /// Counts the new rows of a member.
+  void keep_range(const BatchInsertion& what, index_t m) {
+    const NewRows rows = rows_of_member(what, m);
+    const MatrixView<const double> X = inserted(what, m);
+    const MemberOfGroup<T> R = wide_entry(m / lanes, m % lanes, what.p);
+    Range& range = ranges_[m];
+    for (index_t q = 0; q < what.p; ++q) {
+      const double norm = std::sqrt(X(rows.at + q, q));
+      range.most = std::max(range.most, norm * (1 + 16 * double(std::numeric_limits<T>::epsilon())));
+    }
+    orders_[m] += what.p;
+    for (index_t j = rows.at; j < orders_[m]; ++j) range.least = std::min(range.least, double(R(j, j)));
+  }
+  /// Where the corner of a member is not positive definite: the first leading minor that is not.
+  index_t failing_pivot(const BatchInsertion& what, index_t m, const NewColumns<T>& columns) const {
+    const auto [n, at] = rows_of_member(what, m);
+    std::vector<double> C(n * what.p);
+    for (index_t q = 0; q < what.p; ++q)
+      for (index_t i = 0; i < n; ++i) C[i + q * n] = columns.at(i, q)[m % lanes];
+    const MatrixView<const double> X = inserted(what, m);
+    const index_t found = pivot_of_insertion(C.data(), n, at, X.data + at, X.ld, what.p);
+    return found >= 0 ? found : n + what.p - 1;
+  }
+  void take_over(GroupMemory& other) {
+    std::swap(n_, other.n_);
+    std::swap(capacity_, other.capacity_);
+    ranges_.swap(other.ranges_);
+    orders_.swap(other.orders_);
+    memory_.swap(other.memory_);
+    std::swap(data_, other.data_);
+  }
+  int reshaping_threads() const { return solving_threads(1); }
+
+  index_t groups() const { return (b_ + lanes - 1) / lanes; }
+  index_t count(index_t g) const { return std::min(lanes, b_ - g * lanes); }
+  T* group(index_t g) const { return data_ + g * group_words<T>(capacity_); }
+  /// To start others takes as long as to copy a megabyte.
+  int copying_threads() const { return bytes_of_groups() < 4e6 ? 1 : threads_for(0); }
+  int solving_threads(index_t m) const { return bytes_of_groups() * double(m) < 4e6 ? 1 : threads_for(0); }
+
+  index_t n_, capacity_, b_;
+  std::vector<Range> ranges_;
+  std::vector<index_t> orders_;
+  Allocate allocate_;
+  std::shared_ptr<void> memory_;
+  T* data_ = nullptr;
+};
+
+}  // namespace gpucholmod::cpu
