@@ -22,6 +22,11 @@ constexpr int batch_prefetch = 400;  ///< entries of a member of a batch up to w
 /// and cuBLAS for 256 of them: 0.27 and 0.62 ms at n = 1,000, 1.7 and 3.4 at 5,000, 14.2 and 13.1 at 16,384; for 64 at
 /// 32,768: 12.0 to 13.3 and 24.7.
 constexpr int chain_solves(long long n) { return n <= 8192 ? 192 : 64; }
+/// A batch on a GPU is solved with by two warps for a member up to this order and by eight beyond, or by more if there
+/// are fewer warps than this for each multiprocessor. One H200, 2026-11-27, one right-hand side, forward, ms for 1, 2
+/// and 4 warps: 0.102, 0.086, 0.099 (n = 128, 4,000 members), 0.189, 0.161, 0.167 (200, 3,000); for 4 and 8: 0.170,
+/// 0.159 (512, 500), 0.407, 0.316 (1,024, 200); for 16 right-hand sides 0.439, 0.369, 0.400 (200); 0.388, 0.373 (512).
+constexpr int solve_pairs = 256, solve_warps_wanted = 8;
 constexpr double stream_panel = 32e6;  ///< bytes of a panel of the stream method
 constexpr int stream_slots = 4;        ///< its panels on the device at once
 constexpr double stream_chunk = 2e6;   ///< bytes that travel at once

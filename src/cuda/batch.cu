@@ -5,6 +5,7 @@
 #include "cuda/batch_passes.cuh"
 #include "cuda/batch_prepared.h"
 #include "cuda/batch_reshaped.cuh"
+#include "cuda/batch_solve.cuh"
 #include "cuda/large_batch.h"
 
 namespace gpucholmod::cuda {
@@ -263,13 +264,7 @@ class Batch : public BatchPasses<T> {
 
   /// Queues what solves with all members for right-hand sides dB (n x m each) on the device.
   void queue_solve(double* dB, index_t m, TriangularSolve which) const {
-    constexpr int columns = 8;
-    const unsigned blocks = unsigned(n_ <= WARP ? (b_ + warps_of_block - 1) / warps_of_block : b_);
-    const dim3 team = n_ <= WARP ? dim3(WARP, warps_of_block) : dim3(this->columns());
-    const BatchSolve<T> what{n_, m, Numbers<T>::of(dR_.data()), dB};
-    solve_batch<T, columns><<<blocks, team, 0, stream()>>>(what, b_, which != TriangularSolve::back,
-                                                           which != TriangularSolve::forward);
-    check(cudaGetLastError(), "start to solve");
+    cuda::queue_solve<T>({n_, n_, m, 0, m, Numbers<T>::of(dR_.data()), dB}, b_, which, stream());
   }
 
   using Base::b_;

@@ -111,10 +111,10 @@ class BatchPasses : public BatchStorage<T> {
     }
   }
 
+ private:
   /// Threads of a block, a column each.
   unsigned columns() const { return unsigned((n_ + WARP - 1) / WARP * WARP); }
 
- private:
   template <int K>
   void launch(const BatchPass<T>& pass) const {
     const unsigned quarters = unsigned((b_ + warps_of_block - 1) / warps_of_block);

@@ -71,6 +71,14 @@ Matrix gram_of(const Matrix& R) {
 
 real norm_1(const Matrix& A) { return A.size() == 0 ? 0 : A.cwiseAbs().colwise().sum().maxCoeff(); }
 
+double substitution_residual(const Stored<double>& R, TriangularSolve which, const Stored<double>& B,
+                             const Stored<double>& X) {
+  if (B.size() == 0) return 0;
+  const Matrix U = R.cast<real>(), M = which == TriangularSolve::forward ? Matrix(U.transpose()) : U,
+               x = X.cast<real>(), b = B.cast<real>();
+  return double(norm_1(product(M, x) - b) / (0x1p-52L * (norm_1(M) * norm_1(x) + norm_1(b))));
+}
+
 Residual::Residual(Sign sign, const Matrix& R, const Matrix& V) : size_(R.cols() + V.cols()) {
   const Matrix A = gram_of(R), VV = V * V.transpose();
   target_ = sign == Sign::update ? Matrix(A + VV) : Matrix(A - VV);

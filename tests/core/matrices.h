@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "base/held_factor.h"
 #include "modify/request.h"
 
 /// Problems with known difficulties, made in long double and rounded once, and the measure of a result.
@@ -76,6 +77,10 @@ Matrix gram(const Stored<S>& R) {
 }
 
 real norm_1(const Matrix& A);
+
+/// ||M X - B||_1 / (2^-52 (||M||_1 ||X||_1 + ||B||_1)) of one substitution in double: M = R, or R' forward.
+double substitution_residual(const Stored<double>& R, TriangularSolve which, const Stored<double>& B,
+                             const Stored<double>& X);
 
 /// ratio = ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1)), to be below 30.
 class Residual {

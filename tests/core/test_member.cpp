@@ -46,6 +46,23 @@ struct HostTeam {
     return out;
   }
   double broadcast(int, const PerThread<double>& x, int thread) const { return x[thread]; }
+  template <class F>
+  void each_warp(F&& f) const {
+    for (int w = 0; w < size() / WARP; ++w) f(w);
+  }
+  template <class F>
+  void lanes(F&& f) const {
+    for (int lane = 0; lane < WARP; ++lane) f(lane);
+  }
+  template <class F>
+  PerThread<double> shuffled(const PerThread<double>& x, F&& from) const {
+    PerThread<double> out;
+    for (int lane = 0; lane < WARP; ++lane) out[lane] = x[from(lane)];
+    return out;
+  }
+  template <class T>
+  static void start_copy(T* to, const T* from) { *to = *from; }
+  static void wait_for_copies() {}
   void sync_warp() const {}
   void sync() const {}
   static double rounded_square(double x) { return x * x; }
@@ -232,21 +249,60 @@ TEST(Member, ThatFailsStaysAsItIs) {
     }
 }
 
-TEST(Member, SolvesForItsRightHandSides) {
-  for (const index_t n : {1, 32, 33, 70}) {
-    Random random(7);
-    const Stored<double> R = well_conditioned(n, random).cast<double>(), B = random.normal(n, 5).cast<double>();
-    const std::vector<double> words = packed<double>(R);
-    Stored<double> X = B;
-    double room[2][3];
-    const BatchSolve<double> solve{n, 5, Numbers<double>::of(words.data()), X.data()};
-    for (const index_t first : {0, 3}) substitute_forward<3>(HostTeam{int(n)}, solve, 0, first, room);
-    const Stored<double> U = R.triangularView<Eigen::Upper>();
-    EXPECT_LT((U.transpose() * X - B).norm(), 1e-13 * U.norm() * X.norm());
-    const Stored<double> Y = X;
-    for (const index_t first : {0, 3}) substitute_back<3>(HostTeam{int(n)}, solve, 0, first, room);
-    EXPECT_LT((U * X - Y).norm(), 1e-13 * U.norm() * X.norm());
+/// B (n x m) solved for as the second of two members, H^2 columns at a time, by so many warps. The rows of R are as
+/// long as a triangle of order `capacity` has them, with NaN beyond n.
+template <int H, class T>
+Stored<double> solved(const Stored<T>& R, const Stored<double>& B, TriangularSolve which, int warps, index_t capacity) {
+  const index_t n = R.cols(), m = B.cols();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<T> words(2 * words_of(capacity), T(nan));
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i; j < n; ++j) words[words_of(capacity) + row_of(capacity, i) + j] = R(i, j);
+  Stored<double> sides = Stored<double>::Constant(n, 2 * m, 7);
+  sides.rightCols(m) = B;
+  std::vector<double> shared(solve_bytes<T>(n, H * H, warps) / sizeof(double), nan);
+  const BatchSolve<T> solve{n, capacity, m, 0, m, Numbers<T>::of(words.data()), sides.data()};
+  solve_member<H>(HostTeam{warps * WARP}, solve, 1, which != TriangularSolve::back, which != TriangularSolve::forward,
+                  SolveRoom<T>(shared.data(), n, H * H));
+  EXPECT_TRUE((sides.leftCols(m).array() == 7).all());
+  return sides.rightCols(m);
+}
+
+template <class T>
+void expect_solved(index_t n, index_t m) {
+  Random random(unsigned(n + m));
+  const Stored<T> R = well_conditioned(n, random).cast<T>();
+  const Stored<double> B = random.normal(n, m).template cast<double>();
+  for (const TriangularSolve which : {TriangularSolve::forward, TriangularSolve::back}) {
+    const Stored<double> X = solved<4>(R, B, which, 1, n);
+    EXPECT_LT(substitution_residual(R.template cast<double>(), which, B, X), 10)
+        << "n = " << n << ", m = " << m;
+    for (const int warps : {2, 3}) EXPECT_TRUE(solved<4>(R, B, which, warps, n + 5) == X) << n << ", " << warps;
+    EXPECT_TRUE(solved<2>(R, B, which, 1, n + 1) == X) << n << ", " << m;
+    EXPECT_TRUE(solved<1>(R, B, which, 2, n) == X) << n << ", " << m;
   }
+  const Stored<double> forward = solved<2>(R, B, TriangularSolve::forward, 1, n);
+  EXPECT_TRUE(solved<2>(R, B, TriangularSolve::both, 2, n) == solved<2>(R, forward, TriangularSolve::back, 2, n));
+}
+
+TEST(Member, SolvesForItsRightHandSides) {
+  for (const index_t n : {1, 2, 31, 32, 33, 63, 64, 65, 129})
+    for (const index_t m : {0, 1, 3, 17}) expect_solved<double>(n, m);
+  expect_solved<double>(200, 4);
+  expect_solved<float>(70, 5);
+}
+
+/// A number that cannot be held in one column, or behind one, does not change others.
+TEST(Member, SolvesBesideWhatOverflows) {
+  Random random(8);
+  const index_t n = 70;
+  Stored<double> R = well_conditioned(n, random).cast<double>(), B = random.normal(n, 4).cast<double>();
+  R(40, 40) = 1e-300;
+  B(40, 1) = 1e300;
+  const Stored<double> X = solved<2>(R, B, TriangularSolve::forward, 1, n);
+  EXPECT_TRUE(std::isinf(X(40, 1)));
+  EXPECT_TRUE(X.topRows(40).array().isFinite().all());
+  EXPECT_TRUE(solved<1>(R, Stored<double>(B.col(3)), TriangularSolve::forward, 1, n) == X.col(3));
 }
 
 }  // namespace

@@ -52,6 +52,33 @@ class MemberTeam {
     for (int apart = WARP / 2; apart > 0; apart /= 2) all += __shfl_xor_sync(0xffffffffu, all, apart);
     return all;
   }
+  /// f(number of the warp), in each warp.
+  template <class F>
+  __device__ __forceinline__ void each_warp(F&& f) const { f(thread_ / WARP); }
+  /// f(lane), in each thread of the warp that calls.
+  template <class F>
+  __device__ __forceinline__ void lanes(F&& f) const { f(thread_ % WARP); }
+  /// x of the lane from(lane), for each lane.
+  template <class F>
+  __device__ __forceinline__ PerThread<double> shuffled(const PerThread<double>& x, F&& from) const {
+    return {__shfl_sync(0xffffffffu, x.value, from(thread_ % WARP))};
+  }
+  /// Copies a number to shared memory, by wait_for_copies() of the same thread at the latest.
+  template <class T>
+  __device__ static __forceinline__ void start_copy(T* to, const T* from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from),
+                 "n"(sizeof(T))
+                 : "memory");
+#else
+    *to = *from;
+#endif
+  }
+  __device__ static __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+  }
   __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
   __device__ __forceinline__ void sync() const {
     if (size_ == WARP) __syncwarp();
@@ -147,20 +174,22 @@ static __global__ void __launch_bounds__(WARP* warps_of_block) look_at_members(c
   if (!(after <= look.top && size >= look.least && size <= look.most)) *look.needs_care = 1;
 }
 
-/// The same for K columns of B at a time.
-template <class T, int K>
-__global__ void __launch_bounds__(1024) solve_batch(const BatchSolve<T> solve, index_t count, bool forward, bool back) {
-  __shared__ double sX[warps_of_block][2][K];
+constexpr int most_warps_of_solve = 8;  ///< of a member
+
+/// Solves for right-hand sides of every member, H^2 at a time.
+///   Grid     a block for each member, or, if a warp is enough for one, for warps_of_block members
+///   Shared   solve_bytes() for each member
+template <class T, int H>
+__global__ void __launch_bounds__(WARP * most_warps_of_solve)
+    solve_batch(const BatchSolve<T> solve, index_t count, bool forward, bool back) {
+  extern __shared__ __align__(16) double shared[];
   index_t member;
   int place;
   const MemberTeam team = team_of(member, place);
   if (member >= count) return;
-  for (index_t first = 0; first < solve.m; first += K) {
-    if (forward) substitute_forward<K>(team, solve, member, first, sX[place]);
-    team.sync();
-    if (back) substitute_back<K>(team, solve, member, first, sX[place]);
-    team.sync();
-  }
+  const index_t each = solve_bytes<T>(solve.n, H * H, team.size() / WARP) / index_t(sizeof(double));
+  const SolveRoom<T> room(shared + place * each, solve.n, H * H);
+  solve_member<H>(team, solve, member, forward, back, room);
 }
 
 /// out (n x b) <- the diagonals of packed triangles; `count` is n b.

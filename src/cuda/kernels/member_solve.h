@@ -2,75 +2,323 @@
 
 #include "cuda/kernels/member.h"
 
-/// Triangular systems of the members of a batch, by a team of a thread for each column.
+/// Triangular systems of the members of a batch, by a team of warps for each member.
+///
+/// Right-hand sides B stay in shared memory. R is taken in tiles of 32 x 32; blocks are counted in the direction of the
+/// substitution. Block t of B belongs to warp t % W, which solves with its diagonal tile and applies all others to it:
+///
+///            s     t > s
+///         [ R_ss   R_st  . ]      x_s = R_ss'^-1 b_s           the warp of s, in registers
+///         [        R_tt  . ]      a barrier, or none if W = 1
+///         [              . ]      b_t <- b_t - R_st' x_s       the warp of each t
+///
+/// and with R_ts instead of R_st' on the way back. A warp copies what it takes next while it waits for others. A number
+/// of B changes in the order of s alone: its bits depend neither on W nor on the right-hand sides beside it.
+///
+/// The threads of a warp are H groups. H columns of a tile (rows, on the way back) and H right-hand sides are a
+/// thread's own, so that it loads 2 H numbers for H^2 products.
+/// Reference: inst/design/batches.md, "Solving".
 namespace gpucholmod::cuda {
 
-/// Right-hand sides of every member: B (n x m each).
+/// Packed rows of a triangle of order `capacity`, of which the first n rows and columns count.
 template <class T>
-struct BatchSolve {
-  index_t n, m;
-  Numbers<T> R;
-  double* B;
+struct PackedFactor {
+  const T* R;
+  int n, capacity;
+
+  GPUCHOLMOD_HOST_DEVICE int blocks() const { return (n + WARP - 1) / WARP; }
+  /// Returns the rows of a block that count.
+  GPUCHOLMOD_HOST_DEVICE int rows_of(int block) const { return n - block * WARP < WARP ? n - block * WARP : WARP; }
 };
 
-/// B <- R'^-1 B of columns [first, first + K) of one member, row by row; x (2): room of a team.
-template <int K, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE void substitute_forward(const Team& team, const BatchSolve<T>& solve, index_t member,
-                                               index_t first, double (*x)[K]) {
-  const int n = int(solve.n), columns = int(solve.m - first < K ? solve.m - first : K);
-  const Numbers<T> R = solve.R + member * words_of(n);
-  double* const B = solve.B + (member * solve.m + first) * n;
-  typename Team::template PerThread<ColumnOfV<K>> b;
-  team.threads([&](int j) {
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) b[j].q[q] = q < columns && j < n ? B[index_t(q) * n + j] : 0;
-  });
-  GPUCHOLMOD_NO_UNROLL for (int i = 0; i < n; ++i) {
-    team.warp(i / WARP, [&](int thread) {
-      if (thread != i) return;
-      const double r = R.get(row_of(n, i) + i);
-      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) x[i % 2][q] = b[thread].q[q] /= r;
-    });
-    team.sync();
-    team.threads([&](int j) {
-      if (j <= i || j >= n) return;
-      const double r = R.get(row_of(n, i) + j);
-      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) b[j].q[q] -= r * x[i % 2][q];
-    });
+/// m right-hand sides of every member, n x m each, of which those from `first` to `last` are solved for.
+template <class T>
+struct BatchSolve {
+  index_t n, capacity, m, first, last;
+  Numbers<T> R;
+  double* B;
+
+  GPUCHOLMOD_HOST_DEVICE PackedFactor<T> factor(index_t member) const {
+    return {R.at + member * words_of(capacity), int(n), int(capacity)};
   }
-  team.threads([&](int j) {
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q)
-      if (q < columns && j < n) B[index_t(q) * n + j] = b[j].q[q];
+  /// Returns B of a member from column q on.
+  GPUCHOLMOD_HOST_DEVICE double* sides(index_t member, index_t q) const { return B + (member * m + q) * n; }
+};
+
+/// A tile off the diagonal is copied in halves, of 16 rows, or, back, 16 columns; the distance between their rows in
+/// shared memory leaves banks free of conflicts. A diagonal tile is a packed triangle of order 32.
+constexpr int HALF = WARP / 2, tile_words = WARP * (HALF + 1);
+static_assert(HALF * (WARP + 1) <= tile_words && words_of(WARP) <= tile_words);
+
+/// Returns the doubles from one right-hand side in shared memory to the next: H of them are in different banks.
+GPUCHOLMOD_HOST_DEVICE constexpr index_t side_stride(index_t n) { return (n + WARP - 1) / WARP * WARP + 4; }
+
+/// Returns the bytes of shared memory of a team that solves for K right-hand sides at a time: a multiple of 16.
+template <class T>
+GPUCHOLMOD_HOST_DEVICE constexpr index_t solve_bytes(index_t n, int K, int warps) {
+  return index_t(sizeof(double)) * K * side_stride(n) + index_t(sizeof(T)) * warps * tile_words;
+}
+
+/// Shared memory of a team.
+template <class T>
+struct SolveRoom {
+  double* sB;  ///< right-hand sides, zeros beyond row n
+  T* sTiles;   ///< a tile for each warp
+  int stride;
+
+  GPUCHOLMOD_HOST_DEVICE SolveRoom(double* shared, index_t n, int K)
+      : sB(shared),
+        sTiles(reinterpret_cast<T*>(shared + K * side_stride(n))),
+        stride(int(side_stride(n))) {}
+};
+
+/// Starts to copy `columns` right-hand sides of n numbers to shared memory; zeros for the others of K, and beyond n.
+template <int K, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void start_sides(const Team& team, const double* B, int n, int columns,
+                                        const SolveRoom<T>& room) {
+  const int rows = (n + WARP - 1) / WARP * WARP;
+  team.threads([&](int thread) {
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < rows; i += team.size())
+      GPUCHOLMOD_UNROLL_BY(4) for (int q = 0; q < K; ++q) {
+        if (q < columns && i < n) Team::start_copy(room.sB + q * room.stride + i, B + index_t(q) * n + i);
+        else room.sB[q * room.stride + i] = 0;
+      }
   });
 }
 
-/// B <- R^-1 B likewise, from the last column of R on.
+/// Copies the solutions back.
 template <int K, class Team, class T>
-GPUCHOLMOD_HOST_DEVICE void substitute_back(const Team& team, const BatchSolve<T>& solve, index_t member, index_t first,
-                                            double (*x)[K]) {
-  const int n = int(solve.n), columns = int(solve.m - first < K ? solve.m - first : K);
-  const Numbers<T> R = solve.R + member * words_of(n);
-  double* const B = solve.B + (member * solve.m + first) * n;
-  typename Team::template PerThread<ColumnOfV<K>> b;
-  team.threads([&](int j) {
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) b[j].q[q] = q < columns && j < n ? B[index_t(q) * n + j] : 0;
+GPUCHOLMOD_HOST_DEVICE void store_sides(const Team& team, const SolveRoom<T>& room, int n, int columns, double* B) {
+  team.threads([&](int thread) {
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < n; i += team.size())
+      GPUCHOLMOD_UNROLL_BY(4) for (int q = 0; q < K; ++q)
+        if (q < columns) B[index_t(q) * n + i] = room.sB[q * room.stride + i];
   });
-  GPUCHOLMOD_NO_UNROLL for (int i = n - 1; i >= 0; --i) {
-    team.warp(i / WARP, [&](int thread) {
-      if (thread != i) return;
-      const double r = R.get(row_of(n, i) + i);
-      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) x[i % 2][q] = b[thread].q[q] /= r;
+}
+
+/// One substitution: B <- R'^-1 B, or, back, R^-1 B, of H^2 right-hand sides in shared memory. Copies to it may still
+/// be under way. The team is to sync() before a thread reads solutions.
+template <int H, bool back, class Team, class T>
+class Substitution {
+  static constexpr int G = WARP / H;  ///< threads of a group
+
+ public:
+  GPUCHOLMOD_HOST_DEVICE Substitution(const Team& team, const PackedFactor<T>& R, const SolveRoom<T>& room)
+      : team_(team), R_(R), room_(room), blocks_(R.blocks()), warps_(team.size() / WARP) {}
+
+  GPUCHOLMOD_HOST_DEVICE void run() {
+    team_.each_warp([&](int w) {
+      next_[w] = {0, w, 0};
+      start(w);
     });
-    team.sync();
-    team.threads([&](int j) {
-      if (j >= i) return;
-      const double r = R.get(row_of(n, j) + i);
-      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) b[j].q[q] -= r * x[i % 2][q];
+    Team::wait_for_copies();
+    team_.sync();
+    GPUCHOLMOD_NO_UNROLL for (int s = 0; s < blocks_; ++s) {
+      team_.each_warp([&](int w) {
+        if (next_[w].s != s || next_[w].t != s) return;
+        Team::wait_for_copies();
+        team_.sync_warp();
+        solve_diagonal(tile(w), R_.rows_of(place(s)), room_.sB + place(s) * WARP);
+        advance(w);
+      });
+      team_.sync();
+      team_.each_warp([&](int w) {
+        while (next_[w].s == s && next_[w].t < blocks_) apply(w, room_.sB + place(s) * WARP, place(next_[w].t));
+      });
+    }
+  }
+
+ private:
+  /// The half of a tile that a warp takes next: of block s, which is found, and block t, which changes.
+  struct Next {
+    int s, t, half;
+  };
+  template <class S>
+  using PerThread = typename Team::template PerThread<S>;
+  /// A thread's own rows of B, g + G c, and right-hand sides, H q + h.
+  struct Own {
+    double b[H][H];
+  };
+  /// 1 / R(j, j) of these rows.
+  struct Inverses {
+    double of[H];
+  };
+
+  GPUCHOLMOD_HOST_DEVICE int place(int t) const { return back ? blocks_ - 1 - t : t; }
+  /// Returns the place of R(i, j) in the triangle of a diagonal tile.
+  GPUCHOLMOD_HOST_DEVICE static int in_triangle(int i, int j) { return i * (2 * WARP - 1 - i) / 2 + j; }
+  GPUCHOLMOD_HOST_DEVICE T* tile(int w) const { return room_.sTiles + w * tile_words; }
+
+  /// Goes to what warp w takes next, and starts to copy it to where the last was.
+  GPUCHOLMOD_HOST_DEVICE void advance(int w) {
+    Next& next = next_[w];
+    next.half = next.s != next.t && next.half == 0;
+    if (next.half == 0) next.t += warps_;
+    if (next.t >= blocks_) {
+      ++next.s;
+      next.t = next.s + (w + warps_ - next.s % warps_) % warps_;
+    }
+    team_.sync_warp();
+    start(w);
+  }
+
+  GPUCHOLMOD_HOST_DEVICE void start(int w) {
+    const Next next = next_[w];
+    if (next.t >= blocks_) return;
+    const int s = place(next.s), t = place(next.t);
+    if (s == t) start_triangle(s * WARP, tile(w));
+    else start_half(back ? t * WARP : s * WARP + next.half * HALF, back ? s * WARP + next.half * HALF : t * WARP,
+                    tile(w));
+  }
+
+  /// The diagonal tile from `first` on, packed as a triangle of order 32.
+  GPUCHOLMOD_HOST_DEVICE void start_triangle(int first, T* sTile) const {
+    team_.lanes([&](int lane) {
+      const int j = first + lane;
+      if (j >= R_.n) return;
+      const T* from = R_.R + row_of(R_.capacity, first) + j;
+      T* to = sTile + lane;
+      GPUCHOLMOD_UNROLL_BY(8) for (int i = 0; i < WARP; ++i) {
+        if (i <= lane) Team::start_copy(to, from);
+        from += R_.capacity - 1 - first - i;
+        to += WARP - 1 - i;
+      }
     });
   }
-  team.threads([&](int j) {
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q)
-      if (q < columns && j < n) B[index_t(q) * n + j] = b[j].q[q];
-  });
+
+  /// The half from row `first` and `column` on: 16 x 32, or, back, 32 x 16; zeros beyond column n.
+  GPUCHOLMOD_HOST_DEVICE void start_half(int first, int column, T* sTile) const {
+    constexpr int width = back ? HALF : WARP, at_once = WARP / width;
+    team_.lanes([&](int lane) {
+      const int j = column + lane % width;
+      int row = first + lane / width;
+      const T* from = R_.R + row_of(R_.capacity, row) + j;
+      T* to = sTile + lane / width * (width + 1) + lane % width;
+      GPUCHOLMOD_UNROLL_BY(8) for (int u = 0; u < HALF; ++u) {
+        if (j < R_.n) Team::start_copy(to, from);
+        else *to = 0;
+        GPUCHOLMOD_UNROLL for (int v = 0; v < at_once; ++v) from += R_.capacity - 1 - row++;
+        to += at_once * (width + 1);
+      }
+    });
+  }
+
+  /// Rows of B are found one after the other; R_ss is in the triangle.
+  GPUCHOLMOD_HOST_DEVICE void solve_diagonal(const T* sTile, int rows, double* sB) const {
+    PerThread<Own> own;
+    PerThread<Inverses> inverse;
+    team_.lanes([&](int lane) {
+      load(sB, lane, own[lane]);
+      GPUCHOLMOD_UNROLL for (int c = 0; c < H; ++c) {
+        const int j = lane % G + G * c;
+        inverse[lane].of[c] = j < rows ? 1 / double(sTile[in_triangle(j, j)]) : 0;
+      }
+    });
+    GPUCHOLMOD_UNROLL for (int turn = 0; turn < H; ++turn) {
+      const int c = back ? H - 1 - turn : turn, last = rows - G * c < G ? rows - G * c : G;
+      GPUCHOLMOD_UNROLL_BY(4) for (int u = 0; u < last; ++u)
+        find_row(sTile, back ? last - 1 - u : u, c, inverse, own);
+    }
+    team_.lanes([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int c = 0; c < H; ++c)
+        GPUCHOLMOD_UNROLL for (int q = 0; q < H; ++q) own[lane].b[c][q] *= inverse[lane].of[c];
+      store(own[lane], lane, rows, sB);
+    });
+  }
+
+  /// Row g + G c of X goes from the threads that have it to those of their groups, which take it off the rows behind.
+  GPUCHOLMOD_HOST_DEVICE void find_row(const T* sTile, int g, int c, PerThread<Inverses>& inverse,
+                                       PerThread<Own>& own) const {
+    const int i = g + G * c;
+    PerThread<double> x[H];
+    GPUCHOLMOD_UNROLL for (int q = 0; q < H; ++q) {
+      team_.lanes([&](int lane) { x[q][lane] = own[lane].b[c][q] * inverse[lane].of[c]; });
+      x[q] = team_.shuffled(x[q], [&](int lane) { return lane / G * G + g; });
+    }
+    team_.lanes([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int d = back ? 0 : c; d < (back ? c + 1 : H); ++d) {
+        const int j = lane % G + G * d;
+        if (back ? j >= i : j <= i) continue;
+        const double r = -double(sTile[back ? in_triangle(j, i) : in_triangle(i, j)]);
+        GPUCHOLMOD_UNROLL for (int q = 0; q < H; ++q) own[lane].b[d][q] = fma(r, x[q][lane], own[lane].b[d][q]);
+      }
+    });
+  }
+
+  /// B of block t <- itself - R_st' X, or R_ts X, by warp w, whose copy of the first half is under way.
+  GPUCHOLMOD_HOST_DEVICE void apply(int w, const double* sX, int t) {
+    double* const sB = room_.sB + t * WARP;
+    PerThread<Own> own;
+    team_.lanes([&](int lane) { load(sB, lane, own[lane]); });
+    GPUCHOLMOD_NO_UNROLL for (int half = 0; half < 2; ++half) {
+      Team::wait_for_copies();
+      team_.sync_warp();
+      team_.lanes([&](int lane) { subtract_product(tile(w), sX + half * HALF, lane, own[lane]); });
+      advance(w);
+    }
+    team_.lanes([&](int lane) { store(own[lane], lane, R_.rows_of(t), sB); });
+  }
+
+  /// A thread's share of one half.
+  GPUCHOLMOD_HOST_DEVICE void subtract_product(const T* sTile, const double* sX, int lane, Own& own) const {
+    constexpr int by_found = back ? 1 : WARP + 1, by_own = back ? HALF + 1 : 1;
+    const T* const at = sTile + lane % G * by_own;
+    GPUCHOLMOD_UNROLL_BY(4) for (int i = 0; i < HALF; i += 2) {
+      ColumnOfV<2> x[H];
+      GPUCHOLMOD_UNROLL for (int q = 0; q < H; ++q)
+        x[q] = Team::template load<2>(
+            *reinterpret_cast<const double(*)[2]>(sX + (H * q + lane / G) * room_.stride + i));
+      GPUCHOLMOD_UNROLL for (int u = 0; u < 2; ++u)
+        GPUCHOLMOD_UNROLL for (int c = 0; c < H; ++c) {
+          const double r = -double(at[(i + u) * by_found + G * c * by_own]);
+          GPUCHOLMOD_UNROLL for (int q = 0; q < H; ++q) own.b[c][q] = fma(r, x[q].q[u], own.b[c][q]);
+        }
+    }
+  }
+
+  GPUCHOLMOD_HOST_DEVICE void load(const double* sB, int lane, Own& own) const {
+    GPUCHOLMOD_UNROLL for (int c = 0; c < H; ++c)
+      GPUCHOLMOD_UNROLL for (int q = 0; q < H; ++q)
+        own.b[c][q] = sB[(H * q + lane / G) * room_.stride + lane % G + G * c];
+  }
+  GPUCHOLMOD_HOST_DEVICE void store(const Own& own, int lane, int rows, double* sB) const {
+    GPUCHOLMOD_UNROLL for (int c = 0; c < H; ++c)
+      GPUCHOLMOD_UNROLL for (int q = 0; q < H; ++q)
+        if (lane % G + G * c < rows) sB[(H * q + lane / G) * room_.stride + lane % G + G * c] = own.b[c][q];
+  }
+
+  const Team& team_;
+  const PackedFactor<T>& R_;
+  const SolveRoom<T>& room_;
+  int blocks_, warps_;
+  PerThread<Next> next_;
+};
+
+/// B <- R'^-1 B of H^2 right-hand sides in shared memory, and back R^-1 B; sync() has been done after it.
+template <int H, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void substitute_forward(const Team& team, const PackedFactor<T>& R, const SolveRoom<T>& room) {
+  Substitution<H, false, Team, T>(team, R, room).run();
+  team.sync();
+}
+template <int H, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void substitute_back(const Team& team, const PackedFactor<T>& R, const SolveRoom<T>& room) {
+  Substitution<H, true, Team, T>(team, R, room).run();
+  team.sync();
+}
+
+/// Solves for the right-hand sides of one member, H^2 at a time.
+template <int H, class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void solve_member(const Team& team, const BatchSolve<T>& solve, index_t member, bool forward,
+                                         bool back, const SolveRoom<T>& room) {
+  const PackedFactor<T> R = solve.factor(member);
+  GPUCHOLMOD_NO_UNROLL for (index_t q = solve.first; q < solve.last; q += H * H) {
+    const int columns = int(solve.last - q < H * H ? solve.last - q : H * H);
+    start_sides<H * H>(team, solve.sides(member, q), R.n, columns, room);
+    if (forward) substitute_forward<H>(team, R, room);
+    if (back) substitute_back<H>(team, R, room);
+    store_sides<H * H>(team, room, R.n, columns, solve.sides(member, q));
+    team.sync();
+  }
 }
 
 }  // namespace gpucholmod::cuda

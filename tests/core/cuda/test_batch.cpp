@@ -182,6 +182,41 @@ TEST_P(CudaBatch, IsSolvedWithAndLookedAt) {
     }
 }
 
+/// The solutions for B, m columns for each member.
+Doubles solved(const HeldBatch& batch, TriangularSolve which, const Doubles& B) {
+  Doubles X = B;
+  batch.solve(which, X.data(), B.cols() / batch.count());
+  return X;
+}
+
+/// Orders beside those of blocks of 32 rows, of members that several warps have, and the largest.
+TEST_P(CudaBatch, IsSolvedWithAtEveryOrder) {
+  for (const index_t n : {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200, 257, 511, 1023, 1024}) {
+    const index_t b = n > 500 ? 2 : 9;
+    Doubles R(n, n * b);
+    for (index_t i = 0; i < b; ++i) R.middleCols(i * n, n) = in(precision, example(n, unsigned(i)));
+    const auto held = cuda::upload_batch(R.data(), n, b, Uplo::upper, precision, -1);
+    const auto alone = cuda::upload_batch(R.data() + n * n, n, 1, Uplo::upper, precision, -1);
+    for (const index_t m : {0, 1, 3, 16, 17}) {
+      Random random{unsigned(n + m)};
+      const Doubles B = random.normal(n, m * b).cast<double>();
+      Doubles X;
+      for (const TriangularSolve which : {TriangularSolve::back, TriangularSolve::forward}) {
+        X = solved(*held, which, B);
+        for (index_t i = 0; i < b; ++i)
+          EXPECT_LT(
+              substitution_residual(R.middleCols(i * n, n), which, B.middleCols(i * m, m), X.middleCols(i * m, m)), 10)
+              << "n = " << n << ", m = " << m << ", member " << i;
+        EXPECT_TRUE(solved(*alone, which, B.middleCols(m, m)) == X.middleCols(m, m)) << "n = " << n << ", m = " << m;
+        if (m > 0) {
+          EXPECT_TRUE(solved(*alone, which, B.col(2 * m - 1)) == X.col(2 * m - 1)) << "n = " << n << ", m = " << m;
+        }
+      }
+      EXPECT_TRUE(solved(*held, TriangularSolve::both, B) == solved(*held, TriangularSolve::back, X)) << n << ", " << m;
+    }
+  }
+}
+
 TEST_P(CudaBatch, AfterAnErrorABatchIsAsItWas) {
   Batch batch(all_families(6, 2, precision, 9));
   const auto held = on_gpu(batch, precision);

@@ -20,13 +20,6 @@ Doubles solved(const HeldFactor& F, TriangularSolve which, const Doubles& B) {
   return X;
 }
 
-/// ||op(R) X - B||_1 / (eps (||op(R)||_1 ||X||_1 + ||B||_1)), by one substitution, R as it is stored.
-double residual(const Doubles& R, TriangularSolve which, const Doubles& B, const Doubles& X) {
-  const Matrix U = R.cast<real>(), M = which == TriangularSolve::forward ? Matrix(U.transpose()) : U,
-               x = X.cast<real>(), b = B.cast<real>();
-  return double(norm_1(Matrix(M.lazyProduct(x) - b)) / (0x1p-52 * (norm_1(M) * norm_1(x) + norm_1(b))));
-}
-
 /// Also with a factor in single precision, as all of it is computed in double.
 TEST(Solve, LeavesAResidualOfRounding) {
   for (const index_t n : {1, 64, 129, 700, 1100, 2300})
@@ -36,7 +29,7 @@ TEST(Solve, LeavesAResidualOfRounding) {
       for (const index_t m : {1, 8, 17, 64})
         for (const TriangularSolve which : {TriangularSolve::forward, TriangularSolve::back}) {
           const Doubles B = right_hand_sides(n, m);
-          EXPECT_LT(residual(R, which, B, solved(*F, which, B)), 10) << "n " << n << ", m " << m;
+          EXPECT_LT(substitution_residual(R, which, B, solved(*F, which, B)), 10) << "n " << n << ", m " << m;
         }
     }
 }
@@ -68,7 +61,7 @@ TEST(Solve, LeavesAResidualOfRoundingWhereBlocksAreIllConditioned) {
     const Factor F = upload(R);
     for (const TriangularSolve which : {TriangularSolve::forward, TriangularSolve::back}) {
       const Doubles B = right_hand_sides(n, 3);
-      EXPECT_LT(residual(R, which, B, solved(*F, which, B)), 40) << decades << " decades";
+      EXPECT_LT(substitution_residual(R, which, B, solved(*F, which, B)), 40) << decades << " decades";
     }
   }
 }
@@ -82,7 +75,7 @@ TEST(Solve, FindsWhatSinglePrecisionHasNoRoomFor) {
     const Factor F = upload(R, Precision::single);
     for (const TriangularSolve which : {TriangularSolve::forward, TriangularSolve::back}) {
       const Doubles X = solved(*F, which, B), x = solved(*F, which, B.col(0));
-      EXPECT_LT(residual(R, which, B, X), 40 * 0x1p29) << size;
+      EXPECT_LT(substitution_residual(R, which, B, X), 40 * 0x1p29) << size;
       EXPECT_LT((X.col(0) - x).norm(), 1e-4 * x.norm()) << size;
     }
     const Doubles both = solved(*F, TriangularSolve::both, B),
