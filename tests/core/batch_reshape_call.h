@@ -244,6 +244,27 @@ inline void grow_alone_and_beside(const KeepGrowing& keep, index_t n) {
   }
 }
 
+/// Factors whose numbers are near the ends of the range, where squares of them vanish or overflow.
+inline void reshape_numbers_of_any_size(const KeepGrowing& keep, Precision precision) {
+  const int most = precision == Precision::single ? 50 : 490;
+  for (const int e : {-most, most}) {
+    constexpr index_t n = 12, b = 9;
+    Random random(unsigned(100 + e));
+    GrowingBatch plain(keep, precision, n, b, n, random);
+    std::vector<double> R = numbers(*plain.held);
+    for (double& r : R) r = std::ldexp(r, e);
+    GrowingBatch batch(keep, precision, 0, b, n, random);
+    batch.held = keep(R.data(), n, b, precision, {n, {}});
+    for (index_t m = 0; m < b; ++m) batch.A[m] = gram(member(R, n, m));
+    batch.insert(2, {5}, {}, true, true, random);
+    EXPECT_LT(batch.units(), 10) << e;
+    batch.remove({3, {0, 4, 9}}, true);
+    EXPECT_LT(batch.units(), 10) << e;
+    batch.remove({1, {0}}, false);
+    EXPECT_LT(batch.units(), 10) << e;
+  }
+}
+
 /// Numbers that cannot be inserted: nothing has changed.
 inline void refuse_bad_numbers(const KeepGrowing& keep) {
   Random random(9);

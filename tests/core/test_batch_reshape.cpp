@@ -16,6 +16,8 @@ TEST_P(BatchReshape, MembersThatFailStay) {
   for (const index_t n : {3, 12, 40}) some_fail(keep, GetParam(), n, 10);
 }
 
+TEST_P(BatchReshape, NumbersOfAnySize) { reshape_numbers_of_any_size(keep, GetParam()); }
+
 INSTANTIATE_TEST_SUITE_P(Host, BatchReshape, testing::Values(Precision::double_, Precision::single),
                          [](const auto& info) { return info.param == Precision::single ? "Single" : "Double"; });
 

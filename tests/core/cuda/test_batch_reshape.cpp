@@ -19,6 +19,8 @@ TEST_P(CudaBatchReshape, MembersThatFailStay) {
   for (const index_t n : {3, 12, 40, 130}) some_fail(keep, GetParam(), n, 10);
 }
 
+TEST_P(CudaBatchReshape, NumbersOfAnySize) { reshape_numbers_of_any_size(keep, GetParam()); }
+
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaBatchReshape, testing::Values(Precision::double_, Precision::single),
                          [](const auto& info) { return info.param == Precision::single ? "Single" : "Double"; });
 
