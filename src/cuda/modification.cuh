@@ -73,7 +73,7 @@ class Modification {
 
   /// V is columns of what was given, each times a number; null: it is that itself. Outlives this.
   void multiply(const std::vector<ScaledColumn>* columns) { columns_ = columns; }
-  /// V, which nobody has looked at, is looked at on the device.
+  /// V, which nobody has looked at, is looked at on the device, as columns that are multiplied are.
   void look() { look_ = true; }
   /// Parts of the factor lie apart; they are those of the result after run(). Outlives this.
   void lie_apart(PartsApart<T>& parts) { apart_ = &parts; }
@@ -130,8 +130,7 @@ class Modification {
     std::deque<FactorPass<T>> queued;  // the last one, which the next looks at, and the next
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
-      make_pass({queued, i, false, size(way_.columns), layout_.n, nullptr}, i);
-      FactorPass<T>& pass = queued.back();
+      FactorPass<T>& pass = make_pass({queued, i, false, size(way_.columns), layout_.n, nullptr}, i);
       if (apart_) pass.lie_apart(apart_->of_pass(from == to));
       send_columns(pass, layout_.n, context_.stream());
       pass.queue(from, to, layout_.ld, context_.turns(), i > 0 ? &queued.front() : nullptr, verdict, context_.stream());
@@ -234,13 +233,11 @@ class Modification {
 
     int strips() const { return size.strips - size.side_strips; }
   };
-  /// Makes pass `i`, and clears its place for V.
-  void make_pass(const Next& what, std::size_t i) {
+  FactorPass<T>& make_pass(const Next& what, std::size_t i) {
     const double scale = i + 1 == passes_.size() ? scale_ : 1;
-    what.ready.emplace_back(context_.passes(), way_.launch,
-                            size(passes_[i].width(), what.strips(), what.size.side_strips), passes_[i],
-                            block_columns::Scaling{scale, what.order}, context_.device_group(), layout_.strip);
-    what.ready.back().clear(what.order, context_.stream());
+    return what.ready.emplace_back(
+        context_.passes(), way_.launch, size(passes_[i].width(), what.strips(), what.size.side_strips), passes_[i],
+        block_columns::Scaling{scale, what.order}, context_.device_group(), layout_.strip);
   }
   /// Makes the pass behind the one that is about to work, if there is one, V comes from the host, and there is room.
   /// Returns whether it did.
@@ -260,8 +257,8 @@ class Modification {
     return true;
   }
   void send_columns(FactorPass<T>& pass, index_t order, cudaStream_t stream) const {
-    if (columns_) pass.send_scaled_columns(V_.data, order, V_.ld, *columns_, stream);
-    else pass.send_columns(V_.data, order, V_.ld, look_, stream);
+    if (look_ || columns_) pass.send_unseen(V_.data, order, V_.ld, columns_, stream);
+    else pass.prepare(V_.data, order, V_.ld, stream);
   }
   /// Sends V of that pass while the one before works.
   void send_next(FactorPass<T>& next, index_t order) {

@@ -7,10 +7,15 @@
 
 namespace gpucholmod::cuda {
 
-int attribute(cudaDeviceAttr which) {
-  int device = 0, value = 0;
+int current_device() {
+  int device = 0;
   check(cudaGetDevice(&device), "ask for the current device");
-  check(cudaDeviceGetAttribute(&value, which, device), "ask about the device");
+  return device;
+}
+
+int attribute(cudaDeviceAttr which) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, current_device()), "ask about the device");
   return value;
 }
 

@@ -14,6 +14,9 @@ namespace gpucholmod::cuda {
 /// Of the current device.
 int attribute(cudaDeviceAttr which);
 
+/// Returns the id of the current device.
+int current_device();
+
 /// Multiprocessors of the current device.
 int multiprocessors();
 
@@ -54,16 +57,12 @@ class Pass {
   using Turns = std::vector<block_columns::Turn>;
 
   /// Queues the columns of V that the pass begins with (n rows; what is behind them counts as zero), from the device,
-  /// or host memory that may be reused on return where it is pageable. It is clear() and send_columns().
+  /// or host memory that may be reused on return where it is pageable.
   void prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream);
-  /// Queues zeros where columns of n rows leave room, before send_columns() in the same stream or in one that waits.
-  void clear(index_t n, cudaStream_t stream) const { clear_columns(n, rows(), stream); }
-  /// Queues the columns, and, if `look`, a look at them: then nothing of the pass is done where a number is no plain
-  /// one (largest_plain).
-  void send_columns(const double* V, index_t n, index_t ldv, bool look, cudaStream_t stream);
-  /// The same where column j of V is a column of what is given, times a number; with a look.
-  void send_scaled_columns(const double* given, index_t n, index_t ldv, const std::vector<ScaledColumn>& columns,
-                           cudaStream_t stream);
+  /// The same of columns that nobody has looked at, each times a number if `scaled` is not null, and a look at them:
+  /// nothing of the pass is done where a number is no plain one (largest_plain).
+  void send_unseen(const double* V, index_t n, index_t ldv, const std::vector<ScaledColumn>* scaled,
+                   cudaStream_t stream);
   /// Queues turn `turn` of the panel.
   void start_turn(int turn, cudaStream_t stream) const;
   /// Queues a copy of the panel's outcome, to page-locked memory of outcome_bytes().
@@ -112,10 +111,8 @@ class Pass {
   /// of their own. Before: zeros there, unless all is sent.
   void clear_columns(index_t m, index_t rows, cudaStream_t stream) const;
   void send(const double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
-  /// Where send() puts columns in double, and what it does behind: they become what the pass computes with.
+  /// Where send() puts columns in double before they become what the pass computes with.
   double* place_in_double() const { return single_ ? memory() + size_.ints() / 2 : memory(); }
-  void take(index_t at, index_t rows, index_t m, index_t count, cudaStream_t stream) const;
-  void look_at(index_t n, cudaStream_t stream);
   void fetch(double* V, index_t ldv, index_t m, index_t rows, index_t first, cudaStream_t stream) const;
   /// Queues, by one kernel, the way of right-hand sides to the device, Y to row `first` of the pass's columns, z if
   /// `all`; and back from there.

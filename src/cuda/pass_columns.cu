@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cuda/callers_memory.h"
 #include "cuda/kernels/layout.cuh"
 #include "cuda/kernels/look.cuh"
 #include "cuda/kernels/sides.cuh"
@@ -43,36 +44,39 @@ void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, index_
     const index_t at = own * rows + first;
     copy_matrix<double>({V + from * ldv, m, count, ldv}, {place_in_double() + at, m, count, rows}, cudaMemcpyDefault,
                         stream);
-    take(at, rows, m, count, stream);
+    if (single_)
+      convert_columns(place_in_double() + at, rows, reinterpret_cast<float*>(memory()) + at, rows, m, count, stream);
   });
 }
 
+/// What is not in the memory of this device is copied first, columns that are neighbours together.
 template <class T>
-void Pass<T>::take(index_t at, index_t rows, index_t m, index_t count, cudaStream_t stream) const {
-  if (single_)
-    convert_columns(place_in_double() + at, rows, reinterpret_cast<float*>(memory()) + at, rows, m, count, stream);
-}
-
-template <class T>
-void Pass<T>::send_scaled_columns(const double* given, index_t n, index_t ldv, const std::vector<ScaledColumn>& columns,
-                                  cudaStream_t stream) {
-  columns_.each([&](index_t own, index_t from, index_t count) {
-    double* const to = place_in_double() + own * rows();
-    Multiples multiples{};
-    for (index_t q = 0, run = 1; q < count; q += run, run = 1) {  // columns that are neighbours travel together
-      const ScaledColumn* const first = &columns[from + q];
-      while (q + run < count && first[run].from == first->from + run) ++run;
-      copy_matrix<double>({given + first->from * ldv, n, run, ldv}, {to + q * rows(), n, run, rows()},
-                          cudaMemcpyDefault, stream);
+void Pass<T>::send_unseen(const double* V, index_t n, index_t ldv, const std::vector<ScaledColumn>* scaled,
+                          cudaStream_t stream) {
+  const bool here = device_of(V) == current_device();
+  const auto column = [&](index_t q) { return scaled ? (*scaled)[q] : ScaledColumn{q, 1}; };
+  UnseenColumns unseen{};
+  int number = 0;
+  columns_.each([&](index_t own, index_t first, index_t count) {
+    double* const place = place_in_double() + own * rows();
+    for (index_t q = 0, run = 1; q < count && !here; q += run, run = 1) {
+      const index_t from = column(first + q).from;
+      while (q + run < count && column(first + q + run).from == from + run) ++run;
+      copy_matrix<double>({V + from * ldv, n, run, ldv}, {place + q * rows(), n, run, rows()}, cudaMemcpyDefault,
+                          stream);
     }
-    for (index_t q = 0; q < count; ++q) multiples.of[q] = columns[from + q].by;
-    constexpr index_t most = 64;  // blocks of threads for a column
-    const index_t pieces = std::clamp<index_t>(n / look_threads, 1, most);
-    multiply_columns<<<dim3(unsigned(pieces), unsigned(count)), look_threads, 0, stream>>>(to, rows(), n, multiples);
-    check(cudaGetLastError(), "multiply columns");
-    take(own * rows(), rows(), n, count, stream);
+    for (index_t q = 0; q < count; ++q) {
+      const auto [from, by] = column(first + q);
+      unseen.of[own + q] = {here ? V + from * ldv : place + q * rows(), by, number++};
+    }
   });
-  look_at(n, stream);
+  constexpr index_t rows_of_piece = 8 * look_threads;
+  pieces_ = int(std::clamp<index_t>((n + rows_of_piece - 1) / rows_of_piece, 1, block_columns::most_pieces / number));
+  const dim3 grid(unsigned(pieces_), unsigned(size_.columns));
+  if (single_)
+    take_columns<<<grid, look_threads, 0, stream>>>(unseen, n, reinterpret_cast<float*>(memory()), rows(), looks());
+  else take_columns<<<grid, look_threads, 0, stream>>>(unseen, n, memory(), rows(), looks());
+  check(cudaGetLastError(), "take columns");
 }
 
 template <class T>
@@ -90,29 +94,8 @@ void Pass<T>::fetch(double* V, index_t ldv, index_t m, index_t rows, index_t fir
 
 template <class T>
 void Pass<T>::prepare(const double* V, index_t n, index_t ldv, cudaStream_t stream) {
-  clear(n, stream);
-  send_columns(V, n, ldv, false, stream);
-}
-
-template <class T>
-void Pass<T>::send_columns(const double* V, index_t n, index_t ldv, bool look, cudaStream_t stream) {
+  clear_columns(n, rows(), stream);
   send(V, ldv, n, rows(), 0, stream);
-  if (look) look_at(n, stream);
-}
-
-template <class T>
-void Pass<T>::look_at(index_t n, cudaStream_t stream) {
-  constexpr index_t rows_of_piece = 8 * look_threads;
-  const index_t most = block_columns::most_pieces / columns_.count;
-  pieces_ = int(std::clamp<index_t>((n + rows_of_piece - 1) / rows_of_piece, 1, most));
-  const double* const from = place_in_double();
-  block_columns::Looked* to = looks();
-  columns_.each([&](index_t own, index_t, index_t count) {
-    look_at_columns<<<dim3(unsigned(pieces_), unsigned(count)), look_threads, 0, stream>>>(from + own * rows(), rows(),
-                                                                                          n, to);
-    check(cudaGetLastError(), "look at columns");
-    to += pieces_ * count;
-  });
 }
 
 template <class T>
@@ -168,9 +151,7 @@ void Pass<T>::give_sides(const SidesOnTheWay<T>& sides, index_t first, bool all,
 
 #define GPUCHOLMOD_FOR(T)                                                                                              \
   template void Pass<T>::prepare(const double*, index_t, index_t, cudaStream_t);                                       \
-  template void Pass<T>::send_columns(const double*, index_t, index_t, bool, cudaStream_t);                            \
-  template void Pass<T>::send_scaled_columns(const double*, index_t, index_t, const std::vector<ScaledColumn>&,        \
-                                             cudaStream_t);                                                            \
+  template void Pass<T>::send_unseen(const double*, index_t, index_t, const std::vector<ScaledColumn>*, cudaStream_t); \
   template block_columns::Looked Pass<T>::looked(const void*, bool) const;                                             \
   template void Pass<T>::clear_columns(index_t, index_t, cudaStream_t) const;                                          \
   template void Pass<T>::take_sides(const SidesOnTheWay<T>&, index_t, bool, cudaStream_t) const;                       \

@@ -46,8 +46,7 @@ class SegmentLaunch {
   static Code code() {
     static std::map<int, Code> known;
     static std::mutex mutex;
-    int device = 0;
-    check(cudaGetDevice(&device), "ask for the current device");
+    const int device = current_device();
     const std::lock_guard<std::mutex> lock(mutex);
     const auto found = known.find(device);
     return found != known.end() ? found->second : known[device] = ask();

@@ -223,8 +223,9 @@ class Torch(ThatChange, unittest.TestCase):
             self.assertIs(cholupdate(R, x, out=out, verdict=verdicts[0]), out)
             cholupdate(out, x, out=back, downdate=True, verdict=verdicts[1])
             torch.cuda.synchronize()
-        copies = [event.name for event in seen.events() if event.name.startswith("Memcpy ")]
-        self.assertEqual(copies, ["Memcpy DtoD (Device -> Device)"] * 2)  # of the columns
+        names = [event.name for event in seen.events()]
+        self.assertTrue(any("modify_segment" in name for name in names))
+        self.assertEqual([name for name in names if name.startswith("Memcpy ")], [])
         self.assertEqual(verdicts.tolist(), [0, 0])
         self.assertEqual(bits(np.tril(self.get(back))), bits(np.tril(self.get(expected))))
         self.assertEqual(bits(self.get(R)), bits(L))

@@ -17,21 +17,47 @@ struct Pieces {
 };
 
 constexpr int look_threads = 256;
+constexpr int look_at_once = 8;  ///< numbers that a thread reads before it goes on, as each takes long to come
 
-/// Finds the largest magnitude in pieces of columns of V (m rows, leading dimension ld), and the sums of their squares,
-/// each in one order.
-///   Grid     pieces of a column by columns
+/// Where the columns of V of a pass are, that nobody has read before, in the order of the pass.
+struct UnseenColumns {
+  struct Column {
+    const double* from;  ///< null: there is none, and the pass has zeros
+    double by;           ///< what it is multiplied by
+    int number;          ///< among those that there are
+  } of[block_columns::most_columns];
+};
+
+/// out (rows x columns of the pass) <- columns of V (m rows), each times its number, in the scalar of `out`, which they
+/// may lie in; continued by zeros. Finds the largest magnitude in pieces of them, and the sums of their squares, each
+/// in one order.
+///   Grid     pieces of a column by columns of the pass
 ///   Shared   what each warp has seen
-static __global__ void __launch_bounds__(look_threads)
-    look_at_columns(const double* V, index_t ld, index_t m, block_columns::Looked* out) {
+template <class A>
+__global__ void __launch_bounds__(look_threads)
+    take_columns(const UnseenColumns V, index_t m, A* out, index_t rows,
+                 block_columns::Looked* looks) {
   __shared__ block_columns::Looked sLooks[look_threads / block_columns::LANES];
-  const double* const column = V + blockIdx.y * ld;
+  const UnseenColumns::Column column = V.of[blockIdx.y];
+  const index_t step = index_t(gridDim.x) * look_threads;
   block_columns::Looked mine{0, 0};
-  for (index_t i = blockIdx.x * look_threads + threadIdx.x; i < m; i += index_t(gridDim.x) * look_threads) {
-    const double size = fabs(column[i]);
-    mine.largest = size < HUGE_VAL ? fmax(mine.largest, size) : HUGE_VAL;
-    mine.squares += size * size;
+  for (index_t first = blockIdx.x * look_threads + threadIdx.x; first < rows; first += look_at_once * step) {
+    double numbers[look_at_once];
+#pragma unroll
+    for (int l = 0; l < look_at_once; ++l) {
+      const index_t i = first + l * step;
+      numbers[l] = column.from && i < m ? column.from[i] * column.by : 0;
+    }
+#pragma unroll
+    for (int l = 0; l < look_at_once; ++l) {
+      const index_t i = first + l * step;
+      if (i < rows) out[i + blockIdx.y * rows] = A(numbers[l]);
+      const double size = fabs(numbers[l]);
+      mine.largest = size < HUGE_VAL ? fmax(mine.largest, size) : HUGE_VAL;
+      mine.squares += size * size;
+    }
   }
+  if (!column.from) return;
   const auto add = [&](const block_columns::Looked& other) {
     mine.largest = fmax(mine.largest, other.largest);
     mine.squares += other.squares;
@@ -42,21 +68,7 @@ static __global__ void __launch_bounds__(look_threads)
   __syncthreads();
   if (threadIdx.x != 0) return;
   for (int w = 1; w < look_threads / block_columns::LANES; ++w) add(sLooks[w]);
-  out[blockIdx.y * gridDim.x + blockIdx.x] = mine;
-}
-
-/// What columns of V are multiplied by.
-struct Multiples {
-  double of[block_columns::most_columns];
-};
-
-/// Multiplies columns (m rows, leading dimension ld). Grid: pieces of a column by columns.
-static __global__ void __launch_bounds__(look_threads)
-    multiply_columns(double* V, index_t ld, index_t m, const Multiples by) {
-  const double multiple = by.of[blockIdx.y];
-  double* const column = V + blockIdx.y * ld;
-  for (index_t i = blockIdx.x * look_threads + threadIdx.x; i < m; i += index_t(gridDim.x) * look_threads)
-    column[i] *= multiple;
+  looks[column.number * gridDim.x + blockIdx.x] = mine;
 }
 
 }  // namespace gpucholmod::cuda
