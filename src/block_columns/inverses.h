@@ -22,7 +22,6 @@ using InverseMemoryOf = InverseMemory<Team::Warp::Card::inverted_at_once>;
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int above, typename S::Arithmetic* sD) {
   using T = typename S::Scalar;
-  constexpr bool may_lie_apart = std::is_same_v<S, typename S::WithSides>;
   constexpr int count = Team::Warp::Card::inverted_at_once, threads = InverseMemory<count>::warps * LANES,
                 batch = NB * NB / threads;  // loads at a time, as each takes long
   // Thread i of a batch: a warp has 4 rows and 8 columns, which lie in 16 different pairs of banks, half by half.
@@ -34,9 +33,8 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int abo
       const int c = first + x;
       const int b = c - above < s.top ? c : c - above;
       const T* from = s.tile(b, c);
-      const index_t ld = may_lie_apart ? s.ld_of_tile(b, c) : 0;
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)
-        tile[x][j] = from[column(thread + j * threads) * (may_lie_apart ? ld : s.ld) + row(thread + j * threads)];
+        tile[x][j] = from[column(thread + j * threads) * s.ld + row(thread + j * threads)];
     }
     GPUCHOLMOD_UNROLL for (int x = 0; x < count; ++x)
       GPUCHOLMOD_UNROLL for (int j = 0; j < batch; ++j)

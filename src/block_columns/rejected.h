@@ -80,9 +80,8 @@ class RejectedBlock {
   GPUCHOLMOD_HOST_DEVICE static void store_diagonal_block(const Segment& s, int b, int thread, int threads) {
     if (!s.out) return;
     const T* from = tile(s, b);
-    T* to = s.after(b, index_t(b) * NB);
-    const index_t ld = s.ld_of(b, index_t(b) * NB);
-    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < NB * NB; i += threads) to[i / NB * ld + i % NB] = from[i];
+    T* to = s.after(b, b * GROUPS);
+    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < NB * NB; i += threads) to[i / NB * s.ld + i % NB] = from[i];
   }
 
  private:
@@ -123,7 +122,7 @@ class RejectedBlock {
 
   GPUCHOLMOD_HOST_DEVICE void begin(int thread, Column& own) const {
     const index_t c = column(thread);
-    own.R = c < index_t(s_.blocks) * NB ? s_.before(b_, c) : nullptr;
+    own.R = c < index_t(s_.blocks) * NB ? s_.column_before(b_, c) : nullptr;
     own.next = own.R ? double(own.R[0]) : 0;
     own.by_pivot = !is_behind(thread) ? 1 / double(own.R[thread]) : 0;
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? double(s_.V[q * s_.ldv + c]) : 0;
@@ -191,15 +190,14 @@ class RejectedBlock {
 
   /// Stops the pass where R~_ii, as it is stored, is not finite, or is no normal number and smaller than R_ii.
   GPUCHOLMOD_HOST_DEVICE void look_at_diagonal(PassState* pass_state) {
-    const T* const R = s_.before(b_, index_t(b_) * NB);
-    const index_t ld = s_.ld_of(b_, index_t(b_) * NB);
+    const T* const R = s_.before(b_, b_ * GROUPS);
     const auto entry = [&](int i) {
       return T(scalars(i, halves > 1 && s_.mixed())[rho] * s_.scaling.of(index_t(b_) * NB + i));
     };
     const auto verdict = [&](int i) {
       if (is_normal(entry(i))) return not_stopped;
       if (!(entry(i) <= 1)) return too_large;
-      return entry(i) > 0 && entry(i) >= R[i * (ld + 1)] ? not_stopped : too_small;
+      return entry(i) > 0 && entry(i) >= R[i * (s_.ld + 1)] ? not_stopped : too_small;
     };
     const bool all = team_.all_sync([&](auto& warp) {
       return warp.leading([&](int lane) {
@@ -221,7 +219,7 @@ class RejectedBlock {
     else r = thread == i ? scalars(i, halves > 1 && s_.mixed())[rho] : 0;
     r *= s_.scaling.of(index_t(b_) * NB + i);
     if (is_behind(thread)) {
-      if (s_.out) s_.after(b_, column(thread))[i] = T(r);
+      if (s_.out) s_.column_after(b_, column(thread))[i] = T(r);
     } else if (number_ == 0) {
       tile(s_, b_)[thread * NB + i] = T(r);
     }

@@ -168,7 +168,6 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   using SegmentRange::first, SegmentRange::end, SegmentRange::blocks;
   using SegmentSigns<A>::sigma, SegmentSigns<A>::sigma2;
   using SegmentFactor<T>::R, SegmentFactor<T>::out, SegmentFactor<T>::ld;
-  using SegmentFactor<T>::sides, SegmentFactor<T>::first_side, SegmentFactor<T>::ld_apart;
   using SegmentMemory<A>::inverses, SegmentMemory<A>::flags;
 
   GPUCHOLMOD_HOST_DEVICE bool in_place() const { return out == R; }
@@ -248,20 +247,15 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   static constexpr int solving = solving_at + (order == Order::back ? 1 : 0);
   /// Behind the last row block that a launch which does all does.
   GPUCHOLMOD_HOST_DEVICE int last() const { return has_sides ? end : blocks; }
-  /// Whether parts of the factor itself lie apart: where right-hand sides alone do, there is less to ask.
-  GPUCHOLMOD_HOST_DEVICE bool lies_apart() const { return has_sides && this->diagonal; }
   /// Row block b of a group of columns, of the factor, or right-hand sides: where it is read, and where it is written,
-  /// if anything is; and whether it has ld_apart.
+  /// if anything is.
   GPUCHOLMOD_HOST_DEVICE const T* group_in(int b, int group) const {
-    if (lies_apart()) return this->before(b, index_t(group) * GROUP);
-    return (!has_sides || group < first_side ? R : sides) + index_t(group) * GROUP * ld + index_t(b) * NB;
+    if constexpr (has_sides) return this->before(b, group);
+    return R + index_t(group) * GROUP * ld + index_t(b) * NB;
   }
   GPUCHOLMOD_HOST_DEVICE T* group_out(int b, int group) const {
-    if (lies_apart()) return this->after(b, index_t(group) * GROUP);
-    return (!has_sides || group < first_side ? out : sides) + index_t(group) * GROUP * ld + index_t(b) * NB;
-  }
-  GPUCHOLMOD_HOST_DEVICE bool is_group_apart(int b, int group) const {
-    return lies_apart() && this->is_apart(b, index_t(group) * GROUP);
+    if constexpr (has_sides) return this->after(b, group);
+    return out + index_t(group) * GROUP * ld + index_t(b) * NB;
   }
   using WithSides = Segment<T, order_, A, true>;
   /// The same, with what lies apart, if anything does.
@@ -277,17 +271,14 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   }
   /// z: the first right-hand side, behind row blocks [first, end).
   void set_sides(T* z) {
-    ld_apart = ld;
-    sides = z - index_t(end) * NB * ld_apart;
-    first_side = end * GROUPS;
+    this->last_columns_out = z - index_t(end) * NB * ld;
+    this->last_columns = this->last_columns_out;
+    this->first_of_last = end * GROUPS;
   }
 
-  /// The tile that takes block column c past row block b; its diagonal block where b is c; and its leading dimension.
-  GPUCHOLMOD_HOST_DEVICE index_t ld_of_tile(int b, int c) const {
-    return lies_apart() ? this->ld_of(b, index_t(c) * NB) : ld;
-  }
+  /// The tile that takes block column c past row block b; its diagonal block where b is c.
   GPUCHOLMOD_HOST_DEVICE const T* tile(int b, int c) const {
-    if (lies_apart()) return this->before(b, index_t(c) * NB);
+    if constexpr (has_sides) return this->before(b, c * GROUPS);
     const index_t row = place(order == Order::forward ? b : c), column = place(order == Order::forward ? c : b);
     return R + column * NB * ld + row * NB;
   }

@@ -156,7 +156,7 @@ class Solve {
 
   /// P <- the solution of R_cc'P = V, by substitution.
   GPUCHOLMOD_HOST_DEVICE void substitute(int i, int c, Tiles& P_c) {
-    substitute_in_block<Segment::order>(team_, s_.tile(c, c), s_.ld_of_tile(c, c), post_.X.slot(i), post_.V.slot(i));
+    substitute_in_block<Segment::order>(team_, s_.tile(c, c), s_.ld, post_.X.slot(i), post_.V.slot(i));
     team_.each_warp([&](Warp& warp) { P_c[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB); });
   }
 
@@ -165,7 +165,7 @@ class Solve {
     team_.warps_sync([&](Warp& warp) { put(warp, i, P_c[warp]); });
     Tiles left;
     team_.warps_sync([&](Warp& warp) {
-      const index_t ld = s_.ld_of_tile(c, c);
+      const index_t ld = s_.ld;
       const T* R = s_.tile(c, c) + warp.id * 16 * (forward ? ld : 1);
       Left<Warp> rows[NB / 8];
       GPUCHOLMOD_UNROLL for (int l = 0; l < NB / 8; ++l)
@@ -228,10 +228,9 @@ GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, i
   if (c >= s.last() || s.device_ranks > 1) return;
   constexpr int line = 128 / int(sizeof(T)), lines = NB / line;
   const T* from = s.tile(b, c);
-  const index_t ld = s.ld_of_tile(b, c);
   warp.each([&](int lane) {
     GPUCHOLMOD_UNROLL
-    for (int i = lane; i < NB * lines; i += LANES) Warp::prefetch(from + i / lines * ld + i % lines * line);
+    for (int i = lane; i < NB * lines; i += LANES) Warp::prefetch(from + i / lines * s.ld + i % lines * line);
   });
 }
 
@@ -253,7 +252,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
       }
       if (!ring.wait_empty(warp, product, over)) return;
       if (by_link) ring.fill_columns(warp, product, s.links + index_t(c) * INVERSE, LDT);
-      else ring.fill_columns(warp, product, s.tile(b, c), s.ld_of_tile(b, c));
+      else ring.fill_columns(warp, product, s.tile(b, c), s.ld);
       prefetch_tile(warp, s, b + REACH, c + REACH);
     }
     prefetch_tile(warp, s, c + REACH, c + REACH);  // for refining

@@ -126,12 +126,10 @@ class Tiles {
     if (!more_) return;
     const index_t line = index_t(s.group_place(at_.group)) * GROUP, block = index_t(s.place(at_.b)) * NB;
     const T* tile = forward ? s.group_in(at_.b, at_.group) : s.R + block * s.ld + line;
-    const bool apart = forward && s.is_group_apart(at_.b, at_.group);  // a number here would take registers
     step_ = forward ? IB : IB * s.ld;
     warp.each([&](int lane) {
       GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
-        from_[i][lane] =
-            tile + (i * columns + lane / parts) * (apart ? s.ld_apart : s.ld) + lane % parts * pair;
+        from_[i][lane] = tile + (i * columns + lane / parts) * s.ld + lane % parts * pair;
     });
   }
 

@@ -88,13 +88,12 @@ class TrailingUpdate {
     while (tiles.at().b == b) {
       const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
       T* out = s_.out ? s_.group_out(b, group) : nullptr;
-      const bool apart = s_.is_group_apart(b, group);
       if (is_within() && c == b + s_.window && b > s_.first) bring(warp, l, group);
       State<Warp, K> state;
       get_V<Warp, K>(warp, state, V_.of(l));
-      if constexpr (Warp::in_place) update_in_place(warp, transform, tiles, state, V_.of(l), out, apart);
-      else update(warp, transform, tiles, state, out, apart);
-      if (c == b && out) put_diagonal(warp, group % GROUPS * GROUP, transform + Parts::diagonal, out, apart);
+      if constexpr (Warp::in_place) update_in_place(warp, transform, tiles, state, V_.of(l), out);
+      else update(warp, transform, tiles, state, out);
+      if (c == b && out) put_diagonal(warp, group % GROUPS * GROUP, transform + Parts::diagonal, out);
       if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V_.of(l));
       if (c == b + 1 + s_.window) leave_near(warp, l, group, c);
       warp.sync();
@@ -107,7 +106,7 @@ class TrailingUpdate {
   /// R_a'P_a. What is multiplied lies in the registers as the products take it; in this order none waits for the one
   /// before, nor anything for what has been multiplied.
   GPUCHOLMOD_HOST_DEVICE void update(const Warp& warp, const A* transform, RTiles& tiles, State<Warp, K>& state,
-                                      T* out, bool apart) {
+                                      T* out) {
     constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
     Tile<Warp> done[2];              // 16 rows by 8 columns each
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
@@ -118,7 +117,7 @@ class TrailingUpdate {
       tiles.take(warp, a, R, R_tile);
       if constexpr (later)
         GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) Z_left[j] = load_stored_left(warp, Z + j * LEFT);
-      if (a > 0 && later) put(warp, done, a - 1, out, apart);
+      if (a > 0 && later) put(warp, done, a - 1, out);
       GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) done[i] = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
         if constexpr (!later) Z_left[j] = load_stored_left(warp, Z + j * LEFT);
@@ -130,14 +129,14 @@ class TrailingUpdate {
           warp.template multiply_add<-1, Access::shared>(state.V[j], R[half], P + 8 * j * LDB + 8 * half, LDB);
         add_product(warp, done, load_stored_left(warp, C + half * LEFT), R_tile[half]);
       }
-      if (!later) put(warp, done, a, out, apart);
+      if (!later) put(warp, done, a, out);
     }
-    if (later) put(warp, done, SUBS - 1, out, apart);
+    if (later) put(warp, done, SUBS - 1, out);
   }
 
   /// The same where products take their factors in place: V goes to its place after each sub-block.
   GPUCHOLMOD_HOST_DEVICE void update_in_place(const Warp& warp, const A* transform, RTiles& tiles,
-                                               State<Warp, K>& state, A* sV, T* out, bool apart) {
+                                               State<Warp, K>& state, A* sV, T* out) {
     static_assert(std::is_same_v<T, A>);
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
       const A *Z = transform + Parts::Z + a * K / 8 * LEFT, *C = transform + Parts::C + a * 2 * LEFT,
@@ -151,14 +150,13 @@ class TrailingUpdate {
       subtract<K>(warp, state.V, R, RTiles::EIGHT, P);
       tiles.next(warp, s_, range(), a);
       put_V<Warp, K>(warp, state, sV);
-      put(warp, done, a, out, apart);
+      put(warp, done, a, out);
     }
   }
 
-  GPUCHOLMOD_HOST_DEVICE index_t ld_of(bool apart) const { return has_sides && apart ? s_.ld_apart : s_.ld; }
   /// Sub-block a of R~, to memory.
-  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[2], int a, T* out, bool apart) const {
-    index_t ld = ld_of(apart);
+  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[2], int a, T* out) const {
+    index_t ld = s_.ld;
     Warp::compute_anew(ld);
     if (out)
       GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i)
@@ -173,12 +171,12 @@ class TrailingUpdate {
   }
 
   /// Writes the diagonal of R~, and zeros below it, in a group that begins in column `first` of a diagonal block.
-  GPUCHOLMOD_HOST_DEVICE void put_diagonal(const Warp& warp, int first, const A* diagonal, T* out, bool apart) const {
+  GPUCHOLMOD_HOST_DEVICE void put_diagonal(const Warp& warp, int first, const A* diagonal, T* out) const {
     warp.sync();
     warp.each([&](int lane) {
       GPUCHOLMOD_NO_UNROLL for (int i = lane; i < GROUP * NB; i += LANES) {
         const int row = i % NB, column = first + i / NB;
-        if (row >= column) out[i / NB * ld_of(apart) + row] = row > column ? T(0) : T(diagonal[column]);
+        if (row >= column) out[i / NB * s_.ld + row] = row > column ? T(0) : T(diagonal[column]);
       }
     });
   }

@@ -69,6 +69,13 @@ GPUCHOLMOD_HOST_DEVICE bool is_done(const PassInts& ints, int turn, int blocks) 
   return ints.pass_state().stop == 0 && progress.first == blocks && !progress.steps;
 }
 
+/// A pass over so many row blocks, behind one of its turns.
+struct PassEnd {
+  PassInts ints;
+  int turn, blocks;
+  GPUCHOLMOD_HOST_DEVICE bool is_done() const { return block_columns::is_done(ints, turn, blocks); }
+};
+
 /// What a pass has come to.
 struct PassOutcome {
   index_t pivot = -1;  ///< the row in which the pass has been stopped

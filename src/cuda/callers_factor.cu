@@ -25,7 +25,7 @@ class CallersModification {
       : context_(context), R_(factor.R), out_(factor.out), layout_(Layout::of_callers(task.n, R_.ld)), task_(task),
         modification_(context, layout_, {V.given(), task.n, task.k, task.n}, 0, task.scale, task,
                       PartsApart<T>::bytes(layout_), poll),
-        parts_(context, R_, layout_) {
+        parts_(context, R_, layout_, least_entry<T>, 1 / least_entry<T>) {
     modification_.multiply(V.scaled());
     modification_.look();
     modification_.lie_apart(parts_);
@@ -33,14 +33,13 @@ class CallersModification {
 
   /// Queues the way to a second place, and a verdict.
   void queue(int* verdict) {
-    modification_.queue(R_.data, out_.data, verdict);
-    parts_.give(out_);
-    parts_.give_verdict(least_entry<T>, 1 / least_entry<T>, verdict);
+    modification_.queue(R_.data, out_.data,
+                        [&](const block_columns::PassEnd& pass) { parts_.give(out_, pass, verdict); });
   }
 
   /// Returns whether it is done. If not, nothing has changed but what is in a second place for the result.
   bool run(bool trusted, std::atomic<bool>& begun) {
-    parts_.fetch_range();
+    parts_.look();
     try {
       if (R_.data != out_.data) return into(out_) && (parts_.give(out_), true);
       if (double(sizeof(T)) * double(layout_.words()) <= double(tuning::stream_kept)) return by_way_of_second();
@@ -56,9 +55,8 @@ class CallersModification {
 
  private:
   bool is_plain() const { return modification_.largest() <= block_columns::largest_plain<T>; }
-  bool is_moderate() const { return parts_.diagonal_within(least_entry<T>, 1 / least_entry<T>); }
   bool into(MatrixView<T> to) {
-    return modification_.run(R_.data, to.data, task_.n) < 0 && is_plain() && is_moderate();
+    return modification_.run(R_.data, to.data, task_.n) < 0 && is_plain() && parts_.is_moderate();
   }
   /// A pass from one place to another takes less time than one in place, also with the way back.
   bool by_way_of_second() {
@@ -79,7 +77,7 @@ class CallersModification {
   /// Looks at R, unless it is trusted; and finds out, by a run that writes nothing, whether columns can be taken away.
   bool can_be_done(bool trusted) {
     check(cudaStreamSynchronize(context_.stream()), "look at the diagonal of a factor");
-    if (!is_moderate() || (task_.removed > 0 && modification_.passes() > 1)) return false;
+    if (!parts_.is_moderate() || (task_.removed > 0 && modification_.passes() > 1)) return false;
     if (task_.removed > 0) return modification_.run(R_.data, nullptr, task_.n) < 0 && is_plain();
     return trusted || all_finite();
   }

@@ -16,11 +16,11 @@ void FactorPass<T>::place_panel(int first, int end, const T* R, T* out, index_t 
   panel_ = this->placed(first, end, first, 0, R + above, out ? out + above : nullptr, ld);
   if (apart_) {
     const index_t last = index_t(end - 1) * block_columns::STRIP;
-    panel_.ld_apart = apart_->ld;
     panel_.diagonal = apart_->diagonal;
+    panel_.first_beside = apart_->first_beside;
     if (apart_->last) {
-      panel_.last_strip = apart_->last - last * apart_->ld;
-      panel_.last_strip_out = apart_->last_out - last * apart_->ld;
+      panel_.last_columns = apart_->last - last * ld;
+      panel_.last_columns_out = apart_->last_out - last * ld;
       panel_.first_of_last = int(last / block_columns::GROUP);
     }
   }
@@ -68,11 +68,11 @@ block_columns::PassOutcome FactorPass<T>::run(const T* R, T* out, index_t ld, in
 }
 
 template <class T>
-void FactorPass<T>::queue(const T* R, T* out, index_t ld, int turns, const FactorPass* before, int* verdict,
-                          cudaStream_t stream) {
+block_columns::PassEnd FactorPass<T>::queue(const T* R, T* out, index_t ld, int turns, const FactorPass* before,
+                                            cudaStream_t stream) {
   begin_panel(0, size().strips, R, out, ld, stream, before, turns);
   for (int turn = 0; turn < turns; ++turn) this->start_turn(turn, stream);
-  this->give_verdict(verdict, before == nullptr, turns - 1, stream);
+  return {this->ints(), turns - 1, panel_.blocks};
 }
 
 /// Y takes the place of V, of which nothing is left.

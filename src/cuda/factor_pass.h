@@ -11,9 +11,9 @@ namespace gpucholmod::cuda {
 template <class T>
 struct Apart {
   T* diagonal;
+  int first_beside;
   const T* last;  ///< the last strip, before and after; null: it is where it belongs
   T* last_out;
-  index_t ld;
 };
 
 /// A pass over a factor on this device: over the whole of it, or over panels of whole columns that come one after the
@@ -48,10 +48,11 @@ class FactorPass : public Pass<T> {
   block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
                                  const std::function<void()>& wait, cudaStream_t stream);
 
-  /// Queues the same, so many turns of it, behind what the pass `before` has queued, if there is one; then *verdict, a
-  /// word on the device, becomes 0 where both are done, and otherwise 1. Nothing is written where V holds what is no
-  /// plain number, or `before` is not done.
-  void queue(const T* R, T* out, index_t ld, int turns, const FactorPass* before, int* verdict, cudaStream_t stream);
+  /// Queues the same, so many turns of it, behind what the pass `before` has queued, if there is one. Returns what
+  /// tells on the device whether both are done. Nothing is written where V holds what is no plain number, or `before`
+  /// is not done.
+  block_columns::PassEnd queue(const T* R, T* out, index_t ld, int turns, const FactorPass* before,
+                               cudaStream_t stream);
 
   /// When all panels are done, of each of which every turn has been looked at: queues what has been done to them to a
   /// strip of right-hand sides. z: in device memory, as high as the factor and STRIP wide, zero where there is nothing.

@@ -18,10 +18,11 @@ struct Layout {
 
   explicit Layout(index_t order, index_t capacity = 0)
       : n(order), padded(rounded(order)), room(std::max(padded, rounded(capacity))), ld(room + block_columns::margin) {}
-  /// As a factor lies in the caller's memory; what Layout wants besides lies apart (PartsApart).
+  /// As a factor lies in the caller's memory; what Layout wants besides lies apart (PartsApart): all of it if it has
+  /// less than a strip.
   static Layout of_callers(index_t order, index_t ld) {
     Layout made(order);
-    made.ld = ld;
+    if (order >= block_columns::STRIP) made.ld = ld;
     return made;
   }
   index_t words() const { return ld * room; }

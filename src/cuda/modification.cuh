@@ -122,9 +122,10 @@ class Modification {
     return -1;
   }
 
-  /// Queues a whole factor's way from R to another place, in as many turns as the last pass took. *verdict, on the
-  /// device, becomes 0, or, where more turns are needed or V is not plain, 1: `out` is then lost. Needs no Session.
-  void queue(const T* R, T* out, int* verdict) {
+  /// Queues a whole factor's way from R to another place, in as many turns as the last pass took, and then(pass) of the
+  /// last one: that is not done, and `out` is lost, if more turns are needed or V is not plain. Needs no Session.
+  template <class F>
+  void queue(const T* R, T* out, F&& then) {
     const auto between = room_between();
     const T* from = R;
     std::deque<FactorPass<T>> queued;  // the last one, which the next looks at, and the next
@@ -133,8 +134,10 @@ class Modification {
       FactorPass<T>& pass = make_pass({queued, i, false, size(way_.columns), layout_.n, nullptr}, i);
       if (apart_) pass.lie_apart(apart_->of_pass(from == to));
       send_columns(pass, layout_.n, context_.stream());
-      pass.queue(from, to, layout_.ld, context_.turns(), i > 0 ? &queued.front() : nullptr, verdict, context_.stream());
+      const auto end = pass.queue(from, to, layout_.ld, context_.turns(), i > 0 ? &queued[0] : nullptr,
+                                  context_.stream());
       if (apart_ && to != from) apart_->swap();
+      if (i + 1 == passes_.size()) then(end);
       if (i > 0) queued.pop_front();
       from = to;
     }

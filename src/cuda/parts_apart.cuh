@@ -11,64 +11,70 @@ namespace gpucholmod::cuda {
 
 /// The parts of a factor in the caller's memory that cannot be worked on there: its diagonal blocks, as the caller may
 /// have anything below the diagonal, and, unless it ends with a whole strip, the last one. Everything else stays where
-/// it is. Work is queued in the stream of the context.
+/// it is. They have the leading dimension of the factor: columns of the last strip that lie behind the factor, which
+/// are zero, may overlap. Work is queued in the stream of the context.
 template <class T>
 class PartsApart {
-  using Words = PoolBuffer<T>;
-
  public:
   /// Bytes of device memory that they take.
   static double bytes(const Layout& layout) {
-    return double(sizeof(T)) * double(ld_of(layout)) * double(NB + 2 * last_columns(layout));
+    return double(sizeof(T)) * double(diagonal_words(layout) + 2 * last_words(layout)) +
+           double(sizeof(int)) * double(of_diagonal(layout));
   }
 
-  PartsApart(Context& context, MatrixView<const T> R, const Layout& layout)
-      : context_(context), padded_(layout.padded), ld_(ld_of(layout)), diagonal_(context.workspace(), ld_ * NB),
-        last_(context.workspace(), ld_ * last_columns(layout)), next_(context.workspace(), ld_ * last_columns(layout)),
-        range_(context.workspace(), 1) {
-    check(cudaMemsetAsync(range_.data(), 0xff, range_.bytes(), context.stream()), "prepare to look at a diagonal");
-    take_parts<<<blocks(), part_threads, 0, context.stream()>>>(R, diagonal_.data(), last_.data(), ld_, padded_,
-                                                                range_.data());
+  /// Takes the parts of R. A diagonal between these numbers is moderate.
+  PartsApart(Context& context, MatrixView<const T> R, const Layout& layout, double least, double most)
+      : context_(context), words_(context.workspace(), diagonal_words(layout) + 2 * last_words(layout)),
+        is_moderate_(context.workspace(), of_diagonal(layout)),
+        parts_{words_.data(), first_beside(layout), nullptr, layout.ld, layout.padded} {
+    if (last_words(layout) > 0) {
+      parts_.last = words_.data() + diagonal_words(layout);
+      next_ = parts_.last + last_words(layout);
+    }
+    take_parts<<<unsigned(parts_.pieces()), part_threads, 0, context.stream()>>>(R, parts_, T(least), T(most),
+                                                                                is_moderate_.data());
     check(cudaGetLastError(), "take parts of a factor");
   }
 
-  /// Queues the way of what the diagonal holds to the host, for diagonal_within().
-  void fetch_range() const {
-    check(cudaMemcpyAsync(&context_.word<DiagonalRange>(), range_.data(), range_.bytes(), cudaMemcpyDeviceToHost,
-                          context_.stream()),
-          "fetch what a diagonal holds");
-  }
-
   Apart<T> of_pass(bool in_place) const {
-    return {diagonal_.data(), last_.data(), in_place ? last_.data() : next_.data(), ld_};
+    return {parts_.diagonal, parts_.first_beside, parts_.last, in_place ? parts_.last : next_};
   }
   /// A pass has been over.
-  void swap() { last_.swap(next_); }
+  void swap() { std::swap(parts_.last, next_); }
   /// Queues their way to a factor.
-  void give(MatrixView<T> R) const {
-    give_parts<<<blocks(), part_threads, 0, context_.stream()>>>(diagonal_.data(), last_.data(), ld_, padded_, R);
+  void give(MatrixView<T> R) const { give(R, {}, nullptr); }
+  /// The same, and *verdict, on the device, <- 0 if the pass is done and the diagonal was moderate; otherwise 1.
+  void give(MatrixView<T> R, const block_columns::PassEnd& pass, int* verdict) const {
+    give_parts<<<unsigned(parts_.pieces()), part_threads, 0, context_.stream()>>>(parts_, R, is_moderate_.data(), pass,
+                                                                                 verdict);
     check(cudaGetLastError(), "give parts of a factor");
   }
-  /// Queues *verdict <- 1 unless all entries of the diagonal were in a range, when they were taken.
-  void give_verdict(double least, double most, int* verdict) const {
-    judge_diagonal<<<1, 1, 0, context_.stream()>>>(range_.data(), least, most, verdict);
-    check(cudaGetLastError(), "give a verdict on a diagonal");
+  /// Queues a look at the diagonal, for is_moderate().
+  void look() const {
+    find_whether_all<<<1, part_threads, 0, context_.stream()>>>(is_moderate_.data(), parts_.of_diagonal(),
+                                                               &context_.word());
+    check(cudaGetLastError(), "look at a diagonal");
   }
-  /// Returns whether they were; the stream has come past fetch_range().
-  bool diagonal_within(double least, double most) const {
-    return context_.word<DiagonalRange>().is_within(least, most);
-  }
+  /// Returns whether the diagonal was moderate when it was taken; the stream has come past look().
+  bool is_moderate() const { return context_.word() != 0; }
 
  private:
   static constexpr index_t NB = block_columns::NB, STRIP = block_columns::STRIP;
-  static index_t ld_of(const Layout& layout) { return layout.padded + block_columns::margin; }
-  static index_t last_columns(const Layout& layout) { return layout.n < layout.padded ? STRIP : 0; }
-  unsigned blocks() const { return unsigned(padded_ / NB + (last_.data() ? STRIP : 0)); }
+  static int first_beside(const Layout& layout) { return int(layout.ld / NB); }
+  static index_t of_diagonal(const Layout& layout) { return layout.padded / NB * part_pieces; }
+  static index_t diagonal_words(const Layout& layout) {
+    return (layout.padded / NB > first_beside(layout) ? 2 : 1) * NB * layout.ld;
+  }
+  /// The last column may end behind the factor.
+  static index_t last_words(const Layout& layout) {
+    return layout.n < layout.padded ? STRIP * layout.ld + STRIP : 0;
+  }
 
   Context& context_;
-  index_t padded_, ld_;
-  Words diagonal_, last_, next_;
-  PoolBuffer<DiagonalRange> range_;
+  PoolBuffer<T> words_;
+  PoolBuffer<int> is_moderate_;
+  Parts<T> parts_;
+  T* next_ = nullptr;
 };
 
 }  // namespace gpucholmod::cuda

@@ -40,7 +40,7 @@ template <int K, class T, class A>
 void launch_segment(const SegmentOf<T, A>& s, PassInts ints, int turn, cudaStream_t stream) {
   const int blocks = s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers);
   using WithSides = typename SegmentOf<T, A>::WithSides;
-  if (s.sides || s.diagonal)
+  if (s.last_columns || s.diagonal)
     SegmentLaunch<modify_segment<T, K, A, WithSides>>(blocks, stream)
         .start("start a segment", s.with_sides(), ints, turn);
   else SegmentLaunch<modify_segment<T, K, A>>(blocks, stream).start("start a segment", s, ints, turn);
@@ -220,12 +220,6 @@ void Pass<T>::begin(int from, const Pass* before, int turn, cudaStream_t stream)
   begin_panel<<<1, 1024, 0, stream>>>(ints(), panel_.blocks, from, before ? before->ints() : PassInts{}, turn,
                                       Pieces{looks(), int(pieces_ * columns_.count), block_columns::largest_plain<T>});
   check(cudaGetLastError(), "begin with a panel");
-}
-
-template <class T>
-void Pass<T>::give_verdict(int* verdict, bool first, int turn, cudaStream_t stream) const {
-  cuda::give_verdict<<<1, 1, 0, stream>>>(verdict, first, ints(), turn, panel_.blocks);
-  check(cudaGetLastError(), "give a verdict");
 }
 
 template <class T>

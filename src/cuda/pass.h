@@ -96,9 +96,6 @@ class Pass {
   /// behind number `turn`, or V holds what is no plain number, all that is queued until the next panel begins does
   /// nothing.
   void begin(int from, const Pass* before, int turn, cudaStream_t stream) const;
-  /// Queues *verdict <- 0 if the pass is done behind that turn, otherwise 1; if it is not the first, only where the
-  /// word is 0.
-  void give_verdict(int* verdict, bool first, int turn, cudaStream_t stream) const;
   /// How much of the last turn is repeated: nothing of its segment, which is not over; all, and it has to be closed
   /// first; all.
   enum class Last { open, to_close, closed };

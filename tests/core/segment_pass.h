@@ -116,7 +116,7 @@ class HostPassOf : public HostPass<T> {
     for (int turn = 0;; ++turn) {
       if (turn > 0) begin_turn(turn);
       segment(how, turn);
-      if (s_.sides) close(turn);
+      if (s_.end < s_.blocks) close(turn);
       if (const auto done = outcome(pass_, turn, s_.blocks)) {
         EXPECT_EQ(done->turns, turn + 1);
         return *done;
@@ -211,7 +211,7 @@ class HostPassOf : public HostPass<T> {
       if (how.delay && (unsigned(role[0]) + unsigned(number)) % how.delay == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
     };
-    if (!s.sides && !s.diagonal) return block_columns::run_segment_on_host<K, Card>(s, disturb);
+    if (!s.last_columns && !s.diagonal) return block_columns::run_segment_on_host<K, Card>(s, disturb);
     if constexpr (std::is_same_v<Card, block_columns::Card80> || std::is_same_v<Card, block_columns::Card86>)
       ADD_FAILURE() << "not compiled";
     else block_columns::run_segment_on_host<K, Card>(s.with_sides(), disturb);

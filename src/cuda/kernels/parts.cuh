@@ -1,92 +1,110 @@
 #pragma once
 
-#include <cmath>
-#include <cstring>
-
 #include "base/types.h"
-#include "block_columns/sizes.h"
+#include "block_columns/turns.h"
 
 /// Kernels for a factor in the caller's memory, of which parts lie apart (cuda/parts_apart.cuh).
 namespace gpucholmod::cuda {
 
-constexpr int part_threads = 256;
+/// Threads of a block, and numbers that each of them copies: all are read before the first is written, as each takes
+/// long to come.
+constexpr int part_threads = 256, part_numbers = 4, part_words = part_threads * part_numbers;
+/// Blocks of threads for a diagonal block, and columns of it for each.
+constexpr int part_columns = part_words / block_columns::NB, part_pieces = block_columns::NB / part_columns;
 
-/// What the diagonal of a factor holds, as bits of doubles, which are in order as none is negative.
-struct DiagonalRange {
-  unsigned long long least;            ///< 0 if an entry is no normal positive number
-  unsigned long long inverse_of_most;  ///< every bit, so that both begin with all bits set
+/// Where the parts of a factor are that lie apart, which has so many rows with what continues it. See SegmentFactor.
+template <class T>
+struct Parts {
+  T* diagonal;
+  int first_beside;
+  T* last;  ///< the columns of the last strip above their diagonal blocks; null: they do not lie apart
+  index_t ld, padded;
 
-  GPUCHOLMOD_HOST_DEVICE bool is_within(double lowest, double highest) const {
-    return number_of(least) >= lowest && number_of(~inverse_of_most) <= highest;
+  GPUCHOLMOD_HOST_DEVICE index_t of_diagonal() const { return padded / block_columns::NB * part_pieces; }
+  GPUCHOLMOD_HOST_DEVICE index_t of_column() const { return (padded + part_words - 1) / part_words; }
+  /// Returns the number of blocks of threads that copy them: first those for diagonal blocks.
+  GPUCHOLMOD_HOST_DEVICE index_t pieces() const {
+    return of_diagonal() + (last ? block_columns::STRIP * of_column() : 0);
   }
 
- private:
-  GPUCHOLMOD_HOST_DEVICE static double number_of(unsigned long long bits) {
-    double number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
+  struct Number {
+    T* at;  ///< null: there is none
+    index_t row, column;
+  };
+  /// Returns where number l of a thread is.
+  GPUCHOLMOD_HOST_DEVICE Number number(index_t piece, int thread, int l) const {
+    using namespace block_columns;
+    const int at = l * part_threads + thread;
+    if (piece < of_diagonal()) {
+      const int b = int(piece / part_pieces), i = at % NB, j = int(piece % part_pieces) * part_columns + at / NB;
+      const SegmentFactor<T> factor{nullptr, nullptr, ld, nullptr, nullptr, 0, diagonal, first_beside};
+      const index_t column = index_t(b) * NB + j;
+      return {factor.column_after(b, column) + i, index_t(b) * NB + i, column};
+    }
+    const index_t of_last = piece - of_diagonal(), own = of_last / of_column(), column = padded - STRIP + own,
+                  i = of_last % of_column() * part_words + at;
+    return {i < column / NB * NB ? last + i + own * ld : nullptr, i, column};
   }
 };
 
-/// *verdict <- 1 if the diagonal of a factor holds other numbers than these. One thread.
-static __global__ void judge_diagonal(const DiagonalRange* range, double least, double most, int* verdict) {
-  if (!range->is_within(least, most)) *verdict = 1;
-}
-
-/// diagonal <- the diagonal blocks of R (n x n, upper), one below the other, zero below the diagonal, continued by the
-/// identity; `last` (null: none is wanted) <- the columns of the last strip, above these blocks, continued by zeros.
-///   Grid     a block per diagonal block of `padded` rows, and one per column of the strip
+/// The parts <- those of R (n x n, upper), zero below the diagonal, continued by the identity. is_moderate <- for each
+/// block of threads that copies of the diagonal, whether all numbers of it are between these, and normal ones.
+///   Grid     parts.pieces()
 template <class T>
 __global__ void __launch_bounds__(part_threads)
-    take_parts(MatrixView<const T> R, T* diagonal, T* last, index_t ld, index_t padded, DiagonalRange* range) {
-  using block_columns::NB;
-  const index_t n = R.cols, blocks = padded / NB, b = blockIdx.x;
-  if (b >= blocks) {
-    const index_t own = b - blocks, j = padded - block_columns::STRIP + own;
-    for (index_t i = threadIdx.x; i < padded; i += part_threads)
-      last[i + own * ld] = j < n && i <= j ? R.data[i + j * R.ld] : T(0);
-    return;
+    take_parts(MatrixView<const T> R, const Parts<T> parts, T least, T most, int* is_moderate) {
+  T entries[part_numbers];
+  bool moderate = true;
+#pragma unroll
+  for (int l = 0; l < part_numbers; ++l) {
+    const auto [at, row, column] = parts.number(blockIdx.x, int(threadIdx.x), l);
+    entries[l] = T(row == column);
+    if (at && column < R.cols) entries[l] = row <= column ? R.data[row + column * R.ld] : T(0);
+    const T entry = entries[l];
+    if (row == column) moderate = moderate && block_columns::is_normal(entry) && entry >= least && entry <= most;
   }
-  for (int at = int(threadIdx.x); at < NB * NB; at += part_threads) {
-    const int i = at % NB, j = at / NB;
-    const index_t row = b * NB + i, column = b * NB + j;
-    T entry = T(i == j);
-    if (column < n) entry = i <= j ? R.data[row + column * R.ld] : T(0);
-    diagonal[row + j * ld] = entry;
-  }
-  const index_t j = b * NB + threadIdx.x;
-  if (threadIdx.x >= NB) return;
-  double least = HUGE_VAL, most = 0;
-  if (j < n) {
-    const T entry = R.data[j * (R.ld + 1)];
-    least = most = block_columns::is_normal(entry) ? double(entry) : 0;
-  }
-  for (int apart = 16; apart > 0; apart /= 2) {
-    least = fmin(least, __shfl_down_sync(0xffffffffu, least, apart));
-    most = fmax(most, __shfl_down_sync(0xffffffffu, most, apart));
-  }
-  if (threadIdx.x % 32 != 0) return;
-  atomicMin(&range->least, static_cast<unsigned long long>(__double_as_longlong(least)));
-  atomicMin(&range->inverse_of_most, ~static_cast<unsigned long long>(__double_as_longlong(most)));
+#pragma unroll
+  for (int l = 0; l < part_numbers; ++l)
+    if (T* const at = parts.number(blockIdx.x, int(threadIdx.x), l).at) *at = entries[l];
+  const bool all = __syncthreads_and(moderate);
+  if (threadIdx.x == 0 && blockIdx.x < parts.of_diagonal()) is_moderate[blockIdx.x] = all;
 }
 
-/// The upper triangle of R in diagonal blocks, and in the columns of the last strip, <- those parts. Grid: as above.
+/// Returns whether all of so many are true. By a block of threads.
+static __device__ bool all_of(const int* are, index_t count) {
+  bool all = true;
+  for (index_t i = threadIdx.x; i < count; i += blockDim.x) all = all && are[i];
+  return __syncthreads_and(all);
+}
+
+/// The upper triangle of R in diagonal blocks, and in the columns of the last strip, <- those parts. *verdict, unless
+/// it is null, <- 0 if the pass is done and the diagonal was moderate; otherwise 1. Grid: as above.
 template <class T>
 __global__ void __launch_bounds__(part_threads)
-    give_parts(const T* diagonal, const T* last, index_t ld, index_t padded, MatrixView<T> R) {
-  using block_columns::NB;
-  const index_t n = R.cols, blocks = padded / NB, b = blockIdx.x;
-  if (b >= blocks) {
-    const index_t own = b - blocks, j = padded - block_columns::STRIP + own;
-    if (j >= n) return;
-    for (index_t i = threadIdx.x; i < j / NB * NB; i += part_threads) R.data[i + j * R.ld] = last[i + own * ld];
-    return;
-  }
-  for (int at = int(threadIdx.x); at < NB * NB; at += part_threads) {
-    const int i = at % NB, j = at / NB;
-    const index_t row = b * NB + i, column = b * NB + j;
-    if (i <= j && column < n) R.data[row + column * R.ld] = diagonal[row + j * ld];
-  }
+    give_parts(const Parts<T> parts, MatrixView<T> R, const int* is_moderate, block_columns::PassEnd pass,
+               int* verdict) {
+  T entries[part_numbers];
+  const auto place = [&](int l) -> T* {
+    const auto [at, row, column] = parts.number(blockIdx.x, int(threadIdx.x), l);
+    if (!at || row > column || column >= R.cols) return nullptr;
+    entries[l] = *at;
+    return R.data + row + column * R.ld;
+  };
+  T* to[part_numbers];
+#pragma unroll
+  for (int l = 0; l < part_numbers; ++l) to[l] = place(l);
+#pragma unroll
+  for (int l = 0; l < part_numbers; ++l)
+    if (to[l]) *to[l] = entries[l];
+  if (!verdict || blockIdx.x > 0) return;
+  const bool sound = all_of(is_moderate, parts.of_diagonal());
+  if (threadIdx.x == 0) *verdict = sound && pass.is_done() ? 0 : 1;
+}
+
+/// *is <- whether all of so many are true. One block of threads.
+static __global__ void __launch_bounds__(part_threads) find_whether_all(const int* are, index_t count, int* is) {
+  const bool all = all_of(are, count);
+  if (threadIdx.x == 0) *is = all;
 }
 
 }  // namespace gpucholmod::cuda

@@ -304,10 +304,4 @@ static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int
   if (before.at && !is_done(before, turn, blocks)) ints.pass_state().stop = block_columns::not_definite;
 }
 
-/// *verdict <- 0 if the passes over a whole factor up to this one, behind its turn `turn`, are done, otherwise 1;
-/// `first`: there is none before it. One thread.
-static __global__ void give_verdict(int* verdict, bool first, block_columns::PassInts ints, int turn, int blocks) {
-  if (first || *verdict == 0) *verdict = is_done(ints, turn, blocks) ? 0 : 1;
-}
-
 }  // namespace gpucholmod::cuda
