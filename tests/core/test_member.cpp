@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "families.h"
+#include "host_team.h"
 #include "matrices.h"
 
 /// Members of a batch, as a GPU's team of threads modifies them, by threads that run one after the other.
@@ -15,60 +16,6 @@ namespace gpucholmod::test {
 namespace {
 
 using namespace cuda;
-
-/// What each function does is said in member.h; the device's: cuda/kernels/batch.cuh.
-struct HostTeam {
-  template <class S>
-  struct PerThread {
-    std::vector<S> of = std::vector<S>(1024);
-    decltype(auto) operator[](int thread) const { return const_cast<PerThread*>(this)->of[thread]; }
-    decltype(auto) operator[](int thread) { return of[thread]; }
-  };
-  int columns;
-  int size() const { return (columns + WARP - 1) / WARP * WARP; }
-  template <class F>
-  void threads(F&& f) const {
-    for (int thread = 0; thread < size(); ++thread) f(thread);
-  }
-  template <class F>
-  void warp(int w, F&& f) const {
-    for (int thread = w * WARP; thread < (w + 1) * WARP; ++thread) f(thread);
-  }
-  template <class F>
-  void later_warps(int w, F&& f) const {
-    for (int thread = (w + 1) * WARP; thread < size(); ++thread) f(thread);
-  }
-  bool has(int) const { return true; }
-  template <int K>
-  static ColumnOfV<K> load(const double (&v)[K]) {
-    ColumnOfV<K> out;
-    std::copy_n(v, K, out.q);
-    return out;
-  }
-  double broadcast(int, const PerThread<double>& x, int thread) const { return x[thread]; }
-  template <class F>
-  void each_warp(F&& f) const {
-    for (int w = 0; w < size() / WARP; ++w) f(w);
-  }
-  template <class F>
-  void lanes(F&& f) const {
-    for (int lane = 0; lane < WARP; ++lane) f(lane);
-  }
-  template <class F>
-  PerThread<double> shuffled(const PerThread<double>& x, F&& from) const {
-    PerThread<double> out;
-    for (int lane = 0; lane < WARP; ++lane) out[lane] = x[from(lane)];
-    return out;
-  }
-  template <class T>
-  static void start_copy(T* to, const T* from) { *to = *from; }
-  static void wait_for_copies() {}
-  void sync_warp() const {}
-  void sync() const {}
-  static double rounded_square(double x) { return x * x; }
-  static double reciprocal(double x) { return 1 / x; }
-  static double reciprocal_root(double x) { return 1 / std::sqrt(x); }
-};
 
 template <class T>
 std::vector<T> packed(const Stored<T>& R) {
