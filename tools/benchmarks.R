@@ -90,7 +90,11 @@ compiling <- list(
   run("callers_memory.cpp", paste(devices, "measure-callers-memory", shQuote(paste0("CUDA=", cuda))),
       "the CUDA toolkit", what = "linked"),
   run("callers_memory.cpp", paste(shQuote(file.path(root, "tests", "core", "build", "plain", "measure_callers_memory")),
-                                  "--repeats=1 70:2"), c("the CUDA toolkit", "a GPU"), what = "on a GPU")
+                                  "--repeats=1 70:2"), c("the CUDA toolkit", "a GPU"), what = "on a GPU"),
+  run("batch_solve.cu", paste(devices, "measure-batch-solve", shQuote(paste0("CUDA=", cuda))), "the CUDA toolkit",
+      what = "linked"),
+  run("batch_solve.cu", paste(shQuote(file.path(root, "tests", "core", "build", "plain", "measure_batch_solve")),
+                              "--repeats=1 70:2:1"), c("the CUDA toolkit", "a GPU"), what = "on a GPU")
 )
 others <- c(
   list(
