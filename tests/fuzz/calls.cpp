@@ -102,7 +102,8 @@ class Batch {
     }
     if (call.is_wild()) R.fill(choose, true);
     const gpucholmod_const_matrix given = call.read_only(R);
-    const int code = gpucholmod_batch_create(given, count_, nullptr, choose.of(0, 8), call.options(), &held_, &call.status);
+    const int code = gpucholmod_batch_create(given, count_, nullptr, choose.of(0, 8), call.options(), &held_,
+                                             &call.status);
     const bool made = call.has_succeeded(code);
     call.require_unchanged();
     call.require(made || !call.sound, "a batch cannot be made");
