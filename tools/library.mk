@@ -34,6 +34,7 @@ kernels := $(wildcard $(root)/src/$(cuda)/*.cu)
 objects := $(sources:$(root)/src/%.cpp=$(BUILD)/%.o) $(kernels:$(root)/src/%.cu=$(BUILD)/%.o)
 libraries = $(cuda_libraries) $(LAPACK) -lpthread
 cpp_headers := $(wildcard $(root)/inst/include/*.hpp)
+c_headers = $(addprefix $(root)/inst/include/,gpucholmod.h gpucholmod_batch.h gpucholmod_matrix.h)
 flags = -std=c++17 -fPIC -fvisibility=hidden -ffp-contract=off -DGPUCHOLMOD_VISIBLE \
   -I$(BUILD) -I$(root)/src -I$(root)/inst/include -isystem $(EIGEN) $(if $(oldest),-isystem $(CUDA_HOME)/include)
 nvcc_flags = -std=c++17 -O2 -Xcompiler -fPIC,-fvisibility=hidden $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$a,code=sm_$a) \
@@ -70,7 +71,7 @@ install: all
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	cp $(BUILD)/libgpucholmod.a $(BUILD)/libgpucholmod.so $(DESTDIR)$(PREFIX)/lib
 	cp $(BUILD)/gpucholmod.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	cp $(cpp_headers) $(root)/inst/include/gpucholmod.h $(root)/inst/include/gpucholmod_matrix.h $(root)/inst/include/gpucholmod_batch.h $(DESTDIR)$(PREFIX)/include
+	cp $(cpp_headers) $(c_headers) $(DESTDIR)$(PREFIX)/include
 
 # Programs that use the library, on a GPU where it was built with CUDA.
 check: $(BUILD)/program_c $(BUILD)/program_cpp
