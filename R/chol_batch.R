@@ -13,8 +13,8 @@
 #'   GPU, a modification sends only \eqn{V}.
 #' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used.
 #' @param capacity The number of rows and columns of each member to reserve room for. Up to it, [cholinsert_gpu()] in
-#'   place appends rows and columns without moving the factors. On a GPU only members beyond an order of 1,024 have
-#'   such room.
+#'   place inserts rows and columns of a batch in ordinary memory without moving it. On a GPU members that are to grow
+#'   beyond an order of 1,024 need such a capacity from the beginning; otherwise it has no effect there.
 #' @param ... Must be empty.
 #' @param x,a,f A handle of class `chol_batch`.
 #' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array, with \eqn{m} for each member; an
@@ -77,11 +77,6 @@ chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), upl
 # Checks an n x n x b array and returns it as doubles.
 open_batch <- function(R, lower, argument = "R") {
   R <- without_class(R)
-  if (is.list(R) && !is.object(R)) {
-    why <- paste("'%1$s' must be an n x n x b array, not a list, which cholupdate_batch() takes;",
-                 "simplify2array(%1$s) makes an array of matrices of one order")
-    stop_gpucholmod("not_numeric", sprintf(why, argument), list(argument = argument, type = "list"))
-  }
   if (!is.numeric(R) || is.object(R)) stop_not_numeric(R, argument)
   d <- dim(R)
   if (length(d) != 3L || d[[1L]] != d[[2L]]) {

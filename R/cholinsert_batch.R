@@ -5,7 +5,7 @@
 #' oldest.
 #'
 #' New columns of \eqn{R} are found by a forward substitution and the factor of a \eqn{p \times p}{p x p} matrix.
-#' Between other rows, rotations take them to their place, which no positive definite matrix can fail. A deletion adds
+#' Between other rows, rotations take them to their place, so that nothing is downdated. A deletion adds
 #' what was in the deleted rows of \eqn{R} to the rest, as [cholupdate_batch()] adds columns.
 #'
 #' Members that cannot be enlarged may stay as they are (`check = FALSE`), so that a batch can have members of several
@@ -16,7 +16,8 @@
 #'
 #' @param R A handle from [chol_batch()]. With `in_place = TRUE`, members in ordinary memory grow where they are, up to
 #'   the capacity of the batch; beyond it, the batch moves to memory with room for half as many rows and columns again.
-#'   On a GPU, a batch of members up to order 1,024 moves at every call, and cannot grow beyond that order.
+#'   On a GPU, a batch moves at every call, and can grow beyond an order of 1,024 only if its capacity, or its order,
+#'   was larger at the beginning.
 #' @param X The new columns of the new matrices, with rows in the order of the new matrices: an
 #'   \eqn{(n + p) \times p \times b}{(n + p) x p x b} array; an \eqn{(n + p) \times p \times 1}{(n + p) x p x 1} array
 #'   for all members; an \eqn{(n + 1) \times b}{(n + 1) x b} matrix, with one column for each member; or a vector of
@@ -95,6 +96,7 @@ choldelete_gpu.chol_batch <- function(R, index, ..., in_place = FALSE) {
   own <- rcpp_batch_orders(R)
   each <- is.numeric(index) && is.matrix(index)
   gone <- if (each) rows_of_members(index, own) else sort(unique(places_of(index, R)))
+  if (each && nrow(gone) > R$n) stop_bad_argument("index", index, sprintf("has more than %d rows", R$n))
   short <- which(own < if (length(gone)) gone[[length(gone)]] else 0L)
   if (!each && length(short)) {
     why <- sprintf("'index' has number %d, but member %d has %d rows; a matrix 'index' has numbers for each member",
@@ -139,7 +141,7 @@ rows_of_members <- function(index, own) {
   whole <- !anyNA(index) && all(index == round(index)) && all(index >= 1) && all(index <= rep(own, each = p)) &&
     !any(apply(index, 2L, anyDuplicated) > 0L)
   if (!whole) stop_bad_argument("index", index, "must have different numbers of rows of the member in each column")
-  sorted <- if (p > 1L) apply(index, 2L, sort) else index
+  sorted <- matrix(if (p > 1L) apply(index, 2L, sort) else index, p, length(own))
   storage.mode(sorted) <- "integer"
   sorted
 }

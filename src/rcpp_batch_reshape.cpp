@@ -89,7 +89,9 @@ SEXP rcpp_batch_insert(SEXP handle, SEXP modified, SEXP X, int p, bool common, S
     changed.flag = false;
     std::transform(pivots.begin(), pivots.end(), INTEGER(told), [](index_t pivot) { return int(pivot + 1); });
     const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-    if (!failed || !check) settle(modified, *R, std::move(made), size, dimnames[failed]);
+    const bool all = std::all_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+    const SEXP names = failed && all ? field(modified, Field::dimnames) : SEXP(dimnames[failed]);
+    if (!failed || !check) settle(modified, *R, std::move(made), size, names);
     return told;
   });
 }
@@ -102,6 +104,7 @@ SEXP rcpp_batch_delete(SEXP handle, SEXP modified, SEXP gone, int p, SEXP dimnam
     const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
     BatchRemoval what{p, from_zero(gone)};
     const std::vector<index_t> orders = R->orders();
+    require_rows("index", std::max<index_t>(p, R->order()), R->order());
     if (what.gone.size() != std::size_t(p)) require_rows("index", Rf_xlength(gone), p * R->count());
     for (index_t m = 0; m < R->count() && p > 0; ++m)
       require_rows("index", std::max(what.of(m)[p - 1] + 1, orders[m]), orders[m]);

@@ -16,8 +16,8 @@ extern "C" {
 typedef struct gpucholmod_batch gpucholmod_batch;
 
 /* As for factors. R: n x n count, whose diagonals have no zeros; orders: count, of which n is the largest (what is
- * beyond a member's order is not read), or NULL: all n; capacity: rows and columns that there is room for in the host's
- * memory, or n if that is more. Options: triangle, device. */
+ * beyond a member's order is not read), or NULL: all n; capacity: rows and columns that there is room for, or n if that
+ * is more; on a GPU none is kept unless it is above 1,024. Options: triangle, device. */
 int gpucholmod_batch_create(gpucholmod_const_matrix R, ptrdiff_t count, const ptrdiff_t *orders, ptrdiff_t capacity,
                             const gpucholmod_options *options, gpucholmod_batch **made, gpucholmod_status *status);
 int gpucholmod_batch_copy(const gpucholmod_batch *batch, gpucholmod_batch **made, gpucholmod_status *status);
@@ -54,8 +54,8 @@ typedef struct gpucholmod_batch_insertion {
 } gpucholmod_batch_insertion;
 
 /* Adds rows and columns to every A; pivots and the code are as of gpucholmod_batch_update(). A batch that has no room
- * for them grows; on a GPU, a batch of members up to order 1,024 does not grow beyond that, which is
- * GPUCHOLMOD_BAD_ARGUMENT. */
+ * for them grows; on a GPU, one whose order and capacity were at most 1,024 does not grow beyond that,
+ * which is GPUCHOLMOD_BAD_ARGUMENT. */
 int gpucholmod_batch_insert(gpucholmod_batch *batch, const gpucholmod_batch_insertion *what, ptrdiff_t *pivots,
                             gpucholmod_status *status);
 

@@ -6,7 +6,7 @@
 
 namespace gpucholmod {
 
-/// Many factors of one order with memory of their own, which are modified together: gpucholmod_batch. Matrices of all
+/// Many factors with memory of their own, which are modified together: gpucholmod_batch. Matrices of all
 /// members lie side by side. As a Factor, it may be without any.
 class Batch {
  public:
@@ -14,7 +14,7 @@ class Batch {
 
   Batch() = default;
   /// Copies R (n x n count). device: on_host, any_gpu, or the number of a GPU; capacity: rows and columns of each that
-  /// there is room for in the host's memory.
+  /// there is room for, as gpucholmod_batch_create() says.
   Batch(View<const double> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host,
         std::ptrdiff_t capacity = 0) {
     create(detail::matrix(R), count, capacity, triangle, device);

@@ -9,7 +9,7 @@
 #include "cpu/host_batch.h"
 #include "cuda/device_batch.h"
 
-/// Batches: many factors of one order with memory of their own.
+/// Batches: many factors with memory of their own.
 namespace gpucholmod::c {
 namespace {
 

@@ -50,7 +50,7 @@ index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_ins
 
 void remove(const ChangingOf<HeldBatch>& changing, index_t p, const index_t* rows, index_t rows_count) {
   HeldBatch& R = changing.R;
-  require(p >= 0, "p", "must not be negative");
+  require(p >= 0 && p <= R.order(), "p", "must be from 0 to the order of the factors");
   require(rows != nullptr || rows_count == 0, "rows", "is missing");
   require(rows_count == p || has_columns(rows_count, p, R.count()), "rows_count",
           "must be p, or p times the number of members");

@@ -178,7 +178,8 @@ void queue_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const
                         return cuda::queue_where_it_is<S>(factor, columns, task, {options.stream, options.verdict});
                       });
   require(queued, "options->verdict",
-          "takes an upper factor into another, both with columns at multiples of 16 bytes and with the same ld; "
+          "takes an upper factor into another, both with columns at multiples of 16 bytes and with the same ld, "
+          "at most 4 n + 4096; "
           "at least one column; no right-hand sides, no progress function");
 }
 

@@ -9,6 +9,7 @@
 #include "base/batch_orders.h"
 #include "base/check_column.h"
 #include "base/huge_pages.h"
+#include "base/sizes.h"
 #include "cpu/group_reshape.h"
 #include "cpu/groups.h"
 #include "cpu/host_factor.h"
@@ -22,7 +23,7 @@ class GroupMemory {
   /// Memory of members of order n, whose groups have room for more rows.
   GroupMemory(index_t n, index_t capacity, index_t b, const Allocate& allocate)
       : n_(n), capacity_(capacity), b_(b), ranges_(b), orders_(b, n), allocate_(allocate) {
-    const std::size_t bytes = sizeof(T) * group_words<T>(capacity) * groups();
+    const std::size_t bytes = bytes_of(group_words<T>(capacity), groups(), sizeof(T));
     if (bytes == 0) return;
     memory_ = allocate_(bytes + 64);
     data_ = reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(memory_.get()) + 63) / 64 * 64);
@@ -121,6 +122,31 @@ class GroupMemory {
   }
   MemberOfGroup<T> wide_entry(index_t g, index_t lane, index_t p) const { return {group(g), n_ + p, lane}; }
 
+  /// Whether an entry of the diagonal may become too small for T while appended columns go to their places. Rotations
+  /// leave of it at least what the new entry is of the norm of its column, of each.
+  bool may_vanish_when_placed(const BatchInsertion& what, const std::vector<index_t>& pivots) const {
+    for (index_t m = 0; m < b_; ++m) {
+      const NewRows rows = rows_of_member(what, m);
+      if (pivots[m] >= 0 || rows.at == rows.order) continue;
+      double least = ranges_[m].least;
+      for (index_t q = 0; q < what.p; ++q)
+        least *= double(wide_entry(m / lanes, m % lanes, what.p)(rows.order + q, rows.order + q)) /
+                 std::sqrt(inserted(what, m)(rows.at + q, q));
+      if (may_vanish<T>(least)) return true;
+    }
+    return false;
+  }
+  /// Gives up appended columns that members have not taken.
+  void forget_appended(const BatchInsertion& what) {
+    for (index_t g = 0; g < groups(); ++g) narrow_group(group(g), n_, what.p);
+  }
+  /// Throws bad_diagonal where an entry of the diagonal of a member is too small for T.
+  void require_normal_diagonals() const {
+    for (index_t m = 0; m < b_; ++m)
+      for (index_t j = 0; j < orders_[m] && !is_normal(T(ranges_[m].least)); ++j)
+        for_member(m, [&] { require_normal(entry(m)(j, j), j); });
+  }
+
   /// Members that have not failed take what is behind their rows, to its places: those of a group together, where they
   /// have one order and one place.
   void take_appended(const BatchInsertion& what, const std::vector<index_t>& pivots) {
@@ -143,7 +169,7 @@ class GroupMemory {
         keep_range(what, m);
       }
     });
-    const index_t largest = largest_order(orders_);
+    const index_t largest = b_ > 0 ? largest_order(orders_) : wide;
     for (index_t g = 0; g < groups() && largest < wide; ++g) narrow_group(group(g), largest, wide - largest);
     n_ = largest;
   }

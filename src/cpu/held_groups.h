@@ -90,7 +90,8 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     return work;
   }
 
-  /// New columns of R go behind the rows of their members first; members take them when it is known which fail.
+  /// New columns of R go behind the rows of their members first; members take them when it is known which fail. Where
+  /// they might lose digits then, in a copy.
   void insert(const BatchInsertion& what, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
               std::atomic<bool>& begun) override {
     pivots.assign(b_, -1);
@@ -99,10 +100,15 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     std::unique_ptr<HostBatch> other;
     if (made) other = copied(std::max(capacity(), needed));
     else if (needed > capacity()) other = copied(needed + needed / 2);
-    HostBatch& changed = other ? *other : *this;
-    if (!changed.append(what, pivots)) return;
-    begun = !made;
-    changed.take_appended(what, pivots);
+    if (!(other ? *other : *this).append(what, pivots)) return;
+    if (!other && may_vanish_when_placed(what, pivots)) {
+      forget_appended(what);
+      other = copied(capacity());
+      other->append(what, pivots);
+    }
+    begun = !other;
+    (other ? *other : *this).take_appended(what, pivots);
+    if (other) other->require_normal_diagonals();
     if (made) *made = std::move(other);
     else if (other) take_over(*other);
   }
@@ -186,14 +192,17 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
   using Base::clear_beyond;
   using Base::copying_threads;
   using Base::entry;
+  using Base::forget_appended;
   using Base::group;
   using Base::groups;
   using Base::is_ragged;
   using Base::lanes;
+  using Base::may_vanish_when_placed;
   using Base::n_;
   using Base::orders_;
   using Base::ranges_;
   using Base::remove_from_group;
+  using Base::require_normal_diagonals;
   using Base::reshaping_threads;
   using Base::solving_threads;
   using Base::take_appended;

@@ -116,9 +116,10 @@ class Batch : public BatchPasses<T> {
         auto smaller = std::make_unique<Batch>(context_, largest, b_);
         smaller->orders_ = other->orders_;
         insertion.put(dR_.data(), dbounds_.data(), smaller->dR_.data(), smaller->dbounds_.data(), largest);
+        smaller->take_bounds(*other);
         other = std::move(smaller);
       }
-    } else {
+    } else if (b_ > 0) {
       other = duplicate();
     }
     session.finish();

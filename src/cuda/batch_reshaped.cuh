@@ -44,9 +44,9 @@ class QueuedInsertion : NotCopied {
 
   /// Sends X and parts it.
   void send() {
-    std::vector<MemberRows> rows(b_);
-    for (index_t m = 0; m < b_; ++m) rows[m] = {int(orders_[m]), int(what_.place(m, orders_[m]))};
-    check(cudaMemcpyAsync(drows_.data(), rows.data(), drows_.bytes(), cudaMemcpyHostToDevice, stream()),
+    rows_.resize(b_);
+    for (index_t m = 0; m < b_; ++m) rows_[m] = {int(orders_[m]), int(what_.place(m, orders_[m]))};
+    check(cudaMemcpyAsync(drows_.data(), rows_.data(), drows_.bytes(), cudaMemcpyHostToDevice, stream()),
           "send places");
     check(cudaMemsetAsync(dtold_.data(), 0, dtold_.bytes(), stream()), "clear numbers");
     send_staged(what_.X, words_, dX_.data(), context_);
@@ -63,6 +63,8 @@ class QueuedInsertion : NotCopied {
     rows.bounds = bounds;
     rows.after = after;
     rows.made_n = int(made_n);
+    out_ = out;
+    made_n_ = made_n;
     if (!factorised_) {
       const unsigned quarters = unsigned((b_ + warps_of_block - 1) / warps_of_block);
       factorise_corners<<<quarters, dim3(WARP, warps_of_block), 0, stream()>>>(rows, b_);
@@ -123,6 +125,9 @@ class QueuedInsertion : NotCopied {
     fetch(dcorner_.data() + m * what_.p * what_.p, what_.p * what_.p, corner.data());
     cpu::for_member(m, [&] {
       for (index_t q = 0; q < what_.p; ++q) require_normal(T(corner[q + q * what_.p]), what_.place(m, orders_[m]) + q);
+      std::vector<T> words(words_of(made_n_));
+      fetch(out_ + m * words_of(made_n_), words_of(made_n_), words.data());
+      for (index_t j = 0; j < orders_[m] + what_.p; ++j) require_normal(words[row_of(made_n_, j) + j], j);
     });
   }
   index_t pivot_of(index_t m) const {
@@ -140,10 +145,13 @@ class QueuedInsertion : NotCopied {
   const std::vector<index_t>& orders_;
   index_t n_, b_, words_;
   PoolBuffer<double> dX_, dC_, dcorner_;
+  std::vector<MemberRows> rows_;
   PoolBuffer<MemberRows> drows_;
   PoolBuffer<NewDiagonal> dfound_;
   PoolBuffer<int> dtold_;  ///< BatchRows::any, needs_look
   bool factorised_ = false;
+  const T* out_ = nullptr;  ///< what put() was given last
+  index_t made_n_ = 0;
 };
 
 /// Queues the removal of rows from members R of order n, of the given orders, to `out`; V (n - p x p of each) <- what

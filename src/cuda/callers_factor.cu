@@ -111,11 +111,12 @@ class CallersModification {
   PartsApart<T> parts_;
 };
 
-/// Whether kernels can work on the factor, and on the result, where they are.
+/// Whether kernels can work on the factor, and on the result, where they are. Parts that lie apart (parts_apart.cuh)
+/// are as tall as its leading dimension, which therefore must not be much larger than the order.
 template <class T>
 bool can_stay(const CallersFactor<T>& factor, const Task& task) {
   const bool fits = is_aligned(factor.R) && is_aligned<T>(factor.out) && factor.out.ld == factor.R.ld;
-  return fits && task.n > 0 && task.k > 0 && task.right.m() == 0;
+  return fits && factor.R.ld <= 4 * task.n + 4096 && task.n > 0 && task.k > 0 && task.right.m() == 0;
 }
 
 }  // namespace

@@ -265,6 +265,58 @@ inline void reshape_numbers_of_any_size(const KeepGrowing& keep, Precision preci
   }
 }
 
+/// All members fail, or all of the largest: what is kept of them is as good for a modification as it was.
+inline void all_fail(const KeepGrowing& keep, Precision precision) {
+  for (const index_t b : {1, 9}) {
+    Random random(13);
+    GrowingBatch batch(keep, precision, 6, b, 6, random);
+    const auto before = numbers(*batch.held);
+    batch.insert(1, {}, std::vector<bool>(b, true), true, false, random);
+    EXPECT_EQ(batch.held->order(), 6);
+    EXPECT_TRUE(same(numbers(*batch.held), before));
+    batch.update(3, 1, random);
+    batch.update(2, 0.5, random);
+    EXPECT_LT(batch.units(), 10);
+  }
+}
+
+/// A batch without members, whose order changes nevertheless.
+inline void reshape_none(const KeepGrowing& keep) {
+  const auto held = keep(nullptr, 3, 0, Precision::double_, {});
+  BatchInsertion what;
+  what.p = 2;
+  Pivots pivots;
+  std::atomic<bool> begun{false};
+  held->insert(what, nullptr, pivots, begun);
+  EXPECT_EQ(held->order(), 5);
+  held->remove({4, {}}, nullptr, begun);
+  EXPECT_EQ(held->order(), 1);
+}
+
+/// A row before one whose diagonal entry keeps its digits only without it.
+inline void refuse_what_vanishes(const KeepGrowing& keep, Precision precision) {
+  const double r = precision == Precision::single ? 0x1p-125 : 0x1p-1021;
+  const std::vector<double> R(9, r), X{1, r * (1 - 1e-12)};
+  for (const bool in_place : {true, false}) {
+    const auto held = keep(R.data(), 1, 9, precision, {2, {}});
+    const auto before = numbers(*held);
+    BatchInsertion what;
+    what.p = 1;
+    what.X = X.data();
+    what.common_X = true;
+    what.at = {0};
+    std::unique_ptr<HeldBatch> made;
+    Pivots pivots;
+    std::atomic<bool> begun{false};
+    const auto error = error_of([&] { held->insert(what, in_place ? nullptr : &made, pivots, begun); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
+    EXPECT_EQ(std::get<double>(*field(*error, "member")), 1);
+    EXPECT_FALSE(begun);
+    EXPECT_TRUE(same(numbers(*held), before));
+  }
+}
+
 /// Numbers that cannot be inserted: nothing has changed.
 inline void refuse_bad_numbers(const KeepGrowing& keep) {
   Random random(9);

@@ -18,12 +18,18 @@ TEST_P(BatchReshape, MembersThatFailStay) {
 
 TEST_P(BatchReshape, NumbersOfAnySize) { reshape_numbers_of_any_size(keep, GetParam()); }
 
+TEST_P(BatchReshape, AllMembersFail) { all_fail(keep, GetParam()); }
+
+TEST_P(BatchReshape, RefusesWhatVanishes) { refuse_what_vanishes(keep, GetParam()); }
+
 INSTANTIATE_TEST_SUITE_P(Host, BatchReshape, testing::Values(Precision::double_, Precision::single),
                          [](const auto& info) { return info.param == Precision::single ? "Single" : "Double"; });
 
 TEST(BatchReshaped, DoesNotDependOnNeighbours) {
   for (const index_t n : {4, 33}) grow_alone_and_beside(keep, n);
 }
+
+TEST(BatchReshaped, OfNoMembers) { reshape_none(keep); }
 
 TEST(BatchReshaped, RefusesBadNumbers) { refuse_bad_numbers(keep); }
 

@@ -175,6 +175,7 @@ TEST(CBatchReshape, BadArgumentsChangeNothing) {
     return gpucholmod_batch_delete(batch.held, p, rows.data(), ptrdiff_t(rows.size()), &batch.status);
   };
   refused(remove(-1, {}));
+  refused(remove(n + 1, {0, 1, 2, 3, 4, 5}));
   refused(remove(1, {n}));
   refused(remove(1, {-1}));
   refused(remove(2, {1, 1}));

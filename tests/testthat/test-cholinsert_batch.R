@@ -118,6 +118,9 @@ test_that("names of rows follow where all members have the same ones", {
   each <- sapply(own, function(at) append(rep(0.1, 3), 9, at - 1))
   expect_identical(dimnames(cholinsert_gpu(f, each, at = own)), list(NULL, NULL, LETTERS[1:b]))
   expect_identical(dimnames(choldelete_gpu(f, "b"))[[1]], c("a", "c"))
+  g <- copy_factor(f)
+  expect_true(all(cholinsert_gpu(g, c(0.1, -1, 0.1, 0.1), at = 2, in_place = TRUE, check = FALSE)$pivot == 2L))
+  expect_identical(dimnames(g), dimnames(f))
   expect_null(dimnames(cholinsert_gpu(growing(3)$f, x, at = 2)))
 })
 
@@ -139,6 +142,9 @@ test_that("bad arguments are told, and nothing is changed", {
     expect_error(choldelete_gpu(f, index, in_place = TRUE), class = "gpucholmod_bad_argument")
   }
   expect_error(choldelete_gpu(f, matrix(1, 1, 2)), class = "gpucholmod_dimension_mismatch")
+  none <- chol_batch(array(0, c(3, 3, 0)), "cpu")
+  expect_identical(dim(choldelete_gpu(none, matrix(1, 2, 0))), c(1L, 1L, 0L))
+  expect_error(choldelete_gpu(none, matrix(1, 4, 0)), class = "gpucholmod_bad_argument")
   expect_error(chol_batch(before, capacity = 2), class = "gpucholmod_bad_argument")
   expect_error(orders(before), class = "gpucholmod_bad_argument")
   expect_error(cholinsert_gpu(f, x, b = 1), class = "gpucholmod_bad_argument")

@@ -2,7 +2,7 @@
 
     cholupdate             the factor of A + x diag(weights) x', from the factor of A
     Factor                 a factor with memory of its own, on the host or on a GPU, that grows, shrinks and solves
-    Batch                  many small factors of one order, that are modified together
+    Batch                  many small factors that are modified together, and grow
     RecursiveLeastSquares  a ridge regression that observations are added to and removed from
     solve_modified         solutions with many modifications of one matrix that stays as it is
 

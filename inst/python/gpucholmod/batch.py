@@ -46,7 +46,8 @@ class Batch(Handle):
     threads : int, optional
         The most threads that compute. None: as many as are of use.
     capacity : int, optional
-        The rows and columns of each matrix that there is room for in the host's memory. None: n.
+        The rows and columns of each matrix that there is room for. None: n. On a GPU none is kept unless it is above
+        1,024.
 
     After an exception the factors are as they were, unless the exception is HalfModified; `member` is the number of the
     matrix that it is about. A batch can be copied and pickled.

@@ -9,7 +9,7 @@
 /// A look at the columns of V of a pass, which nobody has read before.
 namespace gpucholmod::cuda {
 
-/// Pieces of the columns of V in a pass, for look_at_columns(): so many of each column.
+/// Pieces of the columns of V in a pass, for take_columns(): so many of each column.
 struct Pieces {
   const block_columns::Looked* looks;
   int count;

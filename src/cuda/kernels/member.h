@@ -7,7 +7,7 @@
 
 /// A member of a batch: the work of a team of threads, a warp (member_by_warp.h), or, for larger members, a block
 /// (member_by_block.h). Written once, over a class Team: MemberTeam (batch.cuh) is the real thing, HostTeam
-/// (tests/core/test_member.cpp) runs the threads one after the other.
+/// (tests/core/host_team.h) runs the threads one after the other.
 ///
 /// The triangle lies packed by rows: R(i, j) at row_of(n, i) + j. Every row is read once and written once for up to K
 /// columns of V, which stay in the registers, V(j, .) with the thread that has column j. Row i takes one reflection for

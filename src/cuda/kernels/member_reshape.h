@@ -184,6 +184,13 @@ GPUCHOLMOD_HOST_DEVICE void place_rows(const Team& team, const BatchRows<T>& of,
   if (own.at == own.order || of.found[member] != NewDiagonal::good) return;
   const Numbers<T> R = of.out + member * words_of(of.made_n);
   for (int q = 0; q < of.p; ++q) shift_left(team, R, of.made_n, own.order + of.p, own.order + q, own.at + q, room);
+  team.threads([&](int thread) {
+    for (int j = own.at + thread; j < own.order + of.p; j += team.size()) {
+      if (R.get(row_of(of.made_n, j) + j) >= R.least_normal()) continue;
+      of.found[member] = NewDiagonal::vanished;
+      *of.any = 1;
+    }
+  });
 }
 
 /// p rows and columns that every member loses.

@@ -21,12 +21,18 @@ TEST_P(CudaBatchReshape, MembersThatFailStay) {
 
 TEST_P(CudaBatchReshape, NumbersOfAnySize) { reshape_numbers_of_any_size(keep, GetParam()); }
 
+TEST_P(CudaBatchReshape, AllMembersFail) { all_fail(keep, GetParam()); }
+
+TEST_P(CudaBatchReshape, RefusesWhatVanishes) { refuse_what_vanishes(keep, GetParam()); }
+
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaBatchReshape, testing::Values(Precision::double_, Precision::single),
                          [](const auto& info) { return info.param == Precision::single ? "Single" : "Double"; });
 
 TEST(CudaBatchReshaped, DoesNotDependOnNeighbours) {
   for (const index_t n : {4, 33, 150}) grow_alone_and_beside(keep, n);
 }
+
+TEST(CudaBatchReshaped, OfNoMembers) { reshape_none(keep); }
 
 TEST(CudaBatchReshaped, RefusesBadNumbers) { refuse_bad_numbers(keep); }
 

@@ -182,6 +182,7 @@ TEST(Queued, RefusesWhatItCannotQueue) {
   refused("options->verdict", [](auto& options, auto&...) { options.triangle = GPUCHOLMOD_LOWER; });
   refused("options->verdict", [&](auto& options, auto&...) { options.verdict = &word; });
   refused("options->verdict", [](auto&, auto& R, auto& out, auto&...) { out = R; });
+  refused("options->verdict", [](auto&, auto& R, auto& out, auto&...) { R.ld = out.ld = 4 * 8 + 4098; });
   refused("options->verdict", [](auto&, auto& R, auto& out, auto& V, auto&) {
     R = matrix(static_cast<double*>(R.data) + 1, 7, 7, 8);
     out = matrix(static_cast<double*>(out.data), 7, 7, 8);
