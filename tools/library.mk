@@ -3,10 +3,11 @@
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local
 #   make -f tools/library.mk -j4 install PREFIX=/usr/local CUDA=yes BUILD=build/gpu
 #
-# puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod*.h, gpucholmod*.hpp and lib/pkgconfig/gpucholmod.pc there, for the CPU or
-# with what runs on a GPU. It takes GNU make, a compiler of C++17, Eigen 3.3 or later (header files only; EIGEN=, where pkg-config does not know it)
-# and some LAPACK and BLAS (LAPACK=); for GPUs the CUDA toolkit (CUDA_HOME=, and CUDA_ARCH=, the architectures to compile for, oldest first, which
-# serves those to come as well). A build folder (BUILD=) is for one or the other.
+# puts lib/libgpucholmod.a, lib/libgpucholmod.so, include/gpucholmod*.h, gpucholmod*.hpp and
+# lib/pkgconfig/gpucholmod.pc there, for the CPU or with what runs on a GPU. It takes GNU make, a compiler of C++17,
+# Eigen 3.3 or later (header files only; EIGEN=, where pkg-config does not know it) and some LAPACK and BLAS
+# (LAPACK=); for GPUs the CUDA toolkit (CUDA_HOME=, and CUDA_ARCH=, the architectures to compile for, oldest first,
+# which serves those to come as well). A build folder (BUILD=) is for one or the other.
 PREFIX = /usr/local
 BUILD = build/library
 CXXFLAGS = -O2
