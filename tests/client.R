@@ -1,8 +1,9 @@
 # The C interface as another package uses it: tests/client, which tools/test.sh installs. Stops at the first thing that is wrong.
 library(gpucholmodclient)
 
-# every function that gpucholmod.h declares is there
-lines <- readLines(system.file("include", "gpucholmod.h", package = "gpucholmod", mustWork = TRUE))
+# every function that gpucholmod.h declares, with the header of batches that it includes, is there
+headers <- system.file("include", c("gpucholmod.h", "gpucholmod_batch.h"), package = "gpucholmod", mustWork = TRUE)
+lines <- unlist(lapply(headers, readLines))
 prototype <- "^(int|size_t|ptrdiff_t|void) (gpucholmod_\\w+)\\(.*"
 declared <- sub(prototype, "\\2", grep(prototype, lines, value = TRUE))
 stopifnot(length(declared) > 40, setequal(client_names(), declared))
