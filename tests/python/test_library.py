@@ -116,7 +116,8 @@ class Agreement(unittest.TestCase):
     def test_structs_and_constants_are_those_of_the_header(self):
         structs = {"matrix": _library.Matrix, "const_matrix": _library.Matrix, "status": _library.Status,
                    "right_sides": _library.RightSides, "options": _library.Options,
-                   "modifications": _library.Modifications, "batch_modification": _library.BatchModification}
+                   "modifications": _library.Modifications, "batch_modification": _library.BatchModification,
+                   "batch_insertion": _library.BatchInsertion}
         constants = ("DOUBLE", "FLOAT", "UPPER", "LOWER", "HOST", "ANY_GPU", "ALL_THREADS", "OK")
         asked, expected = [], []
         for name, struct in structs.items():
