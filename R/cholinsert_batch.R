@@ -49,7 +49,8 @@
 #' # three Gaussian processes with points of their own get a point each, and lose their first
 #' covariance <- function(x, y) exp(-20 * outer(x, y, "-")^2) + 1e-3 * outer(x, y, "==")
 #' x <- matrix(runif(15), 5)
-#' f <- chol_batch(array(apply(x[1:4, ], 2, function(x) chol(covariance(x, x))), c(4, 4, 3)), capacity = 5)
+#' R <- apply(x[1:4, ], 2, function(x) chol(covariance(x, x)))
+#' f <- chol_batch(array(R, c(4, 4, 3)), capacity = 5)
 #' cholinsert_gpu(f, sapply(1:3, function(m) covariance(x[, m], x[5, m])), in_place = TRUE)
 #' all.equal(f[[2]], chol(covariance(x[, 2], x[, 2])))
 #' choldelete_gpu(f, 1, in_place = TRUE)
