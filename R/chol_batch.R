@@ -68,8 +68,8 @@ chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), upl
   } else {
     rcpp_batch_hold(x, d[[1L]], d[[3L]], given$orders, capacity, lower, precision)
   }
-  fields <- c(made, list(status = "live", uplo = uplo, 
-                       dimnames = if (!listed) dimnames(R) else if (!is.null(names(R))) list(NULL, NULL, names(R))))
+  names <- if (!listed) dimnames(R) else if (!is.null(names(R))) list(NULL, NULL, names(R))
+  fields <- c(made, list(status = "live", uplo = uplo, dimnames = names))
   fields$precision <- choice_of(made$precision, "precision")
   structure(list2env(fields, parent = emptyenv()), class = "chol_batch")
 }

@@ -5,8 +5,8 @@
 #' oldest.
 #'
 #' New columns of \eqn{R} are found by a forward substitution and the factor of a \eqn{p \times p}{p x p} matrix.
-#' Between other rows, rotations take them to their place, so that nothing is downdated. A deletion adds
-#' what was in the deleted rows of \eqn{R} to the rest, as [cholupdate_batch()] adds columns.
+#' Between other rows, rotations take them to their place, so that nothing is downdated. A deletion adds what was in the
+#' deleted rows of \eqn{R} to the rest, as [cholupdate_batch()] adds columns.
 #'
 #' Members that cannot be enlarged may stay as they are (`check = FALSE`), so that a batch can have members of several
 #' orders; `orders()` tells them. Then `dim()` tells the largest order, and `as.array()` and `diag()` show members of

@@ -12,8 +12,8 @@
 /// Rows and columns of the members of a group come and go.
 namespace gpucholmod::cpu {
 
-/// p new columns of R for every member of a group, computed before anything changes: by columns, `n + p` rows of
-/// `lanes` numbers each. Rows from n on are the corner, the p x p block on the diagonal.
+/// p new columns of R for every member of a group, in memory of their own: by columns, `n + p` rows of `lanes` numbers
+/// each. Rows from n on are the corner, the p x p block on the diagonal.
 template <class T>
 struct NewColumns {
   static constexpr index_t lanes = group_size<T>;
@@ -25,19 +25,19 @@ struct NewColumns {
   double* corner(index_t s, index_t q) const { return at(n + s, q); }
 };
 
-/// A member's place in a group, its order, and the first of its new rows.
+/// The order of a member, and the number of its first new row.
 struct NewRows {
   index_t order = 0, at = 0;
 };
 
-/// The columns become those of a member of order 0, of which nothing is known: the corner is the identity.
+/// The new columns of every member become zero, and its corner the identity.
 template <class T>
 void clear(const NewColumns<T>& columns) {
   std::fill_n(columns.numbers, NewColumns<T>::words(columns.n, columns.p), 0.0);
   for (index_t q = 0; q < columns.p; ++q) std::fill_n(columns.corner(q, q), columns.lanes, 1.0);
 }
 
-/// X: the new columns of a member's matrix, rows in the order of the new matrix, to their lane.
+/// Puts X, the new columns of a member's matrix with rows in the order of the new matrix, into the member's lane.
 template <class T>
 void put_columns(MatrixView<const double> X, const NewRows& rows, index_t lane, const NewColumns<T>& columns) {
   for (index_t q = 0; q < columns.p; ++q) {
@@ -103,7 +103,7 @@ struct MemberOfGroup {
   T& operator()(index_t i, index_t j) const { return group[group_entry<T>(n, i, j) + lane]; }
 };
 
-/// The columns of a member to the end of its rows, in a group that is as wide.
+/// Puts the new columns of a member behind its rows, in a group that has been widened for them.
 template <class T>
 void append_columns(const NewColumns<T>& columns, const NewRows& rows, const MemberOfGroup<T>& R) {
   for (index_t i = 0; i < rows.order; ++i)
@@ -129,8 +129,8 @@ inline double length(double x, double y) {
 
 /// Row and column `from` of A, of order n, become number `to` <= from, in some lanes: column `from` of R is taken
 /// there, and rotations of neighbouring rows, from the bottom up, make R a triangle again. Row i + 1 becomes
-/// sine R_i - cosine c, and c, what comes up from row `from`, becomes cosine R_i + sine c. No row fails: the diagonal
-/// stays positive.
+/// sine R_i - cosine c, and c, what comes up from row `from`, becomes cosine R_i + sine c. The diagonal stays positive,
+/// but for entries that become too small for T.
 /// work: (n + 2 (from + 1)) x count.
 template <int count, class T>
 void shift_left(const LanesOfGroup<count, T>& R, index_t n, index_t from, index_t to, double* work) {

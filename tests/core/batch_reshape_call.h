@@ -40,7 +40,7 @@ class GrowingBatch {
     Pivots expected(b, -1);
     for (index_t m = 0; m < b; ++m) {
       const index_t own = A[m].rows(), place = what.place(m, own);
-      after[m] = enlarged(A[m], place, p, !fails.empty() && fails[m], random);
+      after[m] = enlarged(A[m], place, p, !fails.empty() && fails[m] ? 1e-3 : 3, random);
       expected[m] = first_indefinite(after[m]);
       for (index_t q = 0; q < p; ++q)
         for (index_t i = 0; i < own + p; ++i)
@@ -130,28 +130,6 @@ class GrowingBatch {
 
   std::unique_ptr<HeldBatch> held;
   std::vector<Matrix> A;
-
- private:
-  /// A with p rows and columns more, positive definite or not; the new numbers are doubles.
-  static Matrix enlarged(const Matrix& A, index_t at, index_t p, bool fails, Random& random) {
-    const index_t n = A.rows();
-    Matrix out = Matrix::Zero(n + p, n + p);
-    std::vector<index_t> places = without_range(at, p, n + p);
-    for (index_t j = 0; j < n; ++j)
-      for (index_t i = 0; i < n; ++i) out(places[i], places[j]) = A(i, j);
-    const real size = n > 0 ? A.trace() / real(n) : 1;
-    for (index_t q = at; q < at + p; ++q) {
-      for (index_t i = 0; i < n + p; ++i)
-        out(i, q) = out(q, i) = double(i == q ? 3 * size : size * random.normal() / (8 * std::sqrt(real(n + p))));
-    }
-    if (fails) out(at + p - 1, at + p - 1) = double(size * 1e-3);
-    return out;
-  }
-  static std::vector<index_t> without_range(index_t at, index_t p, index_t n) {
-    std::vector<index_t> gone;
-    for (index_t q = 0; q < p; ++q) gone.push_back(at + q);
-    return without(gone, n);
-  }
 };
 
 /// Lives of batches, in which rows come at the end and between others, go, and V is added: by turns in place and not.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cuda/kernels/member.h"
+#include "matrices.h"
 
 /// A team of threads that works for a member of a batch, one thread after the other.
 namespace gpucholmod::test {
@@ -70,5 +71,26 @@ struct HostTeam {
   static double reciprocal(double x) { return 1 / x; }
   static double reciprocal_root(double x) { return 1 / std::sqrt(x); }
 };
+
+/// The packed triangle of R, of scalars T, and back.
+template <class T, class S>
+std::vector<T> packed(const Stored<S>& R) {
+  const index_t n = R.cols();
+  std::vector<T> words(cuda::words_of(n));
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i; j < n; ++j) words[cuda::row_of(n, i) + j] = T(R(i, j));
+  return words;
+}
+template <class T>
+Stored<T> unpacked(const T* words, index_t n) {
+  Stored<T> R = Stored<T>::Zero(n, n);
+  for (index_t i = 0; i < n; ++i)
+    for (index_t j = i; j < n; ++j) R(i, j) = words[cuda::row_of(n, i) + j];
+  return R;
+}
+template <class T>
+Stored<T> unpacked(const std::vector<T>& words, index_t n) {
+  return unpacked(words.data(), n);
+}
 
 }  // namespace gpucholmod::test

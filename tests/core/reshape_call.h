@@ -47,6 +47,24 @@ inline std::vector<index_t> with_moved(index_t n, index_t from, index_t to) {
   return order;
 }
 
+/// A with p rows and columns more from `at` on, whose numbers are doubles. `last`: the last new entry of the diagonal,
+/// by the mean of A's; 3 leaves A positive definite, with -1 it is not.
+inline Matrix enlarged(const Matrix& A, index_t at, index_t p, double last, Random& random) {
+  const index_t n = A.rows();
+  Matrix out = Matrix::Zero(n + p, n + p);
+  std::vector<index_t> fresh;
+  for (index_t q = at; q < at + p; ++q) fresh.push_back(q);
+  const std::vector<index_t> places = without(fresh, n + p);
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = 0; i < n; ++i) out(places[i], places[j]) = A(i, j);
+  const real size = n > 0 ? A.trace() / real(n) : 1;
+  for (const index_t q : fresh)
+    for (index_t i = 0; i < n + p; ++i)
+      out(i, q) = out(q, i) = double(i == q ? 3 * size : size * random.normal() / (8 * std::sqrt(real(n + p))));
+  out(at + p - 1, at + p - 1) = double(last * size);
+  return out;
+}
+
 inline Stored<double> contents(const HeldFactor& f) {
   Stored<double> out(f.order(), f.order());
   f.download(Uplo::upper, out.data());

@@ -17,22 +17,6 @@ namespace {
 
 using namespace cuda;
 
-template <class T>
-std::vector<T> packed(const Stored<T>& R) {
-  const index_t n = R.cols();
-  std::vector<T> words(words_of(n));
-  for (index_t i = 0; i < n; ++i)
-    for (index_t j = i; j < n; ++j) words[row_of(n, i) + j] = R(i, j);
-  return words;
-}
-template <class T>
-Stored<T> unpacked(const std::vector<T>& words, index_t n) {
-  Stored<T> R = Stored<T>::Zero(n, n);
-  for (index_t i = 0; i < n; ++i)
-    for (index_t j = i; j < n; ++j) R(i, j) = words[row_of(n, i) + j];
-  return R;
-}
-
 /// What becomes of a member, in passes of K columns.
 template <class T>
 struct Modified {

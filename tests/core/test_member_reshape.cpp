@@ -10,22 +10,6 @@ namespace {
 
 using namespace cuda;
 
-template <class T>
-std::vector<T> packed(const Stored<double>& R) {
-  const index_t n = R.cols();
-  std::vector<T> words(words_of(n));
-  for (index_t i = 0; i < n; ++i)
-    for (index_t j = i; j < n; ++j) words[row_of(n, i) + j] = T(R(i, j));
-  return words;
-}
-template <class T>
-Stored<double> unpacked(const T* words, index_t n) {
-  Stored<double> R = Stored<double>::Zero(n, n);
-  for (index_t i = 0; i < n; ++i)
-    for (index_t j = i; j < n; ++j) R(i, j) = double(words[row_of(n, i) + j]);
-  return R;
-}
-
 /// Two members in triangles of order n: the first of that order, the second of a smaller one.
 template <class T>
 struct TwoMembers {
@@ -49,28 +33,12 @@ struct TwoMembers {
 template <class T>
 double units(const T* words, index_t n, const Matrix& A) {
   const index_t own = A.rows();
-  const Stored<double> R = unpacked(words, n);
+  const Stored<double> R = unpacked(words, n).template cast<double>();
   EXPECT_TRUE(R.bottomRightCorner(n - own, n - own) == Stored<double>::Identity(n - own, n - own));
   EXPECT_TRUE((R.topRightCorner(own, n - own).array() == 0).all());
   const Stored<double> top = R.topLeftCorner(own, own);
   EXPECT_TRUE((top.diagonal().array() > 0).all());
   return own == 0 ? 0 : double(norm_1(gram(top) - A) / (real(std::numeric_limits<T>::epsilon()) * own * norm_1(A)));
-}
-
-/// A with p rows and columns more from `at` on; `good`: it stays positive definite.
-Matrix enlarged(const Matrix& A, index_t at, index_t p, bool good, Random& random) {
-  const index_t n = A.rows();
-  Matrix out = Matrix::Zero(n + p, n + p);
-  std::vector<index_t> gone;
-  for (index_t q = 0; q < p; ++q) gone.push_back(at + q);
-  const std::vector<index_t> places = without(gone, n + p);
-  for (index_t j = 0; j < n; ++j)
-    for (index_t i = 0; i < n; ++i) out(places[i], places[j]) = A(i, j);
-  for (index_t q = at; q < at + p; ++q)
-    for (index_t i = 0; i < n + p; ++i)
-      out(i, q) = out(q, i) = i == q ? 2 : real(double(random.normal())) / (8 * std::sqrt(real(n + p)));
-  if (!good) out(at + p - 1, at + p - 1) = -1;
-  return out;
 }
 
 template <class T>
@@ -90,7 +58,7 @@ TYPED_TEST(MemberReshape, InsertsRows) {
       std::vector<double> X(made_n * p * 2, NAN), C(n * p * 2), corner(p * p * 2), bounds(2, 0.5), after(2);
       std::vector<Matrix> A;
       for (int m = 0; m < 2; ++m) {
-        A.push_back(enlarged(members.A[m], rows[m].at, p, good || m == 1, random));
+        A.push_back(enlarged(members.A[m], rows[m].at, p, good || m == 1 ? 3 : -1, random));
         for (index_t q = 0; q < p; ++q)
           for (index_t i = 0; i < A[m].rows(); ++i) X[i + (q + m * p) * made_n] = double(A[m](i, rows[m].at + q));
       }
@@ -104,7 +72,7 @@ TYPED_TEST(MemberReshape, InsertsRows) {
       const HostTeam block{int(made_n)}, warp{WARP};
       for (int m = 0; m < 2; ++m) {
         part_new_columns(block, of, m);
-        const Stored<double> R = unpacked(members.R.data() + m * words_of(n), n);
+        const Stored<double> R = unpacked(members.R.data() + m * words_of(n), n).template cast<double>();
         for (index_t q = 0; q < p; ++q) {
           Eigen::Map<Stored<double>> c(C.data() + (q + m * p) * n, n, 1);
           R.template triangularView<Eigen::Upper>().transpose().solveInPlace(c);
@@ -145,7 +113,8 @@ TYPED_TEST(MemberReshape, RemovesRows) {
       const index_t own = orders[m] - p;
       const Matrix rest = Eigen::Map<Stored<double>>(V.data() + m * left * p, left, p).template cast<real>();
       EXPECT_TRUE((rest.bottomRows(left - own).array() == 0).all());
-      const Stored<double> R = unpacked(out.data() + m * words_of(left), left).topLeftCorner(own, own);
+      const Stored<T> all = unpacked(out.data() + m * words_of(left), left);
+      const Stored<double> R = all.topLeftCorner(own, own).template cast<double>();
       const Matrix made = gram(R) + rest.topRows(own) * rest.topRows(own).transpose();
       const std::vector<index_t> of_member(gone.begin() + m * p, gone.begin() + (m + 1) * p);
       const Matrix expected = picked(members.A[m], without(of_member, orders[m]));
