@@ -109,8 +109,8 @@ class HeldBatch {
 
   /// The factors with p more rows and columns each; pivots, `made` and `begun` as above, pivots of the new matrices. A
   /// member that fails keeps its order. Beyond the capacity, the batch moves to memory with room for half as many rows
-  /// and columns again. On a GPU, it moves in any case. Throws not_finite and overflow of X, and
-  /// not_supported where members on a GPU become too large for a thread each of their columns.
+  /// and columns again. On a GPU, it moves in any case. Throws not_finite and overflow of X, bad_diagonal where a new
+  /// entry of the diagonal is too small, and not_supported where a batch on a GPU has no room for such members.
   virtual void insert(const BatchInsertion& what, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
                       std::atomic<bool>& begun) = 0;
   /// The factors without p rows and columns of each.

@@ -127,10 +127,10 @@ class LargeBatch : public DeviceBatch {
     return numbers;
   }
 
-  /// f(member, place, made) for all: in place if nothing can fail, or others may change when a member fails; otherwise
-  /// by way of a second batch. f returns the pivot of a member. Returns whether the batch has changed, or *made.
+  /// Calls f(member, other) for all members, which returns the pivot: `direct`, in place, `other` being null; otherwise
+  /// the members that f makes in *other become *made, or, where `made` is null, this batch.
   template <class F>
-  bool change(std::unique_ptr<HeldBatch>* made, bool direct, bool all_or_none, std::vector<index_t>& pivots,
+  void change(std::unique_ptr<HeldBatch>* made, bool direct, bool all_or_none, std::vector<index_t>& pivots,
               std::atomic<bool>& begun, F&& f) {
     pivots.assign(count(), -1);
     if (made) made->reset();
@@ -141,10 +141,9 @@ class LargeBatch : public DeviceBatch {
       if (!direct && pivots[m] >= 0 && !all_or_none) others[m] = members_[m]->copy();
     }
     const bool any = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-    if (direct || (any && all_or_none)) return direct;
+    if (direct || (any && all_or_none)) return;
     if (made) *made = of(std::move(others));
     else members_.swap(others);
-    return true;
   }
 
   /// Before anything changes. Whether anything is taken away.
