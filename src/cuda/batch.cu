@@ -11,9 +11,6 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// A thread for each column; members beyond are factors of their own.
-constexpr index_t most_order = 1024;
-
 /// V of all members: where the host has it, or, not null, where the device has.
 struct ColumnsOfMembers {
   const double *host, *device;

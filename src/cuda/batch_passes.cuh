@@ -10,8 +10,10 @@
 
 namespace gpucholmod::cuda {
 
-/// Columns of V in a pass, V having k columns.
-inline index_t columns_of_pass(index_t n, index_t k) { return k <= 1 ? 1 : k <= 4 || n > most_columns<16> ? 4 : 16; }
+/// Members of higher order are factors of their own.
+constexpr index_t most_order = 1024;
+
+constexpr int most_columns_of_pass = 16;
 
 /// Numbers on the device while a call runs; nothing, and null, where there are none.
 template <class S>
@@ -82,26 +84,22 @@ class BatchPasses : public BatchStorage<T> {
 
   /// Queues the passes of a modification from this batch to `out`; of `pass` only what they have in common is given.
   void run(BatchPass<T> pass, const BatchTask& task, T* out) const {
-    const index_t columns = columns_of_pass(n_, task.k);
     pass.n = n_;
     pass.out = Numbers<T>::of(out);
     pass.origin = Numbers<T>::of(dR_.data());
     pass.V_stride = task.common_V ? 0 : n_ * task.k;
-    for (index_t first = 0; first < std::max<index_t>(task.k, 1); first += columns) {
+    index_t first = 0;
+    do {
       pass.R = Numbers<T>::of(first == 0 ? dR_.data() : out);
       pass.first = int(first);
-      pass.columns = int(std::min(columns, task.k - first));
-      pass.last = first + columns >= task.k;
-      if (columns == 1) launch<1>(pass);
-      else if (columns == 4) launch<4>(pass);
-      else launch<16>(pass);
-    }
+      first += launch(pass, task.k - first);
+    } while (first < task.k);
   }
 
   /// Reads what passes have told of the members of `out`. Throws the error of the first that is lost.
   void read(const std::vector<int>& told, const T* out, const double* V, const BatchTask& task,
             std::vector<index_t>& pivots) const {
-    const bool several = columns_of_pass(n_, task.k) < task.k;
+    const bool several = task.k > most_columns_of_pass;
     for (index_t m = 0; m < b_; ++m) {
       if (told[m] == -1) continue;
       cpu::for_member(m, [&] {
@@ -112,17 +110,32 @@ class BatchPasses : public BatchStorage<T> {
   }
 
  private:
-  /// Threads of a block, a column each.
-  unsigned columns() const { return unsigned((n_ + WARP - 1) / WARP * WARP); }
+  /// Queues a pass by L threads a member, or by as many as its order takes, if so many columns of V are left. Returns
+  /// how many columns the kernel has room for: there are kernels for those numbers that are worth the size of a kernel.
+  template <int L = SLOTS>
+  int launch(const BatchPass<T>& pass, index_t left) const {
+    constexpr bool of_doubles = sizeof(T) == 8;
+    if constexpr (SLOTS * L < most_order) {
+      if (threads_of_member(n_) > L) return launch<2 * L>(pass, left);
+    }
+    if constexpr (of_doubles && L <= 64) {
+      if (left <= 1) return start<1, L>(pass, left);
+    }
+    if (left <= 4) return start<4, L>(pass, left);
+    if constexpr (of_doubles) {
+      if (left <= 8) return start<8, L>(pass, left);
+    }
+    return start<most_columns_of_pass, L>(pass, left);
+  }
 
-  template <int K>
-  void launch(const BatchPass<T>& pass) const {
-    const unsigned quarters = unsigned((b_ + warps_of_block - 1) / warps_of_block);
-    const dim3 warps(WARP, warps_of_block);
-    if (n_ <= WARP) modify_by_warps<T, K, 1><<<quarters, warps, 0, stream()>>>(pass, b_);
-    else if (n_ <= 4 * WARP) modify_by_warps<T, K, 4><<<quarters, warps, 0, stream()>>>(pass, b_);
-    else modify_by_blocks<T, K><<<unsigned(b_), columns(), 0, stream()>>>(pass);
+  template <int K, int L>
+  int start(BatchPass<T> pass, index_t left) const {
+    constexpr int members = members_of_block<L>;
+    pass.columns = int(std::min<index_t>(K, left));
+    pass.last = left <= K;
+    modify_members<T, K, L><<<unsigned((b_ + members - 1) / members), dim3(L, members), 0, stream()>>>(pass, b_);
     check(cudaGetLastError(), "start the modification of a batch");
+    return K;
   }
 
   /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be

@@ -21,28 +21,18 @@ struct HostTeam {
     decltype(auto) operator[](int thread) const { return const_cast<PerThread*>(this)->of[thread]; }
     decltype(auto) operator[](int thread) { return of[thread]; }
   };
-  int columns;
-  int size() const { return (columns + WARP - 1) / WARP * WARP; }
+  int count;
+  int size() const { return count; }
   template <class F>
   void threads(F&& f) const {
     for (int thread = 0; thread < size(); ++thread) f(thread);
   }
-  template <class F>
-  void warp(int w, F&& f) const {
-    for (int thread = w * WARP; thread < (w + 1) * WARP; ++thread) f(thread);
-  }
-  template <class F>
-  void later_warps(int w, F&& f) const {
-    for (int thread = (w + 1) * WARP; thread < size(); ++thread) f(thread);
-  }
-  bool has(int) const { return true; }
   template <int K>
   static ColumnOfV<K> load(const double (&v)[K]) {
     ColumnOfV<K> out;
     std::copy_n(v, K, out.q);
     return out;
   }
-  double broadcast(int, const PerThread<double>& x, int thread) const { return x[thread]; }
   template <class F>
   void each_warp(F&& f) const {
     for (int w = 0; w < size() / WARP; ++w) f(w);
@@ -60,6 +50,9 @@ struct HostTeam {
   template <class T>
   static void start_copy(T* to, const T* from) { *to = *from; }
   static void wait_for_copies() {}
+  static void end_copies() {}
+  template <int>
+  static void wait_for_copies() {}
   double sum(const PerThread<double>& x) const {
     double all = 0;
     for (int thread = 0; thread < size(); ++thread) all += x[thread];
@@ -71,6 +64,9 @@ struct HostTeam {
   static double reciprocal(double x) { return 1 / x; }
   static double reciprocal_root(double x) { return 1 / std::sqrt(x); }
 };
+
+/// Threads of so many whole warps that each column has one.
+inline int a_thread_for_each(index_t columns) { return int((columns + WARP - 1) / WARP * WARP); }
 
 /// The packed triangle of R, of scalars T, and back.
 template <class T, class S>

@@ -1,5 +1,4 @@
-#include "cuda/kernels/member_by_block.h"
-#include "cuda/kernels/member_by_warp.h"
+#include "cuda/kernels/member_modify.h"
 #include "cuda/kernels/member_solve.h"
 
 #include <cmath>
@@ -24,10 +23,21 @@ struct Modified {
   int pivot = -1;
 };
 
-/// `added`: how many columns of V, from the first on, are added.
+/// A pass by `threads` threads.
+template <int K, class T, int L = SLOTS>
+void modify_by(int threads, const BatchPass<T>& pass) {
+  if constexpr (L < 256) {
+    if (threads > L) return modify_by<K, T, 2 * L>(threads, pass);
+  }
+  ASSERT_EQ(threads, L);
+  ModifyRoom<T, K, L> room{};
+  modify_member<K>(HostTeam{L}, pass, 0, room);
+}
+
+/// `added`: how many columns of V, from the first on, are added; `times`: by how many times the threads that it takes.
 template <int K, class T>
 Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, const std::vector<double>& by = {},
-                     Factors factors = {1, 1, 1}, bool by_block = false) {
+                     Factors factors = {1, 1, 1}, int times = 1) {
   const index_t n = R.cols();
   const int k = int(V.cols());
   std::vector<int> order;
@@ -51,37 +61,30 @@ Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, con
     pass.last = first + K >= k;
     pass.may_overflow = true;
     pass.pivots = &made.pivot;
-    if (by_block || n > 4 * WARP) {
-      BlockRoom<K> room{};
-      modify_by_block<K>(HostTeam{int(n)}, pass, 0, room);
-    } else {
-      WarpRoom<K> room{};
-      n <= WARP ? modify_by_warp<K, 1>(HostTeam{WARP}, pass, 0, room)
-                : modify_by_warp<K, 4>(HostTeam{WARP}, pass, 0, room);
-    }
+    modify_by<K>(times * threads_of_member(n), pass);
     if (first + K < k) from = made.R;
   }
   return made;
 }
 template <class T>
-Modified<T> modified(int K, const Stored<T>& R, const Stored<double>& V, int added, bool by_block) {
+Modified<T> modified(int K, const Stored<T>& R, const Stored<double>& V, int added, int times) {
   const std::vector<double> by;
   const Factors ones{1, 1, 1};
-  return K == 1   ? modified<1>(R, V, added, by, ones, by_block)
-         : K == 4 ? modified<4>(R, V, added, by, ones, by_block)
-                  : modified<16>(R, V, added, by, ones, by_block);
+  return K == 1   ? modified<1>(R, V, added, by, ones, times)
+         : K == 4 ? modified<4>(R, V, added, by, ones, times)
+         : K == 8 ? modified<8>(R, V, added, by, ones, times)
+                  : modified<16>(R, V, added, by, ones, times);
 }
 
 template <class T>
 void expect_right(const Problem<T>& p, int K, const std::string& what) {
-  const index_t n = p.R.cols();
   const Residual residual(p);
-  for (const bool by_block : {false, true}) {
-    const Modified<T> made =
-        modified<T>(K, p.R, p.V.template cast<double>(), p.sign == Sign::update ? int(p.V.cols()) : 0, by_block);
-    ASSERT_EQ(made.pivot, -1) << what;
-    EXPECT_LT(residual.ratio(unpacked(made.R, n), sizeof(T) == 8 ? 0x1p-52 : 0x1p-23), 10) << what;
-  }
+  const Stored<double> V = p.V.template cast<double>();
+  const int added = p.sign == Sign::update ? int(p.V.cols()) : 0;
+  const Modified<T> made = modified<T>(K, p.R, V, added, 1);
+  ASSERT_EQ(made.pivot, -1) << what;
+  EXPECT_LT(residual.ratio(unpacked(made.R, p.R.cols()), sizeof(T) == 8 ? 0x1p-52 : 0x1p-23), 10) << what;
+  EXPECT_EQ(modified<T>(K, p.R, V, added, 2).R, made.R) << what << ", by more threads";
 }
 
 class MemberFamilies : public testing::TestWithParam<int> {};
@@ -90,7 +93,7 @@ TEST_P(MemberFamilies, AreModifiedAccurately) {
   const Level level{0x1p-52};
   const bool by_case = GetParam() < int(std::size(cases));
   for (const index_t n : by_case ? std::vector<index_t>{130} : std::vector<index_t>{1, 2, 5, 31, 32, 33, 70})
-    for (const auto& [K, k] : {std::pair<int, index_t>{1, 1}, {1, 3}, {4, 3}, {16, 9}, {16, 16}, {16, 20}}) {
+    for (const auto& [K, k] : {std::pair<int, index_t>{1, 1}, {1, 3}, {4, 3}, {8, 7}, {16, 9}, {16, 16}, {16, 20}}) {
       Random random(unsigned(n * 100 + k));
       const std::string what = "n = " + std::to_string(n) + ", k = " + std::to_string(k) + ", K = " + std::to_string(K);
       if (by_case) {

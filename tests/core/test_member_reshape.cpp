@@ -69,7 +69,7 @@ TYPED_TEST(MemberReshape, InsertsRows) {
                             rows, X.data(), made_n * p, C.data(), corner.data(), bounds.data(), after.data(), found,
                             &any, &needs_look};
       static ReshapeRoom room;
-      const HostTeam block{int(made_n)}, warp{WARP};
+      const HostTeam block{a_thread_for_each(made_n)}, warp{WARP};
       for (int m = 0; m < 2; ++m) {
         part_new_columns(block, of, m);
         const Stored<double> R = unpacked(members.R.data() + m * words_of(n), n).template cast<double>();
@@ -109,7 +109,7 @@ TYPED_TEST(MemberReshape, RemovesRows) {
                               gone.data(), p, V.data()};
     static ReshapeRoom room;
     for (int m = 0; m < 2; ++m) {
-      remove_rows(HostTeam{int(n)}, of, m, room);
+      remove_rows(HostTeam{a_thread_for_each(n)}, of, m, room);
       const index_t own = orders[m] - p;
       const Matrix rest = Eigen::Map<Stored<double>>(V.data() + m * left * p, left, p).template cast<real>();
       EXPECT_TRUE((rest.bottomRows(left - own).array() == 0).all());

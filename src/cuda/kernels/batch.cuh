@@ -1,7 +1,6 @@
 #pragma once
 
-#include "cuda/kernels/member_by_block.h"
-#include "cuda/kernels/member_by_warp.h"
+#include "cuda/kernels/member_modify.h"
 #include "cuda/kernels/member_solve.h"
 
 namespace gpucholmod::cuda {
@@ -15,19 +14,13 @@ class MemberTeam {
     __device__ __forceinline__ S& operator[](int) { return value; }
   };
 
-  __device__ MemberTeam(int thread, int size) : thread_(thread), size_(size) {}
+  /// All threads of a block, or `size` <= WARP neighbours, a power of two, of one of its warps.
+  __device__ MemberTeam(int thread, int size) : thread_(thread), size_(size) {
+    if (size < WARP) mask_ = ((1u << size) - 1) << (lane_of_warp() & ~unsigned(size - 1));
+  }
   __device__ __forceinline__ int size() const { return size_; }
   template <class F>
   __device__ __forceinline__ void threads(F&& f) const { f(thread_); }
-  template <class F>
-  __device__ __forceinline__ void warp(int w, F&& f) const {
-    if (thread_ / WARP == w) f(thread_);
-  }
-  template <class F>
-  __device__ __forceinline__ void later_warps(int w, F&& f) const {
-    if (thread_ / WARP > w) f(thread_);
-  }
-  __device__ __forceinline__ bool has(int w) const { return thread_ / WARP == w; }
   /// Of shared memory, which is the same for all.
   template <int K>
   __device__ static __forceinline__ ColumnOfV<K> load(const double (&v)[K]) {
@@ -42,9 +35,6 @@ class MemberTeam {
       GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) out.q[q] = v[q];
     }
     return out;
-  }
-  __device__ __forceinline__ double broadcast(int, PerThread<double>& x, int thread) const {
-    return __shfl_sync(0xffffffffu, x.value, thread % WARP);
   }
   /// The sum over the threads of a team of one warp, the same bits for each of them.
   __device__ __forceinline__ double sum(const PerThread<double>& x) const {
@@ -79,9 +69,22 @@ class MemberTeam {
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
   }
-  __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
+  /// Makes a set of the copies since the last call.
+  __device__ static __forceinline__ void end_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+  }
+  /// Waits for the sets of the same thread but for the last `but`.
+  template <int but>
+  __device__ static __forceinline__ void wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(but) : "memory");
+#endif
+  }
+  __device__ __forceinline__ void sync_warp() const { __syncwarp(mask_); }
   __device__ __forceinline__ void sync() const {
-    if (size_ == WARP) __syncwarp();
+    if (size_ <= WARP) __syncwarp(mask_);
     else __syncthreads();
   }
 
@@ -101,13 +104,17 @@ class MemberTeam {
   }
 
  private:
+  static __device__ __forceinline__ unsigned lane_of_warp() {
+    unsigned lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+  }
+
   int thread_, size_;
+  unsigned mask_ = 0xffffffffu;  ///< the threads of the team in its warp
 };
 
 constexpr int warps_of_block = 4;  ///< that have a member each
-template <int K>
-constexpr int most_columns = K > 4 ? 512 : 1024;  ///< the order of a member that a block does K columns of V for
-
 /// The member that a thread works for, as part of `team`, whose number in its block is `place`.
 __device__ __forceinline__ MemberTeam team_of(index_t& member, int& place) {
   const bool small = blockDim.y > 1;
@@ -116,23 +123,19 @@ __device__ __forceinline__ MemberTeam team_of(index_t& member, int& place) {
   return MemberTeam(int(threadIdx.x), int(blockDim.x));
 }
 
-///   Grid     a block for warps_of_block members, threads x by members y
-///   Shared   WarpRoom for each
-template <class T, int K, int C>
-__global__ void __launch_bounds__(WARP * warps_of_block) modify_by_warps(const BatchPass<T> pass, index_t count) {
-  __shared__ WarpRoom<K> sRooms[warps_of_block];
-  const index_t member = index_t(blockIdx.x) * warps_of_block + threadIdx.y;
-  if (pass.needs_care && *pass.needs_care) return;
-  if (member < count) modify_by_warp<K, C>(MemberTeam(int(threadIdx.x), WARP), pass, member, sRooms[threadIdx.y]);
-}
+/// The members of a block, by L threads each.
+template <int L>
+constexpr int members_of_block = L > WARP ? 1 : warps_of_block * WARP / L;
 
-///   Grid     a block for each member, of a thread for each column in whole warps
-///   Shared   BlockRoom
-template <class T, int K>
-__global__ void __launch_bounds__(most_columns<K>) modify_by_blocks(const BatchPass<T> pass) {
-  __shared__ BlockRoom<K> sRoom;
+///   Grid     a block for members_of_block members, threads x by members y
+///   Shared   ModifyRoom for each
+template <class T, int K, int L>
+__global__ void __launch_bounds__(L * members_of_block<L>) modify_members(const BatchPass<T> pass, index_t count) {
+  constexpr int members = members_of_block<L>;
+  __shared__ ModifyRoom<T, K, L> sRooms[members];
+  const index_t member = index_t(blockIdx.x) * members + threadIdx.y;
   if (pass.needs_care && *pass.needs_care) return;
-  modify_by_block<K>(MemberTeam(int(threadIdx.x), int(blockDim.x)), pass, blockIdx.x, sRoom);
+  if (member < count) modify_member<K, L>(MemberTeam(int(threadIdx.x), L), pass, member, sRooms[threadIdx.y]);
 }
 
 /// What a look at V of every member needs: V as BatchPass has it, `by` (k, or null) the factor of each column.

@@ -5,9 +5,9 @@
 #include "base/host_device.h"
 #include "base/types.h"
 
-/// A member of a batch: the work of a team of threads, a warp (member_by_warp.h), or, for larger members, a block
-/// (member_by_block.h). Written once, over a class Team: MemberTeam (batch.cuh) is the real thing, HostTeam
-/// (tests/core/host_team.h) runs the threads one after the other.
+/// A member of a batch: the work of a team of threads. Written once, over a class Team: MemberTeam (batch.cuh) is the
+/// real thing, HostTeam (tests/core/host_team.h) runs the threads one after the other. Here is what a modification
+/// (member_modify.h) is made of.
 ///
 /// The triangle lies packed by rows: R(i, j) at row_of(n, i) + j. Every row is read once and written once for up to K
 /// columns of V, which stay in the registers, V(j, .) with the thread that has column j. Row i takes one reflection for
@@ -15,10 +15,7 @@
 ///
 ///   d^2 = r_ii^2 +- v'v      r~_j = (r_ii r_j +- v'V(j, .)) / d      V(j, .) <- V(j, .) - v (r_j + r~_j) / (r_ii + d)
 ///
-/// the latter in the mixed form, from the new r. What takes time is that rows wait for each other: a warp by itself has
-/// no barriers, so that one thread with four columns is better than four with one, and many members are under way. In a
-/// block rows go by chunks: the warp that has the chunk's diagonal finds its reflections and takes them itself, and
-/// after a barrier the warps to its right take them while it goes on.
+/// the latter in the mixed form, from the new r.
 /// Reference: inst/design/batches.md; inst/design/block-householder.md for one row.
 namespace gpucholmod::cuda {
 
@@ -78,18 +75,16 @@ struct BatchPass {
   int* any;                ///< null, or: becomes 1 where `pivots` tells of a failure
 };
 
-/// One step of a row: r~_j = inverse (before r_j + sign v'V(j, .)), V(j, .) -= v beta (r_j + r~_j). inverse = 0:
-/// nothing is to be done.
-struct Step {
-  double before, inverse, beta;
+/// One step of a row: r~_j = inverse (before r_j + sign v'V(j, .)), V(j, .) -= v beta (r_j + r~_j).
+struct alignas(16) Step {
+  double before, inverse, beta, sign;
 };
 
-/// What row i does.
+/// What all threads need of row i.
 template <int K>
-struct alignas(16) RowSteps {
-  double v[2][K];  ///< times `up`; of one sign each, zeros for the other, the second only where there are both
-  double r, up;    ///< r_ii, which is multiplied so that squares do not vanish
-  Step steps[2];
+struct alignas(16) PublishedRow {
+  double v[2][K];  ///< V(i, .) times `up`; of one sign each, zeros for the other, the second only where there are both
+  double r, up;    ///< r_ii times `up`, so that squares do not vanish
 };
 
 /// Columns of a pass by their sign.
@@ -120,7 +115,7 @@ constexpr double tiny = 0x1p-300, up_from_tiny = 0x1p600;
 /// Where the numbers of a row are all tiny, so that squares might vanish. Where r_ii has lost digits when the member
 /// was scaled, it fails.
 template <int K>
-GPUCHOLMOD_HOST_DEVICE_CALL void lift(RowSteps<K>& row, bool both) {
+GPUCHOLMOD_HOST_DEVICE_CALL void lift(PublishedRow<K>& row, bool both) {
   double largest = row.r;
   if (row.r < least_double) row.r = NAN;
   for (int q = 0; q < K; ++q) largest = fmax(largest, fmax(fabs(row.v[0][q]), both ? fabs(row.v[1][q]) : 0));
@@ -131,9 +126,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL void lift(RowSteps<K>& row, bool both) {
   for (int q = 0; q < K && both; ++q) row.v[1][q] *= row.up;
 }
 
-/// r_ii and V(i, .), for all that need them; by the thread that has column i.
+/// Writes r_ii and V(i, .), as the thread that has column i.
 template <int K>
-GPUCHOLMOD_HOST_DEVICE void publish_row(RowSteps<K>& row, double r, const ColumnOfV<K>& v, const Signs& signs) {
+GPUCHOLMOD_HOST_DEVICE void publish_row(PublishedRow<K>& row, double r, const ColumnOfV<K>& v, const Signs& signs) {
   row.r = r;
   row.up = 1;
   if (!signs.both) {
@@ -147,24 +142,23 @@ GPUCHOLMOD_HOST_DEVICE void publish_row(RowSteps<K>& row, double r, const Column
   if (r <= tiny) lift<K>(row, signs.both);
 }
 
-/// The step from r_ii, `before`, which becomes the new one, with v'v. False: the row fails.
+/// Finds the step from r_ii, `before`, which becomes the new one, with v'v. Returns false if the row fails. It has no
+/// branches, so that other work can be done while roots are on their way.
 template <class Team>
 GPUCHOLMOD_HOST_DEVICE bool find_step(double& before, double square, double sign, Step& step) {
   const double squared = fma(sign, square, Team::rounded_square(before));  // exactly zero where it should be
-  step = {before, 0, 0};
-  if (square == 0) return true;  // to the bit
-  step.inverse = Team::reciprocal_root(squared);
-  const double d = squared * step.inverse;
-  step.beta = Team::reciprocal(before + d);
-  before = d;
-  return squared > 0;
+  const double inverse = Team::reciprocal_root(squared), d = squared * inverse, beta = Team::reciprocal(before + d);
+  const bool nothing = square == 0;  // to the bit
+  step = {nothing ? 1 : before, nothing ? 1 : inverse, nothing ? 0 : beta, nothing ? 0 : sign};
+  before = nothing ? before : d;
+  return nothing || squared > 0;
 }
 
 /// What a step makes of R(i, j), returned, and of V(j, .); uv: u'v.
 template <int K>
-GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const Step& step, double sign, double r,
+GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const Step& step, double r,
                                         ColumnOfV<K>& v) {
-  const double made = step.inverse * fma(step.before, r, sign * uv), by = (r + made) * step.beta;
+  const double made = step.inverse * fma(step.before, r, step.sign * uv), by = (r + made) * step.beta;
   GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) v.q[q] -= u.q[q] * by;
   return made;
 }
