@@ -73,14 +73,13 @@ cholinsert_gpu.chol_batch <- function(R, X, at = NULL, ..., names = NULL, in_pla
   require_flag(in_place, "in_place")
   require_flag(check, "check")
   require_live_batch(R)
-  own <- rcpp_batch_orders(R)
   require_same_places(.subset2(R, "dimnames")[[3L]], X = X)
   p <- if (length(dim(X)) == 3L) dim(X)[[2L]] else 1L
   given <- with_memory(open_members(X, R$n + p, R$count, "X", "as the new matrices have"))
-  at <- if (is.null(at)) integer() else places_in_members(at, own)
+  at <- if (is.null(at)) integer() else places_in_members(at, rcpp_batch_orders(R))
   names <- new_names(names, p)
   modified <- if (in_place) R else descendant(R)
-  dimnames <- list(grown_dimnames(R, p, at, names, own), members_alone(R$dimnames))
+  dimnames <- list(grown_dimnames(R, p, at, names), members_alone(R$dimnames))
   insert <- function() rcpp_batch_insert(R, modified, given$x, given$k, given$common, at, dimnames, check)
   pivots <- with_room(insert, R)
   if (check && any(pivots > 0L)) stop_members(pivots, "with what is inserted")
@@ -158,8 +157,10 @@ new_names <- function(names, p) {
 
 # Returns the dimnames of a batch whose members get p rows at `at`, as rcpp_batch_insert() takes it: NULL for those of
 # rows and columns if members get them at different places.
-grown_dimnames <- function(f, p, at, names, own) {
+grown_dimnames <- function(f, p, at, names) {
   old <- .subset2(f, "dimnames")
+  if (is.null(old) && is.null(names)) return(NULL)
+  own <- rcpp_batch_orders(f)
   place <- if (length(at)) unique(at) else unique(own + 1L)
   if (length(place) != 1L || any(own != f$n)) return(members_alone(old))
   rows <- new_dimnames(old[1:2], append(seq_len(f$n), rep(NA_integer_, p), place - 1L), names)

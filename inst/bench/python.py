@@ -1,7 +1,7 @@
 """What the Python package costs beside what NumPy users do without it: calls, and programs as in its README.md.
 
     GPUCHOLMOD_LIBRARY=build/library/libgpucholmod.so PYTHONPATH=inst/python python3 inst/bench/python.py \\
-        [--seconds=S] [--most=N] [--only=calls,loop,many,ridge,bandit,process,gpu]
+        [--seconds=S] [--most=N] [--only=calls,loop,many,ridge,bandit,process,gpu,batch]
 
 Times are those of the quickest block of calls, in microseconds; S: the least time that each is measured for
 (0.3). N: the largest order (1000; 5000 has more of the section gpu). Prints a line for each number.
@@ -268,8 +268,27 @@ def by_jax(options, L, X):
          time_of(lambda: gpucholmod.cholupdate(left, rows.T).block_until_ready(), options.seconds))
 
 
+def batch(options, rng):
+    """Many factors on a GPU, updated by columns from the host, beside refactoring by torch, which has all there."""
+    torch = torch_on_gpu()
+    sizes = ((32, 1, 100000), (64, 8, 20000), (128, 16, 4000), (200, 1, 3000), (256, 16, 2000), (512, 4, 500))
+    for n, k, count in [size for size in sizes if torch and size[0] <= options.most]:
+        A, L = factor_of(rng, n)
+        factors = gpucholmod.Batch(np.broadcast_to(L, (count, n, n)), device="gpu")
+        X = rng.standard_normal((count, k, n)) / np.sqrt(n)
+        tell(f"{count} of {n} x {n}: Batch.update, {k} columns each, from the host",
+             time_of(lambda: factors.update(X.swapaxes(1, 2)), options.seconds))
+        A, X = torch.from_numpy(A).expand(count, n, n).cuda(), torch.from_numpy(X).cuda()
+
+        def refactor():
+            torch.linalg.cholesky(torch.baddbmm(A, X.mT, X))
+            torch.cuda.synchronize()
+
+        tell("    torch.linalg.cholesky(torch.baddbmm(A, X.mT, X)), A and X there", time_of(refactor, options.seconds))
+
+
 def main():
-    sections = {f.__name__: f for f in (calls, loop, many, ridge, bandit, process, gpu)}
+    sections = {f.__name__: f for f in (calls, loop, many, ridge, bandit, process, gpu, batch)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--most", type=int, default=1000)

@@ -113,23 +113,25 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
   }
 }
 
-/// to <- from (`count` numbers in the host's memory), by way of page-locked memory that several threads fill: a copy
-/// from other memory goes by one thread of the driver's. Returns when `from` has been read; Context::staging() is in
-/// use until the stream has been waited for.
+/// to <- from (`count` numbers in the host's memory), by way of page-locked memory that several threads fill, a piece
+/// while the one before it travels: a copy from other memory goes by one thread of the driver's. Returns when `from` has
+/// been read; Context::staging() is in use until the stream has been waited for.
 inline void send_staged(const double* from, index_t count, double* to, Context& context) {
-  const index_t half = index_t(staged_bytes / sizeof(double)) / 2;
-  double* const locked = static_cast<double*>(context.staging(sizeof(double) * std::size_t(std::min(2 * half, count))));
+  constexpr index_t room = index_t(staged_bytes / sizeof(double)), half = room / 2, least = index_t(1) << 15;
+  const int threads = threads_to_move(count);
+  const index_t piece = count > room ? half : std::clamp(count / (threads > 1 ? 3 : 8) + 1, least, half);
+  double* const locked = static_cast<double*>(context.staging(sizeof(double) * std::size_t(std::min(room, count))));
   Event sent[2];
-  for (index_t first = 0, i = 0; first < count; first += half, ++i) {
-    const index_t size = std::min(half, count - first);
-    double* const at = locked + i % 2 * half;
-    if (i >= 2) sent[i % 2].synchronize();
-    for_columns(size, threads_for(0), [&](index_t begin, index_t end) {
+  for (index_t first = 0, i = 0; first < count; first += piece, ++i) {
+    const index_t size = std::min(piece, count - first);
+    double* const at = locked + first % room;
+    if (first >= room) sent[i % 2].synchronize();
+    for_columns(size, threads, [&](index_t begin, index_t end) {
       std::copy(from + first + begin, from + first + end, at + begin);
-    }, [] {}, index_t(1) << 16);
+    }, [] {}, index_t(1) << 14);
     check(cudaMemcpyAsync(to + first, at, sizeof(double) * size, cudaMemcpyHostToDevice, context.stream()),
           "send numbers");
-    sent[i % 2].record(context.stream());
+    if (count > room) sent[i % 2].record(context.stream());
   }
 }
 

@@ -94,13 +94,21 @@ GPUCHOLMOD_HOST_DEVICE void factorise_corner(const Team& team, const BatchRows<T
   });
 }
 
+constexpr int at_once = 8;  ///< numbers that a thread has on their way
+
 /// f(i, j) gives the entries of a packed triangle of order n.
 template <class Team, class T, class F>
 GPUCHOLMOD_HOST_DEVICE void fill_triangle(const Team& team, const Numbers<T>& out, int n, F&& f) {
   team.threads([&](int thread) {
+    double x[at_once];
     for (int i = thread / WARP; i < n; i += team.size() / WARP) {
       const Numbers<T> row = out + row_of(n, i);
-      for (int j = i + thread % WARP; j < n; j += WARP) row.set(f(i, j), j);
+      GPUCHOLMOD_NO_UNROLL for (int j = i + thread % WARP; j < n; j += at_once * WARP) {
+        GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
+          if (j + u * WARP < n) x[u] = f(i, j + u * WARP);
+        GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
+          if (j + u * WARP < n) row.set(x[u], j + u * WARP);
+      }
     }
   });
 }
@@ -127,12 +135,12 @@ struct ReshapeRoom {
   int kept[most_rows];
 };
 
-/// The rotations that take column `from` of R to place `to`: of rows i and i + 1, from the bottom up. By one thread.
-template <class T>
-GPUCHOLMOD_HOST_DEVICE void find_rotations(const Numbers<T>& R, int n, int from, int to, ReshapeRoom& room) {
-  double norm = R.get(row_of(n, from) + from);
+/// The rotations that take column `from` of R, which room.cosine has from row `to` on, to place `to`: of rows i and
+/// i + 1, from the bottom up. By one thread.
+GPUCHOLMOD_HOST_DEVICE void find_rotations(int from, int to, ReshapeRoom& room) {
+  double norm = room.cosine[from];
   for (int i = from - 1; i >= to; --i) {
-    const double entry = R.get(row_of(n, i) + from), longer = hypot(entry, norm);
+    const double entry = room.cosine[i], longer = hypot(entry, norm);
     room.sine[i] = norm / longer;
     room.cosine[i] = entry / longer;
     norm = longer;
@@ -142,24 +150,38 @@ GPUCHOLMOD_HOST_DEVICE void find_rotations(const Numbers<T>& R, int n, int from,
 
 /// Row and column `from` of a member of order `order`, in a packed triangle R of order n, become number `to`. Row i + 1
 /// becomes sine R_i - cosine c, and c, what comes up from row `from`, cosine R_i + sine c. By a thread for each column:
-/// a row is read before a barrier, and written behind it.
+/// rows are read before a barrier, and written behind it, several at a time.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void shift_left(const Team& team, const Numbers<T>& R, int n, int order, int from, int to,
                                        ReshapeRoom& room) {
-  typename Team::template PerThread<double> carried, here;
+  struct Rows {
+    double of[at_once];
+  };
+  typename Team::template PerThread<double> carried;
+  typename Team::template PerThread<Rows> here;
   team.threads([&](int j) {
-    if (j == 0) find_rotations(R, n, from, to, room);
+    if (j >= to && j <= from) room.cosine[j] = R.get(row_of(n, j) + from);
     carried[j] = j > from && j < order ? R.get(row_of(n, from) + j) : 0;
   });
   team.sync();
-  GPUCHOLMOD_NO_UNROLL for (int i = from - 1; i >= to; --i) {
-    team.threads([&](int j) { here[j] = j >= i && j < order && j != from ? R.get(row_of(n, i) + j) : 0; });
+  team.threads([&](int j) {
+    if (j == 0) find_rotations(from, to, room);
+  });
+  GPUCHOLMOD_NO_UNROLL for (int last = from - 1; last >= to; last -= at_once) {
+    team.threads([&](int j) {
+      GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
+        here[j].of[u] = last - u >= to && j >= last - u && j < order && j != from ? R.get(row_of(n, last - u) + j) : 0;
+    });
     team.sync();
     team.threads([&](int j) {
-      if (j < i || j >= order || j == from) return;
-      const double r = here[j], c = carried[j];
-      R.set(room.sine[i] * r - room.cosine[i] * c, row_of(n, i + 1) + (j < from ? j + 1 : j));
-      carried[j] = room.cosine[i] * r + room.sine[i] * c;
+      if (j >= order || j == from) return;
+      GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u) {
+        const int i = last - u;
+        if (i < to || j < i) continue;
+        const double r = here[j].of[u], c = carried[j];
+        R.set(room.sine[i] * r - room.cosine[i] * c, row_of(n, i + 1) + (j < from ? j + 1 : j));
+        carried[j] = room.cosine[i] * r + room.sine[i] * c;
+      }
     });
   }
   team.sync();
@@ -167,11 +189,17 @@ GPUCHOLMOD_HOST_DEVICE void shift_left(const Team& team, const Numbers<T>& R, in
     if (j == from) R.set(room.norm, row_of(n, to) + to);
     else if (j >= to && j < order) R.set(carried[j], row_of(n, to) + (j < from ? j + 1 : j));
   });
-  GPUCHOLMOD_NO_UNROLL for (int i = 0; i < to; ++i) {
-    team.threads([&](int j) { here[j] = j >= to && j <= from ? R.get(row_of(n, i) + j) : 0; });
+  GPUCHOLMOD_NO_UNROLL for (int first = 0; first < to; first += at_once) {
+    team.threads([&](int j) {
+      if (j < to || j > from) return;
+      GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
+        if (first + u < to) here[j].of[u] = R.get(row_of(n, first + u) + j);
+    });
     team.sync();
     team.threads([&](int j) {
-      if (j >= to && j <= from) R.set(here[j], row_of(n, i) + (j == from ? to : j + 1));
+      if (j < to || j > from) return;
+      GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
+        if (first + u < to) R.set(here[j].of[u], row_of(n, first + u) + (j == from ? to : j + 1));
     });
   }
   team.sync();
