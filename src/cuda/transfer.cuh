@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <vector>
 
 #include "base/factor_io.h"
 #include "base/storage.h"
@@ -113,24 +115,40 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
   }
 }
 
-/// to <- from (`count` numbers in the host's memory), by way of page-locked memory that several threads fill, a piece
-/// while the one before it travels: a copy from other memory goes by one thread of the driver's. Returns when `from` has
-/// been read; Context::staging() is in use until the stream has been waited for.
+/// to <- from (`count` numbers in the host's memory), by way of page-locked memory `locked`, of so many numbers, which
+/// several threads fill; the calling thread sends what is there already. Returns when `from` has been read.
+inline void fill_and_send(const double* from, index_t count, double* locked, double* to, Context& context) {
+  constexpr index_t block = index_t(1) << 14, most_threads = 8;  // so many read as fast as a device is sent to
+  const index_t blocks = (count + block - 1) / block, together = std::max<index_t>(4, blocks / 4);
+  std::vector<std::atomic<bool>> filled(blocks);
+  index_t sent = 0;
+  const auto send = [&](index_t least) {
+    index_t ready = sent;
+    while (ready < blocks && filled[ready].load(std::memory_order_acquire)) ++ready;
+    if (ready - sent < least) return;
+    const index_t first = sent * block, numbers = std::min(ready * block, count) - first;
+    check(cudaMemcpyAsync(to + first, locked + first, sizeof(double) * numbers, cudaMemcpyHostToDevice,
+                          context.stream()),
+          "send numbers");
+    sent = ready;
+  };
+  const int threads = std::min(threads_to_move(count), int(most_threads));
+  for_columns(count, threads, [&](index_t begin, index_t end) {
+    std::copy(from + begin, from + end, locked + begin);
+    filled[begin / block].store(true, std::memory_order_release);
+  }, [&] { send(together); }, block);
+  send(1);
+}
+
+/// The same, by way of Context::staging(), which is in use until the stream has been waited for.
 inline void send_staged(const double* from, index_t count, double* to, Context& context) {
-  constexpr index_t room = index_t(staged_bytes / sizeof(double)), half = room / 2, least = index_t(1) << 15;
-  const int threads = threads_to_move(count);
-  const index_t piece = count > room ? half : std::clamp(count / (threads > 1 ? 3 : 8) + 1, least, half);
+  constexpr index_t room = index_t(staged_bytes / sizeof(double));
+  const index_t most = count > room ? room / 2 : count;
   double* const locked = static_cast<double*>(context.staging(sizeof(double) * std::size_t(std::min(room, count))));
   Event sent[2];
-  for (index_t first = 0, i = 0; first < count; first += piece, ++i) {
-    const index_t size = std::min(piece, count - first);
-    double* const at = locked + first % room;
-    if (first >= room) sent[i % 2].synchronize();
-    for_columns(size, threads, [&](index_t begin, index_t end) {
-      std::copy(from + first + begin, from + first + end, at + begin);
-    }, [] {}, index_t(1) << 14);
-    check(cudaMemcpyAsync(to + first, at, sizeof(double) * size, cudaMemcpyHostToDevice, context.stream()),
-          "send numbers");
+  for (index_t first = 0, i = 0; first < count; first += most, ++i) {
+    if (i >= 2) sent[i % 2].synchronize();
+    fill_and_send(from + first, std::min(most, count - first), locked + i % 2 * most, to + first, context);
     if (count > room) sent[i % 2].record(context.stream());
   }
 }
