@@ -75,7 +75,8 @@ cholinsert_gpu.chol_batch <- function(R, X, at = NULL, ..., names = NULL, in_pla
   require_live_batch(R)
   require_same_places(.subset2(R, "dimnames")[[3L]], X = X)
   p <- if (length(dim(X)) == 3L) dim(X)[[2L]] else 1L
-  given <- with_memory(open_members(X, R$n + p, R$count, "X", "as the new matrices have"))
+  open <- function() open_members(X, R$n + p, R$count, "X", "as the new matrices have")
+  given <- if (is.double(X)) open() else with_memory(open())
   at <- if (is.null(at)) integer() else places_in_members(at, rcpp_batch_orders(R))
   names <- new_names(names, p)
   modified <- if (in_place) R else descendant(R)
