@@ -91,6 +91,13 @@ int exponent_below(double most) {
   return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
 }
 
+/// Returns log det R'R, of the diagonal of R.
+inline double logdet_of(const double* diagonal, index_t n) {
+  double sum = 0;
+  for (index_t i = 0; i < n; ++i) sum += 2 * std::log(diagonal[i]);
+  return sum;
+}
+
 /// Of `count` values; by several sums side by side, as each waits for its last addition.
 template <class T>
 T sum_of_squares(const T* values, index_t count) {

@@ -33,6 +33,20 @@ struct BatchTask {
   double scale_of(index_t member) const { return scale ? scale[common_scale ? 0 : member] : 1; }
 };
 
+/// What is wanted of the modified matrix of every member, with m right-hand sides each. The arrays belong to the
+/// caller; null: not wanted. Results of a member whose matrix is not positive definite are unspecified.
+struct BatchSystems {
+  index_t m = 0;
+  const double* b = nullptr;    ///< n x m x b, or n x m for all members; finite
+  bool common_b = false;
+  double* solution = nullptr;   ///< n x m x b; rows that a member has not are those of its right-hand sides
+  double* quadratic = nullptr;  ///< m x b: the diagonals of b' times the solutions
+  double* logdet = nullptr;     ///< b: the logarithms of the determinants
+
+  bool solves() const { return m > 0 && (solution || quadratic); }
+  const double* b_of(index_t n, index_t member) const { return b + (common_b ? 0 : member * n * m); }
+};
+
 /// What members of a batch have room for, and their orders: n where there are none. Beyond, the factors that are given
 /// are the identity.
 struct BatchRoom {
@@ -106,6 +120,12 @@ class HeldBatch {
   /// what `poll` throws.
   virtual Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                       std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) = 0;
+
+  /// Solves with scale A + V diag(w) V' of every member, by its factor, which is dropped: this batch stays as it is.
+  /// pivots as of modify(); of `task`, all_or_none does not count. Throws what modify() does. This one makes a whole
+  /// batch of those factors.
+  virtual void solve_modified(const double* V, const BatchTask& task, const BatchSystems& wanted,
+                              std::vector<index_t>& pivots, const Poll& poll);
 
   /// The factors with p more rows and columns each; pivots, `made` and `begun` as above, pivots of the new matrices. A
   /// member that fails keeps its order. Beyond the capacity, the batch moves to memory with room for half as many rows

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/factor_io.h"
 #include "c/batch.h"
 #include "c/handle.h"
 #include "cpu/host_batch.h"
@@ -172,10 +173,7 @@ int gpucholmod_batch_logdet(const gpucholmod_batch* given, double* out, gpucholm
     require(out != nullptr || count == 0, "out", "is missing");
     std::vector<double> diagonals(n * count);
     if (!diagonals.empty()) R.diagonals(diagonals.data());
-    for (index_t j = 0; j < count; ++j) {
-      out[j] = 0;
-      for (index_t i = 0; i < n; ++i) out[j] += 2 * std::log(diagonals[i + j * n]);
-    }
+    for (index_t j = 0; j < count; ++j) out[j] = logdet_of(diagonals.data() + j * n, n);
     return index_t(-1);
   });
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cpu/batch_modification.h"
 #include "cpu/group_memory.h"
+#include "cpu/group_solve.h"
 
 namespace gpucholmod::cpu {
 
@@ -65,13 +66,33 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     for_groups(groups(), solving_threads(m), unwatched, [&](index_t g) {
       std::vector<double> b(n * lanes);
       for (index_t s = 0; s < m; ++s) {
-        for (index_t l = 0; l < Base::count(g); ++l)
-          for (index_t i = 0; i < n; ++i) b[i * lanes + l] = B[i + (s + (g * lanes + l) * m) * n];
+        Lanes<T, const double*> from{};
+        Lanes<T, double*> to{};
+        for (index_t l = 0; l < Base::count(g); ++l) from[l] = to[l] = B + (s + (g * lanes + l) * m) * n;
+        gather_sides<T>(from, n, b.data());
         if (which != TriangularSolve::back) solve_forward(group(g), n, b.data());
         if (which != TriangularSolve::forward) solve_back(group(g), n, b.data());
-        for (index_t l = 0; l < Base::count(g); ++l)
-          for (index_t i = 0; i < n; ++i) B[i + (s + (g * lanes + l) * m) * n] = b[i * lanes + l];
+        scatter_sides<T>(b.data(), n, to);
       }
+    });
+  }
+
+  /// Each group is modified in memory that stays in the cache, and solved with there.
+  void solve_modified(const double* V, const BatchTask& asked, const BatchSystems& wanted,
+                      std::vector<index_t>& pivots, const Poll& poll) override {
+    const BatchTask task = resolved(asked);
+    const index_t n = order();
+    if (is_ragged()) require_zero_beyond(orders_, n, V, task);
+    BatchModification<T> run(n, b_, task, [&](index_t m) { return task.V_of(V, n, m); }, pivots);
+    WorkMemory<T> memory;
+    check_groups(groups(), run.threads(), poll, [&](index_t g) {
+      run.prepare(g, ranges_, group(g));
+      typename WorkMemory<T>::Lease made(memory, group_words<T>(n));
+      auto work = run.work_memory();
+      run.modify(g, group(g), made.data(), work.data());
+      for (index_t l = 0; l < Base::count(g); ++l)
+        for (index_t j = orders_[g * lanes + l]; j < n; ++j) made.data()[group_entry<T>(n, j, j) + l] = 1;
+      solve_wanted<T>(made.data(), n, {g * lanes, Base::count(g), orders_}, wanted);
     });
   }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "base/factor_io.h"
+#include "cpu/batch_columns.h"
 #include "cpu/host_batch.h"
 #include "cuda/device_batch.h"
 
@@ -85,6 +87,28 @@ Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision 
     for (std::size_t i = 0; i < own.size(); ++i) pivots[alike.members[i]] = own[i];
   }
   return work;
+}
+
+void solve_modified(HeldBatch& R, const double* V, const BatchTask& task, const BatchSystems& wanted,
+                    std::vector<index_t>& pivots, const Poll& poll) {
+  const index_t n = R.order(), own = wanted.common_b ? 0 : R.count();
+  const auto look_at = [&](index_t member) {
+    for (index_t s = 0; s < wanted.m; ++s) largest_of("b", wanted.b_of(n, member) + s * n, n, 0, s);
+  };
+  if (wanted.common_b) look_at(0);
+  naming_members([&] {
+    for (index_t m = 0; m < own; ++m) cpu::for_member(m, [&] { look_at(m); });
+    R.solve_modified(V, task, wanted, pivots, poll);
+  });
+}
+
+void mark_failed(const BatchSystems& wanted, index_t n, const std::vector<index_t>& pivots, double mark) {
+  for (index_t j = 0; j < index_t(pivots.size()); ++j) {
+    if (pivots[j] < 0) continue;
+    if (wanted.solution) std::fill_n(wanted.solution + n * wanted.m * j, n * wanted.m, mark);
+    if (wanted.quadratic) std::fill_n(wanted.quadratic + wanted.m * j, wanted.m, mark);
+    if (wanted.logdet) wanted.logdet[j] = mark;
+  }
 }
 
 void naming_members(const std::function<void()>& f, const std::vector<index_t>* members) {

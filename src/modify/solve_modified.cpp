@@ -210,8 +210,7 @@ class Solving {
     if (given_.logdet) {
       std::vector<double> diagonal(n_);
       made->diagonal(diagonal.data());
-      given_.logdet[j] = 0;
-      for (const double r : diagonal) given_.logdet[j] += 2 * std::log(r);
+      given_.logdet[j] = logdet_of(diagonal.data(), n_);
     }
     if (!solves() || n_ == 0) return;
     std::vector<double> own(given_.solution ? 0 : n_ * m);
