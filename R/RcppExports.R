@@ -325,3 +325,7 @@ rcpp_solve_modified <- function(held, members, weights, scale, sides, wants, req
     .Call(`_gpucholmod_rcpp_solve_modified`, held, members, weights, scale, sides, wants, request)
 }
 
+rcpp_batch_solve_modified <- function(handle, V, weights, scale, b, wants, request) {
+    .Call(`_gpucholmod_rcpp_batch_solve_modified`, handle, V, weights, scale, b, wants, request)
+}
+

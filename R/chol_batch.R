@@ -35,10 +35,11 @@
 #' | `diag()` | an \eqn{n \times b}{n x b} matrix of the diagonals of the factors |
 #' | `logdet()` | the logarithms of the determinants of the \eqn{b} matrices \eqn{A} |
 #' | `solve()`, `solve_forward()`, `solve_back()` | \eqn{A^{-1}b}, \eqn{R'^{-1}b}, \eqn{R^{-1}b} for each member |
+#' | [solve_modified()] | the solutions for modified members, without changing the batch |
 #' | [copy_factor()], [free()] | the same as for one factor |
 #'
 #' Solutions are in double precision: an array if `b` is one, otherwise an \eqn{n \times b}{n x b} matrix.
-#' @seealso [cholupdate_batch()], [cholinsert_gpu.chol_batch()]
+#' @seealso [cholupdate_batch()], [cholinsert_gpu.chol_batch()], [solve_modified()]
 #' @examples
 #' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5
 #' f <- chol_batch(array(apply(A, 3, chol), dim(A)))

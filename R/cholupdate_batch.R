@@ -137,6 +137,7 @@ batch_request <- function(downdate, check, lower, single, backend, control) {
 
 # Opens the columns of b members, or, if b is NULL, of as many members as V has: list(x, k, b, common), x doubles.
 open_members <- function(V, n, b, argument = "V", as = "as the factors have") {
+  if (is_float32(V)) V <- keep_dim(rcpp_from_float(V@Data), V@Data)
   V <- without_class(if (isS4(V) && methods::is(V, "Matrix")) as.matrix(V) else V)
   if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
   d <- dim(V)

@@ -17,7 +17,7 @@
 #' | [draw()] | draws from a normal distribution with covariance or precision \eqn{A} |
 #' | [condition_number] | `kappa()`, `rcond()`, `chol()`, `all.equal()` of a factor |
 #' | [solve_forward()] | `solve_forward()`, `solve_back()`, `logdet()`: use a factor of any kind |
-#' | [solve_modified()] | solve with many changes of one matrix |
+#' | [solve_modified()] | solve with many changes of one matrix, or with one of each member of a batch |
 #' | [cholupdate_plan()] | what a call would do, and why |
 #' | [last_cholupdate()] | what the last call did |
 #' | [cholupdate_control()] | tunables |

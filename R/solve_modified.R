@@ -13,11 +13,11 @@
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()], [gpu_factor()] or
 #'   [gpu_chol()]; the substitutions are made where the handle keeps the factor. With a `float32` matrix, everything is
-#'   computed in double precision.
+#'   computed in double precision. Or a handle from [chol_batch()], see section Batches.
 #' @param V The modifications: an \eqn{n \times f}{n x f} matrix, with one column for each modification; an
 #'   \eqn{n \times k \times f}{n x k x f} array, with \eqn{k} columns for each; or a list of \eqn{f} vectors or matrices
-#'   with \eqn{n} rows, with any numbers of columns. Matrices may also be of class `Matrix` or `float32`. See section
-#'   One rule for matrices.
+#'   with \eqn{n} rows, with any numbers of columns. Matrices may also be of class `Matrix` or `float32`. See sections
+#'   Batches and One rule for matrices.
 #' @param b Right-hand sides: a vector of length \eqn{n}, for all modifications; an \eqn{n \times f}{n x f} matrix, also
 #'   of class `Matrix` or `float32`, with one column for each modification; an \eqn{n \times m \times f}{n x m x f}
 #'   array, with \eqn{m} columns for each; or an \eqn{n \times m \times 1}{n x m x 1} array, with \eqn{m} columns for
@@ -45,7 +45,23 @@
 #'   \item{quadratic}{\eqn{b'A_j^{-1}b}: \eqn{f} numbers, or, if `b` is an array, an \eqn{m \times f}{m x f} matrix}
 #'   \item{pivot}{with `check = FALSE`: 0 for each \eqn{A_j} that is positive definite. For every other \eqn{A_j} the
 #'     order of its first leading minor that is not positive definite; all other results for this \eqn{j} are `NA`}
-#'   \item{by_factor}{the numbers \eqn{j} for which the factor of \eqn{A_j} was made, see section Accuracy; mostly none}
+#'   \item{by_factor}{the numbers \eqn{j} for which the factor of \eqn{A_j} was made, see section Accuracy; mostly none.
+#'     Not for batches}
+#'
+#' @section Batches:
+#' If `R` is a handle from [chol_batch()], it has \eqn{f} members, and \eqn{A_j} is a modification of the matrix of
+#' member \eqn{j}, \eqn{A_j = scale_j R_j'R_j + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j R_j'R_j + V_j
+#' diag(weights_j) V_j'}, instead of one \eqn{A} for all. The batch does not change. `V` may also be an
+#' \eqn{n \times k \times 1}{n x k x 1} array, or a vector, if it is the same for all members. The results have the
+#' names of the members.
+#'
+#' The factor of each \eqn{A_j} is made as by [cholupdate_batch()], in the precision of the batch, used, and dropped. So
+#' results are as accurate as those of a modified batch, and there is no `by_factor`. In ordinary memory, a few members
+#' are modified at a time; on a GPU, there must be memory for a second batch.
+#'
+#' If members have several orders, \eqn{n} is the largest. A matrix in a list `V` has as many rows as its member. In
+#' other forms of `V`, rows that a member does not have must be zero. Such rows of `b` are returned in the solution as
+#' they are, and do not count in the quadratic form.
 #'
 #' @section One rule for matrices:
 #' In a function for one matrix \eqn{A}, such as [cholupdate_gpu()], all columns of a matrix `V` together are one change
@@ -70,7 +86,7 @@
 #' field `member`. [gpucholmod-package] lists the other classes. `R`, `V` and `b` are unchanged in every case. Ctrl-C
 #' and [setTimeLimit()] stop a call between two modifications.
 #'
-#' @seealso [cholupdate_gpu()]; `vignette("recipes")`, which leaves out groups of observations
+#' @seealso [cholupdate_gpu()]; [chol_batch()]; `vignette("recipes")`, which leaves out groups of observations
 #' @references
 #' W. W. Hager (1989). Updating the inverse of a matrix. SIAM Review 31, 221--239. \doi{10.1137/1031049}
 #' @examples
@@ -90,6 +106,13 @@
 #' gain <- solve_modified(R, candidates, what = "logdet")$logdet - logdet(R)
 #' which.max(gain)
 #' all.equal(gain, log1p(colSums(solve_forward(R, candidates)^2)))
+#'
+#' # each member of a batch with a column of its own; the batch does not change
+#' A <- replicate(4, crossprod(matrix(rnorm(60), 20)))  # 3 x 3 x 4
+#' f <- chol_batch(array(apply(A, 3, chol), dim(A)))
+#' V <- matrix(rnorm(12), 3)
+#' found <- solve_modified(f, V, c(1, 2, 3))
+#' all.equal(found$solution[, 2], solve(A[, , 2] + tcrossprod(V[, 2]), c(1, 2, 3)))
 #' @concept cross-validation
 #' @concept leave-one-out
 #' @concept leave-group-out
@@ -108,8 +131,9 @@ solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL
     }))
   }
   if (...length()) require_no_more(...)
-  with_memory(solve_modified_of(R, V, b, downdate, weights, scale, if (!missing(what)) what, if (!missing(uplo)) uplo,
-                                check, if (!missing(control)) control))
+  solve_with <- if (inherits(R, "chol_batch")) solve_modified_of_batch else solve_modified_of
+  with_memory(solve_with(R, V, b, downdate, weights, scale, if (!missing(what)) what, if (!missing(uplo)) uplo, check,
+                         if (!missing(control)) control))
 }
 
 # Does the work of solve_modified(). what, uplo, control: NULL if none was given.
@@ -127,13 +151,7 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   scale <- rep_len(check_scale(scale, f), f)
   sides <- sides_of_members(b, n, f)
   if (is.null(members$names)) members$names <- sides$members
-  known <- c("solution", "logdet", "quadratic")
-  what <- if (!is.null(what)) match_choices(what, known, "what") else if (is.null(b)) "logdet" else known
-  if (!length(what)) stop_bad_argument("what", what, "is empty")
-  if (is.null(b) && !identical(what, "logdet")) {
-    stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
-  }
-  wants <- known %in% what
+  wants <- wanted_results(what, b)
 
   request <- new_request(downdate, check, single = factor$single, backend = if (factor$on_gpu) 2L else 1L,
                          control = if (!is.null(control)) control_numbers(control))
@@ -147,12 +165,28 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   })
   failed <- which(done$pivot > 0L)
   if (check && length(failed)) stop_members(done$pivot)
-  c(if (wants[[1L]]) list(solution = shaped(done$solution, c(n, sides$m, f),
-                                            list(factor$names, sides$names, members$names), sides$vector)),
-    if (wants[[2L]]) list(logdet = stats::setNames(done$logdet, members$names)),
-    if (wants[[3L]]) list(quadratic = shaped(done$quadratic, c(sides$m, f), list(sides$names, members$names),
-                                             sides$vector)),
-    if (!check) list(pivot = done$pivot), list(by_factor = which(done$by_factor)))
+  c(results_of(done, c(n, sides$m, f), list(factor$names, sides$names, members$names), sides$vector, check),
+    list(by_factor = which(done$by_factor)))
+}
+
+# Returns which of solution, logdet and quadratic are wanted. what: NULL if none was given.
+wanted_results <- function(what, b) {
+  known <- c("solution", "logdet", "quadratic")
+  what <- if (!is.null(what)) match_choices(what, known, "what") else if (is.null(b)) "logdet" else known
+  if (!length(what)) stop_bad_argument("what", what, "is empty")
+  if (is.null(b) && !identical(what, "logdet")) {
+    stop_bad_argument("b", NULL, "is missing: without it there are but determinants")
+  }
+  known %in% what
+}
+
+# Returns the results of src/, of which those that were not wanted are NULL, in their shapes. d, names: dimensions of
+# the solutions (rows, right-hand sides, modifications) and their names; vector as in shaped().
+results_of <- function(done, d, names, vector, check) {
+  c(if (!is.null(done$solution)) list(solution = shaped(done$solution, d, names, vector)),
+    if (!is.null(done$logdet)) list(logdet = stats::setNames(done$logdet, names[[3L]])),
+    if (!is.null(done$quadratic)) list(quadratic = shaped(done$quadratic, d[-1L], names[-1L], vector)),
+    if (!check) list(pivot = done$pivot))
 }
 
 # Opens a factor: list(held, n, single, on_gpu, names). `held` is a handle, or an environment with the upper `matrix` of
@@ -176,9 +210,7 @@ factor_to_solve_with <- function(R, uplo) {
 # `columns` is true if each V_j is a column of a matrix.
 members_of <- function(V, n) {
   if (is.list(V) && !is.object(V)) {
-    all <- lapply(seq_along(V), function(j) {
-      if (are_plain_columns(V[[j]], n)) V[[j]] else open_columns(V[[j]], n, float32 = FALSE, sprintf("V[[%d]]", j))
-    })
+    all <- open_listed_columns(V, rep.int(n, length(V)))
     whole <- if (length(all)) do.call(cbind, all) else matrix(0, n, 0L)
     return(list(V = whole, k = vapply(all, NCOL, 1L), names = names(V), columns = FALSE))
   }
@@ -188,6 +220,14 @@ members_of <- function(V, n) {
   }
   x <- open_columns(V, n, float32 = FALSE)
   list(V = x, k = rep.int(1L, ncol(x)), names = colnames(x), columns = TRUE)
+}
+
+# Returns the members of a list, of which number j has n[[j]] rows, as doubles.
+open_listed_columns <- function(V, n) {
+  lapply(seq_along(V), function(j) {
+    if (are_plain_columns(V[[j]], n[[j]])) return(V[[j]])
+    open_columns(V[[j]], n[[j]], float32 = FALSE, sprintf("V[[%d]]", j))
+  })
 }
 
 # Returns an array of three dimensions with n rows as doubles.

@@ -992,6 +992,22 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_batch_solve_modified
+Rcpp::List rcpp_batch_solve_modified(SEXP handle, SEXP V, SEXP weights, SEXP scale, SEXP b, Rcpp::LogicalVector wants, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_batch_solve_modified(SEXP handleSEXP, SEXP VSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP bSEXP, SEXP wantsSEXP, SEXP requestSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type b(bSEXP);
+    Rcpp::traits::input_parameter< Rcpp::LogicalVector >::type wants(wantsSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_solve_modified(handle, V, weights, scale, b, wants, request));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_hold", (DL_FUNC) &_gpucholmod_rcpp_batch_hold, 7},
@@ -1075,6 +1091,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_rolling", (DL_FUNC) &_gpucholmod_rcpp_rolling, 5},
     {"_gpucholmod_rcpp_rls_is_sound", (DL_FUNC) &_gpucholmod_rcpp_rls_is_sound, 1},
     {"_gpucholmod_rcpp_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_solve_modified, 7},
+    {"_gpucholmod_rcpp_batch_solve_modified", (DL_FUNC) &_gpucholmod_rcpp_batch_solve_modified, 7},
     {NULL, NULL, 0}
 };
 

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "cpu/host_factor.h"
+#include "modify/batch.h"
 #include "modify/solve_modified.h"
+#include "rcpp_batch.h"
 #include "rcpp_fields.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
@@ -78,5 +80,40 @@ Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp
     return Rcpp::List::create(_["solution"] = SEXP(solution), _["logdet"] = SEXP(logdet),
                               _["quadratic"] = SEXP(quadratic), _["pivot"] = SEXP(pivot),
                               _["by_factor"] = SEXP(by_factor));
+  });
+}
+
+// A modification of each member of a batch, and what is wanted of them. V, b: ColumnsOfBatch, b perhaps NULL; weights,
+// scale as for rcpp_batch_modify(); wants as above. Returns the same list but for by_factor.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_batch_solve_modified(SEXP handle, SEXP V, SEXP weights, SEXP scale, SEXP b, Rcpp::LogicalVector wants,
+                                     SEXP request) {
+  return guarded([&] {
+    const Use<HeldBatch> R(handle);
+    const index_t n = R->order(), f = R->count();
+    const ColumnsOfBatch given(V);
+    require_rows("V", given.numbers, n * given.k * (given.common ? 1 : f));
+    const BatchTask task = to_task(to_request(request, n, given.k), weights, scale, given.k, given.common, false);
+    BatchSystems wanted;
+    if (b != R_NilValue) {
+      const ColumnsOfBatch sides(b);
+      wanted.m = sides.k;
+      wanted.b = sides.V;
+      wanted.common_b = sides.common;
+      require_rows("b", sides.numbers, n * sides.k * (sides.common ? 1 : f));
+    }
+    const Rcpp::Shield<SEXP> solution(room(wants[0], n * wanted.m * f)), logdet(room(wants[1], f)),
+        quadratic(room(wants[2], wanted.m * f)), pivot(new_vector(INTSXP, f));
+    wanted.solution = numbers(solution);
+    wanted.logdet = numbers(logdet);
+    wanted.quadratic = numbers(quadratic);
+    Progress progress(false);
+    std::vector<index_t> pivots;
+    solve_modified(*R, given.V, task, wanted, pivots, progress.poll());
+    mark_failed(wanted, n, pivots, NA_REAL);
+    tell(pivots, pivot);
+    using Rcpp::_;
+    return Rcpp::List::create(_["solution"] = SEXP(solution), _["logdet"] = SEXP(logdet),
+                              _["quadratic"] = SEXP(quadratic), _["pivot"] = SEXP(pivot));
   });
 }

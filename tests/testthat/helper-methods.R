@@ -89,3 +89,10 @@ home_of <- function(home, parent) {
   }
   here
 }
+
+# Expects an error of a class of ?`gpucholmod-package` whose fields have these values.
+expect_fields <- function(call, class, ...) {
+  error <- expect_error(call, class = paste0("gpucholmod_", class))
+  expected <- list(...)
+  expect_equal(unclass(error)[names(expected)], expected)
+}

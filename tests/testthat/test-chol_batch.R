@@ -73,6 +73,9 @@ at_each_home("it is solved with", {
   for (m in 1:11) expect_equal(x[, , m], solve(crossprod(R[, , m]), B[, , m]), tolerance = 1e-10)
   expect_identical(solve(f, B[, 1, ]), x[, 1, ])
   expect_identical(solve(f, B[, 1, 1]), solve(f, matrix(B[, 1, 1], 6, 11)))
+  floats <- make_float32(B[, 1, ])
+  expect_identical(solve(f, floats), solve(f, matrix(widen(floats), 6)))
+  expect_identical(as.array(cholupdate_batch(f, floats)), as.array(cholupdate_batch(f, matrix(widen(floats), 6))))
   expect_equal(solve_back(f, solve_forward(f, B)), x)
   expect_equal(solve_forward(f, B)[, , 2], solve_forward(R[, , 2], B[, , 2]))
   for (bad in list(1:5, matrix(1, 6, 2), array(1, c(6, 1, 3)))) {

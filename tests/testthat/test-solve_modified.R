@@ -14,11 +14,6 @@ expect_solved <- function(found, A, V, weights, scale, b, tolerance = 1e-10) {
   }
   expect_identical(found$by_factor, integer())
 }
-expect_fields <- function(call, class, ...) {
-  error <- expect_error(call, class = paste0("gpucholmod_", class))
-  expected <- list(...)
-  expect_equal(unclass(error)[names(expected)], expected)
-}
 
 set.seed(1)
 n <- 30L
