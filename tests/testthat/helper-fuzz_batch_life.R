@@ -1,5 +1,5 @@
 # Random calls, see helper-fuzz.R: lives of batches, whose members get rows, lose them and are modified. After each call
-# every member is judged beside what its matrix should be.
+# every member is judged beside what its matrix should be; after some, solve_modified() is, which changes nothing.
 
 fuzz_batch_life <- function(gpu) {
   n <- if (chance(0.1)) 0L else whole(1L, one_of(c(4, 12, 40)))
@@ -33,6 +33,7 @@ fuzz_batch_life <- function(gpu) {
       if (any(ratios > 30)) problems <- c(problems, sprintf("a residual of %.0f", max(ratios)))
       if (!identical(unname(orders(f)), vapply(change$A, nrow, 0L))) problems <- c(problems, "other orders")
     }
+    if (!length(problems) && chance(0.4)) problems <- solve_in_life(f, matrices_of_life(f), eps)
     if (length(problems)) break
   }
   record(what, seen$outcome, problems, worst)
@@ -112,4 +113,60 @@ update_in_life <- function(f, A) {
   })
   list(fun = cholupdate_batch, args = list(V = V, scale = scale, in_place = chance(0.6)), A = after, outcome = "ok",
        what = sprintf("update by %d, scale %g", k, scale))
+}
+
+# Solves with modifications of members of f, whose matrices are A, some of which fail. Returns what is wrong.
+solve_in_life <- function(f, A, eps) {
+  b <- length(A)
+  k <- whole(0L, 4L)
+  listed <- chance(0.4)
+  counts <- if (listed) replicate(b, whole(0L, k)) else rep(k, b)
+  scale <- if (chance(0.5)) runif(b, 0.3, 2) else rep(1, b)
+  each <- lapply(seq_len(b), function(m) change_in_life(A[[m]], counts[[m]], scale[[m]]))
+  V <- lapply(each, `[[`, "V")
+  w <- lapply(each, `[[`, "w")
+  m <- whole(0L, 3L)
+  y <- array(rnorm(f$n * m * b), c(f$n, m, b))
+  args <- list(R = f, V = V, b = y, weights = w, scale = scale, check = FALSE)
+  if (!listed) {
+    args$V <- array(0, c(f$n, k, b))
+    for (i in seq_len(b)) args$V[seq_len(nrow(V[[i]])), , i] <- V[[i]]
+    args$weights <- matrix(as.double(unlist(w)), k, b)
+  }
+  if (chance(0.3)) args$control <- cholupdate_control(threads = whole(1L, 3L))
+  before <- as.array(f)
+  seen <- observe(solve_modified, frame_of(args))
+  problems <- c(seen$problems, expect_signals(seen), expect_outcome(seen, "ok"))
+  if (length(problems)) return(problems)
+  if (!identical(as.array(f), before)) problems <- "solve_modified() has changed the batch"
+  found <- seen$value
+  if (!identical(found$pivot, vapply(each, `[[`, 0L, "pivot"))) return(c(problems, "other members are indefinite"))
+  c(problems, unlist(lapply(which(found$pivot == 0L), function(i) {
+    own <- seq_len(nrow(A[[i]]))
+    x <- matrix(found$solution[, , i], f$n, m)
+    sides <- matrix(y[, , i], f$n, m)
+    beyond <- setdiff(seq_len(f$n), own)
+    e <- errors_of_solution(x[own, , drop = FALSE], found$quadratic[, i], scale[[i]] * A[[i]], V[[i]], w[[i]],
+                            sides[own, , drop = FALSE], eps)
+    c(if (!identical(x[beyond, ], sides[beyond, ])) "other rows beyond a member",
+      if (!isTRUE(e$residual <= fuzz_largest_residual)) sprintf("a solution is wrong by %.3g eps", e$residual),
+      if (!isTRUE(e$form <= 40 * f$n)) sprintf("a quadratic form is wrong by %.3g eps", e$form))
+  })))
+}
+
+# A change of scale A by k columns: list(V, w, pivot), where `pivot` is that of the first minor that is not positive.
+change_in_life <- function(A, k, scale) {
+  n <- nrow(A)
+  V <- matrix(rnorm(n * k), n, k)
+  change <- list(V = V, w = runif(k, 0.1, 2), pivot = 0L)
+  kind <- one_of(c("add", "take", "fail"), c(3, 2, 1))
+  if (n == 0L || k == 0L || kind == "add") return(change)
+  change$w <- rep(-1, k)
+  if (kind == "take") {
+    change$V <- sqrt(scale / 2) * crossprod(chol(A), V / sqrt(sum(V^2)))
+  } else {
+    change$V <- matrix(c(2 * sqrt(scale * A[1L, 1L]), rep(0, n * k - 1L)), n)
+    change$pivot <- 1L
+  }
+  change
 }

@@ -128,18 +128,23 @@ check_members <- function(found, X, V, changes, b, judged, check, eps) {
       problems <- c(problems, "numbers where there can be none")
     }
     if (pivot > 0L || n == 0L || m == 0L) next
-    y <- b$each(j)
-    x <- matrix(solution[, , j], n, m)
-    A <- changes$scale[[j]] * crossprod(X)
-    D <- norm_1(A) + norm_1(V[[j]] %*% (abs(changes$w[[j]]) * t(V[[j]])))
-    rest <- y - A %*% x - V[[j]] %*% (changes$w[[j]] * crossprod(V[[j]], x))
-    by <- function(error, size) ifelse(error == 0, 0, error / (eps * size))
-    worst <- max(worst, by(colSums(abs(rest)), D * colSums(abs(x)) + colSums(abs(y))))
-    form <- by(abs(quadratic[, j] - colSums(x * y)), D * colSums(x^2) + sqrt(colSums(x^2) * colSums(y^2)))
-    if (!isTRUE(all(form <= 40 * n))) {
-      problems <- c(problems, sprintf("the quadratic form of modification %d is wrong by %.3g eps", j, max(form)))
+    e <- errors_of_solution(matrix(solution[, , j], n, m), quadratic[, j], changes$scale[[j]] * crossprod(X), V[[j]],
+                            changes$w[[j]], b$each(j), eps)
+    worst <- max(worst, e$residual)
+    if (!isTRUE(e$form <= 40 * n)) {
+      problems <- c(problems, sprintf("the quadratic form of modification %d is wrong by %.3g eps", j, e$form))
     }
   }
   if (!isTRUE(worst <= fuzz_largest_residual)) problems <- c(problems, sprintf("the residual is %.3g eps", worst))
   list(problems = problems, residual = worst)
+}
+
+# Returns what is wrong with solutions x and quadratic forms for A + V diag(w) V' and right-hand sides y, in eps:
+# list(residual, form).
+errors_of_solution <- function(x, quadratic, A, V, w, y, eps) {
+  by <- function(error, size) max(0, ifelse(error == 0, 0, error / (eps * size)))
+  D <- norm_1(A) + norm_1(V %*% (abs(w) * t(V)))
+  rest <- y - A %*% x - V %*% (w * crossprod(V, x))
+  list(residual = by(colSums(abs(rest)), D * colSums(abs(x)) + colSums(abs(y))),
+       form = by(abs(quadratic - colSums(x * y)), D * colSums(x^2) + sqrt(colSums(x^2) * colSums(y^2))))
 }
