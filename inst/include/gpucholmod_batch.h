@@ -74,6 +74,25 @@ int gpucholmod_batch_get(const gpucholmod_batch *batch, gpucholmod_matrix R, con
                          gpucholmod_status *status);
 int gpucholmod_batch_logdet(const gpucholmod_batch *batch, double *out, gpucholmod_status *status);
 
+/* What is wanted of the matrices that members would have. */
+typedef struct gpucholmod_batch_systems {
+  ptrdiff_t m;                /* right-hand sides of each */
+  gpucholmod_const_matrix b;  /* n x m, the same for all members; or n x m count */
+  gpucholmod_matrix solution; /* n x m count; if it has no elements, it is not wanted */
+  double *quadratic;          /* m x count: the diagonals of b' times the solutions; NULL: not wanted */
+  double *logdet;             /* count: log det; NULL: not wanted */
+  ptrdiff_t *pivots;          /* count: 0, or the order of the first leading minor that is not positive; or NULL */
+} gpucholmod_batch_systems;
+
+/* Solves with every A as gpucholmod_batch_update() would make it; the batch does not change, and what->independent does
+ * not count. If some of the matrices are not positive definite, the code is GPUCHOLMOD_NOT_POSITIVE_DEFINITE,
+ * status->member is the first of them, their results are NaN, and the results of all others are there. With another
+ * code than this and GPUCHOLMOD_OK, nothing has changed. On a GPU there must be memory for a second batch. Options:
+ * threads, progress. */
+int gpucholmod_batch_solve_modified(const gpucholmod_batch *batch, const gpucholmod_batch_modification *what,
+                                    const gpucholmod_batch_systems *wanted, const gpucholmod_options *options,
+                                    gpucholmod_status *status);
+
 #ifdef __cplusplus
 }
 #endif

@@ -49,9 +49,25 @@ std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count,
   return made;
 }
 
-/// Returns the task of a call, whose V can exist and has the rows of the factors. Throws bad_argument.
-BatchTask task_of(const gpucholmod_batch_modification& what, index_t count, const Options& options) {
-  const index_t k = what.k;
+/// Modifies all members. Returns the number of the first that fails, or -1.
+index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_modification& what,
+               std::vector<index_t>& pivots, const Options& options) {
+  HeldBatch& R = changing.R;
+  const BatchTask task = task_of(what, R, options);
+  const std::vector<double> V = packed_doubles("what->V", what.V);
+  renaming("V", "what->V", [&] {
+    naming_members([&] { R.modify(V.data(), task, changing.made, pivots, options.poll(), changing.begun); });
+  });
+  changing.begun = false;  // members that fail are as they were
+  return first_failing(pivots);
+}
+
+}  // namespace
+
+BatchTask task_of(const gpucholmod_batch_modification& what, const HeldBatch& R, const Options& options) {
+  const index_t k = what.k, count = R.count();
+  require_sizes("what->V", what.V);
+  require(what.V.rows == R.order(), "what->V", "has another number of rows than the factors");
   require(k >= 0, "what->k", "must not be negative");
   BatchTask task;
   task.k = k;
@@ -75,23 +91,6 @@ BatchTask task_of(const gpucholmod_batch_modification& what, index_t count, cons
   return task;
 }
 
-/// Modifies all members. Returns the number of the first that fails, or -1.
-index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_modification& what,
-               std::vector<index_t>& pivots, const Options& options) {
-  HeldBatch& R = changing.R;
-  require_sizes("what->V", what.V);
-  require(what.V.rows == R.order(), "what->V", "has another number of rows than the factors");
-  const BatchTask task = task_of(what, R.count(), options);
-  const std::vector<double> V = packed_doubles("what->V", what.V);
-  renaming("V", "what->V", [&] {
-    naming_members([&] { R.modify(V.data(), task, changing.made, pivots, options.poll(), changing.begun); });
-  });
-  changing.begun = false;  // members that fail are as they were
-  const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-  return failed == pivots.end() ? -1 : failed - pivots.begin();
-}
-
-}  // namespace
 }  // namespace gpucholmod::c
 
 using namespace gpucholmod;

@@ -1,6 +1,10 @@
 #pragma once
 
-#include "base/types.h"
+#include <algorithm>
+#include <vector>
+
+#include "base/held_batch.h"
+#include "c/options.h"
 
 /// What the files of batches share.
 namespace gpucholmod::c {
@@ -9,6 +13,15 @@ namespace gpucholmod::c {
 inline bool has_columns(index_t cols, index_t each, index_t count) {
   if (count == 0 || each == 0) return cols == 0;
   return cols % count == 0 && cols / count == each;
+}
+
+/// Returns the task of a call, whose V can exist and has the rows of the members of R. Throws bad_argument.
+BatchTask task_of(const gpucholmod_batch_modification& what, const HeldBatch& R, const Options& options);
+
+/// Returns the number of the first member that fails, or -1.
+inline index_t first_failing(const std::vector<index_t>& pivots) {
+  const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+  return failed == pivots.end() ? -1 : failed - pivots.begin();
 }
 
 }  // namespace gpucholmod::c

@@ -44,8 +44,7 @@ index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_ins
   renaming("X", "what->X",
            [&] { naming_members([&] { R.insert(insertion, changing.made, pivots, changing.begun); }); });
   changing.begun = false;
-  const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-  return failed == pivots.end() ? -1 : failed - pivots.begin();
+  return first_failing(pivots);
 }
 
 void remove(const ChangingOf<HeldBatch>& changing, index_t p, const index_t* rows, index_t rows_count) {

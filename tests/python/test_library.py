@@ -117,7 +117,7 @@ class Agreement(unittest.TestCase):
         structs = {"matrix": _library.Matrix, "const_matrix": _library.Matrix, "status": _library.Status,
                    "right_sides": _library.RightSides, "options": _library.Options,
                    "modifications": _library.Modifications, "batch_modification": _library.BatchModification,
-                   "batch_insertion": _library.BatchInsertion}
+                   "batch_insertion": _library.BatchInsertion, "batch_systems": _library.BatchSystems}
         constants = ("DOUBLE", "FLOAT", "UPPER", "LOWER", "HOST", "ANY_GPU", "ALL_THREADS", "OK")
         asked, expected = [], []
         for name, struct in structs.items():

@@ -4,7 +4,7 @@ import numpy as np
 
 import gpucholmod
 from cases import bits, off_alignment, positive_definite
-from gpucholmod import Factor, solve_modified
+from gpucholmod import Batch, Factor, solve_modified
 from gpucholmod import _library, modified
 
 
@@ -80,6 +80,55 @@ class Solutions(unittest.TestCase):
                      lambda: solve_modified(self.L, x, b, 1, [1, 2, 3]),
                      lambda: solve_modified(self.L, x, b, 1, 0), lambda: solve_modified(np.ones((2, 3)), x, b),
                      lambda: solve_modified(self.L, x * np.nan, b), lambda: solve_modified(self.L, x, b * np.nan)):
+            with self.assertRaises(ValueError):
+                call()
+
+
+class SolutionsOfMembers(unittest.TestCase):
+    def setUp(self):
+        self.rng = np.random.default_rng(10)
+        self.A = np.stack([positive_definite(self.rng, 7) for _ in range(11)])
+        self.L = np.linalg.cholesky(self.A)
+
+    def test_each_member_has_its_modification(self):
+        w, scale = np.array([1.0, -1e-3, 0.5]), np.arange(1.0, 12)
+        for dtype, off in ((np.float64, 1e-9), (np.float32, 1e-3)):
+            batch = Batch(self.L.astype(dtype))
+            before = batch.to_array()
+            for x in (self.rng.standard_normal((11, 7, 3)), self.rng.standard_normal((1, 7, 3))):
+                matrices = scale[:, None, None] * self.A + (x * w) @ x.swapaxes(1, 2)
+                for shape in ((7,), (7, 2), (11, 7, 2)):
+                    b = self.rng.standard_normal(shape)
+                    made = solve_modified(batch, x, b, w, scale, threads=2)
+                    for j, A in enumerate(matrices):
+                        right = b[j] if b.ndim == 3 else b
+                        expected = np.linalg.solve(A, right)
+                        np.testing.assert_allclose(made.solution[j], expected, rtol=off, atol=off)
+                        np.testing.assert_allclose(made.quadratic[j], np.einsum("i...,i...->...", right, expected), off)
+                        self.assertAlmostEqual(made.logdet[j] / np.linalg.slogdet(A)[1], 1, 4)
+                    np.testing.assert_array_equal(made.pivot, np.full(11, -1))
+            np.testing.assert_array_equal(batch.to_array(), before)
+            made = solve_modified(batch, x)
+            self.assertIsNone(made.solution)
+            np.testing.assert_allclose(made.logdet, np.linalg.slogdet(self.A + x @ x.swapaxes(1, 2))[1], 1e-5)
+
+    def test_a_member_that_is_not_positive_definite(self):
+        x, b, batch = np.full((11, 7), 1e-3), np.ones(7), Batch(self.L)
+        x[4, 2] = 100
+        with self.assertRaises(gpucholmod.NotPositiveDefinite) as caught:
+            solve_modified(batch, x, b, -1)
+        self.assertEqual((caught.exception.member, caught.exception.pivot), (4, 2))
+        made = solve_modified(batch, x, b, -1, check=False)
+        np.testing.assert_array_equal(made.pivot, np.where(np.arange(11) == 4, 2, -1))
+        for numbers in (made.solution[:, 0], made.quadratic, made.logdet):
+            np.testing.assert_array_equal(np.isnan(numbers), np.arange(11) == 4)
+
+    def test_wrong_arguments(self):
+        x, b, batch = np.ones((11, 7)), np.ones(7), Batch(self.L)
+        for call in (lambda: solve_modified(batch, x[:3], b), lambda: solve_modified(batch, x[:, :5], b),
+                     lambda: solve_modified(batch, x, b[:5]), lambda: solve_modified(batch, x, np.ones((3, 7, 1))),
+                     lambda: solve_modified(batch, x, b, 1, [1, 2, 3]), lambda: solve_modified(batch, x, b, 1, 0),
+                     lambda: solve_modified(batch, x * np.nan, b), lambda: solve_modified(batch, x, b * np.nan)):
             with self.assertRaises(ValueError):
                 call()
 

@@ -4,7 +4,7 @@
     Factor                 a factor with memory of its own, on the host or on a GPU, that grows, shrinks and solves
     Batch                  many small factors that are modified together, and grow
     RecursiveLeastSquares  a ridge regression that observations are added to and removed from
-    solve_modified         solutions with many modifications of one matrix that stays as it is
+    solve_modified         solutions with many modifications of a matrix, or with one of each member of a Batch
 
 Arrays are of NumPy, or of any library that shares memory with it, such as torch on the CPU. cholupdate() and Factor
 also take arrays in the memory of a GPU, of torch, CuPy, JAX, or others that have `__cuda_array_interface__` or DLPack.

@@ -63,6 +63,13 @@ class BatchInsertion(ctypes.Structure):
     _fields_ = [("p", c_ssize_t), ("X", Matrix), ("at", c_void_p), ("at_count", c_ssize_t), ("independent", c_int)]
 
 
+class BatchSystems(ctypes.Structure):
+    """gpucholmod_batch_systems."""
+
+    _fields_ = [("m", c_ssize_t), ("b", Matrix), ("solution", Matrix), ("quadratic", c_void_p), ("logdet", c_void_p),
+                ("pivots", c_void_p)]
+
+
 class Modifications(ctypes.Structure):
     """gpucholmod_modifications."""
 
@@ -102,6 +109,7 @@ _CALLS = {
     "batch_solve": [_POINTER, c_int, Matrix, _POINTER],
     "batch_get": [_POINTER, Matrix, _POINTER, _POINTER],
     "batch_logdet": [_POINTER, _POINTER, _POINTER],
+    "batch_solve_modified": [_POINTER, _POINTER, _POINTER, _POINTER, _POINTER],
 }
 # What the others return.
 _OTHERS = {"factor_destroy": None, "factor_order": _INDEX, "factor_capacity": _INDEX, "factor_on_gpu": c_int,

@@ -131,6 +131,11 @@ class Batch(Handle):
         (c,) array of integers: -1, or the first row and column, from 0, at which the matrix would not be positive
         definite.
         """
+        what, arrays = self._modification(x, weights, scale, check)
+        return self._pivots(check, lib.batch_update, byref(what), self._options)
+
+    def _modification(self, x: Any, weights: Any, scale: Any, check: bool) -> Tuple[BatchModification, tuple]:
+        """Returns a modification of the members, and its arrays, which have to exist until the call."""
         rows = members("x", x, self.order)
         count, k = len(self), rows.shape[1]
         if len(rows) not in (1, count):
@@ -139,7 +144,7 @@ class Batch(Handle):
         scale = spread("scale", scale, (count,))
         what = BatchModification(k, _side_by_side(rows), pointer(weights), 0 if weights is None else weights.size,
                                  pointer(scale), not check)
-        return self._pivots(check, lib.batch_update, byref(what), self._options)
+        return what, (rows, weights, scale)
 
     def _pivots(self, check: bool, function: Any, what: Any, *more: Any) -> np.ndarray:
         """Calls a function that tells the pivots of the members, and returns them, from 0, or -1."""

@@ -1,4 +1,4 @@
-"""Many modifications of one matrix."""
+"""Many modifications of one matrix, or one of each of many."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 
 from ._arrays import FLOAT64, by_either, members, packed, pointer, real, spread, square
-from ._library import DOUBLE, LOWER, UPPER, Matrix, Modifications, Status, lib, options
+from ._library import DOUBLE, LOWER, UPPER, BatchSystems, Matrix, Modifications, Status, lib, options
+from .batch import Batch
 from .errors import BadArgument, NotPositiveDefinite, error_of
 from .factor import Factor
 
@@ -24,17 +25,18 @@ class ModifiedResults(NamedTuple):
     pivot: np.ndarray  # (c,): -1, or the first row and column, from 0, at which A_j is not positive definite
 
 
-def solve_modified(L: Union[Factor, Any], x: Any, b: Any = None, weights: Any = None, scale: Any = 1.0,
+def solve_modified(L: Union[Factor, Batch, Any], x: Any, b: Any = None, weights: Any = None, scale: Any = 1.0,
                    lower: bool = True, check: bool = True, threads: Optional[int] = None) -> ModifiedResults:
     """Solves with c modifications A_j = scale_j A + x_j diag(weights_j) x_j' of one matrix A, which stays as it is.
 
     Parameters
     ----------
-    L : Factor, or (n, n) array
-        The factor of A, as of cholupdate().
+    L : Factor, or (n, n) array; or Batch
+        The factor of A, as of cholupdate(). A Batch has c members, and A_j is a modification of the matrix of member j
+        instead; the batch does not change. On a GPU there must be memory for a second batch.
     x : (c, n) or (c, n, k) array
         The columns of each modification. For X (c, k, n) with a row for each observation, x = X.swapaxes(1, 2), which
-        is not copied.
+        is not copied. For a Batch, as of Batch.update().
     b : (n,), (n, m) or (c, n, m) array, optional
         The right-hand sides: the same for all modifications, or those of each. None: only determinants are computed.
     weights : number, (k,) or (c, k) array, optional
@@ -49,8 +51,10 @@ def solve_modified(L: Union[Factor, Any], x: Any, b: Any = None, weights: Any = 
     threads : int, optional
         The most threads that compute. None: as many as are of use.
 
-    All is computed in float64, whatever the dtype of x and b is.
+    All is computed in float64, whatever the dtype of x and b is; for a Batch, the factors of all A_j in its dtype.
     """
+    if isinstance(L, Batch):
+        return _by_members(L, x, b, weights, scale, check, threads)
     if not isinstance(L, Factor):
         L = real("L", L)
     n = L.order if isinstance(L, Factor) else square("L", L)
@@ -68,7 +72,24 @@ def solve_modified(L: Union[Factor, Any], x: Any, b: Any = None, weights: Any = 
     return ModifiedResults(solution, quadratic, logdet, pivot - 1)
 
 
-def _right_sides(given: Modifications, b: Any, n: int, count: int) -> tuple:
+def _by_members(batch: Batch, x: Any, b: Any, weights: Any, scale: Any, check: bool,
+                threads: Optional[int]) -> ModifiedResults:
+    """Solves with a modification of each member."""
+    what, arrays = batch._modification(x, weights, scale, check)
+    count = len(batch)
+    given = BatchSystems(m=0, b=_NO_MATRIX, solution=_NO_MATRIX)
+    solution, quadratic, b = (None, None, None) if b is None else _right_sides(given, b, batch.order, count)
+    logdet, pivot = np.empty(count), np.zeros(count, np.intp)
+    given.logdet, given.pivots = pointer(logdet), pointer(pivot)
+    try:
+        batch._call(lib.batch_solve_modified, batch._handle, byref(what), byref(given), options(UPPER, threads))
+    except NotPositiveDefinite:
+        if check:
+            raise
+    return ModifiedResults(solution, quadratic, logdet, pivot - 1)
+
+
+def _right_sides(given: Union[Modifications, BatchSystems], b: Any, n: int, count: int) -> tuple:
     """Enters right-hand sides, and memory for the results. Returns the arrays of the results, and that of the
     right-hand sides, which has to exist until the call."""
     b = real("b", b, FLOAT64)
