@@ -170,6 +170,46 @@ class Batch {
     }
   }
 
+  void solve_modified() {
+    Call call(choose_, false);
+    const index_t k = choose_.of(0, 4), m = choose_.of(0, 2);
+    Numbers V(n_, choose_.one_in(2) ? k : k * count_, choose_.of(0, 2), choose_.type());
+    Numbers b(n_, choose_.one_in(2) ? m : m * count_, choose_.of(0, 2), choose_.type());
+    Numbers solution(n_, m * count_, choose_.of(0, 2), GPUCHOLMOD_DOUBLE);
+    V.fill(choose_, call.is_wild());
+    b.fill(choose_, call.is_wild());
+    const std::vector<double> weights = some_weights(call, choose_.one_in(2) ? k : k * count_);
+    std::vector<double> quadratic(m * count_), logdet(count_);
+    std::vector<index_t> pivots(count_);
+    call.watch(quadratic);
+    call.watch(logdet);
+    call.watch(pivots);
+    const std::vector<Exact> before = got(call);
+    const gpucholmod_batch_modification what{k, call.read_only(V), pointer(weights), index_t(weights.size()), nullptr,
+                                             0};
+    const bool wrong = choose_.one_in(24);
+    if (wrong) call.sound = call.moderate = false;
+    const gpucholmod_batch_systems wanted{wrong ? m - 1 : m, call.read_only(b),  call.given(solution),
+                                          quadratic.data(),  logdet.data(), pivots.data()};
+    const int code = gpucholmod_batch_solve_modified(held_, &what, &wanted, call.options(), &call.status);
+    const std::vector<Exact> after = got(call);
+    for (index_t j = 0; j < count_; ++j)
+      call.require((after[j].array() == before[j].array()).all(), "a batch that is solved with has changed");
+    if (!call.has_succeeded(code) && code != GPUCHOLMOD_NOT_POSITIVE_DEFINITE) {
+      call.require(!call.sound || !std::all_of(before.begin(), before.end(), is_moderate), "a sound call fails");
+      return call.require_unchanged();
+    }
+    for (index_t j = 0; call.moderate && j < count_; ++j) {
+      call.require((pivots[j] > 0) == std::isnan(logdet[j]) || n_ == 0, "a member that fails has a determinant");
+      if (pivots[j] > 0 || m == 0 || n_ == 0 || !is_moderate(before[j])) continue;
+      const Exact own = columns_of(V, k, j), A = before[j].transpose() * before[j];
+      const Exact changed = A + weighted(own, weights_of(weights, k, j)) * own.transpose();
+      const Exact X = solution.exact().middleCols(m * j, m), B = b.exact().middleCols(b.cols == m ? 0 : m * j, m);
+      const long double size = norm(changed) + norm(A), units = 1e6L * (long double)eps(type_);
+      call.require(norm(changed * X - B) <= units * size * (norm(X) + norm(B)), "a solution is wrong");
+    }
+  }
+
   void measure() {
     Call call(choose_, false);
     std::vector<double> out(count_);
@@ -234,8 +274,9 @@ void use_factor(Choices& choose) {
 }
 void use_batch(Choices& choose) {
   Batch batch(choose);
-  void (Batch::*const calls[])() = {&Batch::update, &Batch::update, &Batch::solve, &Batch::measure, &Batch::copy};
-  for (index_t left = choose.of(1, 8); left > 0 && batch.exists(); --left) (batch.*calls[choose.of(0, 4)])();
+  void (Batch::*const calls[])() = {&Batch::update,         &Batch::update,  &Batch::solve,
+                                    &Batch::solve_modified, &Batch::measure, &Batch::copy};
+  for (index_t left = choose.of(1, 8); left > 0 && batch.exists(); --left) (batch.*calls[choose.of(0, 5)])();
 }
 
 }  // namespace
