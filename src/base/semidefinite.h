@@ -50,14 +50,22 @@ class Semidefinite : public HeldFactor {
               std::atomic<bool>& begun) override {
     if (!zeros_.any()) return inner_->modify(given, task, made, poll, begun);
     zeros_.require_update(task.removed);
-    const double* const V = given.data();
-    const double largest = largest_in_V<double>(given.view(task.n, task.k));
-    if (largest > 0) choose_stand_in(std::max(largest, std::sqrt(inner_->trace())));
-    Zeros left = zeros_;  // all memory, before anything changes
+    const auto V = given.view(task.n, task.k);
+    const double largest = precision() == Precision::single ? largest_in_V<float>(V) : largest_in_V<double>(V);
+    Zeros before = zeros_;  // all memory, before anything changes
     std::vector<double> entries(order());
     std::vector<index_t> changed;
-    changed.reserve(left.rows().size());
-    Work work = inner_->modify(V, task, made, poll, begun);
+    changed.reserve(before.rows().size());
+    if (largest > 0) choose_stand_in(std::max(largest, std::sqrt(inner_->trace())));
+    Zeros left = zeros_;
+    Work work;
+    try {
+      work = inner_->modify(given.data(), task, made, poll, begun);
+    } catch (...) {
+      if (!begun) put_back(std::move(before));
+      throw;
+    }
+    if (made || work.pivot >= 0) put_back(std::move(before));
     if (work.pivot >= 0) return work;
     HeldFactor& now = made ? **made : *inner_;
     now.diagonal(entries.data());
@@ -112,6 +120,12 @@ class Semidefinite : public HeldFactor {
     if (chosen.stand_in() == zeros_.stand_in()) return;
     inner_->set_diagonal(zeros_.rows(), chosen.stand_in());
     zeros_ = std::move(chosen);
+  }
+  /// Takes other zeros in the same places, with their stand-in: where large numbers have not come, small ones in their
+  /// rows are not to be forgotten.
+  void put_back(Zeros before) {
+    if (before.stand_in() != zeros_.stand_in()) inner_->set_diagonal(before.rows(), before.stand_in());
+    zeros_ = std::move(before);
   }
   void require_definite(const char* consequence) const {
     if (zeros_.any()) throw singular(zeros_.rows()[0], consequence);

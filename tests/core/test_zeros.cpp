@@ -132,5 +132,31 @@ TEST(Zeros, AreGoneWhenSomethingHasCome) {
   }
 }
 
+/// A row whose diagonal entry is 0 keeps small numbers beside a V that is too large, or that goes into another factor.
+TEST(Zeros, SmallNumbersStayWhereLargeOnesDoNotCome) {
+  for (const Precision precision : precisions) {
+    const bool single = precision == Precision::single;
+    Stored<double> R = Stored<double>::Identity(4, 4);
+    R.row(1) << 0, 0, std::ldexp(1, single ? -7 : -300), 0;
+    const auto f = kept(R, precision);
+    ASSERT_EQ(contents(*f), R);
+    std::atomic<bool> begun{false};
+    const double largest = single ? 0x1.8p127 : 0x1.8p1023, large = largest * 0x1p-24;
+    for (const double size : {largest, single ? 1e200 : largest}) {
+      const Stored<double> V = Stored<double>::Constant(4, 3, size);
+      const auto error = error_of([&] { f->modify(V.data(), adding(*f, 3), nullptr, no_poll, begun); });
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::overflow);
+      EXPECT_FALSE(begun);
+      EXPECT_EQ(contents(*f), R);
+    }
+    std::unique_ptr<HeldFactor> made;
+    const Stored<double> V = Stored<double>::Constant(4, 1, large);
+    EXPECT_EQ(f->modify(V.data(), adding(*f, 1), &made, no_poll, begun).pivot, -1);
+    EXPECT_EQ(contents(*f), R);
+    EXPECT_NEAR(contents(*made)(0, 3) / large, 1, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace gpucholmod::test
