@@ -183,6 +183,19 @@ TEST(Member, ThatFailsStaysAsItIs) {
     }
 }
 
+TEST(Member, WithAHugeColumnThatIsTakenAway) {
+  for (const index_t n : {1, 9, 35})
+    for (int exponent = 0; exponent <= 1000; exponent += 4) {
+      Random random(7);
+      const Stored<double> R = well_conditioned(n, random).cast<double>();
+      Stored<double> V = random.normal(n, 3).cast<double>();
+      V.col(2).setZero();
+      V(n / 2, 2) = 0x1p1000;
+      const double up = std::scalbn(1, exponent);
+      EXPECT_EQ(modified<4>(R, V, 2, {}, {1 / up, up, up}).pivot, n / 2) << n << ", scaled by 2^-" << exponent;
+    }
+}
+
 /// B (n x m) solved for as the second of two members, H^2 columns at a time, by so many warps. The rows of R are as
 /// long as a triangle of order `capacity` has them, with NaN beyond n.
 template <int H, class T>

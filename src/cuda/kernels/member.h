@@ -113,13 +113,15 @@ GPUCHOLMOD_HOST_DEVICE double product(const ColumnOfV<K>& x, const ColumnOfV<K>&
 constexpr double tiny = 0x1p-300, up_from_tiny = 0x1p600;
 
 /// Where the numbers of a row are all tiny, so that squares might vanish. Where r_ii has lost digits when the member
-/// was scaled, it fails.
+/// was scaled, it fails; so it does where the squares of r_ii and of what is added might vanish beside what is taken
+/// away, which is larger then.
 template <int K>
 GPUCHOLMOD_HOST_DEVICE_CALL void lift(PublishedRow<K>& row, bool both) {
-  double largest = row.r;
-  if (row.r < least_double) row.r = NAN;
-  for (int q = 0; q < K; ++q) largest = fmax(largest, fmax(fabs(row.v[0][q]), both ? fabs(row.v[1][q]) : 0));
-  if (!(largest < tiny)) return;
+  double largest = row.r, taken = 0;
+  for (int q = 0; q < K; ++q) largest = fmax(largest, fabs(row.v[0][q]));
+  for (int q = 0; q < K && both; ++q) taken = fmax(taken, fabs(row.v[1][q]));
+  if (row.r < least_double || (taken >= tiny && largest < 0x1p-500)) row.r = NAN;
+  if (!(fmax(largest, taken) < tiny)) return;
   row.up = up_from_tiny;
   row.r *= row.up;
   for (int q = 0; q < K; ++q) row.v[0][q] *= row.up;
