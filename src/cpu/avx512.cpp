@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "cpu/group_pass.h"
@@ -20,6 +21,7 @@ namespace gpucholmod::cpu::avx512 {
 #include "cpu/kernels/level.h"
 #include "cpu/kernels/triangle.h"
 #include "cpu/kernels/group.h"
+#include "cpu/kernels/group_reshape.h"
 
 }  // namespace gpucholmod::cpu::avx512
 GPUCHOLMOD_TARGET_END

@@ -10,19 +10,6 @@
 #include "cpu/kernels.h"
 
 namespace gpucholmod::cpu {
-namespace {
-
-template <class T>
-unsigned sweep([[maybe_unused]] Instructions instructions, const GroupPass<T>& pass, index_t& row) {
-#if GPUCHOLMOD_X86
-  if (instructions == Instructions::avx512) return avx512::sweep<T>(pass, row);
-  if (instructions == Instructions::avx2) return avx2::sweep<T>(pass, row);
-#endif
-  return plain::sweep<T>(pass, row);
-}
-
-}  // namespace
-
 template <class T>
 BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& task, Columns V,
                                         std::vector<index_t>& pivots)
@@ -105,7 +92,7 @@ GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, T* work) {
 template <class T>
 std::vector<typename BatchModification<T>::Rest> BatchModification<T>::run(GroupPass<T>& pass) {
   std::vector<Rest> left;
-  for (index_t row = 0; const unsigned out = sweep(task_.instructions, pass, row);)
+  for (index_t row = 0; const unsigned out = group_kernels<T>(task_.instructions).sweep(pass, row);)
     for (index_t l = 0; l < lanes; ++l)
       if (out >> l & 1) left.push_back(take_out(pass, row, l));
   return left;

@@ -13,6 +13,7 @@
 #include "cpu/group_reshape.h"
 #include "cpu/groups.h"
 #include "cpu/host_factor.h"
+#include "cpu/kernels.h"
 
 namespace gpucholmod::cpu {
 
@@ -109,7 +110,7 @@ class GroupMemory {
       for_member(m, [&] { require_inserted<T>(inserted(what, m), what.place(m, orders_[m])); });
       put_columns(inserted(what, m), rows_of_member(what, m), l, columns);
     }
-    const Lanes<T, bool> failed = find_columns(group(g), columns);
+    const Lanes<T, bool> failed = find_columns(kernels_, group(g), columns);
     for (index_t l = 0; l < count(g); ++l) {
       const index_t m = g * lanes + l;
       if (failed[l]) pivots[m] = failing_pivot(what, m, columns);
@@ -147,36 +148,44 @@ class GroupMemory {
         for_member(m, [&] { require_normal(entry(m)(j, j), j); });
   }
 
-  /// Members that have not failed take what is behind their rows, to its places: those of a group together, where they
-  /// have one order and one place.
+  /// Members that have not failed take what is behind their rows to its places.
   void take_appended(const BatchInsertion& what, const std::vector<index_t>& pivots) {
     WorkMemory<double> memory;
+    WorkMemory<T> copies;
     const index_t wide = n_ + what.p;
     for_groups(groups(), reshaping_threads(), unwatched, [&](index_t g) {
-      typename WorkMemory<double>::Lease work(memory, 3 * (wide + 1) * lanes);
-      const NewRows first = rows_of_member(what, g * lanes);
-      const auto alike = [&](index_t l) {
-        const NewRows own = rows_of_member(what, g * lanes + l);
-        return pivots[g * lanes + l] < 0 && own.order == first.order && own.at == first.at;
-      };
-      bool all = true;
-      for (index_t l = 0; l < count(g); ++l) all = all && alike(l);
-      if (all) place<lanes>(what, first, {group(g), wide}, work.data());
-      for (index_t l = 0; l < count(g); ++l) {
-        const index_t m = g * lanes + l;
-        if (pivots[m] >= 0) continue;
-        if (!all) place<1>(what, rows_of_member(what, m), {group(g) + l, wide}, work.data());
-        keep_range(what, m);
-      }
+      typename WorkMemory<double>::Lease work(memory, wide * lanes);
+      typename WorkMemory<T>::Lease copy(copies, group_words<T>(wide));
+      place_in_group(what, pivots, g, copy.data(), work.data());
+      for (index_t m = g * lanes; m < g * lanes + count(g); ++m)
+        if (pivots[m] < 0) keep_range(what, m);
     });
     const index_t largest = b_ > 0 ? largest_order(orders_) : wide;
     for (index_t g = 0; g < groups() && largest < wide; ++g) narrow_group(group(g), largest, wide - largest);
     n_ = largest;
   }
-  template <int count>
-  void place(const BatchInsertion& what, const NewRows& rows, const LanesOfGroup<count, T>& R, double* work) const {
-    for (index_t q = 0; q < what.p && rows.at < rows.order; ++q)
-      shift_left(R, rows.order + what.p, rows.order + q, rows.at + q, work);
+  /// Members of a group that have one order and one place are done together: in a copy, if they are not all.
+  void place_in_group(const BatchInsertion& what, const std::vector<index_t>& pivots, index_t g, T* copy,
+                      double* work) const {
+    const auto rows = [&](index_t l) { return rows_of_member(what, g * lanes + l); };
+    Lanes<T, bool> left{};
+    for (index_t l = 0; l < count(g); ++l) left[l] = pivots[g * lanes + l] < 0 && rows(l).at < rows(l).order;
+    for (index_t first = 0; first < count(g); ++first) {
+      if (!left[first]) continue;
+      Lanes<T, bool> alike{};
+      for (index_t l = first; l < count(g); ++l) {
+        alike[l] = left[l] && rows(l) == rows(first);
+        left[l] = left[l] && !alike[l];
+      }
+      const bool all = std::count(alike.begin(), alike.end(), true) == count(g);
+      if (!all) std::copy_n(group(g), group_words<T>(n_ + what.p), copy);
+      place(what, rows(first), all ? group(g) : copy, work);
+      if (!all) take_lanes(alike, copy, n_ + what.p, group(g));
+    }
+  }
+  void place(const BatchInsertion& what, const NewRows& rows, T* R, double* work) const {
+    for (index_t q = 0; q < what.p; ++q)
+      kernels_.shift_left({R, n_ + what.p, rows.order + what.p, rows.order + q, rows.at + q, work});
   }
   /// Counts the new rows of a member.
   void keep_range(const BatchInsertion& what, index_t m) {
@@ -221,6 +230,7 @@ class GroupMemory {
   index_t n_, capacity_, b_;
   std::vector<Range> ranges_;
   std::vector<index_t> orders_;
+  const GroupKernels<T>& kernels_ = group_kernels<T>(resolve(Instructions::automatic));
   Allocate allocate_;
   std::shared_ptr<void> memory_;
   T* data_ = nullptr;

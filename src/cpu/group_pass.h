@@ -41,11 +41,36 @@ struct GroupPass {
   const T* scale;  ///< lanes: what the result is multiplied by; 1 where another pass follows
 };
 
-/// Goes down the rows from `row` on, which is n at the end. Where the bounds above are exceeded in some lanes, it stops
-/// before any of the next rows has changed, with these as bits: the caller takes W of those from `row` on, makes it
-/// zero and `unit` 1, and calls again. A lane with W = 0 and scale 1 stays as it is, bit for bit.
-namespace plain { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }
-namespace avx2 { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }
-namespace avx512 { template <class T> unsigned sweep(const GroupPass<T>& pass, index_t& row); }
+/// Row and column `from` of the matrices, of order `order`, become number `to` <= from.
+template <class T>
+struct GroupShift {
+  T* R;  ///< group_words(n)
+  index_t n, order, from, to;
+  double* work;  ///< order x lanes
+};
+
+/// What is done with all members of a group at once; compiled for each set of instructions.
+template <class T>
+struct GroupKernels {
+  /// Goes down the rows from `row` on, which is n at the end. Where the bounds above are exceeded in some lanes, it
+  /// stops before any of the next rows has changed, with these as bits: the caller takes W of those from `row` on,
+  /// makes it zero and `unit` 1, and calls again. A lane with W = 0 and scale 1 stays as it is, bit for bit.
+  unsigned (*sweep)(const GroupPass<T>& pass, index_t& row);
+  /// b <- R'^-1 b, and b <- R^-1 b, for a right-hand side of each member of a group of order n (n x lanes, the last
+  /// contiguous).
+  void (*solve_forward)(const T* R, index_t n, double* b);
+  void (*solve_back)(const T* R, index_t n, double* b);
+  /// Takes column `from` of R to its place, and makes R a triangle again by rotations of neighbouring rows, from the
+  /// bottom up: row i + 1 becomes sine R_i - cosine c, and c, which comes up from row `from`, becomes cosine R_i + sine
+  /// c. The diagonal stays positive, but for entries that become too small for T.
+  void (*shift_left)(const GroupShift<T>& shift);
+};
+
+template <class T>
+const GroupKernels<T>& group_kernels(Instructions instructions);
+
+namespace plain { template <class T> const GroupKernels<T>& group_kernels(); }
+namespace avx2 { template <class T> const GroupKernels<T>& group_kernels(); }
+namespace avx512 { template <class T> const GroupKernels<T>& group_kernels(); }
 
 }  // namespace gpucholmod::cpu

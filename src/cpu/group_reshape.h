@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cpu/group_layout.h"
-#include "cpu/group_solve.h"
 
 /// Rows and columns of the members of a group come and go.
 namespace gpucholmod::cpu {
@@ -28,6 +27,8 @@ struct NewColumns {
 /// The order of a member, and the number of its first new row.
 struct NewRows {
   index_t order = 0, at = 0;
+
+  bool operator==(const NewRows& other) const { return order == other.order && at == other.at; }
 };
 
 /// The new columns of every member become zero, and its corner the identity.
@@ -50,11 +51,11 @@ void put_columns(MatrixView<const double> X, const NewRows& rows, index_t lane, 
 /// Columns of the matrices become those of the factors, where the new rows come last. Returns in which lanes the corner
 /// is not positive definite: there it is unspecified.
 template <class T>
-Lanes<T, bool> find_columns(const T* group, const NewColumns<T>& columns) {
+Lanes<T, bool> find_columns(const GroupKernels<T>& kernels, const T* group, const NewColumns<T>& columns) {
   constexpr index_t lanes = group_size<T>;
   Lanes<T, bool> failed{};
   for (index_t q = 0; q < columns.p; ++q) {
-    solve_forward(group, columns.n, columns.at(0, q));
+    kernels.solve_forward(group, columns.n, columns.at(0, q));
     for (index_t s = 0; s <= q; ++s) {
       double* const entry = columns.corner(s, q);
       double sum[lanes] = {};
@@ -121,60 +122,12 @@ struct LanesOfGroup {
   T* operator()(index_t i, index_t j) const { return group + group_entry<T>(n, i, j); }
 };
 
-/// Returns sqrt(x^2 + y^2).
-inline double length(double x, double y) {
-  const double square = x * x + y * y;
-  return square > 0x1p-900 && square < 0x1p900 ? std::sqrt(square) : std::hypot(x, y);
-}
-
-/// Row and column `from` of A, of order n, become number `to` <= from, in some lanes: column `from` of R is taken
-/// there, and rotations of neighbouring rows, from the bottom up, make R a triangle again. Row i + 1 becomes
-/// sine R_i - cosine c, and c, what comes up from row `from`, becomes cosine R_i + sine c. The diagonal stays positive,
-/// but for entries that become too small for T.
-/// work: (n + 2 (from + 1)) x count.
-template <int count, class T>
-void shift_left(const LanesOfGroup<count, T>& R, index_t n, index_t from, index_t to, double* work) {
-  double *const carried = work, *const sines = work + n * count, *const cosines = sines + (from + 1) * count;
-  double norm[count];
-  for (int l = 0; l < count; ++l) norm[l] = double(R(from, from)[l]);
-  for (index_t i = from; i-- > to;)
-    for (int l = 0; l < count; ++l) {
-      const double entry = double(R(i, from)[l]), longer = length(entry, norm[l]);
-      sines[i * count + l] = norm[l] / longer;
-      cosines[i * count + l] = entry / longer;
-      norm[l] = longer;
-    }
-  std::fill_n(carried, n * count, 0.0);
-  for (index_t j = from + 1; j < n; ++j) std::copy_n(R(from, j), count, carried + j * count);
-  for (index_t i = from; i-- > to;) {
-    const auto rotate = [&](index_t j, index_t column) {
-      const T* const row = R(i, j);
-      const double *const sine = sines + i * count, *const cosine = cosines + i * count;
-      double below[count], up[count];
-      for (int l = 0; l < count; ++l) {
-        const double r = double(row[l]), c = carried[j * count + l];
-        below[l] = sine[l] * r - cosine[l] * c;
-        up[l] = cosine[l] * r + sine[l] * c;
-      }
-      T* const out = R(i + 1, column);
-      for (int l = 0; l < count; ++l) out[l] = T(below[l]);
-      for (int l = 0; l < count; ++l) carried[j * count + l] = up[l];
-    };
-    for (index_t j = i; j < from; ++j) rotate(j, j + 1);
-    for (index_t j = from + 1; j < n; ++j) rotate(j, j);
-  }
-  const auto put = [&](const double* numbers, T* out) {
-    for (int l = 0; l < count; ++l) out[l] = T(numbers[l]);
-  };
-  put(norm, R(to, to));
-  for (index_t j = to; j < from; ++j) put(carried + j * count, R(to, j + 1));
-  for (index_t j = from + 1; j < n; ++j) put(carried + j * count, R(to, j));
-  for (index_t i = 0; i < to; ++i) {
-    T moved[count];
-    std::copy_n(R(i, from), count, moved);
-    for (index_t j = from; j > to; --j) std::copy_n(R(i, j - 1), count, R(i, j));
-    std::copy_n(moved, count, R(i, to));
-  }
+/// R <- the members in these lanes of another group of order n.
+template <class T>
+void take_lanes(const Lanes<T, bool>& which, const T* from, index_t n, T* R) {
+  for (index_t at = 0; at < group_words<T>(n); at += group_size<T>)
+    for (index_t l = 0; l < group_size<T>; ++l)
+      if (which[l]) R[at + l] = from[at + l];
 }
 
 /// Rows and columns `gone` (p, ascending) of A, of order n, leave it in some lanes, of which `members` are in use:

@@ -5,41 +5,13 @@
 #include <vector>
 
 #include "base/held_batch.h"
-#include "cpu/group_layout.h"
+#include "cpu/group_pass.h"
 
-/// Triangular systems of the members of a group (of order n), of a right-hand side each: b (n x lanes, the last
-/// contiguous).
+/// What is solved with the members of a group (of order n): b (n x lanes, the last contiguous) is a right-hand side of
+/// each.
 namespace gpucholmod::cpu {
 
-/// b <- R'^-1 b.
-template <class T>
-void solve_forward(const T* R, index_t n, double* __restrict b) {
-  constexpr index_t lanes = group_size<T>;
-  for (index_t i = 0; i < n; ++i) {
-    double x[lanes];
-    for (index_t l = 0; l < lanes; ++l) x[l] = b[i * lanes + l] /= double(R[l]);
-    R += lanes;
-    for (index_t j = i + 1; j < n; ++j, R += lanes)
-      for (index_t l = 0; l < lanes; ++l) b[j * lanes + l] -= double(R[l]) * x[l];
-  }
-}
-
-/// b <- R^-1 b.
-template <class T>
-void solve_back(const T* group, index_t n, double* __restrict b) {
-  constexpr index_t lanes = group_size<T>;
-  for (index_t i = n; i-- > 0;) {
-    const T* const diagonal = group + group_entry<T>(n, i, i);
-    const T* R = diagonal + lanes;
-    double x[lanes];
-    std::copy_n(b + i * lanes, lanes, x);
-    for (index_t j = i + 1; j < n; ++j, R += lanes)
-      for (index_t l = 0; l < lanes; ++l) x[l] -= double(R[l]) * b[j * lanes + l];
-    for (index_t l = 0; l < lanes; ++l) b[i * lanes + l] = x[l] / double(diagonal[l]);
-  }
-}
-
-/// Right-hand sides of members (n numbers each) to b, and back; null: not wanted.
+/// Copies right-hand sides of members (n numbers each) to b, and back; null: not wanted.
 template <class T>
 void gather_sides(const Lanes<T, const double*>& from, index_t n, double* b) {
   for (index_t l = 0; l < group_size<T>; ++l)
@@ -61,7 +33,8 @@ struct MembersOfGroup {
 
 /// Finds what is wanted of the members of a group, whose factors are those of the modified matrices.
 template <class T>
-void solve_wanted(const T* group, index_t n, const MembersOfGroup& members, const BatchSystems& wanted) {
+void solve_wanted(const GroupKernels<T>& kernels, const T* group, index_t n, const MembersOfGroup& members,
+                  const BatchSystems& wanted) {
   constexpr index_t lanes = group_size<T>;
   for (index_t l = 0; wanted.logdet && l < members.count; ++l) {
     double sum = 0;
@@ -78,14 +51,14 @@ void solve_wanted(const T* group, index_t n, const MembersOfGroup& members, cons
       if (wanted.solution) to[l] = wanted.solution + (s + m * wanted.m) * n;
     }
     gather_sides<T>(from, n, b.data());
-    solve_forward(group, n, b.data());
+    kernels.solve_forward(group, n, b.data());
     for (index_t l = 0; wanted.quadratic && l < members.count; ++l) {
       double sum = 0;
       for (index_t i = 0; i < members.order(l); ++i) sum += b[i * lanes + l] * b[i * lanes + l];
       wanted.quadratic[s + (members.first + l) * wanted.m] = sum;
     }
     if (!wanted.solution) continue;
-    solve_back(group, n, b.data());
+    kernels.solve_back(group, n, b.data());
     scatter_sides<T>(b.data(), n, to);
   }
 }

@@ -70,8 +70,8 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
         Lanes<T, double*> to{};
         for (index_t l = 0; l < Base::count(g); ++l) from[l] = to[l] = B + (s + (g * lanes + l) * m) * n;
         gather_sides<T>(from, n, b.data());
-        if (which != TriangularSolve::back) solve_forward(group(g), n, b.data());
-        if (which != TriangularSolve::forward) solve_back(group(g), n, b.data());
+        if (which != TriangularSolve::back) kernels_.solve_forward(group(g), n, b.data());
+        if (which != TriangularSolve::forward) kernels_.solve_back(group(g), n, b.data());
         scatter_sides<T>(b.data(), n, to);
       }
     });
@@ -92,7 +92,7 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
       run.modify(g, group(g), made.data(), work.data());
       for (index_t l = 0; l < Base::count(g); ++l)
         for (index_t j = orders_[g * lanes + l]; j < n; ++j) made.data()[group_entry<T>(n, j, j) + l] = 1;
-      solve_wanted<T>(made.data(), n, {g * lanes, Base::count(g), orders_}, wanted);
+      solve_wanted<T>(kernels_, made.data(), n, {g * lanes, Base::count(g), orders_}, wanted);
     });
   }
 
@@ -217,6 +217,7 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
   using Base::group;
   using Base::groups;
   using Base::is_ragged;
+  using Base::kernels_;
   using Base::lanes;
   using Base::may_vanish_when_placed;
   using Base::n_;

@@ -1,6 +1,7 @@
 #include "cpu/kernels.h"
 
 #include "base/error.h"
+#include "cpu/group_pass.h"
 
 namespace gpucholmod::cpu {
 
@@ -44,8 +45,19 @@ T squares_of_triangle([[maybe_unused]] Instructions instructions, MatrixView<con
   return plain::squares_of_triangle(R, uplo, copy);
 }
 
+template <class T>
+const GroupKernels<T>& group_kernels([[maybe_unused]] Instructions instructions) {
+#if GPUCHOLMOD_X86
+  if (instructions == Instructions::avx512) return avx512::group_kernels<T>();
+  if (instructions == Instructions::avx2) return avx2::group_kernels<T>();
+#endif
+  return plain::group_kernels<T>();
+}
+
 template double squares_of_triangle(Instructions, MatrixView<const double>, Uplo, double*);
 template float squares_of_triangle(Instructions, MatrixView<const float>, Uplo, float*);
+template const GroupKernels<float>& group_kernels(Instructions);
+template const GroupKernels<double>& group_kernels(Instructions);
 template const Kernels<float>& kernels(Instructions, index_t, Sign, Uplo);
 template const Kernels<double>& kernels(Instructions, index_t, Sign, Uplo);
 

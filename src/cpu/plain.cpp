@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "cpu/eigen.h"
@@ -16,5 +17,6 @@ namespace gpucholmod::cpu::plain {
 #include "cpu/kernels/level.h"
 #include "cpu/kernels/triangle.h"
 #include "cpu/kernels/group.h"
+#include "cpu/kernels/group_reshape.h"
 
 }  // namespace gpucholmod::cpu::plain

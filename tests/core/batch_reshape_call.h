@@ -195,30 +195,40 @@ inline void some_fail(const KeepGrowing& keep, Precision precision, index_t n, d
   }
 }
 
-/// A member's numbers have the same bits whatever its neighbours are, and those of a batch of its own.
+/// A member's numbers have the same bits in a batch of its own, beside members that get their rows at the same place,
+/// and beside members that get them elsewhere or fail.
 inline void grow_alone_and_beside(const KeepGrowing& keep, index_t n) {
-  std::vector<double> beside;
-  for (const index_t count : {21, 1}) {
+  enum class Beside { nobody, alike, others };
+  std::vector<double> alone;
+  for (const Beside beside : {Beside::nobody, Beside::alike, Beside::others}) {
+    const index_t count = beside == Beside::nobody ? 1 : 21, ld = n + 2;
     Random random(5);
     GrowingBatch batch(keep, Precision::double_, n, count, n, random);
-    Random same_numbers(6);
     BatchInsertion what;
     what.p = 2;
-    what.at = {n / 2};
+    what.all_or_none = false;
     std::vector<double> X;
-    for (index_t i = 0; i < (n + 2) * 2; ++i) X.push_back(double(same_numbers.normal()) / 100);
-    X[n / 2] = X[n + 2 + n / 2 + 1] = 50;
+    Pivots expected(count, -1);
+    for (index_t m = 0; m < count; ++m) {
+      Random same_numbers(6);
+      what.at.push_back(beside == Beside::others && m % 3 != 0 ? m % (n + 1) : n / 2);
+      for (index_t i = 0; i < ld * 2; ++i) X.push_back(double(same_numbers.normal()) / 100);
+      double* const own = X.data() + m * ld * 2 + what.at[m];
+      own[0] = own[ld + 1] = 50;
+      if (beside != Beside::others || m % 5 != 2) continue;
+      own[0] = -1;
+      expected[m] = what.at[m];
+    }
     what.X = X.data();
-    what.common_X = true;
     Pivots pivots;
     std::atomic<bool> begun{false};
     batch.held->insert(what, nullptr, pivots, begun);
-    EXPECT_EQ(pivots, Pivots(count, -1));
+    EXPECT_EQ(pivots, expected);
     batch.held->remove({1, {1}}, nullptr, begun);
-    const std::vector<double> all = numbers(*batch.held);
-    const std::vector<double> first(all.begin(), all.begin() + (n + 1) * (n + 1));
-    if (count == 1) { EXPECT_TRUE(same(first, beside)); }
-    beside = first;
+    std::vector<double> first((n + 1) * (n + 1));
+    batch.held->download(0, Uplo::upper, first.data());
+    if (beside == Beside::nobody) alone = first;
+    EXPECT_TRUE(same(first, alone)) << int(beside);
   }
 }
 

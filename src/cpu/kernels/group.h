@@ -170,6 +170,3 @@ unsigned sweep(const GroupPass<T>& pass, index_t& row) {
          : pass.k == 2 ? group_rows<P, 2>(pass, row)
                        : group_rows<P, 4>(pass, row);
 }
-
-template unsigned sweep<float>(const GroupPass<float>&, index_t&);
-template unsigned sweep<double>(const GroupPass<double>&, index_t&);

@@ -12,6 +12,8 @@ struct Pack<double> {
   using V = __m256d;
   static constexpr int lanes = 4, rows = 4, vectors_upper = 3, vectors_lower = 3;
   PACK_OPERATIONS(_mm256, pd)
+  static INLINE V load(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+  static INLINE void store(float* p, V x) { _mm_storeu_ps(p, _mm256_cvtpd_ps(x)); }
   static INLINE __m256i between(int first, int last) {
     const __m256i lane = _mm256_setr_epi64x(0, 1, 2, 3);
     return _mm256_andnot_si256(_mm256_cmpgt_epi64(_mm256_set1_epi64x(first), lane),

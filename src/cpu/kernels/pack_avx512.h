@@ -15,6 +15,8 @@ struct Pack<double> {
   using V = __m512d;
   static constexpr int lanes = 8, rows = 8, vectors_upper = 2, vectors_lower = 3;
   PACK_OPERATIONS(_mm512, pd)
+  static INLINE V load(const float* p) { return _mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+  static INLINE void store(float* p, V x) { _mm256_storeu_ps(p, _mm512_cvtpd_ps(x)); }
   static INLINE V load_part(const T* p, int first, int last) {
     return _mm512_maskz_loadu_pd(__mmask8(lanes_between(first, last)), p);
   }

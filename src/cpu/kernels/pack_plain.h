@@ -13,6 +13,19 @@ struct Pack {
   static INLINE V set1(T x) { return Eigen::internal::pset1<V>(x); }
   static INLINE V load(const T* p) { return Eigen::internal::ploadu<V>(p); }
   static INLINE void store(T* p, V x) { Eigen::internal::pstoreu(p, x); }
+  /// The same of numbers of another type.
+  template <class S>
+  static INLINE V load(const S* p) {
+    T x[lanes];
+    UNROLL for (int i = 0; i < lanes; ++i) x[i] = T(p[i]);
+    return load(x);
+  }
+  template <class S>
+  static INLINE void store(S* p, V x) {
+    T y[lanes];
+    store(y, x);
+    UNROLL for (int i = 0; i < lanes; ++i) p[i] = S(y[i]);
+  }
   static INLINE V add(V a, V b) { return Eigen::internal::padd(a, b); }
   static INLINE V sub(V a, V b) { return Eigen::internal::psub(a, b); }
   static INLINE V mul(V a, V b) { return Eigen::internal::pmul(a, b); }
