@@ -12,12 +12,16 @@ constexpr int blocked_lower = 384;   ///< the most columns of it for several thr
 /// quicker than one on 16 cores of a Xeon and on two of another, 2026-11-23 (inst/bench/threads.R measures it):
 /// vignette "measurements", "Threads".
 constexpr double thread_help_upper = 7.5e5, thread_help_lower = 4.8e6;
-/// Columns of V up to which members of a batch are modified side by side, by 4 columns at a time, each of which rounds
-/// R. Beyond, each member is modified by itself, by all columns at once: rounding errors do not grow with k, and from
+/// Columns of V up to which members of a batch are modified side by side, by 4 or 8 columns at a time, each of which
+/// rounds R. Beyond, each member is modified by itself, by all columns at once: rounding errors do not grow with k, and from
 /// 100 to 300 columns on that is quicker (an EPYC with AVX-512, 2026-11-25: n = 5, k = 64, 256: 2.7 and 12.2 us a
 /// member side by side, 3.0 and 9.5 by itself; n = 33: 16 and 66, 13 and 38).
 constexpr int batch_columns = 64;
 constexpr int batch_prefetch = 400;  ///< entries of a member of a batch up to which the next ones are fetched ahead
+/// Entries of a group of members, 64 bytes each, that a modification fetches ahead. A Zen 4, 2026-11-27, us a member
+/// for none, 64, 128 and 256: 0.65, 0.34, 0.31, 0.31 (n = 30, k = 1); 3.4, 2.4, 2.3, 2.1 (100, 1); 8.7, 6.6, 6.4, 5.9
+/// (100, 8).
+constexpr int batch_ahead = 256;
 /// Right-hand sides that a GPU solves for by the chain of a modification; more by cuBLAS. One H200, 2026-11-22, chain
 /// and cuBLAS for 256 of them: 0.27 and 0.62 ms at n = 1,000, 1.7 and 3.4 at 5,000, 14.2 and 13.1 at 16,384; for 64 at
 /// 32,768: 12.0 to 13.3 and 24.7.

@@ -13,7 +13,7 @@ namespace gpucholmod::cpu {
 template <class T>
 BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& task, Columns V,
                                         std::vector<index_t>& pivots)
-    : n_(n), b_(b), task_(task), V_(std::move(V)), pivots_(pivots),
+    : n_(n), b_(b), task_(task), kernels_(group_kernels<T>(task.instructions)), V_(std::move(V)), pivots_(pivots),
       same_columns_((!task.weights || task.common_weights) && (!task.scale || task.common_scale)),
       fate_(b, Fate::grouped), ranges_(b) {
   if (same_columns_ && b > 0) common_.find(task, 0);
@@ -66,7 +66,6 @@ GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, T* work) {
            *const scale = unit + k * lanes;
   std::fill(W, unit, T(0));
   std::fill(unit, scale + lanes, T(1));
-  std::fill(added, unit, T(1));
   GroupPass<T> pass{n_, int(k), nullptr, nullptr, false, false, false, W, added, unit, scale};
   ColumnOrder own;
   for (index_t l = 0; l < std::min(lanes, b_ - g * lanes); ++l) {
@@ -92,7 +91,7 @@ GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, T* work) {
 template <class T>
 std::vector<typename BatchModification<T>::Rest> BatchModification<T>::run(GroupPass<T>& pass) {
   std::vector<Rest> left;
-  for (index_t row = 0; const unsigned out = group_kernels<T>(task_.instructions).sweep(pass, row);)
+  for (index_t row = 0; const unsigned out = kernels_.sweep(pass, row);)
     for (index_t l = 0; l < lanes; ++l)
       if (out >> l & 1) left.push_back(take_out(pass, row, l));
   return left;

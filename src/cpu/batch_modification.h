@@ -109,7 +109,10 @@ class BatchModification : NotCopied {
     std::vector<double> V;  ///< n - row x columns of the pass
   };
 
-  index_t pass_width(index_t first) const { return task_.k - first > 2 ? 4 : std::max<index_t>(task_.k - first, 1); }
+  index_t pass_width(index_t first) const {
+    const index_t left = task_.k - first;
+    return left > 4 && kernels_.columns == 8 ? 8 : left > 2 ? 4 : std::max<index_t>(left, 1);
+  }
   GroupPass<T> lay_out(index_t g, index_t first, T* work);
   /// One pass; the members that leave it under way, with what is left to be done of it.
   std::vector<Rest> run(GroupPass<T>& pass);
@@ -132,13 +135,14 @@ class BatchModification : NotCopied {
     own.find(task_, member);
     return own;
   }
-  index_t pass_words() const { return (n_ + 3) * 4 * lanes; }
+  index_t pass_words() const { return (n_ + 3) * kernels_.columns * lanes; }
   bool one_pass() const { return pass_width(0) >= task_.k; }
   /// What test() makes and drops.
   index_t tested_words() const { return one_pass() ? GroupPass<T>::discarded * lanes : group_words<T>(n_); }
 
   index_t n_, b_;
   const BatchTask& task_;
+  const GroupKernels<T>& kernels_;
   Columns V_;
   std::vector<index_t>& pivots_;
   bool removes_ = false, same_columns_;

@@ -21,7 +21,7 @@ constexpr index_t group_entry(index_t n, index_t i, index_t j) {
   return (i * n - i * (i - 1) / 2 + j - i) * group_size<T>;
 }
 
-/// What 1, 2 or 4 columns of V, of every member, do to a group. `lane`: a member of it.
+/// What 1, 2, 4 or 8 columns of V, of every member, do to a group. `lane`: a member of it.
 template <class T>
 struct GroupPass {
   static constexpr int rows = 4;  ///< that are done at once
@@ -36,7 +36,7 @@ struct GroupPass {
   bool discard;
   bool adds, removes;  ///< whether any column of any lane is added, or taken away
   T* W;            ///< n x k x lanes, the last contiguous: w = sqrt(h) V. Used up from the first row on
-  const T* added;  ///< k x lanes: 1 for columns that are added, otherwise 0
+  const T* added;  ///< k x lanes: 1 for columns that are added, which are the first of a lane, otherwise 0
   T* unit;         ///< k x lanes: 1 / h. 1 at first
   const T* scale;  ///< lanes: what the result is multiplied by; 1 where another pass follows
 };
@@ -52,6 +52,7 @@ struct GroupShift {
 /// What is done with all members of a group at once; compiled for each set of instructions.
 template <class T>
 struct GroupKernels {
+  index_t columns;  ///< that sweep() takes at once at most: 4 or 8
   /// Goes down the rows from `row` on, which is n at the end. Where the bounds above are exceeded in some lanes, it
   /// stops before any of the next rows has changed, with these as bits: the caller takes W of those from `row` on,
   /// makes it zero and `unit` 1, and calls again. A lane with W = 0 and scale 1 stays as it is, bit for bit.

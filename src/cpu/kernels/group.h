@@ -11,12 +11,16 @@
 ///
 /// and R~_i = d x in the end. h is 1 before the first row, d before the first column of each; x_i = R_ii y, where y
 /// grows by rho with an update and stays with a downdate. These are the rotations of cpu/kernels/rotations.h, which
-/// says why that is as good as true ones. The inverses of h, d^2 and y are what is kept: a column and row take one
-/// division, by rho.
+/// says why that is as good as true ones.
+///
+/// With z = w_i / R_ii and g = (R~_ii / R_ii)^2 so far, g~ = g + z^2 / h or g - z^2 / h, rho = g~ / g and d^2 = g / y^2.
+/// Columns that are added come first, so y = g there, and the multipliers are p = z / y, z / h for w with an update,
+/// and z y / (h g~) for w~ with a downdate. Nothing but a sum waits for the column before: not a division.
 template <class T>
 struct GroupSteps {
-  static constexpr int rows = GroupPass<T>::rows, most = 4;  ///< columns
   static constexpr index_t lanes = group_size<T>;
+  /// Of columns: there are 32 registers where a vector is a whole line.
+  static constexpr int rows = GroupPass<T>::rows, most = Pack<T>::lanes == lanes ? 8 : 4;
   alignas(64) T p[rows][most][lanes];
   T up[rows][most][lanes], down[rows][most][lanes];  ///< what w, and w~, is multiplied by for x~: one of them is zero
   T d[rows][lanes];
@@ -24,6 +28,12 @@ struct GroupSteps {
 
 /// `verdict`: of one column, either; nothing is written but w.
 enum class GroupSigns { added, removed, both, verdict };
+
+/// Loads what C columns are multiplied by. It stays in a register: compilers would load it again for each of them.
+template <class P, int C>
+INLINE typename P::V load_step(const typename P::T* step) {
+  return C > 1 ? P::kept(P::load(step)) : P::load(step);
+}
 
 /// C columns of rows whose steps are known, of as many members as a vector has lanes, the first of which is `lane`.
 template <class P, int K, int C, GroupSigns signs, class T = typename P::T>
@@ -38,13 +48,14 @@ INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const 
     V x[C];
     UNROLL for (int c = 0; c < C; ++c) x[c] = P::load(R[r] + c * lanes + lane);
     UNROLL for (int q = 0; q < K; ++q) {
-      const V p = P::load(steps.p[r][q] + lane);
+      const V p = load_step<P, C>(steps.p[r][q] + lane), up = load_step<P, C>(steps.up[r][q] + lane),
+              down = load_step<P, C>(steps.down[r][q] + lane);
       UNROLL for (int c = 0; c < C; ++c) {
         const V old = w[q][c];
         w[q][c] = P::fnma(p, x[c], old);
         if constexpr (signs == GroupSigns::verdict) continue;
-        if constexpr (signs != GroupSigns::removed) x[c] = P::fma(P::load(steps.up[r][q] + lane), old, x[c]);
-        if constexpr (signs != GroupSigns::added) x[c] = P::fma(P::load(steps.down[r][q] + lane), w[q][c], x[c]);
+        if constexpr (signs != GroupSigns::removed) x[c] = P::fma(up, old, x[c]);
+        if constexpr (signs != GroupSigns::added) x[c] = P::fma(down, w[q][c], x[c]);
       }
     }
     if constexpr (signs == GroupSigns::verdict) continue;
@@ -57,23 +68,22 @@ INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const 
 /// The m x m block on the diagonal from `row` on, of as many members: finds their steps, leaves the new block in X (by
 /// rows, `rows` apart) and the new 1 / h in `unit`. Returns the bits of lanes where the bounds of a GroupPass are
 /// exceeded.
-template <class P, bool one_column, class T = typename P::T>
+template <class P, int K, class T = typename P::T>
 NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, index_t lane, GroupSteps<T>& steps, T* X,
                                  T* unit) {
   using V = typename P::V;
   constexpr index_t lanes = group_size<T>;
   constexpr int rows = GroupPass<T>::rows;
   const V one = P::set1(1), most = P::set1(GroupPass<T>::most), least = P::set1(1 / GroupPass<T>::most);
-  const int k = one_column ? 1 : pass.k;
-  V part[GroupSteps<T>::most], started[GroupSteps<T>::most];  // 1 / h
-  for (int q = 0; q < k; ++q) started[q] = part[q] = P::load(pass.unit + q * lanes + lane);
+  V part[K], started[K];  // 1 / h
+  UNROLL for (int q = 0; q < K; ++q) started[q] = part[q] = P::load(pass.unit + q * lanes + lane);
   unsigned outside = 0;
   for (int c = 0; c < m; ++c) {
-    V w[GroupSteps<T>::most];
-    for (int q = 0; q < k; ++q) w[q] = P::load(pass.W + ((row + c) * k + q) * lanes + lane);
+    V w[K];
+    UNROLL for (int q = 0; q < K; ++q) w[q] = P::load(pass.W + ((row + c) * K + q) * lanes + lane);
     for (int r = 0; r < c; ++r) {
       V x = P::load(pass.R + group_entry<T>(pass.n, row + r, row + c) + lane);
-      for (int q = 0; q < k; ++q) {
+      UNROLL for (int q = 0; q < K; ++q) {
         const V old = w[q];
         w[q] = P::fnma(P::load(steps.p[r][q] + lane), x, old);
         x = P::fma(P::load(steps.up[r][q] + lane), old, x);
@@ -83,33 +93,42 @@ NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, i
     }
     const V diagonal = P::load(pass.R + group_entry<T>(pass.n, row + c, row + c) + lane),
             inverse = P::div(one, diagonal);
-    V square = one, inv_square = one, y = one, inv_y = one;  // square: d^2
-    for (int q = 0; q < k; ++q) {
+    V grown = one, inv_grown = one, y = one, inv_y = one;  // grown: (R~_ii / R_ii)^2
+    UNROLL for (int q = 0; q < K; ++q) {
       const V added = P::load(pass.added + q * lanes + lane), removed = P::sub(one, added);
-      const V p = P::mul(P::mul(w[q], inverse), inv_y), pd = P::mul(p, inv_square), u = P::mul(pd, part[q]);
-      const V rho = P::fma(P::sub(added, removed), P::mul(p, u), one), left = P::div(one, rho);
-      const V grown = P::fma(added, rho, removed), shrunk = P::fma(added, left, removed);  // 1 with a downdate
-      part[q] = P::mul(part[q], left);
-      y = P::mul(y, grown);
-      inv_y = P::mul(inv_y, shrunk);
-      square = P::mul(square, P::fma(added, left, P::mul(removed, rho)));
-      inv_square = P::mul(inv_square, P::fma(added, rho, P::mul(removed, left)));
-      P::store(steps.p[c][q] + lane, p);
+      const V z = P::mul(w[q], inverse), u = P::mul(z, part[q]);
+      const V next = P::fma(P::mul(P::sub(added, removed), z), u, grown), inv_next = P::div(one, next);
+      P::store(steps.p[c][q] + lane, P::mul(z, inv_y));
       P::store(steps.up[c][q] + lane, P::mul(u, added));
-      P::store(steps.down[c][q] + lane, P::mul(P::mul(pd, part[q]), P::sub(added, one)));
-      outside |= P::outside(rho, P::set1(GroupPass<T>::least_left), most);
+      P::store(steps.down[c][q] + lane, P::mul(P::mul(u, P::sub(added, one)), P::mul(y, inv_next)));
+      outside |= P::outside(P::mul(next, inv_grown), P::set1(GroupPass<T>::least_left), most);
+      part[q] = P::mul(part[q], P::mul(grown, inv_next));
+      grown = next;
+      inv_grown = inv_next;
+      y = P::fma(added, next, P::mul(removed, y));
+      inv_y = P::fma(added, inv_next, P::mul(removed, inv_y));
     }
+    const V square = P::mul(grown, P::mul(inv_y, inv_y));  // d^2
     outside |= P::outside(y, least, most) | P::outside(square, least, most);
     const V d = P::mul(P::sqrt(square), P::load(pass.scale + lane));
     P::store(steps.d[c] + lane, d);
     P::store(X + (c * rows + c) * lanes + lane, P::mul(P::mul(diagonal, y), d));
   }
-  for (int q = 0; q < k; ++q) {
+  UNROLL for (int q = 0; q < K; ++q) {
     P::store(unit + q * lanes + lane, part[q]);
     outside |= P::outside(part[q], least, most);
     outside |= P::outside(P::mul(part[q], P::set1(GroupPass<T>::least_left)), P::zero(), started[q]);
   }
   return outside;
+}
+
+/// Asks for as many entries of a group as are done next, `batch_ahead` entries later, whether they still belong to it or
+/// not: four rows at a time processors do not foresee.
+template <int entries, class T>
+INLINE void fetch_ahead(const T* next) {
+  constexpr std::uintptr_t bytes = group_size<T> * sizeof(T);
+  const std::uintptr_t later = reinterpret_cast<std::uintptr_t>(next) + tuning::batch_ahead * bytes;
+  UNROLL for (int e = 0; e < entries; ++e) __builtin_prefetch(reinterpret_cast<const void*>(later + e * bytes), 0, 2);
 }
 
 /// Columns [column, n) of the rows from `row` on, whose steps are known.
@@ -119,6 +138,7 @@ INLINE index_t group_tail(const GroupPass<T>& pass, index_t row, index_t column,
   constexpr int rows = GroupPass<T>::rows;
   const T* R[rows];
   T* out[rows];
+  const T* next = pass.R + group_entry<T>(pass.n, row, row) + (rows * (column - row) - rows * (rows - 1) / 2) * lanes;
   for (int r = 0; r < rows; ++r) {
     R[r] = pass.R + group_entry<T>(pass.n, row + r, column);
     out[r] = pass.discard ? pass.out + r * C * lanes : pass.out + group_entry<T>(pass.n, row + r, column);
@@ -126,6 +146,8 @@ INLINE index_t group_tail(const GroupPass<T>& pass, index_t row, index_t column,
   const index_t step = C * lanes, forth = pass.discard ? 0 : step;
   T* W = pass.W + column * K * lanes;
   for (; column + C <= pass.n; column += C) {
+    fetch_ahead<rows * C>(next);
+    next += rows * step;
     for (index_t lane = 0; lane < lanes; lane += P::lanes) group_tile<P, K, C, signs>(steps, lane, R, out, W + lane);
     for (int r = 0; r < rows; ++r) R[r] += step, out[r] += forth;
     W += K * step;
@@ -142,8 +164,9 @@ unsigned group_rows(const GroupPass<T>& pass, index_t& row) {
   for (; row < pass.n; row += rows) {
     const int m = int(std::min<index_t>(rows, pass.n - row));
     unsigned outside = 0;
+    fetch_ahead<rows * (rows + 1) / 2>(pass.R + group_entry<T>(pass.n, row, row));
     for (index_t lane = 0; lane < lanes; lane += P::lanes)
-      outside |= group_diagonal<P, K == 1>(pass, row, m, lane, steps, X, unit) << lane;
+      outside |= group_diagonal<P, K>(pass, row, m, lane, steps, X, unit) << lane;
     if (outside != 0) return outside;
     std::copy_n(unit, K * lanes, pass.unit);
     if (!pass.discard)
@@ -166,6 +189,8 @@ unsigned group_rows(const GroupPass<T>& pass, index_t& row) {
 template <class T>
 unsigned sweep(const GroupPass<T>& pass, index_t& row) {
   using P = Pack<T>;
+  if constexpr (GroupSteps<T>::most == 8)
+    if (pass.k == 8) return group_rows<P, 8>(pass, row);
   return pass.k == 1   ? group_rows<P, 1>(pass, row)
          : pass.k == 2 ? group_rows<P, 2>(pass, row)
                        : group_rows<P, 4>(pass, row);

@@ -116,7 +116,7 @@ void shift_left(const GroupShift<T>& shift) {
 
 template <class T>
 const GroupKernels<T>& group_kernels() {
-  static constexpr GroupKernels<T> all{sweep<T>, solve_forward<T>, solve_back<T>, shift_left<T>};
+  static constexpr GroupKernels<T> all{GroupSteps<T>::most, sweep<T>, solve_forward<T>, solve_back<T>, shift_left<T>};
   return all;
 }
 

@@ -26,6 +26,10 @@
   static INLINE V set1(T x) { return intrinsic##_set1_##scalar(x); } \
   static INLINE V load(const T* p) { return intrinsic##_loadu_##scalar(p); } \
   static INLINE void store(T* p, V x) { intrinsic##_storeu_##scalar(p, x); } \
+  static INLINE V kept(V x) { \
+    asm("" : "+v"(x)); \
+    return x; \
+  } \
   static INLINE V add(V a, V b) { return intrinsic##_add_##scalar(a, b); } \
   static INLINE V sub(V a, V b) { return intrinsic##_sub_##scalar(a, b); } \
   static INLINE V mul(V a, V b) { return intrinsic##_mul_##scalar(a, b); } \

@@ -26,6 +26,7 @@ struct Pack {
     store(y, x);
     UNROLL for (int i = 0; i < lanes; ++i) p[i] = S(y[i]);
   }
+  static INLINE V kept(V x) { return x; }
   static INLINE V add(V a, V b) { return Eigen::internal::padd(a, b); }
   static INLINE V sub(V a, V b) { return Eigen::internal::psub(a, b); }
   static INLINE V mul(V a, V b) { return Eigen::internal::pmul(a, b); }
