@@ -71,7 +71,8 @@ if (gpu_info()$usable) {
   rate <- sweep_rate()
   cases <- data.frame(n = c(10, 32, 32, 32, 64, 100, 128, 128, 200, 256, 512, 1000, 1000),
                       k = c(1, 1, 4, 16, 8, 1, 1, 16, 1, 16, 4, 4, 16),
-                      b = c(400000, 100000, 100000, 50000, 20000, 10000, 8000, 4000, 3000, 2000, 500, 200, 200), precision = "double")
+                      b = c(400000, 100000, 100000, 50000, 20000, 10000, 8000, 4000, 3000, 2000, 500, 200, 200),
+                      precision = "double")
   cases <- rbind(cases, transform(cases[c(2, 8), ], precision = "single"))
   cases$b <- pmax(1, floor(cases$b * as.numeric(megabytes) / 36))
   there <- do.call(rbind, lapply(seq_len(nrow(cases)), function(i) do.call(on_gpu, c(as.list(cases[i, ]), rate = rate))))

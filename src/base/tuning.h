@@ -13,8 +13,8 @@ constexpr int blocked_lower = 384;   ///< the most columns of it for several thr
 /// vignette "measurements", "Threads".
 constexpr double thread_help_upper = 7.5e5, thread_help_lower = 4.8e6;
 /// Columns of V up to which members of a batch are modified side by side, by 4 or 8 columns at a time, each of which
-/// rounds R. Beyond, each member is modified by itself, by all columns at once: rounding errors do not grow with k, and from
-/// 100 to 300 columns on that is quicker (an EPYC with AVX-512, 2026-11-25: n = 5, k = 64, 256: 2.7 and 12.2 us a
+/// rounds R. Beyond, each member is modified by itself, by all columns at once: rounding errors do not grow with k, and
+/// from 100 to 300 columns on that is quicker (an EPYC with AVX-512, 2026-11-25: n = 5, k = 64, 256: 2.7 and 12.2 us a
 /// member side by side, 3.0 and 9.5 by itself; n = 33: 16 and 66, 13 and 38).
 constexpr int batch_columns = 64;
 constexpr int batch_prefetch = 400;  ///< entries of a member of a batch up to which the next ones are fetched ahead

@@ -13,9 +13,10 @@
 /// grows by rho with an update and stays with a downdate. These are the rotations of cpu/kernels/rotations.h, which
 /// says why that is as good as true ones.
 ///
-/// With z = w_i / R_ii and g = (R~_ii / R_ii)^2 so far, g~ = g + z^2 / h or g - z^2 / h, rho = g~ / g and d^2 = g / y^2.
-/// Columns that are added come first, so y = g there, and the multipliers are p = z / y, z / h for w with an update,
-/// and z y / (h g~) for w~ with a downdate. Nothing but a sum waits for the column before: not a division.
+/// With z = w_i / R_ii and g = (R~_ii / R_ii)^2 so far, g~ = g + z^2 / h or g - z^2 / h, rho = g~ / g and
+/// d^2 = g / y^2. Columns that are added come first, so y = g there, and the multipliers are p = z / y, z / h for w
+/// with an update, and z y / (h g~) for w~ with a downdate. Nothing but a sum waits for the column before: not a
+/// division.
 template <class T>
 struct GroupSteps {
   static constexpr index_t lanes = group_size<T>;
@@ -122,8 +123,8 @@ NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, i
   return outside;
 }
 
-/// Asks for as many entries of a group as are done next, `batch_ahead` entries later, whether they still belong to it or
-/// not: four rows at a time processors do not foresee.
+/// Asks for as many entries of a group as are done next, `batch_ahead` entries later, whether they still belong to it
+/// or not: four rows at a time processors do not foresee.
 template <int entries, class T>
 INLINE void fetch_ahead(const T* next) {
   constexpr std::uintptr_t bytes = group_size<T> * sizeof(T);
