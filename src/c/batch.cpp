@@ -54,7 +54,7 @@ index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_mod
                std::vector<index_t>& pivots, const Options& options) {
   HeldBatch& R = changing.R;
   const BatchTask task = task_of(what, R, options);
-  const std::vector<double> V = packed_doubles("what->V", what.V);
+  const PackedDoubles V("what->V", what.V);
   renaming("V", "what->V", [&] {
     naming_members([&] { R.modify(V.data(), task, changing.made, pivots, options.poll(), changing.begun); });
   });

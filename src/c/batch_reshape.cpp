@@ -12,7 +12,7 @@ namespace gpucholmod::c {
 namespace {
 
 /// Returns what is to be inserted; X: its columns, as doubles. Throws bad_argument.
-BatchInsertion insertion_of(const gpucholmod_batch_insertion& what, const HeldBatch& R, const std::vector<double>& X) {
+BatchInsertion insertion_of(const gpucholmod_batch_insertion& what, const HeldBatch& R, const PackedDoubles& X) {
   const index_t count = R.count();
   BatchInsertion made;
   made.p = what.p;
@@ -39,7 +39,7 @@ index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_ins
   require(what.X.rows == R.order() + what.p, "what->X", "has another number of rows than the new factors");
   require(what.X.cols == what.p || has_columns(what.X.cols, what.p, R.count()), "what->X",
           "must have p columns, or p for each member");
-  const std::vector<double> X = packed_doubles("what->X", what.X);
+  const PackedDoubles X("what->X", what.X);
   const BatchInsertion insertion = insertion_of(what, R, X);
   renaming("X", "what->X",
            [&] { naming_members([&] { R.insert(insertion, changing.made, pivots, changing.begun); }); });

@@ -19,7 +19,7 @@ class Wanted {
     require(can_exist(m, count, sizeof(double)), "wanted->m", "is larger than there can be right-hand sides");
     require_right_sides(count);
     systems_.m = m;
-    if (m > 0) b_ = packed_doubles("wanted->b", given.b);
+    if (m > 0) b_ = PackedDoubles("wanted->b", given.b);
     systems_.b = b_.data();
     systems_.common_b = given.b.cols == m;
     if (wants_solution()) systems_.solution = room(solution_, n * m * count);
@@ -65,7 +65,8 @@ class Wanted {
   const gpucholmod_batch_systems& given_;
   index_t n_;
   BatchSystems systems_;
-  std::vector<double> b_, solution_, quadratic_, logdet_;
+  PackedDoubles b_;
+  std::vector<double> solution_, quadratic_, logdet_;
 };
 
 }  // namespace
@@ -85,7 +86,7 @@ extern "C" int gpucholmod_batch_solve_modified(const gpucholmod_batch* given, co
     require(wanted != nullptr, "wanted", "is missing");
     const BatchTask task = task_of(*what, R, chosen);
     Wanted results(*wanted, R.order(), R.count());
-    const std::vector<double> V = packed_doubles("what->V", what->V);
+    const PackedDoubles V("what->V", what->V);
     std::vector<index_t> found;
     renaming("V", "what->V", [&] {
       renaming("b", "wanted->b",

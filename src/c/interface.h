@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -207,6 +208,32 @@ void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<T> to) {
 inline std::vector<double> packed_doubles(const char* argument, const gpucholmod_const_matrix& A) {
   return with_type(argument, A.type, [&](auto s) { return packed<double>(view<decltype(s)>(argument, A)); });
 }
+
+/// A matrix of either type as doubles without gaps: the caller's memory, where it is that already, or a copy.
+class PackedDoubles {
+ public:
+  PackedDoubles() = default;
+  /// Throws bad_argument.
+  PackedDoubles(const char* argument, const gpucholmod_const_matrix& A) {
+    with_type(argument, A.type, [&](auto s) {
+      const auto given = view<decltype(s)>(argument, A);
+      if constexpr (std::is_same_v<decltype(s), double>) {
+        data_ = given.data;
+        if (given.ld == given.rows || given.cols <= 1) return;
+      }
+      copy_ = packed<double>(given);
+      data_ = copy_.data();
+    });
+  }
+  PackedDoubles(PackedDoubles&&) = default;
+  PackedDoubles& operator=(PackedDoubles&&) = default;
+
+  const double* data() const { return data_; }
+
+ private:
+  std::vector<double> copy_;
+  const double* data_ = nullptr;
+};
 
 /// Returns the triangle as a matrix without gaps, whose other triangle is zero. The other triangle of R is not read.
 template <class S>
