@@ -35,7 +35,7 @@
 #' @param check Whether an \eqn{A_j} that is not positive definite is an error (`TRUE`), or is reported in the return
 #'   value (`FALSE`).
 #' @param control What [cholupdate_control()] returns: `threads`, `instructions` and `device_memory` are used for those
-#'   \eqn{A_j} whose factor is made, see section Accuracy.
+#'   \eqn{A_j} whose factor is made, see section Accuracy; if `R` is a batch, for all \eqn{A_j}.
 #'
 #' @return A list, of which the first three elements are there if `what` asks for them:
 #'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector or a matrix, otherwise an
@@ -57,7 +57,7 @@
 #'
 #' The factor of each \eqn{A_j} is made as by [cholupdate_batch()], in the precision of the batch, used, and dropped. So
 #' results are as accurate as those of a modified batch, and there is no `by_factor`. In ordinary memory, a few members
-#' are modified at a time; on a GPU, there must be memory for a second batch.
+#' are modified at a time; on a GPU, there must be memory for a second batch, for `V` and for the right-hand sides.
 #'
 #' If members have several orders, \eqn{n} is the largest. A matrix in a list `V` has as many rows as its member. In
 #' other forms of `V`, rows that a member does not have must be zero. Such rows of `b` are returned in the solution as

@@ -71,11 +71,8 @@ Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp
     for (index_t j = 0; j < f; ++j) {
       LOGICAL(by_factor)[j] = outcome.by_factor[j];
       INTEGER(pivot)[j] = int(outcome.pivot[j] + 1);
-      if (outcome.pivot[j] < 0) continue;
-      if (systems.solution) std::fill_n(systems.solution + n * m * j, n * m, NA_REAL);
-      if (systems.logdet) systems.logdet[j] = NA_REAL;
-      if (systems.quadratic) std::fill_n(systems.quadratic + m * j, m, NA_REAL);
     }
+    mark_failed(systems, n, outcome.pivot, NA_REAL);
     using Rcpp::_;
     return Rcpp::List::create(_["solution"] = SEXP(solution), _["logdet"] = SEXP(logdet),
                               _["quadratic"] = SEXP(quadratic), _["pivot"] = SEXP(pivot),

@@ -52,12 +52,12 @@ class Semidefinite : public HeldFactor {
     zeros_.require_update(task.removed);
     const auto V = given.view(task.n, task.k);
     const double largest = precision() == Precision::single ? largest_in_V<float>(V) : largest_in_V<double>(V);
-    Zeros before = zeros_;  // all memory, before anything changes
+    Zeros before = zeros_, left = before;  // all memory, before anything changes
     std::vector<double> entries(order());
     std::vector<index_t> changed;
     changed.reserve(before.rows().size());
     if (largest > 0) choose_stand_in(std::max(largest, std::sqrt(inner_->trace())));
-    Zeros left = zeros_;
+    left = zeros_;
     Work work;
     try {
       work = inner_->modify(given.data(), task, made, poll, begun);
@@ -121,8 +121,8 @@ class Semidefinite : public HeldFactor {
     inner_->set_diagonal(zeros_.rows(), chosen.stand_in());
     zeros_ = std::move(chosen);
   }
-  /// Takes other zeros in the same places, with their stand-in: where large numbers have not come, small ones in their
-  /// rows are not to be forgotten.
+  /// Restores zeros with their former stand-in, so that small numbers in their rows are kept if a large V has not been
+  /// added.
   void put_back(Zeros before) {
     if (before.stand_in() != zeros_.stand_in()) inner_->set_diagonal(before.rows(), before.stand_in());
     zeros_ = std::move(before);

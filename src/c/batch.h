@@ -18,10 +18,4 @@ inline bool has_columns(index_t cols, index_t each, index_t count) {
 /// Returns the task of a call, whose V can exist and has the rows of the members of R. Throws bad_argument.
 BatchTask task_of(const gpucholmod_batch_modification& what, const HeldBatch& R, const Options& options);
 
-/// Returns the number of the first member that fails, or -1.
-inline index_t first_failing(const std::vector<index_t>& pivots) {
-  const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-  return failed == pivots.end() ? -1 : failed - pivots.begin();
-}
-
 }  // namespace gpucholmod::c

@@ -4,6 +4,7 @@
 #include "c/batch.h"
 #include "c/handle.h"
 #include "modify/batch.h"
+#include "modify/solve_modified.h"
 
 /// Solutions with a modification of every member of a batch.
 namespace gpucholmod::c {

@@ -253,6 +253,12 @@ void put_numbers(const std::vector<double>& numbers, MatrixView<S> to) {
   for (index_t j = 0; j < to.cols; ++j) std::copy_n(numbers.data() + j * to.rows, to.rows, to.col(j));
 }
 
+/// Returns the number of the first of many matrices that fails, or -1. pivots: of each, -1 for success.
+inline index_t first_failing(const std::vector<index_t>& pivots) {
+  const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+  return failed == pivots.end() ? -1 : failed - pivots.begin();
+}
+
 /// Throws bad_argument unless BLAS can take this matrix where it is.
 template <class S>
 void require_blas(const char* argument, MatrixView<S> A) {

@@ -42,20 +42,12 @@ class Modifications {
 
   /// Copies results to the caller's memory. Returns the first modification that is not positive definite, or -1.
   index_t put_back(const ModifiedOutcome& outcome) {
-    index_t first = -1;
-    for (index_t j = count_; j-- > 0;) {
-      if (outcome.pivot[j] < 0) continue;
-      first = j;
-      constexpr double none = std::numeric_limits<double>::quiet_NaN();
-      if (systems_.solution) std::fill_n(solution_.begin() + n_ * given_.m * j, n_ * given_.m, none);
-      if (systems_.quadratic) std::fill_n(quadratic_.begin() + given_.m * j, given_.m, none);
-      if (systems_.logdet) logdet_[j] = none;
-    }
+    mark_failed(systems_, n_, outcome.pivot, std::numeric_limits<double>::quiet_NaN());
     if (systems_.solution) put_numbers(solution_, view<double>("what->solution", given_.solution));
     std::copy(quadratic_.begin(), quadratic_.end(), given_.quadratic);
     std::copy(logdet_.begin(), logdet_.end(), given_.logdet);
     for (index_t j = 0; given_.pivots && j < count_; ++j) given_.pivots[j] = outcome.pivot[j] + 1;
-    return first;
+    return first_failing(outcome.pivot);
   }
 
  private:

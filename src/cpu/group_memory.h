@@ -155,8 +155,7 @@ class GroupMemory {
     const index_t wide = n_ + what.p;
     for_groups(groups(), reshaping_threads(), unwatched, [&](index_t g) {
       typename WorkMemory<double>::Lease work(memory, wide * lanes);
-      typename WorkMemory<T>::Lease copy(copies, group_words<T>(wide));
-      place_in_group(what, pivots, g, copy.data(), work.data());
+      place_in_group(what, pivots, g, copies, work.data());
       for (index_t m = g * lanes; m < g * lanes + count(g); ++m)
         if (pivots[m] < 0) keep_range(what, m);
     });
@@ -165,8 +164,9 @@ class GroupMemory {
     n_ = largest;
   }
   /// Members of a group that have one order and one place are done together: in a copy, if they are not all.
-  void place_in_group(const BatchInsertion& what, const std::vector<index_t>& pivots, index_t g, T* copy,
+  void place_in_group(const BatchInsertion& what, const std::vector<index_t>& pivots, index_t g, WorkMemory<T>& copies,
                       double* work) const {
+    const index_t words = group_words<T>(n_ + what.p);
     const auto rows = [&](index_t l) { return rows_of_member(what, g * lanes + l); };
     Lanes<T, bool> left{};
     for (index_t l = 0; l < count(g); ++l) left[l] = pivots[g * lanes + l] < 0 && rows(l).at < rows(l).order;
@@ -177,10 +177,14 @@ class GroupMemory {
         alike[l] = left[l] && rows(l) == rows(first);
         left[l] = left[l] && !alike[l];
       }
-      const bool all = std::count(alike.begin(), alike.end(), true) == count(g);
-      if (!all) std::copy_n(group(g), group_words<T>(n_ + what.p), copy);
-      place(what, rows(first), all ? group(g) : copy, work);
-      if (!all) take_lanes(alike, copy, n_ + what.p, group(g));
+      if (std::count(alike.begin(), alike.end(), true) == count(g)) {
+        place(what, rows(first), group(g), work);
+        continue;
+      }
+      typename WorkMemory<T>::Lease copy(copies, words);
+      std::copy_n(group(g), words, copy.data());
+      place(what, rows(first), copy.data(), work);
+      take_lanes(alike, copy.data(), n_ + what.p, group(g));
     }
   }
   void place(const BatchInsertion& what, const NewRows& rows, T* R, double* work) const {

@@ -85,15 +85,24 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     if (is_ragged()) require_zero_beyond(orders_, n, V, task);
     BatchModification<T> run(n, b_, task, [&](index_t m) { return task.V_of(V, n, m); }, pivots);
     WorkMemory<T> memory;
-    check_groups(groups(), run.threads(), poll, [&](index_t g) {
-      run.prepare(g, ranges_, group(g));
-      typename WorkMemory<T>::Lease made(memory, group_words<T>(n));
-      auto work = run.work_memory();
-      run.modify(g, group(g), made.data(), work.data());
-      for (index_t l = 0; l < Base::count(g); ++l)
-        for (index_t j = orders_[g * lanes + l]; j < n; ++j) made.data()[group_entry<T>(n, j, j) + l] = 1;
-      solve_wanted<T>(kernels_, made.data(), n, {g * lanes, Base::count(g), orders_}, wanted);
-    });
+    const auto prepare = [&](index_t g) { run.prepare(g, ranges_, group(g)); };
+    try {
+      for_ranges(groups(), run.threads(), poll, [&](index_t first, index_t last) {
+        typename WorkMemory<T>::Lease made(memory, group_words<T>(n));
+        auto work = run.work_memory();
+        for (index_t g = first; g < last; ++g) {
+          prepare(g);
+          run.modify(g, group(g), made.data(), work.data());
+          for (index_t l = 0; l < Base::count(g); ++l)
+            for (index_t j = orders_[g * lanes + l]; j < n; ++j) made.data()[group_entry<T>(n, j, j) + l] = 1;
+          solve_wanted<T>(group_kernels<T>(task.instructions), made.data(), n, {g * lanes, Base::count(g), orders_},
+                          wanted);
+        }
+      });
+    } catch (const Error&) {  // the error of the first member
+      for (index_t g = 0; g < groups() && run.threads() > 1; ++g) prepare(g);
+      throw;
+    }
   }
 
   Work modify(const double* V, const BatchTask& asked, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,

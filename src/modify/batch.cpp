@@ -102,15 +102,6 @@ void solve_modified(HeldBatch& R, const double* V, const BatchTask& task, const 
   });
 }
 
-void mark_failed(const BatchSystems& wanted, index_t n, const std::vector<index_t>& pivots, double mark) {
-  for (index_t j = 0; j < index_t(pivots.size()); ++j) {
-    if (pivots[j] < 0) continue;
-    if (wanted.solution) std::fill_n(wanted.solution + n * wanted.m * j, n * wanted.m, mark);
-    if (wanted.quadratic) std::fill_n(wanted.quadratic + wanted.m * j, wanted.m, mark);
-    if (wanted.logdet) wanted.logdet[j] = mark;
-  }
-}
-
 void naming_members(const std::function<void()>& f, const std::vector<index_t>* members) {
   try {
     f();

@@ -31,9 +31,6 @@ Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision 
 void solve_modified(HeldBatch& R, const double* V, const BatchTask& task, const BatchSystems& wanted,
                     std::vector<index_t>& pivots, const Poll& poll);
 
-/// Writes `mark` to all results of members that have failed. n: order of the batch.
-void mark_failed(const BatchSystems& wanted, index_t n, const std::vector<index_t>& pivots, double mark);
-
 /// Calls f(), and adds to the message of an error which member it is of: members[i] of number i, or i itself.
 void naming_members(const std::function<void()>& f, const std::vector<index_t>* members = nullptr);
 

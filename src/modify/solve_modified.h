@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/held_factor.h"
@@ -42,5 +43,18 @@ struct ModifiedOutcome {
 /// inst/design/fan-out.md. Throws not_finite of V and b, what modify() throws, with a field `member`, and what `poll`
 /// throws.
 ModifiedOutcome solve_modified(HeldFactor& R, const ModifiedSystems& systems, const Poll& poll);
+
+/// Overwrites the results (of ModifiedSystems or BatchSystems) of matrices of order n that are not positive definite.
+/// pivots: of each, -1 if it is.
+template <class Systems>
+void mark_failed(const Systems& wanted, index_t n, const std::vector<index_t>& pivots, double mark) {
+  const index_t m = wanted.m;
+  for (index_t j = 0; j < index_t(pivots.size()); ++j) {
+    if (pivots[j] < 0) continue;
+    if (wanted.solution) std::fill_n(wanted.solution + n * m * j, n * m, mark);
+    if (wanted.quadratic) std::fill_n(wanted.quadratic + m * j, m, mark);
+    if (wanted.logdet) wanted.logdet[j] = mark;
+  }
+}
 
 }  // namespace gpucholmod

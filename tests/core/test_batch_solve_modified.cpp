@@ -190,6 +190,10 @@ TEST(BatchSolveModified, NothingDependsOnThreads) {
   EXPECT_TRUE(same(one.logdet, several.logdet));
   EXPECT_TRUE(same(one.quadratic, several.quadratic));
   EXPECT_TRUE(same(one.solution, several.solution));
+  batch.V.back() = NAN;  // found after others have been solved with
+  const Error late = *error_of([&] { solved(batch, *held, b, 4); });
+  EXPECT_EQ(late.code(), ErrorCode::not_finite);
+  EXPECT_EQ(number(late, "member"), double(many.size()));
 }
 
 TEST(BatchSolveModified, BadNumbersAreNamedAndTheCallMayBeStopped) {

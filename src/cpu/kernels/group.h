@@ -123,8 +123,8 @@ NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, i
   return outside;
 }
 
-/// Asks for as many entries of a group as are done next, `batch_ahead` entries later, whether they still belong to it
-/// or not: four rows at a time processors do not foresee.
+/// Asks for as many entries of a group as are done next, `batch_ahead` entries later. These addresses may lie beyond
+/// the group. Processors do not prefetch four rows that are read side by side.
 template <int entries, class T>
 INLINE void fetch_ahead(const T* next) {
   constexpr std::uintptr_t bytes = group_size<T> * sizeof(T);

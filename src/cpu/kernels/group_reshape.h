@@ -38,7 +38,7 @@ void solve_back(const T* group, index_t n, double* b) {
   }
 }
 
-/// Returns `longer`, with sqrt(x^2 + y^2) in the lanes that are told as bits: there, the squares leave the range.
+/// Returns `longer`, but sqrt(x^2 + y^2) by hypot in the lanes whose bits are set: there, the squares leave the range.
 template <class P, class V = typename P::V>
 NOINLINE V lengths_by_hypot(unsigned which, V x, V y, V longer) {
   double xs[P::lanes], ys[P::lanes], lengths[P::lanes];

@@ -114,7 +114,7 @@ class MemberTeam {
   unsigned mask_ = 0xffffffffu;  ///< the threads of the team in its warp
 };
 
-constexpr int warps_of_block = 4;  ///< that have a member each
+constexpr int warps_of_block = 4;  ///< if a member has one warp, or less
 /// The member that a thread works for, as part of `team`, whose number in its block is `place`.
 __device__ __forceinline__ MemberTeam team_of(index_t& member, int& place) {
   const bool small = blockDim.y > 1;

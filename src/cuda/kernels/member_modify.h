@@ -21,14 +21,14 @@ inline int threads_of_member(index_t n) {
   return threads;
 }
 
-/// What the threads of a member share.
+/// Is shared by the threads of a member.
 template <class T, int K, int L>
 struct ModifyRoom {
   PublishedRow<K> rows[2];
   T ahead[rows_ahead][SLOTS * L];  ///< R(i, j) at (i % rows_ahead, j)
 };
 
-/// The columns of a thread that a row reaches, in slots; the row has its diagonal in the first.
+/// Holds the columns of a thread from the slot on that has the diagonal of row i.
 template <class T, int K>
 struct ColumnsOfThread {
   ColumnOfV<K> V[SLOTS];
@@ -61,7 +61,7 @@ class ModifyMember {
  private:
   template <class S>
   using PerThread = typename Team::template PerThread<S>;
-  /// What a thread has of a row.
+  /// Holds a thread's entries of a row.
   template <int slots>
   struct OwnOfRow {
     double r[slots], products[slots];
@@ -81,7 +81,7 @@ class ModifyMember {
     Team::end_copies();
   }
 
-  /// Takes the rows from i on, which reach no more than `slots` slots. Returns the first row that fails, or -1.
+  /// Takes rows i, i + 1, ..., of which only the last `slots` slots have entries. Returns the first that fails, or -1.
   template <int slots>
   GPUCHOLMOD_HOST_DEVICE int take_rows(int i) {
     if (own_.n - i > (slots - 1) * L) {
@@ -162,6 +162,7 @@ GPUCHOLMOD_HOST_DEVICE void modify_member(const Team& team, const BatchPass<T>& 
   int failed = pass.pivots[member];
   if (failed < -1) return;  // lost in an earlier pass
   if (failed < 0) failed = ModifyMember<Team, T, K, L>(team, own, room).run(pass, member);
+  Team::wait_for_copies();
   team.sync();
   team.threads([&](int j) { finish_member(pass, member, own, failed, j, L); });
 }
