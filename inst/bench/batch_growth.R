@@ -6,7 +6,8 @@
 # b x n: members, and their order. `append`: p rows at the end, in place, with room for them; `insert`: at the front;
 # `delete`: the first p; `solve`: with one right-hand side, for comparison; `refactor`: chol() of the new matrix of 50
 # members, times b / 50, which needs that matrix. Each figure is the median of the repeats. `residual`: of the last
-# member after appending, ||R'R - A||_1 / (eps n ||A||_1). One thread computes if OMP_NUM_THREADS is 1.
+# member after appending, ||R'R - A||_1 / (eps n ||A||_1). One thread computes if OMP_THREAD_LIMIT and
+# OMP_NUM_THREADS, which BLAS reads, are 1.
 library(gpucholmod)
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)[[1L]]))
 source(file.path(here, "common.R"))
