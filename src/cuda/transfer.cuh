@@ -115,8 +115,8 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
   }
 }
 
-/// to <- from (`count` numbers in the host's memory), by way of as many in page-locked memory, `locked`. Several threads
-/// fill it; the calling thread sends the blocks that are full. Returns when `from` has been read.
+/// to <- from (`count` numbers in the host's memory), by way of as many in page-locked memory, `locked`. Several
+/// threads fill it; the calling thread sends the blocks that are full. Returns when `from` has been read.
 inline void fill_and_send(const double* from, index_t count, double* locked, double* to, Context& context) {
   constexpr index_t block = index_t(1) << 14, most_threads = 8;  // read as fast as the bus to a device takes
   const index_t blocks = (count + block - 1) / block, together = std::max<index_t>(4, blocks / 4);

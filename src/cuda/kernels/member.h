@@ -113,8 +113,8 @@ GPUCHOLMOD_HOST_DEVICE double product(const ColumnOfV<K>& x, const ColumnOfV<K>&
 constexpr double tiny = 0x1p-300, up_from_tiny = 0x1p600;
 
 /// Multiplies r_ii and V(i, .) by `up` if all of them are tiny, so that their squares do not vanish. Makes the row fail
-/// if r_ii has lost digits when the member was scaled, and if a column is taken away beside which the squares of r_ii and
-/// of the added columns vanish: the square of the new r_ii is negative then.
+/// if r_ii has lost digits when the member was scaled, and if a column is taken away beside which the squares of r_ii
+/// and of the added columns vanish: the square of the new r_ii is negative then.
 template <int K>
 GPUCHOLMOD_HOST_DEVICE_CALL void lift(PublishedRow<K>& row, bool both) {
   double largest = row.r, taken = 0;
