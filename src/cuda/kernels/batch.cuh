@@ -115,7 +115,8 @@ class MemberTeam {
 };
 
 constexpr int warps_of_block = 4;  ///< if a member has one warp, or less
-/// The member that a thread works for, as part of `team`, whose number in its block is `place`.
+
+/// Returns the team that a thread works in; member <- that of the team, place <- its number in the block.
 __device__ __forceinline__ MemberTeam team_of(index_t& member, int& place) {
   const bool small = blockDim.y > 1;
   place = small ? int(threadIdx.y) : 0;
