@@ -25,12 +25,12 @@ rcpp_batch_solve <- function(handle, B, m, which) {
     .Call(`_gpucholmod_rcpp_batch_solve`, handle, B, m, which)
 }
 
-rcpp_batch_modify <- function(handle, modified, V, request, weights, scale, check) {
-    .Call(`_gpucholmod_rcpp_batch_modify`, handle, modified, V, request, weights, scale, check)
+rcpp_batch_modify <- function(handle, modified, V, request, weights, scale, sides, check) {
+    .Call(`_gpucholmod_rcpp_batch_modify`, handle, modified, V, request, weights, scale, sides, check)
 }
 
-rcpp_cholupdate_batch <- function(R, common_R, V, request, weights, scale, check) {
-    .Call(`_gpucholmod_rcpp_cholupdate_batch`, R, common_R, V, request, weights, scale, check)
+rcpp_cholupdate_batch <- function(R, common_R, V, request, weights, scale, sides, check) {
+    .Call(`_gpucholmod_rcpp_cholupdate_batch`, R, common_R, V, request, weights, scale, sides, check)
 }
 
 rcpp_batch_shapes <- function(of) {

@@ -18,6 +18,11 @@
 #'   the same for all members; or a \eqn{k \times b}{k x b} matrix. For a list `R`: one number; a vector or matrix like
 #'   these, if all members have \eqn{k} columns; or a list with the weights of each member.
 #' @param scale What \eqn{A} is multiplied by: one positive number, or one for each member.
+#' @param z,y,rss Right-hand sides that are changed along with the factors, as for [cholupdate_gpu()]: `z` is an
+#'   \eqn{n \times b}{n x b} matrix with one for each member, or an \eqn{n \times m \times b}{n x m x b} array; `y` a
+#'   \eqn{k \times b}{k x b} matrix or a \eqn{k \times m \times b}{k x m x b} array, or \eqn{b} numbers if `V` has one
+#'   column; `rss`, which may be left out, has a number for each column of `z`. Not for a list `R`. For a handle on a
+#'   GPU, \eqn{n + m} must not be above 1,024, unless the members have more rows than that.
 #' @param check Whether members whose downdate is not possible are an error (`TRUE`), or are reported in the return
 #'   value (`FALSE`).
 #' @param uplo,precision As for [cholupdate_gpu()]. A handle has its own, which cannot be changed.
@@ -33,6 +38,10 @@
 #'   With `check = FALSE`: a list of the factors `R`, and `pivot`, which has a number for each member: 0, or the order
 #'   of its first leading minor that is not positive definite. A member with such a minor stays as it is; the others are
 #'   modified.
+#'
+#'   With `z`: a list of `R`, `z` and `rss` in the form in which they were given, and `pivot` if `check = FALSE`.
+#'   Members that are not modified keep their `z` and `rss`. If a sum would become negative, the warning
+#'   `gpucholmod_negative_rss` has the numbers of members and columns in the fields `members` and `columns`.
 #'
 #' @section Errors:
 #' With `check = TRUE`, if some members cannot be downdated, the error has the class `gpucholmod_not_positive_definite`
@@ -56,31 +65,40 @@
 #' # factors of several orders
 #' cholupdate_batch(list(diag(2), diag(3)), list(1:2, 1:3))
 #'
+#' # five regressions on three variables: coefficients after two more observations of each
+#' z <- matrix(rnorm(15), 3)
+#' y <- matrix(rnorm(10), 2)
+#' both <- cholupdate_batch(chol_batch(R), V, z = z, y = y)
+#' solve_back(both$R, both$z)
+#'
 #' # some members cannot be downdated
 #' cholupdate_batch(R, V * c(1, 1, 1, 1, 1, 1, rep(0.01, 24)), downdate = TRUE, check = FALSE)$pivot
 #' @concept many small matrices
 #' @concept local Gaussian processes
 #' @export
-cholupdate_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE,
-                             uplo = c("upper", "lower"), precision = c("double", "single"),
-                             backend = getOption("gpucholmod.backend", "auto"),
+cholupdate_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL,
+                             rss = NULL, check = TRUE, uplo = c("upper", "lower"),
+                             precision = c("double", "single"), backend = getOption("gpucholmod.backend", "auto"),
                              control = cholupdate_control()) {
   UseMethod("cholupdate_batch")
 }
 
 #' @rdname cholupdate_batch
 #' @export
-cholupdate_batch.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE,
-                                     uplo = c("upper", "lower"), precision = c("double", "single"),
+cholupdate_batch.default <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL,
+                                     rss = NULL, check = TRUE, uplo = c("upper", "lower"),
+                                     precision = c("double", "single"),
                                      backend = getOption("gpucholmod.backend", "auto"),
                                      control = cholupdate_control()) {
   require_no_more(...)
-  with_memory(modify_members(R, V, downdate, weights, scale, check, if (!missing(uplo)) uplo, precision,
-                             if (!missing(backend)) backend, if (!missing(control)) control))
+  with_memory(modify_members(R, V, downdate, weights, scale, list(z = z, y = y, rss = rss), check,
+                             if (!missing(uplo)) uplo, precision, if (!missing(backend)) backend,
+                             if (!missing(control)) control))
 }
 
-# Modifies an array, a matrix or a list of factors. uplo, backend, control: NULL if none was given.
-modify_members <- function(R, V, downdate, weights, scale, check, uplo, precision, backend, control) {
+# Modifies an array, a matrix or a list of factors. right: list(z, y, rss). uplo, backend, control: NULL if none was
+# given.
+modify_members <- function(R, V, downdate, weights, scale, right, check, uplo, precision, backend, control) {
   many <- is.list(R) && !is.object(R)
   one <- !many && length(dim(R)) < 3L
   uplo <- if (!is.null(uplo)) match_choice(uplo, choices$uplo, "uplo")
@@ -88,6 +106,9 @@ modify_members <- function(R, V, downdate, weights, scale, check, uplo, precisio
   lower <- if (one) factor$lower else identical(uplo, "lower")
   single <- match_choice(precision, choices$precision, "precision") == "single"
   request <- batch_request(downdate, check, lower, single, if (!is.null(backend)) backend_number(backend), control)
+  if (many && !all(vapply(right, is.null, TRUE))) {
+    stop_bad_argument("z", right$z, "comes along with an array or a handle of chol_batch(), not with a list")
+  }
   if (many) return(modify_list(R, V, downdate, weights, scale, check, request))
   x <- if (one) opened_doubles(factor, R) else open_batch(R, lower)
   n <- nrow(x)
@@ -95,17 +116,18 @@ modify_members <- function(R, V, downdate, weights, scale, check, uplo, precisio
   given <- open_members(V, n, if (!one) dim(x)[[3L]])
   b <- given$b
   weights <- batch_weights(weights, downdate, given$k, b)
-  done <- rcpp_cholupdate_batch(x, one, given, request, weights, batch_scale(scale, b), check)
+  sides <- batch_sides(right$z, right$y, right$rss, n, given$k, b)
+  done <- rcpp_cholupdate_batch(x, one, given, request, weights, batch_scale(scale, b), sides, check)
   if (is.null(done$R)) stop_members(done$pivots)
   names <- if (one) factor_dimnames(R) else dimnames(R)
   if (!is.null(names)) dimnames(done$R) <- if (one) c(names, list(NULL)) else names
-  if (check) done$R else list(R = done$R, pivot = done$pivots)
+  batch_value(done$R, done, sides, check)
 }
 
 #' @rdname cholupdate_batch
 #' @export
-cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, check = TRUE,
-                                        uplo = R$uplo, precision = R$precision,
+cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL,
+                                        rss = NULL, check = TRUE, uplo = R$uplo, precision = R$precision,
                                         backend = if (is.na(R$device)) "cpu" else "cuda",
                                         control = cholupdate_control(), in_place = FALSE) {
   require_no_more(...)
@@ -120,12 +142,59 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   given <- if (is.double(V)) open_members(V, R$n, R$count) else with_memory(open_members(V, R$n, R$count))
   weights <- batch_weights(weights, downdate, given$k, R$count)
   scale <- batch_scale(scale, R$count)
+  sides <- with_memory(batch_sides(z, y, rss, R$n, given$k, R$count))
   modified <- if (in_place) R else descendant(R)
-  modify <- function() rcpp_batch_modify(R, modified, given, request, weights, scale, check)
-  pivots <- with_room(modify, R)
-  if (check && any(pivots > 0L)) stop_members(pivots)
-  value <- if (check) modified else list(R = modified, pivot = pivots)
-  if (in_place && check) invisible(value) else value
+  modify <- function() rcpp_batch_modify(R, modified, given, request, weights, scale, sides, check)
+  done <- with_room(modify, R)
+  if (check && any(done$pivots > 0L)) stop_members(done$pivots)
+  value <- batch_value(modified, done, sides, check)
+  if (in_place && check && is.null(sides)) invisible(value) else value
+}
+
+# Opens right-hand sides of b members of order n: list(z, y, rss, m, forms), z n x m x b, y k x m x b, rss m x b or
+# NULL; NULL if there are none. forms: the attributes of the new z and rss.
+batch_sides <- function(z, y, rss, n, k, b) {
+  if (is.null(z) && is.null(y) && is.null(rss)) return(NULL)
+  if (is.null(z)) stop_bad_argument("z", NULL, "is missing, to which 'y' and 'rss' belong")
+  if (is.null(y)) stop_bad_argument("y", NULL, "is missing: it has a row for each column of 'V'")
+  left <- open_members(z, n, b, "z")
+  m <- left$k
+  if (k == 1L && is.numeric(y) && is.null(dim(y))) y <- t(y)
+  right <- open_members(y, k, b, "y", sprintf("as 'V' has columns for each member"))
+  if (right$k != m) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns for each member, 'z' has %d", right$k, m),
+                    list(expected = m, actual = right$k))
+  }
+  several <- length(dim(z)) == 3L
+  form <- if (left$common) list(dim = if (several) c(n, m, b) else c(n, b)) else form_of(z)
+  if (!is.null(rss)) {
+    if (length(rss) != m * b) {
+      stop_gpucholmod("dimension_mismatch", sprintf("'rss' has %d numbers, 'z' has %d columns", length(rss), m * b),
+                      list(expected = m * b, actual = length(rss)))
+    }
+    sums <- form_of(rss)
+    rss <- sums_of_squares(rss)
+  }
+  list(z = for_each_member(left), y = for_each_member(right), rss = rss, m = m,
+       forms = list(z = form, rss = if (!is.null(rss)) sums))
+}
+
+# Returns the numbers of opened columns, one behind the other for each of the b members.
+for_each_member <- function(opened) if (opened$common) rep(opened$x, opened$b) else opened$x
+
+# Returns the value of a call that modifies a batch. done: list(pivots, z, rss); sides: of batch_sides(), or NULL.
+batch_value <- function(R, done, sides, check) {
+  pivot <- if (!check) done$pivots
+  if (is.null(sides)) return(if (check) R else list(R = R, pivot = pivot))
+  attributes(done$z) <- sides$forms$z
+  attributes(done$rss) <- sides$forms$rss
+  negative <- which(is.na(done$rss) & !is.na(sides$rss))
+  if (length(negative)) {
+    warn_gpucholmod("negative_rss", paste("a residual sum of squares would become negative: it is NaN;",
+                                          "the factors and z are what they should be"),
+                    list(members = (negative - 1L) %/% sides$m + 1L, columns = (negative - 1L) %% sides$m + 1L))
+  }
+  c(list(R = R), done["z"], if (!is.null(done$rss)) done["rss"], if (!is.null(pivot)) list(pivot = pivot))
 }
 
 # Makes the request of a batch from arguments that it checks. control: NULL if none was given.

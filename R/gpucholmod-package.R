@@ -138,7 +138,7 @@
 #' | Class | When | Fields |
 #' |---|---|---|
 #' | `gpucholmod_other_triangle` | see above | `argument`, `uplo`, `looks` |
-#' | `gpucholmod_negative_rss` | a residual sum of squares became `NaN`: [cholupdate_gpu()] | `columns` |
+#' | `gpucholmod_negative_rss` | a sum of squares became `NaN`: [cholupdate_gpu()] | `columns`, for a batch `members` |
 #' | `gpucholmod_forgotten_direction` | a coefficient was forgotten: [rls()] | `columns` |
 #' | `gpucholmod_rank_deficient` | predictions leave out columns that depend on others: [predict.rls()] | `columns` |
 #' | `gpucholmod_no_variance` | no degree of freedom is left: [summary.rls()] | `df` |

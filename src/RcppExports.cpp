@@ -91,8 +91,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_batch_modify
-SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check);
-RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
+Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, SEXP sides, bool check);
+RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP sidesSEXP, SEXP checkSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
@@ -101,14 +101,15 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type sides(sidesSEXP);
     Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, V, request, weights, scale, check));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, V, request, weights, scale, sides, check));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_cholupdate_batch
-Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check);
-RcppExport SEXP _gpucholmod_rcpp_cholupdate_batch(SEXP RSEXP, SEXP common_RSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP checkSEXP) {
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, SEXP sides, bool check);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_batch(SEXP RSEXP, SEXP common_RSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP sidesSEXP, SEXP checkSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
@@ -117,8 +118,9 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
     Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type sides(sidesSEXP);
     Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_batch(R, common_R, V, request, weights, scale, check));
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_batch(R, common_R, V, request, weights, scale, sides, check));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1016,8 +1018,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_download", (DL_FUNC) &_gpucholmod_rcpp_batch_download, 3},
     {"_gpucholmod_rcpp_batch_diagonals", (DL_FUNC) &_gpucholmod_rcpp_batch_diagonals, 1},
     {"_gpucholmod_rcpp_batch_solve", (DL_FUNC) &_gpucholmod_rcpp_batch_solve, 4},
-    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 7},
-    {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 7},
+    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 8},
+    {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 8},
     {"_gpucholmod_rcpp_batch_shapes", (DL_FUNC) &_gpucholmod_rcpp_batch_shapes, 1},
     {"_gpucholmod_rcpp_cholupdate_list", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_list, 6},
     {"_gpucholmod_rcpp_batch_orders", (DL_FUNC) &_gpucholmod_rcpp_batch_orders, 1},

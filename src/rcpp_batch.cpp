@@ -20,12 +20,14 @@ using namespace gpucholmod;
 
 namespace {
 
-/// list(R, pivots); R is NULL where `check` and a member fails.
-Rcpp::List with_pivots(SEXP R, const std::vector<index_t>& pivots, bool check) {
+/// list(R, pivots, z, rss); R is NULL where `check` and a member fails.
+Rcpp::List with_pivots(SEXP R, const std::vector<index_t>& pivots, bool check, SEXP z = R_NilValue,
+                       SEXP rss = R_NilValue) {
   const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
   const Rcpp::Shield<SEXP> told(new_vector(INTSXP, index_t(pivots.size())));
   tell(pivots, told);
-  return Rcpp::List::create(Rcpp::_["R"] = !check || !failed ? R : R_NilValue, Rcpp::_["pivots"] = SEXP(told));
+  return Rcpp::List::create(Rcpp::_["R"] = !check || !failed ? R : R_NilValue, Rcpp::_["pivots"] = SEXP(told),
+                            Rcpp::_["z"] = z, Rcpp::_["rss"] = rss);
 }
 
 BatchRoom to_room(const Rcpp::IntegerVector& orders, int capacity) {
@@ -145,18 +147,24 @@ SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
   });
 }
 
-// modified: the handle itself, or one that is to refer to a new batch; V: ColumnsOfBatch. Returns the pivots, from 1;
-// 0: success. A handle that is half modified then: see Begun.
+// modified: the handle itself, or one that is to refer to a new batch; V: ColumnsOfBatch; sides: SidesOfCall. Returns
+// list(pivots, z, rss), pivots from 1; 0: success. A handle that is half modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check) {
-  return guarded([&]() -> SEXP {
+Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, SEXP sides,
+                             bool check) {
+  return guarded([&] {
     const bool in_place = modified == handle;
     const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
     const ColumnsOfBatch given(V);
     require_rows("V", given.numbers, R->order() * given.k * (given.common ? 1 : R->count()));
     Request what = to_request(request, R->order(), given.k);
-    const BatchTask task = to_task(what, weights, scale, given.k, given.common, check);
+    BatchTask task = to_task(what, weights, scale, given.k, given.common, check);
     const Rcpp::Shield<SEXP> told(new_vector(INTSXP, R->count()));
+    const SidesOfCall along(sides, R->order(), given.k, R->count());
+    Rcpp::List value = Rcpp::List::create(Rcpp::_["pivots"] = SEXP(told), Rcpp::_["z"] = along.z(),
+                                          Rcpp::_["rss"] = along.rss());
+    std::optional<SidesOfBatch> carried;
+    if (along.is_there()) carried.emplace(along.given(), R->order(), R->count(), R->precision(), task);
     Begun<HeldBatch> changed(modified);
     Progress progress(false);
     std::vector<index_t> pivots;
@@ -166,18 +174,20 @@ SEXP rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP we
       work = R->modify(given.V, task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag);
     });
     changed.flag = false;
+    if (carried) carried->settle(task, pivots, R->orders());
     what.precision = R->precision();
     take_note(what, task, R->order(), work, pivots, in_place);
     if (made) Rf_defineVar(Rf_install("pointer"), handed_over(std::move(made)), modified);
     tell(pivots, told);
-    return told;
+    return value;
   });
 }
 
-// R: n x n x b, or n x n where common_R; V as above. Returns list(R, pivots); R is NULL where `check` and a member
-// fails.
+// R: n x n x b, or n x n where common_R; V, sides as above. Returns list(R, pivots, z, rss); R is NULL where `check`
+// and a member fails.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, bool check) {
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, SEXP sides,
+                                 bool check) {
   return guarded([&] {
     const ColumnsOfBatch given(V);
     const index_t n = Rf_nrows(R), k = given.k, b = given.b;
@@ -185,13 +195,19 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SE
     const Rcpp::Shield<SEXP> out(new_array(n, n, b));
     prefer_huge_pages(REAL(out), sizeof(double) * Rf_xlength(out));
     const index_t size = n * n;
-    const BatchTask task = to_task(what, weights, scale, k, false, check);
+    BatchTask task = to_task(what, weights, scale, k, false, check);
+    const SidesOfCall along(sides, n, k, b);
+    std::optional<SidesOfBatch> carried;
+    if (along.is_there()) carried.emplace(along.given(), n, b, what.precision, task);
     std::vector<BatchMember> members;
     for (index_t m = 0; m < b; ++m)
       members.push_back({n, k, REAL(R) + (common_R ? 0 : m * size), given.V + (given.common ? 0 : m * n * k),
                          REAL(out) + m * size,
-                         task.weights ? task.weights + (task.common_weights ? 0 : m * k) : nullptr, task.scale_of(m)});
-    return with_pivots(out, modify_members(members, what, task, n), check);
+                         task.weights ? task.weights + (task.common_weights ? 0 : m * k) : nullptr, task.scale_of(m),
+                         task.sides.of(n, k, m)});
+    const std::vector<index_t> pivots = modify_members(members, what, task, n);
+    if (carried) carried->settle(task, pivots, std::vector<index_t>(b, n));
+    return with_pivots(out, pivots, check, along.z(), along.rss());
   });
 }
 

@@ -3,9 +3,13 @@
 #include <Rcpp.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/held_batch.h"
+#include "modify/batch_sides.h"
+#include "rcpp_fields.h"
+#include "rcpp_memory.h"
 #include "rcpp_request.h"
 
 /// What R gives to calls that modify batches, in the core's terms.
@@ -38,6 +42,33 @@ inline BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index
   task.device_memory = request.device_memory;
   return task;
 }
+
+/// Right-hand sides as batch_sides() of R gives them, list(z, y, rss, m), z n x m x b, y k x m x b, rss m x b or NULL,
+/// and what becomes of them. Of NULL: none.
+class SidesOfCall {
+ public:
+  SidesOfCall(SEXP given, index_t n, index_t k, index_t b)
+      : given_(given), z_(is_there() ? new_vector(REALSXP, Rf_xlength(part(0))) : R_NilValue),
+        rss_(is_there() ? new_vector(REALSXP, Rf_xlength(part(2))) : R_NilValue) {
+    if (!is_there()) return;
+    const index_t m = Rf_asInteger(part(3));
+    require_rows("z", Rf_xlength(part(0)), n * m * b);
+    require_rows("y", Rf_xlength(part(1)), k * m * b);
+    const bool sums = part(2) != R_NilValue;
+    sides_ = {m, REAL(part(0)), REAL(part(1)), sums ? REAL(part(2)) : nullptr, REAL(z_), sums ? REAL(rss_) : nullptr};
+  }
+  /// Are there any.
+  bool is_there() const { return given_ != R_NilValue; }
+  const GivenBatchSides& given() const { return sides_; }
+  SEXP z() const { return z_; }
+  SEXP rss() const { return is_there() && part(2) == R_NilValue ? R_NilValue : SEXP(rss_); }
+
+ private:
+  SEXP part(int i) const { return VECTOR_ELT(given_, i); }
+  SEXP given_;
+  const Rcpp::Shield<SEXP> z_, rss_;
+  GivenBatchSides sides_;
+};
 
 /// Writes pivots to integers of R's, counted from 1; 0: success.
 inline void tell(const std::vector<index_t>& pivots, SEXP out) {

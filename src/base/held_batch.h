@@ -9,6 +9,26 @@
 
 namespace gpucholmod {
 
+/// Right-hand sides of a member that come along with its modification, as RightHandSideView says. The arrays belong to
+/// the caller. Results of a member that cannot be modified are unspecified.
+struct MemberSides {
+  const double* z = nullptr;  ///< n x m; finite, in the scalar of R too
+  const double* Y = nullptr;  ///< k x m, likewise
+  double* out = nullptr;      ///< n x m: z~; not z
+  double* rest = nullptr;     ///< k x m, a row for each column of V in the order in which they are taken: added first
+};
+
+/// Those of all members, m each, side by side.
+struct BatchSides {
+  index_t m = 0;
+  MemberSides first;
+
+  MemberSides of(index_t n, index_t k, index_t member) const {
+    const index_t at = member * n * m, row = member * k * m;
+    return m == 0 ? MemberSides{} : MemberSides{first.z + at, first.Y + row, first.out + at, first.rest + row};
+  }
+};
+
 /// A modification of every member of a batch: of A_i to scale_i A_i + V_i diag(w_i) V_i', as a backend sees it.
 ///
 /// The arrays belong to the caller. Weights and scales have been looked at: they are finite, scales positive. V has
@@ -20,6 +40,7 @@ struct BatchTask {
   bool common_weights = true;       ///< k of them for all; otherwise k x b
   const double* scale = nullptr;    ///< of A, not of R, one for all or b. null: 1
   bool common_scale = true;
+  BatchSides sides;                 ///< right-hand sides that come along
   /// Where one member fails, none changes; otherwise those that fail stay as they are, and all others change.
   bool all_or_none = true;
   int threads = 0;                  ///< of the CPU; 0: as many as are of use

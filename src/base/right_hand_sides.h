@@ -11,6 +11,47 @@
 
 namespace gpucholmod {
 
+/// Throws overflow unless x, an entry of z or y, can be held in single precision. row, col: from 0.
+inline void require_single(const char* argument, double x, index_t row, index_t col) {
+  if (!std::isfinite(float(x)))
+    throw Error(ErrorCode::overflow,
+                std::string("'") + argument + "' has values too large for the precision asked for",
+                {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}});
+}
+
+/// Returns the sum of squares of a column, divided by `scale`.
+inline double squares(const double* column, index_t rows, double scale) {
+  double sum = 0;
+  for (index_t i = 0; i < rows; ++i) sum += column[i] / scale * (column[i] / scale);
+  return sum;
+}
+
+/// What a modification leaves of Y for one right-hand side, for k columns of V, the first of which are added.
+struct RestOfSide {
+  const double* at;
+  index_t stride, k, added;
+};
+
+/// Returns the residual sum of squares that `before` becomes. [R z; 0 rho] is the factor of a matrix whose last entry
+/// is b'A^-1 b + rho^2, or y'y, and is known to rounding of that: where what is missing is less than `units` of it, rho
+/// is 0, and where it is more, NaN. NaN and infinity stay. squares_of_z(): |z|^2 + |z~ / scale|^2.
+template <class F>
+double residual_sum(double before, const RestOfSide& rest, double scale, Precision precision, F&& squares_of_z) {
+  const double units = 100 * (precision == Precision::single ? double(std::numeric_limits<float>::epsilon())
+                                                              : std::numeric_limits<double>::epsilon());
+  double sum = before, there = sum;
+  for (index_t q = 0; q < rest.k; ++q) {
+    const double square = rest.at[q * rest.stride] * rest.at[q * rest.stride];
+    sum += q < rest.added ? square : -square;
+    there += square;
+  }
+  if (sum < 0) {
+    there += squares_of_z();
+    sum = std::isfinite(there) && -sum <= units * there ? 0 : std::numeric_limits<double>::quiet_NaN();
+  }
+  return scale * scale * sum;
+}
+
 /// Owns right-hand sides that are modified along with a factor (RightHandSideView), and keeps the results apart until
 /// the call has succeeded.
 class OwnedRightHandSides {
@@ -64,42 +105,17 @@ class OwnedRightHandSides {
   void settle(const Task& task, bool unscaled_z) {
     if (unscaled_z)
       for (index_t i = 0; i < rows_ * m; ++i) out()[i] *= task.scale;
-    for (index_t j = 0; j < index_t(rss.size()); ++j) rss[j] = residual_sum(task, j);
+    for (index_t j = 0; j < index_t(rss.size()); ++j) rss[j] = new_sum(task, j);
     if (!has_place()) z.swap(out_);
   }
 
  private:
-  static void require_single(const char* argument, double x, index_t row, index_t col) {
-    if (!std::isfinite(float(x)))
-      throw Error(ErrorCode::overflow,
-                  std::string("'") + argument + "' has values too large for the precision asked for",
-                  {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}});
-  }
-
-  /// Returns the new residual sum of squares of column j. [R z; 0 rho] is the factor of a matrix whose last entry is
-  /// b'A^-1 b + rho^2, or y'y, and is known to rounding of that: where what is missing is less than `units` of it, rho
-  /// is 0, and where it is more, NaN. NaN and infinity stay.
-  double residual_sum(const Task& task, index_t j) const {
-    const double units = 100 * (task.precision == Precision::single ? double(std::numeric_limits<float>::epsilon())
-                                                                     : std::numeric_limits<double>::epsilon());
-    double sum = rss[j], there = sum;
-    for (index_t q = 0; q < task.k; ++q) {
-      const double square = rest_[j + q * m] * rest_[j + q * m];
-      sum += q < task.added() ? square : -square;
-      there += square;
-    }
-    if (sum < 0) {
-      const index_t rows = index_t(z.size()) / m;
-      there += squares(z.data() + j * rows, rows, 1) + squares(out() + j * rows_, rows_, task.scale);
-      sum = std::isfinite(there) && -sum <= units * there ? 0 : std::numeric_limits<double>::quiet_NaN();
-    }
-    return task.scale * task.scale * sum;
-  }
-  /// Returns the sum of squares of a column, divided by `scale`.
-  static double squares(const double* column, index_t rows, double scale) {
-    double sum = 0;
-    for (index_t i = 0; i < rows; ++i) sum += column[i] / scale * (column[i] / scale);
-    return sum;
+  /// Returns the new residual sum of squares of column j.
+  double new_sum(const Task& task, index_t j) const {
+    const index_t rows = index_t(z.size()) / m;
+    return residual_sum(rss[j], {rest_.data() + j, m, task.k, task.added()}, task.scale, task.precision, [&] {
+      return squares(z.data() + j * rows, rows, 1) + squares(out() + j * rows_, rows_, task.scale);
+    });
   }
   double* out() { return has_place() ? place_ : out_.data(); }
   const double* out() const { return has_place() ? place_ : out_.data(); }

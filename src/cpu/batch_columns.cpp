@@ -62,21 +62,69 @@ double largest_weighted(const double* V, index_t n, const ColumnOrder& order, do
   return largest;
 }
 
-index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed,
-                     double scale, Precision precision, Instructions instructions) {
-  const std::unique_ptr<HeldFactor> factor = hold(R.data(), n, Uplo::upper, precision, 0, ordinary_memory);
-  Task task;
-  task.n = n;
-  task.k = k;
-  task.removed = removed;
-  task.scale = scale;
-  task.precision = precision;
-  task.instructions = instructions;
+void SidesAlone::put_into(Task& task) {
+  if (m == 0) return;
+  rest_.resize(Y.size());
+  const MatrixView<double> all{z.data(), task.n, m, task.n};
+  task.right = {all, {Y.data(), m, task.k, m}, all, {rest_.data(), m, task.k, m}};
+}
+
+void SidesAlone::settle(const Task& task, const Work& work) {
+  if (m == 0) return;
+  const bool untouched = task.n == 0 || task.k == 0;
+  if (untouched) task.right.pass_through();
+  if (untouched || work.unscaled_z)
+    for (double& x : z) x *= task.scale;
+  Y.swap(rest_);
+}
+
+index_t modify_alone(std::vector<double>& R, const std::vector<double>& V, Task task, SidesAlone* sides) {
+  const std::unique_ptr<HeldFactor> factor = hold(R.data(), task.n, Uplo::upper, task.precision, 0, ordinary_memory);
+  if (sides) sides->put_into(task);
   task.threads = 1;
   std::atomic<bool> begun{false};
-  const index_t pivot = factor->modify(V.data(), task, nullptr, unwatched, begun).pivot;
-  if (pivot < 0) factor->download(Uplo::upper, R.data());
-  return pivot;
+  const Work work = factor->modify(V.data(), task, nullptr, unwatched, begun);
+  if (work.pivot >= 0) return work.pivot;
+  factor->download(Uplo::upper, R.data());
+  if (sides) sides->settle(task, work);
+  return -1;
+}
+
+Task task_alone(const BatchTask& task, const ColumnOrder& order, index_t n, index_t member, Precision precision) {
+  Task alone;
+  alone.n = n;
+  alone.k = task.k;
+  alone.removed = task.k - order.added;
+  alone.scale = std::sqrt(task.scale_of(member));
+  alone.precision = precision;
+  alone.instructions = task.instructions;
+  return alone;
+}
+
+SidesAlone sides_alone(const MemberSides& given, const ColumnOrder& order, index_t n, index_t m) {
+  const index_t k = index_t(order.column.size());
+  SidesAlone sides;
+  sides.m = m;
+  sides.z.assign(given.z, given.z + n * m);
+  sides.Y.resize(k * m);
+  for (index_t p = 0; p < k; ++p)
+    for (index_t s = 0; s < m; ++s) sides.Y[s + p * m] = given.Y[order.column[p] + s * k] * order.by[p];
+  return sides;
+}
+
+void pass_through(const BatchTask& task, index_t n, index_t member) {
+  if (task.sides.m == 0) return;
+  const MemberSides sides = task.sides.of(n, task.k, member);
+  ColumnOrder order;
+  order.find(task, member);
+  put_sides(sides_alone(sides, order, n, task.sides.m), sides);
+}
+
+void put_sides(const SidesAlone& made, const MemberSides& to) {
+  const index_t m = made.m, k = m > 0 ? index_t(made.Y.size()) / m : 0;
+  std::copy(made.z.begin(), made.z.end(), to.out);
+  for (index_t p = 0; p < k; ++p)
+    for (index_t s = 0; s < m; ++s) to.rest[p + s * k] = made.Y[s + p * m];
 }
 
 }  // namespace gpucholmod::cpu

@@ -27,9 +27,33 @@ struct ColumnOrder {
 /// not_finite and overflow.
 double largest_weighted(const double* V, index_t n, const ColumnOrder& order, double most);
 
-/// A member by itself: R (n x n, upper) <- scale times the factor with the columns of V (n x k) added but for the last
-/// `removed`, which are taken away. Returns the failing pivot, R being as it was then, or -1.
-index_t modify_alone(std::vector<double>& R, index_t n, const std::vector<double>& V, index_t k, index_t removed,
-                     double scale, Precision precision, Instructions instructions);
+/// Right-hand sides of a member that is modified by itself.
+struct SidesAlone {
+  index_t m = 0;
+  std::vector<double> z;  ///< n x m; becomes z~
+  std::vector<double> Y;  ///< m x k; becomes `rest`
+
+  /// task.right <- these.
+  void put_into(Task& task);
+  /// After `work` of that task, which has succeeded.
+  void settle(const Task& task, const Work& work);
+
+ private:
+  std::vector<double> rest_;
+};
+
+/// A member by itself: R (n x n, upper), and `sides`, are modified as `task` says, but for its threads and task.right.
+/// Returns the failing pivot, R being as it was then, or -1.
+index_t modify_alone(std::vector<double>& R, const std::vector<double>& V, Task task, SidesAlone* sides = nullptr);
+
+/// A Task for a member of order n, with columns in that order.
+Task task_alone(const BatchTask& task, const ColumnOrder& order, index_t n, index_t member, Precision precision);
+
+/// Right-hand sides of a member as modify_alone() has them, its columns in that order.
+SidesAlone sides_alone(const MemberSides& given, const ColumnOrder& order, index_t n, index_t m);
+/// What a modification makes of right-hand sides where R has no rows, or nothing is to be changed.
+void pass_through(const BatchTask& task, index_t n, index_t member);
+/// Puts results into the caller's arrays.
+void put_sides(const SidesAlone& made, const MemberSides& to);
 
 }  // namespace gpucholmod::cpu

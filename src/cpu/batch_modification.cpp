@@ -11,9 +11,10 @@
 
 namespace gpucholmod::cpu {
 template <class T>
-BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& task, Columns V,
+BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, Sides sides,
                                         std::vector<index_t>& pivots)
-    : n_(n), b_(b), task_(task), kernels_(group_kernels<T>(task.instructions)), V_(std::move(V)), pivots_(pivots),
+    : n_(n), b_(b), task_(task), kernels_(group_kernels<T>(task.instructions)), V_(std::move(V)),
+      sides_(std::move(sides)), pivots_(pivots),
       same_columns_((!task.weights || task.common_weights) && (!task.scale || task.common_scale)),
       fate_(b, Fate::grouped), ranges_(b) {
   if (same_columns_ && b > 0) common_.find(task, 0);
@@ -46,7 +47,7 @@ void BatchModification<T>::prepare(index_t g, const std::vector<Range>& ranges, 
     ranges_[m] = {scale * unscaled, least};
     const bool far = exponent_below<T>(std::max(most, largest)) != 0 || !(scale * unscaled <= top) ||
                      !(unscaled <= top) || !is_moderate(scale) || (share < 1 && may_vanish<T>(least));
-    if (far || task_.k > tuning::batch_columns) modify_apart(m, R);
+    if (far || task_.k > tuning::batch_columns || are_far(order, m)) modify_apart(m, R);
   }
 }
 
@@ -57,16 +58,30 @@ double BatchModification<T>::least_of(index_t member, const T* R) const {
   return least;
 }
 
+/// Whether right-hand sides are so large that sums of them in T may be too large.
+template <class T>
+bool BatchModification<T>::are_far(const ColumnOrder& order, index_t member) const {
+  if (task_.sides.m == 0) return false;
+  const MemberSides sides = sides_(member);
+  const T most = std::sqrt(std::numeric_limits<T>::max());
+  double largest = 0;
+  for (index_t i = 0; i < n_ * task_.sides.m; ++i) largest = std::max(largest, std::abs(sides.z[i]));
+  for (index_t p = 0; p < task_.k; ++p)
+    for (index_t s = 0; s < task_.sides.m; ++s)
+      largest = std::max(largest, std::abs(sides.Y[order.column[p] + s * task_.k] * order.by[p]));
+  return !(largest <= most);
+}
+
 /// V for a pass, of members that are grouped; zeros for all others.
 template <class T>
-GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, T* work) {
-  const index_t k = pass_width(first);
+GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, Aim aim, T* work) {
+  const index_t k = pass_width(first), sides = aim == Aim::result ? task_.sides.m : 0;
   const bool last = first + k >= task_.k;
-  T *const W = work, *const added = W + n_ * k * lanes, *const unit = added + k * lanes,
+  T *const W = work, *const added = W + (n_ + sides) * k * lanes, *const unit = added + k * lanes,
            *const scale = unit + k * lanes;
   std::fill(W, unit, T(0));
   std::fill(unit, scale + lanes, T(1));
-  GroupPass<T> pass{n_, int(k), nullptr, nullptr, false, false, false, W, added, unit, scale};
+  GroupPass<T> pass{n_, int(k), nullptr, nullptr, false, false, false, W, added, unit, scale, sides, nullptr};
   ColumnOrder own;
   for (index_t l = 0; l < std::min(lanes, b_ - g * lanes); ++l) {
     const index_t m = g * lanes + l;
@@ -85,7 +100,42 @@ GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, T* work) {
     }
   }
   if (!pass.removes) pass.adds = true;
+  if (sides > 0) lay_out_sides(g, first, pass, work + columns_words());
   return pass;
+}
+
+template <class T>
+void BatchModification<T>::lay_out_sides(index_t g, index_t first, GroupPass<T>& pass, T* z) {
+  const index_t m = pass.sides;
+  pass.z = z;
+  if (first == 0) std::fill_n(z, n_ * m * lanes, T(0));
+  ColumnOrder own;
+  for_grouped(g, [&](index_t l, index_t member) {
+    const ColumnOrder& order = order_of(member, own);
+    const MemberSides sides = sides_(member);
+    for (index_t s = 0; s < m; ++s) {
+      for (index_t i = 0; i < n_ && first == 0; ++i) z[(i * m + s) * lanes + l] = T(sides.z[i + s * n_]);
+      for (index_t q = 0; q < std::min<index_t>(pass.k, task_.k - first); ++q) {
+        const double y = sides.Y[order.column[first + q] + s * task_.k] * order.by[first + q];
+        pass.W[((n_ + s) * pass.k + q) * lanes + l] = T(y);
+      }
+    }
+  });
+}
+
+template <class T>
+void BatchModification<T>::put_sides_of_group(index_t g, index_t first, const GroupPass<T>& pass) const {
+  const index_t m = pass.sides;
+  for_grouped(g, [&](index_t l, index_t member) {
+    const MemberSides sides = sides_(member);
+    for (index_t s = 0; s < m; ++s) {
+      for (index_t q = 0; q < std::min<index_t>(pass.k, task_.k - first); ++q)
+        sides.rest[first + q + s * task_.k] = double(pass.W[((n_ + s) * pass.k + q) * lanes + l]) *
+                                              std::sqrt(double(pass.unit[q * lanes + l]));
+      for (index_t i = 0; i < n_ && first + pass.k >= task_.k; ++i)
+        sides.out[i + s * n_] = double(pass.z[(i * m + s) * lanes + l]);
+    }
+  });
 }
 
 template <class T>
@@ -100,12 +150,20 @@ std::vector<typename BatchModification<T>::Rest> BatchModification<T>::run(Group
 template <class T>
 typename BatchModification<T>::Rest BatchModification<T>::take_out(GroupPass<T>& pass, index_t row,
                                                                    index_t lane) const {
-  Rest rest{lane, row, std::vector<double>((n_ - row) * pass.k)};
+  const index_t m = pass.sides;
+  Rest rest{lane, row, std::vector<double>((n_ - row) * pass.k), {}};
+  rest.sides.m = m;
+  rest.sides.Y.resize(m * pass.k);
   for (int q = 0; q < pass.k; ++q) {
     const double unit = std::sqrt(double(pass.unit[q * lanes + lane]));
     for (index_t j = row; j < n_; ++j) {
       T& w = pass.W[(j * pass.k + q) * lanes + lane];
       rest.V[j - row + q * (n_ - row)] = double(w) * unit;
+      w = 0;
+    }
+    for (index_t s = 0; s < m; ++s) {
+      T& w = pass.W[((n_ + s) * pass.k + q) * lanes + lane];
+      rest.sides.Y[s + q * m] = double(w) * unit;
       w = 0;
     }
     pass.unit[q * lanes + lane] = 1;
@@ -116,16 +174,17 @@ typename BatchModification<T>::Rest BatchModification<T>::take_out(GroupPass<T>&
 
 /// All passes, where R is to stay: members that leave one of them have to be done apart. Returns their lanes.
 template <class T>
-std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* out, bool discard, T* work) {
+std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* out, Aim aim, T* work) {
   std::vector<index_t> left;
   for (index_t first = 0; first == 0 || first < task_.k; first += pass_width(first)) {
-    GroupPass<T> pass = lay_out(g, first, work);
+    GroupPass<T> pass = lay_out(g, first, aim, work);
     for (const index_t l : left)
-      for (index_t i = 0; i < n_ * pass.k; ++i) pass.W[i * lanes + l] = 0;
+      for (index_t i = 0; i < (n_ + pass.sides) * pass.k; ++i) pass.W[i * lanes + l] = 0;
     pass.R = first == 0 ? R : out;
     pass.out = out;
-    pass.discard = discard;
+    pass.discard = aim == Aim::verdict && one_pass();
     for (const Rest& rest : run(pass)) left.push_back(rest.lane);
+    if (pass.sides > 0) put_sides_of_group(g, first, pass);
   }
   return left;
 }
@@ -133,7 +192,7 @@ std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* 
 template <class T>
 void BatchModification<T>::modify(index_t g, const T* R, T* out, T* work) {
   if (any_grouped(g)) {
-    for (const index_t lane : run_passes(g, R, out, false, work)) modify_apart(g * lanes + lane, R);
+    for (const index_t lane : run_passes(g, R, out, Aim::result, work)) modify_apart(g * lanes + lane, R);
   } else {
     std::copy_n(R, group_words<T>(n_), out);
   }
@@ -143,27 +202,43 @@ void BatchModification<T>::modify(index_t g, const T* R, T* out, T* work) {
 template <class T>
 void BatchModification<T>::test(index_t g, const T* R, T* work) {
   if (!any_grouped(g)) return;
-  for (const index_t lane : run_passes(g, R, work + pass_words(), one_pass(), work)) modify_apart(g * lanes + lane, R);
+  for (const index_t lane : run_passes(g, R, work + pass_words(), Aim::verdict, work))
+    modify_apart(g * lanes + lane, R);
 }
 
 /// What leaves a pass here is an update: the rest of it is done at once, and cannot fail.
 template <class T>
 void BatchModification<T>::modify_in_place(index_t g, T* R, T* work) {
   for (index_t first = 0; any_grouped(g) && (first == 0 || first < task_.k); first += pass_width(first)) {
-    GroupPass<T> pass = lay_out(g, first, work);
+    GroupPass<T> pass = lay_out(g, first, Aim::result, work);
     pass.R = pass.out = R;
-    for (const Rest& rest : run(pass)) finish(g, first, rest, R);
+    std::vector<Rest> left = run(pass);
+    for (Rest& rest : left) finish(g, first, rest, pass);
+    if (pass.sides > 0) put_sides_of_group(g, first, pass);
   }
   put(g, R, R);
 }
 
 template <class T>
-void BatchModification<T>::finish(index_t g, index_t first, const Rest& rest, T* R) {
-  const index_t m = n_ - rest.row, k = index_t(rest.V.size()) / m;
-  const double scale = first + k >= task_.k ? std::sqrt(task_.scale_of(g * lanes + rest.lane)) : 1;
-  std::vector<double> trailing = member_of(R, n_, rest.lane, rest.row);
-  modify_alone(trailing, m, rest.V, k, 0, scale, precision, task_.instructions);
-  put_member(trailing, R, n_, rest.lane, rest.row);
+void BatchModification<T>::finish(index_t g, index_t first, Rest& rest, const GroupPass<T>& pass) {
+  const index_t row = rest.row, rows = n_ - row, m = pass.sides;
+  Task task;
+  task.n = rows;
+  task.k = pass.k;
+  task.scale = first + pass.k >= task_.k ? std::sqrt(task_.scale_of(g * lanes + rest.lane)) : 1;
+  task.precision = precision;
+  task.instructions = task_.instructions;
+  std::vector<double> trailing = member_of(pass.out, n_, rest.lane, row);
+  const auto z = [&](index_t i, index_t s) -> T& { return pass.z[((row + i) * m + s) * lanes + rest.lane]; };
+  for (index_t s = 0; s < m; ++s)
+    for (index_t i = 0; i < rows; ++i) rest.sides.z.push_back(double(z(i, s)));
+  modify_alone(trailing, rest.V, task, &rest.sides);
+  put_member(trailing, pass.out, n_, rest.lane, row);
+  for (index_t s = 0; s < m; ++s) {
+    for (index_t i = 0; i < rows; ++i) z(i, s) = T(rest.sides.z[i + s * rows]);
+    for (index_t q = 0; q < pass.k; ++q)  // `unit` is 1
+      pass.W[((n_ + s) * pass.k + q) * lanes + rest.lane] = T(rest.sides.Y[s + q * m]);
+  }
 }
 
 template <class T>
@@ -171,10 +246,13 @@ void BatchModification<T>::modify_apart(index_t member, const T* R) {
   ColumnOrder own;
   const ColumnOrder& order = order_of(member, own);
   std::vector<double> made = member_of(R, n_, member % lanes);
+  SidesAlone sides;
+  if (task_.sides.m > 0) sides = sides_alone(sides_(member), order, n_, task_.sides.m);
   for_member(member, [&] {
-    pivots_[member] = modify_alone(made, n_, order.taken(V_(member), n_), task_.k, task_.k - order.added,
-                                   std::sqrt(task_.scale_of(member)), precision, task_.instructions);
+    pivots_[member] = modify_alone(made, order.taken(V_(member), n_), task_alone(task_, order, n_, member, precision),
+                                   &sides);
   });
+  if (pivots_[member] < 0 && sides.m > 0) put_sides(sides, sides_(member));
   if (pivots_[member] >= 0) {
     fate_[member] = Fate::failed;
     return;

@@ -69,9 +69,12 @@ template <class T>
 class BatchModification : NotCopied {
  public:
   using Columns = std::function<const double*(index_t member)>;
+  using Sides = std::function<MemberSides(index_t member)>;
 
-  /// `task`, and what `V` tells, have to outlive this. pivots (b) <- -1.
-  SELDOM BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, std::vector<index_t>& pivots);
+  /// `task`, and what `V` and `sides` tell, have to outlive this; `sides` is asked where task.sides.m > 0. pivots (b)
+  /// <- -1.
+  SELDOM BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, Sides sides,
+                           std::vector<index_t>& pivots);
 
   /// Looks at V of group g, and modifies apart the members whose numbers come near the ends of the range, or all of
   /// them where V is wide. ranges (b): of each factor. R: the group. Before anything else is done with it. Throws
@@ -107,18 +110,26 @@ class BatchModification : NotCopied {
   struct Rest {
     index_t lane, row;
     std::vector<double> V;  ///< n - row x columns of the pass
+    SidesAlone sides;       ///< of rows from `row` on
   };
 
   index_t pass_width(index_t first) const {
     const index_t left = task_.k - first;
     return left > 4 && kernels_.columns == 8 ? 8 : left > 2 ? 4 : std::max<index_t>(left, 1);
   }
-  GroupPass<T> lay_out(index_t g, index_t first, T* work);
+  /// What a group is run through for.
+  enum class Aim { result, verdict };
+
+  GroupPass<T> lay_out(index_t g, index_t first, Aim aim, T* work);
+  /// Takes z and Y of grouped members along with `pass`, which is the first for first = 0.
+  SELDOM void lay_out_sides(index_t g, index_t first, GroupPass<T>& pass, T* z);
   /// One pass; the members that leave it under way, with what is left to be done of it.
   std::vector<Rest> run(GroupPass<T>& pass);
   SELDOM Rest take_out(GroupPass<T>& pass, index_t row, index_t lane) const;
-  std::vector<index_t> run_passes(index_t g, const T* R, T* out, bool discard, T* work);
-  SELDOM void finish(index_t g, index_t first, const Rest& rest, T* R);
+  std::vector<index_t> run_passes(index_t g, const T* R, T* out, Aim aim, T* work);
+  SELDOM void finish(index_t g, index_t first, Rest& rest, const GroupPass<T>& pass);
+  /// Puts what a pass has left of Y, and, after the last, z, into the caller's arrays.
+  SELDOM void put_sides_of_group(index_t g, index_t first, const GroupPass<T>& pass) const;
   /// Finds the new factor of a member of group R by itself, or that it fails.
   SELDOM void modify_apart(index_t member, const T* R);
   /// The smallest entry of the diagonal of a member of group R.
@@ -130,12 +141,20 @@ class BatchModification : NotCopied {
                        [](Fate fate) { return fate == Fate::grouped; });
   }
   void put(index_t g, const T* R, T* out);
+  bool are_far(const ColumnOrder& order, index_t member) const;
+  /// f(lane, member) for the members of a group that are modified with it.
+  template <class F>
+  void for_grouped(index_t g, F&& f) const {
+    for (index_t m = g * lanes; m < std::min(b_, (g + 1) * lanes); ++m)
+      if (fate_[m] == Fate::grouped) f(m - g * lanes, m);
+  }
   const ColumnOrder& order_of(index_t member, ColumnOrder& own) const {
     if (same_columns_) return common_;
     own.find(task_, member);
     return own;
   }
-  index_t pass_words() const { return (n_ + 3) * kernels_.columns * lanes; }
+  index_t columns_words() const { return (n_ + task_.sides.m + 3) * kernels_.columns * lanes; }
+  index_t pass_words() const { return columns_words() + n_ * task_.sides.m * lanes; }
   bool one_pass() const { return pass_width(0) >= task_.k; }
   /// What test() makes and drops.
   index_t tested_words() const { return one_pass() ? GroupPass<T>::discarded * lanes : group_words<T>(n_); }
@@ -144,6 +163,7 @@ class BatchModification : NotCopied {
   const BatchTask& task_;
   const GroupKernels<T>& kernels_;
   Columns V_;
+  Sides sides_;
   std::vector<index_t>& pivots_;
   bool removes_ = false, same_columns_;
   int threads_;

@@ -35,10 +35,12 @@ struct GroupPass {
   T* out;          ///< the same, R itself or another; or, where `discard`, `discarded` entries
   bool discard;
   bool adds, removes;  ///< whether any column of any lane is added, or taken away
-  T* W;            ///< n x k x lanes, the last contiguous: w = sqrt(h) V. Used up from the first row on
+  T* W;            ///< n + sides x k x lanes, the last contiguous: w = sqrt(h) [V; Y']. V is used up from row 0 on
   const T* added;  ///< k x lanes: 1 for columns that are added, which are the first of a lane, otherwise 0
   T* unit;         ///< k x lanes: 1 / h. 1 at first
   const T* scale;  ///< lanes: what the result is multiplied by; 1 where another pass follows
+  index_t sides;   ///< right-hand sides that are modified along
+  T* z;            ///< n x sides x lanes, the last contiguous; null where there are none
 };
 
 /// Row and column `from` of the matrices, of order `order`, become number `to` <= from.

@@ -83,7 +83,8 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     const BatchTask task = resolved(asked);
     const index_t n = order();
     if (is_ragged()) require_zero_beyond(orders_, n, V, task);
-    BatchModification<T> run(n, b_, task, [&](index_t m) { return task.V_of(V, n, m); }, pivots);
+    BatchModification<T> run(n, b_, task, [&](index_t m) { return task.V_of(V, n, m); },
+                             [&](index_t m) { return task.sides.of(n, task.k, m); }, pivots);
     WorkMemory<T> memory;
     const auto prepare = [&](index_t g) { run.prepare(g, ranges_, group(g)); };
     try {
@@ -111,7 +112,8 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     const BatchTask task = resolved(asked);
     const index_t n = order();
     if (is_ragged()) require_zero_beyond(orders_, n, V, task);
-    BatchModification<T> run(n, b_, task, [&](index_t m) { return task.V_of(V, n, m); }, pivots);
+    BatchModification<T> run(n, b_, task, [&](index_t m) { return task.V_of(V, n, m); },
+                             [&](index_t m) { return task.sides.of(n, task.k, m); }, pivots);
     check_groups(groups(), run.threads(), poll, [&](index_t g) { run.prepare(g, ranges_, group(g)); });
     if (made) modify_into(run, task, made, poll);
     else modify_in_place(run, task, poll, begun);

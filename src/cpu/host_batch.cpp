@@ -43,7 +43,8 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
   constexpr index_t lanes = group_size<T>;
   const Clock clock;
   const index_t n = batch.n, b = index_t(batch.members.size()), words = group_words<T>(n);
-  BatchModification<T> run(n, b, task, [&](index_t m) { return batch.members[m].V; }, pivots);
+  BatchModification<T> run(n, b, task, [&](index_t m) { return batch.members[m].V; },
+                           [&](index_t m) { return batch.members[m].sides; }, pivots);
   WorkMemory<T> members_memory;
   std::vector<Range> ranges(b);
   const auto load = [&](index_t g, T* R) {

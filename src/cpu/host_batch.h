@@ -22,12 +22,14 @@ struct ScatteredBatch {
   struct Member {
     const double *R, *V;  ///< n x n, n x k; several members may have the same
     double* out;          ///< n x n, the other triangle becomes zero; no R of any member
+    MemberSides sides;
   };
   std::vector<Member> members;
 };
 
 /// The same modification of such. pivots as in HeldBatch; `out` of a member that fails is R, with the other triangle
-/// zero. With task.all_or_none and a member that fails, `out` is unspecified. Of `task`, common_V does not count.
+/// zero. With task.all_or_none and a member that fails, `out` is unspecified. Of `task`, common_V does not count, and
+/// of task.sides only m does.
 /// Throws what hold_batch() and HeldBatch::modify() do; `member` counts the members of this batch.
 Work modify_scattered(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots,
                       const Poll& poll);

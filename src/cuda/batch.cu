@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/sizes.h"
 #include "cuda/batch_passes.cuh"
 #include "cuda/batch_prepared.h"
 #include "cuda/batch_reshaped.cuh"
+#include "cuda/batch_sides.cuh"
 #include "cuda/batch_solve.cuh"
 #include "cuda/large_batch.h"
 
@@ -45,10 +47,13 @@ class Batch : public BatchPasses<T> {
     Work work;
     work.device = device_name();
     if (made) made->reset();
-    if (n_ * b_ == 0 || (task.k == 0 && !task.scale)) {
+    const index_t sides = task.sides.m;
+    if (n_ * b_ == 0 || (task.k == 0 && !task.scale && sides == 0)) {
+      for (index_t m = 0; m < b_; ++m) cpu::pass_through(task, n_, m);
       if (made) *made = duplicate();
       return work;
     }
+    if (sides > 0) require_room_for_sides(sides);
     if (is_ragged()) require_zero_beyond(orders_, n_, V, task);
     poll(0);
     const Session session(context_);
@@ -60,6 +65,7 @@ class Batch : public BatchPasses<T> {
     const index_t V_words = n_ * task.k * (task.common_V ? 1 : b_);
     work.device_bytes = 8.0 * double(V_words + prepared.by.size() + 3 * prepared.factors.size()) +
                         4.0 * double(prepared.order.size() + prepared.added.size() + b_) + (direct ? 1 : 2) * bytes();
+    if (sides > 0) work.device_bytes += WideMembers<T>::bytes(n_, b_, task, direct ? 1 : 2);
     require_allowed(work.device_bytes - bytes(), task.device_memory);
     std::unique_ptr<Batch> other = direct ? nullptr : another();
     std::vector<int> told(b_, -1);
@@ -68,21 +74,29 @@ class Batch : public BatchPasses<T> {
     const OnDevice<Factors> dfactors(context_, prepared.factors);
     if (direct) begun = true;
     context_.marks().begin.record(stream());
-    T* const out = direct ? dR_.data() : other->dR_.data();
+    T* const made_R = direct ? dR_.data() : other->dR_.data();
+    std::optional<WideMembers<T>> wide;
+    if (sides > 0) wide.emplace(context_, dR_.data(), n_, b_, dV.data(), task, prepared);
+    const PoolBuffer<T> dwide_out(context_.pool(), sides > 0 && !direct ? words_of(n_ + sides) * b_ : 0);
+    const T* const from = wide ? wide->triangles() : dR_.data();
+    T* const out = !wide ? made_R : direct ? wide->triangles() : dwide_out.data();
     BatchPass<T> pass = pass_of(dV.data(), dorder.data(), dby.data(), dadded.data());
     pass.order_stride = prepared.added.size() > 1 ? task.k : 0;
     pass.added_stride = prepared.added.size() > 1 ? 1 : 0;
     pass.factors = dfactors.data();
     pass.may_overflow = !prepared.in_range;
     pass.pivots = dpivots.data();
-    run(pass, task, out);
-    if (task.scale && is_ragged()) clear_rows_beyond(out);
+    if (wide) wide->describe(pass);
+    run(pass, task, from, out);
+    if (wide) wide->part(out, dpivots.data(), made_R);
+    if (task.scale && is_ragged()) clear_rows_beyond(made_R);
     context_.marks().end.record(stream());
     fetch(dpivots.data(), b_, told.data());
     work.seconds = context_.marks().end.seconds_since(context_.marks().begin);
     read(told, out, V, task, pivots);
     const bool any = std::any_of(told.begin(), told.end(), [](int pivot) { return pivot >= 0; });
     if (any && task.all_or_none) return work;
+    if (wide) wide->fetch();
     Batch& changed = direct ? *this : *other;
     for (index_t m = 0; m < b_; ++m)
       if (told[m] < 0) bounds[m] = prepared.bounds[m];
@@ -138,6 +152,13 @@ class Batch : public BatchPasses<T> {
   }
 
  private:
+  void require_room_for_sides(index_t sides) const {
+    if (n_ + sides > most_order)
+      throw Error(ErrorCode::not_supported,
+                  "members of a batch on a GPU and their right-hand sides have at most " + std::to_string(most_order) +
+                      " rows and columns together; more right-hand sides take several calls with a copy of the batch",
+                  {{"limit", double(most_order)}});
+  }
   static void require_member(index_t order) {
     if (order > most_order)
       throw Error(ErrorCode::not_supported,
@@ -167,7 +188,7 @@ class Batch : public BatchPasses<T> {
   /// device does so first. Returns false, and has changed nothing, where that is not so.
   bool modify_at_once(const ColumnsOfMembers& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                       std::vector<index_t>& pivots, std::atomic<bool>& begun, Work& work) {
-    if (task.k == 0 || task.scale || (task.weights && !task.common_weights)) return false;
+    if (task.k == 0 || task.sides.m > 0 || task.scale || (task.weights && !task.common_weights)) return false;
     cpu::ColumnOrder order;
     order.find(task, 0);
     const bool direct = !made && order.added == task.k, natural = !task.weights;
@@ -198,7 +219,7 @@ class Batch : public BatchPasses<T> {
     pass.pivots = dtold.data() + 3;
     pass.needs_care = dtold.data();
     pass.any = dtold.data() + 1;
-    run(pass, task, out);
+    run(pass, task, dR_.data(), out);
     context_.marks().end.record(stream());
     int told[2];
     fetch(dtold.data(), 2, told);

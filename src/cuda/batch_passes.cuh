@@ -82,15 +82,19 @@ class BatchPasses : public BatchStorage<T> {
     return pass;
   }
 
-  /// Queues the passes of a modification from this batch to `out`; of `pass` only what they have in common is given.
-  void run(BatchPass<T> pass, const BatchTask& task, T* out) const {
-    pass.n = n_;
+  /// Queues the passes of a modification from triangles `from`, those of this batch or the wide ones that have been
+  /// made of it, to `out`; of `pass` only what they have in common is given.
+  void run(BatchPass<T> pass, const BatchTask& task, const T* from, T* out) const {
+    const bool wide = task.sides.m > 0;
+    pass.n = n_ + task.sides.m;
+    pass.rows = n_;
+    pass.k = task.k;
     pass.out = Numbers<T>::of(out);
-    pass.origin = Numbers<T>::of(dR_.data());
-    pass.V_stride = task.common_V ? 0 : n_ * task.k;
+    pass.origin = Numbers<T>::of(from);
+    pass.V_stride = task.common_V && !wide ? 0 : pass.n * task.k;
     index_t first = 0;
     do {
-      pass.R = Numbers<T>::of(first == 0 ? dR_.data() : out);
+      pass.R = Numbers<T>::of(first == 0 ? from : out);
       pass.first = int(first);
       first += launch(pass, task.k - first);
     } while (first < task.k);
@@ -99,11 +103,12 @@ class BatchPasses : public BatchStorage<T> {
   /// Reads what passes have told of the members of `out`. Throws the error of the first that is lost.
   void read(const std::vector<int>& told, const T* out, const double* V, const BatchTask& task,
             std::vector<index_t>& pivots) const {
+    const index_t columns = n_ + task.sides.m;
     const bool several = task.k > most_columns_of_pass;
     for (index_t m = 0; m < b_; ++m) {
       if (told[m] == -1) continue;
       cpu::for_member(m, [&] {
-        if (told[m] < -1) throw lost(told[m], out + m * words_of(n_));
+        if (told[m] < -1) throw lost(told[m], out + m * words_of(columns), columns);
         pivots[m] = several ? pivot_of_all_columns(m, told[m], V, task) : told[m];
       });
     }
@@ -116,7 +121,7 @@ class BatchPasses : public BatchStorage<T> {
   int launch(const BatchPass<T>& pass, index_t left) const {
     constexpr bool of_doubles = sizeof(T) == 8;
     if constexpr (SLOTS * L < most_order) {
-      if (threads_of_member(n_) > L) return launch<2 * L>(pass, left);
+      if (threads_of_member(pass.n) > L) return launch<2 * L>(pass, left);
     }
     if constexpr (of_doubles && L <= 64) {
       if (left <= 1) return start<1, L>(pass, left);
@@ -147,20 +152,22 @@ class BatchPasses : public BatchStorage<T> {
     unpack(words.data(), Uplo::upper, R.data(), n_);
     cpu::ColumnOrder order;
     order.find(task, m);
-    const index_t found = cpu::modify_alone(R, n_, order.taken(task.V_of(V, n_, m), n_), task.k, task.k - order.added,
-                                            1, precision(), cpu::resolve(task.instructions));
+    Task alone = cpu::task_alone(task, order, n_, m, precision());
+    alone.scale = 1;
+    alone.instructions = cpu::resolve(task.instructions);
+    const index_t found = cpu::modify_alone(R, order.taken(task.V_of(V, n_, m), n_), alone);
     return found >= 0 ? std::min(found, pivot) : pivot;
   }
 
-  /// What too_large_at() and vanished_at() stand for, where a pass has left `member`.
-  Error lost(int told, const T* member) const {
+  /// What too_large_at() and vanished_at() stand for, where a pass has left `member`, of so many columns.
+  Error lost(int told, const T* member, index_t columns) const {
     const bool large = (told + 2) % 2 == 0;
     const int j = large ? -(told + 2) / 2 : -(told + 3) / 2;
     if (large)
       return Error(ErrorCode::overflow, "the modified factor has entries too large to represent",
                    {{"col", double(j + 1)}});
     T value = 0;
-    fetch(member + row_of(n_, j) + j, 1, &value);
+    fetch(member + row_of(columns, j) + j, 1, &value);
     return is_normal(value) ? too_small_to_compute(j, double(value))
                             : vanished(j, double(value), double(std::numeric_limits<T>::min()));
   }

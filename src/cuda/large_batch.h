@@ -168,15 +168,35 @@ class LargeBatch : public DeviceBatch {
     columns.find(task, m);
     const std::vector<double> own = packed({task.V_of(V, order(), m), n, task.k, order()});
     const std::vector<double> W = columns.taken(own.data(), n);
-    Task one = plain_task(n);
-    one.k = task.k;
-    one.removed = task.k - columns.added;
-    one.scale = std::sqrt(task.scale_of(m));
+    Task one = cpu::task_alone(task, columns, n, m, precision());
     one.algorithm = Algorithm::unscaled;
     one.threads = task.threads;
     one.device_memory = task.device_memory;
-    return members_[m]->modify(
+    cpu::SidesAlone sides = sides_of(m, task, columns);
+    sides.put_into(one);
+    const Work work = members_[m]->modify(
         W.data(), one, made, [&](double done) { poll((double(m) + done) / double(count())); }, begun);
+    if (work.pivot >= 0 || sides.m == 0) return work;
+    sides.settle(one, work);
+    put(sides, n, task.sides.of(order(), task.k, m));
+    return work;
+  }
+
+  /// Right-hand sides of a member, whose columns go beyond its order.
+  cpu::SidesAlone sides_of(index_t m, const BatchTask& task, const cpu::ColumnOrder& columns) const {
+    if (task.sides.m == 0) return {};
+    const index_t n = members_[m]->order();
+    MemberSides given = task.sides.of(order(), task.k, m);
+    const std::vector<double> z = packed({given.z, n, task.sides.m, order()});
+    given.z = z.data();
+    return cpu::sides_alone(given, columns, n, task.sides.m);
+  }
+  void put(const cpu::SidesAlone& made, index_t n, MemberSides to) const {
+    std::vector<double> z(n * made.m);
+    const MatrixView<double> out{to.out, n, made.m, order()};
+    to.out = z.data();
+    cpu::put_sides(made, to);
+    for (index_t s = 0; s < made.m; ++s) std::copy_n(z.data() + s * n, n, out.col(s));
   }
 
   Task plain_task(index_t n) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,20 +30,45 @@ bool are_same(const std::vector<T>& all) {
   return std::all_of(all.begin(), all.end(), [&](const T& one) { return one == all[0]; });
 }
 
+/// Turns the rows of z (n x m) whose rows of R will be turned (base/turned.h). Returns the turned z; empty where there
+/// are no such rows.
+std::vector<double> turned_z(const BatchMember& member, index_t m) {
+  std::vector<double> z;
+  const index_t n = member.n;
+  for (index_t i = 0; m > 0 && i < n; ++i) {
+    if (!(member.R[i + i * n] < 0)) continue;
+    if (z.empty()) z.assign(member.sides.z, member.sides.z + n * m);
+    for (index_t s = 0; s < m; ++s) z[i + s * n] = -z[i + s * n];
+  }
+  return z;
+}
+
 /// Brings the members together on the GPU, modifies them there, and brings them back.
 Work modify_on_gpu(const cpu::ScatteredBatch& of, const BatchTask& task, std::vector<index_t>& pivots,
                    const Poll& poll) {
   const index_t n = of.n, b = index_t(of.members.size());
-  std::vector<double> R(n * n * b), V(n * task.k * b);
+  const index_t rows = n * task.sides.m, columns = task.k * task.sides.m;
+  std::vector<double> R(n * n * b), V(n * task.k * b), z(rows * b), Y(columns * b), made(rows * b), rest(columns * b);
   for (index_t m = 0; m < b; ++m) {
+    const MemberSides& sides = of.members[m].sides;
     std::copy_n(of.members[m].R, n * n, R.data() + m * n * n);
     std::copy_n(of.members[m].V, n * task.k, V.data() + m * n * task.k);
+    std::copy_n(sides.z, rows, z.data() + m * rows);
+    std::copy_n(sides.Y, columns, Y.data() + m * columns);
   }
+  BatchTask own = task;
+  own.sides.first = {z.data(), Y.data(), made.data(), rest.data()};
   const auto held = cuda::upload_batch(R.data(), n, b, of.uplo, of.precision, -1);
   std::atomic<bool> begun{false};
-  const Work work = held->modify(V.data(), task, nullptr, pivots, poll, begun);
+  const Work work = held->modify(V.data(), own, nullptr, pivots, poll, begun);
   held->download(of.uplo, R.data());
-  for (index_t m = 0; m < b; ++m) std::copy_n(R.data() + m * n * n, n * n, of.members[m].out);
+  for (index_t m = 0; m < b; ++m) {
+    const MemberSides& sides = of.members[m].sides;
+    std::copy_n(R.data() + m * n * n, n * n, of.members[m].out);
+    if (pivots[m] >= 0) continue;
+    std::copy_n(made.data() + m * rows, rows, sides.out);
+    std::copy_n(rest.data() + m * columns, columns, sides.rest);
+  }
   return work;
 }
 
@@ -51,11 +77,16 @@ Work modify_on_gpu(const cpu::ScatteredBatch& of, const BatchTask& task, std::ve
 Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision precision, const BatchTask& options,
                   Backend backend, std::vector<index_t>& pivots, const Poll& poll) {
   std::map<std::pair<index_t, index_t>, Alike> sizes;
+  std::deque<std::vector<double>> turned;
   for (index_t m = 0; m < index_t(members.size()); ++m) {
     const BatchMember& member = members[m];
     Alike& alike = sizes[{member.n, member.k}];
     alike.members.push_back(m);
-    alike.batch.members.push_back({member.R, member.V, member.out});
+    alike.batch.members.push_back({member.R, member.V, member.out, member.sides});
+    if (std::vector<double> z = turned_z(member, options.sides.m); !z.empty()) {
+      turned.push_back(std::move(z));
+      alike.batch.members.back().sides.z = turned.back().data();
+    }
     alike.weights.push_back(member.weights);
     alike.scale.push_back(member.scale);
   }

@@ -17,12 +17,13 @@ struct BatchMember {
   double* out = nullptr;            ///< n x n, the other triangle becomes zero; no R of any member
   const double* weights = nullptr;  ///< of the columns of V, signed; null, for all members: 1
   double scale = 1;                 ///< of A, not of R
+  MemberSides sides = {};           ///< options.sides.m right-hand sides that come along
 };
 
 /// Modifies every member as HeldBatch::modify() does: those of one order and one number of columns together, on the
 /// CPU, or on the first GPU that can be used, where they are brought together and brought back. Of `options`,
-/// all_or_none, threads, instructions and device_memory count. With all_or_none and a member that fails, every `out` is
-/// unspecified. Errors name their member, counted as in `members`, from 1.
+/// all_or_none, threads, instructions, device_memory and sides.m count. With all_or_none and a member that fails, every
+/// `out` is unspecified. Errors name their member, counted as in `members`, from 1.
 Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision precision, const BatchTask& options,
                   Backend backend, std::vector<index_t>& pivots, const Poll& poll);
 

@@ -38,8 +38,12 @@ index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, inde
   std::vector<double> R(m * m);
   for (index_t j = 0; j < m; ++j)
     for (index_t i = 0; i <= j; ++i) R[i + j * m] = double(panel(layout_.first(b) + i, j)) * by_;
-  const index_t found = cpu::modify_alone(R, m, V, task_.k, task_.removed, 1, Precision::double_,
-                                          cpu::resolve(Instructions::automatic));
+  Task alone;
+  alone.n = m;
+  alone.k = task_.k;
+  alone.removed = task_.removed;
+  alone.instructions = cpu::resolve(Instructions::automatic);
+  const index_t found = cpu::modify_alone(R, V, alone);
   return found < 0 ? pivot : std::min(found, pivot);
 }
 

@@ -108,7 +108,8 @@ inline Made modified(Batch& batch, Precision precision, How how) {
   result.R.assign(batch.n * batch.n * batch.b, NAN);
   for (index_t m = 0, size = batch.n * batch.n; m < batch.b; ++m)
     all.members.push_back(
-        {batch.R.data() + m * size, batch.given().V_of(batch.V.data(), batch.n, m), result.R.data() + m * size});
+        {batch.R.data() + m * size, batch.given().V_of(batch.V.data(), batch.n, m), result.R.data() + m * size,
+         batch.task.sides.of(batch.n, batch.k, m)});
   cpu::modify_scattered(all, batch.given(), result.pivots, [](double) {});
   return result;
 }

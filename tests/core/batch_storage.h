@@ -1,6 +1,8 @@
 #pragma once
 
-#include "base/held_batch.h"
+#include <optional>
+
+#include "modify/batch_sides.h"
 #include "modify_storage.h"
 
 /// A member of a batch that is modified, as the contract (modify_contract.h) sees it.
@@ -9,6 +11,33 @@ namespace gpucholmod::test {
 /// Keeps b upper factors R (n x n x b).
 using KeepBatch =
     std::function<std::unique_ptr<HeldBatch>(const double* R, index_t n, index_t b, Precision precision)>;
+
+/// Right-hand sides of one of `members` members, `here`; those of all others are 1, and nothing is added to them.
+class SidesOfMembers {
+ public:
+  SidesOfMembers(const Modification& asked, index_t n, index_t members, index_t here)
+      : asked_(asked), n_(n), here_(here), z_(n * m() * members, 1), Y_(asked.k() * m() * members),
+        rss_(m() * members, 1), new_z_(z_.size(), NAN) {
+    std::copy(asked.sides.z.begin(), asked.sides.z.end(), z_.begin() + here * n * m());
+    std::copy(asked.sides.rss.begin(), asked.sides.rss.end(), rss_.begin() + here * m());
+    for (index_t q = 0; q < asked.k(); ++q)
+      for (index_t s = 0; s < m(); ++s) Y_[q + (s + here * m()) * asked.k()] = asked.sides.Y[s + q * m()];
+  }
+  GivenBatchSides given() { return {m(), z_.data(), Y_.data(), rss_.data(), new_z_.data(), rss_.data()}; }
+  /// Those of the one, afterwards.
+  OwnedRightHandSides after() const {
+    OwnedRightHandSides made = asked_.sides;
+    std::copy_n(new_z_.begin() + here_ * n_ * m(), n_ * m(), made.z.begin());
+    std::copy_n(rss_.begin() + here_ * m(), made.rss.size(), made.rss.begin());
+    return made;
+  }
+
+ private:
+  index_t m() const { return asked_.sides.m; }
+  const Modification& asked_;
+  index_t n_, here_;
+  std::vector<double> z_, Y_, rss_, new_z_;
+};
 
 /// The fourth of nine members of a batch. The others have other sizes of numbers.
 class BatchStorage : public Storage {
@@ -42,12 +71,17 @@ class BatchStorage : public Storage {
     std::unique_ptr<HeldBatch> made;
     std::vector<index_t> pivots;
     begun_ = false;
+    SidesOfMembers sides(asked, n, members, here);
     Answer answer = answer_of([&] {
+      std::optional<SidesOfBatch> along;
+      if (asked.sides.m > 0) along.emplace(sides.given(), n, members, held_->precision(), task);
       held_->modify(V.data(), task, in_place_ ? nullptr : &made, pivots, poll, begun_);
+      if (along) along->settle(task, pivots, held_->orders());
       for (index_t m = 0; m < members; ++m)
         EXPECT_TRUE(m == here || pivots[m] == -1);
       return pivots[here];
     });
+    answer.sides = answer.is_success() ? sides.after() : asked.sides;
     if (in_place_) return answer;
     EXPECT_FALSE(begun_);
     EXPECT_TRUE(same_bits(get(), before));

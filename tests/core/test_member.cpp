@@ -47,7 +47,7 @@ Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, con
   Modified<T> made{std::vector<T>(from.size(), T(-7)), -1};
   for (int first = 0; first < std::max(k, 1) && made.pivot == -1; first += K) {
     BatchPass<T> pass{};
-    pass.n = n;
+    pass.n = pass.rows = n;
     pass.R = Numbers<T>::of(from.data());
     pass.out = Numbers<T>::of(made.R.data());
     pass.origin = Numbers<T>::of(origin.data());

@@ -67,7 +67,7 @@ StorageKind processes(const char* name, int size, bool in_place) {
 
 StorageKind batch(const char* name, bool in_place) {
   StorageKind kind{name, [=] { return std::make_unique<BatchStorage>(in_place, kept_batch); }, in_place};
-  kind.takes_sides = kind.keeps_digits = kind.takes_zeros = false;
+  kind.keeps_digits = kind.takes_zeros = false;
   kind.names_added_columns_first = true;
   return kind;
 }

@@ -29,7 +29,8 @@ fuzz_batch <- function(gpu) {
   V <- vapply(drawn, function(p) p$V, matrix(0, n, k))
   dim(R) <- c(n, n, b)
   dim(V) <- c(n, k, b)
-  frame <- frame_of(c(list(R = R, V = V, check = FALSE, control = draw_control()), change$args))
+  sides <- if (form != "list") draw_batch_sides(n, k, b)
+  frame <- frame_of(c(list(R = R, V = V, check = FALSE, control = draw_control()), change$args, sides))
   if (form == "list") {
     frame$R <- lapply(seq_len(b), function(m) matrix(R[, , m], n))
     frame$V <- lapply(seq_len(b), function(m) matrix(V[, , m], n, k))
@@ -50,7 +51,7 @@ fuzz_batch <- function(gpu) {
     frame$backend <- home
   }
   seen <- observe(cholupdate_batch, frame)
-  problems <- c(seen$problems, expect_signals(seen),
+  problems <- c(seen$problems, expect_signals(seen, if (length(sides)) "gpucholmod_negative_rss"),
                 judge_members(seen, judged, home == "cuda" && is.finite(frame$control$device_memory)))
   worst <- NA_real_
   if (seen$outcome == "ok" && !length(problems)) {
@@ -58,7 +59,8 @@ fuzz_batch <- function(gpu) {
     X <- if (handle) as.array(X) else if (form == "list") array(as.double(unlist(X)), c(n, n, b)) else X
     checked <- lapply(seq_len(b), function(m) check_member(X[, , m], seen$value$pivot[[m]], drawn[[m]], judged[[m]],
                                                            uplo, precision))
-    problems <- unlist(lapply(checked, function(x) x$problems))
+    problems <- c(unlist(lapply(checked, function(x) x$problems)),
+                  if (length(sides)) check_batch_sides(seen$value, X, drawn, judged, change, sides, uplo))
     worst <- suppressWarnings(max(vapply(checked, function(x) as.double(x$residual), 0), na.rm = TRUE))
     if (!is.finite(worst)) worst <- NA_real_
     if (form != "in place") problems <- c(problems, check_stops(frame, seen$value$pivot))
@@ -99,6 +101,34 @@ check_member <- function(X, pivot, drawn, judged, uplo, precision) {
   }
   if (!"ok" %in% judged$allowed) return(list(residual = NA_real_, problems = "a member was modified that cannot be"))
   check_numbers(X, judged)
+}
+
+# Right-hand sides for some of the calls: list(z, y, rss).
+draw_batch_sides <- function(n, k, b) {
+  if (chance(0.6)) return(list())
+  m <- one_of(c(1L, 1L, 2L, 5L))
+  list(z = array(rnorm(n * m * b), c(n, m, b)), y = array(rnorm(k * m * b), c(k, m, b)),
+       rss = matrix(runif(m * b, 1e3, 2e3), m))
+}
+
+# X: the factors of the result, n x n x b.
+check_batch_sides <- function(value, X, drawn, judged, change, sides, uplo) {
+  if (!identical(names(value), c("R", "z", "rss", "pivot"))) return("no list of R, z, rss and pivot")
+  if (!identical(dim(value$z), dim(sides$z)) || !identical(dim(value$rss), dim(sides$rss))) {
+    return("z or rss have another shape")
+  }
+  unlist(lapply(seq_along(drawn), function(m) {
+    own <- lapply(sides[c("z", "y")], function(x) matrix(x[, , m], nrow(x), ncol(x)))
+    z <- matrix(value$z[, , m], nrow(own$z), ncol(own$z))
+    if (value$pivot[[m]] > 0L) {
+      if (!same_bits(z, own$z) || !same_bits(value$rss[, m], sides$rss[, m])) "z of a member that failed has changed"
+    } else if (is.null(judged[[m]]$trivial) && judged[[m]]$measurable && length(z)) {
+      made <- matrix(X[, , m], nrow(z))
+      of <- list(R = drawn[[m]]$R, V = drawn[[m]]$V, X = if (uplo == "lower") t(made) else made)
+      check_carried(lapply(of, times_power, -judged[[m]]$p), change, own, z, judged[[m]]$eps,
+                    with_rest = TRUE)
+    }
+  }))
 }
 
 # The same call with check = TRUE.

@@ -36,16 +36,16 @@ INLINE typename P::V load_step(const typename P::T* step) {
   return C > 1 ? P::kept(P::load(step)) : P::load(step);
 }
 
-/// C columns of rows whose steps are known, of as many members as a vector has lanes, the first of which is `lane`.
+/// C columns of m rows whose steps are known, of as many members as a vector has lanes, the first of which is `lane`.
 template <class P, int K, int C, GroupSigns signs, class T = typename P::T>
 INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const (&R)[GroupPass<T>::rows],
-                       T* const (&out)[GroupPass<T>::rows], T* W) {
+                       T* const (&out)[GroupPass<T>::rows], T* W, int m = GroupPass<T>::rows) {
   using V = typename P::V;
   constexpr index_t lanes = group_size<T>;
   V w[K][C];
   UNROLL for (int c = 0; c < C; ++c)
     UNROLL for (int q = 0; q < K; ++q) w[q][c] = P::load(W + (c * K + q) * lanes);
-  for (int r = 0; r < GroupPass<T>::rows; ++r) {
+  for (int r = 0; r < m; ++r) {
     V x[C];
     UNROLL for (int c = 0; c < C; ++c) x[c] = P::load(R[r] + c * lanes + lane);
     UNROLL for (int q = 0; q < K; ++q) {
@@ -156,6 +156,19 @@ INLINE index_t group_tail(const GroupPass<T>& pass, index_t row, index_t column,
   return column;
 }
 
+/// The m rows of z from `row` on, whose steps are known.
+template <class P, int K, class T = typename P::T>
+NOINLINE void group_sides(const GroupPass<T>& pass, index_t row, int m, const GroupSteps<T>& steps) {
+  constexpr index_t lanes = group_size<T>;
+  for (index_t s = 0; s < pass.sides; ++s) {
+    const T* z[GroupPass<T>::rows] = {};
+    T* out[GroupPass<T>::rows] = {};
+    for (int r = 0; r < m; ++r) z[r] = out[r] = pass.z + ((row + r) * pass.sides + s) * lanes;
+    for (index_t lane = 0; lane < lanes; lane += P::lanes)
+      group_tile<P, K, 1, GroupSigns::both>(steps, lane, z, out, pass.W + (pass.n + s) * K * lanes + lane, m);
+  }
+}
+
 template <class P, int K, class T = typename P::T>
 unsigned group_rows(const GroupPass<T>& pass, index_t& row) {
   constexpr index_t lanes = group_size<T>;
@@ -173,6 +186,7 @@ unsigned group_rows(const GroupPass<T>& pass, index_t& row) {
     if (!pass.discard)
       for (int r = 0; r < m; ++r)
         std::copy_n(X + (r * rows + r) * lanes, (m - r) * lanes, pass.out + group_entry<T>(pass.n, row + r, row + r));
+    if (pass.sides > 0) group_sides<P, K>(pass, row, m, steps);
     index_t column = row + rows;
     if (column >= pass.n) continue;
     if constexpr (K == 1)

@@ -56,8 +56,9 @@ GPUCHOLMOD_HOST_DEVICE constexpr int vanished_at(int j) { return -3 - 2 * j; }
 /// where something is common to all.
 template <class T>
 struct BatchPass {
-  index_t n;
-  Numbers<T> R;            ///< packed triangles
+  index_t n;               ///< columns of R
+  index_t rows;            ///< of R: n, or less where right-hand sides are the last columns of R and rows of V
+  Numbers<T> R;            ///< packed triangles, of which only those rows are there
   Numbers<T> out;          ///< may be R
   Numbers<T> origin;       ///< what `out` becomes where a member fails, unless it is `out`
   const double* V;         ///< n x k each
@@ -70,6 +71,8 @@ struct BatchPass {
   int first, columns;      ///< in that order, of this pass
   bool last;               ///< no pass comes behind this one
   bool may_overflow;       ///< results may be too large for T
+  double* rest;            ///< what is left of V in rows from `rows` on, k x n - rows each, in the order of columns
+  index_t k;               ///< columns of V, of all passes
   int* pivots;             ///< of the members: below zero where none has failed; on exit the first row that does
   const int* needs_care;   ///< null, or: where this is not 0, nothing is done
   int* any;                ///< null, or: becomes 1 where `pivots` tells of a failure
@@ -168,13 +171,14 @@ GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const 
 /// What all threads know of their member.
 template <class T>
 struct MemberPass {
-  int n;
+  int n, rows;
   Numbers<T> R, origin, out;
   double in, up;
   Signs signs;
 
   GPUCHOLMOD_HOST_DEVICE MemberPass(const BatchPass<T>& pass, index_t member)
       : n(int(pass.n)),
+        rows(int(pass.rows)),
         R(pass.R + member * words_of(pass.n)),
         origin(pass.origin + member * words_of(pass.n)),
         out(pass.out + member * words_of(pass.n)),
@@ -212,7 +216,7 @@ template <class T>
 GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass<T>& pass, index_t member, const MemberPass<T>& own,
                                           int failed, int j, int threads) {
   if (failed < 0) {
-    for (; j < own.n; j += threads) {
+    for (; j < own.rows; j += threads) {
       if (!(own.out.get(row_of(own.n, j) + j) >= own.out.least_normal())) tell(pass, member, vanished_at(j));
       for (int i = 0; i <= j && pass.may_overflow; ++i)
         if (!(fabs(own.out.get(row_of(own.n, i) + j)) <= own.out.largest())) tell(pass, member, too_large_at(j));
@@ -223,8 +227,9 @@ GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass<T>& pass, index_t memb
     const bool vanished = own.origin.get(row_of(own.n, failed) + failed) * own.in < least_double;
     tell(pass, member, vanished ? vanished_at(failed) : failed);
   }
+  const index_t words = row_of(own.n, own.rows) + own.rows;
   if (own.out.at != own.origin.at)
-    for (index_t at = j; at < words_of(own.n); at += threads) own.out.set(own.origin.get(at), at);
+    for (index_t at = j; at < words; at += threads) own.out.set(own.origin.get(at), at);
 }
 
 }  // namespace gpucholmod::cuda

@@ -55,7 +55,7 @@ class ModifyMember {
       GPUCHOLMOD_UNROLL for (int i = 0; i < rows_ahead; ++i) start_row<SLOTS>(mine, i);
       GPUCHOLMOD_UNROLL for (int c = 0; c < SLOTS; ++c) load_V<K>(pass, member, own_.in, j + c * L, mine.V[c]);
     });
-    return take_rows<SLOTS>(0);
+    return take_rows<SLOTS>(0, pass, member);
   }
 
  private:
@@ -70,7 +70,7 @@ class ModifyMember {
   /// Starts to copy row i of R.
   template <int slots>
   GPUCHOLMOD_HOST_DEVICE void start_row(ColumnsOfThread<T, K>& mine, int i) const {
-    if (i < own_.n) {
+    if (i < own_.rows) {
       T* const to = mine.ahead + i % rows_ahead * (SLOTS * L);
       GPUCHOLMOD_UNROLL for (int c = 0; c < slots; ++c) {
         const int column = mine.j + c * L;
@@ -83,17 +83,34 @@ class ModifyMember {
 
   /// Takes rows i, i + 1, ..., of which only the last `slots` slots have entries. Returns the first that fails, or -1.
   template <int slots>
-  GPUCHOLMOD_HOST_DEVICE int take_rows(int i) {
+  GPUCHOLMOD_HOST_DEVICE int take_rows(int i, const BatchPass<T>& pass, index_t member) {
     if (own_.n - i > (slots - 1) * L) {
-      const int end = own_.n < i + L ? own_.n : i + L;
+      const int end = own_.rows < i + L ? own_.rows : i + L;
       GPUCHOLMOD_NO_UNROLL for (; i < end; ++i)
         if (!take_row<slots>(i)) return i;
+      if (i == own_.rows) {
+        if (i < own_.n) team_.threads([&](int j) { put_rest<slots>(columns_[j], pass, member); });
+        return -1;
+      }
       team_.threads([&](int j) { leave_first_slot<slots>(columns_[j]); });
     }
     if constexpr (slots > 1) {
-      return take_rows<slots - 1>(i);
+      return take_rows<slots - 1>(i, pass, member);
     } else {
       return -1;
+    }
+  }
+
+  /// Puts what is left of V for right-hand sides, after the last row.
+  template <int slots>
+  GPUCHOLMOD_HOST_DEVICE void put_rest(const ColumnsOfThread<T, K>& mine, const BatchPass<T>& pass,
+                                       index_t member) const {
+    GPUCHOLMOD_UNROLL for (int c = 0; c < slots; ++c) {
+      const int side = mine.j + c * L - own_.rows;
+      if (side < 0 || side >= own_.n - own_.rows) continue;
+      double* const to = pass.rest + (member * (own_.n - own_.rows) + side) * pass.k + pass.first;
+      GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q)
+        if (q < pass.columns) to[q] = mine.V[c].q[q];
     }
   }
 

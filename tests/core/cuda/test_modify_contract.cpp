@@ -48,7 +48,7 @@ StorageKind streamed(const char* name, Where where, Uplo uplo = Uplo::upper, boo
 
 StorageKind batch(const char* name, bool in_place) {
   StorageKind kind{name, [=] { return std::make_unique<BatchStorage>(in_place, batch_on_gpu); }, in_place};
-  kind.takes_sides = kind.takes_zeros = kind.names_row_of_overflow = false;
+  kind.takes_zeros = kind.names_row_of_overflow = false;
   kind.names_added_columns_first = true;
   return kind;
 }

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "cuda/kernels/member.h"
+
+/// Right-hand sides that come along with a member of a batch: they become its last columns, below which there are no
+/// rows, and rows of V. Written once, as member.h is.
+namespace gpucholmod::cuda {
+
+/// Members of order n and m right-hand sides of each; n + m columns together are "wide".
+template <class T>
+struct BatchWide {
+  index_t n, m, k;
+  const T* R;        ///< packed triangles of order n
+  T* wide;           ///< packed triangles of order n + m, of which the first n rows are used
+  T* out;            ///< packed triangles of order n
+  const double* V;   ///< n x k each
+  index_t V_stride;  ///< from one member to the next, or 0
+  const double* Y;   ///< k x m each
+  double* wide_V;    ///< n + m x k each
+  double* z;         ///< n x m each
+  const int* shift;  ///< z and Y are multiplied by 2^shift, of each member, while they are wide; null: 0
+  const int* told;   ///< what `pivots` of a BatchPass tells
+
+  GPUCHOLMOD_HOST_DEVICE int shift_of(index_t member) const { return shift ? shift[member] : 0; }
+};
+
+/// f(i, j) for each entry of the first n rows of a wide member.
+template <class Team, class T, class F>
+GPUCHOLMOD_HOST_DEVICE void each_wide_entry(const Team& team, const BatchWide<T>& of, F&& f) {
+  const int n = int(of.n), all = int(of.n + of.m);
+  team.threads([&](int thread) {
+    for (int i = 0; i < n; ++i)
+      for (int j = i + thread; j < all; j += team.size()) f(i, j);
+  });
+}
+
+/// wide <- [R z], wide_V <- [V; Y'].
+template <class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void widen_member(const Team& team, const BatchWide<T>& of, index_t member) {
+  const int n = int(of.n), all = int(of.n + of.m), shift = of.shift_of(member);
+  const T* const R = of.R + member * words_of(n);
+  const double *const z = of.z + member * n * of.m, *const V = of.V + member * of.V_stride,
+               *const Y = of.Y + member * of.k * of.m;
+  T* const wide = of.wide + member * words_of(all);
+  double* const wide_V = of.wide_V + member * all * of.k;
+  each_wide_entry(team, of, [&](int i, int j) {
+    wide[row_of(all, i) + j] = j < n ? R[row_of(n, i) + j] : T(ldexp(z[i + index_t(j - n) * n], shift));
+  });
+  team.threads([&](int thread) {
+    for (index_t q = 0; q < of.k; ++q)
+      for (int j = thread; j < all; j += team.size())
+        wide_V[j + q * all] = j < n ? V[j + q * n] : ldexp(Y[q + (j - n) * of.k], shift);
+  });
+}
+
+/// out, z <- what has come of R and z; R, and z stays, where the member has failed.
+template <class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void narrow_member(const Team& team, const BatchWide<T>& of, index_t member) {
+  const int n = int(of.n), all = int(of.n + of.m), shift = of.shift_of(member);
+  const bool failed = of.told[member] >= 0;
+  const T *const R = of.R + member * words_of(n), *const wide = of.wide + member * words_of(all);
+  T* const out = of.out + member * words_of(n);
+  double* const z = of.z + member * n * of.m;
+  each_wide_entry(team, of, [&](int i, int j) {
+    if (j < n) out[row_of(n, i) + j] = failed ? R[row_of(n, i) + j] : wide[row_of(all, i) + j];
+    else if (!failed) z[i + index_t(j - n) * n] = ldexp(double(wide[row_of(all, i) + j]), -shift);
+  });
+}
+
+}  // namespace gpucholmod::cuda

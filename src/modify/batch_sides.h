@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "base/held_batch.h"
+
+namespace gpucholmod {
+
+/// Right-hand sides, m of every member, that are modified along with a batch, and where the results go. The arrays
+/// belong to the caller.
+struct GivenBatchSides {
+  index_t m = 0;
+  const double* z = nullptr;    ///< n x m x b
+  const double* Y = nullptr;    ///< k x m x b
+  const double* rss = nullptr;  ///< m x b residual sums of squares, which may be NaN; null: none
+  double* new_z = nullptr;      ///< n x m x b; not z
+  double* new_rss = nullptr;    ///< m x b; may be rss. null: none
+};
+
+/// What is done with them before and after a modification.
+class SidesOfBatch {
+ public:
+  /// Of b members, the largest of order n, which `task` modifies: task.sides becomes what a backend sees, as long as
+  /// this lives. Throws not_finite, and overflow if a number is too large for the precision, with the member.
+  SidesOfBatch(const GivenBatchSides& given, index_t n, index_t b, Precision precision, BatchTask& task);
+
+  /// Finds the sums when `task` is done. Members with a pivot keep what they had, and all of them the rows of z beyond
+  /// their orders (b).
+  void settle(const BatchTask& task, const std::vector<index_t>& pivots, const std::vector<index_t>& orders) const;
+
+ private:
+  GivenBatchSides given_;
+  index_t n_, b_;
+  Precision precision_;
+  std::vector<double> rest_;
+};
+
+}  // namespace gpucholmod
